@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Status codes, errors and small value types shared by every public header.
+#ifndef CLUSTERJIT_BASE_H
+#define CLUSTERJIT_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CJ_VERSION_MAJOR 0
+#define CJ_VERSION_MINOR 1
+#define CJ_VERSION_PATCH 0
+
+#if defined(CJ_STATIC)
+#define CJ_API
+#else
+#define CJ_API __attribute__((visibility("default")))
+#endif
+
+#if defined(__GNUC__)
+#define CJ_PRINTF(format_at, first_at) __attribute__((__format__(__printf__, format_at, first_at)))
+#else
+#define CJ_PRINTF(format_at, first_at)
+#endif
+
+// Every status: name, pinned value (gaps leave room, values never change), meaning.
+#define CJ_STATUS_LIST(X)                                                        \
+    X(OK, 0, "success")                                                          \
+    X(INVALID_ARGUMENT, 1, "an argument or parameter is out of range")           \
+    X(OUT_OF_MEMORY, 2, "host or device memory is exhausted")                    \
+    X(UNSUPPORTED, 3, "the device or target cannot do this")                     \
+    X(INVALID_KERNEL, 10, "the PTX text breaks a rule of PTX")                   \
+    X(CONTRACT, 11, "the launch breaks a rule of its contract")                  \
+    X(HAZARD, 12, "the CPU device found a synchronization or memory error")      \
+    X(FILE, 20, "a file cannot be read or written, or holds something else")     \
+    X(COMPILER, 30, "the PTX or CUDA C compiler refused its input")              \
+    X(NO_DEVICE, 40, "there is no usable device")                                \
+    X(DRIVER, 41, "the driver reported an error")
+
+typedef enum cj_status {
+#define CJ_X(name, value, text) CJ_##name = (value),
+    CJ_STATUS_LIST(CJ_X)
+#undef CJ_X
+} cj_status;
+
+// What went wrong, filled by a failing call; owned by the caller, who may pass NULL instead. A successful call leaves it
+// untouched. `message` names the field, its value and the limit; `hint` says what to do and may be empty.
+typedef struct cj_error {
+    cj_status status;
+    int       driver_code;   // CUresult, nvrtcResult, …; 0 where none was involved
+    unsigned  line, column;  // position in the PTX text, from 1; 0 where there is none
+    char      rule[32];      // id of the broken rule, or empty
+    char      message[1024];
+    char      hint[512];
+} cj_error;
+
+// The status' name ("INVALID_ARGUMENT") and meaning; never NULL, static storage.
+CJ_API const char *cj_status_name(cj_status status);
+CJ_API const char *cj_status_text(cj_status status);
+
+// "0.1.0", static storage.
+CJ_API const char *cj_version(void);
+
+// An extent or a position in up to three dimensions, x fastest.
+typedef struct cj_dim3 {
+    uint32_t x, y, z;
+} cj_dim3;
+
+// Element types: name, PTX type, bytes, C type.
+#define CJ_DTYPE_LIST(X)          \
+    X(F32, "f32", 4, float)       \
+    X(F64, "f64", 8, double)      \
+    X(I32, "i32", 4, int32_t)     \
+    X(U32, "u32", 4, uint32_t)    \
+    X(I64, "i64", 8, int64_t)     \
+    X(U64, "u64", 8, uint64_t)
+
+typedef enum cj_dtype {
+#define CJ_X(name, text, bytes, type) CJ_##name,
+    CJ_DTYPE_LIST(CJ_X)
+#undef CJ_X
+} cj_dtype;
+
+// Name ("f32") and size in bytes; NULL and 0 for a value outside the enum.
+CJ_API const char *cj_dtype_name(cj_dtype type);
+CJ_API size_t      cj_dtype_size(cj_dtype type);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

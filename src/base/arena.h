@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// An arena: allocations that live and die together. Not thread-safe.
+#ifndef CJ_BASE_ARENA_H
+#define CJ_BASE_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct cj_arena {
+    struct cj_arena_chunk *chunk;  // the newest, in which allocations are made
+    char *at, *end;                // its free part
+    bool  failed;                  // an allocation failed: everything since is NULL
+} cj_arena;
+
+// A zeroed arena is ready for use.
+void *cj__arena_alloc(cj_arena *arena, size_t bytes);                   // zeroed, 16-byte aligned; NULL when out of memory
+char *cj__arena_text(cj_arena *arena, const char *text, size_t length); // a NUL-terminated copy
+void  cj__arena_free(cj_arena *arena);
+
+// A growing array in an arena: makes room for one more element behind `count`; the old array is left to the arena.
+// Returns the array, or NULL when out of memory (the old one stays valid).
+void *cj__arena_grow(cj_arena *arena, void *array, size_t count, size_t *capacity, size_t element);
+
+#endif

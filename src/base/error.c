@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CJ_STRINGIFY_(x) #x
+#define CJ_STRINGIFY(x) CJ_STRINGIFY_(x)
+
+const char *cj_status_name(cj_status status) {
+    switch (status) {
+#define CJ_X(name, value, text) \
+    case CJ_##name: return #name;
+        CJ_STATUS_LIST(CJ_X)
+#undef CJ_X
+    }
+    return "UNKNOWN";
+}
+
+const char *cj_status_text(cj_status status) {
+    switch (status) {
+#define CJ_X(name, value, text) \
+    case CJ_##name: return text;
+        CJ_STATUS_LIST(CJ_X)
+#undef CJ_X
+    }
+    return "a status that this version does not know";
+}
+
+const char *cj_version(void) {
+    return CJ_STRINGIFY(CJ_VERSION_MAJOR) "." CJ_STRINGIFY(CJ_VERSION_MINOR) "." CJ_STRINGIFY(CJ_VERSION_PATCH);
+}
+
+const char *cj_dtype_name(cj_dtype type) {
+    switch (type) {
+#define CJ_X(name, text, bytes, ctype) \
+    case CJ_##name: return text;
+        CJ_DTYPE_LIST(CJ_X)
+#undef CJ_X
+    }
+    return NULL;
+}
+
+size_t cj_dtype_size(cj_dtype type) {
+    switch (type) {
+#define CJ_X(name, text, bytes, ctype) \
+    case CJ_##name: return bytes;
+        CJ_DTYPE_LIST(CJ_X)
+#undef CJ_X
+    }
+    return 0;
+}
+
+cj_status cj__fail(cj_error *error, cj_status status, const char *format, ...) {
+    if (!error) return status;
+    *error = (cj_error){.status = status};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error->message, sizeof error->message, format, args);
+    va_end(args);
+    return status;
+}
+
+void cj__hint(cj_error *error, const char *format, ...) {
+    if (!error) return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error->hint, sizeof error->hint, format, args);
+    va_end(args);
+}
+
+void cj__rule(cj_error *error, const char *rule) {
+    if (error) snprintf(error->rule, sizeof error->rule, "%s", rule);
+}
+
+// Levenshtein distance over at most NAME_MAX characters; longer words are compared by their first ones.
+enum { NAME_MAX_LENGTH = 63 };
+
+static unsigned edit_distance(const char *a, const char *b) {
+    size_t m = strlen(a), n = strlen(b);
+    if (m > NAME_MAX_LENGTH) m = NAME_MAX_LENGTH;
+    if (n > NAME_MAX_LENGTH) n = NAME_MAX_LENGTH;
+    unsigned row[NAME_MAX_LENGTH + 1];
+    for (size_t j = 0; j <= n; j++) row[j] = (unsigned)j;
+    for (size_t i = 1; i <= m; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= n; j++) {
+            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[n];
+}
+
+const char *cj__nearest(const char *word, const char *(*next)(const void *user, size_t i), const void *user) {
+    const char *best = NULL;
+    unsigned limit = (unsigned)strlen(word) / 2 + 1;  // more edits than half the word is another word
+    for (size_t i = 0;; i++) {
+        const char *candidate = next(user, i);
+        if (!candidate) return best;
+        unsigned distance = edit_distance(word, candidate);
+        if (distance < limit) {
+            limit = distance;
+            best = candidate;
+        }
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filling a cj_error. All return the status they were given, so a failing function reads `return cj__fail(…);`.
+#ifndef CJ_BASE_ERROR_H
+#define CJ_BASE_ERROR_H
+
+#include <clusterjit/base.h>
+
+// Sets status and message and clears the rest; `error` may be NULL.
+cj_status cj__fail(cj_error *error, cj_status status, const char *format, ...) CJ_PRINTF(3, 4);
+
+// Adds what to do about it, and the broken rule's id, to an error just filled; `error` may be NULL.
+void cj__hint(cj_error *error, const char *format, ...) CJ_PRINTF(2, 3);
+void cj__rule(cj_error *error, const char *rule);
+
+// The candidate nearest to `word` by edit distance, or NULL when none is near enough to be a slip of the hand.
+// `next(user, i)` returns candidate i, NULL at the end.
+const char *cj__nearest(const char *word, const char *(*next)(const void *user, size_t i), const void *user);
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hash.h"
+
+#include <string.h>
+
+uint32_t cj__hash(const char *key, size_t length) {
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)key[i]) * 16777619u;
+    return hash;
+}
+
+// The slot that holds the key, or the empty one where it belongs. The table is never full.
+static cj_map_slot *find(const cj_map *map, const char *key, size_t length, uint32_t hash) {
+    for (size_t i = hash & (map->capacity - 1);; i = (i + 1) & (map->capacity - 1)) {
+        cj_map_slot *slot = &map->slot[i];
+        if (!slot->value) return slot;
+        if (slot->hash == hash && slot->length == length && !memcmp(slot->key, key, length)) return slot;
+    }
+}
+
+void *cj__map_get(const cj_map *map, const char *key, size_t length) {
+    return map->capacity ? find(map, key, length, cj__hash(key, length))->value : NULL;
+}
+
+static bool rehash(cj_map *map) {
+    cj_map larger = {.arena = map->arena, .count = map->count, .capacity = map->capacity ? map->capacity * 2 : 64};
+    larger.slot = cj__arena_alloc(map->arena, larger.capacity * sizeof *larger.slot);
+    if (!larger.slot) return false;
+    for (size_t i = 0; i < map->capacity; i++) {
+        const cj_map_slot *old = &map->slot[i];
+        if (old->value) *find(&larger, old->key, old->length, old->hash) = *old;
+    }
+    *map = larger;
+    return true;
+}
+
+bool cj__map_put(cj_map *map, const char *key, size_t length, void *value) {
+    if (map->count * 4 >= map->capacity * 3 && !rehash(map)) return false;
+    uint32_t hash = cj__hash(key, length);
+    cj_map_slot *slot = find(map, key, length, hash);
+    if (!slot->value) map->count++;
+    *slot = (cj_map_slot){.key = key, .length = (uint32_t)length, .hash = hash, .value = value};
+    return true;
+}

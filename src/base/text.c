@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(cj_text *text, size_t more) {
+    if (text->failed) return false;
+    size_t need = text->length + more + 1;
+    if (need <= text->capacity) return true;
+    size_t capacity = text->capacity ? text->capacity : 1024;
+    while (capacity < need) capacity *= 2;
+    char *data = realloc(text->data, capacity);
+    if (!data) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void cj__text_add(cj_text *text, const char *bytes, size_t length) {
+    if (!reserve(text, length)) return;
+    memcpy(text->data + text->length, bytes, length);
+    text->length += length;
+    text->data[text->length] = '\0';
+}
+
+void cj__text_puts(cj_text *text, const char *string) { cj__text_add(text, string, strlen(string)); }
+
+void cj__text_printf(cj_text *text, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    if (length >= 0 && reserve(text, (size_t)length)) {
+        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+void cj__text_pad(cj_text *text, size_t line_start, size_t column) {
+    while (!text->failed && text->length < line_start + column) cj__text_add(text, " ", 1);
+}
+
+void cj__text_free(cj_text *text) {
+    free(text->data);
+    *text = (cj_text){0};
+}
