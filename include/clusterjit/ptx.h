@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing PTX from C: a builder that takes PTX line by line, parses and checks every line, and prints the whole.
+//
+//     cj_builder *b = cj_builder_create("sm_90");
+//     cj_func    *f = cj_entry(b, "ranks");
+//     cj_var      out = cj_param(f, "u64", "out", "uint32_t *out [blocks]");
+//     cj_cluster(f, 4, 1, 1);
+//     cj_reg at = cj_u64(f, "at"), rank = cj_u32(f, "rank"), block = cj_u32(f, "block");
+//     cj_ptx(f, "ld.param.u64    $1, [$2];", at, out);
+//     cj_ptx(f, "mov.u32         $1, %ctaid.x;", block);
+//     cj_ptx(f, "mad.wide.u32    $1, $2, $3, $1;", at, block, 4);
+//     cj_ptx(f, "mov.u32         $1, %cluster_ctarank;", rank);
+//     cj_ptx(f, "st.global.u32   [$1], $2;", at, rank);
+//     cj_ptx(f, "ret;");
+//     cj_status status = cj_builder_finish(b, &text, NULL, &error);
+//     cj_builder_destroy(b);
+//
+// The first error sticks: later calls do nothing, and cj_builder_finish reports it with the C line that caused it. So
+// nothing needs checking in between, and NULL is accepted for any builder or function.
+// The least .version that the lines need is chosen by itself. Thread safety: one thread a builder.
+#ifndef CLUSTERJIT_PTX_H
+#define CLUSTERJIT_PTX_H
+
+#include <clusterjit/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cj_builder cj_builder;
+typedef struct cj_func    cj_func;
+
+// Handles, valid in the function that made them. A zero id is what a failed call returns.
+typedef struct cj_reg {
+    uint32_t id;
+} cj_reg;
+typedef struct cj_var {
+    uint32_t id;
+} cj_var;
+typedef struct cj_label {
+    uint32_t id;
+} cj_label;
+
+// A module for a target such as "sm_90" or "sm_90a". NULL when out of memory; an unknown target is an error of finish.
+CJ_API cj_builder *cj_builder_create(const char *arch);
+CJ_API void        cj_builder_destroy(cj_builder *builder);
+
+// Checks and prints the module: NUL-terminated text owned by the caller (cj_text_free); `length` may be NULL.
+// INVALID_KERNEL (rule, C file and line, what is wrong), OUT_OF_MEMORY. The builder can only be destroyed afterwards.
+CJ_API cj_status cj_builder_finish(cj_builder *builder, char **text, size_t *length, cj_error *error);
+
+// A comment line at the file's head, above the directives; call it before cj_entry.
+CJ_API void cj_head(cj_builder *builder, const char *format, ...) CJ_PRINTF(2, 3);
+
+// Begins a kernel; one kernel is written at a time, and the next call of cj_entry ends the one before.
+CJ_API cj_func *cj_entry(cj_builder *builder, const char *name);
+
+// A parameter of a scalar type ("u64", "f32"), in order; `comment` says what it is and may be NULL.
+CJ_API cj_var cj_param(cj_func *f, const char *type, const char *name, const char *comment);
+
+// What the kernel relies on; the directives follow from it.
+//   cj_block    it is launched with exactly this block shape, in threads           (.reqntid)
+//   cj_cluster  it is launched with exactly this cluster shape, in blocks          (.explicitcluster, .reqnctapercluster)
+CJ_API void cj_block(cj_func *f, uint32_t x, uint32_t y, uint32_t z);
+CJ_API void cj_cluster(cj_func *f, uint32_t x, uint32_t y, uint32_t z);
+
+// Shared memory of each block: `count` elements of a type, aligned to `align` bytes (0: the type's own size).
+CJ_API cj_var cj_shared(cj_func *f, const char *type, const char *name, uint32_t count, uint32_t align);
+
+// A virtual register of a type ("u32", "f64", "pred"); a name in use gets a number behind it (sum, sum_2, …).
+CJ_API cj_reg cj_register(cj_func *f, const char *type, const char *name);
+static inline cj_reg cj_u32(cj_func *f, const char *name) { return cj_register(f, "u32", name); }
+static inline cj_reg cj_s32(cj_func *f, const char *name) { return cj_register(f, "s32", name); }
+static inline cj_reg cj_b32(cj_func *f, const char *name) { return cj_register(f, "b32", name); }
+static inline cj_reg cj_u64(cj_func *f, const char *name) { return cj_register(f, "u64", name); }
+static inline cj_reg cj_s64(cj_func *f, const char *name) { return cj_register(f, "s64", name); }
+static inline cj_reg cj_b64(cj_func *f, const char *name) { return cj_register(f, "b64", name); }
+static inline cj_reg cj_f32(cj_func *f, const char *name) { return cj_register(f, "f32", name); }
+static inline cj_reg cj_f64(cj_func *f, const char *name) { return cj_register(f, "f64", name); }
+static inline cj_reg cj_pred(cj_func *f, const char *name) { return cj_register(f, "pred", name); }
+
+// A label to branch to, and the place where it stands. A name in use gets a number behind it.
+CJ_API cj_label cj_label_new(cj_func *f, const char *name);
+CJ_API void     cj_label_here(cj_func *f, cj_label label);
+
+// An empty line and a comment that opens a step of the kernel; a comment line alone.
+CJ_API void cj_step(cj_func *f, const char *format, ...) CJ_PRINTF(2, 3);
+CJ_API void cj_note(cj_func *f, const char *format, ...) CJ_PRINTF(2, 3);
+
+// What may stand for $1, $2, …
+typedef enum cj_arg_kind { CJ_ARG_REG, CJ_ARG_VAR, CJ_ARG_LABEL, CJ_ARG_INT, CJ_ARG_UINT, CJ_ARG_F32, CJ_ARG_F64, CJ_ARG_WORD } cj_arg_kind;
+
+typedef struct cj_arg {
+    cj_arg_kind kind;
+    union {
+        uint32_t    id;
+        int64_t     i;
+        uint64_t    u;
+        float       f;
+        double      d;
+        const char *word;
+    } as;
+} cj_arg;
+
+// The call beneath cj_ptx, for languages without its macro: arg[0] is the text (a WORD), arg[k] stands for $k.
+CJ_API void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsigned count);
+
+#ifndef __cplusplus
+
+static inline cj_arg cj_arg_reg(cj_reg x) { return (cj_arg){.kind = CJ_ARG_REG, .as.id = x.id}; }
+static inline cj_arg cj_arg_var(cj_var x) { return (cj_arg){.kind = CJ_ARG_VAR, .as.id = x.id}; }
+static inline cj_arg cj_arg_label(cj_label x) { return (cj_arg){.kind = CJ_ARG_LABEL, .as.id = x.id}; }
+static inline cj_arg cj_arg_int(long long x) { return (cj_arg){.kind = CJ_ARG_INT, .as.i = x}; }
+static inline cj_arg cj_arg_uint(unsigned long long x) { return (cj_arg){.kind = CJ_ARG_UINT, .as.u = x}; }
+static inline cj_arg cj_arg_f32(float x) { return (cj_arg){.kind = CJ_ARG_F32, .as.f = x}; }
+static inline cj_arg cj_arg_f64(double x) { return (cj_arg){.kind = CJ_ARG_F64, .as.d = x}; }
+static inline cj_arg cj_arg_word(const char *x) { return (cj_arg){.kind = CJ_ARG_WORD, .as.word = x}; }
+
+#define CJ_ARG(x)                                                                                       \
+    _Generic((x), cj_reg: cj_arg_reg, cj_var: cj_arg_var, cj_label: cj_arg_label, int: cj_arg_int,      \
+             long: cj_arg_int, long long: cj_arg_int, unsigned: cj_arg_uint, unsigned long: cj_arg_uint, \
+             unsigned long long: cj_arg_uint, float: cj_arg_f32, double: cj_arg_f64,                    \
+             char *: cj_arg_word, const char *: cj_arg_word)(x)
+
+// One line of PTX, or several. $1, $2, … stand for the operands behind the text: registers, variables, labels, whole
+// numbers, floats (float for .f32, double for .f64), and words, which are put in as they are ("f32" in "ld.global.$1").
+// At most 20 operands.
+#define cj_ptx(f, ...) \
+    cj_ptx_args((f), __FILE__, __LINE__, (const cj_arg[]){CJ__EACH(__VA_ARGS__)}, CJ__COUNT(__VA_ARGS__))
+
+#define CJ__COUNT(...) CJ__COUNT_(__VA_ARGS__, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define CJ__COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, count, ...) count
+#define CJ__EACH(...) CJ__JOIN(CJ__EACH, CJ__COUNT(__VA_ARGS__))(__VA_ARGS__)
+#define CJ__JOIN(a, b) CJ__JOIN_(a, b)
+#define CJ__JOIN_(a, b) a##b
+#define CJ__EACH1(x) CJ_ARG(x)
+#define CJ__EACH2(x, ...) CJ_ARG(x), CJ__EACH1(__VA_ARGS__)
+#define CJ__EACH3(x, ...) CJ_ARG(x), CJ__EACH2(__VA_ARGS__)
+#define CJ__EACH4(x, ...) CJ_ARG(x), CJ__EACH3(__VA_ARGS__)
+#define CJ__EACH5(x, ...) CJ_ARG(x), CJ__EACH4(__VA_ARGS__)
+#define CJ__EACH6(x, ...) CJ_ARG(x), CJ__EACH5(__VA_ARGS__)
+#define CJ__EACH7(x, ...) CJ_ARG(x), CJ__EACH6(__VA_ARGS__)
+#define CJ__EACH8(x, ...) CJ_ARG(x), CJ__EACH7(__VA_ARGS__)
+#define CJ__EACH9(x, ...) CJ_ARG(x), CJ__EACH8(__VA_ARGS__)
+#define CJ__EACH10(x, ...) CJ_ARG(x), CJ__EACH9(__VA_ARGS__)
+#define CJ__EACH11(x, ...) CJ_ARG(x), CJ__EACH10(__VA_ARGS__)
+#define CJ__EACH12(x, ...) CJ_ARG(x), CJ__EACH11(__VA_ARGS__)
+#define CJ__EACH13(x, ...) CJ_ARG(x), CJ__EACH12(__VA_ARGS__)
+#define CJ__EACH14(x, ...) CJ_ARG(x), CJ__EACH13(__VA_ARGS__)
+#define CJ__EACH15(x, ...) CJ_ARG(x), CJ__EACH14(__VA_ARGS__)
+#define CJ__EACH16(x, ...) CJ_ARG(x), CJ__EACH15(__VA_ARGS__)
+#define CJ__EACH17(x, ...) CJ_ARG(x), CJ__EACH16(__VA_ARGS__)
+#define CJ__EACH18(x, ...) CJ_ARG(x), CJ__EACH17(__VA_ARGS__)
+#define CJ__EACH19(x, ...) CJ_ARG(x), CJ__EACH18(__VA_ARGS__)
+#define CJ__EACH20(x, ...) CJ_ARG(x), CJ__EACH19(__VA_ARGS__)
+#define CJ__EACH21(x, ...) CJ_ARG(x), CJ__EACH20(__VA_ARGS__)
+
+#endif
+
+// Frees text that the library returned; NULL is allowed.
+CJ_API void cj_text_free(char *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+// The builder: a parser that is fed line by line. Registers and shared memory are declared as they are asked for and put
+// at the head of the body when it ends.
+#include <clusterjit/ptx.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "error.h"
+#include "parser.h"
+#include "print.h"
+
+struct cj_func {
+    cj_builder  *builder;
+    cj_ir_func  *ir;
+    const char **label;  // names, by id - 1
+    size_t       label_count, label_capacity;
+};
+
+struct cj_builder {
+    cj_parser parser;
+    cj_error  error;  // the first one
+    cj_text   line;   // scratch: the line with its operands put in
+    cj_func   func;
+};
+
+enum { PARAM_BIT = 1 << 30, LINE_WIDTH = 110 };
+
+cj_builder *cj_builder_create(const char *arch) {
+    cj_builder *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    cj_parser *p = &b->parser;
+    p->error = &b->error;
+    p->module = cj__ir_new();
+    if (!p->module) {
+        free(b);
+        return NULL;
+    }
+    b->func.builder = b;
+    const cj_target_info *target = cj__target_find(arch);
+    if (!target) {
+        p->status = cj__fail(&b->error, CJ_INVALID_ARGUMENT, "'%s' is not a target", arch);
+        cj__hint(&b->error, "sm_90, sm_90a, sm_100a and sm_120 are some");
+        return b;
+    }
+    p->module->target = target->text;
+    p->module->target_sm = target->number;
+    p->module->target_suffix = target->suffix;
+    return b;
+}
+
+void cj_builder_destroy(cj_builder *b) {
+    if (!b) return;
+    cj__ir_free(b->parser.module);
+    cj__text_free(&b->line);
+    free(b);
+}
+
+static bool is_open(const cj_func *f) { return f && f->ir && !f->builder->parser.status; }
+
+// ---- comments
+
+static const char *formatted(cj_parser *p, const char *format, va_list args) {
+    char text[512];
+    vsnprintf(text, sizeof text, format, args);
+    char *copy = cj__arena_text(&p->module->arena, text, strlen(text));
+    if (!copy) cj__parse_memory(p);
+    return copy;
+}
+
+void cj_head(cj_builder *b, const char *format, ...) {
+    if (!b || b->parser.status) return;
+    va_list args;
+    va_start(args, format);
+    const char *text = formatted(&b->parser, format, args);
+    va_end(args);
+    cj_ir_item *item = text ? cj__add_item(&b->parser, CJ_ITEM_COMMENT) : NULL;
+    if (item) item->text = text;
+}
+
+static void add_comment(cj_func *f, const char *text) {
+    cj_ir_stmt *stmt = text ? cj__add_stmt(&f->builder->parser, CJ_STMT_COMMENT, NULL) : NULL;
+    if (stmt) stmt->text = text;
+}
+
+void cj_note(cj_func *f, const char *format, ...) {
+    if (!is_open(f)) return;
+    va_list args;
+    va_start(args, format);
+    add_comment(f, formatted(&f->builder->parser, format, args));
+    va_end(args);
+}
+
+void cj_step(cj_func *f, const char *format, ...) {
+    if (!is_open(f) || !cj__add_stmt(&f->builder->parser, CJ_STMT_BLANK, NULL)) return;
+    va_list args;
+    va_start(args, format);
+    add_comment(f, formatted(&f->builder->parser, format, args));
+    va_end(args);
+}
+
+// ---- declarations
+
+// "sum", or "sum_2", "sum_3", … where that is taken.
+static const char *free_name(cj_func *f, const char *prefix, const char *name) {
+    cj_parser *p = &f->builder->parser;
+    char text[80];
+    int length = snprintf(text, sizeof text, "%s%s", prefix, name);
+    for (unsigned number = 2; length > 0 && (size_t)length < sizeof text; number++) {
+        if (!cj__map_get(&p->scope->names, text, (size_t)length)) {
+            const char *copy = cj__arena_text(&p->module->arena, text, (size_t)length);
+            if (!copy) cj__parse_memory(p);
+            return copy;
+        }
+        length = snprintf(text, sizeof text, "%s%s_%u", prefix, name, number);
+    }
+    cj__parse_error(p, NULL, "name-long", "the name '%s' is too long", name);
+    return NULL;
+}
+
+static cj_word type_named(cj_func *f, const char *type) {
+    cj_word word = cj__word_find(type, strlen(type));
+    if (cj__words[word].class) return word;
+    cj__parse_error(&f->builder->parser, NULL, "type", "'%s' is not a type", type);
+    return CJ_WORD_NONE;
+}
+
+cj_reg cj_register(cj_func *f, const char *type, const char *name) {
+    if (!is_open(f)) return (cj_reg){0};
+    cj_parser *p = &f->builder->parser;
+    cj_word word = type_named(f, type);
+    const char *unique = word ? free_name(f, "%", name) : NULL;
+    cj_ir_reg *reg = unique ? cj__new_reg(p, unique, (uint16_t)word, 1) : NULL;
+    if (!reg || !cj__declare(p, unique, reg, NULL, NULL)) return (cj_reg){0};
+    return (cj_reg){reg->index + 1};
+}
+
+static cj_ir_var *new_var(cj_func *f, cj_space space, const char *type, const char *name) {
+    cj_parser *p = &f->builder->parser;
+    cj_word word = type_named(f, type);
+    cj_ir_var *var = word ? cj__arena_alloc(&p->module->arena, sizeof *var) : NULL;
+    const char *copy = cj__arena_text(&p->module->arena, name, strlen(name));
+    if (!word) return NULL;
+    if (!var || !copy) {
+        cj__parse_memory(p);
+        return NULL;
+    }
+    uint32_t bytes = cj__words[word].bits / 8u;
+    *var = (cj_ir_var){.name = copy, .space = space, .type = (uint16_t)word, .vector = 1, .count = 1, .bytes = bytes,
+                       .align = bytes, .shape = "", .attributes = "", .func = f->ir};
+    return cj__declare(p, copy, NULL, var, NULL) ? var : NULL;
+}
+
+// Appends to a list of variables of the function.
+static bool append(cj_func *f, cj_ir_var ***list, size_t *count, size_t *capacity, cj_ir_var *var) {
+    cj_ir_var **grown = cj__arena_grow(&f->builder->parser.module->arena, *list, *count, capacity, sizeof *grown);
+    if (!grown) return cj__parse_memory(&f->builder->parser);
+    *list = grown;
+    grown[(*count)++] = var;
+    return true;
+}
+
+cj_var cj_param(cj_func *f, const char *type, const char *name, const char *comment) {
+    if (!is_open(f)) return (cj_var){0};
+    cj_ir_func *ir = f->ir;
+    cj_ir_var *var = new_var(f, CJ_SPACE_PARAM, type, name);
+    if (!var || !append(f, &ir->param, &ir->param_count, &ir->param_capacity, var)) return (cj_var){0};
+    if (comment) var->comment = cj__arena_text(&ir->module->arena, comment, strlen(comment));
+    return (cj_var){(uint32_t)ir->param_count | PARAM_BIT};
+}
+
+cj_var cj_shared(cj_func *f, const char *type, const char *name, uint32_t count, uint32_t align) {
+    if (!is_open(f)) return (cj_var){0};
+    cj_ir_func *ir = f->ir;
+    cj_parser *p = &f->builder->parser;
+    if (!count || (align & (align - 1))) {
+        cj__parse_error(p, NULL, "array-size", "shared memory '%s' of %u elements aligned to %u: it needs an element and a"
+                        " power of two", name, count, align);
+        return (cj_var){0};
+    }
+    cj_ir_var *var = new_var(f, CJ_SPACE_SHARED, type, name);
+    if (!var || !append(f, &ir->var, &ir->var_count, &ir->var_capacity, var)) return (cj_var){0};
+    var->count = count;
+    var->bytes *= count;
+    var->is_array = count > 1;
+    char shape[16];
+    int length = snprintf(shape, sizeof shape, "[%u]", count);
+    if (count > 1) var->shape = cj__arena_text(&ir->module->arena, shape, (size_t)length);
+    if (!var->shape) cj__parse_memory(p);
+    if (align) var->align = align, var->align_written = true;
+    return (cj_var){(uint32_t)ir->var_count};
+}
+
+static void set_directive(cj_func *f, cj_directive which, unsigned count, uint32_t x, uint32_t y, uint32_t z) {
+    f->ir->directive[which] = (cj_ir_directive){.given = true, .count = (uint8_t)count, .value = {x, y, z}};
+}
+
+void cj_block(cj_func *f, uint32_t x, uint32_t y, uint32_t z) {
+    if (is_open(f)) set_directive(f, CJ_DIR_REQNTID, 3, x, y, z);
+}
+
+void cj_cluster(cj_func *f, uint32_t x, uint32_t y, uint32_t z) {
+    if (!is_open(f)) return;
+    set_directive(f, CJ_DIR_EXPLICITCLUSTER, 0, 1, 1, 1);
+    set_directive(f, CJ_DIR_REQNCTAPERCLUSTER, 3, x, y, z);
+}
+
+// ---- lines
+
+static bool put_arg(cj_text *line, const cj_func *f, const cj_arg *arg) {
+    const cj_ir_func *ir = f->ir;
+    uint32_t id = arg->as.id, index = (id & ~(uint32_t)PARAM_BIT) - 1, bits;
+    uint64_t wide;
+    switch (arg->kind) {
+    case CJ_ARG_REG:
+        if (!id || index >= ir->reg_count) return false;
+        cj__text_puts(line, ir->reg[index]->name);
+        return true;
+    case CJ_ARG_VAR:
+        if (!id || index >= (id & PARAM_BIT ? ir->param_count : ir->var_count)) return false;
+        cj__text_puts(line, (id & PARAM_BIT ? ir->param : ir->var)[index]->name);
+        return true;
+    case CJ_ARG_LABEL:
+        if (!id || index >= f->label_count) return false;
+        cj__text_puts(line, f->label[index]);
+        return true;
+    case CJ_ARG_INT: cj__text_printf(line, "%lld", (long long)arg->as.i); return true;
+    case CJ_ARG_UINT: cj__text_printf(line, "%llu", (unsigned long long)arg->as.u); return true;
+    case CJ_ARG_F32:
+        memcpy(&bits, &arg->as.f, sizeof bits);
+        cj__text_printf(line, "0f%08X", (unsigned)bits);
+        return true;
+    case CJ_ARG_F64:
+        memcpy(&wide, &arg->as.d, sizeof wide);
+        cj__text_printf(line, "0d%016llX", (unsigned long long)wide);
+        return true;
+    case CJ_ARG_WORD: cj__text_puts(line, arg->as.word); return true;
+    }
+    return false;
+}
+
+// Puts the operands into the text; false, with the error set, at a $k that has none.
+static bool expand(cj_func *f, const cj_arg *arg, unsigned count) {
+    cj_text *line = &f->builder->line;
+    line->length = 0;
+    for (const char *at = arg[0].as.word; *at;) {
+        size_t plain = strcspn(at, "$");
+        cj__text_add(line, at, plain);
+        at += plain;
+        if (!*at) break;
+        char *end;
+        unsigned long k = strtoul(at + 1, &end, 10);
+        if (end == at + 1 || !k || k >= count || !put_arg(line, f, &arg[k]))
+            return cj__parse_error(&f->builder->parser, NULL, "operand-missing",
+                                   "$%lu has no operand behind it, or one that is not of this function", k);
+        at = end;
+    }
+    return !line->failed || cj__parse_memory(&f->builder->parser);
+}
+
+// Says which C line wrote the line that was refused.
+static void name_line(cj_builder *b, const char *file, int line) {
+    char message[sizeof b->error.message];
+    memcpy(message, b->error.message, sizeof message);
+    snprintf(b->error.message, sizeof b->error.message, "%s:%d: %.*s", file, line, 800, message);
+    if (b->line.length && !*b->error.hint) cj__hint(&b->error, "the line is: %.400s", b->line.data);
+}
+
+void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsigned count) {
+    if (!is_open(f)) return;
+    cj_parser *p = &f->builder->parser;
+    if (expand(f, arg, count)) {
+        p->at = p->line_start = f->builder->line.data;
+        p->end = p->at + f->builder->line.length;
+        p->last_line = p->line++;
+        cj__skip(p);
+        if (cj__parse_statements(p) && p->at < p->end)
+            cj__parse_error(p, p->at, "syntax", "this '}' closes nothing");
+    }
+    if (p->status) name_line(f->builder, file, line);
+}
+
+cj_label cj_label_new(cj_func *f, const char *name) {
+    if (!is_open(f)) return (cj_label){0};
+    cj_parser *p = &f->builder->parser;
+    char unique[80];
+    snprintf(unique, sizeof unique, "%s", name);
+    for (unsigned number = 2, i = 0; i < f->label_count; i++)
+        if (!strcmp(f->label[i], unique)) {
+            snprintf(unique, sizeof unique, "%.60s_%u", name, number++);
+            i = 0;
+        }
+    const char **grown = cj__arena_grow(&p->module->arena, f->label, f->label_count, &f->label_capacity, sizeof *grown);
+    const char *copy = cj__arena_text(&p->module->arena, unique, strlen(unique));
+    if (!grown || !copy) {
+        cj__parse_memory(p);
+        return (cj_label){0};
+    }
+    f->label = grown;
+    grown[f->label_count++] = copy;
+    return (cj_label){(uint32_t)f->label_count};
+}
+
+void cj_label_here(cj_func *f, cj_label label) {
+    cj_arg arg[2] = {{.kind = CJ_ARG_WORD, .as.word = "$1:"}, {.kind = CJ_ARG_LABEL, .as.id = label.id}};
+    cj_ptx_args(f, "cj_label_here", 0, arg, 2);
+}
+
+// ---- functions
+
+// The .reg lines: a type a group, in the order of their first registers, as many names on a line as fit.
+static bool add_reg_lines(cj_func *f) {
+    cj_parser *p = &f->builder->parser;
+    cj_ir_func *ir = f->ir;
+    cj_text *line = &f->builder->line;
+    for (size_t first = 0; first < ir->reg_count; first++) {
+        uint16_t type = ir->reg[first]->type;
+        size_t before = 0;
+        while (before < first && ir->reg[before]->type != type) before++;
+        if (before < first) continue;  // its group stands already
+        for (size_t i = first; i < ir->reg_count;) {
+            line->length = 0;
+            cj__text_printf(line, ".reg .%-4s", cj__words[type].text);
+            for (const char *comma = " "; i < ir->reg_count && line->length < LINE_WIDTH; i++) {
+                if (ir->reg[i]->type != type) continue;
+                cj__text_printf(line, "%s%s", comma, ir->reg[i]->name);
+                comma = ", ";
+            }
+            if (line->length < sizeof ".reg .pred") break;
+            cj_ir_stmt *stmt = cj__add_stmt(p, CJ_STMT_REGS, NULL);
+            if (!stmt) return false;
+            stmt->text = cj__arena_text(&ir->module->arena, line->data, line->length);
+        }
+    }
+    return true;
+}
+
+// Puts the declarations before the statements written so far.
+static void end_body(cj_func *f) {
+    cj_parser *p = &f->builder->parser;
+    cj_ir_func *ir = f->ir;
+    if (p->scope->outer) {
+        cj__parse_error(p, NULL, "syntax", "a '{' in '%s' is never closed", ir->name);
+        return;
+    }
+    cj_ir_stmt *body = ir->stmt;
+    size_t count = ir->stmt_count;
+    ir->stmt = NULL;
+    ir->stmt_count = ir->stmt_capacity = 0;
+    for (size_t i = 0; i < ir->var_count; i++) {
+        cj_ir_stmt *stmt = cj__add_stmt(p, CJ_STMT_VAR, NULL);
+        if (!stmt) return;
+        stmt->var = ir->var[i];
+    }
+    if (ir->var_count && !cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
+    if (!add_reg_lines(f)) return;
+    if (ir->reg_count && count && body[0].kind != CJ_STMT_BLANK && !cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
+    size_t shift = ir->stmt_count;
+    for (size_t i = 0; i < count; i++) {
+        if (!cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
+        ir->stmt[shift + i] = body[i];
+        if (body[i].kind == CJ_STMT_LABEL) body[i].label->stmt += (uint32_t)shift;
+    }
+    cj__close_body(p);
+}
+
+static void end_func(cj_func *f) {
+    if (!is_open(f)) return;
+    end_body(f);
+    *f = (cj_func){.builder = f->builder};
+}
+
+cj_func *cj_entry(cj_builder *b, const char *name) {
+    if (!b) return NULL;
+    cj_func *f = &b->func;
+    cj_parser *p = &b->parser;
+    end_func(f);
+    if (p->status) return f;
+    if (!p->module->version) {  // the head comes before the first function; the version is known at the end
+        if (p->module->item_count && !cj__add_item(p, CJ_ITEM_BLANK)) return f;
+        if (!cj__add_item(p, CJ_ITEM_HEAD)) return f;
+        p->module->version = 10;
+    }
+    const char *copy = cj__arena_text(&p->module->arena, name, strlen(name));
+    if (!copy || !cj__add_item(p, CJ_ITEM_BLANK)) {
+        cj__parse_memory(p);
+        return f;
+    }
+    cj_ir_func *ir = cj__new_func(p, copy, true, p->line);
+    if (!ir) return f;
+    ir->linkage = CJ_LINK_VISIBLE;
+    if (cj__open_body(p, ir)) f->ir = ir;
+    return f;
+}
+
+// The IR's lines are calls, not lines of the text: only the text's own are of use to the caller.
+static cj_status check_text(const cj_text *text, cj_error *error) {
+    cj_ir_module *module;
+    cj_status status = cj__ir_parse(text->data, text->length, &module, error);
+    if (status) return status;
+    status = cj__check(module, error);
+    cj__ir_free(module);
+    return status;
+}
+
+cj_status cj_builder_finish(cj_builder *b, char **text, size_t *length, cj_error *error) {
+    *text = NULL;
+    if (!b) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory: there is no builder");
+    cj_parser *p = &b->parser;
+    end_func(&b->func);
+    if (!p->status && !p->module->version) cj__parse_error(p, NULL, "head", "nothing was built: call cj_entry first");
+    if (p->status) {
+        if (error) *error = b->error, error->line = error->column = 0;
+        return p->status;
+    }
+    p->module->version = cj__least_version(p->module);
+    cj_text printed = {0};
+    cj__ir_print(p->module, &printed);
+    cj_status status = printed.failed ? cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while printing PTX")
+                                      : cj__check(p->module, NULL);
+    if (status == CJ_INVALID_KERNEL) status = check_text(&printed, error);
+    if (status) {
+        cj__text_free(&printed);
+        return status;
+    }
+    *text = printed.data;
+    if (length) *length = printed.length;
+    return CJ_OK;
+}
+
+void cj_text_free(char *text) { free(text); }

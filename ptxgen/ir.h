@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The intermediate representation of a PTX file: what the parser and the builder make, and the checker, the printer, the
+// launch contract and the CPU device read. Everything lives in the module's arena and is immutable once it is made.
+#ifndef CJ_PTXGEN_IR_H
+#define CJ_PTXGEN_IR_H
+
+#include <clusterjit/base.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "hash.h"
+#include "table.h"
+
+typedef struct cj_ir_func   cj_ir_func;
+typedef struct cj_ir_module cj_ir_module;
+
+// A virtual register of a function.
+typedef struct cj_ir_reg {
+    const char *name;    // with its %
+    uint16_t    type;    // cj_word: CJ_W_U32, CJ_W_PRED, …
+    uint8_t     vector;  // 1, 2 or 4 elements
+    uint32_t    index;   // dense, from 0, in its function
+    uint32_t    line;    // where it was declared
+} cj_ir_reg;
+
+typedef enum cj_space {
+    CJ_SPACE_GENERIC, CJ_SPACE_REG, CJ_SPACE_PARAM, CJ_SPACE_SHARED, CJ_SPACE_GLOBAL, CJ_SPACE_CONST, CJ_SPACE_LOCAL
+} cj_space;
+
+typedef enum cj_linkage { CJ_LINK_NONE, CJ_LINK_VISIBLE, CJ_LINK_EXTERN, CJ_LINK_WEAK, CJ_LINK_COMMON } cj_linkage;
+
+// A variable in memory, or a parameter.
+typedef struct cj_ir_var {
+    const char *name;
+    cj_space    space;
+    cj_linkage  linkage;
+    uint16_t    type;       // cj_word of the element
+    uint8_t     vector;     // 1, 2, 4: .v2 .v4 elements
+    bool        is_array;
+    bool        unsized;    // .extern .shared buffer[]: sized by the launch
+    uint32_t    align;      // bytes; the type's own where none was written
+    uint64_t    count;      // elements in all; 1 for a scalar, 0 for an unsized array
+    uint64_t    bytes;      // count * element bytes
+    const char *shape;      // "[8][4]" as written, or ""
+    const char *attributes; // ".ptr .global .align 16" of a parameter, as written, or ""
+    const char *initial;    // initialiser as written, or NULL
+    const char *comment;    // behind a parameter, or NULL
+    bool        align_written;
+    uint32_t    line;
+    cj_ir_func *func;       // NULL for a module variable
+} cj_ir_var;
+
+typedef struct cj_ir_label {
+    const char *name;
+    uint32_t    stmt;     // its statement's index in the function, once defined
+    bool        defined;
+    uint32_t    line;     // of its definition, else of its first use
+    uint32_t    uses;
+} cj_ir_label;
+
+typedef enum cj_operand_kind {
+    CJ_OPERAND_REG,      // reg; component 1..4 for .x .y .z .w of a vector register
+    CJ_OPERAND_SPECIAL,  // special; component 0 (scalar) or 1..4
+    CJ_OPERAND_INT,      // bits
+    CJ_OPERAND_FLOAT,    // bits: of a f64 (0d…, 1.5), or of a f32 where is_f32 (0f…)
+    CJ_OPERAND_VAR,      // var +- offset: its address
+    CJ_OPERAND_FUNC,     // func
+    CJ_OPERAND_LABEL,    // label
+    CJ_OPERAND_MEMORY,   // [base], base[0] is a REG, VAR or INT; offset in bytes; coordinates of a tensor in list
+    CJ_OPERAND_VECTOR,   // {list}
+    CJ_OPERAND_LIST,     // (list): of a call
+    CJ_OPERAND_SINK,     // _
+    CJ_OPERAND_NAME      // a name that nothing declares
+} cj_operand_kind;
+
+typedef struct cj_ir_operand {
+    uint8_t  kind;
+    uint8_t  component;
+    bool     negated;     // !p, or -r where an instruction allows it
+    bool     is_f32;
+    uint16_t special;     // cj_special
+    uint16_t count;       // of list
+    uint32_t column;
+    union {
+        const cj_ir_reg *reg;
+        const cj_ir_var *var;
+        cj_ir_func      *func;
+        cj_ir_label     *label;
+        uint64_t         bits;
+        const struct cj_ir_operand *base;
+    };
+    int64_t     offset;
+    const char *text;                        // as written: numbers, names, labels
+    const struct cj_ir_operand *list;        // of a VECTOR, or a MEMORY's coordinates
+    const struct cj_ir_operand *predicate;   // of d|p, else NULL
+} cj_ir_operand;
+
+typedef struct cj_ir_inst {
+    const cj_mnemonic *mnemonic;
+    const cj_row      *row;
+    const cj_ir_reg   *guard;  // @p, or NULL
+    bool               guard_negated;
+    uint8_t            operand_count;
+    cj_ir_operand     *operand;
+} cj_ir_inst;
+
+typedef enum cj_stmt_kind {
+    CJ_STMT_INST,       // inst
+    CJ_STMT_LABEL,      // label
+    CJ_STMT_REGS,       // text: a .reg declaration, normalized, without its semicolon
+    CJ_STMT_VAR,        // var
+    CJ_STMT_OPEN,       // {
+    CJ_STMT_CLOSE,      // }
+    CJ_STMT_COMMENT,    // text, without //, alone on its line
+    CJ_STMT_BLANK,      // an empty line
+    CJ_STMT_DIRECTIVE   // text: .loc, .pragma, … as written
+} cj_stmt_kind;
+
+typedef struct cj_ir_stmt {
+    uint8_t     kind;
+    uint32_t    line, column;
+    const char *comment;  // behind it on its line, without //, or NULL
+    union {
+        cj_ir_inst  *inst;
+        cj_ir_label *label;
+        cj_ir_var   *var;
+        const char  *text;
+    };
+} cj_ir_stmt;
+
+// The directives between an entry's head and its body, in the order in which they are printed.
+typedef enum cj_directive {
+    CJ_DIR_MAXNTID, CJ_DIR_REQNTID, CJ_DIR_MINNCTAPERSM, CJ_DIR_MAXNREG, CJ_DIR_BLOCKSARECLUSTERS,
+    CJ_DIR_EXPLICITCLUSTER, CJ_DIR_REQNCTAPERCLUSTER, CJ_DIR_MAXCLUSTERRANK, CJ_DIR_NORETURN, CJ_DIR_COUNT
+} cj_directive;
+
+typedef struct cj_ir_directive {
+    bool     given;
+    uint8_t  count;     // values written
+    uint32_t value[3];
+    uint32_t line, column;
+} cj_ir_directive;
+
+struct cj_ir_func {
+    cj_ir_module *module;
+    const char   *name;
+    bool          is_entry, has_body;
+    cj_linkage    linkage;
+    cj_ir_var   **param;
+    size_t        param_count, param_capacity;
+    cj_ir_var   **result;      // of a .func
+    size_t        result_count, result_capacity;
+    cj_ir_directive directive[CJ_DIR_COUNT];
+    const char   *pragmas;     // ".pragma \"…\";" lines of the head as written, or NULL
+    cj_ir_stmt   *stmt;
+    size_t        stmt_count, stmt_capacity;
+    cj_ir_reg   **reg;
+    size_t        reg_count, reg_capacity;
+    cj_ir_var   **var;         // declared in the body
+    size_t        var_count, var_capacity;
+    uint32_t      line;
+    const char   *comment;     // of the head's opening, or NULL
+};
+
+typedef enum cj_item_kind {
+    CJ_ITEM_COMMENT, CJ_ITEM_BLANK,
+    CJ_ITEM_HEAD,       // .version, .target, .address_size
+    CJ_ITEM_VAR, CJ_ITEM_FUNC, CJ_ITEM_DIRECTIVE
+} cj_item_kind;
+
+typedef struct cj_ir_item {
+    cj_item_kind kind;
+    const char  *comment;  // behind it, or NULL
+    union {
+        const char *text;
+        cj_ir_var  *var;
+        cj_ir_func *func;
+    };
+} cj_ir_item;
+
+struct cj_ir_module {
+    cj_arena    arena;
+    uint16_t    version;       // 10 * major + minor; 0 until .version was read
+    const char *target;        // "sm_90a" (its first word) and
+    const char *target_options;  // ", texmode_independent, debug" or ""
+    uint16_t    target_sm;     // 90
+    char        target_suffix; // 'a', 'f' or 0
+    uint16_t    address_size;  // 32 or 64
+    cj_ir_item *item;
+    size_t      item_count, item_capacity;
+    cj_map      names;         // module-level name -> cj_ir_item
+    cj_map      mnemonics;     // text -> cj_mnemonic
+};
+
+// ".reqntid" and so on, static storage.
+const char *cj__directive_word(cj_directive directive);
+
+// An empty module for a 64-bit target; NULL when out of memory.
+cj_ir_module *cj__ir_new(void);
+
+// The function of that name, or NULL.
+cj_ir_func *cj__ir_func(const cj_ir_module *module, const char *name);
+
+// Frees the module and all that hangs on it; NULL is allowed.
+void cj__ir_free(cj_ir_module *module);
+
+#endif

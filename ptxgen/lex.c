@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Characters of PTX: blanks, comments, identifiers, numbers (PTX ISA 4.1 to 4.5). Nothing reads past p->end, and a NUL or
+// any other byte outside the grammar is an error like every other.
+#include <ctype.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "parser.h"
+
+enum { NAME_START = 1, NAME_PART = 2, DIGIT = 4, BLANK = 8 };
+
+#define LETTERS(X) \
+    X('a') X('b') X('c') X('d') X('e') X('f') X('g') X('h') X('i') X('j') X('k') X('l') X('m') X('n') X('o') X('p') \
+    X('q') X('r') X('s') X('t') X('u') X('v') X('w') X('x') X('y') X('z')
+
+static const unsigned char class_of[256] = {
+#define X(c) [c] = NAME_START | NAME_PART, [c - 'a' + 'A'] = NAME_START | NAME_PART,
+    LETTERS(X)
+#undef X
+    ['_'] = NAME_START | NAME_PART, ['$'] = NAME_START | NAME_PART, ['%'] = NAME_START | NAME_PART,
+    ['0'] = NAME_PART | DIGIT, ['1'] = NAME_PART | DIGIT, ['2'] = NAME_PART | DIGIT, ['3'] = NAME_PART | DIGIT,
+    ['4'] = NAME_PART | DIGIT, ['5'] = NAME_PART | DIGIT, ['6'] = NAME_PART | DIGIT, ['7'] = NAME_PART | DIGIT,
+    ['8'] = NAME_PART | DIGIT, ['9'] = NAME_PART | DIGIT,
+    [' '] = BLANK, ['\t'] = BLANK, ['\r'] = BLANK, ['\f'] = BLANK, ['\v'] = BLANK,
+};
+
+static bool is(const cj_parser *p, const char *at, unsigned char class) {
+    return at < p->end && class_of[(unsigned char)*at] & class;
+}
+
+uint32_t cj__column(const cj_parser *p, const char *at) {
+    return at && at >= p->line_start ? (uint32_t)(at - p->line_start) + 1 : 1;
+}
+
+bool cj__parse_error(cj_parser *p, const char *at, const char *rule, const char *format, ...) {
+    if (p->status) return false;
+    char text[900];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    p->status = cj__fail(p->error, CJ_INVALID_KERNEL, "%s", text);
+    cj__rule(p->error, rule);
+    if (p->error) {
+        p->error->line = p->line;
+        p->error->column = cj__column(p, at);
+    }
+    return false;
+}
+
+bool cj__parse_memory(cj_parser *p) {
+    if (!p->status) p->status = cj__fail(p->error, CJ_OUT_OF_MEMORY, "out of memory while reading PTX");
+    return false;
+}
+
+cj_found cj__found(const cj_parser *p, const char *at) {
+    cj_found found = {"the end of the text"};
+    if (at >= p->end) return found;
+    if (*at == '\n' || *at == '\r') return (cj_found){"the end of the line"};
+    size_t length = 1;
+    if (is(p, at, NAME_PART) || *at == '.')
+        while (length < 40 && (is(p, at + length, NAME_PART) || (at + length < p->end && at[length] == '.'))) length++;
+    if (isprint((unsigned char)*at))
+        snprintf(found.text, sizeof found.text, "'%.*s'", (int)length, at);
+    else
+        snprintf(found.text, sizeof found.text, "byte 0x%02x", (unsigned char)*at);
+    return found;
+}
+
+static void new_line(cj_parser *p) {
+    p->line++;
+    p->line_start = p->at;
+}
+
+static void keep_comment(cj_parser *p, const char *text, size_t length, uint32_t line) {
+    cj_comment *grown = cj__arena_grow(&p->module->arena, p->comment, p->comment_count, &p->comment_capacity,
+                                       sizeof *grown);
+    if (!grown) {
+        cj__parse_memory(p);
+        return;
+    }
+    p->comment = grown;
+    grown[p->comment_count++] = (cj_comment){.text = text, .length = length, .line = line, .last_line = p->line};
+}
+
+static void line_comment(cj_parser *p) {
+    const char *text = p->at + 2;
+    const char *end = memchr(text, '\n', (size_t)(p->end - text));
+    p->at = end ? end : p->end;
+    keep_comment(p, text, (size_t)(p->at - text), p->line);
+}
+
+static void block_comment(cj_parser *p) {
+    const char *start = p->at, *text = p->at + 2;
+    uint32_t line = p->line;
+    for (p->at = text; p->at + 1 < p->end; p->at++) {
+        if (*p->at == '\n') {
+            p->line++;
+            p->line_start = p->at + 1;
+        } else if (p->at[0] == '*' && p->at[1] == '/') {
+            keep_comment(p, text, (size_t)(p->at - text), line);
+            p->at += 2;
+            return;
+        }
+    }
+    p->line = line;
+    cj__parse_error(p, start, "comment-open", "this comment is never closed with */");
+    p->at = p->end;
+}
+
+void cj__skip(cj_parser *p) {
+    while (p->at < p->end) {
+        char c = *p->at;
+        if (c == '\n') {
+            p->at++;
+            new_line(p);
+        } else if (class_of[(unsigned char)c] & BLANK) {
+            p->at++;
+        } else if (c == '/' && p->at + 1 < p->end && p->at[1] == '/') {
+            line_comment(p);
+        } else if (c == '/' && p->at + 1 < p->end && p->at[1] == '*') {
+            block_comment(p);
+        } else {
+            return;
+        }
+    }
+}
+
+bool cj__at(const cj_parser *p, char c) { return p->at < p->end && *p->at == c; }
+
+bool cj__take(cj_parser *p, char c) {
+    if (!cj__at(p, c)) return false;
+    p->at++;
+    cj__skip(p);
+    return true;
+}
+
+bool cj__expect(cj_parser *p, char c, const char *where) {
+    if (cj__take(p, c)) return true;
+    return cj__parse_error(p, p->at, "syntax", "expected '%c' %s, found %s", c, where, cj__found(p, p->at).text);
+}
+
+size_t cj__name_length(const cj_parser *p) {
+    const char *at = p->at;
+    if (!is(p, at, NAME_START)) return 0;
+    while (is(p, at, NAME_PART)) at++;
+    return (size_t)(at - p->at);
+}
+
+size_t cj__word_length(const cj_parser *p) {
+    if (!cj__at(p, '.')) return 0;
+    const char *at = p->at + 1;
+    while (is(p, at, NAME_PART) || (at + 2 < p->end && at[0] == ':' && at[1] == ':' && is(p, at + 2, NAME_PART)))
+        at += *at == ':' ? 2 : 1;
+    return (size_t)(at - p->at);
+}
+
+bool cj__word_is(const cj_parser *p, const char *word) {
+    size_t length = strlen(word);
+    return cj__word_length(p) == length && !memcmp(p->at, word, length);
+}
+
+bool cj__take_word(cj_parser *p, const char *word) {
+    if (!cj__word_is(p, word)) return false;
+    p->at += strlen(word);
+    cj__skip(p);
+    return true;
+}
+
+const char *cj__text_of(cj_parser *p, const char *from, const char *to) {
+    while (from < to && (class_of[(unsigned char)*from] & BLANK || *from == '\n')) from++;
+    while (to > from && (class_of[(unsigned char)to[-1]] & BLANK || to[-1] == '\n')) to--;
+    char *text = cj__arena_text(&p->module->arena, from, (size_t)(to - from));
+    if (!text) cj__parse_memory(p);
+    return text;
+}
+
+// 0f3F800000, 0d3FF0000000000000: the bits of a float, written in hexadecimal.
+static bool float_bits(cj_parser *p, const char *at, cj_ir_operand *operand) {
+    bool single = at[1] == 'f' || at[1] == 'F';
+    unsigned digits = single ? 8 : 16;
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < digits; i++) {
+        const char *digit = at + 2 + i;
+        if (digit >= p->end || !isxdigit((unsigned char)*digit))
+            return cj__parse_error(p, at, "number", "0%c takes exactly %u hexadecimal digits", at[1], digits);
+        bits = bits << 4 | (uint64_t)(isdigit((unsigned char)*digit) ? *digit - '0' : (*digit | 32) - 'a' + 10);
+    }
+    p->at = at + 2 + digits;
+    if (is(p, p->at, NAME_PART))
+        return cj__parse_error(p, at, "number", "0%c takes exactly %u hexadecimal digits", at[1], digits);
+    operand->kind = CJ_OPERAND_FLOAT;
+    operand->is_f32 = single;
+    operand->bits = bits;
+    return true;
+}
+
+// 1.5, 1e-3, .5: the text from `at` to the end of the number is short and copied, since p's text has no NUL behind it.
+static bool decimal_float(cj_parser *p, const char *at, cj_ir_operand *operand) {
+    char copy[64];
+    size_t length = 0;
+    while (at + length < p->end && length + 1 < sizeof copy &&
+           (isdigit((unsigned char)at[length]) || at[length] == '.' || (at[length] | 32) == 'e' ||
+            ((at[length] == '-' || at[length] == '+') && length && (at[length - 1] | 32) == 'e')))
+        length++;
+    memcpy(copy, at, length);
+    copy[length] = '\0';
+    char *point = strchr(copy, '.');
+    if (point) *point = *localeconv()->decimal_point;  // what strtod expects in the caller's locale
+    char *end;
+    double value = strtod(copy, &end);
+    if (*end || end == copy) return cj__parse_error(p, at, "number", "'%s' is not a number", copy);
+    operand->kind = CJ_OPERAND_FLOAT;
+    memcpy(&operand->bits, &value, sizeof value);
+    p->at = at + length;
+    return true;
+}
+
+static bool integer_bits(cj_parser *p, const char *at, cj_ir_operand *operand) {
+    unsigned base = 10;
+    const char *digit = at;
+    if (*at == '0' && at + 1 < p->end) {
+        char mark = (char)(at[1] | 32);
+        base = mark == 'x' ? 16 : mark == 'b' ? 2 : isdigit((unsigned char)at[1]) ? 8 : 10;
+        digit += base == 16 || base == 2 ? 2 : 0;
+    }
+    const char *first = digit;
+    uint64_t value = 0;
+    for (; is(p, digit, NAME_PART); digit++) {
+        unsigned char c = (unsigned char)*digit;
+        unsigned d = isdigit(c) ? c - (unsigned)'0' : isxdigit(c) ? (c | 32u) - 'a' + 10u : 99;
+        if ((c == 'U' || c == 'u') && digit > first) break;
+        if (d >= base) return cj__parse_error(p, digit, "number", "'%c' is no digit of a number in base %u", c, base);
+        if (value > (UINT64_MAX - d) / base) return cj__parse_error(p, at, "number", "this number does not fit 64 bits");
+        value = value * base + d;
+    }
+    if (digit == first) return cj__parse_error(p, at, "number", "this number has no digits");
+    if (is(p, digit, NAME_PART)) digit++;  // U: unsigned
+    if (is(p, digit, NAME_PART)) return cj__parse_error(p, digit, "number", "this number ends in something else");
+    operand->kind = CJ_OPERAND_INT;
+    operand->bits = value;
+    p->at = digit;
+    return true;
+}
+
+// Whether the number at `at` has a point or an exponent.
+static bool looks_decimal_float(const cj_parser *p, const char *at) {
+    const char *c = at;
+    while (c < p->end && isdigit((unsigned char)*c)) c++;
+    return c < p->end && (*c == '.' || (*c | 32) == 'e');
+}
+
+bool cj__number(cj_parser *p, cj_ir_operand *operand) {
+    const char *start = p->at;
+    bool negative = cj__take(p, '-');
+    if (!negative) cj__take(p, '+');
+    const char *at = p->at;
+    bool point = at + 1 < p->end && *at == '.' && isdigit((unsigned char)at[1]);
+    if (!is(p, at, DIGIT) && !point)
+        return cj__parse_error(p, at, "syntax", "expected a number, found %s", cj__found(p, at).text);
+    char mark = at + 1 < p->end ? (char)(at[1] | 32) : 0;
+    bool ok = *at == '0' && (mark == 'f' || mark == 'd') ? float_bits(p, at, operand)
+              : point || looks_decimal_float(p, at)      ? decimal_float(p, at, operand)
+                                                         : integer_bits(p, at, operand);
+    if (!ok) return false;
+    if (negative) {
+        if (operand->kind == CJ_OPERAND_INT) operand->bits = 0 - operand->bits;
+        else operand->bits ^= operand->is_f32 ? (uint64_t)1 << 31 : (uint64_t)1 << 63;
+    }
+    operand->text = cj__text_of(p, start, p->at);
+    cj__skip(p);
+    return operand->text != NULL;
+}
+
+bool cj__integer(cj_parser *p, uint64_t *value, const char *what) {
+    const char *at = p->at;
+    cj_ir_operand operand = {0};
+    if (!is(p, at, DIGIT))
+        return cj__parse_error(p, at, "syntax", "expected %s, found %s", what, cj__found(p, at).text);
+    if (!cj__number(p, &operand)) return false;
+    if (operand.kind != CJ_OPERAND_INT) return cj__parse_error(p, at, "syntax", "%s must be a whole number", what);
+    *value = operand.bits;
+    return true;
+}

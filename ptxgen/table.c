@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables and their index. The .def files hold syntax as people write it; the first use compiles it once into arrays
+// that are searched without a string comparison: words to numbers, syntaxes to slots, opcodes to their rows.
+#include "table.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+
+#include "hash.h"
+
+const cj_word_info cj__words[CJ_WORD_COUNT] = {
+    [CJ_WORD_NONE] = {.text = ""},
+#define CJ_WORD(id, word, since, least) [CJ_W_##id] = {.text = word, .ptx = since, .target = least},
+#define CJ_TYPE(id, word, kind, size, since, least) \
+    [CJ_W_##id] = {.text = word, .class = CJ_CLASS_##kind, .bits = size, .ptx = since, .target = least},
+#include "words.def"
+#undef CJ_WORD
+#undef CJ_TYPE
+};
+
+const cj_special_info cj__specials[CJ_SPECIAL_COUNT] = {
+    [CJ_SPECIAL_NONE] = {.text = ""},
+#define CJ_SPECIAL(id, name, kind, parts, since, least) \
+    [CJ_S_##id] = {.text = name, .type = CJ_W_##kind, .components = parts, .ptx = since, .target = least},
+#include "specials.def"
+#undef CJ_SPECIAL
+};
+
+const cj_row cj__rows[CJ_ROW_COUNT] = {
+#define CJ_ROW(executor, form, pattern, since, least, does, line) \
+    {.syntax = form, .operands = pattern, .ptx = since, .target = least, .effects = does, .sample = line},
+#include "instructions.def"
+#undef CJ_ROW
+};
+
+static const struct {
+    const char *name, *words;
+} sets[] = {
+#define CJ_SET(name, words) {#name, words},
+#include "sets.def"
+#undef CJ_SET
+};
+
+// ---- the index: built once, then read only
+
+enum { SLOTS_MAX = 20, POOL_MAX = 48 * 1024, WORD_BUCKETS = 2048, OPCODE_BUCKETS = 1024 };
+
+static_assert(CJ_WORD_COUNT * 2 < WORD_BUCKETS, "enlarge WORD_BUCKETS");
+static_assert(CJ_SPECIAL_COUNT < 256, "specials are indexed by a byte-sized bucket table");
+
+typedef struct {
+    uint16_t first, count;  // its words in the pool
+    bool     optional;
+} cj_slot;
+
+typedef struct {
+    uint8_t    slot_count;
+    cj_slot    slots[SLOTS_MAX];
+    cj_pattern pattern;
+    uint16_t   next;        // the next row of the same opcode + 1
+    char       opcode[24];
+} cj_form;
+
+static struct {
+    cj_form  forms[CJ_ROW_COUNT];
+    uint16_t pool[POOL_MAX];
+    size_t   pool_count;
+    uint16_t word_bucket[WORD_BUCKETS];      // cj_word, open addressing
+    uint16_t opcode_bucket[OPCODE_BUCKETS];  // first row of the opcode + 1, open addressing
+    uint8_t  special_bucket[256];
+} table;
+
+static once_flag built = ONCE_FLAG_INIT;
+
+static size_t opcode_length(const char *syntax) { return strcspn(syntax, ".{"); }
+
+static cj_word find_word(const char *text, size_t length) {
+    for (size_t i = cj__hash(text, length);; i++) {
+        cj_word word = table.word_bucket[i % WORD_BUCKETS];
+        if (!word) return CJ_WORD_NONE;
+        if (!strncmp(cj__words[word].text, text, length) && !cj__words[word].text[length]) return word;
+    }
+}
+
+// A mistake in a .def file is a mistake of the program: the table test, which runs first, names it.
+static void broken(const char *what) {
+    fprintf(stderr, "clusterjit: instruction table: '%s' has an unknown word or set, or more than its array takes\n", what);
+    abort();
+}
+
+// Adds the words of "a|.b|$SET" up to `end` to the pool.
+static void add_words(const char *at, const char *end) {
+    while (at < end) {
+        if (*at == '.' || *at == '|') {
+            at++;
+            continue;
+        }
+        size_t length = strcspn(at, "|})");
+        if (at + length > end) length = (size_t)(end - at);
+        if (*at == '$') {
+            size_t i = 0;
+            while (i < sizeof sets / sizeof *sets &&
+                   (strncmp(sets[i].name, at + 1, length - 1) || sets[i].name[length - 1]))
+                i++;
+            if (i == sizeof sets / sizeof *sets) broken(at);
+            add_words(sets[i].words, sets[i].words + strlen(sets[i].words));
+        } else {
+            cj_word word = find_word(at, length);
+            if (!word || table.pool_count == POOL_MAX) broken(at);
+            table.pool[table.pool_count++] = (uint16_t)word;
+        }
+        at += length;
+    }
+}
+
+static void compile_syntax(cj_form *form, const char *syntax) {
+    const char *at = syntax + opcode_length(syntax);
+    while (*at) {
+        if (form->slot_count == SLOTS_MAX) broken(syntax);
+        cj_slot *slot = &form->slots[form->slot_count++];
+        slot->first = (uint16_t)table.pool_count;
+        const char *end;
+        if (*at == '{') {
+            end = strchr(at, '}');
+            slot->optional = true;
+        } else {
+            end = at[1] == '(' ? strchr(at, ')') : at + 1 + strcspn(at + 1, ".{");
+        }
+        if (!end) broken(syntax);
+        add_words(at + 1 + (at[1] == '('), end);
+        slot->count = (uint16_t)(table.pool_count - slot->first);
+        at = end + (*end == '}' || *end == ')');
+    }
+}
+
+static void compile_pattern(cj_pattern *pattern, const char *text) {
+    for (const char *at = text; *at; at += *at == ' ') {
+        if (pattern->count == CJ_OPERANDS_MAX) broken(text);
+        cj_pattern_item *item = &pattern->item[pattern->count++];
+        item->kind = *at++;
+        if (*at == 'q') item->predicate = true, at++;
+        if (*at == ':') {
+            size_t length = strcspn(++at, " ?");
+            bool numbered = length == 2 && at[0] == 'T';
+            if (numbered) {
+                item->type = at[1];
+            } else if (length == 1) {
+                item->type = *at;
+            } else {
+                item->type = 'F';
+                item->fixed = (uint16_t)find_word(at, length);
+                if (!item->fixed) broken(text);
+            }
+            at += length;
+        }
+        if (*at == '?') item->optional = true, at++;
+        if (!item->optional) pattern->required = pattern->count;
+    }
+}
+
+// The bucket that holds the opcode's first row, or the empty one where it belongs.
+static uint16_t *opcode_bucket(const char *opcode, size_t length) {
+    for (size_t i = cj__hash(opcode, length);; i++) {
+        uint16_t *bucket = &table.opcode_bucket[i % OPCODE_BUCKETS];
+        if (!*bucket) return bucket;
+        const char *syntax = cj__rows[*bucket - 1].syntax;
+        if (opcode_length(syntax) == length && !memcmp(syntax, opcode, length)) return bucket;
+    }
+}
+
+static void build(void) {
+    for (cj_word word = 1; word < CJ_WORD_COUNT; word++) {
+        size_t i = cj__hash(cj__words[word].text, strlen(cj__words[word].text));
+        while (table.word_bucket[i % WORD_BUCKETS]) i++;
+        table.word_bucket[i % WORD_BUCKETS] = (uint16_t)word;
+    }
+    for (cj_special special = 1; special < CJ_SPECIAL_COUNT; special++) {
+        size_t i = cj__hash(cj__specials[special].text, strlen(cj__specials[special].text));
+        while (table.special_bucket[i % 256]) i++;
+        table.special_bucket[i % 256] = (uint8_t)special;
+    }
+    for (size_t row = CJ_ROW_COUNT; row-- > 0;) {  // backwards, so that chains run forwards
+        cj_form *form = &table.forms[row];
+        const char *syntax = cj__rows[row].syntax;
+        compile_syntax(form, syntax);
+        compile_pattern(&form->pattern, cj__rows[row].operands);
+        uint16_t *bucket = opcode_bucket(syntax, opcode_length(syntax));
+        memcpy(form->opcode, syntax, opcode_length(syntax));
+        form->next = *bucket;
+        *bucket = (uint16_t)(row + 1);
+    }
+}
+
+// ---- look-ups
+
+cj_word cj__word_find(const char *text, size_t length) {
+    call_once(&built, build);
+    return find_word(text, length);
+}
+
+cj_special cj__special_find(const char *text, size_t length) {
+    call_once(&built, build);
+    for (size_t i = cj__hash(text, length);; i++) {
+        cj_special special = table.special_bucket[i % 256];
+        if (!special) return CJ_SPECIAL_NONE;
+        const char *name = cj__specials[special].text;
+        if (!strncmp(name, text, length) && !name[length]) return special;
+    }
+}
+
+const cj_pattern *cj__row_pattern(const cj_row *row) {
+    call_once(&built, build);
+    return &table.forms[row - cj__rows].pattern;
+}
+
+const char *cj__row_opcode(const cj_row *row) {
+    call_once(&built, build);
+    return table.forms[row - cj__rows].opcode;
+}
+
+bool cj__mnemonic_has(const cj_mnemonic *mnemonic, cj_word word) {
+    for (unsigned i = 0; i < mnemonic->word_count; i++)
+        if (mnemonic->word[i] == word) return true;
+    return false;
+}
+
+static bool slot_takes(const cj_slot *slot, uint16_t word) {
+    for (unsigned i = 0; i < slot->count; i++)
+        if (table.pool[slot->first + i] == word) return true;
+    return false;
+}
+
+// Whether slots [s..] match words [w..]; *reached is the furthest word that found no slot.
+static bool matches(const cj_form *form, unsigned s, const cj_mnemonic *mnemonic, unsigned w, unsigned *reached) {
+    if (w > *reached) *reached = w;
+    if (s == form->slot_count) return w == mnemonic->word_count;
+    const cj_slot *slot = &form->slots[s];
+    if (w < mnemonic->word_count && slot_takes(slot, mnemonic->word[w]) &&
+        matches(form, s + 1, mnemonic, w + 1, reached))
+        return true;
+    return slot->optional && matches(form, s + 1, mnemonic, w, reached);
+}
+
+// Splits the words behind the opcode; false at a word that no table knows.
+static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, unsigned *wrong) {
+    while (at < end) {
+        const char *word = ++at;  // past the dot
+        while (at < end && *at != '.') at++;
+        *wrong = mnemonic->word_count + 1u;
+        cj_word id = find_word(word, (size_t)(at - word));
+        if (!id || mnemonic->word_count == CJ_WORDS_MAX) return false;
+        const cj_word_info *info = &cj__words[id];
+        mnemonic->word[mnemonic->word_count++] = (uint16_t)id;
+        if (info->ptx > mnemonic->ptx) mnemonic->ptx = info->ptx;
+        if (info->target > mnemonic->target) mnemonic->target = info->target;
+        if (info->class) {
+            mnemonic->type_last = (uint16_t)id;
+            for (unsigned i = 0; i < 4; i++)
+                if (!mnemonic->type[i]) {
+                    mnemonic->type[i] = (uint16_t)id;
+                    break;
+                }
+        }
+        if (id == CJ_W_V2 || id == CJ_W_V4 || id == CJ_W_V8) mnemonic->vector = (uint8_t)(info->text[1] - '0');
+    }
+    return true;
+}
+
+bool cj__mnemonic_resolve(const char *text, size_t length, cj_mnemonic *mnemonic, unsigned *wrong) {
+    call_once(&built, build);
+    *mnemonic = (cj_mnemonic){.text = text, .length = (uint16_t)length, .vector = 1};
+    *wrong = 0;
+    const char *dot = memchr(text, '.', length);
+    size_t opcode = dot ? (size_t)(dot - text) : length;
+    uint16_t row = *opcode_bucket(text, opcode);
+    if (!row || !split_words(text + opcode, text + length, mnemonic, wrong)) return false;
+    unsigned reached = 0;
+    for (; row; row = table.forms[row - 1].next) {
+        if (!matches(&table.forms[row - 1], 0, mnemonic, 0, &reached)) continue;
+        if (mnemonic->candidate_count == CJ_CANDIDATES_MAX) broken(text);
+        mnemonic->candidate[mnemonic->candidate_count++] = (uint16_t)(row - 1);
+    }
+    *wrong = reached + 1;
+    return mnemonic->candidate_count > 0;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instruction table: one row a form, from instructions.def; the words of mnemonics, from words.def; the special
+// registers, from specials.def. The parser, the checker, the CPU device and the page of supported PTX all read these.
+//
+// A row's syntax is its mnemonic with alternatives:   ld{.weak}{.global|.shared}.(u32|f32)
+//   .word      this word                     .(a|b|c)   one of these words
+//   {.a|.b}    one of these words or none    $SET       in an alternative: the words of a set of sets.def
+// A row's operand pattern has one item an operand, blank-separated:   kind:type, `?` behind an optional one
+//   d  destination register                  s  source: register, constant or special register
+//   D  the same, or a vector {a, b, …}       S  the same, or a vector {a, b, …}
+//   U  destination vector                    P  source vector
+//   q  destination predicate                 p  source predicate, may be negated with !
+//   dq destination d|q, |q optional          m  memory operand [base + offset]
+//   i  constant                              a  address: register, or variable + offset
+//   v  variable or function: its address     x  special register
+//   l  label                                 f  function name
+// and the type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type
+// word (u32), or absent where the kind says it all.
+#ifndef CJ_PTXGEN_TABLE_H
+#define CJ_PTXGEN_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Every word that can stand in a mnemonic behind a dot, types included.
+typedef enum cj_word {
+    CJ_WORD_NONE,
+#define CJ_WORD(id, text, ptx, target) CJ_W_##id,
+#define CJ_TYPE(id, text, class, bits, ptx, target) CJ_W_##id,
+#include "words.def"
+#undef CJ_WORD
+#undef CJ_TYPE
+    CJ_WORD_COUNT
+} cj_word;
+
+typedef enum cj_type_class {
+    CJ_CLASS_NONE, CJ_CLASS_BITS, CJ_CLASS_UNSIGNED, CJ_CLASS_SIGNED, CJ_CLASS_FLOAT, CJ_CLASS_PRED
+} cj_type_class;
+
+typedef struct cj_word_info {
+    const char   *text;    // without the dot
+    cj_type_class class;   // NONE: no type
+    uint16_t      bits;    // of a type
+    uint16_t      ptx;     // least .version that knows it, 10 * major + minor (78 for 7.8); 0: any
+    uint16_t      target;  // least target, 90 for sm_90; 0: any
+} cj_word_info;
+
+extern const cj_word_info cj__words[CJ_WORD_COUNT];
+
+cj_word cj__word_find(const char *text, size_t length);  // CJ_WORD_NONE when unknown
+
+// What an instruction does, as far as others must know.
+enum {
+    CJ_READS = 1 << 0,        // memory
+    CJ_WRITES = 1 << 1,       // memory
+    CJ_ASYNC = 1 << 2,        // completes later, through the async proxy or an mbarrier
+    CJ_BARRIER = 1 << 3,      // waits for or signals other threads
+    CJ_CONVERGENT = 1 << 4,   // all threads of the warp must execute it together
+    CJ_CLUSTER = 1 << 5,      // needs a cluster launch
+    CJ_BRANCH = 1 << 6,       // may continue elsewhere
+    CJ_END = 1 << 7,          // never continues below
+    CJ_ARCH = 1 << 8,         // needs an architecture-specific target (sm_90a)
+};
+
+// One form. Its executor (the first column of instructions.def) is the CPU device's business.
+typedef struct cj_row {
+    const char *syntax, *operands;
+    uint16_t    ptx, target;
+    uint32_t    effects;
+    const char *sample;    // one line of PTX
+} cj_row;
+
+enum {
+#define CJ_ROW(executor, syntax, operands, ptx, target, effects, sample) +1
+    CJ_ROW_COUNT = 0
+#include "instructions.def"
+#undef CJ_ROW
+};
+
+extern const cj_row cj__rows[CJ_ROW_COUNT];
+
+// An operand pattern, compiled.
+enum { CJ_OPERANDS_MAX = 12 };
+
+typedef struct cj_pattern_item {
+    char     kind;      // d, s, …
+    bool     predicate; // dq
+    bool     optional;
+    char     type;      // 'T', '1' to '4', 'W', 'F' (fixed), or 0
+    uint16_t fixed;     // cj_word of an F
+} cj_pattern_item;
+
+typedef struct cj_pattern {
+    uint8_t         count, required;
+    cj_pattern_item item[CJ_OPERANDS_MAX];
+} cj_pattern;
+
+const cj_pattern *cj__row_pattern(const cj_row *row);
+const char       *cj__row_opcode(const cj_row *row);  // the syntax up to its first dot
+
+// A mnemonic as it was written, resolved against the table: the words in the order written. At most CJ_WORDS_MAX.
+enum { CJ_WORDS_MAX = 16, CJ_CANDIDATES_MAX = 8 };
+
+typedef struct cj_mnemonic {
+    const char *text;                      // as written, NUL-terminated
+    uint16_t    length;
+    uint8_t     word_count, candidate_count;
+    uint16_t    word[CJ_WORDS_MAX];        // cj_word, the opcode not counted
+    uint16_t    candidate[CJ_CANDIDATES_MAX];  // rows whose syntax matches
+    uint16_t    type[4];                   // T1 to T4: its type words in order
+    uint16_t    type_last;                 // T
+    uint8_t     vector;                    // 2, 4, 8 for .v2 .v4 .v8, else 1
+    uint16_t    ptx, target;               // the most that any word asks; rows may ask more
+} cj_mnemonic;
+
+// Resolves "ld.global.nc.f32". False when no row matches: then *wrong is the index of the first dotted word at which every
+// row of the opcode fails (0: the opcode itself), for the message.
+bool cj__mnemonic_resolve(const char *text, size_t length, cj_mnemonic *mnemonic, unsigned *wrong);
+
+bool cj__mnemonic_has(const cj_mnemonic *mnemonic, cj_word word);
+
+// Special registers.
+typedef enum cj_special {
+    CJ_SPECIAL_NONE,
+#define CJ_SPECIAL(id, text, type, components, ptx, target) CJ_S_##id,
+#include "specials.def"
+#undef CJ_SPECIAL
+    CJ_SPECIAL_COUNT
+} cj_special;
+
+typedef struct cj_special_info {
+    const char *text;        // "tid", "cluster_ctarank"
+    uint16_t    type;        // cj_word
+    uint8_t     components;  // 1: a scalar; 3: .x .y .z (and .w, which reads 0)
+    uint16_t    ptx, target;
+} cj_special_info;
+
+extern const cj_special_info cj__specials[CJ_SPECIAL_COUNT];
+
+cj_special cj__special_find(const char *text, size_t length);  // without the %; NONE when unknown
+
+#endif
