@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The families there are, and the way from parameters to text that they share.
+#include "family.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "contract.h"
+#include "error.h"
+
+static const cj_family *const families[] = {&cj__family_reduce};
+
+enum { FAMILY_COUNT = sizeof families / sizeof *families };
+
+size_t               cj_family_count(void) { return FAMILY_COUNT; }
+const cj_family     *cj_family_at(size_t index) { return index < FAMILY_COUNT ? families[index] : NULL; }
+const char          *cj_family_name(const cj_family *family) { return family->name; }
+const char          *cj_family_summary(const cj_family *family) { return family->summary; }
+size_t               cj_family_param_count(const cj_family *family) { return family->param_count; }
+const cj_param_info *cj_family_param(const cj_family *family, size_t index) {
+    return index < family->param_count ? &family->param[index] : NULL;
+}
+
+static const char *family_name_at(const void *user, size_t i) {
+    (void)user;
+    return i < FAMILY_COUNT ? families[i]->name : NULL;
+}
+
+cj_status cj_family_find(const char *name, const cj_family **family, cj_error *error) {
+    for (size_t i = 0; i < FAMILY_COUNT; i++)
+        if (!strcmp(families[i]->name, name)) {
+            *family = families[i];
+            return CJ_OK;
+        }
+    cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "there is no kernel family '%s'", name);
+    const char *nearest = cj__nearest(name, family_name_at, NULL);
+    if (nearest) cj__hint(error, "is '%s' meant?", nearest);
+    else cj__hint(error, "'ptxgen list' shows the families there are");
+    return status;
+}
+
+// The target that a plan is for: `arch`, or the newest that the device runs.
+static cj_status choose_arch(cj_plan *plan, const cj_limits *limits, const char *arch, const cj_target_info **target,
+                             cj_error *error) {
+    const cj_limits *builtin;
+    if (!arch) arch = cj_limits_arch(limits);
+    *target = cj__target_find(arch);
+    if (!*target) {
+        cj_status status = cj_limits_builtin(arch, &builtin, error);  // names the nearest
+        return status ? status : cj__fail(error, CJ_INVALID_ARGUMENT, "'%s' is not a target that PTX knows", arch);
+    }
+    snprintf(plan->arch, sizeof plan->arch, "%s", arch);
+    return CJ_OK;
+}
+
+static bool has_blocks(cj_dim3 d) { return d.x || d.y || d.z; }
+
+static cj_status check_contract(const cj_plan *plan, const cj_limits *limits, cj_error *error) {
+    cj_contract contract = {.reqntid = plan->block, .reqnctapercluster = plan->cluster};
+    contract.explicitcluster = contract.uses_clusters = has_blocks(plan->cluster);
+    snprintf(contract.entry, sizeof contract.entry, "%s", plan->entry);
+    cj_launch_shape shape = {.grid = plan->grid, .block = plan->block, .cluster = plan->cluster,
+                             .dynamic_shared = plan->dynamic_shared, .nonportable = true};
+    return cj__contract_check(&contract, &shape, limits, error);
+}
+
+cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const char *arch, cj_plan *plan,
+                       cj_error *error) {
+    *plan = (cj_plan){.params = *params};
+    const cj_target_info *target;
+    cj_status status = choose_arch(plan, limits, arch, &target, error);
+    if (status) return status;
+    if (target->number > limits->compute_capability)
+        return cj__fail(error, CJ_UNSUPPORTED, "a kernel for %s does not run on %s (sm_%" PRIu32 ")", plan->arch,
+                        limits->name, limits->compute_capability);
+    status = params->family->plan(plan, limits, target->number >= 90, error);
+    return status ? status : check_contract(plan, limits, error);
+}
+
+cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, cj_error *error) {
+    cj_builder *builder = cj_builder_create(plan->arch);
+    plan->params.family->emit(plan, builder);
+    cj_status status = cj_builder_finish(builder, text, length, error);
+    cj_builder_destroy(builder);
+    return status;
+}

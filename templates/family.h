@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel family is made of: a parameter table, a plan, and the writing of the kernel.
+#ifndef CJ_TEMPLATES_FAMILY_H
+#define CJ_TEMPLATES_FAMILY_H
+
+#include <clusterjit/cluster.h>
+#include <clusterjit/kernel.h>
+#include <clusterjit/ptx.h>
+#include <stdbool.h>
+
+struct cj_family {
+    const char          *name, *summary;
+    const cj_param_info *param;
+    size_t               param_count;  // at most CJ_PARAM_MAX
+
+    // Fills grid, block, cluster, derived arguments, workspace, bound and note; params and arch are set. `clusters` says
+    // whether the target has them. The launch contract is checked afterwards.
+    cj_status (*plan)(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
+    // Writes the kernel plan->entry.
+    void (*emit)(const cj_plan *plan, cj_builder *builder);
+};
+
+extern const cj_family cj__family_reduce;
+
+#endif

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameter values: text in, numbers kept, text out. The family's table says what is allowed.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "family.h"
+
+// Whether `word` is the next blank-separated word of *at; advances *at past it.
+static bool next_word(const char **at, const char **word, size_t *length) {
+    *at += strspn(*at, " ");
+    *word = *at;
+    *length = strcspn(*at, " ");
+    *at += *length;
+    return *length > 0;
+}
+
+static bool choice_index(const char *choices, const char *text, uint64_t *index) {
+    const char *word;
+    size_t length;
+    for (*index = 0; next_word(&choices, &word, &length); ++*index)
+        if (strlen(text) == length && !memcmp(word, text, length)) return true;
+    return false;
+}
+
+static const char *choice_text(const char *choices, uint64_t index, char *buffer, size_t size) {
+    const char *word;
+    size_t length;
+    while (next_word(&choices, &word, &length))
+        if (!index--) {
+            snprintf(buffer, size, "%.*s", (int)length, word);
+            return buffer;
+        }
+    return NULL;
+}
+
+// Digits in base 10 or, behind 0x, 16; false at none or on overflow.
+static bool parse_digits(const char **at, uint64_t *value) {
+    unsigned base = (*at)[0] == '0' && ((*at)[1] | 32) == 'x' ? 16 : 10;
+    const char *c = *at + (base == 16 ? 2 : 0), *first = c;
+    for (*value = 0;; c++) {
+        unsigned digit = *c >= '0' && *c <= '9'                         ? (unsigned)(*c - '0')
+                         : base == 16 && (*c | 32) >= 'a' && (*c | 32) <= 'f' ? (unsigned)((*c | 32) - 'a') + 10
+                                                                        : base;
+        if (digit == base) break;
+        if (*value > (UINT64_MAX - digit) / base) return false;
+        *value = *value * base + digit;
+    }
+    *at = c;
+    return c > first;
+}
+
+// 1024, 0x400, 2^10, 2^20+3, 2^20-1, 4K, 1M, 2G (powers of 1024).
+static bool parse_number(const char *text, uint64_t *value) {
+    uint64_t more;
+    if (!parse_digits(&text, value)) return false;
+    if (*text == '^') {
+        text++;
+        if (*value != 2 || !parse_digits(&text, &more) || more > 63) return false;
+        *value = UINT64_C(1) << more;
+    } else if (*text && strchr("KMG", *text)) {
+        unsigned shift = *text == 'K' ? 10 : *text == 'M' ? 20 : 30;
+        if (*value > UINT64_MAX >> shift) return false;
+        *value <<= shift;
+        text++;
+    }
+    if (*text == '+' || *text == '-') {
+        bool plus = *text++ == '+';
+        if (!parse_digits(&text, &more) || (plus ? *value > UINT64_MAX - more : *value < more)) return false;
+        *value = plus ? *value + more : *value - more;
+    }
+    return !*text;
+}
+
+static const char *param_name_at(const void *user, size_t i) {
+    const cj_family *family = user;
+    return i < family->param_count ? family->param[i].name : NULL;
+}
+
+// The choices one by one, for the nearest; a table's words are short.
+typedef struct {
+    const char *choices;
+    char        word[8][24];
+} choice_list;
+
+static const char *choice_at(const void *user, size_t i) {
+    const choice_list *list = user;
+    return i < 8 && *list->word[i] ? list->word[i] : NULL;
+}
+
+static cj_status bad_choice(const cj_param_info *info, const char *text, cj_error *error) {
+    choice_list list = {.choices = info->choices};
+    for (uint64_t i = 0; i < 8 && choice_text(info->choices, i, list.word[i], sizeof list.word[i]); i++) continue;
+    cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is none of: %s", info->name, text, info->choices);
+    const char *nearest = cj__nearest(text, choice_at, &list);
+    if (nearest) cj__hint(error, "is '%s' meant?", nearest);
+    return status;
+}
+
+static cj_status set_number(const cj_param_info *info, const char *text, uint64_t *slot, cj_error *error) {
+    uint64_t value;
+    if (!parse_number(text, &value)) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is not a whole number that fits 64 bits", info->name, text);
+        cj__hint(error, "write digits, 0x…, 2^k, 2^k+c, or a suffix K, M, G");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (value < info->minimum || value > info->maximum)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " is outside %" PRIu64 " to %" PRIu64, info->name, value,
+                        info->minimum, info->maximum);
+    if (info->multiple && value % info->multiple && value != info->minimum) {
+        uint64_t below = value - value % info->multiple;
+        uint64_t nearest = below < info->minimum ? below + info->multiple : below;
+        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " is not a multiple of %" PRIu64, info->name, value,
+                 info->multiple);
+        cj__hint(error, "%" PRIu64 " is", nearest);
+        return CJ_INVALID_ARGUMENT;
+    }
+    *slot = value;
+    return CJ_OK;
+}
+
+cj_status cj_params_set(cj_params *params, const char *name, const char *text, cj_error *error) {
+    const cj_family *family = params->family;
+    for (size_t i = 0; i < family->param_count; i++) {
+        const cj_param_info *info = &family->param[i];
+        if (strcmp(info->name, name)) continue;
+        if (!info->choices) return set_number(info, text, &params->value[i], error);
+        uint64_t index;
+        if (!choice_index(info->choices, text, &index)) return bad_choice(info, text, error);
+        params->value[i] = index;
+        return CJ_OK;
+    }
+    cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s has no parameter '%s'", family->name, name);
+    const char *nearest = cj__nearest(name, param_name_at, family);
+    if (nearest) cj__hint(error, "is '%s' meant?", nearest);
+    return status;
+}
+
+void cj_params_init(cj_params *params, const cj_family *family) {
+    *params = (cj_params){.family = family};
+    for (size_t i = 0; i < family->param_count; i++) cj_params_set(params, family->param[i].name, family->param[i].initial, NULL);
+}
+
+uint64_t cj_params_get(const cj_params *params, const char *name) {
+    for (size_t i = 0; i < params->family->param_count; i++)
+        if (!strcmp(params->family->param[i].name, name)) return params->value[i];
+    return UINT64_MAX;
+}
+
+const char *cj_params_word(const cj_params *params, const char *name, char *buffer, size_t size) {
+    for (size_t i = 0; i < params->family->param_count; i++) {
+        const cj_param_info *info = &params->family->param[i];
+        if (strcmp(info->name, name)) continue;
+        if (info->choices) return choice_text(info->choices, params->value[i], buffer, size);
+        snprintf(buffer, size, "%" PRIu64, params->value[i]);
+        return buffer;
+    }
+    return NULL;
+}
