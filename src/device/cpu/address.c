@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "address.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "exec.h"
+
+// A piece of memory: addresses [begin, begin + bytes) lie at host, lane i's at host + i * stride.
+typedef struct span {
+    uint64_t             begin, bytes;
+    const unsigned char *host;
+    uint64_t             stride;
+} span;
+
+// The piece of memory that the address of a lane belongs to, whether it is inside or not; false for none, with a hazard.
+typedef bool (*span_finder)(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found);
+
+static unsigned access_bytes(const cj_cpu_op *op) { return (unsigned)op->bytes * op->count; }
+
+// ---- hazards
+
+typedef struct nearby {
+    char text[160];
+} nearby;
+
+// The last variable of a space that begins at or below an offset, as ", 4 bytes past the end of tile"; or nothing.
+static nearby nearest_symbol(const cj_cpu_program *program, cj_space space, uint64_t offset) {
+    nearby               result = {""};
+    const cj_cpu_symbol *best = NULL;
+    for (size_t i = 0; i < program->symbol_count; i++) {
+        const cj_cpu_symbol *symbol = &program->symbol[i];
+        if (symbol->var->space != space || symbol->offset > offset) continue;
+        if (!best || symbol->offset >= best->offset) best = symbol;
+    }
+    if (!best) return result;
+    const uint64_t into = offset - best->offset;
+    const bool     inside = best->var->unsized || into < best->bytes;
+    snprintf(result.text, sizeof result.text, ", %" PRIu64 " bytes %s %.100s", inside ? into : into - best->bytes,
+             inside ? "into" : "past the end of", best->var->name);
+    return result;
+}
+
+static bool outside(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_space space, const char *space_name,
+                    uint64_t address, uint64_t offset, uint64_t limit) {
+    cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS, "%u bytes at %s address 0x%" PRIx64 " reach past its %" PRIu64 " bytes%s",
+                   access_bytes(op), space_name, address, limit,
+                   nearest_symbol(w->block->cluster->launch->program, space, offset).text);
+    return false;
+}
+
+static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address,
+                           const cj_cpu_range *nearest) {
+    char where[160] = "; no allocation lies below it";
+    if (nearest) {
+        const bool inside = address < nearest->end;
+        snprintf(where, sizeof where, ", %" PRIu64 " bytes %s an allocation of %" PRIu64 " bytes%s%.64s",
+                 inside ? nearest->end - address : address - nearest->end, inside ? "before the end of" : "past the end of",
+                 nearest->end - nearest->begin, nearest->name ? ", " : "", nearest->name ? nearest->name : "");
+    }
+    cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS, "%u bytes at global address 0x%" PRIx64 " are in no allocation%s",
+                   access_bytes(op), address, where);
+    return false;
+}
+
+// ---- spaces
+
+static bool find_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
+    const cj_cpu_range *range = w->range;
+    if (!range || address < range->begin || address >= range->end || access_bytes(op) > range->end - address) {
+        const cj_cpu_range *nearest;
+        range = cj__cpu_ranges_find(w->block->cluster->launch->ranges, address, access_bytes(op), &nearest);
+        if (!range) return outside_global(w, op, lane, address, nearest);
+        w->range = range;
+    }
+    *found = (span){range->begin, range->end - range->begin, (const unsigned char *)(uintptr_t)range->begin, 0};
+    return true;
+}
+
+static bool find_shared_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t begin,
+                           const cj_cpu_block *owner, span *found) {
+    const uint64_t limit = w->block->cluster->launch->shared_bytes, offset = address - begin;
+    *found = (span){begin, limit, owner->shared, 0};
+    if (offset < limit && access_bytes(op) <= limit - offset) return true;
+    return outside(w, op, lane, CJ_SPACE_SHARED, "shared", address, offset, limit);
+}
+
+static bool find_shared(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
+    if (address >> CJ_RANK_SHIFT && address <= UINT32_MAX) {
+        cj__cpu_hazard(w, op, lane, CJ_HAZARD_WRONG_WINDOW,
+                       "0x%" PRIx64 " is a shared::cluster address of rank %" PRIu64 ", not one of the block's own window; "
+                       "write .shared::cluster",
+                       address, (address >> CJ_RANK_SHIFT) - 1);
+        return false;
+    }
+    return find_shared_of(w, op, lane, address, 0, w->block, found);
+}
+
+static bool find_peer(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t base, span *found) {
+    const cj_cpu_cluster *cluster = w->block->cluster;
+    const uint64_t        window = (address - base) >> CJ_RANK_SHIFT;
+    if (!window) return find_shared_of(w, op, lane, address, base, w->block, found);
+    const uint64_t rank = window - 1;
+    if (rank >= cluster->launch->ranks) {
+        cj__cpu_hazard(w, op, lane, CJ_HAZARD_RANK_OUT_OF_RANGE,
+                       "address 0x%" PRIx64 " lies in no block's shared memory: rank %" PRIu64 " of a cluster of %u",
+                       address, rank, cluster->launch->ranks);
+        return false;
+    }
+    const cj_cpu_block *peer = &cluster->block[rank];
+    if (!peer->entered || !peer->live) {
+        cj__cpu_hazard(w, op, lane, peer->entered ? CJ_HAZARD_PEER_EXITED : CJ_HAZARD_PEER_NOT_ENTERED,
+                       "block of rank %" PRIu64 " %s, so its shared memory %s; a cluster barrier must stand %s", rank,
+                       peer->entered ? "has exited" : "has not started", peer->entered ? "is gone" : "is not there yet",
+                       peer->entered ? "between the last access and the exit" : "before the first access");
+        return false;
+    }
+    return find_shared_of(w, op, lane, address, base + (window << CJ_RANK_SHIFT), peer, found);
+}
+
+static bool find_cluster(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
+    return find_peer(w, op, lane, address, 0, found);
+}
+
+static bool find_local_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t base,
+                          span *found) {
+    const uint64_t limit = w->block->cluster->launch->program->local_bytes, offset = address - base;
+    *found = (span){base, limit, w->block->local + w->index * CJ_LANES * limit, limit};
+    if (offset < limit && access_bytes(op) <= limit - offset) return true;
+    return outside(w, op, lane, CJ_SPACE_LOCAL, "local", address, offset, limit);
+}
+
+static bool find_local(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
+    return find_local_at(w, op, lane, address, 0, found);
+}
+
+static bool find_param_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t base,
+                          span *found) {
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    const uint64_t       limit = launch->program->param_bytes, offset = address - base;
+    *found = (span){base, limit, launch->param, 0};
+    if (offset < limit && access_bytes(op) <= limit - offset) return true;
+    return outside(w, op, lane, CJ_SPACE_PARAM, "parameter", address, offset, limit);
+}
+
+static bool find_param(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
+    return find_param_at(w, op, lane, address, 0, found);
+}
+
+static bool in_window(uint64_t address, uint64_t base) { return (address ^ base) >> 48 == 0; }
+
+static bool find_generic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
+    if (in_window(address, CJ_SHARED_BASE)) return find_peer(w, op, lane, address, CJ_SHARED_BASE, found);
+    if (in_window(address, CJ_LOCAL_BASE)) return find_local_at(w, op, lane, address, CJ_LOCAL_BASE, found);
+    if (in_window(address, CJ_PARAM_BASE)) return find_param_at(w, op, lane, address, CJ_PARAM_BASE, found);
+    return find_global(w, op, lane, address, found);
+}
+
+// ---- reaching
+
+static void compute_addresses(const cj_cpu_warp *w, const cj_cpu_op *op, uint64_t address[CJ_LANES]) {
+    const void *base = w->file + op->base;
+    if (op->base_is_64) {
+        CJ_EVERY_LANE(i) address[i] = ((const lane_u64 *)base)[i] + (uint64_t)op->offset;
+    } else {
+        CJ_EVERY_LANE(i) address[i] = (uint32_t)(((const lane_u32 *)base)[i] + (uint32_t)op->offset);
+    }
+}
+
+static bool check_alignment(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const uint64_t address[CJ_LANES]) {
+    const uint64_t low = access_bytes(op) - 1;
+    uint64_t       any = 0;
+    CJ_EACH_LANE(i, mask, { any |= address[i]; });
+    if (!(any & low)) return true;
+    CJ_SOME_LANES(i, mask) {
+        if (!(address[i] & low)) continue;
+        cj__cpu_hazard(w, op, i, CJ_HAZARD_MISALIGNED, "address 0x%" PRIx64 " is no multiple of the access, %u bytes", address[i],
+                       access_bytes(op));
+        break;
+    }
+    return false;
+}
+
+// The lanes of `mask` whose access lies inside the span; their host addresses go to `at`.
+static uint32_t reach_span(const span *s, uint32_t mask, unsigned bytes, const uint64_t address[CJ_LANES],
+                           unsigned char *at[CJ_LANES]) {
+    const uint64_t  last = s->bytes - bytes;
+    const uintptr_t host = (uintptr_t)s->host;
+    if (mask == CJ_ALL_LANES) {
+        uint64_t beyond = 0;
+        CJ_EVERY_LANE(i) {
+            const uint64_t offset = address[i] - s->begin;
+            at[i] = (unsigned char *)(uintptr_t)(host + offset + i * s->stride);
+            beyond |= offset > last;
+        }
+        if (!beyond) return mask;
+    }
+    uint32_t inside = 0;
+    CJ_SOME_LANES(i, mask) {
+        const uint64_t offset = address[i] - s->begin;
+        if (offset > last) continue;
+        at[i] = (unsigned char *)(uintptr_t)(host + offset + i * s->stride);
+        inside |= 1u << i;
+    }
+    return inside;
+}
+
+// Lane by lane until all are reached; mostly the first lane's piece of memory is everyone's.
+static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES],
+                         span_finder find) {
+    uint64_t address[CJ_LANES];
+    compute_addresses(w, op, address);
+    if (!check_alignment(w, op, mask, address)) return false;
+    for (uint32_t rest = mask; rest;) {
+        const unsigned lane = cj__cpu_first(rest);
+        span           found;
+        if (!find(w, op, lane, address[lane], &found)) return false;
+        rest &= ~reach_span(&found, rest, access_bytes(op), address, at);
+    }
+    return true;
+}
+
+#define REACH(space)                                                                                                  \
+    static bool reach_##space(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES]) {      \
+        return reach(w, op, mask, at, find_##space);                                                                  \
+    }
+
+REACH(generic)
+REACH(global)
+REACH(shared)
+REACH(cluster)
+REACH(local)
+REACH(param)
+
+cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic) {
+    static const struct {
+        cj_word      word;
+        cj_cpu_reach reach;
+    } spaces[] = {
+        {CJ_W_GLOBAL, reach_global},     {CJ_W_CONST, reach_global},           {CJ_W_SHARED, reach_shared},
+        {CJ_W_SHARED_CTA, reach_shared}, {CJ_W_SHARED_CLUSTER, reach_cluster}, {CJ_W_LOCAL, reach_local},
+        {CJ_W_PARAM, reach_param},
+    };
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        if (cj__mnemonic_has(mnemonic, spaces[i].word)) return spaces[i].reach;
+    }
+    return reach_generic;
+}
+
+// ---- mapa, getctarank
+
+bool cj__cpu_rank_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint64_t address,
+                     uint32_t *rank) {
+    if (generic && !in_window(address, CJ_SHARED_BASE)) {
+        cj__cpu_hazard(w, op, lane, CJ_HAZARD_WRONG_WINDOW, "0x%" PRIx64 " is no generic address of shared memory", address);
+        return false;
+    }
+    const uint32_t window = (uint32_t)address >> CJ_RANK_SHIFT;
+    *rank = window ? window - 1 : w->block->rank;
+    return true;
+}
+
+bool cj__cpu_map(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint32_t rank, uint64_t *address) {
+    uint32_t       from;
+    const uint32_t ranks = w->block->cluster->launch->ranks;
+    if (!cj__cpu_rank_of(w, op, lane, generic, *address, &from)) return false;
+    if (rank >= ranks) {
+        cj__cpu_hazard(w, op, lane, CJ_HAZARD_RANK_OUT_OF_RANGE, "rank %u in a cluster of %u blocks", rank, ranks);
+        return false;
+    }
+    const uint64_t offset = *address & ((1u << CJ_RANK_SHIFT) - 1);
+    *address = (generic ? CJ_SHARED_BASE : 0) + ((uint64_t)(rank + 1) << CJ_RANK_SHIFT) + offset;
+    return true;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses, and the one way to memory: every load, store and atomic asks its op's `reach` function for host addresses.
+// Bounds, alignment and windows are checked there; it sees each access of each lane, with its op and its block.
+//
+//   shared::cta      0 … size of the block's shared memory
+//   shared::cluster  the same for the block's own; from mapa: (rank + 1) << 24 | offset
+//   generic          CJ_SHARED_BASE + either of these; CJ_LOCAL_BASE + offset; CJ_PARAM_BASE + offset; else a global,
+//                    host address. The bases are no canonical addresses, so no host memory lies there.
+#ifndef CJ_CPU_ADDRESS_H
+#define CJ_CPU_ADDRESS_H
+
+#include "machine.h"
+
+enum { CJ_RANK_SHIFT = 24 };
+
+#define CJ_SHARED_BASE 0x5348000000000000u  // "SH"
+#define CJ_LOCAL_BASE 0x4c4f000000000000u   // "LO"
+#define CJ_PARAM_BASE 0x5041000000000000u   // "PA"
+
+// The function that reaches the space named by a load's, store's or atomic's mnemonic.
+cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic);
+
+// Maps a shared address, in place, to the block with that rank; false when a hazard was reported.
+bool cj__cpu_map(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint32_t rank, uint64_t *address);
+// The rank of the block in which a shared address lies; false when a hazard was reported.
+bool cj__cpu_rank_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint64_t address, uint32_t *rank);
+
+#endif

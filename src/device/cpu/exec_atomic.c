@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomics and reductions (PTX ISA, "atom", "red"): lane after lane, each one atomic for other host threads too.
+#include "address.h"
+#include "exec.h"
+
+// `old` becomes the expression of old and b (and c); compared as words, so that any float may be swapped.
+#define ATOMIC(name, type, word, expression)                                                                \
+    CJ_EXEC(name##_##type) {                                                                                \
+        unsigned char *at[CJ_LANES];                                                                        \
+        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                               \
+        CJ_SOME_LANES(i, mask) {                                                                            \
+            union {                                                                                         \
+                lane_##word bits;                                                                           \
+                lane_##type value;                                                                          \
+            } was, next;                                                                                    \
+            lane_##word      *cell = (lane_##word *)(void *)at[i];                                          \
+            const lane_##type b = CJ_LANES_OF(const lane_##type, 1)[i];                                     \
+            was.bits = __atomic_load_n(cell, __ATOMIC_RELAXED);                                             \
+            do {                                                                                            \
+                const lane_##type old = was.value;                                                          \
+                next.value = (lane_##type)(expression);                                                     \
+            } while (!__atomic_compare_exchange_n(cell, &was.bits, next.bits, true, __ATOMIC_SEQ_CST,       \
+                                                  __ATOMIC_RELAXED));                                       \
+            CJ_LANES_OF(lane_##type, 0)[i] = was.value;                                                     \
+        }                                                                                                   \
+        return CJ_STEP_NEXT;                                                                                \
+    }
+
+#define BITS(name, expression)           \
+    ATOMIC(name, u32, u32, expression)   \
+    ATOMIC(name, u64, u64, expression)
+
+BITS(add, old + b)
+BITS(and, old & b)
+BITS(or, old | b)
+BITS(xor, old ^ b)
+BITS(exch, ((void)old, b))
+BITS(min, old < b ? old : b)
+BITS(max, old > b ? old : b)
+ATOMIC(min, s32, u32, old < b ? old : b)
+ATOMIC(min, s64, u64, old < b ? old : b)
+ATOMIC(max, s32, u32, old > b ? old : b)
+ATOMIC(max, s64, u64, old > b ? old : b)
+ATOMIC(inc, u32, u32, old >= b ? 0 : old + 1)
+ATOMIC(dec, u32, u32, old == 0 || old > b ? b : old - 1)
+ATOMIC(add, f32, u32, old + b)
+ATOMIC(add, f64, u64, old + b)
+
+ATOMIC(cas, u16, u16, old == b ? CJ_LANES_OF(const lane_u16, 2)[i] : old)
+ATOMIC(cas, u32, u32, old == b ? CJ_LANES_OF(const lane_u32, 2)[i] : old)
+ATOMIC(cas, u64, u64, old == b ? CJ_LANES_OF(const lane_u64, 2)[i] : old)
+
+static const struct {
+    cj_word      word;
+    cj_cpu_typed typed;
+} operations[] = {
+    {CJ_W_ADD, {.u32 = add_u32, .u64 = add_u64, .s32 = add_u32, .s64 = add_u64, .f32 = add_f32, .f64 = add_f64}},
+    {CJ_W_MIN, {.u32 = min_u32, .u64 = min_u64, .s32 = min_s32, .s64 = min_s64}},
+    {CJ_W_MAX, {.u32 = max_u32, .u64 = max_u64, .s32 = max_s32, .s64 = max_s64}},
+    {CJ_W_INC, {.u32 = inc_u32}},
+    {CJ_W_DEC, {.u32 = dec_u32}},
+    {CJ_W_EXCH, {.u32 = exch_u32, .u64 = exch_u64, .s32 = exch_u32, .s64 = exch_u64, .f32 = exch_u32, .f64 = exch_u64}},
+    {CJ_W_AND, {.u32 = and_u32, .u64 = and_u64}},
+    {CJ_W_OR, {.u32 = or_u32, .u64 = or_u64}},
+    {CJ_W_XOR, {.u32 = xor_u32, .u64 = xor_u64}},
+    {CJ_W_CAS, {.u16 = cas_u16, .u32 = cas_u32, .u64 = cas_u64}},
+};
+
+bool cj__cpu_select_atom(cj_cpu_prepare *p) {
+    const uint16_t type = p->mnemonic->type_last;
+    p->op.reach = cj__cpu_reach_of(p->mnemonic);
+    p->op.bytes = (uint8_t)(cj__words[type].bits / 8);
+    p->op.count = 1;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        if (cj__cpu_has(p, operations[i].word)) return cj__cpu_choose(p, &operations[i].typed, type);
+    }
+    return false;
+}
+
+bool cj__cpu_select_atom_cas(cj_cpu_prepare *p) { return cj__cpu_select_atom(p); }
+
+// A red is an atom whose old value nobody wants.
+bool cj__cpu_select_red(cj_cpu_prepare *p) {
+    uint32_t *slot = cj__cpu_keep(p, 2 * sizeof *slot);
+    if (!slot) return false;
+    slot[0] = p->sink;
+    slot[1] = p->slot[0];
+    p->op.slot = slot;
+    return cj__cpu_select_atom(p);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparison and selection (PTX ISA, "Comparison and Selection Instructions").
+#include "exec.h"
+
+// All lanes are compared, whether they take part or not: then the bits are a sum that the compiler vectorizes.
+static const uint32_t lane_bit[CJ_LANES] = {
+    1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,  1u << 8,  1u << 9,  1u << 10,
+    1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15, 1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21,
+    1u << 22, 1u << 23, 1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29, 1u << 30, 1u << 31};
+
+// Writes p and q from the comparison's bits; setp.CmpOp.BoolOp combines both with a predicate.
+static inline cj_cpu_step set_predicates(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uint32_t bits) {
+    uint32_t p = bits, q = ~bits;
+    if (op->mode) {
+        const uint32_t c = cj__cpu_predicate(w, op, 4);
+        p = op->mode == CJ_W_AND ? p & c : op->mode == CJ_W_OR ? p | c : p ^ c;
+        q = op->mode == CJ_W_AND ? q & c : op->mode == CJ_W_OR ? q | c : q ^ c;
+    }
+    cj__cpu_predicate_set(w->file + op->slot[0], mask, p);
+    cj__cpu_predicate_set(w->file + op->slot[1], mask, q);
+    return CJ_STEP_NEXT;
+}
+
+#define COMPARE(name, suffix, type, read, expression)                      \
+    CJ_EXEC(name##_##suffix) {                                             \
+        const type *from_a = CJ_LANES_OF(const type, 2);                   \
+        const type *from_b = CJ_LANES_OF(const type, 3);                   \
+        uint32_t    bits = 0;                                              \
+        for (unsigned i = 0; i < CJ_LANES; i++) {                          \
+            const type a = read(from_a[i]), b = read(from_b[i]);           \
+            bits |= (expression) ? lane_bit[i] : 0;                        \
+        }                                                                  \
+        return set_predicates(w, op, mask, bits);                          \
+    }
+
+#define UNSIGNED(name, expression)                   \
+    COMPARE(name, u16, lane_u16, , expression)       \
+    COMPARE(name, u32, lane_u32, , expression)       \
+    COMPARE(name, u64, lane_u64, , expression)
+
+#define INTEGER(name, expression)                    \
+    UNSIGNED(name, expression)                       \
+    COMPARE(name, s16, lane_s16, , expression)       \
+    COMPARE(name, s32, lane_s32, , expression)       \
+    COMPARE(name, s64, lane_s64, , expression)
+
+#define FLOAT(name, expression)                                  \
+    COMPARE(name, f32, lane_f32, , expression)                   \
+    COMPARE(name, ftz_f32, lane_f32, cj__cpu_flush, expression)  \
+    COMPARE(name, f64, lane_f64, , expression)
+
+UNSIGNED(eq, a == b)
+UNSIGNED(ne, a != b)
+INTEGER(lt, a < b)
+INTEGER(le, a <= b)
+INTEGER(gt, a > b)
+INTEGER(ge, a >= b)
+
+// Ordered ones are false with NaN, unordered ones (…u) true.
+#define NANS (a != a || b != b)
+FLOAT(eq, a == b)
+FLOAT(ne, a < b || a > b)
+FLOAT(lt, a < b)
+FLOAT(le, a <= b)
+FLOAT(gt, a > b)
+FLOAT(ge, a >= b)
+FLOAT(equ, a == b || NANS)
+FLOAT(neu, a != b)
+FLOAT(ltu, !(a >= b))
+FLOAT(leu, !(a > b))
+FLOAT(gtu, !(a <= b))
+FLOAT(geu, !(a < b))
+FLOAT(num, !NANS)
+FLOAT(nan, NANS)
+
+typedef struct comparison {
+    cj_word      word;
+    cj_cpu_typed typed;
+    cj_cpu_exec  ftz;
+} comparison;
+
+#define FLOATS(name) .f32 = name##_f32, .f64 = name##_f64
+
+static const comparison comparisons[] = {
+    {CJ_W_EQ, {CJ_SIGNLESS(eq), FLOATS(eq)}, eq_ftz_f32},
+    {CJ_W_NE, {CJ_SIGNLESS(ne), FLOATS(ne)}, ne_ftz_f32},
+    {CJ_W_LT, {CJ_UNSIGNED(lt), CJ_SIGNED(lt), FLOATS(lt)}, lt_ftz_f32},
+    {CJ_W_LE, {CJ_UNSIGNED(le), CJ_SIGNED(le), FLOATS(le)}, le_ftz_f32},
+    {CJ_W_GT, {CJ_UNSIGNED(gt), CJ_SIGNED(gt), FLOATS(gt)}, gt_ftz_f32},
+    {CJ_W_GE, {CJ_UNSIGNED(ge), CJ_SIGNED(ge), FLOATS(ge)}, ge_ftz_f32},
+    {CJ_W_LO, {CJ_UNSIGNED(lt)}, NULL},
+    {CJ_W_LS, {CJ_UNSIGNED(le)}, NULL},
+    {CJ_W_HI, {CJ_UNSIGNED(gt)}, NULL},
+    {CJ_W_HS, {CJ_UNSIGNED(ge)}, NULL},
+    {CJ_W_EQU, {FLOATS(equ)}, equ_ftz_f32},
+    {CJ_W_NEU, {FLOATS(neu)}, neu_ftz_f32},
+    {CJ_W_LTU, {FLOATS(ltu)}, ltu_ftz_f32},
+    {CJ_W_LEU, {FLOATS(leu)}, leu_ftz_f32},
+    {CJ_W_GTU, {FLOATS(gtu)}, gtu_ftz_f32},
+    {CJ_W_GEU, {FLOATS(geu)}, geu_ftz_f32},
+    {CJ_W_NUM, {FLOATS(num)}, num_ftz_f32},
+    {CJ_W_ISNAN, {FLOATS(nan)}, nan_ftz_f32},
+};
+
+bool cj__cpu_select_setp(cj_cpu_prepare *p) {
+    static const cj_word combining[] = {CJ_W_AND, CJ_W_OR, CJ_W_XOR};
+    const uint16_t       type = p->mnemonic->type_last;
+    for (size_t i = 0; i < sizeof combining / sizeof *combining; i++) {
+        if (cj__cpu_has(p, combining[i])) p->op.mode = (uint16_t)combining[i];
+    }
+    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
+        if (p->mnemonic->word[0] != comparisons[i].word) continue;
+        if (!cj__cpu_choose(p, &comparisons[i].typed, type)) return false;
+        if (type == CJ_W_F32 && cj__cpu_has(p, CJ_W_FTZ)) p->op.run = comparisons[i].ftz;
+        return true;
+    }
+    return false;
+}
+
+#define SELECTION(type)                                                      \
+    CJ_EXEC(selp_##type) {                                                   \
+        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                  \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);            \
+        const lane_##type *b = CJ_LANES_OF(const lane_##type, 2);            \
+        const uint32_t     c = cj__cpu_predicate(w, op, 3);                  \
+        CJ_EACH_LANE(i, mask, { d[i] = c & lane_bit[i] ? a[i] : b[i]; });    \
+        return CJ_STEP_NEXT;                                                 \
+    }
+
+SELECTION(u16)
+SELECTION(u32)
+SELECTION(u64)
+
+bool cj__cpu_select_selp(cj_cpu_prepare *p) {
+    static const cj_cpu_typed typed = {CJ_SIGNLESS(selp), .f32 = selp_u32, .f64 = selp_u64};
+    return cj__cpu_choose(p, &typed, p->mnemonic->type_last);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer arithmetic, logic and shifts (PTX ISA, "Integer Arithmetic Instructions", "Logic and Shift Instructions").
+// What does not depend on the sign is computed unsigned: it wraps as the hardware does.
+#include "exec.h"
+
+// An executor with up to three sources A, B, C of one type. Missing ones repeat the first.
+#define INTEGER(name, type, sources, expression)                                          \
+    CJ_EXEC(name##_##type) {                                                              \
+        typedef lane_##type lane;                                                         \
+        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                               \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                         \
+        const lane_##type *b = CJ_LANES_OF(const lane_##type, (sources) > 1 ? 2 : 1);     \
+        const lane_##type *c = CJ_LANES_OF(const lane_##type, (sources) > 2 ? 3 : 1);     \
+        (void)b, (void)c;                                                                 \
+        CJ_EACH_LANE(i, mask, { d[i] = (lane)(expression); });                            \
+        return CJ_STEP_NEXT;                                                              \
+    }
+
+// Operands in the expression, so that 16-bit products do not overflow the int they are promoted to.
+#define A(type) ((type)a[i])
+#define B(type) ((type)b[i])
+#define C(type) ((type)c[i])
+
+#define SIGNLESS(name, sources, expression32, expression64) \
+    INTEGER(name, u16, sources, expression32)               \
+    INTEGER(name, u32, sources, expression32)               \
+    INTEGER(name, u64, sources, expression64)
+
+#define UNSIGNED(name, sources, expression)  \
+    INTEGER(name, u16, sources, expression)  \
+    INTEGER(name, u32, sources, expression)  \
+    INTEGER(name, u64, sources, expression)
+
+#define SIGNED(name, sources, expression)    \
+    INTEGER(name, s16, sources, expression)  \
+    INTEGER(name, s32, sources, expression)  \
+    INTEGER(name, s64, sources, expression)
+
+// ---- add, subtract, multiply
+
+SIGNLESS(add, 2, A(uint32_t) + B(uint32_t), a[i] + b[i])
+SIGNLESS(sub, 2, A(uint32_t) - B(uint32_t), a[i] - b[i])
+SIGNLESS(mul_lo, 2, A(uint32_t) * B(uint32_t), a[i] * b[i])
+SIGNLESS(mad_lo, 3, A(uint32_t) * B(uint32_t) + C(uint32_t), a[i] * b[i] + c[i])
+
+static int32_t saturated(int64_t value) {
+    return value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : (int32_t)value;
+}
+
+INTEGER(add_sat, s32, 2, saturated(A(int64_t) + B(int64_t)))
+INTEGER(sub_sat, s32, 2, saturated(A(int64_t) - B(int64_t)))
+
+__extension__ typedef unsigned __int128 uint128;
+__extension__ typedef __int128          int128;
+
+INTEGER(mul_hi, u16, 2, A(uint32_t) * B(uint32_t) >> 16)
+INTEGER(mul_hi, u32, 2, A(uint64_t) * B(uint64_t) >> 32)
+INTEGER(mul_hi, u64, 2, A(uint128) * B(uint128) >> 64)
+INTEGER(mul_hi, s16, 2, A(int32_t) * B(int32_t) >> 16)
+INTEGER(mul_hi, s32, 2, A(int64_t) * B(int64_t) >> 32)
+INTEGER(mul_hi, s64, 2, A(int128) * B(int128) >> 64)
+
+// The sum with the high half wraps: it is taken unsigned.
+INTEGER(mad_hi, u16, 3, (A(uint32_t) * B(uint32_t) >> 16) + C(uint32_t))
+INTEGER(mad_hi, u32, 3, (A(uint64_t) * B(uint64_t) >> 32) + C(uint64_t))
+INTEGER(mad_hi, u64, 3, (uint64_t)(A(uint128) * B(uint128) >> 64) + c[i])
+INTEGER(mad_hi, s16, 3, (A(int32_t) * B(int32_t) >> 16) + C(int32_t))
+INTEGER(mad_hi, s32, 3, (A(int64_t) * B(int64_t) >> 32) + C(int64_t))
+INTEGER(mad_hi, s64, 3, (uint64_t)(A(int128) * B(int128) >> 64) + C(uint64_t))
+
+// Twice as wide as its sources; `more` is the third source of mad.wide, as wide as the result.
+#define WIDE(name, type, wide, sources, expression)                             \
+    CJ_EXEC(name##_##type) {                                                    \
+        lane_##wide       *d = CJ_LANES_OF(lane_##wide, 0);                     \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);               \
+        const lane_##type *b = CJ_LANES_OF(const lane_##type, 2);               \
+        const lane_##wide *c = CJ_LANES_OF(const lane_##wide, (sources) > 2 ? 3 : 0); \
+        (void)c;                                                                \
+        CJ_EACH_LANE(i, mask, { d[i] = (lane_##wide)(expression); });           \
+        return CJ_STEP_NEXT;                                                    \
+    }
+
+WIDE(mul_wide, u16, u32, 2, A(uint32_t) * B(uint32_t))
+WIDE(mul_wide, u32, u64, 2, A(uint64_t) * B(uint64_t))
+WIDE(mul_wide, s16, u32, 2, A(int32_t) * B(int32_t))
+WIDE(mul_wide, s32, u64, 2, A(int64_t) * B(int64_t))
+WIDE(mad_wide, u16, u32, 3, A(uint32_t) * B(uint32_t) + c[i])
+WIDE(mad_wide, u32, u64, 3, A(uint64_t) * B(uint64_t) + c[i])
+WIDE(mad_wide, s16, u32, 3, (uint32_t)(A(int32_t) * B(int32_t)) + c[i])
+WIDE(mad_wide, s32, u64, 3, (uint64_t)(A(int64_t) * B(int64_t)) + c[i])
+
+// ---- divide. PTX leaves division by zero open; the hardware gives all ones, and the dividend as remainder.
+
+UNSIGNED(div, 2, b[i] ? (lane)(a[i] / b[i]) : (lane)-1)
+UNSIGNED(rem, 2, b[i] ? (lane)(a[i] % b[i]) : a[i])
+INTEGER(div, s16, 2, b[i] ? a[i] / b[i] : -1)
+INTEGER(div, s32, 2, b[i] ? A(int64_t) / B(int64_t) : -1)
+INTEGER(div, s64, 2, !b[i] ? -1 : b[i] == -1 ? (int64_t)(0 - A(uint64_t)) : a[i] / b[i])
+INTEGER(rem, s16, 2, b[i] ? a[i] % b[i] : a[i])
+INTEGER(rem, s32, 2, b[i] ? A(int64_t) % B(int64_t) : a[i])
+INTEGER(rem, s64, 2, !b[i] ? a[i] : b[i] == -1 ? 0 : a[i] % b[i])
+
+// ---- smaller, larger, sign
+
+UNSIGNED(min, 2, a[i] < b[i] ? a[i] : b[i])
+SIGNED(min, 2, a[i] < b[i] ? a[i] : b[i])
+UNSIGNED(max, 2, a[i] > b[i] ? a[i] : b[i])
+SIGNED(max, 2, a[i] > b[i] ? a[i] : b[i])
+SIGNED(neg, 1, 0 - A(uint64_t))
+SIGNED(abs, 1, a[i] < 0 ? 0 - A(uint64_t) : A(uint64_t))
+
+// ---- logic and shifts
+
+UNSIGNED(and, 2, a[i] & b[i])
+UNSIGNED(or, 2, a[i] | b[i])
+UNSIGNED(xor, 2, a[i] ^ b[i])
+UNSIGNED(not, 1, ~a[i])
+
+// The amount is a u32 whatever the type; amounts past the width shift everything out.
+#define SHIFT(name, type, expression)                                 \
+    CJ_EXEC(name##_##type) {                                          \
+        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);           \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);     \
+        const lane_u32    *b = CJ_LANES_OF(const lane_u32, 2);        \
+        const uint32_t     bits = sizeof *d * 8;                      \
+        CJ_EACH_LANE(i, mask, { d[i] = (lane_##type)(expression); }); \
+        return CJ_STEP_NEXT;                                          \
+    }
+
+#define SHIFTS(type, left, signed_type)                          \
+    SHIFT(shl, type, b[i] < bits ? A(left) << (b[i] & (bits - 1)) : 0) \
+    SHIFT(shr, type, b[i] < bits ? a[i] >> (b[i] & (bits - 1)) : 0)    \
+    SHIFT(shr, signed_type, a[i] >> (b[i] < bits ? b[i] : bits - 1))
+
+SHIFTS(u16, uint32_t, s16)
+SHIFTS(u32, uint32_t, s32)
+SHIFTS(u64, uint64_t, s64)
+
+// ---- predicates
+
+#define PREDICATE(name, last, expression)                                                               \
+    CJ_EXEC(name##_pred) {                                                                              \
+        const uint32_t a = cj__cpu_predicate(w, op, 1), b = cj__cpu_predicate(w, op, last);             \
+        cj__cpu_predicate_set(w->file + op->slot[0], mask, expression);                                 \
+        return CJ_STEP_NEXT;                                                                            \
+    }                                                                                                   \
+    bool cj__cpu_select_##name##_pred(cj_cpu_prepare *p) {                                              \
+        p->op.run = name##_pred;                                                                        \
+        return true;                                                                                    \
+    }
+
+PREDICATE(and, 2, a & b)
+PREDICATE(or, 2, a | b)
+PREDICATE(xor, 2, a ^ b)
+PREDICATE(not, 1, ~(a | b))
+
+// ---- selection
+
+// Those that their last type alone decides.
+#define SELECT(name, ...)                                         \
+    bool cj__cpu_select_##name(cj_cpu_prepare *p) {               \
+        static const cj_cpu_typed typed = {__VA_ARGS__};          \
+        return cj__cpu_choose(p, &typed, p->mnemonic->type_last); \
+    }
+
+// Those in which .hi, .lo or .sat decide as well: `word` takes the first of both.
+#define SELECT_BY(name, word, with, ...)                                                \
+    bool cj__cpu_select_##name(cj_cpu_prepare *p) {                                     \
+        static const cj_cpu_typed one = {with}, other = {__VA_ARGS__};                  \
+        return cj__cpu_choose(p, cj__cpu_has(p, word) ? &one : &other, p->mnemonic->type_last); \
+    }
+
+#define NARROW(name) .u16 = name##_u16, .u32 = name##_u32, .s16 = name##_s16, .s32 = name##_s32
+
+SELECT_BY(add, CJ_W_SAT, .s32 = add_sat_s32, CJ_SIGNLESS(add))
+SELECT_BY(sub, CJ_W_SAT, .s32 = sub_sat_s32, CJ_SIGNLESS(sub))
+SELECT_BY(mul, CJ_W_LO, CJ_SIGNLESS(mul_lo), CJ_UNSIGNED(mul_hi), CJ_SIGNED(mul_hi))
+SELECT_BY(mad, CJ_W_LO, CJ_SIGNLESS(mad_lo), CJ_UNSIGNED(mad_hi), CJ_SIGNED(mad_hi))
+SELECT(mul_wide, NARROW(mul_wide))
+SELECT(mad_wide, NARROW(mad_wide))
+SELECT(div, CJ_UNSIGNED(div), CJ_SIGNED(div))
+SELECT(rem, CJ_UNSIGNED(rem), CJ_SIGNED(rem))
+SELECT(min, CJ_UNSIGNED(min), CJ_SIGNED(min))
+SELECT(max, CJ_UNSIGNED(max), CJ_SIGNED(max))
+SELECT(neg, CJ_SIGNED(neg))
+SELECT(abs, CJ_SIGNED(abs))
+SELECT(and, CJ_SIGNLESS(and))
+SELECT(or, CJ_SIGNLESS(or))
+SELECT(xor, CJ_SIGNLESS(xor))
+SELECT(not, CJ_SIGNLESS(not))
+SELECT(shl, CJ_SIGNLESS(shl))
+SELECT(shr, CJ_UNSIGNED(shr), CJ_SIGNED(shr))

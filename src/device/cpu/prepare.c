@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering an entry: memory layout, register file, then one instruction after another. program.h tells the result.
+#include "prepare.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "exec.h"
+
+typedef struct cj_cpu_constant {
+    uint64_t value;
+    uint32_t bits, slot;
+} cj_cpu_constant;
+
+enum { FILE_ALIGNMENT = 64, DYNAMIC_ALIGNMENT = 16, FILE_MAX = 64 * 1024 * 1024 };
+
+static const cj_cpu_selector selectors[CJ_ROW_COUNT] = {
+#define CJ_ROW(executor, syntax, operands, ptx, target, effects, sample) cj__cpu_select_##executor,
+#include "instructions.def"
+#undef CJ_ROW
+};
+
+// ---- what selectors use
+
+bool cj__cpu_has(const cj_cpu_prepare *p, cj_word word) { return cj__mnemonic_has(p->mnemonic, word); }
+
+cj_status cj__cpu_refuse(cj_cpu_prepare *p, cj_status status, const char *format, ...) {
+    if (p->status) return p->status;
+    char    text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    p->status = cj__fail(p->error, status, "%s", text);
+    if (p->error) p->error->line = p->line;
+    return status;
+}
+
+void *cj__cpu_keep(cj_cpu_prepare *p, size_t bytes) {
+    void *memory = cj__arena_alloc(&p->program->arena, bytes);
+    if (!memory) cj__cpu_refuse(p, CJ_OUT_OF_MEMORY, "no memory to prepare %s", p->program->entry->name);
+    return memory;
+}
+
+// Makes room for one more element of a growing array of the program.
+static bool grow(cj_cpu_prepare *p, void *array_at, size_t count, size_t *capacity, size_t element) {
+    void *array;
+    memcpy(&array, array_at, sizeof array);
+    array = cj__arena_grow(&p->program->arena, array, count, capacity, element);
+    if (!array) return cj__cpu_refuse(p, CJ_OUT_OF_MEMORY, "no memory to prepare %s", p->program->entry->name), false;
+    memcpy(array_at, &array, sizeof array);
+    return true;
+}
+
+bool cj__cpu_append(cj_cpu_prepare *p) {
+    cj_cpu_program *program = p->program;
+    if (!grow(p, &program->op, program->op_count, &program->op_capacity, sizeof *program->op)) return false;
+    program->op[program->op_count++] = p->op;
+    return true;
+}
+
+static uint32_t lane_bytes(unsigned bits) { return bits <= 16 ? 2 : bits / 8; }
+
+static uint32_t register_bits(uint16_t type) {
+    const uint32_t bits = cj__words[type].bits;
+    return bits > 1 && bits < 16 ? 16 : bits;
+}
+
+uint32_t cj__cpu_place(cj_cpu_prepare *p, unsigned bits) {
+    const uint32_t bytes = bits == 1 ? 4 : lane_bytes(bits) * CJ_LANES;
+    const uint32_t align = bytes < FILE_ALIGNMENT ? bytes : FILE_ALIGNMENT;
+    const uint32_t at = (p->file_bytes + align - 1) / align * align;
+    if (at > FILE_MAX) {
+        return cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s needs more than %d MiB of registers a warp",
+                              p->program->entry->name, FILE_MAX >> 20),
+               CJ_SLOT_NONE;
+    }
+    p->file_bytes = at + bytes;
+    return at;
+}
+
+uint32_t cj__cpu_constant(cj_cpu_prepare *p, uint64_t value, unsigned bits) {
+    if (bits < 64) value &= ((uint64_t)1 << bits) - 1;
+    struct {
+        uint64_t value, bits;
+    } *key = cj__cpu_keep(p, sizeof *key);
+    if (!key) return CJ_SLOT_NONE;
+    key->value = value;
+    key->bits = bits;
+    const cj_cpu_constant *known = cj__map_get(&p->constants, (const char *)key, sizeof *key);
+    if (known) return known->slot;
+
+    cj_cpu_constant *constant = cj__cpu_keep(p, sizeof *constant);
+    if (!constant) return CJ_SLOT_NONE;
+    *constant = (cj_cpu_constant){.value = value, .bits = bits, .slot = cj__cpu_place(p, bits)};
+    if (!cj__map_put(&p->constants, (const char *)key, sizeof *key, constant)) {
+        return cj__cpu_refuse(p, CJ_OUT_OF_MEMORY, "no memory to prepare %s", p->program->entry->name), CJ_SLOT_NONE;
+    }
+    if (!grow(p, &p->constant, p->constant_count, &p->constant_capacity, sizeof *p->constant)) return CJ_SLOT_NONE;
+    p->constant[p->constant_count++] = *constant;
+    return constant->slot;
+}
+
+bool cj__cpu_choose(cj_cpu_prepare *p, const cj_cpu_typed *typed, uint16_t type) {
+    const bool is_signed = cj__words[type].class == CJ_CLASS_SIGNED, is_float = cj__words[type].class == CJ_CLASS_FLOAT;
+    switch (cj__words[type].bits) {
+    case 16: p->op.run = is_float ? NULL : is_signed ? typed->s16 : typed->u16; break;
+    case 32: p->op.run = is_float ? typed->f32 : is_signed ? typed->s32 : typed->u32; break;
+    case 64: p->op.run = is_float ? typed->f64 : is_signed ? typed->s64 : typed->u64; break;
+    default: p->op.run = NULL;
+    }
+    return p->op.run != NULL;
+}
+
+// ---- memory layout
+
+static bool add_symbol(cj_cpu_prepare *p, const cj_ir_var *var, uint32_t *bytes) {
+    cj_cpu_program *program = p->program;
+    const uint64_t  align = var->align ? var->align : 1;
+    const uint64_t  offset = ((uint64_t)*bytes + align - 1) / align * align;
+    p->line = var->line;
+    if (offset + var->bytes > UINT32_MAX) {
+        return cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: 4 GiB or more in one memory space", var->name), false;
+    }
+    if (!grow(p, &program->symbol, program->symbol_count, &program->symbol_capacity, sizeof *program->symbol)) {
+        return false;
+    }
+    program->symbol[program->symbol_count++] =
+        (cj_cpu_symbol){.var = var, .offset = offset, .bytes = var->unsized ? UINT32_MAX : var->bytes};
+    *bytes = (uint32_t)(offset + var->bytes);
+    return true;
+}
+
+// Variable i of the entry's own and its module's, in this order; NULL behind the last.
+static const cj_ir_var *visible_var(const cj_ir_func *entry, size_t *i) {
+    if (*i < entry->var_count) return entry->var[(*i)++];
+    const cj_ir_module *module = entry->module;
+    while (*i - entry->var_count < module->item_count) {
+        const cj_ir_item *item = &module->item[(*i)++ - entry->var_count];
+        if (item->kind == CJ_ITEM_VAR) return item->var;
+    }
+    return NULL;
+}
+
+static bool add_symbols(cj_cpu_prepare *p, cj_space space, bool unsized, uint32_t *bytes) {
+    const cj_ir_var *var;
+    for (size_t i = 0; (var = visible_var(p->program->entry, &i)) != NULL;) {
+        if (var->space != space || var->unsized != unsized) continue;
+        uint32_t at = *bytes;  // all unsized variables start where dynamic memory starts
+        if (!add_symbol(p, var, unsized ? &at : bytes)) return false;
+    }
+    return true;
+}
+
+static uint32_t dynamic_alignment(const cj_ir_func *entry) {
+    uint32_t         align = DYNAMIC_ALIGNMENT;
+    const cj_ir_var *var;
+    for (size_t i = 0; (var = visible_var(entry, &i)) != NULL;) {
+        if (var->space == CJ_SPACE_SHARED && var->unsized && var->align > align) align = var->align;
+    }
+    return align;
+}
+
+static bool lay_out_memory(cj_cpu_prepare *p) {
+    cj_cpu_program   *program = p->program;
+    const cj_ir_func *entry = program->entry;
+    for (size_t i = 0; i < entry->param_count; i++) {
+        if (!add_symbol(p, entry->param[i], &program->param_bytes)) return false;
+    }
+    if (!add_symbols(p, CJ_SPACE_SHARED, false, &program->shared_bytes)) return false;
+    if (!add_symbols(p, CJ_SPACE_LOCAL, false, &program->local_bytes)) return false;
+    const uint32_t align = dynamic_alignment(entry);
+    program->dynamic_offset = (program->shared_bytes + align - 1) / align * align;
+    program->local_bytes = (program->local_bytes + 15) / 16 * 16;
+    return add_symbols(p, CJ_SPACE_SHARED, true, &program->dynamic_offset);
+}
+
+const cj_cpu_symbol *cj__cpu_symbol_of(const cj_cpu_program *program, const cj_ir_var *var) {
+    for (size_t i = 0; i < program->symbol_count; i++) {
+        if (program->symbol[i].var == var) return &program->symbol[i];
+    }
+    return NULL;
+}
+
+// ---- operands
+
+static bool place_registers(cj_cpu_prepare *p) {
+    const cj_ir_func *entry = p->program->entry;
+    p->file_bytes = CJ_SLOT_TRUE + 4;
+    p->sink_predicate = cj__cpu_place(p, 1);
+    p->sink = cj__cpu_place(p, 64);
+    p->place = cj__cpu_keep(p, (entry->reg_count + 1) * sizeof *p->place);
+    if (!p->place) return false;
+    for (int predicates = 1; predicates >= 0; predicates--) {  // predicates side by side
+        for (size_t i = 0; i < entry->reg_count; i++) {
+            const cj_ir_reg *reg = entry->reg[i];
+            if ((reg->type == CJ_W_PRED) != predicates) continue;
+            p->place[reg->index] = cj__cpu_place(p, register_bits(reg->type));
+            for (unsigned k = 1; k < reg->vector; k++) cj__cpu_place(p, register_bits(reg->type));
+        }
+    }
+    return !p->status;
+}
+
+static uint64_t address_of(cj_cpu_prepare *p, const cj_ir_var *var) {
+    const cj_cpu_symbol *symbol = cj__cpu_symbol_of(p->program, var);
+    if (symbol) return symbol->offset;
+    for (size_t i = 0; i < p->variable_count; i++) {
+        if (p->variables[i].var == var) return p->variables[i].address;
+    }
+    cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device cannot place %s", var->name);
+    return 0;
+}
+
+static uint32_t fixed_special(cj_cpu_prepare *p, cj_special special, uint8_t component, unsigned bits) {
+    cj_cpu_program *program = p->program;
+    for (size_t i = 0; i < program->fixed_count; i++) {
+        const cj_cpu_fixed *known = &program->fixed[i];
+        if (known->special == special && known->component == component && known->bits == bits) return known->slot;
+    }
+    if (!grow(p, &program->fixed, program->fixed_count, &program->fixed_capacity, sizeof *program->fixed)) {
+        return CJ_SLOT_NONE;
+    }
+    const uint32_t slot = cj__cpu_place(p, bits);
+    program->fixed[program->fixed_count++] =
+        (cj_cpu_fixed){.special = (uint16_t)special, .component = component, .bits = (uint8_t)bits, .slot = slot};
+    return slot;
+}
+
+CJ_EXEC(read_special) {
+    lane_u64 *wide = CJ_LANES_OF(lane_u64, 0);
+    lane_u32 *narrow = CJ_LANES_OF(lane_u32, 0);
+    CJ_SOME_LANES(i, mask) {
+        const uint64_t value = cj__cpu_special(w, op->mode, 0, i);
+        if (op->bytes == 8) wide[i] = value;
+        else narrow[i] = (uint32_t)value;
+    }
+    return CJ_STEP_NEXT;
+}
+
+// A clock is read by an op of its own into a hidden register.
+static uint32_t changing_special(cj_cpu_prepare *p, cj_special special, unsigned bits) {
+    uint32_t *slot = cj__cpu_keep(p, sizeof *slot);
+    if (!slot) return CJ_SLOT_NONE;
+    *slot = cj__cpu_place(p, bits);
+    const cj_cpu_op made = p->op;
+    p->op.run = read_special;
+    p->op.slot = slot;
+    p->op.mode = (uint16_t)special;
+    p->op.bytes = (uint8_t)(bits / 8);
+    cj__cpu_append(p);
+    p->op = made;
+    return *slot;
+}
+
+// The bits of a literal as a value of the type.
+static uint64_t literal(const cj_ir_operand *operand, uint16_t type) {
+    const cj_word_info *info = &cj__words[type];
+    if (operand->kind == CJ_OPERAND_INT && info->class != CJ_CLASS_FLOAT) return operand->bits;
+    double   value = operand->kind == CJ_OPERAND_INT ? (double)(int64_t)operand->bits : 0;
+    float    narrow;
+    uint32_t bits = (uint32_t)operand->bits;
+    if (operand->kind == CJ_OPERAND_FLOAT && operand->is_f32) {
+        if (info->bits == 32) return bits;
+        memcpy(&narrow, &bits, sizeof narrow);
+        value = (double)narrow;
+    } else if (operand->kind == CJ_OPERAND_FLOAT) {
+        memcpy(&value, &operand->bits, sizeof value);
+    }
+    if (info->bits == 32) {
+        narrow = (float)value;
+        memcpy(&bits, &narrow, sizeof bits);
+        return bits;
+    }
+    uint64_t wide;
+    memcpy(&wide, &value, sizeof wide);
+    return wide;
+}
+
+// The slot of one register, literal, address or special register; *bits becomes its width.
+static uint32_t scalar_slot(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type, bool is_destination,
+                            uint16_t *bits) {
+    uint32_t step;
+    *bits = (uint16_t)register_bits(type);
+    switch (operand->kind) {
+    case CJ_OPERAND_REG:
+        *bits = (uint16_t)register_bits(operand->reg->type);
+        step = *bits == 1 ? 4 : lane_bytes(*bits) * CJ_LANES;
+        return p->place[operand->reg->index] + (operand->component ? operand->component - 1u : 0u) * step;
+    case CJ_OPERAND_SINK: return type == CJ_W_PRED ? p->sink_predicate : p->sink;
+    case CJ_OPERAND_INT:
+    case CJ_OPERAND_FLOAT:
+        if (is_destination) break;
+        if (type == CJ_W_PRED) return cj__cpu_constant(p, operand->bits != 0, 1);
+        return cj__cpu_constant(p, literal(operand, type), *bits);
+    case CJ_OPERAND_VAR: return cj__cpu_constant(p, address_of(p, operand->var) + (uint64_t)operand->offset, *bits);
+    case CJ_OPERAND_SPECIAL:
+        *bits = (uint16_t)register_bits(cj__specials[operand->special].type);
+        if (cj__cpu_special_fixed(operand->special)) {
+            return fixed_special(p, operand->special, operand->component ? (uint8_t)(operand->component - 1) : 0, *bits);
+        }
+        return changing_special(p, operand->special, *bits);
+    default: break;
+    }
+    cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device cannot use operand '%s' of %s", operand->text ? operand->text : "",
+                   p->mnemonic->text);
+    return CJ_SLOT_NONE;
+}
+
+static void add_slot(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, uint16_t type) {
+    p->slot[p->slot_count] = slot;
+    p->bits[p->slot_count] = bits;
+    p->type[p->slot_count++] = type;
+}
+
+static void add_scalar(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type, bool is_destination) {
+    uint16_t       bits = 0;
+    const uint32_t slot = scalar_slot(p, operand, type, is_destination, &bits);
+    if (operand->negated) p->op.flip |= 1u << p->slot_count;
+    add_slot(p, slot, bits, type);
+}
+
+static void set_memory(cj_cpu_prepare *p, const cj_ir_operand *operand) {
+    const cj_ir_operand *base = operand->base;
+    uint16_t             bits;
+    p->op.base = scalar_slot(p, base, base->kind == CJ_OPERAND_REG ? base->reg->type : CJ_W_U64, false, &bits);
+    p->op.base_is_64 = bits == 64;
+    p->op.offset = operand->offset;
+    if (bits < 32) cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: an address has 32 or 64 bits, not %u", p->mnemonic->text, bits);
+}
+
+// The type that a bits-typed part of a vector has: 64 bits in two parts are two of 32.
+static uint16_t part_type(uint16_t type, unsigned parts) {
+    switch (cj__words[type].bits / parts) {
+    case 8: return CJ_W_B8;
+    case 16: return CJ_W_B16;
+    default: return CJ_W_B32;
+    }
+}
+
+static uint16_t item_type(const cj_mnemonic *mnemonic, const cj_pattern_item *item) {
+    switch (item->type) {
+    case 'T': return mnemonic->type_last;
+    case 'F': return item->fixed;
+    case 'W': {
+        const uint16_t type = mnemonic->type_last;
+        const bool     is_signed = cj__words[type].class == CJ_CLASS_SIGNED;
+        if (cj__words[type].bits == 16) return is_signed ? CJ_W_S32 : CJ_W_U32;
+        return is_signed ? CJ_W_S64 : CJ_W_U64;
+    }
+    case 0: return CJ_W_PRED;  // q and p say it by their kind
+    default: return mnemonic->type[item->type - '1'];
+    }
+}
+
+static void add_operand(cj_cpu_prepare *p, const cj_ir_operand *operand, const cj_pattern_item *item) {
+    const bool is_destination = strchr("dDUq", item->kind) != NULL;
+    uint16_t   type = item_type(p->mnemonic, item);
+    if (item->kind == 'm') {
+        set_memory(p, operand);
+    } else if (item->kind != 'l') {
+        if (operand->kind != CJ_OPERAND_VECTOR) add_scalar(p, operand, type, is_destination);
+        if (operand->kind == CJ_OPERAND_VECTOR && strchr("UP", item->kind)) type = part_type(type, operand->count);
+        for (unsigned i = 0; operand->kind == CJ_OPERAND_VECTOR && i < operand->count; i++) {
+            add_scalar(p, &operand->list[i], type, is_destination);
+        }
+        if (item->predicate && operand->predicate) add_scalar(p, operand->predicate, CJ_W_PRED, true);
+        else if (item->predicate) add_slot(p, p->sink_predicate, 1, CJ_W_PRED);
+    }
+}
+
+static bool add_operands(cj_cpu_prepare *p) {
+    const cj_ir_inst *inst = p->inst;
+    const cj_pattern *pattern = cj__row_pattern(inst->row);
+    size_t            most = pattern->count * 2u + 1;
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        if (inst->operand[i].kind == CJ_OPERAND_VECTOR) most += inst->operand[i].count;
+    }
+    p->slot = cj__cpu_keep(p, most * sizeof *p->slot);
+    p->bits = cj__cpu_keep(p, most * sizeof *p->bits);
+    p->type = cj__cpu_keep(p, most * sizeof *p->type);
+    if (p->status) return false;
+    p->slot_count = 0;
+    p->op.slot = p->slot;
+    for (unsigned i = 0; i < pattern->count; i++) {
+        if (i < inst->operand_count) add_operand(p, &inst->operand[i], &pattern->item[i]);
+        else add_slot(p, CJ_SLOT_NONE, 0, 0);
+    }
+    return !p->status;
+}
+
+// ---- instructions
+
+static bool check_widths(cj_cpu_prepare *p) {
+    for (uint32_t i = 0; i < p->slot_count; i++) {
+        const uint32_t asked = register_bits(p->type[i]);
+        const bool     wider = p->any_width && p->bits[i] > asked && asked > 1;
+        if (!p->type[i] || p->bits[i] == asked || wider) continue;
+        return cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: operand %u has %u bits where %s has %u", p->mnemonic->text,
+                              i + 1, p->bits[i], cj__words[p->type[i]].text, asked),
+               false;
+    }
+    return true;
+}
+
+static bool lower(cj_cpu_prepare *p, const cj_ir_stmt *stmt) {
+    const cj_ir_inst *inst = stmt->inst;
+    p->line = stmt->line;
+    p->inst = inst;
+    p->mnemonic = inst->mnemonic;
+    p->any_width = false;
+    p->op = (cj_cpu_op){.line = stmt->line, .inst = inst, .guard = CJ_SLOT_TRUE};
+    if (inst->guard) {
+        if (inst->guard->type != CJ_W_PRED) {
+            return cj__cpu_refuse(p, CJ_INVALID_KERNEL, "the guard %s is no predicate", inst->guard->name), false;
+        }
+        p->op.guard = p->place[inst->guard->index];
+        p->op.guard_flip = inst->guard_negated ? UINT32_MAX : 0;
+    }
+    if (!add_operands(p)) return false;
+    if (!selectors[inst->row - cj__rows](p) && !p->status) {
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s yet", p->mnemonic->text);
+    }
+    return !p->status && check_widths(p) && cj__cpu_append(p);
+}
+
+// Branches name statements; they go to the first op at or behind it.
+static void resolve_targets(cj_cpu_program *program, const uint32_t *first_op) {
+    for (size_t i = 0; i < program->op_count; i++) {
+        const cj_ir_inst *inst = program->op[i].inst;
+        if (inst && inst->operand_count && inst->operand[0].kind == CJ_OPERAND_LABEL) {
+            program->op[i].target = first_op[inst->operand[0].label->stmt];
+        }
+    }
+}
+
+static bool lower_body(cj_cpu_prepare *p) {
+    const cj_ir_func *entry = p->program->entry;
+    uint32_t         *first_op = cj__cpu_keep(p, (entry->stmt_count + 1) * sizeof *first_op);
+    if (!first_op) return false;
+    for (size_t i = 0; i < entry->stmt_count; i++) {
+        first_op[i] = (uint32_t)p->program->op_count;
+        if (entry->stmt[i].kind == CJ_STMT_INST && !lower(p, &entry->stmt[i])) return false;
+    }
+    first_op[entry->stmt_count] = (uint32_t)p->program->op_count;
+
+    // The end of the body is a return.
+    p->op = (cj_cpu_op){.line = p->line, .guard = CJ_SLOT_TRUE};
+    if (!cj__cpu_select_ret(p) || !cj__cpu_append(p)) return false;
+    resolve_targets(p->program, first_op);
+    return true;
+}
+
+static bool make_image(cj_cpu_prepare *p) {
+    cj_cpu_program *program = p->program;
+    program->file_bytes = (p->file_bytes + FILE_ALIGNMENT - 1) / FILE_ALIGNMENT * FILE_ALIGNMENT;
+    program->image = cj__cpu_keep(p, program->file_bytes);
+    if (!program->image) return false;
+    memset(program->image, CJ_POISON, program->file_bytes);  // predicate 0, which holds, included
+    for (size_t i = 0; i < p->constant_count; i++) {
+        const cj_cpu_constant *constant = &p->constant[i];
+        void                  *slot = program->image + constant->slot;
+        for (unsigned lane = 0; lane < CJ_LANES; lane++) {
+            if (constant->bits == 1) cj__cpu_predicate_set(slot, 1u << lane, (uint32_t)(0 - constant->value));
+            else if (constant->bits == 16) ((lane_u16 *)slot)[lane] = (uint16_t)constant->value;
+            else if (constant->bits == 32) ((lane_u32 *)slot)[lane] = (uint32_t)constant->value;
+            else ((lane_u64 *)slot)[lane] = constant->value;
+        }
+    }
+    return true;
+}
+
+cj_status cj__cpu_prepare(const cj_ir_func *entry, const cj_cpu_variable *variables, size_t variable_count,
+                          cj_cpu_program **program, cj_error *error) {
+    cj_cpu_program *made = calloc(1, sizeof *made);
+    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to prepare %s", entry->name);
+    made->entry = entry;
+    cj_cpu_prepare p = {
+        .program = made, .variables = variables, .variable_count = variable_count, .line = entry->line, .error = error};
+    p.constants.arena = &made->arena;
+    if (lay_out_memory(&p) && place_registers(&p) && lower_body(&p) && make_image(&p)) {
+        *program = made;
+        return CJ_OK;
+    }
+    cj__cpu_program_free(made);
+    return p.status;
+}
+
+void cj__cpu_program_free(cj_cpu_program *program) {
+    if (!program) return;
+    cj__arena_free(&program->arena);
+    free(program);
+}

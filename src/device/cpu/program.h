@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program: an entry's IR lowered once, when its function is looked up, into what a warp executes without looking at
+// the IR again.
+//
+// One instruction becomes one op (a barrier becomes two: arrive, then wait). An op holds the function that executes it,
+// chosen for its types and spaces, and its operands as places ("slots") in the warp's register file. Every kind of
+// source lives in that file, so that an executor never asks what an operand is:
+//
+//   file:  | true | predicates, 32 bits each | registers, 32 lanes each | constants | special registers | hidden |
+//
+// A register of 8 or 16 bits takes uint16_t[32], of 32 bits uint32_t[32], of 64 bits uint64_t[32]; a predicate one
+// uint32_t, bit i for lane i. A warp starts with a copy of the program's image of the file, in which constants and
+// variables' addresses stand; the special registers that do not change are then filled in for the warp.
+#ifndef CJ_CPU_PROGRAM_H
+#define CJ_CPU_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "hash.h"
+#include "ir.h"
+#include "memory.h"
+
+enum { CJ_LANES = 32 };
+
+typedef struct cj_cpu_warp cj_cpu_warp;
+typedef struct cj_cpu_op   cj_cpu_op;
+
+// What a warp does after an op: go on below; go where the op has set the warp's pc and lanes; leave the lanes that the op
+// has put in `waiting` at this op, to try again later, the others going on below; stop, for a hazard was reported.
+typedef enum cj_cpu_step { CJ_STEP_NEXT, CJ_STEP_JUMP, CJ_STEP_WAIT, CJ_STEP_STOP } cj_cpu_step;
+
+// Executes an op for the lanes in `mask`, which is not 0.
+typedef cj_cpu_step (*cj_cpu_exec)(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
+// Checks a memory operand and turns it into host addresses, of the lanes in `mask`; false when a hazard was reported.
+typedef bool (*cj_cpu_reach)(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES]);
+
+// How a conversion reads and writes its registers, which may be wider than its types.
+typedef struct cj_cpu_convert {
+    uint8_t from_bits, from_register, to_bits, to_register;
+    bool    from_signed, to_signed, saturate, flush;
+} cj_cpu_convert;
+
+#define CJ_SLOT_TRUE 0u           // the predicate that always holds
+#define CJ_SLOT_NONE UINT32_MAX   // an optional operand that was not written
+
+struct cj_cpu_op {
+    cj_cpu_exec     run;
+    uint32_t        guard, guard_flip;  // executes in lanes where predicate ^ flip is set
+    const uint32_t *slot;               // operands but the memory operand in the order written, vectors taken apart, d|q as two
+    uint32_t        flip;               // bit k: predicate operand k is negated
+    uint32_t        target;             // of a branch: index of an op
+    cj_cpu_reach    reach;              // the memory operand [base + offset]
+    int64_t         offset;
+    uint32_t        base;
+    bool            base_is_64;
+    uint8_t         bytes, count;       // of an element; elements
+    uint16_t        mode;               // for the executor: a word of the mnemonic that decides, …
+    bool            aligned;            // the lanes of a warp that live must execute it together
+    uint32_t        line;
+    cj_cpu_exec     inner;              // what a wrapping executor calls
+    const cj_cpu_convert *convert;
+    const cj_ir_inst     *inst;         // for messages
+};
+
+// A special register that has the same value as long as a warp lives.
+typedef struct cj_cpu_fixed {
+    uint16_t special;    // cj_special
+    uint8_t  component;  // 0 to 3
+    uint8_t  bits;       // 1 for a predicate
+    uint32_t slot;
+} cj_cpu_fixed;
+
+// A variable in shared, local or parameter space.
+typedef struct cj_cpu_symbol {
+    const cj_ir_var *var;
+    uint64_t         offset, bytes;
+} cj_cpu_symbol;
+
+typedef struct cj_cpu_program {
+    cj_arena       arena;
+    const cj_ir_func *entry;
+    cj_cpu_op     *op;
+    size_t         op_count, op_capacity;
+    unsigned char *image;         // of a warp's register file when it starts
+    uint32_t       file_bytes;    // a multiple of 64
+    cj_cpu_fixed  *fixed;
+    size_t         fixed_count, fixed_capacity;
+    cj_cpu_symbol *symbol;
+    size_t         symbol_count, symbol_capacity;
+    uint32_t       param_bytes, shared_bytes, local_bytes;  // static; local is per thread
+    uint32_t       dynamic_offset;                          // where dynamic shared memory starts
+} cj_cpu_program;
+
+// A module's .global and .const variable on the device.
+typedef struct cj_cpu_variable {
+    const cj_ir_var *var;
+    cj_ptr           address;
+} cj_cpu_variable;
+
+// Lowers an entry. *program is owned by the caller. INVALID_KERNEL, UNSUPPORTED (with the line), OUT_OF_MEMORY.
+cj_status cj__cpu_prepare(const cj_ir_func *entry, const cj_cpu_variable *variables, size_t variable_count,
+                          cj_cpu_program **program, cj_error *error);
+void      cj__cpu_program_free(cj_cpu_program *program);
+
+// The parameter's place in the parameter buffer.
+const cj_cpu_symbol *cj__cpu_symbol_of(const cj_cpu_program *program, const cj_ir_var *var);
+
+#endif

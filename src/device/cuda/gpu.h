@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the gpu device share.
+#ifndef CJ_CUDA_GPU_H
+#define CJ_CUDA_GPU_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "device.h"
+#include "driver.h"
+
+typedef struct cj_gpu {
+    cj_device base;
+    cj_driver driver;
+    CUdevice  device;
+    CUcontext context;
+    bool      retained;  // the context is the primary one, and ours to release
+} cj_gpu;
+
+typedef struct cj_gpu_module {
+    cj_module base;
+    CUmodule  handle;
+} cj_gpu_module;
+
+typedef struct cj_gpu_function {
+    cj_function base;
+    CUfunction  handle;
+    int         fixed_shared;  // bytes of static shared memory, as assembled
+    // Made once, when a launch first needs it; making one twice does no harm, so threads need no lock.
+    atomic_bool large_shared;   // opted into shared memory above the default limit
+    atomic_bool large_cluster;  // opted into clusters above the portable size
+    atomic_uint cluster_known;  // the driver said that clusters of this size can run
+} cj_gpu_function;
+
+static inline cj_gpu *cj__gpu(cj_device *device) { return (cj_gpu *)(void *)device; }
+
+// Make the device's context current for a few calls, and put back what was current before. Every enter that succeeds is
+// followed by a leave.
+cj_status cj__gpu_enter(cj_gpu *gpu, bool *pushed, cj_error *error);
+void      cj__gpu_leave(cj_gpu *gpu, bool pushed);
+
+// module.c
+cj_status cj__gpu_load(cj_device *device, const char *ptx, size_t length, cj_ir_module *ir, cj_module **module,
+                       cj_error *error);
+void      cj__gpu_unload(cj_module *module);
+cj_status cj__gpu_function(cj_module *module, const cj_ir_func *entry, cj_function **function, cj_error *error);
+
+// launch.c
+cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_error *error);
+cj_status cj__gpu_synchronize(cj_device *device, cj_stream stream, cj_error *error);
+cj_status cj__gpu_time(cj_device *device, cj_stream stream, cj_status (*work)(void *user, cj_error *error), void *user,
+                       double *milliseconds, cj_error *error);
+
+#endif
