@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// clusterjit: PTX kernels for thread block clusters, written, checked, loaded and launched at run time.
+#ifndef CLUSTERJIT_CLUSTERJIT_H
+#define CLUSTERJIT_CLUSTERJIT_H
+
+#include <clusterjit/base.h>
+#include <clusterjit/cluster.h>
+#include <clusterjit/device.h>
+#include <clusterjit/kernel.h>
+#include <clusterjit/ptx.h>
+#include <clusterjit/reduce.h>
+
+#endif
