@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "args.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "output.h"
+
+enum {
+    KEY_HELP = '?',
+    KEY_PARAM = 0x1000,  // parameter i of the family has the key KEY_PARAM + i
+    GROUP_PARAMS = 1,
+    GROUP_OPTIONS = 2,
+    OPTION_MAX = 48,
+    DOC_SIZE = 256,
+    ARG_SIZE = 64,
+};
+
+typedef struct parse {
+    const args_spec   *spec;
+    void              *user;
+    args_family       *family;
+    const struct argp *argp;
+    char               name[96];  // "ptxgen run reduce"
+    struct argp_option options[OPTION_MAX];
+    size_t             count;
+    char               header[ARG_SIZE];
+    char               docs[CJ_PARAM_MAX][DOC_SIZE];
+    char               args[CJ_PARAM_MAX][ARG_SIZE];
+} parse;
+
+// Large powers of two, and one less, read better as such.
+static const char *limit_text(uint64_t value, char *buffer, size_t size) {
+    uint64_t odd = value & 1;  // 2^31-1 is held against 2^31
+    int      power = 20;
+    while (power < 63 && UINT64_C(1) << power < value + odd) power++;
+    if (UINT64_C(1) << power == value + odd)
+        snprintf(buffer, size, "2^%d%s", power, odd ? "-1" : "");
+    else
+        snprintf(buffer, size, "%" PRIu64, value);
+    return buffer;
+}
+
+static void join_words(const char *words, const char *separator, char *buffer, size_t size) {
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (const char *word = words; *word && used < size;) {
+        size_t length = strcspn(word, " ");
+        int    wrote = snprintf(buffer + used, size - used, "%s%.*s", used ? separator : "", (int)length, word);
+        used += (size_t)wrote;
+        word += length + strspn(word + length, " ");
+    }
+}
+
+const char *args_values(const cj_param_info *info, char *buffer, size_t size) {
+    if (info->choices) {
+        join_words(info->choices, ", ", buffer, size);
+        return buffer;
+    }
+    char low[24], high[24], multiple[48] = "";
+    if (info->multiple > 1) snprintf(multiple, sizeof multiple, ", a multiple of %" PRIu64, info->multiple);
+    snprintf(buffer, size, "%s..%s%s", limit_text(info->minimum, low, sizeof low),
+             limit_text(info->maximum, high, sizeof high), multiple);
+    return buffer;
+}
+
+static void add_option(parse *p, struct argp_option option) {
+    if (p->count + 1 < OPTION_MAX) p->options[p->count++] = option;
+}
+
+static void add_params(parse *p, const cj_family *family) {
+    snprintf(p->header, sizeof p->header, "Parameters of %s:", cj_family_name(family));
+    add_option(p, (struct argp_option){.doc = p->header, .group = GROUP_PARAMS});
+    for (size_t i = 0; i < cj_family_param_count(family); i++) {
+        const cj_param_info *info = cj_family_param(family, i);
+        char                 values[ARG_SIZE];
+        args_values(info, values, sizeof values);
+        if (info->choices) {
+            join_words(info->choices, "|", p->args[i], ARG_SIZE);
+            snprintf(p->docs[i], DOC_SIZE, "%s (default %s)", info->help, info->initial);
+        } else {
+            snprintf(p->args[i], ARG_SIZE, "NUMBER");
+            snprintf(p->docs[i], DOC_SIZE, "%s (%s; default %s)", info->help, values, info->initial);
+        }
+        add_option(p, (struct argp_option){.name = info->name,
+                                           .key = KEY_PARAM + (int)i,
+                                           .arg = p->args[i],
+                                           .doc = p->docs[i],
+                                           .group = GROUP_PARAMS});
+    }
+}
+
+static void add_options(parse *p) {
+    add_option(p, (struct argp_option){.doc = "Options:", .group = GROUP_OPTIONS});
+    for (const struct argp_option *option = p->spec->options; option->name; option++) {
+        struct argp_option copy = *option;
+        copy.group = GROUP_OPTIONS;
+        add_option(p, copy);
+    }
+    add_option(p,
+               (struct argp_option){.name = "help", .key = KEY_HELP, .doc = "Show this help", .group = GROUP_OPTIONS});
+}
+
+static bool is_option(const struct argp_option *option, const char *word, size_t length) {
+    if (!option->name || length < 2) return false;
+    if (word[1] != '-') return length == 2 && word[1] == option->key;
+    return strlen(option->name) == length - 2 && strncmp(word + 2, option->name, length - 2) == 0;
+}
+
+// getopt does not say what displeased it: an option of ours stands there without its value, or it is none of ours.
+static int bad_option(const parse *p, const struct argp_state *state) {
+    const char *word = state->argv[state->next - 1];
+    if (word[0] != '-' && state->next < state->argc) word = state->argv[state->next];  // inside a bundle, -xyz
+    int length = (int)strcspn(word, "=");
+    for (size_t i = 0; i < p->count; i++) {
+        const struct argp_option *option = &p->options[i];
+        if (!is_option(option, word, (size_t)length)) continue;
+        if (option->arg) return message_error(CJ_INVALID_ARGUMENT, "option '%s' needs a value: %s", word, option->arg);
+        return message_error(CJ_INVALID_ARGUMENT, "option '%.*s' takes no value", length, word);
+    }
+    return message_error(CJ_INVALID_ARGUMENT, "unknown option '%.*s'\n'%s --help' lists the options", length, word,
+                         p->name);
+}
+
+static bool lacks_family(const parse *p) { return p->family && !p->family->params.family; }
+
+static int bad_word(const parse *p, const char *word) {
+    if (lacks_family(p))
+        return message_error(CJ_INVALID_ARGUMENT, "'%s' stands after the options; a kernel family comes before them",
+                             word);
+    return message_error(CJ_INVALID_ARGUMENT, "unexpected argument '%s'\n'%s --help' lists the options", word, p->name);
+}
+
+static int set_param(parse *p, size_t index, const char *value) {
+    cj_params *params = &p->family->params;
+    cj_error   error;
+    if (cj_params_set(params, cj_family_param(params->family, index)->name, value, &error))
+        return message_failure(&error);
+    p->family->given[index] = true;
+    return CODE_OK;
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state) {
+    parse *p = state->input;
+    int    code = CODE_OK;
+    if (key == KEY_HELP) {
+        argp_help(p->argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, p->name);
+        exit(output_finish(CODE_OK));
+    } else if (key == ARGP_KEY_ARG) {
+        code = bad_word(p, value);
+    } else if (key == ARGP_KEY_ERROR) {
+        code = bad_option(p, state);
+    } else if (key >= KEY_PARAM && key < KEY_PARAM + CJ_PARAM_MAX) {
+        code = set_param(p, (size_t)(key - KEY_PARAM), value);
+    } else if (key > 0 && key < KEY_PARAM) {
+        code = p->spec->set(p->user, key, value);
+    } else {
+        return ARGP_ERR_UNKNOWN;
+    }
+    if (code) exit(code);
+    return 0;
+}
+
+// Takes the family's name out of argv[1], if there is one.
+static void parse_family(parse *p, int *argc, char ***argv) {
+    if (*argc < 2 || (*argv)[1][0] == '-') return;
+    const cj_family *family;
+    cj_error         error;
+    if (cj_family_find((*argv)[1], &family, &error)) exit(message_failure(&error));
+    cj_params_init(&p->family->params, family);
+    add_params(p, family);
+    size_t used = strlen(p->name);
+    snprintf(p->name + used, sizeof p->name - used, " %s", cj_family_name(family));
+    (*argc)--;
+    (*argv)++;
+}
+
+void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_family *family) {
+    parse p = {.spec = spec, .user = user, .family = family};
+    if (family) *family = (args_family){0};
+    snprintf(p.name, sizeof p.name, "ptxgen %s", argv[0]);
+    if (family) parse_family(&p, &argc, &argv);
+    add_options(&p);
+    struct argp argp = {.options = p.options, .parser = parse_option, .doc = spec->doc};
+    if (lacks_family(&p)) argp.args_doc = "FAMILY [--PARAMETER=VALUE...]";
+    p.argp = &argp;
+    argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_ERRS, NULL, &p);
+    if (lacks_family(&p))
+        exit(message_error(CJ_INVALID_ARGUMENT, "which kernel family? Its name comes first\n'ptxgen list' shows them"));
+}
+
+unsigned args_number(const char *option, const char *text, unsigned minimum, unsigned maximum) {
+    char         *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || value < minimum || value > maximum)
+        exit(message_error(CJ_INVALID_ARGUMENT, "%s is '%s'; it must be a whole number from %u to %u", option, text,
+                           minimum, maximum));
+    return (unsigned)value;
+}

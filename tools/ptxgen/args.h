@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments of a subcommand, through argp. A family's parameters become options from its own table, at run time.
+#ifndef PTXGEN_ARGS_H
+#define PTXGEN_ARGS_H
+
+#include <argp.h>
+#include <clusterjit/kernel.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+// The keys of options without a short form begin here.
+enum { ARGS_LONG_ONLY = 0x100 };
+
+typedef struct args_spec {
+    const char               *doc;                 // one paragraph
+    const struct argp_option *options;             // of the subcommand itself, ended by {0}
+    int (*set)(void *user, int key, char *value);  // takes one of `options`; returns an exit code after its message
+} args_spec;
+
+// A family with its parameters, and which of them stood on the command line.
+typedef struct args_family {
+    cj_params params;
+    bool      given[CJ_PARAM_MAX];
+} args_family;
+
+// Parses argv[1..), argv[0] being the subcommand's name. Where `family` is not NULL, argv[1] names one.
+// Like argp itself it does not return after --help or a mistake, but exits, with CODE_USAGE for a mistake.
+void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_family *family);
+
+// A whole number from `text`, at least `minimum`; exits with a message that names `option` otherwise.
+unsigned args_number(const char *option, const char *text, unsigned minimum, unsigned maximum);
+
+// "32..1024, a multiple of 32" or "sum, min, max"; returns `buffer`.
+const char *args_values(const cj_param_info *info, char *buffer, size_t size);
+
+#endif

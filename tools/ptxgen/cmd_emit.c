@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "message.h"
+#include "output.h"
+
+typedef struct emit_options {
+    const char *arch, *output;
+} emit_options;
+
+enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_OUTPUT = 'o' };
+
+static const struct argp_option options[] = {
+    {.name = "arch", .key = KEY_ARCH, .arg = "TARGET", .doc = "The target, as ptxas names it (default sm_90)"},
+    {.name = "output",
+     .key = KEY_OUTPUT,
+     .arg = "FILE",
+     .doc = "Write FILE instead of standard output; it appears whole or not at all"},
+    {0},
+};
+
+static int set(void *user, int key, char *value) {
+    emit_options *o = user;
+    if (key == KEY_ARCH) o->arch = value;
+    if (key == KEY_OUTPUT) o->output = value;
+    return CODE_OK;
+}
+
+static const args_spec spec = {
+    .doc =
+        "Writes the PTX of a kernel of FAMILY, planned for a target with that target's usual limits. No GPU is needed.",
+    .options = options,
+    .set = set,
+};
+
+int cmd_emit(int argc, char **argv) {
+    emit_options o = {.arch = "sm_90", .output = "-"};
+    args_family  family;
+    args_parse(&spec, argc, argv, &o, &family);
+
+    const cj_limits *limits;
+    cj_plan          plan;
+    char            *text;
+    size_t           length;
+    cj_error         error;
+    if (cj_limits_builtin(o.arch, &limits, &error) || cj_plan_make(&family.params, limits, o.arch, &plan, &error) ||
+        cj_plan_emit(&plan, &text, &length, &error))
+        return message_failure(&error);
+    if (plan.note[0]) message_note(plan.note);
+    int code = output_save(o.output, text, length);
+    cj_text_free(text);
+    return code;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "command.h"
+#include "fill.h"
+#include "message.h"
+#include "run.h"
+
+enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_REPEAT };
+
+static const struct argp_option options[] = {
+    {.name = "arch",
+     .key = KEY_ARCH,
+     .arg = "TARGET",
+     .doc = "Generate for this target (default: the device's newest)"},
+    {.name = "device",
+     .key = KEY_DEVICE,
+     .arg = "auto|gpu|gpu:N|cpu",
+     .doc = "Where to run; auto takes a GPU with clusters, else the CPU device (default auto)"},
+    {.name = "fill", .key = KEY_FILL, .arg = "SPEC", .doc = "Make up the input: " FILL_HELP " (default iota)"},
+    {.name = "input",
+     .key = KEY_INPUT,
+     .arg = "FILE",
+     .doc = "Read the input from FILE.npy, from FILE.f32 (or .f64, .i32, …: raw, little-endian), or, for -, from "
+            "standard input; --n is then the number of elements in it unless it is given"},
+    {.name = "json",
+     .key = KEY_JSON,
+     .doc = "Print JSON; NaN and infinities become strings, and so do integers above 2^63-1"},
+    {.name = "repeat",
+     .key = KEY_REPEAT,
+     .arg = "N",
+     .doc = "Time N launches after a first one, check all, show the median (default 10, on the CPU device 1)"},
+    {0},
+};
+
+static int set(void *user, int key, char *value) {
+    run_options *o = user;
+    switch (key) {
+    case KEY_ARCH: o->arch = value; break;
+    case KEY_DEVICE: o->device = value; break;
+    case KEY_FILL: o->fill = value; break;
+    case KEY_INPUT: o->input = value; break;
+    case KEY_JSON: o->json = true; break;
+    case KEY_REPEAT: o->repeat = args_number("--repeat", value, 1, 100000); break;
+    }
+    return CODE_OK;
+}
+
+static const args_spec spec = {
+    .doc =
+        "Generates a kernel of FAMILY, launches it on a device, and checks what it gives against a result computed on "
+        "the host.",
+    .options = options,
+    .set = set,
+};
+
+static const struct {
+    const char *family;
+    int (*run)(const run_options *options, const args_family *family);
+} runners[] = {{"reduce", run_reduce}};
+
+int cmd_run(int argc, char **argv) {
+    run_options o = {.device = "auto"};
+    args_family family;
+    args_parse(&spec, argc, argv, &o, &family);
+    if (o.input && o.fill) return message_error(CJ_INVALID_ARGUMENT, "--input and --fill exclude each other");
+    if (!o.fill) o.fill = "iota";
+
+    const char *name = cj_family_name(family.params.family);
+    for (size_t i = 0; i < sizeof runners / sizeof runners[0]; i++)
+        if (strcmp(runners[i].family, name) == 0) return runners[i].run(&o, &family);
+    return message_error(CJ_UNSUPPORTED, "ptxgen cannot run kernels of family '%s'\n'ptxgen emit %s' writes its PTX",
+                         name, name);
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands. Each parses its own arguments, argv[0] being its name, and returns the exit code.
+#ifndef PTXGEN_COMMAND_H
+#define PTXGEN_COMMAND_H
+
+int cmd_list(int argc, char **argv);
+int cmd_emit(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+
+#endif

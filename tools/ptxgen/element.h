@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Array elements of any type, widened to one of three so that no algorithm is written six times.
+#ifndef PTXGEN_ELEMENT_H
+#define PTXGEN_ELEMENT_H
+
+#include <clusterjit/base.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+// f32 and f64 live in f, i32 and i64 in i, u32 and u64 in u.
+typedef union element {
+    double   f;
+    int64_t  i;
+    uint64_t u;
+} element;
+
+// Also the first letter of the type's name.
+typedef enum element_kind { ELEMENT_FLOAT = 'f', ELEMENT_SIGNED = 'i', ELEMENT_UNSIGNED = 'u' } element_kind;
+
+element_kind element_kind_of(cj_dtype type);
+
+// "f32" and its like; returns false for another name.
+bool element_type(const char *name, cj_dtype *type);
+
+void element_widen(cj_dtype type, const void *from, size_t count, element *to);
+// Floats are rounded to the type, integers taken modulo 2^bits.
+void element_narrow(cj_dtype type, const element *from, size_t count, void *to);
+// What `value` becomes when it is stored as `type`.
+element element_stored(cj_dtype type, element value);
+
+// Equal as results: NaN equals NaN, and -0 equals 0.
+bool element_same(cj_dtype type, element a, element b);
+
+// As few digits as the type's precision needs, a whole float with ".0"; returns `buffer`.
+enum { ELEMENT_TEXT = 32 };
+const char *element_text(cj_dtype type, element value, char buffer[ELEMENT_TEXT]);
+// The same for a float with a given number of significant digits.
+const char *element_real_text(double value, int digits, char buffer[ELEMENT_TEXT]);
+json_t     *element_json(cj_dtype type, element value);
+
+#endif

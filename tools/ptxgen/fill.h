@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made-up inputs: x[i] as a function of i, so that any stretch of any length can be written without the rest.
+#ifndef PTXGEN_FILL_H
+#define PTXGEN_FILL_H
+
+#include "element.h"
+
+typedef struct fill fill;
+
+struct fill {
+    cj_dtype type;
+    void (*write)(const fill *f, uint64_t first, size_t count, element *to);
+    uint64_t period, seed;
+    element  value;
+};
+
+// The forms of a fill, for help texts.
+#define FILL_HELP                                                                                             \
+    "iota (x[i] = i), zeros, const:V, mod:P:S (x[i] = (i mod P) * S), rand:SEED (floats uniform in [-1, 1), " \
+    "integers uniform over all bits)"
+
+// Reads `spec`; returns an exit code.
+int fill_parse(const char *spec, cj_dtype type, fill *f);
+
+// Writes x[first .. first + count) as elements of the type.
+void fill_write(const fill *f, uint64_t first, size_t count, void *to);
+
+#endif

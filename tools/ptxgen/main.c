@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "message.h"
+#include "output.h"
+
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} command;
+
+static int cmd_help(int argc, char **argv);
+
+static const command commands[] = {
+    {"list", cmd_list, "the kernel families, their parameters, defaults and ranges"},
+    {"emit", cmd_emit, "write a kernel's PTX"},
+    {"run", cmd_run, "generate a kernel, launch it, check its result"},
+    {"info", cmd_info, "the device, its limits, the driver and the compilers found"},
+    {"help", cmd_help, "how to use a command"},
+};
+
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *to) {
+    fputs("Usage: ptxgen COMMAND [ARGUMENT...]\n"
+          "Kernels for NVIDIA thread block clusters: written as PTX, checked, launched on a GPU or on the CPU "
+          "device.\n\n",
+          to);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-6s  %s\n", commands[i].name, commands[i].summary);
+    fputs("\n'ptxgen help COMMAND' shows a command's options, 'ptxgen help run FAMILY' a kernel family's parameters "
+          "too.\n"
+          "Exit codes: 0 ok, 1 invalid kernel or wrong result, 2 file, 3 compiler, 4 driver or device, 64 usage.\n",
+          to);
+}
+
+static int unknown_command(const char *name) {
+    return message_error(CJ_INVALID_ARGUMENT, "unknown command '%s'\n'ptxgen help' lists the commands", name);
+}
+
+static int run_command(int argc, char **argv) {
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(argv[0], commands[i].name) == 0) return commands[i].run(argc, argv);
+    return unknown_command(argv[0]);
+}
+
+// `ptxgen help run reduce` is `ptxgen run reduce --help`.
+static int cmd_help(int argc, char **argv) {
+    if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return CODE_OK;
+    }
+    char option[] = "--help", *words[] = {argv[1], argc > 2 ? argv[2] : option, argc > 2 ? option : NULL, NULL};
+    return run_command(argc > 2 ? 3 : 2, words);
+}
+
+static int run_word(int argc, char **argv) {
+    const char *word = argv[0];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        print_help(stdout);
+        return CODE_OK;
+    }
+    if (strcmp(word, "--version") == 0) {
+        printf("ptxgen %s\n", cj_version());
+        return CODE_OK;
+    }
+    return run_command(argc, argv);
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough is no error, even where a parent ignores the signal
+    if (argc < 2) {
+        print_help(stderr);
+        return CODE_USAGE;
+    }
+    return output_finish(run_word(argc - 1, argv + 1));
+}

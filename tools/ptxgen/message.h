@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command says on standard error, and the exit codes that go with it. Standard output carries data only.
+#ifndef PTXGEN_MESSAGE_H
+#define PTXGEN_MESSAGE_H
+
+#include <clusterjit/base.h>
+
+typedef enum exit_code {
+    CODE_OK = 0,
+    CODE_WRONG = 1,  // an invalid kernel or a wrong result
+    CODE_FILE = 2,   // a file or standard output
+    CODE_COMPILER = 3,
+    CODE_DEVICE = 4,  // the driver or the device
+    CODE_USAGE = 64,
+} exit_code;
+
+// Prints what a library call reported; returns its exit code.
+int message_failure(const cj_error *error);
+
+// Prints an error of the command's own; returns the exit code of `status`. A newline in the text begins the hint.
+int message_error(cj_status status, const char *format, ...) CJ_PRINTF(2, 3);
+
+// Something to know about a command that succeeds.
+void message_note(const char *text);
+
+#endif

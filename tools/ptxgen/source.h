@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a kernel's input comes from: a fill, or a file of numbers. Read once, from front to back, in pieces.
+#ifndef PTXGEN_SOURCE_H
+#define PTXGEN_SOURCE_H
+
+#include <stdio.h>
+
+#include "fill.h"
+
+typedef struct source {
+    cj_dtype    type;
+    fill        fill;
+    FILE       *file;       // NULL: the fill
+    const char *name;       // of the file
+    uint64_t    available;  // elements; UINT64_MAX for a fill
+    uint64_t    position;
+} source;
+
+// `path` is a file, "-" for standard input, or NULL: then `spec` says what to make up. Returns an exit code.
+int  source_open(source *s, cj_dtype type, const char *path, const char *spec);
+void source_close(source *s);
+
+// Reads the next `count` elements, no more than are available. Returns an exit code.
+int source_read(source *s, void *to, size_t count);
+
+#endif
