@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the tests of the command share. $CJ_PTXGEN is the command, $dir a directory that goes away with the test.
+set -u
+ptxgen=${CJ_PTXGEN:?the path of ptxgen}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+# Runs ptxgen with the arguments; leaves its exit code in $code, its output in $dir/out and $dir/err.
+run() {
+    "$ptxgen" "$@" >"$dir/out" 2>"$dir/err"
+    code=$?
+}
+
+failed() {
+    failures=$((failures + 1))
+    printf 'FAILED: ptxgen %s\n  %s\n' "$1" "$2"
+    sed 's/^/  out: /' "$dir/out" | head -20
+    sed 's/^/  err: /' "$dir/err" | head -20
+}
+
+# gives TEXT ARGUMENT...: succeeds, and TEXT is within the output.
+gives() {
+    local text=$1
+    shift
+    run "$@"
+    [[ $code == 0 ]] || failed "$*" "exit code $code, not 0"
+    [[ $(<"$dir/out") == *"$text"* ]] || failed "$*" "no '$text' in its output"
+}
+
+# refuses CODE TEXT ARGUMENT...: fails with CODE, TEXT is within its message, and there is no output.
+refuses() {
+    local want=$1 text=$2
+    shift 2
+    run "$@"
+    [[ $code == "$want" ]] || failed "$*" "exit code $code, not $want"
+    [[ $(<"$dir/err") == "ptxgen: error: "*"$text"* ]] || failed "$*" "no '$text' in its message"
+    [[ ! -s $dir/out ]] || failed "$*" "it wrote output"
+}
+
+# finish: the exit code of the test.
+finish() {
+    if ((failures)); then
+        echo "$failures failures"
+        exit 1
+    fi
+    echo "all passed"
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests share: cmocka with the headers it needs before it, random numbers that can be repeated, skips that can
+// be seen, and the tools that a test may want. Helpers that skip end the process: call them at the start of main, or
+// in a group's setup.
+#ifndef CJ_TESTS_TEST_H
+#define CJ_TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <clusterjit/base.h>
+#include <clusterjit/device.h>
+
+#define CJ_TEST_COUNT(array) (sizeof(array) / sizeof *(array))
+
+// The seed of this run, printed once: CJ_SEED from the environment, else from the clock.
+uint64_t cj_test_seed(void);
+
+// The next of a sequence that starts at *state, which is any number (splitmix64).
+uint64_t cj_test_random(uint64_t *state);
+
+// Prints why and ends the process with code 77, which ctest shows as skipped.
+_Noreturn void cj_test_skip(const char *format, ...) CJ_PRINTF(1, 2);
+
+// Fails the running test with the error's message and hint unless the status is OK.
+#define cj_test_ok(status, error) cj__test_ok(status, error, __FILE__, __LINE__)
+void cj__test_ok(cj_status status, const cj_error *error, const char *file, int line);
+
+// A GPU, owned by the caller. Without one the process ends as skipped, or as failed where CJ_REQUIRE_GPU=1. A driver
+// that is there but fails is a failure.
+cj_device *cj_test_gpu(void);
+
+// The path of ptxas: $CJ_PTXAS, else from PATH, else /usr/local/cuda/bin; without one the process ends as skipped.
+const char *cj_test_ptxas(void);
+
+// Assembles PTX text for a target ("sm_90a"); false when ptxas refuses or warns, with its words in `log`.
+bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size);
+
+// A whole file, NUL-terminated, to be freed by the caller. NULL when it cannot be read.
+char *cj_test_read(const char *path);
+
+#endif

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: Apache-2.0
+// src/device/cuda against a driver that can be told to be old, incomplete, a stub, or to fail.
+#include "test.h"
+
+#include <clusterjit/device.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fake_driver.h"
+
+static const char kernel[] =
+    ".version 7.8\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .u64 out)\n{\n    ret;\n}\n"
+    ".visible .entry fixed(.param .u64 out)\n.explicitcluster\n.reqnctapercluster 2, 2, 1\n{\n    ret;\n}\n";
+
+static cj_status open_fake(const char *spec, void *context, cj_device **device, cj_error *error) {
+    const cj_device_options options = {.spec = spec, .context = context, .resolver = cj_fake_resolve};
+    return cj_device_open(&options, device, error);
+}
+
+static int alive(void) {
+    const cj_fake *fake = &cj_fake_driver;
+    return fake->alive_contexts + fake->alive_modules + fake->alive_memory + fake->alive_events;
+}
+
+static int reset(void **state) {
+    (void)state;
+    cj_fake_reset();
+    return 0;
+}
+
+// A device with the two entries loaded.
+typedef struct rig {
+    cj_device   *device;
+    cj_module   *module;
+    cj_function *k, *fixed;
+} rig;
+
+static rig rig_open(void) {
+    rig      r = {0};
+    cj_error error = {0};
+    cj_test_ok(open_fake("gpu", NULL, &r.device, &error), &error);
+    cj_test_ok(cj_module_load(r.device, kernel, sizeof kernel - 1, &r.module, &error), &error);
+    cj_test_ok(cj_module_function(r.module, "k", &r.k, &error), &error);
+    cj_test_ok(cj_module_function(r.module, "fixed", &r.fixed, &error), &error);
+    return r;
+}
+
+static void rig_close(rig *r) {
+    cj_module_unload(r->module);
+    cj_device_close(r->device);
+    assert_int_equal(alive(), 0);
+}
+
+static cj_status launch(const rig *r, cj_function *function, cj_dim3 cluster, uint32_t shared, cj_error *error) {
+    uint64_t               out = 0x1234567890abcdefu;
+    void                  *arguments[] = {&out};
+    const cj_launch_config config = {function, {16, 2, 1}, {64, 1, 1}, cluster, shared, (void *)8, arguments, 1};
+    return cj_launch(r->device, &config, error);
+}
+
+static void assert_dim(cj_dim3 d, uint32_t x, uint32_t y, uint32_t z) {
+    assert_int_equal(d.x, x);
+    assert_int_equal(d.y, y);
+    assert_int_equal(d.z, z);
+}
+
+static void assert_contains(const char *text, const char *part) {
+    if (!strstr(text, part)) fail_msg("'%s' is not in: %s", part, text);
+}
+
+// --- opening ---
+
+static void open_and_close_leave_nothing_alive(void **state) {
+    (void)state;
+    cj_device *device = NULL;
+    cj_error   error = {0};
+    cj_test_ok(open_fake("gpu:1", NULL, &device, &error), &error);
+    assert_int_equal(cj_fake_driver.alive_contexts, 1);
+    assert_string_equal(cj_device_kind(device), "gpu");
+    assert_string_equal(cj_device_name(device), "Fake H200 1");
+    assert_null(cj_fake_context_current());
+    cj_device_close(device);
+    assert_int_equal(alive(), 0);
+}
+
+static void limits_are_the_drivers(void **state) {
+    (void)state;
+    rig              r = rig_open();
+    const cj_limits *limits = cj_device_limits(r.device);
+    assert_int_equal(limits->compute_capability, 90);
+    assert_int_equal(limits->sm_count, 132);
+    assert_dim(limits->max_block, 1024, 1024, 64);
+    assert_dim(limits->max_grid, INT_MAX, 65535, 65535);
+    assert_int_equal(limits->shared_per_block, 49152);
+    assert_int_equal(limits->shared_per_block_optin, 232448);
+    assert_int_equal(limits->shared_reserved, 1024);
+    assert_int_equal(limits->l2_bytes, 62914560);
+    assert_int_equal(limits->global_bytes, 150323855360);
+    assert_int_equal(limits->max_cluster_portable, 8);
+    assert_int_equal(limits->max_cluster, 16);
+    assert_int_equal(limits->driver_version, 13000);
+    rig_close(&r);
+}
+
+static void cluster_limits_follow_the_family(void **state) {
+    (void)state;
+    static const struct {
+        int      capability;
+        uint32_t portable, largest;
+    } rows[] = {{80, 0, 0}, {89, 0, 0}, {90, 8, 16}, {100, 8, 16}, {120, 8, 8}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++) {
+        cj_device *device = NULL;
+        cj_error   error = {0};
+        cj_fake_driver.compute_capability = rows[i].capability;
+        cj_test_ok(open_fake("gpu", NULL, &device, &error), &error);
+        assert_int_equal(cj_device_limits(device)->max_cluster_portable, rows[i].portable);
+        assert_int_equal(cj_device_limits(device)->max_cluster, rows[i].largest);
+        cj_device_close(device);
+    }
+}
+
+static void auto_takes_the_gpu_with_clusters(void **state) {
+    (void)state;
+    cj_device *device = NULL;
+    cj_error   error = {0};
+    cj_test_ok(open_fake("auto", NULL, &device, &error), &error);
+    assert_string_equal(cj_device_kind(device), "gpu");
+    assert_string_equal(cj_device_reason(device), "the first GPU with thread block clusters is Fake H200 0");
+    cj_device_close(device);
+}
+
+static void auto_says_why_it_takes_the_cpu(void **state) {
+    (void)state;
+    static const struct {
+        cj_fake     play;
+        const char *reason;
+    } rows[] = {
+        {{.version = 13000, .gpu_count = 2, .compute_capability = 80},
+         "no usable GPU: Fake H200 0 has compute capability 8.0, and thread block clusters need 9.0; running on the "
+         "CPU device"},
+        {{.version = 13000, .gpu_count = 0},
+         "no GPU: gpu:0 was asked for, but the driver sees 0 GPUs; running on the CPU device"},
+        {{.version = 13000, .failing = "cuInit", .from = 1, .to = UINT_MAX, .code = 100},
+         "no GPU: cuInit: FAKE_ERROR_100 (100), the fake driver was told to; running on the CPU device"},
+        {{.version = 13000, .failing = "cuInit", .from = 1, .to = UINT_MAX, .code = 999},
+         "no usable GPU: cuInit: FAKE_ERROR_999 (999), the fake driver was told to; running on the CPU device"},
+        {{.version = 11040, .gpu_count = 1},
+         "no usable GPU: the driver (CUDA 11.4) lacks cuLaunchKernelEx in its version of CUDA 11.6; running on the CPU "
+         "device"},
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++) {
+        cj_device *device = NULL;
+        cj_error   error = {0};
+        cj_fake_reset();
+        cj_fake_driver = rows[i].play;
+        cj_test_ok(open_fake("auto", NULL, &device, &error), &error);
+        assert_string_equal(cj_device_kind(device), "cpu");
+        assert_string_equal(cj_device_reason(device), rows[i].reason);
+        cj_device_close(device);
+        assert_int_equal(alive(), 0);
+    }
+}
+
+static void an_ordinal_beyond_the_last_is_named(void **state) {
+    (void)state;
+    cj_device *device = NULL;
+    cj_error   error = {0};
+    assert_int_equal(open_fake("gpu:2", NULL, &device, &error), CJ_NO_DEVICE);
+    assert_contains(error.message, "gpu:2");
+    assert_contains(error.message, "2 GPUs");
+    assert_int_equal(alive(), 0);
+}
+
+static void a_missing_symbol_is_named_with_the_drivers_version(void **state) {
+    (void)state;
+    const char *symbol;
+    bool        optional;
+    for (size_t i = 0; (symbol = cj_fake_symbol(i, &optional)) != NULL; i++) {
+        cj_device *device = NULL;
+        cj_error   error = {0};
+        cj_fake_reset();
+        cj_fake_driver.version = 12040;
+        cj_fake_driver.missing = symbol;
+        if (optional) {
+            cj_test_ok(open_fake("gpu", NULL, &device, &error), &error);
+            cj_device_close(device);
+            continue;
+        }
+        assert_int_equal(open_fake("gpu", NULL, &device, &error), CJ_UNSUPPORTED);
+        assert_contains(error.message, symbol);
+        if (strcmp(symbol, "cuDriverGetVersion")) assert_contains(error.message, "CUDA 12.4");
+        assert_true(strlen(error.hint) > 0);
+        assert_int_equal(alive(), 0);
+    }
+}
+
+static void the_stub_is_recognized(void **state) {
+    (void)state;
+    cj_device *device = NULL;
+    cj_error   error = {0};
+    cj_fake_driver.failing = "cuInit";
+    cj_fake_driver.from = 1;
+    cj_fake_driver.to = UINT_MAX;
+    cj_fake_driver.code = 34;
+    cj_fake_driver.nameless = true;
+    assert_int_equal(open_fake("gpu", NULL, &device, &error), CJ_NO_DEVICE);
+    assert_string_equal(error.message, "cuInit: CUDA_ERROR_STUB_LIBRARY (34)");
+    assert_contains(error.hint, "stub");
+    assert_int_equal(error.driver_code, 34);
+}
+
+// --- contexts ---
+
+static void the_callers_context_is_used_and_left_current(void **state) {
+    (void)state;
+    void      *mine = cj_fake_context_create(), *other = cj_fake_context_create();
+    void      *current[] = {NULL, mine, other};
+    cj_device *device = NULL;
+    cj_ptr     memory = 0;
+    cj_error   error = {0};
+    for (size_t i = 0; i < CJ_TEST_COUNT(current); i++) {
+        cj_fake_context_set(current[i]);
+        cj_test_ok(open_fake("auto", mine, &device, &error), &error);
+        assert_string_equal(cj_device_name(device), "Fake H200 1");
+        assert_ptr_equal(cj_fake_context_current(), current[i]);
+        cj_test_ok(cj_mem_alloc(device, 64, &memory, &error), &error);
+        assert_ptr_equal(cj_fake_context_current(), current[i]);
+        cj_mem_free(device, memory);
+        assert_ptr_equal(cj_fake_context_current(), current[i]);
+        cj_device_close(device);
+        assert_int_equal(alive(), 2);
+    }
+    assert_int_equal(cj_fake_calls("cuDevicePrimaryCtxRetain"), 0);
+    assert_int_equal(cj_fake_calls("cuDevicePrimaryCtxRelease"), 0);
+    cj_fake_context_set(NULL);
+    cj_fake_context_destroy(mine);
+    cj_fake_context_destroy(other);
+}
+
+static void a_current_context_is_not_pushed_again(void **state) {
+    (void)state;
+    void      *mine = cj_fake_context_create();
+    cj_device *device = NULL;
+    cj_error   error = {0};
+    cj_fake_context_set(mine);
+    cj_test_ok(open_fake("gpu", mine, &device, &error), &error);
+    cj_test_ok(cj_synchronize(device, NULL, &error), &error);
+    assert_int_equal(cj_fake_calls("cuCtxPushCurrent"), 0);
+    assert_int_equal(cj_fake_calls("cuCtxPopCurrent"), 0);
+    cj_device_close(device);
+    cj_fake_context_destroy(mine);
+}
+
+// --- memory ---
+
+static void memory_goes_there_and_back(void **state) {
+    (void)state;
+    rig      r = rig_open();
+    cj_ptr   memory = 0;
+    char     back[4] = "";
+    cj_error error = {0};
+    cj_test_ok(cj_mem_alloc(r.device, 4, &memory, &error), &error);
+    cj_test_ok(cj_mem_write(r.device, memory, "abc", 4, NULL, &error), &error);
+    cj_test_ok(cj_mem_fill(r.device, memory, 'z', 1, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(r.device, back, memory, 4, NULL, &error), &error);
+    assert_string_equal(back, "zbc");
+    cj_mem_free(r.device, memory);
+    rig_close(&r);
+}
+
+// --- launches ---
+
+static void a_launch_carries_its_cluster(void **state) {
+    (void)state;
+    rig                   r = rig_open();
+    const cj_fake_launch *seen = &cj_fake_driver.launch;
+    cj_error              error = {0};
+    cj_test_ok(launch(&r, r.k, (cj_dim3){4, 2, 1}, 1024, &error), &error);
+    assert_true(seen->clustered);
+    assert_dim(seen->cluster, 4, 2, 1);
+    assert_dim(seen->grid, 16, 2, 1);
+    assert_dim(seen->block, 64, 1, 1);
+    assert_int_equal(seen->dynamic_shared, 1024);
+    assert_ptr_equal(seen->stream, (void *)8);
+    assert_int_equal(seen->first_argument, 0x1234567890abcdefu);
+
+    cj_test_ok(launch(&r, r.k, (cj_dim3){0, 0, 0}, 0, &error), &error);
+    assert_false(seen->clustered);
+
+    cj_test_ok(launch(&r, r.fixed, (cj_dim3){0, 0, 0}, 0, &error), &error);
+    assert_true(seen->clustered);
+    assert_dim(seen->cluster, 2, 2, 1);
+    assert_int_equal(cj_fake_calls("cuFuncSetAttribute"), 0);
+    rig_close(&r);
+}
+
+static void a_broken_contract_never_reaches_the_driver(void **state) {
+    (void)state;
+    rig      r = rig_open();
+    cj_error error = {0};
+    assert_int_equal(launch(&r, r.fixed, (cj_dim3){4, 1, 1}, 0, &error), CJ_CONTRACT);
+    assert_string_equal(error.rule, "cluster-required");
+    assert_int_equal(cj_fake_calls("cuLaunchKernelEx"), 0);
+    rig_close(&r);
+}
+
+static void opt_ins_are_made_once_a_function(void **state) {
+    (void)state;
+    rig      r = rig_open();
+    cj_error error = {0};
+    for (int i = 0; i < 3; i++) cj_test_ok(launch(&r, r.k, (cj_dim3){16, 1, 1}, 100000, &error), &error);
+    cj_test_ok(launch(&r, r.k, (cj_dim3){16, 1, 1}, 232448, &error), &error);
+    assert_int_equal(cj_fake_driver.nonportable_optins, 1);
+    assert_int_equal(cj_fake_driver.cluster_questions, 1);
+    assert_int_equal(cj_fake_driver.shared_optins, 1);
+    assert_int_equal(cj_fake_driver.launches, 4);
+    assert_dim(cj_fake_driver.launch.cluster, 16, 1, 1);
+    rig_close(&r);
+}
+
+static void a_cluster_that_the_part_cannot_place_is_refused_by_name(void **state) {
+    (void)state;
+    rig      r = rig_open();
+    cj_error error = {0};
+    cj_fake_driver.largest_cluster = 8;
+    assert_int_equal(launch(&r, r.k, (cj_dim3){16, 1, 1}, 0, &error), CJ_CONTRACT);
+    assert_string_equal(error.rule, "cluster-device");
+    assert_contains(error.message, "cluster of 16 blocks exceeds the 8 that Fake H200 0 can place");
+    cj_test_ok(launch(&r, r.k, (cj_dim3){8, 1, 1}, 0, &error), &error);
+    assert_int_equal(cj_fake_driver.launches, 1);
+    rig_close(&r);
+}
+
+static void a_large_cluster_on_an_old_driver_is_refused_by_name(void **state) {
+    (void)state;
+    cj_fake_driver.missing = "cuOccupancyMaxPotentialClusterSize";
+    rig      r = rig_open();
+    cj_error error = {0};
+    assert_int_equal(launch(&r, r.k, (cj_dim3){16, 1, 1}, 0, &error), CJ_UNSUPPORTED);
+    assert_contains(error.message, "cuOccupancyMaxPotentialClusterSize");
+    assert_contains(error.message, "CUDA 13.0");
+    rig_close(&r);
+}
+
+static void a_jit_failure_keeps_the_log_and_names_the_versions(void **state) {
+    (void)state;
+    rig        r = rig_open();
+    cj_module *module = NULL;
+    cj_error   error = {0};
+    cj_fake_driver.failing = "cuModuleLoadDataEx";
+    cj_fake_driver.from = 1;
+    cj_fake_driver.to = UINT_MAX;
+    cj_fake_driver.code = 218;
+    assert_int_equal(cj_module_load(r.device, kernel, sizeof kernel - 1, &module, &error), CJ_COMPILER);
+    assert_contains(error.message, "(PTX .version 7.8, .target sm_90; Fake H200 0, sm_90, driver for CUDA 13.0)");
+    assert_contains(error.message, "the fake driver's log");
+    assert_int_equal(error.line, 7);
+    assert_null(module);
+    rig_close(&r);
+}
+
+static cj_status fail_work(void *user, cj_error *error) {
+    (void)user;
+    snprintf(error->message, sizeof error->message, "the work's own error");
+    return error->status = CJ_HAZARD;
+}
+
+static void timing_leaves_no_events(void **state) {
+    (void)state;
+    rig      r = rig_open();
+    double   milliseconds = -1;
+    cj_error error = {0};
+    assert_int_equal(cj_time(r.device, NULL, fail_work, NULL, &milliseconds, &error), CJ_HAZARD);
+    assert_string_equal(error.message, "the work's own error");
+    assert_true(milliseconds < 0);
+    assert_int_equal(cj_fake_driver.alive_events, 0);
+    rig_close(&r);
+}
+
+// --- every call failing ---
+
+static cj_status no_work(void *user, cj_error *error) {
+    (void)user, (void)error;
+    return CJ_OK;
+}
+
+static cj_status use_everything(cj_device *device, cj_module **module, cj_ptr *memory, cj_error *error) {
+    cj_function *function = NULL;
+    char         host[64] = "";
+    double       milliseconds;
+    cj_status    status = cj_mem_alloc(device, sizeof host, memory, error);
+    if (!status) status = cj_mem_write(device, *memory, host, sizeof host, NULL, error);
+    if (!status) status = cj_mem_fill(device, *memory, 1, sizeof host, NULL, error);
+    if (!status) status = cj_module_load(device, kernel, sizeof kernel - 1, module, error);
+    if (!status) status = cj_module_function(*module, "k", &function, error);
+    if (!status) {
+        const rig r = {.device = device};
+        status = launch(&r, function, (cj_dim3){16, 1, 1}, 100000, error);
+    }
+    if (!status) status = cj_time(device, NULL, no_work, NULL, &milliseconds, error);
+    if (!status) status = cj_synchronize(device, NULL, error);
+    if (!status) status = cj_mem_read(device, host, *memory, sizeof host, NULL, error);
+    return status;
+}
+
+// The whole way through a device, cleaned up wherever it ends.
+static cj_status whole_way(void *context, cj_error *error) {
+    cj_device *device = NULL;
+    cj_module *module = NULL;
+    cj_ptr     memory = 0;
+    cj_status  status = open_fake("gpu", context, &device, error);
+    if (!status) status = use_everything(device, &module, &memory, error);
+    cj_module_unload(module);
+    cj_mem_free(device, memory);
+    cj_device_close(device);
+    return status;
+}
+
+// Calls whose failure is nobody's business: a release that fails has nothing to give back, and explaining an error is
+// no place for another one.
+static bool fails_silently(const char *symbol) {
+    static const char *const symbols[] = {"cuDevicePrimaryCtxRelease",
+                                          "cuCtxPopCurrent",
+                                          "cuMemFree",
+                                          "cuModuleUnload",
+                                          "cuEventDestroy",
+                                          "cuGetErrorName",
+                                          "cuGetErrorString"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(symbols); i++) {
+        if (!strcmp(symbol, symbols[i])) return true;
+    }
+    return false;
+}
+
+static void fail_nth(const char *symbol, unsigned from, unsigned to, int code) {
+    cj_fake_reset();
+    cj_fake_driver.failing = symbol;
+    cj_fake_driver.from = from;
+    cj_fake_driver.to = to;
+    cj_fake_driver.code = code;
+}
+
+static const int codes[] = {1, 2, 3, 34, 218, 222, 700, 719, 912};
+
+// The symbol's first `count` calls on the whole way, each failing once with each code.
+static void hold_against_failures(const char *symbol, unsigned count, void *context) {
+    for (size_t i = 0; i < CJ_TEST_COUNT(codes); i++) {
+        for (unsigned nth = 1; nth <= count; nth++) {
+            cj_error error = {0};
+            fail_nth(symbol, nth, nth, codes[i]);
+            cj_fake_driver.alive_contexts = context != NULL;
+            cj_status status = whole_way(context, &error);
+            assert_null(cj_fake_context_current());
+            assert_int_not_equal(status, CJ_OK);
+            assert_int_equal(error.status, status);
+            assert_int_equal(error.driver_code, codes[i]);
+            assert_contains(error.message, symbol);
+            assert_true(strlen(error.hint) > 0);
+            assert_int_equal(alive(), context != NULL);
+        }
+    }
+}
+
+static void each_failing_call_is_explained_and_leaks_nothing(void **state) {
+    (void)state;
+    const char *symbol;
+    bool        optional;
+    for (size_t i = 0; (symbol = cj_fake_symbol(i, &optional)) != NULL; i++) {
+        void    *context = !strcmp(symbol, "cuCtxGetDevice") ? cj_fake_context_create() : NULL;
+        cj_error error = {0};
+        cj_fake_reset();
+        cj_test_ok(whole_way(context, &error), &error);
+        unsigned count = cj_fake_calls(symbol);
+        if (!fails_silently(symbol)) {
+            assert_true(count > 0);
+            if (!strcmp(symbol, "cuCtxGetCurrent") || !strcmp(symbol, "cuCtxPushCurrent"))
+                count -= 2;  // of the clean-up
+            hold_against_failures(symbol, count, context);
+        }
+        if (context) cj_fake_context_destroy(context);
+    }
+}
+
+static void a_driver_that_keeps_failing_ends_nothing_but_the_call(void **state) {
+    (void)state;
+    const char *symbol;
+    bool        optional;
+    for (size_t i = 0; (symbol = cj_fake_symbol(i, &optional)) != NULL; i++) {
+        // Handles that the fake could not free are not ours to free: let it free what a clean-up call frees.
+        if (fails_silently(symbol) || !strncmp(symbol, "cuCtx", 5)) continue;
+        cj_error error = {0};
+        cj_fake_reset();
+        cj_test_ok(whole_way(NULL, &error), &error);
+        unsigned count = cj_fake_calls(symbol);
+        for (unsigned nth = 1; nth <= count; nth++) {
+            fail_nth(symbol, nth, UINT_MAX, 719);
+            whole_way(NULL, NULL);
+            assert_int_equal(alive(), 0);
+        }
+    }
+}
+
+static void sticky_faults_say_that_the_context_is_lost(void **state) {
+    (void)state;
+    static const int sticky[] = {700, 702, 714, 715, 716, 717, 718, 719};
+    for (size_t i = 0; i < CJ_TEST_COUNT(sticky); i++) {
+        cj_fake_reset();
+        rig      r = rig_open();
+        cj_error error = {0};
+        cj_fake_driver.failing = "cuStreamSynchronize";
+        cj_fake_driver.from = 1;
+        cj_fake_driver.to = UINT_MAX;
+        cj_fake_driver.code = sticky[i];
+        assert_int_equal(cj_synchronize(r.device, NULL, &error), CJ_DRIVER);
+        assert_contains(error.hint, "the context is lost");
+        assert_contains(error.hint, "names the faulty line");  // and is not cut short
+        rig_close(&r);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(open_and_close_leave_nothing_alive, reset),
+        cmocka_unit_test_setup(limits_are_the_drivers, reset),
+        cmocka_unit_test_setup(cluster_limits_follow_the_family, reset),
+        cmocka_unit_test_setup(auto_takes_the_gpu_with_clusters, reset),
+        cmocka_unit_test_setup(auto_says_why_it_takes_the_cpu, reset),
+        cmocka_unit_test_setup(an_ordinal_beyond_the_last_is_named, reset),
+        cmocka_unit_test_setup(a_missing_symbol_is_named_with_the_drivers_version, reset),
+        cmocka_unit_test_setup(the_stub_is_recognized, reset),
+        cmocka_unit_test_setup(the_callers_context_is_used_and_left_current, reset),
+        cmocka_unit_test_setup(a_current_context_is_not_pushed_again, reset),
+        cmocka_unit_test_setup(memory_goes_there_and_back, reset),
+        cmocka_unit_test_setup(a_launch_carries_its_cluster, reset),
+        cmocka_unit_test_setup(a_broken_contract_never_reaches_the_driver, reset),
+        cmocka_unit_test_setup(opt_ins_are_made_once_a_function, reset),
+        cmocka_unit_test_setup(a_cluster_that_the_part_cannot_place_is_refused_by_name, reset),
+        cmocka_unit_test_setup(a_large_cluster_on_an_old_driver_is_refused_by_name, reset),
+        cmocka_unit_test_setup(a_jit_failure_keeps_the_log_and_names_the_versions, reset),
+        cmocka_unit_test_setup(timing_leaves_no_events, reset),
+        cmocka_unit_test_setup(each_failing_call_is_explained_and_leaks_nothing, reset),
+        cmocka_unit_test_setup(a_driver_that_keeps_failing_ends_nothing_but_the_call, reset),
+        cmocka_unit_test_setup(sticky_faults_say_that_the_context_is_lost, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
