@@ -377,7 +377,9 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     case 'U': case 'P': return vector;
     case 'q': return reg && !operand->negated;
     case 'p': return reg || kind == CJ_OPERAND_SPECIAL;
-    case 'm': return kind == CJ_OPERAND_MEMORY;
+    case 'm': return kind == CJ_OPERAND_MEMORY && !operand->list;
+    case 't': return kind == CJ_OPERAND_MEMORY && operand->list;
+    case '_': return sink;
     case 'i': return constant;
     case 'a': return reg || constant || kind == CJ_OPERAND_VAR;
     case 'v': return kind == CJ_OPERAND_VAR || kind == CJ_OPERAND_FUNC;

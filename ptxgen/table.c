@@ -136,12 +136,26 @@ static void compile_syntax(cj_form *form, const char *syntax) {
     }
 }
 
+// 4, n, 4n, n/2, n-2: returns what follows.
+static const char *compile_length(cj_pattern_item *item, const char *at) {
+    char *end;
+    item->length = (uint8_t)strtoul(at, &end, 10);
+    if (*end != 'n') return end;
+    if (end == at) item->length = 1;
+    item->divisor = 1;
+    at = end + 1;
+    if (*at == '/') item->divisor = (uint8_t)strtoul(at + 1, &end, 10), at = end;
+    if (*at == '-') item->less = (uint8_t)strtoul(at + 1, &end, 10), at = end;
+    return at;
+}
+
 static void compile_pattern(cj_pattern *pattern, const char *text) {
     for (const char *at = text; *at; at += *at == ' ') {
         if (pattern->count == CJ_OPERANDS_MAX) broken(text);
         cj_pattern_item *item = &pattern->item[pattern->count++];
         item->kind = *at++;
         if (*at == 'q') item->predicate = true, at++;
+        at = compile_length(item, at);
         if (*at == ':') {
             size_t length = strcspn(++at, " ?");
             bool numbered = length == 2 && at[0] == 'T';
@@ -227,6 +241,11 @@ bool cj__mnemonic_has(const cj_mnemonic *mnemonic, cj_word word) {
     return false;
 }
 
+unsigned cj__pattern_length(const cj_pattern_item *item, const cj_mnemonic *mnemonic) {
+    if (!item->divisor) return item->length;
+    return (unsigned)item->length * mnemonic->extent / item->divisor - item->less;
+}
+
 static bool slot_takes(const cj_slot *slot, uint16_t word) {
     for (unsigned i = 0; i < slot->count; i++)
         if (table.pool[slot->first + i] == word) return true;
@@ -242,6 +261,14 @@ static bool matches(const cj_form *form, unsigned s, const cj_mnemonic *mnemonic
         matches(form, s + 1, mnemonic, w + 1, reached))
         return true;
     return slot->optional && matches(form, s + 1, mnemonic, w, reached);
+}
+
+// The extent that a word gives its instruction's operands: x4, 3d, m64n128k16; 0: none.
+static uint16_t word_extent(const char *text) {
+    if (*text == 'x') return (uint16_t)strtoul(text + 1, NULL, 10);
+    if (*text >= '1' && *text <= '5' && !strcmp(text + 1, "d")) return (uint16_t)(*text - '0');
+    const char *n = *text == 'm' && text[1] >= '0' && text[1] <= '9' ? strchr(text, 'n') : NULL;
+    return n ? (uint16_t)strtoul(n + 1, NULL, 10) : 0;
 }
 
 // Splits the words behind the opcode; false at a word that no table knows.
@@ -264,6 +291,8 @@ static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, 
                     break;
                 }
         }
+        uint16_t extent = word_extent(info->text);
+        if (extent) mnemonic->extent = extent;
         if (id == CJ_W_V2 || id == CJ_W_V4 || id == CJ_W_V8) mnemonic->vector = (uint8_t)(info->text[1] - '0');
     }
     return true;

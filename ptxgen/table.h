@@ -14,7 +14,10 @@
 //   i  constant                              a  address: register, or variable + offset
 //   v  variable or function: its address     x  special register
 //   l  label                                 f  function name
-// and the type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type
+//   t  memory operand [map, {coordinates}]   _  the sink _
+// A number behind U, P or t is its length: U4 takes four registers, t5 five coordinates. In place of the number may stand
+// n, the extent of the mnemonic's last word that has one (x4: 4, 3d: 3, m64n128k16: 128), as in n, 4n, n/2 or n-2.
+// The type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type
 // word (u32), or absent where the kind says it all.
 #ifndef CJ_PTXGEN_TABLE_H
 #define CJ_PTXGEN_TABLE_H
@@ -89,6 +92,8 @@ typedef struct cj_pattern_item {
     bool     optional;
     char     type;      // 'T', '1' to '4', 'W', 'F' (fixed), or 0
     uint16_t fixed;     // cj_word of an F
+    uint8_t  length;    // of a U, P or t; 0: any. With a divisor: length * extent / divisor - less
+    uint8_t  divisor, less;
 } cj_pattern_item;
 
 typedef struct cj_pattern {
@@ -111,6 +116,7 @@ typedef struct cj_mnemonic {
     uint16_t    type[4];                   // T1 to T4: its type words in order
     uint16_t    type_last;                 // T
     uint8_t     vector;                    // 2, 4, 8 for .v2 .v4 .v8, else 1
+    uint16_t    extent;                    // n of operand lengths; 0: no word has one
     uint16_t    ptx, target;               // the most that any word asks; rows may ask more
 } cj_mnemonic;
 
@@ -119,6 +125,9 @@ typedef struct cj_mnemonic {
 bool cj__mnemonic_resolve(const char *text, size_t length, cj_mnemonic *mnemonic, unsigned *wrong);
 
 bool cj__mnemonic_has(const cj_mnemonic *mnemonic, cj_word word);
+
+// How many elements a U, P or t has under that mnemonic; 0: any number.
+unsigned cj__pattern_length(const cj_pattern_item *item, const cj_mnemonic *mnemonic);
 
 // Special registers.
 typedef enum cj_special {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reduction's test, for either device: every type and operation, sizes around every boundary, all clusters and blocks,
-// against references in higher precision. Outputs are poisoned, each kernel is launched twice on its workspace, and x
-// starts at an element that is not aligned to a vector in half of the cases.
+// against references in higher precision. Outputs are poisoned and each kernel is launched twice on its workspace.
 #ifndef CJ_TESTS_REDUCE_CASES_H
 #define CJ_TESTS_REDUCE_CASES_H
 
@@ -14,7 +13,8 @@ typedef struct cj_reduce_cases {
     size_t          cluster_count;
     const uint32_t *block;
     size_t          block_count;
-    cj_device      *twin;       // sizes up to twin_n must give the same bits on this device too; NULL: none
+    uint64_t        unaligned_n;  // sizes up to this also with x moved by one element
+    cj_device      *twin;         // sizes up to twin_n must give the same bits on this device too; NULL: none
     uint64_t        twin_n;
 } cj_reduce_cases;
 

@@ -26,6 +26,10 @@ for dtype in f32 f64 i32 u32 i64 u64; do
 done
 for n in 1 2 31 257 1025; do gives "SIZE: $n " run reduce --device cpu --n $n; done
 for cluster in 0 1 2 8 16; do gives "CLUSTER_SIZE: $cluster" run reduce --device cpu --n 5000 --cluster $cluster; done
+gives 'Block mins: 0.0 1.0 2.0 nan' run reduce --device cpu --n 3 --grid 4 --op min --result block
+for dtype in f32 f64 i32 u64; do
+    gives "result: " run reduce --device cpu --dtype $dtype --n 5000 --grid 12 --weight block --fill rand:7
+done
 gives 'Expected sum: 4294967295' run reduce --device cpu --dtype u32 --n 1 --fill const:4294967295
 gives 'Expected sum: -5' run reduce --device cpu --dtype i64 --n 1 --fill const:-5
 gives 'Expected sum: 18446744073709551615' run reduce --device cpu --dtype u64 --n 1 --fill const:18446744073709551615
@@ -37,7 +41,8 @@ gives 'median of 3 launches' run reduce --device cpu --repeat 3
 # --- JSON: every line of it from jansson; here what a reader of it relies on
 gives '"result": 523776.0' run reduce --device cpu --json
 gives '"result": "NaN"' run reduce --device cpu --fill const:nan --json
-gives '"result": "18446744073709551615"' run reduce --device cpu --dtype u64 --n 1 --fill const:18446744073709551615 --json
+gives '"result": "18446744073709551615"' \
+    run reduce --device cpu --dtype u64 --n 1 --fill const:18446744073709551615 --json
 gives '"result": -9007199254740993' run reduce --device cpu --dtype i64 --n 1 --fill const:-9007199254740993 --json
 gives '"name": "reduce"' list --json
 gives '"compute_capability": ' info --device cpu --json
@@ -123,7 +128,9 @@ if [[ ! -w $dir/closed ]]; then refuses 2 'Permission denied' emit reduce -o "$d
 for arguments in 'emit reduce' 'run reduce --device cpu' 'list --json' '--help' 'run --help'; do
     # shellcheck disable=SC2086
     "$ptxgen" $arguments >/dev/full 2>"$dir/err"
-    [[ $? == 2 && $(<"$dir/err") == *"standard output: No space left"* ]] || failed "$arguments >/dev/full" "not refused"
+    code=$?
+    [[ $code == 2 && $(<"$dir/err") == *"standard output: No space left"* ]] ||
+        failed "$arguments >/dev/full" "not refused: exit code $code"
 done
 
 # --- a reader that has gone away

@@ -81,7 +81,7 @@ static int prepare_reference(reduction *r) {
     f->op = parameter_is(r, "op", "sum") ? REFERENCE_SUM : parameter_is(r, "op", "min") ? REFERENCE_MIN : REFERENCE_MAX;
     f->weighted = parameter_is(r, "weight", "block");
     f->by_block = parameter_is(r, "result", "block");
-    f->slice = f->weighted || f->by_block ? (r->n + r->plan.grid.x - 1) / r->plan.grid.x : r->n;
+    f->slice = f->weighted || f->by_block ? r->plan.derived[0] : r->n;  // reduce derives its slice alone
     f->count = f->by_block ? r->plan.grid.x : 1;
     f->results = calloc(f->count, sizeof *f->results);
     if (!f->results) return no_memory("expected results");

@@ -28,8 +28,10 @@ typedef double   lane_f64 __attribute__((__may_alias__));
 // The lanes of operand k.
 #define CJ_LANES_OF(type, k) ((type *)(void *)(w->file + op->slot[k]))
 
-// A loop over 32 lanes whose iterations do not depend on each other: slots are the same or apart.
+// A loop over 32 lanes whose iterations do not depend on each other: slots are the same or apart. That the compiler may
+// vectorize it is a wish: clang would warn where it cannot.
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"
 #define CJ_EVERY_LANE(i) _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < CJ_LANES; i++)
 #else
 #define CJ_EVERY_LANE(i) _Pragma("GCC ivdep") for (unsigned i = 0; i < CJ_LANES; i++)

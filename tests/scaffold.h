@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels around a few lines of PTX: what the samples of the instruction table, and lines in tests, are written for.
+//
+//   %r0 to %r99  u32        %f0 …  f32        tile   1 KiB of shared memory, aligned to 128 bytes
+//   %l0 …        b64        %d0 …  f64        x      a .u64 parameter
+//   %h0 …        b16        %p0 …  pred       done   a label, behind the lines
+#ifndef CJ_TESTS_SCAFFOLD_H
+#define CJ_TESTS_SCAFFOLD_H
+
+#include "ir.h"
+#include "text.h"
+
+// The file's head; `version` is 10 * major + minor.
+void cj_test_head(cj_text *text, unsigned version, const char *target);
+
+// An entry with the declarations above and `lines` as its body.
+void cj_test_entry(cj_text *text, const char *name, const char *lines);
+
+// Head and one entry "k", parsed; fails the test where that fails. Freed by the caller with cj__ir_free.
+cj_ir_module *cj_test_module(unsigned version, const char *target, const char *lines);
+
+// The least target that takes every instruction of the module, from sm_10 up; the module's own .version is left aside.
+unsigned cj_test_least_target(const cj_ir_module *module);
+
+// The first instruction of the module's first entry.
+const cj_ir_inst *cj_test_first_inst(const cj_ir_module *module);
+
+#endif

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// ptxgen/table: words, sets, special registers, and every row of instructions.def.
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "parse.h"
+#include "print.h"
+#include "scaffold.h"
+
+enum { ANY_VERSION = 990, LEAST_VERSION = 10, LEAST_TARGET = 10 };
+
+// ---- the lists
+
+static void words_are_found_and_differ(void **state) {
+    (void)state;
+    for (cj_word word = 1; word < CJ_WORD_COUNT; word++) {
+        const char *text = cj__words[word].text;
+        if (cj__word_find(text, strlen(text)) != word) fail_msg("the word '%s' is in words.def twice", text);
+    }
+    assert_int_equal(cj__word_find("u3", 2), CJ_WORD_NONE);
+    assert_int_equal(cj__word_find("u320", 4), CJ_WORD_NONE);
+    assert_int_equal(cj__word_find("", 0), CJ_WORD_NONE);
+    assert_int_equal(cj__word_find("u32.x", 3), CJ_W_U32);
+    assert_int_equal(cj__word_find("shared::cluster", 15), CJ_W_SHARED_CLUSTER);
+}
+
+static void specials_are_found_and_differ(void **state) {
+    (void)state;
+    for (cj_special special = 1; special < CJ_SPECIAL_COUNT; special++) {
+        const char *text = cj__specials[special].text;
+        if (cj__special_find(text, strlen(text)) != special) fail_msg("%%%s is in specials.def twice", text);
+        assert_true(cj__specials[special].components == 1 || cj__specials[special].components == 3);
+        assert_int_not_equal(cj__words[cj__specials[special].type].class, CJ_CLASS_NONE);
+    }
+    assert_int_equal(cj__special_find("ti", 2), CJ_SPECIAL_NONE);
+    assert_int_equal(cj__special_find("cluster_ctarank", 15), CJ_S_CLUSTER_CTARANK);
+}
+
+static const char *const set_names[] = {
+#define CJ_SET(name, words) #name,
+#include "sets.def"
+#undef CJ_SET
+};
+
+static const char *const set_words[] = {
+#define CJ_SET(name, words) words,
+#include "sets.def"
+#undef CJ_SET
+};
+
+static void sets_differ_and_hold_each_word_once(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_TEST_COUNT(set_names); i++) {
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(set_names[i], set_names[j])) fail_msg("the set $%s is in sets.def twice", set_names[i]);
+        char seen[CJ_WORD_COUNT] = {0};
+        for (const char *at = set_words[i]; *at; at += *at == '|') {
+            size_t length = strcspn(at, "|");
+            if (*at != '$') {
+                cj_word word = cj__word_find(at, length);
+                if (!word || seen[word]++) fail_msg("$%s: '%.*s' is no word, or twice", set_names[i], (int)length, at);
+            }
+            at += length;
+        }
+    }
+}
+
+static void targets_ascend(void **state) {
+    (void)state;
+    static const cj_target_info targets[] = {
+#define CJ_PTX_TARGET(text, number, suffix, ptx) {text, number, suffix, ptx},
+#include "targets.def"
+#undef CJ_PTX_TARGET
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(targets); i++) {
+        const cj_target_info *found = cj__target_find(targets[i].text);
+        assert_non_null(found);
+        assert_int_equal(found->number, targets[i].number);
+        assert_int_equal(found->suffix, targets[i].suffix);
+        if (i) assert_true(targets[i - 1].number <= targets[i].number);
+    }
+    assert_null(cj__target_find("sm_91"));
+}
+
+// ---- rows
+
+static void row_samples_choose_their_row(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
+        const cj_row *row = &cj__rows[i];
+        cj_mnemonic   mnemonic;
+        unsigned      wrong;
+        if (!cj__mnemonic_resolve(row->sample, strcspn(row->sample, " ;"), &mnemonic, &wrong))
+            fail_msg("no row takes the sample '%s' of %s", row->sample, row->syntax);
+        unsigned c = 0;
+        while (c < mnemonic.candidate_count && mnemonic.candidate[c] != i) c++;
+        if (c == mnemonic.candidate_count) fail_msg("'%s' is not of its row's form %s", row->sample, row->syntax);
+
+        cj_ir_module *module = cj_test_module(ANY_VERSION, "sm_999", row->sample);
+        const cj_row *chosen = cj_test_first_inst(module)->row;
+        if (chosen != row) fail_msg("'%s' is meant for %s but chooses %s", row->sample, row->syntax, chosen->syntax);
+        cj__ir_free(module);
+    }
+}
+
+static void row_samples_print_as_they_were_read(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
+        cj_ir_module *module = cj_test_module(ANY_VERSION, "sm_999", cj__rows[i].sample), *again;
+        cj_text       once = {0}, twice = {0};
+        cj__ir_print(module, &once);
+        cj_error error = {0};
+        cj_test_ok(cj__ir_parse(once.data, once.length, &again, &error), &error);
+        cj__ir_print(again, &twice);
+        assert_string_equal(once.data, twice.data);
+
+        const char *mnemonic = cj__rows[i].sample;
+        size_t      length = strcspn(mnemonic, " ;");
+        const char *line = strstr(once.data, "\n    ");
+        while (line && strncmp(line + 5, mnemonic, length)) line = strstr(line + 5, "\n    ");
+        if (!line) fail_msg("'%s' is printed otherwise:\n%s", mnemonic, once.data);
+        cj__text_free(&once);
+        cj__text_free(&twice);
+        cj__ir_free(module);
+        cj__ir_free(again);
+    }
+}
+
+// What cj__check says to a sample in a file of this .version and .target; the rule that it breaks, or "".
+static const char *rule_broken(const cj_row *row, unsigned version, unsigned target) {
+    static cj_error error;
+    char            name[16];
+    snprintf(name, sizeof name, "sm_%u", target);
+    cj_ir_module *module = cj_test_module(version, name, row->sample);
+    error = (cj_error){0};
+    cj_status status = cj__check(module, &error);
+    assert_int_equal(status, *error.rule ? CJ_INVALID_KERNEL : CJ_OK);
+    cj__ir_free(module);
+    return error.rule;
+}
+
+static void row_minimums_hold(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
+        const cj_row *row = &cj__rows[i];
+        cj_ir_module *module = cj_test_module(ANY_VERSION, "sm_999", row->sample);
+        unsigned      version = cj__least_version(module), target = cj_test_least_target(module);
+        cj__ir_free(module);
+        assert_true(version >= row->ptx && target >= row->target);
+
+        const char *rule = rule_broken(row, version, target);
+        if (*rule) fail_msg("'%s' with .version %u on sm_%u breaks %s", row->sample, version, target, rule);
+        if (version > LEAST_VERSION) assert_string_equal(rule_broken(row, version - 1, target), "version-least");
+        if (target > LEAST_TARGET) assert_string_equal(rule_broken(row, version, target - 1), "target-least");
+    }
+}
+
+static void rows_name_their_operands(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
+        const cj_pattern *pattern = cj__row_pattern(&cj__rows[i]);
+        assert_true(pattern->required <= pattern->count);
+        for (unsigned k = 0; k < pattern->count; k++)
+            if (!strchr("dDsSUPqpmiavxlf", pattern->item[k].kind) || !strchr("TW1234F", pattern->item[k].type))
+                fail_msg("%s: '%s' is no operand pattern", cj__rows[i].syntax, cj__rows[i].operands);
+    }
+}
+
+// ---- mnemonics
+
+static void mnemonics_resolve(void **state) {
+    (void)state;
+    cj_mnemonic mnemonic;
+    unsigned    wrong;
+    const char  text[] = "ld.global.nc.v4.f32 and more";
+    assert_true(cj__mnemonic_resolve(text, strcspn(text, " "), &mnemonic, &wrong));
+    assert_int_equal(mnemonic.length, strlen("ld.global.nc.v4.f32"));
+    assert_int_equal(mnemonic.word_count, 4);
+    assert_int_equal(mnemonic.word[0], CJ_W_GLOBAL);
+    assert_int_equal(mnemonic.vector, 4);
+    assert_int_equal(mnemonic.type_last, CJ_W_F32);
+    assert_true(cj__mnemonic_has(&mnemonic, CJ_W_NC));
+    assert_false(cj__mnemonic_has(&mnemonic, CJ_W_U32));
+
+    assert_true(cj__mnemonic_resolve("cvt.rn.f32.u32", 14, &mnemonic, &wrong));
+    assert_int_equal(mnemonic.type[0], CJ_W_F32);
+    assert_int_equal(mnemonic.type[1], CJ_W_U32);
+    assert_int_equal(mnemonic.type_last, CJ_W_U32);
+
+    assert_true(cj__mnemonic_resolve("st.shared::cluster.f32", 22, &mnemonic, &wrong));
+    assert_int_equal(mnemonic.ptx, 78);
+    assert_int_equal(mnemonic.target, 90);
+}
+
+static void mnemonics_name_the_wrong_word(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned    wrong;
+    } cases[] = {
+        {"addd.u32", 0},        {"", 0},          {"add.u3", 1},           {"add.u32.u32", 2},
+        {"ld.global.ga.f32", 2}, {"ld", 1},        {"ld.global", 2},        {"cvt.rn.f32", 3},
+        {"add.", 1},            {"add..u32", 1},  {"add.global.u32", 1},
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_mnemonic mnemonic;
+        unsigned    wrong = 99;
+        assert_false(cj__mnemonic_resolve(cases[i].text, strlen(cases[i].text), &mnemonic, &wrong));
+        if (wrong != cases[i].wrong) fail_msg("'%s': word %u, not %u", cases[i].text, wrong, cases[i].wrong);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_found_and_differ),
+        cmocka_unit_test(specials_are_found_and_differ),
+        cmocka_unit_test(sets_differ_and_hold_each_word_once),
+        cmocka_unit_test(targets_ascend),
+        cmocka_unit_test(rows_name_their_operands),
+        cmocka_unit_test(row_samples_choose_their_row),
+        cmocka_unit_test(row_samples_print_as_they_were_read),
+        cmocka_unit_test(row_minimums_hold),
+        cmocka_unit_test(mnemonics_resolve),
+        cmocka_unit_test(mnemonics_name_the_wrong_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
