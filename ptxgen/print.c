@@ -42,7 +42,7 @@ static void print_memory(cj_text *text, const cj_ir_operand *o) {
     print_operand(text, o->base);
     print_offset(text, o->offset);
     if (o->list) print_list(text, ", {", o->list, o->count, "}");
-    cj__text_puts(text, "]");
+    cj__text_puts(text, o->unified ? "].unified" : "]");
 }
 
 static void print_operand(cj_text *text, const cj_ir_operand *o) {
@@ -72,7 +72,11 @@ static void print_operand(cj_text *text, const cj_ir_operand *o) {
 }
 
 static void print_inst(cj_text *text, size_t line, const cj_ir_inst *inst) {
-    if (inst->guard) cj__text_printf(text, "@%s%s ", inst->guard_negated ? "!" : "", inst->guard->name);
+    if (inst->guard) {
+        cj__text_puts(text, inst->guard_negated ? "@!" : "@");
+        cj__text_puts(text, inst->guard->name);
+        cj__text_puts(text, " ");
+    }
     cj__text_add(text, inst->mnemonic->text, inst->mnemonic->length);
     for (unsigned i = 0; i < inst->operand_count; i++) {
         cj__text_puts(text, i ? ", " : " ");
@@ -116,7 +120,7 @@ static void print_stmt(cj_text *text, const cj_ir_stmt *stmt, size_t *depth) {
     switch ((cj_stmt_kind)stmt->kind) {
     case CJ_STMT_INST: print_inst(text, line, stmt->inst); break;
     case CJ_STMT_LABEL: cj__text_printf(text, "%s:", stmt->label->name); break;
-    case CJ_STMT_REGS: cj__text_printf(text, "%s;", stmt->text); break;
+    case CJ_STMT_REGS: cj__text_puts(text, stmt->text), cj__text_puts(text, ";"); break;
     case CJ_STMT_VAR: print_var(text, stmt->var); break;
     case CJ_STMT_OPEN: cj__text_puts(text, "{"), ++*depth; break;
     case CJ_STMT_CLOSE: cj__text_puts(text, "}"); break;

@@ -64,14 +64,17 @@ static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); 
 
 static const struct dtype *dtype_of(const cj_plan *plan) { return &dtypes[plan->params.value[DTYPE]]; }
 
-// Blocks that a grid of clusters takes: enough to give each thread a load, no more than are resident at once.
+// Blocks that a grid of clusters takes: enough to give each thread a load, and at most half of the threads that the SMs
+// hold. Half keeps enough loads in flight to saturate the memory, and leaves room for every cluster to be resident at once
+// although clusters cannot use every SM: a second wave of clusters would make the others wait.
 static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64_t group) {
     uint64_t block = plan->params.value[BLOCK], elements = LOAD_BYTES / dtype_of(plan)->bytes;
-    uint64_t per_sm = limits->max_threads_per_sm / block;
-    if (per_sm > limits->max_blocks_per_sm) per_sm = limits->max_blocks_per_sm;
-    uint64_t resident = limits->sm_count * per_sm / group;  // groups
+    uint64_t per_sm = limits->max_threads_per_sm / 2 / block;
+    if (per_sm > limits->max_blocks_per_sm / 2) per_sm = limits->max_blocks_per_sm / 2;
+    if (!per_sm) per_sm = 1;
+    uint64_t most = limits->sm_count * per_sm / group;  // groups
     uint64_t wanted = ceil_div(plan->params.value[N], block * elements * group);
-    if (wanted > resident) wanted = resident;
+    if (wanted > most) wanted = most;
     return (wanted ? wanted : 1) * group;
 }
 

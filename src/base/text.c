@@ -29,6 +29,14 @@ void cj__text_add(cj_text *text, const char *bytes, size_t length) {
     text->data[text->length] = '\0';
 }
 
+void cj__text_pad(cj_text *text, size_t line_start, size_t column) {
+    size_t end = line_start + column;
+    if (text->length >= end || !reserve(text, end - text->length)) return;
+    memset(text->data + text->length, ' ', end - text->length);
+    text->length = end;
+    text->data[end] = '\0';
+}
+
 void cj__text_puts(cj_text *text, const char *string) { cj__text_add(text, string, strlen(string)); }
 
 void cj__text_printf(cj_text *text, const char *format, ...) {
@@ -42,10 +50,6 @@ void cj__text_printf(cj_text *text, const char *format, ...) {
     }
     va_end(again);
     va_end(args);
-}
-
-void cj__text_pad(cj_text *text, size_t line_start, size_t column) {
-    while (!text->failed && text->length < line_start + column) cj__text_add(text, " ", 1);
 }
 
 void cj__text_free(cj_text *text) {
