@@ -114,13 +114,14 @@ static cj_word wanted_type(const cj_pattern_item *item, const cj_mnemonic *mnemo
 }
 
 // Whether a register of type `have` can stand for `want`: sizes agree (or, for ld, st and cvt, the register is wider), and
-// neither is a float where the other is an integer.
+// neither is a float where the other is an integer. A packed type is at home in registers of a bits type alone.
 static bool type_fits(cj_word have, cj_word want, bool may_be_wider) {
     const cj_word_info *h = &cj__words[have], *w = &cj__words[want];
     if ((h->class == CJ_CLASS_PRED) != (w->class == CJ_CLASS_PRED)) return false;
     if (h->bits < w->bits || (h->bits > w->bits && !may_be_wider)) return false;
-    if (h->class == CJ_CLASS_BITS || w->class == CJ_CLASS_BITS) return true;
-    return (h->class == CJ_CLASS_FLOAT) == (w->class == CJ_CLASS_FLOAT);
+    if (have == want || h->class == CJ_CLASS_BITS || w->class == CJ_CLASS_BITS) return true;
+    if (h->class == CJ_CLASS_FLOAT || w->class == CJ_CLASS_FLOAT) return h->class == w->class && h->bits == w->bits;
+    return h->class != CJ_CLASS_PACKED && w->class != CJ_CLASS_PACKED;
 }
 
 typedef struct place {
@@ -151,15 +152,16 @@ static cj_status check_constant(const place *at, const cj_ir_operand *operand, c
     return fail_at(at->error, at->stmt->line, operand->column, "operand-type");
 }
 
-// {a, b}: each element of a vector load or store has the type; the parts of a pack or unpack share its bits.
+// {a, b}: each element of a vector, or coordinate of a tensor, has the type; the parts of a pack or unpack share its bits.
 static cj_status check_vector(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
-    bool packs = item->kind == 'P' || item->kind == 'U';
-    unsigned expected = at->inst->mnemonic->vector, bits = 0;
+    bool packs = (item->kind == 'P' || item->kind == 'U') && !item->length;
+    const cj_mnemonic *mnemonic = at->inst->mnemonic;
+    unsigned expected = item->length ? cj__pattern_length(item, mnemonic) : mnemonic->vector, bits = 0;
     if (!packs && operand->count != expected) {
         cj__fail(at->error, CJ_INVALID_KERNEL, "'%s' takes a vector of %u, this one has %u elements",
                  at->inst->mnemonic->text, expected, operand->count);
-        cj__hint(at->error, expected == 1 ? "add .v2 or .v4 to the instruction" : "name as many registers as .v%u says",
-                 expected);
+        bool plain = !item->length && expected == 1;
+        cj__hint(at->error, plain ? "add .v2 or .v4 to the instruction" : "name %u registers here", expected);
         return fail_at(at->error, at->stmt->line, operand->column, "vector-length");
     }
     for (unsigned i = 0; i < operand->count; i++) {
@@ -189,6 +191,9 @@ static cj_status check_operand(const place *at, const cj_ir_operand *operand, co
         return check_reg(at, operand, want);
     case CJ_OPERAND_INT:
     case CJ_OPERAND_FLOAT: return check_constant(at, operand, want);
+    case CJ_OPERAND_MEMORY:
+        if (item->kind == 't') return check_vector(at, operand, item, want);
+        return operand->base->kind == CJ_OPERAND_REG ? check_reg(at, operand->base, want) : CJ_OK;
     case CJ_OPERAND_VECTOR: return check_vector(at, operand, item, want);
     default: return CJ_OK;
     }
@@ -203,7 +208,7 @@ static cj_status check_inst(const cj_ir_module *module, const cj_ir_stmt *stmt, 
     place at = {.stmt = stmt, .inst = inst, .error = error};
     at.may_be_wider = is_opcode(inst, "ld") || is_opcode(inst, "st") || is_opcode(inst, "cvt");
     for (at.index = 0; at.index < inst->operand_count && !status; at.index++)
-        status = check_operand(&at, &inst->operand[at.index], &pattern->item[at.index]);
+        status = check_operand(&at, &inst->operand[at.index], cj__pattern_item(pattern, inst->mnemonic, at.index));
     return status;
 }
 

@@ -79,6 +79,7 @@ typedef struct cj_ir_operand {
     uint8_t  component;
     bool     negated;     // !p, or -r where an instruction allows it
     bool     is_f32;
+    bool     unified;     // [a].unified
     uint16_t special;     // cj_special
     uint16_t count;       // of list
     uint32_t column;

@@ -278,7 +278,9 @@ static bool parse_memory_operand(cj_parser *p, cj_ir_operand *operand) {
         operand->list = coordinates.list;
         operand->count = coordinates.count;
     }
-    return cj__expect(p, ']', "behind an address");
+    if (!cj__expect(p, ']', "behind an address")) return false;
+    operand->unified = cj__take_word(p, ".unified");
+    return true;
 }
 
 // .x .y .z .w, also called .r .g .b .a
@@ -367,7 +369,7 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     cj_operand_kind kind = operand->kind;
     bool reg = kind == CJ_OPERAND_REG, sink = kind == CJ_OPERAND_SINK, vector = kind == CJ_OPERAND_VECTOR;
     bool constant = kind == CJ_OPERAND_INT || kind == CJ_OPERAND_FLOAT;
-    bool source = reg || constant || kind == CJ_OPERAND_SPECIAL;
+    bool source = reg || constant;
     if (operand->predicate && !item->predicate) return false;
     switch (item->kind) {
     case 'd': return reg || sink;
@@ -376,8 +378,9 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     case 'S': return source || vector;
     case 'U': case 'P': return vector;
     case 'q': return reg && !operand->negated;
-    case 'p': return reg || kind == CJ_OPERAND_SPECIAL;
-    case 'm': return kind == CJ_OPERAND_MEMORY && !operand->list;
+    case 'p': return reg;
+    case 'm': return kind == CJ_OPERAND_MEMORY && !operand->list && !operand->unified;
+    case 'M': return kind == CJ_OPERAND_MEMORY && !operand->list;
     case 't': return kind == CJ_OPERAND_MEMORY && operand->list;
     case '_': return sink;
     case 'i': return constant;
@@ -385,17 +388,26 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     case 'v': return kind == CJ_OPERAND_VAR || kind == CJ_OPERAND_FUNC;
     case 'x': return kind == CJ_OPERAND_SPECIAL;
     case 'l': return kind == CJ_OPERAND_NAME;
-    case 'f': return kind == CJ_OPERAND_FUNC || reg;
+    case 'f': return kind == CJ_OPERAND_FUNC;
+    case 'L': return kind == CJ_OPERAND_LIST;
     default: return false;
     }
 }
 
-static bool row_fits(const cj_row *row, const cj_ir_inst *inst) {
+// A predicate where the pattern has another kind of source, or the reverse: then a later row of the syntax may be meant.
+static bool class_fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
+    if (operand->kind != CJ_OPERAND_REG || !(item->kind == 'p' || (item->kind == 's' && item->type == 'F'))) return true;
+    return (operand->reg->type == CJ_W_PRED) == (item->kind == 'p' || item->fixed == CJ_W_PRED);
+}
+
+static bool row_fits(const cj_row *row, const cj_ir_inst *inst, bool strict) {
     const cj_pattern *pattern = cj__row_pattern(row);
-    if (inst->operand_count < pattern->required || inst->operand_count > pattern->count) return false;
-    for (unsigned i = 0; i < inst->operand_count; i++)
-        if (!fits(&pattern->item[i], &inst->operand[i])) return false;
-    return true;
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        const cj_pattern_item *item = cj__pattern_item(pattern, inst->mnemonic, i);
+        if (!item || !fits(item, &inst->operand[i]) || (strict && !class_fits(item, &inst->operand[i]))) return false;
+    }
+    const cj_pattern_item *next = cj__pattern_item(pattern, inst->mnemonic, inst->operand_count);
+    return !next || next->optional;
 }
 
 static const char *reg_at(const void *user, size_t i) {
@@ -424,17 +436,24 @@ static bool report_unknown(cj_parser *p, const char *at, const cj_ir_operand *op
     return false;
 }
 
-// Chooses the first row whose operands fit, and notes the labels to resolve.
+// The first row whose operands fit in kind and class, else the first whose operands fit in kind: the checker then says
+// what is wrong with them.
+static const cj_row *fitting_row(const cj_ir_inst *inst) {
+    const cj_mnemonic *mnemonic = inst->mnemonic;
+    for (int strict = 1; strict >= 0; strict--)
+        for (unsigned i = 0; i < mnemonic->candidate_count; i++)
+            if (row_fits(&cj__rows[mnemonic->candidate[i]], inst, strict)) return &cj__rows[mnemonic->candidate[i]];
+    return NULL;
+}
+
+// Chooses the row, and notes the labels to resolve.
 static bool choose_row(cj_parser *p, const char *at, cj_ir_inst *inst) {
     const cj_mnemonic *mnemonic = inst->mnemonic;
-    for (unsigned i = 0; i < mnemonic->candidate_count && !inst->row; i++) {
-        const cj_row *row = &cj__rows[mnemonic->candidate[i]];
-        if (row_fits(row, inst)) inst->row = row;
-    }
+    inst->row = fitting_row(inst);
     const cj_pattern *pattern = inst->row ? cj__row_pattern(inst->row) : NULL;
     for (unsigned i = 0; i < inst->operand_count; i++) {
         cj_ir_operand *operand = &inst->operand[i];
-        bool is_label = pattern && pattern->item[i].kind == 'l';
+        bool is_label = pattern && cj__pattern_item(pattern, mnemonic, i)->kind == 'l';
         const cj_ir_operand *unknown = is_label ? NULL : unknown_name(operand, 1);
         if (unknown) return report_unknown(p, at, unknown);
         if (!is_label) continue;

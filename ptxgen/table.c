@@ -170,8 +170,14 @@ static void compile_pattern(cj_pattern *pattern, const char *text) {
             }
             at += length;
         }
-        if (*at == '?') item->optional = true, at++;
-        if (!item->optional) pattern->required = pattern->count;
+        if (*at != '?') continue;
+        size_t length = strcspn(++at, " ");
+        item->optional = !length;
+        if (!length) continue;
+        item->only_with = (uint16_t)find_word(at, length);
+        if (!item->only_with) broken(text);
+        pattern->conditional = true;
+        at += length;
     }
 }
 
@@ -239,6 +245,16 @@ bool cj__mnemonic_has(const cj_mnemonic *mnemonic, cj_word word) {
     for (unsigned i = 0; i < mnemonic->word_count; i++)
         if (mnemonic->word[i] == word) return true;
     return false;
+}
+
+const cj_pattern_item *cj__pattern_item(const cj_pattern *pattern, const cj_mnemonic *mnemonic, unsigned index) {
+    unsigned i = pattern->conditional ? 0 : index;
+    for (; pattern->conditional && i < pattern->count; i++) {
+        cj_word word = pattern->item[i].only_with;
+        bool present = !word || cj__mnemonic_has(mnemonic, word);
+        if (present && !index--) break;
+    }
+    return i < pattern->count ? &pattern->item[i] : NULL;
 }
 
 unsigned cj__pattern_length(const cj_pattern_item *item, const cj_mnemonic *mnemonic) {

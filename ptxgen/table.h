@@ -5,8 +5,8 @@
 // A row's syntax is its mnemonic with alternatives:   ld{.weak}{.global|.shared}.(u32|f32)
 //   .word      this word                     .(a|b|c)   one of these words
 //   {.a|.b}    one of these words or none    $SET       in an alternative: the words of a set of sets.def
-// A row's operand pattern has one item an operand, blank-separated:   kind:type, `?` behind an optional one
-//   d  destination register                  s  source: register, constant or special register
+// A row's operand pattern has one item an operand, blank-separated:   kind:type
+//   d  destination register                  s  source: register or constant
 //   D  the same, or a vector {a, b, …}       S  the same, or a vector {a, b, …}
 //   U  destination vector                    P  source vector
 //   q  destination predicate                 p  source predicate, may be negated with !
@@ -15,10 +15,12 @@
 //   v  variable or function: its address     x  special register
 //   l  label                                 f  function name
 //   t  memory operand [map, {coordinates}]   _  the sink _
+//   M  memory operand, may be [a].unified    L  list (a, b, …) of a call
 // A number behind U, P or t is its length: U4 takes four registers, t5 five coordinates. In place of the number may stand
 // n, the extent of the mnemonic's last word that has one (x4: 4, 3d: 3, m64n128k16: 128), as in n, 4n, n/2 or n-2.
 // The type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type
-// word (u32), or absent where the kind says it all.
+// word (u32), or absent where the kind says it all; of an m it is the base register's. A ? behind an item makes it optional; ?word asks for it exactly where the
+// mnemonic has that word.
 #ifndef CJ_PTXGEN_TABLE_H
 #define CJ_PTXGEN_TABLE_H
 
@@ -38,7 +40,8 @@ typedef enum cj_word {
 } cj_word;
 
 typedef enum cj_type_class {
-    CJ_CLASS_NONE, CJ_CLASS_BITS, CJ_CLASS_UNSIGNED, CJ_CLASS_SIGNED, CJ_CLASS_FLOAT, CJ_CLASS_PRED
+    CJ_CLASS_NONE, CJ_CLASS_BITS, CJ_CLASS_UNSIGNED, CJ_CLASS_SIGNED, CJ_CLASS_FLOAT, CJ_CLASS_PRED,
+    CJ_CLASS_PACKED  // several values, or one that has no register type of its own: its registers are of a bits type
 } cj_type_class;
 
 typedef struct cj_word_info {
@@ -94,10 +97,12 @@ typedef struct cj_pattern_item {
     uint16_t fixed;     // cj_word of an F
     uint8_t  length;    // of a U, P or t; 0: any. With a divisor: length * extent / divisor - less
     uint8_t  divisor, less;
+    uint16_t only_with; // cj_word of a ?word, or 0
 } cj_pattern_item;
 
 typedef struct cj_pattern {
-    uint8_t         count, required;
+    uint8_t         count;
+    bool            conditional;  // an item has a ?word
     cj_pattern_item item[CJ_OPERANDS_MAX];
 } cj_pattern;
 
@@ -125,6 +130,9 @@ typedef struct cj_mnemonic {
 bool cj__mnemonic_resolve(const char *text, size_t length, cj_mnemonic *mnemonic, unsigned *wrong);
 
 bool cj__mnemonic_has(const cj_mnemonic *mnemonic, cj_word word);
+
+// The item that operand `index` of an instruction with that mnemonic stands for; NULL: it takes no so many.
+const cj_pattern_item *cj__pattern_item(const cj_pattern *pattern, const cj_mnemonic *mnemonic, unsigned index);
 
 // How many elements a U, P or t has under that mnemonic; 0: any number.
 unsigned cj__pattern_length(const cj_pattern_item *item, const cj_mnemonic *mnemonic);

@@ -12,18 +12,19 @@
 
 // A kernel whose one parameter points to memory: registers %r, %l, %h, %f, %d, %p of 32, 64, 16 bits, f32, f64, pred;
 // %at is the address of the thread's own 8 bytes there, %out of the first, %thread the thread in its grid.
-#define KERNEL(variables, body)                                                                                  \
-    HEAD ".visible .entry kernel(.param .u64 out)\n{\n" variables                                                \
-         "    .reg .b32 %r<16>, %thread;\n    .reg .b64 %l<16>, %at, %out;\n    .reg .b16 %h<8>;\n"              \
-         "    .reg .f32 %f<8>;\n    .reg .f64 %d<8>;\n    .reg .pred %p<8>;\n"                                   \
-         "    ld.param.u64 %out, [out];\n    mov.u32 %thread, %ctaid.x;\n    mov.u32 %r0, %ntid.x;\n"            \
-         "    mul.lo.u32 %thread, %thread, %r0;\n    mov.u32 %r0, %tid.x;\n"                                     \
-         "    add.u32 %thread, %thread, %r0;\n    mul.wide.u32 %at, %thread, 8;\n    add.u64 %at, %out, %at;\n" \
-         body "\n    ret;\n}\n"
+#define OPEN                                                                                     \
+    "    .reg .b32 %r<16>, %thread;\n    .reg .b64 %l<16>, %at, %out;\n    .reg .b16 %h<8>;\n"   \
+    "    .reg .f32 %f<8>;\n    .reg .f64 %d<8>;\n    .reg .pred %p<8>;\n"                        \
+    "    ld.param.u64 %out, [out];\n    mov.u32 %thread, %ctaid.x;\n    mov.u32 %r0, %ntid.x;\n" \
+    "    mul.lo.u32 %thread, %thread, %r0;\n    mov.u32 %r0, %tid.x;\n"                          \
+    "    add.u32 %thread, %thread, %r0;\n    mul.wide.u32 %at, %thread, 8;\n    add.u64 %at, %out, %at;\n"
+#define ENTRY ".visible .entry kernel(.param .u64 out)\n{\n"
+#define CLOSE "\n    ret;\n}\n"
+#define KERNEL(variables, body) HEAD ENTRY variables OPEN body CLOSE
 
-typedef struct shape {
+typedef struct launch_shape {
     unsigned grid, block, cluster, dynamic_shared;
-} shape;
+} launch_shape;
 
 enum { RESULTS = 4096 };
 
@@ -36,7 +37,7 @@ static inline cj_device *open_cpu(void) {
 }
 
 // Runs entry `kernel` with one parameter, RESULTS * 8 bytes that start as `results` and come back there.
-static inline cj_status run_kernel(const char *ptx, shape shape, uint64_t *results, cj_error *error) {
+static inline cj_status run_kernel(const char *ptx, launch_shape shape, uint64_t *results, cj_error *error) {
     cj_device   *device = open_cpu();
     cj_module   *module = NULL;
     cj_function *function = NULL;

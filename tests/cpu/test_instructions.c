@@ -17,8 +17,9 @@ static void run_all(const instruction *cases, size_t count) {
         char               ptx[2048];
         cj_error           error = {0};
         memset(results, 0, sizeof results);
-        snprintf(ptx, sizeof ptx, KERNEL("", "    %s\n    st.global.b%u [%%at], %%%c0;"), c->text, bits, c->class);
-        cj_status status = run_kernel(ptx, (shape){1, 45, 0, 0}, results, &error);
+        snprintf(ptx, sizeof ptx, "%s    %s\n    st.global.b%u [%%at], %%%c0;%s", HEAD ENTRY OPEN, c->text, bits, c->class,
+                 CLOSE);
+        cj_status status = run_kernel(ptx, (launch_shape){1, 45, 0, 0}, results, &error);
         if (status) fail_msg("%s: %s", c->text, error.message);
         for (unsigned i = 0; i < 45; i++) {
             if (results[i] != c->expected) {
@@ -95,7 +96,7 @@ CASES(logic_and_shifts,
       {"shr.s32 %r0, -8, 100;", 'r', 0xffffffff},
       {"shr.s64 %l0, -8, 64;", 'l', UINT64_MAX},
       {"shr.s16 %h0, -8, 2;", 'h', 0xfffe},
-      {"mov.b64 %l0, {0x11111111, 0x22222222};", 'l', 0x2222222211111111},
+      {"mov.u32 %r1, 0x11111111; mov.u32 %r2, 0x22222222; mov.b64 %l0, {%r1, %r2};", 'l', 0x2222222211111111},
       {"mov.b64 %l1, 0x2222222211111111; mov.b64 {%r1, %r0}, %l1;", 'r', 0x22222222},
       {"mov.b32 %r1, 0xbeef1234; mov.b32 {%h1, %h0}, %r1;", 'h', 0xbeef},
       {"setp.eq.u32 %p0, 1, 1; setp.lt.s32 %p1, 1, 0; and.pred %p2, %p0, %p1; selp.u32 %r0, 5, 6, %p2;", 'r', 6},

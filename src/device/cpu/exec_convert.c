@@ -201,7 +201,7 @@ bool cj__cpu_select_cvt(cj_cpu_prepare *p) {
     };
     p->op.convert = convert;
     const bool to_is_float = to->class == CJ_CLASS_FLOAT, from_is_float = from->class == CJ_CLASS_FLOAT;
-    p->any_width = !to_is_float && !from_is_float;
+    p->any_width = true;
     if (to_is_float) p->op.run = to_float(convert, from_is_float);
     else p->op.run = from_is_float ? float_to_integer : integer_move(convert);
     for (size_t i = 0; i < sizeof roundings / sizeof *roundings; i++) {

@@ -385,8 +385,9 @@ static bool add_operands(cj_cpu_prepare *p) {
     if (p->status) return false;
     p->slot_count = 0;
     p->op.slot = p->slot;
-    for (unsigned i = 0; i < pattern->count; i++) {
-        if (i < inst->operand_count) add_operand(p, &inst->operand[i], &pattern->item[i]);
+    for (unsigned i = 0, next = 0; i < pattern->count; i++) {  // an operand that is not written has a slot all the same
+        bool given = cj__pattern_item(pattern, p->mnemonic, next) == &pattern->item[i] && next < inst->operand_count;
+        if (given) add_operand(p, &inst->operand[next++], &pattern->item[i]);
         else add_slot(p, CJ_SLOT_NONE, 0, 0);
     }
     return !p->status;
@@ -397,7 +398,8 @@ static bool add_operands(cj_cpu_prepare *p) {
 static bool check_widths(cj_cpu_prepare *p) {
     for (uint32_t i = 0; i < p->slot_count; i++) {
         const uint32_t asked = register_bits(p->type[i]);
-        const bool     wider = p->any_width && p->bits[i] > asked && asked > 1;
+        const bool     is_integer = cj__words[p->type[i]].class != CJ_CLASS_FLOAT && asked > 1;
+        const bool     wider = p->any_width && is_integer && p->bits[i] > asked;
         if (!p->type[i] || p->bits[i] == asked || wider) continue;
         return cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: operand %u has %u bits where %s has %u", p->mnemonic->text,
                               i + 1, p->bits[i], cj__words[p->type[i]].text, asked),

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# The README's C program compiles without a warning and runs, and its first command prints what the README shows.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+library=$(dirname "$(dirname "$CJ_PTXGEN")")
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >"$dir/example.c"
+grep -q cj_reduce_run "$dir/example.c" || { echo "the README has no C program"; exit 1; }
+read -ra flags <<<"${CJ_CFLAGS:-}"
+"$CC" -std=c11 -Wall -Wextra -Wpedantic -Werror "${flags[@]}" -I"$root/include" "$dir/example.c" -o "$dir/example" \
+    -L"$library" -lclusterjit -Wl,-rpath,"$library" -pthread -ldl -lm
+"$dir/example"
+
+# All but the device and the time, which differ from machine to machine.
+awk '/^SIZE: /, /^Error bound/' "$root/README.md" >"$dir/want"
+"$CJ_PTXGEN" run reduce --device cpu | head -n 5 >"$dir/got"
+diff "$dir/want" "$dir/got"
+echo "all passed"
