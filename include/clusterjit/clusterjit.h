@@ -4,7 +4,9 @@
 #define CLUSTERJIT_CLUSTERJIT_H
 
 #include <clusterjit/base.h>
+#include <clusterjit/check.h>
 #include <clusterjit/cluster.h>
+#include <clusterjit/cpu.h>
 #include <clusterjit/device.h>
 #include <clusterjit/kernel.h>
 #include <clusterjit/ptx.h>

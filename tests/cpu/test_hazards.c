@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels with one fault each: the CPU device names the rule, the line and the thread. Each has a correct twin that runs.
+// Kernels with one fault each: the CPU device names the rule, the line and the thread. Each has a correct twin.
 #include "kernel.h"
 
 typedef struct fault {

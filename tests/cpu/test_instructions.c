@@ -17,8 +17,8 @@ static void run_all(const instruction *cases, size_t count) {
         char               ptx[2048];
         cj_error           error = {0};
         memset(results, 0, sizeof results);
-        snprintf(ptx, sizeof ptx, "%s    %s\n    st.global.b%u [%%at], %%%c0;%s", HEAD ENTRY OPEN, c->text, bits, c->class,
-                 CLOSE);
+        snprintf(ptx, sizeof ptx, "%s    %s\n    st.global.b%u [%%at], %%%c0;%s", HEAD ENTRY OPEN, c->text, bits,
+                 c->class, CLOSE);
         cj_status status = run_kernel(ptx, (launch_shape){1, 45, 0, 0}, results, &error);
         if (status) fail_msg("%s: %s", c->text, error.message);
         for (unsigned i = 0; i < 45; i++) {
@@ -161,6 +161,7 @@ CASES(conversions,
       {"cvt.rn.f32.u32 %f0, 0xffffffff;", 'f', 0x4f800000},
       {"cvt.rz.f32.u32 %f0, 0xffffffff;", 'f', 0x4f7fffff},
       {"cvt.rn.f32.s32 %f0, -1;", 'f', 0xbf800000},
+      {"cvt.rn.sat.f32.s32 %f0, 7;", 'f', 0x3f800000},
       {"cvt.rn.f32.u64 %f0, -1;", 'f', 0x5f800000},
       {"cvt.rn.f64.s64 %d0, -1;", 'd', 0xbff0000000000000},
       {"cvt.rn.f32.f64 %f0, 0d3ff0000010000000;", 'f', 0x3f800000},

@@ -13,7 +13,7 @@ typedef struct span {
     uint64_t             stride;
 } span;
 
-// The piece of memory that the address of a lane belongs to, whether it is inside or not; false for none, with a hazard.
+// The piece of memory that the address of a lane belongs to; false when the access is not inside it, with a hazard.
 typedef bool (*span_finder)(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found);
 
 static unsigned access_bytes(const cj_cpu_op *op) { return (unsigned)op->bytes * op->count; }
@@ -43,9 +43,9 @@ static nearby nearest_symbol(const cj_cpu_program *program, cj_space space, uint
 
 static bool outside(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_space space, const char *space_name,
                     uint64_t address, uint64_t offset, uint64_t limit) {
-    cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS, "%u bytes at %s address 0x%" PRIx64 " reach past its %" PRIu64 " bytes%s",
-                   access_bytes(op), space_name, address, limit,
-                   nearest_symbol(w->block->cluster->launch->program, space, offset).text);
+    cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS,
+                   "%u bytes at %s address 0x%" PRIx64 " reach past its %" PRIu64 " bytes%s", access_bytes(op),
+                   space_name, address, limit, nearest_symbol(w->block->cluster->launch->program, space, offset).text);
     return false;
 }
 
@@ -55,11 +55,12 @@ static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, u
     if (nearest) {
         const bool inside = address < nearest->end;
         snprintf(where, sizeof where, ", %" PRIu64 " bytes %s an allocation of %" PRIu64 " bytes%s%.64s",
-                 inside ? nearest->end - address : address - nearest->end, inside ? "before the end of" : "past the end of",
-                 nearest->end - nearest->begin, nearest->name ? ", " : "", nearest->name ? nearest->name : "");
+                 inside ? nearest->end - address : address - nearest->end,
+                 inside ? "before the end of" : "past the end of", nearest->end - nearest->begin,
+                 nearest->name ? ", " : "", nearest->name ? nearest->name : "");
     }
-    cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS, "%u bytes at global address 0x%" PRIx64 " are in no allocation%s",
-                   access_bytes(op), address, where);
+    cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS,
+                   "%u bytes at global address 0x%" PRIx64 " are in no allocation%s", access_bytes(op), address, where);
     return false;
 }
 
@@ -88,7 +89,8 @@ static bool find_shared_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, u
 static bool find_shared(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
     if (address >> CJ_RANK_SHIFT && address <= UINT32_MAX) {
         cj__cpu_hazard(w, op, lane, CJ_HAZARD_WRONG_WINDOW,
-                       "0x%" PRIx64 " is a shared::cluster address of rank %" PRIu64 ", not one of the block's own window; "
+                       "0x%" PRIx64 " is a shared::cluster address of rank %" PRIu64
+                       ", not one of the block's own window; "
                        "write .shared::cluster",
                        address, (address >> CJ_RANK_SHIFT) - 1);
         return false;
@@ -96,7 +98,8 @@ static bool find_shared(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint
     return find_shared_of(w, op, lane, address, 0, w->block, found);
 }
 
-static bool find_peer(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t base, span *found) {
+static bool find_peer(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t base,
+                      span *found) {
     const cj_cpu_cluster *cluster = w->block->cluster;
     const uint64_t        window = (address - base) >> CJ_RANK_SHIFT;
     if (!window) return find_shared_of(w, op, lane, address, base, w->block, found);
@@ -138,6 +141,10 @@ static bool find_param_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, ui
                           span *found) {
     const cj_cpu_launch *launch = w->block->cluster->launch;
     const uint64_t       limit = launch->program->param_bytes, offset = address - base;
+    if (op->inst->row->effects & CJ_WRITES) {
+        cj__cpu_hazard(w, op, lane, CJ_HAZARD_READ_ONLY, "0x%" PRIx64 " is the address of a parameter", address);
+        return false;
+    }
     *found = (span){base, limit, launch->param, 0};
     if (offset < limit && access_bytes(op) <= limit - offset) return true;
     return outside(w, op, lane, CJ_SPACE_PARAM, "parameter", address, offset, limit);
@@ -174,8 +181,8 @@ static bool check_alignment(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, 
     if (!(any & low)) return true;
     CJ_SOME_LANES(i, mask) {
         if (!(address[i] & low)) continue;
-        cj__cpu_hazard(w, op, i, CJ_HAZARD_MISALIGNED, "address 0x%" PRIx64 " is no multiple of the access, %u bytes", address[i],
-                       access_bytes(op));
+        cj__cpu_hazard(w, op, i, CJ_HAZARD_MISALIGNED, "address 0x%" PRIx64 " is no multiple of the access, %u bytes",
+                       address[i], access_bytes(op));
         break;
     }
     return false;
@@ -205,7 +212,8 @@ static uint32_t reach_span(const span *s, uint32_t mask, unsigned bytes, const u
     return inside;
 }
 
-// Lane by lane until all are reached; mostly the first lane's piece of memory is everyone's.
+// Lane by lane until all are reached; mostly the first lane's piece of memory is everyone's. Every access of every
+// kernel passes here, with its lanes' addresses and their host addresses: whoever wants to watch memory does it here.
 static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES],
                          span_finder find) {
     uint64_t address[CJ_LANES];
@@ -220,9 +228,9 @@ static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uns
     return true;
 }
 
-#define REACH(space)                                                                                                  \
-    static bool reach_##space(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES]) {      \
-        return reach(w, op, mask, at, find_##space);                                                                  \
+#define REACH(space)                                                                                             \
+    static bool reach_##space(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES]) { \
+        return reach(w, op, mask, at, find_##space);                                                             \
     }
 
 REACH(generic)
@@ -252,7 +260,8 @@ cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic) {
 bool cj__cpu_rank_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint64_t address,
                      uint32_t *rank) {
     if (generic && !in_window(address, CJ_SHARED_BASE)) {
-        cj__cpu_hazard(w, op, lane, CJ_HAZARD_WRONG_WINDOW, "0x%" PRIx64 " is no generic address of shared memory", address);
+        cj__cpu_hazard(w, op, lane, CJ_HAZARD_WRONG_WINDOW, "0x%" PRIx64 " is no generic address of shared memory",
+                       address);
         return false;
     }
     const uint32_t window = (uint32_t)address >> CJ_RANK_SHIFT;

@@ -23,6 +23,7 @@ cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic);
 // Maps a shared address, in place, to the block with that rank; false when a hazard was reported.
 bool cj__cpu_map(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint32_t rank, uint64_t *address);
 // The rank of the block in which a shared address lies; false when a hazard was reported.
-bool cj__cpu_rank_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint64_t address, uint32_t *rank);
+bool cj__cpu_rank_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint64_t address,
+                     uint32_t *rank);
 
 #endif

@@ -50,8 +50,8 @@ static cj_status check_range(cj_device *device, cj_ptr at, size_t bytes, cj_erro
     const bool     inside = cj__cpu_ranges_find(ranges, at, bytes, NULL) != NULL;
     cj__cpu_ranges_drop(memory_of(device), ranges);
     if (inside) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT, "%zu bytes at 0x%llx are not in one allocation of the CPU device", bytes,
-                    (unsigned long long)at);
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "%zu bytes at 0x%llx are not in one allocation of the CPU device",
+                    bytes, (unsigned long long)at);
 }
 
 static cj_status cpu_write(cj_device *device, cj_ptr to, const void *from, size_t bytes, cj_stream stream,
@@ -123,8 +123,10 @@ static cj_status cpu_load(cj_device *device, const char *ptx, size_t length, cj_
     for (size_t i = 0; i < ir->item_count && !status; i++) {
         if (takes_memory(&ir->item[i])) status = add_variable(made, ir->item[i].var, error);
     }
-    if (status) cpu_unload(&made->base);
-    else *module = &made->base;
+    if (status)
+        cpu_unload(&made->base);
+    else
+        *module = &made->base;
     return status;
 }
 
@@ -133,8 +135,10 @@ static cj_status cpu_find_function(cj_module *base, const cj_ir_func *entry, cj_
     cpu_function     *made = calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for %s", entry->name);
     cj_status status = cj__cpu_prepare(entry, module->variable, module->variable_count, &made->program, error);
-    if (status) free(made);
-    else *function = &made->base;
+    if (status)
+        free(made);
+    else
+        *function = &made->base;
     return status;
 }
 
@@ -170,7 +174,8 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         .clusters = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z},
         .is_cluster = is_cluster,
         .dynamic_shared = config->dynamic_shared,
-        .shared_bytes = config->dynamic_shared ? program->dynamic_offset + config->dynamic_shared : program->shared_bytes,
+        .shared_bytes = config->dynamic_shared ? program->dynamic_offset + config->dynamic_shared
+                                               : program->shared_bytes,
         .threads = threads,
         .warps = (threads + CJ_LANES - 1) / CJ_LANES,
         .ranks = cluster.x * cluster.y * cluster.z,

@@ -42,10 +42,9 @@ typedef double   lane_f64 __attribute__((__may_alias__));
     for (uint32_t rest_ = (mask), i; rest_ && ((i = cj__cpu_first(rest_)), true); rest_ &= rest_ - 1)
 
 // Does it for each lane i in `mask`: without tests where all are.
-#define CJ_EACH_LANE(i, mask, ...)                            \
-    do {                                                      \
-        if ((mask) == CJ_ALL_LANES) CJ_EVERY_LANE(i) __VA_ARGS__ \
-        else CJ_SOME_LANES(i, mask) __VA_ARGS__               \
+#define CJ_EACH_LANE(i, mask, ...)                                                                       \
+    do {                                                                                                 \
+        if ((mask) == CJ_ALL_LANES) CJ_EVERY_LANE(i) __VA_ARGS__ else CJ_SOME_LANES(i, mask) __VA_ARGS__ \
     } while (0)
 
 #define CJ_EXEC(name) static cj_cpu_step name(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask)
@@ -72,8 +71,8 @@ typedef struct cj_cpu_typed {
     cj_cpu_exec u16, u32, u64, s16, s32, s64, f32, f64;
 } cj_cpu_typed;
 
-#define CJ_SIGNLESS(name) .u16 = name##_u16, .u32 = name##_u32, .u64 = name##_u64, \
-                          .s16 = name##_u16, .s32 = name##_u32, .s64 = name##_u64
+#define CJ_SIGNLESS(name) \
+    .u16 = name##_u16, .u32 = name##_u32, .u64 = name##_u64, .s16 = name##_u16, .s32 = name##_u32, .s64 = name##_u64
 #define CJ_SIGNED(name) .s16 = name##_s16, .s32 = name##_s32, .s64 = name##_s64
 #define CJ_UNSIGNED(name) .u16 = name##_u16, .u32 = name##_u32, .u64 = name##_u64
 

@@ -4,34 +4,34 @@
 #include "exec.h"
 
 // `old` becomes the expression of old and b (and c); compared as words, so that any float may be swapped.
-#define ATOMIC(name, type, word, expression)                                                                \
-    CJ_EXEC(name##_##type) {                                                                                \
-        unsigned char *at[CJ_LANES];                                                                        \
-        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                               \
-        CJ_SOME_LANES(i, mask) {                                                                            \
-            union {                                                                                         \
-                lane_##word bits;                                                                           \
-                lane_##type value;                                                                          \
-            } was, next;                                                                                    \
-            lane_##word      *cell = (lane_##word *)(void *)at[i];                                          \
-            const lane_##type b = CJ_LANES_OF(const lane_##type, 1)[i];                                     \
-            was.bits = __atomic_load_n(cell, __ATOMIC_RELAXED);                                             \
-            do {                                                                                            \
-                const lane_##type old = was.value;                                                          \
-                next.value = (lane_##type)(expression);                                                     \
-            } while (!__atomic_compare_exchange_n(cell, &was.bits, next.bits, true, __ATOMIC_SEQ_CST,       \
-                                                  __ATOMIC_RELAXED));                                       \
-            CJ_LANES_OF(lane_##type, 0)[i] = was.value;                                                     \
-        }                                                                                                   \
-        return CJ_STEP_NEXT;                                                                                \
+#define ATOMIC(name, type, word, expression)                                                                         \
+    CJ_EXEC(name##_##type) {                                                                                         \
+        unsigned char *at[CJ_LANES];                                                                                 \
+        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                                        \
+        CJ_SOME_LANES(i, mask) {                                                                                     \
+            union {                                                                                                  \
+                lane_##word bits;                                                                                    \
+                lane_##type value;                                                                                   \
+            } was, next;                                                                                             \
+            lane_##word      *cell = (lane_##word *)(void *)at[i];                                                   \
+            const lane_##type b = CJ_LANES_OF(const lane_##type, 1)[i];                                              \
+            was.bits = __atomic_load_n(cell, __ATOMIC_RELAXED);                                                      \
+            do {                                                                                                     \
+                const lane_##type old = was.value;                                                                   \
+                next.value = (lane_##type)(expression);                                                              \
+            } while (                                                                                                \
+                !__atomic_compare_exchange_n(cell, &was.bits, next.bits, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
+            CJ_LANES_OF(lane_##type, 0)[i] = was.value;                                                              \
+        }                                                                                                            \
+        return CJ_STEP_NEXT;                                                                                         \
     }
 
-#define BITS(name, expression)           \
-    ATOMIC(name, u32, u32, expression)   \
+#define BITS(name, expression)         \
+    ATOMIC(name, u32, u32, expression) \
     ATOMIC(name, u64, u64, expression)
 
 BITS(add, old + b)
-BITS(and, old & b)
+BITS(and, old &b)
 BITS(or, old | b)
 BITS(xor, old ^ b)
 BITS(exch, ((void)old, b))

@@ -29,12 +29,13 @@ static void complete_if_full(cj_cpu_block *block, cj_cpu_barrier *barrier) {
 static cj_cpu_step arrive(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, uint32_t index, uint32_t expected) {
     const uint32_t lane = cj__cpu_first(lanes);
     if (index >= CJ_BARRIERS) {
-        return cj__cpu_hazard(w, op, lane, CJ_HAZARD_BARRIER_NUMBER, "barrier %u; there are 0 to %d", index, CJ_BARRIERS - 1);
+        return cj__cpu_hazard(w, op, lane, CJ_HAZARD_BARRIER_NUMBER, "barrier %u; there are 0 to %d", index,
+                              CJ_BARRIERS - 1);
     }
     cj_cpu_barrier *barrier = &w->block->barrier[index];
     if (expected % CJ_LANES) {
-        return cj__cpu_hazard(w, op, lane, CJ_HAZARD_BARRIER_COUNT, "a count of %u threads; it must be a multiple of %d", expected,
-                              CJ_LANES);
+        return cj__cpu_hazard(w, op, lane, CJ_HAZARD_BARRIER_COUNT,
+                              "a count of %u threads; it must be a multiple of %d", expected, CJ_LANES);
     }
     if (barrier->used && barrier->expected != expected) {
         return cj__cpu_hazard(w, op, lane, CJ_HAZARD_BARRIER_COUNT,
@@ -121,7 +122,9 @@ CJ_EXEC(cluster_arrive) {
     if (apart(w, op, mask)) return CJ_STEP_WAIT;
     cj_cpu_cluster *cluster = w->block->cluster;
     const uint32_t  again = w->cluster_arrived & mask;
-    if (again) return cj__cpu_hazard(w, op, cj__cpu_first(again), CJ_HAZARD_DOUBLE_ARRIVE, "arrives a second time without a wait");
+    if (again)
+        return cj__cpu_hazard(w, op, cj__cpu_first(again), CJ_HAZARD_DOUBLE_ARRIVE,
+                              "arrives a second time without a wait");
     w->cluster_arrived |= mask;
     w->cluster_parity = (w->cluster_parity & ~mask) | (cluster->phase & 1 ? mask : 0);
     cluster->arrived += cj__cpu_count(mask);
@@ -132,7 +135,9 @@ CJ_EXEC(cluster_arrive) {
 CJ_EXEC(cluster_wait) {
     if (apart(w, op, mask)) return CJ_STEP_WAIT;
     const uint32_t early = mask & ~w->cluster_arrived;
-    if (early) return cj__cpu_hazard(w, op, cj__cpu_first(early), CJ_HAZARD_WAIT_WITHOUT_ARRIVE, "waits without having arrived");
+    if (early)
+        return cj__cpu_hazard(w, op, cj__cpu_first(early), CJ_HAZARD_WAIT_WITHOUT_ARRIVE,
+                              "waits without having arrived");
     const uint32_t wait = pending(w, mask);
     w->waiting = wait && op->aligned ? mask : wait;
     w->cluster_arrived &= ~(mask & ~w->waiting);

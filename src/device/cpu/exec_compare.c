@@ -21,32 +21,32 @@ static inline cj_cpu_step set_predicates(cj_cpu_warp *w, const cj_cpu_op *op, ui
     return CJ_STEP_NEXT;
 }
 
-#define COMPARE(name, suffix, type, read, expression)                      \
-    CJ_EXEC(name##_##suffix) {                                             \
-        const type *from_a = CJ_LANES_OF(const type, 2);                   \
-        const type *from_b = CJ_LANES_OF(const type, 3);                   \
-        uint32_t    bits = 0;                                              \
-        for (unsigned i = 0; i < CJ_LANES; i++) {                          \
-            const type a = read(from_a[i]), b = read(from_b[i]);           \
-            bits |= (expression) ? lane_bit[i] : 0;                        \
-        }                                                                  \
-        return set_predicates(w, op, mask, bits);                          \
+#define COMPARE(name, suffix, type, read, expression)            \
+    CJ_EXEC(name##_##suffix) {                                   \
+        const type *from_a = CJ_LANES_OF(const type, 2);         \
+        const type *from_b = CJ_LANES_OF(const type, 3);         \
+        uint32_t    bits = 0;                                    \
+        for (unsigned i = 0; i < CJ_LANES; i++) {                \
+            const type a = read(from_a[i]), b = read(from_b[i]); \
+            bits |= (expression) ? lane_bit[i] : 0;              \
+        }                                                        \
+        return set_predicates(w, op, mask, bits);                \
     }
 
-#define UNSIGNED(name, expression)                   \
-    COMPARE(name, u16, lane_u16, , expression)       \
-    COMPARE(name, u32, lane_u32, , expression)       \
+#define UNSIGNED(name, expression)             \
+    COMPARE(name, u16, lane_u16, , expression) \
+    COMPARE(name, u32, lane_u32, , expression) \
     COMPARE(name, u64, lane_u64, , expression)
 
-#define INTEGER(name, expression)                    \
-    UNSIGNED(name, expression)                       \
-    COMPARE(name, s16, lane_s16, , expression)       \
-    COMPARE(name, s32, lane_s32, , expression)       \
+#define INTEGER(name, expression)              \
+    UNSIGNED(name, expression)                 \
+    COMPARE(name, s16, lane_s16, , expression) \
+    COMPARE(name, s32, lane_s32, , expression) \
     COMPARE(name, s64, lane_s64, , expression)
 
-#define FLOAT(name, expression)                                  \
-    COMPARE(name, f32, lane_f32, , expression)                   \
-    COMPARE(name, ftz_f32, lane_f32, cj__cpu_flush, expression)  \
+#define FLOAT(name, expression)                                 \
+    COMPARE(name, f32, lane_f32, , expression)                  \
+    COMPARE(name, ftz_f32, lane_f32, cj__cpu_flush, expression) \
     COMPARE(name, f64, lane_f64, , expression)
 
 UNSIGNED(eq, a == b)
@@ -59,7 +59,7 @@ INTEGER(ge, a >= b)
 // Ordered ones are false with NaN, unordered ones (…u) true.
 #define NANS (a != a || b != b)
 FLOAT(eq, a == b)
-FLOAT(ne, a < b || a > b)
+FLOAT(ne, a<b || a> b)
 FLOAT(lt, a < b)
 FLOAT(le, a <= b)
 FLOAT(gt, a > b)
@@ -117,14 +117,14 @@ bool cj__cpu_select_setp(cj_cpu_prepare *p) {
     return false;
 }
 
-#define SELECTION(type)                                                      \
-    CJ_EXEC(selp_##type) {                                                   \
-        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                  \
-        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);            \
-        const lane_##type *b = CJ_LANES_OF(const lane_##type, 2);            \
-        const uint32_t     c = cj__cpu_predicate(w, op, 3);                  \
-        CJ_EACH_LANE(i, mask, { d[i] = c & lane_bit[i] ? a[i] : b[i]; });    \
-        return CJ_STEP_NEXT;                                                 \
+#define SELECTION(type)                                                   \
+    CJ_EXEC(selp_##type) {                                                \
+        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);               \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);         \
+        const lane_##type *b = CJ_LANES_OF(const lane_##type, 2);         \
+        const uint32_t     c = cj__cpu_predicate(w, op, 3);               \
+        CJ_EACH_LANE(i, mask, { d[i] = c & lane_bit[i] ? a[i] : b[i]; }); \
+        return CJ_STEP_NEXT;                                              \
     }
 
 SELECTION(u16)

@@ -7,12 +7,12 @@
 
 // ---- moves
 
-#define MOVE(name, from, to)                                       \
-    CJ_EXEC(name) {                                                \
-        lane_##to         *d = CJ_LANES_OF(lane_##to, 0);          \
-        const lane_##from *a = CJ_LANES_OF(const lane_##from, 1);  \
-        CJ_EACH_LANE(i, mask, { d[i] = (lane_##to)a[i]; });        \
-        return CJ_STEP_NEXT;                                       \
+#define MOVE(name, from, to)                                      \
+    CJ_EXEC(name) {                                               \
+        lane_##to         *d = CJ_LANES_OF(lane_##to, 0);         \
+        const lane_##from *a = CJ_LANES_OF(const lane_##from, 1); \
+        CJ_EACH_LANE(i, mask, { d[i] = (lane_##to)a[i]; });       \
+        return CJ_STEP_NEXT;                                      \
     }
 
 MOVE(copy_32, u32, u32)
@@ -88,20 +88,24 @@ CJ_EXEC(integer_to_integer) {
     return CJ_STEP_NEXT;
 }
 
-// ---- integer to float
+// ---- integer to float; saturated, only 0 and 1 are left
 
-#define TO_FLOAT(type)                                                                     \
-    CJ_EXEC(integer_to_##type) {                                                           \
-        lane_##type *d = CJ_LANES_OF(lane_##type, 0);                                      \
-        int64_t      value[CJ_LANES];                                                      \
-        read_integers(w, op, value);                                                       \
-        if (op->convert->from_signed) {                                                    \
-            CJ_EACH_LANE(i, mask, { d[i] = (lane_##type)value[i]; });                      \
-        } else {                                                                           \
-            CJ_EACH_LANE(i, mask, { d[i] = (lane_##type)(uint64_t)value[i]; });            \
-        }                                                                                  \
-        return CJ_STEP_NEXT;                                                               \
+#define TO_FLOAT(type)                                                                 \
+    CJ_EXEC(integer_to_##type) {                                                       \
+        lane_##type *d = CJ_LANES_OF(lane_##type, 0);                                  \
+        int64_t      value[CJ_LANES];                                                  \
+        read_integers(w, op, value);                                                   \
+        if (op->convert->saturate) {                                                   \
+            CJ_EACH_LANE(i, mask, { d[i] = value[i] && !is_negative(op, value[i]); }); \
+        } else if (op->convert->from_signed) {                                         \
+            CJ_EACH_LANE(i, mask, { d[i] = (lane_##type)value[i]; });                  \
+        } else {                                                                       \
+            CJ_EACH_LANE(i, mask, { d[i] = (lane_##type)(uint64_t)value[i]; });        \
+        }                                                                              \
+        return CJ_STEP_NEXT;                                                           \
     }
+
+static bool is_negative(const cj_cpu_op *op, int64_t value) { return op->convert->from_signed && value < 0; }
 
 TO_FLOAT(f32)
 TO_FLOAT(f64)
@@ -158,9 +162,12 @@ CJ_EXEC(float_to_integer) {
     int64_t               value[CJ_LANES];
     for (unsigned i = 0; i < CJ_LANES; i++) {
         double x;
-        if (convert->from_bits == 64) x = CJ_LANES_OF(const lane_f64, 1)[i];
-        else if (convert->flush) x = (double)cj__cpu_flush(CJ_LANES_OF(const lane_f32, 1)[i]);
-        else x = (double)CJ_LANES_OF(const lane_f32, 1)[i];
+        if (convert->from_bits == 64)
+            x = CJ_LANES_OF(const lane_f64, 1)[i];
+        else if (convert->flush)
+            x = (double)cj__cpu_flush(CJ_LANES_OF(const lane_f32, 1)[i]);
+        else
+            x = (double)CJ_LANES_OF(const lane_f32, 1)[i];
         value[i] = limited(convert, rounded(x, op->mode));
     }
     write_integers(w, op, mask, value);
@@ -180,15 +187,20 @@ static cj_cpu_exec integer_move(const cj_cpu_convert *c) {
 static cj_cpu_exec to_float(const cj_cpu_convert *c, bool from_float) {
     if (from_float && c->from_bits == c->to_bits) return c->to_bits == 64 ? copy_64 : NULL;
     if (from_float) return c->to_bits == 32 ? f64_to_f32 : c->flush ? f32_to_f64_ftz : f32_to_f64;
-    if (c->from_signed && c->from_bits == 32 && c->from_register == 32) return c->to_bits == 32 ? s32_to_f32 : s32_to_f64;
+    if (c->from_signed && c->from_bits == 32 && c->from_register == 32 && !c->saturate)
+        return c->to_bits == 32 ? s32_to_f32 : s32_to_f64;
     return c->to_bits == 32 ? integer_to_f32 : integer_to_f64;
+}
+
+static bool is_known(const cj_word_info *type) {
+    return type->class != CJ_CLASS_PACKED && (type->class != CJ_CLASS_FLOAT || type->bits >= 32) && type->bits <= 64;
 }
 
 bool cj__cpu_select_cvt(cj_cpu_prepare *p) {
     static const cj_word roundings[] = {CJ_W_RNI, CJ_W_RZI, CJ_W_RMI, CJ_W_RPI};
     const cj_word_info  *to = &cj__words[p->mnemonic->type[0]], *from = &cj__words[p->mnemonic->type[1]];
     cj_cpu_convert      *convert = cj__cpu_keep(p, sizeof *convert);
-    if (!convert) return false;
+    if (!convert || !is_known(to) || !is_known(from) || p->bits[0] > 64 || p->bits[1] > 64) return false;
     *convert = (cj_cpu_convert){
         .from_bits = (uint8_t)from->bits,
         .from_register = (uint8_t)p->bits[1],
@@ -202,11 +214,13 @@ bool cj__cpu_select_cvt(cj_cpu_prepare *p) {
     p->op.convert = convert;
     const bool to_is_float = to->class == CJ_CLASS_FLOAT, from_is_float = from->class == CJ_CLASS_FLOAT;
     p->any_width = true;
-    if (to_is_float) p->op.run = to_float(convert, from_is_float);
-    else p->op.run = from_is_float ? float_to_integer : integer_move(convert);
+    if (to_is_float)
+        p->op.run = to_float(convert, from_is_float);
+    else
+        p->op.run = from_is_float ? float_to_integer : integer_move(convert);
     for (size_t i = 0; i < sizeof roundings / sizeof *roundings; i++) {
         if (cj__cpu_has(p, roundings[i])) p->op.mode = (uint16_t)roundings[i];
     }
     if (p->op.run && to_is_float) cj__cpu_round(p);
-    return p->op.run != NULL && p->bits[0] <= 64 && p->bits[1] <= 64;
+    return p->op.run != NULL;
 }

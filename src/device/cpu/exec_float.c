@@ -20,51 +20,52 @@ static inline float finished(float x, bool ftz, bool sat) {
 }
 
 // The four forms of an f32 operation on up to three sources a, b, c; missing ones repeat the first.
-#define F32(name, sources, expression)                                                                            \
-    static inline __attribute__((always_inline)) cj_cpu_step name##_any(cj_cpu_warp *w, const cj_cpu_op *op,      \
-                                                                        uint32_t mask, bool ftz, bool sat) {      \
-        lane_f32       *d = CJ_LANES_OF(lane_f32, 0);                                                             \
-        const lane_f32 *from_a = CJ_LANES_OF(const lane_f32, 1);                                                  \
-        const lane_f32 *from_b = CJ_LANES_OF(const lane_f32, (sources) > 1 ? 2 : 1);                              \
-        const lane_f32 *from_c = CJ_LANES_OF(const lane_f32, (sources) > 2 ? 3 : 1);                              \
-        CJ_EACH_LANE(i, mask, {                                                                                   \
-            const float a = ftz ? cj__cpu_flush(from_a[i]) : from_a[i], b = ftz ? cj__cpu_flush(from_b[i]) : from_b[i],       \
-                        c = ftz ? cj__cpu_flush(from_c[i]) : from_c[i];                                                 \
-            (void)b, (void)c;                                                                                     \
-            d[i] = finished(expression, ftz, sat);                                                                \
-        });                                                                                                       \
-        return CJ_STEP_NEXT;                                                                                      \
-    }                                                                                                             \
-    CJ_EXEC(name##_f32) { return name##_any(w, op, mask, false, false); }                                         \
+#define F32(name, sources, expression)                                                               \
+    static inline __attribute__((always_inline))                                                     \
+    cj_cpu_step name##_any(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, bool ftz, bool sat) { \
+        lane_f32       *d = CJ_LANES_OF(lane_f32, 0);                                                \
+        const lane_f32 *from_a = CJ_LANES_OF(const lane_f32, 1);                                     \
+        const lane_f32 *from_b = CJ_LANES_OF(const lane_f32, (sources) > 1 ? 2 : 1);                 \
+        const lane_f32 *from_c = CJ_LANES_OF(const lane_f32, (sources) > 2 ? 3 : 1);                 \
+        CJ_EACH_LANE(i, mask, {                                                                      \
+            const float a = ftz ? cj__cpu_flush(from_a[i]) : from_a[i],                              \
+                        b = ftz ? cj__cpu_flush(from_b[i]) : from_b[i],                              \
+                        c = ftz ? cj__cpu_flush(from_c[i]) : from_c[i];                              \
+            (void)b, (void)c;                                                                        \
+            d[i] = finished(expression, ftz, sat);                                                   \
+        });                                                                                          \
+        return CJ_STEP_NEXT;                                                                         \
+    }                                                                                                \
+    CJ_EXEC(name##_f32) { return name##_any(w, op, mask, false, false); }                            \
     CJ_EXEC(name##_ftz_f32) { return name##_any(w, op, mask, true, false); }
 
-#define F32_SAT(name, sources, expression)                                        \
-    F32(name, sources, expression)                                                \
-    CJ_EXEC(name##_sat_f32) { return name##_any(w, op, mask, false, true); }      \
+#define F32_SAT(name, sources, expression)                                   \
+    F32(name, sources, expression)                                           \
+    CJ_EXEC(name##_sat_f32) { return name##_any(w, op, mask, false, true); } \
     CJ_EXEC(name##_ftz_sat_f32) { return name##_any(w, op, mask, true, true); }
 
-#define F64(name, sources, expression)                                                     \
-    CJ_EXEC(name##_f64) {                                                                  \
-        lane_f64       *d = CJ_LANES_OF(lane_f64, 0);                                      \
-        const lane_f64 *from_a = CJ_LANES_OF(const lane_f64, 1);                           \
-        const lane_f64 *from_b = CJ_LANES_OF(const lane_f64, (sources) > 1 ? 2 : 1);       \
-        const lane_f64 *from_c = CJ_LANES_OF(const lane_f64, (sources) > 2 ? 3 : 1);       \
-        CJ_EACH_LANE(i, mask, {                                                            \
-            const double a = from_a[i], b = from_b[i], c = from_c[i];                      \
-            (void)b, (void)c;                                                              \
-            d[i] = expression;                                                             \
-        });                                                                                \
-        return CJ_STEP_NEXT;                                                               \
+#define F64(name, sources, expression)                                               \
+    CJ_EXEC(name##_f64) {                                                            \
+        lane_f64       *d = CJ_LANES_OF(lane_f64, 0);                                \
+        const lane_f64 *from_a = CJ_LANES_OF(const lane_f64, 1);                     \
+        const lane_f64 *from_b = CJ_LANES_OF(const lane_f64, (sources) > 1 ? 2 : 1); \
+        const lane_f64 *from_c = CJ_LANES_OF(const lane_f64, (sources) > 2 ? 3 : 1); \
+        CJ_EACH_LANE(i, mask, {                                                      \
+            const double a = from_a[i], b = from_b[i], c = from_c[i];                \
+            (void)b, (void)c;                                                        \
+            d[i] = expression;                                                       \
+        });                                                                          \
+        return CJ_STEP_NEXT;                                                         \
     }
 
 F32_SAT(add, 2, a + b)
 F32_SAT(sub, 2, a - b)
-F32_SAT(mul, 2, a * b)
+F32_SAT(mul, 2, a *b)
 F32_SAT(fma, 3, fmaf(a, b, c))
 F32(div, 2, a / b)
 F64(add, 2, a + b)
 F64(sub, 2, a - b)
-F64(mul, 2, a * b)
+F64(mul, 2, a *b)
 F64(fma, 3, fma(a, b, c))
 F64(div, 2, a / b)
 
@@ -109,10 +110,16 @@ typedef struct float_forms {
 } float_forms;
 
 static bool select_float(cj_cpu_prepare *p, const float_forms *forms) {
-    const bool ftz = cj__cpu_has(p, CJ_W_FTZ), sat = cj__cpu_has(p, CJ_W_SAT);
-    if (p->mnemonic->type_last == CJ_W_F64) p->op.run = forms->f64;
-    else if (sat) p->op.run = ftz ? forms->ftz_sat : forms->sat;
-    else p->op.run = ftz ? forms->ftz : forms->plain;
+    const bool     ftz = cj__cpu_has(p, CJ_W_FTZ), sat = cj__cpu_has(p, CJ_W_SAT);
+    const uint16_t type = p->mnemonic->type_last;
+    if (type == CJ_W_F64)
+        p->op.run = forms->f64;
+    else if (type != CJ_W_F32)
+        return false;
+    else if (sat)
+        p->op.run = ftz ? forms->ftz_sat : forms->sat;
+    else
+        p->op.run = ftz ? forms->ftz : forms->plain;
     cj__cpu_round(p);
     return p->op.run != NULL;
 }
@@ -120,10 +127,10 @@ static bool select_float(cj_cpu_prepare *p, const float_forms *forms) {
 #define FORMS(name) .plain = name##_f32, .ftz = name##_ftz_f32
 #define SAT_FORMS(name) FORMS(name), .sat = name##_sat_f32, .ftz_sat = name##_ftz_sat_f32
 
-#define SELECT(name, ...)                              \
-    bool cj__cpu_select_##name(cj_cpu_prepare *p) {    \
+#define SELECT(name, ...)                               \
+    bool cj__cpu_select_##name(cj_cpu_prepare *p) {     \
         static const float_forms forms = {__VA_ARGS__}; \
-        return select_float(p, &forms);                \
+        return select_float(p, &forms);                 \
     }
 
 SELECT(add_float, SAT_FORMS(add), .f64 = add_f64)

@@ -4,16 +4,16 @@
 #include "exec.h"
 
 // An executor with up to three sources A, B, C of one type. Missing ones repeat the first.
-#define INTEGER(name, type, sources, expression)                                          \
-    CJ_EXEC(name##_##type) {                                                              \
-        typedef lane_##type lane;                                                         \
-        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                               \
-        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                         \
-        const lane_##type *b = CJ_LANES_OF(const lane_##type, (sources) > 1 ? 2 : 1);     \
-        const lane_##type *c = CJ_LANES_OF(const lane_##type, (sources) > 2 ? 3 : 1);     \
-        (void)b, (void)c;                                                                 \
-        CJ_EACH_LANE(i, mask, { d[i] = (lane)(expression); });                            \
-        return CJ_STEP_NEXT;                                                              \
+#define INTEGER(name, type, sources, expression)                                       \
+    CJ_EXEC(name##_##type) {                                                           \
+        typedef lane_##type lane;                                                      \
+        lane_##type        *d = CJ_LANES_OF(lane_##type, 0);                           \
+        const lane_##type  *a = CJ_LANES_OF(const lane_##type, 1);                     \
+        const lane_##type  *b = CJ_LANES_OF(const lane_##type, (sources) > 1 ? 2 : 1); \
+        const lane_##type  *c = CJ_LANES_OF(const lane_##type, (sources) > 2 ? 3 : 1); \
+        (void)b, (void)c;                                                              \
+        CJ_EACH_LANE(i, mask, { d[i] = (lane)(expression); });                         \
+        return CJ_STEP_NEXT;                                                           \
     }
 
 // Operands in the expression, so that 16-bit products do not overflow the int they are promoted to.
@@ -26,14 +26,14 @@
     INTEGER(name, u32, sources, expression32)               \
     INTEGER(name, u64, sources, expression64)
 
-#define UNSIGNED(name, sources, expression)  \
-    INTEGER(name, u16, sources, expression)  \
-    INTEGER(name, u32, sources, expression)  \
+#define UNSIGNED(name, sources, expression) \
+    INTEGER(name, u16, sources, expression) \
+    INTEGER(name, u32, sources, expression) \
     INTEGER(name, u64, sources, expression)
 
-#define SIGNED(name, sources, expression)    \
-    INTEGER(name, s16, sources, expression)  \
-    INTEGER(name, s32, sources, expression)  \
+#define SIGNED(name, sources, expression)   \
+    INTEGER(name, s16, sources, expression) \
+    INTEGER(name, s32, sources, expression) \
     INTEGER(name, s64, sources, expression)
 
 // ---- add, subtract, multiply
@@ -69,15 +69,15 @@ INTEGER(mad_hi, s32, 3, (A(int64_t) * B(int64_t) >> 32) + C(int64_t))
 INTEGER(mad_hi, s64, 3, (uint64_t)(A(int128) * B(int128) >> 64) + C(uint64_t))
 
 // Twice as wide as its sources; `more` is the third source of mad.wide, as wide as the result.
-#define WIDE(name, type, wide, sources, expression)                             \
-    CJ_EXEC(name##_##type) {                                                    \
-        lane_##wide       *d = CJ_LANES_OF(lane_##wide, 0);                     \
-        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);               \
-        const lane_##type *b = CJ_LANES_OF(const lane_##type, 2);               \
+#define WIDE(name, type, wide, sources, expression)                                   \
+    CJ_EXEC(name##_##type) {                                                          \
+        lane_##wide       *d = CJ_LANES_OF(lane_##wide, 0);                           \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                     \
+        const lane_##type *b = CJ_LANES_OF(const lane_##type, 2);                     \
         const lane_##wide *c = CJ_LANES_OF(const lane_##wide, (sources) > 2 ? 3 : 0); \
-        (void)c;                                                                \
-        CJ_EACH_LANE(i, mask, { d[i] = (lane_##wide)(expression); });           \
-        return CJ_STEP_NEXT;                                                    \
+        (void)c;                                                                      \
+        CJ_EACH_LANE(i, mask, { d[i] = (lane_##wide)(expression); });                 \
+        return CJ_STEP_NEXT;                                                          \
     }
 
 WIDE(mul_wide, u16, u32, 2, A(uint32_t) * B(uint32_t))
@@ -127,7 +127,7 @@ UNSIGNED(not, 1, ~a[i])
         return CJ_STEP_NEXT;                                          \
     }
 
-#define SHIFTS(type, left, signed_type)                          \
+#define SHIFTS(type, left, signed_type)                                \
     SHIFT(shl, type, b[i] < bits ? A(left) << (b[i] & (bits - 1)) : 0) \
     SHIFT(shr, type, b[i] < bits ? a[i] >> (b[i] & (bits - 1)) : 0)    \
     SHIFT(shr, signed_type, a[i] >> (b[i] < bits ? b[i] : bits - 1))
@@ -138,18 +138,18 @@ SHIFTS(u64, uint64_t, s64)
 
 // ---- predicates
 
-#define PREDICATE(name, last, expression)                                                               \
-    CJ_EXEC(name##_pred) {                                                                              \
-        const uint32_t a = cj__cpu_predicate(w, op, 1), b = cj__cpu_predicate(w, op, last);             \
-        cj__cpu_predicate_set(w->file + op->slot[0], mask, expression);                                 \
-        return CJ_STEP_NEXT;                                                                            \
-    }                                                                                                   \
-    bool cj__cpu_select_##name##_pred(cj_cpu_prepare *p) {                                              \
-        p->op.run = name##_pred;                                                                        \
-        return true;                                                                                    \
+#define PREDICATE(name, last, expression)                                                   \
+    CJ_EXEC(name##_pred) {                                                                  \
+        const uint32_t a = cj__cpu_predicate(w, op, 1), b = cj__cpu_predicate(w, op, last); \
+        cj__cpu_predicate_set(w->file + op->slot[0], mask, expression);                     \
+        return CJ_STEP_NEXT;                                                                \
+    }                                                                                       \
+    bool cj__cpu_select_##name##_pred(cj_cpu_prepare *p) {                                  \
+        p->op.run = name##_pred;                                                            \
+        return true;                                                                        \
     }
 
-PREDICATE(and, 2, a & b)
+PREDICATE(and, 2, a &b)
 PREDICATE(or, 2, a | b)
 PREDICATE(xor, 2, a ^ b)
 PREDICATE(not, 1, ~(a | b))
@@ -164,9 +164,9 @@ PREDICATE(not, 1, ~(a | b))
     }
 
 // Those in which .hi, .lo or .sat decide as well: `word` takes the first of both.
-#define SELECT_BY(name, word, with, ...)                                                \
-    bool cj__cpu_select_##name(cj_cpu_prepare *p) {                                     \
-        static const cj_cpu_typed one = {with}, other = {__VA_ARGS__};                  \
+#define SELECT_BY(name, word, with, ...)                                                        \
+    bool cj__cpu_select_##name(cj_cpu_prepare *p) {                                             \
+        static const cj_cpu_typed one = {with}, other = {__VA_ARGS__};                          \
         return cj__cpu_choose(p, cj__cpu_has(p, word) ? &one : &other, p->mnemonic->type_last); \
     }
 
@@ -187,6 +187,6 @@ SELECT(abs, CJ_SIGNED(abs))
 SELECT(and, CJ_SIGNLESS(and))
 SELECT(or, CJ_SIGNLESS(or))
 SELECT(xor, CJ_SIGNLESS(xor))
-SELECT(not, CJ_SIGNLESS(not))
+SELECT(not, CJ_SIGNLESS(not ))
 SELECT(shl, CJ_SIGNLESS(shl))
 SELECT(shr, CJ_UNSIGNED(shr), CJ_SIGNED(shr))

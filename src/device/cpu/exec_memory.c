@@ -7,27 +7,27 @@
 #include "exec.h"
 
 // Loads elements of type `memory` into registers of type `wide`, which extends by the sign of `memory`.
-#define LOAD(memory, wide)                                                                            \
-    CJ_EXEC(ld_##memory##_##wide) {                                                                   \
-        unsigned char *at[CJ_LANES];                                                                  \
-        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                         \
-        for (unsigned k = 0; k < op->count; k++) {                                                    \
-            lane_##wide *d = CJ_LANES_OF(lane_##wide, k);                                             \
+#define LOAD(memory, wide)                                                                             \
+    CJ_EXEC(ld_##memory##_##wide) {                                                                    \
+        unsigned char *at[CJ_LANES];                                                                   \
+        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                          \
+        for (unsigned k = 0; k < op->count; k++) {                                                     \
+            lane_##wide *d = CJ_LANES_OF(lane_##wide, k);                                              \
             CJ_EACH_LANE(i, mask, { d[i] = (lane_##wide)((const lane_##memory *)(void *)at[i])[k]; }); \
-        }                                                                                             \
-        return CJ_STEP_NEXT;                                                                          \
+        }                                                                                              \
+        return CJ_STEP_NEXT;                                                                           \
     }
 
-#define STORE(memory, wide)                                                                           \
-    CJ_EXEC(st_##memory##_##wide) {                                                                   \
-        unsigned char *at[CJ_LANES];                                                                  \
-        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                         \
-        CJ_SOME_LANES(i, mask) {                                                                      \
-            for (unsigned k = 0; k < op->count; k++) {                                                \
-                ((lane_##memory *)(void *)at[i])[k] = (lane_##memory)CJ_LANES_OF(lane_##wide, k)[i];  \
-            }                                                                                         \
-        }                                                                                             \
-        return CJ_STEP_NEXT;                                                                          \
+#define STORE(memory, wide)                                                                          \
+    CJ_EXEC(st_##memory##_##wide) {                                                                  \
+        unsigned char *at[CJ_LANES];                                                                 \
+        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                        \
+        CJ_SOME_LANES(i, mask) {                                                                     \
+            for (unsigned k = 0; k < op->count; k++) {                                               \
+                ((lane_##memory *)(void *)at[i])[k] = (lane_##memory)CJ_LANES_OF(lane_##wide, k)[i]; \
+            }                                                                                        \
+        }                                                                                            \
+        return CJ_STEP_NEXT;                                                                         \
     }
 
 // Which types in memory go to and from which registers: (of 16, 32, 64 bits).
@@ -69,8 +69,8 @@ static bool select_access(cj_cpu_prepare *p, const by_width table) {
     const cj_word_info *type = &cj__words[p->mnemonic->type_last];
     for (uint32_t i = 1; i < p->slot_count; i++) {
         if (p->bits[i] == p->bits[0]) continue;
-        cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: registers of %u and %u bits in one vector", p->mnemonic->text, p->bits[0],
-                       p->bits[i]);
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: registers of %u and %u bits in one vector", p->mnemonic->text,
+                       p->bits[0], p->bits[i]);
     }
     p->any_width = true;
     p->op.reach = cj__cpu_reach_of(p->mnemonic);

@@ -4,12 +4,12 @@
 #include "address.h"
 #include "exec.h"
 
-#define MOVE(type)                                                 \
-    CJ_EXEC(mov_##type) {                                          \
-        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);        \
-        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);  \
-        CJ_EACH_LANE(i, mask, { d[i] = a[i]; });                   \
-        return CJ_STEP_NEXT;                                       \
+#define MOVE(type)                                                \
+    CJ_EXEC(mov_##type) {                                         \
+        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);       \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1); \
+        CJ_EACH_LANE(i, mask, { d[i] = a[i]; });                  \
+        return CJ_STEP_NEXT;                                      \
     }
 
 MOVE(u16)
@@ -30,8 +30,8 @@ bool cj__cpu_select_mov(cj_cpu_prepare *p) {
 bool cj__cpu_select_mov_special(cj_cpu_prepare *p) { return cj__cpu_select_mov(p); }
 bool cj__cpu_select_mov_address(cj_cpu_prepare *p) { return cj__cpu_select_mov(p); }
 
-// ---- vectors in one register: element 0 lowest. `bytes` of an element, `count` elements; an element of 8 bits lies in a
-// register of 16.
+// ---- vectors in one register: element 0 lowest. `bytes` of an element, `count` elements; an element of 8 bits lies in
+// a register of 16.
 
 static uint64_t read_lane(const void *slot, unsigned bytes, unsigned i) {
     switch (bytes) {
@@ -43,9 +43,12 @@ static uint64_t read_lane(const void *slot, unsigned bytes, unsigned i) {
 }
 
 static void write_lane(void *slot, unsigned bytes, unsigned i, uint64_t value) {
-    if (bytes == 8) ((lane_u64 *)slot)[i] = value;
-    else if (bytes == 4) ((lane_u32 *)slot)[i] = (uint32_t)value;
-    else ((lane_u16 *)slot)[i] = (uint16_t)value;
+    if (bytes == 8)
+        ((lane_u64 *)slot)[i] = value;
+    else if (bytes == 4)
+        ((lane_u32 *)slot)[i] = (uint32_t)value;
+    else
+        ((lane_u16 *)slot)[i] = (uint16_t)value;
 }
 
 CJ_EXEC(mov_pack) {
@@ -97,8 +100,13 @@ bool cj__cpu_select_cvta(cj_cpu_prepare *p) {
         cj_word  word;
         uint64_t base;
     } spaces[] = {
-        {CJ_W_GLOBAL, 0}, {CJ_W_CONST, 0}, {CJ_W_LOCAL, CJ_LOCAL_BASE}, {CJ_W_PARAM, CJ_PARAM_BASE},
-        {CJ_W_SHARED, CJ_SHARED_BASE}, {CJ_W_SHARED_CTA, CJ_SHARED_BASE}, {CJ_W_SHARED_CLUSTER, CJ_SHARED_BASE},
+        {CJ_W_GLOBAL, 0},
+        {CJ_W_CONST, 0},
+        {CJ_W_LOCAL, CJ_LOCAL_BASE},
+        {CJ_W_PARAM, CJ_PARAM_BASE},
+        {CJ_W_SHARED, CJ_SHARED_BASE},
+        {CJ_W_SHARED_CTA, CJ_SHARED_BASE},
+        {CJ_W_SHARED_CLUSTER, CJ_SHARED_BASE},
     };
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
         if (!cj__cpu_has(p, spaces[i].word)) continue;
@@ -110,17 +118,17 @@ bool cj__cpu_select_cvta(cj_cpu_prepare *p) {
 }
 
 // Maps shared addresses to block `rank` of the cluster: `generic` ones keep their base.
-#define MAP(type, generic)                                                                                         \
-    CJ_EXEC(mapa_##type##_##generic) {                                                                             \
-        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                                                        \
-        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                                                  \
-        const lane_u32    *rank = CJ_LANES_OF(const lane_u32, 2);                                                  \
-        CJ_SOME_LANES(i, mask) {                                                                                   \
-            uint64_t address = a[i];                                                                               \
-            if (!cj__cpu_map(w, op, i, generic, rank[i], &address)) return CJ_STEP_STOP;                           \
-            d[i] = (lane_##type)address;                                                                           \
-        }                                                                                                          \
-        return CJ_STEP_NEXT;                                                                                       \
+#define MAP(type, generic)                                                               \
+    CJ_EXEC(mapa_##type##_##generic) {                                                   \
+        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                              \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                        \
+        const lane_u32    *rank = CJ_LANES_OF(const lane_u32, 2);                        \
+        CJ_SOME_LANES(i, mask) {                                                         \
+            uint64_t address = a[i];                                                     \
+            if (!cj__cpu_map(w, op, i, generic, rank[i], &address)) return CJ_STEP_STOP; \
+            d[i] = (lane_##type)address;                                                 \
+        }                                                                                \
+        return CJ_STEP_NEXT;                                                             \
     }
 
 MAP(u32, false)
@@ -137,16 +145,16 @@ bool cj__cpu_select_mapa_generic(cj_cpu_prepare *p) {
     return p->mnemonic->type_last == CJ_W_U64;
 }
 
-#define RANK(type, generic)                                                                       \
-    CJ_EXEC(getctarank_##type##_##generic) {                                                      \
-        lane_u32          *d = CJ_LANES_OF(lane_u32, 0);                                          \
-        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                                 \
-        CJ_SOME_LANES(i, mask) {                                                                  \
-            uint32_t rank;                                                                        \
-            if (!cj__cpu_rank_of(w, op, i, generic, a[i], &rank)) return CJ_STEP_STOP;            \
-            d[i] = rank;                                                                          \
-        }                                                                                         \
-        return CJ_STEP_NEXT;                                                                      \
+#define RANK(type, generic)                                                            \
+    CJ_EXEC(getctarank_##type##_##generic) {                                           \
+        lane_u32          *d = CJ_LANES_OF(lane_u32, 0);                               \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                      \
+        CJ_SOME_LANES(i, mask) {                                                       \
+            uint32_t rank;                                                             \
+            if (!cj__cpu_rank_of(w, op, i, generic, a[i], &rank)) return CJ_STEP_STOP; \
+            d[i] = rank;                                                               \
+        }                                                                              \
+        return CJ_STEP_NEXT;                                                           \
     }
 
 RANK(u32, false)

@@ -33,27 +33,27 @@ static cj_cpu_step done(const cj_cpu_warp *w) { return w->waiting ? CJ_STEP_WAIT
 // ---- shfl.sync. Slots: d, p, a, b, c, members. c holds the last lane of a segment, and above it the segment's mask.
 // A lane that takes no part gives poison.
 
-#define SHUFFLE(name, source, inside)                                                         \
-    CJ_EXEC(shfl_##name) {                                                                    \
-        uint32_t ready;                                                                       \
+#define SHUFFLE(name, source, inside)                                                          \
+    CJ_EXEC(shfl_##name) {                                                                     \
+        uint32_t ready;                                                                        \
         if (!gather(w, op, mask, CJ_LANES_OF(const lane_u32, 5), &ready)) return CJ_STEP_STOP; \
-        lane_u32       *d = CJ_LANES_OF(lane_u32, 0);                                         \
-        const lane_u32 *a = CJ_LANES_OF(const lane_u32, 2);                                   \
-        const lane_u32 *b = CJ_LANES_OF(const lane_u32, 3);                                   \
-        const lane_u32 *c = CJ_LANES_OF(const lane_u32, 4);                                   \
-        uint32_t        given[CJ_LANES], bits = 0;                                            \
-        CJ_EVERY_LANE(i) given[i] = a[i] | ((ready >> i & 1) - 1);                            \
-        CJ_EACH_LANE(i, ready, {                                                              \
-            const uint32_t segment = c[i] >> 8 & 31, by = b[i] & 31;                          \
-            const uint32_t first = i & segment, last = first | (c[i] & 31 & ~segment);        \
-            const uint32_t from = source;                                                     \
-            const bool     valid = inside;                                                    \
-            (void)last;                                                                       \
-            bits |= (uint32_t)valid << i;                                                     \
-            d[i] = given[valid ? from & 31 : i];                                              \
-        });                                                                                   \
-        cj__cpu_predicate_set(w->file + op->slot[1], ready, bits);                            \
-        return done(w);                                                                       \
+        lane_u32       *d = CJ_LANES_OF(lane_u32, 0);                                          \
+        const lane_u32 *a = CJ_LANES_OF(const lane_u32, 2);                                    \
+        const lane_u32 *b = CJ_LANES_OF(const lane_u32, 3);                                    \
+        const lane_u32 *c = CJ_LANES_OF(const lane_u32, 4);                                    \
+        uint32_t        given[CJ_LANES], bits = 0;                                             \
+        CJ_EVERY_LANE(i) given[i] = a[i] | ((ready >> i & 1) - 1);                             \
+        CJ_EACH_LANE(i, ready, {                                                               \
+            const uint32_t segment = c[i] >> 8 & 31, by = b[i] & 31;                           \
+            const uint32_t first = i & segment, last = first | (c[i] & 31 & ~segment);         \
+            const uint32_t from = source;                                                      \
+            const bool     valid = inside;                                                     \
+            (void)last;                                                                        \
+            bits |= (uint32_t)valid << i;                                                      \
+            d[i] = given[valid ? from & 31 : i];                                               \
+        });                                                                                    \
+        cj__cpu_predicate_set(w->file + op->slot[1], ready, bits);                             \
+        return done(w);                                                                        \
     }
 
 SHUFFLE(up, i - by, (int32_t)from >= (int32_t)last)
@@ -62,7 +62,7 @@ SHUFFLE(bfly, i ^ by, from <= last)
 SHUFFLE(idx, first | (by & ~segment), from <= last)
 
 bool cj__cpu_select_shfl(cj_cpu_prepare *p) {
-    p->op.run = cj__cpu_has(p, CJ_W_UP) ? shfl_up
+    p->op.run = cj__cpu_has(p, CJ_W_UP)     ? shfl_up
                 : cj__cpu_has(p, CJ_W_DOWN) ? shfl_down
                 : cj__cpu_has(p, CJ_W_BFLY) ? shfl_bfly
                                             : shfl_idx;
@@ -72,22 +72,22 @@ bool cj__cpu_select_shfl(cj_cpu_prepare *p) {
 // ---- one result for all lanes with the same members
 
 // For each set of lanes with the same members: `same`.
-#define TOGETHER(name, members, ...)                                              \
-    CJ_EXEC(name) {                                                               \
-        const lane_u32 *member = CJ_LANES_OF(const lane_u32, members);            \
-        uint32_t        ready, same;                                              \
-        if (!gather(w, op, mask, member, &ready)) return CJ_STEP_STOP;            \
-        for (uint32_t rest = ready; rest; rest &= ~same) {                        \
-            same = same_members(member, rest);                                    \
-            __VA_ARGS__                                                           \
-        }                                                                         \
-        return done(w);                                                           \
+#define TOGETHER(name, members, ...)                                   \
+    CJ_EXEC(name) {                                                    \
+        const lane_u32 *member = CJ_LANES_OF(const lane_u32, members); \
+        uint32_t        ready, same;                                   \
+        if (!gather(w, op, mask, member, &ready)) return CJ_STEP_STOP; \
+        for (uint32_t rest = ready; rest; rest &= ~same) {             \
+            same = same_members(member, rest);                         \
+            __VA_ARGS__                                                \
+        }                                                              \
+        return done(w);                                                \
     }
 
-#define VOTE(name, expression)                                                                  \
-    TOGETHER(vote_##name, 2, {                                                                  \
-        const uint32_t yes = cj__cpu_predicate(w, op, 1) & same;                                \
-        cj__cpu_predicate_set(w->file + op->slot[0], same, (expression) ? CJ_ALL_LANES : 0);    \
+#define VOTE(name, expression)                                                               \
+    TOGETHER(vote_##name, 2, {                                                               \
+        const uint32_t yes = cj__cpu_predicate(w, op, 1) & same;                             \
+        cj__cpu_predicate_set(w->file + op->slot[0], same, (expression) ? CJ_ALL_LANES : 0); \
     })
 
 VOTE(all, yes == same)
@@ -110,13 +110,13 @@ bool cj__cpu_select_vote_ballot(cj_cpu_prepare *p) {
     return true;
 }
 
-#define REDUX(name, type, expression)                                           \
-    TOGETHER(redux_##name##_##type, 2, {                                        \
-        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                     \
-        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);               \
-        lane_##type        x = a[cj__cpu_first(same)];                          \
-        CJ_SOME_LANES(i, same & (same - 1)) x = (expression);                   \
-        CJ_SOME_LANES(i, same) d[i] = x;                                        \
+#define REDUX(name, type, expression)                             \
+    TOGETHER(redux_##name##_##type, 2, {                          \
+        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);       \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1); \
+        lane_##type        x = a[cj__cpu_first(same)];            \
+        CJ_SOME_LANES(i, same &(same - 1)) x = (expression);      \
+        CJ_SOME_LANES(i, same) d[i] = x;                          \
     })
 
 REDUX(add, u32, x + a[i])
@@ -124,7 +124,7 @@ REDUX(min, u32, a[i] < x ? a[i] : x)
 REDUX(max, u32, a[i] > x ? a[i] : x)
 REDUX(min, s32, a[i] < x ? a[i] : x)
 REDUX(max, s32, a[i] > x ? a[i] : x)
-REDUX(and, u32, x & a[i])
+REDUX(and, u32, x &a[i])
 REDUX(or, u32, x | a[i])
 REDUX(xor, u32, x ^ a[i])
 

@@ -8,7 +8,9 @@
 #include "exec.h"
 #include "text.h"
 
-static const char *name_of(const cj_cpu_op *op) { return op->inst ? op->inst->mnemonic->text : "the end of the kernel"; }
+static const char *name_of(const cj_cpu_op *op) {
+    return op->inst ? op->inst->mnemonic->text : "the end of the kernel";
+}
 
 static const struct {
     const char *rule, *hint;
@@ -25,15 +27,17 @@ static void report(cj_cpu_cluster *cluster, uint32_t line, cj_cpu_rule rule, con
     if (cluster->error) cluster->error->line = line;
 }
 
-cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format, ...) {
+cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,
+                           ...) {
     const cj_cpu_block *block = w->block;
     char                what[512], message[1024];
     va_list             args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    snprintf(message, sizeof message, "line %u, %s: %s; thread (%u, %u, %u) of block (%u, %u, %u), rank %u in its cluster",
-             op->line, name_of(op), what, (unsigned)cj__cpu_special(w, CJ_S_TID, 0, lane),
+    snprintf(message, sizeof message,
+             "line %u, %s: %s; thread (%u, %u, %u) of block (%u, %u, %u), rank %u in its cluster", op->line,
+             name_of(op), what, (unsigned)cj__cpu_special(w, CJ_S_TID, 0, lane),
              (unsigned)cj__cpu_special(w, CJ_S_TID, 1, lane), (unsigned)cj__cpu_special(w, CJ_S_TID, 2, lane),
              block->position.x, block->position.y, block->position.z, block->rank);
     report(block->cluster, op->line, rule, message);

@@ -33,18 +33,18 @@ typedef struct cj_cpu_group {
 
 struct cj_cpu_warp {
     unsigned char *file;
-    uint32_t       pc, active;   // the running group
-    uint32_t       stop;         // the smallest pc of the other groups that can run
-    uint32_t       waiting;      // lanes that a CJ_STEP_WAIT leaves behind
-    uint32_t       budget;       // ops left in this quantum
-    uint32_t       live;         // lanes that have not exited
-    uint32_t       cluster_arrived, cluster_parity;  // lanes between arrive and wait, and the phase in which they arrived
-    const cj_cpu_range *range;   // of the last global access
-    cj_cpu_block  *block;
-    uint32_t       index;        // in the block
-    uint32_t       turn, spins;  // quanta begun; of those, used up in a row with other groups ready
-    uint32_t       group_count;
-    cj_cpu_group   group[CJ_LANES];
+    uint32_t       pc, active;                 // the running group
+    uint32_t       stop;                       // the smallest pc of the other groups that can run
+    uint32_t       waiting;                    // lanes that a CJ_STEP_WAIT leaves behind
+    uint32_t       budget;                     // ops left in this quantum
+    uint32_t       live;                       // lanes that have not exited
+    uint32_t cluster_arrived, cluster_parity;  // lanes between arrive and wait, and the phase in which they arrived
+    const cj_cpu_range *range;                 // of the last global access
+    cj_cpu_block       *block;
+    uint32_t            index;        // in the block
+    uint32_t            turn, spins;  // quanta begun; of those, used up in a row with other groups ready
+    uint32_t            group_count;
+    cj_cpu_group        group[CJ_LANES];
 };
 
 // A named barrier. A warp counts in full once every lane of it that lives has arrived, so that partial warps are whole.
@@ -59,8 +59,8 @@ struct cj_cpu_block {
     cj_cpu_cluster *cluster;
     cj_dim3         position;  // %ctaid
     uint32_t        rank;
-    uint32_t        live;      // threads
-    bool            entered;   // some thread has executed something
+    uint32_t        live;     // threads
+    bool            entered;  // some thread has executed something
     unsigned char  *shared, *local;
     cj_cpu_warp    *warp;
     cj_cpu_barrier  barrier[CJ_BARRIERS];
@@ -73,18 +73,18 @@ typedef struct cj_cpu_launch {
     const unsigned char  *param;
     cj_dim3               grid, block, cluster, clusters;  // `cluster` is 1, 1, 1 without; `clusters` in the grid
     bool                  is_cluster;
-    uint32_t              dynamic_shared, shared_bytes;    // a block's: dynamic, and in all
-    uint32_t              threads, warps, ranks;           // a block's threads and warps, a cluster's blocks
+    uint32_t              dynamic_shared, shared_bytes;  // a block's: dynamic, and in all
+    uint32_t              threads, warps, ranks;         // a block's threads and warps, a cluster's blocks
 } cj_cpu_launch;
 
 struct cj_cpu_cluster {
     const cj_cpu_launch *launch;
     uint64_t             index;
-    cj_dim3              position;   // %clusterid
-    uint32_t             phase;      // of the cluster barrier
-    uint32_t             arrived;    // threads, in this phase
-    uint32_t             live;       // threads
-    uint64_t             clock;      // ops executed in finished quanta
+    cj_dim3              position;  // %clusterid
+    uint32_t             phase;     // of the cluster barrier
+    uint32_t             arrived;   // threads, in this phase
+    uint32_t             live;      // threads
+    uint64_t             clock;     // ops executed in finished quanta
     cj_status            status;
     cj_error            *error;
     cj_cpu_block         block[CJ_CLUSTER_MAX];
@@ -95,7 +95,7 @@ struct cj_cpu_cluster {
 // Runs the launch's grid to its end.
 cj_status cj__cpu_run(const cj_cpu_launch *launch, cj_error *error);
 // Splits lanes off the running group, which go on at pc.
-void      cj__cpu_split(cj_cpu_warp *w, uint32_t pc, uint32_t mask);
+void cj__cpu_split(cj_cpu_warp *w, uint32_t pc, uint32_t mask);
 
 // ---- special.c
 
@@ -103,6 +103,8 @@ void      cj__cpu_split(cj_cpu_warp *w, uint32_t pc, uint32_t mask);
 bool cj__cpu_special_fixed(cj_special special);
 // Fills in the program's fixed special registers.
 void cj__cpu_special_fill(cj_cpu_warp *w);
+// The executor of an op that reads a changing one: op->mode says which, op->bytes its width.
+cj_cpu_step cj__cpu_read_special(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 // Reads a special register for one lane.
 uint64_t cj__cpu_special(const cj_cpu_warp *w, cj_special special, unsigned component, unsigned lane);
 
@@ -114,9 +116,9 @@ typedef enum cj_cpu_rule {
 #undef CJ_HAZARD
 } cj_cpu_rule;
 
-// Reports a hazard of one lane and returns CJ_STEP_STOP. The message is what was done (from the format), by which thread.
-cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format, ...)
-    CJ_PRINTF(5, 6);
+// Reports a hazard of one lane and returns CJ_STEP_STOP. The message is what was done (from the format), by whom.
+cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,
+                           ...) CJ_PRINTF(5, 6);
 // Reports that no thread of the cluster can go on.
 void cj__cpu_deadlock(cj_cpu_cluster *cluster);
 

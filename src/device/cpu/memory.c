@@ -32,8 +32,10 @@ static size_t above(const cj_cpu_ranges *ranges, uint64_t address) {
     size_t low = 0, high = ranges->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (ranges->range[middle].begin <= address) low = middle + 1;
-        else high = middle;
+        if (ranges->range[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -61,7 +63,7 @@ cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, c
 
     const uint64_t begin = (uintptr_t)data;
     pthread_mutex_lock(&memory->lock);
-    const size_t   at = above(memory->ranges, begin);
+    const size_t at = above(memory->ranges, begin);
     cj_cpu_ranges *new = replace(memory, memory->ranges->count + 1, at, 0, 1);
     if (new) new->range[at] = (cj_cpu_range){.begin = begin, .end = begin + bytes, .name = name};
     pthread_mutex_unlock(&memory->lock);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's memory: allocations on the host's heap, and the list of them that every global access is checked against.
+// The device's memory: allocations on the host's heap, and the list of them that every global access is held against.
 //
-// The list is immutable: alloc and free replace it under a lock, a launch holds the one it began with. So an access takes
-// no lock, and memory may be allocated while a kernel runs.
+// The list is immutable: alloc and free replace it under a lock, a launch holds the one it began with. So an access
+// takes no lock, and memory may be allocated while a kernel runs.
 #ifndef CJ_CPU_MEMORY_H
 #define CJ_CPU_MEMORY_H
 
@@ -33,16 +33,16 @@ typedef struct cj_cpu_memory {
 cj_status cj__cpu_memory_init(cj_cpu_memory *memory, cj_error *error);
 void      cj__cpu_memory_free(cj_cpu_memory *memory);  // frees what is still allocated, too
 
-// Aligned to 256 bytes, poisoned, and with as much room that belongs to nobody behind it: small overruns are always seen.
+// Aligned to 256 bytes, poisoned, and with as much room behind it that is nobody's: small overruns are always seen.
 cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error);
 void      cj__cpu_release(cj_cpu_memory *memory, cj_ptr address);
 
 // The list of now, held until it is given back.
-cj_cpu_ranges      *cj__cpu_ranges_hold(cj_cpu_memory *memory);
-void                cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges);
+cj_cpu_ranges *cj__cpu_ranges_hold(cj_cpu_memory *memory);
+void           cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges);
 
-// The allocation that contains [address, address + bytes), or NULL. *nearest (may be NULL) is the last one that begins at
-// or below the address, or NULL.
+// The allocation that contains [address, address + bytes), or NULL. *nearest (may be NULL) is the last one that begins
+// at or below the address, or NULL.
 const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t address, uint64_t bytes,
                                         const cj_cpu_range **nearest);
 

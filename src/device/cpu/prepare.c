@@ -105,11 +105,18 @@ uint32_t cj__cpu_constant(cj_cpu_prepare *p, uint64_t value, unsigned bits) {
 }
 
 bool cj__cpu_choose(cj_cpu_prepare *p, const cj_cpu_typed *typed, uint16_t type) {
-    const bool is_signed = cj__words[type].class == CJ_CLASS_SIGNED, is_float = cj__words[type].class == CJ_CLASS_FLOAT;
-    switch (cj__words[type].bits) {
-    case 16: p->op.run = is_float ? NULL : is_signed ? typed->s16 : typed->u16; break;
-    case 32: p->op.run = is_float ? typed->f32 : is_signed ? typed->s32 : typed->u32; break;
-    case 64: p->op.run = is_float ? typed->f64 : is_signed ? typed->s64 : typed->u64; break;
+    switch (type) {
+    case CJ_W_B16:
+    case CJ_W_U16: p->op.run = typed->u16; break;
+    case CJ_W_B32:
+    case CJ_W_U32: p->op.run = typed->u32; break;
+    case CJ_W_B64:
+    case CJ_W_U64: p->op.run = typed->u64; break;
+    case CJ_W_S16: p->op.run = typed->s16; break;
+    case CJ_W_S32: p->op.run = typed->s32; break;
+    case CJ_W_S64: p->op.run = typed->s64; break;
+    case CJ_W_F32: p->op.run = typed->f32; break;
+    case CJ_W_F64: p->op.run = typed->f64; break;
     default: p->op.run = NULL;
     }
     return p->op.run != NULL;
@@ -128,8 +135,8 @@ static bool add_symbol(cj_cpu_prepare *p, const cj_ir_var *var, uint32_t *bytes)
     if (!grow(p, &program->symbol, program->symbol_count, &program->symbol_capacity, sizeof *program->symbol)) {
         return false;
     }
-    program->symbol[program->symbol_count++] =
-        (cj_cpu_symbol){.var = var, .offset = offset, .bytes = var->unsized ? UINT32_MAX : var->bytes};
+    program->symbol[program->symbol_count++] = (cj_cpu_symbol){
+        .var = var, .offset = offset, .bytes = var->unsized ? UINT32_MAX : var->bytes};
     *bytes = (uint32_t)(offset + var->bytes);
     return true;
 }
@@ -225,20 +232,9 @@ static uint32_t fixed_special(cj_cpu_prepare *p, cj_special special, uint8_t com
         return CJ_SLOT_NONE;
     }
     const uint32_t slot = cj__cpu_place(p, bits);
-    program->fixed[program->fixed_count++] =
-        (cj_cpu_fixed){.special = (uint16_t)special, .component = component, .bits = (uint8_t)bits, .slot = slot};
+    program->fixed[program->fixed_count++] = (cj_cpu_fixed){
+        .special = (uint16_t)special, .component = component, .bits = (uint8_t)bits, .slot = slot};
     return slot;
-}
-
-CJ_EXEC(read_special) {
-    lane_u64 *wide = CJ_LANES_OF(lane_u64, 0);
-    lane_u32 *narrow = CJ_LANES_OF(lane_u32, 0);
-    CJ_SOME_LANES(i, mask) {
-        const uint64_t value = cj__cpu_special(w, op->mode, 0, i);
-        if (op->bytes == 8) wide[i] = value;
-        else narrow[i] = (uint32_t)value;
-    }
-    return CJ_STEP_NEXT;
 }
 
 // A clock is read by an op of its own into a hidden register.
@@ -247,7 +243,7 @@ static uint32_t changing_special(cj_cpu_prepare *p, cj_special special, unsigned
     if (!slot) return CJ_SLOT_NONE;
     *slot = cj__cpu_place(p, bits);
     const cj_cpu_op made = p->op;
-    p->op.run = read_special;
+    p->op.run = cj__cpu_read_special;
     p->op.slot = slot;
     p->op.mode = (uint16_t)special;
     p->op.bytes = (uint8_t)(bits / 8);
@@ -300,13 +296,14 @@ static uint32_t scalar_slot(cj_cpu_prepare *p, const cj_ir_operand *operand, uin
     case CJ_OPERAND_SPECIAL:
         *bits = (uint16_t)register_bits(cj__specials[operand->special].type);
         if (cj__cpu_special_fixed(operand->special)) {
-            return fixed_special(p, operand->special, operand->component ? (uint8_t)(operand->component - 1) : 0, *bits);
+            return fixed_special(p, operand->special, operand->component ? (uint8_t)(operand->component - 1) : 0,
+                                 *bits);
         }
         return changing_special(p, operand->special, *bits);
     default: break;
     }
-    cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device cannot use operand '%s' of %s", operand->text ? operand->text : "",
-                   p->mnemonic->text);
+    cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device cannot use operand '%s' of %s",
+                   operand->text ? operand->text : "", p->mnemonic->text);
     return CJ_SLOT_NONE;
 }
 
@@ -329,7 +326,8 @@ static void set_memory(cj_cpu_prepare *p, const cj_ir_operand *operand) {
     p->op.base = scalar_slot(p, base, base->kind == CJ_OPERAND_REG ? base->reg->type : CJ_W_U64, false, &bits);
     p->op.base_is_64 = bits == 64;
     p->op.offset = operand->offset;
-    if (bits < 32) cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: an address has 32 or 64 bits, not %u", p->mnemonic->text, bits);
+    if (bits < 32)
+        cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: an address has 32 or 64 bits, not %u", p->mnemonic->text, bits);
 }
 
 // The type that a bits-typed part of a vector has: 64 bits in two parts are two of 32.
@@ -367,8 +365,10 @@ static void add_operand(cj_cpu_prepare *p, const cj_ir_operand *operand, const c
         for (unsigned i = 0; operand->kind == CJ_OPERAND_VECTOR && i < operand->count; i++) {
             add_scalar(p, &operand->list[i], type, is_destination);
         }
-        if (item->predicate && operand->predicate) add_scalar(p, operand->predicate, CJ_W_PRED, true);
-        else if (item->predicate) add_slot(p, p->sink_predicate, 1, CJ_W_PRED);
+        if (item->predicate && operand->predicate)
+            add_scalar(p, operand->predicate, CJ_W_PRED, true);
+        else if (item->predicate)
+            add_slot(p, p->sink_predicate, 1, CJ_W_PRED);
     }
 }
 
@@ -387,8 +387,10 @@ static bool add_operands(cj_cpu_prepare *p) {
     p->op.slot = p->slot;
     for (unsigned i = 0, next = 0; i < pattern->count; i++) {  // an operand that is not written has a slot all the same
         bool given = cj__pattern_item(pattern, p->mnemonic, next) == &pattern->item[i] && next < inst->operand_count;
-        if (given) add_operand(p, &inst->operand[next++], &pattern->item[i]);
-        else add_slot(p, CJ_SLOT_NONE, 0, 0);
+        if (given)
+            add_operand(p, &inst->operand[next++], &pattern->item[i]);
+        else
+            add_slot(p, CJ_SLOT_NONE, 0, 0);
     }
     return !p->status;
 }
@@ -466,10 +468,14 @@ static bool make_image(cj_cpu_prepare *p) {
         const cj_cpu_constant *constant = &p->constant[i];
         void                  *slot = program->image + constant->slot;
         for (unsigned lane = 0; lane < CJ_LANES; lane++) {
-            if (constant->bits == 1) cj__cpu_predicate_set(slot, 1u << lane, (uint32_t)(0 - constant->value));
-            else if (constant->bits == 16) ((lane_u16 *)slot)[lane] = (uint16_t)constant->value;
-            else if (constant->bits == 32) ((lane_u32 *)slot)[lane] = (uint32_t)constant->value;
-            else ((lane_u64 *)slot)[lane] = constant->value;
+            if (constant->bits == 1)
+                cj__cpu_predicate_set(slot, 1u << lane, (uint32_t)(0 - constant->value));
+            else if (constant->bits == 16)
+                ((lane_u16 *)slot)[lane] = (uint16_t)constant->value;
+            else if (constant->bits == 32)
+                ((lane_u32 *)slot)[lane] = (uint32_t)constant->value;
+            else
+                ((lane_u64 *)slot)[lane] = constant->value;
         }
     }
     return true;

@@ -28,8 +28,8 @@ enum { CJ_LANES = 32 };
 typedef struct cj_cpu_warp cj_cpu_warp;
 typedef struct cj_cpu_op   cj_cpu_op;
 
-// What a warp does after an op: go on below; go where the op has set the warp's pc and lanes; leave the lanes that the op
-// has put in `waiting` at this op, to try again later, the others going on below; stop, for a hazard was reported.
+// What a warp does after an op: go on below; go where the op has set the warp's pc and lanes; leave the lanes that the
+// op has put in `waiting` at this op, to try again later, the others going on below; stop, for a hazard was reported.
 typedef enum cj_cpu_step { CJ_STEP_NEXT, CJ_STEP_JUMP, CJ_STEP_WAIT, CJ_STEP_STOP } cj_cpu_step;
 
 // Executes an op for the lanes in `mask`, which is not 0.
@@ -43,26 +43,26 @@ typedef struct cj_cpu_convert {
     bool    from_signed, to_signed, saturate, flush;
 } cj_cpu_convert;
 
-#define CJ_SLOT_TRUE 0u           // the predicate that always holds
-#define CJ_SLOT_NONE UINT32_MAX   // an optional operand that was not written
+#define CJ_SLOT_TRUE 0u          // the predicate that always holds
+#define CJ_SLOT_NONE UINT32_MAX  // an optional operand that was not written
 
 struct cj_cpu_op {
     cj_cpu_exec     run;
     uint32_t        guard, guard_flip;  // executes in lanes where predicate ^ flip is set
-    const uint32_t *slot;               // operands but the memory operand in the order written, vectors taken apart, d|q as two
-    uint32_t        flip;               // bit k: predicate operand k is negated
-    uint32_t        target;             // of a branch: index of an op
-    cj_cpu_reach    reach;              // the memory operand [base + offset]
+    const uint32_t *slot;    // operands but the memory operand in the order written, vectors taken apart, d|q as two
+    uint32_t        flip;    // bit k: predicate operand k is negated
+    uint32_t        target;  // of a branch: index of an op
+    cj_cpu_reach    reach;   // the memory operand [base + offset]
     int64_t         offset;
     uint32_t        base;
     bool            base_is_64;
-    uint8_t         bytes, count;       // of an element; elements
-    uint16_t        mode;               // for the executor: a word of the mnemonic that decides, …
-    bool            aligned;            // the lanes of a warp that live must execute it together
+    uint8_t         bytes, count;  // of an element; elements
+    uint16_t        mode;          // for the executor: a word of the mnemonic that decides, …
+    bool            aligned;       // the lanes of a warp that live must execute it together
     uint32_t        line;
-    cj_cpu_exec     inner;              // what a wrapping executor calls
+    cj_cpu_exec     inner;  // what a wrapping executor calls
     const cj_cpu_convert *convert;
-    const cj_ir_inst     *inst;         // for messages
+    const cj_ir_inst     *inst;  // for messages
 };
 
 // A special register that has the same value as long as a warp lives.
@@ -80,18 +80,18 @@ typedef struct cj_cpu_symbol {
 } cj_cpu_symbol;
 
 typedef struct cj_cpu_program {
-    cj_arena       arena;
+    cj_arena          arena;
     const cj_ir_func *entry;
-    cj_cpu_op     *op;
-    size_t         op_count, op_capacity;
-    unsigned char *image;         // of a warp's register file when it starts
-    uint32_t       file_bytes;    // a multiple of 64
-    cj_cpu_fixed  *fixed;
-    size_t         fixed_count, fixed_capacity;
-    cj_cpu_symbol *symbol;
-    size_t         symbol_count, symbol_capacity;
-    uint32_t       param_bytes, shared_bytes, local_bytes;  // static; local is per thread
-    uint32_t       dynamic_offset;                          // where dynamic shared memory starts
+    cj_cpu_op        *op;
+    size_t            op_count, op_capacity;
+    unsigned char    *image;       // of a warp's register file when it starts
+    uint32_t          file_bytes;  // a multiple of 64
+    cj_cpu_fixed     *fixed;
+    size_t            fixed_count, fixed_capacity;
+    cj_cpu_symbol    *symbol;
+    size_t            symbol_count, symbol_capacity;
+    uint32_t          param_bytes, shared_bytes, local_bytes;  // static; local is per thread
+    uint32_t          dynamic_offset;                          // where dynamic shared memory starts
 } cj_cpu_program;
 
 // A module's .global and .const variable on the device.

@@ -7,8 +7,8 @@
 #include "machine.h"
 
 enum {
-    PATIENCE = 16,   // quanta that the foremost group may use up while others could run
-    ALIGNMENT = 64   // of lane arrays and shared memory: a cache line
+    PATIENCE = 16,  // quanta that the foremost group may use up while others could run
+    ALIGNMENT = 64  // of lane arrays and shared memory: a cache line
 };
 
 // ---- lanes of a warp
@@ -57,8 +57,10 @@ static void take(cj_cpu_warp *w, const cj_cpu_group *chosen, bool to_the_end) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < w->group_count; i++) {
         const cj_cpu_group group = w->group[i];
-        if (group.pc == w->pc && !group.waits) w->active |= group.mask;
-        else w->group[kept++] = group;
+        if (group.pc == w->pc && !group.waits)
+            w->active |= group.mask;
+        else
+            w->group[kept++] = group;
     }
     w->group_count = kept;
     w->stop = to_the_end ? UINT32_MAX : ready_stop(w);
@@ -70,8 +72,8 @@ static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
     const uint32_t budget = w->budget;
     uint32_t       waits = 0;
     do {
-        const cj_cpu_op *op = &code[w->pc];
-        const uint32_t   mask = w->active & (*(const uint32_t *)(const void *)(w->file + op->guard) ^ op->guard_flip);
+        const cj_cpu_op  *op = &code[w->pc];
+        const uint32_t    mask = w->active & (*(const uint32_t *)(const void *)(w->file + op->guard) ^ op->guard_flip);
         const cj_cpu_step step = mask ? op->run(w, op, mask) : CJ_STEP_NEXT;
         w->budget--;
         if (step == CJ_STEP_NEXT) {

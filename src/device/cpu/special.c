@@ -92,9 +92,25 @@ void cj__cpu_special_fill(cj_cpu_warp *w) {
         void               *slot = w->file + fixed->slot;
         for (unsigned lane = 0; lane < CJ_LANES; lane++) {
             const uint64_t value = cj__cpu_special(w, fixed->special, fixed->component, lane);
-            if (fixed->bits == 1) cj__cpu_predicate_set(slot, 1u << lane, value ? UINT32_MAX : 0);
-            else if (fixed->bits == 32) ((lane_u32 *)slot)[lane] = (uint32_t)value;
-            else ((lane_u64 *)slot)[lane] = value;
+            if (fixed->bits == 1)
+                cj__cpu_predicate_set(slot, 1u << lane, value ? UINT32_MAX : 0);
+            else if (fixed->bits == 32)
+                ((lane_u32 *)slot)[lane] = (uint32_t)value;
+            else
+                ((lane_u64 *)slot)[lane] = value;
         }
     }
+}
+
+cj_cpu_step cj__cpu_read_special(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
+    lane_u64 *wide = CJ_LANES_OF(lane_u64, 0);
+    lane_u32 *narrow = CJ_LANES_OF(lane_u32, 0);
+    CJ_SOME_LANES(i, mask) {
+        const uint64_t value = cj__cpu_special(w, op->mode, 0, i);
+        if (op->bytes == 8)
+            wide[i] = value;
+        else
+            narrow[i] = (uint32_t)value;
+    }
+    return CJ_STEP_NEXT;
 }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only the CPU device has: its schedule, the hazards that it watches for, and what it counted.
+//
+// These calls take a device of kind "cpu"; on any other they fail with UNSUPPORTED. Configure between launches; results
+// are those of the last launch and stay until the next one. Thread safety: one thread at a time a device.
+#ifndef CLUSTERJIT_CPU_H
+#define CLUSTERJIT_CPU_H
+
+#include <clusterjit/base.h>
+#include <clusterjit/device.h>
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cj_cpu_options {
+    bool     random_schedule;   // order of warps, and when asynchronous work completes, drawn from the seed; else fixed
+    uint64_t seed;
+    bool     hazards;           // watch every access for races and missing synchronization (off: bounds, alignment, windows,
+                                // deadlock and the like are still seen)
+    uint32_t threads;           // host threads that run clusters; 0: one a core
+    uint64_t instruction_limit; // thread instructions a launch may execute before it is stopped as a livelock; 0: none
+    // Called about twice a second during a launch, from a thread of the launch; NULL: never.
+    void (*progress)(void *user, uint64_t clusters_done, uint64_t clusters, uint64_t thread_instructions);
+    void *progress_user;
+} cj_cpu_options;
+
+// Sets all of them. A device begins with a fixed schedule, hazards off, one thread a core, no limit, no progress.
+CJ_API cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_error *error);
+
+// One party of a hazard.
+typedef struct cj_hazard_side {
+    unsigned line;       // of the PTX; 0: there is no such party
+    char     what[48];   // "st.shared::cluster.f32", "cp.async.bulk (asynchronous)", …
+    cj_dim3  thread, block;
+    uint32_t rank;       // of the block in its cluster
+} cj_hazard_side;
+
+typedef struct cj_hazard {
+    char           rule[32];
+    char           message[1024];  // one paragraph: who, what, where, with both lines
+    char           hint[512];
+    cj_hazard_side first, second;  // the access that was seen to break the rule is `second`; first.line 0: one party only
+    uint64_t       address;        // in the space's own terms; 0 where no memory is involved
+    uint64_t       bytes;
+    char           symbol[64];     // the variable, or ""
+    uint64_t       offset;         // bytes into it
+    uint64_t       count;          // times that this rule was broken by these two lines
+} cj_hazard;
+
+// Hazards of the last launch, each pair of lines once, in the order found; at most 64 are kept. A launch that found any
+// returned HAZARD with the first one as its error.
+CJ_API size_t           cj_cpu_hazard_count(const cj_device *device);
+CJ_API const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index);  // NULL behind the last
+
+// What the last launch did. Counts are of threads (an instruction of a full warp counts 32), bytes are those of threads.
+#define CJ_CPU_CLASSES(X) X(INTEGER, "integer") X(FLOAT, "float") X(MOVE, "move and convert") X(MEMORY, "memory") \
+    X(CONTROL, "control") X(WARP, "warp") X(BARRIER, "barrier and fence") X(ASYNC, "asynchronous") X(MATRIX, "matrix")
+
+typedef enum cj_cpu_class {
+#define CJ_X(name, text) CJ_CPU_##name,
+    CJ_CPU_CLASSES(CJ_X)
+#undef CJ_X
+    CJ_CPU_CLASS_COUNT
+} cj_cpu_class;
+
+typedef struct cj_cpu_stats {
+    uint64_t thread_instructions, warp_instructions;
+    uint64_t by_class[CJ_CPU_CLASS_COUNT];       // thread instructions
+    uint64_t global_read, global_written;        // bytes
+    uint64_t shared_read, shared_written;        // of the thread's own block
+    uint64_t dsmem_read, dsmem_written;          // of other blocks of the cluster
+    uint64_t local_bytes, async_bytes;           // local memory; moved by bulk and tensor copies and by cp.async
+    uint64_t atomics;
+    uint64_t block_barriers, cluster_barriers, mbarrier_waits;
+    uint64_t bank_conflicts;                     // shared-memory wavefronts beyond the first of each access
+    double   seconds;                            // host time
+} cj_cpu_stats;
+
+CJ_API cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
