@@ -45,3 +45,9 @@ bool cj__cpu_select_trap(cj_cpu_prepare *p) {
     p->op.run = trap;
     return true;
 }
+
+// Rows that the device knows and does not execute: the caller names the instruction.
+bool cj__cpu_select_none(cj_cpu_prepare *p) {
+    (void)p;
+    return false;
+}
