@@ -272,7 +272,7 @@ void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsi
     if (!is_open(f)) return;
     cj_parser *p = &f->builder->parser;
     if (expand(f, arg, count)) {
-        p->at = p->line_start = f->builder->line.data;
+        p->begin = p->at = p->line_start = f->builder->line.data;
         p->end = p->at + f->builder->line.length;
         p->last_line = p->line++;
         cj__skip(p);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds IR against the instruction table: versions, targets, operand types.
+// Holds IR against the instruction table and the rules (rules.def).
 #ifndef CJ_PTXGEN_CHECK_H
 #define CJ_PTXGEN_CHECK_H
 
 #include "ir.h"
+#include "report.h"
 
 // A target by name ("sm_90a"): its number, suffix and least .version; false when unknown.
 typedef struct cj_target_info {
@@ -18,7 +19,14 @@ const cj_target_info *cj__target_find(const char *text);
 // The least .version that everything in the module needs, its target included.
 uint16_t cj__least_version(const cj_ir_module *module);
 
-// The first broken rule as an error (INVALID_KERNEL with rule, line, column), or OK.
+// Adds every finding about forms, operands and directives: what an instruction may be, wherever it stands.
+void cj__check_forms(const cj_ir_module *module, cj_report *report);
+
+// Adds every finding about paths: registers, addresses, barriers and clusters. For writers of kernels; a module is loaded
+// without, so that the CPU device can show such a mistake happen.
+void cj__check_paths(const cj_ir_module *module, cj_report *report);
+
+// The first broken rule of cj__check_forms as an error (INVALID_KERNEL with rule, line, column), or OK.
 cj_status cj__check(const cj_ir_module *module, cj_error *error);
 
 #endif

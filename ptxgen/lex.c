@@ -36,6 +36,15 @@ uint32_t cj__column(const cj_parser *p, const char *at) {
     return at && at >= p->line_start ? (uint32_t)(at - p->line_start) + 1 : 1;
 }
 
+// Sets the error's place, which may lie on a line before the current one.
+static void set_place(const cj_parser *p, const char *at) {
+    const char *start = p->line_start;
+    p->error->line = p->line;
+    for (; at && at < start; p->error->line--)
+        for (start--; start > p->begin && start[-1] != '\n';) start--;
+    p->error->column = at ? (uint32_t)(at - start) + 1 : 1;
+}
+
 bool cj__parse_error(cj_parser *p, const char *at, const char *rule, const char *format, ...) {
     if (p->status) return false;
     char text[900];
@@ -45,10 +54,7 @@ bool cj__parse_error(cj_parser *p, const char *at, const char *rule, const char 
     va_end(args);
     p->status = cj__fail(p->error, CJ_INVALID_KERNEL, "%s", text);
     cj__rule(p->error, rule);
-    if (p->error) {
-        p->error->line = p->line;
-        p->error->column = cj__column(p, at);
-    }
+    if (p->error) set_place(p, at);
     return false;
 }
 
@@ -107,7 +113,6 @@ static void block_comment(cj_parser *p) {
             return;
         }
     }
-    p->line = line;
     cj__parse_error(p, start, "comment-open", "this comment is never closed with */");
     p->at = p->end;
 }
@@ -176,6 +181,39 @@ const char *cj__text_of(cj_parser *p, const char *from, const char *to) {
     while (to > from && (class_of[(unsigned char)to[-1]] & BLANK || to[-1] == '\n')) to--;
     char *text = cj__arena_text(&p->module->arena, from, (size_t)(to - from));
     if (!text) cj__parse_memory(p);
+    return text;
+}
+
+// Past the comment at `at`, or `at` where there is none. The comment is closed: cj__skip has been here.
+static const char *past_comment(const char *at, const char *to) {
+    if (to - at < 2 || *at != '/' || (at[1] != '/' && at[1] != '*')) return at;
+    const char *end = at + 2;
+    if (at[1] == '*') {
+        while (end < to && !(end[-1] == '*' && *end == '/' && end > at + 2)) end++;
+        return end < to ? end + 1 : to;
+    }
+    while (end < to && *end != '\n') end++;
+    return end;
+}
+
+const char *cj__text_plain(cj_parser *p, const char *from, const char *to) {
+    char *text = cj__arena_alloc(&p->module->arena, (size_t)(to - from) * 2 + 1);
+    if (!text) {
+        cj__parse_memory(p);
+        return NULL;
+    }
+    size_t length = 0;
+    for (const char *at = from; at < to;) {
+        const char *past = past_comment(at, to);
+        bool comma = *at == ',', blank = past > at || *at == '\n' || class_of[(unsigned char)*at] & BLANK;
+        bool after_blank = length && text[length - 1] == ' ';
+        if (comma && after_blank) length--;
+        if (!blank) text[length++] = *at;
+        if (comma || (blank && length && !after_blank)) text[length++] = ' ';
+        at = past > at ? past : at + 1;
+    }
+    while (length && text[length - 1] == ' ') length--;
+    text[length] = '\0';
     return text;
 }
 
@@ -271,7 +309,7 @@ bool cj__number(cj_parser *p, cj_ir_operand *operand) {
         if (operand->kind == CJ_OPERAND_INT) operand->bits = 0 - operand->bits;
         else operand->bits ^= operand->is_f32 ? (uint64_t)1 << 31 : (uint64_t)1 << 63;
     }
-    operand->text = cj__text_of(p, start, p->at);
+    operand->text = cj__text_plain(p, start, p->at);
     cj__skip(p);
     return operand->text != NULL;
 }

@@ -67,7 +67,7 @@ static bool parse_attributes(cj_parser *p, cj_ir_var *head) {
         }
         if (end == start) end = start + strlen(".ptr");
     }
-    head->attributes = cj__text_of(p, start, end);
+    head->attributes = cj__text_plain(p, start, end);
     return head->attributes != NULL;
 }
 
@@ -102,7 +102,7 @@ static bool parse_shape(cj_parser *p, cj_ir_var *var) {
         end = p->at;
     }
     var->bytes = var->count * (cj__words[var->type].bits / 8u) * var->vector;
-    var->shape = cj__text_of(p, start, end);
+    var->shape = cj__text_plain(p, start, end);
     return var->shape != NULL;
 }
 
@@ -122,7 +122,7 @@ static bool parse_initial(cj_parser *p, cj_ir_var *var) {
     }
     if (depth || p->at == start)
         return cj__parse_error(p, start, "initialiser", "the initialiser of '%s' is empty or not closed", var->name);
-    var->initial = cj__text_of(p, start, p->at);
+    var->initial = cj__text_plain(p, start, p->at);
     if (!var->initial) return false;
     if (var->unsized && *var->initial == '{') {  // the count follows from the values
         unsigned values = 1;
@@ -199,6 +199,26 @@ cj_ir_func *cj__new_func(cj_parser *p, const char *name, bool is_entry, uint32_t
     return func;
 }
 
+// Takes the comments read so far, as one line.
+static const char *joined_comments(cj_parser *p) {
+    size_t length = 0;
+    for (size_t i = 0; i < p->comment_count; i++) length += p->comment[i].length + 1;
+    char *text = cj__arena_alloc(&p->module->arena, length + 1), *end = text;
+    if (!text) {
+        cj__parse_memory(p);
+        return NULL;
+    }
+    for (size_t i = 0; i < p->comment_count; i++) {
+        memcpy(end, p->comment[i].text, p->comment[i].length);
+        end += p->comment[i].length;
+        *end++ = ' ';
+    }
+    for (char *c = text; c < end; c++)
+        if (*c == '\n') *c = ' ';
+    p->comment_count = 0;
+    return cj__text_of(p, text, end);
+}
+
 // (.param .u64 x, .param .align 8 .b8 y[16])
 static bool parse_params(cj_parser *p, cj_ir_func *func, cj_ir_var ***list, size_t *count, size_t *capacity) {
     if (!cj__take(p, '(') || cj__take(p, ')')) return true;
@@ -214,8 +234,7 @@ static bool parse_params(cj_parser *p, cj_ir_func *func, cj_ir_var ***list, size
         *list = grown;
         grown[(*count)++] = var;
         more = cj__take(p, ',');
-        if (p->comment_count) var->comment = cj__text_of(p, p->comment->text, p->comment->text + p->comment->length);
-        p->comment_count = 0;
+        if (p->comment_count) var->comment = joined_comments(p);
     } while (more && !p->status);
     return cj__expect(p, ')', "or ',' behind a parameter");
 }
@@ -331,7 +350,6 @@ static bool parse_function(cj_parser *p, cj_linkage linkage) {
     func->result_count = shell.result_count;
     if (!parse_params(p, func, &func->param, &func->param_count, &func->param_capacity)) return false;
     if (!parse_directives(p, func)) return false;
-    p->comment_count = 0;
     p->last_line = p->line;
     return cj__take(p, ';') || parse_body(p, func);
 }
@@ -376,7 +394,7 @@ static bool parse_target(cj_parser *p) {
         last = p->at;
         cj__skip(p);
     }
-    module->target_options = cj__text_of(p, options, last);
+    module->target_options = cj__text_plain(p, options, last);
     return module->target_options != NULL;
 }
 
@@ -468,7 +486,17 @@ static bool parse_item(cj_parser *p) {
                            cj__found(p, p->at).text);
 }
 
+// Texts are kept as C strings, so what holds a NUL would lose what stands behind it.
+static bool refuse_nul(cj_parser *p) {
+    const char *nul = memchr(p->at, '\0', (size_t)(p->end - p->at));
+    if (!nul) return true;
+    for (; p->at < nul; p->at++)
+        if (*p->at == '\n') p->line++, p->line_start = p->at + 1;
+    return cj__parse_error(p, nul, "syntax", "a NUL byte: this is not text");
+}
+
 bool cj__parse_file(cj_parser *p) {
+    if (!refuse_nul(p)) return false;
     cj__skip(p);
     p->last_line = p->line;
     if (p->comment_count) p->last_line = p->comment[0].line - (p->comment[0].line > 0);
@@ -496,7 +524,7 @@ cj_ir_module *cj__ir_new(void) {
 
 cj_status cj__ir_parse(const char *text, size_t length, cj_ir_module **module, cj_error *error) {
     *module = NULL;
-    cj_parser p = {.at = text, .end = text + length, .line_start = text, .line = 1, .error = error};
+    cj_parser p = {.begin = text, .at = text, .end = text + length, .line_start = text, .line = 1, .error = error};
     p.module = cj__ir_new();
     if (!p.module) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while reading PTX");
     if (!cj__parse_file(&p)) {

@@ -57,7 +57,7 @@ static const char **behind_last(cj_parser *p) {
     }
     if (!p->module->item_count) return NULL;
     cj_ir_item *last = &p->module->item[p->module->item_count - 1];
-    bool takes = last->kind != CJ_ITEM_COMMENT && last->kind != CJ_ITEM_BLANK && !last->comment;
+    bool takes = (last->kind == CJ_ITEM_VAR || last->kind == CJ_ITEM_DIRECTIVE) && !last->comment;
     return takes ? &last->comment : NULL;
 }
 
@@ -262,9 +262,15 @@ static bool parse_offset(cj_parser *p, int64_t *offset) {
 
 static bool parse_memory_operand(cj_parser *p, cj_ir_operand *operand) {
     operand->kind = CJ_OPERAND_MEMORY;
+    const char *at = p->at;
     cj_ir_operand *base = cj__arena_alloc(&p->module->arena, sizeof *base);
     if (!base) return cj__parse_memory(p);
     if (!parse_operand(p, base)) return false;
+    bool address = base->kind == CJ_OPERAND_REG || base->kind == CJ_OPERAND_VAR || base->kind == CJ_OPERAND_INT ||
+                   base->kind == CJ_OPERAND_NAME;
+    if (!address || base->negated || base->predicate)
+        return cj__parse_error(p, at, "syntax", "expected a register, a variable or a number as address, found %s",
+                               cj__found(p, at).text);
     operand->base = base;
     operand->offset = base->kind == CJ_OPERAND_VAR ? base->offset : 0;
     if (base->kind == CJ_OPERAND_VAR) base->offset = 0;
@@ -283,10 +289,20 @@ static bool parse_memory_operand(cj_parser *p, cj_ir_operand *operand) {
     return true;
 }
 
+// Why a register may not have a component, or must have one; NULL where all is well.
+static const char *component_refused(const cj_ir_operand *operand, bool written) {
+    if (operand->kind == CJ_OPERAND_REG) return written && operand->reg->vector == 1 ? "this register has no parts" : NULL;
+    bool parts = cj__specials[operand->special].components > 1;
+    if (parts == written) return NULL;
+    return parts ? "expected .x, .y or .z: this special register has three parts" : "this special register has no parts";
+}
+
 // .x .y .z .w, also called .r .g .b .a
 static bool parse_component(cj_parser *p, cj_ir_operand *operand) {
     static const char names[] = "xyzwrgba";
     size_t length = cj__word_length(p);
+    const char *wrong = component_refused(operand, length > 0);
+    if (wrong) return cj__parse_error(p, p->at, "syntax", "%s", wrong);
     if (!length) return true;
     const char *name = length == 2 ? strchr(names, p->at[1]) : NULL;
     if (!name || !*name)
@@ -339,7 +355,7 @@ static bool parse_named(cj_parser *p, cj_ir_operand *operand, size_t length) {
     return operand->kind != CJ_OPERAND_VAR || parse_offset(p, &operand->offset);
 }
 
-static bool parse_operand(cj_parser *p, cj_ir_operand *operand) {
+static bool parse_one_operand(cj_parser *p, cj_ir_operand *operand) {
     const char *start = p->at;
     *operand = (cj_ir_operand){.column = cj__column(p, start)};
     if (cj__take(p, '{')) {
@@ -359,10 +375,35 @@ static bool parse_operand(cj_parser *p, cj_ir_operand *operand) {
     cj_ir_operand *predicate = cj__arena_alloc(&p->module->arena, sizeof *predicate);
     if (!predicate) return cj__parse_memory(p);
     operand->predicate = predicate;
-    return parse_operand(p, predicate);
+    const char *at = p->at;
+    if (!parse_operand(p, predicate)) return false;
+    bool takes = predicate->kind == CJ_OPERAND_REG || predicate->kind == CJ_OPERAND_SINK || predicate->kind == CJ_OPERAND_NAME;
+    if (takes && !predicate->negated && !predicate->predicate) return true;
+    return cj__parse_error(p, at, "syntax", "expected a register or _ behind '|', found %s", cj__found(p, at).text);
+}
+
+static bool parse_operand(cj_parser *p, cj_ir_operand *operand) {
+    enum { DEPTH_MAX = 8 };
+    if (p->depth == DEPTH_MAX)
+        return cj__parse_error(p, p->at, "syntax", "operands stand in operands more than %d deep", DEPTH_MAX);
+    p->depth++;
+    bool ok = parse_one_operand(p, operand);
+    p->depth--;
+    return ok;
 }
 
 // ---- instructions
+
+// Whether the elements of a vector can all be written, or all be read.
+static bool elements_fit(const cj_ir_operand *vector, bool written) {
+    for (unsigned i = 0; i < vector->count; i++) {
+        const cj_ir_operand *element = &vector->list[i];
+        bool reg = element->kind == CJ_OPERAND_REG && !element->negated && !element->predicate;
+        bool constant = element->kind == CJ_OPERAND_INT || element->kind == CJ_OPERAND_FLOAT;
+        if (!reg && !(written ? element->kind == CJ_OPERAND_SINK : constant)) return false;
+    }
+    return true;
+}
 
 // Whether an operand is of the kind that a pattern's item asks for. Types are the checker's business.
 static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
@@ -371,13 +412,15 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     bool constant = kind == CJ_OPERAND_INT || kind == CJ_OPERAND_FLOAT;
     bool source = reg || constant;
     if (operand->predicate && !item->predicate) return false;
+    if (operand->negated && (!reg || operand->reg->type != CJ_W_PRED || !strchr("ps", item->kind))) return false;
     switch (item->kind) {
     case 'd': return reg || sink;
-    case 'D': return reg || sink || vector;
+    case 'D': return reg || sink || (vector && elements_fit(operand, true));
     case 's': return source;
-    case 'S': return source || vector;
-    case 'U': case 'P': return vector;
-    case 'q': return reg && !operand->negated;
+    case 'S': return source || (vector && elements_fit(operand, false));
+    case 'U': return vector && elements_fit(operand, true);
+    case 'P': return vector && elements_fit(operand, false);
+    case 'q': return reg;
     case 'p': return reg;
     case 'm': return kind == CJ_OPERAND_MEMORY && !operand->list && !operand->unified;
     case 'M': return kind == CJ_OPERAND_MEMORY && !operand->list;
@@ -404,7 +447,10 @@ static bool row_fits(const cj_row *row, const cj_ir_inst *inst, bool strict) {
     const cj_pattern *pattern = cj__row_pattern(row);
     for (unsigned i = 0; i < inst->operand_count; i++) {
         const cj_pattern_item *item = cj__pattern_item(pattern, inst->mnemonic, i);
-        if (!item || !fits(item, &inst->operand[i]) || (strict && !class_fits(item, &inst->operand[i]))) return false;
+        const cj_ir_operand   *operand = &inst->operand[i];
+        if (!item || !fits(item, operand) || (strict && !class_fits(item, operand))) return false;
+        bool discards = operand->kind == CJ_OPERAND_SINK && item->kind != '_';  // of a pair d|p, or what an atomic returns
+        if (discards && !item->predicate && !(row->effects & CJ_WRITES)) return false;
     }
     const cj_pattern_item *next = cj__pattern_item(pattern, inst->mnemonic, inst->operand_count);
     return !next || next->optional;
@@ -619,24 +665,6 @@ static bool parse_reg_name(cj_parser *p, uint16_t type, uint8_t vector) {
     return cj__map_put(&p->scope->ranges, name, length, range) || cj__parse_memory(p);
 }
 
-// A declaration's text with every run of blanks made one.
-static const char *squeezed(cj_parser *p, const char *from, const char *to) {
-    char *text = cj__arena_alloc(&p->module->arena, (size_t)(to - from) + 1);
-    if (!text) {
-        cj__parse_memory(p);
-        return NULL;
-    }
-    size_t length = 0;
-    for (const char *at = from; at < to; at++) {
-        bool blank = *at == ' ' || *at == '\t' || *at == '\r' || *at == '\n';
-        if (!blank) text[length++] = *at;
-        else if (length && text[length - 1] != ' ') text[length++] = ' ';
-    }
-    while (length && text[length - 1] == ' ') length--;
-    text[length] = '\0';
-    return text;
-}
-
 static bool parse_regs(cj_parser *p) {
     const char *start = p->at;
     size_t stmt = p->func->stmt_count;
@@ -648,7 +676,7 @@ static bool parse_regs(cj_parser *p) {
     do {
         if (!parse_reg_name(p, type, vector)) return false;
     } while (cj__take(p, ','));
-    const char *text = squeezed(p, start, p->at);
+    const char *text = cj__text_plain(p, start, p->at);
     p->func->stmt[stmt].text = text;
     return text && end_statement(p, "a declaration of registers");
 }
@@ -674,10 +702,10 @@ static bool parse_directive(cj_parser *p, char close) {
     if (!stmt) return false;
     if (!end && close == ';') return cj__parse_error(p, start, "syntax", "this directive is not closed with ';'");
     p->at = end ? end + (close == ';') : p->end;
-    p->last_line = p->line;
     stmt->text = cj__text_of(p, start, p->at);
     for (const char *c = start; c < p->at; c++)
         if (*c == '\n') p->line++, p->line_start = c + 1;
+    p->last_line = p->line;
     cj__skip(p);
     return stmt->text != NULL;
 }

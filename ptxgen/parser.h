@@ -46,13 +46,14 @@ typedef struct cj_range {
 } cj_range;
 
 typedef struct cj_parser {
-    const char   *at, *end;
+    const char   *begin, *at, *end;
     const char   *line_start;
     uint32_t      line;
     uint32_t      last_line;     // on which the last statement or comment ended
     cj_ir_module *module;
     cj_ir_func   *func;          // whose body is being read, or NULL
     cj_scope     *scope;
+    unsigned      depth;         // of operands in operands
     cj_comment   *comment;       // read, not yet attached
     size_t        comment_count, comment_capacity;
     cj_error     *error;
@@ -81,7 +82,8 @@ bool   cj__word_is(const cj_parser *p, const char *word);
 bool   cj__take_word(cj_parser *p, const char *word);
 bool   cj__number(cj_parser *p, cj_ir_operand *operand);    // an integer or a float literal, sign included
 bool   cj__integer(cj_parser *p, uint64_t *value, const char *what);
-const char *cj__text_of(cj_parser *p, const char *from, const char *to);  // a trimmed copy; NULL sets the error
+const char *cj__text_of(cj_parser *p, const char *from, const char *to);     // a trimmed copy; NULL sets the error
+const char *cj__text_plain(cj_parser *p, const char *from, const char *to);  // without comments, one blank between words
 uint32_t    cj__column(const cj_parser *p, const char *at);
 
 // ---- parse.c

@@ -19,7 +19,10 @@ void cj__report_add(cj_report *report, const char *rule, unsigned line, unsigned
     CJ_PRINTF(5, 6);
 void cj__report_hint(cj_report *report, const char *format, ...) CJ_PRINTF(2, 3);
 
-// The first error of the report as a cj_error (INVALID_KERNEL), OUT_OF_MEMORY when the arena ran out, or OK.
+// Puts the findings in the order of the text.
+void cj__report_sort(cj_report *report);
+
+// The first error of the text as a cj_error (INVALID_KERNEL), OUT_OF_MEMORY when the arena ran out, or OK.
 cj_status cj__report_status(const cj_report *report, cj_error *error);
 
 #endif

@@ -9,13 +9,30 @@
 
 void cj_test_head(cj_text *text, unsigned version, const char *target) {
     cj__text_printf(text, ".version %u.%u\n.target %s\n.address_size 64\n", version / 10, version % 10, target);
+    cj__text_puts(text, ".global .align 128 .b8 space[1024];\n.const .align 128 .b8 table[1024];\n"
+                        ".func nothing() { ret; }\n.func (.param .b32 r) ext(.param .b32 a) { ret; }\n");
 }
 
+// What needs a late .version is declared for lines that mention it.
+static const struct {
+    const char *mention, *declaration;
+} on_demand[] = {
+    {"%q", ".reg .b128 %q<100>;"},
+    {"targets", "targets: .branchtargets done;"},
+    {"proto", "proto: .callprototype (.param .b32 _) _ (.param .b32 _);"},
+    {"protor", "protor: .callprototype (.param .b32 _) _ ();"},
+    {"protov", "protov: .callprototype _ ();"},
+};
+
 void cj_test_entry(cj_text *text, const char *name, const char *lines) {
-    cj__text_printf(text, "\n.visible .entry %s(\n    .param .u64 x\n)\n{\n", name);
-    cj__text_puts(text, "    .shared .align 128 .b8 tile[1024];\n\n"
-                        "    .reg .u32 %r<100>;\n    .reg .b64 %l<100>;\n    .reg .b16 %h<100>;\n"
-                        "    .reg .f32 %f<100>;\n    .reg .f64 %d<100>;\n    .reg .pred %p<100>;\n\n");
+    cj__text_printf(text, "\n.visible .entry %s(\n    .param .align 64 .b8 x[256]\n)\n{\n", name);
+    cj__text_puts(text, "    .shared .align 128 .b8 tile[1024];\n    .local .align 128 .b8 stack[1024];\n"
+                        "    .param .b32 result;\n    .param .b32 argument;\n"
+                        "    .reg .b8 %b<100>;\n    .reg .b16 %h<100>;\n    .reg .b32 %r<100>;\n"
+                        "    .reg .b64 %l<100>;\n    .reg .f32 %f<100>;\n    .reg .f64 %d<100>;\n"
+                        "    .reg .pred %p<100>;\n");
+    for (size_t i = 0; i < CJ_TEST_COUNT(on_demand); i++)
+        if (strstr(lines, on_demand[i].mention)) cj__text_printf(text, "    %s\n", on_demand[i].declaration);
     cj__text_printf(text, "    %s\ndone:\n    ret;\n}\n", lines);
 }
 
@@ -45,7 +62,7 @@ unsigned cj_test_least_target(const cj_ir_module *module) {
 const cj_ir_inst *cj_test_first_inst(const cj_ir_module *module) {
     for (size_t i = 0; i < module->item_count; i++) {
         const cj_ir_func *func = module->item[i].kind == CJ_ITEM_FUNC ? module->item[i].func : NULL;
-        for (size_t s = 0; func && s < func->stmt_count; s++)
+        for (size_t s = 0; func && func->is_entry && s < func->stmt_count; s++)
             if (func->stmt[s].kind == CJ_STMT_INST) return func->stmt[s].inst;
     }
     fail_msg("there is no instruction");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels around a few lines of PTX: what the samples of the instruction table, and lines in tests, are written for.
 //
-//   %r0 to %r99  u32        %f0 …  f32        tile   1 KiB of shared memory, aligned to 128 bytes
-//   %l0 …        b64        %d0 …  f64        x      a .u64 parameter
-//   %h0 …        b16        %p0 …  pred       done   a label, behind the lines
+//   %r0 to %r99  b32     %f0 …  f32     tile, space, table, stack  1 KiB: shared, global, constant, local
+//   %l0 …        b64     %d0 …  f64     x                          a parameter of 256 bytes
+//   %h0 …        b16     %p0 …  pred    result, argument           .param .b32, for calls of ext (of nothing: none)
+//   %b0 …        b8      %q0 …  b128    done, targets              a label behind the lines; its .branchtargets
+//   proto, protov: the prototypes of ext and of nothing; protor: of what has a result and no argument
 #ifndef CJ_TESTS_SCAFFOLD_H
 #define CJ_TESTS_SCAFFOLD_H
 

@@ -64,6 +64,13 @@ typedef struct cj_isa_row {
 CJ_API size_t cj_isa_count(void);
 CJ_API void   cj_isa_at(size_t index, cj_isa_row *row);  // index < cj_isa_count()
 
+// The sets of words that forms name with $: SHARED is "shared|shared::cta|shared::cluster". A set may name others.
+typedef struct cj_isa_set {
+    const char *name, *words;
+} cj_isa_set;
+
+CJ_API const cj_isa_set *cj_isa_set_at(size_t index);  // NULL behind the last
+
 #ifdef __cplusplus
 }
 #endif

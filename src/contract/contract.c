@@ -36,7 +36,7 @@ cj_status cj__contract_check(const cj_contract *kernel, const cj_launch_shape *l
         cj__hint(error, UNWRAP remedy);               \
         return CJ_CONTRACT;                           \
     }
-#include "rules.def"
+#include "contract.def"
 #undef RULE
     return CJ_OK;
 }

@@ -10,8 +10,8 @@
 #include "check.h"
 #include "scaffold.h"
 
-// Files older than this know neither parameters nor every target below sm_50; ptxas makes code for sm_75 and later.
-enum { OLDEST_VERSION = 40, LEAST_CODE = 75 };
+// Files and targets older than these do not know what the scaffold is made of; ptxas makes code for sm_75 and later.
+enum { OLDEST_VERSION = 40, OLDEST_TARGET = 30, LEAST_CODE = 75 };
 
 typedef struct sample {
     const cj_row *row;
@@ -31,6 +31,7 @@ static sample sample_of(const cj_row *row) {
     sample        s = {.row = row, .version = cj__least_version(module), .target = cj_test_least_target(module),
                        .specific = row->effects & CJ_ARCH};
     cj__ir_free(module);
+    if (s.target < OLDEST_TARGET) s.target = OLDEST_TARGET;
     char target[16];
     snprintf(target, sizeof target, "sm_%u%s", s.target, s.specific ? "a" : "");
     const cj_target_info *known = cj__target_find(target);

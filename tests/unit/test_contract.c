@@ -103,7 +103,7 @@ static void no_rule_is_untested(void **state) {
     (void)state;
     static const char *const ids[] = {
 #define RULE(id, broken, message, remedy) id,
-#include "rules.def"
+#include "contract.def"
 #undef RULE
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(ids); i++) {

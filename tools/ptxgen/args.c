@@ -151,7 +151,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state) {
         argp_help(p->argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, p->name);
         exit(output_finish(CODE_OK));
     } else if (key == ARGP_KEY_ARG) {
-        code = bad_word(p, value);
+        code = p->spec->take ? p->spec->take(p->user, value) : bad_word(p, value);
     } else if (key == ARGP_KEY_ERROR) {
         code = bad_option(p, state);
     } else if (key >= KEY_PARAM && key < KEY_PARAM + CJ_PARAM_MAX) {
@@ -185,7 +185,7 @@ void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_f
     snprintf(p.name, sizeof p.name, "ptxgen %s", argv[0]);
     if (family) parse_family(&p, &argc, &argv);
     add_options(&p);
-    struct argp argp = {.options = p.options, .parser = parse_option, .doc = spec->doc};
+    struct argp argp = {.options = p.options, .parser = parse_option, .args_doc = spec->words, .doc = spec->doc};
     if (lacks_family(&p)) argp.args_doc = "FAMILY [--PARAMETER=VALUE...]";
     p.argp = &argp;
     argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_ERRS, NULL, &p);

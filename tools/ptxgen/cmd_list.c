@@ -28,23 +28,7 @@ static const args_spec spec = {
     .set = set,
 };
 
-enum { WIDTH = 100, VALUES = 64 };
-
-// Prints `text` from column `column` on, in lines of at most WIDTH.
-static void print_wrapped(const char *text, size_t column) {
-    size_t at = column;
-    while (*text) {
-        size_t length = strcspn(text, " ");
-        if (at > column && at + 1 + length > WIDTH) {
-            printf("\n%*s", (int)column, "");
-            at = column;
-        }
-        int wrote = printf("%s%.*s", at > column ? " " : "", (int)length, text);
-        at += (size_t)wrote;
-        text += length + strspn(text + length, " ");
-    }
-    putchar('\n');
-}
+enum { VALUES = 64 };
 
 // Columns as wide as their longest entry.
 typedef struct widths {
@@ -72,24 +56,14 @@ static void print_family(const cj_family *family) {
         const cj_param_info *info = cj_family_param(family, i);
         printf("  %-*s  %-*s  %-*s  ", (int)w.name, info->name, (int)w.initial, info->initial, (int)w.values,
                args_values(info, values, sizeof values));
-        print_wrapped(info->help, w.name + w.initial + w.values + 8);
+        output_wrapped(info->help, w.name + w.initial + w.values + 8);
     }
-}
-
-static json_t *json_choices(const char *choices) {
-    json_t *array = json_array();
-    for (const char *word = choices; *word;) {
-        size_t length = strcspn(word, " ");
-        json_array_append_new(array, json_stringn(word, length));
-        word += length + strspn(word + length, " ");
-    }
-    return array;
 }
 
 static json_t *json_param(const cj_param_info *info) {
     if (info->choices)
         return json_pack("{s:s, s:s, s:o, s:s, s:s}", "name", info->name, "type", "choice", "choices",
-                         json_choices(info->choices), "default", info->initial, "help", info->help);
+                         output_json_words(info->choices), "default", info->initial, "help", info->help);
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:s}", "name", info->name, "type", "number", "minimum",
                      output_json_uint(info->minimum), "maximum", output_json_uint(info->maximum), "multiple",
                      output_json_uint(info->multiple), "default", info->initial, "help", info->help);

@@ -20,6 +20,10 @@ static const command commands[] = {
     {"list", cmd_list, "the kernel families, their parameters, defaults and ranges"},
     {"emit", cmd_emit, "write a kernel's PTX"},
     {"run", cmd_run, "generate a kernel, launch it, check its result"},
+    {"check", cmd_check, "hold PTX files against the rules"},
+    {"fmt", cmd_fmt, "print a PTX file in our layout"},
+    {"rules", cmd_rules, "the rules, each with an example"},
+    {"isa", cmd_isa, "the instructions that are known, and what they need"},
     {"info", cmd_info, "the device, its limits, the driver and the compilers found"},
     {"help", cmd_help, "how to use a command"},
 };

@@ -3,7 +3,6 @@
 #include "message.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +31,14 @@ static int code_of(cj_status status) {
     return CODE_DEVICE;
 }
 
-#define RED "\033[1;31m"
-#define CYAN "\033[1;36m"
+const char *message_colour(FILE *to, const char *colour) {
+    const char *no_colour = getenv("NO_COLOR");
+    return (no_colour && no_colour[0]) || !isatty(fileno(to)) ? "" : colour;
+}
 
 static void print_line(const char *prefix, const char *colour, const char *label, const char *text) {
-    const char *no_colour = getenv("NO_COLOR");
-    bool        plain = (no_colour && no_colour[0]) || !isatty(STDERR_FILENO);
-    fprintf(stderr, "%s%s%s%s %s\n", prefix, plain ? "" : colour, label, plain ? "" : "\033[0m", text);
+    fprintf(stderr, "%s%s%s%s %s\n", prefix, message_colour(stderr, colour), label,
+            message_colour(stderr, COLOUR_NONE), text);
 }
 
 int message_failure(const cj_error *error) {
@@ -46,8 +46,8 @@ int message_failure(const cj_error *error) {
     if (error->line) snprintf(place, sizeof place, "PTX line %u, column %u: ", error->line, error->column);
     if (error->rule[0]) snprintf(rule, sizeof rule, " [%s]", error->rule);
     snprintf(text, sizeof text, "%s%s%s", place, error->message, rule);
-    print_line("ptxgen: ", RED, "error:", text);
-    if (error->hint[0]) print_line("", CYAN, "hint:", error->hint);
+    print_line("ptxgen: ", COLOUR_RED, "error:", text);
+    if (error->hint[0]) print_line("", COLOUR_CYAN, "hint:", error->hint);
     return code_of(error->status);
 }
 
@@ -65,4 +65,4 @@ int message_error(cj_status status, const char *format, ...) {
     return message_failure(&error);
 }
 
-void message_note(const char *text) { print_line("ptxgen: ", CYAN, "note:", text); }
+void message_note(const char *text) { print_line("ptxgen: ", COLOUR_CYAN, "note:", text); }

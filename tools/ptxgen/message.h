@@ -4,6 +4,7 @@
 #define PTXGEN_MESSAGE_H
 
 #include <clusterjit/base.h>
+#include <stdio.h>
 
 typedef enum exit_code {
     CODE_OK = 0,
@@ -22,5 +23,15 @@ int message_error(cj_status status, const char *format, ...) CJ_PRINTF(2, 3);
 
 // Something to know about a command that succeeds.
 void message_note(const char *text);
+
+#define COLOUR_NONE "\033[0m"
+#define COLOUR_BOLD "\033[1m"
+#define COLOUR_RED "\033[1;31m"
+#define COLOUR_GREEN "\033[1;32m"
+#define COLOUR_YELLOW "\033[1;33m"
+#define COLOUR_CYAN "\033[1;36m"
+
+// One of these, or "" where `to` is no terminal or NO_COLOR is set.
+const char *message_colour(FILE *to, const char *colour);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,21 @@ int output_save(const char *path, const char *text, size_t length) {
     return code;
 }
 
+void output_wrapped(const char *text, size_t column) {
+    size_t at = column;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        if (at > column && at + 1 + length > OUTPUT_WIDTH) {
+            printf("\n%*s", (int)column, "");
+            at = column;
+        }
+        int wrote = printf("%s%.*s", at > column ? " " : "", (int)length, text);
+        at += (size_t)wrote;
+        text += length + strspn(text + length, " ");
+    }
+    putchar('\n');
+}
+
 int output_json(json_t *value) {
     if (!value) return message_error(CJ_OUT_OF_MEMORY, "no memory for the JSON output");
     json_dumpf(value, stdout, JSON_INDENT(2));
@@ -98,4 +114,54 @@ json_t *output_json_real(double value) {
 
 json_t *output_json_uint(uint64_t value) {
     return value <= INT64_MAX ? json_integer((json_int_t)value) : json_sprintf("%" PRIu64, value);
+}
+
+json_t *output_json_words(const char *words) {
+    json_t *array = json_array();
+    for (const char *word = words; *word;) {
+        size_t length = strcspn(word, " ");
+        json_array_append_new(array, json_stringn(word, length));
+        word += length + strspn(word + length, " ");
+    }
+    return array;
+}
+
+// What begins with `first` in UTF-8: so many bytes, and no character below `least`.
+typedef struct lead {
+    unsigned char mask, first, size;
+    uint32_t      least;
+} lead;
+
+static const lead leads[] = {{0xe0, 0xc0, 2, 0xa0}, {0xf0, 0xe0, 3, 0x800}, {0xf8, 0xf0, 4, 0x10000}};
+
+size_t output_character(const char *text, size_t length) {
+    unsigned char byte = (unsigned char)*text;
+    if (byte < 0x80) return byte >= ' ' && byte != 0x7f;
+    for (size_t i = 0; i < sizeof leads / sizeof leads[0]; i++) {
+        if ((byte & leads[i].mask) != leads[i].first || leads[i].size > length) continue;
+        uint32_t code = byte & (unsigned char)~leads[i].mask;
+        for (size_t k = 1; k < leads[i].size; k++) {
+            if (((unsigned char)text[k] & 0xc0) != 0x80) return 0;
+            code = code << 6 | ((unsigned char)text[k] & 0x3f);
+        }
+        bool real = code >= leads[i].least && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+        return real ? leads[i].size : 0;
+    }
+    return 0;
+}
+
+json_t *output_json_text(const char *text) {
+    json_t *whole = json_string(text);
+    if (whole) return whole;
+    char *copy = strdup(text);
+    if (!copy) return NULL;
+    for (size_t i = 0, left = strlen(copy); left > 0;) {
+        size_t size = output_character(copy + i, left);
+        if (!size && (unsigned char)copy[i] >= 0x80) copy[i] = '?';
+        i += size ? size : 1;
+        left -= size ? size : 1;
+    }
+    json_t *string = json_string(copy);
+    free(copy);
+    return string;
 }

@@ -13,6 +13,11 @@ int output_finish(int code);
 // Writes `text` to `path` ("-" is standard output). Returns an exit code.
 int output_save(const char *path, const char *text, size_t length);
 
+enum { OUTPUT_WIDTH = 100 };  // columns of text that is read on a terminal
+
+// Prints a text in lines of OUTPUT_WIDTH; the first begins where the output stands, in `column`, and so do the others.
+void output_wrapped(const char *text, size_t column);
+
 // Prints `value` on standard output and releases it. Returns an exit code.
 int output_json(json_t *value);
 
@@ -20,5 +25,14 @@ int output_json(json_t *value);
 // "Infinity" and "-Infinity", larger integers their digits in a string.
 json_t *output_json_real(double value);
 json_t *output_json_uint(uint64_t value);
+
+// The words of a blank-separated list.
+json_t *output_json_words(const char *words);
+
+// A string of any bytes: those that are no UTF-8 become '?'.
+json_t *output_json_text(const char *text);
+
+// How many bytes the first character of `text` takes; 0 where there is none: bytes that are no UTF-8, control characters.
+size_t output_character(const char *text, size_t length);
 
 #endif

@@ -9,7 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usual_root[] = "/usr/local/cuda";
+// Where the user says that the toolkit is, and only else where it usually is.
+static size_t find_roots(const char *roots[2]) {
+    static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
+    size_t                   count = 0;
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *root = getenv(variables[i]);
+        if (root && root[0]) roots[count++] = root;
+    }
+    if (!count) roots[count++] = "/usr/local/cuda";
+    return count;
+}
 
 // Tries "<directory><below>/<name>" with the first `length` characters of `directory`.
 static bool try_path(toolchain_item *item, const char *directory, size_t length, const char *below) {
@@ -19,16 +29,18 @@ static bool try_path(toolchain_item *item, const char *directory, size_t length,
     return false;
 }
 
-static bool find_program(toolchain_item *item) {
-    const char *roots[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH")};
-    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++)
-        if (roots[i] && try_path(item, roots[i], strlen(roots[i]), "/bin")) return true;
+bool toolchain_program(toolchain_item *item, const char *name) {
+    *item = (toolchain_item){.name = name};
+    const char *roots[2];
+    size_t      count = find_roots(roots);
+    for (size_t i = 0; i < count; i++)
+        if (try_path(item, roots[i], strlen(roots[i]), "/bin")) return true;
     for (const char *at = getenv("PATH"); at && *at;) {
         size_t length = strcspn(at, ":");
         if (try_path(item, at, length, "")) return true;
         at += length + (at[length] == ':');
     }
-    return try_path(item, usual_root, strlen(usual_root), "/bin");
+    return false;
 }
 
 // Both programs end a line with "release 13.0, V13.0.88".
@@ -45,31 +57,46 @@ static void ask_version(toolchain_item *item) {
     pclose(words);
 }
 
-static void find_nvrtc(toolchain_item *item) {
-    static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12",
-                                        "/usr/local/cuda/lib64/libnvrtc.so"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        void *library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
-        if (!library) continue;
-        snprintf(item->path, sizeof item->path, "%s", names[i]);
-        void *symbol = dlsym(library, "nvrtcVersion");
-        int (*version)(int *major, int *minor);
-        _Static_assert(sizeof version == sizeof symbol, "dlsym returns functions as object pointers");
-        memcpy(&version, &symbol, sizeof version);
-        int major, minor;
-        if (version && version(&major, &minor) == 0)
-            snprintf(item->version, sizeof item->version, "%d.%d", major, minor);
-        return;  // it stays loaded: the command ends soon, and unloading loses what it allocated
+// It stays loaded: the command ends soon, and unloading loses what the library allocated.
+void *toolchain_library(toolchain_item *item, const char *name, const char *stem) {
+    *item = (toolchain_item){.name = name};
+    const char *roots[2];
+    size_t      count = find_roots(roots);
+    void       *library = NULL;
+    for (size_t i = 0; i < count && !library; i++) {
+        snprintf(item->path, sizeof item->path, "%s/lib64/lib%s.so", roots[i], stem);
+        library = dlopen(item->path, RTLD_LAZY | RTLD_LOCAL);
     }
+    static const char *const suffixes[] = {"", ".13", ".12"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && !library; i++) {
+        snprintf(item->path, sizeof item->path, "lib%s.so%s", stem, suffixes[i]);
+        library = dlopen(item->path, RTLD_LAZY | RTLD_LOCAL);
+    }
+    if (!library) item->path[0] = '\0';
+    return library;
+}
+
+bool toolchain_function(void *library, const char *name, void *function) {
+    void *symbol = dlsym(library, name);
+    _Static_assert(sizeof symbol == sizeof(void (*)(void)), "dlsym returns functions as object pointers");
+    memcpy(function, &symbol, sizeof symbol);
+    return symbol;
+}
+
+// NVRTC and nvJitLink give their version as two numbers; that one's are signed is all the same to a call.
+static void find_library(toolchain_item *item, const char *name, const char *stem, const char *function) {
+    void *library = toolchain_library(item, name, stem);
+    int (*version)(unsigned *major, unsigned *minor);
+    unsigned major, minor;
+    if (library && toolchain_function(library, function, &version) && version(&major, &minor) == 0)
+        snprintf(item->version, sizeof item->version, "%u.%u", major, minor);
 }
 
 void toolchain_find(toolchain_item items[TOOLCHAIN_COUNT]) {
-    static const char *const names[TOOLCHAIN_COUNT] = {"nvcc", "ptxas", "NVRTC"};
-    for (size_t i = 0; i < TOOLCHAIN_COUNT; i++) {
-        items[i] = (toolchain_item){.name = names[i]};
-        if (i == TOOLCHAIN_COUNT - 1)
-            find_nvrtc(&items[i]);
-        else if (find_program(&items[i]))
-            ask_version(&items[i]);
-    }
+    static const char *const programs[] = {"nvcc", "ptxas"};
+    size_t                   count = sizeof programs / sizeof programs[0];
+    for (size_t i = 0; i < count; i++)
+        if (toolchain_program(&items[i], programs[i])) ask_version(&items[i]);
+    find_library(&items[count], "NVRTC", "nvrtc", "nvrtcVersion");
+    find_library(&items[count + 1], "nvJitLink", "nvJitLink", "nvJitLinkVersion");
 }

@@ -8,13 +8,24 @@
 
 // A piece of memory: addresses [begin, begin + bytes) lie at host, lane i's at host + i * stride.
 typedef struct span {
-    uint64_t             begin, bytes;
-    const unsigned char *host;
-    uint64_t             stride;
+    uint64_t       access;  // bytes that are wanted of it
+    bool           writes;
+    uint64_t       begin, bytes;
+    unsigned char *host;
+    uint64_t       stride;
+    cj_cpu_block  *block;  // whose shared memory it is, else NULL
 } span;
 
 // The piece of memory that the address of a lane belongs to; false when the access is not inside it, with a hazard.
 typedef bool (*span_finder)(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found);
+
+static void found_at(span *found, uint64_t begin, uint64_t bytes, const unsigned char *host, uint64_t stride) {
+    found->begin = begin;
+    found->bytes = bytes;
+    found->host = (unsigned char *)(uintptr_t)host;
+    found->stride = stride;
+    found->block = NULL;
+}
 
 static unsigned access_bytes(const cj_cpu_op *op) { return (unsigned)op->bytes * op->count; }
 
@@ -42,14 +53,20 @@ static nearby nearest_symbol(const cj_cpu_program *program, cj_space space, uint
 }
 
 static bool outside(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_space space, const char *space_name,
-                    uint64_t address, uint64_t offset, uint64_t limit) {
+                    uint64_t address, const span *found) {
+    const cj_cpu_program *program = w->block->cluster->launch->program;
     cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS,
-                   "%u bytes at %s address 0x%" PRIx64 " reach past its %" PRIu64 " bytes%s", access_bytes(op),
-                   space_name, address, limit, nearest_symbol(w->block->cluster->launch->program, space, offset).text);
+                   "%" PRIu64 " bytes at %s address 0x%" PRIx64 " reach past its %" PRIu64 " bytes%s", found->access,
+                   space_name, address, found->bytes, nearest_symbol(program, space, address - found->begin).text);
     return false;
 }
 
-static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address,
+static bool is_inside(const span *found, uint64_t address) {
+    const uint64_t offset = address - found->begin;
+    return offset < found->bytes && found->access <= found->bytes - offset;
+}
+
+static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t access,
                            const cj_cpu_range *nearest) {
     char where[160] = "; no allocation lies below it";
     if (nearest) {
@@ -60,7 +77,7 @@ static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, u
                  nearest->name ? ", " : "", nearest->name ? nearest->name : "");
     }
     cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS,
-                   "%u bytes at global address 0x%" PRIx64 " are in no allocation%s", access_bytes(op), address, where);
+                   "%" PRIu64 " bytes at global address 0x%" PRIx64 " are in no allocation%s", access, address, where);
     return false;
 }
 
@@ -68,22 +85,21 @@ static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, u
 
 static bool find_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
     const cj_cpu_range *range = w->range;
-    if (!range || address < range->begin || address >= range->end || access_bytes(op) > range->end - address) {
+    if (!range || address < range->begin || address >= range->end || found->access > range->end - address) {
         const cj_cpu_range *nearest;
-        range = cj__cpu_ranges_find(w->block->cluster->launch->ranges, address, access_bytes(op), &nearest);
-        if (!range) return outside_global(w, op, lane, address, nearest);
+        range = cj__cpu_ranges_find(w->block->cluster->launch->ranges, address, found->access, &nearest);
+        if (!range) return outside_global(w, op, lane, address, found->access, nearest);
         w->range = range;
     }
-    *found = (span){range->begin, range->end - range->begin, (const unsigned char *)(uintptr_t)range->begin, 0};
+    found_at(found, range->begin, range->end - range->begin, (const unsigned char *)(uintptr_t)range->begin, 0);
     return true;
 }
 
 static bool find_shared_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t begin,
-                           const cj_cpu_block *owner, span *found) {
-    const uint64_t limit = w->block->cluster->launch->shared_bytes, offset = address - begin;
-    *found = (span){begin, limit, owner->shared, 0};
-    if (offset < limit && access_bytes(op) <= limit - offset) return true;
-    return outside(w, op, lane, CJ_SPACE_SHARED, "shared", address, offset, limit);
+                           cj_cpu_block *owner, span *found) {
+    found_at(found, begin, w->block->cluster->launch->shared_bytes, owner->shared, 0);
+    found->block = owner;
+    return is_inside(found, address) || outside(w, op, lane, CJ_SPACE_SHARED, "shared", address, found);
 }
 
 static bool find_shared(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
@@ -100,8 +116,8 @@ static bool find_shared(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint
 
 static bool find_peer(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t base,
                       span *found) {
-    const cj_cpu_cluster *cluster = w->block->cluster;
-    const uint64_t        window = (address - base) >> CJ_RANK_SHIFT;
+    cj_cpu_cluster *cluster = w->block->cluster;
+    const uint64_t  window = (address - base) >> CJ_RANK_SHIFT;
     if (!window) return find_shared_of(w, op, lane, address, base, w->block, found);
     const uint64_t rank = window - 1;
     if (rank >= cluster->launch->ranks) {
@@ -110,7 +126,7 @@ static bool find_peer(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64
                        address, rank, cluster->launch->ranks);
         return false;
     }
-    const cj_cpu_block *peer = &cluster->block[rank];
+    cj_cpu_block *peer = &cluster->block[rank];
     if (!peer->entered || !peer->live) {
         cj__cpu_hazard(w, op, lane, peer->entered ? CJ_HAZARD_PEER_EXITED : CJ_HAZARD_PEER_NOT_ENTERED,
                        "block of rank %" PRIu64 " %s, so its shared memory %s; a cluster barrier must stand %s", rank,
@@ -127,10 +143,9 @@ static bool find_cluster(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uin
 
 static bool find_local_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t base,
                           span *found) {
-    const uint64_t limit = w->block->cluster->launch->program->local_bytes, offset = address - base;
-    *found = (span){base, limit, w->block->local + w->index * CJ_LANES * limit, limit};
-    if (offset < limit && access_bytes(op) <= limit - offset) return true;
-    return outside(w, op, lane, CJ_SPACE_LOCAL, "local", address, offset, limit);
+    const uint64_t limit = w->block->cluster->launch->program->local_bytes;
+    found_at(found, base, limit, w->block->local + w->index * CJ_LANES * limit, limit);
+    return is_inside(found, address) || outside(w, op, lane, CJ_SPACE_LOCAL, "local", address, found);
 }
 
 static bool find_local(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
@@ -140,14 +155,12 @@ static bool find_local(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint6
 static bool find_param_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t base,
                           span *found) {
     const cj_cpu_launch *launch = w->block->cluster->launch;
-    const uint64_t       limit = launch->program->param_bytes, offset = address - base;
-    if (op->inst->row->effects & CJ_WRITES) {
+    if (found->writes) {
         cj__cpu_hazard(w, op, lane, CJ_HAZARD_READ_ONLY, "0x%" PRIx64 " is the address of a parameter", address);
         return false;
     }
-    *found = (span){base, limit, launch->param, 0};
-    if (offset < limit && access_bytes(op) <= limit - offset) return true;
-    return outside(w, op, lane, CJ_SPACE_PARAM, "parameter", address, offset, limit);
+    found_at(found, base, launch->program->param_bytes, launch->param, 0);
+    return is_inside(found, address) || outside(w, op, lane, CJ_SPACE_PARAM, "parameter", address, found);
 }
 
 static bool find_param(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
@@ -221,7 +234,7 @@ static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uns
     if (!check_alignment(w, op, mask, address)) return false;
     for (uint32_t rest = mask; rest;) {
         const unsigned lane = cj__cpu_first(rest);
-        span           found;
+        span           found = {.access = access_bytes(op), .writes = op->inst->row->effects & CJ_WRITES};
         if (!find(w, op, lane, address[lane], &found)) return false;
         rest &= ~reach_span(&found, rest, access_bytes(op), address, at);
     }
@@ -240,19 +253,46 @@ REACH(cluster)
 REACH(local)
 REACH(param)
 
+static const struct {
+    cj_word      word;
+    cj_cpu_reach reach;
+    span_finder  find;
+} spaces[] = {
+    {CJ_W_GLOBAL, reach_global, find_global},
+    {CJ_W_CONST, reach_global, find_global},
+    {CJ_W_SHARED, reach_shared, find_shared},
+    {CJ_W_SHARED_CTA, reach_shared, find_shared},
+    {CJ_W_SHARED_CLUSTER, reach_cluster, find_cluster},
+    {CJ_W_LOCAL, reach_local, find_local},
+    {CJ_W_PARAM, reach_param, find_param},
+};
+
 cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic) {
-    static const struct {
-        cj_word      word;
-        cj_cpu_reach reach;
-    } spaces[] = {
-        {CJ_W_GLOBAL, reach_global},     {CJ_W_CONST, reach_global},           {CJ_W_SHARED, reach_shared},
-        {CJ_W_SHARED_CTA, reach_shared}, {CJ_W_SHARED_CLUSTER, reach_cluster}, {CJ_W_LOCAL, reach_local},
-        {CJ_W_PARAM, reach_param},
-    };
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
         if (cj__mnemonic_has(mnemonic, spaces[i].word)) return spaces[i].reach;
     }
     return reach_generic;
+}
+
+// ---- places
+
+bool cj__cpu_locate(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_word space, uint64_t address,
+                    cj_cpu_span wanted, cj_cpu_spot *spot) {
+    span        found = {.access = wanted.bytes, .writes = wanted.writes};
+    span_finder find = find_generic;
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        if (spaces[i].word == space) find = spaces[i].find;
+    }
+    if (address % wanted.align) {
+        cj__cpu_hazard(w, op, lane, CJ_HAZARD_MISALIGNED, "address 0x%" PRIx64 " is no multiple of %" PRIu64, address,
+                       wanted.align);
+        return false;
+    }
+    if (!find(w, op, lane, address, &found)) return false;
+    *spot = (cj_cpu_spot){.host = found.host + (address - found.begin) + lane * found.stride,
+                          .block = found.block,
+                          .address = found.block ? address - found.begin : address};
+    return true;
 }
 
 // ---- mapa, getctarank

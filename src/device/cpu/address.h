@@ -20,6 +20,24 @@ enum { CJ_RANK_SHIFT = 24 };
 // The function that reaches the space named by a load's, store's or atomic's mnemonic.
 cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic);
 
+// What an instruction wants of an address that is not its op's memory operand.
+typedef struct cj_cpu_span {
+    uint64_t bytes, align;
+    bool     writes;
+} cj_cpu_span;
+
+// Where that lies.
+typedef struct cj_cpu_spot {
+    unsigned char *host;
+    cj_cpu_block  *block;    // whose shared memory it is, else NULL
+    uint64_t       address;  // offset in that block's shared memory, else as it was given
+} cj_cpu_spot;
+
+// Checks one lane's address in a space (a word of a mnemonic; NONE: generic) and finds the place; false when a hazard
+// was reported.
+bool cj__cpu_locate(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_word space, uint64_t address,
+                    cj_cpu_span wanted, cj_cpu_spot *spot);
+
 // Maps a shared address, in place, to the block with that rank; false when a hazard was reported.
 bool cj__cpu_map(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint32_t rank, uint64_t *address);
 // The rank of the block in which a shared address lies; false when a hazard was reported.

@@ -326,6 +326,8 @@ static void set_memory(cj_cpu_prepare *p, const cj_ir_operand *operand) {
     p->op.base = scalar_slot(p, base, base->kind == CJ_OPERAND_REG ? base->reg->type : CJ_W_U64, false, &bits);
     p->op.base_is_64 = bits == 64;
     p->op.offset = operand->offset;
+    p->memory[p->memory_count++] =
+        (cj_cpu_memory_operand){.base = p->op.base, .is_64 = p->op.base_is_64, .offset = p->op.offset};
     if (bits < 32)
         cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: an address has 32 or 64 bits, not %u", p->mnemonic->text, bits);
 }
@@ -357,8 +359,9 @@ static uint16_t item_type(const cj_mnemonic *mnemonic, const cj_pattern_item *it
 static void add_operand(cj_cpu_prepare *p, const cj_ir_operand *operand, const cj_pattern_item *item) {
     const bool is_destination = strchr("dDUq", item->kind) != NULL;
     uint16_t   type = item_type(p->mnemonic, item);
-    if (item->kind == 'm') {
+    if (operand->kind == CJ_OPERAND_MEMORY) {
         set_memory(p, operand);
+        for (unsigned i = 0; i < operand->count; i++) add_scalar(p, &operand->list[i], type, is_destination);
     } else if (item->kind != 'l') {
         if (operand->kind != CJ_OPERAND_VECTOR) add_scalar(p, operand, type, is_destination);
         if (operand->kind == CJ_OPERAND_VECTOR && strchr("UP", item->kind)) type = part_type(type, operand->count);
@@ -377,13 +380,13 @@ static bool add_operands(cj_cpu_prepare *p) {
     const cj_pattern *pattern = cj__row_pattern(inst->row);
     size_t            most = pattern->count * 2u + 1;
     for (unsigned i = 0; i < inst->operand_count; i++) {
-        if (inst->operand[i].kind == CJ_OPERAND_VECTOR) most += inst->operand[i].count;
+        most += inst->operand[i].count;
     }
     p->slot = cj__cpu_keep(p, most * sizeof *p->slot);
     p->bits = cj__cpu_keep(p, most * sizeof *p->bits);
     p->type = cj__cpu_keep(p, most * sizeof *p->type);
     if (p->status) return false;
-    p->slot_count = 0;
+    p->slot_count = p->memory_count = 0;
     p->op.slot = p->slot;
     for (unsigned i = 0, next = 0; i < pattern->count; i++) {  // an operand that is not written has a slot all the same
         bool given = cj__pattern_item(pattern, p->mnemonic, next) == &pattern->item[i] && next < inst->operand_count;

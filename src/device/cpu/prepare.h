@@ -16,6 +16,8 @@ typedef struct cj_cpu_prepare {
     uint32_t              *slot;  // op.slot, as it is filled
     uint16_t *bits, *type;        // of slot k: its register's width, and the type (cj_word) that the row asks for
     uint32_t  slot_count;
+    cj_cpu_memory_operand memory[CJ_OPERANDS_MAX];  // every memory operand; the last one's is in op too
+    uint32_t              memory_count;
     bool      any_width;  // set by a selector whose executor takes registers wider than their integer types
     uint32_t  line;
     uint32_t  file_bytes;

@@ -46,6 +46,13 @@ typedef struct cj_cpu_convert {
 #define CJ_SLOT_TRUE 0u          // the predicate that always holds
 #define CJ_SLOT_NONE UINT32_MAX  // an optional operand that was not written
 
+// A memory operand [base + offset].
+typedef struct cj_cpu_memory_operand {
+    uint32_t base;  // slot
+    bool     is_64;
+    int64_t  offset;
+} cj_cpu_memory_operand;
+
 struct cj_cpu_op {
     cj_cpu_exec     run;
     uint32_t        guard, guard_flip;  // executes in lanes where predicate ^ flip is set
@@ -62,6 +69,8 @@ struct cj_cpu_op {
     uint32_t        line;
     cj_cpu_exec     inner;  // what a wrapping executor calls
     const cj_cpu_convert *convert;
+    const cj_cpu_memory_operand *memory;  // of executors that take several, in the order written
+    const void                  *plan;    // what else an executor was prepared with
     const cj_ir_inst     *inst;  // for messages
 };
 

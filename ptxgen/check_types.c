@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operand types (PTX ISA 9.2, "Type Information for Instructions and Operands").
+#include <string.h>
+
+#include "checks.h"
+
+static cj_word wide(cj_word type) {
+    static const struct {
+        cj_word narrow, wide;
+    } pairs[] = {{CJ_W_U16, CJ_W_U32}, {CJ_W_S16, CJ_W_S32}, {CJ_W_U32, CJ_W_U64}, {CJ_W_S32, CJ_W_S64}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i].narrow == type) return pairs[i].wide;
+    return type;
+}
+
+// The type that an item of a pattern asks for; NONE where any will do.
+static cj_word wanted_type(const cj_pattern_item *item, const cj_mnemonic *mnemonic) {
+    switch (item->type) {
+    case 'T': return mnemonic->type_last;
+    case 'W': return wide(mnemonic->type_last);
+    case 'F': return item->fixed;
+    case '1': case '2': case '3': case '4': return mnemonic->type[item->type - '1'];
+    default: return item->kind == 'q' || item->kind == 'p' ? CJ_W_PRED : CJ_WORD_NONE;
+    }
+}
+
+// Whether a register of type `have` can stand for `want`: sizes agree (or, for ld, st and cvt, the register is wider), and
+// neither is a float where the other is an integer. A packed type is at home in registers of a bits type alone.
+static bool type_fits(cj_word have, cj_word want, bool may_be_wider) {
+    const cj_word_info *h = &cj__words[have], *w = &cj__words[want];
+    if ((h->class == CJ_CLASS_PRED) != (w->class == CJ_CLASS_PRED)) return false;
+    if (h->bits < w->bits || (h->bits > w->bits && !may_be_wider)) return false;
+    if (have == want || h->class == CJ_CLASS_BITS || w->class == CJ_CLASS_BITS) return true;
+    if (h->class == CJ_CLASS_FLOAT || w->class == CJ_CLASS_FLOAT) return h->class == w->class && h->bits == w->bits;
+    return h->class != CJ_CLASS_PACKED && w->class != CJ_CLASS_PACKED;
+}
+
+typedef struct place {
+    const cj_ir_stmt  *stmt;
+    const cj_mnemonic *mnemonic;
+    unsigned           index;  // of the operand
+    bool               may_be_wider;
+    cj_report         *report;
+} place;
+
+static void type_differs(const place *at, const cj_ir_operand *operand, cj_word want, const char *name, cj_word have) {
+    cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
+                   "operand %u of '%s' must be .%s, %s is .%s", at->index + 1, at->mnemonic->text, cj__words[want].text,
+                   name, cj__words[have].text);
+}
+
+static void check_reg(const place *at, const cj_ir_operand *operand, cj_word want) {
+    const cj_ir_reg *reg = operand->reg;
+    if (type_fits(reg->type, want, at->may_be_wider)) return;
+    type_differs(at, operand, want, reg->name, reg->type);
+    cj__report_hint(at->report, "declare %s with that type, or convert it first (cvt, or mov.b%u for the same bits)",
+                    reg->name, cj__words[want].bits);
+}
+
+static void check_special(const place *at, const cj_ir_operand *operand, cj_word want) {
+    const cj_special_info *special = &cj__specials[operand->special];
+    if (type_fits(special->type, want, false)) return;
+    type_differs(at, operand, want, special->text, special->type);
+    cj__report_hint(at->report, "read it with mov.%s", cj__words[special->type].text);
+}
+
+// [base + offset]: the base has the type that the row asks for, and is never a float or a predicate.
+static void check_address(const place *at, const cj_ir_operand *memory, cj_word want) {
+    const cj_ir_operand *base = memory->base;
+    if (base->kind != CJ_OPERAND_REG) return;
+    cj_type_class class = cj__words[base->reg->type].class;
+    bool whole = class == CJ_CLASS_BITS || class == CJ_CLASS_UNSIGNED || class == CJ_CLASS_SIGNED;
+    if (!whole || want) check_reg(at, base, want ? want : CJ_W_U64);
+}
+
+static void check_constant(const place *at, const cj_ir_operand *operand, cj_word want) {
+    bool wants_float = cj__words[want].class == CJ_CLASS_FLOAT;
+    bool is_float = operand->kind == CJ_OPERAND_FLOAT;
+    if (wants_float == is_float || cj__words[want].class == CJ_CLASS_BITS) return;
+    cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
+                   "operand %u of '%s' must be .%s, %s is %s constant", at->index + 1, at->mnemonic->text,
+                   cj__words[want].text, operand->text, is_float ? "a float" : "an integer");
+    cj__report_hint(at->report, wants_float ? "write it as 0f… or with a point" : "write it as a whole number");
+}
+
+static void length_differs(const place *at, const cj_ir_operand *operand, unsigned expected, bool plain) {
+    cj__report_add(at->report, "vector-length", at->stmt->line, operand->column,
+                   "'%s' takes a vector of %u, this one has %u elements", at->mnemonic->text, expected, operand->count);
+    if (plain) cj__report_hint(at->report, "add .v2 or .v4 to the instruction");
+    else cj__report_hint(at->report, "name %u registers here", expected);
+}
+
+// {a, b} of a pack or unpack: the parts have the bits of the whole.
+static void check_parts(const place *at, const cj_ir_operand *operand, cj_word want) {
+    unsigned bits = 0, expected = cj__words[want].bits;
+    for (unsigned i = 0; i < operand->count; i++) {
+        const cj_ir_operand *part = &operand->list[i];
+        bits += part->kind == CJ_OPERAND_REG ? cj__words[part->reg->type].bits : expected / operand->count;
+    }
+    if (bits == expected) return;
+    cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
+                   "the parts of '%s' have %u bits in all, not %u", at->mnemonic->text, bits, expected);
+}
+
+// {a, b}: each element of a vector, or coordinate of a tensor, has the type.
+static void check_vector(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
+    if ((item->kind == 'P' || item->kind == 'U') && !item->length) {
+        check_parts(at, operand, want);
+        return;
+    }
+    unsigned expected = item->length ? cj__pattern_length(item, at->mnemonic) : at->mnemonic->vector;
+    if (operand->count != expected) length_differs(at, operand, expected, !item->length && expected == 1);
+    for (unsigned i = 0; i < operand->count; i++)
+        if (operand->list[i].kind == CJ_OPERAND_REG) check_reg(at, &operand->list[i], want);
+}
+
+static void check_operand(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item) {
+    cj_word want = wanted_type(item, at->mnemonic);
+    if (operand->predicate && operand->predicate->kind == CJ_OPERAND_REG) check_reg(at, operand->predicate, CJ_W_PRED);
+    if (operand->kind == CJ_OPERAND_MEMORY && item->kind != 't') {
+        check_address(at, operand, want);
+        return;
+    }
+    if (!want) return;
+    switch ((cj_operand_kind)operand->kind) {
+    case CJ_OPERAND_REG:
+        if (operand->reg->vector == 1 || operand->component) check_reg(at, operand, want);
+        return;
+    case CJ_OPERAND_INT:
+    case CJ_OPERAND_FLOAT: check_constant(at, operand, want); return;
+    case CJ_OPERAND_SPECIAL: check_special(at, operand, want); return;
+    case CJ_OPERAND_MEMORY:
+    case CJ_OPERAND_VECTOR: check_vector(at, operand, item, want); return;
+    default: return;
+    }
+}
+
+void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
+    const cj_ir_inst *inst = stmt->inst;
+    const cj_pattern *pattern = cj__row_pattern(inst->row);
+    const char *opcode = cj__row_opcode(inst->row);
+    place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .report = report};
+    at.may_be_wider = !strcmp(opcode, "ld") || !strcmp(opcode, "st") || !strcmp(opcode, "cvt");
+    for (at.index = 0; at.index < inst->operand_count; at.index++)
+        check_operand(&at, &inst->operand[at.index], cj__pattern_item(pattern, inst->mnemonic, at.index));
+}

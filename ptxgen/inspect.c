@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public calls over parser, checker, printer and table (clusterjit/check.h). The rules' are in report.c.
+#include <clusterjit/check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+
+#include "check.h"
+#include "error.h"
+#include "parse.h"
+#include "print.h"
+#include "report.h"
+
+// ---- checking
+
+static void retarget(cj_ir_module *module, const cj_target_info *target) {
+    module->target = target->text;
+    module->target_sm = target->number;
+    module->target_suffix = target->suffix;
+}
+
+// Reads the file; what keeps it from being read is a finding. *module is NULL then.
+static cj_status read_module(const char *ptx, size_t length, cj_ir_module **module, cj_report *report, cj_error *error) {
+    cj_error first = {0};
+    cj_status status = cj__ir_parse(ptx, length, module, &first);
+    const cj_rule *rule = cj_rule_find(first.rule);
+    if (status == CJ_INVALID_KERNEL) {
+        cj__report_add(report, rule ? rule->id : "syntax", first.line, first.column, "%s", first.message);
+        cj__report_hint(report, "%s", first.hint);
+        return CJ_OK;
+    }
+    if (status && error) *error = first;
+    return status;
+}
+
+static cj_status unknown_target(const char *arch, cj_error *error) {
+    cj__fail(error, CJ_INVALID_ARGUMENT, "arch '%s' is not a target", arch);
+    cj__hint(error, "sm_90, sm_90a, sm_100a and sm_120 are some");
+    return CJ_INVALID_ARGUMENT;
+}
+
+cj_status cj_check_ptx(const char *ptx, size_t length, const cj_check_options *options, cj_report **report,
+                       cj_error *error) {
+    if (!report) return cj__fail(error, CJ_INVALID_ARGUMENT, "report is NULL");
+    *report = NULL;
+    if (!ptx) return cj__fail(error, CJ_INVALID_ARGUMENT, "ptx is NULL");
+    const char *arch = options ? options->arch : NULL;
+    const cj_target_info *target = arch ? cj__target_find(arch) : NULL;
+    if (arch && !target) return unknown_target(arch, error);
+
+    cj_report *found = calloc(1, sizeof *found);
+    if (!found) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while checking PTX");
+    cj_ir_module *module = NULL;
+    cj_status status = read_module(ptx, length, &module, found, error);
+    if (module) {
+        if (target) retarget(module, target);
+        cj__check_forms(module, found);
+        cj__ir_free(module);
+    }
+    cj__report_sort(found);
+    if (!status && found->arena.failed) status = cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while checking PTX");
+    if (status) {
+        cj_report_destroy(found);
+        return status;
+    }
+    *report = found;
+    return CJ_OK;
+}
+
+void cj_report_destroy(cj_report *report) {
+    if (!report) return;
+    cj__arena_free(&report->arena);
+    free(report);
+}
+
+size_t cj_report_count(const cj_report *report) { return report ? report->count : 0; }
+size_t cj_report_errors(const cj_report *report) { return report ? report->errors : 0; }
+
+const cj_diagnostic *cj_report_at(const cj_report *report, size_t index) {
+    return report && index < report->count ? &report->item[index] : NULL;
+}
+
+// ---- printing
+
+cj_status cj_format_ptx(const char *ptx, size_t length, char **text, size_t *text_length, cj_error *error) {
+    if (!text) return cj__fail(error, CJ_INVALID_ARGUMENT, "text is NULL");
+    *text = NULL;
+    if (!ptx) return cj__fail(error, CJ_INVALID_ARGUMENT, "ptx is NULL");
+    cj_ir_module *module = NULL;
+    cj_status status = cj__ir_parse(ptx, length, &module, error);
+    if (status) return status;
+    cj_text printed = {0};
+    cj__ir_print(module, &printed);
+    cj__ir_free(module);
+    if (printed.failed) {
+        cj__text_free(&printed);
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while printing PTX");
+    }
+    *text = printed.data;
+    if (text_length) *text_length = printed.length;
+    return CJ_OK;
+}
+
+// ---- the instruction table
+
+static const struct {
+    uint32_t    bit;
+    const char *word;
+} effects[] = {
+    {CJ_READS, "reads"}, {CJ_WRITES, "writes"}, {CJ_ASYNC, "async"}, {CJ_BARRIER, "barrier"},
+    {CJ_CONVERGENT, "convergent"}, {CJ_CLUSTER, "cluster"}, {CJ_BRANCH, "branch"}, {CJ_END, "end"}, {CJ_ARCH, "arch"},
+};
+
+enum { EFFECT_COUNT = sizeof effects / sizeof *effects, EFFECT_TEXT = 80 };
+
+// The words of every combination, made once: rows share few, and callers keep the pointers.
+static char      effect_words[1 << EFFECT_COUNT][EFFECT_TEXT];
+static once_flag effects_built = ONCE_FLAG_INIT;
+
+static void build_effects(void) {
+    for (uint32_t bits = 0; bits < 1u << EFFECT_COUNT; bits++) {
+        char *words = effect_words[bits];
+        for (size_t i = 0; i < EFFECT_COUNT; i++) {
+            if (!(bits & effects[i].bit)) continue;
+            if (*words) strcat(words, " ");
+            strcat(words, effects[i].word);
+        }
+    }
+}
+
+size_t cj_isa_count(void) { return CJ_ROW_COUNT; }
+
+void cj_isa_at(size_t index, cj_isa_row *row) {
+    call_once(&effects_built, build_effects);
+    const cj_row *from = &cj__rows[index];
+    *row = (cj_isa_row){.syntax = from->syntax, .operands = from->operands, .sample = from->sample,
+                        .ptx_version = from->ptx, .target = from->target,
+                        .suffix = from->effects & CJ_ARCH ? 'a' : 0, .effects = effect_words[from->effects]};
+}
+
+static const cj_isa_set sets[] = {
+#define CJ_SET(name, words) {#name, words},
+#include "sets.def"
+#undef CJ_SET
+};
+
+const cj_isa_set *cj_isa_set_at(size_t index) { return index < sizeof sets / sizeof *sets ? &sets[index] : NULL; }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU device computes what the chip computes. CJ_FEW=1 (under compute-sanitizer) has nothing to add here.
+#include "semantics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+static void register_rows_agree_with_the_chip(void **state) {
+    (void)state;
+    const char *few = getenv("CJ_FEW");
+    if (few && !strcmp(few, "1")) skip();
+    cj_device *gpu = cj_test_gpu(), *cpu = NULL;
+    cj_error   error = {0};
+    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, &error), &error);
+    cj_semantics result = cj_test_semantics(gpu, cpu, cj_test_seed());
+    print_message("%u forms compared, %u differ, %u not executed by the CPU device, %u failed\n", result.forms,
+                  result.different, result.refused, result.failed);
+    cj_device_close(cpu);
+    cj_device_close(gpu);
+    assert_int_equal(result.different, 0);
+    assert_int_equal(result.failed, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(register_rows_agree_with_the_chip)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

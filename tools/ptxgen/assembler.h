@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NVIDIA's own assembler says about a document: ptxas, or nvJitLink where there is no ptxas. Neither needs a GPU.
+#ifndef PTXGEN_ASSEMBLER_H
+#define PTXGEN_ASSEMBLER_H
+
+#include "finding.h"
+#include "toolchain.h"
+
+typedef struct assembler {
+    toolchain_item tool;
+    void          *library;  // nvJitLink; NULL: the tool is ptxas
+} assembler;
+
+// Looks for one; CODE_COMPILER after a message that names what is missing.
+int assembler_find(assembler *a);
+
+// Its messages on one document become findings of the rule "ptxas".
+typedef struct assembly {
+    char *log;  // owned; the findings point into it
+} assembly;
+
+// Assembles for `arch`, NULL for the document's own .target, and adds what it says. Returns an exit code: CODE_OK also
+// where it refuses the document, CODE_COMPILER after a message where it could not judge.
+int  assembler_run(const assembler *a, const document *d, const char *arch, assembly *result, findings *to);
+void assembly_free(assembly *result);
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "args.h"
+#include "command.h"
+#include "finding.h"
+#include "message.h"
+#include "output.h"
+
+#include <clusterjit/ptx.h>
+
+typedef struct fmt_options {
+    const char *path, *output;
+} fmt_options;
+
+enum { KEY_OUTPUT = 'o' };
+
+static const struct argp_option options[] = {
+    {.name = "output",
+     .key = KEY_OUTPUT,
+     .arg = "FILE",
+     .doc = "Write FILE instead of standard output; it appears whole or not at all, and may be the file read"},
+    {0},
+};
+
+static int set(void *user, int key, char *value) {
+    fmt_options *o = user;
+    if (key == KEY_OUTPUT) o->output = value;
+    return CODE_OK;
+}
+
+static int take(void *user, char *word) {
+    fmt_options *o = user;
+    if (o->path) return message_error(CJ_INVALID_ARGUMENT, "'%s' is one file too many; one is printed at a time", word);
+    o->path = word;
+    return CODE_OK;
+}
+
+static const args_spec spec = {
+    .doc = "Prints a PTX file in the layout of 'emit', comments kept; '-' is standard input. The instructions stay the "
+           "same, and so does what ptxas makes of them.",
+    .options = options,
+    .set = set,
+    .words = "FILE",
+    .take = take,
+};
+
+// A mistake in the text is shown as 'check' shows it.
+static int refuse(document *d, const cj_error *error) {
+    if (error->status != CJ_INVALID_KERNEL) return message_failure(error);
+    finding_print(stderr, d, &(cj_diagnostic){.severity = CJ_SEVERITY_ERROR,
+                                              .rule = error->rule,
+                                              .line = error->line,
+                                              .column = error->column,
+                                              .message = error->message,
+                                              .hint = error->hint});
+    return CODE_WRONG;
+}
+
+static int format(document *d, const char *output) {
+    cj_diagnostic binary;
+    cj_error      error;
+    char         *text;
+    size_t        length;
+    if (document_is_binary(d, &binary)) {
+        finding_print(stderr, d, &binary);
+        return CODE_WRONG;
+    }
+    if (cj_format_ptx(d->text, d->length, &text, &length, &error)) return refuse(d, &error);
+    int code = output_save(output, text, length);
+    cj_text_free(text);
+    return code;
+}
+
+int cmd_fmt(int argc, char **argv) {
+    fmt_options o = {.output = "-"};
+    document    d;
+    args_parse(&spec, argc, argv, &o, NULL);
+    if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
+    int code = document_read(&d, o.path);
+    if (code) return code;
+    code = format(&d, o.output);
+    document_free(&d);
+    return code;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text that a command reads whole: a file or standard input.
+#ifndef PTXGEN_DOCUMENT_H
+#define PTXGEN_DOCUMENT_H
+
+#include <clusterjit/check.h>
+#include <stdbool.h>
+
+typedef struct document {
+    const char *name;  // as messages show it
+    char       *text;  // owned, NUL-terminated
+    size_t      length;
+    const char *line_at;  // where the line stands that was asked for last, so that a walk downwards is one pass
+    unsigned    line;
+} document;
+
+// Reads `path`, "-" for standard input. Returns an exit code.
+int  document_read(document *d, const char *path);
+void document_free(document *d);
+
+// Whether a byte is in it that no text has (a NUL, a control character). Then *finding says which and where.
+bool document_is_binary(const document *d, cj_diagnostic *finding);
+
+// The bytes of a line, counted from 1, without its end; NULL where the text has no such line.
+const char *document_line(document *d, unsigned line, size_t *length);
+
+#endif
