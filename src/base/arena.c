@@ -27,7 +27,8 @@ static bool add_chunk(cj_arena *arena, size_t bytes) {
     return true;
 }
 
-void *cj__arena_alloc(cj_arena *arena, size_t bytes) {
+// Room for so many bytes, not zeroed.
+static void *take(cj_arena *arena, size_t bytes) {
     size_t size = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (arena->failed || size < bytes ||
         ((size_t)(arena->end - arena->at) < size && !add_chunk(arena, size))) {
@@ -36,21 +37,35 @@ void *cj__arena_alloc(cj_arena *arena, size_t bytes) {
     }
     void *memory = arena->at;
     arena->at += size;
-    return memset(memory, 0, size);
+    return memory;
+}
+
+void *cj__arena_alloc(cj_arena *arena, size_t bytes) {
+    void *memory = take(arena, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+void *cj__arena_copy(cj_arena *arena, const void *data, size_t bytes) {
+    void *copy = take(arena, bytes);
+    if (copy && bytes) memcpy(copy, data, bytes);
+    return copy;
 }
 
 char *cj__arena_text(cj_arena *arena, const char *text, size_t length) {
-    char *copy = cj__arena_alloc(arena, length + 1);
-    if (copy) memcpy(copy, text, length);
+    char *copy = take(arena, length + 1);
+    if (!copy) return NULL;
+    if (length) memcpy(copy, text, length);
+    copy[length] = '\0';
     return copy;
 }
 
 void *cj__arena_grow(cj_arena *arena, void *array, size_t count, size_t *capacity, size_t element) {
     if (count < *capacity) return array;
     size_t larger = *capacity ? *capacity * 2 : 16;
-    void *grown = larger > SIZE_MAX / element ? NULL : cj__arena_alloc(arena, larger * element);
+    char *grown = larger > SIZE_MAX / element ? NULL : take(arena, larger * element);
     if (!grown) return NULL;
     if (count) memcpy(grown, array, count * element);
+    memset(grown + count * element, 0, (larger - count) * element);
     *capacity = larger;
     return grown;
 }

@@ -23,7 +23,7 @@ void *cj__map_get(const cj_map *map, const char *key, size_t length) {
 }
 
 static bool rehash(cj_map *map) {
-    cj_map larger = {.arena = map->arena, .count = map->count, .capacity = map->capacity ? map->capacity * 2 : 64};
+    cj_map larger = {.arena = map->arena, .count = map->count, .capacity = map->capacity ? map->capacity * 2 : 16};
     larger.slot = cj__arena_alloc(map->arena, larger.capacity * sizeof *larger.slot);
     if (!larger.slot) return false;
     for (size_t i = 0; i < map->capacity; i++) {
