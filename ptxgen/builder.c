@@ -11,6 +11,7 @@
 #include "error.h"
 #include "parser.h"
 #include "print.h"
+#include "report.h"
 
 struct cj_func {
     cj_builder  *builder;
@@ -24,6 +25,7 @@ struct cj_builder {
     cj_error  error;  // the first one
     cj_text   line;   // scratch: the line with its operands put in
     cj_func   func;
+    uint16_t  version;  // asked for; 0: the least
 };
 
 enum { PARAM_BIT = 1 << 30, LINE_WIDTH = 110 };
@@ -60,9 +62,15 @@ void cj_builder_destroy(cj_builder *b) {
 
 static bool is_open(const cj_func *f) { return f && f->ir && !f->builder->parser.status; }
 
+void cj_builder_version(cj_builder *b, unsigned version) {
+    if (!b || b->parser.status) return;
+    if (version >= 10 && version < 1000) b->version = (uint16_t)version;
+    else cj__parse_error(&b->parser, NULL, "version", "%u is not a PTX version such as 80, for 8.0", version);
+}
+
 // ---- comments
 
-static const char *formatted(cj_parser *p, const char *format, va_list args) {
+CJ_PRINTF(2, 0) static const char *formatted(cj_parser *p, const char *format, va_list args) {
     char text[512];
     vsnprintf(text, sizeof text, format, args);
     char *copy = cj__arena_text(&p->module->arena, text, strlen(text));
@@ -103,11 +111,19 @@ void cj_step(cj_func *f, const char *format, ...) {
 
 // ---- declarations
 
+static bool is_name(cj_parser *p, const char *name) {
+    cj_parser look = {.at = name, .end = name + strlen(name)};
+    size_t length = cj__name_length(&look);
+    if (length > (*name == '%') && !name[length]) return true;
+    return cj__parse_error(p, NULL, "name-form", "'%s' is not a name: letters, digits, _ and $, and no digit first", name);
+}
+
 // "sum", or "sum_2", "sum_3", … where that is taken.
 static const char *free_name(cj_func *f, const char *prefix, const char *name) {
     cj_parser *p = &f->builder->parser;
     char text[80];
     int length = snprintf(text, sizeof text, "%s%s", prefix, name);
+    if (!is_name(p, text)) return NULL;
     for (unsigned number = 2; length > 0 && (size_t)length < sizeof text; number++) {
         if (!cj__map_get(&p->scope->names, text, (size_t)length)) {
             const char *copy = cj__arena_text(&p->module->arena, text, (size_t)length);
@@ -139,6 +155,7 @@ cj_reg cj_register(cj_func *f, const char *type, const char *name) {
 
 static cj_ir_var *new_var(cj_func *f, cj_space space, const char *type, const char *name) {
     cj_parser *p = &f->builder->parser;
+    if (!is_name(p, name)) return NULL;
     cj_word word = type_named(f, type);
     cj_ir_var *var = word ? cj__arena_alloc(&p->module->arena, sizeof *var) : NULL;
     const char *copy = cj__arena_text(&p->module->arena, name, strlen(name));
@@ -193,16 +210,29 @@ cj_var cj_shared(cj_func *f, const char *type, const char *name, uint32_t count,
     return (cj_var){(uint32_t)ir->var_count};
 }
 
+// ---- directives
+
 static void set_directive(cj_func *f, cj_directive which, unsigned count, uint32_t x, uint32_t y, uint32_t z) {
-    f->ir->directive[which] = (cj_ir_directive){.given = true, .count = (uint8_t)count, .value = {x, y, z}};
+    if (!is_open(f)) return;
+    cj_parser *p = &f->builder->parser;
+    cj_ir_directive *directive = &f->ir->directive[which];
+    bool of_clusters = which >= CJ_DIR_BLOCKSARECLUSTERS && which <= CJ_DIR_MAXCLUSTERRANK;
+    if (of_clusters && p->module->target_sm < 90) return;
+    if (directive->given) {
+        cj__parse_error(p, NULL, "directive-twice", "%s is given twice to '%s'", cj__directive_word(which), f->ir->name);
+        return;
+    }
+    *directive = (cj_ir_directive){.given = true, .count = (uint8_t)count, .value = {x, y, z}};
 }
 
-void cj_block(cj_func *f, uint32_t x, uint32_t y, uint32_t z) {
-    if (is_open(f)) set_directive(f, CJ_DIR_REQNTID, 3, x, y, z);
-}
+void cj_block(cj_func *f, uint32_t x, uint32_t y, uint32_t z) { set_directive(f, CJ_DIR_REQNTID, 3, x, y, z); }
+void cj_block_max(cj_func *f, uint32_t x, uint32_t y, uint32_t z) { set_directive(f, CJ_DIR_MAXNTID, 3, x, y, z); }
+void cj_blocks_per_sm(cj_func *f, uint32_t blocks) { set_directive(f, CJ_DIR_MINNCTAPERSM, 1, blocks, 1, 1); }
+void cj_registers_max(cj_func *f, uint32_t registers) { set_directive(f, CJ_DIR_MAXNREG, 1, registers, 1, 1); }
+void cj_cluster_max(cj_func *f, uint32_t blocks) { set_directive(f, CJ_DIR_MAXCLUSTERRANK, 1, blocks, 1, 1); }
+void cj_blocks_are_clusters(cj_func *f) { set_directive(f, CJ_DIR_BLOCKSARECLUSTERS, 0, 1, 1, 1); }
 
 void cj_cluster(cj_func *f, uint32_t x, uint32_t y, uint32_t z) {
-    if (!is_open(f)) return;
     set_directive(f, CJ_DIR_EXPLICITCLUSTER, 0, 1, 1, 1);
     set_directive(f, CJ_DIR_REQNCTAPERCLUSTER, 3, x, y, z);
 }
@@ -268,9 +298,20 @@ static void name_line(cj_builder *b, const char *file, int line) {
     if (b->line.length && !*b->error.hint) cj__hint(&b->error, "the line is: %.400s", b->line.data);
 }
 
+// Holds the operands of the statements from `first` on against their types.
+static void check_types(cj_func *f, size_t first) {
+    cj_parser *p = &f->builder->parser;
+    cj_report report = {0};
+    for (size_t i = first; i < f->ir->stmt_count; i++)
+        if (f->ir->stmt[i].kind == CJ_STMT_INST) cj__check_types(&f->ir->stmt[i], &report);
+    p->status = cj__report_status(&report, p->error);
+    cj__arena_free(&report.arena);
+}
+
 void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsigned count) {
     if (!is_open(f)) return;
     cj_parser *p = &f->builder->parser;
+    size_t first = f->ir->stmt_count;
     if (expand(f, arg, count)) {
         p->begin = p->at = p->line_start = f->builder->line.data;
         p->end = p->at + f->builder->line.length;
@@ -278,6 +319,7 @@ void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsi
         cj__skip(p);
         if (cj__parse_statements(p) && p->at < p->end)
             cj__parse_error(p, p->at, "syntax", "this '}' closes nothing");
+        if (!p->status) check_types(f, first);
     }
     if (p->status) name_line(f->builder, file, line);
 }
@@ -285,6 +327,7 @@ void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsi
 cj_label cj_label_new(cj_func *f, const char *name) {
     if (!is_open(f)) return (cj_label){0};
     cj_parser *p = &f->builder->parser;
+    if (!is_name(p, name)) return (cj_label){0};
     char unique[80];
     snprintf(unique, sizeof unique, "%s", name);
     for (unsigned number = 2, i = 0; i < f->label_count; i++)
@@ -322,7 +365,7 @@ static bool add_reg_lines(cj_func *f) {
         if (before < first) continue;  // its group stands already
         for (size_t i = first; i < ir->reg_count;) {
             line->length = 0;
-            cj__text_printf(line, ".reg .%-4s", cj__words[type].text);
+            cj__text_printf(line, ".reg .%s", cj__words[type].text);
             for (const char *comma = " "; i < ir->reg_count && line->length < LINE_WIDTH; i++) {
                 if (ir->reg[i]->type != type) continue;
                 cj__text_printf(line, "%s%s", comma, ir->reg[i]->name);
@@ -377,7 +420,11 @@ cj_func *cj_entry(cj_builder *b, const char *name) {
     cj_func *f = &b->func;
     cj_parser *p = &b->parser;
     end_func(f);
-    if (p->status) return f;
+    if (p->status || !is_name(p, name)) return f;
+    if (cj__map_get(&p->module->names, name, strlen(name))) {
+        cj__parse_error(p, NULL, "name-twice", "'%s' is declared twice in this module", name);
+        return f;
+    }
     if (!p->module->version) {  // the head comes before the first function; the version is known at the end
         if (p->module->item_count && !cj__add_item(p, CJ_ITEM_BLANK)) return f;
         if (!cj__add_item(p, CJ_ITEM_HEAD)) return f;
@@ -395,12 +442,22 @@ cj_func *cj_entry(cj_builder *b, const char *name) {
     return f;
 }
 
+// The rules of forms and directives, as on loading. Following paths costs as much again and is cj_check_ptx's: a family's
+// tests call it, its users need not wait for it at each launch.
+static cj_status check_module(const cj_ir_module *module, cj_error *error) {
+    cj_report report = {0};
+    cj__check_forms(module, &report);
+    cj_status status = cj__report_status(&report, error);
+    cj__arena_free(&report.arena);
+    return status;
+}
+
 // The IR's lines are calls, not lines of the text: only the text's own are of use to the caller.
 static cj_status check_text(const cj_text *text, cj_error *error) {
     cj_ir_module *module;
     cj_status status = cj__ir_parse(text->data, text->length, &module, error);
     if (status) return status;
-    status = cj__check(module, error);
+    status = check_module(module, error);
     cj__ir_free(module);
     return status;
 }
@@ -415,11 +472,11 @@ cj_status cj_builder_finish(cj_builder *b, char **text, size_t *length, cj_error
         if (error) *error = b->error, error->line = error->column = 0;
         return p->status;
     }
-    p->module->version = cj__least_version(p->module);
+    p->module->version = b->version ? b->version : cj__least_version(p->module);
     cj_text printed = {0};
     cj__ir_print(p->module, &printed);
     cj_status status = printed.failed ? cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while printing PTX")
-                                      : cj__check(p->module, NULL);
+                                      : check_module(p->module, NULL);
     if (status == CJ_INVALID_KERNEL) status = check_text(&printed, error);
     if (status) {
         cj__text_free(&printed);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "checks.h"
@@ -26,6 +27,7 @@ static const struct {
     [CJ_DIR_MAXNTID] = {13, 0},           [CJ_DIR_REQNTID] = {21, 0},        [CJ_DIR_MINNCTAPERSM] = {20, 0},
     [CJ_DIR_MAXNREG] = {13, 0},           [CJ_DIR_BLOCKSARECLUSTERS] = {90, 90}, [CJ_DIR_EXPLICITCLUSTER] = {78, 90},
     [CJ_DIR_REQNCTAPERCLUSTER] = {78, 90}, [CJ_DIR_MAXCLUSTERRANK] = {78, 90}, [CJ_DIR_NORETURN] = {64, 30},
+    [CJ_DIR_ABI_PRESERVE] = {90, 80},     [CJ_DIR_ABI_PRESERVE_CONTROL] = {90, 80},
 };
 
 typedef struct needs {
@@ -40,7 +42,8 @@ static void raise(needs *n, uint16_t ptx, uint16_t target) {
 static void operand_needs(needs *n, const cj_ir_operand *operand) {
     if (operand->kind == CJ_OPERAND_SPECIAL)
         raise(n, cj__specials[operand->special].ptx, cj__specials[operand->special].target);
-    if (operand->kind == CJ_OPERAND_REG) raise(n, cj__words[operand->reg->type].ptx, cj__words[operand->reg->type].target);
+    if (operand->kind == CJ_OPERAND_REG)
+        raise(n, cj__words[operand->reg->type].ptx, cj__words[operand->reg->type].target);
     for (unsigned i = 0; i < operand->count; i++) operand_needs(n, &operand->list[i]);
 }
 
@@ -76,15 +79,62 @@ uint16_t cj__least_version(const cj_ir_module *module) {
 
 static void check_needs(const cj_ir_module *module, needs n, const char *what, uint32_t line, uint32_t column,
                         cj_report *report) {
-    if (n.target > module->target_sm) {
-        cj__report_add(report, "target-least", line, column, "'%s' needs .target sm_%u or later, the file says %s", what,
-                       n.target, module->target);
+    if (n.target > module->target_sm && *module->target) {
+        cj__report_add(report, "target-least", line, column, "'%s' needs .target sm_%u or later, the file says %s",
+                       what, n.target, module->target);
         cj__report_hint(report, "generate for sm_%u, or use a form that %s has", n.target, module->target);
-    } else if (n.ptx > module->version) {
-        cj__report_add(report, "version-least", line, column, "'%s' needs .version %u.%u or later, the file says %u.%u", what,
-                       n.ptx / 10u, n.ptx % 10u, module->version / 10u, module->version % 10u);
+    } else if (n.ptx > module->version && module->version) {
+        cj__report_add(report, "version-least", line, column, "'%s' needs .version %u.%u or later, the file says %u.%u",
+                       what, n.ptx / 10u, n.ptx % 10u, module->version / 10u, module->version % 10u);
         cj__report_hint(report, "write .version %u.%u", n.ptx / 10u, n.ptx % 10u);
     }
+}
+
+static const struct {
+    const char *target;
+    uint32_t    bit;
+} specific[] = {
+    {"sm_90a", CJ_ON_90A},   {"sm_100a", CJ_ON_100A}, {"sm_100f", CJ_ON_100F}, {"sm_103a", CJ_ON_103A},
+    {"sm_103f", CJ_ON_103F}, {"sm_110a", CJ_ON_110A}, {"sm_110f", CJ_ON_110F}, {"sm_120a", CJ_ON_120A},
+    {"sm_120f", CJ_ON_120F}, {"sm_121a", CJ_ON_121A}, {"sm_121f", CJ_ON_121F},
+};
+
+enum { SPECIFIC_COUNT = sizeof specific / sizeof *specific };
+
+// Whether a target that has a suffix has the instruction; of those that the table does not know nothing is certain.
+static bool target_has(const char *target, uint32_t effects) {
+    uint32_t known = 0, bit = 0;
+    for (size_t i = 0; i < SPECIFIC_COUNT; i++) {
+        known |= specific[i].bit;
+        if (!strcmp(specific[i].target, target)) bit = specific[i].bit;
+    }
+    return !bit || !(effects & known) || effects & bit;
+}
+
+// An instruction of few architectures needs a target that says so. An earlier target has been refused already.
+static void check_arch(const cj_ir_module *module, const cj_ir_stmt *stmt, unsigned target, cj_report *report) {
+    const cj_ir_inst *inst = stmt->inst;
+    uint32_t          effects = inst->row->effects;
+    if (!(effects & CJ_ARCH) || module->target_sm < target || !*module->target) return;
+    if (module->target_suffix && target_has(module->target, effects)) return;
+    cj__report_add(report, "target-arch", stmt->line, stmt->column,
+                   "'%s' needs an architecture-specific target that has it, the file says %s", inst->mnemonic->text,
+                   module->target);
+    char   names[128] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < SPECIFIC_COUNT; i++)
+        if (effects & specific[i].bit)
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "",
+                                       specific[i].target);
+    if (length) cj__report_hint(report, "these have it: %s", names);
+    else cj__report_hint(report, "generate for sm_%ua; such code runs on that architecture alone", module->target_sm);
+}
+
+static void check_inst(const cj_ir_module *module, const cj_ir_stmt *stmt, cj_report *report) {
+    needs n = inst_needs(stmt->inst);
+    check_needs(module, n, stmt->inst->mnemonic->text, stmt->line, stmt->column, report);
+    check_arch(module, stmt, n.target, report);
+    cj__check_types(stmt, report);
 }
 
 static void check_func(const cj_ir_module *module, const cj_ir_func *func, cj_report *report) {
@@ -95,12 +145,8 @@ static void check_func(const cj_ir_module *module, const cj_ir_func *func, cj_re
             check_needs(module, n, cj__directive_word((cj_directive)d), directive->line, directive->column, report);
     }
     cj__check_directives(func, report);
-    for (size_t i = 0; i < func->stmt_count; i++) {
-        const cj_ir_stmt *stmt = &func->stmt[i];
-        if (stmt->kind != CJ_STMT_INST) continue;
-        check_needs(module, inst_needs(stmt->inst), stmt->inst->mnemonic->text, stmt->line, stmt->column, report);
-        cj__check_types(stmt, report);
-    }
+    for (size_t i = 0; i < func->stmt_count; i++)
+        if (func->stmt[i].kind == CJ_STMT_INST) check_inst(module, &func->stmt[i], report);
 }
 
 void cj__check_forms(const cj_ir_module *module, cj_report *report) {

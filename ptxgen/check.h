@@ -22,11 +22,14 @@ uint16_t cj__least_version(const cj_ir_module *module);
 // Adds every finding about forms, operands and directives: what an instruction may be, wherever it stands.
 void cj__check_forms(const cj_ir_module *module, cj_report *report);
 
-// Adds every finding about paths: registers, addresses, barriers and clusters. For writers of kernels; a module is loaded
-// without, so that the CPU device can show such a mistake happen.
+// Adds every finding about paths: registers, addresses, barriers and clusters. For writers of kernels; a module is
+// loaded without, so that the CPU device can show such a mistake happen.
 void cj__check_paths(const cj_ir_module *module, cj_report *report);
 
 // The first broken rule of cj__check_forms as an error (INVALID_KERNEL with rule, line, column), or OK.
 cj_status cj__check(const cj_ir_module *module, cj_error *error);
+
+// Operand types, widths and vector lengths of one instruction (check_types.c).
+void cj__check_types(const cj_ir_stmt *stmt, cj_report *report);
 
 #endif

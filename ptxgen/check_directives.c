@@ -26,7 +26,8 @@ static const struct {
 } conflicts[] = {
     {CJ_DIR_MAXNTID, CJ_DIR_REQNTID, "keep .reqntid where the kernel relies on its block, .maxntid where it does not"},
     {CJ_DIR_REQNCTAPERCLUSTER, CJ_DIR_MAXCLUSTERRANK,
-     "keep .reqnctapercluster, which says more (in CUDA C++: __cluster_dims__ without the third __launch_bounds__ value)"},
+     "keep .reqnctapercluster, which says more (in CUDA C++: __cluster_dims__ without the third __launch_bounds__ "
+     "value)"},
 };
 
 static void check_conflicts(const cj_ir_func *func, cj_report *report) {
@@ -60,8 +61,8 @@ static void check_shapes(const cj_ir_func *func, cj_report *report) {
     const cj_ir_directive *cluster = given(func, CJ_DIR_REQNCTAPERCLUSTER);
     if (block && (!volume(block) || volume(block) > BLOCK_MAX || block->value[2] > BLOCK_MAX_Z))
         ADD(report, "block-shape", func, CJ_DIR_REQNTID,
-            "%u, %u, %u is %llu threads; a block has 1 to %d, at most %d of them in z", block->value[0], block->value[1],
-            block->value[2], (unsigned long long)volume(block), BLOCK_MAX, BLOCK_MAX_Z);
+            "%u, %u, %u is %llu threads; a block has 1 to %d, at most %d of them in z", block->value[0],
+            block->value[1], block->value[2], (unsigned long long)volume(block), BLOCK_MAX, BLOCK_MAX_Z);
     if (most && !volume(most))
         ADD(report, "block-shape", func, CJ_DIR_MAXNTID, "%u, %u, %u allows no block at all", most->value[0],
             most->value[1], most->value[2]);
@@ -72,7 +73,8 @@ static void check_shapes(const cj_ir_func *func, cj_report *report) {
     static const struct {
         cj_directive which;
         const char  *what;
-    } positive[] = {{CJ_DIR_MAXNREG, "registers"}, {CJ_DIR_MINNCTAPERSM, "blocks an SM"}, {CJ_DIR_MAXCLUSTERRANK, "blocks"}};
+    } positive[] = {
+        {CJ_DIR_MAXNREG, "registers"}, {CJ_DIR_MINNCTAPERSM, "blocks an SM"}, {CJ_DIR_MAXCLUSTERRANK, "blocks"}};
     for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
         if (given(func, positive[i].which) && !func->directive[positive[i].which].value[0])
             ADD(report, "directive-value", func, positive[i].which, "0 is out of range: at least 1 of the %s",
@@ -99,15 +101,17 @@ static void check_warpgroups(const cj_ir_func *func, cj_report *report) {
     const cj_ir_directive *block = given(func, CJ_DIR_REQNTID), *most = given(func, CJ_DIR_MAXNTID);
     if (block && block->value[0] % WARPGROUP) {
         ADD(report, "warpgroup-block", func, CJ_DIR_REQNTID,
-            "has x = %u, but '%s' on line %u works on warp groups of %d threads", block->value[0], text, stmt->line, WARPGROUP);
+            "has x = %u, but '%s' on line %u works on warp groups of %d threads", block->value[0], text, stmt->line,
+            WARPGROUP);
         cj__report_hint(report, "make x a multiple of %d, or use mma.sync, which a warp executes", WARPGROUP);
     } else if (!block && most && volume(most) < WARPGROUP) {
         ADD(report, "warpgroup-block", func, CJ_DIR_MAXNTID,
-            "allows %llu threads, but '%s' on line %u works on warp groups of %d", (unsigned long long)volume(most), text,
-            stmt->line, WARPGROUP);
+            "allows %llu threads, but '%s' on line %u works on warp groups of %d", (unsigned long long)volume(most),
+            text, stmt->line, WARPGROUP);
     } else if (!block && !most) {
         cj__report_add(report, "warpgroup-unstated", stmt->line, stmt->column,
-                       "'%s' works on warp groups of %d threads, but '%s' states no block", text, WARPGROUP, func->name);
+                       "'%s' works on warp groups of %d threads, but '%s' states no block", text, WARPGROUP,
+                       func->name);
         cj__report_hint(report, "add .reqntid with x a multiple of %d", WARPGROUP);
     }
 }

@@ -2,7 +2,8 @@
 // Operand types (PTX ISA 9.2, "Type Information for Instructions and Operands").
 #include <string.h>
 
-#include "checks.h"
+#include "check.h"
+#include "report.h"
 
 static cj_word wide(cj_word type) {
     static const struct {
@@ -24,12 +25,12 @@ static cj_word wanted_type(const cj_pattern_item *item, const cj_mnemonic *mnemo
     }
 }
 
-// Whether a register of type `have` can stand for `want`: sizes agree (or, for ld, st and cvt, the register is wider), and
-// neither is a float where the other is an integer. A packed type is at home in registers of a bits type alone.
+// Whether a register of type `have` can stand for `want`: sizes agree (or, for ld, st and cvt, the register is wider),
+// and neither is a float where the other is an integer. A packed type is at home in registers of a bits type alone.
 static bool type_fits(cj_word have, cj_word want, bool may_be_wider) {
     const cj_word_info *h = &cj__words[have], *w = &cj__words[want];
     if ((h->class == CJ_CLASS_PRED) != (w->class == CJ_CLASS_PRED)) return false;
-    if (h->bits < w->bits || (h->bits > w->bits && !may_be_wider)) return false;
+    if (h->bits < w->bits || (h->bits > w->bits && (!may_be_wider || w->class == CJ_CLASS_PACKED))) return false;
     if (have == want || h->class == CJ_CLASS_BITS || w->class == CJ_CLASS_BITS) return true;
     if (h->class == CJ_CLASS_FLOAT || w->class == CJ_CLASS_FLOAT) return h->class == w->class && h->bits == w->bits;
     return h->class != CJ_CLASS_PACKED && w->class != CJ_CLASS_PACKED;
@@ -59,7 +60,7 @@ static void check_reg(const place *at, const cj_ir_operand *operand, cj_word wan
 
 static void check_special(const place *at, const cj_ir_operand *operand, cj_word want) {
     const cj_special_info *special = &cj__specials[operand->special];
-    if (type_fits(special->type, want, false)) return;
+    if (type_fits(special->type, want, at->may_be_wider)) return;
     type_differs(at, operand, want, special->text, special->type);
     cj__report_hint(at->report, "read it with mov.%s", cj__words[special->type].text);
 }
@@ -135,12 +136,35 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
     }
 }
 
+// Whether .v2 and its like mean this form's own operands.
+static bool moves_vectors(const cj_pattern *pattern) {
+    for (unsigned i = 0; i < pattern->count; i++)
+        if (pattern->item[i].kind == 'D' || pattern->item[i].kind == 'S') return true;
+    return false;
+}
+
+// Vectors have 128 bits at most; only ld and st of global memory take 256, as four or eight elements.
+static void check_vector_bits(const place *at, const char *opcode) {
+    static const cj_word elsewhere[] = {CJ_W_SHARED, CJ_W_SHARED_CTA, CJ_W_SHARED_CLUSTER, CJ_W_LOCAL,
+                                        CJ_W_CONST,  CJ_W_PARAM,      CJ_W_PARAM_ENTRY,    CJ_W_PARAM_FUNC};
+    unsigned bits = at->mnemonic->vector * cj__words[at->mnemonic->type_last].bits;
+    bool may_be_256 = at->mnemonic->vector > 2 && (!strcmp(opcode, "ld") || !strcmp(opcode, "st"));
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        may_be_256 = may_be_256 && !cj__mnemonic_has(at->mnemonic, elsewhere[i]);
+    if (bits <= 128 || (bits == 256 && may_be_256)) return;
+    cj__report_add(at->report, "vector-width", at->stmt->line, at->stmt->column,
+                   "'%s' moves a vector of %u bits, 128 are the most", at->mnemonic->text, bits);
+    cj__report_hint(at->report,
+                    "split it; 256 bits, as .v8 of 32 or .v4 of 64, go with ld and st of global memory alone");
+}
+
 void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const cj_ir_inst *inst = stmt->inst;
     const cj_pattern *pattern = cj__row_pattern(inst->row);
     const char *opcode = cj__row_opcode(inst->row);
     place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .report = report};
     at.may_be_wider = !strcmp(opcode, "ld") || !strcmp(opcode, "st") || !strcmp(opcode, "cvt");
+    if (moves_vectors(pattern)) check_vector_bits(&at, opcode);
     for (at.index = 0; at.index < inst->operand_count; at.index++)
         check_operand(&at, &inst->operand[at.index], cj__pattern_item(pattern, inst->mnemonic, at.index));
 }

@@ -5,7 +5,7 @@
 
 // ---- blocks in the order of the text
 
-enum { NO_BLOCK = UINT32_MAX };
+#define NO_BLOCK UINT32_MAX
 
 // What is known while the graph is made.
 typedef struct building {
@@ -14,7 +14,6 @@ typedef struct building {
     cj_block         *raw;       // in the order of the text
     uint32_t          count;
     uint32_t         *block_at;  // statement -> block that begins there or before it
-    cj_map            labels;    // name -> label; made when a brx asks
 } building;
 
 static const cj_ir_inst *inst_at(const cj_ir_func *func, size_t stmt) {
@@ -24,8 +23,7 @@ static const cj_ir_inst *inst_at(const cj_ir_func *func, size_t stmt) {
 static bool ends_block(const cj_ir_inst *inst) { return inst && inst->row->effects & (CJ_BRANCH | CJ_END); }
 
 static bool begins_block(const cj_ir_func *func, size_t stmt) {
-    return !stmt || (func->stmt[stmt].kind == CJ_STMT_LABEL && func->stmt[stmt].label->uses) ||
-           ends_block(inst_at(func, stmt - 1));
+    return !stmt || func->stmt[stmt].kind == CJ_STMT_LABEL || ends_block(inst_at(func, stmt - 1));
 }
 
 static bool split(building *b) {
@@ -58,30 +56,14 @@ static bool add_edge(building *b, cj_block *block, size_t *capacity, uint32_t to
 }
 
 static uint32_t block_of_label(const building *b, const cj_ir_label *label) {
-    return label && label->stmt < b->func->stmt_count ? b->block_at[label->stmt] : (uint32_t)NO_BLOCK;
-}
-
-static bool map_labels(building *b) {
-    if (b->labels.arena) return true;
-    b->labels.arena = b->arena;
-    for (size_t i = 0; i < b->func->stmt_count; i++) {
-        cj_ir_label *label = b->func->stmt[i].kind == CJ_STMT_LABEL ? b->func->stmt[i].label : NULL;
-        if (label && !cj__map_put(&b->labels, label->name, strlen(label->name), label)) return false;
-    }
-    return true;
+    return label && label->stmt < b->func->stmt_count ? b->block_at[label->stmt] : NO_BLOCK;
 }
 
 // brx.idx %r, table: to every label of `table: .branchtargets a, b;`
 static bool add_table(building *b, cj_block *block, size_t *capacity, const cj_ir_label *table) {
-    size_t at = table->stmt + 1u;
-    if (at >= b->func->stmt_count || b->func->stmt[at].kind != CJ_STMT_DIRECTIVE) return true;
-    if (!map_labels(b)) return false;
-    const char *text = b->func->stmt[at].text + strcspn(b->func->stmt[at].text, " \t\n");
-    while (*(text += strspn(text, " \t\r\n,;"))) {
-        size_t length = strcspn(text, " \t\r\n,;");
-        if (!add_edge(b, block, capacity, block_of_label(b, cj__map_get(&b->labels, text, length)))) return false;
-        text += length;
-    }
+    const cj_ir_targets *targets = table->targets;
+    for (unsigned i = 0; targets && !targets->calls && i < targets->count; i++)
+        if (!add_edge(b, block, capacity, block_of_label(b, targets->list[i].label))) return false;
     return true;
 }
 
@@ -282,11 +264,17 @@ bool cj__flow_backward(const cj_graph *graph, uint64_t at_leave, cj_through *thr
 
 // ---- registers of an instruction
 
-bool cj__operand_written(const cj_ir_inst *inst, unsigned index) {
-    const cj_pattern_item *item = cj__pattern_item(cj__row_pattern(inst->row), inst->mnemonic, index);
-    if (!item) return false;
-    if (item->kind == 'L') return !index;  // call (results), function, (arguments)
-    return item->kind == 'd' || item->kind == 'D' || item->kind == 'U' || item->kind == 'q';
+// Bit i: operand i is written.
+static uint32_t written_operands(const cj_ir_inst *inst) {
+    const cj_pattern *pattern = cj__row_pattern(inst->row);
+    uint32_t written = 0;
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        const cj_pattern_item *item = cj__pattern_item(pattern, inst->mnemonic, i);
+        char kind = item ? item->kind : 0;
+        bool result = kind == 'L' && !i;  // call (results), function, (arguments)
+        if (result || kind == 'd' || kind == 'D' || kind == 'U' || kind == 'q') written |= 1u << i;
+    }
+    return written;
 }
 
 static void visit_operand(const cj_ir_operand *operand, bool written, cj_visit_reg *visit, void *user) {
@@ -297,8 +285,10 @@ static void visit_operand(const cj_ir_operand *operand, bool written, cj_visit_r
 }
 
 void cj__visit_regs(const cj_ir_inst *inst, cj_visit_reg *visit, void *user) {
+    uint32_t written = written_operands(inst);
     if (inst->guard) visit(user, NULL, inst->guard, false);
-    for (int written = 0; written < 2; written++)
-        for (unsigned i = 0; i < inst->operand_count; i++)
-            if (cj__operand_written(inst, i) == written) visit_operand(&inst->operand[i], written, visit, user);
+    for (unsigned i = 0; i < inst->operand_count; i++)
+        if (!(written >> i & 1)) visit_operand(&inst->operand[i], false, visit, user);
+    for (unsigned i = 0; i < inst->operand_count; i++)
+        if (written >> i & 1) visit_operand(&inst->operand[i], true, visit, user);
 }

@@ -29,8 +29,9 @@ bool cj__graph_build(cj_graph *graph, const cj_ir_func *func, cj_arena *arena);
 // The instruction that ends the block, or NULL when it just goes on.
 const cj_ir_stmt *cj__graph_last(const cj_graph *graph, const cj_block *block);
 
-// Masks at the start (forward) or the end (backward) of every block: the union over all paths. `through` gives what a block
-// makes of a mask. False when they do not settle in a fair number of rounds: what depends on them is then left unchecked.
+// Masks at the start (forward) or the end (backward) of every block: the union over all paths. `through` gives what a
+// block makes of a mask. False when they do not settle in a fair number of rounds: what depends on them is then left
+// unchecked.
 typedef uint64_t cj_through(void *user, uint32_t block, uint64_t mask);
 bool cj__flow_forward(const cj_graph *graph, uint64_t at_entry, cj_through *through, void *user, uint64_t *start);
 bool cj__flow_backward(const cj_graph *graph, uint64_t at_leave, cj_through *through, void *user, uint64_t *end);
@@ -38,8 +39,5 @@ bool cj__flow_backward(const cj_graph *graph, uint64_t at_leave, cj_through *thr
 // The registers that an instruction reads, its guard included, then those that it writes.
 typedef void cj_visit_reg(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written);
 void cj__visit_regs(const cj_ir_inst *inst, cj_visit_reg *visit, void *user);
-
-// Whether the operand at `index` of an instruction is one that it writes.
-bool cj__operand_written(const cj_ir_inst *inst, unsigned index);
 
 #endif

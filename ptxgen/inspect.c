@@ -13,24 +13,16 @@
 
 // ---- checking
 
+// Holds the file against another target. A later one runs what its own target allows, but for what one architecture alone
+// has; an earlier one is as if the file named it.
 static void retarget(cj_ir_module *module, const cj_target_info *target) {
+    bool later = target->number > module->target_sm;
+    bool same = target->number == module->target_sm && target->suffix == module->target_suffix;
+    if (same || (later && !module->target_suffix)) return;
     module->target = target->text;
-    module->target_sm = target->number;
     module->target_suffix = target->suffix;
-}
-
-// Reads the file; what keeps it from being read is a finding. *module is NULL then.
-static cj_status read_module(const char *ptx, size_t length, cj_ir_module **module, cj_report *report, cj_error *error) {
-    cj_error first = {0};
-    cj_status status = cj__ir_parse(ptx, length, module, &first);
-    const cj_rule *rule = cj_rule_find(first.rule);
-    if (status == CJ_INVALID_KERNEL) {
-        cj__report_add(report, rule ? rule->id : "syntax", first.line, first.column, "%s", first.message);
-        cj__report_hint(report, "%s", first.hint);
-        return CJ_OK;
-    }
-    if (status && error) *error = first;
-    return status;
+    if (later) module->target_suffix = 0;
+    else module->target_sm = target->number;
 }
 
 static cj_status unknown_target(const char *arch, cj_error *error) {
@@ -51,10 +43,12 @@ cj_status cj_check_ptx(const char *ptx, size_t length, const cj_check_options *o
     cj_report *found = calloc(1, sizeof *found);
     if (!found) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while checking PTX");
     cj_ir_module *module = NULL;
-    cj_status status = read_module(ptx, length, &module, found, error);
+    cj_status status = cj__ir_parse_report(ptx, length, &module, found);
+    if (status) cj__fail(error, status, "out of memory while reading PTX");
     if (module) {
         if (target) retarget(module, target);
         cj__check_forms(module, found);
+        cj__check_paths(module, found);
         cj__ir_free(module);
     }
     cj__report_sort(found);
@@ -133,9 +127,13 @@ size_t cj_isa_count(void) { return CJ_ROW_COUNT; }
 void cj_isa_at(size_t index, cj_isa_row *row) {
     call_once(&effects_built, build_effects);
     const cj_row *from = &cj__rows[index];
-    *row = (cj_isa_row){.syntax = from->syntax, .operands = from->operands, .sample = from->sample,
-                        .ptx_version = from->ptx, .target = from->target,
-                        .suffix = from->effects & CJ_ARCH ? 'a' : 0, .effects = effect_words[from->effects]};
+    *row = (cj_isa_row){.syntax = from->syntax,
+                        .operands = from->operands,
+                        .sample = from->sample,
+                        .ptx_version = from->ptx,
+                        .target = from->target,
+                        .suffix = from->effects & CJ_ARCH ? 'a' : 0,
+                        .effects = effect_words[from->effects % (1u << EFFECT_COUNT)]};
 }
 
 static const cj_isa_set sets[] = {

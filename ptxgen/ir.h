@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The intermediate representation of a PTX file: what the parser and the builder make, and the checker, the printer, the
-// launch contract and the CPU device read. Everything lives in the module's arena and is immutable once it is made.
+// The intermediate representation of a PTX file: what the parser and the builder make, and the checker, the printer,
+// the launch contract and the CPU device read. Everything lives in the module's arena and is immutable once it is made.
 #ifndef CJ_PTXGEN_IR_H
 #define CJ_PTXGEN_IR_H
 
@@ -22,6 +22,7 @@ typedef struct cj_ir_reg {
     uint8_t     vector;  // 1, 2 or 4 elements
     uint32_t    index;   // dense, from 0, in its function
     uint32_t    line;    // where it was declared
+    bool        in_range;  // as one of %r<54>, the way of compilers
 } cj_ir_reg;
 
 typedef enum cj_space {
@@ -29,6 +30,17 @@ typedef enum cj_space {
 } cj_space;
 
 typedef enum cj_linkage { CJ_LINK_NONE, CJ_LINK_VISIBLE, CJ_LINK_EXTERN, CJ_LINK_WEAK, CJ_LINK_COMMON } cj_linkage;
+
+// A place in a variable's initial bytes that takes an address when memory is laid out: the low `bytes` bytes of
+// (address of var or func + addend) >> shift.
+typedef struct cj_ir_reloc {
+    uint64_t                offset;   // in the variable
+    uint8_t                 bytes, shift;
+    bool                    generic;  // generic(name): the address in the generic window
+    const struct cj_ir_var *var;      // one of the two
+    const cj_ir_func       *func;
+    int64_t                 addend;
+} cj_ir_reloc;
 
 // A variable in memory, or a parameter.
 typedef struct cj_ir_var {
@@ -44,7 +56,13 @@ typedef struct cj_ir_var {
     uint64_t    bytes;      // count * element bytes
     const char *shape;      // "[8][4]" as written, or ""
     const char *attributes; // ".ptr .global .align 16" of a parameter, as written, or ""
+    const char *qualifiers; // ".attribute(.managed)", before the type, as written, or NULL
     const char *initial;    // initialiser as written, or NULL
+    const unsigned char *data;   // what it gives: the first data_bytes bytes of the variable; all behind them are zero
+    uint64_t             data_bytes;
+    const cj_ir_reloc   *reloc;  // addresses among them
+    size_t               reloc_count, reloc_capacity;
+    const cj_ir_reg     *reg;    // of a .func's .reg parameter (space REG), once its body opens
     const char *comment;    // behind a parameter, or NULL
     bool        align_written;
     uint32_t    line;
@@ -57,6 +75,8 @@ typedef struct cj_ir_label {
     bool        defined;
     uint32_t    line;     // of its definition, else of its first use
     uint32_t    uses;
+    const struct cj_ir_targets *targets;    // of a label before .branchtargets or .calltargets
+    const cj_ir_func           *prototype;  // of a label before .callprototype
 } cj_ir_label;
 
 typedef enum cj_operand_kind {
@@ -79,7 +99,9 @@ typedef struct cj_ir_operand {
     uint8_t  component;
     bool     negated;     // !p, or -r where an instruction allows it
     bool     is_f32;
+    bool     is_unsigned; // of an INT: written with U, or beyond 63 bits
     bool     unified;     // [a].unified
+    bool     offset_written;  // also + 0, of which ptxas -g makes an addition
     uint16_t special;     // cj_special
     uint16_t count;       // of list
     uint32_t column;
@@ -92,10 +114,19 @@ typedef struct cj_ir_operand {
         const struct cj_ir_operand *base;
     };
     int64_t     offset;
-    const char *text;                        // as written: numbers, names, labels
-    const struct cj_ir_operand *list;        // of a VECTOR, or a MEMORY's coordinates
+    union {
+        const char                 *text;    // as written: numbers, names, labels
+        const struct cj_ir_operand *list;    // `count` of them: of a VECTOR or LIST, or a MEMORY's coordinates
+    };
     const struct cj_ir_operand *predicate;   // of d|p, else NULL
 } cj_ir_operand;
+
+// .branchtargets: labels. .calltargets: functions.
+typedef struct cj_ir_targets {
+    bool                 calls;
+    uint16_t             count;
+    const cj_ir_operand *list;
+} cj_ir_targets;
 
 typedef struct cj_ir_inst {
     const cj_mnemonic *mnemonic;
@@ -115,7 +146,9 @@ typedef enum cj_stmt_kind {
     CJ_STMT_CLOSE,      // }
     CJ_STMT_COMMENT,    // text, without //, alone on its line
     CJ_STMT_BLANK,      // an empty line
-    CJ_STMT_DIRECTIVE   // text: .loc, .pragma, … as written
+    CJ_STMT_DIRECTIVE,  // text: .loc, .pragma, … as written
+    CJ_STMT_TARGETS,    // targets
+    CJ_STMT_PROTOTYPE   // prototype: .callprototype
 } cj_stmt_kind;
 
 typedef struct cj_ir_stmt {
@@ -127,13 +160,16 @@ typedef struct cj_ir_stmt {
         cj_ir_label *label;
         cj_ir_var   *var;
         const char  *text;
+        const cj_ir_targets *targets;
+        const cj_ir_func    *prototype;
     };
 } cj_ir_stmt;
 
 // The directives between an entry's head and its body, in the order in which they are printed.
 typedef enum cj_directive {
     CJ_DIR_MAXNTID, CJ_DIR_REQNTID, CJ_DIR_MINNCTAPERSM, CJ_DIR_MAXNREG, CJ_DIR_BLOCKSARECLUSTERS,
-    CJ_DIR_EXPLICITCLUSTER, CJ_DIR_REQNCTAPERCLUSTER, CJ_DIR_MAXCLUSTERRANK, CJ_DIR_NORETURN, CJ_DIR_COUNT
+    CJ_DIR_EXPLICITCLUSTER, CJ_DIR_REQNCTAPERCLUSTER, CJ_DIR_MAXCLUSTERRANK, CJ_DIR_NORETURN,
+    CJ_DIR_ABI_PRESERVE, CJ_DIR_ABI_PRESERVE_CONTROL, CJ_DIR_COUNT
 } cj_directive;
 
 typedef struct cj_ir_directive {
@@ -153,6 +189,9 @@ struct cj_ir_func {
     cj_ir_var   **result;      // of a .func
     size_t        result_count, result_capacity;
     cj_ir_directive directive[CJ_DIR_COUNT];
+    const char   *attributes;  // ".attribute(.unified(1, 2))" as written, or NULL
+    cj_ir_func   *alias;       // of .alias: the function that this name stands for
+    bool          broken;      // statements are missing: they broke rules (only after cj__ir_parse_report)
     const char   *pragmas;     // ".pragma \"…\";" lines of the head as written, or NULL
     cj_ir_stmt   *stmt;
     size_t        stmt_count, stmt_capacity;
@@ -188,6 +227,7 @@ struct cj_ir_module {
     uint16_t    target_sm;     // 90
     char        target_suffix; // 'a', 'f' or 0
     uint16_t    address_size;  // 32 or 64
+    bool        broken;        // something is missing: it broke a rule (only after cj__ir_parse_report)
     cj_ir_item *item;
     size_t      item_count, item_capacity;
     cj_map      names;         // module-level name -> cj_ir_item

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Characters of PTX: blanks, comments, identifiers, numbers (PTX ISA 4.1 to 4.5). Nothing reads past p->end, and a NUL or
-// any other byte outside the grammar is an error like every other.
+// Characters of PTX: blanks, comments, identifiers, numbers (PTX ISA 4.1 to 4.5). Nothing reads past p->end, and a byte
+// outside the grammar is an error like every other.
 #include <ctype.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -58,6 +58,10 @@ bool cj__parse_error(cj_parser *p, const char *at, const char *rule, const char 
     return false;
 }
 
+bool cj__expected(cj_parser *p, const char *at, const char *what) {
+    return cj__parse_error(p, at, "syntax", "expected %s, found %s", what, cj__found(p, at).text);
+}
+
 bool cj__parse_memory(cj_parser *p) {
     if (!p->status) p->status = cj__fail(p->error, CJ_OUT_OF_MEMORY, "out of memory while reading PTX");
     return false;
@@ -113,6 +117,7 @@ static void block_comment(cj_parser *p) {
             return;
         }
     }
+    p->resume |= !p->status;
     cj__parse_error(p, start, "comment-open", "this comment is never closed with */");
     p->at = p->end;
 }
@@ -135,8 +140,6 @@ void cj__skip(cj_parser *p) {
     }
 }
 
-bool cj__at(const cj_parser *p, char c) { return p->at < p->end && *p->at == c; }
-
 bool cj__take(cj_parser *p, char c) {
     if (!cj__at(p, c)) return false;
     p->at++;
@@ -147,6 +150,20 @@ bool cj__take(cj_parser *p, char c) {
 bool cj__expect(cj_parser *p, char c, const char *where) {
     if (cj__take(p, c)) return true;
     return cj__parse_error(p, p->at, "syntax", "expected '%c' %s, found %s", c, where, cj__found(p, p->at).text);
+}
+
+bool cj__begins_line(const cj_parser *p) {
+    const char *before = p->at;
+    while (before > p->line_start && class_of[(unsigned char)before[-1]] & BLANK) before--;
+    return before == p->line_start;
+}
+
+bool cj__enter(cj_parser *p) {
+    enum { DEPTH_MAX = 64 };
+    if (p->depth == DEPTH_MAX)
+        return cj__parse_error(p, p->at, "syntax", "operands or braces stand more than %d deep", DEPTH_MAX);
+    p->depth++;
+    return true;
 }
 
 size_t cj__name_length(const cj_parser *p) {
@@ -162,6 +179,11 @@ size_t cj__word_length(const cj_parser *p) {
     while (is(p, at, NAME_PART) || (at + 2 < p->end && at[0] == ':' && at[1] == ':' && is(p, at + 2, NAME_PART)))
         at += *at == ':' ? 2 : 1;
     return (size_t)(at - p->at);
+}
+
+bool cj__name_is(const cj_parser *p, const char *name) {
+    size_t length = strlen(name);
+    return cj__name_length(p) == length && !memcmp(p->at, name, length);
 }
 
 bool cj__word_is(const cj_parser *p, const char *word) {
@@ -181,6 +203,10 @@ const char *cj__text_of(cj_parser *p, const char *from, const char *to) {
     while (to > from && (class_of[(unsigned char)to[-1]] & BLANK || to[-1] == '\n')) to--;
     char *text = cj__arena_text(&p->module->arena, from, (size_t)(to - from));
     if (!text) cj__parse_memory(p);
+    char *end = text ? strchr(text, '\r') : NULL;
+    for (char *c = end; c && *c; c++)  // lines end as ours do
+        if (*c != '\r') *end++ = *c;
+    if (end) *end = '\0';
     return text;
 }
 
@@ -217,19 +243,22 @@ const char *cj__text_plain(cj_parser *p, const char *from, const char *to) {
     return text;
 }
 
+// The value of a digit in a base up to 16; 99: none.
+static unsigned digit_value(char c) {
+    if (c >= '0' && c <= '9') return (unsigned)(c - '0');
+    char lower = (char)(c | 32);
+    return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10 : 99;
+}
+
 // 0f3F800000, 0d3FF0000000000000: the bits of a float, written in hexadecimal.
 static bool float_bits(cj_parser *p, const char *at, cj_ir_operand *operand) {
     bool single = at[1] == 'f' || at[1] == 'F';
-    unsigned digits = single ? 8 : 16;
+    unsigned digits = single ? 8 : 16, i = 0;
     uint64_t bits = 0;
-    for (unsigned i = 0; i < digits; i++) {
-        const char *digit = at + 2 + i;
-        if (digit >= p->end || !isxdigit((unsigned char)*digit))
-            return cj__parse_error(p, at, "number", "0%c takes exactly %u hexadecimal digits", at[1], digits);
-        bits = bits << 4 | (uint64_t)(isdigit((unsigned char)*digit) ? *digit - '0' : (*digit | 32) - 'a' + 10);
-    }
-    p->at = at + 2 + digits;
-    if (is(p, p->at, NAME_PART))
+    for (const char *digit = at + 2; i < digits && digit < p->end && digit_value(*digit) < 16; digit++, i++)
+        bits = bits << 4 | digit_value(*digit);
+    p->at = at + 2 + i;
+    if (i < digits || is(p, p->at, NAME_PART))
         return cj__parse_error(p, at, "number", "0%c takes exactly %u hexadecimal digits", at[1], digits);
     operand->kind = CJ_OPERAND_FLOAT;
     operand->is_f32 = single;
@@ -237,12 +266,14 @@ static bool float_bits(cj_parser *p, const char *at, cj_ir_operand *operand) {
     return true;
 }
 
+static bool is_decimal(char c) { return c >= '0' && c <= '9'; }
+
 // 1.5, 1e-3, .5: the text from `at` to the end of the number is short and copied, since p's text has no NUL behind it.
 static bool decimal_float(cj_parser *p, const char *at, cj_ir_operand *operand) {
     char copy[64];
     size_t length = 0;
     while (at + length < p->end && length + 1 < sizeof copy &&
-           (isdigit((unsigned char)at[length]) || at[length] == '.' || (at[length] | 32) == 'e' ||
+           (is_decimal(at[length]) || at[length] == '.' || (at[length] | 32) == 'e' ||
             ((at[length] == '-' || at[length] == '+') && length && (at[length - 1] | 32) == 'e')))
         length++;
     memcpy(copy, at, length);
@@ -251,7 +282,8 @@ static bool decimal_float(cj_parser *p, const char *at, cj_ir_operand *operand) 
     if (point) *point = *localeconv()->decimal_point;  // what strtod expects in the caller's locale
     char *end;
     double value = strtod(copy, &end);
-    if (*end || end == copy) return cj__parse_error(p, at, "number", "'%s' is not a number", copy);
+    if (*end || end == copy || is(p, at + length, NAME_PART))
+        return cj__parse_error(p, at, "number", "'%s' is not a number", copy);
     operand->kind = CJ_OPERAND_FLOAT;
     memcpy(&operand->bits, &value, sizeof value);
     p->at = at + length;
@@ -263,20 +295,22 @@ static bool integer_bits(cj_parser *p, const char *at, cj_ir_operand *operand) {
     const char *digit = at;
     if (*at == '0' && at + 1 < p->end) {
         char mark = (char)(at[1] | 32);
-        base = mark == 'x' ? 16 : mark == 'b' ? 2 : isdigit((unsigned char)at[1]) ? 8 : 10;
+        base = mark == 'x' ? 16 : mark == 'b' ? 2 : is_decimal(at[1]) ? 8 : 10;
         digit += base == 16 || base == 2 ? 2 : 0;
     }
     const char *first = digit;
     uint64_t value = 0;
     for (; is(p, digit, NAME_PART); digit++) {
-        unsigned char c = (unsigned char)*digit;
-        unsigned d = isdigit(c) ? c - (unsigned)'0' : isxdigit(c) ? (c | 32u) - 'a' + 10u : 99;
-        if ((c == 'U' || c == 'u') && digit > first) break;
-        if (d >= base) return cj__parse_error(p, digit, "number", "'%c' is no digit of a number in base %u", c, base);
-        if (value > (UINT64_MAX - d) / base) return cj__parse_error(p, at, "number", "this number does not fit 64 bits");
+        unsigned d = digit_value(*digit);
+        if ((*digit | 32) == 'u' && digit > first) break;
+        if (d >= base)
+            return cj__parse_error(p, digit, "number", "'%c' is no digit of a number in base %u", *digit, base);
+        if (value >> 60 && value > (UINT64_MAX - d) / base)
+            return cj__parse_error(p, at, "number", "this number does not fit 64 bits");
         value = value * base + d;
     }
     if (digit == first) return cj__parse_error(p, at, "number", "this number has no digits");
+    operand->is_unsigned = is(p, digit, NAME_PART) || value > INT64_MAX;
     if (is(p, digit, NAME_PART)) digit++;  // U: unsigned
     if (is(p, digit, NAME_PART)) return cj__parse_error(p, digit, "number", "this number ends in something else");
     operand->kind = CJ_OPERAND_INT;
@@ -288,39 +322,48 @@ static bool integer_bits(cj_parser *p, const char *at, cj_ir_operand *operand) {
 // Whether the number at `at` has a point or an exponent.
 static bool looks_decimal_float(const cj_parser *p, const char *at) {
     const char *c = at;
-    while (c < p->end && isdigit((unsigned char)*c)) c++;
+    while (c < p->end && is_decimal(*c)) c++;
     return c < p->end && (*c == '.' || (*c | 32) == 'e');
 }
 
-bool cj__number(cj_parser *p, cj_ir_operand *operand) {
-    const char *start = p->at;
-    bool negative = cj__take(p, '-');
-    if (!negative) cj__take(p, '+');
+bool cj__literal(cj_parser *p, cj_ir_operand *operand) {
     const char *at = p->at;
-    bool point = at + 1 < p->end && *at == '.' && isdigit((unsigned char)at[1]);
+    bool point = at + 1 < p->end && *at == '.' && is_decimal(at[1]);
     if (!is(p, at, DIGIT) && !point)
-        return cj__parse_error(p, at, "syntax", "expected a number, found %s", cj__found(p, at).text);
+        return cj__expected(p, p->at, "a number");
     char mark = at + 1 < p->end ? (char)(at[1] | 32) : 0;
     bool ok = *at == '0' && (mark == 'f' || mark == 'd') ? float_bits(p, at, operand)
               : point || looks_decimal_float(p, at)      ? decimal_float(p, at, operand)
                                                          : integer_bits(p, at, operand);
-    if (!ok) return false;
-    if (negative) {
-        if (operand->kind == CJ_OPERAND_INT) operand->bits = 0 - operand->bits;
-        else operand->bits ^= operand->is_f32 ? (uint64_t)1 << 31 : (uint64_t)1 << 63;
-    }
-    operand->text = cj__text_plain(p, start, p->at);
-    cj__skip(p);
-    return operand->text != NULL;
+    if (ok) cj__skip(p);
+    return ok;
 }
 
 bool cj__integer(cj_parser *p, uint64_t *value, const char *what) {
     const char *at = p->at;
     cj_ir_operand operand = {0};
+    if (cj__name_is(p, "WARP_SZ")) {
+        p->at += strlen("WARP_SZ");
+        cj__skip(p);
+        *value = 32;
+        return true;
+    }
     if (!is(p, at, DIGIT))
-        return cj__parse_error(p, at, "syntax", "expected %s, found %s", what, cj__found(p, at).text);
-    if (!cj__number(p, &operand)) return false;
+        return cj__expected(p, at, what);
+    if (!cj__literal(p, &operand)) return false;
     if (operand.kind != CJ_OPERAND_INT) return cj__parse_error(p, at, "syntax", "%s must be a whole number", what);
     *value = operand.bits;
+    return true;
+}
+
+bool cj__string(cj_parser *p) {
+    const char *start = p->at;
+    if (!cj__at(p, '"'))
+        return cj__expected(p, p->at, "a text in quotes");
+    for (p->at++; p->at < p->end && *p->at != '\n' && *p->at != '"'; p->at++)
+        if (*p->at == '\\' && p->at + 1 < p->end && p->at[1] != '\n') p->at++;
+    if (!cj__at(p, '"')) return cj__parse_error(p, start, "syntax", "this text is not closed with '\"' on its line");
+    p->at++;
+    cj__skip(p);
     return true;
 }

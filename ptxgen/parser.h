@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parser's state, shared by its files and by the builder, which feeds it line by line.
 //
-//   lex.c         characters: blanks, comments, names, numbers
-//   parse.c       the file: directives, variables, functions
-//   parse_body.c  a function's body: declarations, labels, instructions, operands
+//   lex.c         characters: blanks, comments, names, literals
+//   constant.c    constant expressions
+//   parse.c       the file: its head, directives and items; recovery from errors
+//   parse_var.c   types, variables, initialisers
+//   parse_func.c  heads of functions: parameters and directives
+//   parse_body.c  bodies: comments, names and scopes, declarations, labels
+//   parse_inst.c  instructions and their operands
 //
-// The first error sticks: it is filled in, and every parsing function returns false from there on.
+// An error is filled in and every parsing function returns false from there on. With a report, the loops over items and
+// statements then add it there, skip what is broken (cj__recover) and go on; without one the first error stays.
 #ifndef CJ_PTXGEN_PARSER_H
 #define CJ_PTXGEN_PARSER_H
 
@@ -53,18 +58,26 @@ typedef struct cj_parser {
     cj_ir_module *module;
     cj_ir_func   *func;          // whose body is being read, or NULL
     cj_scope     *scope;
-    unsigned      depth;         // of operands in operands
+    unsigned      scope_depth;
+    bool          is_call;       // the instruction at hand takes (lists) of operands
+    unsigned      depth;         // of operands in operands, expressions in expressions
     cj_comment   *comment;       // read, not yet attached
     size_t        comment_count, comment_capacity;
-    cj_error     *error;
+    cj_error     *error;         // NULL: not wanted
     cj_status     status;        // the first error's
+    cj_report    *report;        // takes the errors and the parser goes on; NULL: the first one stays
+    cj_map        missed;        // names in what was skipped, or reported as undefined: not reported again
+    bool          known;         // the error at hand is a consequence of one reported before
+    bool          resume;        // what follows an error begins right here: nothing to skip
 } cj_parser;
 
-// ---- lex.c
+// A place to go back to.
+typedef struct cj_mark {
+    const char *at, *line_start;
+    uint32_t    line;
+} cj_mark;
 
-// Records the first error, at `at`; returns false. The text names what was expected and what was found.
-bool cj__parse_error(cj_parser *p, const char *at, const char *rule, const char *format, ...) CJ_PRINTF(4, 5);
-bool cj__parse_memory(cj_parser *p);  // out of memory, as an error
+// ---- lex.c
 
 // What stands at `at`, short enough for a message.
 typedef struct cj_found {
@@ -72,29 +85,60 @@ typedef struct cj_found {
 } cj_found;
 cj_found cj__found(const cj_parser *p, const char *at);
 
+// Records the first error, at `at`; returns false. The text names what was expected and what was found.
+bool cj__parse_error(cj_parser *p, const char *at, const char *rule, const char *format, ...) CJ_PRINTF(4, 5);
+bool cj__expected(cj_parser *p, const char *at, const char *what);  // "expected …, found …"
+bool cj__parse_memory(cj_parser *p);  // out of memory, as an error
+
 void   cj__skip(cj_parser *p);                      // blanks and comments
-bool   cj__at(const cj_parser *p, char c);          // the next character, nothing skipped
+static inline bool cj__at(const cj_parser *p, char c) { return p->at < p->end && *p->at == c; }  // the next character
 bool   cj__take(cj_parser *p, char c);              // takes it and the blanks behind it
 bool   cj__expect(cj_parser *p, char c, const char *where);
+bool   cj__begins_line(const cj_parser *p);         // only blanks stand before what is here
+bool   cj__enter(cj_parser *p);                     // one deeper; false where that is too deep. `depth--` leaves
 size_t cj__name_length(const cj_parser *p);         // of the identifier here; 0: none
+bool   cj__name_is(const cj_parser *p, const char *name);
 size_t cj__word_length(const cj_parser *p);         // of the dotted word here, `::` included: ".shared::cluster"
 bool   cj__word_is(const cj_parser *p, const char *word);
 bool   cj__take_word(cj_parser *p, const char *word);
-bool   cj__number(cj_parser *p, cj_ir_operand *operand);    // an integer or a float literal, sign included
-bool   cj__integer(cj_parser *p, uint64_t *value, const char *what);
+bool   cj__literal(cj_parser *p, cj_ir_operand *operand);  // a number without its sign, and without its text
+bool   cj__integer(cj_parser *p, uint64_t *value, const char *what);  // a whole number, or WARP_SZ
+bool   cj__string(cj_parser *p);                    // takes "…"
 const char *cj__text_of(cj_parser *p, const char *from, const char *to);     // a trimmed copy; NULL sets the error
-const char *cj__text_plain(cj_parser *p, const char *from, const char *to);  // without comments, one blank between words
+const char *cj__text_plain(cj_parser *p, const char *from, const char *to);  // without comments, on one line
 uint32_t    cj__column(const cj_parser *p, const char *at);
+
+// ---- constant.c
+
+// A constant: a number with its sign, or an expression of numbers.
+bool cj__constant(cj_parser *p, cj_ir_operand *operand);
+// What is added behind a name or a register: "+4", "+-4*2", as often as it stands here.
+bool cj__offset(cj_parser *p, int64_t *offset, bool *written);
 
 // ---- parse.c
 
-bool       cj__parse_file(cj_parser *p);
-bool       cj__parse_type(cj_parser *p, uint16_t *type, uint8_t *vector);
+bool        cj__parse_file(cj_parser *p);
+cj_ir_item *cj__add_item(cj_parser *p, cj_item_kind kind);
+cj_mark     cj__mark(const cj_parser *p);
+bool        cj__begins_item(const cj_parser *p);  // a directive that cannot stand in a body: a } is missing before it
+// In a report: adds the error found in what began at `start` and goes behind it. False where reading ends.
+bool cj__recover(cj_parser *p, cj_mark start);
+bool cj__parse_pragma(cj_parser *p, const char **text);  // .pragma "…", "…";
+
+// ---- parse_var.c
+
+bool cj__parse_type(cj_parser *p, uint16_t *type, uint8_t *vector);
 // A variable: first what all declarators of a declaration share (alignment, type), then each name with its shape and
 // initialiser, declared in the current scope or in the module.
 bool       cj__parse_var_head(cj_parser *p, cj_ir_var *head);
 cj_ir_var *cj__parse_declarator(cj_parser *p, const cj_ir_var *head);
+bool       cj__parse_attribute(cj_parser *p, const char **text);  // .attribute(…), or nothing: ""
+
+// ---- parse_func.c
+
 cj_ir_func *cj__new_func(cj_parser *p, const char *name, bool is_entry, uint32_t line);
+bool        cj__parse_function(cj_parser *p, cj_linkage linkage);
+const cj_ir_func *cj__parse_prototype(cj_parser *p);  // what stands behind .callprototype
 
 // ---- parse_body.c
 
@@ -104,8 +148,18 @@ bool cj__parse_statements(cj_parser *p);                // until the text or the
 bool cj__close_body(cj_parser *p);                      // every label used is defined
 bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_ir_var *var, const char *at);
 cj_ir_reg *cj__new_reg(cj_parser *p, const char *name, uint16_t type, uint8_t vector);
-cj_ir_item *cj__add_item(cj_parser *p, cj_item_kind kind);
 void cj__attach_comments(cj_parser *p);                 // those read so far, to statements or items
 bool cj__reserved_name(const char *name, size_t length);  // "%tid", "%clock": stems of special registers
+bool cj__add_jump(cj_parser *p, cj_ir_operand *operand);  // to the label of that name
+bool cj__end_statement(cj_parser *p, const char *what);   // takes the ;
+// What the name means here: fills kind and reg, var, func or special; NAME with its text where nothing declares it.
+bool cj__resolve(cj_parser *p, const char *name, size_t length, cj_ir_operand *operand);
+bool cj__undefined(cj_parser *p, const char *at, const cj_ir_operand *operand);  // reports a NAME; false
+
+// ---- parse_inst.c
+
+bool cj__parse_instruction(cj_parser *p);
+// Operands up to `close`, into *list, which stays where it is.
+bool cj__parse_list(cj_parser *p, char close, cj_ir_operand **list, uint16_t *count);
 
 #endif

@@ -22,8 +22,15 @@ static void print_comment(cj_text *text, size_t indent, const char *comment) {
     cj__text_puts(text, "\n");
 }
 
-static void print_offset(cj_text *text, int64_t offset) {
-    if (offset) cj__text_printf(text, " + %lld", (long long)offset);
+static void print_offset(cj_text *text, const cj_ir_operand *o) {
+    if (!o->offset && !o->offset_written) return;
+    char digits[24], *end = digits + sizeof digits, *at = end;
+    uint64_t rest = o->offset < 0 ? 0 - (uint64_t)o->offset : (uint64_t)o->offset;
+    do *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (o->offset < 0) *--at = '-';
+    cj__text_puts(text, " + ");
+    cj__text_add(text, at, (size_t)(end - at));
 }
 
 static void print_operand(cj_text *text, const cj_ir_operand *o);
@@ -40,7 +47,7 @@ static void print_list(cj_text *text, const char *open, const cj_ir_operand *lis
 static void print_memory(cj_text *text, const cj_ir_operand *o) {
     cj__text_puts(text, "[");
     print_operand(text, o->base);
-    print_offset(text, o->offset);
+    print_offset(text, o);
     if (o->list) print_list(text, ", {", o->list, o->count, "}");
     cj__text_puts(text, o->unified ? "].unified" : "]");
 }
@@ -50,10 +57,13 @@ static void print_operand(cj_text *text, const cj_ir_operand *o) {
     if (o->negated) cj__text_puts(text, "!");
     switch ((cj_operand_kind)o->kind) {
     case CJ_OPERAND_REG: cj__text_puts(text, o->reg->name); break;
-    case CJ_OPERAND_SPECIAL: cj__text_printf(text, "%%%s", cj__specials[o->special].text); break;
+    case CJ_OPERAND_SPECIAL:
+        cj__text_puts(text, "%");
+        cj__text_puts(text, cj__specials[o->special].text);
+        break;
     case CJ_OPERAND_VAR:
         cj__text_puts(text, o->var->name);
-        print_offset(text, o->offset);
+        print_offset(text, o);
         break;
     case CJ_OPERAND_FUNC: cj__text_puts(text, o->func->name); break;
     case CJ_OPERAND_MEMORY: print_memory(text, o); break;
@@ -88,10 +98,13 @@ static void print_inst(cj_text *text, size_t line, const cj_ir_inst *inst) {
 
 static void print_var_name(cj_text *text, const cj_ir_var *var) {
     static const char *const vectors[] = {[1] = "", [2] = ".v2 ", [4] = ".v4 ", [8] = ".v8 "};
+    if (var->qualifiers) cj__text_printf(text, "%s ", var->qualifiers);
     if (var->align_written) cj__text_printf(text, ".align %u ", var->align);
     cj__text_printf(text, "%s.%s %s%s%s%s", vectors[var->vector], cj__words[var->type].text, var->attributes,
                     *var->attributes ? " " : "", var->name, var->shape);
-    if (var->initial) cj__text_printf(text, " = %s", var->initial);
+    if (!var->initial) return;
+    cj__text_puts(text, " = ");
+    cj__text_puts(text, var->initial);
 }
 
 static const char *const linkages[] = {"", ".visible ", ".extern ", ".weak ", ".common "};
@@ -101,6 +114,32 @@ static void print_var(cj_text *text, const cj_ir_var *var) {
     cj__text_puts(text, linkages[var->linkage]);
     cj__text_puts(text, spaces[var->space]);
     print_var_name(text, var);
+    cj__text_puts(text, ";");
+}
+
+static void print_targets(cj_text *text, const cj_ir_targets *targets) {
+    cj__text_puts(text, targets->calls ? ".calltargets " : ".branchtargets ");
+    print_list(text, "", targets->list, targets->count, ";");
+}
+
+static void print_prototype_params(cj_text *text, cj_ir_var *const *param, size_t count) {
+    cj__text_puts(text, "(");
+    for (size_t i = 0; i < count; i++) {
+        cj__text_puts(text, i ? ", " : "");
+        cj__text_puts(text, param[i]->space == CJ_SPACE_REG ? ".reg " : ".param ");
+        print_var_name(text, param[i]);
+    }
+    cj__text_puts(text, ")");
+}
+
+static void print_directives(cj_text *text, const cj_ir_func *func, const char *separator);
+
+static void print_prototype(cj_text *text, const cj_ir_func *func) {
+    cj__text_puts(text, ".callprototype ");
+    print_prototype_params(text, func->result, func->result_count);
+    cj__text_printf(text, " %s ", func->name);
+    print_prototype_params(text, func->param, func->param_count);
+    print_directives(text, func, " ");
     cj__text_puts(text, ";");
 }
 
@@ -119,12 +158,14 @@ static void print_stmt(cj_text *text, const cj_ir_stmt *stmt, size_t *depth) {
     size_t line = text->length;
     switch ((cj_stmt_kind)stmt->kind) {
     case CJ_STMT_INST: print_inst(text, line, stmt->inst); break;
-    case CJ_STMT_LABEL: cj__text_printf(text, "%s:", stmt->label->name); break;
+    case CJ_STMT_LABEL: cj__text_puts(text, stmt->label->name), cj__text_puts(text, ":"); break;
     case CJ_STMT_REGS: cj__text_puts(text, stmt->text), cj__text_puts(text, ";"); break;
     case CJ_STMT_VAR: print_var(text, stmt->var); break;
     case CJ_STMT_OPEN: cj__text_puts(text, "{"), ++*depth; break;
     case CJ_STMT_CLOSE: cj__text_puts(text, "}"); break;
     case CJ_STMT_DIRECTIVE: cj__text_puts(text, stmt->text); break;
+    case CJ_STMT_TARGETS: print_targets(text, stmt->targets); break;
+    case CJ_STMT_PROTOTYPE: print_prototype(text, stmt->prototype); break;
     case CJ_STMT_COMMENT:
     case CJ_STMT_BLANK: break;
     }
@@ -135,7 +176,7 @@ static void print_params(cj_text *text, cj_ir_var *const *param, size_t count) {
     cj__text_puts(text, "(\n");
     for (size_t i = 0; i < count; i++) {
         size_t line = text->length;
-        cj__text_puts(text, "    .param ");
+        cj__text_puts(text, param[i]->space == CJ_SPACE_REG ? "    .reg " : "    .param ");
         print_var_name(text, param[i]);
         if (i + 1 < count) cj__text_puts(text, ",");
         end_line(text, line, PARAM_COMMENT_COLUMN, param[i]->comment);
@@ -143,19 +184,21 @@ static void print_params(cj_text *text, cj_ir_var *const *param, size_t count) {
     cj__text_puts(text, ")");
 }
 
-static void print_directives(cj_text *text, const cj_ir_func *func) {
+static void print_directives(cj_text *text, const cj_ir_func *func, const char *separator) {
     for (int which = 0; which < CJ_DIR_COUNT; which++) {
         const cj_ir_directive *directive = &func->directive[which];
         if (!directive->given) continue;
-        cj__text_printf(text, "\n%s", cj__directive_word((cj_directive)which));
-        for (unsigned i = 0; i < directive->count; i++) cj__text_printf(text, "%s%u", i ? ", " : " ", directive->value[i]);
+        cj__text_printf(text, "%s%s", separator, cj__directive_word((cj_directive)which));
+        for (unsigned i = 0; i < directive->count; i++)
+            cj__text_printf(text, "%s%u", i ? ", " : " ", directive->value[i]);
     }
-    if (func->pragmas) cj__text_printf(text, "\n%s", func->pragmas);
+    if (func->pragmas) cj__text_printf(text, "%s%s", separator, func->pragmas);
 }
 
 static void print_func(cj_text *text, const cj_ir_func *func) {
     cj__text_puts(text, linkages[func->linkage]);
     cj__text_puts(text, func->is_entry ? ".entry " : ".func ");
+    if (func->attributes) cj__text_printf(text, "%s ", func->attributes);
     if (func->result_count) {
         print_params(text, func->result, func->result_count);
         cj__text_puts(text, " ");
@@ -163,7 +206,7 @@ static void print_func(cj_text *text, const cj_ir_func *func) {
     cj__text_puts(text, func->name);
     if (func->param_count) print_params(text, func->param, func->param_count);
     else cj__text_puts(text, "()");
-    print_directives(text, func);
+    print_directives(text, func, "\n");
     if (!func->has_body) {
         cj__text_puts(text, ";\n");
         return;

@@ -30,7 +30,7 @@ const cj_rule *cj_rule_find(const char *id) {
 // ---- findings
 
 // The formatted text in the report's arena; "" when that is out of memory, which the arena remembers.
-static const char *formatted(cj_report *report, const char *format, va_list args) {
+CJ_PRINTF(2, 0) static const char *formatted(cj_report *report, const char *format, va_list args) {
     char text[900];
     vsnprintf(text, sizeof text, format, args);
     const char *copy = cj__arena_text(&report->arena, text, strlen(text));
@@ -38,7 +38,8 @@ static const char *formatted(cj_report *report, const char *format, va_list args
 }
 
 void cj__report_add(cj_report *report, const char *id, unsigned line, unsigned column, const char *format, ...) {
-    cj_diagnostic *grown = cj__arena_grow(&report->arena, report->item, report->count, &report->capacity, sizeof *grown);
+    cj_diagnostic *grown = cj__arena_grow(&report->arena, report->item, report->count, &report->capacity,
+                                          sizeof *grown);
     if (!grown) return;
     report->item = grown;
     const cj_rule *rule = cj_rule_find(id);
@@ -73,6 +74,7 @@ static void merge(cj_diagnostic *to, const cj_diagnostic *a, size_t a_count, con
 
 void cj__report_sort(cj_report *report) {
     size_t count = report->count;
+    if (!count) return;
     cj_diagnostic *from = report->item, *to = cj__arena_alloc(&report->arena, count * sizeof *to);
     if (!to) return;
     for (size_t width = 1; width < count; width *= 2) {  // merge sort: findings at one place stay in their order

@@ -57,7 +57,7 @@ typedef struct {
 } cj_slot;
 
 typedef struct {
-    uint8_t    slot_count;
+    uint8_t    slot_count, fixed;  // how many of the first slots keep their place in any order of the words
     cj_slot    slots[SLOTS_MAX];
     cj_pattern pattern;
     uint16_t   next;        // the next row of the same opcode + 1
@@ -132,6 +132,8 @@ static void compile_syntax(cj_form *form, const char *syntax) {
         if (!end) broken(syntax);
         add_words(at + 1 + (at[1] == '('), end);
         slot->count = (uint16_t)(table.pool_count - slot->first);
+        bool type = cj__words[table.pool[slot->first]].class;
+        if (form->fixed + 1 == form->slot_count && !slot->optional && !type) form->fixed++;
         at = end + (*end == '}' || *end == ')');
     }
 }
@@ -287,6 +289,29 @@ static uint16_t word_extent(const char *text) {
     return n ? (uint16_t)strtoul(n + 1, NULL, 10) : 0;
 }
 
+// Whether words [w..] fill the slots that are not `taken`, in any order but that of the types, which go to `types` or
+// later ones.
+static bool fills(const cj_form *form, uint32_t taken, unsigned types, const cj_mnemonic *mnemonic, unsigned w) {
+    bool last = w == mnemonic->word_count;
+    bool type = !last && cj__words[mnemonic->word[w]].class;
+    for (unsigned s = type ? types : 0; s < form->slot_count; s++) {
+        const cj_slot *slot = &form->slots[s];
+        if (taken >> s & 1) continue;
+        if (last && !slot->optional) return false;
+        if (last || !slot_takes(slot, mnemonic->word[w])) continue;
+        if (fills(form, taken | 1u << s, type ? s + 1 : types, mnemonic, w + 1)) return true;
+    }
+    return last;
+}
+
+// ptxas takes the words in any order, behind those that lead; libcu++ writes atom.add.acquire.gpu.u32.
+static bool matches_unordered(const cj_form *form, const cj_mnemonic *mnemonic) {
+    if (mnemonic->word_count < form->fixed) return false;
+    for (unsigned s = 0; s < form->fixed; s++)
+        if (!slot_takes(&form->slots[s], mnemonic->word[s])) return false;
+    return fills(form, (1u << form->fixed) - 1, form->fixed, mnemonic, form->fixed);
+}
+
 // Splits the words behind the opcode; false at a word that no table knows.
 static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, unsigned *wrong) {
     while (at < end) {
@@ -323,10 +348,12 @@ bool cj__mnemonic_resolve(const char *text, size_t length, cj_mnemonic *mnemonic
     uint16_t row = *opcode_bucket(text, opcode);
     if (!row || !split_words(text + opcode, text + length, mnemonic, wrong)) return false;
     unsigned reached = 0;
-    for (; row; row = table.forms[row - 1].next) {
-        if (!matches(&table.forms[row - 1], 0, mnemonic, 0, &reached)) continue;
-        if (mnemonic->candidate_count == CJ_CANDIDATES_MAX) broken(text);
-        mnemonic->candidate[mnemonic->candidate_count++] = (uint16_t)(row - 1);
+    for (int pass = 0; pass < 2 && !mnemonic->candidate_count; pass++) {
+        for (unsigned at = row; at && mnemonic->candidate_count < CJ_CANDIDATES_MAX; at = table.forms[at - 1].next) {
+            const cj_form *form = &table.forms[at - 1];
+            if (pass ? matches_unordered(form, mnemonic) : matches(form, 0, mnemonic, 0, &reached))
+                mnemonic->candidate[mnemonic->candidate_count++] = (uint16_t)(at - 1);
+        }
     }
     *wrong = reached + 1;
     return mnemonic->candidate_count > 0;

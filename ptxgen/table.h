@@ -5,11 +5,13 @@
 // A row's syntax is its mnemonic with alternatives:   ld{.weak}{.global|.shared}.(u32|f32)
 //   .word      this word                     .(a|b|c)   one of these words
 //   {.a|.b}    one of these words or none    $SET       in an alternative: the words of a set of sets.def
+// Words may also be written in another order, as ptxas allows: those that lead the syntax and must be there keep their
+// place, and types their order.
 // A row's operand pattern has one item an operand, blank-separated:   kind:type
 //   d  destination register                  s  source: register or constant
 //   D  the same, or a vector {a, b, …}       S  the same, or a vector {a, b, …}
 //   U  destination vector                    P  source vector
-//   q  destination predicate                 p  source predicate, may be negated with !
+//   q  destination predicate                 p  source predicate, p or !p, or a constant
 //   dq destination d|q, |q optional          m  memory operand [base + offset]
 //   i  constant                              a  address: register, or variable + offset
 //   v  variable or function: its address     x  special register
@@ -19,8 +21,8 @@
 // A number behind U, P or t is its length: U4 takes four registers, t5 five coordinates. In place of the number may stand
 // n, the extent of the mnemonic's last word that has one (x4: 4, 3d: 3, m64n128k16: 128), as in n, 4n, n/2 or n-2.
 // The type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type
-// word (u32), or absent where the kind says it all; of an m it is the base register's. A ? behind an item makes it optional; ?word asks for it exactly where the
-// mnemonic has that word.
+// word (u32), or absent where the kind says it all; of an m it is the base register's. A ? behind an item makes it
+// optional; ?word asks for it exactly where the mnemonic has that word.
 #ifndef CJ_PTXGEN_TABLE_H
 #define CJ_PTXGEN_TABLE_H
 
@@ -66,7 +68,13 @@ enum {
     CJ_CLUSTER = 1 << 5,      // needs a cluster launch
     CJ_BRANCH = 1 << 6,       // may continue elsewhere
     CJ_END = 1 << 7,          // never continues below
-    CJ_ARCH = 1 << 8,         // needs an architecture-specific target (sm_90a)
+    CJ_ARCH = 1 << 8,         // needs an architecture-specific target: one of those named below, any where none is
+    CJ_ON_90A = 1 << 16, CJ_ON_100A = 1 << 17, CJ_ON_100F = 1 << 18, CJ_ON_103A = 1 << 19, CJ_ON_103F = 1 << 20,
+    CJ_ON_110A = 1 << 21, CJ_ON_110F = 1 << 22, CJ_ON_120A = 1 << 23, CJ_ON_120F = 1 << 24, CJ_ON_121A = 1 << 25,
+    CJ_ON_121F = 1 << 26,
+    CJ_FAMILY_103 = CJ_ON_103A | CJ_ON_103F,
+    CJ_FAMILY_100 = CJ_ON_100A | CJ_ON_100F | CJ_FAMILY_103,
+    CJ_FAMILY_110 = CJ_ON_110A | CJ_ON_110F
 };
 
 // One form. Its executor (the first column of instructions.def) is the CPU device's business.

@@ -17,7 +17,7 @@
 //
 // The first error sticks: later calls do nothing, and cj_builder_finish reports it with the C line that caused it. So
 // nothing needs checking in between, and NULL is accepted for any builder or function.
-// The least .version that the lines need is chosen by itself. Thread safety: one thread a builder.
+// The least .version that the lines need is chosen by itself, unless cj_builder_version says another. Thread safety: one thread a builder.
 #ifndef CLUSTERJIT_PTX_H
 #define CLUSTERJIT_PTX_H
 
@@ -47,7 +47,11 @@ CJ_API void        cj_builder_destroy(cj_builder *builder);
 
 // Checks and prints the module: NUL-terminated text owned by the caller (cj_text_free); `length` may be NULL.
 // INVALID_KERNEL (rule, C file and line, what is wrong), OUT_OF_MEMORY. The builder can only be destroyed afterwards.
+// Held against the rules of forms and directives; cj_check_ptx (clusterjit/check.h) also follows the text's paths.
 CJ_API cj_status cj_builder_finish(cj_builder *builder, char **text, size_t *length, cj_error *error);
+
+// The .version to print, 10 * major + minor (80 for 8.0). finish refuses one that lacks what the kernel uses.
+CJ_API void cj_builder_version(cj_builder *builder, unsigned version);
 
 // A comment line at the file's head, above the directives; call it before cj_entry.
 CJ_API void cj_head(cj_builder *builder, const char *format, ...) CJ_PRINTF(2, 3);
@@ -59,10 +63,22 @@ CJ_API cj_func *cj_entry(cj_builder *builder, const char *name);
 CJ_API cj_var cj_param(cj_func *f, const char *type, const char *name, const char *comment);
 
 // What the kernel relies on; the directives follow from it.
-//   cj_block    it is launched with exactly this block shape, in threads           (.reqntid)
-//   cj_cluster  it is launched with exactly this cluster shape, in blocks          (.explicitcluster, .reqnctapercluster)
+//   cj_block               it is launched with exactly this block shape, in threads     (.reqntid)
+//   cj_block_max           … with blocks of at most x * y * z threads                   (.maxntid)
+//   cj_blocks_per_sm       this many blocks shall fit an SM; goes with one of the above (.minnctapersm)
+//   cj_registers_max       a thread shall have at most this many registers              (.maxnreg)
+//   cj_cluster             it is launched with exactly this cluster shape, in blocks    (.explicitcluster, .reqnctapercluster)
+//   cj_cluster_max         … with clusters of at most this many blocks                  (.maxclusterrank)
+//   cj_blocks_are_clusters the launch's grid counts clusters; goes with cj_block and cj_cluster   (.blocksareclusters)
+// Each may be said once. Targets before sm_90 have no clusters: there the last three say nothing. cj_builder_finish refuses
+// what excludes each other and shapes that no launch can have, by the rule's name (clusterjit/check.h).
 CJ_API void cj_block(cj_func *f, uint32_t x, uint32_t y, uint32_t z);
+CJ_API void cj_block_max(cj_func *f, uint32_t x, uint32_t y, uint32_t z);
+CJ_API void cj_blocks_per_sm(cj_func *f, uint32_t blocks);
+CJ_API void cj_registers_max(cj_func *f, uint32_t registers);
 CJ_API void cj_cluster(cj_func *f, uint32_t x, uint32_t y, uint32_t z);
+CJ_API void cj_cluster_max(cj_func *f, uint32_t blocks);
+CJ_API void cj_blocks_are_clusters(cj_func *f);
 
 // Shared memory of each block: `count` elements of a type, aligned to `align` bytes (0: the type's own size).
 CJ_API cj_var cj_shared(cj_func *f, const char *type, const char *name, uint32_t count, uint32_t align);
