@@ -11,5 +11,6 @@
 #include <clusterjit/kernel.h>
 #include <clusterjit/ptx.h>
 #include <clusterjit/reduce.h>
+#include <clusterjit/tensormap.h>
 
 #endif

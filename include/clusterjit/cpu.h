@@ -20,6 +20,7 @@ typedef struct cj_cpu_options {
     bool     hazards;           // watch every access for races and missing synchronization (off: bounds, alignment, windows,
                                 // deadlock and the like are still seen)
     uint32_t threads;           // host threads that run clusters; 0: one a core
+    bool     stats;             // count by class, bytes and bank conflicts (off: instructions are counted)
     uint64_t instruction_limit; // thread instructions a launch may execute before it is stopped as a livelock; 0: none
     // Called about twice a second during a launch, from a thread of the launch; NULL: never.
     void (*progress)(void *user, uint64_t clusters_done, uint64_t clusters, uint64_t thread_instructions);

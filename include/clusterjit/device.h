@@ -95,6 +95,14 @@ CJ_API void      cj_module_unload(cj_module *module);  // NULL is allowed
 // Finds an entry; owned by the module. INVALID_ARGUMENT names the entries there are.
 CJ_API cj_status cj_module_function(cj_module *module, const char *entry, cj_function **function, cj_error *error);
 
+// The name of the module's i-th entry, NULL behind the last; owned by the module.
+CJ_API const char *cj_module_entry(const cj_module *module, size_t index);
+
+// An entry's parameters: how many, and of the i-th its name (NULL for no such one) and bytes (0).
+CJ_API uint32_t    cj_function_param_count(const cj_function *function);
+CJ_API const char *cj_function_param_name(const cj_function *function, uint32_t index);
+CJ_API size_t      cj_function_param_bytes(const cj_function *function, uint32_t index);
+
 // One launch. `grid` counts blocks; `cluster` is {0, 0, 0} for a launch without clusters. `arguments[i]` points to the
 // value of the entry's i-th parameter. Clusters larger than the portable size are opted into when the function allows it.
 typedef struct cj_launch_config {

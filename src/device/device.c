@@ -100,6 +100,8 @@ static const char *entry_name(const void *user, size_t i) {
     return NULL;
 }
 
+const char *cj_module_entry(const cj_module *module, size_t index) { return entry_name(module->ir, index); }
+
 static cj_status unknown_entry(const cj_ir_module *ir, const char *entry, cj_error *error) {
     cj_text     names = {0};
     const char *name;
@@ -144,6 +146,22 @@ cj_status cj_module_function(cj_module *module, const char *entry, cj_function *
     pthread_mutex_unlock(&module->lock);
     if (!status) *function = found;
     return status;
+}
+
+static const cj_ir_var *param_at(const cj_function *function, uint32_t index) {
+    return index < function->entry->param_count ? function->entry->param[index] : NULL;
+}
+
+uint32_t cj_function_param_count(const cj_function *function) { return (uint32_t)function->entry->param_count; }
+
+const char *cj_function_param_name(const cj_function *function, uint32_t index) {
+    const cj_ir_var *param = param_at(function, index);
+    return param ? param->name : NULL;
+}
+
+size_t cj_function_param_bytes(const cj_function *function, uint32_t index) {
+    const cj_ir_var *param = param_at(function, index);
+    return param ? (size_t)param->bytes : 0;
 }
 
 static cj_status check_arguments(const cj_launch_config *config, cj_error *error) {

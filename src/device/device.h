@@ -6,10 +6,24 @@
 #define CJ_DEVICE_DEVICE_H
 
 #include <clusterjit/device.h>
+#include <clusterjit/tensormap.h>
 #include <pthread.h>
 
 #include "contract.h"
 #include "ir.h"
+
+// The arguments of cj_tensormap_encode_tiled, checked.
+typedef struct cj_tensor_tile {
+    cj_tensormap_type       type;
+    uint32_t                rank;
+    cj_ptr                  address;
+    const uint64_t         *dims, *strides;
+    const uint32_t         *box, *element_strides;
+    cj_tensormap_interleave interleave;
+    cj_tensormap_swizzle    swizzle;
+    cj_tensormap_l2         l2;
+    cj_tensormap_fill       fill;
+} cj_tensor_tile;
 
 typedef struct cj_device_ops {
     const char *kind;  // "gpu", "cpu"
@@ -30,6 +44,7 @@ typedef struct cj_device_ops {
     cj_status (*synchronize)(cj_device *device, cj_stream stream, cj_error *error);
     cj_status (*time)(cj_device *device, cj_stream stream, cj_status (*work)(void *user, cj_error *error), void *user,
                       double *milliseconds, cj_error *error);
+    cj_status (*encode_tensor)(cj_device *device, const cj_tensor_tile *tile, cj_tensormap *map, cj_error *error);
 } cj_device_ops;
 
 struct cj_device {

@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "exec.h"
+#include "stats.h"
+#include "watch.h"
 
 // A piece of memory: addresses [begin, begin + bytes) lie at host, lane i's at host + i * stride.
 typedef struct span {
@@ -13,7 +15,8 @@ typedef struct span {
     uint64_t       begin, bytes;
     unsigned char *host;
     uint64_t       stride;
-    cj_cpu_block  *block;  // whose shared memory it is, else NULL
+    cj_cpu_block  *block;   // whose shared memory it is, else NULL
+    bool           global;  // an allocation: the warp's range
 } span;
 
 // The piece of memory that the address of a lane belongs to; false when the access is not inside it, with a hazard.
@@ -25,6 +28,7 @@ static void found_at(span *found, uint64_t begin, uint64_t bytes, const unsigned
     found->host = (unsigned char *)(uintptr_t)host;
     found->stride = stride;
     found->block = NULL;
+    found->global = false;
 }
 
 static unsigned access_bytes(const cj_cpu_op *op) { return (unsigned)op->bytes * op->count; }
@@ -35,15 +39,20 @@ typedef struct nearby {
     char text[160];
 } nearby;
 
-// The last variable of a space that begins at or below an offset, as ", 4 bytes past the end of tile"; or nothing.
-static nearby nearest_symbol(const cj_cpu_program *program, cj_space space, uint64_t offset) {
-    nearby               result = {""};
+const cj_cpu_symbol *cj__cpu_nearest(const cj_cpu_program *program, cj_space space, uint64_t offset) {
     const cj_cpu_symbol *best = NULL;
     for (size_t i = 0; i < program->symbol_count; i++) {
         const cj_cpu_symbol *symbol = &program->symbol[i];
         if (symbol->var->space != space || symbol->offset > offset) continue;
         if (!best || symbol->offset >= best->offset) best = symbol;
     }
+    return best;
+}
+
+// The nearest variable as ", 4 bytes past the end of tile"; or nothing.
+static nearby nearest_symbol(const cj_cpu_program *program, cj_space space, uint64_t offset) {
+    nearby               result = {""};
+    const cj_cpu_symbol *best = cj__cpu_nearest(program, space, offset);
     if (!best) return result;
     const uint64_t into = offset - best->offset;
     const bool     inside = best->var->unsized || into < best->bytes;
@@ -92,6 +101,7 @@ static bool find_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint
         w->range = range;
     }
     found_at(found, range->begin, range->end - range->begin, (const unsigned char *)(uintptr_t)range->begin, 0);
+    found->global = true;
     return true;
 }
 
@@ -127,7 +137,7 @@ static bool find_peer(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64
         return false;
     }
     cj_cpu_block *peer = &cluster->block[rank];
-    if (!peer->entered || !peer->live) {
+    if (!w->watch && (!peer->entered || !peer->live)) {  // what is watched is known more exactly
         cj__cpu_hazard(w, op, lane, peer->entered ? CJ_HAZARD_PEER_EXITED : CJ_HAZARD_PEER_NOT_ENTERED,
                        "block of rank %" PRIu64 " %s, so its shared memory %s; a cluster barrier must stand %s", rank,
                        peer->entered ? "has exited" : "has not started", peer->entered ? "is gone" : "is not there yet",
@@ -225,6 +235,15 @@ static uint32_t reach_span(const span *s, uint32_t mask, unsigned bytes, const u
     return inside;
 }
 
+// Tells those who want to know. Parameters interest nobody.
+static void observe(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const span *found, const uint64_t *address) {
+    const bool is_memory = found->block || found->global;
+    if (w->watch && is_memory) cj__watch_reach(w, op, mask, found->block, found->begin, address);
+    if (w->block->cluster->counts && (is_memory || found->stride)) {
+        cj__stats_access(w, op, mask, found->block, found->global, address);
+    }
+}
+
 // Lane by lane until all are reached; mostly the first lane's piece of memory is everyone's. Every access of every
 // kernel passes here, with its lanes' addresses and their host addresses: whoever wants to watch memory does it here.
 static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES],
@@ -236,7 +255,9 @@ static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uns
         const unsigned lane = cj__cpu_first(rest);
         span           found = {.access = access_bytes(op), .writes = op->inst->row->effects & CJ_WRITES};
         if (!find(w, op, lane, address[lane], &found)) return false;
-        rest &= ~reach_span(&found, rest, access_bytes(op), address, at);
+        const uint32_t inside = reach_span(&found, rest, access_bytes(op), address, at);
+        if (w->block->cluster->observed) observe(w, op, inside, &found, address);
+        rest &= ~inside;
     }
     return true;
 }
@@ -265,6 +286,8 @@ static const struct {
     {CJ_W_SHARED_CLUSTER, reach_cluster, find_cluster},
     {CJ_W_LOCAL, reach_local, find_local},
     {CJ_W_PARAM, reach_param, find_param},
+    {CJ_W_PARAM_ENTRY, reach_param, find_param},
+    {CJ_W_PARAM_FUNC, reach_local, find_local},
 };
 
 cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic) {
@@ -274,7 +297,21 @@ cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic) {
     return reach_generic;
 }
 
+cj_cpu_reach cj__cpu_reach_in(cj_word space) {
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        if (spaces[i].word == space) return spaces[i].reach;
+    }
+    return reach_generic;
+}
+
 // ---- places
+
+uint64_t cj__cpu_address(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, unsigned lane) {
+    const cj_cpu_memory_operand *operand = &op->memory[k];
+    const void                  *base = w->file + operand->base;
+    if (operand->is_64) return ((const lane_u64 *)base)[lane] + (uint64_t)operand->offset;
+    return (uint32_t)(((const lane_u32 *)base)[lane] + (uint32_t)operand->offset);
+}
 
 bool cj__cpu_locate(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_word space, uint64_t address,
                     cj_cpu_span wanted, cj_cpu_spot *spot) {

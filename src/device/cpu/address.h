@@ -19,6 +19,8 @@ enum { CJ_RANK_SHIFT = 24 };
 
 // The function that reaches the space named by a load's, store's or atomic's mnemonic.
 cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic);
+// The same for a space by its word; NONE: generic.
+cj_cpu_reach cj__cpu_reach_in(cj_word space);
 
 // What an instruction wants of an address that is not its op's memory operand.
 typedef struct cj_cpu_span {
@@ -33,10 +35,16 @@ typedef struct cj_cpu_spot {
     uint64_t       address;  // offset in that block's shared memory, else as it was given
 } cj_cpu_spot;
 
+// The address that a lane gives in the op's k-th memory operand.
+uint64_t cj__cpu_address(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, unsigned lane);
+
 // Checks one lane's address in a space (a word of a mnemonic; NONE: generic) and finds the place; false when a hazard
 // was reported.
 bool cj__cpu_locate(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_word space, uint64_t address,
                     cj_cpu_span wanted, cj_cpu_spot *spot);
+
+// The last variable of a space that begins at or below an offset, or NULL.
+const cj_cpu_symbol *cj__cpu_nearest(const cj_cpu_program *program, cj_space space, uint64_t offset);
 
 // Maps a shared address, in place, to the block with that rank; false when a hazard was reported.
 bool cj__cpu_map(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint32_t rank, uint64_t *address);

@@ -2,19 +2,28 @@
 // The cpu device: what device.h asks of a device, on the host. A launch runs to its end before it returns.
 #define _POSIX_C_SOURCE 200809L
 
+#include <clusterjit/cpu.h>
 #include <clusterjit/kernel.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "error.h"
 #include "machine.h"
+#include "stats.h"
+#include "tensor.h"
+#include "watch.h"
 
 typedef struct cpu_device {
-    cj_device     base;
-    cj_cpu_memory memory;
+    cj_device        base;
+    cj_cpu_memory    memory;
+    cj_cpu_options   options;   // threads: 0 replaced
+    pthread_mutex_t  lock;      // of what follows: of the last launch that ended
+    cj_cpu_findings *findings;  // NULL: none yet
+    cj_cpu_stats     stats;
 } cpu_device;
 
 typedef struct cpu_module {
@@ -31,9 +40,18 @@ typedef struct cpu_function {
 
 static cj_cpu_memory *memory_of(cj_device *device) { return &((cpu_device *)device)->memory; }
 
+static void free_findings(cj_cpu_findings *findings) {
+    if (!findings) return;
+    pthread_mutex_destroy(&findings->lock);
+    free(findings);
+}
+
 static void cpu_close(cj_device *device) {
-    cj__cpu_memory_free(memory_of(device));
-    free(device);
+    cpu_device *cpu = (cpu_device *)device;
+    cj__cpu_memory_free(&cpu->memory);
+    free_findings(cpu->findings);
+    pthread_mutex_destroy(&cpu->lock);
+    free(cpu);
 }
 
 // ---- memory
@@ -44,12 +62,13 @@ static cj_status cpu_alloc(cj_device *device, size_t bytes, cj_ptr *memory, cj_e
 
 static void cpu_free(cj_device *device, cj_ptr memory) { cj__cpu_release(memory_of(device), memory); }
 
-// Refuses copies that leave an allocation, as the driver does.
-static cj_status check_range(cj_device *device, cj_ptr at, size_t bytes, cj_error *error) {
-    cj_cpu_ranges *ranges = cj__cpu_ranges_hold(memory_of(device));
-    const bool     inside = cj__cpu_ranges_find(ranges, at, bytes, NULL) != NULL;
-    cj__cpu_ranges_drop(memory_of(device), ranges);
-    if (inside) return CJ_OK;
+// Refuses copies that leave an allocation, as the driver does. What the host writes is initialized.
+static cj_status check_range(cj_cpu_memory *memory, cj_ptr at, size_t bytes, bool writes, cj_error *error) {
+    cj_cpu_ranges      *ranges = cj__cpu_ranges_hold(memory);
+    const cj_cpu_range *range = cj__cpu_ranges_find(ranges, at, bytes, NULL);
+    if (range && writes) cj__cpu_written_mark(range, at - range->begin, bytes);
+    cj__cpu_ranges_drop(memory, ranges);
+    if (range) return CJ_OK;
     return cj__fail(error, CJ_INVALID_ARGUMENT, "%zu bytes at 0x%llx are not in one allocation of the CPU device",
                     bytes, (unsigned long long)at);
 }
@@ -57,21 +76,21 @@ static cj_status check_range(cj_device *device, cj_ptr at, size_t bytes, cj_erro
 static cj_status cpu_write(cj_device *device, cj_ptr to, const void *from, size_t bytes, cj_stream stream,
                            cj_error *error) {
     (void)stream;
-    cj_status status = check_range(device, to, bytes, error);
+    cj_status status = check_range(memory_of(device), to, bytes, true, error);
     if (!status) memcpy((void *)(uintptr_t)to, from, bytes);
     return status;
 }
 
 static cj_status cpu_read(cj_device *device, void *to, cj_ptr from, size_t bytes, cj_stream stream, cj_error *error) {
     (void)stream;
-    cj_status status = check_range(device, from, bytes, error);
+    cj_status status = check_range(memory_of(device), from, bytes, false, error);
     if (!status) memcpy(to, (const void *)(uintptr_t)from, bytes);
     return status;
 }
 
 static cj_status cpu_fill(cj_device *device, cj_ptr to, uint8_t byte, size_t bytes, cj_stream stream, cj_error *error) {
     (void)stream;
-    cj_status status = check_range(device, to, bytes, error);
+    cj_status status = check_range(memory_of(device), to, bytes, true, error);
     if (!status) memset((void *)(uintptr_t)to, byte, bytes);
     return status;
 }
@@ -94,12 +113,11 @@ static bool takes_memory(const cj_ir_item *item) {
     return item->kind == CJ_ITEM_VAR && (item->var->space == CJ_SPACE_GLOBAL || item->var->space == CJ_SPACE_CONST);
 }
 
-// Gives a module's variable its memory, zeroed as PTX has it.
+// Gives a module's variable its memory, with its initial bytes, zeros behind them.
 static cj_status add_variable(cpu_module *module, const cj_ir_var *var, cj_error *error) {
     cj_cpu_variable *variable = &module->variable[module->variable_count];
-    if (var->initial || var->unsized || !var->bytes) {
-        cj__fail(error, CJ_UNSUPPORTED, "%s: the CPU device does not place %s yet", var->name,
-                 var->initial ? "initialized variables" : "variables without a size");
+    if (var->unsized || !var->bytes) {
+        cj__fail(error, CJ_UNSUPPORTED, "%s: the CPU device does not place variables without a size", var->name);
         if (error) error->line = var->line;
         return CJ_UNSUPPORTED;
     }
@@ -107,8 +125,38 @@ static cj_status add_variable(cpu_module *module, const cj_ir_var *var, cj_error
     if (status) return status;
     variable->var = var;
     module->variable_count++;
-    memset((void *)(uintptr_t)variable->address, 0, var->bytes);
-    return CJ_OK;
+    unsigned char *at = (unsigned char *)(uintptr_t)variable->address;
+    memset(at, 0, var->bytes);
+    if (var->data_bytes) memcpy(at, var->data, var->data_bytes);
+    return check_range(module->memory, variable->address, var->bytes, true, error);
+}
+
+// The address that a relocation asks for. Of shared memory and the like it is an offset that only an entry knows.
+static cj_status address_of(const cpu_module *module, const cj_ir_reloc *reloc, uint64_t *address, cj_error *error) {
+    if (reloc->func) {
+        *address = cj__cpu_function_address(reloc->func);
+        return CJ_OK;
+    }
+    for (size_t i = 0; i < module->variable_count; i++) {
+        if (module->variable[i].var != reloc->var) continue;
+        *address = module->variable[i].address;
+        return CJ_OK;
+    }
+    return cj__fail(error, CJ_UNSUPPORTED, "the CPU device has no address of %s before a launch", reloc->var->name);
+}
+
+// Fills in the addresses among a variable's initial bytes.
+static cj_status relocate(const cpu_module *module, const cj_cpu_variable *variable, cj_error *error) {
+    cj_status status = CJ_OK;
+    for (size_t i = 0; i < variable->var->reloc_count && !status; i++) {
+        const cj_ir_reloc *reloc = &variable->var->reloc[i];
+        uint64_t           address = 0;
+        status = address_of(module, reloc, &address, error);
+        address = (address + (uint64_t)reloc->addend) >> reloc->shift;
+        if (!status) memcpy((unsigned char *)(uintptr_t)(variable->address + reloc->offset), &address, reloc->bytes);
+        if (status && error) error->line = variable->var->line;
+    }
+    return status;
 }
 
 static cj_status cpu_load(cj_device *device, const char *ptx, size_t length, cj_ir_module *ir, cj_module **module,
@@ -123,6 +171,7 @@ static cj_status cpu_load(cj_device *device, const char *ptx, size_t length, cj_
     for (size_t i = 0; i < ir->item_count && !status; i++) {
         if (takes_memory(&ir->item[i])) status = add_variable(made, ir->item[i].var, error);
     }
+    for (size_t i = 0; i < made->variable_count && !status; i++) status = relocate(made, &made->variable[i], error);
     if (status)
         cpu_unload(&made->base);
     else
@@ -154,12 +203,61 @@ static unsigned char *copy_arguments(const cj_cpu_program *program, const cj_lau
     return buffer;
 }
 
+// What the launch is watched and counted with. NULL where it is not asked for; release_launch takes all of it back.
+static cj_status equip_launch(cj_cpu_launch *launch, cj_error *error) {
+    launch->findings = calloc(1, sizeof *launch->findings);
+    if (launch->findings) pthread_mutex_init(&launch->findings->lock, NULL);
+    if (launch->options.stats) launch->counts = cj__stats_new(launch->program);
+    if (!launch->findings || (launch->options.stats && !launch->counts)) {
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to launch %s", launch->program->entry->name);
+    }
+    return launch->options.hazards ? cj__watch_open(launch, error) : CJ_OK;
+}
+
+// Keeps what was found and counted as the device's last.
+static void keep_results(cpu_device *device, cj_cpu_launch *launch, uint64_t instructions, double seconds) {
+    cj_cpu_stats stats = {.seconds = seconds};
+    if (launch->counts) cj__stats_sum(launch->program, launch->counts, &stats);
+    if (!launch->counts) stats.thread_instructions = instructions;
+    pthread_mutex_lock(&device->lock);
+    cj_cpu_findings *before = device->findings;
+    device->findings = launch->findings;
+    device->stats = stats;
+    pthread_mutex_unlock(&device->lock);
+    free_findings(before);
+}
+
+static double milliseconds_now(void) {
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static cj_status run_launch(cpu_device *device, cj_cpu_launch *launch, cj_error *error) {
+    const double start = milliseconds_now();
+    uint64_t     instructions = 0;
+    cj_status    status = equip_launch(launch, error);
+    if (!status) status = cj__cpu_run(launch, &instructions, error);
+    if (!status || status == CJ_HAZARD) status = cj__cpu_findings_error(launch->findings, error);
+    if (!launch->watch) cj__cpu_written_mark_all(launch->ranges);
+    cj__watch_close(launch);
+    if (launch->findings) keep_results(device, launch, instructions, (milliseconds_now() - start) * 1e-3);
+    free(launch->counts);
+    return status;
+}
+
 static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_error *error) {
     const cj_cpu_program *program = ((const cpu_function *)config->function)->program;
     const cj_dim3         grid = config->grid, block = config->block;
     const bool            is_cluster = config->cluster.x != 0;
     const cj_dim3         cluster = is_cluster ? config->cluster : (cj_dim3){1, 1, 1};
     const uint32_t        threads = block.x * block.y * block.z;
+    const uint32_t        dynamic = config->dynamic_shared;
+    const uint64_t        shared = dynamic ? (uint64_t)program->dynamic_offset + dynamic : program->shared_bytes;
+    if (shared > device->limits.shared_per_block_optin) {
+        return cj__fail(error, CJ_CONTRACT, "%s and what it may call declare %llu B of shared memory; a block has %u B",
+                        program->entry->name, (unsigned long long)shared, device->limits.shared_per_block_optin);
+    }
     unsigned char        *param = copy_arguments(program, config);
     if (!param) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s", program->entry->name);
 
@@ -173,14 +271,14 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         .cluster = cluster,
         .clusters = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z},
         .is_cluster = is_cluster,
-        .dynamic_shared = config->dynamic_shared,
-        .shared_bytes = config->dynamic_shared ? program->dynamic_offset + config->dynamic_shared
-                                               : program->shared_bytes,
+        .dynamic_shared = dynamic,
+        .shared_bytes = (uint32_t)shared,
         .threads = threads,
         .warps = (threads + CJ_LANES - 1) / CJ_LANES,
         .ranks = cluster.x * cluster.y * cluster.z,
+        .options = ((cpu_device *)device)->options,
     };
-    cj_status status = cj__cpu_run(&launch, error);
+    cj_status status = run_launch((cpu_device *)device, &launch, error);
     cj__cpu_ranges_drop(memory_of(device), launch.ranges);
     free(param);
     return status;
@@ -189,12 +287,6 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
 static cj_status cpu_synchronize(cj_device *device, cj_stream stream, cj_error *error) {
     (void)device, (void)stream, (void)error;
     return CJ_OK;
-}
-
-static double milliseconds_now(void) {
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
 static cj_status cpu_time(cj_device *device, cj_stream stream, cj_status (*work)(void *user, cj_error *error),
@@ -220,7 +312,54 @@ static const cj_device_ops operations = {
     .launch = cpu_launch,
     .synchronize = cpu_synchronize,
     .time = cpu_time,
+    .encode_tensor = cj__cpu_tensor_encode,
 };
+
+// ---- what only this device has
+
+static cpu_device *cpu_of(const cj_device *device) {
+    return device && device->ops == &operations ? (cpu_device *)(uintptr_t)device : NULL;
+}
+
+static cj_status refuse_device(const cj_device *device, cj_error *error) {
+    return cj__fail(error, CJ_UNSUPPORTED, "%s is no CPU device", device ? device->limits.name : "NULL");
+}
+
+static uint64_t host_bytes(void) {
+    const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : UINT64_MAX;
+}
+
+static uint32_t core_count(void) {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? (uint32_t)cores : 1;
+}
+
+cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_error *error) {
+    cpu_device *cpu = cpu_of(device);
+    if (!cpu) return refuse_device(device, error);
+    if (!options) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: options is 0", __func__);
+    cpu->options = *options;
+    if (!cpu->options.threads) cpu->options.threads = core_count();
+    return CJ_OK;
+}
+
+size_t cj_cpu_hazard_count(const cj_device *device) {
+    const cpu_device *cpu = cpu_of(device);
+    return cpu && cpu->findings ? cpu->findings->count : 0;
+}
+
+const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index) {
+    return index < cj_cpu_hazard_count(device) ? &cpu_of(device)->findings->hazard[index] : NULL;
+}
+
+cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_error *error) {
+    const cpu_device *cpu = cpu_of(device);
+    if (!cpu) return refuse_device(device, error);
+    if (!stats) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stats is 0", __func__);
+    *stats = cpu->stats;
+    return CJ_OK;
+}
 
 cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_error *error) {
     (void)options;
@@ -229,13 +368,16 @@ cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_
     if (status) return status;
     cpu_device *made = calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the CPU device");
-    status = cj__cpu_memory_init(&made->memory, error);
+    status = cj__cpu_memory_init(&made->memory, &made->base.limits, error);
     if (status) {
         free(made);
         return status;
     }
+    pthread_mutex_init(&made->lock, NULL);
+    made->options.threads = core_count();
     made->base.ops = &operations;
     made->base.limits = *limits;  // so that plans are those of an H200
+    if (made->base.limits.global_bytes > host_bytes()) made->base.limits.global_bytes = host_bytes();
     snprintf(made->base.limits.name, sizeof made->base.limits.name, "CPU device");
     *device = &made->base;
     return CJ_OK;

@@ -7,11 +7,13 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "machine.h"
 #include "prepare.h"
 
 // Lanes of a register as an instruction sees them: any type of the slot's width.
+__extension__ typedef unsigned __int128 lane_u128 __attribute__((__may_alias__));
 typedef uint8_t  lane_u8 __attribute__((__may_alias__));
 typedef int8_t   lane_s8 __attribute__((__may_alias__));
 typedef uint16_t lane_u16 __attribute__((__may_alias__));
@@ -65,6 +67,36 @@ static inline void cj__cpu_predicate_set(void *slot, uint32_t mask, uint32_t val
     lane_u32 *predicate = slot;
     *predicate = (*predicate & ~mask) | (value & mask);
 }
+
+// A comparison's end: p and q of the lanes in `mask`, each combined with predicate operand 4 as op->mode says (AND, OR,
+// XOR; 0: not at all). Slots: p, q, …
+static inline cj_cpu_step cj__cpu_compared(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uint32_t p, uint32_t q) {
+    if (op->mode) {
+        const uint32_t c = cj__cpu_predicate(w, op, 4);
+        p = op->mode == CJ_W_AND ? p & c : op->mode == CJ_W_OR ? p | c : p ^ c;
+        q = op->mode == CJ_W_AND ? q & c : op->mode == CJ_W_OR ? q | c : q ^ c;
+    }
+    cj__cpu_predicate_set(w->file + op->slot[0], mask, p);
+    cj__cpu_predicate_set(w->file + op->slot[1], mask, q);
+    return CJ_STEP_NEXT;
+}
+
+// An f32 result as the hardware gives it: NaN is 0x7fffffff.
+static inline float cj__cpu_canonical(float x) {
+    const uint32_t bits = 0x7fffffff;
+    float          nan;
+    memcpy(&nan, &bits, sizeof nan);
+    return x != x ? nan : x;
+}
+
+// The executor of what has no effect here.
+cj_cpu_step cj__cpu_nothing(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
+
+// exec_half.c: the executor of a comparison of halves, for slots p, q, a, b, with.
+bool cj__cpu_choose_half_comparison(cj_cpu_prepare *p);
+
+// The lanes in `mask` go where `to` says, those of the running group that are not go on below.
+cj_cpu_step cj__cpu_disperse(cj_cpu_warp *w, uint32_t mask, const uint32_t to[CJ_LANES]);
 
 // The ways in which an instruction is defined: one executor for each type. B types go with the unsigned ones.
 typedef struct cj_cpu_typed {

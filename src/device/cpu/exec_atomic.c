@@ -2,12 +2,15 @@
 // Atomics and reductions (PTX ISA, "atom", "red"): lane after lane, each one atomic for other host threads too.
 #include "address.h"
 #include "exec.h"
+#include "watch.h"
 
 // `old` becomes the expression of old and b (and c); compared as words, so that any float may be swapped.
-#define ATOMIC(name, type, word, expression)                                                                         \
+// A compare-and-swap that finds another value has only read.
+#define ATOMIC(name, type, word, is_cas, expression)                                                                 \
     CJ_EXEC(name##_##type) {                                                                                         \
         unsigned char *at[CJ_LANES];                                                                                 \
         if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                                        \
+        w->block->cluster->polls += is_cas;                                                                          \
         CJ_SOME_LANES(i, mask) {                                                                                     \
             union {                                                                                                  \
                 lane_##word bits;                                                                                    \
@@ -22,13 +25,14 @@
             } while (                                                                                                \
                 !__atomic_compare_exchange_n(cell, &was.bits, next.bits, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
             CJ_LANES_OF(lane_##type, 0)[i] = was.value;                                                              \
+            cj__watch_atomic(w, op, i, !is_cas || was.value == b);                                                   \
         }                                                                                                            \
         return CJ_STEP_NEXT;                                                                                         \
     }
 
-#define BITS(name, expression)         \
-    ATOMIC(name, u32, u32, expression) \
-    ATOMIC(name, u64, u64, expression)
+#define BITS(name, expression)                \
+    ATOMIC(name, u32, u32, false, expression) \
+    ATOMIC(name, u64, u64, false, expression)
 
 BITS(add, old + b)
 BITS(and, old &b)
@@ -37,18 +41,25 @@ BITS(xor, old ^ b)
 BITS(exch, ((void)old, b))
 BITS(min, old < b ? old : b)
 BITS(max, old > b ? old : b)
-ATOMIC(min, s32, u32, old < b ? old : b)
-ATOMIC(min, s64, u64, old < b ? old : b)
-ATOMIC(max, s32, u32, old > b ? old : b)
-ATOMIC(max, s64, u64, old > b ? old : b)
-ATOMIC(inc, u32, u32, old >= b ? 0 : old + 1)
-ATOMIC(dec, u32, u32, old == 0 || old > b ? b : old - 1)
-ATOMIC(add, f32, u32, old + b)
-ATOMIC(add, f64, u64, old + b)
+ATOMIC(min, s32, u32, false, old < b ? old : b)
+ATOMIC(min, s64, u64, false, old < b ? old : b)
+ATOMIC(max, s32, u32, false, old > b ? old : b)
+ATOMIC(max, s64, u64, false, old > b ? old : b)
+ATOMIC(inc, u32, u32, false, old >= b ? 0 : old + 1)
+ATOMIC(dec, u32, u32, false, old == 0 || old > b ? b : old - 1)
+ATOMIC(add, f64, u64, false, old + b)
 
-ATOMIC(cas, u16, u16, old == b ? CJ_LANES_OF(const lane_u16, 2)[i] : old)
-ATOMIC(cas, u32, u32, old == b ? CJ_LANES_OF(const lane_u32, 2)[i] : old)
-ATOMIC(cas, u64, u64, old == b ? CJ_LANES_OF(const lane_u64, 2)[i] : old)
+// Sums of f32 keep subnormals in shared memory only.
+static float sum(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, float a, float b) {
+    if (op->mode || cj__cpu_address(w, op, 0, lane) >> 48 == CJ_SHARED_BASE >> 48) return cj__cpu_canonical(a + b);
+    return cj__cpu_canonical(cj__cpu_flush(cj__cpu_flush(a) + cj__cpu_flush(b)));
+}
+
+ATOMIC(add, f32, u32, false, sum(w, op, i, old, b))
+
+ATOMIC(cas, u16, u16, true, old == b ? CJ_LANES_OF(const lane_u16, 2)[i] : old)
+ATOMIC(cas, u32, u32, true, old == b ? CJ_LANES_OF(const lane_u32, 2)[i] : old)
+ATOMIC(cas, u64, u64, true, old == b ? CJ_LANES_OF(const lane_u64, 2)[i] : old)
 
 static const struct {
     cj_word      word;
@@ -71,6 +82,7 @@ bool cj__cpu_select_atom(cj_cpu_prepare *p) {
     p->op.reach = cj__cpu_reach_of(p->mnemonic);
     p->op.bytes = (uint8_t)(cj__words[type].bits / 8);
     p->op.count = 1;
+    p->op.mode = cj__cpu_has(p, CJ_W_SHARED) || cj__cpu_has(p, CJ_W_SHARED_CTA) || cj__cpu_has(p, CJ_W_SHARED_CLUSTER);
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         if (cj__cpu_has(p, operations[i].word)) return cj__cpu_choose(p, &operations[i].typed, type);
     }

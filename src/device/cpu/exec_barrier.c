@@ -4,7 +4,9 @@
 // bar.sync is lowered into an arrival and a wait, so that a wait can be tried again without arriving again. What a lane
 // waits for is the phase in which it arrived: for a named barrier it lies in a hidden register, for the cluster's, of
 // which a thread has one at most, in two masks of the warp. Threads that have exited are waited for by nobody.
+#include "async.h"
 #include "exec.h"
+#include "watch.h"
 
 // The lanes of an .aligned instruction that came without the rest of their warp wait for it.
 static bool apart(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
@@ -12,7 +14,9 @@ static bool apart(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
     return op->aligned && mask != w->live;
 }
 
-// ---- named barriers. Slots: barrier, threads or none, phase (hidden).
+// ---- named barriers. Slots: barrier, threads or none, phase (hidden); and predicate and result, or none.
+
+enum { BARRIER, THREADS, PHASE, PREDICATE, RESULT, SLOTS };
 
 static void complete_if_full(cj_cpu_block *block, cj_cpu_barrier *barrier) {
     uint32_t threads = 0;
@@ -23,9 +27,20 @@ static void complete_if_full(cj_cpu_block *block, cj_cpu_barrier *barrier) {
         if (here) threads += missing ? cj__cpu_count(here) : CJ_LANES;
     }
     if (!barrier->used || (barrier->expected ? threads < barrier->expected : !everyone)) return;
-    *barrier = (cj_cpu_barrier){.phase = barrier->phase + 1};
+    cj__watch_barrier(block, barrier);
+    const cj_cpu_barrier full = *barrier;
+    *barrier = (cj_cpu_barrier){.phase = full.phase + 1, .before = {full.before[0], full.before[1]}};
+    barrier->before[full.phase % 2] = full.tally;
 }
 
+static void vote(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, cj_cpu_tally *tally) {
+    if (op->slot[PREDICATE] == CJ_SLOT_NONE) return;
+    const uint32_t yes = lanes & cj__cpu_predicate(w, op, PREDICATE);
+    tally->yes += cj__cpu_count(yes);
+    tally->no += cj__cpu_count(lanes & ~yes);
+}
+
+// op->mode: whether it waits, too.
 static cj_cpu_step arrive(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, uint32_t index, uint32_t expected) {
     const uint32_t lane = cj__cpu_first(lanes);
     if (index >= CJ_BARRIERS) {
@@ -49,15 +64,18 @@ static cj_cpu_step arrive(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, u
     barrier->used = true;
     barrier->expected = expected;
     barrier->lanes[w->index] |= lanes;
+    if (op->mode) barrier->waits[w->index] |= lanes;
+    vote(w, op, lanes, &barrier->tally);
+    cj__sync_release(w, lanes, &barrier->sync, CJ_ORDER_FULL);
     complete_if_full(w->block, barrier);
     return CJ_STEP_NEXT;
 }
 
 CJ_EXEC(bar_arrive) {
     if (apart(w, op, mask)) return CJ_STEP_WAIT;
-    const lane_u32 *index = CJ_LANES_OF(const lane_u32, 0);
-    const lane_u32 *expected = op->slot[1] == CJ_SLOT_NONE ? NULL : CJ_LANES_OF(const lane_u32, 1);
-    lane_u32       *phase = CJ_LANES_OF(lane_u32, 2);
+    const lane_u32 *index = CJ_LANES_OF(const lane_u32, BARRIER);
+    const lane_u32 *expected = op->slot[THREADS] == CJ_SLOT_NONE ? NULL : CJ_LANES_OF(const lane_u32, THREADS);
+    lane_u32       *phase = CJ_LANES_OF(lane_u32, PHASE);
     for (uint32_t rest = mask, lanes; rest; rest &= ~lanes) {  // lanes that name the same barrier arrive at once
         const uint32_t first = cj__cpu_first(rest), threads = expected ? expected[first] : 0;
         lanes = 0;
@@ -72,12 +90,25 @@ CJ_EXEC(bar_arrive) {
 }
 
 CJ_EXEC(bar_wait) {
-    const lane_u32 *index = CJ_LANES_OF(const lane_u32, 0), *phase = CJ_LANES_OF(const lane_u32, 2);
+    const lane_u32 *index = CJ_LANES_OF(const lane_u32, BARRIER), *phase = CJ_LANES_OF(const lane_u32, PHASE);
     w->waiting = 0;
     CJ_SOME_LANES(i, mask) {
         if (w->block->barrier[index[i]].phase == phase[i]) w->waiting |= 1u << i;
     }
     return w->waiting ? CJ_STEP_WAIT : CJ_STEP_NEXT;
+}
+
+// op->mode: POPC, AND, OR.
+CJ_EXEC(bar_red_wait) {
+    const lane_u32   *index = CJ_LANES_OF(const lane_u32, BARRIER), *phase = CJ_LANES_OF(const lane_u32, PHASE);
+    const cj_cpu_step step = bar_wait(w, op, mask);
+    CJ_SOME_LANES(i, mask & ~w->waiting) {
+        const cj_cpu_tally all = w->block->barrier[index[i]].before[phase[i] % 2];
+        const bool         holds = op->mode == CJ_W_AND ? !all.no : all.yes;
+        if (op->mode == CJ_W_POPC) CJ_LANES_OF(lane_u32, RESULT)[i] = all.yes;
+        else cj__cpu_predicate_set(w->file + op->slot[RESULT], 1u << i, holds ? CJ_ALL_LANES : 0);
+    }
+    return step;
 }
 
 // bar.… is always aligned, barrier.… where it says so.
@@ -86,22 +117,39 @@ static bool set_aligned(cj_cpu_prepare *p) {
     return true;
 }
 
-bool cj__cpu_select_bar_arrive(cj_cpu_prepare *p) {
-    uint32_t *slot = cj__cpu_keep(p, 3 * sizeof *slot);
+static bool set_arrive(cj_cpu_prepare *p, const uint32_t operand[SLOTS]) {
+    uint32_t *slot = cj__cpu_keep(p, SLOTS * sizeof *slot);
     if (!slot) return false;
-    slot[0] = p->slot[0];
-    slot[1] = p->slot[1];
-    slot[2] = cj__cpu_place(p, 32);
+    memcpy(slot, operand, SLOTS * sizeof *slot);
+    slot[PHASE] = cj__cpu_place(p, 32);
     p->op.slot = slot;
     p->op.run = bar_arrive;
     return set_aligned(p);
 }
 
-bool cj__cpu_select_bar_sync(cj_cpu_prepare *p) {
-    if (!cj__cpu_select_bar_arrive(p) || !cj__cpu_append(p)) return false;
-    p->op.run = bar_wait;
+static bool set_wait(cj_cpu_prepare *p, cj_cpu_exec wait) {
+    if (!cj__cpu_append(p)) return false;
+    p->op.run = wait;
     p->op.aligned = false;
     return true;
+}
+
+bool cj__cpu_select_bar_arrive(cj_cpu_prepare *p) {
+    return set_arrive(p, (uint32_t[SLOTS]){p->slot[0], p->slot[1], 0, CJ_SLOT_NONE, CJ_SLOT_NONE});
+}
+
+bool cj__cpu_select_bar_sync(cj_cpu_prepare *p) {
+    p->op.mode = true;
+    return cj__cpu_select_bar_arrive(p) && set_wait(p, bar_wait);
+}
+
+// d, barrier, threads if they are written, predicate.
+bool cj__cpu_select_bar_red(cj_cpu_prepare *p) {
+    const uint32_t last = p->slot_count - 1, threads = last == 3 ? p->slot[2] : CJ_SLOT_NONE;
+    p->op.mode = cj__cpu_has(p, CJ_W_POPC) ? CJ_W_POPC : cj__cpu_has(p, CJ_W_AND) ? CJ_W_AND : CJ_W_OR;
+    p->op.flip = p->op.flip >> last << PREDICATE;
+    return set_arrive(p, (uint32_t[SLOTS]){p->slot[1], threads, 0, p->slot[last], p->slot[0]}) &&
+           set_wait(p, bar_red_wait);
 }
 
 // ---- the cluster's barrier
@@ -110,6 +158,7 @@ static void complete_cluster_if_full(cj_cpu_cluster *cluster) {
     if (!cluster->arrived || cluster->arrived < cluster->live) return;
     cluster->phase++;
     cluster->arrived = 0;
+    cj__sync_flip(&cluster->sync);
 }
 
 // The lanes of `mask` that arrived in the phase that has not completed yet.
@@ -128,24 +177,28 @@ CJ_EXEC(cluster_arrive) {
     w->cluster_arrived |= mask;
     w->cluster_parity = (w->cluster_parity & ~mask) | (cluster->phase & 1 ? mask : 0);
     cluster->arrived += cj__cpu_count(mask);
+    cj__sync_release(w, mask, &cluster->sync, (cj_order)op->mode);
     complete_cluster_if_full(cluster);
     return CJ_STEP_NEXT;
 }
 
 CJ_EXEC(cluster_wait) {
     if (apart(w, op, mask)) return CJ_STEP_WAIT;
-    const uint32_t early = mask & ~w->cluster_arrived;
+    cj_cpu_cluster *cluster = w->block->cluster;
+    const uint32_t  early = mask & ~w->cluster_arrived;
     if (early)
         return cj__cpu_hazard(w, op, cj__cpu_first(early), CJ_HAZARD_WAIT_WITHOUT_ARRIVE,
                               "waits without having arrived");
     const uint32_t wait = pending(w, mask);
     w->waiting = wait && op->aligned ? mask : wait;
     w->cluster_arrived &= ~(mask & ~w->waiting);
+    cj__sync_acquire(w, mask & ~w->waiting, &cluster->sync, CJ_ORDER_FULL);
     return w->waiting ? CJ_STEP_WAIT : CJ_STEP_NEXT;
 }
 
 bool cj__cpu_select_cluster_arrive(cj_cpu_prepare *p) {
     p->op.run = cluster_arrive;
+    p->op.mode = cj__cpu_has(p, CJ_W_RELAXED) ? CJ_ORDER_RELAXED : CJ_ORDER_FULL;
     return set_aligned(p);
 }
 
@@ -161,9 +214,11 @@ void cj__cpu_barriers_leave(cj_cpu_warp *w, uint32_t mask) {
     cj_cpu_cluster *cluster = block->cluster;
     cluster->arrived -= cj__cpu_count(pending(w, mask));
     block->live -= cj__cpu_count(mask);
+    if (!block->live) cj__cpu_async_leave(block);
     cluster->live -= cj__cpu_count(mask);
     for (unsigned i = 0; i < CJ_BARRIERS; i++) {
         if (block->barrier[i].used) complete_if_full(block, &block->barrier[i]);
     }
     complete_cluster_if_full(cluster);
+    cj__watch_exit(w, mask);
 }

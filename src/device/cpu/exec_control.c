@@ -17,15 +17,67 @@ CJ_EXEC(bra) {
     return CJ_STEP_JUMP;
 }
 
+// Of the ways the one that comes first in the program is run first, again.
+cj_cpu_step cj__cpu_disperse(cj_cpu_warp *w, uint32_t mask, const uint32_t to[CJ_LANES]) {
+    const uint32_t stay = w->active & ~mask;
+    uint32_t       first = stay ? w->pc + 1 : UINT32_MAX;
+    CJ_SOME_LANES(i, mask) first = to[i] < first ? to[i] : first;
+
+    for (uint32_t rest = mask, same; rest; rest &= ~same) {
+        const uint32_t pc = to[cj__cpu_first(rest)];
+        same = 0;
+        CJ_SOME_LANES(i, rest) same |= (uint32_t)(to[i] == pc) << i;
+        if (pc != first) cj__cpu_split(w, pc, same);
+    }
+    if (stay && w->pc + 1 != first) cj__cpu_split(w, w->pc + 1, stay);
+    w->pc = first;
+    return CJ_STEP_JUMP;
+}
+
+// brx.idx: the table is filled in when all labels have their places.
+CJ_EXEC(brx) {
+    const cj_cpu_targets *table = op->plan;
+    const lane_u32       *index = CJ_LANES_OF(const lane_u32, 0);
+    uint32_t              to[CJ_LANES];
+    CJ_SOME_LANES(i, mask) {
+        if (index[i] >= table->count) {
+            return cj__cpu_hazard(w, op, i, CJ_HAZARD_TRAP, "index %u of a table of %u targets", index[i],
+                                  table->count);
+        }
+        to[i] = table->target[index[i]];
+    }
+    return cj__cpu_disperse(w, mask, to);
+}
+
+bool cj__cpu_select_brx(cj_cpu_prepare *p) {
+    const cj_ir_operand *label = &p->inst->operand[1];
+    p->op.run = brx;
+    return label->kind == CJ_OPERAND_LABEL && label->label->targets;
+}
+
+cj_cpu_step cj__cpu_nothing(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
+    (void)w, (void)op, (void)mask;
+    return CJ_STEP_NEXT;
+}
+
+// nanosleep may end at once; nobody watches performance events; a grid has no dependents here and depends on none; there
+// are registers enough for setmaxnreg.
+bool cj__cpu_select_idle(cj_cpu_prepare *p) {
+    p->op.run = cj__cpu_nothing;
+    return true;
+}
+
 CJ_EXEC(leave) {
     (void)op;
     w->live &= ~mask;
     w->active &= ~mask;
     w->pc++;
     cj__cpu_barriers_leave(w, mask);
+    if (!w->live) cj__cpu_wgmma_drop(w);
     return CJ_STEP_JUMP;
 }
 
+// A breakpoint is a trap where there is no debugger.
 CJ_EXEC(trap) { return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_TRAP, "the kernel gives up"); }
 
 bool cj__cpu_select_bra(cj_cpu_prepare *p) {
@@ -37,9 +89,6 @@ bool cj__cpu_select_exit(cj_cpu_prepare *p) {
     p->op.run = leave;
     return true;
 }
-
-// The device runs entries only: their return is the threads' end.
-bool cj__cpu_select_ret(cj_cpu_prepare *p) { return cj__cpu_select_exit(p); }
 
 bool cj__cpu_select_trap(cj_cpu_prepare *p) {
     p->op.run = trap;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions (PTX ISA, "cvt"). Registers may be wider than the types: a source's upper bits are ignored, a result is
 // extended by its sign. Between integers of 32 and 64 bits a conversion is a move; the others go through 64 bits.
-#include <string.h>
-
-#include "exec.h"
+#include "convert.h"
 
 // ---- moves
 
@@ -26,8 +24,7 @@ MOVE(s32_to_f64, s32, f64)
 
 // ---- reading and writing registers of any width
 
-// The source as 64-bit integers, extended by its sign.
-static void read_integers(const cj_cpu_warp *w, const cj_cpu_op *op, int64_t value[CJ_LANES]) {
+void cj__cpu_read_integers(const cj_cpu_warp *w, const cj_cpu_op *op, int64_t value[CJ_LANES]) {
     const cj_cpu_convert *convert = op->convert;
     const unsigned        unused = 64u - convert->from_bits;
     if (convert->from_register == 64) {
@@ -44,8 +41,7 @@ static void read_integers(const cj_cpu_warp *w, const cj_cpu_op *op, int64_t val
     }
 }
 
-// Writes integers, cut to the result's type and extended by its sign.
-static void write_integers(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, int64_t value[CJ_LANES]) {
+void cj__cpu_write_integers(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, int64_t value[CJ_LANES]) {
     const cj_cpu_convert *convert = op->convert;
     const unsigned        unused = 64u - convert->to_bits;
     if (convert->to_signed) {
@@ -59,6 +55,22 @@ static void write_integers(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, i
         CJ_EACH_LANE(i, mask, { CJ_LANES_OF(lane_s32, 0)[i] = (int32_t)value[i]; });
     } else {
         CJ_EACH_LANE(i, mask, { CJ_LANES_OF(lane_s16, 0)[i] = (int16_t)value[i]; });
+    }
+}
+
+void cj__cpu_read_floats(const cj_cpu_warp *w, const cj_cpu_op *op, double value[CJ_LANES]) {
+    const cj_cpu_convert *convert = op->convert;
+    if (convert->from_bits == 64) {
+        CJ_EVERY_LANE(i) value[i] = CJ_LANES_OF(const lane_f64, 1)[i];
+    } else if (convert->from == CJ_W_F16) {
+        CJ_EVERY_LANE(i) value[i] = (double)cj__f16_to_f32(CJ_LANES_OF(const lane_u16, 1)[i]);
+    } else if (convert->from == CJ_W_BF16) {
+        CJ_EVERY_LANE(i) value[i] = (double)cj__bf16_to_f32(CJ_LANES_OF(const lane_u16, 1)[i]);
+    } else {
+        CJ_EVERY_LANE(i) value[i] = (double)CJ_LANES_OF(const lane_f32, 1)[i];
+    }
+    if (convert->flush && convert->from_bits < 64) {
+        CJ_EVERY_LANE(i) value[i] = fabs(value[i]) < (double)FLT_MIN ? copysign(0.0, value[i]) : value[i];
     }
 }
 
@@ -80,11 +92,11 @@ static int64_t saturated(const cj_cpu_convert *convert, int64_t value) {
 
 CJ_EXEC(integer_to_integer) {
     int64_t value[CJ_LANES];
-    read_integers(w, op, value);
+    cj__cpu_read_integers(w, op, value);
     if (op->convert->saturate) {
         for (unsigned i = 0; i < CJ_LANES; i++) value[i] = saturated(op->convert, value[i]);
     }
-    write_integers(w, op, mask, value);
+    cj__cpu_write_integers(w, op, mask, value);
     return CJ_STEP_NEXT;
 }
 
@@ -94,7 +106,7 @@ CJ_EXEC(integer_to_integer) {
     CJ_EXEC(integer_to_##type) {                                                       \
         lane_##type *d = CJ_LANES_OF(lane_##type, 0);                                  \
         int64_t      value[CJ_LANES];                                                  \
-        read_integers(w, op, value);                                                   \
+        cj__cpu_read_integers(w, op, value);                                           \
         if (op->convert->saturate) {                                                   \
             CJ_EACH_LANE(i, mask, { d[i] = value[i] && !is_negative(op, value[i]); }); \
         } else if (op->convert->from_signed) {                                         \
@@ -112,34 +124,51 @@ TO_FLOAT(f64)
 
 // ---- float to float
 
-CJ_EXEC(f64_to_f32) {
+static double clamped(double x) { return x > 1 ? 1 : x > 0 ? x : 0; }
+
+CJ_EXEC(float_to_f32) {
     lane_f32             *d = CJ_LANES_OF(lane_f32, 0);
-    const lane_f64       *a = CJ_LANES_OF(const lane_f64, 1);
     const cj_cpu_convert *convert = op->convert;
-    const uint32_t        nan_bits = 0x7fffffff;
-    float                 nan;
-    memcpy(&nan, &nan_bits, sizeof nan);
+    double                value[CJ_LANES];
+    cj__cpu_read_floats(w, op, value);
     CJ_SOME_LANES(i, mask) {
-        float x = (float)a[i];
-        if (convert->flush) x = cj__cpu_flush(x);
-        if (convert->saturate) x = x > 1.0f ? 1.0f : x > 0.0f ? x : 0.0f;
-        d[i] = x != x ? nan : x;
+        const double whole = cj__cpu_whole(value[i], convert->rounding);
+        const float  x = (float)(convert->saturate ? clamped(whole) : whole);
+        const float kept = convert->flush ? cj__cpu_flush(x) : x;
+        d[i] = convert->from_bits == 64 ? kept : cj__cpu_canonical(kept);  // of f64 NaN keeps its upper bits
     }
     return CJ_STEP_NEXT;
 }
 
-CJ_EXEC(f32_to_f64_ftz) {
-    lane_f64       *d = CJ_LANES_OF(lane_f64, 0);
-    const lane_f32 *a = CJ_LANES_OF(const lane_f32, 1);
-    CJ_EACH_LANE(i, mask, { d[i] = (double)cj__cpu_flush(a[i]); });
+CJ_EXEC(float_to_f64) {
+    lane_f64             *d = CJ_LANES_OF(lane_f64, 0);
+    const cj_cpu_convert *convert = op->convert;
+    double                value[CJ_LANES];
+    cj__cpu_read_floats(w, op, value);
+    CJ_SOME_LANES(i, mask) {
+        const double whole = cj__cpu_whole(value[i], convert->rounding);
+        const double x = convert->saturate ? clamped(whole) : whole;
+        d[i] = x != x && convert->flush ? (double)cj__cpu_canonical(NAN) : x;  // .ftz passes through the f32 unit
+    }
+    return CJ_STEP_NEXT;
+}
+
+// The hardware widens bf16 by a shift: NaN stays what it is.
+CJ_EXEC(bf16_to_f32) {
+    lane_u32       *d = CJ_LANES_OF(lane_u32, 0);
+    const lane_u16 *a = CJ_LANES_OF(const lane_u16, 1);
+    CJ_EACH_LANE(i, mask, { d[i] = (uint32_t)a[i] << 16; });
+    return CJ_STEP_NEXT;
+}
+
+CJ_EXEC(f16_to_f32) {
+    lane_f32       *d = CJ_LANES_OF(lane_f32, 0);
+    const lane_u16 *a = CJ_LANES_OF(const lane_u16, 1);
+    CJ_EACH_LANE(i, mask, { d[i] = cj__cpu_canonical(cj__f16_to_f32(a[i])); });
     return CJ_STEP_NEXT;
 }
 
 // ---- float to integer: rounded, then limited to the type's range
-
-static double rounded(double x, uint16_t mode) {
-    return mode == CJ_W_RZI ? trunc(x) : mode == CJ_W_RMI ? floor(x) : mode == CJ_W_RPI ? ceil(x) : rint(x);
-}
 
 // NaN becomes 0, or the upper bit alone where either type has 64 bits.
 static int64_t not_a_number(const cj_cpu_convert *convert) {
@@ -159,18 +188,11 @@ static int64_t limited(const cj_cpu_convert *convert, double x) {
 
 CJ_EXEC(float_to_integer) {
     const cj_cpu_convert *convert = op->convert;
+    double                x[CJ_LANES];
     int64_t               value[CJ_LANES];
-    for (unsigned i = 0; i < CJ_LANES; i++) {
-        double x;
-        if (convert->from_bits == 64)
-            x = CJ_LANES_OF(const lane_f64, 1)[i];
-        else if (convert->flush)
-            x = (double)cj__cpu_flush(CJ_LANES_OF(const lane_f32, 1)[i]);
-        else
-            x = (double)CJ_LANES_OF(const lane_f32, 1)[i];
-        value[i] = limited(convert, rounded(x, op->mode));
-    }
-    write_integers(w, op, mask, value);
+    cj__cpu_read_floats(w, op, x);
+    for (unsigned i = 0; i < CJ_LANES; i++) value[i] = limited(convert, cj__cpu_whole(x[i], convert->rounding));
+    cj__cpu_write_integers(w, op, mask, value);
     return CJ_STEP_NEXT;
 }
 
@@ -184,24 +206,42 @@ static cj_cpu_exec integer_move(const cj_cpu_convert *c) {
     return c->from_signed ? sign_extend : zero_extend;
 }
 
-static cj_cpu_exec to_float(const cj_cpu_convert *c, bool from_float) {
-    if (from_float && c->from_bits == c->to_bits) return c->to_bits == 64 ? copy_64 : NULL;
-    if (from_float) return c->to_bits == 32 ? f64_to_f32 : c->flush ? f32_to_f64_ftz : f32_to_f64;
+// To f32 or f64.
+static cj_cpu_exec float_to_float(const cj_cpu_convert *c) {
+    if (c->from_bits == 16 && c->to_bits == 32 && !c->saturate && !c->flush) {
+        return c->from == CJ_W_F16 ? f16_to_f32 : bf16_to_f32;
+    }
+    const bool plain = !c->saturate && !c->flush && !c->rounding;
+    if (plain && c->from_bits == c->to_bits) return c->to_bits == 64 ? copy_64 : copy_32;
+    if (plain && c->from_bits == 32) return f32_to_f64;
+    return c->to_bits == 64 ? float_to_f64 : float_to_f32;
+}
+
+static cj_cpu_exec integer_to_float(const cj_cpu_convert *c) {
     if (c->from_signed && c->from_bits == 32 && c->from_register == 32 && !c->saturate)
         return c->to_bits == 32 ? s32_to_f32 : s32_to_f64;
     return c->to_bits == 32 ? integer_to_f32 : integer_to_f64;
 }
 
-static bool is_known(const cj_word_info *type) {
-    return type->class != CJ_CLASS_PACKED && (type->class != CJ_CLASS_FLOAT || type->bits >= 32) && type->bits <= 64;
+static bool is_float(cj_word type) { return cj__words[type].class == CJ_CLASS_FLOAT || cj__small_float(type) != NULL; }
+
+static uint16_t rounding_of(const cj_cpu_prepare *p) {
+    static const cj_word words[] = {CJ_W_RNI, CJ_W_RZI, CJ_W_RMI, CJ_W_RPI, CJ_W_RN,
+                                    CJ_W_RZ,  CJ_W_RM,  CJ_W_RP,  CJ_W_RNA};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (cj__cpu_has(p, words[i])) return (uint16_t)words[i];
+    }
+    return CJ_WORD_NONE;
 }
 
 bool cj__cpu_select_cvt(cj_cpu_prepare *p) {
-    static const cj_word roundings[] = {CJ_W_RNI, CJ_W_RZI, CJ_W_RMI, CJ_W_RPI};
-    const cj_word_info  *to = &cj__words[p->mnemonic->type[0]], *from = &cj__words[p->mnemonic->type[1]];
-    cj_cpu_convert      *convert = cj__cpu_keep(p, sizeof *convert);
-    if (!convert || !is_known(to) || !is_known(from) || p->bits[0] > 64 || p->bits[1] > 64) return false;
+    const cj_word       to_type = p->mnemonic->type[0], from_type = p->mnemonic->type[1];
+    const cj_word_info *to = &cj__words[to_type], *from = &cj__words[from_type];
+    cj_cpu_convert     *convert = cj__cpu_keep(p, sizeof *convert);
+    if (!convert || p->bits[0] > 64 || p->bits[1] > 64) return false;
     *convert = (cj_cpu_convert){
+        .from = (uint16_t)from_type,
+        .to = (uint16_t)to_type,
         .from_bits = (uint8_t)from->bits,
         .from_register = (uint8_t)p->bits[1],
         .to_bits = (uint8_t)to->bits,
@@ -209,18 +249,47 @@ bool cj__cpu_select_cvt(cj_cpu_prepare *p) {
         .from_signed = from->class == CJ_CLASS_SIGNED,
         .to_signed = to->class == CJ_CLASS_SIGNED,
         .saturate = cj__cpu_has(p, CJ_W_SAT),
-        .flush = cj__cpu_has(p, CJ_W_FTZ),
+        .flush = cj__cpu_has(p, CJ_W_FTZ) && to_type != CJ_W_F16,  // to f16 it makes no difference
+        .relu = cj__cpu_has(p, CJ_W_RELU),
+        .finite = cj__cpu_has(p, CJ_W_SATFINITE),
+        .rounding = rounding_of(p),
     };
     p->op.convert = convert;
-    const bool to_is_float = to->class == CJ_CLASS_FLOAT, from_is_float = from->class == CJ_CLASS_FLOAT;
     p->any_width = true;
-    if (to_is_float)
-        p->op.run = to_float(convert, from_is_float);
-    else
-        p->op.run = from_is_float ? float_to_integer : integer_move(convert);
-    for (size_t i = 0; i < sizeof roundings / sizeof *roundings; i++) {
-        if (cj__cpu_has(p, roundings[i])) p->op.mode = (uint16_t)roundings[i];
+    if (cj__small_float(to_type)) return cj__cpu_select_narrow(p);
+    if (is_float(to_type)) {
+        p->op.run = is_float(from_type) ? float_to_float(convert) : integer_to_float(convert);
+        cj__cpu_round(p);
+    } else {
+        p->op.run = is_float(from_type) ? float_to_integer : integer_move(convert);
     }
-    if (p->op.run && to_is_float) cj__cpu_round(p);
-    return p->op.run != NULL;
+    return true;
+}
+
+// ---- two at once: cvt.pack saturates both; narrower ones than 16 bits shift the third operand to the left
+
+static int32_t packed(int32_t value, bool is_signed, unsigned bits) {
+    const int32_t top = is_signed ? (1 << (bits - 1)) - 1 : (1 << bits) - 1, bottom = is_signed ? -top - 1 : 0;
+    return (value > top ? top : value < bottom ? bottom : value) & ((1 << bits) - 1);
+}
+
+CJ_EXEC(cvt_pack) {
+    const unsigned bits = op->convert->to_bits;
+    CJ_SOME_LANES(i, mask) {
+        const uint32_t high = (uint32_t)packed(CJ_LANES_OF(const lane_s32, 1)[i], op->convert->to_signed, bits);
+        const uint32_t low = (uint32_t)packed(CJ_LANES_OF(const lane_s32, 2)[i], op->convert->to_signed, bits);
+        const uint32_t rest = bits < 16 ? CJ_LANES_OF(const lane_u32, 3)[i] << 2 * bits : 0;
+        CJ_LANES_OF(lane_u32, 0)[i] = rest | high << bits | low;
+    }
+    return CJ_STEP_NEXT;
+}
+
+bool cj__cpu_select_cvt_pack(cj_cpu_prepare *p) {
+    const cj_word_info *to = &cj__words[p->mnemonic->type[0]];
+    cj_cpu_convert     *convert = cj__cpu_keep(p, sizeof *convert);
+    if (!convert) return false;
+    *convert = (cj_cpu_convert){.to_bits = (uint8_t)to->bits, .to_signed = to->class == CJ_CLASS_SIGNED};
+    p->op.convert = convert;
+    p->op.run = cvt_pack;
+    return true;
 }

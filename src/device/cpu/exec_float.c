@@ -3,24 +3,25 @@
 // sources and results of f32 for zeros; .sat clamps to [0, 1], NaN to 0. As on the hardware an f32 result that is not a
 // number is 0x7fffffff. Built without contraction or other liberties.
 #include <fenv.h>
-#include <string.h>
 
 #include "exec.h"
 
-static inline float canonical(float x) {
-    const uint32_t bits = 0x7fffffff;
-    float          nan;
-    memcpy(&nan, &bits, sizeof nan);
-    return x != x ? nan : x;
+// The hardware rounds as if exponents went on below and then looks whether the result is subnormal: what the exact result
+// would round to the smallest normal number from below is flushed too.
+static inline float flushed(float x, double exact) {
+    if (fabsf(x) != FLT_MIN) return cj__cpu_flush(x);
+    return fabsf((float)(exact * 0x1p64)) < FLT_MIN * 0x1p64f ? copysignf(0.0f, x) : x;
 }
 
-static inline float finished(float x, bool ftz, bool sat) {
-    if (sat) return x > 1.0f ? 1.0f : x > 0.0f ? ftz ? cj__cpu_flush(x) : x : 0.0f;
-    return canonical(ftz ? cj__cpu_flush(x) : x);
+static inline float finished(float x, double exact, bool ftz, bool sat) {
+    const float kept = ftz ? flushed(x, exact) : x;
+    if (sat) return x > 1.0f ? 1.0f : x > 0.0f ? kept : 0.0f;
+    return cj__cpu_canonical(kept);
 }
 
 // The four forms of an f32 operation on up to three sources a, b, c; missing ones repeat the first.
-#define F32(name, sources, expression)                                                               \
+// `exact` is the result in double, of which `result` is rounded; it matters for .ftz alone.
+#define F32_EXACT(name, sources, expression, exact)                                                  \
     static inline __attribute__((always_inline))                                                     \
     cj_cpu_step name##_any(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, bool ftz, bool sat) { \
         lane_f32       *d = CJ_LANES_OF(lane_f32, 0);                                                \
@@ -32,20 +33,24 @@ static inline float finished(float x, bool ftz, bool sat) {
                         b = ftz ? cj__cpu_flush(from_b[i]) : from_b[i],                              \
                         c = ftz ? cj__cpu_flush(from_c[i]) : from_c[i];                              \
             (void)b, (void)c;                                                                        \
-            d[i] = finished(expression, ftz, sat);                                                   \
+            const float result = expression;                                                         \
+            d[i] = finished(result, exact, ftz, sat);                                                \
         });                                                                                          \
         return CJ_STEP_NEXT;                                                                         \
     }                                                                                                \
     CJ_EXEC(name##_f32) { return name##_any(w, op, mask, false, false); }                            \
     CJ_EXEC(name##_ftz_f32) { return name##_any(w, op, mask, true, false); }
 
-#define F32_SAT(name, sources, expression)                                   \
-    F32(name, sources, expression)                                           \
+#define F32(name, sources, expression) F32_EXACT(name, sources, expression, (double)result)
+
+#define F32_SAT(name, sources, expression, exact)                            \
+    F32_EXACT(name, sources, expression, exact)                              \
     CJ_EXEC(name##_sat_f32) { return name##_any(w, op, mask, false, true); } \
     CJ_EXEC(name##_ftz_sat_f32) { return name##_any(w, op, mask, true, true); }
 
 #define F64(name, sources, expression)                                               \
-    CJ_EXEC(name##_f64) {                                                            \
+    static inline __attribute__((always_inline))                                     \
+    cj_cpu_step name##_any_f64(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) { \
         lane_f64       *d = CJ_LANES_OF(lane_f64, 0);                                \
         const lane_f64 *from_a = CJ_LANES_OF(const lane_f64, 1);                     \
         const lane_f64 *from_b = CJ_LANES_OF(const lane_f64, (sources) > 1 ? 2 : 1); \
@@ -56,33 +61,109 @@ static inline float finished(float x, bool ftz, bool sat) {
             d[i] = expression;                                                       \
         });                                                                          \
         return CJ_STEP_NEXT;                                                         \
-    }
+    }                                                                                \
+    CJ_EXEC(name##_f64) { return name##_any_f64(w, op, mask); }
 
-F32_SAT(add, 2, a + b)
-F32_SAT(sub, 2, a - b)
-F32_SAT(mul, 2, a *b)
-F32_SAT(fma, 3, fmaf(a, b, c))
+F32_SAT(add, 2, a + b, (double)result)
+F32_SAT(sub, 2, a - b, (double)result)
+F32_SAT(mul, 2, a *b, (double)a *(double)b)
+F32_SAT(fma, 3, fmaf(a, b, c), (double)a *(double)b + (double)c)
 F32(div, 2, a / b)
+F32(rcp, 1, 1.0f / a)
+F32(sqrt, 1, sqrtf(a))
 F64(add, 2, a + b)
 F64(sub, 2, a - b)
 F64(mul, 2, a *b)
 F64(fma, 3, fma(a, b, c))
 F64(div, 2, a / b)
+F64(rcp, 1, 1.0 / a)
+F64(sqrt, 1, sqrt(a))
 
-// A number wins over NaN, and -0 is less than +0.
-#define SMALLER(a, b) ((a) != (a) ? (b) : (b) != (b) ? (a) : (a) < (b) || ((a) == (b) && signbit(a)) ? (a) : (b))
-#define LARGER(a, b) ((a) != (a) ? (b) : (b) != (b) ? (a) : (a) > (b) || ((a) == (b) && !signbit(a)) ? (a) : (b))
+// Where the host has an instruction for it fma is that one, and not a call, which the build need not ask for.
+#if defined(__x86_64__) && !defined(__FMA__)
+#define FAST __attribute__((target("avx2,fma")))
+FAST        CJ_EXEC(fast_fma_f32) { return fma_any(w, op, mask, false, false); }
+FAST        CJ_EXEC(fast_fma_ftz_f32) { return fma_any(w, op, mask, true, false); }
+FAST        CJ_EXEC(fast_fma_sat_f32) { return fma_any(w, op, mask, false, true); }
+FAST        CJ_EXEC(fast_fma_ftz_sat_f32) { return fma_any(w, op, mask, true, true); }
+FAST        CJ_EXEC(fast_fma_f64) { return fma_any_f64(w, op, mask); }
+static bool has_fast_fma(void) { return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"); }
+#else
+#define fast_fma_f32 fma_f32
+#define fast_fma_ftz_f32 fma_ftz_f32
+#define fast_fma_sat_f32 fma_sat_f32
+#define fast_fma_ftz_sat_f32 fma_ftz_sat_f32
+#define fast_fma_f64 fma_f64
+static bool has_fast_fma(void) { return false; }
+#endif
+
+// A number wins over NaN, the second NaN over the first, and -0 is less than +0.
+#define QUIET(x) ((x) != (x) ? (x) + (x) : (x))
+#define SMALLER(a, b) ((a) != (a) ? QUIET(b) : (b) != (b) ? (a) : (a) < (b) || ((a) == (b) && signbit(a)) ? (a) : (b))
+#define LARGER(a, b) ((a) != (a) ? QUIET(b) : (b) != (b) ? (a) : (a) > (b) || ((a) == (b) && !signbit(a)) ? (a) : (b))
 
 F32(min, 2, SMALLER(a, b))
 F32(max, 2, LARGER(a, b))
 F32(min_nan, 2, a != a || b != b ? NAN : SMALLER(a, b))
 F32(max_nan, 2, a != a || b != b ? NAN : LARGER(a, b))
+
+// .xorsign.abs: of the magnitudes, with the sign of the product.
+static inline float signed_as(float x, float a, float b) {
+    return copysignf(x, signbit(a) != signbit(b) ? -1.0f : 1.0f);
+}
+
+F32(min_xorsign, 2, signed_as(SMALLER(fabsf(a), fabsf(b)), a, b))
+F32(max_xorsign, 2, signed_as(LARGER(fabsf(a), fabsf(b)), a, b))
+F32(min_nan_xorsign, 2, a != a || b != b ? NAN : signed_as(SMALLER(fabsf(a), fabsf(b)), a, b))
+F32(max_nan_xorsign, 2, a != a || b != b ? NAN : signed_as(LARGER(fabsf(a), fabsf(b)), a, b))
 F64(min, 2, SMALLER(a, b))
 F64(max, 2, LARGER(a, b))
 F32(neg, 1, -a)
 F32(abs, 1, fabsf(a))
-F64(neg, 1, -a)
+F64(neg, 1, a != a ? a : -a)
 F64(abs, 1, fabs(a))
+
+// ---- bits of floats
+
+#define COPYSIGN(type)                                                          \
+    CJ_EXEC(copysign_##type) {                                                  \
+        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                     \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);               \
+        const lane_##type *b = CJ_LANES_OF(const lane_##type, 2);               \
+        const lane_##type  sign = (lane_##type)1 << (sizeof *d * 8 - 1);        \
+        CJ_EACH_LANE(i, mask, { d[i] = (a[i] & sign) | (b[i] & (sign - 1)); }); \
+        return CJ_STEP_NEXT;                                                    \
+    }
+
+COPYSIGN(u32)
+COPYSIGN(u64)
+
+// Zero counts as normal. `infinity` and `least` are infinity and the smallest normal number without their sign.
+static inline bool tests(uint16_t mode, uint64_t magnitude, uint64_t infinity, uint64_t least) {
+    switch (mode) {
+    case CJ_W_FINITE: return magnitude < infinity;
+    case CJ_W_INFINITE: return magnitude == infinity;
+    case CJ_W_NUMBER: return magnitude <= infinity;
+    case CJ_W_NOTANUMBER: return magnitude > infinity;
+    case CJ_W_NORMAL: return !magnitude || (magnitude >= least && magnitude < infinity);
+    default: return magnitude && magnitude < least;
+    }
+}
+
+#define TESTP(type, infinity, least)                                                       \
+    CJ_EXEC(testp_##type) {                                                                \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                          \
+        uint32_t           bits = 0;                                                       \
+        CJ_SOME_LANES(i, mask) {                                                           \
+            const lane_##type magnitude = a[i] & ~((lane_##type)1 << (sizeof *a * 8 - 1)); \
+            bits |= (uint32_t)tests(op->mode, magnitude, infinity, least) << i;            \
+        }                                                                                  \
+        cj__cpu_predicate_set(w->file + op->slot[0], mask, bits);                          \
+        return CJ_STEP_NEXT;                                                               \
+    }
+
+TESTP(u32, 0x7f800000, 0x00800000)
+TESTP(u64, 0x7ff0000000000000, 0x0010000000000000)
 
 // ---- directed rounding: the same executors in another mode of the host
 
@@ -136,17 +217,37 @@ static bool select_float(cj_cpu_prepare *p, const float_forms *forms) {
 SELECT(add_float, SAT_FORMS(add), .f64 = add_f64)
 SELECT(sub_float, SAT_FORMS(sub), .f64 = sub_f64)
 SELECT(mul_float, SAT_FORMS(mul), .f64 = mul_f64)
-SELECT(fma, SAT_FORMS(fma), .f64 = fma_f64)
+bool cj__cpu_select_fma(cj_cpu_prepare *p) {
+    static const float_forms portable = {SAT_FORMS(fma), .f64 = fma_f64};
+    static const float_forms fast = {SAT_FORMS(fast_fma), .f64 = fast_fma_f64};
+    return select_float(p, has_fast_fma() ? &fast : &portable);
+}
+
 SELECT(div_float, FORMS(div), .f64 = div_f64)
+SELECT(rcp_float, FORMS(rcp), .f64 = rcp_f64)
+SELECT(sqrt_float, FORMS(sqrt), .f64 = sqrt_f64)
 SELECT(neg_float, FORMS(neg), .f64 = neg_f64)
 SELECT(abs_float, FORMS(abs), .f64 = abs_f64)
 
-bool cj__cpu_select_min_float(cj_cpu_prepare *p) {
-    static const float_forms number = {FORMS(min), .f64 = min_f64}, nan = {FORMS(min_nan)};
-    return select_float(p, cj__cpu_has(p, CJ_W_NAN) ? &nan : &number);
+#define SELECT_EXTREME(name)                                                                    \
+    bool cj__cpu_select_##name##_float(cj_cpu_prepare *p) {                                     \
+        static const float_forms forms[2][2] = {                                                \
+            {{FORMS(name), .f64 = name##_f64}, {FORMS(name##_nan)}},                            \
+            {{FORMS(name##_xorsign)}, {FORMS(name##_nan_xorsign)}},                             \
+        };                                                                                      \
+        return select_float(p, &forms[cj__cpu_has(p, CJ_W_XORSIGN)][cj__cpu_has(p, CJ_W_NAN)]); \
+    }
+
+SELECT_EXTREME(min)
+SELECT_EXTREME(max)
+
+bool cj__cpu_select_copysign(cj_cpu_prepare *p) {
+    p->op.run = p->mnemonic->type_last == CJ_W_F64 ? copysign_u64 : copysign_u32;
+    return true;
 }
 
-bool cj__cpu_select_max_float(cj_cpu_prepare *p) {
-    static const float_forms number = {FORMS(max), .f64 = max_f64}, nan = {FORMS(max_nan)};
-    return select_float(p, cj__cpu_has(p, CJ_W_NAN) ? &nan : &number);
+bool cj__cpu_select_testp(cj_cpu_prepare *p) {
+    p->op.mode = p->mnemonic->word[0];
+    p->op.run = p->mnemonic->type_last == CJ_W_F64 ? testp_u64 : testp_u32;
+    return true;
 }

@@ -68,6 +68,24 @@ INTEGER(mad_hi, s16, 3, (A(int32_t) * B(int32_t) >> 16) + C(int32_t))
 INTEGER(mad_hi, s32, 3, (A(int64_t) * B(int64_t) >> 32) + C(int64_t))
 INTEGER(mad_hi, s64, 3, (uint64_t)(A(int128) * B(int128) >> 64) + C(uint64_t))
 
+INTEGER(mad_hi_sat, s32, 3, saturated((A(int64_t) * B(int64_t) >> 32) + C(int64_t)))
+
+// The low 24 bits of each source; .hi is the upper 32 of the product's 48.
+static inline uint64_t product24_u(uint32_t a, uint32_t b) { return (uint64_t)(a & 0xffffff) * (b & 0xffffff); }
+static inline int64_t  product24_s(int32_t a, int32_t b) {
+     return (int64_t)((int32_t)((uint32_t)a << 8) >> 8) * ((int32_t)((uint32_t)b << 8) >> 8);
+}
+
+INTEGER(mul24_lo, u32, 2, product24_u(a[i], b[i]))
+INTEGER(mul24_hi, u32, 2, product24_u(a[i], b[i]) >> 16)
+INTEGER(mul24_lo, s32, 2, product24_s(a[i], b[i]))
+INTEGER(mul24_hi, s32, 2, product24_s(a[i], b[i]) >> 16)
+INTEGER(mad24_lo, u32, 3, product24_u(a[i], b[i]) + c[i])
+INTEGER(mad24_hi, u32, 3, (product24_u(a[i], b[i]) >> 16) + c[i])
+INTEGER(mad24_lo, s32, 3, product24_s(a[i], b[i]) + c[i])
+INTEGER(mad24_hi, s32, 3, (product24_s(a[i], b[i]) >> 16) + c[i])
+INTEGER(mad24_hi_sat, s32, 3, saturated((product24_s(a[i], b[i]) >> 16) + c[i]))
+
 // Twice as wide as its sources; `more` is the third source of mad.wide, as wide as the result.
 #define WIDE(name, type, wide, sources, expression)                                   \
     CJ_EXEC(name##_##type) {                                                          \
@@ -89,16 +107,16 @@ WIDE(mad_wide, u32, u64, 3, A(uint64_t) * B(uint64_t) + c[i])
 WIDE(mad_wide, s16, u32, 3, (uint32_t)(A(int32_t) * B(int32_t)) + c[i])
 WIDE(mad_wide, s32, u64, 3, (uint64_t)(A(int64_t) * B(int64_t)) + c[i])
 
-// ---- divide. PTX leaves division by zero open; the hardware gives all ones, and the dividend as remainder.
+// ---- divide. PTX leaves division by zero open; the hardware's quotient and remainder are all ones.
 
 UNSIGNED(div, 2, b[i] ? (lane)(a[i] / b[i]) : (lane)-1)
-UNSIGNED(rem, 2, b[i] ? (lane)(a[i] % b[i]) : a[i])
+UNSIGNED(rem, 2, b[i] ? (lane)(a[i] % b[i]) : (lane)-1)
 INTEGER(div, s16, 2, b[i] ? a[i] / b[i] : -1)
 INTEGER(div, s32, 2, b[i] ? A(int64_t) / B(int64_t) : -1)
 INTEGER(div, s64, 2, !b[i] ? -1 : b[i] == -1 ? (int64_t)(0 - A(uint64_t)) : a[i] / b[i])
-INTEGER(rem, s16, 2, b[i] ? a[i] % b[i] : a[i])
-INTEGER(rem, s32, 2, b[i] ? A(int64_t) % B(int64_t) : a[i])
-INTEGER(rem, s64, 2, !b[i] ? a[i] : b[i] == -1 ? 0 : a[i] % b[i])
+INTEGER(rem, s16, 2, b[i] ? a[i] % b[i] : -1)
+INTEGER(rem, s32, 2, b[i] ? A(int64_t) % B(int64_t) : -1)
+INTEGER(rem, s64, 2, !b[i] ? -1 : b[i] == -1 ? 0 : a[i] % b[i])
 
 // ---- smaller, larger, sign
 
@@ -109,8 +127,41 @@ SIGNED(max, 2, a[i] > b[i] ? a[i] : b[i])
 SIGNED(neg, 1, 0 - A(uint64_t))
 SIGNED(abs, 1, a[i] < 0 ? 0 - A(uint64_t) : A(uint64_t))
 
+INTEGER(min_relu, s32, 2, a[i] < b[i] ? (a[i] > 0 ? a[i] : 0) : (b[i] > 0 ? b[i] : 0))
+INTEGER(max_relu, s32, 2, a[i] > b[i] ? (a[i] > 0 ? a[i] : 0) : (b[i] > 0 ? b[i] : 0))
+UNSIGNED(sad, 3, c[i] + (a[i] < b[i] ? b[i] - a[i] : a[i] - b[i]))
+SIGNED(sad, 3, C(uint64_t) + (a[i] < b[i] ? B(uint64_t) - A(uint64_t) : A(uint64_t) - B(uint64_t)))
+
+// ---- two of 16 bits in one register
+
+#define PAIR(name, type, expression)                                     \
+    CJ_EXEC(name##_##type##x2) {                                         \
+        lane_u32       *d = CJ_LANES_OF(lane_u32, 0);                    \
+        const lane_u32 *from_a = CJ_LANES_OF(const lane_u32, 1);         \
+        const lane_u32 *from_b = CJ_LANES_OF(const lane_u32, 2);         \
+        CJ_EACH_LANE(i, mask, {                                          \
+            uint32_t pair = 0;                                           \
+            for (unsigned shift = 0; shift < 32; shift += 16) {          \
+                const lane_##type a = (lane_##type)(from_a[i] >> shift); \
+                const lane_##type b = (lane_##type)(from_b[i] >> shift); \
+                pair |= (uint32_t)(uint16_t)(expression) << shift;       \
+            }                                                            \
+            d[i] = pair;                                                 \
+        });                                                              \
+        return CJ_STEP_NEXT;                                             \
+    }
+
+PAIR(add, u16, a + b)
+PAIR(min, u16, a < b ? a : b)
+PAIR(min, s16, a < b ? a : b)
+PAIR(max, u16, a > b ? a : b)
+PAIR(max, s16, a > b ? a : b)
+PAIR(min_relu, s16, a < b ? (a > 0 ? a : 0) : (b > 0 ? b : 0))
+PAIR(max_relu, s16, a > b ? (a > 0 ? a : 0) : (b > 0 ? b : 0))
+
 // ---- logic and shifts
 
+UNSIGNED(cnot, 1, a[i] == 0)
 UNSIGNED(and, 2, a[i] & b[i])
 UNSIGNED(or, 2, a[i] | b[i])
 UNSIGNED(xor, 2, a[i] ^ b[i])
@@ -170,8 +221,33 @@ PREDICATE(not, 1, ~(a | b))
         return cj__cpu_choose(p, cj__cpu_has(p, word) ? &one : &other, p->mnemonic->type_last); \
     }
 
+#define NARROW24(name) .u32 = name##_u32, .s32 = name##_s32
 #define NARROW(name) .u16 = name##_u16, .u32 = name##_u32, .s16 = name##_s16, .s32 = name##_s32
 
+// Those of one or two values to a register, with .relu.
+#define SELECT_PAIR(name)                                                                                          \
+    bool cj__cpu_select_##name##_pair(cj_cpu_prepare *p) {                                                         \
+        static const cj_cpu_typed plain = {.u16 = name##_u16x2, .s16 = name##_s16x2};                              \
+        static const cj_cpu_typed relu = {.s16 = name##_relu_s16x2, .s32 = name##_relu_s32};                       \
+        const cj_cpu_typed       *typed = cj__cpu_has(p, CJ_W_RELU) ? &relu : &plain;                              \
+        const uint16_t            type = p->mnemonic->type_last;                                                   \
+        return cj__cpu_choose(p, typed, type == CJ_W_U16X2 ? CJ_W_U16 : type == CJ_W_S16X2 ? CJ_W_S16 : CJ_W_S32); \
+    }
+
+SELECT_PAIR(min)
+SELECT_PAIR(max)
+
+bool cj__cpu_select_add_pair(cj_cpu_prepare *p) {
+    p->op.run = add_u16x2;
+    return true;
+}
+
+SELECT_BY(mul24, CJ_W_LO, NARROW24(mul24_lo), NARROW24(mul24_hi))
+SELECT_BY(mad24, CJ_W_LO, NARROW24(mad24_lo), NARROW24(mad24_hi))
+SELECT(mad24_sat, .s32 = mad24_hi_sat_s32)
+SELECT(mad_sat, .s32 = mad_hi_sat_s32)
+SELECT(sad, CJ_UNSIGNED(sad), CJ_SIGNED(sad))
+SELECT(cnot, CJ_SIGNLESS(cnot))
 SELECT_BY(add, CJ_W_SAT, .s32 = add_sat_s32, CJ_SIGNLESS(add))
 SELECT_BY(sub, CJ_W_SAT, .s32 = sub_sat_s32, CJ_SIGNLESS(sub))
 SELECT_BY(mul, CJ_W_LO, CJ_SIGNLESS(mul_lo), CJ_UNSIGNED(mul_hi), CJ_SIGNED(mul_hi))

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads, stores and fences (PTX ISA, "ld", "st", "membar/fence"). Caches, eviction and .nc make no difference here.
-// Every access is made at once and in program order; between host threads the fences and the atomics order them.
+// Every access is made at once and in program order. Strong ones are atomic between host threads, and acquire or
+// release there whatever they say: fences then need no more of the host than they have by themselves.
 #include <stdatomic.h>
 
 #include "address.h"
 #include "exec.h"
+#include "watch.h"
 
 // Loads elements of type `memory` into registers of type `wide`, which extends by the sign of `memory`.
 #define LOAD(memory, wide)                                                                             \
@@ -30,6 +32,69 @@
         return CJ_STEP_NEXT;                                                                         \
     }
 
+// Strong accesses: relaxed, acquire, release, volatile. op->mode: the register's bytes, and SIGNED.
+enum { SIGNED = 1 << 8 };
+
+static uint64_t load_strong(const unsigned char *at, unsigned bytes, bool is_signed) {
+    const void *cell = at;
+    switch (bytes) {
+    case 1: {
+        const uint8_t value = __atomic_load_n((const lane_u8 *)cell, __ATOMIC_ACQUIRE);
+        return is_signed ? (uint64_t)(int8_t)value : value;
+    }
+    case 2: {
+        const uint16_t value = __atomic_load_n((const lane_u16 *)cell, __ATOMIC_ACQUIRE);
+        return is_signed ? (uint64_t)(int16_t)value : value;
+    }
+    case 4: {
+        const uint32_t value = __atomic_load_n((const lane_u32 *)cell, __ATOMIC_ACQUIRE);
+        return is_signed ? (uint64_t)(int32_t)value : value;
+    }
+    default: return __atomic_load_n((const lane_u64 *)cell, __ATOMIC_ACQUIRE);
+    }
+}
+
+static void store_strong(unsigned char *at, unsigned bytes, uint64_t value) {
+    void *cell = at;
+    switch (bytes) {
+    case 1: __atomic_store_n((lane_u8 *)cell, (uint8_t)value, __ATOMIC_RELEASE); break;
+    case 2: __atomic_store_n((lane_u16 *)cell, (uint16_t)value, __ATOMIC_RELEASE); break;
+    case 4: __atomic_store_n((lane_u32 *)cell, (uint32_t)value, __ATOMIC_RELEASE); break;
+    default: __atomic_store_n((lane_u64 *)cell, value, __ATOMIC_RELEASE);
+    }
+}
+
+CJ_EXEC(ld_strong) {
+    unsigned char *at[CJ_LANES];
+    w->block->cluster->polls++;
+    if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;
+    for (unsigned k = 0; k < op->count; k++) {
+        CJ_SOME_LANES(i, mask) {
+            const uint64_t value = load_strong(at[i] + k * op->bytes, op->bytes, op->mode & SIGNED);
+            switch (op->mode & ~SIGNED) {
+            case 2: CJ_LANES_OF(lane_u16, k)[i] = (uint16_t)value; break;
+            case 4: CJ_LANES_OF(lane_u32, k)[i] = (uint32_t)value; break;
+            default: CJ_LANES_OF(lane_u64, k)[i] = value;
+            }
+        }
+    }
+    return CJ_STEP_NEXT;
+}
+
+CJ_EXEC(st_strong) {
+    unsigned char *at[CJ_LANES];
+    if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;
+    CJ_SOME_LANES(i, mask) {
+        for (unsigned k = 0; k < op->count; k++) {
+            const uint64_t value = op->mode == 2   ? CJ_LANES_OF(const lane_u16, k)[i]
+                                   : op->mode == 4 ? CJ_LANES_OF(const lane_u32, k)[i]
+                                                   : CJ_LANES_OF(const lane_u64, k)[i];
+            store_strong(at[i] + k * op->bytes, op->bytes, value);
+        }
+    }
+    return CJ_STEP_NEXT;
+}
+
 // Which types in memory go to and from which registers: (of 16, 32, 64 bits).
 #define WIDTHS(X, memory) X(memory, u16) X(memory, u32) X(memory, u64)
 WIDTHS(LOAD, u8)
@@ -41,11 +106,13 @@ LOAD(u32, u32)
 LOAD(u32, u64)
 LOAD(s32, u64)
 LOAD(u64, u64)
+LOAD(u128, u128)
 WIDTHS(STORE, u8)
 WIDTHS(STORE, u16)
 STORE(u32, u32)
 STORE(u32, u64)
 STORE(u64, u64)
+STORE(u128, u128)
 
 // By element: bytes in memory, then the register's.
 typedef cj_cpu_exec by_width[4][4];
@@ -65,38 +132,86 @@ static const by_width storing = {{st_u8_u16, st_u8_u16, st_u8_u32, st_u8_u64},
 
 static unsigned width_index(unsigned bits) { return bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3; }
 
-static bool select_access(cj_cpu_prepare *p, const by_width table) {
+static cj_cpu_exec executor_of(const cj_cpu_prepare *p, const by_width table, cj_cpu_exec widest) {
+    const unsigned bits = cj__words[p->mnemonic->type_last].bits;
+    if (bits == 128) return p->bits[0] == 128 ? widest : NULL;
+    return p->bits[0] <= 64 ? table[width_index(bits)][width_index(p->bits[0])] : NULL;
+}
+
+static bool is_strong(const cj_cpu_prepare *p) {
+    static const cj_word words[] = {CJ_W_RELAXED, CJ_W_ACQUIRE, CJ_W_RELEASE, CJ_W_VOLATILE};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (cj__cpu_has(p, words[i])) return true;
+    }
+    return false;
+}
+
+// Slots: the elements, then a cache policy, where the row has one, which makes no difference here.
+static bool select_access(cj_cpu_prepare *p, const by_width table, cj_cpu_exec widest) {
     const cj_word_info *type = &cj__words[p->mnemonic->type_last];
-    for (uint32_t i = 1; i < p->slot_count; i++) {
+    const unsigned      count = p->mnemonic->vector;
+    if (p->slot_count < count || p->elements != count) {
+        cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: %u elements in the vector", p->mnemonic->text, p->elements);
+        return false;
+    }
+    for (uint32_t i = 1; i < count; i++) {
         if (p->bits[i] == p->bits[0]) continue;
         cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: registers of %u and %u bits in one vector", p->mnemonic->text,
                        p->bits[0], p->bits[i]);
     }
     p->any_width = true;
-    p->op.reach = cj__cpu_reach_of(p->mnemonic);
+    p->op.reach = cj__cpu_is_stack(p) ? cj__cpu_reach_in(CJ_W_LOCAL) : cj__cpu_reach_of(p->mnemonic);
     p->op.bytes = (uint8_t)(type->bits / 8);
-    p->op.count = (uint8_t)p->slot_count;
-    p->op.run = type->bits <= 64 && p->bits[0] <= 64 ? table[width_index(type->bits)][width_index(p->bits[0])] : NULL;
-    if (p->slot_count != p->mnemonic->vector) {
-        cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: %u elements in the vector", p->mnemonic->text, p->slot_count);
+    p->op.count = (uint8_t)count;
+    p->op.run = executor_of(p, table, widest);
+    if (p->op.run && type->bits <= 64 && is_strong(p)) {
+        p->op.run = table == storing ? st_strong : ld_strong;
+        p->op.mode = (uint16_t)((p->bits[0] <= 16 ? 2 : p->bits[0] / 8) | (table == sign_extending ? SIGNED : 0));
     }
     return p->op.run != NULL;
 }
 
 bool cj__cpu_select_ld(cj_cpu_prepare *p) {
     const bool is_signed = cj__words[p->mnemonic->type_last].class == CJ_CLASS_SIGNED;
-    return select_access(p, is_signed ? sign_extending : zero_extending);
+    return select_access(p, is_signed ? sign_extending : zero_extending, ld_u128_u128);
 }
 
-bool cj__cpu_select_st(cj_cpu_prepare *p) { return select_access(p, storing); }
+bool cj__cpu_select_st(cj_cpu_prepare *p) { return select_access(p, storing, st_u128_u128); }
+
+// ---- what the caches are told
+
+bool cj__cpu_select_hint(cj_cpu_prepare *p) {
+    p->op.run = cj__cpu_nothing;
+    return true;
+}
+
+// A policy is a number that nobody looks into.
+CJ_EXEC(create_policy) {
+    CJ_SOME_LANES(i, mask) CJ_LANES_OF(lane_u64, 0)[i] = 0;
+    return CJ_STEP_NEXT;
+}
+
+bool cj__cpu_select_createpolicy(cj_cpu_prepare *p) {
+    p->op.run = create_policy;
+    return true;
+}
+
+// ---- fences
+
+// op->mode: what it does (cj_fence), and its scope above.
+enum { FENCE_SCOPE = 8 };
 
 CJ_EXEC(fence) {
-    (void)w, (void)op, (void)mask;
     atomic_thread_fence(memory_order_seq_cst);
+    cj__watch_fence(w, mask, op->mode & ((1u << FENCE_SCOPE) - 1), (cj_scope)(op->mode >> FENCE_SCOPE));
     return CJ_STEP_NEXT;
 }
 
 bool cj__cpu_select_fence(cj_cpu_prepare *p) {
+    const unsigned one = (cj__cpu_has(p, CJ_W_ACQUIRE) ? CJ_FENCE_ACQUIRE : 0u) |
+                         (cj__cpu_has(p, CJ_W_RELEASE) ? CJ_FENCE_RELEASE : 0u);
+    const unsigned both = CJ_FENCE_ACQUIRE | CJ_FENCE_RELEASE;
     p->op.run = fence;
+    p->op.mode = (uint16_t)((one ? one : both) | (unsigned)cj__watch_scope(p->mnemonic, CJ_SCOPE_SYS) << FENCE_SCOPE);
     return true;
 }

@@ -15,6 +15,7 @@
 MOVE(u16)
 MOVE(u32)
 MOVE(u64)
+MOVE(u128)
 
 CJ_EXEC(mov_pred) {
     cj__cpu_predicate_set(w->file + op->slot[0], mask, cj__cpu_predicate(w, op, 1));
@@ -22,9 +23,31 @@ CJ_EXEC(mov_pred) {
 }
 
 bool cj__cpu_select_mov(cj_cpu_prepare *p) {
-    static const cj_cpu_typed typed = {CJ_SIGNLESS(mov), .f32 = mov_u32, .f64 = mov_u64};
-    p->op.run = mov_pred;
-    return p->mnemonic->type_last == CJ_W_PRED || cj__cpu_choose(p, &typed, p->mnemonic->type_last);
+    switch (cj__words[p->mnemonic->type_last].bits) {
+    case 1: p->op.run = mov_pred; break;
+    case 16: p->op.run = mov_u16; break;
+    case 32: p->op.run = mov_u32; break;
+    case 64: p->op.run = mov_u64; break;
+    default: p->op.run = mov_u128;
+    }
+    return true;
+}
+
+// mov.v2, mov.v4: one op an element. Slots: destinations, then as many sources. All are read before one is written.
+bool cj__cpu_select_mov_vector(cj_cpu_prepare *p) {
+    const uint32_t count = p->slot_count / 2;
+    const uint16_t bits = cj__words[p->mnemonic->type_last].bits;
+    uint32_t      *pair = cj__cpu_keep(p, 4 * count * sizeof *pair);
+    if (!pair || !cj__cpu_select_mov(p)) return false;
+    for (uint32_t i = 0; i < 2 * count; i++, pair += 2) {
+        if (i < count)
+            pair[0] = cj__cpu_place(p, bits), pair[1] = p->slot[count + i];
+        else
+            pair[0] = p->slot[i - count], pair[1] = pair[-2 * (int32_t)count];
+        p->op.slot = pair;
+        if (i + 1 < 2 * count && !cj__cpu_append(p)) return false;
+    }
+    return true;
 }
 
 bool cj__cpu_select_mov_special(cj_cpu_prepare *p) { return cj__cpu_select_mov(p); }
@@ -33,18 +56,21 @@ bool cj__cpu_select_mov_address(cj_cpu_prepare *p) { return cj__cpu_select_mov(p
 // ---- vectors in one register: element 0 lowest. `bytes` of an element, `count` elements; an element of 8 bits lies in
 // a register of 16.
 
-static uint64_t read_lane(const void *slot, unsigned bytes, unsigned i) {
+static lane_u128 read_lane(const void *slot, unsigned bytes, unsigned i) {
     switch (bytes) {
     case 1: return ((const lane_u16 *)slot)[i] & 0xff;
     case 2: return ((const lane_u16 *)slot)[i];
     case 4: return ((const lane_u32 *)slot)[i];
-    default: return ((const lane_u64 *)slot)[i];
+    case 8: return ((const lane_u64 *)slot)[i];
+    default: return ((const lane_u128 *)slot)[i];
     }
 }
 
-static void write_lane(void *slot, unsigned bytes, unsigned i, uint64_t value) {
-    if (bytes == 8)
-        ((lane_u64 *)slot)[i] = value;
+static void write_lane(void *slot, unsigned bytes, unsigned i, lane_u128 value) {
+    if (bytes == 16)
+        ((lane_u128 *)slot)[i] = value;
+    else if (bytes == 8)
+        ((lane_u64 *)slot)[i] = (uint64_t)value;
     else if (bytes == 4)
         ((lane_u32 *)slot)[i] = (uint32_t)value;
     else
@@ -54,7 +80,7 @@ static void write_lane(void *slot, unsigned bytes, unsigned i, uint64_t value) {
 CJ_EXEC(mov_pack) {
     const unsigned bits = op->bytes * 8u, count = op->count;
     CJ_SOME_LANES(i, mask) {
-        uint64_t whole = 0;
+        lane_u128 whole = 0;
         for (unsigned k = 0; k < count; k++) {
             whole |= read_lane(CJ_LANES_OF(const void, 1 + k), op->bytes, i) << (k * bits);
         }
@@ -66,7 +92,7 @@ CJ_EXEC(mov_pack) {
 CJ_EXEC(mov_unpack) {
     const unsigned bits = op->bytes * 8u, count = op->count;
     CJ_SOME_LANES(i, mask) {
-        const uint64_t whole = read_lane(CJ_LANES_OF(const void, count), op->bytes * count, i);
+        const lane_u128 whole = read_lane(CJ_LANES_OF(const void, count), op->bytes * count, i);
         for (unsigned k = 0; k < count; k++) {
             write_lane(CJ_LANES_OF(void, k), op->bytes, i, whole >> (k * bits) & (UINT64_MAX >> (64 - bits)));
         }
@@ -104,6 +130,7 @@ bool cj__cpu_select_cvta(cj_cpu_prepare *p) {
         {CJ_W_CONST, 0},
         {CJ_W_LOCAL, CJ_LOCAL_BASE},
         {CJ_W_PARAM, CJ_PARAM_BASE},
+        {CJ_W_PARAM_ENTRY, CJ_PARAM_BASE},
         {CJ_W_SHARED, CJ_SHARED_BASE},
         {CJ_W_SHARED_CTA, CJ_SHARED_BASE},
         {CJ_W_SHARED_CLUSTER, CJ_SHARED_BASE},
@@ -115,6 +142,59 @@ bool cj__cpu_select_cvta(cj_cpu_prepare *p) {
     }
     p->op.run = cvta;
     return p->mnemonic->type_last == CJ_W_U64;  // generic addresses have 64 bits
+}
+
+// The generic addresses of a space, or those of all others. Global is what is in no window and no constant.
+typedef struct spans {
+    bool   others;
+    size_t count;
+    struct {
+        uint64_t begin, bytes;
+    } span[];
+} spans;
+
+CJ_EXEC(isspacep) {
+    const spans    *in = op->plan;
+    const lane_u64 *a = CJ_LANES_OF(const lane_u64, 1);
+    uint32_t        bits = 0;
+    CJ_SOME_LANES(i, mask) {
+        bool inside = false;
+        for (size_t k = 0; k < in->count; k++) inside |= a[i] - in->span[k].begin < in->span[k].bytes;
+        bits |= (uint32_t)(inside != in->others) << i;
+    }
+    cj__cpu_predicate_set(w->file + op->slot[0], mask, bits);
+    return CJ_STEP_NEXT;
+}
+
+static void add_span(spans *to, uint64_t begin, uint64_t bytes) {
+    to->span[to->count].begin = begin;
+    to->span[to->count++].bytes = bytes;
+}
+
+bool cj__cpu_select_isspacep(cj_cpu_prepare *p) {
+    static const uint64_t window = (uint64_t)1 << 48, block = (uint64_t)1 << CJ_RANK_SHIFT;
+    static const struct {
+        cj_word  word;
+        uint64_t begin, bytes;
+    } windows[] = {
+        {CJ_W_SHARED, CJ_SHARED_BASE, block},       {CJ_W_SHARED_CTA, CJ_SHARED_BASE, block},
+        {CJ_W_LOCAL, CJ_LOCAL_BASE, window},        {CJ_W_SHARED_CLUSTER, CJ_SHARED_BASE, window},
+        {CJ_W_PARAM, CJ_PARAM_BASE, window},        {CJ_W_PARAM_ENTRY, CJ_PARAM_BASE, window},
+        {CJ_W_GLOBAL, window, UINT64_MAX - window},
+    };
+    spans *in = cj__cpu_keep(p, sizeof *in + (p->variable_count + 1) * sizeof *in->span);
+    if (!in) return false;
+    in->others = cj__cpu_has(p, CJ_W_GLOBAL);
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        if (cj__cpu_has(p, windows[i].word)) add_span(in, windows[i].begin, windows[i].bytes);
+    }
+    for (size_t i = 0; i < p->variable_count && (in->others || cj__cpu_has(p, CJ_W_CONST)); i++) {
+        const cj_ir_var *var = p->variables[i].var;
+        if (var->space == CJ_SPACE_CONST) add_span(in, p->variables[i].address, var->bytes);
+    }
+    p->op.plan = in;
+    p->op.run = isspacep;
+    return true;
 }
 
 // Maps shared addresses to block `rank` of the cluster: `generic` ones keep their base.

@@ -2,6 +2,7 @@
 // What the lanes of a warp do together (PTX ISA, "shfl.sync", "vote.sync", "activemask", "redux.sync", "elect.sync",
 // "bar.warp.sync"): each waits until all living members of its mask are at the same instruction.
 #include "exec.h"
+#include "watch.h"
 
 // The lanes of `rest` with the same member mask as the first of them.
 static uint32_t same_members(const lane_u32 *members, uint32_t rest) {
@@ -146,6 +147,50 @@ bool cj__cpu_select_redux(cj_cpu_prepare *p) {
     return false;
 }
 
+// The lanes of `same` with the same value as the first of `rest`.
+#define ALIKE(type)                                                                                     \
+    static uint32_t alike_##type(const lane_##type *value, uint32_t same, uint32_t rest) {              \
+        const lane_##type wanted = value[cj__cpu_first(rest)];                                          \
+        uint32_t          alike = 0;                                                                    \
+        for (unsigned i = 0; i < CJ_LANES; i++) alike |= (uint32_t)(value[i] == wanted) << i;           \
+        return alike & same;                                                                            \
+    }
+
+ALIKE(u32)
+ALIKE(u64)
+
+#define MATCH(type)                                                                    \
+    TOGETHER(match_any_##type, 2, {                                                    \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                      \
+        lane_u32          *d = CJ_LANES_OF(lane_u32, 0);                               \
+        uint32_t           given[CJ_LANES];                                            \
+        for (uint32_t left = same, alike; left; left &= ~alike) {                      \
+            alike = alike_##type(a, same, left);                                       \
+            CJ_SOME_LANES(i, alike) given[i] = alike;                                  \
+        }                                                                              \
+        CJ_SOME_LANES(i, same) d[i] = given[i];                                        \
+    })                                                                                 \
+    TOGETHER(match_all_##type, 3, {                                                    \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 2);                      \
+        lane_u32          *d = CJ_LANES_OF(lane_u32, 0);                               \
+        const bool         all = alike_##type(a, same, same) == same;                  \
+        CJ_SOME_LANES(i, same) d[i] = all ? same : 0;                                  \
+        cj__cpu_predicate_set(w->file + op->slot[1], same, all ? CJ_ALL_LANES : 0);    \
+    })
+
+MATCH(u32)
+MATCH(u64)
+
+bool cj__cpu_select_match_any(cj_cpu_prepare *p) {
+    p->op.run = p->mnemonic->type_last == CJ_W_B64 ? match_any_u64 : match_any_u32;
+    return true;
+}
+
+bool cj__cpu_select_match_all(cj_cpu_prepare *p) {
+    p->op.run = p->mnemonic->type_last == CJ_W_B64 ? match_all_u64 : match_all_u32;
+    return true;
+}
+
 // The leader is the lowest lane: always the same for the same members. Slots: d, p, members.
 TOGETHER(elect, 2, {
     const uint32_t leader = cj__cpu_first(same);
@@ -159,9 +204,16 @@ bool cj__cpu_select_elect(cj_cpu_prepare *p) {
     return true;
 }
 
+// Of these instructions the only one that orders memory.
 CJ_EXEC(bar_warp) {
-    uint32_t ready;
-    return gather(w, op, mask, CJ_LANES_OF(const lane_u32, 0), &ready) ? done(w) : CJ_STEP_STOP;
+    uint32_t        ready;
+    const lane_u32 *members = CJ_LANES_OF(const lane_u32, 0);
+    if (!gather(w, op, mask, members, &ready)) return CJ_STEP_STOP;
+    for (uint32_t rest = ready, same; rest; rest &= ~same) {
+        same = same_members(members, rest);
+        cj__watch_meet(w, same);
+    }
+    return done(w);
 }
 
 bool cj__cpu_select_bar_warp(cj_cpu_prepare *p) {

@@ -8,7 +8,8 @@
 
 enum { ALIGNMENT = 256 };
 
-cj_status cj__cpu_memory_init(cj_cpu_memory *memory, cj_error *error) {
+cj_status cj__cpu_memory_init(cj_cpu_memory *memory, const cj_limits *limits, cj_error *error) {
+    memory->limits = limits;
     memory->ranges = calloc(1, sizeof *memory->ranges);
     if (!memory->ranges) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
     memory->ranges->users = 1;
@@ -16,15 +17,19 @@ cj_status cj__cpu_memory_init(cj_cpu_memory *memory, cj_error *error) {
     return CJ_OK;
 }
 
-void cj__cpu_memory_free(cj_cpu_memory *memory) {
-    for (size_t i = 0; i < memory->ranges->count; i++) free((void *)(uintptr_t)memory->ranges->range[i].begin);
-    free(memory->ranges);
-    pthread_mutex_destroy(&memory->lock);
-}
-
 // Gives back a list; the lock is held.
 static void drop(cj_cpu_ranges *ranges) {
-    if (--ranges->users == 0) free(ranges);
+    if (--ranges->users) return;
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (!--ranges->range[i].written->lists) free(ranges->range[i].written);
+    }
+    free(ranges);
+}
+
+void cj__cpu_memory_free(cj_cpu_memory *memory) {
+    for (size_t i = 0; i < memory->ranges->count; i++) free((void *)(uintptr_t)memory->ranges->range[i].begin);
+    drop(memory->ranges);
+    pthread_mutex_destroy(&memory->lock);
 }
 
 // The index of the first range that begins above the address.
@@ -40,35 +45,57 @@ static size_t above(const cj_cpu_ranges *ranges, uint64_t address) {
     return low;
 }
 
-// Replaces the list by one with `count` ranges, of which the first `kept` and the last ones are those of the old list,
-// the `removed` ones behind the first left out. Returns the new list; NULL when out of memory. The lock is held.
-static cj_cpu_ranges *replace(cj_cpu_memory *memory, size_t count, size_t kept, size_t removed, size_t added) {
+// Replaces the list by one without the `removed` ranges behind the first `kept` ones, and with `added` (may be NULL) in
+// their place. Returns the new list; NULL when out of memory. The lock is held.
+static cj_cpu_ranges *replace(cj_cpu_memory *memory, size_t kept, size_t removed, const cj_cpu_range *added) {
     cj_cpu_ranges *old = memory->ranges;
+    const size_t   count = old->count - removed + (added ? 1 : 0);
     cj_cpu_ranges *new = malloc(sizeof *new + count * sizeof *new->range);
     if (!new) return NULL;
     new->users = 1;
     new->count = count;
     memcpy(new->range, old->range, kept * sizeof *new->range);
-    memcpy(new->range + kept + added, old->range + kept + removed, (old->count - kept - removed) * sizeof *new->range);
+    if (added) new->range[kept] = *added;
+    const size_t rest = old->count - kept - removed;
+    memcpy(new->range + count - rest, old->range + kept + removed, rest * sizeof *new->range);
+    for (size_t i = 0; i < count; i++) new->range[i].written->lists++;
     memory->ranges = new;
     drop(old);
     return new;
 }
 
+// Whether the device has as many bytes left: a host that lends more than it has ends processes.
+static bool fits(cj_cpu_memory *memory, uint64_t bytes) {
+    uint64_t left = memory->limits->global_bytes;
+    pthread_mutex_lock(&memory->lock);
+    const cj_cpu_ranges *ranges = memory->ranges;
+    for (size_t i = 0; i < ranges->count; i++) left -= ranges->range[i].end - ranges->range[i].begin;
+    pthread_mutex_unlock(&memory->lock);
+    return bytes <= left && left <= memory->limits->global_bytes;
+}
+
 cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error) {
-    const size_t room = bytes > SIZE_MAX - 3 * ALIGNMENT ? 0 : (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    void        *data = room ? aligned_alloc(ALIGNMENT, room) : NULL;
-    if (!data) return cj__fail(error, CJ_OUT_OF_MEMORY, "no host memory for %zu bytes on the CPU device", bytes);
+    if (!fits(memory, bytes)) {
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "%zu bytes are more than what is left of the CPU device's %llu", bytes,
+                        (unsigned long long)memory->limits->global_bytes);
+    }
+    const size_t    room = (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    void           *data = aligned_alloc(ALIGNMENT, room);
+    cj_cpu_written *written = data ? calloc(1, sizeof *written + bytes / 8 + 1) : NULL;
+    if (!written) {
+        free(data);
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "no host memory for %zu bytes on the CPU device", bytes);
+    }
     memset(data, CJ_POISON, bytes);
 
     const uint64_t begin = (uintptr_t)data;
     pthread_mutex_lock(&memory->lock);
-    const size_t at = above(memory->ranges, begin);
-    cj_cpu_ranges *new = replace(memory, memory->ranges->count + 1, at, 0, 1);
-    if (new) new->range[at] = (cj_cpu_range){.begin = begin, .end = begin + bytes, .name = name};
+    const cj_cpu_ranges *new = replace(memory, above(memory->ranges, begin), 0,
+                                       &(cj_cpu_range){begin, begin + bytes, name, written});
     pthread_mutex_unlock(&memory->lock);
     if (!new) {
         free(data);
+        free(written);
         return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
     }
     *address = begin;
@@ -79,8 +106,7 @@ void cj__cpu_release(cj_cpu_memory *memory, cj_ptr address) {
     pthread_mutex_lock(&memory->lock);
     const size_t at = above(memory->ranges, address);
     // Without memory for a shorter list the allocation is kept: a leak, but no access to freed memory.
-    const bool ours = at && memory->ranges->range[at - 1].begin == address &&
-                      replace(memory, memory->ranges->count - 1, at - 1, 1, 0);
+    const bool ours = at && memory->ranges->range[at - 1].begin == address && replace(memory, at - 1, 1, NULL);
     pthread_mutex_unlock(&memory->lock);
     if (ours) free((void *)(uintptr_t)address);
 }
@@ -105,4 +131,41 @@ const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t ad
     const cj_cpu_range *range = at ? &ranges->range[at - 1] : NULL;
     if (nearest) *nearest = range;
     return range && address < range->end && bytes <= range->end - address ? range : NULL;
+}
+
+// ---- what has been written
+
+// Host threads may write to parts of one allocation at a time, so the bytes that two parts share change atomically.
+void cj__cpu_written_mark(const cj_cpu_range *range, uint64_t offset, uint64_t bytes) {
+    cj_cpu_written *written = range->written;
+    if (__atomic_load_n(&written->all, __ATOMIC_RELAXED) || !bytes) return;
+    if (bytes == range->end - range->begin) {
+        __atomic_store_n(&written->all, true, __ATOMIC_RELAXED);
+        return;
+    }
+    const uint64_t      last = offset + bytes - 1, first_byte = offset / 8, last_byte = last / 8;
+    const unsigned char head = (unsigned char)(0xff << offset % 8), tail = (unsigned char)(0xff >> (7 - last % 8));
+    if (first_byte == last_byte) {
+        __atomic_fetch_or(&written->bits[first_byte], (unsigned char)(head & tail), __ATOMIC_RELAXED);
+        return;
+    }
+    __atomic_fetch_or(&written->bits[first_byte], head, __ATOMIC_RELAXED);
+    memset(&written->bits[first_byte + 1], 0xff, last_byte - first_byte - 1);
+    __atomic_fetch_or(&written->bits[last_byte], tail, __ATOMIC_RELAXED);
+}
+
+void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges) {
+    for (size_t i = 0; i < ranges->count; i++) {
+        __atomic_store_n(&ranges->range[i].written->all, true, __ATOMIC_RELAXED);
+    }
+}
+
+uint64_t cj__cpu_written_run(const cj_cpu_range *range, uint64_t offset, uint64_t bytes, bool *written) {
+    const unsigned char *bits = range->written->bits;
+    *written = true;
+    if (__atomic_load_n(&range->written->all, __ATOMIC_RELAXED)) return bytes;
+    *written = bits[offset / 8] >> offset % 8 & 1;
+    uint64_t run = 1;
+    while (run < bytes && (bits[(offset + run) / 8] >> (offset + run) % 8 & 1) == *written) run++;
+    return run;
 }

@@ -14,9 +14,18 @@
 
 enum { CJ_POISON = 0xff };  // fills new memory: NaN in every float type, a large odd number in every integer type
 
+// Which bytes of an allocation hold something: written by the host or by a kernel that was watched. Lives as long as a
+// list that names it, so that a launch may ask after the memory is freed.
+typedef struct cj_cpu_written {
+    unsigned      lists;  // guarded by the memory's lock
+    bool          all;
+    unsigned char bits[];
+} cj_cpu_written;
+
 typedef struct cj_cpu_range {
-    uint64_t    begin, end;
-    const char *name;  // of a module's variable, else NULL
+    uint64_t        begin, end;
+    const char     *name;  // of a module's variable, else NULL
+    cj_cpu_written *written;
 } cj_cpu_range;
 
 typedef struct cj_cpu_ranges {
@@ -26,11 +35,12 @@ typedef struct cj_cpu_ranges {
 } cj_cpu_ranges;
 
 typedef struct cj_cpu_memory {
-    pthread_mutex_t lock;
-    cj_cpu_ranges  *ranges;
+    pthread_mutex_t  lock;
+    cj_cpu_ranges   *ranges;
+    const cj_limits *limits;  // of the device
 } cj_cpu_memory;
 
-cj_status cj__cpu_memory_init(cj_cpu_memory *memory, cj_error *error);
+cj_status cj__cpu_memory_init(cj_cpu_memory *memory, const cj_limits *limits, cj_error *error);
 void      cj__cpu_memory_free(cj_cpu_memory *memory);  // frees what is still allocated, too
 
 // Aligned to 256 bytes, poisoned, and with as much room behind it that is nobody's: small overruns are always seen.
@@ -45,5 +55,12 @@ void           cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges)
 // at or below the address, or NULL.
 const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t address, uint64_t bytes,
                                         const cj_cpu_range **nearest);
+
+// Bytes of an allocation now hold something, or of all of them: whatever a kernel that was not watched may have
+// written.
+void cj__cpu_written_mark(const cj_cpu_range *range, uint64_t offset, uint64_t bytes);
+void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges);
+// How many bytes, from this one on, are alike in having been written; *written says what they are.
+uint64_t cj__cpu_written_run(const cj_cpu_range *range, uint64_t offset, uint64_t bytes, bool *written);
 
 #endif

@@ -45,8 +45,7 @@ void *cj__cpu_keep(cj_cpu_prepare *p, size_t bytes) {
     return memory;
 }
 
-// Makes room for one more element of a growing array of the program.
-static bool grow(cj_cpu_prepare *p, void *array_at, size_t count, size_t *capacity, size_t element) {
+bool cj__cpu_grow(cj_cpu_prepare *p, void *array_at, size_t count, size_t *capacity, size_t element) {
     void *array;
     memcpy(&array, array_at, sizeof array);
     array = cj__arena_grow(&p->program->arena, array, count, capacity, element);
@@ -57,7 +56,7 @@ static bool grow(cj_cpu_prepare *p, void *array_at, size_t count, size_t *capaci
 
 bool cj__cpu_append(cj_cpu_prepare *p) {
     cj_cpu_program *program = p->program;
-    if (!grow(p, &program->op, program->op_count, &program->op_capacity, sizeof *program->op)) return false;
+    if (!cj__cpu_grow(p, &program->op, program->op_count, &program->op_capacity, sizeof *program->op)) return false;
     program->op[program->op_count++] = p->op;
     return true;
 }
@@ -99,7 +98,9 @@ uint32_t cj__cpu_constant(cj_cpu_prepare *p, uint64_t value, unsigned bits) {
     if (!cj__map_put(&p->constants, (const char *)key, sizeof *key, constant)) {
         return cj__cpu_refuse(p, CJ_OUT_OF_MEMORY, "no memory to prepare %s", p->program->entry->name), CJ_SLOT_NONE;
     }
-    if (!grow(p, &p->constant, p->constant_count, &p->constant_capacity, sizeof *p->constant)) return CJ_SLOT_NONE;
+    if (!cj__cpu_grow(p, &p->constant, p->constant_count, &p->constant_capacity, sizeof *p->constant)) {
+        return CJ_SLOT_NONE;
+    }
     p->constant[p->constant_count++] = *constant;
     return constant->slot;
 }
@@ -129,10 +130,14 @@ static bool add_symbol(cj_cpu_prepare *p, const cj_ir_var *var, uint32_t *bytes)
     const uint64_t  align = var->align ? var->align : 1;
     const uint64_t  offset = ((uint64_t)*bytes + align - 1) / align * align;
     p->line = var->line;
+    if (var->unsized && var->space != CJ_SPACE_SHARED) {
+        return cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: the CPU device does not place parameters without a size", var->name),
+               false;
+    }
     if (offset + var->bytes > UINT32_MAX) {
         return cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: 4 GiB or more in one memory space", var->name), false;
     }
-    if (!grow(p, &program->symbol, program->symbol_count, &program->symbol_capacity, sizeof *program->symbol)) {
+    if (!cj__cpu_grow(p, &program->symbol, program->symbol_count, &program->symbol_capacity, sizeof *program->symbol)) {
         return false;
     }
     program->symbol[program->symbol_count++] = (cj_cpu_symbol){
@@ -162,6 +167,25 @@ static bool add_symbols(cj_cpu_prepare *p, cj_space space, bool unsized, uint32_
     return true;
 }
 
+// A function's own variables, but for those of the entry that are placed already. Its parameters, and those of its
+// calls, lie in local memory.
+static bool add_function_symbols(cj_cpu_prepare *p, const cj_ir_func *func) {
+    cj_cpu_program *program = p->program;
+    const bool      is_entry = func == program->entry;
+    for (size_t i = 0; i < func->param_count + func->result_count && !is_entry; i++) {
+        const cj_ir_var *var = i < func->param_count ? func->param[i] : func->result[i - func->param_count];
+        if (var->space != CJ_SPACE_REG && !add_symbol(p, var, &program->local_bytes)) return false;
+    }
+    for (size_t i = 0; i < func->var_count; i++) {
+        const cj_ir_var *var = func->var[i];
+        const bool       is_shared = var->space == CJ_SPACE_SHARED;
+        const bool       placed = is_entry && (is_shared || var->space == CJ_SPACE_LOCAL);
+        if (placed || !(is_shared || var->space == CJ_SPACE_LOCAL || var->space == CJ_SPACE_PARAM)) continue;
+        if (!add_symbol(p, var, is_shared ? &program->shared_bytes : &program->local_bytes)) return false;
+    }
+    return true;
+}
+
 static uint32_t dynamic_alignment(const cj_ir_func *entry) {
     uint32_t         align = DYNAMIC_ALIGNMENT;
     const cj_ir_var *var;
@@ -169,6 +193,23 @@ static uint32_t dynamic_alignment(const cj_ir_func *entry) {
         if (var->space == CJ_SPACE_SHARED && var->unsized && var->align > align) align = var->align;
     }
     return align;
+}
+
+// More than any GPU has; what a launch may take is for its contract to say.
+static bool check_sizes(cj_cpu_prepare *p) {
+    const cj_cpu_program *program = p->program;
+    const struct {
+        const char *what;
+        uint32_t    bytes, most;
+    } size[] = {{"parameters", program->param_bytes, 32764},
+                {"shared memory a block", program->shared_bytes, 1 << 20},
+                {"local memory a thread", program->local_bytes, 512 << 10}};
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        if (size[i].bytes <= size[i].most) continue;
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s needs %u bytes of %s; the limit is %u", program->entry->name,
+                       size[i].bytes, size[i].what, size[i].most);
+    }
+    return !p->status;
 }
 
 static bool lay_out_memory(cj_cpu_prepare *p) {
@@ -179,6 +220,11 @@ static bool lay_out_memory(cj_cpu_prepare *p) {
     }
     if (!add_symbols(p, CJ_SPACE_SHARED, false, &program->shared_bytes)) return false;
     if (!add_symbols(p, CJ_SPACE_LOCAL, false, &program->local_bytes)) return false;
+    if (!add_function_symbols(p, entry)) return false;
+    for (size_t i = 0; i < program->func_count; i++) {
+        if (!add_function_symbols(p, program->func[i]->func)) return false;
+    }
+    if (!check_sizes(p)) return false;
     const uint32_t align = dynamic_alignment(entry);
     program->dynamic_offset = (program->shared_bytes + align - 1) / align * align;
     program->local_bytes = (program->local_bytes + 15) / 16 * 16;
@@ -194,21 +240,34 @@ const cj_cpu_symbol *cj__cpu_symbol_of(const cj_cpu_program *program, const cj_i
 
 // ---- operands
 
-static bool place_registers(cj_cpu_prepare *p) {
-    const cj_ir_func *entry = p->program->entry;
-    p->file_bytes = CJ_SLOT_TRUE + 4;
-    p->sink_predicate = cj__cpu_place(p, 1);
-    p->sink = cj__cpu_place(p, 64);
-    p->place = cj__cpu_keep(p, (entry->reg_count + 1) * sizeof *p->place);
-    if (!p->place) return false;
+// The places of a function's registers, by their index.
+static uint32_t *place_function(cj_cpu_prepare *p, const cj_ir_func *func) {
+    uint32_t *place = cj__cpu_keep(p, (func->reg_count + 1) * sizeof *place);
+    if (!place) return NULL;
     for (int predicates = 1; predicates >= 0; predicates--) {  // predicates side by side
-        for (size_t i = 0; i < entry->reg_count; i++) {
-            const cj_ir_reg *reg = entry->reg[i];
+        for (size_t i = 0; i < func->reg_count; i++) {
+            const cj_ir_reg *reg = func->reg[i];
             if ((reg->type == CJ_W_PRED) != predicates) continue;
-            p->place[reg->index] = cj__cpu_place(p, register_bits(reg->type));
+            place[reg->index] = cj__cpu_place(p, register_bits(reg->type));
             for (unsigned k = 1; k < reg->vector; k++) cj__cpu_place(p, register_bits(reg->type));
         }
     }
+    return place;
+}
+
+static bool place_registers(cj_cpu_prepare *p) {
+    cj_cpu_program *program = p->program;
+    p->file_bytes = CJ_SLOT_TRUE + 4;
+    p->sink_predicate = cj__cpu_place(p, 1);
+    p->carry = cj__cpu_place(p, 1);
+    p->sink = cj__cpu_place(p, 128);
+    for (size_t i = 0; i < program->func_count && !p->status; i++) {
+        cj_cpu_func *func = program->func[i];
+        func->back = cj__cpu_place(p, 32);
+        func->place = place_function(p, func->func);
+        if (!func->place || !cj__cpu_place_parameters(p, func)) return false;
+    }
+    p->place = place_function(p, program->entry);
     return !p->status;
 }
 
@@ -228,7 +287,7 @@ static uint32_t fixed_special(cj_cpu_prepare *p, cj_special special, uint8_t com
         const cj_cpu_fixed *known = &program->fixed[i];
         if (known->special == special && known->component == component && known->bits == bits) return known->slot;
     }
-    if (!grow(p, &program->fixed, program->fixed_count, &program->fixed_capacity, sizeof *program->fixed)) {
+    if (!cj__cpu_grow(p, &program->fixed, program->fixed_count, &program->fixed_capacity, sizeof *program->fixed)) {
         return CJ_SLOT_NONE;
     }
     const uint32_t slot = cj__cpu_place(p, bits);
@@ -266,6 +325,7 @@ static uint64_t literal(const cj_ir_operand *operand, uint16_t type) {
     } else if (operand->kind == CJ_OPERAND_FLOAT) {
         memcpy(&value, &operand->bits, sizeof value);
     }
+    if (info->bits == 16) return operand->bits;
     if (info->bits == 32) {
         narrow = (float)value;
         memcpy(&bits, &narrow, sizeof bits);
@@ -293,6 +353,7 @@ static uint32_t scalar_slot(cj_cpu_prepare *p, const cj_ir_operand *operand, uin
         if (type == CJ_W_PRED) return cj__cpu_constant(p, operand->bits != 0, 1);
         return cj__cpu_constant(p, literal(operand, type), *bits);
     case CJ_OPERAND_VAR: return cj__cpu_constant(p, address_of(p, operand->var) + (uint64_t)operand->offset, *bits);
+    case CJ_OPERAND_FUNC: return cj__cpu_constant(p, cj__cpu_function_address(operand->func), *bits);
     case CJ_OPERAND_SPECIAL:
         *bits = (uint16_t)register_bits(cj__specials[operand->special].type);
         if (cj__cpu_special_fixed(operand->special)) {
@@ -307,7 +368,11 @@ static uint32_t scalar_slot(cj_cpu_prepare *p, const cj_ir_operand *operand, uin
     return CJ_SLOT_NONE;
 }
 
-static void add_slot(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, uint16_t type) {
+uint32_t cj__cpu_slot_of(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type, uint16_t *bits) {
+    return scalar_slot(p, operand, type, false, bits);
+}
+
+void cj__cpu_add_slot(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, uint16_t type) {
     p->slot[p->slot_count] = slot;
     p->bits[p->slot_count] = bits;
     p->type[p->slot_count++] = type;
@@ -317,7 +382,20 @@ static void add_scalar(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t
     uint16_t       bits = 0;
     const uint32_t slot = scalar_slot(p, operand, type, is_destination, &bits);
     if (operand->negated) p->op.flip |= 1u << p->slot_count;
-    add_slot(p, slot, bits, type);
+    cj__cpu_add_slot(p, slot, bits, type);
+}
+
+bool cj__cpu_is_stack(const cj_cpu_prepare *p) {
+    if (!cj__cpu_has(p, CJ_W_PARAM)) return false;
+    for (unsigned i = 0; i < p->inst->operand_count; i++) {
+        const cj_ir_operand *operand = &p->inst->operand[i];
+        if (operand->kind != CJ_OPERAND_MEMORY || operand->base->kind != CJ_OPERAND_VAR) continue;
+        for (size_t k = 0; k < p->program->entry->param_count; k++) {
+            if (p->program->entry->param[k] == operand->base->var) return false;
+        }
+        return true;
+    }
+    return p->func != p->program->entry;
 }
 
 static void set_memory(cj_cpu_prepare *p, const cj_ir_operand *operand) {
@@ -337,7 +415,8 @@ static uint16_t part_type(uint16_t type, unsigned parts) {
     switch (cj__words[type].bits / parts) {
     case 8: return CJ_W_B8;
     case 16: return CJ_W_B16;
-    default: return CJ_W_B32;
+    case 32: return CJ_W_B32;
+    default: return CJ_W_B64;
     }
 }
 
@@ -356,45 +435,62 @@ static uint16_t item_type(const cj_mnemonic *mnemonic, const cj_pattern_item *it
     }
 }
 
+// A register with elements is the vector of them.
+static unsigned add_vector(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type, bool is_destination) {
+    const bool is_list = operand->kind == CJ_OPERAND_VECTOR;
+    const bool is_whole = operand->kind == CJ_OPERAND_REG && !operand->component;
+    unsigned   count = is_list ? operand->count : is_whole ? operand->reg->vector : 1;
+    if (count == 0) count = 1;
+    for (unsigned i = 0; i < count; i++) {
+        cj_ir_operand element = is_list ? operand->list[i] : *operand;
+        if (!is_list && count > 1) element.component = (uint8_t)(i + 1);
+        add_scalar(p, &element, type, is_destination);
+    }
+    return count;
+}
+
 static void add_operand(cj_cpu_prepare *p, const cj_ir_operand *operand, const cj_pattern_item *item) {
-    const bool is_destination = strchr("dDUq", item->kind) != NULL;
+    const bool is_destination = strchr("dDUq", item->kind) != NULL, is_vector = strchr("DSUP", item->kind) != NULL;
     uint16_t   type = item_type(p->mnemonic, item);
     if (operand->kind == CJ_OPERAND_MEMORY) {
         set_memory(p, operand);
         for (unsigned i = 0; i < operand->count; i++) add_scalar(p, &operand->list[i], type, is_destination);
-    } else if (item->kind != 'l') {
-        if (operand->kind != CJ_OPERAND_VECTOR) add_scalar(p, operand, type, is_destination);
-        if (operand->kind == CJ_OPERAND_VECTOR && strchr("UP", item->kind)) type = part_type(type, operand->count);
-        for (unsigned i = 0; operand->kind == CJ_OPERAND_VECTOR && i < operand->count; i++) {
-            add_scalar(p, &operand->list[i], type, is_destination);
-        }
+    } else if (is_vector) {
+        const bool is_part = strchr("UP", item->kind) && operand->kind == CJ_OPERAND_VECTOR &&
+                             !cj__pattern_length(item, p->mnemonic);  // with a length the type is each element's
+        const unsigned count = add_vector(p, operand, is_part ? part_type(type, operand->count) : type, is_destination);
+        p->elements = p->elements == UINT32_MAX || p->elements == count ? count : 0;
+    } else if (!strchr("lfL", item->kind)) {
+        add_scalar(p, operand, type, is_destination);
         if (item->predicate && operand->predicate)
             add_scalar(p, operand->predicate, CJ_W_PRED, true);
         else if (item->predicate)
-            add_slot(p, p->sink_predicate, 1, CJ_W_PRED);
+            cj__cpu_add_slot(p, p->sink_predicate, 1, CJ_W_PRED);
     }
 }
 
 static bool add_operands(cj_cpu_prepare *p) {
     const cj_ir_inst *inst = p->inst;
     const cj_pattern *pattern = cj__row_pattern(inst->row);
-    size_t            most = pattern->count * 2u + 1;
-    for (unsigned i = 0; i < inst->operand_count; i++) {
-        most += inst->operand[i].count;
-    }
+    size_t            most = pattern->count * 4u + 1;  // a vector register has 4 elements at most
+    for (unsigned i = 0; i < inst->operand_count; i++) most += inst->operand[i].count;
     p->slot = cj__cpu_keep(p, most * sizeof *p->slot);
     p->bits = cj__cpu_keep(p, most * sizeof *p->bits);
     p->type = cj__cpu_keep(p, most * sizeof *p->type);
+    p->memory = cj__cpu_keep(p, (inst->operand_count + 1u) * sizeof *p->memory);
     if (p->status) return false;
     p->slot_count = p->memory_count = 0;
+    p->elements = UINT32_MAX;
     p->op.slot = p->slot;
+    p->op.memory = p->memory;
     for (unsigned i = 0, next = 0; i < pattern->count; i++) {  // an operand that is not written has a slot all the same
         bool given = cj__pattern_item(pattern, p->mnemonic, next) == &pattern->item[i] && next < inst->operand_count;
         if (given)
             add_operand(p, &inst->operand[next++], &pattern->item[i]);
         else
-            add_slot(p, CJ_SLOT_NONE, 0, 0);
+            cj__cpu_add_slot(p, CJ_SLOT_NONE, 0, 0);
     }
+    if (p->elements == UINT32_MAX) p->elements = 1;
     return !p->status;
 }
 
@@ -435,30 +531,61 @@ static bool lower(cj_cpu_prepare *p, const cj_ir_stmt *stmt) {
 }
 
 // Branches name statements; they go to the first op at or behind it.
-static void resolve_targets(cj_cpu_program *program, const uint32_t *first_op) {
-    for (size_t i = 0; i < program->op_count; i++) {
-        const cj_ir_inst *inst = program->op[i].inst;
-        if (inst && inst->operand_count && inst->operand[0].kind == CJ_OPERAND_LABEL) {
-            program->op[i].target = first_op[inst->operand[0].label->stmt];
-        }
+static bool resolve_target(cj_cpu_prepare *p, cj_cpu_op *op, const uint32_t *first_op) {
+    const cj_ir_inst *inst = op->inst;
+    for (unsigned i = 0; inst && i < inst->operand_count && i < 2; i++) {
+        if (inst->operand[i].kind != CJ_OPERAND_LABEL) continue;
+        const cj_ir_label   *label = inst->operand[i].label;
+        const cj_ir_targets *list = label->targets;
+        if (!list) op->target = first_op[label->stmt];
+        if (!list || list->calls) continue;
+        cj_cpu_targets *table = cj__cpu_keep(p, sizeof *table + list->count * sizeof *table->target);
+        if (!table) return false;
+        table->count = list->count;
+        for (unsigned k = 0; k < list->count; k++) table->target[k] = first_op[list->list[k].label->stmt];
+        op->plan = table;
     }
+    return true;
 }
 
-static bool lower_body(cj_cpu_prepare *p) {
-    const cj_ir_func *entry = p->program->entry;
-    uint32_t         *first_op = cj__cpu_keep(p, (entry->stmt_count + 1) * sizeof *first_op);
+static bool lower_body(cj_cpu_prepare *p, const cj_ir_func *func) {
+    cj_cpu_program *program = p->program;
+    const size_t    begin = program->op_count;
+    uint32_t       *first_op = cj__cpu_keep(p, (func->stmt_count + 1) * sizeof *first_op);
     if (!first_op) return false;
-    for (size_t i = 0; i < entry->stmt_count; i++) {
-        first_op[i] = (uint32_t)p->program->op_count;
-        if (entry->stmt[i].kind == CJ_STMT_INST && !lower(p, &entry->stmt[i])) return false;
+    p->func = func;
+    for (size_t i = 0; i < func->stmt_count; i++) {
+        first_op[i] = (uint32_t)program->op_count;
+        if (func->stmt[i].kind == CJ_STMT_INST && !lower(p, &func->stmt[i])) return false;
     }
-    first_op[entry->stmt_count] = (uint32_t)p->program->op_count;
+    first_op[func->stmt_count] = (uint32_t)program->op_count;
 
     // The end of the body is a return.
     p->op = (cj_cpu_op){.line = p->line, .guard = CJ_SLOT_TRUE};
     if (!cj__cpu_select_ret(p) || !cj__cpu_append(p)) return false;
-    resolve_targets(p->program, first_op);
+    for (size_t i = begin; i < program->op_count; i++) {
+        if (!resolve_target(p, &program->op[i], first_op)) return false;
+    }
     return true;
+}
+
+// Functions come before the entry, which a jump then leads to.
+static bool lower_all(cj_cpu_prepare *p) {
+    cj_cpu_program *program = p->program;
+    uint32_t       *place = p->place;
+    p->op = (cj_cpu_op){.line = p->line, .guard = CJ_SLOT_TRUE};
+    if (program->func_count && (!cj__cpu_select_bra(p) || !cj__cpu_append(p))) return false;
+    for (size_t i = 0; i < program->func_count; i++) {
+        p->callee = program->func[i];
+        const uint32_t start = (uint32_t)program->op_count;
+        p->place = p->callee->place;
+        if (!lower_body(p, p->callee->func)) return false;
+        p->callee->start = start;  // from now on it can be called
+    }
+    p->callee = NULL;
+    p->place = place;
+    if (program->func_count) program->op[0].target = (uint32_t)program->op_count;
+    return lower_body(p, program->entry);
 }
 
 static bool make_image(cj_cpu_prepare *p) {
@@ -492,7 +619,7 @@ cj_status cj__cpu_prepare(const cj_ir_func *entry, const cj_cpu_variable *variab
     cj_cpu_prepare p = {
         .program = made, .variables = variables, .variable_count = variable_count, .line = entry->line, .error = error};
     p.constants.arena = &made->arena;
-    if (lay_out_memory(&p) && place_registers(&p) && lower_body(&p) && make_image(&p)) {
+    if (cj__cpu_find_functions(&p) && lay_out_memory(&p) && place_registers(&p) && lower_all(&p) && make_image(&p)) {
         *program = made;
         return CJ_OK;
     }

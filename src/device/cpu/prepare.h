@@ -10,22 +10,26 @@ typedef struct cj_cpu_prepare {
     cj_cpu_program        *program;
     const cj_cpu_variable *variables;
     size_t                 variable_count;
+    const cj_ir_func      *func;  // being lowered: the entry, or
+    cj_cpu_func           *callee;
     const cj_ir_inst      *inst;
     const cj_mnemonic     *mnemonic;
     cj_cpu_op              op;
     uint32_t              *slot;  // op.slot, as it is filled
     uint16_t *bits, *type;        // of slot k: its register's width, and the type (cj_word) that the row asks for
     uint32_t  slot_count;
-    cj_cpu_memory_operand memory[CJ_OPERANDS_MAX];  // every memory operand; the last one's is in op too
-    uint32_t              memory_count;
+    uint32_t  elements;  // of the vector operands, 0: they differ; a register alone is one
+    cj_cpu_memory_operand *memory;  // op.memory, as it is filled
+    uint32_t               memory_count;
     bool      any_width;  // set by a selector whose executor takes registers wider than their integer types
     uint32_t  line;
     uint32_t  file_bytes;
-    uint32_t *place;  // of each register of the entry, in the file
+    uint32_t *place;  // of each register of the function, in the file
     struct cj_cpu_constant *constant;
     size_t                  constant_count, constant_capacity;
     cj_map                  constants;             // value and width -> constant
     uint32_t                sink, sink_predicate;  // where results go that nobody wants
+    uint32_t                carry;                 // CC.CF, a predicate
     cj_status               status;
     cj_error               *error;
 } cj_cpu_prepare;
@@ -42,10 +46,27 @@ bool cj__cpu_has(const cj_cpu_prepare *p, cj_word word);
 
 // Appends op as it stands; the caller may change p->op and append again, or leave the last one to be appended for it.
 bool cj__cpu_append(cj_cpu_prepare *p);
+// Adds an operand that was not written; no type asks for no width.
+void cj__cpu_add_slot(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, uint16_t type);
+// The slot of a register or a literal as a value of the type; *bits becomes its width.
+uint32_t cj__cpu_slot_of(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type, uint16_t *bits);
+// Whether the memory operand is a parameter of a function or of a call: these lie in local memory.
+bool cj__cpu_is_stack(const cj_cpu_prepare *p);
 // A place in the file: a new one, or a constant's. CJ_SLOT_NONE when out of memory.
 uint32_t  cj__cpu_place(cj_cpu_prepare *p, unsigned bits);
 uint32_t  cj__cpu_constant(cj_cpu_prepare *p, uint64_t value, unsigned bits);
 void     *cj__cpu_keep(cj_cpu_prepare *p, size_t bytes);  // zeroed, lives as long as the program
+// Makes room for one more element of a growing array of the program.
+bool      cj__cpu_grow(cj_cpu_prepare *p, void *array_at, size_t count, size_t *capacity, size_t element);
 cj_status cj__cpu_refuse(cj_cpu_prepare *p, cj_status status, const char *format, ...) CJ_PRINTF(3, 4);
+
+// ---- prepare_call.c
+
+// Finds the functions that the entry may call, callees first, and makes their records.
+bool cj__cpu_find_functions(cj_cpu_prepare *p);
+// Fills in where the function's parameters are, once it has its registers and memory.
+bool cj__cpu_place_parameters(cj_cpu_prepare *p, cj_cpu_func *func);
+// The record of a function; NULL: nothing calls it, or it has no body.
+cj_cpu_func *cj__cpu_func_of(const cj_cpu_program *program, const cj_ir_func *func);
 
 #endif

@@ -39,8 +39,10 @@ typedef bool (*cj_cpu_reach)(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask,
 
 // How a conversion reads and writes its registers, which may be wider than its types.
 typedef struct cj_cpu_convert {
-    uint8_t from_bits, from_register, to_bits, to_register;
-    bool    from_signed, to_signed, saturate, flush;
+    uint16_t from, to;  // types (cj_word)
+    uint8_t  from_bits, from_register, to_bits, to_register;
+    bool     from_signed, to_signed, saturate, flush, relu, finite;
+    uint16_t rounding;  // its word, or none
 } cj_cpu_convert;
 
 #define CJ_SLOT_TRUE 0u          // the predicate that always holds
@@ -69,9 +71,9 @@ struct cj_cpu_op {
     uint32_t        line;
     cj_cpu_exec     inner;  // what a wrapping executor calls
     const cj_cpu_convert *convert;
-    const cj_cpu_memory_operand *memory;  // of executors that take several, in the order written
-    const void                  *plan;    // what else an executor was prepared with
+    const void           *plan;  // what else an executor was prepared with
     const cj_ir_inst     *inst;  // for messages
+    const cj_cpu_memory_operand *memory;  // every memory operand, in the order written; the last one stands above, too
 };
 
 // A special register that has the same value as long as a warp lives.
@@ -88,9 +90,34 @@ typedef struct cj_cpu_symbol {
     uint64_t         offset, bytes;
 } cj_cpu_symbol;
 
+// Where a lane finds a parameter or an argument: in a register, or in its local memory.
+typedef struct cj_cpu_home {
+    bool     in_register;
+    uint32_t at, bytes;  // slot or offset; of one lane's
+} cj_cpu_home;
+
+// A function that the entry may call. Its registers and its local memory, parameters included, have a place of their
+// own: a lane can be in it once at a time.
+typedef struct cj_cpu_func {
+    const cj_ir_func *func;
+    uint64_t          address;  // what a pointer to it holds
+    uint32_t          start;    // op
+    uint32_t          back;     // slot: the op to which each lane returns; UINT32_MAX: it is not in here
+    uint32_t         *place;    // of its registers, in the file
+    cj_cpu_home      *param, *result;
+} cj_cpu_func;
+
+// What a brx.idx chooses from: ops.
+typedef struct cj_cpu_targets {
+    uint32_t count;
+    uint32_t target[];
+} cj_cpu_targets;
+
 typedef struct cj_cpu_program {
     cj_arena          arena;
     const cj_ir_func *entry;
+    cj_cpu_func     **func;  // callees before their callers: so that of several groups the one deepest down runs first
+    size_t            func_count, func_capacity;
     cj_cpu_op        *op;
     size_t            op_count, op_capacity;
     unsigned char    *image;       // of a warp's register file when it starts
@@ -113,6 +140,9 @@ typedef struct cj_cpu_variable {
 cj_status cj__cpu_prepare(const cj_ir_func *entry, const cj_cpu_variable *variables, size_t variable_count,
                           cj_cpu_program **program, cj_error *error);
 void      cj__cpu_program_free(cj_cpu_program *program);
+
+// What a pointer to the module's function holds: the address of nothing that can be read.
+uint64_t cj__cpu_function_address(const cj_ir_func *func);
 
 // The parameter's place in the parameter buffer.
 const cj_cpu_symbol *cj__cpu_symbol_of(const cj_cpu_program *program, const cj_ir_var *var);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule: lanes of a warp, warps of a cluster, clusters of a grid. machine.h tells the idea.
-#include <stdlib.h>
+// The schedule of one cluster: lanes of a warp, warps of a cluster. machine.h tells the idea, grid.c runs the clusters.
 #include <string.h>
 
-#include "error.h"
-#include "machine.h"
+#include "async.h"
+#include "exec.h"
+#include "stats.h"
+#include "watch.h"
 
-enum {
-    PATIENCE = 16,  // quanta that the foremost group may use up while others could run
-    ALIGNMENT = 64  // of lane arrays and shared memory: a cache line
-};
+enum { PATIENCE = 16 };  // quanta that the foremost group may use up while others could run
 
 // ---- lanes of a warp
 
@@ -67,47 +65,59 @@ static void take(cj_cpu_warp *w, const cj_cpu_group *chosen, bool to_the_end) {
 }
 
 // Executes the running group until it ends, waits, reaches another group's pc, or has used up the quantum.
-// Returns the number of ops done; a wait is none.
+// Returns the number of ops done; a wait is none, nor do the lanes that wait count.
 static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
+    cj_cpu_counts *counts = w->block->cluster->counts;
     const uint32_t budget = w->budget;
     uint32_t       waits = 0;
+    uint64_t       threads = 0;
     do {
-        const cj_cpu_op  *op = &code[w->pc];
+        const uint32_t    pc = w->pc;
+        const cj_cpu_op  *op = &code[pc];
         const uint32_t    mask = w->active & (*(const uint32_t *)(const void *)(w->file + op->guard) ^ op->guard_flip);
         const cj_cpu_step step = mask ? op->run(w, op, mask) : CJ_STEP_NEXT;
+        const uint32_t    waiting = step == CJ_STEP_WAIT ? w->waiting : 0;
+        const uint32_t    executed = mask & ~waiting;
+        const uint32_t    lanes = executed == CJ_ALL_LANES ? CJ_LANES : cj__cpu_count(executed);
+        threads += lanes;
+        if (counts && !waiting) {
+            counts->op[2 * pc] += lanes;
+            counts->op[2 * pc + 1]++;
+        }
         w->budget--;
         if (step == CJ_STEP_NEXT) {
             w->pc++;
         } else if (step == CJ_STEP_WAIT) {
             waits++;
-            put(w, w->pc, w->waiting, true);
-            w->active &= ~w->waiting;
+            put(w, w->pc, waiting, true);
+            w->active &= ~waiting;
             w->pc++;
             w->stop = ready_stop(w);
         } else if (step == CJ_STEP_STOP) {
             return 0;
         }
     } while (w->active && w->budget && w->pc < w->stop);
+    w->block->cluster->instructions += threads;
     return budget - w->budget - waits;
 }
 
-// One turn of a warp; returns the number of ops done. What waits tries again.
-static uint32_t run_warp(cj_cpu_warp *w, const cj_cpu_op *code) {
+// One turn of a warp, in which what waits tries again. False when all of its lanes still wait.
+static bool run_warp(cj_cpu_warp *w, const cj_cpu_op *code, uint32_t quantum) {
     uint32_t done = 0;
     bool     oldest = w->spins >= PATIENCE;
     if (oldest) w->spins = 0;
     w->turn++;
-    w->budget = CJ_QUANTUM;
+    w->quantum = w->budget = quantum;
     for (uint32_t i = 0; i < w->group_count; i++) w->group[i].waits = false;
 
     for (cj_cpu_group *group; w->budget && (group = choose(w, oldest)); oldest = false) {
         take(w, group, oldest);
         done += run_group(w, code);
-        if (w->block->cluster->status) return done;
+        if (w->block->cluster->status) return false;
         if (w->active) put(w, w->pc, w->active, false);
     }
     w->spins = !w->budget && w->group_count > 1 ? w->spins + 1 : 0;
-    return done;
+    return done || choose(w, false);
 }
 
 // ---- warps of a cluster
@@ -122,19 +132,36 @@ static void start_warp(cj_cpu_warp *w, const cj_cpu_launch *launch) {
     cj__cpu_special_fill(w);
 }
 
+cj_dim3 cj__cpu_position(const cj_cpu_launch *launch, uint64_t cluster, uint32_t rank) {
+    const cj_dim3 size = launch->cluster, count = launch->clusters;
+    const cj_dim3 at = {(uint32_t)(cluster % count.x), (uint32_t)(cluster / count.x % count.y),
+                        (uint32_t)(cluster / count.x / count.y)};
+    return (cj_dim3){at.x * size.x + rank % size.x, at.y * size.y + rank / size.x % size.y,
+                     at.z * size.z + rank / size.x / size.y};
+}
+
 static void start_block(cj_cpu_block *block, const cj_cpu_launch *launch) {
-    const cj_dim3 size = launch->cluster, at = block->cluster->position;
-    block->position = (cj_dim3){at.x * size.x + block->rank % size.x, at.y * size.y + block->rank / size.x % size.y,
-                                at.z * size.z + block->rank / size.x / size.y};
+    block->position = cj__cpu_position(launch, block->cluster->index, block->rank);
     block->live = launch->threads;
     block->entered = false;
-    memset(block->barrier, 0, sizeof block->barrier);
+    for (unsigned i = 0; i < CJ_BARRIERS; i++) {
+        cj__sync_free(&block->barrier[i].sync);
+        block->barrier[i] = (cj_cpu_barrier){0};
+    }
     memset(block->shared, CJ_POISON, launch->shared_bytes);
     memset(block->local, CJ_POISON, (size_t)launch->program->local_bytes * launch->threads);
     for (uint32_t i = 0; i < launch->warps; i++) start_warp(&block->warp[i], launch);
 }
 
-static void start_cluster(cj_cpu_cluster *cluster, uint64_t index) {
+// splitmix64
+uint64_t cj__cpu_random(cj_cpu_cluster *cluster) {
+    uint64_t x = cluster->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+void cj__cpu_start(cj_cpu_cluster *cluster, uint64_t index) {
     const cj_cpu_launch *launch = cluster->launch;
     const cj_dim3        count = launch->clusters;
     cluster->index = index;
@@ -143,72 +170,45 @@ static void start_cluster(cj_cpu_cluster *cluster, uint64_t index) {
     cluster->phase = cluster->arrived = 0;
     cluster->live = launch->threads * launch->ranks;
     cluster->clock = 0;
+    // Each cluster has a sequence of its own, so that it does not matter which host thread runs it, or when.
+    cluster->random = launch->options.seed;
+    cluster->random = cj__cpu_random(cluster) ^ index;
+    for (uint32_t i = 0; i < launch->ranks * launch->warps; i++) cluster->order[i] = (uint16_t)i;
     for (uint32_t i = 0; i < launch->ranks; i++) start_block(&cluster->block[i], launch);
+    cj__cpu_async_start(cluster);  // what the cluster before has left ends first
+    cj__watch_start(cluster);
 }
 
-static cj_status run_cluster(cj_cpu_cluster *cluster) {
+static void shuffle(cj_cpu_cluster *cluster, uint32_t count) {
+    for (uint32_t i = count; i > 1; i--) {
+        const uint32_t other = (uint32_t)(cj__cpu_random(cluster) % i);
+        const uint16_t warp = cluster->order[i - 1];
+        cluster->order[i - 1] = cluster->order[other];
+        cluster->order[other] = warp;
+    }
+}
+
+// Short quanta let warps meet in the middle of things; the seldom long one lets a warp run far ahead.
+static uint32_t draw_quantum(cj_cpu_cluster *cluster) { return 1u << cj__cpu_random(cluster) % 9; }
+
+bool cj__cpu_take_turns(cj_cpu_cluster *cluster) {
     const cj_cpu_launch *launch = cluster->launch;
-    const cj_cpu_op     *code = launch->program->op;
-    while (cluster->live) {
-        uint64_t done = 0;
-        for (uint32_t i = 0; i < launch->ranks; i++) {
-            cluster->block[i].entered = true;
-            for (uint32_t j = 0; j < launch->warps; j++) {
-                cj_cpu_warp *w = &cluster->block[i].warp[j];
-                if (!w->live) continue;
-                done += run_warp(w, code);
-                if (cluster->status) return cluster->status;
-                cluster->clock += CJ_QUANTUM - w->budget;
-            }
-        }
-        if (!done) cj__cpu_deadlock(cluster);
-        if (cluster->status) return cluster->status;
+    const bool           is_random = launch->options.random_schedule;
+    const uint32_t       count = launch->ranks * launch->warps;
+    bool                 is_alive = false;
+    if (is_random) shuffle(cluster, count);
+    for (uint32_t i = 0; i < count; i++) {
+        cj_cpu_block *block = &cluster->block[cluster->order[i] / launch->warps];
+        cj_cpu_warp  *w = &block->warp[cluster->order[i] % launch->warps];
+        if (!w->live) continue;
+        block->entered = true;
+        is_alive |= run_warp(w, launch->program->op, is_random ? draw_quantum(cluster) : CJ_QUANTUM);
+        if (cluster->status) return false;
+        cluster->clock += w->quantum - w->budget;
     }
-    return CJ_OK;
-}
-
-// ---- clusters of a grid
-
-static size_t rounded(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
-
-// A cluster with everything that its threads own, in one piece of memory.
-static cj_cpu_cluster *new_cluster(const cj_cpu_launch *launch, cj_error *error) {
-    const cj_cpu_program *program = launch->program;
-    const size_t          shared = rounded(launch->shared_bytes);
-    const size_t          local = rounded((size_t)program->local_bytes * launch->threads);
-    const size_t          warps = rounded(sizeof(cj_cpu_warp) * launch->warps);
-    const size_t          files = (size_t)program->file_bytes * launch->warps;
-    const size_t          bytes = rounded(sizeof(cj_cpu_cluster)) + launch->ranks * (shared + local + warps + files);
-
-    unsigned char  *at = aligned_alloc(ALIGNMENT, bytes);
-    cj_cpu_cluster *cluster = (cj_cpu_cluster *)(void *)at;
-    if (!at) {
-        cj__fail(error, CJ_OUT_OF_MEMORY, "no host memory for a cluster of %u blocks, %zu bytes", launch->ranks, bytes);
-        return NULL;
-    }
-    *cluster = (cj_cpu_cluster){.launch = launch, .error = error};
-    at += rounded(sizeof *cluster);
-    for (uint32_t i = 0; i < launch->ranks; i++) {
-        cj_cpu_block *block = &cluster->block[i];
-        *block = (cj_cpu_block){.cluster = cluster, .rank = i, .warp = (cj_cpu_warp *)(void *)at};
-        block->shared = at + warps;
-        block->local = block->shared + shared;
-        at = block->local + local;
-        for (uint32_t j = 0; j < launch->warps; j++, at += program->file_bytes) {
-            block->warp[j] = (cj_cpu_warp){.file = at, .block = block, .index = j};
-        }
-    }
-    return cluster;
-}
-
-cj_status cj__cpu_run(const cj_cpu_launch *launch, cj_error *error) {
-    const uint64_t  count = (uint64_t)launch->clusters.x * launch->clusters.y * launch->clusters.z;
-    cj_cpu_cluster *cluster = new_cluster(launch, error);
-    cj_status       status = cluster ? CJ_OK : CJ_OUT_OF_MEMORY;
-    for (uint64_t i = 0; i < count && !status; i++) {
-        start_cluster(cluster, i);
-        status = run_cluster(cluster);
-    }
-    free(cluster);
-    return status;
+    if (!cluster->live)
+        cj__cpu_async_finish(cluster);
+    else if (!cj__cpu_async_round(cluster, !is_alive))
+        cj__cpu_deadlock(cluster);
+    return !cluster->status;
 }

@@ -24,7 +24,7 @@ static uint32_t component_of(cj_dim3 extent, unsigned component) {
 }
 
 // Counts ops that the cluster has executed: the same in every run.
-static uint64_t clock_of(const cj_cpu_warp *w) { return w->block->cluster->clock + (CJ_QUANTUM - w->budget); }
+static uint64_t clock_of(const cj_cpu_warp *w) { return w->block->cluster->clock + (w->quantum - w->budget); }
 
 static uint64_t nanoseconds(void) {
     struct timespec now = {0};
@@ -79,10 +79,8 @@ uint64_t cj__cpu_special(const cj_cpu_warp *w, cj_special special, unsigned comp
     case CJ_S_CLUSTER_NCTAID: return component_of(launch->cluster, component);
     case CJ_S_CLUSTER_CTARANK: return block->rank;
     case CJ_S_CLUSTER_NCTARANK: return launch->ranks;
-    case CJ_SPECIAL_NONE:
-    case CJ_SPECIAL_COUNT: break;
+    default: return 0;  // counters, the driver's registers, reserved memory: there are none here
     }
-    return 0;
 }
 
 void cj__cpu_special_fill(cj_cpu_warp *w) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watching a launch: who has touched which memory, and which accesses are ordered. Exists only where hazards are watched
-// for: every call below does nothing on a launch without (w->watch, block->watch are NULL).
+// Watching a launch: who has touched which memory, and which accesses are ordered. Exists only where hazards are
+// watched for: every call below does nothing on a launch without (w->watch, block->watch are NULL).
 //
 // Words. An agent is what accesses memory: a thread, or an asynchronous operation (a copy, a st.async, a wgmma) that a
 // thread forked. An agent's clock is what it knows: for each other agent, up to where everything it did happens before
-// what comes next here. Releasing adds a clock to a sync object, acquiring adds what lies there to a clock; a fork gives
-// the operation its thread's clock, a join gives the operation's accesses to a thread. Two accesses of the same bytes, one
-// a write, not ordered and not both strong with scopes that include each other, are a hazard.
+// what comes next here. Releasing adds a clock to a sync object, acquiring adds what lies there to a clock; a fork
+// gives the operation its thread's clock, a join gives the operation's accesses to a thread. Two accesses of the same
+// bytes, one a write, not ordered and not both strong with scopes that include each other, are a hazard.
 //
 // A clock has several views (PTX ISA, "Memory Consistency Model"), each a set of what is known in one respect:
 //   MEMORY     ordered for the generic proxy
@@ -17,25 +17,10 @@
 #ifndef CJ_CPU_WATCH_H
 #define CJ_CPU_WATCH_H
 
-#include "clock.h"
 #include "machine.h"
+#include "shadow.h"
 
 // ---- agents
-
-// How an access counts: strong accesses carry the scope of their atomicity.
-typedef enum cj_scope { CJ_SCOPE_WEAK, CJ_SCOPE_CTA, CJ_SCOPE_CLUSTER, CJ_SCOPE_GPU, CJ_SCOPE_SYS } cj_scope;
-
-enum {
-    CJ_USE_READ = 1,
-    CJ_USE_WRITE = 2,
-    CJ_USE_INIT = 4,         // of a write: makes an mbarrier; of a read: is an operation on one, which the INIT view orders
-    CJ_USE_ASYNC_PROXY = 8,  // through the async proxy: generic writes before it must have passed a proxy fence
-};
-
-typedef struct cj_watch_use {
-    uint8_t flags;
-    uint8_t scope;  // cj_scope
-} cj_watch_use;
 
 // Memory: bytes at an offset of a block's shared memory, or at a global address (block NULL).
 typedef struct cj_watch_place {
@@ -67,13 +52,7 @@ cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane,
 // The thread has waited for the operation by itself (cp.async.wait_group, bulk wait_group, wgmma.wait_group).
 void cj__watch_join(cj_cpu_warp *w, unsigned lane, const cj_watch_async *async);
 
-// ---- sync objects
-
-// What was released to an mbarrier, a barrier, a location: all zero is new; cj__sync_free drops what it holds.
-// Phases: releases gather for the running phase; a flip, when the phase completes, makes them what is acquired.
-typedef struct cj_sync {
-    cj_clock *gathering, *complete;
-} cj_sync;
+// ---- sync objects (clock.h): mbarriers, barriers
 
 typedef enum cj_order { CJ_ORDER_RELAXED, CJ_ORDER_FULL } cj_order;  // FULL: release, acquire
 
@@ -81,10 +60,8 @@ typedef enum cj_order { CJ_ORDER_RELAXED, CJ_ORDER_FULL } cj_order;  // FULL: re
 void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order);
 // An operation completes on an mbarrier: its accesses are released, nothing else.
 void cj__sync_complete(const cj_watch_async *async, cj_sync *sync);
-void cj__sync_flip(cj_sync *sync);
 // Lanes acquire the complete phase: relaxed gives PROGRESS now, and the rest at their next acquiring fence.
 void cj__sync_acquire(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order);
-void cj__sync_free(cj_sync *sync);
 
 // ---- fences of lanes
 
@@ -93,9 +70,41 @@ typedef enum cj_fence {
     CJ_FENCE_RELEASE = 2,
     CJ_FENCE_PROXY_SHARED = 4,  // fence.proxy.async: both
     CJ_FENCE_PROXY_GLOBAL = 8,
-    CJ_FENCE_INIT = 16          // fence.mbarrier_init.release.cluster
+    CJ_FENCE_INIT = 16  // fence.mbarrier_init.release.cluster
 } cj_fence;
 
 void cj__watch_fence(cj_cpu_warp *w, uint32_t mask, unsigned fences, cj_scope scope);
+
+// ---- what the machine does (run.c, address.c, executors)
+
+// Begins to watch a launch, and ends it: what the kernel has written is initialized for the next one.
+cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error);
+void      cj__watch_close(cj_cpu_launch *launch);
+// Gives a new cluster's blocks and warps what is watched of them; false when out of memory. Detach takes it back.
+bool cj__watch_attach(cj_cpu_cluster *cluster);
+void cj__watch_detach(cj_cpu_cluster *cluster);
+// A cluster of the grid begins to run.
+void cj__watch_start(cj_cpu_cluster *cluster);
+// Lanes exit; the last one of a block takes its shared memory along.
+void cj__watch_exit(cj_cpu_warp *w, uint32_t mask);
+
+// Lanes access memory by the op's memory operand: a block's shared memory or, with owner NULL, the warp's global range,
+// which begins at `begin`. Orders what strong loads and stores order; atomics do it one by one, once they are done.
+void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_block *owner, uint64_t begin,
+                     const uint64_t *address);
+void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool wrote);
+// The scope that a mnemonic names.
+cj_scope cj__watch_scope(const cj_mnemonic *mnemonic, cj_scope otherwise);
+// Lanes meet at a bar.warp.sync; threads of a block at a barrier that has just completed.
+void cj__watch_meet(cj_cpu_warp *w, uint32_t mask);
+void cj__watch_barrier(cj_cpu_block *block, cj_cpu_barrier *barrier);
+
+// ---- hazard.c
+
+// Reports a conflict of two accesses, or with `earlier` NULL a read of bytes that nobody has written.
+void cj__cpu_conflict(cj_cpu_cluster *cluster, const cj_accessor *accessor, const cj_access *earlier,
+                      cj_watch_place place);
+// Reports an access to a peer's shared memory that is not certainly there.
+void cj__cpu_peer(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_access *access, cj_watch_place place);
 
 #endif

@@ -42,7 +42,8 @@
     X(EventRecord, 2000, NEEDED)                         \
     X(EventSynchronize, 2000, NEEDED)                    \
     X(EventElapsedTime, 2000, NEEDED)                    \
-    X(EventDestroy, 4000, NEEDED)
+    X(EventDestroy, 4000, NEEDED)                        \
+    X(TensorMapEncodeTiled, 12000, OPTIONAL)
 
 typedef struct cj_driver {
 #define CJ_X(name, version, need) PFN_cu##name##_v##version name;

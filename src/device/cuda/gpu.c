@@ -80,6 +80,26 @@ static cj_status gpu_fill(cj_device *device, cj_ptr to, uint8_t byte, size_t byt
     return status;
 }
 
+static cj_status gpu_encode_tensor(cj_device *device, const cj_tensor_tile *tile, cj_tensormap *map, cj_error *error) {
+    cj_gpu *gpu = cj__gpu(device);
+    bool    pushed;
+    _Static_assert(sizeof(cj_tensormap) == sizeof(CUtensorMap), "a tensor map is a CUtensorMap");
+    if (!gpu->driver.TensorMapEncodeTiled) {
+        cj__fail(error, CJ_UNSUPPORTED, "the driver lacks cuTensorMapEncodeTiled");
+        cj__hint(error, "install a driver for CUDA 12 or later");
+        return CJ_UNSUPPORTED;
+    }
+    cj_status status = cj__gpu_enter(gpu, &pushed, error);
+    if (status) return status;
+    status = CJ_CU(&gpu->driver, error, TensorMapEncodeTiled, (CUtensorMap *)(void *)map,
+                   (CUtensorMapDataType)tile->type, tile->rank, (void *)(uintptr_t)tile->address, tile->dims,
+                   tile->strides, tile->box, tile->element_strides, (CUtensorMapInterleave)tile->interleave,
+                   (CUtensorMapSwizzle)tile->swizzle, (CUtensorMapL2promotion)tile->l2,
+                   (CUtensorMapFloatOOBfill)tile->fill);
+    cj__gpu_leave(gpu, pushed);
+    return status;
+}
+
 static void gpu_close(cj_device *device) {
     cj_gpu *gpu = cj__gpu(device);
     if (gpu->retained) gpu->driver.DevicePrimaryCtxRelease(gpu->device);
@@ -100,6 +120,7 @@ static const cj_device_ops gpu_ops = {
     .launch = cj__gpu_launch,
     .synchronize = cj__gpu_synchronize,
     .time = cj__gpu_time,
+    .encode_tensor = gpu_encode_tensor,
 };
 
 #define LIMIT(attribute, field) {CU_DEVICE_ATTRIBUTE_##attribute, offsetof(cj_limits, field)}

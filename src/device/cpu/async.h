@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asynchronous work: what goes on beside the threads that began it (PTX ISA, "Asynchronous Operations").
+//
+// Every copy, reduction and asynchronous store is a transfer: bytes are read from one end, kept, and written or
+// combined into the other end, at times that nobody knows. So it is here: an instruction only enqueues transfers, and
+// they are made late, once for good (async.c). Under the fixed schedule that is as late as possible, the youngest
+// first: when no thread can go on without one, or some rounds after it began, where threads poll instead of waiting.
+// Under a random schedule it is any transfer at any time. A multicast is one transfer for each block that receives.
+//
+//   begun --read--> read --written--> written
+//
+// A transfer of a bulk group takes these steps apart from each other, others at once. Then it signals: its mbarrier
+// counts the bytes, or its group has one less pending. What was written stays listed, where hazards are watched for,
+// until its thread has waited for it: only then are its accesses ordered before what the thread does next.
+#ifndef CJ_CPU_ASYNC_H
+#define CJ_CPU_ASYNC_H
+
+#include "mbarrier.h"
+#include "tensor.h"
+
+typedef enum cj_cpu_signal {
+    CJ_SIGNAL_MBARRIER,     // mbarrier::complete_tx::bytes
+    CJ_SIGNAL_BULK_GROUP,   // cp.async.bulk.wait_group
+    CJ_SIGNAL_COPY_GROUP,   // cp.async.wait_group
+    CJ_SIGNAL_COPY_ARRIVAL  // cp.async.mbarrier.arrive: no bytes, but an arrival after all earlier copies of its thread
+} cj_cpu_signal;
+
+// Combines `bytes` bytes of elements into memory, each element at once for other host threads.
+typedef void (*cj_cpu_combine)(unsigned char *to, const unsigned char *from, uint32_t bytes);
+
+enum { CJ_SMALL_BYTES = 16 };
+
+typedef struct cj_cpu_transfer cj_cpu_transfer;
+
+struct cj_cpu_transfer {
+    cj_cpu_transfer *before, *after;  // in its list
+    cj_cpu_who       who;
+    uint64_t         begun, due;  // number of the transfer; the round in which it happens at the latest
+    cj_cpu_signal    signal;
+    bool             is_read, is_proxy;  // has been read; goes through the async proxy
+    uint8_t          scope;              // cj_scope of its accesses
+    uint16_t         byte_mask;          // of each 16 bytes, those that are written
+    uint32_t         group;              // of its thread, where a group is signalled
+    cj_cpu_spot      from, to, mbarrier;
+    uint32_t         bytes, from_bytes;  // written and counted; read, the rest being zero
+    cj_cpu_combine   combine;            // NULL: a copy
+    cj_cpu_tile     *tile;               // of a tensor copy, held: how its global end and its shared end lie
+    unsigned char   *data;               // read so far, owned; NULL: in `small`
+    unsigned char    small[CJ_SMALL_BYTES];
+    cj_watch_async   reader, writer;  // the same one, in `writer`, but for bulk groups
+};
+
+// In the order begun.
+typedef struct cj_cpu_transfers {
+    cj_cpu_transfer *first, *last;
+} cj_cpu_transfers;
+
+typedef struct cj_cpu_groups {
+    uint32_t copy, bulk;  // committed so far
+} cj_cpu_groups;
+
+struct cj_cpu_async {
+    cj_cpu_mbarriers mbarriers;
+    cj_cpu_transfers pending;
+    cj_cpu_transfers written;  // of groups, where hazards are watched for: not yet waited for,
+    cj_cpu_transfers settled;  // or only their reading
+    cj_cpu_groups   *groups;   // of every thread of the cluster
+    uint32_t        *polling;  // lanes of every warp that wait for an mbarrier's phase, or have asked in vain
+    bool             used;     // since the cluster began
+    uint64_t         begun;    // transfers
+    uint64_t         round;    // of the schedule
+    uint64_t         signals;  // groups that have one less pending, besides the mbarriers' flips
+    uint64_t         expired;  // the round in which waits for mbarriers time out
+    uint64_t         seen;     // changes and begun transfers, when waits timed out last
+    uint32_t         in_vain;  // how often they timed out since anything changed
+};
+
+// ---- the schedule's side (run.c)
+
+// What a cluster needs for asynchronous work; NULL when out of memory.
+cj_cpu_async *cj__cpu_async_new(const cj_cpu_launch *launch);
+void          cj__cpu_async_free(cj_cpu_async *async);
+// A cluster begins.
+void cj__cpu_async_start(cj_cpu_cluster *cluster);
+// A round has ended, `idle` when no thread could do anything in it. Makes what is due; when idle, some of the rest, and
+// where there is none lets waits for mbarriers time out. False when nothing can happen any more.
+bool cj__cpu_async_round(cj_cpu_cluster *cluster, bool idle);
+// All threads of a block have exited: nothing may use its shared memory now.
+void cj__cpu_async_leave(cj_cpu_block *block);
+// All threads of the cluster have exited: makes what is left.
+void cj__cpu_async_finish(cj_cpu_cluster *cluster);
+
+// ---- the instructions' side
+
+// Begins a transfer, which is copied; its tile is held once more. Out of memory ends the launch.
+cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer);
+// The same for each block in the mask, to the same offsets in its shared memory.
+cj_cpu_step cj__cpu_async_multicast(cj_cpu_transfer transfer, uint32_t ranks);
+// Finds the transfer's mbarrier, which must lie in its destination's block; false when a hazard was reported.
+bool cj__cpu_async_mbarrier(cj_cpu_transfer *transfer, cj_word space, uint64_t address);
+// The groups of a thread.
+cj_cpu_groups *cj__cpu_async_groups(const cj_cpu_warp *w, unsigned lane);
+// Whether a thread still has transfers with that signal in groups up to `last`; `read_only`: that have not been read.
+bool cj__cpu_async_pending(const cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only);
+// The thread has waited for those.
+void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only);
+// Whether lanes that wait for an mbarrier are to give up waiting now; and the word of a warp's lanes that poll.
+bool      cj__cpu_async_timeout(const cj_cpu_warp *w);
+uint32_t *cj__cpu_async_polling(const cj_cpu_warp *w);
+
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector clocks: for each agent of the grid, up to which time what it did is known.
+//
+// Immutable and shared. After a barrier all of its threads hold one clock; a clock that learns a little shares the
+// rest. What is known is a tree over the grid's blocks, 16 children a node, whose leaves hold one block each, so that
+// a clock knows of other clusters as exactly as of its own and joining two clocks costs what they differ in:
+//
+//   inner node   | child 0 | … | child 15 |
+//   leaf         | time of warp 0, 1, … : all of its lanes are known up to there | extras: single agents beyond that |
+//
+// Agents of a block are numbered: thread t is agent t; behind the last warp come asynchronous operations, always
+// extras. Time is counted by warps: it steps at every release, so that a barrier writes one number a warp.
+//
+// A clock is used by one host thread. When memory runs out knowledge is lost: accesses then look less ordered.
+#ifndef CJ_CPU_CLOCK_H
+#define CJ_CPU_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum cj_view {
+    CJ_VIEW_MEMORY,
+    CJ_VIEW_SHARED,
+    CJ_VIEW_GLOBAL,
+    CJ_VIEW_INIT,
+    CJ_VIEW_PROGRESS,  // watch.h tells what each is
+    CJ_VIEW_COUNT
+} cj_view;
+
+typedef struct cj_known cj_known;  // a node; NULL: nothing
+
+typedef struct cj_clock {
+    uint32_t  refs;
+    cj_known *view[CJ_VIEW_COUNT];
+} cj_clock;  // NULL: knows nothing
+
+// What was released to an mbarrier, a barrier, a location: all zero is new; cj__sync_free drops what it holds.
+// Phases: releases gather for the running phase; a flip, when the phase completes, makes them what is acquired.
+typedef struct cj_sync {
+    cj_clock *gathering, *complete;
+} cj_sync;
+
+void cj__sync_flip(cj_sync *sync);
+void cj__sync_free(cj_sync *sync);
+
+// Agents of one block: the lanes in `mask` of a warp, or behind the warps of 32 asynchronous operations.
+typedef struct cj_agents {
+    uint32_t block;
+    uint16_t group;
+    uint16_t warps;  // of the block
+    uint32_t mask;
+    bool     whole;  // the mask has every thread that the warp began with
+} cj_agents;
+
+cj_clock *cj__clock_hold(cj_clock *clock);
+void      cj__clock_drop(cj_clock *clock);
+
+// *into learns what `from` knows.
+void cj__clock_join(cj_clock **into, const cj_clock *from);
+// In one view, *into learns what `from` knows in another.
+void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_view from_view);
+// In one view, *into learns these agents up to a time.
+void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t time);
+
+// The agents in the mask of which this time is not known.
+uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time);
+// Whether anything is known of a block.
+bool cj__clock_met(const cj_clock *clock, cj_view view, uint32_t block);
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices of a warp (PTX ISA, "ldmatrix", "stmatrix", "movmatrix", "mma"): fragment.h tells how they lie in registers.
+#include <string.h>
+
+#include "address.h"
+#include "exec.h"
+#include "fragment.h"
+
+enum { ROWS = 8, ROW_BYTES = 16, QUAD = 4 };
+
+// ---- 8 x 8 matrices of 16 bits: a lane has two neighbours of row lane / 4, or .trans of column lane / 4. Slots: one
+// register a matrix. Lanes 0 to 7 point to the rows of the first matrix, 8 to 15 to those of the second, …
+
+typedef struct pair_place {
+    unsigned row[2], column[2];
+} pair_place;
+
+static pair_place place_of(unsigned lane, bool transposed) {
+    const unsigned along = lane % QUAD * 2, across = lane / QUAD;
+    if (transposed) return (pair_place){{along, along + 1}, {across, across}};
+    return (pair_place){{across, across}, {along, along + 1}};
+}
+
+typedef struct rows_plan {
+    unsigned matrices;
+    bool     transposed;
+    uint32_t pointing;  // lanes that point to rows
+} rows_plan;
+
+CJ_EXEC(ldmatrix) {
+    const rows_plan  *plan = op->plan;
+    unsigned char    *at[CJ_LANES];
+    const cj_cpu_step step = cj__cpu_whole_warp(w, op, mask);
+    if (step) return step;
+    if (!op->reach(w, op, plan->pointing, at)) return CJ_STEP_STOP;
+    for (unsigned k = 0; k < plan->matrices; k++) {
+        lane_u32 *d = CJ_LANES_OF(lane_u32, k);
+        for (unsigned i = 0; i < CJ_LANES; i++) {
+            const pair_place p = place_of(i, plan->transposed);
+            const lane_u16  *first = (const lane_u16 *)(void *)at[k * ROWS + p.row[0]];
+            const lane_u16  *second = (const lane_u16 *)(void *)at[k * ROWS + p.row[1]];
+            d[i] = first[p.column[0]] | (uint32_t)second[p.column[1]] << 16;
+        }
+    }
+    return CJ_STEP_NEXT;
+}
+
+CJ_EXEC(stmatrix) {
+    const rows_plan  *plan = op->plan;
+    unsigned char    *at[CJ_LANES];
+    const cj_cpu_step step = cj__cpu_whole_warp(w, op, mask);
+    if (step) return step;
+    if (!op->reach(w, op, plan->pointing, at)) return CJ_STEP_STOP;
+    for (unsigned k = 0; k < plan->matrices; k++) {
+        const lane_u32 *a = CJ_LANES_OF(const lane_u32, k);
+        for (unsigned i = 0; i < CJ_LANES; i++) {
+            const pair_place p = place_of(i, plan->transposed);
+            for (unsigned half = 0; half < 2; half++) {
+                ((lane_u16 *)(void *)at[k * ROWS + p.row[half]])[p.column[half]] = (uint16_t)(a[i] >> 16 * half);
+            }
+        }
+    }
+    return CJ_STEP_NEXT;
+}
+
+CJ_EXEC(movmatrix) {
+    const cj_cpu_step step = cj__cpu_whole_warp(w, op, mask);
+    if (step) return step;
+    uint16_t        matrix[ROWS][ROWS];
+    lane_u32       *d = CJ_LANES_OF(lane_u32, 0);
+    const lane_u32 *a = CJ_LANES_OF(const lane_u32, 1);
+    for (unsigned i = 0; i < CJ_LANES; i++) {
+        const pair_place p = place_of(i, true);
+        for (unsigned half = 0; half < 2; half++) matrix[p.row[half]][p.column[half]] = (uint16_t)(a[i] >> 16 * half);
+    }
+    for (unsigned i = 0; i < CJ_LANES; i++) {
+        const pair_place p = place_of(i, false);
+        d[i] = matrix[p.row[0]][p.column[0]] | (uint32_t)matrix[p.row[1]][p.column[1]] << 16;
+    }
+    return CJ_STEP_NEXT;
+}
+
+static bool select_rows(cj_cpu_prepare *p, cj_cpu_exec run) {
+    rows_plan *plan = cj__cpu_keep(p, sizeof *plan);
+    if (!plan || p->slot_count * ROWS > CJ_LANES) return false;
+    plan->matrices = p->slot_count;
+    plan->transposed = cj__cpu_has(p, CJ_W_TRANS);
+    plan->pointing = CJ_ALL_LANES >> (CJ_LANES - ROWS * plan->matrices);
+    p->op.plan = plan;
+    p->op.run = run;
+    p->op.reach = cj__cpu_reach_of(p->mnemonic);
+    p->op.bytes = ROW_BYTES;
+    p->op.count = 1;
+    return p->op.aligned = true;
+}
+
+bool cj__cpu_select_ldmatrix(cj_cpu_prepare *p) { return select_rows(p, ldmatrix); }
+bool cj__cpu_select_stmatrix(cj_cpu_prepare *p) { return select_rows(p, stmatrix); }
+
+bool cj__cpu_select_movmatrix(cj_cpu_prepare *p) {
+    p->op.run = movmatrix;
+    return p->op.aligned = true;
+}
+
+// ---- mma. Slots: the registers of D, A, B and C.
+
+CJ_EXEC(mma) {
+    const cj_cpu_step step = cj__cpu_whole_warp(w, op, mask);
+    if (step) return step;
+    cj__product_run(w, op->slot, op->plan);
+    return CJ_STEP_NEXT;
+}
+
+// m8n8k4 of f16 is four products at once, each of eight lanes: a quad of the warp's lower half and one of the upper.
+static void make_quad_pairs(cj_product *product, bool a_by_rows, bool b_by_rows) {
+    enum { M = 8, N = 8, K = 4, A = M * K, B = K * N, D = M * N };
+    static const uint16_t a_lane[2][5] = {{1, 2, A, 2 * A, 4 * K}, {K, 2 * K, A, 2 * A, 4 * K}};
+    static const uint16_t a_element[2][2] = {{K, 2 * K}, {1, 2}};
+    static const uint16_t b_lane[2][5] = {{1, 2, B, 2 * B, 4}, {N, 2 * N, B, 2 * B, 4}};
+    static const uint16_t b_element[2][2] = {{N, 2 * N}, {1, 2}};
+    static const uint16_t wide_lane[] = {N, 2, D, 2 * D, 4 * N}, wide_element[] = {1, 2 * N, 4};
+    static const uint16_t half_lane[] = {N, 2 * N, D, 2 * D, 4 * N}, half_element[] = {1, 2, 4};
+    const bool            wide_c = product->c_type->bits == 32, wide_d = product->d_type->bits == 32;
+    product->batches = 4;
+    cj__fragment_make_by_bits(&product->a, 16, K, a_lane[a_by_rows], a_element[a_by_rows]);
+    cj__fragment_make_by_bits(&product->b, 16, K, b_lane[b_by_rows], b_element[b_by_rows]);
+    cj__fragment_make_by_bits(&product->c, product->c_type->bits, N, wide_c ? wide_lane : half_lane,
+                              wide_c ? wide_element : half_element);
+    cj__fragment_make_by_bits(&product->d, product->d_type->bits, N, wide_d ? wide_lane : half_lane,
+                              wide_d ? wide_element : half_element);
+}
+
+bool cj__cpu_select_mma(cj_cpu_prepare *p) {
+    const cj_mnemonic *mnemonic = p->mnemonic;
+    const cj_element  *type[CJ_ELEMENTS_MAX];
+    cj_product        *product = cj__cpu_keep(p, sizeof *product);
+    if (!product || cj__elements_of(mnemonic, type) < 4) return false;
+    *product = cj__product_make(mnemonic, cj__shape_of(mnemonic), type[0], type[1], type[2], type[3], 0);
+    if (product->shape.m == 8 && type[1]->type == CJ_W_F16) {
+        make_quad_pairs(product, mnemonic->word[3] == CJ_W_ROW, mnemonic->word[4] == CJ_W_ROW);
+    }
+    p->op.plan = product;
+    p->op.run = mma;
+    p->op.aligned = true;
+    if (product->how == CJ_MULTIPLY_FMA) cj__cpu_round(p);
+    return cj__product_fits(p, product);
+}

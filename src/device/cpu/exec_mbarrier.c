@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// mbarrier instructions (PTX ISA, "mbarrier"). mbarrier.h holds what an mbarrier is; lanes come one after another.
+#include "async.h"
+#include "exec.h"
+
+// What an mbarrier instruction was prepared with.
+typedef struct mbarrier_plan {
+    cj_word  space;
+    bool     own;  // only an mbarrier of the block's own will do
+    bool     expects, leaves, may_complete, relaxed, by_parity, polls;
+    cj_scope scope;
+    int      sign;     // of a transaction
+    uint32_t result;   // operand, of the state that an arrival returns, and
+    uint32_t operand;  // of its count or bytes; or CJ_SLOT_NONE
+} mbarrier_plan;
+
+static const mbarrier_plan *plan_of(const cj_cpu_op *op) { return op->plan; }
+
+// The place that lane i names, as the k-th memory operand.
+static bool locate(cj_cpu_who who, unsigned k, const mbarrier_plan *plan, cj_cpu_spot *spot) {
+    const uint64_t    address = cj__cpu_address(who.w, who.op, k, who.lane);
+    const cj_cpu_span span = {.bytes = CJ_MBARRIER_BYTES, .align = CJ_MBARRIER_BYTES};
+    if (!cj__cpu_locate(who.w, who.op, who.lane, plan->space, address, span, spot)) return false;
+    if (spot->block && (spot->block == who.w->block || !plan->own)) return true;
+    cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_WRONG_WINDOW, "0x%llx is %s", (unsigned long long)address,
+                   spot->block ? "an address of another block, which only arrive without a result may name"
+                               : "no address of shared memory");
+    return false;
+}
+
+static bool watch(cj_cpu_who who, unsigned flags, cj_scope scope, const cj_cpu_spot *at) {
+    const cj_watch_use   use = {.flags = (uint8_t)flags, .scope = (uint8_t)scope};
+    const cj_watch_place place = {at->block, at->address, CJ_MBARRIER_BYTES};
+    return cj__watch_access(who.w, who.op, who.lane, use, place) != CJ_STEP_STOP;
+}
+
+// The mbarrier that lane i names, for an operation on it; NULL when a hazard was reported.
+static cj_cpu_mbarrier *find(cj_cpu_who who, const mbarrier_plan *plan) {
+    cj_cpu_spot spot;
+    if (!locate(who, 0, plan, &spot) || !watch(who, CJ_USE_READ | CJ_USE_INIT, plan->scope, &spot)) return NULL;
+    return cj__cpu_mbarrier_at(who, &spot);
+}
+
+static cj_order order_of(const mbarrier_plan *plan) { return plan->relaxed ? CJ_ORDER_RELAXED : CJ_ORDER_FULL; }
+
+// ---- life. Slot: arrivals.
+
+CJ_EXEC(mbarrier_init) {
+    const lane_u32 *count = CJ_LANES_OF(const lane_u32, 0);
+    CJ_SOME_LANES(i, mask) {
+        const cj_cpu_who who = {w, op, i};
+        cj_cpu_spot      spot;
+        if (!locate(who, 0, plan_of(op), &spot)) return CJ_STEP_STOP;
+        if (!watch(who, CJ_USE_WRITE | CJ_USE_INIT, CJ_SCOPE_WEAK, &spot)) return CJ_STEP_STOP;
+        if (!cj__cpu_mbarrier_init(who, &spot, count[i])) return CJ_STEP_STOP;
+    }
+    return CJ_STEP_NEXT;
+}
+
+CJ_EXEC(mbarrier_inval) {
+    CJ_SOME_LANES(i, mask) {
+        const cj_cpu_who who = {w, op, i};
+        cj_cpu_spot      spot;
+        if (!locate(who, 0, plan_of(op), &spot)) return CJ_STEP_STOP;
+        if (!watch(who, CJ_USE_WRITE, CJ_SCOPE_WEAK, &spot)) return CJ_STEP_STOP;
+        if (!cj__cpu_mbarrier_inval(who, &spot)) return CJ_STEP_STOP;
+    }
+    return CJ_STEP_NEXT;
+}
+
+// ---- arrivals. Slots: state or the sink, count or bytes or none.
+
+static bool arrive(cj_cpu_who who, const mbarrier_plan *plan, cj_cpu_mbarrier *m, uint32_t operand) {
+    const uint32_t count = plan->expects ? 1 : operand;
+    if (plan->expects && !cj__cpu_mbarrier_transact(who, m, operand)) return false;
+    if (!plan->may_complete && count >= m->pending) {
+        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_COUNT,
+                       "%u arrivals complete the phase, which waits for %u", count, m->pending);
+        return false;
+    }
+    cj__sync_release(who.w, 1u << who.lane, &m->sync, order_of(plan));
+    return cj__cpu_mbarrier_arrive(who, m, count, plan->leaves);
+}
+
+CJ_EXEC(mbarrier_arrive) {
+    const mbarrier_plan *plan = plan_of(op);
+    const lane_u32      *operand = plan->operand == CJ_SLOT_NONE ? NULL : CJ_LANES_OF(const lane_u32, plan->operand);
+    CJ_SOME_LANES(i, mask) {
+        const cj_cpu_who who = {w, op, i};
+        cj_cpu_mbarrier *m = find(who, plan);
+        if (!m) return CJ_STEP_STOP;
+        const uint64_t state = cj__cpu_mbarrier_state(m);
+        if (!arrive(who, plan, m, operand ? operand[i] : 1)) return CJ_STEP_STOP;
+        if (plan->result != CJ_SLOT_NONE) CJ_LANES_OF(lane_u64, plan->result)[i] = state;
+    }
+    return CJ_STEP_NEXT;
+}
+
+// ---- transactions. Slot: bytes.
+
+CJ_EXEC(mbarrier_transact) {
+    const mbarrier_plan *plan = plan_of(op);
+    const lane_u32      *bytes = CJ_LANES_OF(const lane_u32, 0);
+    CJ_SOME_LANES(i, mask) {
+        const cj_cpu_who who = {w, op, i};
+        cj_cpu_mbarrier *m = find(who, plan);
+        if (!m || !cj__cpu_mbarrier_transact(who, m, plan->sign * (int64_t)bytes[i])) return CJ_STEP_STOP;
+    }
+    return CJ_STEP_NEXT;
+}
+
+// ---- waiting. Slots: result, state or parity, time limit or none.
+//
+// A lane whose phase is not complete is suspended and tries again. When nothing else can go on in the cluster, its time
+// limit is over and it gets false. test_wait answers false at once the first time: a lane that goes on asking is
+// suspended too, so that a loop around it does not starve what it waits for.
+
+// Whether the phase that lane i names is complete; false in *sound when a hazard was reported.
+static bool is_complete(cj_cpu_who who, const cj_cpu_mbarrier *m, bool *sound) {
+    const mbarrier_plan *plan = plan_of(who.op);
+    const uint32_t       phases = (1u << CJ_MBARRIER_PHASE_BITS) - 1;
+    const void          *given = who.w->file + who.op->slot[1];
+    if (plan->by_parity) {
+        const uint32_t parity = ((const lane_u32 *)given)[who.lane];
+        *sound = parity <= 1;
+        if (!*sound)
+            cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_PHASE, "parity %u; it is 0 or 1", parity);
+        return (m->phase & 1) != parity;
+    }
+    const uint32_t behind = (m->phase - (uint32_t)(((const lane_u64 *)given)[who.lane] >> 40)) & phases;
+    *sound = behind <= 1;
+    if (!*sound) {
+        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_PHASE,
+                       "the state is of a phase that is neither the running one, %u, nor the one before", m->phase);
+    }
+    return behind == 1;
+}
+
+CJ_EXEC(mbarrier_wait) {
+    const mbarrier_plan *plan = plan_of(op);
+    uint32_t            *polling = cj__cpu_async_polling(w), done = 0;
+    const bool           expired = cj__cpu_async_timeout(w);
+    w->waiting = 0;
+    CJ_SOME_LANES(i, mask) {
+        const cj_cpu_who who = {w, op, i};
+        const uint32_t   bit = 1u << i;
+        bool             sound;
+        cj_cpu_mbarrier *m = find(who, plan);
+        if (!m) return CJ_STEP_STOP;
+        const bool complete = is_complete(who, m, &sound);
+        if (!sound) return CJ_STEP_STOP;
+        const bool gives_up = *polling & bit ? expired : plan->polls;
+        if (complete) {
+            cj__sync_acquire(w, bit, &m->sync, order_of(plan));
+            done |= bit;
+        } else if (!gives_up) {
+            w->waiting |= bit;
+        }
+        if (complete || (gives_up && !plan->polls))
+            *polling &= ~bit;
+        else
+            *polling |= bit;
+    }
+    cj__cpu_predicate_set(w->file + op->slot[0], mask & ~w->waiting, done);
+    return w->waiting ? CJ_STEP_WAIT : CJ_STEP_NEXT;
+}
+
+// ---- states. Slots: arrivals, state.
+
+CJ_EXEC(mbarrier_pending) {
+    lane_u32       *d = CJ_LANES_OF(lane_u32, 0);
+    const lane_u64 *state = CJ_LANES_OF(const lane_u64, 1);
+    CJ_SOME_LANES(i, mask) d[i] = (uint32_t)state[i] & CJ_MBARRIER_COUNT_MAX;
+    return CJ_STEP_NEXT;
+}
+
+// ---- cp.async.mbarrier.arrive
+
+CJ_EXEC(copies_arrive) {
+    const mbarrier_plan *plan = plan_of(op);
+    CJ_SOME_LANES(i, mask) {
+        const cj_cpu_who who = {w, op, i};
+        cj_cpu_transfer  transfer = {.who = who, .signal = CJ_SIGNAL_COPY_ARRIVAL};
+        cj_cpu_mbarrier *m = find(who, plan);
+        if (!m || !locate(who, 0, plan, &transfer.mbarrier)) return CJ_STEP_STOP;
+        if (plan->expects && !cj__cpu_mbarrier_join(who, m)) return CJ_STEP_STOP;
+        if (cj__cpu_async_begin(transfer)) return CJ_STEP_STOP;
+    }
+    return CJ_STEP_NEXT;
+}
+
+// ---- selectors
+
+static cj_word space_of(const cj_cpu_prepare *p) {
+    static const cj_word spaces[] = {CJ_W_SHARED_CLUSTER, CJ_W_SHARED_CTA, CJ_W_SHARED};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        if (cj__cpu_has(p, spaces[i])) return spaces[i];
+    }
+    return CJ_WORD_NONE;
+}
+
+static mbarrier_plan *select_plan(cj_cpu_prepare *p, cj_cpu_exec run) {
+    mbarrier_plan *plan = cj__cpu_keep(p, sizeof *plan);
+    if (!plan) return NULL;
+    plan->space = space_of(p);
+    plan->own = true;
+    plan->may_complete = !cj__cpu_has(p, CJ_W_NOCOMPLETE);
+    plan->expects = cj__cpu_has(p, CJ_W_EXPECT_TX);
+    plan->leaves = cj__cpu_has(p, CJ_W_ARRIVE_DROP);
+    plan->relaxed = cj__cpu_has(p, CJ_W_RELAXED);
+    plan->scope = cj__cpu_has(p, CJ_W_CLUSTER) || plan->space == CJ_W_SHARED_CLUSTER ? CJ_SCOPE_CLUSTER : CJ_SCOPE_CTA;
+    plan->result = plan->operand = CJ_SLOT_NONE;
+    p->op.plan = plan;
+    p->op.run = run;
+    return plan;
+}
+
+bool cj__cpu_select_mbarrier_init(cj_cpu_prepare *p) { return select_plan(p, mbarrier_init); }
+bool cj__cpu_select_mbarrier_inval(cj_cpu_prepare *p) { return select_plan(p, mbarrier_inval); }
+
+// With the sink as its result an arrival may name an mbarrier of a peer.
+bool cj__cpu_select_mbarrier_arrive(cj_cpu_prepare *p) {
+    mbarrier_plan *plan = select_plan(p, mbarrier_arrive);
+    if (!plan) return false;
+    const bool returns = p->inst->operand[0].kind != CJ_OPERAND_SINK;
+    if (returns) plan->result = 0;
+    if (p->slot_count > 1 && p->slot[1] != CJ_SLOT_NONE) plan->operand = 1;
+    plan->own = returns;
+    return true;
+}
+
+bool cj__cpu_select_mbarrier_transact(cj_cpu_prepare *p) {
+    mbarrier_plan *plan = select_plan(p, mbarrier_transact);
+    if (!plan) return false;
+    plan->own = false;
+    plan->sign = plan->expects ? 1 : -1;
+    return true;
+}
+
+bool cj__cpu_select_mbarrier_wait(cj_cpu_prepare *p) {
+    mbarrier_plan *plan = select_plan(p, mbarrier_wait);
+    if (!plan) return false;
+    plan->by_parity = cj__cpu_has(p, CJ_W_PARITY);
+    plan->polls = cj__cpu_has(p, CJ_W_TEST_WAIT);
+    return true;
+}
+
+bool cj__cpu_select_mbarrier_pending(cj_cpu_prepare *p) {
+    p->op.run = mbarrier_pending;
+    return true;
+}
+
+bool cj__cpu_select_copies_arrive(cj_cpu_prepare *p) {
+    mbarrier_plan *plan = select_plan(p, copies_arrive);
+    if (!plan) return false;
+    plan->expects = !cj__cpu_has(p, CJ_W_NOINC);
+    return true;
+}

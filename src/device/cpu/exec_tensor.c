@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor copies and reductions through a tensor map, and what kernels do to tensor maps (PTX ISA,
+// "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "tensormap.replace", "tensormap.cp_fenceproxy").
+#include <string.h>
+
+#include "combine.h"
+#include "exec.h"
+
+enum { TILE_ALIGN = 128, MAP_ALIGN = 64 };
+
+// ---- copies. Memory: tile, map, mbarrier; or map, tile. Slots: coordinates, then the multicast mask and the policy.
+
+typedef struct tensor_plan {
+    bool          loads;  // from global to shared memory
+    bool          reduces;
+    cj_word       operation;  // of a reduction
+    cj_word       shared;     // space
+    uint32_t      rank;
+    uint32_t      multicast;  // operand, or CJ_SLOT_NONE
+    cj_cpu_signal signal;
+} tensor_plan;
+
+static bool misuse(cj_cpu_who who, const char *why) {
+    cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_TENSOR_MAP, "%s", why);
+    return false;
+}
+
+static bool watch_map(cj_cpu_who who, unsigned flags, const cj_cpu_spot *at) {
+    const cj_watch_place place = {at->block, at->address, sizeof(cj_tensormap)};
+    return cj__watch_access(who.w, who.op, who.lane, (cj_watch_use){.flags = (uint8_t)flags}, place) != CJ_STEP_STOP;
+}
+
+// Reads the map that lane i names; it lies in global or constant memory or is a parameter.
+static bool read_map(cj_cpu_who who, unsigned k, cj_cpu_tensor *map) {
+    const cj_cpu_span span = {.bytes = sizeof *map, .align = MAP_ALIGN};
+    const uint64_t    address = cj__cpu_address(who.w, who.op, k, who.lane);
+    cj_cpu_spot       at;
+    if (!cj__cpu_locate(who.w, who.op, who.lane, CJ_WORD_NONE, address, span, &at)) return false;
+    if (at.block)
+        return misuse(who, "the tensor map lies in shared memory; copies take it from global memory or a parameter");
+    const bool is_param = (address ^ CJ_PARAM_BASE) >> 48 == 0;
+    if (!is_param && !watch_map(who, CJ_USE_READ, &at)) return false;
+    memcpy(map, at.host, sizeof *map);
+    const char *fault = cj__cpu_tensor_fault(map);
+    return !fault || misuse(who, fault);
+}
+
+static cj_word type_word(uint8_t type) {
+    static const cj_word words[] = {
+        [CJ_TENSORMAP_U8] = CJ_W_U8,     [CJ_TENSORMAP_U16] = CJ_W_U16,     [CJ_TENSORMAP_U32] = CJ_W_U32,
+        [CJ_TENSORMAP_S32] = CJ_W_S32,   [CJ_TENSORMAP_U64] = CJ_W_U64,     [CJ_TENSORMAP_S64] = CJ_W_S64,
+        [CJ_TENSORMAP_F16] = CJ_W_F16,   [CJ_TENSORMAP_F32] = CJ_W_F32,     [CJ_TENSORMAP_F64] = CJ_W_F64,
+        [CJ_TENSORMAP_BF16] = CJ_W_BF16, [CJ_TENSORMAP_F32_FTZ] = CJ_W_F32,
+    };
+    return type < sizeof words / sizeof *words ? words[type] : CJ_WORD_NONE;
+}
+
+// Bits operations take integers as they are.
+static cj_cpu_combine combine_of(const tensor_plan *plan, uint8_t type) {
+    const cj_word  word = type_word(type);
+    cj_cpu_combine combine = cj__cpu_combine_of(plan->operation, word);
+    if (combine || cj__words[word].class == CJ_CLASS_FLOAT) return combine;
+    return cj__cpu_combine_of(plan->operation, cj__words[word].bits == 64 ? CJ_W_B64 : CJ_W_B32);
+}
+
+// Finds both ends of the transfer's tile; false when a hazard was reported.
+static bool locate_ends(cj_cpu_transfer *t, const tensor_plan *plan) {
+    const cj_cpu_warp *w = t->who.w;
+    const cj_cpu_tile *tile = t->tile;
+    const uint64_t     address = cj__cpu_address(w, t->who.op, plan->loads ? 0 : 1, t->who.lane);
+    const cj_cpu_span  shared = {(uint64_t)tile->rows * tile->pitch, TILE_ALIGN, plan->loads};
+    cj_cpu_spot       *shared_end = plan->loads ? &t->to : &t->from, *global_end = plan->loads ? &t->from : &t->to;
+    uint64_t           begin, end;
+    if (!cj__cpu_locate(t->who.w, t->who.op, t->who.lane, plan->shared, address, shared, shared_end)) return false;
+    if (!cj__cpu_tile_extent(tile, &begin, &end)) return true;  // nothing of it is in the tensor
+    const cj_cpu_span global = {end - begin, 1, !plan->loads};
+    return cj__cpu_locate(t->who.w, t->who.op, t->who.lane, CJ_W_GLOBAL, begin, global, global_end);
+}
+
+static cj_cpu_step begin(cj_cpu_transfer *t, const tensor_plan *plan) {
+    cj_cpu_warp     *w = t->who.w;
+    const unsigned   i = t->who.lane;
+    const cj_cpu_op *op = t->who.op;
+    t->bytes = t->from_bytes = cj__cpu_tile_bytes(t->tile);
+    if (!locate_ends(t, plan)) return CJ_STEP_STOP;
+    if (plan->reduces && !(t->combine = combine_of(plan, t->tile->map.type))) {
+        return misuse(t->who, "its elements have no such reduction"), CJ_STEP_STOP;
+    }
+    if (!plan->loads)
+        t->group = cj__cpu_async_groups(w, i)->bulk;
+    else if (!cj__cpu_async_mbarrier(t, plan->shared, cj__cpu_address(w, op, 2, i)))
+        return CJ_STEP_STOP;
+    if (plan->multicast == CJ_SLOT_NONE) return cj__cpu_async_begin(*t);
+    return cj__cpu_async_multicast(*t, CJ_LANES_OF(const lane_u16, plan->multicast)[i]);
+}
+
+CJ_EXEC(tensor_copy) {
+    const tensor_plan *plan = op->plan;
+    CJ_SOME_LANES(i, mask) {
+        cj_cpu_transfer t = {.who = {w, op, i}, .signal = plan->signal, .is_proxy = true, .byte_mask = UINT16_MAX};
+        cj_cpu_tensor   map;
+        int32_t         at[CJ_TENSOR_RANK_MAX];
+        if (!read_map(t.who, plan->loads ? 1 : 0, &map)) return CJ_STEP_STOP;
+        if (map.rank != plan->rank) {
+            return cj__cpu_hazard(w, op, i, CJ_HAZARD_TENSOR_MAP, "the tensor map has rank %u, the instruction %u",
+                                  map.rank, plan->rank);
+        }
+        for (uint32_t k = 0; k < plan->rank; k++) at[k] = CJ_LANES_OF(const lane_s32, k)[i];
+        if (plan->reduces) t.scope = CJ_SCOPE_GPU;
+        t.tile = cj__cpu_tile_new(&map, at);
+        if (!t.tile) return w->block->cluster->status = CJ_OUT_OF_MEMORY, CJ_STEP_STOP;
+        const cj_cpu_step step = begin(&t, plan);
+        cj__cpu_tile_drop(t.tile);
+        if (step) return step;
+    }
+    return CJ_STEP_NEXT;
+}
+
+static cj_word shared_word(const cj_cpu_prepare *p) {
+    return cj__cpu_has(p, CJ_W_SHARED_CLUSTER) ? CJ_W_SHARED_CLUSTER : CJ_W_SHARED_CTA;
+}
+
+// Tiles only: im2col, gather and scatter are rows of their own, which nobody executes.
+bool cj__cpu_select_tensor_copy(cj_cpu_prepare *p) {
+    static const cj_word operations[] = {CJ_W_ADD, CJ_W_MIN, CJ_W_MAX, CJ_W_INC, CJ_W_DEC, CJ_W_AND, CJ_W_OR, CJ_W_XOR};
+    tensor_plan         *plan = cj__cpu_keep(p, sizeof *plan);
+    if (!plan) return false;
+    plan->rank = p->mnemonic->extent;
+    plan->loads = !cj__cpu_has(p, CJ_W_BULK_GROUP);
+    plan->signal = plan->loads ? CJ_SIGNAL_MBARRIER : CJ_SIGNAL_BULK_GROUP;
+    plan->shared = shared_word(p);
+    plan->multicast = cj__cpu_has(p, CJ_W_MULTICAST_CLUSTER) ? plan->rank : CJ_SLOT_NONE;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        if (!cj__cpu_has(p, operations[i])) continue;
+        plan->reduces = true;
+        plan->operation = operations[i];
+    }
+    p->op.plan = plan;
+    p->op.run = tensor_copy;
+    return true;
+}
+
+// ---- tensormap.replace. Slots: the new value; or the dimension (an immediate) and the new value.
+
+typedef struct field {
+    cj_word  word;
+    uint32_t at, bytes;    // in the map
+    uint32_t step, count;  // between dimensions, 0: there is one only; dimensions
+    int32_t  less;         // what is stored is so much less than the value
+    bool     is_immediate;
+} field;
+
+static const field fields[] = {
+    {CJ_W_GLOBAL_ADDRESS, offsetof(cj_cpu_tensor, address), 8, 0, 1, 0, false},
+    {CJ_W_RANK, offsetof(cj_cpu_tensor, rank), 1, 0, 1, -1, false},  // the value is one less than the rank
+    {CJ_W_BOX_DIM, offsetof(cj_cpu_tensor, box), 2, 2, 5, 0, false},
+    {CJ_W_GLOBAL_DIM, offsetof(cj_cpu_tensor, last), 4, 4, 5, 1, false},
+    {CJ_W_GLOBAL_STRIDE, offsetof(cj_cpu_tensor, stride), 8, 8, 4, 0, false},
+    {CJ_W_ELEMENT_STRIDE, offsetof(cj_cpu_tensor, element_stride), 1, 1, 5, 0, false},
+    {CJ_W_ELEMTYPE, offsetof(cj_cpu_tensor, type), 1, 0, 1, 0, true},
+    {CJ_W_INTERLEAVE_LAYOUT, offsetof(cj_cpu_tensor, interleave), 1, 0, 1, 0, true},
+    {CJ_W_SWIZZLE_MODE, offsetof(cj_cpu_tensor, swizzle), 1, 0, 1, 0, true},
+    {CJ_W_FILL_MODE, offsetof(cj_cpu_tensor, fill), 1, 0, 1, 0, true},
+};
+
+typedef struct replace_plan {
+    const field *field;
+    cj_word      space;
+    uint32_t     at;  // in the map
+    uint64_t     immediate;
+} replace_plan;
+
+CJ_EXEC(replace) {
+    const replace_plan *plan = op->plan;
+    const field        *f = plan->field;
+    const unsigned      k = f->step ? 1 : 0;
+    CJ_SOME_LANES(i, mask) {
+        const cj_cpu_who  who = {w, op, i};
+        const cj_cpu_span span = {.bytes = sizeof(cj_cpu_tensor), .align = MAP_ALIGN, .writes = true};
+        cj_cpu_spot       at;
+        if (!cj__cpu_locate(w, op, i, plan->space, cj__cpu_address(w, op, 0, i), span, &at)) return CJ_STEP_STOP;
+        if (!watch_map(who, CJ_USE_READ | CJ_USE_WRITE, &at)) return CJ_STEP_STOP;
+        uint64_t value = plan->immediate;
+        if (!f->is_immediate)
+            value = f->bytes == 8 ? CJ_LANES_OF(const lane_u64, k)[i] : CJ_LANES_OF(const lane_u32, k)[i];
+        value -= (uint64_t)(int64_t)f->less;
+        memcpy(at.host + plan->at, &value, f->bytes);
+    }
+    return CJ_STEP_NEXT;
+}
+
+static uint64_t immediate(const cj_cpu_prepare *p, unsigned k) {
+    return p->inst->operand[k].kind == CJ_OPERAND_INT ? p->inst->operand[k].bits : UINT64_MAX;
+}
+
+bool cj__cpu_select_tensormap_replace(cj_cpu_prepare *p) {
+    replace_plan *plan = cj__cpu_keep(p, sizeof *plan);
+    for (size_t i = 0; plan && i < sizeof fields / sizeof *fields; i++) {
+        if (cj__cpu_has(p, fields[i].word)) plan->field = &fields[i];
+    }
+    if (!plan || !plan->field) return false;
+    const uint64_t dimension = plan->field->step ? immediate(p, 1) : 0;
+    if (dimension >= plan->field->count) {
+        cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: the map has no such dimension", p->mnemonic->text);
+        return false;
+    }
+    plan->at = plan->field->at + (uint32_t)dimension * plan->field->step;
+    if (plan->field->is_immediate) plan->immediate = immediate(p, 1);
+    plan->space = cj__cpu_has(p, CJ_W_GLOBAL)       ? CJ_W_GLOBAL
+                  : cj__cpu_has(p, CJ_W_SHARED_CTA) ? CJ_W_SHARED_CTA
+                                                    : CJ_WORD_NONE;
+    p->op.plan = plan;
+    p->op.run = replace;
+    return true;
+}
+
+// ---- tensormap.cp_fenceproxy: the warp copies a map from shared to global memory, and publishes it
+
+CJ_EXEC(publish_map) {
+    if (mask != w->live) {
+        w->waiting = mask;
+        return CJ_STEP_WAIT;
+    }
+    const cj_cpu_who  who = {w, op, cj__cpu_first(mask)};
+    const cj_cpu_span to_span = {.bytes = sizeof(cj_cpu_tensor), .align = TILE_ALIGN, .writes = true};
+    const cj_cpu_span from_span = {.bytes = sizeof(cj_cpu_tensor), .align = TILE_ALIGN};
+    cj_cpu_spot       to, from;
+    if (!cj__cpu_locate(w, op, who.lane, CJ_W_GLOBAL, cj__cpu_address(w, op, 0, who.lane), to_span, &to))
+        return CJ_STEP_STOP;
+    if (!cj__cpu_locate(w, op, who.lane, CJ_W_SHARED_CTA, cj__cpu_address(w, op, 1, who.lane), from_span, &from))
+        return CJ_STEP_STOP;
+    if (!watch_map(who, CJ_USE_READ, &from) || !watch_map(who, CJ_USE_WRITE, &to)) return CJ_STEP_STOP;
+    memcpy(to.host, from.host, sizeof(cj_cpu_tensor));
+    cj__watch_fence(w, mask, CJ_FENCE_RELEASE, CJ_SCOPE_GPU);
+    return CJ_STEP_NEXT;
+}
+
+bool cj__cpu_select_tensormap_publish(cj_cpu_prepare *p) {
+    p->op.aligned = true;
+    p->op.run = publish_map;
+    return true;
+}

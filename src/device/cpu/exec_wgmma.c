@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices of a warp group, multiplied asynchronously (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
+//
+// Each of the four warps multiplies its own 16 rows of A, as N / 8 products of m16n8, by itself: wgmma.mma_async only
+// notes what is to be done. It is done as late as may be, when wgmma.wait_group asks for it, or under a random schedule
+// at any time behind it: registers and shared memory are read then and D is written then. So whoever does not wait
+// reads old values, and whoever changes an operand too early spoils the result. Where hazards are watched for, the
+// registers of what is in flight are sealed by a checksum besides.
+#include <stdlib.h>
+#include <string.h>
+
+#include "address.h"
+#include "exec.h"
+#include "fragment.h"
+#include "watch.h"
+
+enum { GROUP = 4, GROUP_THREADS = GROUP * CJ_LANES, ROWS = 16, PANEL = 8, CHUNK_BYTES = 16, CHUNKS = 2 };
+
+// What an instruction was prepared with. Slots: the registers of D, panel after panel; A's or its descriptor; B's
+// descriptor; whether D is added to; constants.
+typedef struct wgmma_plan {
+    cj_product product;  // of one warp and one panel, 8 columns of B
+    unsigned   panels;
+    unsigned   a_at, b_at;
+    bool       a_in_memory, a_by_k, b_by_k;  // by_k: neighbours in memory follow each other along k
+    double     sign;
+} wgmma_plan;
+
+struct cj_cpu_wgmma {
+    cj_cpu_wgmma    *next;
+    const cj_cpu_op *op;
+    uint64_t         a, b;  // descriptors
+    bool             adds, done;
+    uint32_t         group;
+    uint64_t         seal;  // of the registers of A and D
+    cj_watch_async   watch;
+};
+
+// ---- matrices in shared memory
+
+// A matrix descriptor, taken apart: all offsets in bytes.
+typedef struct descriptor {
+    uint32_t start, leading, stride, base;
+    uint32_t width;  // chunks in a row of the swizzled pattern: 1 (none), 2, 4, 8
+} descriptor;
+
+static descriptor describe(uint64_t bits) {
+    static const uint8_t width[] = {1, 8, 4, 2};
+    return (descriptor){.start = (uint32_t)(bits & 0x3fff) * CHUNK_BYTES,
+                        .leading = (uint32_t)(bits >> 16 & 0x3fff) * CHUNK_BYTES,
+                        .stride = (uint32_t)(bits >> 32 & 0x3fff) * CHUNK_BYTES,
+                        .base = (uint32_t)(bits >> 49 & 7),
+                        .width = width[bits >> 62]};
+}
+
+// Where a chunk of 16 bytes lies. A panel is 8 by 2 chunks: row i, column j. By k its rows are the panel's lines; else
+// a row is one k of all 8 lines.
+static uint32_t chunk_address(const descriptor *d, bool by_k, unsigned panel, unsigned i, unsigned j) {
+    uint32_t address = d->start + i * d->width * CHUNK_BYTES;
+    if (by_k)
+        address += panel * d->stride + j * (d->width == 1 ? d->leading : CHUNK_BYTES);
+    else if (d->width == 1)
+        address += panel * d->stride + j * d->leading;
+    else
+        address += panel % d->width * CHUNK_BYTES + panel / d->width * d->leading + j * d->stride;
+    address &= 0x3ffff;
+    return address ^ (((address >> 7) - d->base) & (d->width - 1)) * CHUNK_BYTES;
+}
+
+// Reads the bits of a panel's elements to where they belong in a dense matrix.
+static bool read_panel(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned panel,
+                       unsigned element_bits, unsigned line_step, unsigned k_step, uint64_t *matrix) {
+    const descriptor   d = describe(bits);
+    const unsigned     elements = CHUNK_BYTES * 8 / element_bits;
+    const cj_cpu_span  span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
+    const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY};
+    for (unsigned at = 0; at < PANEL * CHUNKS; at++) {
+        const unsigned i = at % PANEL, j = at / PANEL;
+        cj_cpu_spot    spot;
+        if (!cj__cpu_locate(w, it->op, 0, CJ_W_SHARED_CTA, chunk_address(&d, by_k, panel, i, j), span, &spot)) {
+            return false;
+        }
+        if (cj__watch_async_access(&it->watch, use, (cj_watch_place){spot.block, spot.address, CHUNK_BYTES})) {
+            return false;
+        }
+        const unsigned to = by_k ? i * line_step + j * elements * k_step : (j * PANEL + i) * k_step;
+        cj__elements_load(spot.host, element_bits, elements, matrix + to, by_k ? k_step : line_step);
+    }
+    return true;
+}
+
+// ---- executing
+
+static bool read_a(cj_cpu_warp *w, const cj_cpu_wgmma *it, double *a) {
+    const wgmma_plan *plan = it->op->plan;
+    const cj_product *product = &plan->product;
+    const unsigned    k = product->shape.k, first = w->index % GROUP * (ROWS / PANEL);
+    uint64_t          bits[CJ_A_MAX];
+    if (!plan->a_in_memory) cj__fragment_get(w, it->op->slot + plan->a_at, &product->a, bits);
+    for (unsigned i = 0; plan->a_in_memory && i < ROWS / PANEL; i++) {
+        if (!read_panel(w, it, it->a, plan->a_by_k, first + i, product->a_type->bits, k, 1, bits + i * PANEL * k)) {
+            return false;
+        }
+    }
+    product->a_type->decode(bits, ROWS * k, a);
+    for (unsigned i = 0; plan->sign < 0 && i < ROWS * k; i++) a[i] = -a[i];
+    return true;
+}
+
+static bool execute(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
+    const wgmma_plan *plan = it->op->plan;
+    const cj_product *product = &plan->product;
+    const unsigned    k = product->shape.k, b_bits = product->b_type->bits;
+    double            a[CJ_A_MAX], b[CJ_B_MAX], d[ROWS * PANEL];
+    uint64_t          bits[CJ_B_MAX];
+    if (!read_a(w, it, a)) return false;
+    for (unsigned panel = 0; panel < plan->panels; panel++) {
+        const uint32_t *slot = it->op->slot + panel * product->d.registers;
+        if (!read_panel(w, it, it->b, plan->b_by_k, panel, b_bits, 1, PANEL, bits)) return false;
+        product->b_type->decode(bits, k * PANEL, b);
+        memset(d, 0, sizeof d);
+        if (it->adds) {
+            cj__fragment_get(w, slot, &product->c, bits);
+            product->c_type->decode(bits, ROWS * PANEL, d);
+        }
+        cj__multiply(product->how, ROWS, PANEL, k, a, b, d);
+        cj__product_put(w, slot, product, d);
+    }
+    return true;
+}
+
+// ---- what is in flight
+
+// A checksum of the registers that it uses.
+static uint64_t seal_of(const cj_cpu_warp *w, const cj_cpu_op *op) {
+    const wgmma_plan *plan = op->plan;
+    uint64_t          sum = 0;
+    for (unsigned k = 0; k < (plan->a_in_memory ? plan->a_at : plan->b_at); k++) {
+        const lane_u64 *lanes = CJ_LANES_OF(const lane_u64, k);
+        for (unsigned i = 0; i < CJ_LANES / 2; i++) sum = (sum ^ lanes[i]) * 0x100000001b3u;
+    }
+    return sum;
+}
+
+static void drop_first(cj_cpu_warp *w) {
+    cj_cpu_wgmma *it = w->wgmma.first;
+    w->wgmma.first = it->next;
+    if (!it->next) w->wgmma.last = NULL;
+    cj__watch_end(&it->watch);
+    free(it);
+}
+
+void cj__cpu_wgmma_drop(cj_cpu_warp *w) {
+    while (w->wgmma.first) drop_first(w);
+}
+
+// Whether nobody has written its registers since it began. Known only where hazards are watched for.
+static bool is_sealed(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
+    if (!w->watch || seal_of(w, it->op) == it->seal) return true;
+    cj__cpu_hazard(w, it->op, 0, CJ_HAZARD_WGMMA_REGISTERS,
+                   "registers of its operands were written while it was in flight");
+    return false;
+}
+
+// Executes one; all before it have been executed. What it writes may be another's operand: all are sealed anew.
+static bool execute_once(cj_cpu_warp *w, cj_cpu_wgmma *it) {
+    if (it->done) return true;
+    if (!execute(w, it)) return false;
+    it->done = true;
+    for (it = w->wgmma.first; w->watch && it; it = it->next) it->seal = seal_of(w, it->op);
+    return true;
+}
+
+// The first that is in flight is waited for: what it has read and written is now ordered before what its warp does.
+static bool finish_first(cj_cpu_warp *w) {
+    cj_cpu_wgmma *it = w->wgmma.first;
+    if (!is_sealed(w, it) || !execute_once(w, it)) return false;
+    CJ_SOME_LANES(lane, CJ_ALL_LANES) cj__watch_join(w, lane, &it->watch);
+    drop_first(w);
+    return true;
+}
+
+// Executes some of what is in flight, if the schedule is random.
+static bool execute_some(cj_cpu_warp *w) {
+    cj_cpu_cluster *cluster = w->block->cluster;
+    if (!cluster->launch->options.random_schedule) return true;
+    for (cj_cpu_wgmma *it = w->wgmma.first; it && cj__cpu_random(cluster) & 1; it = it->next) {
+        if (!is_sealed(w, it) || !execute_once(w, it)) return false;
+    }
+    return true;
+}
+
+// ---- instructions
+
+static const cj_cpu_warp *warps_of(const cj_cpu_warp *w) { return &w->block->warp[w->index / GROUP * GROUP]; }
+
+// Like whole_warp, of four warps that the block has.
+static cj_cpu_step whole_group(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
+    const uint32_t threads = w->block->cluster->launch->threads;
+    if (threads >= (w->index / GROUP + 1) * GROUP_THREADS) return cj__cpu_whole_warp(w, op, mask);
+    return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_DIVERGENT,
+                          "takes a whole warp group, %d threads, but the block's last one has %u", GROUP_THREADS,
+                          threads % GROUP_THREADS);
+}
+
+CJ_EXEC(fence) {
+    const cj_cpu_step step = whole_group(w, op, mask);
+    w->wgmma.fenced |= !step;
+    return step;
+}
+
+CJ_EXEC(mma_async) {
+    const wgmma_plan *plan = op->plan;
+    const cj_cpu_step step = whole_group(w, op, mask);
+    if (step) return step;
+    if (!w->wgmma.fenced) {
+        return cj__cpu_hazard(w, op, 0, CJ_HAZARD_WGMMA_REGISTERS, "no wgmma.fence stands before the first one");
+    }
+    cj_cpu_wgmma *it = calloc(1, sizeof *it);
+    if (!it) {
+        w->block->cluster->status = CJ_OUT_OF_MEMORY;
+        return CJ_STEP_STOP;
+    }
+    it->op = op;
+    it->a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0;
+    it->b = *CJ_LANES_OF(const lane_u64, plan->b_at);
+    it->adds = *CJ_LANES_OF(const lane_u32, plan->b_at + 1) & 1;
+    it->group = w->wgmma.groups;
+    it->watch = cj__watch_fork(w, op, 0);
+    if (w->watch) it->seal = seal_of(w, op);
+    *(w->wgmma.last ? &w->wgmma.last->next : &w->wgmma.first) = it;
+    w->wgmma.last = it;
+    w->wgmma.begun++;
+    return CJ_STEP_NEXT;
+}
+
+CJ_EXEC(commit_group) {
+    const cj_cpu_step step = whole_group(w, op, mask);
+    if (step) return step;
+    w->wgmma.groups++;
+    return execute_some(w) ? CJ_STEP_NEXT : CJ_STEP_STOP;
+}
+
+// Whether the other warps have begun as much: what only some of them execute never completes.
+static bool group_is_here(const cj_cpu_warp *w) {
+    const cj_cpu_warp *warps = warps_of(w);
+    for (unsigned i = 0; i < GROUP; i++) {
+        if (warps[i].wgmma.begun < w->wgmma.begun) return false;
+    }
+    return true;
+}
+
+// op->mode: how many of the groups may still be in flight.
+CJ_EXEC(wait_group) {
+    const cj_cpu_step step = whole_group(w, op, mask);
+    if (step) return step;
+    w->waiting = mask;
+    if (!group_is_here(w)) return CJ_STEP_WAIT;
+    while (w->wgmma.first && (uint64_t)w->wgmma.first->group + op->mode < w->wgmma.groups) {
+        if (!finish_first(w)) return CJ_STEP_STOP;
+    }
+    return CJ_STEP_NEXT;
+}
+
+// ---- selectors
+
+static bool select(cj_cpu_prepare *p, cj_cpu_exec run) {
+    p->op.run = run;
+    return p->op.aligned = true;
+}
+
+bool cj__cpu_select_wgmma_fence(cj_cpu_prepare *p) { return select(p, fence); }
+bool cj__cpu_select_wgmma_commit(cj_cpu_prepare *p) { return select(p, commit_group); }
+
+bool cj__cpu_select_wgmma_wait(cj_cpu_prepare *p) {
+    p->op.mode = (uint16_t)p->inst->operand[0].bits;
+    return select(p, wait_group);
+}
+
+// Operand k, a constant, or 0 where the instruction has none.
+static int64_t constant(const cj_cpu_prepare *p, unsigned k) {
+    return k < p->inst->operand_count ? (int64_t)p->inst->operand[k].bits : 0;
+}
+
+// Behind the predicate: signs of A and B, then of the matrices in memory whether they are transposed, not by k.
+bool cj__cpu_select_wgmma(cj_cpu_prepare *p) {
+    enum { A = 1, SCALE_A = 4, SCALE_B, TRANSPOSED };
+    const cj_element *type[CJ_ELEMENTS_MAX];
+    const cj_shape    all = cj__shape_of(p->mnemonic), part = {ROWS, PANEL, all.k};
+    wgmma_plan       *plan = cj__cpu_keep(p, sizeof *plan);
+    if (!plan || cj__elements_of(p->mnemonic, type) < 3) return false;
+    plan->product = cj__product_make(p->mnemonic, part, type[0], type[1], type[2], type[0], 0);
+    plan->panels = all.n / PANEL;
+    plan->a_in_memory = p->inst->operand[A].kind != CJ_OPERAND_VECTOR;
+    plan->a_at = plan->panels * plan->product.d.registers;
+    plan->b_at = plan->a_at + (plan->a_in_memory ? 1 : plan->product.a.registers);
+    plan->sign = (constant(p, SCALE_A) < 0) != (constant(p, SCALE_B) < 0) ? -1 : 1;
+    plan->a_by_k = !plan->a_in_memory || !constant(p, TRANSPOSED);
+    plan->b_by_k = !constant(p, plan->a_in_memory ? TRANSPOSED + 1 : TRANSPOSED);
+    p->op.plan = plan;
+    return select(p, mma_async) && p->slot_count > plan->b_at + 1;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clusters of a grid on the host's threads.
+//
+// Each host thread (worker) takes clusters from the grid in their order. It runs one to its end, unless that takes
+// more than a slice: then the worker holds a second one and lets them take turns, then twice as many again, as long as
+// none comes to its end and memory allows. So a cluster that waits for a later one sees it begin, whatever the number
+// of host threads, and clusters that wait for nobody mostly run alone.
+#define _POSIX_C_SOURCE 200809L
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "async.h"
+#include "error.h"
+#include "stats.h"
+#include "watch.h"
+
+enum {
+    ALIGNMENT = 64,          // of lane arrays and shared memory: a cache line
+    SLICE = 1 << 16,         // ops,
+    POLLS = 256,             // and polls: a cluster that seems to wait gives way sooner
+    HELD_BYTES = 512 << 20,  // of clusters that all workers hold
+    HELD_MAX = 256,          // clusters that a worker holds
+    WORKERS_MAX = 256,
+    PROGRESS_MS = 500
+};
+
+// The run of a grid, shared by its workers.
+typedef struct grid {
+    const cj_cpu_launch *launch;
+    uint64_t             count;  // clusters
+    uint32_t             workers;
+    size_t               cluster_bytes;
+    _Atomic uint64_t     next, done, instructions;
+    _Atomic uint64_t     progress_at;  // ms
+    _Atomic int          status;       // the first that ended it early
+    pthread_mutex_t      lock;         // of launch->counts
+} grid;
+
+typedef struct worker {
+    grid           *grid;
+    cj_cpu_counts  *counts;
+    uint32_t        held, made;  // clusters that run, and those that have memory: held ones first
+    cj_cpu_cluster *cluster[HELD_MAX];
+} worker;
+
+// ---- clusters
+
+static size_t rounded(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+// What the parts of a cluster take.
+typedef struct layout {
+    size_t shared, local, warps, files, order, all;
+} layout;
+
+static layout lay_out(const cj_cpu_launch *launch) {
+    layout it = {.shared = rounded(launch->shared_bytes),
+                 .local = rounded((size_t)launch->program->local_bytes * launch->threads),
+                 .warps = rounded(sizeof(cj_cpu_warp) * launch->warps),
+                 .files = (size_t)launch->program->file_bytes * launch->warps,
+                 .order = rounded(sizeof(uint16_t) * launch->warps * launch->ranks)};
+    it.all = rounded(sizeof(cj_cpu_cluster)) + it.order + launch->ranks * (it.shared + it.local + it.warps + it.files);
+    return it;
+}
+
+static void free_cluster(cj_cpu_cluster *cluster) {
+    const cj_cpu_launch *launch = cluster ? cluster->launch : NULL;
+    for (uint32_t i = 0; launch && i < launch->ranks * launch->warps; i++) {
+        cj__cpu_wgmma_drop(&cluster->block[i / launch->warps].warp[i % launch->warps]);
+    }
+    if (cluster) cj__cpu_async_free(cluster->async);
+    if (cluster) cj__watch_detach(cluster);
+    free(cluster);
+}
+
+// A cluster with everything that its threads own, in one piece of memory; NULL without memory.
+static cj_cpu_cluster *new_cluster(const cj_cpu_launch *launch, cj_cpu_counts *counts) {
+    const layout    size = lay_out(launch);
+    unsigned char  *at = aligned_alloc(ALIGNMENT, size.all);
+    cj_cpu_cluster *cluster = (cj_cpu_cluster *)(void *)at;
+    if (!at) return NULL;
+    *cluster = (cj_cpu_cluster){.launch = launch, .counts = counts, .observed = counts || launch->watch};
+    at += rounded(sizeof *cluster);
+    cluster->order = (uint16_t *)(void *)at;
+    at += size.order;
+    for (uint32_t i = 0; i < launch->ranks; i++) {
+        cj_cpu_block *block = &cluster->block[i];
+        *block = (cj_cpu_block){.cluster = cluster, .rank = i, .warp = (cj_cpu_warp *)(void *)at};
+        block->shared = at + size.warps;
+        block->local = block->shared + size.shared;
+        at = block->local + size.local;
+        for (uint32_t j = 0; j < launch->warps; j++, at += launch->program->file_bytes) {
+            block->warp[j] = (cj_cpu_warp){.file = at, .block = block, .index = j};
+        }
+    }
+    cluster->async = cj__cpu_async_new(launch);
+    if (cluster->async && cj__watch_attach(cluster)) return cluster;
+    free_cluster(cluster);
+    return NULL;
+}
+
+// ---- what all workers share
+
+static void stop(grid *g, cj_status status) {
+    int none = CJ_OK;
+    atomic_compare_exchange_strong(&g->status, &none, (int)status);
+}
+
+static uint64_t milliseconds(void) {
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+// Calls the user's progress about twice a second, from whichever worker finds that it is time.
+static void report_progress(grid *g) {
+    const cj_cpu_options *options = &g->launch->options;
+    if (!options->progress) return;
+    uint64_t       due = atomic_load(&g->progress_at);
+    const uint64_t now = milliseconds();
+    if (now < due || !atomic_compare_exchange_strong(&g->progress_at, &due, now + PROGRESS_MS)) return;
+    options->progress(options->progress_user, atomic_load(&g->done), g->count, atomic_load(&g->instructions));
+}
+
+// ---- workers
+
+// Counts what a cluster has executed since it was last asked; false once the launch may execute no more.
+static bool spend(grid *g, cj_cpu_cluster *cluster) {
+    const uint64_t limit = g->launch->options.instruction_limit;
+    const uint64_t all = atomic_fetch_add(&g->instructions, cluster->instructions) + cluster->instructions;
+    cluster->instructions = 0;
+    return !limit || all <= limit;
+}
+
+// Runs a cluster for a slice. A cluster that has run to its end has no live threads.
+static void run_slice(grid *g, cj_cpu_cluster *cluster) {
+    const uint64_t end = cluster->clock + SLICE;
+    const bool     is_limited = g->launch->options.instruction_limit != 0;
+    cluster->polls = 0;
+    while (cluster->live && cluster->clock < end && cluster->polls < POLLS && cj__cpu_take_turns(cluster)) {
+        if (is_limited && !spend(g, cluster)) cj__cpu_livelock(cluster);
+        if (cluster->status || atomic_load_explicit(&g->status, memory_order_relaxed)) break;
+    }
+    spend(g, cluster);
+    if (cluster->status) stop(g, cluster->status);
+    if (!cluster->live) atomic_fetch_add(&g->done, 1);
+    report_progress(g);
+}
+
+// Begins clusters until the worker holds `wanted`; without memory for another it makes do with those it has.
+static void take_clusters(worker *me, uint32_t wanted) {
+    grid *g = me->grid;
+    while (me->held < wanted && atomic_load(&g->next) < g->count) {
+        if (me->held == me->made) {
+            cj_cpu_cluster *made = new_cluster(g->launch, me->counts);
+            if (!made && !me->held) stop(g, CJ_OUT_OF_MEMORY);
+            if (!made) return;
+            me->cluster[me->made++] = made;
+        }
+        const uint64_t index = atomic_fetch_add(&g->next, 1);
+        if (index >= g->count) return;
+        cj__cpu_start(me->cluster[me->held++], index);
+    }
+}
+
+// A turn of each held cluster; returns how many came to their end.
+static uint32_t run_held(worker *me) {
+    uint32_t ended = 0;
+    for (uint32_t i = 0; i < me->held;) {
+        cj_cpu_cluster *cluster = me->cluster[i];
+        run_slice(me->grid, cluster);
+        if (atomic_load(&me->grid->status)) return ended;
+        if (cluster->live) {
+            i++;
+            continue;
+        }
+        ended++;
+        me->held--;
+        memmove(&me->cluster[i], &me->cluster[i + 1], (me->held - i) * sizeof cluster);  // turns stay in order
+        me->cluster[me->held] = cluster;
+    }
+    return ended;
+}
+
+static void *work(void *user) {
+    worker      *me = user;
+    grid        *g = me->grid;
+    uint32_t     wanted = 1;
+    const size_t most = HELD_BYTES / g->workers / g->cluster_bytes;
+    while (!atomic_load(&g->status)) {
+        take_clusters(me, wanted);
+        if (!me->held) break;
+        if (!run_held(me) && wanted * 2 <= HELD_MAX && wanted * 2 <= most) wanted *= 2;
+    }
+    for (uint32_t i = 0; i < me->made; i++) free_cluster(me->cluster[i]);
+    if (me->counts) {
+        pthread_mutex_lock(&g->lock);
+        cj__stats_add(g->launch->program, g->launch->counts, me->counts);
+        pthread_mutex_unlock(&g->lock);
+    }
+    return NULL;
+}
+
+static uint32_t worker_count(const cj_cpu_launch *launch, uint64_t clusters) {
+    uint32_t count = launch->watch ? 1 : launch->options.threads;  // watch.c tells why one
+    if (count > WORKERS_MAX) count = WORKERS_MAX;
+    return count > clusters ? (uint32_t)clusters : count;
+}
+
+// Runs worker 0 on the caller's thread and the others on theirs. A thread that cannot be made is done without.
+static void run_workers(grid *g, worker *workers) {
+    pthread_t thread[WORKERS_MAX];
+    uint32_t  started = 1;
+    while (started < g->workers && !pthread_create(&thread[started], NULL, work, &workers[started])) started++;
+    work(&workers[0]);
+    for (uint32_t i = 1; i < started; i++) pthread_join(thread[i], NULL);
+}
+
+cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_error *error) {
+    grid g = {.launch = launch,
+              .count = (uint64_t)launch->clusters.x * launch->clusters.y * launch->clusters.z,
+              .cluster_bytes = lay_out(launch).all};
+    if (g.cluster_bytes > launch->limits->global_bytes) {
+        return cj__fail(error, CJ_OUT_OF_MEMORY,
+                        "registers, shared and local memory of a cluster take %zu bytes; the CPU device has %llu",
+                        g.cluster_bytes, (unsigned long long)launch->limits->global_bytes);
+    }
+    g.workers = worker_count(launch, g.count);
+    atomic_store(&g.progress_at, milliseconds() + PROGRESS_MS);
+    pthread_mutex_init(&g.lock, NULL);
+    worker *workers = calloc(g.workers, sizeof *workers);
+    if (!workers) stop(&g, CJ_OUT_OF_MEMORY);
+    for (uint32_t i = 0; workers && i < g.workers; i++) {
+        workers[i].grid = &g;
+        if (!launch->counts) continue;
+        workers[i].counts = cj__stats_new(launch->program);
+        if (!workers[i].counts) stop(&g, CJ_OUT_OF_MEMORY);
+    }
+    if (workers) run_workers(&g, workers);
+    for (uint32_t i = 0; workers && i < g.workers; i++) free(workers[i].counts);
+    free(workers);
+    pthread_mutex_destroy(&g.lock);
+    *instructions = atomic_load(&g.instructions);
+    const cj_status status = (cj_status)atomic_load(&g.status);
+    if (status != CJ_OUT_OF_MEMORY) return status;
+    return cj__fail(error, status, "no host memory for a cluster of %u blocks, %zu bytes", launch->ranks,
+                    g.cluster_bytes);
+}

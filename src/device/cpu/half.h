@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations on halves that atomics need, too. Codes of f16, or of bf16 where `brain`.
+#ifndef CJ_CPU_HALF_H
+#define CJ_CPU_HALF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+uint16_t cj__half_sum(uint16_t a, uint16_t b, bool brain);
+uint16_t cj__half_smaller(uint16_t a, uint16_t b, bool brain);
+uint16_t cj__half_larger(uint16_t a, uint16_t b, bool brain);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mbarrier.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "async.h"
+
+enum { CAPACITY_FIRST = 64, DESCRIBED_MAX = 4 };
+
+static cj_cpu_mbarriers *mbarriers_of(const cj_cpu_block *block) { return &block->cluster->async->mbarriers; }
+
+// ---- the table
+
+void cj__cpu_mbarriers_clear(cj_cpu_mbarriers *mbarriers) {
+    for (size_t i = 0; i < mbarriers->capacity; i++) cj__sync_free(&mbarriers->slot[i].sync);
+    if (mbarriers->count) memset(mbarriers->slot, 0, mbarriers->capacity * sizeof *mbarriers->slot);
+    mbarriers->count = 0;
+}
+
+void cj__cpu_mbarriers_free(cj_cpu_mbarriers *mbarriers) {
+    cj__cpu_mbarriers_clear(mbarriers);
+    free(mbarriers->slot);
+}
+
+// The slot of the mbarrier at a place, or the empty one where it would go.
+static cj_cpu_mbarrier *slot_of(const cj_cpu_mbarriers *mbarriers, const cj_cpu_block *block, uint32_t offset) {
+    for (size_t i = offset / CJ_MBARRIER_BYTES + 61u * block->rank;; i++) {
+        cj_cpu_mbarrier *m = &mbarriers->slot[i & (mbarriers->capacity - 1)];
+        if (!m->life || (m->block == block && m->offset == offset)) return m;
+    }
+}
+
+static bool enlarge(cj_cpu_mbarriers *mbarriers) {
+    const cj_cpu_mbarriers old = *mbarriers;
+    mbarriers->capacity = old.capacity ? 2 * old.capacity : CAPACITY_FIRST;
+    mbarriers->slot = calloc(mbarriers->capacity, sizeof *mbarriers->slot);
+    if (!mbarriers->slot) {
+        *mbarriers = old;
+        return false;
+    }
+    for (size_t i = 0; i < old.capacity; i++) {
+        if (old.slot[i].life) *slot_of(mbarriers, old.slot[i].block, old.slot[i].offset) = old.slot[i];
+    }
+    free(old.slot);
+    return true;
+}
+
+// ---- life
+
+static void show(const cj_cpu_mbarrier *m) {
+    const uint64_t state = cj__cpu_mbarrier_state(m);
+    memcpy(m->block->shared + m->offset, &state, sizeof state);
+    mbarriers_of(m->block)->changes++;
+}
+
+// Whether nobody but mbarrier instructions has written where it lies.
+static bool is_intact(const cj_cpu_mbarrier *m) {
+    const uint64_t state = cj__cpu_mbarrier_state(m);
+    return !memcmp(m->block->shared + m->offset, &state, sizeof state);
+}
+
+static bool hazard(cj_cpu_who who, cj_cpu_rule rule, const cj_cpu_spot *at, const char *what, uint32_t line) {
+    char where[32] = "";
+    if (line) snprintf(where, sizeof where, ", line %u", line);
+    cj__cpu_hazard(who.w, who.op, who.lane, rule, "the mbarrier at shared address 0x%" PRIx64 " of rank %u %s%s",
+                   at->address, at->block->rank, what, where);
+    return false;
+}
+
+bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count) {
+    cj_cpu_mbarriers *mbarriers = mbarriers_of(at->block);
+    if (!count || count > CJ_MBARRIER_COUNT_MAX) {
+        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_COUNT,
+                       "an mbarrier for %u arrivals; 1 to %d it takes", count, CJ_MBARRIER_COUNT_MAX);
+        return false;
+    }
+    if (2 * mbarriers->count >= mbarriers->capacity && !enlarge(mbarriers)) {
+        at->block->cluster->status = CJ_OUT_OF_MEMORY;
+        return false;
+    }
+    cj_cpu_mbarrier *m = slot_of(mbarriers, at->block, (uint32_t)at->address);
+    if (m->life == CJ_MBARRIER_LIVES && is_intact(m))
+        return hazard(who, CJ_HAZARD_MBARRIER_TWICE, at, "is initialized and in use since", m->line);
+    if (!m->life) mbarriers->count++;
+    cj__sync_free(&m->sync);
+    *m = (cj_cpu_mbarrier){.block = at->block,
+                           .offset = (uint32_t)at->address,
+                           .life = CJ_MBARRIER_LIVES,
+                           .expected = count,
+                           .pending = count,
+                           .line = who.op->line};
+    show(m);
+    return true;
+}
+
+cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at) {
+    static const char *const missing[] = {
+        [CJ_MBARRIER_NEVER] = "has not been initialized",
+        [CJ_MBARRIER_INVALID] = "has been invalidated,",
+    };
+    const cj_cpu_mbarriers    *mbarriers = mbarriers_of(at->block);
+    cj_cpu_mbarrier           *m = mbarriers->capacity ? slot_of(mbarriers, at->block, (uint32_t)at->address) : NULL;
+    const cj_cpu_mbarrier_life life = m ? m->life : CJ_MBARRIER_NEVER;
+    if (life == CJ_MBARRIER_LIVES && is_intact(m)) return m;
+    if (life == CJ_MBARRIER_LIVES)
+        hazard(who, CJ_HAZARD_MBARRIER_OVERWRITTEN, at, "has been overwritten since it was initialized,", m->line);
+    else
+        hazard(who, CJ_HAZARD_NO_MBARRIER, at, missing[life], m ? m->line : 0);
+    return NULL;
+}
+
+bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at) {
+    cj_cpu_mbarrier *m = cj__cpu_mbarrier_at(who, at);
+    if (!m) return false;
+    cj__sync_free(&m->sync);
+    m->life = CJ_MBARRIER_INVALID;
+    m->line = who.op->line;
+    return true;
+}
+
+// ---- counting
+
+static void complete_if_full(cj_cpu_mbarrier *m) {
+    if (!m->pending && !m->bytes) {
+        m->phase = (m->phase + 1) & ((1u << CJ_MBARRIER_PHASE_BITS) - 1);
+        m->pending = m->expected;
+        cj__sync_flip(&m->sync);
+        mbarriers_of(m->block)->flips++;
+    }
+    show(m);
+}
+
+bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count, bool leaves) {
+    if (!count || count > m->pending) {
+        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_COUNT,
+                       "%u arrivals at once, where the phase waits for %u of %u", count, m->pending, m->expected);
+        return false;
+    }
+    m->pending -= count;
+    if (leaves) m->expected -= count;
+    complete_if_full(m);
+    return true;
+}
+
+bool cj__cpu_mbarrier_join(cj_cpu_who who, cj_cpu_mbarrier *m) {
+    if (m->pending == CJ_MBARRIER_COUNT_MAX) {
+        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_COUNT, "the phase waits for %u arrivals already",
+                       m->pending);
+        return false;
+    }
+    m->pending++;
+    show(m);
+    return true;
+}
+
+bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes) {
+    const int64_t total = m->bytes + bytes;
+    if (total < -CJ_MBARRIER_COUNT_MAX || total > CJ_MBARRIER_COUNT_MAX) {
+        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_TRANSACTION_COUNT,
+                       "the transaction count of an mbarrier becomes %lld; it goes from -%d to %d", (long long)total,
+                       CJ_MBARRIER_COUNT_MAX, CJ_MBARRIER_COUNT_MAX);
+        return false;
+    }
+    m->bytes = (int32_t)total;
+    complete_if_full(m);
+    return true;
+}
+
+// ---- deadlock
+
+void cj__cpu_mbarriers_describe(cj_text *text, const cj_cpu_block *block) {
+    const cj_cpu_mbarriers *mbarriers = mbarriers_of(block);
+    unsigned                described = 0;
+    for (size_t i = 0; i < mbarriers->capacity; i++) {
+        const cj_cpu_mbarrier *m = &mbarriers->slot[i];
+        if (m->life != CJ_MBARRIER_LIVES || m->block != block) continue;
+        if (m->pending == m->expected && !m->bytes && m->phase) continue;  // nobody has come yet: between phases
+        if (described++ == DESCRIBED_MAX) break;
+        cj__text_printf(text, ", mbarrier at 0x%x (line %u) in phase %u lacks %u of %u arrivals and %d bytes",
+                        m->offset, m->line, m->phase, m->pending, m->expected, m->bytes);
+    }
+}

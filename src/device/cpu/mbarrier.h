@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers in shared memory (PTX ISA, "mbarrier"): what one counts, and when its phase completes.
+//
+// An mbarrier's state is kept beside the memory that it occupies, where a copy lies as the 64 opaque bits that PTX
+// promises: | phase, 24 bits | expected arrivals, 20 | pending arrivals, 20 |. The copy is what an arrival returns, and
+// it shows when something else has written there.
+#ifndef CJ_CPU_MBARRIER_H
+#define CJ_CPU_MBARRIER_H
+
+#include "address.h"
+#include "text.h"
+#include "watch.h"
+
+enum {
+    CJ_MBARRIER_BYTES = 8,
+    CJ_MBARRIER_COUNT_MAX = (1 << 20) - 1,  // of arrivals, and of bytes expected or come too early
+    CJ_MBARRIER_PHASE_BITS = 24
+};
+
+typedef enum cj_cpu_mbarrier_life { CJ_MBARRIER_NEVER, CJ_MBARRIER_LIVES, CJ_MBARRIER_INVALID } cj_cpu_mbarrier_life;
+
+typedef struct cj_cpu_mbarrier {
+    const cj_cpu_block  *block;
+    uint32_t             offset;  // in its shared memory
+    cj_cpu_mbarrier_life life;
+    uint32_t             expected, pending;  // arrivals of a phase; those that the running one waits for
+    int32_t              bytes;              // expected less come
+    uint32_t             phase;              // completed so far, the lower CJ_MBARRIER_PHASE_BITS bits
+    uint32_t             line;               // of its mbarrier.init, or of the mbarrier.inval
+    cj_sync              sync;
+} cj_cpu_mbarrier;
+
+// All mbarriers of a cluster, found by place: open addressing, at most half full.
+typedef struct cj_cpu_mbarriers {
+    cj_cpu_mbarrier *slot;
+    size_t           count, capacity;  // the capacity is 0 or a power of two
+    uint64_t         changes;          // arrivals, transactions, inits: whether anything still happens
+    uint64_t         flips;            // phases completed
+} cj_cpu_mbarriers;
+
+// On whose behalf something is done: whom a hazard names.
+typedef struct cj_cpu_who {
+    cj_cpu_warp     *w;
+    const cj_cpu_op *op;
+    unsigned         lane;
+} cj_cpu_who;
+
+void cj__cpu_mbarriers_clear(cj_cpu_mbarriers *mbarriers);  // forgets all of them
+void cj__cpu_mbarriers_free(cj_cpu_mbarriers *mbarriers);
+
+// All below return false, or NULL, when a hazard was reported.
+bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count);
+bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at);
+// The mbarrier at a place, which must be one, initialized and intact. Valid until the next init.
+cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at);
+
+bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count, bool leaves);
+// One arrival more is waited for in this phase.
+bool cj__cpu_mbarrier_join(cj_cpu_who who, cj_cpu_mbarrier *m);
+// So many more bytes are expected, or, below 0, have come.
+bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes);
+
+// What it says of itself: the 64 bits in memory.
+static inline uint64_t cj__cpu_mbarrier_state(const cj_cpu_mbarrier *m) {
+    return (uint64_t)m->phase << 40 | (uint64_t)m->expected << 20 | m->pending;
+}
+
+// Appends to a deadlock's picture which mbarriers of a block still wait, and for what.
+void cj__cpu_mbarriers_describe(cj_text *text, const cj_cpu_block *block);
+
+#endif

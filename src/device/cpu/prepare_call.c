@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering calls: which functions an entry may reach, and where their parameters are. program.h tells the scheme.
+#include "exec.h"
+
+#define FUNCTION_BASE 0x4655000000000000u  // "FU": no canonical address
+
+// The definition that a name stands for: behind an alias, or of a function declared earlier.
+static const cj_ir_func *definition(const cj_ir_func *func) {
+    while (func->alias) func = func->alias;
+    const cj_ir_func *named = func->has_body ? func : cj__ir_func(func->module, func->name);
+    return named ? named : func;
+}
+
+uint64_t cj__cpu_function_address(const cj_ir_func *func) {
+    const cj_ir_module *module = func->module;
+    func = definition(func);
+    size_t i = 0;
+    while (i < module->item_count && !(module->item[i].kind == CJ_ITEM_FUNC && module->item[i].func == func)) i++;
+    return FUNCTION_BASE + 16 * i;
+}
+
+cj_cpu_func *cj__cpu_func_of(const cj_cpu_program *program, const cj_ir_func *func) {
+    func = definition(func);
+    for (size_t i = 0; i < program->func_count; i++) {
+        if (program->func[i]->func == func) return program->func[i];
+    }
+    return NULL;
+}
+
+// ---- which functions
+
+typedef struct finder {
+    cj_cpu_prepare    *p;
+    const cj_ir_func **open;  // those whose callees are being found
+    size_t             depth;
+} finder;
+
+static bool visit(finder *f, const cj_ir_func *func);
+
+static bool visit_operands(finder *f, const cj_ir_operand *operand, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const cj_ir_operand *one = &operand[i];
+        if (one->kind == CJ_OPERAND_FUNC && !visit(f, one->func)) return false;
+        if (one->kind == CJ_OPERAND_LABEL && one->label->targets && one->label->targets->calls &&
+            !visit_operands(f, one->label->targets->list, one->label->targets->count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// A pointer in memory may hold any function that some variable is initialized with.
+static bool visit_pointers(finder *f, const cj_ir_module *module) {
+    for (size_t i = 0; i < module->item_count; i++) {
+        const cj_ir_var *var = module->item[i].kind == CJ_ITEM_VAR ? module->item[i].var : NULL;
+        for (size_t k = 0; var && k < var->reloc_count; k++) {
+            if (var->reloc[k].func && !visit(f, var->reloc[k].func)) return false;
+        }
+    }
+    return true;
+}
+
+static bool visit_body(finder *f, const cj_ir_func *func) {
+    for (size_t i = 0; i < func->stmt_count; i++) {
+        if (func->stmt[i].kind == CJ_STMT_INST) {
+            const cj_ir_inst *inst = func->stmt[i].inst;
+            if (!visit_operands(f, inst->operand, inst->operand_count)) return false;
+        }
+    }
+    return true;
+}
+
+static bool visit(finder *f, const cj_ir_func *func) {
+    cj_cpu_prepare *p = f->p;
+    cj_cpu_program *program = p->program;
+    func = definition(func);
+    if (!func->has_body || func->is_entry || cj__cpu_func_of(program, func)) return true;
+    for (size_t i = 0; i < f->depth; i++) {
+        if (f->open[i] == func) return true;
+    }
+    f->open[f->depth++] = func;
+    if (!visit_body(f, func)) return false;
+    f->depth--;
+    cj_cpu_func *made = cj__cpu_keep(p, sizeof *made);
+    if (!made || !cj__cpu_grow(p, &program->func, program->func_count, &program->func_capacity, sizeof *program->func))
+        return false;
+    *made = (cj_cpu_func){.func = func, .address = cj__cpu_function_address(func), .start = UINT32_MAX};
+    program->func[program->func_count++] = made;
+    return true;
+}
+
+static bool calls_pointers(const cj_ir_module *module) {
+    for (size_t i = 0; i < module->item_count; i++) {
+        const cj_ir_func *func = module->item[i].kind == CJ_ITEM_FUNC ? module->item[i].func : NULL;
+        for (size_t k = 0; func && k < func->stmt_count; k++) {
+            if (func->stmt[k].kind != CJ_STMT_INST) continue;
+            const cj_ir_inst *inst = func->stmt[k].inst;
+            if (strcmp(cj__row_opcode(inst->row), "call")) continue;
+            const bool has_result = inst->operand[0].kind == CJ_OPERAND_LIST;
+            if (inst->operand[has_result].kind == CJ_OPERAND_REG) return true;
+        }
+    }
+    return false;
+}
+
+bool cj__cpu_find_functions(cj_cpu_prepare *p) {
+    const cj_ir_module *module = p->program->entry->module;
+    finder              f = {.p = p, .open = cj__cpu_keep(p, (module->item_count + 1) * sizeof *f.open)};
+    if (!f.open || !visit_body(&f, p->program->entry)) return false;
+    return !calls_pointers(module) || visit_pointers(&f, module);
+}
+
+// ---- where parameters are
+
+static cj_cpu_home home_of(const cj_cpu_program *program, const cj_cpu_func *func, const cj_ir_var *var) {
+    if (var->space == CJ_SPACE_REG && var->reg) {
+        return (cj_cpu_home){.in_register = true,
+                             .at = func->place[var->reg->index],
+                             .bytes = cj__words[var->reg->type].bits <= 16 ? 2 : cj__words[var->reg->type].bits / 8u};
+    }
+    const cj_cpu_symbol *symbol = cj__cpu_symbol_of(program, var);
+    return symbol ? (cj_cpu_home){.at = (uint32_t)symbol->offset, .bytes = (uint32_t)symbol->bytes} : (cj_cpu_home){0};
+}
+
+bool cj__cpu_place_parameters(cj_cpu_prepare *p, cj_cpu_func *made) {
+    const cj_ir_func *func = made->func;
+    made->param = cj__cpu_keep(p, (func->param_count + 1) * sizeof *made->param);
+    made->result = cj__cpu_keep(p, (func->result_count + 1) * sizeof *made->result);
+    if (!made->param || !made->result) return false;
+    for (size_t i = 0; i < func->param_count; i++) made->param[i] = home_of(p->program, made, func->param[i]);
+    for (size_t i = 0; i < func->result_count; i++) made->result[i] = home_of(p->program, made, func->result[i]);
+    return true;
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shadow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PAGE_BITS = 10,
+    PAGE = 1 << PAGE_BITS,
+    SHIFT_MAX = 4,
+    LANES = 32,
+    CROWD_FIRST = 4,
+    CROWD_MAX = 1024,
+    CROWD_BYTES = 1 << 30  // of one shadow
+};
+
+// Accesses of several warps: open addressing by block and group. A table that may not grow forgets one for each new
+// one: then, and only then, a conflict may be missed. A cluster has half as many warps as the largest table has
+// entries; so it is the reads of what all clusters read that are forgotten.
+typedef struct crowd {
+    uint32_t  count, size;
+    uint8_t   flags;    // of any entry
+    uint8_t   scope;    // the least
+    cj_access entry[];  // time 0: free
+} crowd;
+
+// 32 bytes, for there are many. A weak write: who, when, by what; its use says ASYNC_PROXY and INIT. Then the other
+// accesses: several, or one, whose mask is 0 where there is none.
+typedef struct cell {
+    uint32_t write_block, write_time;
+    uint32_t write_op : 24, write_flags : 8;
+    uint16_t write_agent;
+    uint16_t group;
+    union {
+        struct {
+            uint32_t block, time;
+        };
+        crowd *many;
+    };
+    uint32_t mask;
+    uint32_t op : 24, flags : 4, scope : 3, is_many : 1;
+} cell;
+_Static_assert(sizeof(cell) == 32, "a cell is half a cache line");
+
+enum { WRITTEN = 1 << 7 };  // in write_flags: the granule holds something
+
+typedef struct page {
+    uint8_t      shift;  // a granule has 1 << shift bytes
+    cj_location *location;
+    cell         cell[];
+} page;
+
+struct cj_shadow {
+    uint64_t            bytes;
+    uint64_t            crowd_bytes;
+    const cj_cpu_range *range;
+    page               *page[];
+};
+
+static size_t pages_of(const cj_shadow *shadow) { return (size_t)((shadow->bytes + PAGE - 1) >> PAGE_BITS); }
+
+// ---- crowds
+
+static uint32_t place_of(const crowd *many, const cj_access *access) {
+    return (access->block * 37u + access->group) & (many->size - 1);
+}
+
+static bool is_same_kind(const cj_access *a, const cj_access *b) {
+    return a->block == b->block && a->group == b->group && a->use.flags == b->use.flags && a->use.scope == b->use.scope;
+}
+
+// Whether `later`, by the same warp, makes the earlier record of its kind needless; merges lanes of the same time.
+static bool takes_place(cj_access *earlier, const cj_access *later) {
+    if (!is_same_kind(earlier, later)) return false;
+    if (earlier->time == later->time) {
+        earlier->mask |= later->mask;
+        earlier->op = later->op;
+        return true;
+    }
+    if (earlier->mask & ~later->mask) return false;
+    *earlier = *later;
+    return true;
+}
+
+// Adds an access; false when the table should grow first and may.
+static bool add_to_crowd(crowd *many, const cj_access *access, bool may_grow) {
+    uint32_t at = place_of(many, access);
+    many->flags |= access->use.flags;
+    if (access->use.scope < many->scope) many->scope = access->use.scope;
+    for (; many->entry[at].time; at = (at + 1) & (many->size - 1)) {
+        if (takes_place(&many->entry[at], access)) return true;
+    }
+    if (many->count + 1 < many->size) {
+        many->count++;
+    } else if (may_grow && many->size < CROWD_MAX) {
+        return false;
+    } else {
+        at = place_of(many, access);
+    }
+    many->entry[at] = *access;
+    return true;
+}
+
+static crowd *new_crowd(cj_shadow *shadow, uint32_t size) {
+    crowd *many = calloc(1, sizeof *many + size * sizeof *many->entry);
+    if (!many) return NULL;
+    many->size = size;
+    many->scope = UINT8_MAX;
+    shadow->crowd_bytes += size * sizeof *many->entry;
+    return many;
+}
+
+static void free_crowd(cj_shadow *shadow, crowd *many) {
+    shadow->crowd_bytes -= many->size * sizeof *many->entry;
+    free(many);
+}
+
+static bool join_crowd(cj_shadow *shadow, crowd **at, const cj_access *access) {
+    while (!add_to_crowd(*at, access, shadow->crowd_bytes < CROWD_BYTES)) {
+        crowd *larger = new_crowd(shadow, (*at)->size * 2);
+        if (!larger) return false;
+        for (uint32_t i = 0; i < (*at)->size; i++) {
+            if ((*at)->entry[i].time) add_to_crowd(larger, &(*at)->entry[i], false);
+        }
+        free_crowd(shadow, *at);
+        *at = larger;
+    }
+    return true;
+}
+
+// ---- cells
+
+static cj_access write_of(const cell *c) {
+    return (cj_access){.block = c->write_block,
+                       .time = c->write_time,
+                       .mask = 1u << c->write_agent % LANES,
+                       .group = c->write_agent / LANES,
+                       .use = {.flags = (uint8_t)(c->write_flags & ~WRITTEN) | CJ_USE_WRITE},
+                       .op = c->write_op};
+}
+
+static cj_access single_of(const cell *c) {
+    return (cj_access){.block = c->block,
+                       .time = c->time,
+                       .mask = c->mask,
+                       .group = c->group,
+                       .use = {.flags = (uint8_t)c->flags, .scope = (uint8_t)c->scope},
+                       .op = c->op};
+}
+
+static void set_single(cell *c, const cj_access *access) {
+    c->block = access->block;
+    c->time = access->time;
+    c->mask = access->mask;
+    c->group = access->group;
+    c->flags = access->use.flags & 15u;
+    c->scope = access->use.scope & 7u;
+    c->op = access->op & 0xffffffu;
+}
+
+static void empty(cj_shadow *shadow, cell *c) {
+    if (c->is_many) free_crowd(shadow, c->many);
+    c->is_many = false;
+    c->mask = 0;
+}
+
+static void set_write(cj_shadow *shadow, cell *c, const cj_access *access) {
+    if (c->mask || c->is_many) empty(shadow, c);
+    c->write_block = access->block;
+    c->write_time = access->time;
+    c->write_agent = (uint16_t)(access->group * LANES + (uint32_t)__builtin_ctz(access->mask));
+    c->write_op = access->op & 0xffffffu;
+    c->write_flags = (access->use.flags & (CJ_USE_INIT | CJ_USE_ASYNC_PROXY)) | WRITTEN;
+}
+
+// Adds an access that is not a weak write.
+static bool add_access(cj_shadow *shadow, cell *c, const cj_access *access) {
+    if (access->use.flags & CJ_USE_WRITE) c->write_flags |= WRITTEN;
+    if (c->is_many) return join_crowd(shadow, &c->many, access);
+    cj_access single = single_of(c);
+    if (!c->mask || takes_place(&single, access)) {
+        set_single(c, c->mask ? &single : access);
+        return true;
+    }
+    crowd *many = new_crowd(shadow, CROWD_FIRST);
+    if (!many) return false;
+    add_to_crowd(many, &single, false);
+    c->many = many;
+    c->is_many = true;
+    c->mask = 0;
+    return join_crowd(shadow, &c->many, access);
+}
+
+// ---- conflicts
+
+// Both strong, and each one's scope has the other's thread in it (PTX ISA, "Morally strong operations").
+static bool are_strong_together(const cj_accessor *a, const cj_access *earlier) {
+    const uint8_t least = a->access.use.scope < earlier->use.scope ? a->access.use.scope : earlier->use.scope;
+    switch (least) {
+    case CJ_SCOPE_WEAK: return false;
+    case CJ_SCOPE_CTA: return a->access.block == earlier->block;
+    case CJ_SCOPE_CLUSTER: return a->access.block / a->ranks == earlier->block / a->ranks;
+    default: return true;
+    }
+}
+
+// The view in which an earlier access must be known to be ordered before this one. Reads need no proxy fence behind
+// them: nothing they did has to become visible.
+static uint32_t unknown_of(const cj_accessor *a, const cj_access *earlier, uint32_t mask) {
+    const cj_agents agents = {.block = earlier->block, .group = earlier->group, .mask = mask};
+    const bool      is_write = earlier->use.flags & CJ_USE_WRITE;
+    const bool      to_async = a->access.use.flags & ~earlier->use.flags & CJ_USE_ASYNC_PROXY;
+    if (is_write && to_async) return cj__clock_unknown(a->now, a->proxy, &agents, earlier->time);
+    mask = cj__clock_unknown(a->now, CJ_VIEW_MEMORY, &agents, earlier->time);
+    if (mask && earlier->use.flags & a->access.use.flags & CJ_USE_INIT) {
+        return cj__clock_unknown(a->now, CJ_VIEW_INIT, &(cj_agents){earlier->block, earlier->group, 0, mask, false},
+                                 earlier->time);
+    }
+    return mask;
+}
+
+// The lanes of an earlier access that conflict with this one and are not ordered before it.
+static uint32_t conflict(const cj_accessor *a, const cj_access *earlier) {
+    uint32_t mask = earlier->mask;
+    if (!((earlier->use.flags | a->access.use.flags) & CJ_USE_WRITE)) return 0;
+    if (earlier->block == a->access.block && earlier->group == a->access.group) mask &= ~a->access.mask;
+    if (!mask || are_strong_together(a, earlier)) return 0;
+    return unknown_of(a, earlier, mask);
+}
+
+// Spares a look at each where all only read, or all are atomic for everyone.
+static bool can_conflict(const cj_accessor *a, const crowd *many) {
+    if (!((many->flags | a->access.use.flags) & CJ_USE_WRITE)) return false;
+    return many->scope < CJ_SCOPE_GPU || a->access.use.scope < CJ_SCOPE_GPU;
+}
+
+// The first recorded access that conflicts; its mask is cut down to the lanes that do.
+static bool find_conflict(const cj_accessor *a, const cell *c, cj_access *earlier) {
+    if (c->write_time) {
+        *earlier = write_of(c);
+        if ((earlier->mask = conflict(a, earlier))) return true;
+    }
+    if (!c->is_many) {
+        *earlier = single_of(c);
+        return c->mask && (earlier->mask = conflict(a, earlier));
+    }
+    if (!can_conflict(a, c->many)) return false;
+    for (uint32_t i = 0; i < c->many->size; i++) {
+        *earlier = c->many->entry[i];
+        if (earlier->time && (earlier->mask = conflict(a, earlier))) return true;
+    }
+    return false;
+}
+
+// ---- pages
+
+static size_t page_bytes(const cj_shadow *shadow, size_t index) {
+    const uint64_t left = shadow->bytes - ((uint64_t)index << PAGE_BITS);
+    return left < PAGE ? (size_t)left : PAGE;
+}
+
+static page *new_page(const cj_shadow *shadow, size_t index, uint8_t shift) {
+    const size_t cells = (page_bytes(shadow, index) + (1u << shift) - 1) >> shift;
+    page        *made = calloc(1, sizeof *made + cells * sizeof *made->cell);
+    if (made) made->shift = shift;
+    return made;
+}
+
+// Marks the granules that are initialized; *shift becomes as small as granules must be to be so in whole.
+static void read_initialized(const cj_shadow *shadow, size_t index, page *p, uint8_t *shift) {
+    const uint64_t begin = (uint64_t)index << PAGE_BITS, bytes = page_bytes(shadow, index);
+    for (uint64_t at = 0, run; shadow->range && at < bytes; at += run) {
+        bool written;
+        run = cj__cpu_written_run(shadow->range, begin + at, bytes - at, &written);
+        while (*shift && at + run < bytes && (at + run) & ((1u << *shift) - 1)) (*shift)--;
+        if (!p || !written) continue;
+        for (uint64_t i = at >> p->shift; i << p->shift < at + run; i++) p->cell[i].write_flags |= WRITTEN;
+    }
+}
+
+static page *divide(cj_shadow *shadow, size_t index, uint8_t shift) {
+    page *old = shadow->page[index], *made = new_page(shadow, index, shift);
+    if (!made) return NULL;
+    const size_t bytes = page_bytes(shadow, index);
+    made->location = old->location;
+    for (size_t at = 0; at < bytes; at += 1u << shift) {
+        cell *from = &old->cell[at >> old->shift], *to = &made->cell[at >> shift];
+        *to = *from;
+        if (!from->is_many || !(at & ((1u << old->shift) - 1))) continue;
+        to->many = new_crowd(shadow, from->many->size);
+        to->is_many = to->many != NULL;
+        if (to->many) memcpy(to->many, from->many, sizeof *to->many + to->many->size * sizeof *to->many->entry);
+    }
+    free(old);
+    return made;
+}
+
+// The page, with granules of at most 1 << shift bytes.
+static page *get_page(cj_shadow *shadow, size_t index, uint8_t shift) {
+    page *p = shadow->page[index];
+    if (p && p->shift <= shift) return p;
+    if (p) {
+        p = divide(shadow, index, shift);
+    } else {
+        read_initialized(shadow, index, NULL, &shift);
+        p = new_page(shadow, index, shift);
+        if (p) read_initialized(shadow, index, p, &shift);
+    }
+    if (p) shadow->page[index] = p;
+    return p;
+}
+
+static void free_page(cj_shadow *shadow, page *p, size_t bytes) {
+    if (!p) return;
+    for (size_t i = 0; i << p->shift < bytes; i++) empty(shadow, &p->cell[i]);
+    for (cj_location *next, *location = p->location; location; location = next) {
+        next = location->next;
+        for (unsigned i = 0; i < 3; i++) cj__clock_drop(location->released[i].clock);
+        free(location);
+    }
+    free(p);
+}
+
+// ---- shadows
+
+cj_shadow *cj__shadow_new(uint64_t bytes, const cj_cpu_range *range) {
+    const size_t pages = (size_t)((bytes + PAGE - 1) >> PAGE_BITS);
+    cj_shadow   *shadow = calloc(1, sizeof *shadow + pages * sizeof *shadow->page);
+    if (!shadow) return NULL;
+    shadow->bytes = bytes;
+    shadow->range = range;
+    return shadow;
+}
+
+void cj__shadow_clear(cj_shadow *shadow) {
+    for (size_t i = 0; i < pages_of(shadow); i++) {
+        free_page(shadow, shadow->page[i], page_bytes(shadow, i));
+        shadow->page[i] = NULL;
+    }
+}
+
+void cj__shadow_free(cj_shadow *shadow) {
+    if (!shadow) return;
+    cj__shadow_clear(shadow);
+    free(shadow);
+}
+
+void cj__shadow_settle(const cj_shadow *shadow) {
+    for (size_t i = 0; i < pages_of(shadow); i++) {
+        const page *p = shadow->page[i];
+        if (!p) continue;
+        const size_t bytes = page_bytes(shadow, i);
+        for (size_t at = 0; at < bytes; at += 1u << p->shift) {
+            if (!(p->cell[at >> p->shift].write_flags & WRITTEN)) continue;
+            const size_t left = bytes - at, granule = 1u << p->shift;
+            cj__cpu_written_mark(shadow->range, ((uint64_t)i << PAGE_BITS) + at, left < granule ? left : granule);
+        }
+    }
+}
+
+// Checks and records one granule's access. What was found once is not looked for again.
+static bool access_cell(cj_shadow *shadow, const cj_accessor *a, cell *c, uint64_t offset, uint64_t bytes,
+                        cj_shadow_found *found, void *user) {
+    cj_access earlier;
+    bool      skip = false;
+    if (*found && a->access.use.flags & CJ_USE_READ && !(c->write_flags & WRITTEN)) {
+        (*found)(user, a, NULL, offset, bytes, &skip);
+        *found = NULL;
+    }
+    if (*found && (c->write_time | c->mask || c->is_many) && find_conflict(a, c, &earlier)) {
+        (*found)(user, a, &earlier, offset, bytes, &skip);
+        if (!skip) *found = NULL;
+    }
+    if (skip) return true;
+    if (a->access.use.flags & CJ_USE_WRITE && !a->access.use.scope) {
+        set_write(shadow, c, &a->access);
+        return true;
+    }
+    return add_access(shadow, c, &a->access);
+}
+
+bool cj__shadow_access(cj_shadow *shadow, const cj_accessor *accessor, uint64_t offset, uint64_t bytes,
+                       cj_shadow_found found, void *user) {
+    const uint64_t end = offset + bytes;
+    const uint8_t  shift = (uint8_t)__builtin_ctzll(offset | bytes | 1u << SHIFT_MAX);
+    while (offset < end) {
+        const size_t index = (size_t)(offset >> PAGE_BITS);
+        page        *p = get_page(shadow, index, shift);
+        if (!p) return false;
+        const uint64_t begin = (uint64_t)index << PAGE_BITS;
+        const uint64_t to = end < begin + PAGE ? end : begin + PAGE;
+        for (; offset < to; offset += 1u << p->shift) {
+            cell *c = &p->cell[(offset - begin) >> p->shift];
+            if (!access_cell(shadow, accessor, c, offset, 1u << p->shift, &found, user)) return false;
+        }
+    }
+    return true;
+}
+
+void cj__shadow_visit(const cj_shadow *shadow, uint32_t                                                          block,
+                      void (*visit)(void *user, const cj_access *access, uint64_t offset, uint64_t bytes), void *user) {
+    for (size_t i = 0; i < pages_of(shadow); i++) {
+        const page  *p = shadow->page[i];
+        const size_t cells = p ? (page_bytes(shadow, i) + (1u << p->shift) - 1) >> p->shift : 0;
+        for (size_t k = 0; k < cells; k++) {
+            const cell     *c = &p->cell[k];
+            const uint64_t  offset = ((uint64_t)i << PAGE_BITS) + (k << p->shift), bytes = 1u << p->shift;
+            const cj_access write = write_of(c), single = single_of(c);
+            if (c->write_time && c->write_block != block) visit(user, &write, offset, bytes);
+            if (c->mask && !c->is_many && c->block != block) visit(user, &single, offset, bytes);
+            for (uint32_t n = 0; c->is_many && n < c->many->size; n++) {
+                const cj_access *entry = &c->many->entry[n];
+                if (entry->time && entry->block != block) visit(user, entry, offset, bytes);
+            }
+        }
+    }
+}
+
+// ---- locations
+
+cj_location *cj__shadow_location(cj_shadow *shadow, uint64_t offset, bool make) {
+    page *p = shadow->page[offset >> PAGE_BITS];
+    if (!p) return NULL;
+    for (cj_location *known = p->location; known; known = known->next) {
+        if (known->offset == offset) return known;
+    }
+    cj_location *made = make ? calloc(1, sizeof *made) : NULL;
+    if (!made) return NULL;
+    *made = (cj_location){.next = p->location, .offset = offset};
+    return p->location = made;
+}
+
+void cj__shadow_forget(cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
+    page *p = shadow->page[offset >> PAGE_BITS];
+    for (cj_location *location = p ? p->location : NULL; location; location = location->next) {
+        if (location->offset < offset || location->offset - offset >= bytes) continue;
+        for (unsigned i = 0; i < 3; i++) {
+            cj__clock_drop(location->released[i].clock);
+            location->released[i] = (cj_released){0};
+        }
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "exec.h"
+
+#define MAGIC 0x50414d4a43u  // "CJMAP"
+
+enum { PIECE = 16 };  // bytes that a swizzle keeps together
+
+static const struct {
+    const char *name;
+    uint32_t    bytes;
+} types[] = {
+#define CJ_X(name, value, text, bytes) [CJ_TENSORMAP_##name] = {text, bytes},
+    CJ_TENSORMAP_TYPE_LIST(CJ_X)
+#undef CJ_X
+};
+
+// What an element outside of the tensor reads as where NaNs are asked for.
+static uint64_t nan_of(uint8_t type) {
+    switch (type) {
+    case CJ_TENSORMAP_F16:
+    case CJ_TENSORMAP_BF16: return 0x7fff;
+    case CJ_TENSORMAP_F64: return 0x7fffffffffffffff;
+    default: return 0x7fffffff;
+    }
+}
+
+static uint32_t swizzle_bytes(uint8_t swizzle) { return swizzle ? (uint32_t)PIECE << swizzle : 0; }
+
+// ---- maps
+
+cj_status cj__cpu_tensor_encode(cj_device *device, const cj_tensor_tile *tile, cj_tensormap *map, cj_error *error) {
+    (void)device;
+    if (tile->interleave != CJ_TENSORMAP_INTERLEAVE_NONE) {
+        return cj__fail(error, CJ_UNSUPPORTED, "the CPU device knows no interleaved tensor layouts");
+    }
+    if (tile->type == CJ_TENSORMAP_TF32 || tile->type == CJ_TENSORMAP_TF32_FTZ) {
+        cj__fail(error, CJ_UNSUPPORTED, "the CPU device does not round to %s on its way", types[tile->type].name);
+        cj__hint(error, "copy as f32; the matrix instructions round by themselves");
+        return CJ_UNSUPPORTED;
+    }
+    cj_cpu_tensor made = {.magic = MAGIC,
+                          .address = tile->address,
+                          .rank = (uint8_t)tile->rank,
+                          .type = (uint8_t)tile->type,
+                          .swizzle = (uint8_t)tile->swizzle,
+                          .fill = (uint8_t)tile->fill};
+    for (uint32_t i = 0; i < tile->rank; i++) {
+        made.last[i] = (uint32_t)(tile->dims[i] - 1);
+        made.box[i] = (uint16_t)tile->box[i];
+        made.element_stride[i] = (uint8_t)tile->element_strides[i];
+        if (i) made.stride[i - 1] = tile->strides[i - 1];
+    }
+    memcpy(map, &made, sizeof made);
+    return CJ_OK;
+}
+
+const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map) {
+    if (map->magic != MAGIC) return "these 128 bytes are no tensor map of the CPU device";
+    if (!map->rank || map->rank > CJ_TENSOR_RANK_MAX) return "its rank is not 1 to 5";
+    if (map->type >= sizeof types / sizeof *types) return "its element type is unknown";
+    if (map->interleave) return "its layout is interleaved, which the CPU device does not know";
+    if (map->swizzle > CJ_TENSORMAP_SWIZZLE_128B) return "its swizzle is not none, 32B, 64B or 128B";
+    if (map->address % PIECE) return "its global address is no multiple of 16";
+    for (uint32_t i = 0; i < map->rank; i++) {
+        if (!map->box[i] || map->box[i] > 256) return "its box is not 1 to 256 in every dimension";
+        if (!map->element_stride[i] || map->element_stride[i] > 8) return "its element strides are not 1 to 8";
+        if (i && map->stride[i - 1] % PIECE) return "its strides are no multiples of 16";
+    }
+    const uint32_t row = map->box[0] * types[map->type].bytes;
+    if (row % PIECE) return "a row of its box is no multiple of 16 bytes";
+    if (map->swizzle && row > swizzle_bytes(map->swizzle)) return "a row of its box is longer than its swizzle";
+    return NULL;
+}
+
+// ---- tiles
+
+cj_cpu_tile *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at) {
+    cj_cpu_tile *tile = calloc(1, sizeof *tile);
+    if (!tile) return NULL;
+    tile->users = 1;
+    tile->map = *map;
+    tile->element = types[map->type].bytes;
+    tile->rows = 1;
+    for (uint32_t i = 0; i < CJ_TENSOR_RANK_MAX; i++) {
+        const bool     beyond = i >= map->rank;
+        const uint32_t stride = i && !beyond ? map->element_stride[i] : 1;
+        tile->at[i] = beyond ? 0 : at[i];
+        tile->count[i] = beyond ? 1 : (map->box[i] + stride - 1) / stride;
+        if (i) tile->rows *= tile->count[i];
+    }
+    tile->row = tile->count[0] * tile->element;
+    tile->pitch = map->swizzle ? swizzle_bytes(map->swizzle) : tile->row;
+    return tile;
+}
+
+void cj__cpu_tile_drop(cj_cpu_tile *tile) {
+    if (tile && !--tile->users) free(tile);
+}
+
+// The part of the innermost dimension that lies inside of the tensor: elements [*first, *end) of a row.
+static bool clip_row(const cj_cpu_tile *tile, uint32_t *first, uint32_t *end) {
+    const int64_t at = tile->at[0], length = (int64_t)tile->map.last[0] + 1;
+    const int64_t from = at < 0 ? -at : 0, to = length - at < tile->count[0] ? length - at : tile->count[0];
+    *first = from < to ? (uint32_t)from : 0;
+    *end = from < to ? (uint32_t)to : 0;
+    return from < to;
+}
+
+// The address of element 0 of the tensor in the row's other dimensions; false when the row lies outside.
+static bool row_address(const cj_cpu_tile *tile, uint32_t row, uint64_t *address) {
+    const cj_cpu_tensor *map = &tile->map;
+    *address = map->address;
+    for (uint32_t i = 1; i < map->rank; i++) {
+        const int64_t at = tile->at[i] + (int64_t)(row % tile->count[i]) * map->element_stride[i];
+        row /= tile->count[i];
+        if (at < 0 || at > map->last[i]) return false;
+        *address += (uint64_t)at * map->stride[i - 1];
+    }
+    return true;
+}
+
+bool cj__cpu_tile_global(const cj_cpu_tile *tile, uint32_t *next, cj_cpu_run *run) {
+    uint32_t first, end;
+    if (!clip_row(tile, &first, &end)) return false;
+    while (*next < tile->rows) {
+        const uint32_t row = (*next)++;
+        uint64_t       address;
+        if (!row_address(tile, row, &address)) continue;
+        *run = (cj_cpu_run){.offset = row * tile->row + first * tile->element,
+                            .bytes = (end - first) * tile->element,
+                            .address = address + (uint64_t)(tile->at[0] + (int64_t)first) * tile->element};
+        return true;
+    }
+    return false;
+}
+
+bool cj__cpu_tile_shared(const cj_cpu_tile *tile, uint64_t base, uint32_t *next, cj_cpu_run *run) {
+    const uint32_t offset = *next, bytes = tile->map.swizzle ? PIECE : cj__cpu_tile_bytes(tile);
+    if (offset >= cj__cpu_tile_bytes(tile)) return false;
+    const uint64_t address = base + offset / tile->row * tile->pitch + offset % tile->row;
+    const uint64_t pieces = (1u << tile->map.swizzle) - 1;
+    *run = (cj_cpu_run){.offset = offset, .bytes = bytes, .address = address ^ (address >> 7 & pieces) << 4};
+    *next = offset + bytes;
+    return true;
+}
+
+bool cj__cpu_tile_extent(const cj_cpu_tile *tile, uint64_t *begin, uint64_t *end) {
+    cj_cpu_run run;
+    *begin = UINT64_MAX;
+    *end = 0;
+    for (uint32_t next = 0; cj__cpu_tile_global(tile, &next, &run);) {
+        if (run.address < *begin) *begin = run.address;
+        if (run.address + run.bytes > *end) *end = run.address + run.bytes;
+    }
+    return *end > 0;
+}
+
+void cj__cpu_tile_fill(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes) {
+    const uint64_t nan = nan_of(tile->map.type);
+    memset(data, 0, bytes);
+    for (uint32_t at = 0; tile->map.fill && at < bytes; at += tile->element) memcpy(data + at, &nan, tile->element);
+}
+
+void cj__cpu_tile_flush(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes) {
+    for (uint32_t at = 0; tile->map.type == CJ_TENSORMAP_F32_FTZ && at < bytes; at += tile->element) {
+        float value;
+        memcpy(&value, data + at, sizeof value);
+        value = cj__cpu_flush(value);
+        memcpy(data + at, &value, sizeof value);
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor maps and the copies made with them (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled).
+//
+// The 128 bytes are this device's own: only it reads them. A tile is a map at coordinates. Its bytes have an order,
+// rows of the innermost dimension one after another, in which they are kept between their two ends:
+//
+//   global  a row lies at the tensor's strides; elements outside of the tensor are not there
+//   shared  rows lie one after another, each at least as long as the swizzle, whose 16-byte pieces change places: the
+//           lower address bits [4, 4 + n) are xored with bits [7, 7 + n), n = 1, 2, 3 for 32, 64, 128 bytes
+#ifndef CJ_CPU_TENSOR_H
+#define CJ_CPU_TENSOR_H
+
+#include <clusterjit/tensormap.h>
+
+#include "address.h"
+#include "device.h"
+
+enum { CJ_TENSOR_RANK_MAX = 5 };
+
+typedef struct cj_cpu_tensor {
+    uint64_t magic;
+    uint64_t address;
+    uint64_t stride[CJ_TENSOR_RANK_MAX - 1];  // bytes; [i] of dimension i + 1
+    uint32_t last[CJ_TENSOR_RANK_MAX];        // the greatest coordinate
+    uint16_t box[CJ_TENSOR_RANK_MAX];
+    uint8_t  element_stride[CJ_TENSOR_RANK_MAX];
+    uint8_t  rank, type, interleave, swizzle, fill;
+    uint8_t  unused[40];
+} cj_cpu_tensor;
+
+_Static_assert(sizeof(cj_cpu_tensor) == sizeof(cj_tensormap), "a tensor map has 128 bytes");
+
+typedef struct cj_cpu_tile {
+    uint32_t      users;
+    cj_cpu_tensor map;
+    int32_t       at[CJ_TENSOR_RANK_MAX];
+    uint32_t      count[CJ_TENSOR_RANK_MAX];  // elements of the tile, 1 beyond the rank
+    uint32_t      element;                    // bytes of one
+    uint32_t      row, pitch, rows;           // bytes of a row, from row to row in shared memory; number of rows
+} cj_cpu_tile;
+
+// A run of a tile's bytes: where it stands in their order, and its address.
+typedef struct cj_cpu_run {
+    uint32_t offset, bytes;
+    uint64_t address;
+} cj_cpu_run;
+
+cj_status cj__cpu_tensor_encode(cj_device *device, const cj_tensor_tile *tile, cj_tensormap *map, cj_error *error);
+
+// Why this is no tensor map that can be used, or NULL.
+const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map);
+// The tile of a sound map at coordinates (as many as its rank), with one user; NULL when out of memory.
+cj_cpu_tile           *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at);
+void                   cj__cpu_tile_drop(cj_cpu_tile *tile);  // NULL is allowed
+static inline uint32_t cj__cpu_tile_bytes(const cj_cpu_tile *tile) { return tile->row * tile->rows; }
+
+// The next run in global memory from row *next on; false behind the last. *next starts at 0.
+bool cj__cpu_tile_global(const cj_cpu_tile *tile, uint32_t *next, cj_cpu_run *run);
+// The next run in shared memory from byte *next on, the tile being at `base`.
+bool cj__cpu_tile_shared(const cj_cpu_tile *tile, uint64_t base, uint32_t *next, cj_cpu_run *run);
+// Addresses that the tile touches in global memory, [*begin, *end); false when it lies outside of its tensor.
+bool cj__cpu_tile_extent(const cj_cpu_tile *tile, uint64_t *begin, uint64_t *end);
+// Fills bytes with what stands for elements outside of the tensor; flushes those that the type does not keep.
+void cj__cpu_tile_fill(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes);
+void cj__cpu_tile_flush(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes);
+
+#endif

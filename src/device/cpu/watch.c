@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clocks of threads and operations, and what orders them. watch.h tells the words, shadow.c finds the conflicts,
+// hazard.c reports them.
+//
+// A launch that is watched runs on one host thread: global memory has one shadow then, and what orders two clusters is
+// seen in the order in which it happened. Clusters still take turns, so that one may wait for another.
+#include "watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "exec.h"
+
+// What an op does to memory and order.
+typedef struct op_order {
+    cj_watch_use use;
+    bool         acquire, release;
+} op_order;
+
+struct cj_watch {
+    op_order   *order;   // of each op
+    cj_shadow **global;  // of each range of the launch, once it is accessed
+    struct {
+        cj_shadow *shadow;
+        uint64_t   offset;
+    } atomic[CJ_LANES];  // where the lanes of the running atomic access
+};
+
+// What a lane has acquired and not yet ordered: it is behind an acquiring fence of at least this scope.
+typedef struct pending {
+    cj_clock *clock;
+    cj_scope  scope;
+} pending;
+
+// What a lane's last releasing fence released: what it knew and did until then.
+typedef struct fenced {
+    cj_clock *clock;
+    uint32_t  time;
+    cj_scope  scope;
+} fenced;
+
+struct cj_watch_warp {
+    uint32_t  time;   // of the warp: stands in its accesses, steps at each release
+    uint32_t  whole;  // the lanes that it began with
+    cj_clock *now[CJ_LANES];
+    pending   pending[CJ_LANES];
+    fenced    fenced[CJ_LANES];
+    uint32_t  passed[3][CJ_LANES];  // time of the lane's last fence for the views SHARED, GLOBAL, INIT
+};
+
+// Operations of thread t are agents t + stride, t + 2 * stride, …: one that is known to its thread lends its number to
+// the next, whose later time then stands for both. So there are as many as a thread has under way at once.
+typedef struct chain {
+    uint32_t time;
+    bool     busy;
+} chain;
+
+struct cj_watch_block {
+    cj_shadow    *shared;
+    bool          remote;  // others have accessed its shared memory
+    cj_clock     *exits;   // what its threads knew when they exited
+    chain        *chain;   // of agents from stride on
+    uint32_t      chain_count;
+    cj_watch_warp warp[];
+};
+
+static uint32_t stride_of(const cj_cpu_launch *launch) { return launch->warps * CJ_LANES; }
+
+static uint32_t index_of(const cj_cpu_block *block) {
+    return (uint32_t)(block->cluster->index * block->cluster->launch->ranks) + block->rank;
+}
+
+static cj_agents agents_of(const cj_cpu_warp *w, uint32_t mask) {
+    return (cj_agents){.block = index_of(w->block),
+                       .group = (uint16_t)w->index,
+                       .warps = (uint16_t)w->block->cluster->launch->warps,
+                       .mask = mask,
+                       .whole = mask == w->watch->whole};
+}
+
+static cj_agents agent_of(const cj_watch_async *async) {
+    return (cj_agents){.block = index_of(async->block),
+                       .group = (uint16_t)(async->agent / CJ_LANES),
+                       .warps = (uint16_t)async->block->cluster->launch->warps,
+                       .mask = 1u << async->agent % CJ_LANES};
+}
+
+// ---- what lanes learn and give
+
+// The lanes of `mask` learn what a clock knows; those with one clock before have one afterwards.
+static void learn(cj_watch_warp *watch, uint32_t mask, const cj_clock *what,
+                  void (*join)(cj_clock **, const cj_clock *)) {
+    for (uint32_t rest = what ? mask : 0, same; rest; rest &= ~same) {
+        cj_clock *before = watch->now[cj__cpu_first(rest)], *after = cj__clock_hold(before);
+        same = 0;
+        join(&after, what);
+        CJ_SOME_LANES(i, rest) {
+            if (watch->now[i] != before) continue;
+            same |= 1u << i;
+        }
+        CJ_SOME_LANES(i, same) {
+            cj__clock_hold(after);
+            cj__clock_drop(watch->now[i]);
+            watch->now[i] = after;
+        }
+        cj__clock_drop(after);
+    }
+}
+
+static void join_progress(cj_clock **into, const cj_clock *from) {
+    cj__clock_join_view(into, CJ_VIEW_PROGRESS, from, CJ_VIEW_PROGRESS);
+}
+
+// In a view, *into learns these lanes up to their times; of lanes with the time 0, nothing.
+static void add_times(const cj_cpu_warp *w, uint32_t mask, cj_clock **into, cj_view view, const uint32_t *times) {
+    for (uint32_t rest = mask, same; rest; rest &= ~same) {
+        const uint32_t time = times[cj__cpu_first(rest)];
+        same = 0;
+        CJ_SOME_LANES(i, rest) {
+            if (times[i] == time) same |= 1u << i;
+        }
+        if (time) cj__clock_add(into, view, agents_of(w, same), time);
+    }
+}
+
+static void add_passed(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
+    for (unsigned k = 0; k < 3; k++) add_times(w, mask, into, (cj_view)(CJ_VIEW_SHARED + k), w->watch->passed[k]);
+}
+
+// *into learns all that these lanes know and did.
+static void give(cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
+    cj_watch_warp *watch = w->watch;
+    CJ_SOME_LANES(i, mask) cj__clock_join(into, watch->now[i]);
+    cj__clock_add(into, CJ_VIEW_MEMORY, agents_of(w, mask), watch->time);
+    cj__clock_add(into, CJ_VIEW_PROGRESS, agents_of(w, mask), watch->time);
+    add_passed(w, mask, into);
+    watch->time++;
+}
+
+// *into learns what a lane's last releasing fence released.
+static void give_fenced(cj_cpu_warp *w, unsigned lane, cj_clock **into) {
+    const cj_watch_warp *watch = w->watch;
+    const fenced        *before = &watch->fenced[lane];
+    const cj_agents      self = agents_of(w, 1u << lane);
+    if (!before->time) return;
+    cj__clock_join(into, before->clock);
+    cj__clock_add(into, CJ_VIEW_MEMORY, self, before->time);
+    cj__clock_add(into, CJ_VIEW_PROGRESS, self, before->time);
+    for (unsigned k = 0; k < 3; k++) {
+        const uint32_t time = watch->passed[k][lane];
+        if (time && time <= before->time) cj__clock_add(into, (cj_view)(CJ_VIEW_SHARED + k), self, time);
+    }
+}
+
+void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order) {
+    if (!w->watch) return;
+    if (order == CJ_ORDER_FULL) {
+        give(w, mask, &sync->gathering);
+        return;
+    }
+    CJ_SOME_LANES(i, mask) {
+        give_fenced(w, i, &sync->gathering);
+        join_progress(&sync->gathering, w->watch->now[i]);
+    }
+    add_times(w, mask, &sync->gathering, CJ_VIEW_INIT, w->watch->passed[CJ_VIEW_INIT - CJ_VIEW_SHARED]);
+    cj__clock_add(&sync->gathering, CJ_VIEW_PROGRESS, agents_of(w, mask), w->watch->time++);
+}
+
+static void expect(cj_watch_warp *watch, unsigned lane, const cj_clock *what, cj_scope scope) {
+    pending *more = &watch->pending[lane];
+    cj__clock_join(&more->clock, what);
+    if (scope > more->scope) more->scope = scope;
+}
+
+void cj__sync_acquire(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order) {
+    if (!w->watch) return;
+    learn(w->watch, mask, sync->complete, order == CJ_ORDER_FULL ? cj__clock_join : join_progress);
+    if (order == CJ_ORDER_FULL) return;
+    CJ_SOME_LANES(i, mask) expect(w->watch, i, sync->complete, CJ_SCOPE_CLUSTER);
+}
+
+void cj__watch_meet(cj_cpu_warp *w, uint32_t mask) {
+    if (!w->watch) return;
+    cj_clock *all = NULL;
+    give(w, mask, &all);
+    learn(w->watch, mask, all, cj__clock_join);
+    cj__clock_drop(all);
+}
+
+void cj__watch_barrier(cj_cpu_block *block, cj_cpu_barrier *barrier) {
+    if (!block->watch) return;
+    for (uint32_t i = 0; i < block->cluster->launch->warps; i++) {
+        if (barrier->waits[i]) learn(block->warp[i].watch, barrier->waits[i], barrier->sync.gathering, cj__clock_join);
+    }
+    cj__sync_free(&barrier->sync);
+}
+
+// ---- fences
+
+static void fence_acquire(cj_watch_warp *watch, unsigned lane, cj_scope scope) {
+    pending *read = &watch->pending[lane];
+    if (!read->clock || read->scope > scope) return;
+    learn(watch, 1u << lane, read->clock, cj__clock_join);
+    cj__clock_drop(read->clock);
+    *read = (pending){0};
+}
+
+static void fence_release(cj_watch_warp *watch, unsigned lane, cj_scope scope) {
+    fenced *last = &watch->fenced[lane];
+    cj__clock_drop(last->clock);
+    *last = (fenced){cj__clock_hold(watch->now[lane]), watch->time, scope};
+}
+
+static void join_shared(cj_clock **into, const cj_clock *from) {
+    cj__clock_join_view(into, CJ_VIEW_SHARED, from, CJ_VIEW_MEMORY);
+}
+
+static void join_global(cj_clock **into, const cj_clock *from) {
+    cj__clock_join_view(into, CJ_VIEW_GLOBAL, from, CJ_VIEW_MEMORY);
+}
+
+// What the lanes know and did passes into the view.
+static void fence_proxy(cj_watch_warp *watch, uint32_t mask, cj_view view) {
+    for (uint32_t rest = mask, same; rest; rest &= ~same) {
+        cj_clock *now = cj__clock_hold(watch->now[cj__cpu_first(rest)]);
+        same = 0;
+        CJ_SOME_LANES(i, rest) {
+            if (watch->now[i] == now) same |= 1u << i;
+        }
+        learn(watch, same, now, view == CJ_VIEW_SHARED ? join_shared : join_global);
+        cj__clock_drop(now);
+    }
+    CJ_SOME_LANES(i, mask) watch->passed[view - CJ_VIEW_SHARED][i] = watch->time;
+}
+
+void cj__watch_fence(cj_cpu_warp *w, uint32_t mask, unsigned fences, cj_scope scope) {
+    cj_watch_warp *watch = w->watch;
+    if (!watch) return;
+    CJ_SOME_LANES(i, mask) {
+        if (fences & CJ_FENCE_ACQUIRE) fence_acquire(watch, i, scope);
+    }
+    if (fences & CJ_FENCE_PROXY_SHARED) fence_proxy(watch, mask, CJ_VIEW_SHARED);
+    if (fences & CJ_FENCE_PROXY_GLOBAL) fence_proxy(watch, mask, CJ_VIEW_GLOBAL);
+    CJ_SOME_LANES(i, mask) {
+        if (fences & CJ_FENCE_INIT) watch->passed[CJ_VIEW_INIT - CJ_VIEW_SHARED][i] = watch->time;
+        if (fences & CJ_FENCE_RELEASE) fence_release(watch, i, scope);
+    }
+    watch->time++;
+}
+
+// ---- atomics and strong accesses at a location
+
+static cj_scope distance(const cj_cpu_launch *launch, uint32_t a, uint32_t b) {
+    return a == b ? CJ_SCOPE_CTA : a / launch->ranks == b / launch->ranks ? CJ_SCOPE_CLUSTER : CJ_SCOPE_GPU;
+}
+
+static cj_scope at_most_gpu(uint8_t scope) { return scope > CJ_SCOPE_GPU ? CJ_SCOPE_GPU : (cj_scope)scope; }
+
+// The lane has read what was written there.
+static void acquire_at(cj_cpu_warp *w, unsigned lane, const cj_location *location, op_order order) {
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    for (unsigned i = 0; i < 3; i++) {
+        const cj_released *released = &location->released[i];
+        cj_scope           needed = distance(launch, released->block, index_of(w->block));
+        if (needed < released->spread) needed = released->spread;
+        if (!released->clock || needed > i + CJ_SCOPE_CTA || needed > at_most_gpu(order.use.scope)) continue;
+        if (order.acquire)
+            learn(w->watch, 1u << lane, released->clock, cj__clock_join);
+        else
+            expect(w->watch, lane, released->clock, needed);
+    }
+}
+
+// The lane writes there, with what it releases itself, or what its last fence did.
+static void release_at(cj_cpu_warp *w, unsigned lane, cj_location *location, op_order order) {
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    const fenced        *fence = &w->watch->fenced[lane];
+    cj_scope             scope = at_most_gpu(order.use.scope);
+    if (!order.release && fence->scope < scope) scope = fence->scope;
+    cj_released   *released = &location->released[scope - CJ_SCOPE_CTA];
+    const uint32_t self = index_of(w->block);
+    const cj_scope far = released->clock ? distance(launch, released->block, self) : CJ_SCOPE_WEAK;
+    if (!released->clock) *released = (cj_released){.block = self};
+    if (far > released->spread && far > CJ_SCOPE_CTA) released->spread = far;
+    if (order.release)
+        give(w, 1u << lane, &released->clock);
+    else
+        give_fenced(w, lane, &released->clock);
+}
+
+static bool releases(const cj_cpu_warp *w, unsigned lane, op_order order) {
+    return order.release || w->watch->fenced[lane].time;
+}
+
+static void order_strong(cj_cpu_warp *w, unsigned lane, cj_shadow *shadow, uint64_t offset, uint64_t bytes,
+                         op_order order, bool reads, bool writes) {
+    cj_location *location = cj__shadow_location(shadow, offset, false);
+    if (reads && location) acquire_at(w, lane, location, order);
+    if (!writes) return;
+    if (!reads) cj__shadow_forget(shadow, offset, bytes);
+    if (!releases(w, lane, order)) return;
+    if (!location) location = cj__shadow_location(shadow, offset, true);
+    if (location) release_at(w, lane, location, order);
+}
+
+void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool wrote) {
+    if (!w->watch) return;
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    const cj_watch      *watch = launch->watch;
+    if (!watch->atomic[lane].shadow) return;
+    order_strong(w, lane, watch->atomic[lane].shadow, watch->atomic[lane].offset, op->bytes,
+                 watch->order[op - launch->program->op], true, wrote);
+}
+
+// ---- accesses
+
+// Who is behind an access that is found to break a rule.
+typedef struct subject {
+    cj_cpu_warp     *w;  // of a thread, else NULL
+    unsigned         lane;
+    cj_cpu_cluster  *cluster;
+    cj_cpu_block    *owner;
+    const cj_cpu_op *op;
+    uint32_t         mask;
+    const uint64_t  *address;  // of the lanes in `mask`, NULL where the op has no lanes' addresses
+    uint64_t         begin;    // of the memory
+} subject;
+
+// The bits that a store's lane writes are those of another lane: which of them comes last makes no difference.
+static bool writes_the_same(const subject *s, unsigned other) {
+    const cj_ir_inst    *inst = s->op->inst;
+    const cj_ir_operand *value = &inst->operand[inst->operand_count - 1];
+    const unsigned       count = value->kind == CJ_OPERAND_VECTOR ? value->count : 1;
+    for (unsigned k = 0; k < count && k < s->op->count; k++) {
+        const cj_ir_operand *part = value->kind == CJ_OPERAND_VECTOR ? &value->list[k] : value;
+        const unsigned       bits = part->kind == CJ_OPERAND_REG ? cj__words[part->reg->type].bits : s->op->bytes * 8u;
+        const unsigned       stride = bits <= 16 ? 2 : bits / 8;
+        const unsigned char *lanes = s->w->file + s->op->slot[k];
+        if (memcmp(lanes + s->lane * stride, lanes + other * stride, stride)) return false;
+    }
+    return true;
+}
+
+// Whether the conflict is one of two lanes in one execution of a store, of the same value: this is defined.
+static bool is_one_store(const subject *s, const cj_accessor *a, const cj_access *earlier) {
+    if (!s->address || a->access.use.flags != CJ_USE_WRITE || a->access.use.scope) return false;
+    if (earlier->block != a->access.block || earlier->group != a->access.group || earlier->op != a->access.op)
+        return false;
+    if (earlier->time != a->access.time || earlier->mask & (earlier->mask - 1)) return false;
+    const unsigned other = cj__cpu_first(earlier->mask);
+    return other < s->lane && s->mask >> other & 1 && s->address[other] == s->address[s->lane] &&
+           writes_the_same(s, other);
+}
+
+static void on_found(void *user, const cj_accessor *a, const cj_access *earlier, uint64_t offset, uint64_t bytes,
+                     bool *skip) {
+    const subject *s = user;
+    if (earlier && is_one_store(s, a, earlier)) {
+        *skip = true;
+        return;
+    }
+    cj__cpu_conflict(s->cluster, a, earlier, (cj_watch_place){s->owner, s->owner ? offset : s->begin + offset, bytes});
+}
+
+// The shadow of a block's shared memory, or of a global range; NULL when out of memory.
+static cj_shadow *shadow_of(const cj_cpu_launch *launch, const cj_cpu_block *owner, const cj_cpu_range *range) {
+    if (owner) return owner->watch->shared;
+    cj_shadow **shadow = &launch->watch->global[range - launch->ranges->range];
+    if (!*shadow) *shadow = cj__shadow_new(range->end - range->begin, range);
+    return *shadow;
+}
+
+// A peer's shared memory may be accessed only from when it has certainly started until it can exit.
+static void check_peer(const cj_accessor *a, cj_cpu_cluster *cluster, const cj_cpu_block *self, cj_cpu_block *owner,
+                       uint64_t offset, uint64_t bytes) {
+    if (owner != self) owner->watch->remote = true;
+    const bool entered = owner == self || cj__clock_met(a->now, CJ_VIEW_PROGRESS, index_of(owner));
+    if (entered && owner->live) return;
+    cj__cpu_peer(cluster, entered ? CJ_HAZARD_PEER_EXITED : CJ_HAZARD_PEER_NOT_ENTERED, &a->access,
+                 (cj_watch_place){owner, offset, bytes});
+}
+
+void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_block *owner, uint64_t begin,
+                     const uint64_t *address) {
+    cj_cpu_cluster      *cluster = w->block->cluster;
+    const cj_cpu_launch *launch = cluster->launch;
+    const uint32_t       index = (uint32_t)(op - launch->program->op);
+    const op_order       order = launch->watch->order[index];
+    const uint64_t       bytes = (uint64_t)op->bytes * op->count;
+    cj_shadow           *shadow = shadow_of(launch, owner, w->range);
+    if (!shadow) return;
+    const bool is_write = order.use.flags & CJ_USE_WRITE, is_atomic = is_write && order.use.flags & CJ_USE_READ;
+    subject    s = {
+           .w = w, .cluster = cluster, .owner = owner, .op = op, .mask = mask, .address = address, .begin = begin};
+    cj_accessor a = {.access = {.block = index_of(w->block),
+                                .time = w->watch->time,
+                                .group = (uint16_t)w->index,
+                                .use = order.use,
+                                .op = index},
+                     .proxy = owner ? CJ_VIEW_SHARED : CJ_VIEW_GLOBAL,
+                     .ranks = launch->ranks};
+    CJ_SOME_LANES(i, mask) {
+        const uint64_t offset = address[i] - begin;
+        s.lane = i;
+        a.access.mask = 1u << i;
+        a.now = w->watch->now[i];
+        if (owner && owner != w->block) check_peer(&a, cluster, w->block, owner, offset, bytes);
+        cj__shadow_access(shadow, &a, offset, bytes, on_found, &s);
+        if (is_atomic) {
+            launch->watch->atomic[i].shadow = shadow;
+            launch->watch->atomic[i].offset = offset;
+        } else if (order.use.scope) {
+            order_strong(w, i, shadow, offset, bytes, order, !is_write, is_write);
+            a.access.time = w->watch->time;
+        } else if (is_write) {
+            cj__shadow_forget(shadow, offset, bytes);
+        }
+    }
+}
+
+static void access_place(cj_accessor *a, subject *s, const cj_cpu_block *self, cj_watch_place place) {
+    const cj_cpu_launch *launch = s->cluster->launch;
+    const cj_cpu_range  *range = place.block ? NULL
+                                             : cj__cpu_ranges_find(launch->ranges, place.address, place.bytes, NULL);
+    if (!place.block && !range) return;
+    cj_shadow *shadow = shadow_of(launch, place.block, range);
+    s->owner = place.block;
+    s->begin = range ? range->begin : 0;
+    a->proxy = place.block ? CJ_VIEW_SHARED : CJ_VIEW_GLOBAL;
+    a->ranks = launch->ranks;
+    if (place.block) check_peer(a, s->cluster, self, place.block, place.address, place.bytes);
+    if (shadow) cj__shadow_access(shadow, a, place.address - s->begin, place.bytes, on_found, s);
+    if (shadow && a->access.use.flags & CJ_USE_WRITE && !a->access.use.scope) {
+        cj__shadow_forget(shadow, place.address - s->begin, place.bytes);
+    }
+}
+
+cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_watch_use use,
+                             cj_watch_place place) {
+    if (!w->watch) return CJ_STEP_NEXT;
+    subject     s = {.w = w, .lane = lane, .cluster = w->block->cluster, .op = op};
+    cj_accessor a = {.access = {.block = index_of(w->block),
+                                .time = w->watch->time,
+                                .mask = 1u << lane,
+                                .group = (uint16_t)w->index,
+                                .use = use,
+                                .op = (uint32_t)(op - w->block->cluster->launch->program->op)},
+                     .now = w->watch->now[lane]};
+    access_place(&a, &s, w->block, place);
+    return CJ_STEP_NEXT;
+}
+
+// ---- asynchronous operations
+
+// An agent of the thread that no operation under way uses, and all of whose past the thread knows; 0: none is left.
+static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
+    cj_watch_block *watch = w->block->watch;
+    const uint32_t  stride = stride_of(w->block->cluster->launch), thread = w->index * CJ_LANES + lane;
+    for (uint32_t at = thread; at + stride <= UINT16_MAX; at += stride) {
+        if (at >= watch->chain_count) {
+            const uint32_t count = watch->chain_count + stride;
+            chain         *more = realloc(watch->chain, count * sizeof *more);
+            if (!more) return 0;
+            memset(more + watch->chain_count, 0, stride * sizeof *more);
+            watch->chain = more;
+            watch->chain_count = count;
+        }
+        const uint32_t  agent = at + stride;
+        const cj_agents agents = {
+            .block = index_of(w->block), .group = (uint16_t)(agent / CJ_LANES), .mask = 1u << lane};
+        const chain *before = &watch->chain[at];
+        if (before->busy) continue;
+        if (!cj__clock_unknown(w->watch->now[lane], CJ_VIEW_MEMORY, &agents, before->time)) return (uint16_t)agent;
+    }
+    return 0;
+}
+
+cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) {
+    cj_watch_async async = {0};
+    if (!w->watch) return async;
+    const uint32_t stride = stride_of(w->block->cluster->launch), thread = w->index * CJ_LANES + lane;
+    const uint16_t agent = choose_agent(w, lane);
+    // More under way than can be told apart: the last agent then stands for several, and a race may be missed.
+    async.agent = agent ? agent : (uint16_t)(thread + stride * (w->block->watch->chain_count / stride));
+    async.block = w->block;
+    async.op = op;
+    async.thread = thread;
+    if (async.agent < stride) return (cj_watch_async){0};  // out of memory
+    chain *mine = &w->block->watch->chain[async.agent - stride];
+    mine->busy = true;
+    async.time = ++mine->time;
+    give(w, 1u << lane, &async.now);
+    return async;
+}
+
+void cj__watch_end(cj_watch_async *async) {
+    if (!async->block) return;
+    cj_watch_block *watch = async->block->watch;
+    const uint32_t  stride = stride_of(async->block->cluster->launch);
+    if (async->agent - stride < watch->chain_count) watch->chain[async->agent - stride].busy = false;
+    cj__clock_drop(async->now);
+    *async = (cj_watch_async){0};
+}
+
+cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place) {
+    if (!async->block) return CJ_STEP_NEXT;
+    const cj_agents self = agent_of(async);
+    subject         s = {.cluster = async->block->cluster, .op = async->op};
+    cj_accessor     a = {.access = {.block = self.block,
+                                    .time = async->time,
+                                    .mask = self.mask,
+                                    .group = self.group,
+                                    .use = use,
+                                    .op = (uint32_t)(async->op - s.cluster->launch->program->op)},
+                         .now = async->now};
+    access_place(&a, &s, async->block, place);
+    return CJ_STEP_NEXT;
+}
+
+static void add_async(const cj_watch_async *async, cj_clock **into) {
+    // Its writes are visible to both proxies: completion has the fence in it.
+    for (cj_view view = CJ_VIEW_MEMORY; view <= CJ_VIEW_GLOBAL; view++) {
+        cj__clock_add(into, view, agent_of(async), async->time);
+    }
+    cj__clock_add(into, CJ_VIEW_PROGRESS, agent_of(async), async->time);
+}
+
+void cj__watch_join(cj_cpu_warp *w, unsigned lane, const cj_watch_async *async) {
+    if (!w->watch || !async->block) return;
+    cj_clock *its = NULL;
+    add_async(async, &its);
+    learn(w->watch, 1u << lane, its, cj__clock_join);
+    cj__clock_drop(its);
+}
+
+void cj__sync_complete(const cj_watch_async *async, cj_sync *sync) {
+    if (async->block) add_async(async, &sync->gathering);
+}
+
+// ---- the launch
+
+static const struct {
+    cj_word  word;
+    cj_scope scope;
+} scopes[] = {{CJ_W_CTA, CJ_SCOPE_CTA},
+              {CJ_W_CLUSTER, CJ_SCOPE_CLUSTER},
+              {CJ_W_GPU, CJ_SCOPE_GPU},
+              {CJ_W_GL, CJ_SCOPE_GPU},
+              {CJ_W_SYS, CJ_SCOPE_SYS}};
+
+cj_scope cj__watch_scope(const cj_mnemonic *mnemonic, cj_scope otherwise) {
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
+        if (cj__mnemonic_has(mnemonic, scopes[i].word)) return scopes[i].scope;
+    }
+    return otherwise;
+}
+
+// Loads and stores are strong where they say so, atomics always; volatile is relaxed among all threads.
+static op_order order_of(const cj_cpu_op *op) {
+    if (!op->inst || !(op->inst->row->effects & (CJ_READS | CJ_WRITES))) return (op_order){0};
+    const cj_mnemonic *m = op->inst->mnemonic;
+    const bool         reads = op->inst->row->effects & CJ_READS, writes = op->inst->row->effects & CJ_WRITES;
+    const bool         both = cj__mnemonic_has(m, CJ_W_ACQ_REL);
+    const cj_scope     least = cj__mnemonic_has(m, CJ_W_VOLATILE) ? CJ_SCOPE_SYS
+                               : reads && writes                  ? CJ_SCOPE_GPU
+                                                                  : CJ_SCOPE_WEAK;
+    return (op_order){.use = {.flags = (uint8_t)((reads ? CJ_USE_READ : 0) | (writes ? CJ_USE_WRITE : 0)),
+                              .scope = (uint8_t)cj__watch_scope(m, least)},
+                      .acquire = both || cj__mnemonic_has(m, CJ_W_ACQUIRE),
+                      .release = both || cj__mnemonic_has(m, CJ_W_RELEASE)};
+}
+
+cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
+    const cj_cpu_program *program = launch->program;
+    cj_watch             *watch = calloc(1, sizeof *watch);
+    launch->watch = watch;
+    if (watch) {
+        watch->order = calloc(program->op_count + 1, sizeof *watch->order);
+        watch->global = calloc(launch->ranges->count + 1, sizeof(cj_shadow *));
+    }
+    if (!watch || !watch->order || !watch->global) {
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to watch %s", program->entry->name);
+    }
+    for (size_t i = 0; i < program->op_count; i++) watch->order[i] = order_of(&program->op[i]);
+    return CJ_OK;
+}
+
+void cj__watch_close(cj_cpu_launch *launch) {
+    cj_watch *watch = launch->watch;
+    if (!watch) return;
+    for (size_t i = 0; watch->global && i < launch->ranges->count; i++) {
+        if (watch->global[i]) cj__shadow_settle(watch->global[i]);
+        cj__shadow_free(watch->global[i]);
+    }
+    free(watch->global);
+    free(watch->order);
+    free(watch);
+    launch->watch = NULL;
+}
+
+// ---- clusters
+
+bool cj__watch_attach(cj_cpu_cluster *cluster) {
+    const cj_cpu_launch *launch = cluster->launch;
+    for (uint32_t i = 0; launch->watch && i < launch->ranks; i++) {
+        cj_cpu_block   *block = &cluster->block[i];
+        cj_watch_block *watch = calloc(1, sizeof *watch + launch->warps * sizeof *watch->warp);
+        if (!watch) return false;
+        block->watch = watch;
+        watch->shared = cj__shadow_new(launch->shared_bytes, NULL);
+        if (!watch->shared) return false;
+    }
+    return true;
+}
+
+static void drop_lane(cj_watch_warp *watch, unsigned lane) {
+    cj__clock_drop(watch->now[lane]);
+    cj__clock_drop(watch->pending[lane].clock);
+    cj__clock_drop(watch->fenced[lane].clock);
+    watch->now[lane] = watch->pending[lane].clock = watch->fenced[lane].clock = NULL;
+}
+
+static void reset_block(cj_cpu_block *block) {
+    cj_watch_block *watch = block->watch;
+    for (uint32_t i = 0; i < block->cluster->launch->warps; i++) {
+        for (unsigned lane = 0; lane < CJ_LANES; lane++) drop_lane(&watch->warp[i], lane);
+        watch->warp[i] = (cj_watch_warp){0};
+    }
+    for (unsigned i = 0; i < CJ_BARRIERS; i++) cj__sync_free(&block->barrier[i].sync);
+    if (watch->shared) cj__shadow_clear(watch->shared);
+    cj__clock_drop(watch->exits);
+    watch->exits = NULL;
+    watch->remote = false;
+    free(watch->chain);
+    watch->chain = NULL;
+    watch->chain_count = 0;
+}
+
+void cj__watch_start(cj_cpu_cluster *cluster) {
+    const cj_cpu_launch *launch = cluster->launch;
+    for (uint32_t i = 0; launch->watch && i < launch->ranks; i++) {
+        cj_cpu_block *block = &cluster->block[i];
+        reset_block(block);
+        for (uint32_t k = 0; k < launch->warps; k++) {
+            block->warp[k].watch = &block->watch->warp[k];
+            *block->warp[k].watch = (cj_watch_warp){.time = 1, .whole = block->warp[k].live};
+        }
+    }
+    cj__sync_free(&cluster->sync);
+}
+
+void cj__watch_detach(cj_cpu_cluster *cluster) {
+    for (uint32_t i = 0; i < cluster->launch->ranks; i++) {
+        cj_cpu_block *block = &cluster->block[i];
+        if (!block->watch) continue;
+        reset_block(block);
+        cj__shadow_free(block->watch->shared);
+        free(block->watch);
+    }
+    cj__sync_free(&cluster->sync);
+}
+
+// ---- exits
+
+// A recorded access to a block that has exited: a thread of it must have known of the access when it exited.
+static void check_exit(void *user, const cj_access *access, uint64_t offset, uint64_t bytes) {
+    cj_cpu_block   *block = user;
+    const cj_clock *exits = block->watch->exits;
+    cj_access       late = *access;
+    const cj_agents agents = {.block = access->block, .group = access->group, .mask = access->mask};
+    late.mask = cj__clock_unknown(exits, CJ_VIEW_MEMORY, &agents, access->time);
+    if (!late.mask) return;
+    const bool executed = !cj__clock_unknown(exits, CJ_VIEW_PROGRESS, &agents, access->time);
+    cj__cpu_peer(block->cluster, executed ? CJ_HAZARD_RELAXED_ARRIVE : CJ_HAZARD_PEER_EXITED, &late,
+                 (cj_watch_place){block, offset, bytes});
+}
+
+void cj__watch_exit(cj_cpu_warp *w, uint32_t mask) {
+    cj_watch_block *watch = w->block->watch;
+    if (!watch) return;
+    CJ_SOME_LANES(i, mask) {
+        cj__clock_join(&watch->exits, w->watch->now[i]);
+        drop_lane(w->watch, i);
+    }
+    if (!w->block->live && watch->remote) cj__shadow_visit(watch->shared, index_of(w->block), check_exit, w->block);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encoding tensor maps: what every device asks of a tile (CUDA driver API, cuTensorMapEncodeTiled), checked by name.
+#include <clusterjit/tensormap.h>
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "device.h"
+#include "error.h"
+
+enum { RANK_MAX = 5, BOX_MAX = 256, ELEMENT_STRIDE_MAX = 8, INTERLEAVED_RANK = 3 };
+
+#define DIM_MAX ((uint64_t)1 << 32)
+#define STRIDE_END ((uint64_t)1 << 40)
+
+static const struct {
+    const char *name;
+    uint32_t    bytes;
+    bool        is_float;
+} types[] = {
+#define CJ_X(name, value, text, bytes) [value] = {text, bytes, (value) >= CJ_TENSORMAP_F16},
+    CJ_TENSORMAP_TYPE_LIST(CJ_X)
+#undef CJ_X
+};
+
+static bool is_range(uint64_t value, uint64_t least, uint64_t most) { return value >= least && value <= most; }
+
+// One value of an array, or a scalar (index below 0), that breaks its limits.
+static cj_status refuse(cj_error *error, const char *name, int index, uint64_t value, const char *limits) {
+    if (index < 0) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s is %" PRIu64 "; it must be %s", name, value, limits);
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "%s[%d] is %" PRIu64 "; it must be %s", name, index, value, limits);
+}
+
+static cj_status check_scalars(const cj_tensor_tile *t, cj_error *error) {
+    const bool     interleaved = t->interleave != CJ_TENSORMAP_INTERLEAVE_NONE;
+    const uint32_t align = t->interleave == CJ_TENSORMAP_INTERLEAVE_32B ? 32 : 16;
+    if ((uint32_t)t->type >= sizeof types / sizeof *types)
+        return refuse(error, "type", -1, (uint32_t)t->type, "one of cj_tensormap_type");
+    if (!is_range(t->rank, interleaved ? INTERLEAVED_RANK : 1, RANK_MAX))
+        return refuse(error, "rank", -1, t->rank, interleaved ? "3 to 5 with an interleaved layout" : "1 to 5");
+    if (!t->address || t->address % align)
+        return refuse(error, "address", -1, t->address,
+                      align == 32 ? "a multiple of 32" : "a multiple of 16, and not 0");
+    if ((uint32_t)t->interleave > CJ_TENSORMAP_INTERLEAVE_32B)
+        return refuse(error, "interleave", -1, (uint32_t)t->interleave, "none, 16B or 32B (0 to 2)");
+    if ((uint32_t)t->swizzle > CJ_TENSORMAP_SWIZZLE_128B)
+        return refuse(error, "swizzle", -1, (uint32_t)t->swizzle, "none, 32B, 64B or 128B (0 to 3)");
+    if (t->interleave == CJ_TENSORMAP_INTERLEAVE_32B && t->swizzle != CJ_TENSORMAP_SWIZZLE_32B)
+        return refuse(error, "swizzle", -1, (uint32_t)t->swizzle, "32B (1) with interleave 32B");
+    if ((uint32_t)t->l2 > CJ_TENSORMAP_L2_256B)
+        return refuse(error, "l2", -1, (uint32_t)t->l2, "none, 64B, 128B or 256B (0 to 3)");
+    if ((uint32_t)t->fill > CJ_TENSORMAP_FILL_NAN)
+        return refuse(error, "fill", -1, (uint32_t)t->fill, "zeros or NaN (0 or 1)");
+    if (t->fill == CJ_TENSORMAP_FILL_NAN && !types[t->type].is_float) {
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "fill is NaN, which elements of type %s cannot be",
+                        types[t->type].name);
+    }
+    return CJ_OK;
+}
+
+static cj_status check_dimension(const cj_tensor_tile *t, int i, cj_error *error) {
+    const uint64_t align = t->interleave == CJ_TENSORMAP_INTERLEAVE_32B ? 32 : 16;
+    const bool     counts = i || t->interleave != CJ_TENSORMAP_INTERLEAVE_NONE;
+    if (!is_range(t->dims[i], 1, DIM_MAX)) return refuse(error, "dims", i, t->dims[i], "1 to 2^32 elements");
+    if (!is_range(t->box[i], 1, BOX_MAX)) return refuse(error, "box", i, t->box[i], "1 to 256 elements");
+    if (counts && !is_range(t->element_strides[i], 1, ELEMENT_STRIDE_MAX))
+        return refuse(error, "element_strides", i, t->element_strides[i], "1 to 8");
+    if (i && (t->strides[i - 1] % align || t->strides[i - 1] >= STRIDE_END))
+        return refuse(error, "strides", i - 1, t->strides[i - 1],
+                      align == 32 ? "a multiple of 32 bytes below 2^40" : "a multiple of 16 bytes below 2^40");
+    return CJ_OK;
+}
+
+static cj_status check_row(const cj_tensor_tile *t, cj_error *error) {
+    const uint32_t row = t->box[0] * types[t->type].bytes, span = 16u << t->swizzle;
+    if (t->interleave != CJ_TENSORMAP_INTERLEAVE_NONE) return CJ_OK;
+    if (row % 16) {
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "box[0] is %u elements of %s, %u bytes; they must be a multiple of 16", t->box[0],
+                        types[t->type].name, row);
+    }
+    if (t->swizzle == CJ_TENSORMAP_SWIZZLE_NONE || row <= span) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "box[0] is %u elements of %s, %u bytes, more than the swizzle's %u", t->box[0],
+             types[t->type].name, row, span);
+    cj__hint(error, "take a wider swizzle, or copy the tile in columns of %u bytes", span);
+    return CJ_INVALID_ARGUMENT;
+}
+
+cj_status cj_tensormap_encode_tiled(cj_device *device, cj_tensormap *map, cj_tensormap_type type, uint32_t rank,
+                                    cj_ptr address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
+                                    const uint32_t *element_strides, cj_tensormap_interleave interleave,
+                                    cj_tensormap_swizzle swizzle, cj_tensormap_l2 l2, cj_tensormap_fill fill,
+                                    cj_error *error) {
+    const cj_tensor_tile tile = {type,       rank,    address, dims, strides, box, element_strides,
+                                 interleave, swizzle, l2,      fill};
+    const struct {
+        const void *pointer;
+        const char *name;
+    } needed[] = {{device, "device"},
+                  {map, "map"},
+                  {dims, "dims"},
+                  {box, "box"},
+                  {element_strides, "element_strides"},
+                  {rank > 1 ? strides : dims, "strides"}};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        if (!needed[i].pointer) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %s is 0", __func__, needed[i].name);
+    }
+    cj_status status = check_scalars(&tile, error);
+    for (uint32_t i = 0; i < rank && !status; i++) status = check_dimension(&tile, (int)i, error);
+    if (!status) status = check_row(&tile, error);
+    return status ? status : device->ops->encode_tensor(device, &tile, map, error);
+}
