@@ -282,7 +282,7 @@ static void emit_edge(const kernel *k, cj_reg into, cj_reg at, cj_reg from, cj_r
 static void emit_thread(kernel *k) {
     cj_func *f = k->f;
     static const char *const names[] = {"part", "part_y", "part_z", "part_w"};
-    cj_reg sum[4], at = cj_u64(f, "at"), inside = cj_pred(f, "inside");
+    cj_reg sum[4] = {{0}}, at = cj_u64(f, "at"), inside = cj_pred(f, "inside");
     const char *identity = cj_combine_identity(k->combine);
     for (unsigned i = 0; i < k->vector; i++) sum[i] = cj_register(f, k->type, names[i]);
     k->part = sum[0];
