@@ -25,24 +25,30 @@ int assembler_find(assembler *a) {
                                       "install the CUDA toolkit, or point CUDA_HOME at it");
 }
 
-// The first word behind a .target that is no part of a comment.
-static void find_target(const document *d, char arch[ARCH_SIZE]) {
-    static const char directive[] = ".target", blanks[] = " \t\r\n";
-    snprintf(arch, ARCH_SIZE, "sm_90");  // a file without one is refused for any
-    for (const char *at = d->text; *at;) {
+// Behind blanks and comments.
+static const char *skip_blank(const char *at) {
+    for (;;) {
+        at += strspn(at, " \t\r\n");
         if (strncmp(at, "//", 2) == 0) {
             at += strcspn(at, "\n");
         } else if (strncmp(at, "/*", 2) == 0) {
             const char *close = strstr(at + 2, "*/");
             at = close ? close + 2 : at + strlen(at);
-        } else if (strncmp(at, directive, sizeof directive - 1) == 0) {
-            at += sizeof directive - 1;
-            at += strspn(at, blanks);
-            snprintf(arch, ARCH_SIZE, "%.*s", (int)strcspn(at, ", \t\r\n/"), at);
-            return;
         } else {
-            at++;
+            return at;
         }
+    }
+}
+
+// The document's own target; any will do for a file that has none, which is refused for that.
+static void find_target(const document *d, char arch[ARCH_SIZE]) {
+    static const char directive[] = ".target";
+    snprintf(arch, ARCH_SIZE, "sm_90");
+    for (const char *at = skip_blank(d->text); *at; at = skip_blank(at + 1)) {
+        if (strncmp(at, directive, sizeof directive - 1)) continue;
+        at = skip_blank(at + sizeof directive - 1);
+        snprintf(arch, ARCH_SIZE, "%.*s", (int)strcspn(at, ", \t\r\n/"), at);
+        return;
     }
 }
 
@@ -80,7 +86,7 @@ static int run_ptxas(const char *path, const char *arch, FILE *source, FILE *log
 }
 
 // The text goes through files without a name, so that nothing stays behind however this ends.
-static int ask_ptxas(const char *path, const document *d, const char *arch, char **log, bool *refused) {
+static int ask_ptxas(const char *path, const document *d, const char *arch, char **log, verdict *answer) {
     int   status = 0, failure = 0;
     FILE *source = tmpfile(), *words = tmpfile();
     if (!source || !words || fwrite(d->text, 1, d->length, source) != d->length || fflush(source)) failure = errno;
@@ -90,9 +96,10 @@ static int ask_ptxas(const char *path, const document *d, const char *arch, char
     if (source) fclose(source);
     if (words) fclose(words);
     if (failure) return message_error(CJ_COMPILER, "cannot run '%s': %s", path, strerror(failure));
-    if (WIFSIGNALED(status))
-        return message_error(CJ_COMPILER, "'%s' was ended by signal %d", path, WTERMSIG(status));
-    *refused = WEXITSTATUS(status) != 0;
+    if (WIFSIGNALED(status)) return message_error(CJ_COMPILER, "'%s' was ended by signal %d", path, WTERMSIG(status));
+    *answer = strstr(*log, "is not defined for option 'gpu-name'") ? UNKNOWN_TARGET
+              : WEXITSTATUS(status)                                ? REFUSED
+                                                                   : ACCEPTED;
     return CODE_OK;
 }
 
@@ -122,42 +129,40 @@ static bool parse_message(char *line, cj_diagnostic *what) {
     return false;
 }
 
-static int read_log(const assembler *a, const char *arch, char *log, findings *to) {
+static int read_log(char *log, findings *to) {
     int code = CODE_OK;
     for (char *line = log; *line && !code;) {
         size_t length = strcspn(line, "\n");
         char  *next = line + length + (line[length] == '\n');
         line[length] = '\0';
         cj_diagnostic what;
-        if (parse_message(line, &what)) {
-            if (strstr(what.message, "is not defined for option 'gpu-name'"))
-                return message_error(CJ_COMPILER, "%s does not know the target '%s'\n"
-                                                  "--arch names another, and 'ptxgen info' shows which release this is",
-                                     a->tool.name, arch);
-            code = findings_add(to, &what);
-        }
+        if (parse_message(line, &what)) code = findings_add(to, &what);
         line = next;
     }
     return code;
 }
 
 int assembler_run(const assembler *a, const document *d, const char *arch, assembly *result, findings *to) {
-    char   target[ARCH_SIZE];
-    bool   refused = false;
-    size_t errors = to->errors;
+    char    target[ARCH_SIZE];
+    verdict answer = ACCEPTED;
+    size_t  errors = to->errors;
     *result = (assembly){0};
     if (!arch) {
         find_target(d, target);
         arch = target;
     }
-    int code = a->library ? jitlink_ask(a->library, d, arch, &result->log, &refused)
-                          : ask_ptxas(a->tool.path, d, arch, &result->log, &refused);
-    if (!code) code = read_log(a, arch, result->log, to);
-    if (code || !refused || to->errors > errors) return code;
-    return findings_add(to, &(cj_diagnostic){.severity = CJ_SEVERITY_ERROR,
-                                             .rule = "ptxas",
-                                             .message = "refused without a message",
-                                             .hint = ""});
+    int code = a->library ? jitlink_ask(a->library, d, arch, &result->log, &answer)
+                          : ask_ptxas(a->tool.path, d, arch, &result->log, &answer);
+    if (!code && answer == UNKNOWN_TARGET)
+        code = message_error(CJ_COMPILER,
+                             "%s does not know the target '%s'\n"
+                             "--arch names another, and 'ptxgen info' shows which release this is",
+                             a->tool.name, arch);
+    if (!code) code = read_log(result->log, to);
+    if (code || answer == ACCEPTED || to->errors > errors) return code;
+    return findings_add(
+        to, &(cj_diagnostic){
+                .severity = CJ_SEVERITY_ERROR, .rule = "ptxas", .message = "refused without a message", .hint = ""});
 }
 
 void assembly_free(assembly *result) { free(result->log); }

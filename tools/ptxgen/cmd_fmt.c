@@ -43,18 +43,6 @@ static const args_spec spec = {
     .take = take,
 };
 
-// A mistake in the text is shown as 'check' shows it.
-static int refuse(document *d, const cj_error *error) {
-    if (error->status != CJ_INVALID_KERNEL) return message_failure(error);
-    finding_print(stderr, d, &(cj_diagnostic){.severity = CJ_SEVERITY_ERROR,
-                                              .rule = error->rule,
-                                              .line = error->line,
-                                              .column = error->column,
-                                              .message = error->message,
-                                              .hint = error->hint});
-    return CODE_WRONG;
-}
-
 static int format(document *d, const char *output) {
     cj_diagnostic binary;
     cj_error      error;
@@ -64,7 +52,7 @@ static int format(document *d, const char *output) {
         finding_print(stderr, d, &binary);
         return CODE_WRONG;
     }
-    if (cj_format_ptx(d->text, d->length, &text, &length, &error)) return refuse(d, &error);
+    if (cj_format_ptx(d->text, d->length, &text, &length, &error)) return finding_refuse(d, &error);
     int code = output_save(output, text, length);
     cj_text_free(text);
     return code;

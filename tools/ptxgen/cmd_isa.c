@@ -51,7 +51,7 @@ static const char legend[] =
     "           m memory, i constant, a address, v variable, x special register, l label, f function; ? optional;\n"
     "           behind the colon the type, T that of the form.\n\n";
 
-enum { FORM_COLUMN = 15, FORM_WIDTH = OUTPUT_WIDTH - FORM_COLUMN };
+enum { FORM_COLUMN = 15, SET_COLUMN = 18, FORM_WIDTH = OUTPUT_WIDTH - FORM_COLUMN };
 
 // How much of a form stands on one line: it breaks before a dot or a brace that begins a part.
 static size_t form_piece(const char *form) {
@@ -100,9 +100,9 @@ static void print_row(const cj_isa_row *row) {
 
 static json_t *row_json(const cj_isa_row *row) {
     needs n = row_needs(row);
-    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:s}", "form", row->syntax, "operands", output_json_words(row->operands),
-                     "version", n.version, "target", n.target, "effects", output_json_words(row->effects), "sample",
-                     row->sample);
+    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:s}", "form", row->syntax, "operands",
+                     output_json_words(row->operands), "version", n.version, "target", n.target, "effects",
+                     output_json_words(row->effects), "sample", row->sample);
 }
 
 // The sets that these forms name, or all of them.
@@ -117,10 +117,9 @@ static void print_sets(const char *prefix) {
             used = form_begins(row.syntax, prefix) && form_uses(row.syntax, set->name);
         }
         if (!used) continue;
-        printf("%s$%-*s", title, FORM_COLUMN - 1, set->name);
+        printf("%s$%-*s", title, SET_COLUMN - 1, set->name);
         title = "";
-        form_print_words(stdout, set->words);
-        putchar('\n');
+        form_print_words(set->words, SET_COLUMN);
     }
 }
 
@@ -150,8 +149,8 @@ int cmd_isa(int argc, char **argv) {
     if (found && array) return output_json(json_pack("{s:o, s:o}", "forms", array, "sets", sets_json()));
     json_decref(array);
     if (!found)
-        return message_error(CJ_INVALID_ARGUMENT, "no instruction that is known begins with '%s'\n'ptxgen isa' lists all",
-                             o.prefix);
+        return message_error(CJ_INVALID_ARGUMENT,
+                             "no instruction that is known begins with '%s'\n'ptxgen isa' lists all", o.prefix);
     print_sets(o.prefix);
     return CODE_OK;
 }

@@ -61,7 +61,8 @@ static int take(void *user, char *word) {
 }
 
 static const args_spec spec = {
-    .doc = "Explains the rules that 'check' holds PTX against, each with an example that breaks it: all, or those named.",
+    .doc =
+        "Explains the rules that 'check' holds PTX against, each with an example that breaks it: all, or those named.",
     .options = options,
     .set = set,
     .words = "[RULE...]",

@@ -30,6 +30,7 @@ static const struct argp_option options[] = {
      .key = KEY_REPEAT,
      .arg = "N",
      .doc = "Time N launches after a first one, check all, show the median (default 10, on the CPU device 1)"},
+    MACHINE_OPTIONS,
     {0},
 };
 
@@ -42,6 +43,7 @@ static int set(void *user, int key, char *value) {
     case KEY_INPUT: o->input = value; break;
     case KEY_JSON: o->json = true; break;
     case KEY_REPEAT: o->repeat = args_number("--repeat", value, 1, 100000); break;
+    default: machine_set(&o->machine, key, value); break;
     }
     return CODE_OK;
 }

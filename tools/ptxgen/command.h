@@ -6,6 +6,7 @@
 int cmd_list(int argc, char **argv);
 int cmd_emit(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_exec(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_fmt(int argc, char **argv);
 int cmd_rules(int argc, char **argv);

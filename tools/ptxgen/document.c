@@ -45,6 +45,14 @@ int document_read(document *d, const char *path) {
     return code;
 }
 
+int document_copy(document *d, const char *text) {
+    d->length = strlen(text);
+    d->text = malloc(d->length + 1);
+    if (!d->text) return message_error(CJ_OUT_OF_MEMORY, "no memory for %zu bytes of PTX", d->length);
+    memcpy(d->text, text, d->length + 1);
+    return CODE_OK;
+}
+
 void document_free(document *d) {
     free(d->text);
     d->text = NULL;
@@ -69,7 +77,8 @@ bool document_is_binary(const document *d, cj_diagnostic *finding) {
         .column = (unsigned)(at - line_start) + 1,
         .message = *at ? "a control character stands here: this is not PTX, which is text"
                        : "a NUL byte stands here: this is not PTX, which is text",
-        .hint = object ? "this is an object file or a cubin; 'cuobjdump -ptx' extracts the PTX of one that has some" : "",
+        .hint = object ? "this is an object file or a cubin; 'cuobjdump -ptx' extracts the PTX of one that has some"
+                       : "",
     };
     if (object) {
         finding->line = finding->column = 0;

@@ -16,6 +16,7 @@ typedef struct document {
 
 // Reads `path`, "-" for standard input. Returns an exit code.
 int  document_read(document *d, const char *path);
+int  document_copy(document *d, const char *text);  // a text in memory; the name is set already
 void document_free(document *d);
 
 // Whether a byte is in it that no text has (a NUL, a control character). Then *finding says which and where.

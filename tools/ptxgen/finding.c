@@ -42,7 +42,7 @@ typedef struct cell {
     size_t      size, columns;  // a tab is several blanks
 } cell;
 
-enum { TAB = 8, WIDTH = OUTPUT_WIDTH, NEAR = 4 * WIDTH };  // NEAR bytes are WIDTH characters at least
+enum { TAB = 8, WIDTH = 120, NEAR = 4 * WIDTH };  // NEAR bytes are WIDTH characters at least
 
 // Reads the character at `at`, which is to stand in `column`; returns how many bytes it takes.
 static size_t next_cell(const char *at, const char *end, size_t column, cell *c) {
@@ -125,4 +125,16 @@ json_t *finding_json(const document *d, const cj_diagnostic *what) {
     return json_pack("{s:o, s:i, s:i, s:s, s:s, s:o, s:o}", "file", output_json_text(d->name), "line", (int)what->line,
                      "column", (int)what->column, "severity", severities[what->severity].name, "rule", what->rule,
                      "message", output_json_text(what->message), "hint", output_json_text(what->hint));
+}
+
+int finding_refuse(document *d, const cj_error *error) {
+    if (error->status != CJ_INVALID_KERNEL) return message_failure(error);
+    finding_print(stderr, d,
+                  &(cj_diagnostic){.severity = CJ_SEVERITY_ERROR,
+                                   .rule = error->rule,
+                                   .line = error->line,
+                                   .column = error->column,
+                                   .message = error->message,
+                                   .hint = error->hint});
+    return CODE_WRONG;
 }

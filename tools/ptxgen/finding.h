@@ -25,6 +25,9 @@ void findings_free(findings *f);
 // file:line:column: error: message [rule], the line, a caret, the hint; with colour where `to` is a terminal.
 void finding_print(FILE *to, document *d, const cj_diagnostic *what);
 
+// A text that the library refused: a mistake in it is shown as above on standard error. Returns the exit code.
+int finding_refuse(document *d, const cj_error *error);
+
 json_t *finding_json(const document *d, const cj_diagnostic *what);
 
 #endif

@@ -2,7 +2,10 @@
 #include "form.h"
 
 #include <clusterjit/check.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "output.h"
 
 // A stretch of text.
 typedef struct slice {
@@ -69,19 +72,24 @@ bool form_uses(const char *form, const char *set) {
     return false;
 }
 
-static void print_words(FILE *to, slice words, bool *first) {
+// `at` is where the line stands; words that do not fit begin another one in `column`.
+static void print_words(slice words, size_t column, size_t *at) {
     slice word;
     while (next_word(&words, &word)) {
         if (*word.at == '$') {
-            print_words(to, set_words((slice){word.at + 1, word.length - 1}), first);
+            print_words(set_words((slice){word.at + 1, word.length - 1}), column, at);
             continue;
         }
-        fprintf(to, "%s%.*s", *first ? "" : " ", (int)word.length, word.at);
-        *first = false;
+        if (*at > column && *at + 1 + word.length > OUTPUT_WIDTH) {
+            printf("\n%*s", (int)column, "");
+            *at = column;
+        }
+        *at += (size_t)printf("%s%.*s", *at > column ? " " : "", (int)word.length, word.at);
     }
 }
 
-void form_print_words(FILE *to, const char *words) {
-    bool first = true;
-    print_words(to, (slice){words, strlen(words)}, &first);
+void form_print_words(const char *words, size_t column) {
+    size_t at = column;
+    print_words((slice){words, strlen(words)}, column, &at);
+    putchar('\n');
 }

@@ -10,7 +10,7 @@
 #include "toolchain.h"
 
 // Of nvJitLink.h.
-enum { INPUT_PTX = 2 };
+enum { INPUT_PTX = 2, UNRECOGNIZED_ARCH = 16, UNSUPPORTED_ARCH = 17 };
 typedef struct linker linker;
 
 // The functions used: field, name, parameters. All return 0 for success.
@@ -32,8 +32,8 @@ typedef struct functions {
 
 static bool find_named(void *library, const char *prefix, const char *suffix, functions *f) {
     char text[64];
-#define X(field, name, parameters)                                    \
-    snprintf(text, sizeof text, "%s%s%s", prefix, name, suffix);      \
+#define X(field, name, parameters)                               \
+    snprintf(text, sizeof text, "%s%s%s", prefix, name, suffix); \
     if (!toolchain_function(library, text, &f->field)) return false;
     FUNCTIONS(X)
 #undef X
@@ -67,7 +67,7 @@ static char *read_logs(const functions *f, linker *handle) {
     return log;
 }
 
-int jitlink_ask(void *library, const document *d, const char *arch, char **log, bool *refused) {
+int jitlink_ask(void *library, const document *d, const char *arch, char **log, verdict *answer) {
     functions f;
     if (!find_functions(library, &f))
         return message_error(CJ_COMPILER, "this libnvJitLink.so has not the functions of any release that is known");
@@ -75,11 +75,15 @@ int jitlink_ask(void *library, const document *d, const char *arch, char **log, 
     const char *options[] = {option};
     linker     *handle = NULL;
     snprintf(option, sizeof option, "-arch=%s", arch);
-    int result = f.create(&handle, 1, options);  // for an unknown target it makes a linker that says so later
-    if (!handle) return message_error(CJ_COMPILER, "nvJitLink refuses to start for '%s': result %d", arch, result);
-    int added = f.add(handle, INPUT_PTX, d->text, d->length, "PTX");
-    int linked = f.complete(handle);
-    *refused = result || added || linked;
+    int result = f.create(&handle, 1, options);
+    if (result && handle) f.destroy(&handle);  // half made: any other call would crash
+    if (result == UNRECOGNIZED_ARCH || result == UNSUPPORTED_ARCH) {
+        *answer = UNKNOWN_TARGET;
+        return CODE_OK;
+    }
+    if (result) return message_error(CJ_COMPILER, "nvJitLink refuses to start for '%s': result %d", arch, result);
+    bool accepted = !f.add(handle, INPUT_PTX, d->text, d->length, "PTX") && !f.complete(handle);
+    *answer = accepted ? ACCEPTED : REFUSED;
     *log = read_logs(&f, handle);
     f.destroy(&handle);
     return *log ? CODE_OK : message_error(CJ_OUT_OF_MEMORY, "no memory for the log of nvJitLink");

@@ -20,6 +20,7 @@ static const command commands[] = {
     {"list", cmd_list, "the kernel families, their parameters, defaults and ranges"},
     {"emit", cmd_emit, "write a kernel's PTX"},
     {"run", cmd_run, "generate a kernel, launch it, check its result"},
+    {"exec", cmd_exec, "run an entry of any PTX file, with hazards watched"},
     {"check", cmd_check, "hold PTX files against the rules"},
     {"fmt", cmd_fmt, "print a PTX file in our layout"},
     {"rules", cmd_rules, "the rules, each with an example"},

@@ -37,8 +37,8 @@ const char *message_colour(FILE *to, const char *colour) {
 }
 
 static void print_line(const char *prefix, const char *colour, const char *label, const char *text) {
-    fprintf(stderr, "%s%s%s%s %s\n", prefix, message_colour(stderr, colour), label,
-            message_colour(stderr, COLOUR_NONE), text);
+    fprintf(stderr, "%s%s%s%s %s\n", prefix, message_colour(stderr, colour), label, message_colour(stderr, COLOUR_NONE),
+            text);
 }
 
 int message_failure(const cj_error *error) {

@@ -63,7 +63,8 @@ static int open_source(reduction *r) {
 static int open_device(reduction *r) {
     cj_device_options options = {.spec = r->options->device};
     cj_error          error;
-    return cj_device_open(&options, &r->device, &error) ? message_failure(&error) : CODE_OK;
+    if (cj_device_open(&options, &r->device, &error)) return message_failure(&error);
+    return machine_apply(&r->options->machine, r->device);
 }
 
 static int load_kernel(reduction *r) {
@@ -162,12 +163,18 @@ static void compare(reduction *r) {
 
 // Every launch starts from a poisoned output and a workspace that only its forerunner has left.
 static int launch_once(reduction *r, double *milliseconds) {
-    size_t   bytes = r->reference.count * cj_dtype_size(r->type);
-    cj_error error;
-    if (cj_mem_fill(r->device, r->out, 0xff, bytes, NULL, &error) ||
-        cj_time(r->device, NULL, launch, r, milliseconds, &error) ||
-        cj_mem_read(r->device, r->raw, r->out, bytes, NULL, &error))
-        return message_failure(&error);
+    size_t    bytes = r->reference.count * cj_dtype_size(r->type);
+    cj_error  error;
+    cj_status status = cj_mem_fill(r->device, r->out, 0xff, bytes, NULL, &error);
+    if (!status) status = cj_time(r->device, NULL, launch, r, milliseconds, &error);
+    if (!status) status = cj_mem_read(r->device, r->raw, r->out, bytes, NULL, &error);
+    if (status) {
+        document ptx = {.name = "(ptxgen emit)"};
+        int      code = document_copy(&ptx, cj_kernel_ptx(r->kernel));
+        if (!code) code = machine_report(r->device, &ptx, status, &error);
+        document_free(&ptx);
+        return code;
+    }
     element_widen(r->type, r->raw, r->reference.count, r->results);
     compare(r);
     return CODE_OK;
@@ -178,6 +185,7 @@ static int launch_all(reduction *r) {
     int    code = launch_once(r, &warm_up);
     for (unsigned i = 0; !code && r->ok && i < r->launches; i++) code = launch_once(r, &r->times[i]);
     if (!r->ok) r->launches = 0;  // what was timed is not what was wanted
+    machine_stats(&r->options->machine, r->device);
     return code;
 }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that set up the CPU device, shared by the commands that run kernels, and what it has to say afterwards.
+#ifndef PTXGEN_MACHINE_H
+#define PTXGEN_MACHINE_H
+
+#include <argp.h>
+#include <clusterjit/cpu.h>
+
+#include "document.h"
+
+typedef struct machine_options {
+    cj_cpu_options cpu;
+    bool           given;  // one of them stood on the command line
+} machine_options;
+
+enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS, MACHINE_LIMIT };
+
+#define MACHINE_OPTIONS                                                                                                 \
+    {.name = "schedule",                                                                                                \
+     .key = MACHINE_SCHEDULE,                                                                                           \
+     .arg = "fixed|seed:N",                                                                                             \
+     .doc = "CPU device: the order of warps and of asynchronous completions, always the same or drawn from a seed "     \
+            "(default fixed)"},                                                                                         \
+        {.name = "hazards",                                                                                             \
+         .key = MACHINE_HAZARDS,                                                                                        \
+         .arg = "on|off",                                                                                               \
+         .doc = "CPU device: watch for races and missing synchronization; exit 1 when one is found (default off)"},     \
+        {.name = "stats", .key = MACHINE_STATS, .doc = "CPU device: print what the kernel did, on standard error"},     \
+        {.name = "threads", .key = MACHINE_THREADS, .arg = "N", .doc = "CPU device: host threads (default one a core)"}, \
+        {.name = "limit",                                                                                               \
+         .key = MACHINE_LIMIT,                                                                                          \
+         .arg = "N",                                                                                                    \
+         .doc = "CPU device: stop after N million thread instructions, as a livelock"}
+
+// Takes one of MACHINE_OPTIONS; true when `key` is one. Exits with a message on a value that makes no sense.
+bool machine_set(machine_options *o, int key, const char *value);
+
+// Applies the options. Returns an exit code: options of the CPU device on a GPU are a mistake.
+int machine_apply(const machine_options *o, cj_device *device);
+
+// After a launch: the hazards under their PTX lines, or the error, on standard error. Returns the exit code of `status`.
+int machine_report(const cj_device *device, document *ptx, cj_status status, const cj_error *error);
+
+// With --stats: a table on standard error.
+void machine_stats(const machine_options *o, const cj_device *device);
+
+#endif
