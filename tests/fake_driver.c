@@ -326,6 +326,20 @@ static CUresult fake_EventElapsedTime(float *milliseconds, CUevent start, CUeven
     return start && stop ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+// Writes down the address: all that a test can know of an opaque map.
+static CUresult fake_TensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                                          const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
+                                          const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                                          CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2,
+                                          CUtensorMapFloatOOBfill fill) {
+    (void)type, (void)rank, (void)dims, (void)strides, (void)box, (void)element_strides, (void)interleave;
+    (void)swizzle, (void)l2, (void)fill;
+    ENTER(TensorMapEncodeTiled);
+    memset(map, 0, sizeof *map);
+    map->opaque[0] = (uintptr_t)address;
+    return CUDA_SUCCESS;
+}
+
 static CUresult fake_EventDestroy(CUevent event) {
     ENTER_CONTEXT(EventDestroy);
     cj_fake_driver.alive_events--;

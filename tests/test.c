@@ -84,7 +84,8 @@ bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size)
     fputs(ptx, file);
     fclose(file);
 
-    snprintf(command, sizeof command, "'%s' -Werror -arch=%s -o /dev/null %s 2>&1", cj_test_ptxas(), arch, source);
+    snprintf(command, sizeof command, "'%s' -Werror %s -arch=%s -o /dev/null %s 2>&1", cj_test_ptxas(),
+             "-suppress-async-bulk-multicast-advisory-warning", arch, source);
     FILE *words = popen(command, "r");
     if (!words) fail_msg("cannot run %s", command);
     log[fread(log, 1, size - 1, words)] = '\0';

@@ -3,6 +3,7 @@
 #ifndef CJ_TESTS_CPU_KERNEL_H
 #define CJ_TESTS_CPU_KERNEL_H
 
+#include <clusterjit/cpu.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,11 +29,21 @@ typedef struct launch_shape {
 
 enum { RESULTS = 4096 };
 
+static cj_cpu_options cpu_options;  // of the devices opened from now on
+static cj_hazard      found[64];    // by the last run_kernel
+static size_t         found_count;
+
+static inline void keep_found(const cj_device *device) {
+    found_count = cj_cpu_hazard_count(device);
+    for (size_t i = 0; i < found_count; i++) found[i] = *cj_cpu_hazard_at(device, i);
+}
+
 static inline cj_device *open_cpu(void) {
     const cj_device_options options = {.spec = "cpu"};
     cj_device              *device = NULL;
     cj_error                error = {0};
     cj_test_ok(cj_device_open(&options, &device, &error), &error);
+    cj_test_ok(cj_cpu_configure(device, &cpu_options, &error), &error);
     return device;
 }
 
@@ -57,6 +68,7 @@ static inline cj_status run_kernel(const char *ptx, launch_shape shape, uint64_t
             .argument_count = 1,
         };
         status = cj_launch(device, &config, error);
+        keep_found(device);
         cj_test_ok(cj_mem_read(device, results, memory, RESULTS * 8, NULL, NULL), NULL);
     }
     cj_module_unload(module);

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU device computes what the chip computes. CJ_FEW=1 (under compute-sanitizer) has nothing to add here.
+// The CPU device computes what the chip computes.
 #include "semantics.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "test.h"
 
 static void register_rows_agree_with_the_chip(void **state) {
     (void)state;
-    const char *few = getenv("CJ_FEW");
-    if (few && !strcmp(few, "1")) skip();
     cj_device *gpu = cj_test_gpu(), *cpu = NULL;
     cj_error   error = {0};
     cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, &error), &error);

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <clusterjit/device.h>
+#include <clusterjit/tensormap.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -386,6 +387,15 @@ static cj_status no_work(void *user, cj_error *error) {
     return CJ_OK;
 }
 
+static cj_status encode_tensor(cj_device *device, cj_ptr memory, cj_error *error) {
+    const uint64_t dims[] = {64};
+    const uint32_t box[] = {16}, strides[] = {1};
+    cj_tensormap   map;
+    return cj_tensormap_encode_tiled(device, &map, CJ_TENSORMAP_U32, 1, (memory + 15) / 16 * 16, dims, NULL, box, strides,
+                                     CJ_TENSORMAP_INTERLEAVE_NONE, CJ_TENSORMAP_SWIZZLE_NONE, CJ_TENSORMAP_L2_NONE,
+                                     CJ_TENSORMAP_FILL_ZEROS, error);
+}
+
 static cj_status use_everything(cj_device *device, cj_module **module, cj_ptr *memory, cj_error *error) {
     cj_function *function = NULL;
     char         host[64] = "";
@@ -402,7 +412,7 @@ static cj_status use_everything(cj_device *device, cj_module **module, cj_ptr *m
     if (!status) status = cj_time(device, NULL, no_work, NULL, &milliseconds, error);
     if (!status) status = cj_synchronize(device, NULL, error);
     if (!status) status = cj_mem_read(device, host, *memory, sizeof host, NULL, error);
-    return status;
+    return status ? status : encode_tensor(device, *memory, error);
 }
 
 // The whole way through a device, cleaned up wherever it ends.

@@ -29,12 +29,13 @@ static void variables_have_sizes(void **state) {
     (void)state;
     cj_ir_module *module = parsed(".version 8.0\n.target sm_90\n"
                                   ".global .u32 one = 7;\n"
-                                  ".const .align 16 .f64 grid[2][3] = {{1, 2, 3}, {4, 5, 6}};\n"
+                                  ".const .align 16 .f64 grid[2][3] = {{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}};\n"
                                   ".global .u8 bytes[] = {1, 2, 0x3};\n"
                                   ".extern .shared .align 128 .b8 dynamic[];\n"
                                   ".visible .global .v4 .f32 quad[2], other;\n");
     const cj_ir_var *one = global(module, "one"), *grid = global(module, "grid"), *bytes = global(module, "bytes");
-    const cj_ir_var *dynamic = global(module, "dynamic"), *quad = global(module, "quad"), *other = global(module, "other");
+    const cj_ir_var *dynamic = global(module, "dynamic"), *quad = global(module, "quad");
+    const cj_ir_var *other = global(module, "other");
     assert_int_equal(one->bytes, 4);
     assert_int_equal(one->align, 4);
     assert_string_equal(one->initial, "7");
@@ -70,7 +71,8 @@ static void heads_and_directives_are_read(void **state) {
     assert_int_equal(module->target_suffix, 'f');
     assert_string_equal(module->target_options, ", texmode_independent");
 
-    const cj_ir_func *k = cj__ir_func(module, "k"), *second = cj__ir_func(module, "second"), *f = cj__ir_func(module, "f");
+    const cj_ir_func *k = cj__ir_func(module, "k"), *second = cj__ir_func(module, "second");
+    const cj_ir_func *f = cj__ir_func(module, "f");
     assert_non_null(k);
     assert_true(k->is_entry);
     assert_int_equal(k->linkage, CJ_LINK_VISIBLE);
@@ -275,8 +277,8 @@ static const broken broken_files[] = {
     {HEAD ".global .u32 x[2][^];", "array-size", "only the first extent", ""},
     {HEAD ".global .u32 x[4294967296][^4294967296];", "array-size", "'x' is larger than memory", ""},
     {HEAD ".global .u32 x[4^;", "syntax", "expected ']' behind an array's extent, found ';'", ""},
-    {HEAD ".global .u32 x = ^;", "initialiser", "the initialiser of 'x' is empty or not closed", ""},
-    {HEAD ".global .u32 x[2] = ^{1, 2;", "initialiser", "not closed", ""},
+    {HEAD ".global .u32 x = ^;", "initialiser", "expected a value in the initialiser of 'x', found ';'", ""},
+    {HEAD ".global .u32 x[2] = {1, 2^;", "syntax", "expected '}' or ',' behind a value, found ';'", ""},
     {HEAD "^.section .debug { .b8 0", "syntax", "not closed with '}'", ""},
     {HEAD ".entry ^(", "syntax", "expected a function's name, found '('", ""},
     {HEAD ".entry k() { ret; }\n.entry ^k() { ret; }", "name-twice", "'k' is declared twice", ""},
@@ -287,7 +289,7 @@ static const broken broken_files[] = {
     {HEAD ".entry k() .reqntid ^{}", "syntax", "expected .reqntid, found '{'", ""},
     {HEAD ".entry k() ^.maxnreg 4294967296 {}", "directive-value", "4294967296 does not fit 32 bits", ""},
     {HEAD ".entry k() ^.pragma \"nounroll\" {", "syntax", "not closed with ';'", ""},
-    {HEAD ".entry k() { ^.pragma \"nounroll\" }", "syntax", "this directive is not closed with ';'", ""},
+    {HEAD ".entry k() { ^.pragma \"nounroll\" }", "syntax", "this .pragma is not closed with ';'", ""},
     {HEAD ".entry k()\n{\n    ret;\n^", "syntax", "the body of 'k', begun on line 3, is never closed", ""},
     {HEAD ".entry k()\n{\n    {\n    ret;\n    }\n^", "syntax", "never closed with '}'", ""},
 };

@@ -43,12 +43,14 @@ static const struct {
      HEAD ".entry k(\n    .param .u64 x,                      // before  behind /* it */\n"
           "    .param .u32 n                       // last  one\n)\n{\n    ret;\n}\n"},
     {HEAD ".entry k() .maxnreg 32 .reqntid 64, 2 // two rows\n{ // open\n ret; } // close\n// end\n",
-     HEAD ".entry k()\n.reqntid 64, 2\n.maxnreg 32\n{\n    // two rows\n    // open\n    ret;\n}\n// close\n// end\n"},
+     HEAD ".entry k()\n.reqntid 64, 2\n.maxnreg 32\n{\n    // two rows\n    // open\n    ret;\n}\n"
+          "// close\n// end\n"},
     {HEAD ".extern .func f;", HEAD ".extern .func f();\n"},
     // statements
     {BODY("ret ;"), BODY("    ret;\n")},
     {BODY(".reg .pred %p; .reg .u32 %a,%b<4> ,\n // why\n %c; @ ! %p bra x; x:ret;"),
-     BODY("    .reg .pred %p;\n    .reg .u32 %a, %b<4>, %c;\n    // why\n    @!%p bra                   x;\nx:\n    ret;\n")},
+     BODY("    .reg .pred %p;\n    .reg .u32 %a, %b<4>, %c;\n    // why\n    @!%p bra                   x;\n"
+          "x:\n    ret;\n")},
     {BODY(".reg .u32 %a; add.u32 %a,%a, - 1; /* one */ /* two */ ret; // three\n"),
      BODY("    .reg .u32 %a;\n    add.u32                    %a, %a, - 1;"
           "                             // one\n    // two\n    ret;                                        "
@@ -60,9 +62,10 @@ static const struct {
     {BODY("{ { ret; } }"), BODY("    {\n        {\n            ret;\n        }\n    }\n")},
     {BODY(".reg .u32 %a; ld.global.u32 %a, [ 16 ]; ld.global.u32 %a, [%a-4]; ld.global.u32 %a, [%a+0];"),
      BODY("    .reg .u32 %a;\n    ld.global.u32              %a, [16];\n    ld.global.u32              %a, [%a + -4];\n"
-          "    ld.global.u32              %a, [%a];\n")},
+          "    ld.global.u32              %a, [%a + 0];\n")},
     {BODY("l: .branchtargets\n l; ret; // which\n"),
-     BODY("l:\n    .branchtargets\n l;\n    ret;                                                                // which\n")},
+     BODY("l:\n    .branchtargets l;\n    ret;                               "
+          "                                 // which\n")},
 };
 
 static void layouts_are_as_shown(void **state) {

@@ -133,7 +133,7 @@ static void row_samples_print_as_they_were_read(void **state) {
 static const char *rule_broken(const cj_row *row, unsigned version, unsigned target) {
     static cj_error error;
     char            name[16];
-    snprintf(name, sizeof name, "sm_%u", target);
+    snprintf(name, sizeof name, "sm_%u%s", target, row->effects & CJ_ARCH ? "a" : "");
     cj_ir_module *module = cj_test_module(version, name, row->sample);
     error = (cj_error){0};
     cj_status status = cj__check(module, &error);
@@ -196,6 +196,31 @@ static void mnemonics_resolve(void **state) {
     assert_int_equal(mnemonic.target, 90);
 }
 
+// What ptxas takes and what it refuses.
+static void words_come_in_any_order(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool        taken;
+    } cases[] = {
+        {"atom.add.acquire.gpu.u32", true},  {"ex2.approx.f32.ftz", true}, {"ld.f32.global", true},
+        {"cvt.f64.ftz.f32", true},           {"st.v2.global.f32", true},  {"atom.add.add.u32", false},
+        {"mul.u32.lo", false},               {"shf.wrap.l.b32", false},    {"cvta.global.to.u64", false},
+        {"barrier.arrive.cluster", false},   {"atom.acquire.gpu.u32", false},
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_mnemonic mnemonic;
+        unsigned    wrong;
+        bool        taken = cj__mnemonic_resolve(cases[i].text, strlen(cases[i].text), &mnemonic, &wrong);
+        if (taken != cases[i].taken) fail_msg("'%s' is %s", cases[i].text, taken ? "taken" : "refused");
+    }
+    cj_mnemonic mnemonic;
+    unsigned    wrong;
+    assert_true(cj__mnemonic_resolve("cvt.f64.ftz.f32", 15, &mnemonic, &wrong));
+    assert_int_equal(mnemonic.type[0], CJ_W_F64);
+    assert_int_equal(mnemonic.type[1], CJ_W_F32);
+}
+
 static void mnemonics_name_the_wrong_word(void **state) {
     (void)state;
     static const struct {
@@ -225,6 +250,7 @@ int main(void) {
         cmocka_unit_test(row_samples_print_as_they_were_read),
         cmocka_unit_test(row_minimums_hold),
         cmocka_unit_test(mnemonics_resolve),
+        cmocka_unit_test(words_come_in_any_order),
         cmocka_unit_test(mnemonics_name_the_wrong_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that stay calls, recursion, pointers to functions, switch tables, local arrays, constant and managed memory, and
-// tables of addresses. Compiled with -lineinfo.
+// Calls that stay calls, recursion, pointers to functions, switch tables, local arrays, constant and managed memory,
+// and tables of addresses. Compiled with -lineinfo.
+// run: calls --block 2 --arg s32[2]=zeros --arg s32=2 --arg u64=4539628425463201792 --print 0
+// prints: 70 70
+// run: calls --block 2 --arg s32[2]=zeros --arg s32=3 --arg u64=4539628425463201792 --print 0
+// prints: 173 173
+// run: calls --block 2 --arg s32[2]=zeros --arg s32=9 --arg u64=4539628425463201792 --print 0
+// prints: 437 437
+// run: calls --block 2 --arg s32[2]=zeros --arg s32=8 --arg u64=4539628425463201792
+// finds: out-of-bounds
+// run: calls --block 2 --arg s32[2]=zeros --arg s32=10 --arg u64=4539628425463201792
+// finds: trap
+// run: recursion --block 4 --arg u64[4]=zeros --arg u32=10
+// refuses: calls itself
 struct pair {
     int    key;
     double value;
@@ -33,11 +45,13 @@ extern "C" __global__ void calls(int *out, int how, float2 v) {
     case 4: x = __popc(x); break;
     case 5: x = __clz(x); break;
     case 6: x = __brev(x); break;
-    case 7: x = (int)fib(x); break;
+    case 7: x = __ffs(x); break;
     case 8: x = *where; break;
     case 9: x = words[x % 3][0]; break;
     default: __trap();
     }
     x += steps[x & 1](x);
-    out[threadIdx.x] = x + (int)apply(known[x & 1], v) + (int)(scale * shared_with_host);
+    out[threadIdx.x] = x + (int)apply(known[how & 1], v) + (int)(scale * shared_with_host);
 }
+
+extern "C" __global__ void recursion(unsigned long long *out, unsigned n) { out[threadIdx.x] = fib(n); }

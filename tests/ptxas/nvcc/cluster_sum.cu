@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of a cluster: a tree in each block, then one thread reads its peers' results through distributed shared memory.
+// The sum of a cluster: a tree in each block, then one thread reads its peers' results through distributed shared
+// memory.
+// run: cluster_sum --grid 4 --block 256 --arg f32[1024]=iota --arg f32[1]=zeros --arg s32=1024 --print 1
+// prints: 523776.0
+// run: cluster_sum --grid 8 --block 256 --arg f32[2048]=const:1 --arg f32[2]=zeros --arg s32=1500 --print 1
+// prints: 1024.0 476.0
+// run: cluster_sum --grid 6 --block 256 --arg f32[1536]=iota --arg f32[2]=zeros --arg s32=1536
+// refuses: cluster-grid-multiple
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Halo exchange: each block reads its right neighbour's slots, arriving early and waiting late.
+// run: halo --grid 4 --block 4 --arg u32[16]=zeros --print 0
+// prints: 1000 1001 1002 1003 2000 2001 2002 2003 3000 3001 3002 3003 0 1 2 3
+// run: halo --grid 8 --block 256 --arg u32[2048]=zeros --print 0:3
+// prints: 1000 1001 1002
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A histogram whose bins are spread over the shared memory of a cluster (CUDA C++ Programming Guide, "Distributed Shared
-// Memory").
+// A histogram whose bins are spread over the shared memory of a cluster (CUDA C++ Programming Guide, "Distributed
+// Shared Memory").
+// run: histogram --grid 8 --block 128 --cluster 4 --smem 16 --arg s32[16]=zeros --arg s32=16 --arg s32=4 --arg s32[4096]=mod:18:1 --arg u64=4096 --print 0
+// prints: 228 228 228 228 228 228 228 228 228 228 227 227 227 227 227 681
+// run: histogram --grid 6 --block 96 --cluster 2 --smem 24 --arg s32[12]=zeros --arg s32=12 --arg s32=6 --arg s32[1000]=mod:13:1 --arg u64=1000 --print 0
+// prints: 77 77 77 77 77 77 77 77 77 77 77 153
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two stages of asynchronous copies on cuda::barrier: a bulk copy fills one while the other is summed.
+// run: pipeline --grid 1 --block 128 --arg s32[8192]=iota --arg s32[1]=zeros --arg s32=8 --print 1
+// prints: 33550336
 #include <cuda/barrier>
 #include <cuda/ptx>
 #include <utility>

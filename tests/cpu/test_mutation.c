@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every synchronizing instruction of every shipped kernel is needed, and the CPU device sees that it is missing: a kernel
+// without it, or with it weakened to relaxed, is refused by the checker, found to have a hazard or a deadlock, or gives a
+// wrong result, under some schedule. The kernels themselves run under a hundred schedules without a report.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+#include "test.h"
+
+#include <clusterjit/clusterjit.h>
+
+enum { SEEDS = 100, MUTANT_SEEDS = 8, N = 3000 };
+
+static cj_device *device;
+
+// The shipped kernels: a family's parameters, as "name=value" words. Grids of several clusters, so that all steps run.
+static const char *const kernels[] = {
+    "op=sum dtype=f32 n=3000 block=64 cluster=2 grid=6",
+    "op=max dtype=i32 n=3000 block=64 cluster=4 grid=8",
+    "op=min dtype=f64 n=3000 block=32 cluster=2 grid=4",
+    "op=sum dtype=u32 n=3000 block=64 cluster=0 grid=4",
+    "op=sum dtype=f32 n=3000 block=64 cluster=2 grid=4 result=block weight=block",
+};
+
+// What makes a line worth mutating, and what it is weakened to: NULL removes the whole line.
+static const struct {
+    const char *holds, *from, *to;
+} mutations[] = {
+    {"bar.sync", NULL, NULL},
+    {"bar.warp.sync", NULL, NULL},
+    {"barrier.cluster.arrive", NULL, NULL},
+    {"barrier.cluster.wait", NULL, NULL},
+    {"barrier.cluster.arrive.release", ".release", ".relaxed"},
+    {"atom.acq_rel", ".acq_rel", ".relaxed"},
+    {"atom.acq_rel", ".acq_rel", ".acquire"},
+    {"atom.acq_rel", ".acq_rel", ".release"},
+    {"fence", NULL, NULL},
+    {"mbarrier.try_wait", NULL, NULL},
+    {"mbarrier.arrive.expect_tx", NULL, NULL},
+    {"mbarrier.expect_tx", NULL, NULL},
+};
+
+typedef struct kernel {
+    cj_params params;
+    cj_plan   plan;
+    char     *ptx;
+    uint64_t  want[8];  // the result's bytes, of the unmutated kernel
+} kernel;
+
+static void make_kernel(const char *words, kernel *k) {
+    cj_error error = {0};
+    cj_test_ok(cj_test_params("reduce", words, &k->params, &error), &error);
+    cj_test_ok(cj_plan_make(&k->params, cj_device_limits(device), NULL, &k->plan, &error), &error);
+    cj_test_ok(cj_plan_emit(&k->plan, &k->ptx, NULL, &error), &error);
+}
+
+static void configure(uint64_t seed) {
+    cj_error       error = {0};
+    cj_cpu_options options = {.hazards = true, .random_schedule = seed > 0, .seed = seed, .threads = 1,
+                              .instruction_limit = 20 * 1000 * 1000};
+    cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
+}
+
+// Runs the text twice on one workspace, as users do; the second result's bytes go to `out`.
+static cj_status run(const kernel *k, const char *ptx, uint64_t out[8], cj_error *error) {
+    cj_module   *module = NULL;
+    cj_function *function = NULL;
+    cj_ptr       x = 0, result = 0, workspace = 0;
+    uint64_t     n = N, slice = k->plan.derived[0], input[N];
+    size_t       bytes = sizeof input, room = k->plan.workspace_bytes ? k->plan.workspace_bytes : 8;
+    for (uint64_t i = 0; i < N; i++) input[i] = UINT64_C(0x3ff8000040200000) + i % 7;  // small floats of either width
+    cj_status status = cj_module_load(device, ptx, strlen(ptx), &module, error);
+    if (!status) status = cj_module_function(module, k->plan.entry, &function, error);
+    if (!status) status = cj_mem_alloc(device, bytes, &x, error);
+    if (!status) status = cj_mem_alloc(device, 64, &result, error);
+    if (!status) status = cj_mem_alloc(device, room, &workspace, error);
+    if (!status) status = cj_mem_write(device, x, input, bytes, NULL, error);
+    if (!status) status = cj_mem_fill(device, workspace, 0, room, NULL, error);
+    for (int time = 0; time < 2 && !status; time++) {
+        void            *arguments[] = {&x, &result, &n, &slice, &workspace};
+        cj_launch_config config = {.function = function, .grid = k->plan.grid, .block = k->plan.block,
+                                   .cluster = k->plan.cluster, .arguments = arguments, .argument_count = 5};
+        status = cj_mem_fill(device, result, 0xa5, 64, NULL, error);
+        if (!status) status = cj_launch(device, &config, error);
+    }
+    if (!status) status = cj_mem_read(device, out, result, 64, NULL, error);
+    cj_mem_free(device, x);
+    cj_mem_free(device, result);
+    cj_mem_free(device, workspace);
+    cj_module_unload(module);
+    return status;
+}
+
+// The text with the line at `line` removed or weakened; to be freed.
+static char *mutate(const char *ptx, const char *line, const char *from, const char *to) {
+    const char *end = strchr(line, '\n');
+    size_t      before = (size_t)(line - ptx);
+    char       *text = malloc(strlen(ptx) + 32);
+    assert_non_null(text);
+    memcpy(text, ptx, before);
+    if (!from) {
+        strcpy(text + before, end);
+        return text;
+    }
+    const char *at = strstr(line, from);
+    size_t      kept = (size_t)(at - line);
+    memcpy(text + before, line, kept);
+    strcpy(text + before + kept, to);
+    strcat(text, at + strlen(from));
+    return text;
+}
+
+static bool survives(const kernel *k, const char *mutant, char *why, size_t size) {
+    for (uint64_t seed = 0; seed < MUTANT_SEEDS; seed++) {
+        uint64_t out[8] = {0};
+        cj_error error = {0};
+        configure(seed);
+        cj_status status = run(k, mutant, out, &error);
+        snprintf(why, size, "%s [%s]", cj_status_name(status), error.rule);
+        if (status == CJ_OUT_OF_MEMORY) fail_msg("%s", error.message);
+        if (status) return false;
+        snprintf(why, size, "wrong result");
+        if (memcmp(out, k->want, sizeof out)) return false;
+    }
+    return true;
+}
+
+static unsigned try_line(const kernel *k, const char *words, const char *line) {
+    unsigned survivors = 0;
+    size_t   length = strcspn(line, "\n");
+    size_t   code = strcspn(line, "/") < length ? strcspn(line, "/") : length;
+    for (size_t m = 0; m < CJ_TEST_COUNT(mutations); m++) {
+        const char *found = strstr(line, mutations[m].holds);
+        if (!found || found >= line + code) continue;
+        char *mutant = mutate(k->ptx, line, mutations[m].from, mutations[m].to), why[96];
+        bool  alive = survives(k, mutant, why, sizeof why);
+        int   blanks = (int)strspn(line, " ");
+        print_message("%s: %s%s%s: %.*s\n", alive ? "SURVIVES" : why, mutations[m].from ? mutations[m].from : "without",
+                      mutations[m].to ? " -> " : "", mutations[m].to ? mutations[m].to : "", (int)code - blanks, line + blanks);
+        if (alive) print_error("unnoticed in: %s\n", words);
+        survivors += alive;
+        free(mutant);
+    }
+    return survivors;
+}
+
+static void every_synchronization_is_needed_and_its_absence_is_seen(void **state) {
+    (void)state;
+    unsigned survivors = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(kernels); i++) {
+        kernel   k = {0};
+        cj_error error = {0};
+        make_kernel(kernels[i], &k);
+        configure(0);
+        cj_test_ok(run(&k, k.ptx, k.want, &error), &error);
+        for (const char *line = k.ptx; *line; line += strcspn(line, "\n") + 1) survivors += try_line(&k, kernels[i], line);
+        cj_text_free(k.ptx);
+    }
+    assert_int_equal(survivors, 0);
+}
+
+static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_TEST_COUNT(kernels); i++) {
+        kernel k = {0};
+        make_kernel(kernels[i], &k);
+        for (uint64_t seed = 0; seed <= SEEDS; seed++) {
+            uint64_t out[8] = {0};
+            cj_error error = {0};
+            configure(seed);
+            cj_test_ok(run(&k, k.ptx, out, &error), &error);
+            if (!seed) memcpy(k.want, out, sizeof out);
+            assert_memory_equal(out, k.want, sizeof out);
+        }
+        cj_text_free(k.ptx);
+    }
+}
+
+static int open_device(void **state) {
+    (void)state;
+    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
+}
+
+static int close_device(void **state) {
+    (void)state;
+    cj_device_close(device);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_synchronization_is_needed_and_its_absence_is_seen),
+        cmocka_unit_test(no_schedule_finds_fault_with_the_kernels_themselves),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that lack one synchronization each: whatever the schedule, the CPU device names the rule and both lines.
+// Each has a correct twin, of which nothing is reported. And the kernels that we ship, with one synchronization taken
+// away.
+#include <clusterjit/kernel.h>
+#include <stdlib.h>
+
+#include "kernel.h"
+
+enum { SEEDS = 12 };  // schedule 0 is the fixed one
+
+// Text of a body; `missing` stands where the fault has nothing or something weaker, and the twin what is needed.
+typedef struct fault {
+    const char  *rule;
+    launch_shape shape;
+    const char  *variables, *before, *fault, *twin, *behind;
+    const char  *words;  // in the message
+} fault;
+
+#define TILE "    .shared .align 16 .b32 tile[64];\n"
+
+// %r0: thread in the block. %r2: 4 * %r0 + tile. %r3: the same of the neighbour in the block, in a ring of ntid.
+#define OWN "    mov.u32 %r0, %tid.x; shl.b32 %r2, %r0, 2; mov.u32 %r1, tile; add.u32 %r2, %r2, %r1;\n"
+#define NEIGHBOUR(distance)                                                                                    \
+    "    mov.u32 %r3, %ntid.x; add.u32 %r4, %r0, " #distance "; rem.u32 %r4, %r4, %r3; shl.b32 %r4, %r4, 2;\n" \
+    "    add.u32 %r3, %r4, %r1;\n"
+#define STARTED "    barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n"
+#define TOGETHER "    barrier.cluster.arrive; barrier.cluster.wait;\n"
+// %r5: tile of the next rank; %p1: rank 0; %p2: thread 0; %p3: both.
+#define PEER                                                                                        \
+    "    mov.u32 %r6, %cluster_ctarank; add.u32 %r5, %r6, 1; mov.u32 %r7, %cluster_nctarank;\n"     \
+    "    rem.u32 %r5, %r5, %r7; mapa.shared::cluster.u32 %r5, %r1, %r5; setp.eq.u32 %p1, %r6, 0;\n" \
+    "    setp.eq.u32 %p2, %r0, 0; and.pred %p3, %p1, %p2;\n"
+// %p4: block 0 of the grid.
+#define BLOCK_0 "    mov.u32 %r0, %tid.x; mov.u32 %r6, %ctaid.x; setp.eq.u32 %p4, %r6, 0;\n"
+
+// clang-format off
+static const fault faults[] = {
+    {"race-warp", {1, 32, 0, 0}, TILE,
+     OWN NEIGHBOUR(1) "    st.shared.u32 [%r2], %r0;\n", "", "    bar.warp.sync -1;\n",
+     "    ld.shared.u32 %r8, [%r3];\n", "tile + "},
+    {"race-warp", {1, 32, 0, 0}, TILE, OWN "    and.b32 %r3, %r2, -8;\n", "    st.shared.u32 [%r3], %r0;\n",
+     "    st.shared.u32 [%r3], %r6;\n", "", "thread (1, 0, 0)"},
+    {"race-block", {1, 64, 0, 0}, TILE, OWN NEIGHBOUR(32) "    st.shared.u32 [%r2], %r0;\n", "    bar.warp.sync -1;\n",
+     "    bar.sync 0;\n", "    ld.shared.u32 %r8, [%r3];\n", "4 bytes of shared memory of rank 0"},
+    {"race-block", {1, 64, 0, 0}, TILE,
+     OWN NEIGHBOUR(32) "    st.shared.u32 [%r2], %r0;\n    bar.sync 0;\n    ld.shared.u32 %r8, [%r3];\n", "",
+     "    bar.sync 0;\n", "    st.shared.u32 [%r2], 7;\n", " reads tile"},
+    {"race-block", {1, 64, 0, 0}, TILE, OWN "    and.b32 %r3, %r0, 31; add.u32 %r3, %r3, %r1;\n",
+     "    shl.b32 %r4, %r3, 0;\n", "    shr.u32 %r5, %r0, 5; shl.b32 %r5, %r5, 5; add.u32 %r4, %r3, %r5;\n",
+     "    st.shared.u8 [%r4], %r0;\n", "1 bytes of shared memory"},
+    {"race-block", {1, 64, 0, 0}, TILE,
+     OWN "    setp.eq.u32 %p2, %r0, 0;\n    @%p2 st.shared.u32 [tile], 0;\n    bar.sync 0;\n"
+         "    red.shared.add.u32 [tile], %r0;\n",
+     "    bar.warp.sync -1;\n", "    bar.sync 0;\n", "    @%p2 ld.shared.u32 %r8, [tile];\n", "tile + 0"},
+    // Warp 0 produces, warp 1 consumes: what arrives is published, what only arrives has seen nothing.
+    {"race-block", {1, 64, 0, 0}, TILE,
+     OWN NEIGHBOUR(32) "    setp.lt.u32 %p2, %r0, 32;\n    @%p2 bra produce;\n",
+     "    bar.arrive 1, 64;\n", "    bar.sync 1, 64;\n",
+     "    ld.shared.u32 %r8, [%r3];\n    bra done;\nproduce:\n    st.shared.u32 [%r2], %r0;\n"
+     "    bar.sync 1, 64;\ndone:\n",
+     "tile + "},
+    {"race-cluster", {4, 32, 2, 0}, TILE,
+     OWN PEER STARTED "    shl.b32 %r8, %r0, 2; add.u32 %r5, %r5, %r8; st.shared::cluster.u32 [%r5], %r0;\n",
+     "    bar.sync 0;\n", TOGETHER, "    ld.shared.u32 %r9, [%r2];\n" TOGETHER, "rank 1 in its cluster"},
+    {"relaxed-arrive", {4, 32, 2, 0}, TILE,
+     OWN PEER STARTED "    shl.b32 %r8, %r0, 2; add.u32 %r5, %r5, %r8; st.shared::cluster.u32 [%r5], %r0;\n",
+     STARTED, TOGETHER, "    ld.shared.u32 %r9, [%r2];\n" TOGETHER, "only a relaxed arrive is between them"},
+    {"relaxed-arrive", {4, 32, 2, 0}, TILE,
+     OWN PEER STARTED "    shl.b32 %r8, %r0, 2; add.u32 %r5, %r5, %r8; st.shared::cluster.u32 [%r5], %r0;\n",
+     STARTED, "    fence.acq_rel.cluster;\n" STARTED, "    ld.shared.u32 %r9, [%r2];\n" TOGETHER, "relaxed arrive"},
+    {"peer-not-entered", {2, 32, 2, 0}, TILE, OWN PEER, "", STARTED,
+     "    st.shared::cluster.u32 [%r5], 5;\n" TOGETHER, "nothing says that this block has started"},
+    {"peer-exited", {2, 32, 2, 0}, TILE,
+     OWN PEER "    st.shared.u32 [%r2], 1;\n" TOGETHER "    ld.shared::cluster.u32 %r8, [%r5];\n",
+     "", TOGETHER, "", "nothing keeps this block from exiting before"},
+    {"relaxed-arrive", {2, 32, 2, 0}, TILE,
+     OWN PEER "    st.shared.u32 [%r2], 1;\n" TOGETHER "    ld.shared::cluster.u32 %r8, [%r5];\n",
+     STARTED, TOGETHER, "",
+     "the block's exit"},
+    // Block 0 waits for a later cluster: a flag that is released and acquired, or not.
+    {"race-grid", {2, 32, 0, 0}, "", BLOCK_0 "    @!%p4 bra write;\nspin:\n",
+     "    ld.relaxed.gpu.global.u32 %r8, [%out + 64];\n", "    ld.acquire.gpu.global.u32 %r8, [%out + 64];\n",
+     "    setp.eq.u32 %p5, %r8, 0; @%p5 bra spin;\n    ld.global.u32 %r9, [%out];\n    bra done;\n"
+     "write:\n    st.global.u32 [%out], 9;\n    bar.warp.sync -1;\n"
+     "    st.release.gpu.global.u32 [%out + 64], 1;\ndone:\n",
+     "an allocation + 0, 4 bytes of global memory"},
+    {"race-grid", {2, 32, 0, 0}, "", BLOCK_0 "    @!%p4 bra write;\nspin:\n",
+     "    ld.acquire.cluster.global.u32 %r8, [%out + 64];\n", "    ld.acquire.gpu.global.u32 %r8, [%out + 64];\n",
+     "    setp.eq.u32 %p5, %r8, 0; @%p5 bra spin;\n    ld.global.u32 %r9, [%out];\n    bra done;\n"
+     "write:\n    st.global.u32 [%out], 9;\n    bar.warp.sync -1;\n"
+     "    st.release.gpu.global.u32 [%out + 64], 1;\ndone:\n",
+     "nothing orders them"},
+    {"race-grid", {2, 32, 0, 0}, "",
+     BLOCK_0 "    @!%p4 bra write;\nspin:\n    ld.relaxed.gpu.global.u32 %r8, [%out + 64];\n"
+     "    setp.eq.u32 %p5, %r8, 0; @%p5 bra spin;\n    fence.acq_rel.gpu;\n    ld.global.u32 %r9, [%out];\n"
+     "    bra done;\nwrite:\n    st.global.u32 [%out], 9;\n    bar.warp.sync -1;\n",
+     "", "    membar.gl;\n", "    st.relaxed.gpu.global.u32 [%out + 64], 1;\ndone:\n", "nothing orders them"},
+    {"race-grid", {2, 32, 0, 0}, "", BLOCK_0, "    red.cta.global.add.u32 [%out], 1;\n",
+     "    red.gpu.global.add.u32 [%out], 1;\n", "", "both are atomic, but the scope"},
+    {"race-grid", {2, 32, 0, 0}, "", BLOCK_0, "    st.global.u32 [%out], 5;\n",
+     "    st.relaxed.gpu.global.u32 [%out], 5;\n", "",
+     "writes it"},
+    {"uninitialized", {1, 32, 0, 0}, TILE, OWN "    st.shared.u32 [%r2], %r0;\n    bar.sync 0;\n",
+     "    ld.shared.u32 %r8, [%r2 + 4];\n", "    ld.shared.u32 %r8, [%r2];\n", "",
+     "tile + 128, 4 bytes of shared memory"},
+};
+// clang-format on
+
+static cj_status run_text(const char *ptx, launch_shape shape, uint64_t seed, cj_error *error) {
+    static uint64_t results[RESULTS];
+    memset(results, 0, sizeof results);
+    cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = seed != 0, .seed = seed};
+    return run_kernel(ptx, shape, results, error);
+}
+
+// One missing barrier may show in several ways: one of them is the one that we mean.
+static bool is_found(const fault *f) {
+    for (size_t i = 0; i < found_count; i++) {
+        const cj_hazard *h = &found[i];
+        if (!strcmp(h->rule, f->rule) && strstr(h->message, f->words) && h->second.line) return true;
+    }
+    return false;
+}
+
+static void every_missing_synchronization_is_named(void **state) {
+    (void)state;
+    for (size_t k = 0; k < CJ_TEST_COUNT(faults); k++) {
+        const fault *f = &faults[k];
+        char         ptx[8192];
+        snprintf(ptx, sizeof ptx, "%s%s%s%s%s%s%s", HEAD ENTRY, f->variables, OPEN, f->before, f->fault, f->behind,
+                 CLOSE);
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            cj_error  error = {0};
+            cj_status status = run_text(ptx, f->shape, seed, &error);
+            if (status == CJ_HAZARD && is_found(f)) continue;
+            fail_msg("%s, number %zu, seed %u: %s %s %s", f->rule, k, (unsigned)seed, cj_status_name(status),
+                     error.rule, error.message);
+        }
+    }
+}
+
+static void no_twin_is_reported(void **state) {
+    (void)state;
+    for (size_t k = 0; k < CJ_TEST_COUNT(faults); k++) {
+        const fault *f = &faults[k];
+        char         ptx[8192];
+        snprintf(ptx, sizeof ptx, "%s%s%s%s%s%s%s", HEAD ENTRY, f->variables, OPEN, f->before, f->twin, f->behind,
+                 CLOSE);
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            cj_error error = {0};
+            if (run_text(ptx, f->shape, seed, &error)) {
+                fail_msg("twin of %s, number %zu, seed %u: %s", f->rule, k, (unsigned)seed, error.message);
+            }
+        }
+    }
+}
+
+// ---- what a hazard says
+
+static void a_hazard_names_both_sides(void **state) {
+    (void)state;
+    static const char ptx[] = KERNEL(
+        TILE, OWN NEIGHBOUR(32) "\n    st.shared.u32 [%r2], %r0;\n\n    ld.shared.u32 %r8, [%r3];\n");
+    cj_error     error = {0};
+    cj_device   *device = NULL;
+    cj_module   *module = NULL;
+    cj_function *function = NULL;
+    cj_ptr       memory = 0;
+    cpu_options = (cj_cpu_options){.hazards = true, .threads = 1};
+    device = open_cpu();
+    cj_test_ok(cj_mem_alloc(device, RESULTS * 8, &memory, &error), &error);
+    cj_test_ok(cj_module_load(device, ptx, strlen(ptx), &module, &error), &error);
+    cj_test_ok(cj_module_function(module, "kernel", &function, &error), &error);
+    const cj_launch_config config = {.function = function,
+                                     .grid = {2, 1, 1},
+                                     .block = {64, 1, 1},
+                                     .arguments = (void *[]){&memory},
+                                     .argument_count = 1};
+    assert_null(cj_cpu_hazard_at(device, 0));
+    assert_int_equal(cj_launch(device, &config, &error), CJ_HAZARD);
+    assert_int_equal(cj_cpu_hazard_count(device), 3);  // written, then read; read, then written; never written before
+    assert_null(cj_cpu_hazard_at(device, 3));
+    const cj_hazard *h = NULL;
+    for (size_t i = 0; i < 3; i++) {
+        const cj_hazard *at = cj_cpu_hazard_at(device, i);
+        if (!strcmp(at->rule, "race-block") && !strcmp(at->first.what, "st.shared.u32")) h = at;
+    }
+    assert_non_null(h);
+    assert_int_equal(h->first.line + 2, h->second.line);
+    assert_string_equal(h->second.what, "ld.shared.u32");
+    assert_int_equal((h->first.thread.x + 32) % 64, h->second.thread.x);
+    assert_int_equal(h->first.block.x, h->second.block.x);
+    assert_string_equal(h->symbol, "tile");
+    assert_int_equal(h->offset, 4 * h->first.thread.x);
+    assert_int_equal(h->bytes, 4);
+    assert_int_equal(h->count, 64);  // 32 threads of 2 blocks
+    cj_module_unload(module);
+    cj_mem_free(device, memory);
+    cj_device_close(device);
+}
+
+// Reads two words: whether that is reported depends on who has written the second.
+static cj_status read_two(cj_device *device, cj_function *function, cj_ptr memory, cj_error *error) {
+    const cj_launch_config config = {.function = function,
+                                     .grid = {1, 1, 1},
+                                     .block = {1, 1, 1},
+                                     .arguments = (void *[]){&memory},
+                                     .argument_count = 1};
+    return cj_launch(device, &config, error);
+}
+
+static void memory_that_somebody_has_written(void **state) {
+    (void)state;
+    static const char reads[] = KERNEL("", "    ld.global.v2.u32 {%r1, %r2}, [%out];\n");
+    static const char writes[] = KERNEL("", "    st.global.u32 [%out + 4], 1;\n");
+    cj_error          error = {0};
+    cj_module        *module[2] = {NULL};
+    cj_function      *reader = NULL, *writer = NULL;
+    cj_ptr            memory[3] = {0};
+    cpu_options = (cj_cpu_options){.hazards = true};
+    cj_device *device = open_cpu();
+    for (int i = 0; i < 3; i++) cj_test_ok(cj_mem_alloc(device, 64, &memory[i], &error), &error);
+    cj_test_ok(cj_module_load(device, reads, strlen(reads), &module[0], &error), &error);
+    cj_test_ok(cj_module_load(device, writes, strlen(writes), &module[1], &error), &error);
+    cj_test_ok(cj_module_function(module[0], "kernel", &reader, &error), &error);
+    cj_test_ok(cj_module_function(module[1], "kernel", &writer, &error), &error);
+
+    assert_int_equal(read_two(device, reader, memory[0], &error), CJ_HAZARD);
+    assert_string_equal(error.rule, "uninitialized");
+    cj_test_ok(cj_mem_fill(device, memory[0], 0, 4, NULL, &error), &error);
+    assert_int_equal(read_two(device, reader, memory[0], &error), CJ_HAZARD);
+    assert_int_equal(cj_cpu_hazard_at(device, 0)->offset, 4);
+    cj_test_ok(read_two(device, writer, memory[0], &error), &error);
+    cj_test_ok(read_two(device, reader, memory[0], &error), &error);
+
+    assert_int_equal(read_two(device, reader, memory[1], &error), CJ_HAZARD);
+    cj_test_ok(cj_mem_write(device, memory[1], &error, 64, NULL, &error), &error);
+    cj_test_ok(read_two(device, reader, memory[1], &error), &error);
+
+    // A launch that is not watched may have written anything.
+    assert_int_equal(read_two(device, reader, memory[2], &error), CJ_HAZARD);
+    cj_test_ok(cj_cpu_configure(device, &(cj_cpu_options){0}, &error), &error);
+    cj_test_ok(read_two(device, writer, memory[2], &error), &error);
+    cj_test_ok(cj_cpu_configure(device, &cpu_options, &error), &error);
+    cj_test_ok(read_two(device, reader, memory[2], &error), &error);
+    for (int i = 0; i < 2; i++) cj_module_unload(module[i]);
+    for (int i = 0; i < 3; i++) cj_mem_free(device, memory[i]);
+    cj_device_close(device);
+}
+
+// ---- the reduction, with one synchronization less
+
+typedef struct mutation {
+    const char *rule;
+    const char *from[2], *to[2];  // the first occurrence of each, in this order; or the last one
+} mutation;
+
+#define LAST "\n"
+#define ARRIVE "barrier.cluster.arrive"
+#define WAIT "barrier.cluster.wait"
+static const mutation mutations[] = {
+    {"", {""}, {""}},
+    {"race-block", {"bar.sync"}, {"// "}},
+    {"race-grid", {"atom.acq_rel.gpu"}, {"atom.relaxed.gpu"}},
+    {"race-grid", {"atom.acq_rel.gpu"}, {"atom.acquire.gpu"}},
+    {"race-grid", {"atom.acq_rel.gpu"}, {"atom.release.gpu"}},
+    {"race-grid", {"atom.acq_rel.gpu"}, {"atom.acq_rel.cluster"}},
+    {"race-grid", {"bar.warp.sync"}, {"// "}},
+    {"relaxed-arrive", {ARRIVE ".release"}, {ARRIVE ".relaxed"}},
+    {"peer-not-entered", {ARRIVE ".relaxed", WAIT}, {"// ", "// "}},
+    {"race-cluster", {ARRIVE ".release", LAST WAIT}, {"// ", "// "}},
+};
+
+static char *find(char *text, const char *what) {
+    const bool is_last = *what == *LAST;
+    char      *found_at = strstr(text, what + is_last);
+    for (char *next = found_at; is_last && next; next = strstr(next + 1, what + 1)) found_at = next;
+    return found_at;
+}
+
+static void replace(char *text, size_t size, const char *from, const char *to) {
+    char        *at = find(text, from);
+    const size_t gone = strlen(from) - (*from == *LAST), come = strlen(to);
+    if (!at) fail_msg("the reduction has no '%s'", from);
+    assert_true(strlen(text) + come < size);
+    memmove(at + come, at + gone, strlen(at + gone) + 1);
+    memcpy(at, to, come);
+}
+
+typedef struct reduction {
+    cj_plan   plan;
+    char     *text;
+    uint64_t  n;
+    cj_status status;
+    uint32_t  bits;  // of the result
+    cj_error  error;
+} reduction;
+
+static void plan_reduction(reduction *r, const char *dtype, const char *cluster) {
+    const cj_family *family = NULL;
+    const cj_limits *limits = NULL;
+    cj_params        params;
+    char             n[32];
+    snprintf(n, sizeof n, "%llu", (unsigned long long)r->n);
+    cj_test_ok(cj_family_find("reduce", &family, &r->error), &r->error);
+    cj_params_init(&params, family);
+    cj_test_ok(cj_params_set(&params, "n", n, &r->error), &r->error);
+    cj_test_ok(cj_params_set(&params, "dtype", dtype, &r->error), &r->error);
+    cj_test_ok(cj_params_set(&params, "block", "64", &r->error), &r->error);
+    cj_test_ok(cj_params_set(&params, "cluster", cluster, &r->error), &r->error);
+    cj_test_ok(cj_limits_builtin("sm_90", &limits, &r->error), &r->error);
+    cj_test_ok(cj_plan_make(&params, limits, "sm_90", &r->plan, &r->error), &r->error);
+    cj_test_ok(cj_plan_emit(&r->plan, &r->text, NULL, &r->error), &r->error);
+}
+
+static void run_reduction(reduction *r, const char *text) {
+    cj_device   *device = open_cpu();
+    cj_module   *module = NULL;
+    cj_function *function = NULL;
+    cj_ptr       x = 0, out = 0, workspace = 0;
+    float       *values = malloc(r->n * 4);
+    assert_non_null(values);
+    for (uint64_t i = 0; i < r->n; i++) values[i] = (float)(i * 2654435761u % 1000) * 0.001f;
+    cj_test_ok(cj_mem_alloc(device, r->n * 4, &x, &r->error), &r->error);
+    cj_test_ok(cj_mem_alloc(device, 4, &out, &r->error), &r->error);
+    cj_test_ok(cj_mem_alloc(device, r->plan.workspace_bytes, &workspace, &r->error), &r->error);
+    cj_test_ok(cj_mem_write(device, x, values, r->n * 4, NULL, &r->error), &r->error);
+    cj_test_ok(cj_mem_fill(device, workspace, 0, r->plan.workspace_bytes, NULL, &r->error), &r->error);
+    cj_test_ok(cj_module_load(device, text, strlen(text), &module, &r->error), &r->error);
+    cj_test_ok(cj_module_function(module, r->plan.entry, &function, &r->error), &r->error);
+    const cj_launch_config config = {.function = function,
+                                     .grid = r->plan.grid,
+                                     .block = r->plan.block,
+                                     .cluster = r->plan.cluster,
+                                     .arguments = (void *[]){&x, &out, &r->n, &r->plan.derived[0], &workspace},
+                                     .argument_count = 5};
+    r->status = cj_launch(device, &config, &r->error);
+    keep_found(device);
+    cj_test_ok(cj_mem_read(device, &r->bits, out, 4, NULL, NULL), NULL);
+    cj_module_unload(module);
+    cj_mem_free(device, x);
+    cj_mem_free(device, out);
+    cj_mem_free(device, workspace);
+    cj_device_close(device);
+    free(values);
+}
+
+static void the_reduction_needs_each_of_its_barriers(void **state) {
+    (void)state;
+    reduction r = {.n = 5000};
+    plan_reduction(&r, "f32", "4");
+    const size_t size = strlen(r.text) + 256;
+    char        *text = malloc(size);
+    assert_non_null(text);
+    for (size_t k = 0; k < CJ_TEST_COUNT(mutations); k++) {
+        const mutation *m = &mutations[k];
+        memcpy(text, r.text, strlen(r.text) + 1);
+        for (unsigned i = 0; i < 2 && m->from[i]; i++) replace(text, size, m->from[i], m->to[i]);
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = seed != 0, .seed = seed};
+            memset(&r.error, 0, sizeof r.error);
+            run_reduction(&r, text);
+            bool named = !*m->rule && !r.status;
+            for (size_t i = 0; i < found_count; i++) named |= !strcmp(found[i].rule, m->rule);
+            if (named) continue;
+            fail_msg("mutation %zu, seed %u: '%s', not '%s': %s", k, (unsigned)seed, r.error.rule, m->rule,
+                     r.error.message);
+        }
+    }
+    free(text);
+    cj_text_free(r.text);
+}
+
+static void the_reduction_is_right_under_any_schedule(void **state) {
+    (void)state;
+    static const char *const clusters[] = {"4", "16", "1", "0"};
+    for (size_t k = 0; k < CJ_TEST_COUNT(clusters); k++) {
+        reduction r = {.n = 3001 + 700 * k};
+        uint32_t  bits = 0;
+        plan_reduction(&r, "f32", clusters[k]);
+        for (uint64_t seed = 0; seed < (k ? 8 : 101); seed++) {
+            cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = seed != 0, .seed = seed};
+            run_reduction(&r, r.text);
+            cj_test_ok(r.status, &r.error);
+            if (!seed) bits = r.bits;
+            assert_int_equal(r.bits, bits);
+        }
+        cj_text_free(r.text);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_missing_synchronization_is_named),
+        cmocka_unit_test(no_twin_is_reported),
+        cmocka_unit_test(a_hazard_names_both_sides),
+        cmocka_unit_test(memory_that_somebody_has_written),
+        cmocka_unit_test(the_reduction_needs_each_of_its_barriers),
+        cmocka_unit_test(the_reduction_is_right_under_any_schedule),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

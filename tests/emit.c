@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "test.h"
+
+cj_status cj_test_params(const char *family, const char *assignments, cj_params *params, cj_error *error) {
+    const cj_family *found;
+    cj_status        status = cj_family_find(family, &found, error);
+    if (status) return status;
+    cj_params_init(params, found);
+    for (const char *at = assignments; *at && !status; at += *at == ' ') {
+        char   name[32], text[64];
+        size_t name_length = strcspn(at, "="), length = strcspn(at + name_length + 1, " ");
+        snprintf(name, sizeof name, "%.*s", (int)name_length, at);
+        snprintf(text, sizeof text, "%.*s", (int)length, at + name_length + 1);
+        status = cj_params_set(params, name, text, error);
+        at += name_length + 1 + length;
+    }
+    return status;
+}
+
+char *cj_test_emit(const char *family, const char *assignments, const char *arch) {
+    cj_params        params;
+    cj_plan          plan;
+    const cj_limits *limits;
+    cj_error         error = {0};
+    char            *text = NULL;
+    cj_test_ok(cj_test_params(family, assignments, &params, &error), &error);
+    cj_test_ok(cj_limits_builtin(arch, &limits, &error), &error);
+    cj_test_ok(cj_plan_make(&params, limits, arch, &plan, &error), &error);
+    cj_test_ok(cj_plan_emit(&plan, &text, NULL, &error), &error);
+    return text;
+}

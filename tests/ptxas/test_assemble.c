@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every emitted kernel assembles, without a warning: every op with every dtype and cluster, and with each of these the
+// next block, result and target in turn, so that every two values of what shapes the text are met together.
+#include "test.h"
+
+#include <clusterjit/ptx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+
+static const char *const ops[] = {"sum", "min", "max"};
+static const char *const dtypes[] = {"f32", "f64", "i32", "u32", "i64", "u64"};
+static const char *const clusters[] = {"0", "1", "4", "8", "2"};
+static const char *const blocks[] = {"32", "96", "256", "1024"};
+static const char *const results[] = {"total", "block"};
+static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a", "sm_120"};
+
+static void assemble(const char *params, const char *arch) {
+    char  log[4096];
+    char *text = cj_test_emit("reduce", params, arch);
+    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s: %s\n%s", arch, params, log, text);
+    cj_text_free(text);
+}
+
+static void emitted_kernels_assemble(void **state) {
+    (void)state;
+    unsigned turn = 0;
+    for (size_t op = 0; op < CJ_TEST_COUNT(ops); op++)
+        for (size_t dtype = 0; dtype < CJ_TEST_COUNT(dtypes); dtype++)
+            for (size_t cluster = 0; cluster < CJ_TEST_COUNT(clusters); cluster++, turn++) {
+                char params[128];
+                snprintf(params, sizeof params, "op=%s dtype=%s cluster=%s block=%s result=%s", ops[op], dtypes[dtype],
+                         clusters[cluster], blocks[turn % 4], results[(turn + turn / 4) % 2]);
+                assemble(params, targets[(turn + turn / 4 + turn / 16) % 4]);
+            }
+}
+
+static void weighted_sums_assemble(void **state) {
+    (void)state;
+    for (size_t dtype = 0; dtype < CJ_TEST_COUNT(dtypes); dtype++)
+        for (unsigned turn = 0; turn < 4; turn++) {
+            char params[128];
+            snprintf(params, sizeof params, "weight=block dtype=%s cluster=%s result=%s", dtypes[dtype],
+                     clusters[(dtype + turn) % CJ_TEST_COUNT(clusters)], results[turn % 2]);
+            assemble(params, targets[(dtype + turn / 2) % 4]);
+        }
+}
+
+static void largest_clusters_assemble(void **state) {
+    (void)state;
+    assemble("cluster=16", "sm_90");
+    assemble("cluster=16 dtype=f64 op=min block=1024", "sm_90a");
+    assemble("cluster=16 dtype=u64 op=max block=32", "sm_100a");
+    assemble("cluster=16 dtype=i32 result=block weight=block", "sm_90");
+    assemble("cluster=8 dtype=f64 block=96", "sm_120");
+}
+
+static void kernels_without_clusters_assemble(void **state) {
+    (void)state;
+    assemble("", "sm_80");
+    assemble("dtype=f64 op=max result=block", "sm_86");
+    assemble("dtype=i64 weight=block block=32", "sm_89");
+}
+
+static void sample_of_everything_assembles(void **state) {
+    (void)state;
+    char  log[4096];
+    char *text = cj_test_read(CJ_TEST_DIR "/unit/sample.ptx");
+    if (!cj_test_assemble(text, "sm_90", log, sizeof log)) fail_msg("%s", log);
+    free(text);
+}
+
+int main(void) {
+    cj_test_ptxas();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(emitted_kernels_assemble),
+        cmocka_unit_test(weighted_sums_assemble),
+        cmocka_unit_test(largest_clusters_assemble),
+        cmocka_unit_test(kernels_without_clusters_assemble),
+        cmocka_unit_test(sample_of_everything_assembles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of tests/cpu with asynchronous work against ptxas: what the CPU device runs is PTX.
+#include "../cpu/async_cases.h"
+#include "../cpu/mbarrier_cases.h"
+#include "../cpu/tensor_kernels.h"
+
+static void expect_assembled(const char *name, const char *ptx) {
+    char log[4096];
+    if (!cj_test_assemble(ptx, "sm_90a", log, sizeof log)) fail_msg("%s:\n%s\n%s", name, log, ptx);
+}
+
+static void cases_assemble(const async_case *cases, size_t count) {
+    char ptx[16384];
+    for (size_t i = 0; i < count; i++) {
+        async_ptx(&cases[i], ptx, sizeof ptx);
+        expect_assembled(cases[i].name, ptx);
+    }
+}
+
+static void mbarriers(void **state) {
+    (void)state;
+    cases_assemble(mbarrier_cases, CJ_TEST_COUNT(mbarrier_cases));
+    cases_assemble(mbarrier_mutants, CJ_TEST_COUNT(mbarrier_mutants));
+}
+
+static void asynchronous_copies(void **state) {
+    (void)state;
+    cases_assemble(async_cases, CJ_TEST_COUNT(async_cases));
+    cases_assemble(async_mutants, CJ_TEST_COUNT(async_mutants));
+    cases_assemble(async_unordered, CJ_TEST_COUNT(async_unordered));
+    char ptx[16384];
+    async_reduction_ptx(ptx, sizeof ptx, "add.noftz.bf16", 1, 2);
+    expect_assembled("bulk reduction", ptx);
+}
+
+static void tensor_copies(void **state) {
+    (void)state;
+    char ptx[16384];
+    for (unsigned rank = 1; rank <= 5; rank++) {
+        tensor_load_ptx(ptx, sizeof ptx, rank, 1024);
+        expect_assembled("tensor load", ptx);
+        tensor_store_ptx(ptx, sizeof ptx, rank, "");
+        expect_assembled("tensor store", ptx);
+    }
+    tensor_store_ptx(ptx, sizeof ptx, 2, ".add");
+    expect_assembled("tensor reduction", ptx);
+    tensor_multicast_ptx(ptx, sizeof ptx, "");
+    expect_assembled("tensor multicast", ptx);
+    expect_assembled("tensormap.replace", tensor_replace);
+}
+
+int main(void) {
+    cj_test_ptxas();
+    const struct CMUnitTest tests[] = {cmocka_unit_test(mbarriers), cmocka_unit_test(asynchronous_copies),
+                                       cmocka_unit_test(tensor_copies)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
