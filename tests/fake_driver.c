@@ -335,8 +335,9 @@ static CUresult fake_TensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType 
     (void)type, (void)rank, (void)dims, (void)strides, (void)box, (void)element_strides, (void)interleave;
     (void)swizzle, (void)l2, (void)fill;
     ENTER(TensorMapEncodeTiled);
-    memset(map, 0, sizeof *map);
-    map->opaque[0] = (uintptr_t)address;
+    const uint64_t first = (uintptr_t)address;  // by memcpy: the driver asks for 64 bytes of alignment, the type for 128
+    memset((void *)map, 0, sizeof *map);
+    memcpy((void *)map, &first, sizeof first);
     return CUDA_SUCCESS;
 }
 
