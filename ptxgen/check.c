@@ -54,7 +54,7 @@ static unsigned vector_bits(const cj_mnemonic *mnemonic) {
 static needs inst_needs(const cj_ir_inst *inst) {
     needs n = {inst->row->ptx, inst->row->target};
     raise(&n, inst->mnemonic->ptx, inst->mnemonic->target);
-    if (vector_bits(inst->mnemonic) > 128) raise(&n, 88, 100);
+    if (cj__row_pattern(inst->row)->vectors && vector_bits(inst->mnemonic) > 128) raise(&n, 88, 100);
     if (inst->mnemonic->type_last == CJ_W_B128 && cj__mnemonic_has(inst->mnemonic, CJ_W_SYS)) raise(&n, 84, 0);
     for (unsigned i = 0; i < inst->operand_count; i++) operand_needs(&n, &inst->operand[i]);
     return n;

@@ -136,13 +136,6 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
     }
 }
 
-// Whether .v2 and its like mean this form's own operands.
-static bool moves_vectors(const cj_pattern *pattern) {
-    for (unsigned i = 0; i < pattern->count; i++)
-        if (pattern->item[i].kind == 'D' || pattern->item[i].kind == 'S') return true;
-    return false;
-}
-
 // Vectors have 128 bits at most; only ld and st of global memory take 256, as four or eight elements.
 static void check_vector_bits(const place *at, const char *opcode) {
     static const cj_word elsewhere[] = {CJ_W_SHARED, CJ_W_SHARED_CTA, CJ_W_SHARED_CLUSTER, CJ_W_LOCAL,
@@ -164,7 +157,7 @@ void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const char *opcode = cj__row_opcode(inst->row);
     place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .report = report};
     at.may_be_wider = !strcmp(opcode, "ld") || !strcmp(opcode, "st") || !strcmp(opcode, "cvt");
-    if (moves_vectors(pattern)) check_vector_bits(&at, opcode);
+    if (pattern->vectors) check_vector_bits(&at, opcode);
     for (at.index = 0; at.index < inst->operand_count; at.index++)
         check_operand(&at, &inst->operand[at.index], cj__pattern_item(pattern, inst->mnemonic, at.index));
 }

@@ -116,6 +116,30 @@ static void add_words(const char *at, const char *end) {
     }
 }
 
+// The extent that a word gives its instruction's operands: x4, 3d, m64n128k16; 0: none.
+static uint16_t word_extent(const char *text) {
+    if (*text == 'x') return (uint16_t)strtoul(text + 1, NULL, 10);
+    if (*text >= '1' && *text <= '5' && !strcmp(text + 1, "d")) return (uint16_t)(*text - '0');
+    const char *n = *text == 'm' && text[1] >= '0' && text[1] <= '9' ? strchr(text, 'n') : NULL;
+    return n ? (uint16_t)strtoul(n + 1, NULL, 10) : 0;
+}
+
+// Words of one of these orders keep it among themselves: f32.f16 is no f16.f32, and a copy goes from the second space
+// to the first. All others may change places.
+typedef enum { ORDER_FREE, ORDER_TYPES, ORDER_SPACES, ORDER_COUNT } cj_order;
+
+static cj_order word_order(unsigned word) {
+    if (cj__words[word].class) return ORDER_TYPES;
+    return word >= CJ_W_GLOBAL && word <= CJ_W_PARAM_FUNC ? ORDER_SPACES : ORDER_FREE;
+}
+
+// Whether a word says how an instruction is done, not what it is: then it never belongs to the words that lead.
+static bool is_modifier(unsigned word) {
+    bool semantics = word >= CJ_W_CTA && word <= CJ_W_MMIO;
+    bool converges = word == CJ_W_SYNC || word == CJ_W_ALIGNED;
+    return semantics || converges || word_order(word) || word_extent(cj__words[word].text);
+}
+
 static void compile_syntax(cj_form *form, const char *syntax) {
     const char *at = syntax + opcode_length(syntax);
     while (*at) {
@@ -132,8 +156,9 @@ static void compile_syntax(cj_form *form, const char *syntax) {
         if (!end) broken(syntax);
         add_words(at + 1 + (at[1] == '('), end);
         slot->count = (uint16_t)(table.pool_count - slot->first);
-        bool type = cj__words[table.pool[slot->first]].class;
-        if (form->fixed + 1 == form->slot_count && !slot->optional && !type) form->fixed++;
+        uint16_t word = table.pool[slot->first];
+        bool leads = form->slot_count == 1 ? !cj__words[word].class : !is_modifier(word);
+        if (form->fixed + 1 == form->slot_count && !slot->optional && leads) form->fixed++;
         at = end + (*end == '}' || *end == ')');
     }
 }
@@ -156,6 +181,7 @@ static void compile_pattern(cj_pattern *pattern, const char *text) {
         if (pattern->count == CJ_OPERANDS_MAX) broken(text);
         cj_pattern_item *item = &pattern->item[pattern->count++];
         item->kind = *at++;
+        pattern->vectors |= item->kind == 'D' || item->kind == 'S';
         if (*at == 'q') item->predicate = true, at++;
         at = compile_length(item, at);
         if (*at == ':') {
@@ -281,25 +307,19 @@ static bool matches(const cj_form *form, unsigned s, const cj_mnemonic *mnemonic
     return slot->optional && matches(form, s + 1, mnemonic, w, reached);
 }
 
-// The extent that a word gives its instruction's operands: x4, 3d, m64n128k16; 0: none.
-static uint16_t word_extent(const char *text) {
-    if (*text == 'x') return (uint16_t)strtoul(text + 1, NULL, 10);
-    if (*text >= '1' && *text <= '5' && !strcmp(text + 1, "d")) return (uint16_t)(*text - '0');
-    const char *n = *text == 'm' && text[1] >= '0' && text[1] <= '9' ? strchr(text, 'n') : NULL;
-    return n ? (uint16_t)strtoul(n + 1, NULL, 10) : 0;
-}
-
-// Whether words [w..] fill the slots that are not `taken`, in any order but that of the types, which go to `types` or
-// later ones.
-static bool fills(const cj_form *form, uint32_t taken, unsigned types, const cj_mnemonic *mnemonic, unsigned w) {
-    bool last = w == mnemonic->word_count;
-    bool type = !last && cj__words[mnemonic->word[w]].class;
-    for (unsigned s = type ? types : 0; s < form->slot_count; s++) {
+// Whether words [w..] fill the slots that are not `taken`; those of an order go to slots from next[order] on.
+static bool fills(const cj_form *form, uint32_t taken, const uint8_t *next, const cj_mnemonic *mnemonic, unsigned w) {
+    bool     last = w == mnemonic->word_count;
+    cj_order order = last ? ORDER_FREE : word_order(mnemonic->word[w]);
+    for (unsigned s = next[order]; s < form->slot_count; s++) {
         const cj_slot *slot = &form->slots[s];
         if (taken >> s & 1) continue;
         if (last && !slot->optional) return false;
         if (last || !slot_takes(slot, mnemonic->word[w])) continue;
-        if (fills(form, taken | 1u << s, type ? s + 1 : types, mnemonic, w + 1)) return true;
+        uint8_t then[ORDER_COUNT];
+        memcpy(then, next, sizeof then);
+        if (order) then[order] = (uint8_t)(s + 1);
+        if (fills(form, taken | 1u << s, then, mnemonic, w + 1)) return true;
     }
     return last;
 }
@@ -309,7 +329,7 @@ static bool matches_unordered(const cj_form *form, const cj_mnemonic *mnemonic) 
     if (mnemonic->word_count < form->fixed) return false;
     for (unsigned s = 0; s < form->fixed; s++)
         if (!slot_takes(&form->slots[s], mnemonic->word[s])) return false;
-    return fills(form, (1u << form->fixed) - 1, form->fixed, mnemonic, form->fixed);
+    return fills(form, (1u << form->fixed) - 1, (const uint8_t[ORDER_COUNT]){0}, mnemonic, form->fixed);
 }
 
 // Splits the words behind the opcode; false at a word that no table knows.
@@ -333,7 +353,7 @@ static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, 
                 }
         }
         uint16_t extent = word_extent(info->text);
-        if (extent) mnemonic->extent = extent;
+        if (extent && (*info->text != 'm' || !mnemonic->extent)) mnemonic->extent = extent;
         if (id == CJ_W_V2 || id == CJ_W_V4 || id == CJ_W_V8) mnemonic->vector = (uint8_t)(info->text[1] - '0');
     }
     return true;

@@ -18,11 +18,11 @@
 //   l  label                                 f  function name
 //   t  memory operand [map, {coordinates}]   _  the sink _
 //   M  memory operand, may be [a].unified    L  list (a, b, …) of a call
-// A number behind U, P or t is its length: U4 takes four registers, t5 five coordinates. In place of the number may stand
-// n, the extent of the mnemonic's last word that has one (x4: 4, 3d: 3, m64n128k16: 128), as in n, 4n, n/2 or n-2.
-// The type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type
-// word (u32), or absent where the kind says it all; of an m it is the base register's. A ? behind an item makes it
-// optional; ?word asks for it exactly where the mnemonic has that word.
+// A number behind U, P or t is its length: U4 takes four registers, t5 five coordinates. In place of the number may
+// stand n, the extent that a word of the mnemonic gives (x4: 4, 3d: 3, else m64n128k16: 128), as in n, 4n, n/2 or n-2.
+// The type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type word
+// (u32), or absent where the kind says it all; of an m it is the base register's. A ? behind an item makes it optional;
+// ?word asks for it exactly where the mnemonic has that word.
 #ifndef CJ_PTXGEN_TABLE_H
 #define CJ_PTXGEN_TABLE_H
 
@@ -111,6 +111,7 @@ typedef struct cj_pattern_item {
 typedef struct cj_pattern {
     uint8_t         count;
     bool            conditional;  // an item has a ?word
+    bool            vectors;      // an item is a vector where the mnemonic has .v2 or its like
     cj_pattern_item item[CJ_OPERANDS_MAX];
 } cj_pattern;
 

@@ -21,7 +21,7 @@ static void sizes_beyond_every_device(void **state) {
     (void)state;
     static uint64_t results[RESULTS];
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
-        cj_error error = {0};
+        cj_error  error = {0};
         cj_status status = run_kernel(cases[i].ptx, (launch_shape){1, 32, 0, 0}, results, &error);
         if (status != cases[i].status || !strstr(error.message, cases[i].message))
             fail_msg("%zu: status %d, '%s', not %d, '%s'", i, status, error.message, cases[i].status, cases[i].message);

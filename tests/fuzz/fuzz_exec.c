@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer's target: any bytes that load as a module are prepared and run on the CPU device, each entry once, hazards
-// watched, within small limits. The first bytes, which mostly are a comment, choose the launch; they stay in the text.
+// libFuzzer's target: any bytes that load as a module are prepared and run on the CPU device, each entry once, mostly with
+// hazards watched, within small limits. The first bytes, in most texts a comment, choose the launch; they stay part of it.
 // replay.c runs it over the corpus in ordinary builds.
 #include <clusterjit/cpu.h>
 #include <clusterjit/tensormap.h>
@@ -35,9 +35,9 @@ static void encode(cj_device *device, cj_ptr buffer, unsigned choice, cj_tensorm
 static cj_launch_config shape_of(const cj_function *function, const unsigned char choice[6]) {
     static const uint32_t blocks[] = {64, 1, 32, 33, 128, 96, 8, 2}, clusters[] = {4, 0, 2, 1};
     static const uint32_t dynamic[] = {0, 64, 1024, 16384};
-    const cj_contract *says = &function->contract;
-    cj_launch_config config = {.block = {blocks[choice[0] % 8], 1, 1}, .dynamic_shared = dynamic[choice[2] % 4]};
-    const uint32_t cluster = clusters[choice[1] % 4];
+    const cj_contract    *says = &function->contract;
+    cj_launch_config      config = {.block = {blocks[choice[0] % 8], 1, 1}, .dynamic_shared = dynamic[choice[2] % 4]};
+    const uint32_t        cluster = clusters[choice[1] % 4];
     config.cluster = cluster ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0, 0, 0};
     if (says->reqntid.x) config.block = says->reqntid;
     if (says->reqnctapercluster.x) config.cluster = says->reqnctapercluster;
@@ -47,7 +47,7 @@ static cj_launch_config shape_of(const cj_function *function, const unsigned cha
 }
 
 static void launch(cj_device *device, cj_function *function, cj_ptr buffer, const unsigned char choice[6]) {
-    static const uint32_t numbers[] = {16, 0, 1, 255};
+    static const uint32_t      numbers[] = {16, 0, 1, 255};
     _Alignas(64) unsigned char value[PARAMS][PARAM_MOST];
     void                      *argument[PARAMS];
     cj_launch_config           config = shape_of(function, choice);
@@ -79,7 +79,7 @@ static void run(cj_device *device, const char *text, size_t size) {
     if (size >= 2 + sizeof choice) memcpy(choice, text + 2, sizeof choice);
     const cj_cpu_options options = {.random_schedule = choice[5] & 1,
                                     .seed = choice[5],
-                                    .hazards = true,
+                                    .hazards = !(choice[5] & 16),
                                     .threads = 1,
                                     .stats = choice[5] & 2,
                                     .instruction_limit = INSTRUCTIONS};

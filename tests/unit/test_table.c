@@ -207,6 +207,11 @@ static void words_come_in_any_order(void **state) {
         {"cvt.f64.ftz.f32", true},           {"st.v2.global.f32", true},  {"atom.add.add.u32", false},
         {"mul.u32.lo", false},               {"shf.wrap.l.b32", false},    {"cvta.global.to.u64", false},
         {"barrier.arrive.cluster", false},   {"atom.acquire.gpu.u32", false},
+        {"ldmatrix.sync.aligned.x4.m8n8.shared.b16", true},
+        {"mbarrier.complete_tx.shared::cluster.relaxed.cluster.b64", true},
+        {"mbarrier.relaxed.cluster.complete_tx.shared::cluster.b64", false},
+        {"cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes", true},
+        {"cp.async.bulk.global.shared::cta.mbarrier::complete_tx::bytes", false},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_mnemonic mnemonic;
@@ -219,6 +224,42 @@ static void words_come_in_any_order(void **state) {
     assert_true(cj__mnemonic_resolve("cvt.f64.ftz.f32", 15, &mnemonic, &wrong));
     assert_int_equal(mnemonic.type[0], CJ_W_F64);
     assert_int_equal(mnemonic.type[1], CJ_W_F32);
+}
+
+// Operand lengths that follow from the mnemonic, and operands that are there with a word alone.
+static void operands_follow_the_mnemonic(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *rule;
+    } cases[] = {
+        {"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, [%r2];", ""},
+        {"ldmatrix.sync.aligned.x2.m8n8.shared.b16 {%r0, %r1}, [%r2];", ""},
+        {"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0, %r1}, [%r2];", "vector-length"},
+        {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %l0, %l1, %p0, 1, 1, 0, 0;", ""},
+        {"wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %l0, %l1, %p0, 1, 1, 0, 0;",
+         "vector-length"},
+        {"cp.async.bulk.prefetch.tensor.2d.L2.global [%l0, {%r0, %r1}];", ""},
+        {"cp.async.bulk.prefetch.tensor.3d.L2.global [%l0, {%r0, %r1}];", "vector-length"},
+        {"cp.async.bulk.prefetch.tensor.2d.L2.global.L2::cache_hint [%l0, {%r0, %r1}], %l1;", ""},
+        {"cp.async.bulk.prefetch.tensor.2d.L2.global.L2::cache_hint [%l0, {%r0, %r1}];", "operands"},
+        {"cp.async.bulk.prefetch.tensor.2d.L2.global [%l0, {%r0, %r1}], %l1;", "operands"},
+        {"cp.async.ca.shared.global [%r0], [%l0], 4, %p0;", ""},
+        {"cp.async.ca.shared.global [%r0], [%l0], 4, %r1;", ""},
+        {"mbarrier.arrive.shared::cluster.b64 _, [%r0];", ""},
+        {"mbarrier.arrive.shared::cluster.b64 %l0, [%r0];", "operands"},
+        {"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;", "target-arch"},
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_text       text = {0};
+        cj_ir_module *module = NULL;
+        cj_error      error = {0};
+        cj_test_head(&text, 90, strncmp(cases[i].line, "tcgen05", 7) ? "sm_90a" : "sm_120a");
+        cj_test_entry(&text, "k", cases[i].line);
+        if (!cj__ir_parse(text.data, text.length, &module, &error)) cj__check(module, &error);
+        if (strcmp(error.rule, cases[i].rule)) fail_msg("%s: [%s] %s", cases[i].line, error.rule, error.message);
+        cj__text_free(&text);
+        cj__ir_free(module);
+    }
 }
 
 static void mnemonics_name_the_wrong_word(void **state) {
@@ -252,6 +293,7 @@ int main(void) {
         cmocka_unit_test(mnemonics_resolve),
         cmocka_unit_test(words_come_in_any_order),
         cmocka_unit_test(mnemonics_name_the_wrong_word),
+        cmocka_unit_test(operands_follow_the_mnemonic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,9 @@ static const args_spec spec = {
 static const char legend[] =
     "Forms:     {.a|.b} one of these or none, .(a|b) one of these, $SET the words of a set, which stand at the end.\n"
     "Operands:  d destination, s source, D and S the same or a vector, U and P a vector, q and p a predicate,\n"
-    "           m memory, i constant, a address, v variable, x special register, l label, f function; ? optional;\n"
+    "           m memory, t a tensor and coordinates, _ the sink, i constant, a address, v variable,\n"
+    "           x special register, l label, f function; ? optional, ?WORD there with that word alone;\n"
+    "           a number is a vector's length, n what a word like x4, 3d or m64n128k16 says;\n"
     "           behind the colon the type, T that of the form.\n\n";
 
 enum { FORM_COLUMN = 15, SET_COLUMN = 18, FORM_WIDTH = OUTPUT_WIDTH - FORM_COLUMN };

@@ -105,8 +105,10 @@ CJ_EXEC(bar_red_wait) {
     CJ_SOME_LANES(i, mask & ~w->waiting) {
         const cj_cpu_tally all = w->block->barrier[index[i]].before[phase[i] % 2];
         const bool         holds = op->mode == CJ_W_AND ? !all.no : all.yes;
-        if (op->mode == CJ_W_POPC) CJ_LANES_OF(lane_u32, RESULT)[i] = all.yes;
-        else cj__cpu_predicate_set(w->file + op->slot[RESULT], 1u << i, holds ? CJ_ALL_LANES : 0);
+        if (op->mode == CJ_W_POPC)
+            CJ_LANES_OF(lane_u32, RESULT)[i] = all.yes;
+        else
+            cj__cpu_predicate_set(w->file + op->slot[RESULT], 1u << i, holds ? CJ_ALL_LANES : 0);
     }
     return step;
 }
