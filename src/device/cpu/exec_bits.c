@@ -45,9 +45,9 @@ FIND(s64, 63, (uint64_t)(x < 0 ? ~x : x))
 
 // The |offset|-th set bit from `base` on, upwards or downwards; offset 0 asks for base itself.
 static inline uint32_t nth_set(uint32_t bits, uint32_t base, int32_t offset) {
+    if (offset == INT32_MIN) return 0;  // it has no magnitude: what an H200 gives
     if (base > 31) return UINT32_MAX;
     if (!offset) return bits >> base & 1 ? base : UINT32_MAX;
-    if (offset == INT32_MIN) return 0;  // it has no magnitude: what an H200 gives
     uint32_t left = offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset;
     for (int32_t at = (int32_t)base; at >= 0 && at < 32; at += offset < 0 ? -1 : 1) {
         if (bits >> at & 1 && !--left) return (uint32_t)at;

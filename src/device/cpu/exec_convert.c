@@ -148,7 +148,7 @@ CJ_EXEC(float_to_f64) {
     CJ_SOME_LANES(i, mask) {
         const double whole = cj__cpu_whole(value[i], convert->rounding);
         const double x = convert->saturate ? clamped(whole) : whole;
-        d[i] = x != x && convert->flush ? (double)cj__cpu_canonical(NAN) : x;  // .ftz passes through the f32 unit
+        d[i] = x == x ? x : convert->flush ? (double)cj__cpu_canonical(NAN) : x + x;  // .ftz passes through the f32 unit
     }
     return CJ_STEP_NEXT;
 }
