@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // clusterjit/check.h: the list of rules, reports, the table and the formatter; and the builder's side of the rules:
 // what a kernel says it relies on becomes its directives, and what cannot be is refused by the rule's name.
+#define _DEFAULT_SOURCE
+
 #include "test.h"
 
 #include <clusterjit/check.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "report.h"
 
@@ -97,6 +100,22 @@ static void many_errors_end_the_reading(void **state) {
         cj_report_destroy(report);
     }
     free(ptx);
+}
+
+// Memory that is asked for and, but for its last byte, never touched.
+static void a_file_of_four_gib_is_refused_before_it_is_read(void **state) {
+    (void)state;
+    const size_t length = (size_t)UINT32_MAX + 1;
+    char *ptx = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (ptx == MAP_FAILED) skip();
+    ptx[length - 1] = '}';
+    cj_report *report = NULL;
+    cj_error   error = {0};
+    cj_test_ok(cj_check_ptx(ptx, length, NULL, &report, &error), &error);
+    assert_int_equal(cj_report_count(report), 1);
+    assert_string_equal(cj_report_at(report, 0)->rule, "file-size");
+    cj_report_destroy(report);
+    munmap(ptx, length);
 }
 
 // ---- the table and the formatter
@@ -265,6 +284,7 @@ int main(void) {
         cmocka_unit_test(reports_follow_the_text),
         cmocka_unit_test(targets_can_be_replaced),
         cmocka_unit_test(many_errors_end_the_reading),
+        cmocka_unit_test(a_file_of_four_gib_is_refused_before_it_is_read),
         cmocka_unit_test(rows_can_be_listed),
         cmocka_unit_test(formatting_is_a_fixed_point),
         cmocka_unit_test(directives_are_printed_in_order),
