@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device implements. device.c owns the public calls: it checks arguments, parses the PTX (so that both devices
-// refuse the same text with the same words), holds each launch against its contract, then dispatches.
+// What a device implements. device.c, module.c and launch.c own the public calls: they check arguments, parse the PTX,
+// hold each launch against its contract, then dispatch.
 // cuda/ and cpu/ each embed these structs as their first member.
 #ifndef CJ_DEVICE_DEVICE_H
 #define CJ_DEVICE_DEVICE_H
@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "contract.h"
+#include "error.h"
 #include "ir.h"
 
 // The arguments of cj_tensormap_encode_tiled, checked.
@@ -66,6 +67,12 @@ struct cj_function {
     const cj_ir_func *entry;
     cj_contract       contract;  // what the entry's directives promise about its launches
 };
+
+// Refuses a public call's argument that is 0. For functions that return cj_status and have `error`.
+#define REQUIRE(pointer)                                                                               \
+    do {                                                                                               \
+        if (!(pointer)) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: " #pointer " is 0", __func__); \
+    } while (0)
 
 // Opens each kind. cj__cuda_open exists only where CUDA headers were found (CJ_HAVE_CUDA).
 cj_status cj__cuda_open(const cj_device_options *options, unsigned ordinal, cj_device **device, cj_error *error);

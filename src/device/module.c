@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public calls on modules and functions: PTX is parsed and checked here, so that both devices refuse the same text with
+// the same words.
+#include <string.h>
+
+#include "check.h"
+#include "device.h"
+#include "parse.h"
+#include "text.h"
+
+cj_status cj_module_load(cj_device *device, const char *ptx, size_t length, cj_module **module, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(ptx);
+    REQUIRE(length);
+    REQUIRE(module);
+    if (memchr(ptx, '\0', length + 1) != ptx + length) {
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "the PTX text does not end at its length, %zu bytes", length);
+    }
+    cj_ir_module *ir = NULL;
+    cj_module    *loaded = NULL;
+    cj_status     status = cj__ir_parse(ptx, length, &ir, error);
+    if (!status) status = cj__check(ir, error);
+    if (!status) status = device->ops->load(device, ptx, length, ir, &loaded, error);
+    if (status) {
+        cj__ir_free(ir);
+        return status;
+    }
+    loaded->device = device;
+    loaded->ir = ir;
+    pthread_mutex_init(&loaded->lock, NULL);
+    *module = loaded;
+    return CJ_OK;
+}
+
+void cj_module_unload(cj_module *module) {
+    if (!module) return;
+    cj_ir_module *ir = module->ir;
+    pthread_mutex_destroy(&module->lock);
+    module->device->ops->unload(module);
+    cj__ir_free(ir);
+}
+
+// The name of the module's i-th entry.
+static const char *entry_name(const void *user, size_t i) {
+    const cj_ir_module *ir = user;
+    for (size_t at = 0; at < ir->item_count; at++) {
+        const cj_ir_item *item = &ir->item[at];
+        if (item->kind == CJ_ITEM_FUNC && item->func->is_entry && i-- == 0) return item->func->name;
+    }
+    return NULL;
+}
+
+const char *cj_module_entry(const cj_module *module, size_t index) { return entry_name(module->ir, index); }
+
+static cj_status unknown_entry(const cj_ir_module *ir, const char *entry, cj_error *error) {
+    cj_text     names = {0};
+    const char *name;
+    for (size_t i = 0; (name = entry_name(ir, i)) != NULL; i++) cj__text_printf(&names, "%s%s", i ? ", " : "", name);
+    cj__fail(error, CJ_INVALID_ARGUMENT, "the module has no entry '%.64s'; its entries: %s", entry,
+             names.data ? names.data : "none");
+    const char *nearest = cj__nearest(entry, entry_name, ir);
+    if (nearest) cj__hint(error, "did you mean %s?", nearest);
+    cj__text_free(&names);
+    return CJ_INVALID_ARGUMENT;
+}
+
+static cj_function *find_function(const cj_module *module, const cj_ir_func *entry) {
+    cj_function *function = module->functions;
+    while (function && function->entry != entry) function = function->next;
+    return function;
+}
+
+static cj_status add_function(cj_module *module, const cj_ir_func *entry, cj_function **function, cj_error *error) {
+    cj_function *made = NULL;
+    cj_status    status = module->device->ops->function(module, entry, &made, error);
+    if (status) return status;
+    made->module = module;
+    made->entry = entry;
+    cj__contract_of(entry, &made->contract);
+    made->next = module->functions;
+    module->functions = made;
+    *function = made;
+    return CJ_OK;
+}
+
+cj_status cj_module_function(cj_module *module, const char *entry, cj_function **function, cj_error *error) {
+    REQUIRE(module);
+    REQUIRE(entry);
+    REQUIRE(function);
+    const cj_ir_func *func = cj__ir_func(module->ir, entry);
+    if (!func || !func->is_entry) return unknown_entry(module->ir, entry, error);
+
+    pthread_mutex_lock(&module->lock);
+    cj_function *found = find_function(module, func);
+    cj_status    status = found ? CJ_OK : add_function(module, func, &found, error);
+    pthread_mutex_unlock(&module->lock);
+    if (!status) *function = found;
+    return status;
+}
+
+static const cj_ir_var *param_at(const cj_function *function, uint32_t index) {
+    return index < function->entry->param_count ? function->entry->param[index] : NULL;
+}
+
+uint32_t cj_function_param_count(const cj_function *function) { return (uint32_t)function->entry->param_count; }
+
+const char *cj_function_param_name(const cj_function *function, uint32_t index) {
+    const cj_ir_var *param = param_at(function, index);
+    return param ? param->name : NULL;
+}
+
+size_t cj_function_param_bytes(const cj_function *function, uint32_t index) {
+    const cj_ir_var *param = param_at(function, index);
+    return param ? (size_t)param->bytes : 0;
+}
