@@ -12,19 +12,32 @@
 #include "parser.h"
 #include "print.h"
 #include "report.h"
+#include "user_function.h"
 
 struct cj_func {
     cj_builder  *builder;
     cj_ir_func  *ir;
+    cj_ir_reg  **reg;    // handed out, by id - 1: the function may have more, declared in its text
+    size_t       reg_count, reg_capacity;
+    cj_ir_var  **var;    // the same
+    size_t       var_count, var_capacity;
     const char **label;  // names, by id - 1
     size_t       label_count, label_capacity;
 };
+
+// A user's function, and what stands before the names that it brought along.
+typedef struct callee {
+    const cj_user_function *function;
+    const char             *prefix;
+} callee;
 
 struct cj_builder {
     cj_parser parser;
     cj_error  error;  // the first one
     cj_text   line;   // scratch: the line with its operands put in
     cj_func   func;
+    callee   *callee;   // by id - 1
+    size_t    callee_count, callee_capacity;
     uint16_t  version;  // asked for; 0: the least
 };
 
@@ -55,6 +68,7 @@ cj_builder *cj_builder_create(const char *arch) {
 
 void cj_builder_destroy(cj_builder *b) {
     if (!b) return;
+    for (size_t i = 0; i < b->callee_count; i++) cj__user_function_drop(b->callee[i].function);
     cj__ir_free(b->parser.module);
     cj__text_free(&b->line);
     free(b);
@@ -150,7 +164,11 @@ cj_reg cj_register(cj_func *f, const char *type, const char *name) {
     const char *unique = word ? free_name(f, "%", name) : NULL;
     cj_ir_reg *reg = unique ? cj__new_reg(p, unique, (uint16_t)word, 1) : NULL;
     if (!reg || !cj__declare(p, unique, reg, NULL, NULL)) return (cj_reg){0};
-    return (cj_reg){reg->index + 1};
+    cj_ir_reg **grown = cj__arena_grow(&p->module->arena, f->reg, f->reg_count, &f->reg_capacity, sizeof *grown);
+    if (!grown) return cj__parse_memory(p), (cj_reg){0};
+    f->reg = grown;
+    grown[f->reg_count++] = reg;
+    return (cj_reg){(uint32_t)f->reg_count};
 }
 
 static cj_ir_var *new_var(cj_func *f, cj_space space, const char *type, const char *name) {
@@ -199,6 +217,7 @@ cj_var cj_shared(cj_func *f, const char *type, const char *name, uint32_t count,
     }
     cj_ir_var *var = new_var(f, CJ_SPACE_SHARED, type, name);
     if (!var || !append(f, &ir->var, &ir->var_count, &ir->var_capacity, var)) return (cj_var){0};
+    if (!append(f, &f->var, &f->var_count, &f->var_capacity, var)) return (cj_var){0};
     var->count = count;
     var->bytes *= count;
     var->is_array = count > 1;
@@ -207,7 +226,7 @@ cj_var cj_shared(cj_func *f, const char *type, const char *name, uint32_t count,
     if (count > 1) var->shape = cj__arena_text(&ir->module->arena, shape, (size_t)length);
     if (!var->shape) cj__parse_memory(p);
     if (align) var->align = align, var->align_written = true;
-    return (cj_var){(uint32_t)ir->var_count};
+    return (cj_var){(uint32_t)f->var_count};
 }
 
 // ---- directives
@@ -245,12 +264,12 @@ static bool put_arg(cj_text *line, const cj_func *f, const cj_arg *arg) {
     uint64_t wide;
     switch (arg->kind) {
     case CJ_ARG_REG:
-        if (!id || index >= ir->reg_count) return false;
-        cj__text_puts(line, ir->reg[index]->name);
+        if (!id || index >= f->reg_count) return false;
+        cj__text_puts(line, f->reg[index]->name);
         return true;
     case CJ_ARG_VAR:
-        if (!id || index >= (id & PARAM_BIT ? ir->param_count : ir->var_count)) return false;
-        cj__text_puts(line, (id & PARAM_BIT ? ir->param : ir->var)[index]->name);
+        if (!id || index >= (id & PARAM_BIT ? ir->param_count : f->var_count)) return false;
+        cj__text_puts(line, (id & PARAM_BIT ? ir->param : f->var)[index]->name);
         return true;
     case CJ_ARG_LABEL:
         if (!id || index >= f->label_count) return false;
@@ -271,7 +290,7 @@ static bool put_arg(cj_text *line, const cj_func *f, const cj_arg *arg) {
     return false;
 }
 
-// Puts the operands into the text; false, with the error set, at a $k that has none.
+// Puts the operands into the text, and $ for $$; false, with the error set, at a $k that has none.
 static bool expand(cj_func *f, const cj_arg *arg, unsigned count) {
     cj_text *line = &f->builder->line;
     line->length = 0;
@@ -280,6 +299,11 @@ static bool expand(cj_func *f, const cj_arg *arg, unsigned count) {
         cj__text_add(line, at, plain);
         at += plain;
         if (!*at) break;
+        if (at[1] == '$') {
+            cj__text_puts(line, "$");
+            at += 2;
+            continue;
+        }
         char *end;
         unsigned long k = strtoul(at + 1, &end, 10);
         if (end == at + 1 || !k || k >= count || !put_arg(line, f, &arg[k]))
@@ -308,14 +332,19 @@ static void check_types(cj_func *f, size_t first) {
     cj__arena_free(&report.arena);
 }
 
+// Makes the text what the parser reads next.
+static void parse_text(cj_parser *p, const cj_text *text) {
+    p->begin = p->at = p->line_start = text->data;
+    p->end = p->at + text->length;
+    p->last_line = p->line++;
+}
+
 void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsigned count) {
     if (!is_open(f)) return;
     cj_parser *p = &f->builder->parser;
     size_t first = f->ir->stmt_count;
     if (expand(f, arg, count)) {
-        p->begin = p->at = p->line_start = f->builder->line.data;
-        p->end = p->at + f->builder->line.length;
-        p->last_line = p->line++;
+        parse_text(p, &f->builder->line);
         cj__skip(p);
         if (cj__parse_statements(p) && p->at < p->end)
             cj__parse_error(p, p->at, "syntax", "this '}' closes nothing");
@@ -358,17 +387,17 @@ static bool add_reg_lines(cj_func *f) {
     cj_parser *p = &f->builder->parser;
     cj_ir_func *ir = f->ir;
     cj_text *line = &f->builder->line;
-    for (size_t first = 0; first < ir->reg_count; first++) {
-        uint16_t type = ir->reg[first]->type;
+    for (size_t first = 0; first < f->reg_count; first++) {
+        uint16_t type = f->reg[first]->type;
         size_t before = 0;
-        while (before < first && ir->reg[before]->type != type) before++;
+        while (before < first && f->reg[before]->type != type) before++;
         if (before < first) continue;  // its group stands already
-        for (size_t i = first; i < ir->reg_count;) {
+        for (size_t i = first; i < f->reg_count;) {
             line->length = 0;
             cj__text_printf(line, ".reg .%s", cj__words[type].text);
-            for (const char *comma = " "; i < ir->reg_count && line->length < LINE_WIDTH; i++) {
-                if (ir->reg[i]->type != type) continue;
-                cj__text_printf(line, "%s%s", comma, ir->reg[i]->name);
+            for (const char *comma = " "; i < f->reg_count && line->length < LINE_WIDTH; i++) {
+                if (f->reg[i]->type != type) continue;
+                cj__text_printf(line, "%s%s", comma, f->reg[i]->name);
                 comma = ", ";
             }
             if (line->length < sizeof ".reg .pred") break;
@@ -392,14 +421,14 @@ static void end_body(cj_func *f) {
     size_t count = ir->stmt_count;
     ir->stmt = NULL;
     ir->stmt_count = ir->stmt_capacity = 0;
-    for (size_t i = 0; i < ir->var_count; i++) {
+    for (size_t i = 0; i < f->var_count; i++) {
         cj_ir_stmt *stmt = cj__add_stmt(p, CJ_STMT_VAR, NULL);
         if (!stmt) return;
-        stmt->var = ir->var[i];
+        stmt->var = f->var[i];
     }
-    if (ir->var_count && !cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
+    if (f->var_count && !cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
     if (!add_reg_lines(f)) return;
-    if (ir->reg_count && count && body[0].kind != CJ_STMT_BLANK && !cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
+    if (f->reg_count && count && body[0].kind != CJ_STMT_BLANK && !cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
     size_t shift = ir->stmt_count;
     for (size_t i = 0; i < count; i++) {
         if (!cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
@@ -415,6 +444,15 @@ static void end_func(cj_func *f) {
     *f = (cj_func){.builder = f->builder};
 }
 
+// The head comes before the first function; the version is known at the end.
+static bool begin_module(cj_parser *p) {
+    if (p->module->version) return true;
+    if (p->module->item_count && !cj__add_item(p, CJ_ITEM_BLANK)) return false;
+    if (!cj__add_item(p, CJ_ITEM_HEAD)) return false;
+    p->module->version = 10;
+    return true;
+}
+
 cj_func *cj_entry(cj_builder *b, const char *name) {
     if (!b) return NULL;
     cj_func *f = &b->func;
@@ -425,12 +463,8 @@ cj_func *cj_entry(cj_builder *b, const char *name) {
         cj__parse_error(p, NULL, "name-twice", "'%s' is declared twice in this module", name);
         return f;
     }
-    if (!p->module->version) {  // the head comes before the first function; the version is known at the end
-        if (p->module->item_count && !cj__add_item(p, CJ_ITEM_BLANK)) return f;
-        if (!cj__add_item(p, CJ_ITEM_HEAD)) return f;
-        p->module->version = 10;
-    }
     const char *copy = cj__arena_text(&p->module->arena, name, strlen(name));
+    if (!begin_module(p)) return f;
     if (!copy || !cj__add_item(p, CJ_ITEM_BLANK)) {
         cj__parse_memory(p);
         return f;
@@ -441,6 +475,151 @@ cj_func *cj_entry(cj_builder *b, const char *name) {
     if (cj__open_body(p, ir)) f->ir = ir;
     return f;
 }
+
+// ---- functions of the user's
+
+static bool callee_is_named(const cj_builder *b, const char *name) {
+    for (size_t i = 0; i < b->callee_count; i++)
+        if (!strcmp(b->callee[i].prefix, name)) return true;
+    return false;
+}
+
+// "map", or "map_2", "map_3", … where that is taken.
+static const char *free_prefix(cj_builder *b, const char *name) {
+    char text[80];
+    int length = snprintf(text, sizeof text, "%s", name);
+    for (unsigned number = 2; length > 0 && (size_t)length < sizeof text && callee_is_named(b, text); number++)
+        length = snprintf(text, sizeof text, "%s_%u", name, number);
+    if (length > 0 && (size_t)length < sizeof text)
+        return cj__arena_text(&b->parser.module->arena, text, (size_t)length);
+    cj__parse_error(&b->parser, NULL, "name-long", "the name '%s' is too long", name);
+    return NULL;
+}
+
+static bool target_fits(cj_parser *p, const cj_user_function *function) {
+    const cj_target_info *needs = function->target;
+    const cj_ir_module *module = p->module;
+    bool same = needs->number == module->target_sm && needs->suffix == module->target_suffix;
+    if (same || (!needs->suffix && needs->number <= module->target_sm)) return true;
+    return cj__parse_error(p, NULL, "target", "the user function '%s' was made for %s, the kernel is for %s",
+                           function->text, needs->text, module->target);
+}
+
+// What the function brought along, before the entry that comes next.
+static bool add_items(cj_builder *b, const callee *called) {
+    cj_parser *p = &b->parser;
+    const cj_arg arg[] = {cj_arg_word(called->function->items), cj_arg_word(called->prefix)};
+    if (!*called->function->items) return true;
+    if (!begin_module(p) || !cj__add_item(p, CJ_ITEM_BLANK) || !expand(&b->func, arg, CJ_USER_PREFIX + 1)) return false;
+    parse_text(p, &b->line);
+    return cj__parse_file(p);
+}
+
+cj_callee cj_builder_function(cj_builder *b, const cj_user_function *function, const char *name) {
+    if (!b || b->parser.status) return (cj_callee){0};
+    cj_parser *p = &b->parser;
+    end_func(&b->func);
+    if (!function) cj__parse_error(p, NULL, "operand-missing", "cj_builder_function: function is NULL");
+    if (p->status || !is_name(p, name) || !target_fits(p, function)) return (cj_callee){0};
+    callee *grown = cj__arena_grow(&p->module->arena, b->callee, b->callee_count, &b->callee_capacity, sizeof *grown);
+    const char *prefix = free_prefix(b, name);
+    if (!grown || !prefix) return cj__parse_memory(p), (cj_callee){0};
+    b->callee = grown;
+    grown[b->callee_count++] = (callee){cj__user_function_share(function), prefix};
+    if (!add_items(b, &grown[b->callee_count - 1])) return (cj_callee){0};
+    return (cj_callee){(uint32_t)b->callee_count};
+}
+
+static bool continues_name(char c) {
+    return c == '_' || c == '$' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+// Whether the body declares or uses a register of that name as its own.
+static bool body_has(const cj_user_function *function, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = function->body; (at = strstr(at, name)); at += length)
+        if (!continues_name(at[length])) return true;
+    return false;
+}
+
+// A register for an operand that the body cannot name: one of its own has that name.
+static cj_reg stand_in(cj_func *f, const cj_user_function *function, cj_dtype type) {
+    cj_reg reg;
+    do reg = cj_register(f, cj__dtype_ptx(type), "operand");
+    while (reg.id && body_has(function, f->reg[reg.id - 1]->name));
+    return reg;
+}
+
+static bool check_operand(cj_func *f, const callee *called, cj_reg reg, cj_dtype type) {
+    cj_parser *p = &f->builder->parser;
+    if (!reg.id || reg.id > f->reg_count)
+        return cj__parse_error(p, NULL, "operand-missing",
+                               "cj_call of '%s': an operand is not a register of this function", called->prefix);
+    const cj_ir_reg *ir = f->reg[reg.id - 1];
+    const cj_word_info *is = &cj__words[ir->type], *wanted = &cj__words[cj__word_find(cj__dtype_ptx(type), 3)];
+    if (ir->vector == 1 && (is == wanted || (is->class == CJ_CLASS_BITS && is->bits == wanted->bits))) return true;
+    return cj__parse_error(p, NULL, "operand-type", "cj_call of '%s': %s is .%s, wanted .%s", called->prefix, ir->name,
+                           is->text, wanted->text);
+}
+
+static bool check_call(cj_func *f, const callee *called, cj_reg result, const cj_reg *argument, unsigned count) {
+    const cj_user_function *function = called->function;
+    if (count != function->count)
+        return cj__parse_error(&f->builder->parser, NULL, "operands", "cj_call of '%s': %u arguments, it takes %u",
+                               called->prefix, count, (unsigned)function->count);
+    for (unsigned i = 0; i < count; i++)
+        if (!check_operand(f, called, argument[i], function->argument[i])) return false;
+    return check_operand(f, called, result, function->result);
+}
+
+// Writes the body with registers that it does not use itself.
+static void write_body(cj_func *f, const char *file, int line, const callee *called, cj_reg result,
+                       const cj_reg *argument) {
+    const cj_user_function *function = called->function;
+    cj_arg arg[CJ_USER_ARGUMENT + CJ_FUNCTION_ARGUMENTS] = {cj_arg_word(function->body), cj_arg_word(called->prefix),
+                                                            cj_arg_reg(result)};
+    for (unsigned i = 0; i < function->count; i++) arg[CJ_USER_ARGUMENT + i] = cj_arg_reg(argument[i]);
+    cj_ptx_args(f, file, line, (const cj_arg[]){cj_arg_word("{ // $1: $2"), cj_arg_word(called->prefix),
+                                                cj_arg_word(function->text)}, 3);
+    cj_ptx_args(f, file, line, arg, CJ_USER_ARGUMENT + function->count);
+    cj_ptx_args(f, file, line, (const cj_arg[]){cj_arg_word("}")}, 1);
+}
+
+void cj_call_args(cj_func *f, const char *file, int line, cj_callee id, cj_reg result, const cj_reg *argument,
+                  unsigned count) {
+    if (!is_open(f)) return;
+    cj_builder *b = f->builder;
+    if (!id.id || id.id > b->callee_count) {
+        cj__parse_error(&b->parser, NULL, "operand-missing", "cj_call: the function is not of this builder");
+        return;
+    }
+    callee called = b->callee[id.id - 1];
+    const cj_user_function *function = called.function;
+    if (!check_call(f, &called, result, argument, count)) {
+        name_line(b, file, line);
+        return;
+    }
+    cj_reg from[CJ_FUNCTION_ARGUMENTS], to = result;
+    for (unsigned i = 0; i < count; i++) {
+        from[i] = argument[i];
+        if (function->reads_late && argument[i].id == result.id) to = stand_in(f, function, function->result);
+        if (!body_has(function, f->reg[argument[i].id - 1]->name)) continue;
+        from[i] = stand_in(f, function, function->argument[i]);
+        cj_ptx_args(f, file, line,
+                    (const cj_arg[]){cj_arg_word("mov.b$1 $2, $3;"),
+                                     cj_arg_uint(8 * cj_dtype_size(function->argument[i])), cj_arg_reg(from[i]),
+                                     cj_arg_reg(argument[i])},
+                    4);
+    }
+    if (to.id == result.id && body_has(function, f->reg[result.id - 1]->name))
+        to = stand_in(f, function, function->result);
+    write_body(f, file, line, &called, to, from);
+    if (to.id == result.id) return;
+    cj_ptx_args(f, file, line, (const cj_arg[]){cj_arg_word("mov.b$1 $2, $3;"),
+                cj_arg_uint(8 * cj_dtype_size(function->result)), cj_arg_reg(result), cj_arg_reg(to)}, 4);
+}
+
+// ---- the end
 
 // The rules of forms and directives, as on loading. Following paths costs as much again and is cj_check_ptx's: a family's
 // tests call it, its users need not wait for it at each launch.

@@ -51,9 +51,21 @@ static unsigned vector_bits(const cj_mnemonic *mnemonic) {
     return mnemonic->vector > 1 ? mnemonic->vector * cj__words[mnemonic->type_last].bits : 0;
 }
 
+// Least .version of a mnemonic's words. Of cp.async ptxas takes .shared::cta in any version that has the form.
+static uint16_t words_version(const cj_ir_inst *inst) {
+    const cj_mnemonic *mnemonic = inst->mnemonic;
+    uint16_t most = 0;
+    if (!(inst->row->effects & CJ_EARLY_CTA)) return mnemonic->ptx;
+    for (unsigned i = 0; i < mnemonic->word_count; i++) {
+        const cj_word_info *word = &cj__words[mnemonic->word[i]];
+        if (mnemonic->word[i] != CJ_W_SHARED_CTA && word->ptx > most) most = word->ptx;
+    }
+    return most;
+}
+
 static needs inst_needs(const cj_ir_inst *inst) {
     needs n = {inst->row->ptx, inst->row->target};
-    raise(&n, inst->mnemonic->ptx, inst->mnemonic->target);
+    raise(&n, words_version(inst), inst->mnemonic->target);
     if (cj__row_pattern(inst->row)->vectors && vector_bits(inst->mnemonic) > 128) raise(&n, 88, 100);
     if (inst->mnemonic->type_last == CJ_W_B128 && cj__mnemonic_has(inst->mnemonic, CJ_W_SYS)) raise(&n, 84, 0);
     for (unsigned i = 0; i < inst->operand_count; i++) operand_needs(&n, &inst->operand[i]);
@@ -77,11 +89,16 @@ uint16_t cj__least_version(const cj_ir_module *module) {
 
 // ---- findings
 
+// Where the target comes from, before its name.
+static const char *target_source(const cj_ir_module *module) {
+    return module->retargeted ? "it is held against" : "the file says";
+}
+
 static void check_needs(const cj_ir_module *module, needs n, const char *what, uint32_t line, uint32_t column,
                         cj_report *report) {
     if (n.target > module->target_sm && *module->target) {
-        cj__report_add(report, "target-least", line, column, "'%s' needs .target sm_%u or later, the file says %s",
-                       what, n.target, module->target);
+        cj__report_add(report, "target-least", line, column, "'%s' needs .target sm_%u or later, %s %s", what,
+                       n.target, target_source(module), module->target);
         cj__report_hint(report, "generate for sm_%u, or use a form that %s has", n.target, module->target);
     } else if (n.ptx > module->version && module->version) {
         cj__report_add(report, "version-least", line, column, "'%s' needs .version %u.%u or later, the file says %u.%u",
@@ -118,8 +135,8 @@ static void check_arch(const cj_ir_module *module, const cj_ir_stmt *stmt, unsig
     if (!(effects & CJ_ARCH) || module->target_sm < target || !*module->target) return;
     if (module->target_suffix && target_has(module->target, effects)) return;
     cj__report_add(report, "target-arch", stmt->line, stmt->column,
-                   "'%s' needs an architecture-specific target that has it, the file says %s", inst->mnemonic->text,
-                   module->target);
+                   "'%s' needs an architecture-specific target that has it, %s %s", inst->mnemonic->text,
+                   target_source(module), module->target);
     char   names[128] = "";
     size_t length = 0;
     for (size_t i = 0; i < SPECIFIC_COUNT; i++)
@@ -151,7 +168,8 @@ static void check_func(const cj_ir_module *module, const cj_ir_func *func, cj_re
 
 void cj__check_forms(const cj_ir_module *module, cj_report *report) {
     const cj_target_info *target = cj__target_find(module->target);
-    if (target) check_needs(module, (needs){target->ptx, 0}, module->target, 1, 1, report);
+    if (target && target->number == module->target_sm)  // else a later one, for which the driver compiles the file
+        check_needs(module, (needs){target->ptx, 0}, module->target, 1, 1, report);
     for (size_t i = 0; i < module->item_count; i++)
         if (module->item[i].kind == CJ_ITEM_FUNC) check_func(module, module->item[i].func, report);
 }

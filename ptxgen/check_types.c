@@ -156,7 +156,7 @@ void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const cj_pattern *pattern = cj__row_pattern(inst->row);
     const char *opcode = cj__row_opcode(inst->row);
     place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .report = report};
-    at.may_be_wider = !strcmp(opcode, "ld") || !strcmp(opcode, "st") || !strcmp(opcode, "cvt");
+    at.may_be_wider = !strcmp(opcode, "ld") || !strcmp(opcode, "ldu") || !strcmp(opcode, "st") || !strcmp(opcode, "cvt");
     if (pattern->vectors) check_vector_bits(&at, opcode);
     for (at.index = 0; at.index < inst->operand_count; at.index++)
         check_operand(&at, &inst->operand[at.index], cj__pattern_item(pattern, inst->mnemonic, at.index));

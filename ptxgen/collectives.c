@@ -28,12 +28,14 @@ static const struct combinable *find(const char *type) {
 
 const char *cj_combine_identity(cj_combine combine) {
     const struct combinable *c = find(combine.type);
+    if (combine.op == CJ_COMBINE_USER) return combine.identity;
     if (!c) return NULL;
     return combine.op == CJ_COMBINE_SUM ? c->zero : combine.op == CJ_COMBINE_MIN ? c->min_identity : c->max_identity;
 }
 
 void cj_combine_into(cj_func *f, cj_combine combine, cj_reg into, cj_reg value) {
-    cj_ptx(f, "$1.$2 $3, $3, $4;", op_names[combine.op], combine.type, into, value);
+    if (combine.op == CJ_COMBINE_USER) cj_call(f, combine.function, into, into, value);
+    else cj_ptx(f, "$1.$2 $3, $3, $4;", op_names[combine.op], combine.type, into, value);
 }
 
 // A shuffle moves 32 bits: wider values travel as two halves.
@@ -50,7 +52,7 @@ static void butterfly_step(cj_func *f, unsigned bytes, cj_reg to, cj_reg from, c
 void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes) {
     const struct combinable *c = find(combine.type);
     if (!c || lanes < 2) return;
-    if (c->redux) {
+    if (c->redux && combine.op != CJ_COMBINE_USER) {
         cj_ptx(f, "redux.sync.$1.$2 $3, $3, 0xffffffff;", op_names[combine.op], combine.type, value);
         return;
     }

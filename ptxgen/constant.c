@@ -211,6 +211,8 @@ bool cj__constant(cj_parser *p, cj_ir_operand *operand) {
 }
 
 bool cj__offset(cj_parser *p, int64_t *offset, bool *written) {
+    if (cj__at(p, '-'))
+        return cj__parse_error(p, p->at, "syntax", "an offset begins with '+', as in + -4; ptxas refuses '-' here");
     while (cj__at(p, '+') || cj__at(p, '-')) {
         const char *at = p->at;
         bool minus = cj__at(p, '-');

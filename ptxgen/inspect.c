@@ -19,6 +19,7 @@ static void retarget(cj_ir_module *module, const cj_target_info *target) {
     bool later = target->number > module->target_sm;
     bool same = target->number == module->target_sm && target->suffix == module->target_suffix;
     if (same || (later && !module->target_suffix)) return;
+    module->retargeted = true;
     module->target = target->text;
     module->target_suffix = target->suffix;
     if (later) module->target_suffix = 0;

@@ -226,6 +226,7 @@ struct cj_ir_module {
     const char *target_options;  // ", texmode_independent, debug" or ""
     uint16_t    target_sm;     // 90
     char        target_suffix; // 'a', 'f' or 0
+    bool        retargeted;    // it is held against `target`; the file named another one
     uint16_t    address_size;  // 32 or 64
     bool        broken;        // something is missing: it broke a rule (only after cj__ir_parse_report)
     cj_ir_item *item;

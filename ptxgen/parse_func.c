@@ -34,6 +34,19 @@ static bool add_param(cj_parser *p, cj_ir_var *var, cj_ir_var ***list, size_t *c
     return true;
 }
 
+// A launch, and a caller that reads a result, must know the bytes; a .func may leave those of its last parameter open.
+static bool check_extents(cj_parser *p, const char *at, const cj_ir_func *func, const cj_ir_var *var,
+                          bool may_be_open) {
+    if (var->unsized && func->is_entry)
+        return cj__parse_error(p, at, "array-size", "the parameter '%s' of an entry must state its extent", var->name);
+    if (var->unsized && !may_be_open)
+        return cj__parse_error(p, at, "array-size", "only the last parameter of a function may leave its extent open");
+    if (var->is_array && strchr(var->shape + 1, '['))
+        return cj__parse_error(p, at, "array-size", "the parameter '%s' has several extents; it may have one",
+                               var->name);
+    return true;
+}
+
 // (.param .u64 x, .param .align 8 .b8 y[16]), in a .func also .reg .u32 z
 static bool parse_params(cj_parser *p, cj_ir_func *func, cj_ir_var ***list, size_t *count, size_t *capacity) {
     if (!cj__take(p, '(') || cj__take(p, ')')) return true;
@@ -44,9 +57,12 @@ static bool parse_params(cj_parser *p, cj_ir_func *func, cj_ir_var ***list, size
         else if (!cj__take_word(p, ".param"))
             return cj__expected(p, p->at, ".param");
         if (!cj__parse_var_head(p, &head)) return false;
+        const char *at = p->at;
         cj_ir_var *var = cj__parse_declarator(p, &head);
         if (!var || !add_param(p, var, list, count, capacity)) return false;
-        more = cj__take(p, ',');
+        more = cj__at(p, ',');
+        if (!check_extents(p, at, func, var, !more && list != &func->result)) return false;
+        cj__take(p, ',');
         if (p->comment_count) var->comment = joined_comments(p);
     } while (more && !p->status);
     return cj__expect(p, ')', "or ',' behind a parameter");

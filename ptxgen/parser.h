@@ -112,7 +112,7 @@ uint32_t    cj__column(const cj_parser *p, const char *at);
 
 // A constant: a number with its sign, or an expression of numbers.
 bool cj__constant(cj_parser *p, cj_ir_operand *operand);
-// What is added behind a name or a register: "+4", "+-4*2", as often as it stands here.
+// What is added behind a name or a register: "+4", "+-4*2", "+4-8"; the first begins with '+'.
 bool cj__offset(cj_parser *p, int64_t *offset, bool *written);
 
 // ---- parse.c

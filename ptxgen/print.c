@@ -33,26 +33,24 @@ static void print_offset(cj_text *text, const cj_ir_operand *o) {
     cj__text_add(text, at, (size_t)(end - at));
 }
 
-static void print_operand(cj_text *text, const cj_ir_operand *o);
-
 static void print_list(cj_text *text, const char *open, const cj_ir_operand *list, unsigned count, const char *close) {
     cj__text_puts(text, open);
     for (unsigned i = 0; i < count; i++) {
         if (i) cj__text_puts(text, ", ");
-        print_operand(text, &list[i]);
+        cj__print_operand(text, &list[i]);
     }
     cj__text_puts(text, close);
 }
 
 static void print_memory(cj_text *text, const cj_ir_operand *o) {
     cj__text_puts(text, "[");
-    print_operand(text, o->base);
+    cj__print_operand(text, o->base);
     print_offset(text, o);
     if (o->list) print_list(text, ", {", o->list, o->count, "}");
     cj__text_puts(text, o->unified ? "].unified" : "]");
 }
 
-static void print_operand(cj_text *text, const cj_ir_operand *o) {
+void cj__print_operand(cj_text *text, const cj_ir_operand *o) {
     static const char *const components[] = {"", ".x", ".y", ".z", ".w"};
     if (o->negated) cj__text_puts(text, "!");
     switch ((cj_operand_kind)o->kind) {
@@ -78,7 +76,7 @@ static void print_operand(cj_text *text, const cj_ir_operand *o) {
     cj__text_puts(text, components[o->component]);
     if (!o->predicate) return;
     cj__text_puts(text, "|");
-    print_operand(text, o->predicate);
+    cj__print_operand(text, o->predicate);
 }
 
 static void print_inst(cj_text *text, size_t line, const cj_ir_inst *inst) {
@@ -91,7 +89,7 @@ static void print_inst(cj_text *text, size_t line, const cj_ir_inst *inst) {
     for (unsigned i = 0; i < inst->operand_count; i++) {
         cj__text_puts(text, i ? ", " : " ");
         if (!i) cj__text_pad(text, line, OPERAND_COLUMN);
-        print_operand(text, &inst->operand[i]);
+        cj__print_operand(text, &inst->operand[i]);
     }
     cj__text_puts(text, ";");
 }
@@ -143,7 +141,7 @@ static void print_prototype(cj_text *text, const cj_ir_func *func) {
     cj__text_puts(text, ";");
 }
 
-static void print_stmt(cj_text *text, const cj_ir_stmt *stmt, size_t *depth) {
+void cj__print_stmt(cj_text *text, const cj_ir_stmt *stmt, size_t *depth) {
     if (stmt->kind == CJ_STMT_CLOSE) --*depth;
     size_t indent = stmt->kind == CJ_STMT_LABEL ? (*depth - 1) * INDENT : *depth * INDENT;
     if (stmt->kind == CJ_STMT_BLANK) {
@@ -216,7 +214,7 @@ static void print_func(cj_text *text, const cj_ir_func *func) {
     cj__text_puts(text, "{");
     end_line(text, line, COMMENT_COLUMN, func->comment);
     size_t depth = 1;
-    for (size_t i = 0; i < func->stmt_count; i++) print_stmt(text, &func->stmt[i], &depth);
+    for (size_t i = 0; i < func->stmt_count; i++) cj__print_stmt(text, &func->stmt[i], &depth);
     cj__text_puts(text, "}\n");
 }
 
@@ -225,18 +223,19 @@ static void print_head(cj_text *text, const cj_ir_module *module) {
                     module->version % 10u, module->target, module->target_options, module->address_size);
 }
 
-void cj__ir_print(const cj_ir_module *module, cj_text *text) {
-    for (size_t i = 0; i < module->item_count; i++) {
-        const cj_ir_item *item = &module->item[i];
-        size_t line = text->length;
-        switch (item->kind) {
-        case CJ_ITEM_COMMENT: print_comment(text, 0, item->text); continue;
-        case CJ_ITEM_BLANK: cj__text_puts(text, "\n"); continue;
-        case CJ_ITEM_HEAD: print_head(text, module); continue;
-        case CJ_ITEM_FUNC: print_func(text, item->func); continue;
-        case CJ_ITEM_VAR: print_var(text, item->var); break;
-        case CJ_ITEM_DIRECTIVE: cj__text_puts(text, item->text); break;
-        }
-        end_line(text, line, COMMENT_COLUMN, item->comment);
+void cj__print_item(const cj_ir_module *module, const cj_ir_item *item, cj_text *text) {
+    size_t line = text->length;
+    switch (item->kind) {
+    case CJ_ITEM_COMMENT: print_comment(text, 0, item->text); return;
+    case CJ_ITEM_BLANK: cj__text_puts(text, "\n"); return;
+    case CJ_ITEM_HEAD: print_head(text, module); return;
+    case CJ_ITEM_FUNC: print_func(text, item->func); return;
+    case CJ_ITEM_VAR: print_var(text, item->var); break;
+    case CJ_ITEM_DIRECTIVE: cj__text_puts(text, item->text); break;
     }
+    end_line(text, line, COMMENT_COLUMN, item->comment);
+}
+
+void cj__ir_print(const cj_ir_module *module, cj_text *text) {
+    for (size_t i = 0; i < module->item_count; i++) cj__print_item(module, &module->item[i], text);
 }

@@ -8,4 +8,9 @@
 
 void cj__ir_print(const cj_ir_module *module, cj_text *text);
 
+// One item of a module; one statement in that many braces, which it may open or close.
+void cj__print_item(const cj_ir_module *module, const cj_ir_item *item, cj_text *text);
+void cj__print_stmt(cj_text *text, const cj_ir_stmt *stmt, size_t *depth);
+void cj__print_operand(cj_text *text, const cj_ir_operand *operand);
+
 #endif

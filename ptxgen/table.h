@@ -69,6 +69,7 @@ enum {
     CJ_BRANCH = 1 << 6,       // may continue elsewhere
     CJ_END = 1 << 7,          // never continues below
     CJ_ARCH = 1 << 8,         // needs an architecture-specific target: one of those named below, any where none is
+    CJ_EARLY_CTA = 1 << 9,    // its .shared::cta is as old as the form, older than the word elsewhere
     CJ_ON_90A = 1 << 16, CJ_ON_100A = 1 << 17, CJ_ON_100F = 1 << 18, CJ_ON_103A = 1 << 19, CJ_ON_103F = 1 << 20,
     CJ_ON_110A = 1 << 21, CJ_ON_110F = 1 << 22, CJ_ON_120A = 1 << 23, CJ_ON_120F = 1 << 24, CJ_ON_121A = 1 << 25,
     CJ_ON_121F = 1 << 26,

@@ -188,7 +188,7 @@ unsigned cj_matrix_run(const cj_matrix_family *family, cj_device *device, uint64
     launcher   l = {.device = device, .threads = family->threads, .buffers = calloc(1, sizeof *l.buffers)};
     assert_non_null(l.buffers);
     cj_matrix_text(family, &text);
-    cj_test_ok(cj_module_load(device, text.data, text.length, &module, &error), &error);
+    cj_test_ok(cj_module_from_ptx(device, text.data, text.length, &module, &error), &error);
     cj_test_ok(cj_mem_alloc(device, CJ_MATRIX_BYTES, &l.in, &error), &error);
     cj_test_ok(cj_mem_alloc(device, CJ_MATRIX_BYTES, &l.out, &error), &error);
     for (unsigned i = 0; i < family->count(); i++) {

@@ -74,7 +74,8 @@ typedef struct cj_matrix_family {
                 uint64_t *random);
 } cj_matrix_family;
 
-extern const cj_matrix_family cj_matrix_rows, cj_matrix_mma, cj_matrix_wmma, cj_matrix_wgmma;
+extern const cj_matrix_family cj_matrix_rows, cj_matrix_mma, cj_matrix_wmma, cj_matrix_wgmma, cj_matrix_mma_sparse,
+    cj_matrix_wgmma_sparse;
 
 // All kernels of a family, k0, k1, …; freed with cj__text_free.
 void cj_matrix_text(const cj_matrix_family *family, cj_text *text);

@@ -25,16 +25,18 @@ static const struct {
              {"s32.u8.u8", 32},           {"s32.s8.s8", 32},          {"s32.u8.s8.satfinite", 32},
              {"s32.s8.u8.satfinite", 32}, {"s32.b1.b1.and.popc", 256}};
 
-// What varies besides. Widths: chunks of 16 bytes in a row of the swizzled pattern, 1 for none.
+// What varies besides. Widths: chunks of 16 bytes in a row of the swizzled pattern, 1 for none. Origins: where the
+// pattern begins, in units of 128 bytes, of which it repeats after at most 8.
 typedef struct variation {
-    unsigned form, n, a_width, b_width;
+    unsigned form, n, a_width, b_width, a_origin, b_origin;
     bool     a_in_registers, a_by_k, b_by_k, adds, a_negated, b_negated;
 } variation;
 
-// First every N; then every way of lying in memory; then every form with a few N, A in memory and in registers.
-enum { EVERY_N = 32, LAYOUTS = 64, FEW = 8 };
+// First every N; then every way of lying in memory; then every form with a few N, A in memory and in registers; then
+// patterns that begin in the middle of their repeat.
+enum { EVERY_N = 32, LAYOUTS = 64, FEW = 8, FORMS = CJ_TEST_COUNT(forms) * FEW, ORIGINS = 56 };
 
-static unsigned count(void) { return EVERY_N + LAYOUTS + CJ_TEST_COUNT(forms) * FEW; }
+static unsigned count(void) { return EVERY_N + LAYOUTS + FORMS + ORIGINS; }
 
 static variation variation_of(unsigned index) {
     static const unsigned few[] = {8, 32, 96, 256};
@@ -48,6 +50,14 @@ static variation variation_of(unsigned index) {
         v.a_by_k = (index - EVERY_N) >> 4 & 1;
         v.b_by_k = (index - EVERY_N) >> 5 & 1;
         v.a_negated = index % 5 == 0;
+    } else if (index >= EVERY_N + LAYOUTS + FORMS) {
+        const unsigned way = index - EVERY_N - LAYOUTS - FORMS;
+        v.form = way % 2 ? 2 : 0;
+        v.a_origin = way % 7 + 1;
+        v.b_origin = way % 5 + way / 28;
+        v.a_width = v.b_width = 2u << way / 7 % 3;
+        v.a_by_k = way / 7 % 2;
+        v.b_by_k = way / 14 % 2;
     } else {
         const unsigned way = (index - EVERY_N - LAYOUTS) % FEW;
         v.form = (index - EVERY_N - LAYOUTS) / FEW;
@@ -62,13 +72,14 @@ static variation variation_of(unsigned index) {
 // ---- matrix descriptors: the canonical layouts, in bytes
 
 typedef struct layout {
+    unsigned origin;  // of the pattern, from which `start` counts
     unsigned start, leading, stride, width;
     bool     by_k;
 } layout;
 
 // Pieces follow each other closely. Where a row of the pattern has room for several steps of k the last one is taken.
-static layout lay_out(unsigned width, bool by_k) {
-    layout l = {.width = width, .by_k = by_k};
+static layout lay_out(unsigned origin, unsigned width, bool by_k) {
+    layout l = {.origin = origin * 128, .width = width, .by_k = by_k};
     if (by_k) {
         l.start = width > 2 ? (width - 2) * 16 : 0;
         l.leading = width == 1 ? 128 : 16;
@@ -80,7 +91,7 @@ static layout lay_out(unsigned width, bool by_k) {
     return l;
 }
 
-// Where the element (line of M or N, k) lies, in elements from the matrix's start: "Strides" and "Swizzling Modes".
+// Where the element (line of M or N, k) lies, in elements from the pattern's origin: "Strides" and "Swizzling Modes".
 static size_t place_of(const layout *l, unsigned bits, unsigned line, unsigned k) {
     const unsigned per_chunk = 128 / bits, row = 16 * l->width;
     size_t         at = l->start;
@@ -100,12 +111,14 @@ static size_t place_of(const layout *l, unsigned bits, unsigned line, unsigned k
 
 static uint64_t describe(const layout *l, unsigned at) {
     const uint64_t mode = l->width == 8 ? 1 : l->width == 4 ? 2 : l->width == 2 ? 3 : 0;
-    return (at + l->start) / 16 | (uint64_t)(l->leading / 16) << 16 | (uint64_t)(l->stride / 16) << 32 | mode << 62;
+    const uint64_t base = mode ? (at + l->origin) / 128 % 8 : 0;  // the "matrix base offset"
+    return (at + l->origin + l->start) / 16 | (uint64_t)(l->leading / 16) << 16 | (uint64_t)(l->stride / 16) << 32 |
+           base << 49 | mode << 62;
 }
 
 static void make(unsigned index, cj_matrix_case *c) {
     const variation v = variation_of(index);
-    const layout    a = lay_out(v.a_width, v.a_by_k), b = lay_out(v.b_width, v.b_by_k);
+    const layout    a = lay_out(v.a_origin, v.a_width, v.a_by_k), b = lay_out(v.b_origin, v.b_width, v.b_by_k);
     char            mnemonic[128];
     snprintf(mnemonic, sizeof mnemonic, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s", v.n, forms[v.form].k,
              forms[v.form].types);
@@ -178,7 +191,7 @@ static void store_matrix(unsigned char *image, const layout *l, const cj_matrix 
     for (unsigned i = 0; i < matrix->rows * matrix->columns; i++) {
         const unsigned row = i / matrix->columns, column = i % matrix->columns, bits = matrix->type->bits;
         const size_t   at = place_of(l, bits, is_a ? row : column, is_a ? column : row);
-        cj_matrix_store(image, bits, at, matrix->bits[i]);
+        cj_matrix_store(image + l->origin, bits, at, matrix->bits[i]);
     }
 }
 
@@ -215,7 +228,8 @@ static bool run(const cj_matrix_case *c, cj_matrix_buffers *buffers, bool (*laun
                 uint64_t *random) {
     static cj_matrix a, b, added, d;
     const variation  v = variation_of(c->variant);
-    const layout     a_layout = lay_out(v.a_width, v.a_by_k), b_layout = lay_out(v.b_width, v.b_by_k);
+    const layout     a_layout = lay_out(v.a_origin, v.a_width, v.a_by_k);
+    const layout     b_layout = lay_out(v.b_origin, v.b_width, v.b_by_k);
     cj_matrix_fill(&a, c, c->type[1], M, c->k, random);
     cj_matrix_fill(&b, c, c->type[2], c->k, c->n, random);
     cj_matrix_fill_addend(&added, c, c->type[0], M, c->n, random);

@@ -6,406 +6,510 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scaffold.h"
+#include "check.h"
+#include "parse.h"
 #include "test.h"
 
-enum {
-    THREADS = 256, BLOCKS = 4, LANES = THREADS * BLOCKS,
-    INPUTS_MAX = 6, OUTPUTS_MAX = 2,
-    SLOTS_MAX = 20, WORDS_MAX = 64,
-    FORMS_A_ROW = 24  // alternatives tried of a row: each word once, then at random
-};
-
-// ---- a row's alternatives
-
-typedef struct alternatives {
-    unsigned count;
-    char     word[WORDS_MAX][24];  // "" where the slot may stay empty
-} alternatives;
-
-typedef struct syntax {
-    char         opcode[24];
-    unsigned     count;
-    alternatives slot[SLOTS_MAX];
-} syntax;
+enum { LANES_MAX = 1024, BATCH = 64 };
 
 static const struct {
-    const char *name, *words;
-} sets[] = {
-#define CJ_SET(name, words) {#name, words},
-#include "sets.def"
-#undef CJ_SET
+    cj_dim3 grid, block, cluster;
+} shapes[CJ_GROUP_COUNT] = {
+    [CJ_GROUP_REGISTER] = {{4, 1, 1}, {256, 1, 1}, {0, 0, 0}},
+    [CJ_GROUP_MEMORY] = {{4, 2, 1}, {16, 4, 1}, {2, 2, 1}},
+    [CJ_GROUP_ATOMIC] = {{4, 2, 1}, {16, 4, 1}, {2, 2, 1}},
+    [CJ_GROUP_WARP] = {{2, 1, 1}, {96, 1, 1}, {0, 0, 0}},
+    [CJ_GROUP_ADDRESS] = {{4, 2, 1}, {16, 4, 1}, {2, 2, 1}},
+    [CJ_GROUP_CONTROL] = {{2, 1, 1}, {96, 1, 1}, {0, 0, 0}},
 };
 
-static void add_words(alternatives *slot, const char *at, const char *end) {
-    while (at < end) {
-        size_t length = strcspn(at, "|})");
-        if (at + length > end) length = (size_t)(end - at);
-        while (length && *at == '.') at++, length--;
-        if (length && *at == '$') {
-            for (size_t i = 0; i < CJ_TEST_COUNT(sets); i++)
-                if (strlen(sets[i].name) == length - 1 && !memcmp(sets[i].name, at + 1, length - 1))
-                    add_words(slot, sets[i].words, sets[i].words + strlen(sets[i].words));
-        } else if (length) {
-            assert_true(slot->count < WORDS_MAX);
-            snprintf(slot->word[slot->count++], sizeof *slot->word, "%.*s", (int)length, at);
-        }
-        at += length;
-        at += at < end;
+static unsigned block_threads(cj_semantics_group group) {
+    return shapes[group].block.x * shapes[group].block.y * shapes[group].block.z;
+}
+
+static unsigned lanes_of(cj_semantics_group group) {
+    return shapes[group].grid.x * shapes[group].grid.y * shapes[group].grid.z * block_threads(group);
+}
+
+// ---- which maker is whose
+
+typedef struct coverage {
+    const char        *prefix, *operands;  // of a row's syntax, up to a dot or its end; a part of its pattern
+    cj_semantics_group group;
+    cj_maker          *make;  // NULL: not here
+} coverage;
+
+static const coverage covered[] = {
+#define CJ_COMPARED(prefix, operands, group, maker) {prefix, operands, CJ_GROUP_##group, cj__make_##maker},
+#define CJ_ELSEWHERE(prefix, operands, reason) {prefix, operands, CJ_GROUP_COUNT, NULL},
+#include "coverage.def"
+#undef CJ_COMPARED
+#undef CJ_ELSEWHERE
+};
+
+static const coverage *coverage_of(const cj_row *row) {
+    static const coverage registers = {"", "", CJ_GROUP_REGISTER, cj__make_register};
+    for (size_t i = 0; i < CJ_TEST_COUNT(covered); i++) {
+        const size_t length = strlen(covered[i].prefix);
+        if (!strncmp(row->syntax, covered[i].prefix, length) &&
+            (!row->syntax[length] || strchr(".{", row->syntax[length])) && strstr(row->operands, covered[i].operands))
+            return &covered[i];
     }
+    return &registers;
 }
 
-static void read_syntax(const char *text, syntax *s) {
-    size_t opcode = strcspn(text, ".{");
-    memset(s, 0, sizeof *s);
-    memcpy(s->opcode, text, opcode);
-    for (const char *at = text + opcode; *at;) {
-        alternatives *slot = &s->slot[s->count++];
-        assert_true(s->count <= SLOTS_MAX);
-        const char *end;
-        if (*at == '{') {
-            slot->count = 1;  // the empty word
-            end = strchr(at, '}');
-            add_words(slot, at + 1, end);
-        } else if (at[1] == '(') {
-            end = strchr(at, ')');
-            add_words(slot, at + 2, end);
-        } else {
-            end = at + 1 + strcspn(at + 1, ".{");
-            add_words(slot, at + 1, end);
-        }
-        at = end + (*end == '}' || *end == ')');
+// ---- experiments
+
+cj_experiment *cj__experiment_add(cj_experiments *list) {
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 64;
+        list->at = realloc(list->at, list->capacity * sizeof *list->at);
+        assert_non_null(list->at);
     }
+    list->at[list->count] = (cj_experiment){.number = list->made++};
+    return &list->at[list->count++];
 }
 
-// The i-th mnemonic of a row: as long as there are words that were not used yet they are, then words at random.
-static void spell(const syntax *s, unsigned i, uint64_t *random, char *text, size_t size) {
-    size_t length = (size_t)snprintf(text, size, "%s", s->opcode);
-    for (unsigned k = 0; k < s->count; k++) {
-        const alternatives *slot = &s->slot[k];
-        const char *word = slot->word[i < slot->count ? i : cj_test_random(random) % slot->count];
-        if (*word) length += (size_t)snprintf(text + length, size - length, ".%s", word);
+static void free_one(cj_experiment *e) {
+    cj__text_free(&e->outside);
+    cj__text_free(&e->body);
+}
+
+void cj__experiment_drop(cj_experiments *list) { free_one(&list->at[--list->count]); }
+
+static void free_all(cj_experiments *list) {
+    for (size_t i = 0; i < list->count; i++) free_one(&list->at[i]);
+    free(list->at);
+}
+
+unsigned cj__experiment_input(cj_experiment *e, cj_word type, cj_fill fill) {
+    assert_true(e->input_count < CJ_INPUTS_MAX);
+    e->input[e->input_count] = (cj_port){type, fill};
+    return e->input_count++;
+}
+
+unsigned cj__experiment_output(cj_experiment *e, cj_word type) {
+    assert_true(e->output_count < CJ_OUTPUTS_MAX);
+    e->output[e->output_count] = (cj_port){type, CJ_FILL_EDGES};
+    return e->output_count++;
+}
+
+void cj__register_list(char text[96], char prefix, unsigned first, unsigned count) {
+    const char *before = count > 1 ? "{" : "";
+    size_t      length = 0;
+    for (unsigned i = 0; i < count; i++) {
+        length += (size_t)snprintf(text + length, 96 - length, "%s%%%c%u", before, prefix, first + i);
+        before = ", ";
     }
+    if (count > 1) snprintf(text + length, 96 - length, "}");
 }
 
-static unsigned forms_of(const syntax *s) {
-    unsigned long long all = 1;
-    for (unsigned k = 0; k < s->count && all < FORMS_A_ROW; k++) all *= s->slot[k].count;
-    return all < FORMS_A_ROW ? (unsigned)all * (all > 1 ? 2 : 1) : FORMS_A_ROW;
+static void add_line(cj_experiment *e, const char *line) { cj__text_printf(&e->body, "    %s\n", line); }
+
+void cj__experiment_line(cj_experiment *e, const char *format, ...) {
+    char    line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    assert_true((size_t)vsnprintf(line, sizeof line, format, arguments) < sizeof line);
+    va_end(arguments);
+    add_line(e, line);
 }
 
-// ---- operands
-
-typedef struct port {
-    cj_word type;  // what the instruction sees
-    bool    is_pred;
-    char    text[48];  // of a constant, as the row's sample has it; else ""
-} port;
-
-typedef struct form {
-    const cj_row *row;
-    cj_mnemonic   mnemonic;
-    char          text[96];
-    unsigned      input_count, output_count, operand_count;
-    port          input[INPUTS_MAX], output[OUTPUTS_MAX];
-    char          operands[256];
-} form;
-
-static cj_word wide(cj_word type) {
-    return type == CJ_W_U16 ? CJ_W_U32 : type == CJ_W_S16 ? CJ_W_S32 : type == CJ_W_U32 ? CJ_W_U64 : CJ_W_S64;
+void cj__experiment_try(cj_experiment *e, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    assert_true((size_t)vsnprintf(e->text, sizeof e->text, format, arguments) < sizeof e->text);
+    va_end(arguments);
+    add_line(e, e->text);
 }
 
-static cj_word type_of(const cj_pattern_item *item, const cj_mnemonic *mnemonic) {
-    switch (item->type) {
-    case 'T': return mnemonic->type_last;
-    case 'W': return wide(mnemonic->type_last);
-    case 'F': return item->fixed;
-    case '1': case '2': case '3': case '4': return mnemonic->type[item->type - '1'];
-    default: return CJ_W_PRED;
-    }
+unsigned cj__register_bits(cj_word type) {
+    const unsigned bits = cj__words[type].bits;
+    return type == CJ_W_PRED ? 1 : bits < 16 ? 32 : bits;
 }
 
-static void append(form *f, bool behind_bar, char prefix, unsigned number) {
-    size_t      at = strlen(f->operands);
-    const char *separator = behind_bar ? "|" : at ? ", " : "";
-    snprintf(f->operands + at, sizeof f->operands - at, "%s%%%c%u", separator, prefix, number);
+// ---- modules
+
+static void declare(cj_text *text, const char *prefix, unsigned k, cj_word type) {
+    const unsigned bits = cj__register_bits(type);
+    if (bits == 1)
+        cj__text_printf(text, "    .reg .pred %s%u;\n", prefix, k);
+    else
+        cj__text_printf(text, "    .reg .b%u %s%u;\n", bits, prefix, k);
 }
 
-static bool add_output(form *f, cj_word type) {
-    if (f->output_count == OUTPUTS_MAX || cj__words[type].bits > 64) return false;
-    f->output[f->output_count] = (port){.type = type, .is_pred = type == CJ_W_PRED};
-    f->output_count++;
-    return true;
+static void load_input(cj_text *text, unsigned k, cj_word type, unsigned lanes) {
+    const unsigned bits = cj__register_bits(type);
+    cj__text_printf(text, "    ld.global.b64 %%word, [%%in+%u];\n", k * lanes * 8);
+    if (bits == 1)
+        cj__text_printf(text, "    and.b64 %%word, %%word, 1;\n    setp.ne.u64 %%i%u, %%word, 0;\n", k);
+    else if (bits == 64)
+        cj__text_printf(text, "    mov.b64 %%i%u, %%word;\n", k);
+    else
+        cj__text_printf(text, "    cvt.u%u.u64 %%i%u, %%word;\n", bits, k);
 }
 
-// Fills in the operands; false where a row has operands that this test does not make.
-static bool add_operands(form *f, const cj_ir_inst *sample) {
-    const cj_pattern *pattern = cj__row_pattern(f->row);
-    for (unsigned k = 0; k < sample->operand_count; k++) {
-        const cj_pattern_item *item = &pattern->item[k];
-        cj_word                type = type_of(item, &f->mnemonic);
-        if (cj__words[type].bits > 64 || item->only_with) return false;
-        if (item->kind == 'd' || item->kind == 'D' || item->kind == 'q') {
-            append(f, false, 'o', f->output_count);
-            if (!add_output(f, item->kind == 'q' ? CJ_W_PRED : type)) return false;
-            if (item->predicate && !sample->operand[k].predicate) continue;
-            if (item->predicate) {
-                append(f, true, 'o', f->output_count);
-                if (!add_output(f, CJ_W_PRED)) return false;
-            }
-        } else if (item->kind == 'i') {
-            size_t at = strlen(f->operands);
-            snprintf(f->operands + at, sizeof f->operands - at, ", %s", sample->operand[k].text);
-        } else if (strchr("sSp", item->kind) && sample->operand[k].kind != CJ_OPERAND_SPECIAL &&
-                   sample->operand[k].kind != CJ_OPERAND_VECTOR) {
-            if (f->input_count == INPUTS_MAX) return false;
-            append(f, false, 'i', f->input_count);
-            f->input[f->input_count++] = (port){.type = item->kind == 'p' ? CJ_W_PRED : type,
-                                                .is_pred = item->kind == 'p' || type == CJ_W_PRED};
-        } else {
-            return false;
-        }
-    }
-    return f->output_count > 0;
+static void store_output(cj_text *text, unsigned k, cj_word type, unsigned lanes) {
+    const unsigned bits = cj__register_bits(type);
+    if (bits == 1)
+        cj__text_printf(text, "    selp.b64 %%word, 1, 0, %%o%u;\n", k);
+    else if (bits == 64)
+        cj__text_printf(text, "    mov.b64 %%word, %%o%u;\n", k);
+    else
+        cj__text_printf(text, "    cvt.u64.u%u %%word, %%o%u;\n", bits, k);
+    cj__text_printf(text, "    st.global.b64 [%%out+%u], %%word;\n", k * lanes * 8);
 }
 
-// ---- the kernel
-
-static unsigned register_bits(const port *p) {
-    unsigned bits = cj__words[p->type].bits;
-    return p->is_pred ? 1 : bits < 16 ? 32 : bits;
+static void add_head(cj_text *text) {
+    cj__text_puts(text, ".version 9.0\n.target sm_90a\n.address_size 64\n.const .align 16 .b8 table[48] = {");
+    for (unsigned i = 0; i < CJ_CELL; i++) cj__text_printf(text, "%s%u", i ? "," : "", (i * 73 + 129) & 255);
+    cj__text_puts(text, "};\n");
 }
 
-static void declare(cj_text *text, const char *prefix, unsigned k, const port *p) {
-    if (p->is_pred) cj__text_printf(text, "    .reg .pred %s%u;\n", prefix, k);
-    else cj__text_printf(text, "    .reg .b%u %s%u;\n", register_bits(p), prefix, k);
+static void add_entry(cj_text *text, const cj_experiment *e, cj_semantics_group group) {
+    const unsigned lanes = lanes_of(group);
+    const char    *body = e->body.data;
+    if (e->outside.length) cj__text_puts(text, e->outside.data);
+    cj__text_printf(text,
+                    ".visible .entry k%u(.param .u64 in, .param .u64 out, .param .u64 space,\n"
+                    "                    .param .align 16 .b8 x[48])\n{\n"
+                    "    .reg .b64 %%in, %%out, %%space, %%word, %%l<10>;\n"
+                    "    .reg .b32 %%thread, %%threads, %%lane, %%block, %%r<10>;\n"
+                    "    .reg .b16 %%h<10>;\n    .reg .b128 %%q<10>;\n    .reg .pred %%p<10>;\n",
+                    e->number);
+    if (strstr(body, "tile"))
+        cj__text_printf(text, "    .shared .align 16 .b8 tile[%u];\n", CJ_CELL * block_threads(group));
+    if (strstr(body, "stack")) cj__text_printf(text, "    .local .align 16 .b8 stack[%u];\n", CJ_CELL);
+    for (unsigned k = 0; k < e->input_count; k++) declare(text, "%i", k, e->input[k].type);
+    for (unsigned k = 0; k < e->output_count; k++) declare(text, "%o", k, e->output[k].type);
+    cj__text_printf(text,
+                    "    ld.param.u64 %%in, [in];\n    ld.param.u64 %%out, [out];\n    ld.param.u64 %%space, [space];\n"
+                    "    mov.u32 %%thread, %%tid.x;\n    mov.u32 %%r0, %%tid.y;\n    mov.u32 %%threads, %%ntid.x;\n"
+                    "    mad.lo.u32 %%thread, %%r0, %%threads, %%thread;\n    mov.u32 %%r0, %%ntid.y;\n"
+                    "    mul.lo.u32 %%threads, %%threads, %%r0;\n    and.b32 %%lane, %%thread, 31;\n"
+                    "    mov.u32 %%block, %%ctaid.x;\n    mov.u32 %%r0, %%ctaid.y;\n    mov.u32 %%r1, %%nctaid.x;\n"
+                    "    mad.lo.u32 %%block, %%r0, %%r1, %%block;\n    mad.lo.u32 %%r0, %%block, %%threads, %%thread;\n"
+                    "    mad.wide.u32 %%in, %%r0, 8, %%in;\n    mad.wide.u32 %%out, %%r0, 8, %%out;\n"
+                    "    mad.wide.u32 %%space, %%r0, %u, %%space;\n",
+                    CJ_SPACE_CELL);
+    for (unsigned k = 0; k < e->input_count; k++) load_input(text, k, e->input[k].type, lanes);
+    cj__text_puts(text, body);
+    for (unsigned k = 0; k < e->output_count; k++) store_output(text, k, e->output[k].type, lanes);
+    cj__text_puts(text, "    ret;\n}\n");
 }
 
-static char *kernel_of(const form *f) {
+static cj_text module_of(const cj_experiment *first, size_t count, cj_semantics_group group) {
     cj_text text = {0};
-    cj__text_puts(&text, ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out)\n{\n"
-                         "    .reg .b64 %in, %out, %w;\n    .reg .b32 %t, %b;\n");
-    for (unsigned k = 0; k < f->input_count; k++) declare(&text, "%i", k, &f->input[k]);
-    for (unsigned k = 0; k < f->output_count; k++) declare(&text, "%o", k, &f->output[k]);
-    cj__text_puts(&text, "    ld.param.u64 %in, [in];\n    ld.param.u64 %out, [out];\n    mov.u32 %t, %tid.x;\n"
-                         "    mov.u32 %b, %ctaid.x;\n    mad.lo.u32 %t, %b, 256, %t;\n    mad.wide.u32 %in, %t, 8, %in;\n"
-                         "    mad.wide.u32 %out, %t, 8, %out;\n");
-    for (unsigned k = 0; k < f->input_count; k++) {
-        unsigned bits = register_bits(&f->input[k]);
-        cj__text_printf(&text, "    ld.global.b64 %%w, [%%in + %u];\n", k * LANES * 8);
-        if (bits == 1) cj__text_printf(&text, "    and.b64 %%w, %%w, 1;\n    setp.ne.u64 %%i%u, %%w, 0;\n", k);
-        else if (bits == 64) cj__text_printf(&text, "    mov.b64 %%i%u, %%w;\n", k);
-        else cj__text_printf(&text, "    cvt.u%u.u64 %%i%u, %%w;\n", bits, k);
+    add_head(&text);
+    for (size_t i = 0; i < count; i++) add_entry(&text, &first[i], group);
+    assert_false(text.failed);
+    return text;
+}
+
+// ---- making
+
+// Alternatives that exclude each other are no PTX: what our rules refuse is left out.
+static bool is_ptx(const cj_experiment *e, cj_semantics_group group) {
+    cj_text       text = module_of(e, 1, group);
+    cj_ir_module *module = NULL;
+    cj_error      error = {0};
+    const bool    ok = !cj__ir_parse(text.data, text.length, &module, &error) && !cj__check(module, &error);
+    cj__ir_free(module);
+    cj__text_free(&text);
+    return ok;
+}
+
+typedef struct maker {
+    const coverage *by;
+    unsigned        every, phase;  // the first form, and those whose index is -phase modulo every
+    cj_experiments *list;
+} maker;
+
+static bool make(const cj_form *form, void *user) {
+    const maker    *m = user;
+    cj_experiments *list = m->list;
+    const size_t    before = list->count;
+    size_t          kept = before;
+    if (form->index && (form->index + m->phase) % m->every) return true;
+    m->by->make(form, list);
+    for (size_t i = kept; i < list->count; i++) {
+        if (is_ptx(&list->at[i], m->by->group))
+            list->at[kept++] = list->at[i];
+        else
+            free_one(&list->at[i]);
     }
-    cj__text_printf(&text, "    %s %s;\n", f->text, f->operands);
-    for (unsigned k = 0; k < f->output_count; k++) {
-        unsigned bits = register_bits(&f->output[k]);
-        if (bits == 1) cj__text_printf(&text, "    selp.b64 %%w, 1, 0, %%o%u;\n", k);
-        else if (bits == 64) cj__text_printf(&text, "    mov.b64 %%w, %%o%u;\n", k);
-        else cj__text_printf(&text, "    cvt.u64.u%u %%w, %%o%u;\n", bits, k);
-        cj__text_printf(&text, "    st.global.b64 [%%out + %u], %%w;\n", k * LANES * 8);
+    list->count = kept;
+    return kept > before;
+}
+
+static cj_experiments make_group(cj_semantics_group group, uint64_t seed, unsigned every) {
+    cj_experiments list = {0};
+    const unsigned phase = (unsigned)(seed % every);
+    for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
+        const coverage *by = coverage_of(&cj__rows[i]);
+        if (by->make && by->group == group && cj_row_is_sm_90(&cj__rows[i]))
+            cj_row_forms(&cj__rows[i], &seed, make, &(maker){by, every, phase, &list});
     }
-    cj__text_puts(&text, "    ret;\n}\n");
-    return text.data;
+    return list;
+}
+
+// Calls `take` for some experiments, and where it gives false for each half of them.
+typedef bool taker(const cj_experiment *first, size_t count, void *user);
+
+static void take_halves(const cj_experiment *first, size_t count, taker *take, void *user) {
+    if (take(first, count, user) || count == 1) return;
+    take_halves(first, count / 2, take, user);
+    take_halves(first + count / 2, count - count / 2, take, user);
+}
+
+static void take_all(const cj_experiments *list, taker *take, void *user) {
+    for (size_t i = 0; i < list->count; i += BATCH)
+        take_halves(&list->at[i], list->count - i < BATCH ? list->count - i : BATCH, take, user);
+}
+
+typedef struct module_user {
+    cj_semantics_group group;
+    cj_module_taker   *take;
+    void              *user;
+} module_user;
+
+static bool take_module(const cj_experiment *first, size_t count, void *user) {
+    const module_user *u = user;
+    cj_text            text = module_of(first, count, u->group);
+    const bool         taken = u->take(text.data, count == 1 ? first->text : NULL, u->user);
+    cj__text_free(&text);
+    return taken;
+}
+
+void cj_semantics_modules(cj_semantics_group group, uint64_t seed, unsigned every, cj_module_taker *take,
+                          void *user) {
+    cj_experiments list = make_group(group, seed, every);
+    take_all(&list, take_module, &(module_user){group, take, user});
+    free_all(&list);
+}
+
+unsigned cj_semantics_uncovered(void) {
+    bool     needed[CJ_TEST_COUNT(covered)] = {false};
+    unsigned uncovered = 0;
+    uint64_t random = 0;
+    for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
+        const coverage *by = coverage_of(&cj__rows[i]);
+        cj_experiments  list = {0};
+        if (!cj_row_is_sm_90(&cj__rows[i])) continue;
+        if (by->make) cj_row_forms(&cj__rows[i], &random, make, &(maker){by, 1, 0, &list});
+        if (by->make && !list.count && ++uncovered)
+            print_error("NOT COMPARED %s %s\n", cj__rows[i].syntax, cj__rows[i].operands);
+        if (by >= covered && by < covered + CJ_TEST_COUNT(covered)) needed[by - covered] = true;
+        free_all(&list);
+    }
+    for (size_t i = 0; i < CJ_TEST_COUNT(covered); i++)
+        if (!needed[i] && ++uncovered)
+            print_error("no row needs %s %s in coverage.def\n", covered[i].prefix, covered[i].operands);
+    return uncovered;
 }
 
 // ---- values
 
-static uint64_t bits_of(double value, unsigned bits) {
-    float    single = (float)value;
-    uint64_t wide_bits;
-    uint32_t narrow;
-    if (bits == 64) return memcpy(&wide_bits, &value, 8), wide_bits;
-    memcpy(&narrow, &single, 4);
-    return narrow;
+static uint64_t edge_or_random(cj_word type, unsigned k, unsigned lane, unsigned lanes, uint64_t *random) {
+    const uint64_t pair = k == 0 ? lane : k == 1 ? lane * 43 / lanes : lane / 7 + lane;
+    const uint64_t drawn = cj_random_value(type, random);
+    return lane < lanes * 3 / 4 ? cj_edge_value(type, pair) : drawn;
 }
 
-// Edges of each width: for integers, and for floats of that width.
-static const uint64_t integer_edges[] = {0, 1, 2, 3, 5, 31, 32, 33, 63, 64, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff,
-                                         0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, 0x8000000000000000,
-                                         0xffffffffffffffff, 0xfffffffffffffffe, 0x55555555aaaaaaaa};
-static const double   float_edges[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 10, 1e-3, 0.999999940395355225,
-                                       127.5, 255.5, 32767.5, 65504, -65536, 2147483648.0, -2147483648.0, 4294967296.0, 9.2e18,
-                                       -9.3e18, 1.8446744073709552e19, 3.4028234663852886e38, 1.1754943508222875e-38, 1e-40, 1.5e300, 1e-310};
-static const uint16_t half_edges[] = {0, 0x8000, 0x3c00, 0xbc00, 0x3800, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 0x0001,
-                                      0x03ff, 0x0400, 0x8001, 0x3555, 0x4248, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc0, 0x0080, 0x7f7f};
-
-static uint64_t edge(cj_word type, uint64_t i) {
-    const cj_word_info *info = &cj__words[type];
-    if (info->class == CJ_CLASS_FLOAT && info->bits >= 32 && strchr(info->text, 'x') == NULL) {
-        uint64_t n = CJ_TEST_COUNT(float_edges) + 3, k = i % n;
-        if (k < CJ_TEST_COUNT(float_edges)) return bits_of(float_edges[k], info->bits);
-        double special = k == n - 1 ? (double)NAN : k == n - 2 ? (double)INFINITY : -(double)INFINITY;
-        return bits_of(special, info->bits);
-    }
-    if (info->class == CJ_CLASS_FLOAT)
-        return half_edges[i % CJ_TEST_COUNT(half_edges)] |
-               (uint64_t)half_edges[(i / 3) % CJ_TEST_COUNT(half_edges)] << 16;
-    return integer_edges[i % CJ_TEST_COUNT(integer_edges)];
+// The last lane of a segment, and above it the mask of lanes that stay in one.
+static uint64_t segment(uint64_t bits) {
+    static const uint64_t usual[] = {31, 0, 0x1c03, 0x1800, 0x101f, 0x1e01, 0x1f1f, 0x0f1f};
+    return bits & 1 ? usual[bits >> 1 & 7] : bits >> 4 & 0x1f1f;
 }
 
-// Random bits are mostly huge or tiny as floats: half of them get an exponent near 0.
-static uint64_t random_value(cj_word type, uint64_t *state) {
-    const cj_word_info *info = &cj__words[type];
-    uint64_t            bits = cj_test_random(state);
-    if (info->class != CJ_CLASS_FLOAT || cj_test_random(state) & 1) return bits >> (cj_test_random(state) & 63 & (unsigned)-(info->class != CJ_CLASS_FLOAT));
-    double value = ((double)(bits >> 11) * 0x1p-52 - 1) * exp2((double)(bits & 31) - 16);
-    return info->bits >= 32 && !strchr(info->text, 'x') ? bits_of(value, info->bits) : bits & UINT64_C(0xbfffbfffbfffbfff);
-}
-
-static void fill(const form *f, uint64_t *in, uint64_t seed) {
-    uint64_t state = seed;
-    for (unsigned k = 0; k < f->input_count; k++)
-        for (unsigned i = 0; i < LANES; i++) {
-            uint64_t pair = k == 0 ? i : k == 1 ? i / 23 : i / 7 + i;
-            in[k * LANES + i] = i < LANES * 3 / 4 ? edge(f->input[k].type, pair) : random_value(f->input[k].type, &state);
+static void fill(const cj_experiment *e, unsigned lanes, uint64_t *in, uint64_t seed) {
+    for (unsigned k = 0; k < e->input_count; k++) {
+        for (unsigned i = 0; i < lanes; i++) {
+            const cj_word  type = e->input[k].type;
+            const uint64_t value = edge_or_random(type, k, i, lanes, &seed), bits = cj_test_random(&seed);
+            uint64_t      *at = &in[k * lanes + i];
+            switch (e->input[k].fill) {
+            case CJ_FILL_EDGES: *at = value; break;
+            case CJ_FILL_AS_0: *at = i & 1 ? value : in[i]; break;
+            case CJ_FILL_AS_1: *at = i & 1 ? value : in[lanes + i]; break;
+            case CJ_FILL_WHOLE: *at = cj_whole_value(type, bits & 3); break;
+            case CJ_FILL_FORTY: *at = 40; break;
+            case CJ_FILL_LANE: *at = bits % 41; break;
+            case CJ_FILL_SEGMENT: *at = segment(bits); break;
+            }
         }
-}
-
-// ---- running and comparing
-
-static cj_status run(cj_device *device, const form *f, const char *ptx, const uint64_t *in, uint64_t *out, cj_error *error) {
-    cj_module   *module = NULL;
-    cj_function *function = NULL;
-    cj_ptr       in_at = 0, out_at = 0;
-    size_t       in_bytes = sizeof *in * LANES * (f->input_count ? f->input_count : 1), out_bytes = sizeof *out * LANES * OUTPUTS_MAX;
-    cj_status    status = cj_module_load(device, ptx, strlen(ptx), &module, error);
-    if (!status) status = cj_module_function(module, "k", &function, error);
-    if (!status) status = cj_mem_alloc(device, in_bytes, &in_at, error);
-    if (!status) status = cj_mem_alloc(device, out_bytes, &out_at, error);
-    if (!status) status = cj_mem_write(device, in_at, in, in_bytes, NULL, error);
-    if (!status) status = cj_mem_fill(device, out_at, 0xa5, out_bytes, NULL, error);
-    if (!status) {
-        void            *arguments[] = {&in_at, &out_at};
-        cj_launch_config config = {.function = function, .grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1},
-                                   .arguments = arguments, .argument_count = 2};
-        status = cj_launch(device, &config, error);
     }
-    if (!status) status = cj_mem_read(device, out, out_at, out_bytes, NULL, error);
-    cj_mem_free(device, in_at);
-    cj_mem_free(device, out_at);
-    cj_module_unload(module);
-    return status;
 }
 
-static bool is_approximate(const form *f) {
-    static const char *const opcodes[] = {"ex2", "lg2", "sin", "cos", "tanh", "rsqrt"};
-    for (size_t i = 0; i < CJ_TEST_COUNT(opcodes); i++)
-        if (!strcmp(cj__row_opcode(f->row), opcodes[i])) return true;
-    return cj__mnemonic_has(&f->mnemonic, CJ_W_APPROX) || cj__mnemonic_has(&f->mnemonic, CJ_W_FULL);
-}
+// ---- comparing
 
-static double half_value(uint16_t bits, bool brain) {
-    if (brain) {
-        uint32_t wide_bits = (uint32_t)bits << 16;
-        float    value;
-        return memcpy(&value, &wide_bits, 4), (double)value;
-    }
-    int    exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double value = exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
-                   : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                                  : ldexp(fraction, -24);
-    return bits & 0x8000 ? -value : value;
-}
-
-// Part `part` of a value, as a number.
-static double number(cj_word type, uint64_t bits, unsigned part) {
-    const char *name = cj__words[type].text;
-    uint32_t    narrow = (uint32_t)bits;
-    float       single;
-    double      value;
-    if (!strcmp(name, "f64")) return memcpy(&value, &bits, 8), value;
-    if (!strcmp(name, "f32")) return memcpy(&single, &narrow, 4), (double)single;
-    return half_value((uint16_t)(bits >> 16 * part), *name == 'b');
-}
-
-// Within the bound of an approximate function (PTX ISA: 2^-20 and better for f32, 2^-10 for tanh, a few units of the last place
-// for halves).
-static bool close_enough(cj_word type, uint64_t a, uint64_t b, bool loose) {
-    const cj_word_info *info = &cj__words[type];
-    bool                halves = strstr(info->text, "f16") != NULL;
-    double              tolerance = !halves ? loose ? 0x1p-10 : 0x1p-20 : *info->text == 'b' ? 0x1p-6 : 0x1p-9;
-    unsigned            parts = halves && info->bits == 32 ? 2 : 1;
+// PTX ISA: 2^-20 and better for f32.
+static bool close_enough(cj_word type, uint64_t a, uint64_t b, double tolerance) {
+    const unsigned parts = cj__words[type].class == CJ_CLASS_PACKED && cj__words[type].bits == 32 ? 2 : 1;
     for (unsigned part = 0; part < parts; part++) {
-        double x = number(type, a, part), y = number(type, b, part);
-        if (isnan(x) && isnan(y)) continue;
-        if (x == y) continue;
-        if (!(fabs(x - y) <= tolerance * fmax(fabs(x), 1) || fabs(x - y) <= tolerance * fabs(x))) return false;
+        const double x = cj_value_number(type, a, part), y = cj_value_number(type, b, part);
+        if (x == y || (isnan(x) && isnan(y))) continue;
+        if (!(fabs(x - y) <= tolerance * fmax(fabs(x), 1))) return false;
     }
     return true;
 }
 
-static unsigned compare(const form *f, const uint64_t *in, const uint64_t *want, const uint64_t *got) {
-    unsigned wrong = 0;
-    for (unsigned k = 0; k < f->output_count; k++) {
-        const port *p = &f->output[k];
-        unsigned    bits = register_bits(p);
-        uint64_t    mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-        for (unsigned i = 0; i < LANES; i++) {
-            uint64_t a = want[k * LANES + i] & mask, b = got[k * LANES + i] & mask;
-            if (a == b || (is_approximate(f) && !p->is_pred && close_enough(p->type, a, b, !strcmp(cj__row_opcode(f->row), "tanh")))) continue;
-            if (!wrong++) {
-                print_message("DIFFERS %s %s: lane %u, output %u: %#llx, not %#llx; inputs", f->text, f->operands, i, k,
-                              (unsigned long long)b, (unsigned long long)a);
-                for (unsigned j = 0; j < f->input_count; j++) print_message(" %#llx", (unsigned long long)in[j * LANES + i]);
-                print_message("\n");
-            }
+static void print_difference(const cj_experiment *e, unsigned lanes, unsigned lane, unsigned k, uint64_t want,
+                             uint64_t got, const uint64_t *in) {
+    print_message("DIFFERS %s: lane %u, output %u: %#llx, not %#llx; inputs", e->text, lane, k, (unsigned long long)got,
+                  (unsigned long long)want);
+    for (unsigned j = 0; j < e->input_count; j++) print_message(" %#llx", (unsigned long long)in[j * lanes + lane]);
+    print_message("\n");
+}
+
+static bool agrees(const cj_experiment *e, unsigned lanes, const uint64_t *in, const uint64_t *want,
+                   const uint64_t *got) {
+    for (unsigned k = 0; k < e->output_count; k++) {
+        const cj_word  type = e->output[k].type;
+        const unsigned bits = cj__register_bits(type);
+        const uint64_t mask = UINT64_MAX >> (64 - bits);
+        for (unsigned i = 0; i < lanes; i++) {
+            const uint64_t a = want[k * lanes + i] & mask, b = got[k * lanes + i] & mask;
+            if (a == b || (e->tolerance > 0 && bits > 1 && close_enough(type, a, b, e->tolerance))) continue;
+            print_difference(e, lanes, i, k, a, b, in);
+            return false;
         }
     }
-    return wrong;
+    return true;
 }
 
-// ---- all rows
-
-static bool is_pure(const cj_row *row) {
-    static const char *const skipped[] = {"bra", "call", "ret", "exit", "trap", "brx", "nanosleep", "pmevent", "griddepcontrol",
-                                          "createpolicy", "activemask", "addc", "subc", "madc", "cvta", "isspacep", "brkpt",
-                                          "alloca", "stacksave", "stackrestore", "mapa", "getctarank", "fence", "membar",
-                                          "mbarrier"};
-    if (row->effects & ~(uint32_t)CJ_ARCH || row->target > 90) return false;
-    for (size_t i = 0; i < CJ_TEST_COUNT(skipped); i++)
-        if (!strcmp(cj__row_opcode(row), skipped[i])) return false;
-    return !strstr(row->syntax, ".cc");
-}
-
-static void compare_form(cj_device *device, cj_device *twin, const form *f, uint64_t seed, cj_semantics *result) {
-    static uint64_t in[INPUTS_MAX * LANES], want[OUTPUTS_MAX * LANES], got[OUTPUTS_MAX * LANES];
-    cj_error        error = {0};
-    char           *ptx = kernel_of(f);
-    fill(f, in, seed);
-    cj_status first = run(device, f, ptx, in, want, &error);
-    cj_status second = first ? first : run(twin, f, ptx, in, got, &error);
-    if (second == CJ_UNSUPPORTED) {
-        result->refused++;
-        print_message("REFUSED %s: %.100s\n", f->text, error.message);
-    } else if (second) {
-        result->failed++;
-        print_message("FAILED  %s %s: %s: %.300s\n", f->text, f->operands, first ? "first" : "twin", error.message);
-    } else {
-        result->forms++;
-        result->different += compare(f, in, want, got) > 0;
+// Threads exchange memory with those of the neighbouring block: it lies next to theirs in the grid, too.
+static void apply_model(const cj_experiment *e, cj_semantics_group group, const uint64_t *in, uint64_t *expected) {
+    const unsigned lanes = lanes_of(group), other = e->reaches_peer ? block_threads(group) : 0;
+    for (unsigned i = 0; i < lanes; i++) {
+        uint64_t own[CJ_INPUTS_MAX], peers[CJ_INPUTS_MAX], outputs[CJ_OUTPUTS_MAX];
+        for (unsigned k = 0; k < e->input_count; k++) {
+            own[k] = in[k * lanes + i];
+            peers[k] = in[k * lanes + (i ^ other)];
+        }
+        e->model(e, own, peers, outputs);
+        for (unsigned k = 0; k < e->output_count; k++) expected[k * lanes + i] = outputs[k];
     }
-    free(ptx);
 }
 
-static void compare_row(cj_device *device, cj_device *twin, const cj_row *row, uint64_t *random, cj_semantics *result) {
-    syntax        s;
-    cj_ir_module *module = cj_test_module(990, "sm_999", row->sample);
-    read_syntax(row->syntax, &s);
-    for (unsigned i = 0, n = forms_of(&s); i < n; i++) {
-        form     f = {.row = row};
-        unsigned wrong;
-        spell(&s, i, random, f.text, sizeof f.text);
-        if (!cj__mnemonic_resolve(f.text, strlen(f.text), &f.mnemonic, &wrong)) continue;
-        if (f.mnemonic.target > 90 || !add_operands(&f, cj_test_first_inst(module))) continue;
-        compare_form(device, twin, &f, cj_test_random(random), result);
+// ---- running
+
+// One of the two devices, with what a launch needs there.
+typedef struct side {
+    cj_device  *device;
+    const char *name;
+    cj_ptr      in, out, space;
+    cj_module  *module;
+    uint64_t    result[CJ_OUTPUTS_MAX * LANES_MAX];
+} side;
+
+typedef struct comparison {
+    cj_semantics_group group;
+    uint64_t           seed;
+    cj_semantics       result;
+    uint64_t           in[CJ_INPUTS_MAX * LANES_MAX], expected[CJ_OUTPUTS_MAX * LANES_MAX];
+    side               first, twin;
+} comparison;
+
+static void open_side(side *s, cj_device *device, const char *name) {
+    cj_error error = {0};
+    s->device = device;
+    s->name = name;
+    cj_test_ok(cj_mem_alloc(device, sizeof((comparison *)0)->in, &s->in, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof s->result, &s->out, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, LANES_MAX * CJ_SPACE_CELL, &s->space, &error), &error);
+}
+
+static void close_side(side *s) {
+    cj_mem_free(s->device, s->in);
+    cj_mem_free(s->device, s->out);
+    cj_mem_free(s->device, s->space);
+}
+
+static cj_status launch(const comparison *c, side *s, const cj_experiment *e, cj_error *error) {
+    const size_t  in_bytes = sizeof *c->in * e->input_count * lanes_of(c->group);
+    const size_t  out_bytes = sizeof *s->result * e->output_count * lanes_of(c->group);
+    unsigned char x[CJ_CELL];
+    char          name[16];
+    cj_function  *function = NULL;
+    for (unsigned i = 0; i < CJ_CELL; i++) x[i] = (unsigned char)(i * 37 + 201);
+    snprintf(name, sizeof name, "k%u", e->number);
+    cj_status status = cj_module_function(s->module, name, &function, error);
+    if (!status && in_bytes) status = cj_mem_write(s->device, s->in, c->in, in_bytes, NULL, error);
+    if (!status) status = cj_mem_fill(s->device, s->out, 0xa5, out_bytes, NULL, error);
+    if (!status) {
+        void                  *arguments[] = {&s->in, &s->out, &s->space, x};
+        const cj_launch_config config = {.function = function,
+                                         .grid = shapes[c->group].grid,
+                                         .block = shapes[c->group].block,
+                                         .cluster = shapes[c->group].cluster,
+                                         .arguments = arguments,
+                                         .argument_count = 4};
+        status = cj_launch(s->device, &config, error);
     }
-    cj__ir_free(module);
+    return status ? status : cj_mem_read(s->device, s->result, s->out, out_bytes, NULL, error);
 }
 
-cj_semantics cj_test_semantics(cj_device *device, cj_device *twin, uint64_t seed) {
-    cj_semantics result = {0};
-    for (size_t i = 0; i < CJ_ROW_COUNT; i++)
-        if (is_pure(&cj__rows[i])) compare_row(device, twin, &cj__rows[i], &seed, &result);
+static void report(comparison *c, const side *s, const cj_experiment *e, cj_status status, const cj_error *error) {
+    const bool refused = s == &c->twin && status == CJ_UNSUPPORTED;
+    *(refused ? &c->result.refused : &c->result.failed) += 1;
+    print_message("%s %s: %s: %.300s\n", refused ? "REFUSED" : "FAILED ", e->text, s->name, error->message);
+}
+
+static void compare_one(comparison *c, const cj_experiment *e) {
+    side *const sides[] = {&c->first, &c->twin};
+    fill(e, lanes_of(c->group), c->in, c->seed + e->number);
+    for (unsigned i = 0; i < CJ_TEST_COUNT(sides); i++) {
+        cj_error        error = {0};
+        const cj_status status = launch(c, sides[i], e, &error);
+        if (status) {
+            report(c, sides[i], e, status, &error);
+            return;
+        }
+    }
+    bool ok = agrees(e, lanes_of(c->group), c->in, c->first.result, c->twin.result);
+    if (ok && e->model) {
+        apply_model(e, c->group, c->in, c->expected);
+        ok = agrees(e, lanes_of(c->group), c->in, c->expected, c->first.result);
+    }
+    c->result.forms++;
+    c->result.different += !ok;
+}
+
+// Loads them on both devices and compares one after the other; false where a device does not take all of them at once.
+static bool compare_some(const cj_experiment *first, size_t count, void *user) {
+    comparison *c = user;
+    cj_text     text = module_of(first, count, c->group);
+    cj_error    error = {0};
+    const side *refuses = &c->first;
+    cj_status   status = cj_module_from_ptx(c->first.device, text.data, text.length, &c->first.module, &error);
+    if (!status) {
+        refuses = &c->twin;
+        status = cj_module_from_ptx(c->twin.device, text.data, text.length, &c->twin.module, &error);
+    }
+    for (size_t i = 0; !status && i < count; i++) compare_one(c, &first[i]);
+    if (status && count == 1) report(c, refuses, first, status, &error);
+    cj_module_unload(c->first.module);
+    cj_module_unload(c->twin.module);
+    c->first.module = c->twin.module = NULL;
+    cj__text_free(&text);
+    return !status;
+}
+
+cj_semantics cj_test_semantics(cj_semantics_group group, cj_device *device, cj_device *twin, uint64_t seed,
+                               unsigned every) {
+    cj_experiments list = make_group(group, seed, every);
+    comparison    *c = calloc(1, sizeof *c);
+    assert_non_null(c);
+    c->group = group;
+    c->seed = seed;
+    open_side(&c->first, device, "first");
+    open_side(&c->twin, twin, "twin");
+    take_all(&list, compare_some, c);
+    const cj_semantics result = c->result;
+    close_side(&c->first);
+    close_side(&c->twin);
+    free(c);
+    free_all(&list);
     return result;
 }

@@ -3,6 +3,9 @@
 //
 // These calls take a device of kind "cpu"; on any other they fail with UNSUPPORTED. Configure between launches; results
 // are those of the last launch and stay until the next one. Thread safety: one thread at a time a device.
+//
+// To multimem instructions the device is a multicast team of one: every address of its global memory is its own
+// multicast address.
 #ifndef CLUSTERJIT_CPU_H
 #define CLUSTERJIT_CPU_H
 
@@ -21,8 +24,11 @@ typedef struct cj_cpu_options {
                                 // deadlock and the like are still seen)
     uint32_t threads;           // host threads that run clusters; 0: one a core
     bool     stats;             // count by class, bytes and bank conflicts (off: instructions are counted)
+    uint32_t stack_bytes;       // of local memory that a thread gets beyond what its functions declare, where recursion,
+                                // calls by address or alloca need it; 512 KiB at most; 0: 16 KiB
     uint64_t instruction_limit; // thread instructions a launch may execute before it is stopped as a livelock; 0: none
-    // Called about twice a second during a launch, from a thread of the launch; NULL: never.
+    // Called about twice a second during a launch, from a thread of the launch, and, where it was, once more at the
+    // launch's end, with all clusters done even if a hazard stopped it; NULL: never.
     void (*progress)(void *user, uint64_t clusters_done, uint64_t clusters, uint64_t thread_instructions);
     void *progress_user;
 } cj_cpu_options;
@@ -66,13 +72,28 @@ typedef enum cj_cpu_class {
     CJ_CPU_CLASS_COUNT
 } cj_cpu_class;
 
+// Instructions that multiply matrices.
+#define CJ_CPU_MATRICES(X) X(MMA, "mma") X(WMMA, "wmma") X(WGMMA, "wgmma")
+
+typedef enum cj_cpu_matrix {
+#define CJ_X(name, text) CJ_CPU_MATRIX_##name,
+    CJ_CPU_MATRICES(CJ_X)
+#undef CJ_X
+    CJ_CPU_MATRIX_COUNT
+} cj_cpu_matrix;
+
 typedef struct cj_cpu_stats {
     uint64_t thread_instructions, warp_instructions;
     uint64_t by_class[CJ_CPU_CLASS_COUNT];       // thread instructions
     uint64_t global_read, global_written;        // bytes
     uint64_t shared_read, shared_written;        // of the thread's own block
     uint64_t dsmem_read, dsmem_written;          // of other blocks of the cluster
-    uint64_t local_bytes, async_bytes;           // local memory; moved by bulk and tensor copies and by cp.async
+    uint64_t local_bytes, async_bytes;           // local memory; all that was moved asynchronously. Of that:
+    uint64_t copy_bytes, bulk_bytes, tensor_bytes;  // by cp.async; by bulk copies and reductions; by those with a tensor map
+    uint64_t multicast_bytes;                    // bulk and tensor, with .multicast: for each block that received them
+    uint64_t matrix_instructions[CJ_CPU_MATRIX_COUNT];  // of a warp, of wgmma: of a warp group
+    uint64_t multiply_adds[CJ_CPU_MATRIX_COUNT];  // in them; of sparse ones those that are made
+    uint64_t wgmma_shared_read;                  // bytes of A and B that wgmma read through descriptors
     uint64_t atomics;
     uint64_t block_barriers, cluster_barriers, mbarrier_waits;
     uint64_t bank_conflicts;                     // shared-memory wavefronts beyond the first of each access

@@ -90,6 +90,25 @@ CJ_API cj_status cj_tensormap_encode_tiled(cj_device *device, cj_tensormap *map,
                                            cj_tensormap_interleave interleave, cj_tensormap_swizzle swizzle,
                                            cj_tensormap_l2 l2, cj_tensormap_fill fill, cj_error *error);
 
+// Encodes the map of a tensor of pixels that is copied in columns, as convolutions need them (im2col mode), as
+// cuTensorMapEncodeIm2col does. Dimension 0 are the channels, the last one the images, those between them W, H, D. A
+// copy takes `pixels` pixels, the first one at its coordinates, and of each `channels` channels from its channel on.
+// They follow each other in W, then H, then D, by their element strides, from one end of a bounding box to the other;
+// behind its last pixel comes the first one of the next image. The copy's offsets then move each of them, also out of
+// the box. Arguments that are not named here are those of cj_tensormap_encode_tiled:
+//   rank             3 to 5
+//   lower, upper     rank - 2 values, [0] for W: the box goes from lower to dims - 1 + upper, and is not empty.
+//                    -32768 to 32767 for rank 3, -128 to 127 for rank 4, -16 to 15 for rank 5
+//   channels         1 to 256; their bytes are a multiple of 16, and at most the swizzle's
+//   pixels           1 to 1024
+//   element_strides  1 to 8: how far it is from one pixel to the next; [0] counts for nothing without interleave
+CJ_API cj_status cj_tensormap_encode_im2col(cj_device *device, cj_tensormap *map, cj_tensormap_type type, uint32_t rank,
+                                            cj_ptr address, const uint64_t *dims, const uint64_t *strides,
+                                            const int32_t *lower, const int32_t *upper, uint32_t channels,
+                                            uint32_t pixels, const uint32_t *element_strides,
+                                            cj_tensormap_interleave interleave, cj_tensormap_swizzle swizzle,
+                                            cj_tensormap_l2 l2, cj_tensormap_fill fill, cj_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -55,7 +55,7 @@ static inline cj_status run_kernel(const char *ptx, launch_shape shape, uint64_t
     cj_ptr       memory = 0;
     cj_test_ok(cj_mem_alloc(device, RESULTS * 8, &memory, error), error);
     cj_test_ok(cj_mem_write(device, memory, results, RESULTS * 8, NULL, error), error);
-    cj_status status = cj_module_load(device, ptx, strlen(ptx), &module, error);
+    cj_status status = cj_module_from_ptx(device, ptx, strlen(ptx), &module, error);
     if (!status) status = cj_module_function(module, "kernel", &function, error);
     if (!status) {
         const cj_launch_config config = {
@@ -64,6 +64,7 @@ static inline cj_status run_kernel(const char *ptx, launch_shape shape, uint64_t
             .block = {shape.block, 1, 1},
             .cluster = shape.cluster ? (cj_dim3){shape.cluster, 1, 1} : (cj_dim3){0, 0, 0},
             .dynamic_shared = shape.dynamic_shared,
+            .nonportable = true,
             .arguments = (void *[]){&memory},
             .argument_count = 1,
         };

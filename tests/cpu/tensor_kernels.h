@@ -44,17 +44,6 @@ static inline void tensor_load_ptx(char *ptx, size_t size, unsigned rank, unsign
              begin, expected, rank, tensor_coordinates(rank), end);
 }
 
-// `out` fills the tile's footprint, which is stored; or reduced, where there is an operation (".add").
-static inline void tensor_store_ptx(char *ptx, size_t size, unsigned rank, const char *operation) {
-    static const char begin[] = TENSOR_HEAD TENSOR_WORDS(
-        "fill",
-        "    ld.global.u32 %r6, [%l2];\n    st.shared.u32 [%r5], %r6;\n") "    fence.proxy.async.shared::cta;\n    "
-                                                                          "bar.sync 0;\n    @!%p0 bra done;\n";
-    static const char end[] = "    cp.async.bulk.commit_group;\n    cp.async.bulk.wait_group 0;\ndone:\n" TENSOR_END;
-    snprintf(ptx, size, "%s    %s.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%l1, {%s}], [tile];\n%s",
-             begin, *operation ? "cp.reduce.async" : "cp.async", rank, operation, tensor_coordinates(rank), end);
-}
-
 // FEATURES, row 5: rank 0 of the cluster multicasts 64 x 64 words, `bytes` / 65536 tiles one below the other, each on
 // the same mbarrier. Each thread adds up its words. `wait` may lack.
 static inline void tensor_multicast_ptx(char *ptx, size_t size, const char *wait) {

@@ -332,7 +332,7 @@ static void the_sum_of_the_design(void **state) {
     double     milliseconds = -1;
     assert_non_null(ptx);
     for (int i = 0; i < 1024; i++) x[i] = (float)i;
-    cj_test_ok(cj_module_load(r.device, ptx, strlen(ptx), &module, &error), &error);
+    cj_test_ok(cj_module_from_ptx(r.device, ptx, strlen(ptx), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "reduce_sum_f32", &r.function, &error), &error);
     cj_test_ok(cj_mem_alloc(r.device, sizeof x, &r.x, &error), &error);
     cj_test_ok(cj_mem_alloc(r.device, sizeof sum, &r.out, &error), &error);

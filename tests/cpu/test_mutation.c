@@ -72,7 +72,7 @@ static cj_status run(const kernel *k, const char *ptx, uint64_t out[8], cj_error
     uint64_t     n = N, slice = k->plan.derived[0], input[N];
     size_t       bytes = sizeof input, room = k->plan.workspace_bytes ? k->plan.workspace_bytes : 8;
     for (uint64_t i = 0; i < N; i++) input[i] = UINT64_C(0x3ff8000040200000) + i % 7;  // small floats of either width
-    cj_status status = cj_module_load(device, ptx, strlen(ptx), &module, error);
+    cj_status status = cj_module_from_ptx(device, ptx, strlen(ptx), &module, error);
     if (!status) status = cj_module_function(module, k->plan.entry, &function, error);
     if (!status) status = cj_mem_alloc(device, bytes, &x, error);
     if (!status) status = cj_mem_alloc(device, 64, &result, error);
@@ -82,7 +82,7 @@ static cj_status run(const kernel *k, const char *ptx, uint64_t out[8], cj_error
     for (int time = 0; time < 2 && !status; time++) {
         void            *arguments[] = {&x, &result, &n, &slice, &workspace};
         cj_launch_config config = {.function = function, .grid = k->plan.grid, .block = k->plan.block,
-                                   .cluster = k->plan.cluster, .arguments = arguments, .argument_count = 5};
+                                   .cluster = k->plan.cluster, .nonportable = true, .arguments = arguments, .argument_count = 5};
         status = cj_mem_fill(device, result, 0xa5, 64, NULL, error);
         if (!status) status = cj_launch(device, &config, error);
     }

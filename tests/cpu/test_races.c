@@ -170,7 +170,7 @@ static void a_hazard_names_both_sides(void **state) {
     cpu_options = (cj_cpu_options){.hazards = true, .threads = 1};
     device = open_cpu();
     cj_test_ok(cj_mem_alloc(device, RESULTS * 8, &memory, &error), &error);
-    cj_test_ok(cj_module_load(device, ptx, strlen(ptx), &module, &error), &error);
+    cj_test_ok(cj_module_from_ptx(device, ptx, strlen(ptx), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "kernel", &function, &error), &error);
     const cj_launch_config config = {.function = function,
                                      .grid = {2, 1, 1},
@@ -221,8 +221,8 @@ static void memory_that_somebody_has_written(void **state) {
     cpu_options = (cj_cpu_options){.hazards = true};
     cj_device *device = open_cpu();
     for (int i = 0; i < 3; i++) cj_test_ok(cj_mem_alloc(device, 64, &memory[i], &error), &error);
-    cj_test_ok(cj_module_load(device, reads, strlen(reads), &module[0], &error), &error);
-    cj_test_ok(cj_module_load(device, writes, strlen(writes), &module[1], &error), &error);
+    cj_test_ok(cj_module_from_ptx(device, reads, strlen(reads), &module[0], &error), &error);
+    cj_test_ok(cj_module_from_ptx(device, writes, strlen(writes), &module[1], &error), &error);
     cj_test_ok(cj_module_function(module[0], "kernel", &reader, &error), &error);
     cj_test_ok(cj_module_function(module[1], "kernel", &writer, &error), &error);
 
@@ -327,12 +327,13 @@ static void run_reduction(reduction *r, const char *text) {
     cj_test_ok(cj_mem_alloc(device, r->plan.workspace_bytes, &workspace, &r->error), &r->error);
     cj_test_ok(cj_mem_write(device, x, values, r->n * 4, NULL, &r->error), &r->error);
     cj_test_ok(cj_mem_fill(device, workspace, 0, r->plan.workspace_bytes, NULL, &r->error), &r->error);
-    cj_test_ok(cj_module_load(device, text, strlen(text), &module, &r->error), &r->error);
+    cj_test_ok(cj_module_from_ptx(device, text, strlen(text), &module, &r->error), &r->error);
     cj_test_ok(cj_module_function(module, r->plan.entry, &function, &r->error), &r->error);
     const cj_launch_config config = {.function = function,
                                      .grid = r->plan.grid,
                                      .block = r->plan.block,
                                      .cluster = r->plan.cluster,
+                                     .nonportable = true,
                                      .arguments = (void *[]){&x, &out, &r->n, &r->plan.derived[0], &workspace},
                                      .argument_count = 5};
     r->status = cj_launch(device, &config, &r->error);

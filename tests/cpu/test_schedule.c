@@ -169,7 +169,7 @@ static void counts_are_those_of_threads(void **state) {
     cpu_options = (cj_cpu_options){.stats = true};
     device = open_cpu();
     cj_test_ok(cj_mem_alloc(device, RESULTS * 8, &memory, &error), &error);
-    cj_test_ok(cj_module_load(device, ptx, strlen(ptx), &module, &error), &error);
+    cj_test_ok(cj_module_from_ptx(device, ptx, strlen(ptx), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "kernel", &function, &error), &error);
     const cj_launch_config config = {.function = function,
                                      .grid = {4, 1, 1},

@@ -84,7 +84,7 @@ static void run(cj_device *device, const char *text, size_t size) {
                                     .stats = choice[5] & 2,
                                     .instruction_limit = INSTRUCTIONS};
     cj_cpu_configure(device, &options, NULL);
-    if (cj_module_load(device, text, size, &module, &error)) return;
+    if (cj_module_from_ptx(device, text, size, &module, &error)) return;
     if (!cj_mem_alloc(device, BUFFER, &buffer, NULL)) {
         cj_mem_write(device, buffer, zeros, BUFFER / 2, NULL, NULL);  // the other half is not initialized
         const char  *name;

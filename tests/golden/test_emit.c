@@ -18,6 +18,7 @@ static const struct {
     {"u32_max", "sm_90a", "op=max dtype=u32"},
     {"f64_min_cluster_16", "sm_90", "op=min dtype=f64 cluster=16 block=32"},
     {"block_results_weighted", "sm_90", "result=block weight=block"},
+    {"dependent", "sm_90", "dependent=yes"},
 };
 
 static void write_file(const char *path, const char *text) {

@@ -43,7 +43,7 @@ const cj_cpu_symbol *cj__cpu_nearest(const cj_cpu_program *program, cj_space spa
     const cj_cpu_symbol *best = NULL;
     for (size_t i = 0; i < program->symbol_count; i++) {
         const cj_cpu_symbol *symbol = &program->symbol[i];
-        if (symbol->var->space != space || symbol->offset > offset) continue;
+        if (symbol->var->space != space || symbol->in_frame || symbol->offset > offset) continue;
         if (!best || symbol->offset >= best->offset) best = symbol;
     }
     return best;
@@ -153,7 +153,7 @@ static bool find_cluster(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uin
 
 static bool find_local_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t base,
                           span *found) {
-    const uint64_t limit = w->block->cluster->launch->program->local_bytes;
+    const uint64_t limit = w->block->cluster->launch->local_bytes;
     found_at(found, base, limit, w->block->local + w->index * CJ_LANES * limit, limit);
     return is_inside(found, address) || outside(w, op, lane, CJ_SPACE_LOCAL, "local", address, found);
 }
@@ -235,6 +235,22 @@ static uint32_t reach_span(const span *s, uint32_t mask, unsigned bytes, const u
     return inside;
 }
 
+// Whether what lanes reach of their local memory lies below the top of their stack.
+static bool is_on_stack(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const span *found,
+                        const uint64_t address[CJ_LANES]) {
+    const cj_cpu_program *program = w->block->cluster->launch->program;
+    const lane_u32       *top = (const lane_u32 *)(const void *)(w->file + program->stack);
+    if (!program->has_stack) return true;
+    CJ_SOME_LANES(i, mask) {
+        if (address[i] - found->begin + found->access <= top[i]) continue;
+        cj__cpu_hazard(w, op, i, CJ_HAZARD_OUT_OF_BOUNDS,
+                       "%" PRIu64 " bytes at local address 0x%" PRIx64 " reach past the stack, which ends at 0x%x",
+                       found->access, address[i], top[i]);
+        return false;
+    }
+    return true;
+}
+
 // Tells those who want to know. Parameters interest nobody.
 static void observe(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const span *found, const uint64_t *address) {
     const bool is_memory = found->block || found->global;
@@ -256,6 +272,7 @@ static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uns
         span           found = {.access = access_bytes(op), .writes = op->inst->row->effects & CJ_WRITES};
         if (!find(w, op, lane, address[lane], &found)) return false;
         const uint32_t inside = reach_span(&found, rest, access_bytes(op), address, at);
+        if (found.stride && !is_on_stack(w, op, inside, &found, address)) return false;
         if (w->block->cluster->observed) observe(w, op, inside, &found, address);
         rest &= ~inside;
     }

@@ -187,7 +187,7 @@ static bool write_destination(const cj_cpu_transfer *t) {
     const unsigned char *data = t->data ? t->data : t->small;
     cj_cpu_counts       *counts = t->who.w->block->cluster->counts;
     cj_cpu_run           run;
-    if (counts) counts->async += t->bytes;
+    if (counts) cj__stats_transfer(counts, t->who.op, t->bytes);
     for (uint32_t next = 0; next_run(t, &t->to, t->bytes, &next, &run);) {
         unsigned char *to = host_of(&t->to, &run);
         if (!watch(t, &t->writer, t->combine ? CJ_USE_READ | CJ_USE_WRITE : CJ_USE_WRITE, &t->to, &run)) return false;

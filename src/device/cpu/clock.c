@@ -29,6 +29,14 @@ static cj_known **child_of(const cj_known *node, uint32_t block) {
     return &((inner *)(uintptr_t)node)->child[block >> (node->level - 1) * CHILD_BITS & (CHILDREN - 1)];
 }
 
+_Thread_local bool cj__watch_starved;
+
+void *cj__watch_calloc(size_t bytes) {
+    void *memory = calloc(1, bytes);
+    if (!memory) cj__watch_starved = true;
+    return memory;
+}
+
 // ---- nodes
 
 static cj_known *hold(cj_known *node) {
@@ -43,13 +51,14 @@ static void drop(cj_known *node) {
 }
 
 static cj_known *new_leaf(uint16_t warps, uint32_t capacity) {
-    cj_known *leaf = calloc(1, sizeof *leaf + (warps + 1u) / 2 * 2 * sizeof(uint32_t) + capacity * sizeof(extra));
+    const size_t times = (warps + 1u) / 2 * 2 * sizeof(uint32_t);
+    cj_known    *leaf = cj__watch_calloc(sizeof *leaf + times + capacity * sizeof(extra));
     if (leaf) *leaf = (cj_known){.refs = 1, .warps = warps, .capacity = capacity};
     return leaf;
 }
 
 static cj_known *new_inner(uint16_t level) {
-    inner *node = calloc(1, sizeof *node);
+    inner *node = cj__watch_calloc(sizeof *node);
     if (!node) return NULL;
     node->head = (cj_known){.refs = 1, .level = level};
     return &node->head;
@@ -239,7 +248,7 @@ void cj__clock_drop(cj_clock *clock) {
 static cj_clock *own_clock(cj_clock **clock) {
     cj_clock *old = *clock;
     if (old && old->refs == 1) return old;
-    cj_clock *copy = calloc(1, sizeof *copy);
+    cj_clock *copy = cj__watch_calloc(sizeof *copy);
     if (copy) copy->refs = 1;
     for (unsigned i = 0; copy && old && i < CJ_VIEW_COUNT; i++) copy->view[i] = hold(old->view[i]);
     cj__clock_drop(old);

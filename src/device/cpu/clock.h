@@ -11,11 +11,13 @@
 // Agents of a block are numbered: thread t is agent t; behind the last warp come asynchronous operations, always
 // extras. Time is counted by warps: it steps at every release, so that a barrier writes one number a warp.
 //
-// A clock is used by one host thread. When memory runs out knowledge is lost: accesses then look less ordered.
+// A clock is used by one host thread. When memory runs out knowledge is lost, accesses look less ordered, and
+// cj__watch_starved says that no verdict is to be had.
 #ifndef CJ_CPU_CLOCK_H
 #define CJ_CPU_CLOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum cj_view {
@@ -26,6 +28,11 @@ typedef enum cj_view {
     CJ_VIEW_PROGRESS,  // watch.h tells what each is
     CJ_VIEW_COUNT
 } cj_view;
+
+// Zeroed memory for what is known of a launch; without any, the launch is starved. A watched launch runs on its
+// caller's host thread, so each has a flag of its own; cj__watch_open clears it.
+void                     *cj__watch_calloc(size_t bytes);
+extern _Thread_local bool cj__watch_starved;
 
 typedef struct cj_known cj_known;  // a node; NULL: nothing
 

@@ -37,13 +37,14 @@ typedef uint16_t lane_bf16 __attribute__((__may_alias__));
     COMBINE(name, s32, u32, expression) \
     COMBINE(name, s64, u64, expression)
 
-#define FLOATS(name, expression)        \
-    COMBINE(name, f32, u32, expression) \
-    COMBINE(name, f64, u64, expression)
-
 #define HALVES(name, function)                       \
     COMBINE(name, f16, u16, function(old, b, false)) \
     COMBINE(name, bf16, u16, function(old, b, true))
+
+// Sums of bulk reductions keep subnormals, unlike red.global's. A NaN of f64 stays as it was, signalling ones too.
+static float sum_f32(float a, float b) { return cj__cpu_canonical(a + b); }
+
+static double sum_f64(double a, double b) { return a != a ? a : b != b ? b : a + b; }
 
 INTEGERS(and, old &b)
 INTEGERS(or, old | b)
@@ -55,7 +56,8 @@ SIGNED(min, old < b ? old : b)
 SIGNED(max, old > b ? old : b)
 COMBINE(inc, u32, u32, old >= b ? 0 : old + 1)
 COMBINE(dec, u32, u32, old == 0 || old > b ? b : old - 1)
-FLOATS(add, old + b)
+COMBINE(add, f32, u32, sum_f32(old, b))
+COMBINE(add, f64, u64, sum_f64(old, b))
 HALVES(add, cj__half_sum)
 HALVES(min, cj__half_smaller)
 HALVES(max, cj__half_larger)

@@ -17,10 +17,12 @@
 #include "tensor.h"
 #include "watch.h"
 
+enum { STACK_BYTES = 16 << 10, STACK_BYTES_MAX = 512 << 10 };
+
 typedef struct cpu_device {
     cj_device        base;
     cj_cpu_memory    memory;
-    cj_cpu_options   options;   // threads: 0 replaced
+    cj_cpu_options   options;   // 0 of threads and stack_bytes replaced
     pthread_mutex_t  lock;      // of what follows: of the last launch that ended
     cj_cpu_findings *findings;  // NULL: none yet
     cj_cpu_stats     stats;
@@ -233,12 +235,20 @@ static double milliseconds_now(void) {
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
+// What the launch was found to do wrong. Where it could not be watched to its end, what was found may be wrong itself.
+static cj_status judge(const cj_cpu_launch *launch, cj_error *error) {
+    if (!launch->watch || !cj__watch_starved) return cj__cpu_findings_error(launch->findings, error);
+    cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to watch %s to its end", launch->program->entry->name);
+    cj__hint(error, "free host memory, watch a smaller grid, or run without hazards");
+    return CJ_OUT_OF_MEMORY;
+}
+
 static cj_status run_launch(cpu_device *device, cj_cpu_launch *launch, cj_error *error) {
     const double start = milliseconds_now();
     uint64_t     instructions = 0;
     cj_status    status = equip_launch(launch, error);
     if (!status) status = cj__cpu_run(launch, &instructions, error);
-    if (!status || status == CJ_HAZARD) status = cj__cpu_findings_error(launch->findings, error);
+    if (!status || status == CJ_HAZARD) status = judge(launch, error);
     if (!launch->watch) cj__cpu_written_mark_all(launch->ranges);
     cj__watch_close(launch);
     if (launch->findings) keep_results(device, launch, instructions, (milliseconds_now() - start) * 1e-3);
@@ -246,11 +256,11 @@ static cj_status run_launch(cpu_device *device, cj_cpu_launch *launch, cj_error 
     return status;
 }
 
-static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_error *error) {
+static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 given, cj_error *error) {
     const cj_cpu_program *program = ((const cpu_function *)config->function)->program;
     const cj_dim3         grid = config->grid, block = config->block;
-    const bool            is_cluster = config->cluster.x != 0;
-    const cj_dim3         cluster = is_cluster ? config->cluster : (cj_dim3){1, 1, 1};
+    const bool            is_cluster = given.x != 0;
+    const cj_dim3         cluster = is_cluster ? given : (cj_dim3){1, 1, 1};
     const uint32_t        threads = block.x * block.y * block.z;
     const uint32_t        dynamic = config->dynamic_shared;
     const uint64_t        shared = dynamic ? (uint64_t)program->dynamic_offset + dynamic : program->shared_bytes;
@@ -271,8 +281,10 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         .cluster = cluster,
         .clusters = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z},
         .is_cluster = is_cluster,
+        .cooperative = config->attributes.cooperative,
         .dynamic_shared = dynamic,
         .shared_bytes = (uint32_t)shared,
+        .local_bytes = program->local_bytes + (program->stack_grows ? ((cpu_device *)device)->options.stack_bytes : 0),
         .threads = threads,
         .warps = (threads + CJ_LANES - 1) / CJ_LANES,
         .ranks = cluster.x * cluster.y * cluster.z,
@@ -298,6 +310,17 @@ static cj_status cpu_time(cj_device *device, cj_stream stream, cj_status (*work)
     return status;
 }
 
+// There is no graph: the work runs as often as one would be replayed.
+static cj_status cpu_time_graph(cj_device *device, cj_status (*work)(void *user, cj_stream stream, cj_error *error),
+                                void *user, uint32_t repeat, double *milliseconds, cj_error *error) {
+    (void)device;
+    cj_status    status = work(user, NULL, error);
+    const double start = milliseconds_now();
+    for (uint32_t i = 0; i < repeat && !status; i++) status = work(user, NULL, error);
+    if (!status) *milliseconds = (milliseconds_now() - start) / repeat;
+    return status;
+}
+
 static const cj_device_ops operations = {
     .kind = "cpu",
     .close = cpu_close,
@@ -312,6 +335,7 @@ static const cj_device_ops operations = {
     .launch = cpu_launch,
     .synchronize = cpu_synchronize,
     .time = cpu_time,
+    .time_graph = cpu_time_graph,
     .encode_tensor = cj__cpu_tensor_encode,
 };
 
@@ -339,8 +363,14 @@ cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_
     cpu_device *cpu = cpu_of(device);
     if (!cpu) return refuse_device(device, error);
     if (!options) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: options is 0", __func__);
+    if (options->stack_bytes > STACK_BYTES_MAX) {
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stack_bytes is %u; the most is %d", __func__,
+                        options->stack_bytes, STACK_BYTES_MAX);
+    }
     cpu->options = *options;
     if (!cpu->options.threads) cpu->options.threads = core_count();
+    if (!cpu->options.stack_bytes) cpu->options.stack_bytes = STACK_BYTES;
+    cpu->options.stack_bytes = (cpu->options.stack_bytes + 15) / 16 * 16;
     return CJ_OK;
 }
 
@@ -375,8 +405,10 @@ cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_
     }
     pthread_mutex_init(&made->lock, NULL);
     made->options.threads = core_count();
+    made->options.stack_bytes = STACK_BYTES;
     made->base.ops = &operations;
     made->base.limits = *limits;  // so that plans are those of an H200
+    made->base.support = (cj_launch_support){.in_order = true, .priority_least = -5, .sync_domains = 4};
     if (made->base.limits.global_bytes > host_bytes()) made->base.limits.global_bytes = host_bytes();
     snprintf(made->base.limits.name, sizeof made->base.limits.name, "CPU device");
     *device = &made->base;

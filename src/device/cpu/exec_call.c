@@ -1,27 +1,154 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls (PTX ISA, "call", "ret"). Each lane keeps for itself where it returns to: lanes may come into a function from
-// different places, and leave it to them. A call is two ops: one copies the arguments and goes, the one behind it
-// fetches the results.
+// Calls (PTX ISA, "call", "ret") and the stack ("alloca", "stacksave", "stackrestore").
+//
+// Each lane keeps for itself where it returns to: lanes may come into a function from different places, and leave it to
+// them. Each has a stack in its local memory, above what the entry declares, which grows upwards:
+//
+//   outer ──> | kept: what the call before had in the file | frame: parameters, variables | alloca … | <── top
+//
+// A function's registers have one place in the file. A lane that enters a function in which it is already first keeps
+// what it has there on the stack, and finds it again when it comes back. Results go by the callee's frame, which stays
+// as it is until the next call.
 #include <inttypes.h>
 
 #include "address.h"
 #include "exec.h"
 
+enum { ALLOCA_ALIGNMENT = 8, ALLOCA_ALIGNMENT_MAX = 1 << 23 };  // the least and the most
+
+// Where a caller has an argument, or wants a result: in a register, or in its local memory.
+typedef struct home {
+    bool     in_register;
+    uint32_t at, bytes;  // slot or offset; of one lane's
+    uint32_t frame;      // slot: from where the offset counts
+} home;
+
 typedef struct call {
     const cj_cpu_func *callee;  // NULL: by address, in slot 0
     uint32_t           argument_count, result_count;
-    cj_cpu_home       *argument, *result;
+    home              *argument, *result;
 } call;
 
-static unsigned char *find(const cj_cpu_warp *w, unsigned lane, cj_cpu_home home) {
-    const size_t local = w->block->cluster->launch->program->local_bytes;
-    if (home.in_register) return w->file + home.at + (size_t)lane * home.bytes;
-    return w->block->local + ((size_t)w->index * CJ_LANES + lane) * local + home.at;
+static lane_u32 *lanes_at(const cj_cpu_warp *w, uint32_t slot) { return (lane_u32 *)(void *)(w->file + slot); }
+
+static unsigned char *local_of(const cj_cpu_warp *w, unsigned lane) {
+    return w->block->local + ((size_t)w->index * CJ_LANES + lane) * w->block->cluster->launch->local_bytes;
 }
 
-static void copy(const cj_cpu_warp *w, unsigned lane, cj_cpu_home from, cj_cpu_home to) {
-    memcpy(find(w, lane, to), find(w, lane, from), from.bytes < to.bytes ? from.bytes : to.bytes);
+static unsigned char *find(const cj_cpu_warp *w, unsigned lane, home h) {
+    if (h.in_register) return w->file + h.at + (size_t)lane * h.bytes;
+    return local_of(w, lane) + lanes_at(w, h.frame)[lane] + h.at;
 }
+
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+// ---- frames
+
+// Moves the top of a lane's stack up by `bytes` that hold nothing yet, aligned; *begin is where they are. False when
+// the stack is full.
+static bool grow(const cj_cpu_warp *w, unsigned lane, uint64_t bytes, uint64_t align, uint32_t *begin) {
+    const uint64_t limit = w->block->cluster->launch->local_bytes;
+    lane_u32      *top = lanes_at(w, w->block->cluster->launch->program->stack);
+    const uint64_t at = (top[lane] + align - 1) / align * align;
+    if (at > limit || bytes > limit - at) return false;
+    *begin = (uint32_t)at;
+    top[lane] = (uint32_t)(at + bytes);
+    memset(local_of(w, lane) + at, CJ_POISON, bytes);
+    return true;
+}
+
+static cj_cpu_step overflow(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, const char *what, uint64_t bytes) {
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    const uint32_t       top = lanes_at(w, launch->program->stack)[lane];
+    return cj__cpu_hazard(w, op, lane, CJ_HAZARD_STACK_OVERFLOW,
+                          "%s takes %" PRIu64 " bytes of the thread's local memory, of which %u of %u are in use", what,
+                          bytes, top, launch->local_bytes);
+}
+
+// Copies what a lane's call has in the file to the stack, or back.
+static void keep(const cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane, uint32_t at, bool back) {
+    unsigned char *memory = local_of(w, lane) + at;
+    for (size_t i = 0; i < f->kept_count; i++) {
+        const cj_cpu_kept kept = f->kept[i];
+        unsigned char    *slot = w->file + kept.slot;
+        if (!kept.bytes && back)
+            cj__cpu_predicate_set(slot, 1u << lane, (uint32_t)*memory << lane);
+        else if (!kept.bytes)
+            *memory = (unsigned char)(lanes_at(w, kept.slot)[0] >> lane & 1);
+        else if (back)
+            memcpy(slot + (size_t)lane * kept.bytes, memory, kept.bytes);
+        else
+            memcpy(memory, slot + (size_t)lane * kept.bytes, kept.bytes);
+        memory += kept.bytes ? kept.bytes : 1;
+    }
+}
+
+// The caller's frame is still the one that its homes count from.
+static void pass_arguments(const cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsigned lane, uint32_t frame) {
+    for (uint32_t k = 0; k < c->argument_count; k++) {
+        const cj_cpu_param *param = &f->param[k];
+        const home          from = c->argument[k];
+        memcpy(local_of(w, lane) + frame + param->at, find(w, lane, from), smaller(param->bytes, from.bytes));
+    }
+}
+
+// Copies parameters or results that have registers from the frame into them, or back.
+static void use_registers(const cj_cpu_warp *w, const cj_cpu_param *param, size_t count, unsigned lane, uint32_t frame,
+                          bool back) {
+    for (size_t k = 0; k < count; k++) {
+        if (param[k].slot == CJ_SLOT_NONE) continue;
+        unsigned char *memory = local_of(w, lane) + frame + param[k].at;
+        unsigned char *slot = w->file + param[k].slot + (size_t)lane * param[k].bytes;
+        memcpy(back ? memory : slot, back ? slot : memory, param[k].bytes);
+    }
+}
+
+static void set_addresses(const cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane, uint32_t frame) {
+    for (size_t i = 0; i < f->frame_address_count; i++) {
+        const cj_cpu_frame_address *address = &f->frame_address[i];
+        if (address->bits == 32)
+            lanes_at(w, address->slot)[lane] = frame + (uint32_t)address->offset;
+        else
+            ((lane_u64 *)(void *)(w->file + address->slot))[lane] = frame + address->offset;
+    }
+}
+
+// Begins a lane's call of f. False when its stack has no room.
+static bool push(const cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsigned lane) {
+    const uint32_t outer = lanes_at(w, w->block->cluster->launch->program->stack)[lane];
+    uint32_t       kept, frame;
+    if (lanes_at(w, f->depth)[lane]++) {
+        if (!grow(w, lane, f->kept_bytes, 1, &kept)) return false;
+        keep(w, f, lane, kept, false);
+    }
+    if (!grow(w, lane, f->frame_bytes, f->frame_align, &frame)) return false;
+    pass_arguments(w, c, f, lane, frame);
+    use_registers(w, f->param, f->func->param_count, lane, frame, false);
+    lanes_at(w, f->back)[lane] = w->pc + 1;
+    lanes_at(w, f->outer)[lane] = outer;
+    lanes_at(w, f->frame)[lane] = frame;
+    set_addresses(w, f, lane, frame);
+    return true;
+}
+
+// Ends a lane's call of f; the results go to its caller from the frame, which nothing has overwritten. Returns the op
+// to go on at.
+static uint32_t pop(const cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane) {
+    const cj_cpu_program *program = w->block->cluster->launch->program;
+    const uint32_t        back = lanes_at(w, f->back)[lane], outer = lanes_at(w, f->outer)[lane];
+    const unsigned char  *frame = local_of(w, lane) + lanes_at(w, f->frame)[lane];
+    const call           *c = program->op[back - 1].plan;
+    use_registers(w, f->result, f->func->result_count, lane, lanes_at(w, f->frame)[lane], true);
+    lanes_at(w, program->stack)[lane] = outer;
+    if (--lanes_at(w, f->depth)[lane]) keep(w, f, lane, outer, true);
+    for (uint32_t k = 0; k < c->result_count; k++) {
+        const home to = c->result[k];
+        memcpy(find(w, lane, to), frame + f->result[k].at, smaller(to.bytes, f->result[k].bytes));
+    }
+    return back;
+}
+
+// ---- calls
 
 static const cj_cpu_func *callee_of(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) {
     const call           *c = op->plan;
@@ -34,13 +161,11 @@ static const cj_cpu_func *callee_of(const cj_cpu_warp *w, const cj_cpu_op *op, u
     return NULL;
 }
 
-// What is wrong with a lane's call, or NULL.
-static const char *complaint(const cj_cpu_warp *w, const call *c, const cj_cpu_func *callee, unsigned lane) {
+// What is wrong with a call, or NULL.
+static const char *complaint(const call *c, const cj_cpu_func *callee) {
     if (!callee) return "the address is no function's";
-    if (callee->func->param_count != c->argument_count || callee->func->result_count != c->result_count)
-        return "the function has other parameters";
-    const lane_u32 *back = (const lane_u32 *)(const void *)(w->file + callee->back);
-    return back[lane] != UINT32_MAX ? "the function is being executed: the CPU device has no recursion" : NULL;
+    if (callee->func->param_count == c->argument_count && callee->func->result_count == c->result_count) return NULL;
+    return "the function has other parameters";
 }
 
 CJ_EXEC(enter) {
@@ -48,72 +173,126 @@ CJ_EXEC(enter) {
     uint32_t    to[CJ_LANES];
     CJ_SOME_LANES(i, mask) {
         const cj_cpu_func *callee = callee_of(w, op, i);
-        const char        *wrong = complaint(w, c, callee, i);
+        const char        *wrong = complaint(c, callee);
         if (wrong) return cj__cpu_hazard(w, op, i, CJ_HAZARD_TRAP, "%s", wrong);
-        for (uint32_t k = 0; k < c->argument_count; k++) copy(w, i, c->argument[k], callee->param[k]);
-        ((lane_u32 *)(void *)(w->file + callee->back))[i] = w->pc + 1;
+        if (!push(w, c, callee, i)) return overflow(w, op, i, callee->func->name, callee->frame_bytes);
         to[i] = callee->start;
     }
     return cj__cpu_disperse(w, mask, to);
 }
 
-CJ_EXEC(fetch_results) {
-    const call *c = op->plan;
-    CJ_SOME_LANES(i, mask) {
-        const cj_cpu_func *callee = callee_of(w, op, i);
-        for (uint32_t k = 0; k < c->result_count; k++) copy(w, i, callee->result[k], c->result[k]);
-    }
-    return CJ_STEP_NEXT;
-}
-
 CJ_EXEC(come_back) {
-    lane_u32 *back = CJ_LANES_OF(lane_u32, 0);
-    uint32_t  to[CJ_LANES];
-    CJ_SOME_LANES(i, mask) {
-        to[i] = back[i];
-        back[i] = UINT32_MAX;
-    }
+    const cj_cpu_func *f = op->plan;
+    uint32_t           to[CJ_LANES];
+    CJ_SOME_LANES(i, mask) to[i] = pop(w, f, i);
     return cj__cpu_disperse(w, mask, to);
 }
 
 // An entry's return is its threads' end.
 bool cj__cpu_select_ret(cj_cpu_prepare *p) {
     if (!p->callee) return cj__cpu_select_exit(p);
-    uint32_t *slot = cj__cpu_keep(p, sizeof *slot);
-    if (!slot) return false;
-    *slot = p->callee->back;
-    p->op.slot = slot;
+    p->op.plan = p->callee;
     p->op.run = come_back;
     return true;
 }
 
+// ---- the stack
+
+static uint64_t wide_lane(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, unsigned lane) {
+    return op->bytes == 8 ? CJ_LANES_OF(const lane_u64, k)[lane] : CJ_LANES_OF(const lane_u32, k)[lane];
+}
+
+static void set_wide_lane(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint32_t value) {
+    if (op->bytes == 8)
+        CJ_LANES_OF(lane_u64, 0)[lane] = value;
+    else
+        CJ_LANES_OF(lane_u32, 0)[lane] = value;
+}
+
+// op->mode: the logarithm of the alignment.
+CJ_EXEC(alloca) {
+    CJ_SOME_LANES(i, mask) {
+        const uint64_t bytes = wide_lane(w, op, 1, i);
+        uint32_t       begin;
+        if (!grow(w, i, bytes, (uint64_t)1 << op->mode, &begin)) return overflow(w, op, i, "alloca", bytes);
+        set_wide_lane(w, op, i, begin);
+    }
+    return CJ_STEP_NEXT;
+}
+
+CJ_EXEC(stacksave) {
+    const lane_u32 *top = lanes_at(w, w->block->cluster->launch->program->stack);
+    CJ_SOME_LANES(i, mask) set_wide_lane(w, op, i, top[i]);
+    return CJ_STEP_NEXT;
+}
+
+// op->plan: the function, or NULL: the entry. Below what it declares, or above the top, no stacksave of it has been.
+CJ_EXEC(stackrestore) {
+    const cj_cpu_program *program = w->block->cluster->launch->program;
+    const cj_cpu_func    *f = op->plan;
+    lane_u32             *top = lanes_at(w, program->stack);
+    CJ_SOME_LANES(i, mask) {
+        const uint64_t to = wide_lane(w, op, 0, i);
+        const uint32_t least = f ? lanes_at(w, f->frame)[i] + f->frame_bytes : program->stack_begin;
+        if (to < least || to > top[i]) {
+            return cj__cpu_hazard(w, op, i, CJ_HAZARD_OUT_OF_BOUNDS,
+                                  "the stack cannot end at 0x%" PRIx64
+                                  ": what alloca took of it lies from 0x%x to 0x%x",
+                                  to, least, top[i]);
+        }
+        top[i] = (uint32_t)to;
+    }
+    return CJ_STEP_NEXT;
+}
+
+static bool select_stack(cj_cpu_prepare *p, cj_cpu_exec run) {
+    p->op.run = run;
+    p->op.bytes = (uint8_t)(cj__words[p->mnemonic->type_last].bits / 8);
+    p->program->has_stack = p->program->stack_grows = true;
+    return true;
+}
+
+bool cj__cpu_select_alloca(cj_cpu_prepare *p) {
+    const uint64_t align = p->inst->operand_count > 2 ? p->inst->operand[2].bits : ALLOCA_ALIGNMENT;
+    if (!align || align & (align - 1) || align > ALLOCA_ALIGNMENT_MAX) {
+        cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: the alignment is a power of 2 up to 2^23, not %" PRIu64,
+                       p->mnemonic->text, align);
+        return false;
+    }
+    p->op.mode = (uint16_t)__builtin_ctzll(align > ALLOCA_ALIGNMENT ? align : ALLOCA_ALIGNMENT);
+    return select_stack(p, alloca);
+}
+
+bool cj__cpu_select_stacksave(cj_cpu_prepare *p) { return select_stack(p, stacksave); }
+
+bool cj__cpu_select_stackrestore(cj_cpu_prepare *p) {
+    p->op.plan = p->callee;
+    return select_stack(p, stackrestore);
+}
+
 // ---- selection
 
-static cj_cpu_home home_of(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type) {
+static home home_of(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type) {
     if (operand->kind == CJ_OPERAND_VAR) {
         const cj_cpu_symbol *symbol = cj__cpu_symbol_of(p->program, operand->var);
-        if (symbol) return (cj_cpu_home){.at = (uint32_t)symbol->offset, .bytes = (uint32_t)symbol->bytes};
+        if (symbol) {
+            return (home){.at = (uint32_t)symbol->offset,
+                          .bytes = (uint32_t)symbol->bytes,
+                          .frame = symbol->in_frame ? p->callee->frame : cj__cpu_constant(p, 0, 32)};
+        }
     }
     uint16_t       bits = 0;
     const uint32_t slot = cj__cpu_slot_of(p, operand, type, &bits);
-    return (cj_cpu_home){.in_register = true, .at = slot, .bytes = bits <= 16 ? 2 : bits / 8u};
+    return (home){.in_register = true, .at = slot, .bytes = bits <= 16 ? 2 : bits / 8u};
 }
 
 // The homes of a list of arguments or results. A literal has the type of the parameter.
-static cj_cpu_home *homes_of(cj_cpu_prepare *p, const cj_ir_operand *list, cj_ir_var *const *params, size_t count) {
-    cj_cpu_home *home = cj__cpu_keep(p, (list->count + 1u) * sizeof *home);
-    for (unsigned i = 0; home && i < list->count; i++) {
-        home[i] = home_of(p, &list->list[i], i < count ? params[i]->type : CJ_W_B64);
+static home *homes_of(cj_cpu_prepare *p, const cj_ir_operand *list, cj_ir_var *const *params, size_t count) {
+    home *made = cj__cpu_keep(p, (list->count + 1u) * sizeof *made);
+    for (unsigned i = 0; made && i < list->count; i++) {
+        made[i] = home_of(p, &list->list[i], i < count ? params[i]->type : CJ_W_B64);
     }
-    return home;
-}
-
-static bool check_callee(cj_cpu_prepare *p, const cj_ir_func *func, const cj_cpu_func *callee) {
-    if (!callee)
-        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device has no function %s: it has no body here", func->name);
-    else if (callee->start == UINT32_MAX)
-        cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s calls itself: the CPU device has no recursion", func->name);
-    return !p->status;
+    return made;
 }
 
 bool cj__cpu_select_call(cj_cpu_prepare *p) {
@@ -133,14 +312,14 @@ bool cj__cpu_select_call(cj_cpu_prepare *p) {
     call *c = cj__cpu_keep(p, sizeof *c);
     if (!c) return false;
     c->callee = target->kind == CJ_OPERAND_FUNC ? cj__cpu_func_of(p->program, func) : NULL;
-    if (target->kind == CJ_OPERAND_FUNC && !check_callee(p, func, c->callee)) return false;
+    if (target->kind == CJ_OPERAND_FUNC && !c->callee) {
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device has no function %s: it has no body here", func->name);
+    }
     c->argument_count = arguments->count;
     c->result_count = results->count;
     c->argument = homes_of(p, arguments, func ? func->param : NULL, func ? func->param_count : 0);
     c->result = homes_of(p, results, func ? func->result : NULL, func ? func->result_count : 0);
     p->op.plan = c;
     p->op.run = enter;
-    if (p->status || !cj__cpu_append(p)) return false;
-    p->op.run = fetch_results;
-    return true;
+    return !p->status;
 }

@@ -46,7 +46,8 @@ CJ_EXEC(mad_hi_sat) {
     const lane_s32 *c = CJ_LANES_OF(const lane_s32, 3);
     const uint32_t  in = cj__cpu_predicate(w, op, 4);
     CJ_SOME_LANES(i, mask) {
-        const int64_t sum = ((int64_t)a[i] * b[i] >> 32) + c[i] + (in >> i & 1);
+        const int32_t addend = (int32_t)((uint32_t)c[i] + (in >> i & 1));  // which wraps
+        const int64_t sum = ((int64_t)a[i] * b[i] >> 32) + addend;
         d[i] = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : (int32_t)sum;
     }
     return CJ_STEP_NEXT;

@@ -95,8 +95,9 @@ bool cj__cpu_select_trap(cj_cpu_prepare *p) {
     return true;
 }
 
-// Rows that the device knows and does not execute: the caller names the instruction.
+// Rows that the device knows and does not execute: what no sm_90 has.
 bool cj__cpu_select_none(cj_cpu_prepare *p) {
-    (void)p;
+    cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s takes sm_%u or later; the CPU device is an sm_90", p->mnemonic->text,
+                   p->inst->row->target);
     return false;
 }

@@ -6,7 +6,7 @@
 #include "half.h"
 #include "small.h"
 
-enum { NOT_A_NUMBER = 0x7fff, OUT_OF_BOUNDS = 0xffff };  // codes; the second marks what a tensor copy did not find
+enum { NOT_A_NUMBER = 0x7fff };
 
 // op->mode
 enum { FLUSH = 1, SATURATE = 2, RELU = 4, OOB = 8, MAGNITUDE = 16, XORSIGN = 32, PROPAGATE = 64, LARGER = 128 };
@@ -32,7 +32,7 @@ static inline uint16_t finished(double x, uint16_t mode, kind k) {
 // ---- a * b + c. Sums, products and negation are this too, with 1, -1 or -0 in the third place, as on the hardware.
 
 static inline uint16_t multiplied(uint16_t a, uint16_t b, uint16_t c, uint16_t mode, kind k) {
-    if (mode & OOB && (a == OUT_OF_BOUNDS || b == OUT_OF_BOUNDS)) return 0;
+    if (mode & OOB && ((a & 0x7fff) == CJ_HALF_OUTSIDE || (b & 0x7fff) == CJ_HALF_OUTSIDE)) return 0;
     if (mode & MAGNITUDE) a &= 0x7fff;
     if (mode & FLUSH) a = flushed(a, k), b = flushed(b, k), c = flushed(c, k);
     const double product = (double)value_of(a, k) * (double)value_of(b, k);

@@ -5,6 +5,7 @@
 #include "address.h"
 #include "exec.h"
 #include "fragment.h"
+#include "sparse.h"
 
 enum { ROWS = 8, ROW_BYTES = 16, QUAD = 4 };
 
@@ -143,5 +144,41 @@ bool cj__cpu_select_mma(cj_cpu_prepare *p) {
     p->op.run = mma;
     p->op.aligned = true;
     if (product->how == CJ_MULTIPLY_FMA) cj__cpu_round(p);
-    return cj__product_fits(p, product);
+    return cj__product_fits(p, product, 0);
+}
+
+// ---- mma.sp. Slots: the registers of D, A, B and C, the metadata, and the selector, a constant.
+
+typedef struct sparse_plan {
+    cj_product product;
+    cj_sparse  sparse;
+    unsigned   metadata;  // operand
+} sparse_plan;
+
+CJ_EXEC(mma_sparse) {
+    const sparse_plan *plan = op->plan;
+    const cj_product  *p = &plan->product;
+    double             stored[CJ_A_MAX], a[CJ_A_MAX], b[CJ_B_MAX], d[CJ_D_MAX];
+    const cj_cpu_step  step = cj__cpu_whole_warp(w, op, mask);
+    if (step) return step;
+    cj__product_get(w, op->slot, p, stored, b, d);
+    if (!cj__sparse_spread(w, op, &plan->sparse, op->slot[plan->metadata], stored, a)) return CJ_STEP_STOP;
+    cj__multiply(p->how, p->shape.m, p->shape.n, p->shape.k, a, b, d);
+    cj__product_put(w, op->slot, p, d);
+    return CJ_STEP_NEXT;
+}
+
+bool cj__cpu_select_mma_sparse(cj_cpu_prepare *p) {
+    enum { SELECTOR = 5, MORE = 2 };
+    const cj_element *type[CJ_ELEMENTS_MAX];
+    sparse_plan      *plan = cj__cpu_keep(p, sizeof *plan);
+    if (!plan || cj__elements_of(p->mnemonic, type) < 4) return false;
+    plan->product = cj__product_make(p->mnemonic, cj__shape_of(p->mnemonic), type[0], type[1], type[2], type[3], 0);
+    cj__product_make_sparse(&plan->product);
+    plan->metadata = p->slot_count - MORE;
+    p->op.plan = plan;
+    p->op.run = mma_sparse;
+    p->op.aligned = true;
+    return cj__sparse_select(p, SELECTOR, type[1]->bits, plan->product.shape.k, &plan->sparse) &&
+           cj__product_fits(p, &plan->product, MORE);
 }

@@ -8,11 +8,13 @@
 
 enum { TILE_ALIGN = 128, MAP_ALIGN = 64 };
 
-// ---- copies. Memory: tile, map, mbarrier; or map, tile. Slots: coordinates, then the multicast mask and the policy.
+// ---- copies. Memory: tile, map, mbarrier; or map, tile. Slots: coordinates, the offsets of an im2col load, then the
+// multicast mask and the policy.
 
 typedef struct tensor_plan {
     bool          loads;  // from global to shared memory
     bool          reduces;
+    bool          im2col;
     cj_word       operation;  // of a reduction
     cj_word       shared;     // space
     uint32_t      rank;
@@ -94,20 +96,49 @@ static cj_cpu_step begin(cj_cpu_transfer *t, const tensor_plan *plan) {
     return cj__cpu_async_multicast(*t, CJ_LANES_OF(const lane_u16, plan->multicast)[i]);
 }
 
+// Whether the map is of the kind that the instruction takes.
+static bool fits(cj_cpu_who who, const tensor_plan *plan, const cj_cpu_tensor *map) {
+    if (map->rank != plan->rank) {
+        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_TENSOR_MAP, "the tensor map has rank %u, the instruction %u",
+                       map->rank, plan->rank);
+        return false;
+    }
+    if (map->im2col && !plan->im2col) return misuse(who, "the tensor map is one of im2col mode, the copy one of tiles");
+    if (plan->im2col && !map->im2col) return misuse(who, "the tensor map is one of tiles, the copy one of im2col mode");
+    return true;
+}
+
+// How far an offset may go: the more of them, the less.
+static uint32_t most_offset(const tensor_plan *plan) {
+    return plan->rank == 3 ? 0xffff : plan->rank == 4 ? 0xff : 0x1f;
+}
+
+static bool read_offsets(cj_cpu_who who, const tensor_plan *plan, uint16_t offset[CJ_TENSOR_SPACE_MAX]) {
+    const cj_cpu_warp *w = who.w;
+    const cj_cpu_op   *op = who.op;
+    for (uint32_t k = 0; k < CJ_TENSOR_SPACE_MAX; k++) offset[k] = 0;
+    for (uint32_t k = 0; plan->im2col && plan->loads && k < plan->rank - 2; k++) {
+        offset[k] = CJ_LANES_OF(const lane_u16, plan->rank + k)[who.lane];
+        if (offset[k] <= most_offset(plan)) continue;
+        cj__cpu_hazard(who.w, op, who.lane, CJ_HAZARD_TENSOR_MAP, "offset %u is %u; with rank %u it is at most %u", k,
+                       offset[k], plan->rank, most_offset(plan));
+        return false;
+    }
+    return true;
+}
+
 CJ_EXEC(tensor_copy) {
     const tensor_plan *plan = op->plan;
     CJ_SOME_LANES(i, mask) {
         cj_cpu_transfer t = {.who = {w, op, i}, .signal = plan->signal, .is_proxy = true, .byte_mask = UINT16_MAX};
         cj_cpu_tensor   map;
         int32_t         at[CJ_TENSOR_RANK_MAX];
-        if (!read_map(t.who, plan->loads ? 1 : 0, &map)) return CJ_STEP_STOP;
-        if (map.rank != plan->rank) {
-            return cj__cpu_hazard(w, op, i, CJ_HAZARD_TENSOR_MAP, "the tensor map has rank %u, the instruction %u",
-                                  map.rank, plan->rank);
-        }
+        uint16_t        offset[CJ_TENSOR_SPACE_MAX];
+        if (!read_map(t.who, plan->loads ? 1 : 0, &map) || !fits(t.who, plan, &map)) return CJ_STEP_STOP;
+        if (!read_offsets(t.who, plan, offset)) return CJ_STEP_STOP;
         for (uint32_t k = 0; k < plan->rank; k++) at[k] = CJ_LANES_OF(const lane_s32, k)[i];
         if (plan->reduces) t.scope = CJ_SCOPE_GPU;
-        t.tile = cj__cpu_tile_new(&map, at);
+        t.tile = cj__cpu_tile_new(&map, at, offset);
         if (!t.tile) return w->block->cluster->status = CJ_OUT_OF_MEMORY, CJ_STEP_STOP;
         const cj_cpu_step step = begin(&t, plan);
         cj__cpu_tile_drop(t.tile);
@@ -120,7 +151,7 @@ static cj_word shared_word(const cj_cpu_prepare *p) {
     return cj__cpu_has(p, CJ_W_SHARED_CLUSTER) ? CJ_W_SHARED_CLUSTER : CJ_W_SHARED_CTA;
 }
 
-// Tiles only: im2col, gather and scatter are rows of their own, which nobody executes.
+// Tiles and columns: gather and scatter are rows of their own, which sm_90 does not have.
 bool cj__cpu_select_tensor_copy(cj_cpu_prepare *p) {
     static const cj_word operations[] = {CJ_W_ADD, CJ_W_MIN, CJ_W_MAX, CJ_W_INC, CJ_W_DEC, CJ_W_AND, CJ_W_OR, CJ_W_XOR};
     tensor_plan         *plan = cj__cpu_keep(p, sizeof *plan);
@@ -129,7 +160,11 @@ bool cj__cpu_select_tensor_copy(cj_cpu_prepare *p) {
     plan->loads = !cj__cpu_has(p, CJ_W_BULK_GROUP);
     plan->signal = plan->loads ? CJ_SIGNAL_MBARRIER : CJ_SIGNAL_BULK_GROUP;
     plan->shared = shared_word(p);
-    plan->multicast = cj__cpu_has(p, CJ_W_MULTICAST_CLUSTER) ? plan->rank : CJ_SLOT_NONE;
+    plan->im2col = cj__cpu_has(p, CJ_W_IM2COL) || cj__cpu_has(p, CJ_W_IM2COL_NO_OFFS);
+    if (cj__cpu_has(p, CJ_W_MULTICAST_CLUSTER))
+        plan->multicast = plan->rank + (plan->im2col ? plan->rank - 2 : 0);
+    else
+        plan->multicast = CJ_SLOT_NONE;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         if (!cj__cpu_has(p, operations[i])) continue;
         plan->reduces = true;
@@ -193,6 +228,15 @@ static uint64_t immediate(const cj_cpu_prepare *p, unsigned k) {
     return p->inst->operand[k].kind == CJ_OPERAND_INT ? p->inst->operand[k].bits : UINT64_MAX;
 }
 
+// From the instruction's numbers of element types, which are not those of cuTensorMapEncodeTiled.
+static uint64_t type_of(uint64_t number) {
+    static const uint8_t types[] = {CJ_TENSORMAP_U8,      CJ_TENSORMAP_U16, CJ_TENSORMAP_U32,  CJ_TENSORMAP_S32,
+                                    CJ_TENSORMAP_U64,     CJ_TENSORMAP_S64, CJ_TENSORMAP_F16,  CJ_TENSORMAP_F32,
+                                    CJ_TENSORMAP_F32_FTZ, CJ_TENSORMAP_F64, CJ_TENSORMAP_BF16, CJ_TENSORMAP_TF32,
+                                    CJ_TENSORMAP_TF32_FTZ};
+    return number < sizeof types ? types[number] : UINT8_MAX;
+}
+
 bool cj__cpu_select_tensormap_replace(cj_cpu_prepare *p) {
     replace_plan *plan = cj__cpu_keep(p, sizeof *plan);
     for (size_t i = 0; plan && i < sizeof fields / sizeof *fields; i++) {
@@ -206,6 +250,7 @@ bool cj__cpu_select_tensormap_replace(cj_cpu_prepare *p) {
     }
     plan->at = plan->field->at + (uint32_t)dimension * plan->field->step;
     if (plan->field->is_immediate) plan->immediate = immediate(p, 1);
+    if (plan->field->word == CJ_W_ELEMTYPE) plan->immediate = type_of(plan->immediate);
     plan->space = cj__cpu_has(p, CJ_W_GLOBAL)       ? CJ_W_GLOBAL
                   : cj__cpu_has(p, CJ_W_SHARED_CTA) ? CJ_W_SHARED_CTA
                                                     : CJ_WORD_NONE;

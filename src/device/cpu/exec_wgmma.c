@@ -12,16 +12,20 @@
 #include "address.h"
 #include "exec.h"
 #include "fragment.h"
+#include "sparse.h"
 #include "watch.h"
 
-enum { GROUP = 4, GROUP_THREADS = GROUP * CJ_LANES, ROWS = 16, PANEL = 8, CHUNK_BYTES = 16, CHUNKS = 2 };
+enum { GROUP = 4, GROUP_THREADS = GROUP * CJ_LANES, ROWS = 16, PANEL = 8, CHUNK_BYTES = 16 };
+enum { A = 1, B };  // operands
 
 // What an instruction was prepared with. Slots: the registers of D, panel after panel; A's or its descriptor; B's
-// descriptor; whether D is added to; constants.
+// descriptor; of a sparse A its metadata and selector; whether D is added to; constants.
 typedef struct wgmma_plan {
     cj_product product;  // of one warp and one panel, 8 columns of B
     unsigned   panels;
-    unsigned   a_at, b_at;
+    unsigned   a_at, b_at, adds_at;
+    unsigned   metadata_at;  // 0: A is dense
+    cj_sparse  sparse;
     bool       a_in_memory, a_by_k, b_by_k;  // by_k: neighbours in memory follow each other along k
     double     sign;
 } wgmma_plan;
@@ -53,12 +57,12 @@ static descriptor describe(uint64_t bits) {
                         .width = width[bits >> 62]};
 }
 
-// Where a chunk of 16 bytes lies. A panel is 8 by 2 chunks: row i, column j. By k its rows are the panel's lines; else
-// a row is one k of all 8 lines.
+// Where a chunk of 16 bytes lies. A panel is 8 by 2 chunks, of B with a sparse A 8 by 4: row i, column j. By k its rows
+// are the panel's lines; else a row is one k of all 8 lines.
 static uint32_t chunk_address(const descriptor *d, bool by_k, unsigned panel, unsigned i, unsigned j) {
     uint32_t address = d->start + i * d->width * CHUNK_BYTES;
     if (by_k)
-        address += panel * d->stride + j * (d->width == 1 ? d->leading : CHUNK_BYTES);
+        address += panel * d->stride + j / d->width * d->leading + j % d->width * CHUNK_BYTES;
     else if (d->width == 1)
         address += panel * d->stride + j * d->leading;
     else
@@ -67,14 +71,14 @@ static uint32_t chunk_address(const descriptor *d, bool by_k, unsigned panel, un
     return address ^ (((address >> 7) - d->base) & (d->width - 1)) * CHUNK_BYTES;
 }
 
-// Reads the bits of a panel's elements to where they belong in a dense matrix.
-static bool read_panel(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned panel,
+// Reads the bits of a panel's elements, k to a line, to where they belong in a dense matrix.
+static bool read_panel(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned panel, unsigned k,
                        unsigned element_bits, unsigned line_step, unsigned k_step, uint64_t *matrix) {
     const descriptor   d = describe(bits);
-    const unsigned     elements = CHUNK_BYTES * 8 / element_bits;
+    const unsigned     elements = CHUNK_BYTES * 8 / element_bits, elements_by_k = by_k ? elements : PANEL;
     const cj_cpu_span  span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
     const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY};
-    for (unsigned at = 0; at < PANEL * CHUNKS; at++) {
+    for (unsigned at = 0; at < PANEL * (k / elements_by_k); at++) {
         const unsigned i = at % PANEL, j = at / PANEL;
         cj_cpu_spot    spot;
         if (!cj__cpu_locate(w, it->op, 0, CJ_W_SHARED_CTA, chunk_address(&d, by_k, panel, i, j), span, &spot)) {
@@ -94,16 +98,20 @@ static bool read_panel(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint64_t bits, bo
 static bool read_a(cj_cpu_warp *w, const cj_cpu_wgmma *it, double *a) {
     const wgmma_plan *plan = it->op->plan;
     const cj_product *product = &plan->product;
-    const unsigned    k = product->shape.k, first = w->index % GROUP * (ROWS / PANEL);
+    const unsigned    k = product->stored, first = w->index % GROUP * (ROWS / PANEL);
     uint64_t          bits[CJ_A_MAX];
+    double            stored[CJ_A_MAX];
     if (!plan->a_in_memory) cj__fragment_get(w, it->op->slot + plan->a_at, &product->a, bits);
     for (unsigned i = 0; plan->a_in_memory && i < ROWS / PANEL; i++) {
-        if (!read_panel(w, it, it->a, plan->a_by_k, first + i, product->a_type->bits, k, 1, bits + i * PANEL * k)) {
+        if (!read_panel(w, it, it->a, plan->a_by_k, first + i, k, product->a_type->bits, k, 1, bits + i * PANEL * k)) {
             return false;
         }
     }
-    product->a_type->decode(bits, ROWS * k, a);
-    for (unsigned i = 0; plan->sign < 0 && i < ROWS * k; i++) a[i] = -a[i];
+    product->a_type->decode(bits, ROWS * k, plan->metadata_at ? stored : a);
+    if (plan->metadata_at && !cj__sparse_spread(w, it->op, &plan->sparse, it->op->slot[plan->metadata_at], stored, a)) {
+        return false;
+    }
+    for (unsigned i = 0; plan->sign < 0 && i < ROWS * product->shape.k; i++) a[i] = -a[i];
     return true;
 }
 
@@ -116,7 +124,7 @@ static bool execute(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
     if (!read_a(w, it, a)) return false;
     for (unsigned panel = 0; panel < plan->panels; panel++) {
         const uint32_t *slot = it->op->slot + panel * product->d.registers;
-        if (!read_panel(w, it, it->b, plan->b_by_k, panel, b_bits, 1, PANEL, bits)) return false;
+        if (!read_panel(w, it, it->b, plan->b_by_k, panel, k, b_bits, 1, PANEL, bits)) return false;
         product->b_type->decode(bits, k * PANEL, b);
         memset(d, 0, sizeof d);
         if (it->adds) {
@@ -131,15 +139,18 @@ static bool execute(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
 
 // ---- what is in flight
 
+static uint64_t add_to_seal(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, uint64_t sum) {
+    const lane_u64 *lanes = CJ_LANES_OF(const lane_u64, k);
+    for (unsigned i = 0; i < CJ_LANES / 2; i++) sum = (sum ^ lanes[i]) * 0x100000001b3u;
+    return sum;
+}
+
 // A checksum of the registers that it uses.
 static uint64_t seal_of(const cj_cpu_warp *w, const cj_cpu_op *op) {
     const wgmma_plan *plan = op->plan;
     uint64_t          sum = 0;
-    for (unsigned k = 0; k < (plan->a_in_memory ? plan->a_at : plan->b_at); k++) {
-        const lane_u64 *lanes = CJ_LANES_OF(const lane_u64, k);
-        for (unsigned i = 0; i < CJ_LANES / 2; i++) sum = (sum ^ lanes[i]) * 0x100000001b3u;
-    }
-    return sum;
+    for (unsigned k = 0; k < (plan->a_in_memory ? plan->a_at : plan->b_at); k++) sum = add_to_seal(w, op, k, sum);
+    return plan->metadata_at ? add_to_seal(w, op, plan->metadata_at, sum) : sum;
 }
 
 static void drop_first(cj_cpu_warp *w) {
@@ -224,7 +235,7 @@ CJ_EXEC(mma_async) {
     it->op = op;
     it->a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0;
     it->b = *CJ_LANES_OF(const lane_u64, plan->b_at);
-    it->adds = *CJ_LANES_OF(const lane_u32, plan->b_at + 1) & 1;
+    it->adds = *CJ_LANES_OF(const lane_u32, plan->adds_at) & 1;
     it->group = w->wgmma.groups;
     it->watch = cj__watch_fork(w, op, 0);
     if (w->watch) it->seal = seal_of(w, op);
@@ -282,21 +293,44 @@ static int64_t constant(const cj_cpu_prepare *p, unsigned k) {
     return k < p->inst->operand_count ? (int64_t)p->inst->operand[k].bits : 0;
 }
 
-// Behind the predicate: signs of A and B, then of the matrices in memory whether they are transposed, not by k.
-bool cj__cpu_select_wgmma(cj_cpu_prepare *p) {
-    enum { A = 1, SCALE_A = 4, SCALE_B, TRANSPOSED };
-    const cj_element *type[CJ_ELEMENTS_MAX];
-    const cj_shape    all = cj__shape_of(p->mnemonic), part = {ROWS, PANEL, all.k};
-    wgmma_plan       *plan = cj__cpu_keep(p, sizeof *plan);
-    if (!plan || cj__elements_of(p->mnemonic, type) < 3) return false;
+// Where the predicate stands, among operands and slots. Behind it: signs of A and B, then of the matrices in memory
+// whether they are transposed, not by k.
+static bool finish_select(cj_cpu_prepare *p, wgmma_plan *plan, unsigned adds) {
+    const unsigned scale = adds + 1, transposed = adds + 3;
+    plan->b_at = plan->a_at + (plan->a_in_memory ? 1 : plan->product.a.registers);
+    plan->adds_at = plan->b_at + adds - B;
+    plan->sign = (constant(p, scale) < 0) != (constant(p, scale + 1) < 0) ? -1 : 1;
+    plan->a_by_k = !plan->a_in_memory || !constant(p, transposed);
+    plan->b_by_k = !constant(p, plan->a_in_memory ? transposed + 1 : transposed);
+    p->op.plan = plan;
+    return select(p, mma_async) && p->slot_count > plan->adds_at;
+}
+
+static wgmma_plan *begin_select(cj_cpu_prepare *p, const cj_element *type[CJ_ELEMENTS_MAX]) {
+    const cj_shape all = cj__shape_of(p->mnemonic), part = {ROWS, PANEL, all.k};
+    wgmma_plan    *plan = cj__cpu_keep(p, sizeof *plan);
+    if (!plan || cj__elements_of(p->mnemonic, type) < 3) return NULL;
     plan->product = cj__product_make(p->mnemonic, part, type[0], type[1], type[2], type[0], 0);
     plan->panels = all.n / PANEL;
     plan->a_in_memory = p->inst->operand[A].kind != CJ_OPERAND_VECTOR;
     plan->a_at = plan->panels * plan->product.d.registers;
-    plan->b_at = plan->a_at + (plan->a_in_memory ? 1 : plan->product.a.registers);
-    plan->sign = (constant(p, SCALE_A) < 0) != (constant(p, SCALE_B) < 0) ? -1 : 1;
-    plan->a_by_k = !plan->a_in_memory || !constant(p, TRANSPOSED);
-    plan->b_by_k = !constant(p, plan->a_in_memory ? TRANSPOSED + 1 : TRANSPOSED);
-    p->op.plan = plan;
-    return select(p, mma_async) && p->slot_count > plan->b_at + 1;
+    return plan;
+}
+
+bool cj__cpu_select_wgmma(cj_cpu_prepare *p) {
+    const cj_element *type[CJ_ELEMENTS_MAX];
+    wgmma_plan       *plan = begin_select(p, type);
+    return plan && finish_select(p, plan, B + 1);
+}
+
+bool cj__cpu_select_wgmma_sparse(cj_cpu_prepare *p) {
+    enum { SELECTOR = B + 2 };
+    const cj_element *type[CJ_ELEMENTS_MAX];
+    wgmma_plan       *plan = begin_select(p, type);
+    if (!plan) return false;
+    cj__product_make_sparse(&plan->product);
+    if (!cj__sparse_select(p, SELECTOR, type[1]->bits, plan->product.shape.k, &plan->sparse)) return false;
+    if (!finish_select(p, plan, SELECTOR + 1)) return false;
+    plan->metadata_at = plan->b_at + 1;
+    return true;
 }

@@ -127,5 +127,5 @@ bool cj__cpu_select_wmma_mma(cj_cpu_prepare *p) {
     p->op.run = wmma_mma;
     p->op.aligned = true;
     if (product->how == CJ_MULTIPLY_FMA) cj__cpu_round(p);
-    return cj__product_fits(p, product);
+    return cj__product_fits(p, product, 0);
 }

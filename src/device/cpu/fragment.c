@@ -80,12 +80,17 @@ cj_shape cj__shape_of(const cj_mnemonic *mnemonic) {
 
 static unsigned at_least(unsigned count, unsigned least) { return count < least ? least : count; }
 
+static void make_a(cj_product *product, unsigned least) {
+    const unsigned m = product->shape.m, k = product->stored, bits = product->a_type->bits;
+    cj__fragment_make(&product->a, bits, at_least(m * k / CJ_LANES, least), at_least(32 / bits, 1), (cj_axis){k, 1},
+                      (cj_axis){m, k});
+}
+
 static void make_fragments(cj_product *product, unsigned least) {
     const unsigned m = product->shape.m, n = product->shape.n, k = product->shape.k;
-    const unsigned a_bits = product->a_type->bits, b_bits = product->b_type->bits;
+    const unsigned b_bits = product->b_type->bits;
     const cj_axis  rows = {m, n}, columns = {n, 1};
-    cj__fragment_make(&product->a, a_bits, at_least(m * k / CJ_LANES, least), at_least(32 / a_bits, 1), (cj_axis){k, 1},
-                      (cj_axis){m, k});
+    make_a(product, least);
     cj__fragment_make(&product->b, b_bits, at_least(n * k / CJ_LANES, least), at_least(32 / b_bits, 1), (cj_axis){k, n},
                       columns);
     cj__fragment_make(&product->c, product->c_type->bits, m * n / CJ_LANES, 2, columns, rows);
@@ -94,7 +99,8 @@ static void make_fragments(cj_product *product, unsigned least) {
 
 cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const cj_element *d, const cj_element *a,
                             const cj_element *b, const cj_element *c, unsigned least) {
-    cj_product product = {.shape = shape, .batches = 1, .a_type = a, .b_type = b, .c_type = c, .d_type = d};
+    cj_product product = {
+        .shape = shape, .stored = shape.k, .batches = 1, .a_type = a, .b_type = b, .c_type = c, .d_type = d};
     product.saturate = cj__mnemonic_has(mnemonic, CJ_W_SATFINITE);
     product.how = cj__mnemonic_has(mnemonic, CJ_W_XOR) ? CJ_MULTIPLY_XOR
                   : a->bits == 64                      ? CJ_MULTIPLY_FMA
@@ -103,12 +109,17 @@ cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const c
     return product;
 }
 
-bool cj__product_fits(cj_cpu_prepare *p, const cj_product *product) {
+void cj__product_make_sparse(cj_product *product) {
+    product->stored = product->shape.k / 2;
+    make_a(product, 0);
+}
+
+bool cj__product_fits(cj_cpu_prepare *p, const cj_product *product, unsigned more) {
     const uint32_t wanted = (uint32_t)product->d.registers + product->a.registers + product->b.registers +
                             product->c.registers;
-    if (p->slot_count == wanted) return true;
+    if (p->slot_count == wanted + more) return true;
     cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: %u registers where its matrices take %u", p->mnemonic->text,
-                   p->slot_count, wanted);
+                   p->slot_count - more, wanted);
     return false;
 }
 
@@ -129,13 +140,18 @@ void cj__product_put(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, 
     cj__fragment_put(w, slot, &p->d, bits);
 }
 
-void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+void cj__product_get(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *a, double *b, double *c) {
     const unsigned  m = p->shape.m, n = p->shape.n, k = p->shape.k;
     const uint32_t *a_slot = slot + p->d.registers, *b_slot = a_slot + p->a.registers;
-    double          a[CJ_A_MAX], b[CJ_B_MAX], d[CJ_D_MAX];
-    read_matrix(w, a_slot, &p->a, p->a_type, p->batches * m * k, a);
+    read_matrix(w, a_slot, &p->a, p->a_type, p->batches * m * p->stored, a);
     read_matrix(w, b_slot, &p->b, p->b_type, p->batches * k * n, b);
-    read_matrix(w, b_slot + p->b.registers, &p->c, p->c_type, p->batches * m * n, d);
+    read_matrix(w, b_slot + p->b.registers, &p->c, p->c_type, p->batches * m * n, c);
+}
+
+void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+    const unsigned m = p->shape.m, n = p->shape.n, k = p->shape.k;
+    double         a[CJ_A_MAX], b[CJ_B_MAX], d[CJ_D_MAX];
+    cj__product_get(w, slot, p, a, b, d);
     for (unsigned i = 0; i < p->batches; i++) {
         cj__multiply(p->how, m, n, k, a + i * m * k, b + i * k * n, d + i * m * n);
     }

@@ -52,6 +52,7 @@ typedef struct cj_shape {
 
 typedef struct cj_product {
     cj_shape          shape;
+    unsigned          stored;  // elements of a row of A: k, or of a sparse A half as many
     unsigned          batches;
     const cj_element *a_type, *b_type, *c_type, *d_type;
     cj_multiply       how;
@@ -67,8 +68,13 @@ cj_shape cj__shape_of(const cj_mnemonic *mnemonic);
 // that a lane has of A and of B.
 cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const cj_element *d, const cj_element *a,
                             const cj_element *b, const cj_element *c, unsigned least);
-// Whether these slots are as many as a product's registers D, A, B, C one after the other.
-bool cj__product_fits(cj_cpu_prepare *p, const cj_product *product);
+// Makes A one of which half of the elements are stored.
+void cj__product_make_sparse(cj_product *product);
+// Whether these slots are as many as a product's registers D, A, B, C one after the other, and so many more.
+bool cj__product_fits(cj_cpu_prepare *p, const cj_product *product, unsigned more);
+// Reads the numbers of A (as many as are stored), B, and C.
+void cj__product_get(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *a, double *b,
+                     double *c);
 // Executes it: D, A, B, C in these slots one after the other.
 void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product);
 // Writes the numbers of D.

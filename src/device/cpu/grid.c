@@ -23,7 +23,7 @@ enum {
     SLICE = 1 << 16,         // ops,
     POLLS = 256,             // and polls: a cluster that seems to wait gives way sooner
     HELD_BYTES = 512 << 20,  // of clusters that all workers hold
-    HELD_MAX = 256,          // clusters that a worker holds
+    HELD_MAX = 256,          // clusters that a worker holds, unless the launch is cooperative
     WORKERS_MAX = 256,
     PROGRESS_MS = 500
 };
@@ -33,6 +33,7 @@ typedef struct grid {
     const cj_cpu_launch *launch;
     uint64_t             count;  // clusters
     uint32_t             workers;
+    uint32_t             held_first, held_most;  // clusters that a worker begins with, and that it may hold
     size_t               cluster_bytes;
     _Atomic uint64_t     next, done, instructions;
     _Atomic uint64_t     progress_at;  // ms
@@ -41,10 +42,10 @@ typedef struct grid {
 } grid;
 
 typedef struct worker {
-    grid           *grid;
-    cj_cpu_counts  *counts;
-    uint32_t        held, made;  // clusters that run, and those that have memory: held ones first
-    cj_cpu_cluster *cluster[HELD_MAX];
+    grid            *grid;
+    cj_cpu_counts   *counts;
+    uint32_t         held, made;  // clusters that run, and those that have memory: held ones first
+    cj_cpu_cluster **cluster;     // [held_most]
 } worker;
 
 // ---- clusters
@@ -58,7 +59,7 @@ typedef struct layout {
 
 static layout lay_out(const cj_cpu_launch *launch) {
     layout it = {.shared = rounded(launch->shared_bytes),
-                 .local = rounded((size_t)launch->program->local_bytes * launch->threads),
+                 .local = rounded((size_t)launch->local_bytes * launch->threads),
                  .warps = rounded(sizeof(cj_cpu_warp) * launch->warps),
                  .files = (size_t)launch->program->file_bytes * launch->warps,
                  .order = rounded(sizeof(uint16_t) * launch->warps * launch->ranks)};
@@ -125,6 +126,13 @@ static void report_progress(grid *g) {
     options->progress(options->progress_user, atomic_load(&g->done), g->count, atomic_load(&g->instructions));
 }
 
+// The last call, by which whoever shows progress knows that there is no more of it.
+static void end_progress(grid *g, uint64_t first_at) {
+    const cj_cpu_options *options = &g->launch->options;
+    if (options->progress && atomic_load(&g->progress_at) != first_at)
+        options->progress(options->progress_user, g->count, g->count, atomic_load(&g->instructions));
+}
+
 // ---- workers
 
 // Counts what a cluster has executed since it was last asked; false once the launch may execute no more.
@@ -150,13 +158,14 @@ static void run_slice(grid *g, cj_cpu_cluster *cluster) {
     report_progress(g);
 }
 
-// Begins clusters until the worker holds `wanted`; without memory for another it makes do with those it has.
+// Begins clusters until the worker holds `wanted`. Without memory for another it makes do with those it has, unless all must
+// run at once.
 static void take_clusters(worker *me, uint32_t wanted) {
     grid *g = me->grid;
     while (me->held < wanted && atomic_load(&g->next) < g->count) {
         if (me->held == me->made) {
             cj_cpu_cluster *made = new_cluster(g->launch, me->counts);
-            if (!made && !me->held) stop(g, CJ_OUT_OF_MEMORY);
+            if (!made && (!me->held || g->launch->cooperative)) stop(g, CJ_OUT_OF_MEMORY);
             if (!made) return;
             me->cluster[me->made++] = made;
         }
@@ -188,12 +197,11 @@ static uint32_t run_held(worker *me) {
 static void *work(void *user) {
     worker      *me = user;
     grid        *g = me->grid;
-    uint32_t     wanted = 1;
-    const size_t most = HELD_BYTES / g->workers / g->cluster_bytes;
+    uint32_t     wanted = g->held_first;
     while (!atomic_load(&g->status)) {
         take_clusters(me, wanted);
         if (!me->held) break;
-        if (!run_held(me) && wanted * 2 <= HELD_MAX && wanted * 2 <= most) wanted *= 2;
+        if (!run_held(me)) wanted = wanted * 2 < g->held_most ? wanted * 2 : g->held_most;
     }
     for (uint32_t i = 0; i < me->made; i++) free_cluster(me->cluster[i]);
     if (me->counts) {
@@ -210,6 +218,38 @@ static uint32_t worker_count(const cj_cpu_launch *launch, uint64_t clusters) {
     return count > clusters ? (uint32_t)clusters : count;
 }
 
+// Of a cooperative launch the workers share out all clusters at once; one whose thread could not be made leaves its own to
+// the others.
+static void choose_held(grid *g) {
+    const size_t most = HELD_BYTES / g->workers / g->cluster_bytes;
+    g->held_first = 1;
+    g->held_most = most < 1 ? 1 : most < HELD_MAX ? (uint32_t)most : HELD_MAX;
+    if (!g->launch->cooperative) return;
+    g->held_first = (uint32_t)((g->count + g->workers - 1) / g->workers);
+    g->held_most = (uint32_t)g->count;
+}
+
+static worker *open_workers(grid *g) {
+    worker *workers = calloc(g->workers, sizeof *workers);
+    bool    whole = workers != NULL;
+    for (uint32_t i = 0; whole && i < g->workers; i++) {
+        workers[i].grid = g;
+        workers[i].cluster = calloc(g->held_most, sizeof(cj_cpu_cluster *));
+        if (g->launch->counts) workers[i].counts = cj__stats_new(g->launch->program);
+        whole = workers[i].cluster && (workers[i].counts || !g->launch->counts);
+    }
+    if (!whole) stop(g, CJ_OUT_OF_MEMORY);
+    return workers;
+}
+
+static void close_workers(const grid *g, worker *workers) {
+    for (uint32_t i = 0; workers && i < g->workers; i++) {
+        free(workers[i].counts);
+        free(workers[i].cluster);
+    }
+    free(workers);
+}
+
 // Runs worker 0 on the caller's thread and the others on theirs. A thread that cannot be made is done without.
 static void run_workers(grid *g, worker *workers) {
     pthread_t thread[WORKERS_MAX];
@@ -223,25 +263,22 @@ cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_er
     grid g = {.launch = launch,
               .count = (uint64_t)launch->clusters.x * launch->clusters.y * launch->clusters.z,
               .cluster_bytes = lay_out(launch).all};
-    if (g.cluster_bytes > launch->limits->global_bytes) {
+    const uint64_t together = launch->cooperative ? g.count : 1;  // that must have memory at once
+    if (g.cluster_bytes > launch->limits->global_bytes / together) {
         return cj__fail(error, CJ_OUT_OF_MEMORY,
-                        "registers, shared and local memory of a cluster take %zu bytes; the CPU device has %llu",
-                        g.cluster_bytes, (unsigned long long)launch->limits->global_bytes);
+                        "registers, shared and local memory of a cluster take %zu bytes, and %llu must run at once; the CPU "
+                        "device has %llu", g.cluster_bytes, (unsigned long long)together,
+                        (unsigned long long)launch->limits->global_bytes);
     }
     g.workers = worker_count(launch, g.count);
-    atomic_store(&g.progress_at, milliseconds() + PROGRESS_MS);
+    choose_held(&g);
+    const uint64_t progress_at = milliseconds() + PROGRESS_MS;
+    atomic_store(&g.progress_at, progress_at);
     pthread_mutex_init(&g.lock, NULL);
-    worker *workers = calloc(g.workers, sizeof *workers);
-    if (!workers) stop(&g, CJ_OUT_OF_MEMORY);
-    for (uint32_t i = 0; workers && i < g.workers; i++) {
-        workers[i].grid = &g;
-        if (!launch->counts) continue;
-        workers[i].counts = cj__stats_new(launch->program);
-        if (!workers[i].counts) stop(&g, CJ_OUT_OF_MEMORY);
-    }
+    worker *workers = open_workers(&g);
     if (workers) run_workers(&g, workers);
-    for (uint32_t i = 0; workers && i < g.workers; i++) free(workers[i].counts);
-    free(workers);
+    end_progress(&g, progress_at);
+    close_workers(&g, workers);
     pthread_mutex_destroy(&g.lock);
     *instructions = atomic_load(&g.instructions);
     const cj_status status = (cj_status)atomic_load(&g.status);

@@ -104,8 +104,10 @@ typedef struct cj_cpu_launch {
     const unsigned char  *param;
     cj_dim3               grid, block, cluster, clusters;  // `cluster` is 1, 1, 1 without; `clusters` in the grid
     bool                  is_cluster;
+    bool                  cooperative;  // all clusters run at once
     uint32_t              dynamic_shared, shared_bytes;  // a block's: dynamic, and in all
     uint32_t              threads, warps, ranks;         // a block's threads and warps, a cluster's blocks
+    uint32_t              local_bytes;                   // a thread's, its stack included
     cj_cpu_options        options;
     struct cj_cpu_findings *findings;
     cj_watch               *watch;

@@ -15,7 +15,7 @@ typedef struct cj_cpu_constant {
     uint32_t bits, slot;
 } cj_cpu_constant;
 
-enum { FILE_ALIGNMENT = 64, DYNAMIC_ALIGNMENT = 16, FILE_MAX = 64 * 1024 * 1024 };
+enum { FILE_ALIGNMENT = 64, DYNAMIC_ALIGNMENT = 16, STACK_ALIGNMENT = 16, FILE_MAX = 64 * 1024 * 1024 };
 
 static const cj_cpu_selector selectors[CJ_ROW_COUNT] = {
 #define CJ_ROW(executor, syntax, operands, ptx, target, effects, sample) cj__cpu_select_##executor,
@@ -81,6 +81,15 @@ uint32_t cj__cpu_place(cj_cpu_prepare *p, unsigned bits) {
     return at;
 }
 
+uint32_t cj__cpu_initial(cj_cpu_prepare *p, uint64_t value, unsigned bits) {
+    if (!cj__cpu_grow(p, &p->constant, p->constant_count, &p->constant_capacity, sizeof *p->constant)) {
+        return CJ_SLOT_NONE;
+    }
+    const uint32_t slot = cj__cpu_place(p, bits);
+    p->constant[p->constant_count++] = (cj_cpu_constant){.value = value, .bits = bits, .slot = slot};
+    return slot;
+}
+
 uint32_t cj__cpu_constant(cj_cpu_prepare *p, uint64_t value, unsigned bits) {
     if (bits < 64) value &= ((uint64_t)1 << bits) - 1;
     struct {
@@ -94,14 +103,10 @@ uint32_t cj__cpu_constant(cj_cpu_prepare *p, uint64_t value, unsigned bits) {
 
     cj_cpu_constant *constant = cj__cpu_keep(p, sizeof *constant);
     if (!constant) return CJ_SLOT_NONE;
-    *constant = (cj_cpu_constant){.value = value, .bits = bits, .slot = cj__cpu_place(p, bits)};
+    *constant = (cj_cpu_constant){.value = value, .bits = bits, .slot = cj__cpu_initial(p, value, bits)};
     if (!cj__map_put(&p->constants, (const char *)key, sizeof *key, constant)) {
         return cj__cpu_refuse(p, CJ_OUT_OF_MEMORY, "no memory to prepare %s", p->program->entry->name), CJ_SLOT_NONE;
     }
-    if (!cj__cpu_grow(p, &p->constant, p->constant_count, &p->constant_capacity, sizeof *p->constant)) {
-        return CJ_SLOT_NONE;
-    }
-    p->constant[p->constant_count++] = *constant;
     return constant->slot;
 }
 
@@ -167,21 +172,35 @@ static bool add_symbols(cj_cpu_prepare *p, cj_space space, bool unsized, uint32_
     return true;
 }
 
-// A function's own variables, but for those of the entry that are placed already. Its parameters, and those of its
-// calls, lie in local memory.
-static bool add_function_symbols(cj_cpu_prepare *p, const cj_ir_func *func) {
-    cj_cpu_program *program = p->program;
-    const bool      is_entry = func == program->entry;
-    for (size_t i = 0; i < func->param_count + func->result_count && !is_entry; i++) {
+// The parameters of the entry's calls, which lie in local memory. Its other variables are placed already.
+static bool add_entry_symbols(cj_cpu_prepare *p) {
+    const cj_ir_func *entry = p->program->entry;
+    for (size_t i = 0; i < entry->var_count; i++) {
+        if (entry->var[i]->space != CJ_SPACE_PARAM) continue;
+        if (!add_symbol(p, entry->var[i], &p->program->local_bytes)) return false;
+    }
+    return true;
+}
+
+static bool add_frame_symbol(cj_cpu_prepare *p, cj_cpu_func *func, const cj_ir_var *var) {
+    if (!add_symbol(p, var, &func->frame_bytes)) return false;
+    p->program->symbol[p->program->symbol_count - 1].in_frame = true;
+    if (var->align > func->frame_align) func->frame_align = (uint32_t)var->align;
+    return true;
+}
+
+// A function's own variables. Its parameters, and those of its calls, lie in its frame.
+static bool add_function_symbols(cj_cpu_prepare *p, cj_cpu_func *made) {
+    const cj_ir_func *func = made->func;
+    for (size_t i = 0; i < func->param_count + func->result_count; i++) {
         const cj_ir_var *var = i < func->param_count ? func->param[i] : func->result[i - func->param_count];
-        if (var->space != CJ_SPACE_REG && !add_symbol(p, var, &program->local_bytes)) return false;
+        if (var->space != CJ_SPACE_REG && !add_frame_symbol(p, made, var)) return false;
     }
     for (size_t i = 0; i < func->var_count; i++) {
         const cj_ir_var *var = func->var[i];
-        const bool       is_shared = var->space == CJ_SPACE_SHARED;
-        const bool       placed = is_entry && (is_shared || var->space == CJ_SPACE_LOCAL);
-        if (placed || !(is_shared || var->space == CJ_SPACE_LOCAL || var->space == CJ_SPACE_PARAM)) continue;
-        if (!add_symbol(p, var, is_shared ? &program->shared_bytes : &program->local_bytes)) return false;
+        if (var->space == CJ_SPACE_SHARED && !add_symbol(p, var, &p->program->shared_bytes)) return false;
+        const bool is_own = var->space == CJ_SPACE_LOCAL || var->space == CJ_SPACE_PARAM;
+        if (is_own && !add_frame_symbol(p, made, var)) return false;
     }
     return true;
 }
@@ -220,15 +239,27 @@ static bool lay_out_memory(cj_cpu_prepare *p) {
     }
     if (!add_symbols(p, CJ_SPACE_SHARED, false, &program->shared_bytes)) return false;
     if (!add_symbols(p, CJ_SPACE_LOCAL, false, &program->local_bytes)) return false;
-    if (!add_function_symbols(p, entry)) return false;
+    if (!add_entry_symbols(p)) return false;
     for (size_t i = 0; i < program->func_count; i++) {
-        if (!add_function_symbols(p, program->func[i]->func)) return false;
+        if (!add_function_symbols(p, program->func[i])) return false;
     }
     if (!check_sizes(p)) return false;
     const uint32_t align = dynamic_alignment(entry);
     program->dynamic_offset = (program->shared_bytes + align - 1) / align * align;
-    program->local_bytes = (program->local_bytes + 15) / 16 * 16;
+    program->stack_begin = (program->local_bytes + STACK_ALIGNMENT - 1) / STACK_ALIGNMENT * STACK_ALIGNMENT;
     return add_symbols(p, CJ_SPACE_SHARED, true, &program->dynamic_offset);
+}
+
+// A frame of every function: enough where none is entered twice.
+static bool size_stack(cj_cpu_prepare *p) {
+    cj_cpu_program *program = p->program;
+    uint64_t        bytes = program->stack_begin;
+    for (size_t i = 0; i < program->func_count; i++) {
+        bytes += (uint64_t)program->func[i]->frame_bytes + program->func[i]->frame_align;
+    }
+    bytes = (bytes + STACK_ALIGNMENT - 1) / STACK_ALIGNMENT * STACK_ALIGNMENT;
+    program->local_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+    return check_sizes(p);
 }
 
 const cj_cpu_symbol *cj__cpu_symbol_of(const cj_cpu_program *program, const cj_ir_var *var) {
@@ -240,16 +271,19 @@ const cj_cpu_symbol *cj__cpu_symbol_of(const cj_cpu_program *program, const cj_i
 
 // ---- operands
 
-// The places of a function's registers, by their index.
-static uint32_t *place_function(cj_cpu_prepare *p, const cj_ir_func *func) {
+// The places of a function's registers, by their index. `made` keeps them; NULL: the entry's.
+static uint32_t *place_function(cj_cpu_prepare *p, const cj_ir_func *func, cj_cpu_func *made) {
     uint32_t *place = cj__cpu_keep(p, (func->reg_count + 1) * sizeof *place);
     if (!place) return NULL;
     for (int predicates = 1; predicates >= 0; predicates--) {  // predicates side by side
         for (size_t i = 0; i < func->reg_count; i++) {
             const cj_ir_reg *reg = func->reg[i];
             if ((reg->type == CJ_W_PRED) != predicates) continue;
-            place[reg->index] = cj__cpu_place(p, register_bits(reg->type));
-            for (unsigned k = 1; k < reg->vector; k++) cj__cpu_place(p, register_bits(reg->type));
+            for (unsigned k = 0; k < (reg->vector ? reg->vector : 1u); k++) {
+                const uint32_t slot = cj__cpu_place(p, register_bits(reg->type));
+                if (!k) place[reg->index] = slot;
+                if (made && !cj__cpu_keep_place(p, made, slot, register_bits(reg->type))) return NULL;
+            }
         }
     }
     return place;
@@ -261,24 +295,26 @@ static bool place_registers(cj_cpu_prepare *p) {
     p->sink_predicate = cj__cpu_place(p, 1);
     p->carry = cj__cpu_place(p, 1);
     p->sink = cj__cpu_place(p, 128);
+    program->stack = cj__cpu_initial(p, program->stack_begin, 32);
     for (size_t i = 0; i < program->func_count && !p->status; i++) {
         cj_cpu_func *func = program->func[i];
-        func->back = cj__cpu_place(p, 32);
-        func->place = place_function(p, func->func);
+        func->place = place_function(p, func->func, func);
         if (!func->place || !cj__cpu_place_parameters(p, func)) return false;
     }
-    p->place = place_function(p, program->entry);
+    p->place = place_function(p, program->entry, NULL);
     return !p->status;
 }
 
-static uint64_t address_of(cj_cpu_prepare *p, const cj_ir_var *var) {
+// The slot with an address in a variable.
+static uint32_t address_slot(cj_cpu_prepare *p, const cj_ir_var *var, uint64_t into, unsigned bits) {
     const cj_cpu_symbol *symbol = cj__cpu_symbol_of(p->program, var);
-    if (symbol) return symbol->offset;
+    if (symbol && symbol->in_frame) return cj__cpu_frame_slot(p, symbol->offset + into, bits);
+    if (symbol) return cj__cpu_constant(p, symbol->offset + into, bits);
     for (size_t i = 0; i < p->variable_count; i++) {
-        if (p->variables[i].var == var) return p->variables[i].address;
+        if (p->variables[i].var == var) return cj__cpu_constant(p, p->variables[i].address + into, bits);
     }
     cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device cannot place %s", var->name);
-    return 0;
+    return CJ_SLOT_NONE;
 }
 
 static uint32_t fixed_special(cj_cpu_prepare *p, cj_special special, uint8_t component, unsigned bits) {
@@ -352,7 +388,7 @@ static uint32_t scalar_slot(cj_cpu_prepare *p, const cj_ir_operand *operand, uin
         if (is_destination) break;
         if (type == CJ_W_PRED) return cj__cpu_constant(p, operand->bits != 0, 1);
         return cj__cpu_constant(p, literal(operand, type), *bits);
-    case CJ_OPERAND_VAR: return cj__cpu_constant(p, address_of(p, operand->var) + (uint64_t)operand->offset, *bits);
+    case CJ_OPERAND_VAR: return address_slot(p, operand->var, (uint64_t)operand->offset, *bits);
     case CJ_OPERAND_FUNC: return cj__cpu_constant(p, cj__cpu_function_address(operand->func), *bits);
     case CJ_OPERAND_SPECIAL:
         *bits = (uint16_t)register_bits(cj__specials[operand->special].type);
@@ -525,7 +561,7 @@ static bool lower(cj_cpu_prepare *p, const cj_ir_stmt *stmt) {
     }
     if (!add_operands(p)) return false;
     if (!selectors[inst->row - cj__rows](p) && !p->status) {
-        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s yet", p->mnemonic->text);
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s", p->mnemonic->text);
     }
     return !p->status && check_widths(p) && cj__cpu_append(p);
 }
@@ -619,7 +655,8 @@ cj_status cj__cpu_prepare(const cj_ir_func *entry, const cj_cpu_variable *variab
     cj_cpu_prepare p = {
         .program = made, .variables = variables, .variable_count = variable_count, .line = entry->line, .error = error};
     p.constants.arena = &made->arena;
-    if (cj__cpu_find_functions(&p) && lay_out_memory(&p) && place_registers(&p) && lower_all(&p) && make_image(&p)) {
+    if (cj__cpu_find_functions(&p) && lay_out_memory(&p) && place_registers(&p) && lower_all(&p) && size_stack(&p) &&
+        make_image(&p)) {
         *program = made;
         return CJ_OK;
     }

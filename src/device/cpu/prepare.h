@@ -55,6 +55,7 @@ bool cj__cpu_is_stack(const cj_cpu_prepare *p);
 // A place in the file: a new one, or a constant's. CJ_SLOT_NONE when out of memory.
 uint32_t  cj__cpu_place(cj_cpu_prepare *p, unsigned bits);
 uint32_t  cj__cpu_constant(cj_cpu_prepare *p, uint64_t value, unsigned bits);
+uint32_t  cj__cpu_initial(cj_cpu_prepare *p, uint64_t value, unsigned bits);  // a new one that begins with the value
 void     *cj__cpu_keep(cj_cpu_prepare *p, size_t bytes);  // zeroed, lives as long as the program
 // Makes room for one more element of a growing array of the program.
 bool      cj__cpu_grow(cj_cpu_prepare *p, void *array_at, size_t count, size_t *capacity, size_t element);
@@ -64,8 +65,12 @@ cj_status cj__cpu_refuse(cj_cpu_prepare *p, cj_status status, const char *format
 
 // Finds the functions that the entry may call, callees first, and makes their records.
 bool cj__cpu_find_functions(cj_cpu_prepare *p);
-// Fills in where the function's parameters are, once it has its registers and memory.
+// Places what a call of the function has: its hidden registers, and the parameters once it has registers and memory.
 bool cj__cpu_place_parameters(cj_cpu_prepare *p, cj_cpu_func *func);
+// Adds a place in the file to what a lane keeps when it enters the function that it is in.
+bool cj__cpu_keep_place(cj_cpu_prepare *p, cj_cpu_func *func, uint32_t slot, unsigned bits);
+// The slot with the address of what lies at an offset in the frame of the function that is being lowered.
+uint32_t cj__cpu_frame_slot(cj_cpu_prepare *p, uint64_t offset, unsigned bits);
 // The record of a function; NULL: nothing calls it, or it has no body.
 cj_cpu_func *cj__cpu_func_of(const cj_cpu_program *program, const cj_ir_func *func);
 

@@ -4,6 +4,8 @@
 
 #define FUNCTION_BASE 0x4655000000000000u  // "FU": no canonical address
 
+enum { FRAME_ALIGNMENT = 16 };
+
 // The definition that a name stands for: behind an alias, or of a function declared earlier.
 static const cj_ir_func *definition(const cj_ir_func *func) {
     while (func->alias) func = func->alias;
@@ -76,7 +78,9 @@ static bool visit(finder *f, const cj_ir_func *func) {
     func = definition(func);
     if (!func->has_body || func->is_entry || cj__cpu_func_of(program, func)) return true;
     for (size_t i = 0; i < f->depth; i++) {
-        if (f->open[i] == func) return true;
+        if (f->open[i] != func) continue;
+        program->stack_grows = true;  // it may call itself
+        return true;
     }
     f->open[f->depth++] = func;
     if (!visit_body(f, func)) return false;
@@ -84,7 +88,7 @@ static bool visit(finder *f, const cj_ir_func *func) {
     cj_cpu_func *made = cj__cpu_keep(p, sizeof *made);
     if (!made || !cj__cpu_grow(p, &program->func, program->func_count, &program->func_capacity, sizeof *program->func))
         return false;
-    *made = (cj_cpu_func){.func = func, .address = cj__cpu_function_address(func), .start = UINT32_MAX};
+    *made = (cj_cpu_func){.func = func, .address = cj__cpu_function_address(func), .frame_align = FRAME_ALIGNMENT};
     program->func[program->func_count++] = made;
     return true;
 }
@@ -107,27 +111,73 @@ bool cj__cpu_find_functions(cj_cpu_prepare *p) {
     const cj_ir_module *module = p->program->entry->module;
     finder              f = {.p = p, .open = cj__cpu_keep(p, (module->item_count + 1) * sizeof *f.open)};
     if (!f.open || !visit_body(&f, p->program->entry)) return false;
-    return !calls_pointers(module) || visit_pointers(&f, module);
+    if (calls_pointers(module)) {
+        p->program->stack_grows = true;  // who calls whom is not known
+        if (!visit_pointers(&f, module)) return false;
+    }
+    p->program->has_stack = p->program->func_count != 0;
+    return true;
 }
 
-// ---- where parameters are
+// ---- what a call has of its own
 
-static cj_cpu_home home_of(const cj_cpu_program *program, const cj_cpu_func *func, const cj_ir_var *var) {
-    if (var->space == CJ_SPACE_REG && var->reg) {
-        return (cj_cpu_home){.in_register = true,
-                             .at = func->place[var->reg->index],
-                             .bytes = cj__words[var->reg->type].bits <= 16 ? 2 : cj__words[var->reg->type].bits / 8u};
+bool cj__cpu_keep_place(cj_cpu_prepare *p, cj_cpu_func *func, uint32_t slot, unsigned bits) {
+    if (!cj__cpu_grow(p, &func->kept, func->kept_count, &func->kept_capacity, sizeof *func->kept)) return false;
+    const uint32_t bytes = bits == 1 ? 0 : bits <= 16 ? 2 : bits / 8;
+    func->kept[func->kept_count++] = (cj_cpu_kept){.slot = slot, .bytes = bytes};
+    func->kept_bytes += bytes ? bytes : 1;
+    return true;
+}
+
+static bool place_hidden(cj_cpu_prepare *p, cj_cpu_func *func) {
+    uint32_t *const hidden[] = {&func->back, &func->outer, &func->frame};
+    func->depth = cj__cpu_initial(p, 0, 32);
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        *hidden[i] = cj__cpu_place(p, 32);
+        if (!cj__cpu_keep_place(p, func, *hidden[i], 32)) return false;
     }
+    return true;
+}
+
+uint32_t cj__cpu_frame_slot(cj_cpu_prepare *p, uint64_t offset, unsigned bits) {
+    cj_cpu_func *func = p->callee;
+    for (size_t i = 0; i < func->frame_address_count; i++) {
+        const cj_cpu_frame_address *known = &func->frame_address[i];
+        if (known->offset == offset && known->bits == bits) return known->slot;
+    }
+    if (!cj__cpu_grow(p, &func->frame_address, func->frame_address_count, &func->frame_address_capacity,
+                      sizeof *func->frame_address)) {
+        return CJ_SLOT_NONE;
+    }
+    const uint32_t slot = cj__cpu_place(p, bits);
+    func->frame_address[func->frame_address_count++] = (cj_cpu_frame_address){
+        .slot = slot, .bits = bits, .offset = offset};
+    return cj__cpu_keep_place(p, func, slot, bits) ? slot : CJ_SLOT_NONE;
+}
+
+static uint32_t lane_bytes(const cj_ir_reg *reg) {
+    const uint32_t bits = cj__words[reg->type].bits;
+    return bits <= 16 ? 2 : bits / 8;
+}
+
+// A parameter in a register has a place in the frame, too.
+static cj_cpu_param param_of(const cj_cpu_program *program, cj_cpu_func *func, const cj_ir_var *var) {
     const cj_cpu_symbol *symbol = cj__cpu_symbol_of(program, var);
-    return symbol ? (cj_cpu_home){.at = (uint32_t)symbol->offset, .bytes = (uint32_t)symbol->bytes} : (cj_cpu_home){0};
+    if (symbol) {
+        return (cj_cpu_param){.at = (uint32_t)symbol->offset, .bytes = (uint32_t)symbol->bytes, .slot = CJ_SLOT_NONE};
+    }
+    const cj_cpu_param param = {
+        .at = func->frame_bytes, .bytes = lane_bytes(var->reg), .slot = func->place[var->reg->index]};
+    func->frame_bytes += param.bytes;
+    return param;
 }
 
 bool cj__cpu_place_parameters(cj_cpu_prepare *p, cj_cpu_func *made) {
     const cj_ir_func *func = made->func;
     made->param = cj__cpu_keep(p, (func->param_count + 1) * sizeof *made->param);
     made->result = cj__cpu_keep(p, (func->result_count + 1) * sizeof *made->result);
-    if (!made->param || !made->result) return false;
-    for (size_t i = 0; i < func->param_count; i++) made->param[i] = home_of(p->program, made, func->param[i]);
-    for (size_t i = 0; i < func->result_count; i++) made->result[i] = home_of(p->program, made, func->result[i]);
+    if (!made->param || !made->result || !place_hidden(p, made)) return false;
+    for (size_t i = 0; i < func->param_count; i++) made->param[i] = param_of(p->program, made, func->param[i]);
+    for (size_t i = 0; i < func->result_count; i++) made->result[i] = param_of(p->program, made, func->result[i]);
     return true;
 }

@@ -88,23 +88,42 @@ typedef struct cj_cpu_fixed {
 typedef struct cj_cpu_symbol {
     const cj_ir_var *var;
     uint64_t         offset, bytes;
+    bool             in_frame;  // the offset counts from where a function's frame begins
 } cj_cpu_symbol;
 
-// Where a lane finds a parameter or an argument: in a register, or in its local memory.
-typedef struct cj_cpu_home {
-    bool     in_register;
-    uint32_t at, bytes;  // slot or offset; of one lane's
-} cj_cpu_home;
+// A function's parameter or result: in its frame, and for as long as the function runs in a register, if it has one.
+typedef struct cj_cpu_param {
+    uint32_t at, bytes;
+    uint32_t slot;  // or CJ_SLOT_NONE
+} cj_cpu_param;
 
-// A function that the entry may call. Its registers and its local memory, parameters included, have a place of their
-// own: a lane can be in it once at a time.
+// A place in the file whose lanes belong to a call, not to the function: bytes of a lane, 0 for a predicate's bit.
+typedef struct cj_cpu_kept {
+    uint32_t slot, bytes;
+} cj_cpu_kept;
+
+// The address of something in a function's frame, as an operand: filled in by each call.
+typedef struct cj_cpu_frame_address {
+    uint32_t slot, bits;
+    uint64_t offset;
+} cj_cpu_frame_address;
+
+// A function that the entry may call. Its local memory, parameters included, is a frame on the lane's stack. Its
+// registers have a place of their own; a lane that enters it once more first keeps them on its stack (exec_call.c).
 typedef struct cj_cpu_func {
-    const cj_ir_func *func;
-    uint64_t          address;  // what a pointer to it holds
-    uint32_t          start;    // op
-    uint32_t          back;     // slot: the op to which each lane returns; UINT32_MAX: it is not in here
-    uint32_t         *place;    // of its registers, in the file
-    cj_cpu_home      *param, *result;
+    const cj_ir_func     *func;
+    uint64_t              address;  // what a pointer to it holds
+    uint32_t              start;    // op
+    uint32_t              depth;    // slots: how many calls of it each lane is in;
+    uint32_t              back, outer, frame;  // of the last, the op to return to, the stack's top before, the frame
+    uint32_t              frame_bytes, frame_align;
+    uint32_t             *place;  // of its registers, in the file
+    cj_cpu_param         *param, *result;
+    cj_cpu_kept          *kept;  // what a call of it changes in the file
+    size_t                kept_count, kept_capacity;
+    uint32_t              kept_bytes;  // on the stack
+    cj_cpu_frame_address *frame_address;
+    size_t                frame_address_count, frame_address_capacity;
 } cj_cpu_func;
 
 // What a brx.idx chooses from: ops.
@@ -126,7 +145,9 @@ typedef struct cj_cpu_program {
     size_t            fixed_count, fixed_capacity;
     cj_cpu_symbol    *symbol;
     size_t            symbol_count, symbol_capacity;
-    uint32_t          param_bytes, shared_bytes, local_bytes;  // static; local is per thread
+    uint32_t          param_bytes, shared_bytes, local_bytes;  // local is per thread: the entry's, then the stack
+    uint32_t          stack, stack_begin;  // slot: the top of each lane's stack; where that is at first
+    bool              has_stack, stack_grows;  // some function or alloca uses it; to an extent that only a launch knows
     uint32_t          dynamic_offset;                          // where dynamic shared memory starts
 } cj_cpu_program;
 

@@ -102,7 +102,7 @@ static bool add_to_crowd(crowd *many, const cj_access *access, bool may_grow) {
 }
 
 static crowd *new_crowd(cj_shadow *shadow, uint32_t size) {
-    crowd *many = calloc(1, sizeof *many + size * sizeof *many->entry);
+    crowd *many = cj__watch_calloc(sizeof *many + size * sizeof *many->entry);
     if (!many) return NULL;
     many->size = size;
     many->scope = UINT8_MAX;
@@ -261,7 +261,7 @@ static size_t page_bytes(const cj_shadow *shadow, size_t index) {
 
 static page *new_page(const cj_shadow *shadow, size_t index, uint8_t shift) {
     const size_t cells = (page_bytes(shadow, index) + (1u << shift) - 1) >> shift;
-    page        *made = calloc(1, sizeof *made + cells * sizeof *made->cell);
+    page        *made = cj__watch_calloc(sizeof *made + cells * sizeof *made->cell);
     if (made) made->shift = shift;
     return made;
 }
@@ -325,7 +325,7 @@ static void free_page(cj_shadow *shadow, page *p, size_t bytes) {
 
 cj_shadow *cj__shadow_new(uint64_t bytes, const cj_cpu_range *range) {
     const size_t pages = (size_t)((bytes + PAGE - 1) >> PAGE_BITS);
-    cj_shadow   *shadow = calloc(1, sizeof *shadow + pages * sizeof *shadow->page);
+    cj_shadow   *shadow = cj__watch_calloc(sizeof *shadow + pages * sizeof *shadow->page);
     if (!shadow) return NULL;
     shadow->bytes = bytes;
     shadow->range = range;
@@ -424,7 +424,7 @@ cj_location *cj__shadow_location(cj_shadow *shadow, uint64_t offset, bool make) 
     for (cj_location *known = p->location; known; known = known->next) {
         if (known->offset == offset) return known;
     }
-    cj_location *made = make ? calloc(1, sizeof *made) : NULL;
+    cj_location *made = make ? cj__watch_calloc(sizeof *made) : NULL;
     if (!made) return NULL;
     *made = (cj_location){.next = p->location, .offset = offset};
     return p->location = made;

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "exec.h"
+#include "fragment.h"
 
-enum { BANKS = 32, BANK_BYTES = 4 };
+enum { BANKS = 32, BANK_BYTES = 4, WARPGROUP = 4 * CJ_LANES };
 
 cj_cpu_counts *cj__stats_new(const cj_cpu_program *program) {
     const cj_cpu_counts *none = NULL;
@@ -21,8 +22,12 @@ void cj__stats_add(const cj_cpu_program *program, cj_cpu_counts *into, const cj_
         into->dsmem[i] += from->dsmem[i];
     }
     into->local += from->local;
-    into->async += from->async;
     into->bank_conflicts += from->bank_conflicts;
+    into->async += from->async;
+    into->copy += from->copy;
+    into->bulk += from->bulk;
+    into->tensor += from->tensor;
+    into->multicast += from->multicast;
     for (size_t i = 0; i < 2 * program->op_count; i++) into->op[i] += from->op[i];
 }
 
@@ -34,7 +39,8 @@ static const struct {
     const char  *opcodes;  // with a blank around each
 } classes[] = {
     {CJ_CPU_MOVE, " mov cvt cvta selp prmt "},
-    {CJ_CPU_MEMORY, " ld ldu st atom red mapa getctarank isspacep prefetch prefetchu discard applypriority createpolicy "},
+    {CJ_CPU_MEMORY,
+     " ld ldu st atom red mapa getctarank isspacep prefetch prefetchu discard applypriority createpolicy "},
     {CJ_CPU_CONTROL, " bra brx call ret exit trap brkpt nanosleep pmevent setmaxnreg griddepcontrol "},
     {CJ_CPU_WARP, " shfl vote match activemask redux elect "},
     {CJ_CPU_BARRIER, " bar barrier fence membar mbarrier "},
@@ -58,6 +64,42 @@ static cj_cpu_class class_of(const cj_cpu_op *op) {
     return cj__words[op->inst->mnemonic->type[0]].class == CJ_CLASS_FLOAT ? CJ_CPU_FLOAT : CJ_CPU_INTEGER;
 }
 
+// ---- matrices
+
+static bool is_sparse(const cj_mnemonic *m) {
+    return cj__mnemonic_has(m, CJ_W_SPARSE) || cj__mnemonic_has(m, CJ_W_SPARSE_ORDERED);
+}
+
+// m8n8k4 of f16 is four products side by side (PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f16").
+static uint64_t multiply_adds(const cj_mnemonic *m, cj_shape shape) {
+    const uint64_t dense = (uint64_t)shape.m * shape.n * shape.k;
+    if (is_sparse(m)) return dense / 2;
+    return shape.k == 4 && m->type[1] == CJ_W_F16 ? 4 * dense : dense;
+}
+
+// A lies in shared memory where its operand is a descriptor; of a sparse A half of the elements are there.
+static uint64_t wgmma_bytes(const cj_cpu_op *op, cj_shape shape) {
+    const cj_mnemonic *m = op->inst->mnemonic;
+    const uint64_t     a = (uint64_t)shape.m * shape.k * cj__words[m->type[1]].bits / 8;
+    const uint64_t     b = (uint64_t)shape.n * shape.k * cj__words[m->type[2]].bits / 8;
+    if (op->inst->operand[1].kind == CJ_OPERAND_VECTOR) return b;
+    return b + (is_sparse(m) ? a / 2 : a);
+}
+
+static void add_matrix(const cj_cpu_op *op, uint64_t threads, cj_cpu_stats *stats) {
+    const cj_mnemonic *m = op->inst->mnemonic;
+    const bool         is_wgmma = cj__mnemonic_has(m, CJ_W_MMA_ASYNC), is_wmma = cj__mnemonic_has(m, CJ_W_MMA);
+    if (!is_wgmma && !is_wmma && !is_opcode(op, "mma")) return;
+    const cj_cpu_matrix kind = is_wgmma ? CJ_CPU_MATRIX_WGMMA : is_wmma ? CJ_CPU_MATRIX_WMMA : CJ_CPU_MATRIX_MMA;
+    const cj_shape      shape = cj__shape_of(m);
+    const uint64_t      count = threads / (is_wgmma ? WARPGROUP : CJ_LANES);
+    stats->matrix_instructions[kind] += count;
+    stats->multiply_adds[kind] += count * multiply_adds(m, shape);
+    if (is_wgmma) stats->wgmma_shared_read += count * wgmma_bytes(op, shape);
+}
+
+// ---- sums
+
 static void add_op(const cj_cpu_op *op, uint64_t threads, uint64_t warps, cj_cpu_stats *stats) {
     const cj_mnemonic *m = op->inst->mnemonic;
     stats->thread_instructions += threads;
@@ -71,6 +113,7 @@ static void add_op(const cj_cpu_op *op, uint64_t threads, uint64_t warps, cj_cpu
         if (!is_cluster) stats->block_barriers += threads;
     }
     if (is_opcode(op, "mbarrier") && strstr(m->text, "_wait")) stats->mbarrier_waits += threads;
+    add_matrix(op, threads, stats);
 }
 
 void cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts *counts, cj_cpu_stats *stats) {
@@ -87,6 +130,10 @@ void cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts *counts, c
     stats->dsmem_written = counts->dsmem[1];
     stats->local_bytes = counts->local;
     stats->async_bytes = counts->async;
+    stats->copy_bytes = counts->copy;
+    stats->bulk_bytes = counts->bulk;
+    stats->tensor_bytes = counts->tensor;
+    stats->multicast_bytes = counts->multicast;
     stats->bank_conflicts = counts->bank_conflicts;
 }
 
@@ -135,4 +182,16 @@ void cj__stats_access(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const 
     if (effects & CJ_READS) space[0] += bytes;
     if (effects & CJ_WRITES) space[1] += bytes;
     if (owner) counts->bank_conflicts += conflicts(mask, each, address);
+}
+
+void cj__stats_transfer(cj_cpu_counts *counts, const cj_cpu_op *op, uint32_t bytes) {
+    const cj_mnemonic *m = op->inst->mnemonic;
+    counts->async += bytes;
+    if (cj__mnemonic_has(m, CJ_W_TENSOR))
+        counts->tensor += bytes;
+    else if (cj__mnemonic_has(m, CJ_W_BULK))
+        counts->bulk += bytes;
+    else if (is_opcode(op, "cp"))
+        counts->copy += bytes;
+    if (cj__mnemonic_has(m, CJ_W_MULTICAST_CLUSTER)) counts->multicast += bytes;
 }

@@ -8,7 +8,8 @@
 
 struct cj_cpu_counts {
     uint64_t global[2], shared[2], dsmem[2];  // bytes read, written
-    uint64_t local, async, bank_conflicts;
+    uint64_t local, bank_conflicts;
+    uint64_t async, copy, bulk, tensor, multicast;
     uint64_t op[];  // of each op: threads that executed it, then warps
 };
 
@@ -20,5 +21,8 @@ void           cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts 
 // writes count as both.
 void cj__stats_access(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_block *owner, bool is_global,
                       const uint64_t *address);
+
+// Asynchronous work of that instruction has written its bytes.
+void cj__stats_transfer(cj_cpu_counts *counts, const cj_cpu_op *op, uint32_t bytes);
 
 #endif

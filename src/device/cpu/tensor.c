@@ -6,10 +6,11 @@
 
 #include "error.h"
 #include "exec.h"
+#include "half.h"
 
 #define MAGIC 0x50414d4a43u  // "CJMAP"
 
-enum { PIECE = 16 };  // bytes that a swizzle keeps together
+enum { PIECE = 16, BOX_MAX = 256, PIXELS_MAX = 1024 };  // bytes that a swizzle keeps together; elements, pixels
 
 static const struct {
     const char *name;
@@ -24,7 +25,7 @@ static const struct {
 static uint64_t nan_of(uint8_t type) {
     switch (type) {
     case CJ_TENSORMAP_F16:
-    case CJ_TENSORMAP_BF16: return 0x7fff;
+    case CJ_TENSORMAP_BF16: return CJ_HALF_OUTSIDE;
     case CJ_TENSORMAP_F64: return 0x7fffffffffffffff;
     default: return 0x7fffffff;
     }
@@ -50,14 +51,34 @@ cj_status cj__cpu_tensor_encode(cj_device *device, const cj_tensor_tile *tile, c
                           .type = (uint8_t)tile->type,
                           .swizzle = (uint8_t)tile->swizzle,
                           .fill = (uint8_t)tile->fill};
+    made.im2col = !tile->box;
+    if (made.im2col) {
+        made.box[0] = (uint16_t)tile->channels;
+        made.box[1] = (uint16_t)tile->pixels;
+    }
+    for (uint32_t i = 0; i + 2 < tile->rank && made.im2col; i++) {
+        made.lower[i] = (int16_t)tile->lower[i];
+        made.upper[i] = (int16_t)tile->upper[i];
+    }
     for (uint32_t i = 0; i < tile->rank; i++) {
         made.last[i] = (uint32_t)(tile->dims[i] - 1);
-        made.box[i] = (uint16_t)tile->box[i];
+        if (tile->box) made.box[i] = (uint16_t)tile->box[i];
         made.element_stride[i] = (uint8_t)tile->element_strides[i];
         if (i) made.stride[i - 1] = tile->strides[i - 1];
     }
     memcpy(map, &made, sizeof made);
     return CJ_OK;
+}
+
+// The same of what im2col has beside a tile.
+static const char *columns_fault(const cj_cpu_tensor *map) {
+    if (map->rank < 3) return "its rank is not 3 to 5";
+    if (!map->box[0] || map->box[0] > BOX_MAX) return "its channels are not 1 to 256";
+    if (!map->box[1] || map->box[1] > PIXELS_MAX) return "its pixels are not 1 to 1024";
+    for (uint32_t i = 0; i + 2 < map->rank; i++) {
+        if ((int64_t)map->last[i + 1] + map->upper[i] < map->lower[i]) return "its bounding box is empty";
+    }
+    return NULL;
 }
 
 const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map) {
@@ -68,11 +89,14 @@ const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map) {
     if (map->swizzle > CJ_TENSORMAP_SWIZZLE_128B) return "its swizzle is not none, 32B, 64B or 128B";
     if (map->address % PIECE) return "its global address is no multiple of 16";
     for (uint32_t i = 0; i < map->rank; i++) {
-        if (!map->box[i] || map->box[i] > 256) return "its box is not 1 to 256 in every dimension";
+        if (!map->im2col && (!map->box[i] || map->box[i] > BOX_MAX))
+            return "its box is not 1 to 256 in every dimension";
         if (!map->element_stride[i] || map->element_stride[i] > 8) return "its element strides are not 1 to 8";
         if (i && map->stride[i - 1] % PIECE) return "its strides are no multiples of 16";
     }
+    const char    *fault = map->im2col ? columns_fault(map) : NULL;
     const uint32_t row = map->box[0] * types[map->type].bytes;
+    if (fault) return fault;
     if (row % PIECE) return "a row of its box is no multiple of 16 bytes";
     if (map->swizzle && row > swizzle_bytes(map->swizzle)) return "a row of its box is longer than its swizzle";
     return NULL;
@@ -80,7 +104,7 @@ const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map) {
 
 // ---- tiles
 
-cj_cpu_tile *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at) {
+cj_cpu_tile *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at, const uint16_t *offset) {
     cj_cpu_tile *tile = calloc(1, sizeof *tile);
     if (!tile) return NULL;
     tile->users = 1;
@@ -91,9 +115,11 @@ cj_cpu_tile *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at) {
         const bool     beyond = i >= map->rank;
         const uint32_t stride = i && !beyond ? map->element_stride[i] : 1;
         tile->at[i] = beyond ? 0 : at[i];
-        tile->count[i] = beyond ? 1 : (map->box[i] + stride - 1) / stride;
+        tile->count[i] = beyond || (map->im2col && i) ? 1 : (map->box[i] + stride - 1) / stride;
         if (i) tile->rows *= tile->count[i];
     }
+    if (map->im2col) tile->rows = map->box[1];
+    for (uint32_t i = 0; i + 2 < map->rank && map->im2col; i++) tile->offset[i] = offset[i];
     tile->row = tile->count[0] * tile->element;
     tile->pitch = map->swizzle ? swizzle_bytes(map->swizzle) : tile->row;
     return tile;
@@ -112,13 +138,35 @@ static bool clip_row(const cj_cpu_tile *tile, uint32_t *first, uint32_t *end) {
     return from < to;
 }
 
+// The coordinate of a row of a box in dimension i. *steps: how many rows come before it; then, how many steps of the
+// next dimension.
+static int64_t box_coordinate(const cj_cpu_tile *tile, uint32_t i, uint64_t *steps) {
+    const int64_t at = tile->at[i] + (int64_t)(*steps % tile->count[i]) * tile->map.element_stride[i];
+    *steps /= tile->count[i];
+    return at;
+}
+
+// The same of a pixel of a column: it starts in the middle of the bounding box, and goes on from the box's lower end.
+static int64_t pixel_coordinate(const cj_cpu_tile *tile, uint32_t i, uint64_t *steps) {
+    const int64_t stride = tile->map.element_stride[i], first = tile->at[i];
+    if (i + 1 == tile->map.rank) return first + (int64_t)*steps * stride;  // images have no bounds
+    const int64_t  lower = tile->map.lower[i - 1], upper = (int64_t)tile->map.last[i] + tile->map.upper[i - 1];
+    const uint64_t in_first = first > upper ? 1 : (uint64_t)((upper - first) / stride) + 1;
+    const uint64_t in_each = (uint64_t)((upper - lower) / stride) + 1;
+    uint64_t       at = *steps;
+    *steps = at < in_first ? 0 : (at - in_first) / in_each + 1;
+    const int64_t from = at < in_first ? first : lower;
+    at = at < in_first ? at : (at - in_first) % in_each;
+    return from + (int64_t)at * stride + tile->offset[i - 1];
+}
+
 // The address of element 0 of the tensor in the row's other dimensions; false when the row lies outside.
 static bool row_address(const cj_cpu_tile *tile, uint32_t row, uint64_t *address) {
     const cj_cpu_tensor *map = &tile->map;
+    uint64_t             steps = row;
     *address = map->address;
     for (uint32_t i = 1; i < map->rank; i++) {
-        const int64_t at = tile->at[i] + (int64_t)(row % tile->count[i]) * map->element_stride[i];
-        row /= tile->count[i];
+        const int64_t at = map->im2col ? pixel_coordinate(tile, i, &steps) : box_coordinate(tile, i, &steps);
         if (at < 0 || at > map->last[i]) return false;
         *address += (uint64_t)at * map->stride[i - 1];
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps and the copies made with them (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled).
+// Tensor maps and the copies made with them (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled and
+// cuTensorMapEncodeIm2col).
 //
-// The 128 bytes are this device's own: only it reads them. A tile is a map at coordinates. Its bytes have an order,
-// rows of the innermost dimension one after another, in which they are kept between their two ends:
+// The 128 bytes are this device's own: only it reads them. A tile is a map at coordinates: a box, or (im2col) a column
+// of pixels, moved by offsets. Its bytes have an order, rows of the innermost dimension one after another, in which
+// they are kept between their two ends:
 //
 //   global  a row lies at the tensor's strides; elements outside of the tensor are not there
 //   shared  rows lie one after another, each at least as long as the swizzle, whose 16-byte pieces change places: the
@@ -15,17 +17,19 @@
 #include "address.h"
 #include "device.h"
 
-enum { CJ_TENSOR_RANK_MAX = 5 };
+enum { CJ_TENSOR_RANK_MAX = 5, CJ_TENSOR_SPACE_MAX = CJ_TENSOR_RANK_MAX - 2 };
 
 typedef struct cj_cpu_tensor {
     uint64_t magic;
     uint64_t address;
     uint64_t stride[CJ_TENSOR_RANK_MAX - 1];  // bytes; [i] of dimension i + 1
     uint32_t last[CJ_TENSOR_RANK_MAX];        // the greatest coordinate
-    uint16_t box[CJ_TENSOR_RANK_MAX];
+    uint16_t box[CJ_TENSOR_RANK_MAX];  // im2col: channels, pixels
     uint8_t  element_stride[CJ_TENSOR_RANK_MAX];
     uint8_t  rank, type, interleave, swizzle, fill;
-    uint8_t  unused[40];
+    uint8_t  im2col;
+    int16_t  lower[CJ_TENSOR_SPACE_MAX], upper[CJ_TENSOR_SPACE_MAX];  // of im2col's bounding box: W, H, D
+    uint8_t  unused[26];
 } cj_cpu_tensor;
 
 _Static_assert(sizeof(cj_cpu_tensor) == sizeof(cj_tensormap), "a tensor map has 128 bytes");
@@ -34,6 +38,7 @@ typedef struct cj_cpu_tile {
     uint32_t      users;
     cj_cpu_tensor map;
     int32_t       at[CJ_TENSOR_RANK_MAX];
+    uint16_t      offset[CJ_TENSOR_SPACE_MAX];  // im2col
     uint32_t      count[CJ_TENSOR_RANK_MAX];  // elements of the tile, 1 beyond the rank
     uint32_t      element;                    // bytes of one
     uint32_t      row, pitch, rows;           // bytes of a row, from row to row in shared memory; number of rows
@@ -49,8 +54,9 @@ cj_status cj__cpu_tensor_encode(cj_device *device, const cj_tensor_tile *tile, c
 
 // Why this is no tensor map that can be used, or NULL.
 const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map);
-// The tile of a sound map at coordinates (as many as its rank), with one user; NULL when out of memory.
-cj_cpu_tile           *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at);
+// The tile of a sound map at coordinates (as many as its rank; of an im2col map, two offsets fewer), with one user;
+// NULL when out of memory.
+cj_cpu_tile           *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at, const uint16_t *offset);
 void                   cj__cpu_tile_drop(cj_cpu_tile *tile);  // NULL is allowed
 static inline uint32_t cj__cpu_tile_bytes(const cj_cpu_tile *tile) { return tile->row * tile->rows; }
 

@@ -61,7 +61,7 @@ struct cj_watch_block {
     bool          remote;  // others have accessed its shared memory
     cj_clock     *exits;   // what its threads knew when they exited
     chain        *chain;   // of agents from stride on
-    uint32_t      chain_count;
+    uint32_t      chain_count, chain_capacity;
     cj_watch_warp warp[];
 };
 
@@ -453,19 +453,27 @@ cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane,
 
 // ---- asynchronous operations
 
+// One more agent for every thread. Room is made for twice as many, since there may be thousands.
+static bool add_chains(cj_watch_block *watch, uint32_t stride) {
+    const uint32_t count = watch->chain_count + stride;
+    if (count > watch->chain_capacity) {
+        const uint32_t capacity = 2 * watch->chain_capacity > count ? 2 * watch->chain_capacity : count;
+        chain         *more = realloc(watch->chain, capacity * sizeof *more);
+        if (!more) return cj__watch_starved = true, false;
+        watch->chain = more;
+        watch->chain_capacity = capacity;
+    }
+    memset(watch->chain + watch->chain_count, 0, stride * sizeof *watch->chain);
+    watch->chain_count = count;
+    return true;
+}
+
 // An agent of the thread that no operation under way uses, and all of whose past the thread knows; 0: none is left.
 static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
     cj_watch_block *watch = w->block->watch;
     const uint32_t  stride = stride_of(w->block->cluster->launch), thread = w->index * CJ_LANES + lane;
     for (uint32_t at = thread; at + stride <= UINT16_MAX; at += stride) {
-        if (at >= watch->chain_count) {
-            const uint32_t count = watch->chain_count + stride;
-            chain         *more = realloc(watch->chain, count * sizeof *more);
-            if (!more) return 0;
-            memset(more + watch->chain_count, 0, stride * sizeof *more);
-            watch->chain = more;
-            watch->chain_count = count;
-        }
+        if (at >= watch->chain_count && !add_chains(watch, stride)) return 0;
         const uint32_t  agent = at + stride;
         const cj_agents agents = {
             .block = index_of(w->block), .group = (uint16_t)(agent / CJ_LANES), .mask = 1u << lane};
@@ -575,6 +583,7 @@ cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
     const cj_cpu_program *program = launch->program;
     cj_watch             *watch = calloc(1, sizeof *watch);
     launch->watch = watch;
+    cj__watch_starved = false;
     if (watch) {
         watch->order = calloc(program->op_count + 1, sizeof *watch->order);
         watch->global = calloc(launch->ranges->count + 1, sizeof(cj_shadow *));
@@ -634,7 +643,7 @@ static void reset_block(cj_cpu_block *block) {
     watch->remote = false;
     free(watch->chain);
     watch->chain = NULL;
-    watch->chain_count = 0;
+    watch->chain_count = watch->chain_capacity = 0;
 }
 
 void cj__watch_start(cj_cpu_cluster *cluster) {

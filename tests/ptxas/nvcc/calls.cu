@@ -11,8 +11,8 @@
 // finds: out-of-bounds
 // run: calls --block 2 --arg s32[2]=zeros --arg s32=10 --arg u64=4539628425463201792
 // finds: trap
-// run: recursion --block 4 --arg u64[4]=zeros --arg u32=10
-// refuses: calls itself
+// run: recursion --block 4 --arg u64[4]=zeros --arg u32=10 --print 0
+// prints: 55 55 55 55
 struct pair {
     int    key;
     double value;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparse.h"
+
+#include <string.h>
+
+#include "exec.h"
+
+enum { ROWS = 16, QUAD = 4, CHUNK_BITS = 4, HALF = 8 };  // bits of metadata for a chunk; rows of a half
+
+// Chunks of a row, and how many of them a lane has.
+static unsigned chunks_of(unsigned bits, unsigned k) { return bits == 32 ? k / 2 : bits == 4 ? k / 8 : k / 4; }
+static unsigned chunks_of_lane(unsigned bits) { return bits >= 16 ? 4 : 8; }
+
+// Lanes of a quad that have something of one row; those that have something of some row.
+static unsigned lanes_of_row(unsigned bits, unsigned k) { return chunks_of(bits, k) / chunks_of_lane(bits); }
+static unsigned lanes_of_quad(unsigned bits, unsigned k) { return lanes_of_row(bits, k) * (bits >= 16 ? 1 : 2); }
+
+bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, unsigned bits, unsigned k, cj_sparse *s) {
+    const uint64_t value = p->inst->operand[selector].bits;
+    const unsigned count = QUAD / lanes_of_quad(bits, k);
+    *s = (cj_sparse){.bits = bits, .k = k, .selector = (unsigned)value, .ordered = cj__cpu_has(p, CJ_W_SPARSE_ORDERED)};
+    if (value < count) return true;
+    cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: the sparsity selector is %llu; it goes from 0 to %u", p->mnemonic->text,
+                   (unsigned long long)value, count - 1);
+    return false;
+}
+
+// The lane that has a chunk's indices, and from which bit on.
+static unsigned lane_of(const cj_sparse *s, unsigned row, unsigned chunk, unsigned *shift) {
+    const unsigned part = chunk / chunks_of_lane(s->bits), first = s->selector * lanes_of_quad(s->bits, s->k);
+    const unsigned quad = row % HALF * QUAD + first, lower = row / HALF;
+    *shift = chunk % chunks_of_lane(s->bits) * CHUNK_BITS;
+    if (s->bits < 16) return quad + 2 * part + lower;
+    *shift += 16 * lower;
+    return quad + part;
+}
+
+static bool are_indices(const cj_sparse *s, unsigned first, unsigned second) {
+    if (s->bits == 32) return second == first + 1 && first % 2 == 0;
+    return s->ordered ? first < second : first != second;
+}
+
+// The elements of a chunk that has these indices.
+static void spread_chunk(unsigned bits, unsigned first, unsigned second, const double *stored, double *a) {
+    if (bits == 32) {
+        a[first / 2] = stored[0];
+    } else if (bits == 4) {
+        memcpy(a + 2 * first, stored, 2 * sizeof *a);
+        memcpy(a + 2 * second, stored + 2, 2 * sizeof *a);
+    } else {
+        a[first] = stored[0];
+        a[second] = stored[1];
+    }
+}
+
+bool cj__sparse_spread(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, uint32_t slot, const double *stored,
+                       double *a) {
+    const lane_u32 *metadata = (const lane_u32 *)(const void *)(w->file + slot);
+    const unsigned  chunks = chunks_of(s->bits, s->k), length = s->k / chunks;
+    memset(a, 0, ROWS * s->k * sizeof *a);
+    for (unsigned i = 0; i < ROWS * chunks; i++) {
+        unsigned       shift;
+        const unsigned lane = lane_of(s, i / chunks, i % chunks, &shift);
+        const unsigned indices = metadata[lane] >> shift & 0xf, first = indices & 3, second = indices >> 2;
+        if (!are_indices(s, first, second)) {
+            cj__cpu_hazard(w, op, lane, CJ_HAZARD_SPARSE_METADATA,
+                           "bits %u to %u of its metadata, 0x%x, name no elements of row %u, columns %u to %u", shift,
+                           shift + CHUNK_BITS - 1, indices, i / chunks, i % chunks * length,
+                           i % chunks * length + length - 1);
+            return false;
+        }
+        spread_chunk(s->bits, first, second, stored + i * length / 2, a + i * length);
+    }
+    return true;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse matrices A (PTX ISA, "Sparse matrix storage" of mma.sp and wgmma.mma_async.sp): of each row half of the
+// elements are stored, and metadata says which. A chunk of four units has two of them, named by two indices of 2 bits;
+// a unit is an element of 8 or 16 bits, two of 4 bits, or half of a tf32, which is there as a whole.
+//
+// Where the indices of the 16 rows of a warp lie, in a register of each lane; the selector counts the groups of lanes:
+//
+//   16 bits and more  row g in bits 0 to 15, row g + 8 in bits 16 to 31: of 4 chunks a lane, one or two lanes of a quad
+//   8 bits and less   row g in a lane, row g + 8 in the next one: of 8 chunks a lane, two or four lanes of a quad
+#ifndef CJ_CPU_SPARSE_H
+#define CJ_CPU_SPARSE_H
+
+#include "machine.h"
+#include "prepare.h"
+
+typedef struct cj_sparse {
+    unsigned bits, k;  // of an element; of a whole row
+    unsigned selector;
+    bool     ordered;  // indices must ascend
+} cj_sparse;
+
+// Prepares for elements of so many bits in rows of k; operand `selector` is a constant. False where it is too large.
+bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, unsigned bits, unsigned k, cj_sparse *s);
+
+// Spreads 16 rows of k / 2 stored numbers to rows of k, by the metadata in that slot; false when it is none, with a
+// hazard.
+bool cj__sparse_spread(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, uint32_t slot, const double *stored,
+                       double *a);
+
+#endif

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# --map, --op-expr and --identity: CUDA C on the command line becomes part of the kernel.
+source "$(dirname "$0")/cli.bash"
+export CLUSTERJIT_CACHE_DIR=$dir/cache
+
+CLUSTERJIT_NVRTC=/nowhere/libnvrtc.so refuses 4 'looked for /nowhere/libnvrtc.so' run reduce --device cpu --map 'x*x'
+[[ $(<"$dir/err") == *'set CLUSTERJIT_NVRTC'* ]] || failed 'without NVRTC' 'it does not say what to do'
+run emit reduce --map x
+[[ $code != 4 ]] || { echo "skipped: $(<"$dir/err")"; exit 77; }
+
+# --- the line of the README
+gives 'Cluster reduction result: 1046529.0
+Error: 0.0
+Error bound: unknown' run reduce --device cpu --map 'x*x' --op-expr 'a > b ? a : b' --identity '-INFINITY'
+gives 'Expected sum: 357389824.0' run reduce --device cpu --map 'x*x'
+gives 'Reference: map one element after the other, on the CPU device' run reduce --device cpu --map 'x*x'
+gives '"map": "x*x"' run reduce --device cpu --map 'x*x' --json
+
+# --- every type and cluster; integers are compared exactly
+for dtype in f32 f64 i32 u32 i64 u64; do
+    gives "result: 1025" run reduce --device cpu --dtype $dtype --n 1025 --map 'x + 1' --op-expr 'a < b ? b : a' --identity 0
+    gives "Error: 0" run reduce --device cpu --dtype $dtype --n 300 --fill rand:7 --map 'x / 2' --op max
+done
+for cluster in 0 1 2 8 16; do
+    gives 'Error bound: 0' run reduce --device cpu --n 5000 --cluster $cluster --dtype i32 --op-expr 'a ^ b' --identity 0
+done
+gives 'Block results: 9.0 49.0 121.0 225.0' \
+    run reduce --device cpu --n 16 --grid 4 --result block --map 'x * x' --op-expr 'fmaxf(a, b)' --identity 0
+gives 'Expected sum: 1049600' run reduce --device cpu --n 1024 --dtype i64 --map 'x * 2 + 2'
+gives 'Expected sum: 0.5' run reduce --device cpu --n 1 --fill const:0.25 --map 'sqrtf(x)'
+
+# --- nothing is wrong with what is emitted: on paper, and watched while it runs
+run emit reduce --n 5000 --map 'x > 0 ? sqrtf(x) : expf(x)' --op-expr 'a > b ? a : b' --identity '-INFINITY'
+mv "$dir/out" "$dir/kernel.ptx"
+gives '' check "$dir/kernel.ptx"
+gives 'result: ' run reduce --device cpu --hazards on --n 5000 --map 'x > 3 ? sqrtf(x) : expf(x)' --op max
+
+# --- what is emitted says what it is made of
+gives '//   op-expr: a > b ? a : b' emit reduce --op-expr 'a > b ? a : b' --identity '-INFINITY'
+gives '// map: x*x' emit reduce --map 'x*x'
+gives 'map' list
+gives '"type": "function"' list --json
+
+# --- refusals
+refuses 3 'the expression '"'x +* 2'"' does not compile:
+--map(1): error: ' emit reduce --map 'x +* 2'
+[[ $(<"$dir/err") == *'
+  x +* 2
+       ^'* ]] || failed 'x +* 2' 'no caret below the expression'
+refuses 3 'identifier "y" is undefined' run reduce --device cpu --map 'x + y'
+refuses 64 'identity is missing' emit reduce --op-expr 'a + b'
+refuses 64 'identity goes with op-expr only' emit reduce --identity 0
+refuses 64 "identity: 'threadIdx.x' is not a constant" emit reduce --op-expr 'a + b' --identity threadIdx.x
+refuses 64 'op and op-expr exclude each other' emit reduce --op max --op-expr 'a + b' --identity 0
+refuses 64 'weight=block goes with op=sum only' emit reduce --weight block --op-expr 'a + b' --identity 0
+refuses 64 '--map is empty' emit reduce --map ''
+run run reduce --device cpu --dtype i32 --n 5000 --op-expr 'a - b' --identity 0
+[[ $code == 1 && $(<"$dir/err") == *'is op-expr associative and commutative'* ]] || failed 'a - b' 'it is not told apart'
+finish
