@@ -9,19 +9,22 @@
 #include <clusterjit/base.h>
 #include <clusterjit/device.h>
 #include <clusterjit/ptx.h>
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 // Parameters of one family. A number lies in [minimum, maximum] (and, where `multiple` is not 0, is a multiple of it, or
-// equals `minimum`); a choice is one of the blank-separated words in `choices`.
+// equals `minimum`); a choice is one of the blank-separated words in `choices`; a function is a user's, from values of the
+// family's dtype to one.
 typedef struct cj_param_info {
     const char *name;
-    const char *choices;   // NULL for a number
+    const char *choices;   // NULL for a number or a function
     uint64_t    minimum, maximum, multiple;
     const char *initial;   // default, as text
     const char *help;      // one line, with units
+    const char *function;  // the names of a function's arguments, blank-separated ("" for a constant); NULL: no function
 } cj_param_info;
 
 typedef struct cj_family cj_family;
@@ -38,16 +41,22 @@ CJ_API cj_status cj_family_find(const char *name, const cj_family **family, cj_e
 
 #define CJ_PARAM_MAX 16
 
-// A family's parameter values, in its table's order: the number, or the index of the chosen word. Copyable.
+// A family's parameter values, in its table's order: the number, the index of the chosen word, or the user's function.
+// Copyable; functions are the caller's and must stay until a kernel or a text was made from the copies.
 typedef struct cj_params {
-    const cj_family *family;
-    uint64_t         value[CJ_PARAM_MAX];
+    const cj_family        *family;
+    uint64_t                value[CJ_PARAM_MAX];
+    const cj_user_function *function[CJ_PARAM_MAX];  // NULL: none
 } cj_params;
 
 // All defaults; one value by name from text (digits, 0x…, 2^k, 2^k+c, K/M/G suffixes); a value by name.
 // cj_params_set: INVALID_ARGUMENT names the parameter, the text, the range and the nearest valid word.
+// cj_params_set_function: INVALID_ARGUMENT where that parameter is no function; NULL takes it back, and so does "" as text.
+// Its signature is held against the family's dtype when the kernel is planned.
 CJ_API void        cj_params_init(cj_params *params, const cj_family *family);
 CJ_API cj_status   cj_params_set(cj_params *params, const char *name, const char *text, cj_error *error);
+CJ_API cj_status   cj_params_set_function(cj_params *params, const char *name, const cj_user_function *function,
+                                          cj_error *error);
 CJ_API uint64_t    cj_params_get(const cj_params *params, const char *name);         // UINT64_MAX for no such name
 CJ_API const char *cj_params_word(const cj_params *params, const char *name, char *buffer, size_t size);  // as text
 
@@ -58,10 +67,12 @@ typedef struct cj_plan {
     char      entry[64];        // the kernel's name
     cj_dim3   grid, block, cluster;  // cluster {0,0,0}: generated without clusters
     uint32_t  dynamic_shared;   // bytes
+    bool      programmatic;     // a dependent launch (cj_launch_attributes): the kernel waits by griddepcontrol
     uint64_t  derived[4];       // u64 arguments that follow the caller's own, computed from the parameters
     uint32_t  derived_count;
     size_t    workspace_bytes;  // zeroed once before the first launch, left ready by every launch; 0 for none
-    double    error_bound;      // |result - exact| <= error_bound * sum |x| for rounded sums; 0 where the result is exact
+    double    error_bound;      // |result - exact| <= error_bound * sum |x| for rounded sums; 0 where the result is exact,
+                                // NaN where nothing is known: for a user's operation on floats
     char      note[256];        // what was changed and why (fallback without clusters, …), or empty
 } cj_plan;
 
@@ -80,13 +91,24 @@ CJ_API cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, 
 CJ_API cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, cj_error *error);
 
 // A planned kernel loaded on a device, with its workspace. Thread safety: launches of one kernel must be ordered (they
-// share its workspace); for concurrent launches create one kernel each.
+// share its workspace); for concurrent launches create one kernel each. Its module is shared with every kernel of the
+// same PTX on the device, and comes from the disk cache where it can (clusterjit/cache.h).
 typedef struct cj_kernel cj_kernel;
 
 // cj_kernel_create plans for the device; cj_kernel_load takes a plan that was made, for another target perhaps.
 CJ_API cj_status      cj_kernel_create(cj_device *device, const cj_params *params, cj_kernel **kernel, cj_error *error);
 CJ_API cj_status      cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **kernel, cj_error *error);
 CJ_API void           cj_kernel_destroy(cj_kernel *kernel);  // NULL is allowed; waits for nothing
+
+// The device's kernel of these parameters for launches on this stream: shared by all who ask for it, and made once
+// however many threads ask (they wait for that one, and get its error too). Every get wants a cj_kernel_release; the
+// last one frees the kernel, whose launches must have ended by then. A stream of its own has a workspace of its own, so
+// launches of shared kernels need no order beyond their streams'. A kernel must be there before its launch is captured
+// into a graph; the graph's launches then count as launches on the stream that it was captured on.
+CJ_API cj_status cj_kernel_get(cj_device *device, const cj_params *params, cj_stream stream, cj_kernel **kernel,
+                               cj_error *error);
+CJ_API void      cj_kernel_release(cj_kernel *kernel);  // of cj_kernel_get alone; NULL is allowed
+
 CJ_API const cj_plan *cj_kernel_plan(const cj_kernel *kernel);
 CJ_API const char    *cj_kernel_ptx(const cj_kernel *kernel);
 

@@ -2,8 +2,11 @@
 // A kernel: plan and text, loaded on a device, with its workspace. All that can fail or allocate happens in load.
 #include <clusterjit/kernel.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
+#include "family.h"
+#include "keep.h"
 
 struct cj_kernel {
     cj_device       *device;
@@ -12,6 +15,7 @@ struct cj_kernel {
     cj_module       *module;
     cj_ptr           workspace;  // 0 where the plan needs none
     cj_launch_config config;     // but for the stream and the arguments
+    cj_share        *share;      // its place among the shared kernels; NULL: it is the caller's own
 };
 
 // Caller's arguments, derived ones and the workspace.
@@ -23,7 +27,7 @@ static cj_status load(cj_kernel *kernel, cj_error *error) {
     size_t length;
     cj_status status = cj_plan_emit(plan, &kernel->ptx, &length, error);
     if (status) return status;
-    status = cj_module_load(device, kernel->ptx, length, &kernel->module, error);
+    status = cj_module_get(device, kernel->ptx, length, &kernel->module, error);
     if (status) return status;
     status = cj_module_function(kernel->module, plan->entry, &kernel->config.function, error);
     if (status || !plan->workspace_bytes) return status;
@@ -39,10 +43,13 @@ cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **ker
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a kernel");
     made->device = device;
     made->plan = *plan;
+    cj__params_share(&plan->params);
     made->config.grid = plan->grid;
     made->config.block = plan->block;
     made->config.cluster = plan->cluster;
     made->config.dynamic_shared = plan->dynamic_shared;
+    made->config.nonportable = true;
+    made->config.attributes.programmatic = plan->programmatic;
     cj_status status = load(made, error);
     if (status) {
         cj_kernel_destroy(made);
@@ -62,9 +69,53 @@ cj_status cj_kernel_create(cj_device *device, const cj_params *params, cj_kernel
 void cj_kernel_destroy(cj_kernel *kernel) {
     if (!kernel) return;
     cj_mem_free(kernel->device, kernel->workspace);
-    cj_module_unload(kernel->module);
+    cj_module_release(kernel->module);
     cj_text_free(kernel->ptx);
+    cj__params_drop(&kernel->plan.params);
     free(kernel);
+}
+
+// Who shares a kernel: who has the same parameters, and the same stream, for a kernel has one workspace.
+typedef struct shared_key {
+    cj_params    params;
+    cj_stream_id on;
+} shared_key;
+
+typedef struct request {
+    cj_device       *device;
+    const cj_params *params;
+} request;
+
+static cj_status make_shared(void *user, cj_share *share, void **value, cj_error *error) {
+    const request *wanted = user;
+    cj_kernel     *kernel;
+    cj_status      status = cj_kernel_create(wanted->device, wanted->params, &kernel, error);
+    if (status) return status;
+    kernel->share = share;
+    *value = kernel;
+    return CJ_OK;
+}
+
+cj_status cj_kernel_get(cj_device *device, const cj_params *params, cj_stream stream, cj_kernel **kernel,
+                        cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(params);
+    REQUIRE(kernel);
+    cj_keep   *keep;
+    void      *found = NULL;
+    request    wanted = {device, params};
+    shared_key key;
+    memset(&key, 0, sizeof key);  // its padding is compared too
+    key.params = *params;
+    key.on = cj__stream_id(stream);
+    cj_status status = cj__keep_of(device, &keep, error);
+    if (!status) status = cj__registry_get(&keep->kernels, &key, sizeof key, make_shared, &wanted, &found, error);
+    if (!status) *kernel = found;
+    return status;
+}
+
+void cj_kernel_release(cj_kernel *kernel) {
+    if (kernel) cj_kernel_destroy(cj__registry_drop(&cj__keep(kernel->device)->kernels, kernel->share));
 }
 
 const cj_plan *cj_kernel_plan(const cj_kernel *kernel) { return &kernel->plan; }

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <string.h>
+
 #include "error.h"
+#include "keep.h"
 
 struct cj_reduce {
     cj_kernel *kernel;
@@ -37,7 +40,10 @@ static cj_status params_of(const cj_reduce_desc *desc, cj_params *params, cj_err
     if ((status = set(params, "n", desc->n, error))) return status;
     if ((status = set(params, "block", desc->block, error))) return status;
     if ((status = set(params, "cluster", desc->cluster, error))) return status;
-    return set(params, "grid", desc->grid, error);
+    if ((status = set(params, "grid", desc->grid, error))) return status;
+    if ((status = cj_params_set_function(params, "map", desc->map, error))) return status;
+    if ((status = cj_params_set_function(params, "op-expr", desc->op_function, error))) return status;
+    return cj_params_set_function(params, "identity", desc->identity, error);
 }
 
 cj_status cj_reduce_create(cj_device *device, const cj_reduce_desc *desc, cj_reduce **reduce, cj_error *error) {
@@ -69,3 +75,68 @@ cj_status cj_reduce_run(cj_reduce *reduce, cj_ptr x, cj_ptr out, cj_stream strea
 }
 
 const cj_kernel *cj_reduce_kernel(const cj_reduce *reduce) { return reduce->kernel; }
+
+// What the kernel of a one-call reduction depends on.
+typedef struct call_key {
+    const void  *family;
+    cj_stream_id on;
+    uint64_t     n;
+    const void  *map, *op_function, *identity;  // kept alive by the kernel, so no others have these addresses meanwhile
+    uint32_t     op, dtype, block, cluster, grid;
+} call_key;
+
+_Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
+
+static void write_key(const cj_reduce_desc *desc, cj_stream stream, cj_warm_key *to) {
+    call_key key;
+    memset(&key, 0, sizeof key);
+    key.family = op_names;  // no other family's keys begin with this address
+    key.on = cj__stream_id(stream);
+    key.n = desc->n;
+    key.op = (uint32_t)desc->op;
+    key.dtype = (uint32_t)desc->dtype;
+    key.block = desc->block;
+    key.cluster = desc->cluster;
+    key.grid = desc->grid;
+    key.map = desc->map;
+    key.op_function = desc->op_function;
+    key.identity = desc->identity;
+    memset(to, 0, sizeof *to);
+    memcpy(to->bytes, &key, sizeof key);
+}
+
+// The first call of its key. The table keeps the share in the kernel that was got, unless another thread's is there
+// already.
+static cj_status make_kernel(cj_device *device, const cj_reduce_desc *desc, cj_stream stream, const cj_warm_key *key,
+                             cj_kernel **kernel, cj_error *error) {
+    cj_params  params;
+    cj_keep   *keep;
+    cj_kernel *got = NULL, *kept = NULL;
+    cj_status  status = params_of(desc, &params, error);
+    if (!status) status = cj__keep_of(device, &keep, error);
+    if (!status) status = cj_kernel_get(device, &params, stream, &got, error);
+    if (status) return status;
+    bool added = false;
+    kept = cj__warm_add(&keep->warm, key, got, &added);
+    if (!added) cj_kernel_release(got);
+    if (!kept) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to keep a reduction's kernel");
+    *kernel = kept;
+    return CJ_OK;
+}
+
+cj_status cj_reduce_launch(cj_device *device, const cj_reduce_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
+                           cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(desc);
+    cj_warm_key    key;
+    const cj_keep *keep = cj__keep(device);
+    write_key(desc, stream, &key);
+    cj_kernel *kernel = keep ? cj__warm_find(&keep->warm, &key) : NULL;
+    if (!kernel) {
+        cj_status status = make_kernel(device, desc, stream, &key, &kernel, error);
+        if (status) return status;
+    }
+    uint64_t n = desc->n;
+    void    *arguments[] = {&x, &out, &n};
+    return cj_kernel_launch(kernel, stream, arguments, 3, error);
+}

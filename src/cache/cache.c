@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the disk cache is, how large, and the public calls on it.
+#define _GNU_SOURCE  // secure_getenv: a program that runs for another user does not listen to that user's environment
+#include "cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "log.h"
+
+enum { PATH_SIZE = 4096, SIZE_DEFAULT = 256 << 20 };
+
+static const char *variable(const char *name) {
+    const char *value = secure_getenv(name);
+    return value && *value ? value : NULL;
+}
+
+// The first that there is of
+static const struct {
+    const char *variable, *below;
+    bool        absolute;  // else the variable is passed over, as the XDG base directory specification wants it
+} places[] = {
+    {"CLUSTERJIT_CACHE_DIR", "", false},
+    {"XDG_CACHE_HOME", "/clusterjit", true},
+    {"HOME", "/.cache/clusterjit", true},
+};
+
+static bool is_switched_off(void) {
+    const char *own = secure_getenv(places[0].variable);
+    return own && !*own;
+}
+
+// Empty where it is switched off.
+static cj_status find_place(char *path, size_t size, cj_error *error) {
+    if (size) *path = '\0';
+    if (is_switched_off()) return CJ_OK;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const char *base = variable(places[i].variable);
+        if (!base || (places[i].absolute && *base != '/')) continue;
+        const int length = snprintf(path, size, "%s%s", base, places[i].below);
+        if (length >= 0 && (size_t)length < size) return CJ_OK;
+        cj__fail(error, CJ_FILE, "the path of the cache directory, from %s, does not fit %zu bytes", places[i].variable,
+                 size);
+        cj__hint(error, "set CLUSTERJIT_CACHE_DIR to a shorter one");
+        return CJ_FILE;
+    }
+    cj__fail(error, CJ_FILE, "there is no cache directory: CLUSTERJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set");
+    cj__hint(error, "set CLUSTERJIT_CACHE_DIR to a directory of your own, or to nothing for no disk cache");
+    return CJ_FILE;
+}
+
+// 1000000, 64K, 256M, 2G.
+static uint64_t size_limit(void) {
+    const char *text = variable("CLUSTERJIT_CACHE_SIZE");
+    if (!text) return SIZE_DEFAULT;
+    const char       suffixes[] = "KMG";
+    char            *end;
+    uint64_t         value = strtoull(text, &end, 10);
+    const char      *suffix = *end ? strchr(suffixes, *end) : NULL;
+    const unsigned   shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
+    const bool       number = *text >= '0' && *text <= '9' && !end[suffix ? 1 : 0];
+    if (number && value <= UINT64_MAX >> shift) return value << shift;
+    cj__log(CJ_LOG_WARNING, "CLUSTERJIT_CACHE_SIZE is '%s'; it must be a number of bytes, with or without K, M or G: "
+                            "the cache is limited to 256M", text);
+    return SIZE_DEFAULT;
+}
+
+cj_status cj__cache_open(bool make, const cj_files *files, cj_disk **disk, cj_error *error) {
+    char      path[PATH_SIZE];
+    cj_status status = find_place(path, sizeof path, error);
+    *disk = NULL;
+    return status || !*path ? status : cj__disk_open(path, make, size_limit(), files, disk, error);
+}
+
+cj_status cj_cache_directory(char *path, size_t size, cj_error *error) { return find_place(path, size, error); }
+
+cj_status cj_cache_each(cj_cache_visit visit, void *user, cj_error *error) {
+    cj_disk  *disk;
+    cj_status status = cj__cache_open(false, &cj__files, &disk, error);
+    if (!status && disk) status = cj__disk_each(disk, visit, user, error);
+    cj__disk_close(disk);
+    return status;
+}
+
+cj_status cj_cache_clear(uint64_t *entries, uint64_t *bytes, cj_error *error) {
+    cj_disk  *disk;
+    *entries = *bytes = 0;
+    cj_status status = cj__cache_open(false, &cj__files, &disk, error);
+    if (!status && disk) status = cj__disk_clear(disk, entries, bytes, error);
+    cj__disk_close(disk);
+    return status;
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE  // O_NOFOLLOW, O_DIRECTORY, futimens and their kind
+#include "disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "entry.h"
+#include "error.h"
+#include "log.h"
+
+struct cj_disk {
+    const cj_files *files;
+    int             directory;  // a descriptor: what the path leads to later does not matter
+    uint64_t        limit;      // bytes
+    atomic_bool     warned;     // that an entry could not be written
+    char            path[];
+};
+
+static int file_open(int directory, const char *name, int flags, mode_t mode) {
+    return openat(directory, name, flags, mode);
+}
+static int file_touch(int file) { return futimens(file, NULL); }
+static int file_rename(int directory, const char *from, const char *to) {
+    return renameat(directory, from, directory, to);
+}
+static int file_remove(int directory, const char *name) { return unlinkat(directory, name, 0); }
+
+const cj_files cj__files = {
+    .open = file_open,
+    .close = close,
+    .stat = fstat,
+    .read = read,
+    .write = write,
+    .sync = fsync,
+    .touch = file_touch,
+    .rename = file_rename,
+    .remove = file_remove,
+};
+
+// ---- the directory
+
+// Makes every directory of the path that is not there.
+static int make_path(const char *path) {
+    char *part = strdup(path);
+    int   failure = part ? 0 : ENOMEM;
+    for (char *slash = part ? part + 1 : NULL; slash && !failure; slash++) {
+        slash = strchr(slash, '/');
+        if (slash) *slash = '\0';
+        if (mkdir(part, 0700) && errno != EEXIST) failure = errno;
+        if (!slash) break;
+        *slash = '/';
+    }
+    free(part);
+    return failure;
+}
+
+static cj_status refuse_directory(const char *path, const struct stat *about, cj_error *error) {
+    cj__fail(error, CJ_FILE, "the cache directory %s has owner %u and mode %04o; it must belong to user %u and be "
+             "closed to others (0700)", path, (unsigned)about->st_uid, (unsigned)about->st_mode & 07777u, (unsigned)geteuid());
+    cj__hint(error, about->st_uid == geteuid() ? "chmod 700 it, or set CLUSTERJIT_CACHE_DIR to another directory"
+                                               : "set CLUSTERJIT_CACHE_DIR to a directory of your own");
+    return CJ_FILE;
+}
+
+// What an errno value is to who asked.
+static cj_status status_of(int failure) { return failure == ENOMEM ? CJ_OUT_OF_MEMORY : CJ_FILE; }
+
+static cj_status cannot_open(const char *path, int failure, cj_error *error) {
+    const bool link = failure == ELOOP || failure == ENOTDIR;
+    cj__fail(error, status_of(failure), "the cache directory %s cannot be used: %s", path,
+             link ? "it is a symbolic link or no directory" : strerror(failure));
+    cj__hint(error, "set CLUSTERJIT_CACHE_DIR to a directory of your own, or to nothing for no disk cache");
+    return status_of(failure);
+}
+
+cj_status cj__disk_open(const char *path, bool make, uint64_t limit, const cj_files *files, cj_disk **disk,
+                        cj_error *error) {
+    const int failure = make ? make_path(path) : 0;
+    if (failure) return cannot_open(path, failure, error);
+    struct stat about;
+    const int   directory = files->open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    *disk = NULL;
+    if (directory < 0) return !make && errno == ENOENT ? CJ_OK : cannot_open(path, errno, error);
+
+    cj_disk  *made = NULL;
+    cj_status status = CJ_OK;
+    if (files->stat(directory, &about)) status = cannot_open(path, errno, error);
+    else if (about.st_uid != geteuid() || about.st_mode & 077) status = refuse_directory(path, &about, error);
+    else if (!(made = calloc(1, sizeof *made + strlen(path) + 1)))
+        status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the disk cache");
+    if (status) {
+        files->close(directory);
+        return status;
+    }
+    made->files = files;
+    made->directory = directory;
+    made->limit = limit;
+    memcpy(made->path, path, strlen(path) + 1);
+    *disk = made;
+    return CJ_OK;
+}
+
+void cj__disk_close(cj_disk *disk) {
+    if (!disk) return;
+    disk->files->close(disk->directory);
+    free(disk);
+}
+
+// ---- reading
+
+typedef struct contents {
+    char       *data;     // the file's bytes; to be freed
+    struct stat about;
+    cj_entry    entry;
+    int         failure;  // errno of a call that failed, or 0
+    const char *damage;   // what is wrong with the file, or NULL
+} contents;
+
+static bool read_all(const cj_files *files, int file, contents *c) {
+    const size_t bytes = (size_t)c->about.st_size;
+    c->data = malloc(bytes ? bytes : 1);
+    if (!c->data) return c->failure = ENOMEM, false;
+    for (size_t at = 0; at < bytes;) {
+        const ssize_t got = files->read(file, c->data + at, bytes - at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return c->failure = errno, false;
+        if (!got) return c->damage = "it became shorter while it was read", false;
+        at += (size_t)got;
+    }
+    return true;
+}
+
+static bool is_ours(const struct stat *about) {
+    return S_ISREG(about->st_mode) && about->st_uid == geteuid() && !(about->st_mode & 022);
+}
+
+// The file's entry, verified. O_NONBLOCK: a pipe that lies in the way must not hold us.
+static void read_entry(const cj_disk *disk, const char *name, bool touch, contents *c) {
+    enum { LARGEST = 1 << 30 };
+    const cj_files *files = disk->files;
+    *c = (contents){0};
+    const int file = files->open(disk->directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
+    if (file < 0) {
+        c->failure = errno;
+        if (c->failure == ELOOP) c->damage = "it is a symbolic link";
+        return;
+    }
+    if (files->stat(file, &c->about)) c->failure = errno;
+    else if (!is_ours(&c->about)) c->damage = "it is no file of this user's alone";
+    else if (c->about.st_size > LARGEST) c->damage = "it is longer than an entry can be";
+    else if (read_all(files, file, c)) c->damage = cj__entry_read(c->data, (size_t)c->about.st_size, &c->entry);
+    if (touch && !c->failure && !c->damage) files->touch(file);  // it was used; a read-only disk need not know
+    files->close(file);
+}
+
+bool cj__disk_get(cj_disk *disk, const char *key, size_t key_bytes, char **value, size_t *bytes) {
+    char     name[CJ_ENTRY_NAME];
+    contents c;
+    cj__entry_name(key, key_bytes, name);
+    read_entry(disk, name, true, &c);
+    const cj_entry *entry = &c.entry;
+    if (!c.failure && !c.damage && (entry->key_bytes != key_bytes || memcmp(entry->key, key, key_bytes)))
+        c.damage = "it is another key's";
+    if (c.damage) {
+        cj__log(CJ_LOG_INFO, "the cache entry %s/%s is not used: %s; it is removed and made anew", disk->path, name,
+                c.damage);
+        disk->files->remove(disk->directory, name);
+    } else if (c.failure && c.failure != ENOENT) {
+        cj__log(CJ_LOG_INFO, "the cache entry %s/%s is not used: %s; it is made anew", disk->path, name,
+                strerror(c.failure));
+    }
+    if (c.damage || c.failure) {
+        free(c.data);
+        return false;
+    }
+    *bytes = entry->value_bytes;
+    *value = memmove(c.data, entry->value, entry->value_bytes);
+    return true;
+}
+
+// ---- the directory's files
+
+typedef struct item {
+    char            name[CJ_ENTRY_NAME];
+    uint64_t        bytes;
+    struct timespec used;
+    bool            temporary;
+} item;
+
+typedef struct listing {
+    item  *items;
+    size_t count, capacity;
+} listing;
+
+static const char temporary_prefix[] = ".new-";
+
+enum { DIGITS = 32, TEMPORARY_DIGITS = 24 };  // hexadecimal ones in the names
+
+// Only such names are ever touched.
+static bool is_entry_name(const char *name) {
+    return strspn(name, "0123456789abcdef") == DIGITS && !strcmp(name + DIGITS, ".cj");
+}
+
+static bool is_temporary_name(const char *name) {
+    const size_t prefix = sizeof temporary_prefix - 1;
+    return !strncmp(name, temporary_prefix, prefix) &&
+           strspn(name + prefix, "0123456789abcdef") == TEMPORARY_DIGITS && !name[prefix + TEMPORARY_DIGITS];
+}
+
+static int add_item(listing *list, const char *name, const struct stat *about) {
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        item        *items = realloc(list->items, capacity * sizeof *items);
+        if (!items) return ENOMEM;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    item *made = &list->items[list->count++];
+    *made = (item){.bytes = (uint64_t)about->st_size, .used = about->st_mtim, .temporary = is_temporary_name(name)};
+    memcpy(made->name, name, strlen(name) + 1);  // which has the length of one of the two
+    return 0;
+}
+
+// The caller frees list->items. Returns 0 or an errno value.
+static int list_files(const cj_disk *disk, listing *list) {
+    *list = (listing){0};
+    const int descriptor = openat(disk->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR      *directory = descriptor < 0 ? NULL : fdopendir(descriptor);
+    int       failure = directory ? 0 : errno;
+    if (!directory && descriptor >= 0) close(descriptor);
+    while (directory && !failure) {
+        const struct dirent *file = readdir(directory);
+        struct stat          about;
+        if (!file) break;
+        if (!is_entry_name(file->d_name) && !is_temporary_name(file->d_name)) continue;
+        if (fstatat(disk->directory, file->d_name, &about, AT_SYMLINK_NOFOLLOW)) continue;  // it is gone
+        failure = add_item(list, file->d_name, &about);
+    }
+    if (directory) closedir(directory);
+    return failure;
+}
+
+static int older(const void *a, const void *b) {
+    const struct timespec x = ((const item *)a)->used, y = ((const item *)b)->used;
+    if (x.tv_sec != y.tv_sec) return x.tv_sec < y.tv_sec ? -1 : 1;
+    return (x.tv_nsec > y.tv_nsec) - (x.tv_nsec < y.tv_nsec);
+}
+
+// Down to the limit, from the one that was not used for longest. A temporary file is somebody's work, unless it is old.
+static void evict(cj_disk *disk) {
+    enum { ABANDONED_SECONDS = 600 };
+    const time_t now = time(NULL);
+    listing      list;
+    uint64_t     total = 0;
+    if (!list_files(disk, &list)) {
+        for (size_t i = 0; i < list.count; i++) total += list.items[i].bytes;
+        if (list.count) qsort(list.items, list.count, sizeof *list.items, older);
+        for (size_t i = 0; i < list.count; i++) {
+            const item *file = &list.items[i];
+            if (file->temporary ? now - file->used.tv_sec < ABANDONED_SECONDS : total <= disk->limit) continue;
+            if (disk->files->remove(disk->directory, file->name)) continue;
+            total -= file->bytes;
+            cj__log(CJ_LOG_DEBUG, "removed %s/%s, to keep the cache within %" PRIu64 " B", disk->path, file->name,
+                    disk->limit);
+        }
+    }
+    free(list.items);
+}
+
+// ---- writing
+
+// A name that no other process, thread or call takes: nobody else's file is ever opened, O_EXCL sees to it.
+static void temporary_name(char name[CJ_ENTRY_NAME]) {
+    static atomic_uint count;
+    struct timespec    now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(name, CJ_ENTRY_NAME, "%s%08x%08x%08x", temporary_prefix, (unsigned)getpid(), (unsigned)now.tv_nsec,
+             atomic_fetch_add(&count, 1));
+}
+
+static int write_all(const cj_files *files, int file, const char *from, size_t bytes) {
+    while (bytes) {
+        const ssize_t wrote = files->write(file, from, bytes);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) return errno;
+        if (!wrote) return ENOSPC;
+        from += wrote;
+        bytes -= (size_t)wrote;
+    }
+    return 0;
+}
+
+// Synchronized before the rename: otherwise a power cut could leave a name without its bytes.
+static int write_file(const cj_files *files, int file, const cj_entry *entry) {
+    char head[CJ_ENTRY_HEAD];
+    cj__entry_head(entry, head);
+    int failure = write_all(files, file, head, sizeof head);
+    if (!failure) failure = write_all(files, file, entry->value, entry->value_bytes);
+    if (!failure) failure = write_all(files, file, entry->key, entry->key_bytes);
+    if (!failure && files->sync(file)) failure = errno;
+    if (files->close(file) && !failure) failure = errno;
+    return failure;
+}
+
+static int write_entry(const cj_disk *disk, const char *name, const cj_entry *entry) {
+    const cj_files *files = disk->files;
+    char            temporary[CJ_ENTRY_NAME];
+    temporary_name(temporary);
+    const int file =
+        files->open(disk->directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0) return errno;
+    int failure = write_file(files, file, entry);
+    if (!failure && files->rename(disk->directory, temporary, name)) failure = errno;
+    if (failure) files->remove(disk->directory, temporary);
+    else if (files->sync(disk->directory)) failure = errno;
+    return failure;
+}
+
+void cj__disk_put(cj_disk *disk, const char *key, size_t key_bytes, const char *value, size_t bytes) {
+    const cj_entry entry = {.key = key, .key_bytes = key_bytes, .value = value, .value_bytes = bytes,
+                            .created = (int64_t)time(NULL)};
+    char           name[CJ_ENTRY_NAME];
+    if (CJ_ENTRY_HEAD + (uint64_t)key_bytes + bytes > disk->limit) {
+        cj__log(CJ_LOG_DEBUG, "an entry of %zu B is more than the whole cache may hold", key_bytes + bytes);
+        return;
+    }
+    cj__entry_name(key, key_bytes, name);
+    const int failure = write_entry(disk, name, &entry);
+    if (failure && !atomic_exchange(&disk->warned, true)) {
+        cj__log(CJ_LOG_WARNING, "kernels are not kept for the next process: %s/%s cannot be written: %s", disk->path,
+                name, strerror(failure));
+    }
+    if (!failure) evict(disk);
+}
+
+void cj__disk_remove(cj_disk *disk, const char *key, size_t key_bytes) {
+    char name[CJ_ENTRY_NAME];
+    cj__entry_name(key, key_bytes, name);
+    disk->files->remove(disk->directory, name);
+}
+
+// ---- looking and clearing
+
+// The rest of the key's line that begins with `word`, as text.
+static const char *key_line(const cj_entry *entry, const char *word, char *text, size_t size) {
+    const char *at = entry->key, *end = at ? at + entry->key_bytes : NULL;
+    *text = '\0';
+    while (at < end) {
+        const char  *newline = memchr(at, '\n', (size_t)(end - at));
+        const size_t length = newline ? (size_t)(newline - at) : (size_t)(end - at), skip = strlen(word);
+        if (!length) break;  // an empty line ends the head of a key
+        if (length > skip && !memcmp(at, word, skip) && at[skip] == ' ') {
+            snprintf(text, size, "%.*s", (int)(length - skip - 1), at + skip + 1);
+            break;
+        }
+        at += length + 1;
+    }
+    return text;
+}
+
+static void visit_file(const cj_disk *disk, const item *file, cj_cache_visit visit, void *user) {
+    char     entry[128], target[32], compiler[256];
+    contents c;
+    read_entry(disk, file->name, false, &c);
+    if (c.failure != ENOENT) {  // else it is gone
+        const char *damage = c.damage ? c.damage : c.failure ? strerror(c.failure) : NULL;
+        if (damage) c.entry = (cj_entry){0};
+        visit(user, &(cj_cache_entry){
+                        .name = file->name,
+                        .entry = key_line(&c.entry, "entry", entry, sizeof entry),
+                        .target = key_line(&c.entry, "target", target, sizeof target),
+                        .compiler = key_line(&c.entry, "compiler", compiler, sizeof compiler),
+                        .bytes = file->bytes,
+                        .created = c.entry.created,
+                        .used = (int64_t)file->used.tv_sec,
+                        .damage = damage,
+                    });
+    }
+    free(c.data);
+}
+
+static cj_status cannot_list(const cj_disk *disk, int failure, cj_error *error) {
+    return cj__fail(error, status_of(failure), "the cache directory %s cannot be read: %s", disk->path, strerror(failure));
+}
+
+cj_status cj__disk_each(cj_disk *disk, cj_cache_visit visit, void *user, cj_error *error) {
+    listing   list;
+    const int failure = list_files(disk, &list);
+    for (size_t i = 0; i < list.count && !failure; i++) {
+        if (!list.items[i].temporary) visit_file(disk, &list.items[i], visit, user);
+    }
+    free(list.items);
+    return failure ? cannot_list(disk, failure, error) : CJ_OK;
+}
+
+cj_status cj__disk_clear(cj_disk *disk, uint64_t *entries, uint64_t *bytes, cj_error *error) {
+    listing list;
+    int     failure = list_files(disk, &list);
+    *entries = *bytes = 0;
+    for (size_t i = 0; i < list.count && !failure; i++) {
+        const item *file = &list.items[i];
+        if (disk->files->remove(disk->directory, file->name)) {
+            if (errno != ENOENT) failure = errno;
+            continue;
+        }
+        *entries += !file->temporary;
+        *bytes += file->bytes;
+    }
+    free(list.items);
+    return failure ? cannot_list(disk, failure, error) : CJ_OK;
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump.h"
+#include "error.h"
+#include "ir.h"
+#include "log.h"
+#include "text.h"
+
+// ---- a device's keep
+
+static void retire(cj_attachment *attachment) {
+    cj_keep *keep = (cj_keep *)(void *)attachment;
+    cj__warm_clear(&keep->warm, cj_kernel_release);
+}
+
+static void free_keep(cj_attachment *attachment) {
+    cj_keep *keep = (cj_keep *)(void *)attachment;
+    cj__disk_close(keep->disk);
+    pthread_mutex_destroy(&keep->disk_lock);
+    cj__warm_free(&keep->warm);
+    cj__registry_free(&keep->kernels);
+    cj__registry_free(&keep->modules);
+    free(keep);
+}
+
+cj_status cj__keep_of(cj_device *device, cj_keep **keep, cj_error *error) {
+    *keep = cj__keep(device);
+    if (*keep) return CJ_OK;
+    cj_keep *made = calloc(1, sizeof *made);
+    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for what a device keeps");
+    made->base = (cj_attachment){retire, free_keep};
+    made->files = &cj__files;
+    pthread_mutex_init(&made->disk_lock, NULL);
+    cj__registry_init(&made->modules);
+    cj__registry_init(&made->kernels);
+    cj__warm_init(&made->warm);
+
+    cj_attachment *other = NULL;
+    if (!atomic_compare_exchange_strong(&device->attachment, &other, &made->base)) {  // another thread was first
+        free_keep(&made->base);
+        made = (cj_keep *)(void *)other;
+    }
+    *keep = made;
+    return CJ_OK;
+}
+
+void cj_device_trim(cj_device *device) {
+    cj_keep *keep = device ? cj__keep(device) : NULL;
+    if (keep) cj__warm_clear(&keep->warm, cj_kernel_release);
+}
+
+cj_stream_id cj__stream_id(cj_stream stream) {
+    enum { PER_THREAD = 2 };  // CU_STREAM_PER_THREAD
+    static _Thread_local char here;
+    const uint64_t            handle = (uint64_t)(uintptr_t)stream;
+    return (cj_stream_id){handle, handle == PER_THREAD ? (uint64_t)(uintptr_t)&here : 0};
+}
+
+static cj_disk *disk_of(cj_keep *keep) {
+    pthread_mutex_lock(&keep->disk_lock);
+    if (!keep->disk_known) {
+        cj_error error;
+        if (cj__cache_open(true, keep->files, &keep->disk, &error)) {
+            cj__log(CJ_LOG_WARNING, "kernels are compiled anew in every process: %s; %s", error.message, error.hint);
+        }
+        keep->disk_known = true;
+    }
+    pthread_mutex_unlock(&keep->disk_lock);
+    return keep->disk;
+}
+
+// ---- modules
+
+typedef struct source {
+    cj_device  *device;
+    cj_keep    *keep;
+    const char *ptx;
+    size_t      length;
+} source;
+
+static const char *first_entry(const cj_ir_module *ir) {
+    for (size_t i = 0; i < ir->item_count; i++) {
+        if (ir->item[i].kind == CJ_ITEM_FUNC && ir->item[i].func->is_entry) return ir->item[i].func->name;
+    }
+    return "";
+}
+
+// All that decides about an image: lines that a person can read, an empty one, the text.
+static void write_key(const source *from, const cj_ir_module *ir, cj_text *key) {
+    char compiler[256];
+    from->device->ops->compiler(from->device, compiler, sizeof compiler);
+    cj__text_printf(key, "clusterjit %s\ncompiler %s\ntarget sm_%u\nentry %s\n\n", cj_version(), compiler,
+                    from->device->limits.compute_capability, first_entry(ir));
+    cj__text_add(key, from->ptx, from->length);
+}
+
+static cj_module *module_from_disk(const source *from, cj_disk *disk, const cj_text *key, cj_ir_module *ir) {
+    char      *image;
+    size_t     bytes;
+    cj_module *module = NULL;
+    cj_error   error;
+    if (!cj__disk_get(disk, key->data, key->length, &image, &bytes)) return NULL;
+    // Only a refusal of these very bytes says something about them; a lost context does not.
+    if (cj__module_make(from->device, image, bytes, ir, &module, &error) == CJ_COMPILER) {
+        cj__log(CJ_LOG_INFO, "the driver refuses a kept image, which is removed and made anew: %s", error.message);
+        cj__disk_remove(disk, key->data, key->length);
+    }
+    free(image);
+    return module;
+}
+
+static cj_module *module_for_disk(const source *from, cj_disk *disk, const cj_text *key, cj_ir_module *ir) {
+    char      *image = NULL;
+    size_t     bytes = 0;
+    cj_module *module = NULL;
+    cj_error   error;
+    cj_status  status = from->device->ops->compile(from->device, from->ptx, from->length, &image, &bytes, &error);
+    if (!status) status = cj__module_make(from->device, image, bytes, ir, &module, &error);
+    if (!status) cj__disk_put(disk, key->data, key->length, image, bytes);
+    else cj__log(CJ_LOG_DEBUG, "the driver gives no image to keep, and loads the text: %s", error.message);
+    free(image);
+    return module;
+}
+
+// NULL where it cannot be done by way of an image. The text then loads as without a cache, or fails with the words that
+// it fails with there.
+static cj_module *module_of_image(const source *from, cj_ir_module *ir) {
+    cj_disk   *disk = from->device->ops->compile ? disk_of(from->keep) : NULL;
+    cj_module *module = NULL;
+    cj_text    key = {0};
+    if (!disk) return NULL;
+    write_key(from, ir, &key);
+    if (!key.failed) module = module_from_disk(from, disk, &key, ir);
+    if (!key.failed && !module) module = module_for_disk(from, disk, &key, ir);
+    cj__text_free(&key);
+    return module;
+}
+
+static cj_status make_module(void *user, cj_share *share, void **value, cj_error *error) {
+    const source *from = user;
+    cj_ir_module *ir = NULL;
+    cj_status     status = cj__module_parse(from->device, from->ptx, from->length, &ir, error);
+    if (status) return status;
+    cj_module *module = module_of_image(from, ir);
+    if (!module) status = cj__module_make(from->device, from->ptx, from->length, ir, &module, error);
+    if (status) {
+        cj__dump_load(from->device, ir, from->ptx, from->length, error);
+        cj__ir_free(ir);
+        return status;
+    }
+    cj__dump_remember(module, from->ptx, from->length);
+    module->shared = share;
+    *value = module;
+    return CJ_OK;
+}
+
+cj_status cj_module_get(cj_device *device, const char *ptx, size_t length, cj_module **module, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(ptx);
+    REQUIRE(length);
+    REQUIRE(module);
+    cj_keep  *keep;
+    void     *found = NULL;
+    cj_status status = cj__keep_of(device, &keep, error);
+    if (status) return status;
+    source from = {.device = device, .keep = keep, .ptx = ptx, .length = length};
+    status = cj__registry_get(&keep->modules, ptx, length, make_module, &from, &found, error);
+    if (!status) *module = found;
+    return status;
+}
+
+void cj_module_release(cj_module *module) {
+    if (module) cj_module_unload(cj__registry_drop(&cj__keep(module->device)->modules, module->shared));
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL  // so that who links the library needs no xxhash
+#include <xxhash.h>
+
+#define HASH_FUNCTION(key, bytes, hash) ((hash) = (unsigned)XXH3_64bits((key), (bytes)))
+#define HASH_NONFATAL_OOM 1  // an element that could not be added has no table
+#include <uthash.h>
+
+#include "error.h"
+
+typedef enum state { MAKING, MADE, FAILED } state;
+
+struct cj_share {
+    UT_hash_handle hh;
+    state          state;
+    unsigned       holders;  // those who wait among them
+    void          *value;
+    cj_error       error;    // of FAILED
+    size_t         bytes;
+    unsigned char  key[];
+};
+
+void cj__registry_init(cj_registry *registry) {
+    registry->shares = NULL;
+    pthread_mutex_init(&registry->lock, NULL);
+    pthread_cond_init(&registry->made, NULL);
+}
+
+void cj__registry_free(cj_registry *registry) {
+    pthread_cond_destroy(&registry->made);
+    pthread_mutex_destroy(&registry->lock);
+}
+
+// A place for a value that the caller is about to make; NULL when out of memory.
+static cj_share *add_share(cj_registry *registry, const void *key, size_t bytes) {
+    cj_share *share = calloc(1, sizeof *share + bytes);
+    if (!share) return NULL;
+    share->holders = 1;
+    share->bytes = bytes;
+    memcpy(share->key, key, bytes);
+    HASH_ADD_KEYPTR(hh, registry->shares, share->key, bytes, share);
+    if (share->hh.tbl) return share;
+    free(share);
+    return NULL;
+}
+
+// Under the lock, which is given up while the value is made. A failure leaves the registry at once, so that the next
+// who asks tries again; those who have waited still see it.
+static void make_value(cj_registry *registry, cj_share *share, cj_make make, void *user) {
+    pthread_mutex_unlock(&registry->lock);
+    void           *value = NULL;
+    cj_error        error = {0};
+    const cj_status status = make(user, share, &value, &error);
+    pthread_mutex_lock(&registry->lock);
+    share->value = value;
+    share->error = error;
+    share->error.status = status;
+    share->state = status ? FAILED : MADE;
+    if (status) HASH_DEL(registry->shares, share);
+    pthread_cond_broadcast(&registry->made);
+}
+
+cj_status cj__registry_get(cj_registry *registry, const void *key, size_t bytes, cj_make make, void *user, void **value,
+                           cj_error *error) {
+    cj_share *found;
+    cj_status status = CJ_OK;
+    pthread_mutex_lock(&registry->lock);
+    HASH_FIND(hh, registry->shares, key, bytes, found);
+    if (found) {
+        found->holders++;
+        while (found->state == MAKING) pthread_cond_wait(&registry->made, &registry->lock);
+    } else {
+        found = add_share(registry, key, bytes);
+        if (found) make_value(registry, found, make, user);
+        else status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a key of %zu bytes", bytes);
+    }
+    if (found && found->state == FAILED) {
+        status = found->error.status;
+        if (error) *error = found->error;
+        if (!--found->holders) free(found);
+    }
+    if (!status) *value = found->value;
+    pthread_mutex_unlock(&registry->lock);
+    return status;
+}
+
+void *cj__registry_drop(cj_registry *registry, cj_share *share) {
+    void *value = NULL;
+    pthread_mutex_lock(&registry->lock);
+    if (!--share->holders) {
+        HASH_DEL(registry->shares, share);
+        value = share->value;
+        free(share);
+    }
+    pthread_mutex_unlock(&registry->lock);
+    return value;
+}
