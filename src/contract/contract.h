@@ -1,40 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launch contract: what a kernel's directives promise, what a launch asks, what a target allows, and the rules that
-// tie them together. Data in, verdict out; no device is touched.
+// tie them together. Data in, verdict out; no device is touched, nothing is allocated.
 #ifndef CJ_CONTRACT_CONTRACT_H
 #define CJ_CONTRACT_CONTRACT_H
 
-#include <clusterjit/base.h>
-#include <clusterjit/device.h>
+#include <clusterjit/contract.h>
 #include <stdbool.h>
 
 #include "ir.h"
 
-// What the directives of an entry say (PTX ISA, "Performance-Tuning Directives", "Cluster Dimension Directives").
-// {0,0,0} and 0: not said.
+// What the directives of an entry say (PTX ISA, "Performance-Tuning Directives", "Cluster Dimension Directives"), and
+// what else of it matters to a launch. {0,0,0} and 0: not said, not known.
 typedef struct cj_contract {
-    char     entry[64];
-    cj_dim3  reqntid, maxntid, reqnctapercluster;
-    bool     explicitcluster, blocksareclusters;
-    uint32_t maxclusterrank, maxnreg, minnctapersm;
-    uint32_t static_shared;  // bytes
-    bool     uses_clusters;  // some instruction or special register of the body needs a cluster
+    char        entry[64];
+    cj_dim3     reqntid, maxntid, reqnctapercluster;
+    bool        explicitcluster, blocksareclusters;
+    bool     empty_cluster;  // .reqnctapercluster has a zero: the driver takes it as not said, and so is it here
+    uint32_t    maxclusterrank, maxnreg, minnctapersm;
+    bool        cluster_conflict;  // .reqnctapercluster and .maxclusterrank are both there
+    const char *zero;              // a directive that says 0 where it must not, ".maxnreg"; or NULL
+    uint32_t    static_shared;     // bytes
+    uint32_t    registers;         // a thread, as assembled
+    bool        uses_clusters;     // some instruction or special register of the body needs a cluster
+    bool        uses_warpgroups;   // some instruction is executed by 128 threads together
+    uint16_t    ptx_version;       // 10 * major + minor
+    uint16_t    target_sm;         // 90 for sm_90a
+    char        target_suffix;     // 'a', 'f' or 0
 } cj_contract;
-
-typedef struct cj_launch_shape {
-    cj_dim3  grid, block, cluster;  // grid counts blocks; cluster {0,0,0}: none given
-    uint32_t dynamic_shared;        // bytes
-    bool     nonportable;           // cluster sizes above the portable one were opted into
-} cj_launch_shape;
 
 // Reads an entry's directives and shared memory.
 void cj__contract_of(const cj_ir_func *entry, cj_contract *contract);
 
+// The same of a query's text. Errors as cj_contract_check.
+cj_status cj__contract_read(const cj_contract_query *query, cj_contract *contract, cj_error *error);
+
 // The cluster dimensions in force: what the launch gives, else what .reqnctapercluster says, else {0,0,0}.
 cj_dim3 cj__contract_cluster(const cj_contract *contract, cj_dim3 given);
 
-// The first broken rule as an error (CONTRACT; rule id, message with field, value and limit, hint), or OK.
+// The first broken rule of severity ERROR as an error (CONTRACT; rule id, message with field, value and limit, hint),
+// or OK. The rules are in two parts: those of the kernel and the limits alone, which can be held once and for all, and
+// those of a launch of it. cj__contract_check holds both.
+cj_status cj__contract_check_kernel(const cj_contract *contract, const cj_limits *limits, cj_error *error);
+cj_status cj__contract_check_launch(const cj_contract *contract, const cj_launch_shape *shape, const cj_limits *limits,
+                                    cj_error *error);
 cj_status cj__contract_check(const cj_contract *contract, const cj_launch_shape *shape, const cj_limits *limits,
                              cj_error *error);
+
+// Every broken rule, warnings too: a set, rule i of the table being bit i, and the words for one of them.
+uint64_t    cj__contract_broken(const cj_contract *contract, const cj_launch_shape *shape, const cj_limits *limits);
+cj_severity cj__contract_explain(unsigned rule, const cj_contract *contract, const cj_launch_shape *shape,
+                                 const cj_limits *limits, cj_error *error);
+
+// The newest .version that a driver's JIT compiler reads, 90 for 9.0; UINT16_MAX where the driver is unknown, or newer
+// than this library.
+uint16_t cj__ptx_of_driver(uint32_t driver_version);
 
 #endif

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of targets as plain data: CUDA C++ Programming Guide, "Compute Capabilities", and of each capability's data
-// centre part (sm_86: A10, sm_89: L40S, sm_120: RTX 5090) what differs from part to part.
+// centre part (sm_86: A10, sm_89: L40S, sm_110: Jetson T5000, sm_120: RTX 5090, sm_121: GB10) what differs from part to
+// part. A target with a suffix (sm_90a, sm_100f) has the limits of its capability.
 #include <clusterjit/kernel.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "check.h"
 #include "error.h"
 
 #define KIB(n) ((n) * 1024u)
@@ -20,13 +22,11 @@
     X("sm_86",    86,  72, 1536,   16,     KIB(99),  KIB(100), KIB(1),  0,       0,       MIB(6),   GIB(24))  \
     X("sm_89",    89, 142, 1536,   24,     KIB(99),  KIB(100), KIB(1),  0,       0,       MIB(96),  GIB(48))  \
     X("sm_90",    90, 132, 2048,   32,     KIB(227), KIB(228), KIB(1),  8,      16,       MIB(60),  GIB(140)) \
-    X("sm_90a",   90, 132, 2048,   32,     KIB(227), KIB(228), KIB(1),  8,      16,       MIB(60),  GIB(140)) \
     X("sm_100",  100, 148, 2048,   32,     KIB(227), KIB(228), KIB(1),  8,      16,       MIB(126), GIB(180)) \
-    X("sm_100a", 100, 148, 2048,   32,     KIB(227), KIB(228), KIB(1),  8,      16,       MIB(126), GIB(180)) \
     X("sm_103",  103, 148, 2048,   32,     KIB(227), KIB(228), KIB(1),  8,      16,       MIB(126), GIB(270)) \
-    X("sm_103a", 103, 148, 2048,   32,     KIB(227), KIB(228), KIB(1),  8,      16,       MIB(126), GIB(270)) \
+    X("sm_110",  110,  20, 1536,   24,     KIB(227), KIB(228), KIB(1),  8,       8,       MIB(32),  GIB(128)) \
     X("sm_120",  120, 170, 1536,   24,     KIB(99),  KIB(100), KIB(1),  8,       8,       MIB(96),  GIB(32))  \
-    X("sm_120a", 120, 170, 1536,   24,     KIB(99),  KIB(100), KIB(1),  8,       8,       MIB(96),  GIB(32))
+    X("sm_121",  121,  48, 1536,   24,     KIB(99),  KIB(100), KIB(1),  8,       8,       MIB(24),  GIB(128))
 // clang-format on
 
 typedef struct target {
@@ -69,25 +69,26 @@ static const char *target_name(const void *user, size_t i) {
 
 cj_status cj_limits_builtin(const char *arch, const cj_limits **limits, cj_error *error) {
     if (!arch || !limits) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s is NULL", arch ? "limits" : "arch");
-    for (size_t i = 0; i < TARGET_COUNT; i++) {
-        if (strcmp(arch, targets[i].arch)) continue;
+    const cj_target_info *info = cj__target_find(arch);
+    for (size_t i = 0; info && i < TARGET_COUNT; i++) {
+        if (targets[i].limits.compute_capability != info->number) continue;
         *limits = &targets[i].limits;
         return CJ_OK;
     }
-    cj__fail(error, CJ_INVALID_ARGUMENT, "arch '%.32s' is not a known target", arch);
+    cj__fail(error, CJ_INVALID_ARGUMENT, "arch '%.32s' is not a %s", arch,
+             info ? "target with built-in limits" : "known target");
     const char *nearest = cj__nearest(arch, target_name, NULL);
     cj__hint(error, "%s%s%sknown targets run from %s to %s", nearest ? "did you mean " : "", nearest ? nearest : "",
              nearest ? "? " : "", targets[0].arch, targets[TARGET_COUNT - 1].arch);
     return CJ_INVALID_ARGUMENT;
 }
 
-// Portable PTX runs on its own capability and every later one, so the last row without a suffix that is not beyond the
-// device is the newest.
+// Portable PTX runs on its own capability and every later one, so the last row that is not beyond the device is the
+// newest.
 const char *cj_limits_arch(const cj_limits *limits) {
     const char *newest = targets[0].arch;
     for (size_t i = 0; i < TARGET_COUNT; i++) {
-        bool portable = !strchr(targets[i].arch, 'a');
-        if (portable && targets[i].limits.compute_capability <= limits->compute_capability) newest = targets[i].arch;
+        if (targets[i].limits.compute_capability <= limits->compute_capability) newest = targets[i].arch;
     }
     return newest;
 }

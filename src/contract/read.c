@@ -73,11 +73,28 @@ static bool inst_uses_clusters(const cj_ir_inst *inst) {
     return false;
 }
 
-static bool uses_clusters(const cj_ir_func *entry) {
+static bool inst_uses_warpgroups(const cj_ir_inst *inst) {
+    const char *opcode = cj__row_opcode(inst->row);
+    return !strcmp(opcode, "wgmma") || !strcmp(opcode, "setmaxnreg");
+}
+
+static bool any_inst(const cj_ir_func *entry, bool (*is)(const cj_ir_inst *inst)) {
     for (size_t i = 0; i < entry->stmt_count; i++) {
-        if (entry->stmt[i].kind == CJ_STMT_INST && inst_uses_clusters(entry->stmt[i].inst)) return true;
+        if (entry->stmt[i].kind == CJ_STMT_INST && is(entry->stmt[i].inst)) return true;
     }
     return false;
+}
+
+// ptxas refuses a zero in these; elsewhere it says nothing.
+static const char *zero_directive(const cj_ir_func *entry) {
+    static const cj_directive positive[] = {CJ_DIR_MAXNTID, CJ_DIR_REQNTID, CJ_DIR_MINNCTAPERSM, CJ_DIR_MAXNREG};
+    for (size_t i = 0; i < sizeof positive / sizeof *positive; i++) {
+        const cj_ir_directive *directive = &entry->directive[positive[i]];
+        for (unsigned j = 0; directive->given && j < directive->count; j++) {
+            if (!directive->value[j]) return cj__directive_word(positive[i]);
+        }
+    }
+    return NULL;
 }
 
 void cj__contract_of(const cj_ir_func *entry, cj_contract *contract) {
@@ -93,7 +110,16 @@ void cj__contract_of(const cj_ir_func *entry, cj_contract *contract) {
         .maxnreg = number(&directive[CJ_DIR_MAXNREG]),
         .minnctapersm = number(&directive[CJ_DIR_MINNCTAPERSM]),
         .static_shared = shared > UINT32_MAX ? UINT32_MAX : (uint32_t)shared,
-        .uses_clusters = uses_clusters(entry),
+        .cluster_conflict = directive[CJ_DIR_REQNCTAPERCLUSTER].given && directive[CJ_DIR_MAXCLUSTERRANK].given,
+        .zero = zero_directive(entry),
+        .uses_clusters = any_inst(entry, inst_uses_clusters),
+        .uses_warpgroups = any_inst(entry, inst_uses_warpgroups),
+        .ptx_version = entry->module->version,
+        .target_sm = entry->module->target_sm,
+        .target_suffix = entry->module->target_suffix,
     };
+    const cj_dim3 cluster = contract->reqnctapercluster;
+    contract->empty_cluster = directive[CJ_DIR_REQNCTAPERCLUSTER].given && !(cluster.x && cluster.y && cluster.z);
+    if (contract->empty_cluster) contract->reqnctapercluster = (cj_dim3){0, 0, 0};
     snprintf(contract->entry, sizeof contract->entry, "%s", entry->name);
 }

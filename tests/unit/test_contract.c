@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// src/contract: launches against rules, entries to contracts, built-in limits.
+// src/contract: entries to contracts, built-in limits, versions of drivers.
 #include "test.h"
 
 #include <clusterjit/kernel.h>
@@ -7,135 +7,6 @@
 
 #include "contract.h"
 #include "parse.h"
-
-// --- the rules ---
-
-// One launch that breaks a rule. Left out: the kernel `k` without directives, grid and block 1 x 1 x 1, sm_90.
-typedef struct broken_launch {
-    const char     *rule;
-    const char     *arch;
-    cj_contract     kernel;
-    cj_launch_shape launch;
-    const char     *message;  // in the message
-    const char     *hint;     // in the hint
-} broken_launch;
-
-#define GRID(...) .launch.grid = {__VA_ARGS__}
-#define BLOCK(...) .launch.block = {__VA_ARGS__}
-#define CLUSTER(...) .launch.cluster = {__VA_ARGS__}
-
-static const broken_launch broken[] = {
-    {"grid-zero", .launch = {.grid = {4, 0, 1}, .block = {1, 1, 1}}, .message = "grid 4 x 0 x 1", .hint = "at least 1"},
-    {"block-zero", .launch = {.grid = {1, 1, 1}, .block = {32, 1, 0}}, .message = "block 32 x 1 x 0"},
-    {"cluster-zero", CLUSTER(2, 0, 1), .message = "cluster 2 x 0 x 1", .hint = "0 x 0 x 0 launches without clusters"},
-    {"directive-block", .kernel.reqntid = {2048, 1, 1}, BLOCK(2048, 1, 1),
-     .message = ".reqntid 2048, 1, 1 asks for 2048"},
-    {"directive-block", .kernel.reqntid = {1, 1, 65}, BLOCK(1, 1, 65), .message = "at most 1024 x 1024 x 64"},
-    {"directive-cluster", .kernel.reqnctapercluster = {0, 1, 1}, .message = ".reqnctapercluster 0, 1, 1"},
-    {"directive-cluster", .kernel.reqnctapercluster = {32, 1, 1}, CLUSTER(32, 1, 1), .message = "asks for 32 blocks",
-     .hint = "1 to 16 blocks"},
-    {"cluster-target", "sm_80", CLUSTER(2, 1, 1), GRID(2, 1, 1), .message = "need compute capability 9.0; sm_80",
-     .hint = "without clusters"},
-    {"cluster-target", "sm_86", .kernel.uses_clusters = true, .message = "has 8.6"},
-    {"cluster-target", "sm_89", .kernel.explicitcluster = true, .message = "has 8.9"},
-    {"block-axis", BLOCK(1, 1, 65), .message = "limit of 1024 x 1024 x 64"},
-    {"block-axis", BLOCK(1025, 1, 1), .message = "block 1025 x 1 x 1"},
-    {"block-threads", BLOCK(1024, 2, 1), .message = "= 2048 threads exceeds the limit of 1024", .hint = "at most 1024"},
-    {"block-threads", BLOCK(1024, 1024, 64), .message = "= 67108864 threads"},
-    {"block-required", .kernel.reqntid = {256, 1, 1}, BLOCK(128, 1, 1), .message = "differs from the 256 x 1 x 1",
-     .hint = "block 256 x 1 x 1"},
-    {"block-required", .kernel.reqntid = {16, 16, 1}, BLOCK(256, 1, 1), .message = "(.reqntid)"},
-    {"block-maximum", .kernel.maxntid = {128, 1, 1}, BLOCK(16, 16, 1), .message = "= 256 threads exceeds the 128"},
-    {"grid-axis", GRID(1, 65536, 1), .message = "limit of 2147483647 x 65535 x 65535", .hint = "on x"},
-    {"grid-axis", GRID(UINT32_MAX, 1, 1), .message = "grid 4294967295 x 1 x 1"},
-    {"cluster-missing", .kernel.explicitcluster = true, .message = ".explicitcluster"},
-    {"cluster-required", .kernel.reqnctapercluster = {4, 1, 1}, CLUSTER(2, 1, 1), GRID(4, 1, 1),
-     .message = "cluster 2 x 1 x 1 differs from the 4 x 1 x 1", .hint = "cluster 4 x 1 x 1"},
-    {"cluster-required", .kernel.reqnctapercluster = {4, 1, 1}, CLUSTER(1, 4, 1), GRID(4, 4, 1),
-     .message = "1 x 4 x 1"},
-    {"cluster-max-rank", .kernel.maxclusterrank = 4, CLUSTER(8, 1, 1), GRID(8, 1, 1),
-     .message = "the 4 that k declares"},
-    {"cluster-size", CLUSTER(17, 1, 1), GRID(17, 1, 1), .message = "= 17 blocks exceeds the limit of 16 of sm_90"},
-    {"cluster-size", "sm_120", CLUSTER(3, 3, 1), GRID(3, 3, 1), .message = "= 9 blocks exceeds the limit of 8"},
-    {"cluster-size", CLUSTER(UINT32_MAX, UINT32_MAX, UINT32_MAX), .message = "exceeds the limit of 16"},
-    {"cluster-portable", CLUSTER(16, 1, 1), GRID(16, 1, 1), .message = "portable limit of 8", .hint = "opt into"},
-    {"cluster-grid-multiple", CLUSTER(3, 1, 1), GRID(4, 1, 1), .message = "grid 4 x 1 x 1 is not a multiple",
-     .hint = "6 x 1 x 1"},
-    {"cluster-grid-multiple", CLUSTER(1, 2, 1), GRID(2, 1, 1), .hint = "2 x 2 x 1"},
-    {"cluster-grid-multiple", .kernel.reqnctapercluster = {4, 1, 1}, GRID(6, 1, 1), .message = "cluster 4 x 1 x 1"},
-    {"shared-limit", .launch.dynamic_shared = 232449,
-     .message = "= 232449 B of shared memory exceeds the limit of 232448"},
-    {"shared-limit", .launch.dynamic_shared = 232448, .kernel.static_shared = 16, .message = "16 B static + 232448 B"},
-    {"shared-limit", .launch.dynamic_shared = UINT32_MAX, .kernel.static_shared = UINT32_MAX,
-     .message = "8589934590 B"},
-    {"shared-limit", "sm_120", .launch.dynamic_shared = 102400, .message = "101376"},
-};
-
-static cj_dim3 one_unless_set(cj_dim3 d) { return d.x || d.y || d.z ? d : (cj_dim3){1, 1, 1}; }
-
-static cj_status check(const broken_launch *row, cj_error *error) {
-    const cj_limits *limits = NULL;
-    cj_contract      kernel = row->kernel;
-    cj_launch_shape  launch = row->launch;
-    strcpy(kernel.entry, "k");
-    launch.grid = one_unless_set(launch.grid);
-    launch.block = one_unless_set(launch.block);
-    cj_test_ok(cj_limits_builtin(row->arch ? row->arch : "sm_90", &limits, error), error);
-    return cj__contract_check(&kernel, &launch, limits, error);
-}
-
-static void each_rule_explains_itself(void **state) {
-    (void)state;
-    for (size_t i = 0; i < CJ_TEST_COUNT(broken); i++) {
-        const broken_launch *row = &broken[i];
-        cj_error             error = {0};
-        assert_int_equal(check(row, &error), CJ_CONTRACT);
-        assert_int_equal(error.status, CJ_CONTRACT);
-        assert_string_equal(error.rule, row->rule);
-        if (row->message && !strstr(error.message, row->message)) fail_msg("row %zu: %s", i, error.message);
-        if (row->hint && !strstr(error.hint, row->hint)) fail_msg("row %zu: %s", i, error.hint);
-        assert_true(strlen(error.hint) > 0);
-        assert_int_equal(check(row, NULL), CJ_CONTRACT);
-    }
-}
-
-static void no_rule_is_untested(void **state) {
-    (void)state;
-    static const char *const ids[] = {
-#define RULE(id, broken, message, remedy) id,
-#include "contract.def"
-#undef RULE
-    };
-    for (size_t i = 0; i < CJ_TEST_COUNT(ids); i++) {
-        bool tested = false;
-        for (size_t j = 0; j < CJ_TEST_COUNT(broken); j++) tested |= !strcmp(ids[i], broken[j].rule);
-        if (!tested) fail_msg("no launch here breaks rule %s", ids[i]);
-        assert_true(strlen(ids[i]) < sizeof((cj_error *)NULL)->rule);
-    }
-}
-
-static void good_launches_pass(void **state) {
-    (void)state;
-    static const broken_launch good[] = {
-        {.launch = {.grid = {INT32_MAX, 65535, 65535}, .block = {1024, 1, 1}}},
-        {.launch = {.block = {4, 4, 64}, .dynamic_shared = 232448}},
-        {CLUSTER(4, 2, 1), GRID(8, 2, 3)},
-        {CLUSTER(16, 1, 1), GRID(16, 1, 1), .launch.nonportable = true},
-        {.kernel = {.explicitcluster = true, .reqnctapercluster = {4, 1, 1}}, GRID(8, 1, 1)},
-        {.kernel = {.explicitcluster = true, .reqnctapercluster = {4, 1, 1}}, GRID(8, 1, 1), CLUSTER(4, 1, 1)},
-        {.kernel.maxclusterrank = 8, CLUSTER(8, 1, 1), GRID(8, 1, 1)},
-        {.kernel.uses_clusters = true},  // a launch without clusters runs each block as a cluster of one
-        {.kernel = {.reqntid = {32, 1, 1}, .reqnctapercluster = {4, 1, 1}, .blocksareclusters = true},
-         GRID(3, 1, 1), BLOCK(32, 1, 1), CLUSTER(4, 1, 1)},  // the grid counts clusters
-        {.kernel.maxntid = {256, 1, 1}, BLOCK(16, 16, 1)},
-        {.arch = "sm_80", BLOCK(256, 1, 1), .launch.dynamic_shared = 166912},
-    };
-    for (size_t i = 0; i < CJ_TEST_COUNT(good); i++) {
-        cj_error error = {0};
-        cj_test_ok(check(&good[i], &error), &error);
-        assert_int_equal(error.status, CJ_OK);
-    }
-}
 
 // --- entries to contracts ---
 
@@ -200,14 +71,74 @@ static void the_cluster_in_force_is_the_launchs_or_the_directives(void **state) 
     assert_dim(cj__contract_cluster(&(cj_contract){0}, (cj_dim3){0, 0, 0}), 0, 0, 0);
 }
 
+static cj_contract contract_of(const char *text) {
+    cj_contract   contract;
+    cj_ir_module *module = parse(text);
+    cj__contract_of(cj__ir_func(module, "k"), &contract);
+    cj__ir_free(module);
+    return contract;
+}
+
+static void what_a_launch_depends_on_is_read_too(void **state) {
+    (void)state;
+    cj_contract k = contract_of(".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n"
+                                "    wgmma.fence.sync.aligned;\n    ret;\n}\n");
+    assert_true(k.uses_warpgroups);
+    assert_false(k.uses_clusters);
+    assert_int_equal(k.ptx_version, 80);
+    assert_int_equal(k.target_sm, 90);
+    assert_int_equal(k.target_suffix, 'a');
+    assert_null(k.zero);
+#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n"
+    assert_string_equal(contract_of(HEAD ".maxnreg 0\n{\n    ret;\n}\n").zero, ".maxnreg");
+    assert_string_equal(contract_of(HEAD ".reqntid 1, 0, 1\n{\n    ret;\n}\n").zero, ".reqntid");
+    assert_null(contract_of(HEAD ".reqnctapercluster 0\n{\n    ret;\n}\n").zero);
+    assert_true(contract_of(HEAD ".reqnctapercluster 2\n.maxclusterrank 0\n{\n    ret;\n}\n").cluster_conflict);
+    assert_false(contract_of(HEAD ".reqnctapercluster 2\n{\n    ret;\n}\n").cluster_conflict);
+#undef HEAD
+}
+
 // --- limits ---
+
+static void drivers_read_ptx_up_to_a_version(void **state) {
+    (void)state;
+    assert_int_equal(cj__ptx_of_driver(13000), 90);
+    assert_int_equal(cj__ptx_of_driver(12080), 87);
+    assert_int_equal(cj__ptx_of_driver(12085), 87);
+    assert_int_equal(cj__ptx_of_driver(12060), 85);
+    assert_int_equal(cj__ptx_of_driver(11080), 78);
+    assert_int_equal(cj__ptx_of_driver(9000), 70);
+    assert_int_equal(cj__ptx_of_driver(0), UINT16_MAX);      // no driver
+    assert_int_equal(cj__ptx_of_driver(99000), UINT16_MAX);  // one of the future
+}
+
+static void parts_have_limits_of_their_own(void **state) {
+    (void)state;
+    cj_limits limits;
+    cj_error  error = {0};
+    cj_test_ok(cj_limits_named("h200", &limits, &error), &error);
+    assert_string_equal(limits.name, "NVIDIA H200 (built in)");
+    assert_int_equal(limits.compute_capability, 90);
+    unsigned sms = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(limits.gpc_sms); i++) sms += limits.gpc_sms[i];
+    assert_int_equal(sms, limits.sm_count);
+    cj_test_ok(cj_limits_named("h100", &limits, &error), &error);
+    assert_int_equal(limits.l2_bytes, 50 << 20);
+    cj_test_ok(cj_limits_named("sm_120a", &limits, &error), &error);
+    assert_int_equal(limits.max_cluster, 8);
+    for (size_t i = 0; cj_limits_part(i); i++) cj_test_ok(cj_limits_named(cj_limits_part(i), &limits, &error), &error);
+    assert_int_equal(cj_limits_named("h20", &limits, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.hint, "did you mean h200?") ? error.hint : strstr(error.hint, "did you mean h100?"));
+    assert_int_equal(cj_limits_named("sm_9", &limits, NULL), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_limits_named(NULL, &limits, &error), CJ_INVALID_ARGUMENT);
+}
 
 static void targets_have_limits(void **state) {
     (void)state;
     const cj_limits *limits = NULL;
     cj_error         error = {0};
     cj_test_ok(cj_limits_builtin("sm_90a", &limits, &error), &error);
-    assert_string_equal(limits->name, "sm_90a (built in)");
+    assert_string_equal(limits->name, "sm_90 (built in)");  // of the capability, whatever the suffix
     assert_int_equal(limits->compute_capability, 90);
     assert_int_equal(limits->sm_count, 132);
     assert_int_equal(limits->shared_per_block_optin, 232448);
@@ -218,6 +149,28 @@ static void targets_have_limits(void **state) {
     assert_int_equal(limits->driver_version, 0);
     cj_test_ok(cj_limits_builtin("sm_80", &limits, &error), &error);
     assert_int_equal(limits->max_cluster, 0);
+    static const struct {
+        const char *arch;
+        uint32_t    capability, threads, shared;
+    } later[] = {{"sm_100f", 100, 2048, 228}, {"sm_103f", 103, 2048, 228}, {"sm_110", 110, 1536, 228},
+                 {"sm_110a", 110, 1536, 228}, {"sm_121", 121, 1536, 100},  {"sm_121f", 121, 1536, 100}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(later); i++) {
+        cj_test_ok(cj_limits_builtin(later[i].arch, &limits, &error), &error);
+        assert_int_equal(limits->compute_capability, later[i].capability);
+        assert_int_equal(limits->max_threads_per_sm, later[i].threads);
+        assert_int_equal(limits->shared_per_sm, later[i].shared * 1024);
+        assert_int_equal(limits->max_cluster_portable, 8);
+        assert_non_null(strstr(limits->name, "(built in)"));
+    }
+}
+
+static void a_target_without_limits_is_refused(void **state) {
+    (void)state;
+    const cj_limits *limits = NULL;
+    cj_error         error = {0};
+    assert_int_equal(cj_limits_builtin("sm_87", &limits, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "'sm_87' is not a target with built-in limits"));
+    assert_null(limits);
 }
 
 static void a_slip_in_a_target_is_named(void **state) {
@@ -238,7 +191,7 @@ static void a_device_gets_the_newest_target_that_it_runs(void **state) {
         uint32_t    capability;
         const char *arch;
     } rows[] = {{75, "sm_75"},   {80, "sm_80"},   {87, "sm_86"},  {90, "sm_90"},
-                {103, "sm_103"}, {110, "sm_103"}, {121, "sm_120"}};
+                {103, "sm_103"}, {110, "sm_110"}, {121, "sm_121"}};
     for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++) {
         assert_string_equal(cj_limits_arch(&(cj_limits){.compute_capability = rows[i].capability}), rows[i].arch);
     }
@@ -246,12 +199,13 @@ static void a_device_gets_the_newest_target_that_it_runs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rule_explains_itself),
-        cmocka_unit_test(no_rule_is_untested),
-        cmocka_unit_test(good_launches_pass),
         cmocka_unit_test(a_contract_is_read_from_directives),
         cmocka_unit_test(the_cluster_in_force_is_the_launchs_or_the_directives),
+        cmocka_unit_test(what_a_launch_depends_on_is_read_too),
+        cmocka_unit_test(drivers_read_ptx_up_to_a_version),
+        cmocka_unit_test(parts_have_limits_of_their_own),
         cmocka_unit_test(targets_have_limits),
+        cmocka_unit_test(a_target_without_limits_is_refused),
         cmocka_unit_test(a_slip_in_a_target_is_named),
         cmocka_unit_test(a_device_gets_the_newest_target_that_it_runs),
     };
