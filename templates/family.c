@@ -62,7 +62,7 @@ static cj_status check_contract(const cj_plan *plan, const cj_limits *limits, cj
     contract.explicitcluster = contract.uses_clusters = has_blocks(plan->cluster);
     snprintf(contract.entry, sizeof contract.entry, "%s", plan->entry);
     cj_launch_shape shape = {.grid = plan->grid, .block = plan->block, .cluster = plan->cluster,
-                             .dynamic_shared = plan->dynamic_shared, .nonportable = true};
+                             .dynamic_shared = plan->dynamic_shared, .nonportable = true, .smem_optin = true};
     return cj__contract_check(&contract, &shape, limits, error);
 }
 

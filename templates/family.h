@@ -21,6 +21,10 @@ struct cj_family {
     void (*emit)(const cj_plan *plan, cj_builder *builder);
 };
 
+// Who keeps parameters keeps their functions: one share more in each, and one less.
+void cj__params_share(const cj_params *params);
+void cj__params_drop(const cj_params *params);
+
 extern const cj_family cj__family_reduce;
 
 #endif

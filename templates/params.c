@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "family.h"
+#include "user_function.h"
 
 // Whether `word` is the next blank-separated word of *at; advances *at past it.
 static bool next_word(const char **at, const char **word, size_t *length) {
@@ -120,41 +121,74 @@ static cj_status set_number(const cj_param_info *info, const char *text, uint64_
     return CJ_OK;
 }
 
-cj_status cj_params_set(cj_params *params, const char *name, const char *text, cj_error *error) {
-    const cj_family *family = params->family;
-    for (size_t i = 0; i < family->param_count; i++) {
-        const cj_param_info *info = &family->param[i];
-        if (strcmp(info->name, name)) continue;
-        if (!info->choices) return set_number(info, text, &params->value[i], error);
-        uint64_t index;
-        if (!choice_index(info->choices, text, &index)) return bad_choice(info, text, error);
-        params->value[i] = index;
-        return CJ_OK;
-    }
+// The parameter's index, or that of none.
+static size_t find_param(const cj_family *family, const char *name) {
+    size_t i = 0;
+    while (i < family->param_count && strcmp(family->param[i].name, name)) i++;
+    return i;
+}
+
+static cj_status no_param(const cj_family *family, const char *name, cj_error *error) {
     cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s has no parameter '%s'", family->name, name);
     const char *nearest = cj__nearest(name, param_name_at, family);
     if (nearest) cj__hint(error, "is '%s' meant?", nearest);
     return status;
 }
 
+cj_status cj_params_set(cj_params *params, const char *name, const char *text, cj_error *error) {
+    const cj_family *family = params->family;
+    size_t i = find_param(family, name);
+    if (i == family->param_count) return no_param(family, name, error);
+    const cj_param_info *info = &family->param[i];
+    if (info->function && !*text) return cj_params_set_function(params, name, NULL, error);
+    if (info->function) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: a function is compiled, it cannot be set as text", name);
+        cj__hint(error, "make it with cj_function_from_cuda and set it with cj_params_set_function");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (!info->choices) return set_number(info, text, &params->value[i], error);
+    uint64_t index;
+    if (!choice_index(info->choices, text, &index)) return bad_choice(info, text, error);
+    params->value[i] = index;
+    return CJ_OK;
+}
+
+cj_status cj_params_set_function(cj_params *params, const char *name, const cj_user_function *function,
+                                 cj_error *error) {
+    const cj_family *family = params->family;
+    size_t i = find_param(family, name);
+    if (i == family->param_count) return no_param(family, name, error);
+    if (!family->param[i].function)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: this parameter is no function", name);
+    params->function[i] = function;
+    return CJ_OK;
+}
+
 void cj_params_init(cj_params *params, const cj_family *family) {
     *params = (cj_params){.family = family};
-    for (size_t i = 0; i < family->param_count; i++) cj_params_set(params, family->param[i].name, family->param[i].initial, NULL);
+    for (size_t i = 0; i < family->param_count; i++)
+        cj_params_set(params, family->param[i].name, family->param[i].initial, NULL);
 }
 
 uint64_t cj_params_get(const cj_params *params, const char *name) {
-    for (size_t i = 0; i < params->family->param_count; i++)
-        if (!strcmp(params->family->param[i].name, name)) return params->value[i];
-    return UINT64_MAX;
+    size_t i = find_param(params->family, name);
+    return i < params->family->param_count ? params->value[i] : UINT64_MAX;
 }
 
 const char *cj_params_word(const cj_params *params, const char *name, char *buffer, size_t size) {
-    for (size_t i = 0; i < params->family->param_count; i++) {
-        const cj_param_info *info = &params->family->param[i];
-        if (strcmp(info->name, name)) continue;
-        if (info->choices) return choice_text(info->choices, params->value[i], buffer, size);
-        snprintf(buffer, size, "%" PRIu64, params->value[i]);
-        return buffer;
-    }
-    return NULL;
+    size_t i = find_param(params->family, name);
+    if (i == params->family->param_count) return NULL;
+    const cj_param_info *info = &params->family->param[i];
+    if (info->choices) return choice_text(info->choices, params->value[i], buffer, size);
+    if (!info->function) snprintf(buffer, size, "%" PRIu64, params->value[i]);
+    else snprintf(buffer, size, "%s", params->function[i] ? cj_user_function_text(params->function[i]) : "");
+    return buffer;
+}
+
+void cj__params_share(const cj_params *params) {
+    for (size_t i = 0; i < CJ_PARAM_MAX; i++) cj__user_function_share(params->function[i]);
+}
+
+void cj__params_drop(const cj_params *params) {
+    for (size_t i = 0; i < CJ_PARAM_MAX; i++) cj__user_function_drop(params->function[i]);
 }

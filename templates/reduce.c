@@ -29,6 +29,11 @@
 //
 // With result=block nothing meets above the cluster: rank 0 writes its cluster's block_part to out. Generated without
 // clusters (cluster=0, or a target that has none), a block's value goes to the workspace directly; B2 and B3 are gone.
+//
+// With dependent=yes (programmatic dependent launch) nothing global is touched before griddepcontrol.wait, behind which all that
+// the kernels before have written is visible: also the workspace, when that is this very kernel. Once a block has its loads,
+// griddepcontrol.launch_dependents lets the next kernel's blocks into the room that is left. x is then not read through
+// ld.global.nc, which asks that nobody writes it while the kernel runs.
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -37,18 +42,29 @@
 
 #include "error.h"
 #include "family.h"
+#include "user_function.h"
 
-enum { N, BLOCK, CLUSTER, OP, DTYPE, GRID, RESULT, WEIGHT };
+enum { N, BLOCK, CLUSTER, OP, DTYPE, GRID, RESULT, WEIGHT, DEPENDENT, MAP, OP_EXPR, IDENTITY };
 
 static const cj_param_info params[] = {
-    [N] = {"n", NULL, 1, UINT64_C(1) << 40, 0, "1024", "elements of x"},
-    [BLOCK] = {"block", NULL, 32, 1024, 32, "256", "threads a block"},
-    [CLUSTER] = {"cluster", NULL, 0, 16, 0, "4", "blocks a cluster; 0: generate without clusters"},
-    [OP] = {"op", "sum min max", 0, 0, 0, "sum", "how two values become one"},
-    [DTYPE] = {"dtype", "f32 f64 i32 u32 i64 u64", 0, 0, 0, "f32", "type of x and of the result"},
-    [GRID] = {"grid", NULL, 0, INT32_MAX, 0, "0", "blocks in the grid, a multiple of cluster; 0: chosen for the device"},
-    [RESULT] = {"result", "total block", 0, 0, 0, "total", "one value for all of x, or one for each block's slice"},
-    [WEIGHT] = {"weight", "none block", 0, 0, 0, "none", "block: the elements of block b's slice count b + 1 times"},
+    [N] = {"n", NULL, 1, UINT64_C(1) << 40, 0, "1024", "elements of x", NULL},
+    [BLOCK] = {"block", NULL, 32, 1024, 32, "256", "threads a block", NULL},
+    [CLUSTER] = {"cluster", NULL, 0, 16, 0, "4", "blocks a cluster; 0: generate without clusters", NULL},
+    [OP] = {"op", "sum min max", 0, 0, 0, "sum", "how two values become one", NULL},
+    [DTYPE] = {"dtype", "f32 f64 i32 u32 i64 u64", 0, 0, 0, "f32", "type of x and of the result", NULL},
+    [GRID] = {"grid", NULL, 0, INT32_MAX, 0, "0", "blocks in the grid, a multiple of cluster; 0: chosen for the device",
+              NULL},
+    [RESULT] = {"result", "total block", 0, 0, 0, "total", "one value for all of x, or one for each block's slice",
+                NULL},
+    [WEIGHT] = {"weight", "none block", 0, 0, 0, "none", "block: the elements of block b's slice count b + 1 times",
+                NULL},
+    [DEPENDENT] = {.name = "dependent", .choices = "no yes", .initial = "no",
+                   .help = "yes: may start while the kernel before it on the stream still runs, and lets the next one (sm_90)"},
+    [MAP] = {.name = "map", .function = "x", .initial = "", .help = "what each element becomes first"},
+    [OP_EXPR] = {.name = "op-expr", .function = "a b", .initial = "",
+                 .help = "how two values become one, in place of op: associative and commutative"},
+    [IDENTITY] = {.name = "identity", .function = "", .initial = "",
+                  .help = "with op-expr: the constant e for which op-expr of e and any x is x"},
 };
 
 // Bytes a load, loads in flight a thread, bytes of a cache line, and where the workspace's parts begin.
@@ -85,8 +101,34 @@ static double roundings(const cj_plan *plan, uint64_t slice, uint64_t groups) {
     return thread + tree + ceil((double)groups / 32) + 5 + 1;
 }
 
+// The user's functions: each of the right signature, and an operation with its identity.
+static cj_status check_functions(const cj_plan *plan, cj_error *error) {
+    const cj_user_function *const *function = plan->params.function;
+    const cj_dtype type = (cj_dtype)plan->params.value[DTYPE];
+    for (int i = MAP; i <= IDENTITY; i++) {
+        static const uint32_t counts[] = {[MAP] = 1, [OP_EXPR] = 2, [IDENTITY] = 0};
+        if (!function[i]) continue;
+        cj_status status = cj__user_function_check(function[i], params[i].name, type, counts[i], error);
+        if (status) return status;
+    }
+    if (!function[OP_EXPR] != !function[IDENTITY]) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, function[OP_EXPR] ? "identity is missing: op-expr needs one"
+                                                               : "identity goes with op-expr only");
+        cj__hint(error, "identity is the value e for which op-expr of e and any x is x: 0 for a + b, INT_MIN for the larger"
+                        " int");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (function[IDENTITY] && !function[IDENTITY]->is_constant)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "identity: '%.200s' is not a constant", function[IDENTITY]->text);
+    if (!function[OP_EXPR] || plan->params.value[OP] == CJ_COMBINE_SUM) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other");
+    cj__hint(error, "leave op at its default");
+    return CJ_INVALID_ARGUMENT;
+}
+
 static cj_status refuse_weight(const cj_plan *plan, cj_error *error) {
-    if (!plan->params.value[WEIGHT] || plan->params.value[OP] == CJ_COMBINE_SUM) return CJ_OK;
+    bool sums = plan->params.value[OP] == CJ_COMBINE_SUM && !plan->params.function[OP_EXPR];
+    if (!plan->params.value[WEIGHT] || sums) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "weight=block goes with op=sum only");
     cj__hint(error, "choose op=sum or weight=none");
     return CJ_INVALID_ARGUMENT;
@@ -94,13 +136,19 @@ static cj_status refuse_weight(const cj_plan *plan, cj_error *error) {
 
 static cj_status plan_reduce(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
-    cj_status status = refuse_weight(plan, error);
+    cj_status status = check_functions(plan, error);
+    if (!status) status = refuse_weight(plan, error);
     if (status) return status;
     uint32_t cluster = (uint32_t)value[CLUSTER];
     if (cluster && !clusters) {
         snprintf(plan->note, sizeof plan->note, "%s has no thread block clusters (they need sm_90): generated without,"
                  " cluster=%" PRIu32 " is not used", plan->arch, cluster);
         cluster = 0;
+    }
+    if (value[DEPENDENT] && !clusters) {
+        const size_t used = strlen(plan->note);
+        snprintf(plan->note + used, sizeof plan->note - used, "%s%s has no dependent launches (they need sm_90):"
+                 " dependent=yes is not used", used ? "; " : "", plan->arch);
     }
     uint32_t group = cluster ? cluster : 1;
     plan->block = (cj_dim3){(uint32_t)value[BLOCK], 1, 1};
@@ -111,13 +159,17 @@ static cj_status plan_reduce(cj_plan *plan, const cj_limits *limits, bool cluste
     if (!value[RESULT]) slice = ceil_div(slice * dtype->bytes, LINE_BYTES) * (LINE_BYTES / dtype->bytes);
     plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
     plan->derived[plan->derived_count++] = slice;
+    plan->programmatic = value[DEPENDENT] && clusters;
     plan->workspace_bytes = value[RESULT] ? 0 : WORKSPACE_PARTS + groups * 8;
-    if (dtype->digits && value[OP] == CJ_COMBINE_SUM) {
+    if (dtype->digits && plan->params.function[OP_EXPR]) {
+        plan->error_bound = NAN;
+    } else if (dtype->digits && value[OP] == CJ_COMBINE_SUM) {
         double relative = roundings(plan, slice, groups) * ldexp(1, -(int)dtype->digits);
         plan->error_bound = relative / (1 - relative);
     }
     char op[8], type[8];
-    snprintf(plan->entry, sizeof plan->entry, "reduce_%s_%s", cj_params_word(&plan->params, "op", op, sizeof op),
+    snprintf(plan->entry, sizeof plan->entry, "reduce_%s_%s",
+             plan->params.function[OP_EXPR] ? "user" : cj_params_word(&plan->params, "op", op, sizeof op),
              cj_params_word(&plan->params, "dtype", type, sizeof type));
     return CJ_OK;
 }
@@ -129,7 +181,9 @@ typedef struct kernel {
     const cj_plan *plan;
     cj_func       *f;
     cj_combine     combine;
-    const char    *type;
+    bool           maps;
+    cj_callee      map;
+    const char    *type, *load;                    // of x
     unsigned       bytes, vector, warps, cluster;  // cluster 0: without
     bool           per_block;                      // result=block
     cj_var         x, out, n, slice, workspace, warp_part, block_part;
@@ -142,8 +196,12 @@ typedef struct kernel {
 
 static void write_head(const kernel *k, cj_builder *b, const char *op, const char *dtype) {
     const cj_plan *plan = k->plan;
-    cj_head(b, "clusterjit: reduce  op=%s dtype=%s block=%u cluster=%u result=%s weight=%s", op, dtype, plan->block.x,
-            k->cluster, k->per_block ? "block" : "total", plan->params.value[WEIGHT] ? "block" : "none");
+    cj_head(b, "clusterjit: reduce  op=%s dtype=%s block=%u cluster=%u result=%s weight=%s%s",
+            plan->params.function[OP_EXPR] ? "op-expr" : op, dtype, plan->block.x, k->cluster,
+            k->per_block ? "block" : "total", plan->params.value[WEIGHT] ? "block" : "none",
+            plan->programmatic ? " dependent=yes" : "");
+    for (int i = MAP; i <= IDENTITY; i++)
+        if (plan->params.function[i]) cj_head(b, "  %s: %.200s", params[i].name, plan->params.function[i]->text);
     cj_head(b, "%s", "");
     cj_head(b, "  slice of x     --16-byte loads------->  threads --warp--> warp_part[%u]   (each block)", k->warps);
     if (k->cluster)
@@ -215,9 +273,14 @@ static void emit_slice(kernel *k) {
 
 static void load_vector(const kernel *k, const cj_reg *v, cj_reg at, const char *where) {
     if (k->vector == 4)
-        cj_ptx(k->f, "ld.global.nc.v4.$1 {$2, $3, $4, $5}, [$6$7];", k->type, v[0], v[1], v[2], v[3], at, where);
+        cj_ptx(k->f, "$1.v4.$2 {$3, $4, $5, $6}, [$7$8];", k->load, k->type, v[0], v[1], v[2], v[3], at, where);
     else
-        cj_ptx(k->f, "ld.global.nc.v2.$1 {$2, $3}, [$4$5];", k->type, v[0], v[1], at, where);
+        cj_ptx(k->f, "$1.v2.$2 {$3, $4}, [$5$6];", k->load, k->type, v[0], v[1], at, where);
+}
+
+// What is loaded becomes what the user's map makes of it.
+static void map_vector(const kernel *k, const cj_reg *v) {
+    for (unsigned i = 0; k->maps && i < k->vector; i++) cj_call(k->f, k->map, v[i], v[i]);
 }
 
 // into[i] = into[i] op from[i] for a vector.
@@ -250,6 +313,7 @@ static void emit_body(kernel *k, const cj_reg *sum, cj_reg at) {
         if (u) snprintf(offset, sizeof offset, " + %u", u * stride);
         load_vector(k, v[u], at, offset);
     }
+    for (unsigned u = 0; u < UNROLL; u++) map_vector(k, v[u]);
     for (unsigned distance = 1; distance < UNROLL; distance *= 2)
         for (unsigned u = 0; u < UNROLL; u += 2 * distance) combine_vectors(k, v[u], v[u + distance]);
     combine_vectors(k, sum, v[0]);
@@ -264,6 +328,7 @@ static void emit_body(kernel *k, const cj_reg *sum, cj_reg at) {
     cj_ptx(f, "@!$1 bra $2;", more, end);
     cj_label_here(f, one);
     load_vector(k, v[0], at, "");
+    map_vector(k, v[0]);
     combine_vectors(k, sum, v[0]);
     cj_ptx(f, "add.u64 $1, $1, $2;", at, stride);
     cj_ptx(f, "setp.lt.u64 $1, $2, $3;", more, at, k->tail);
@@ -271,12 +336,27 @@ static void emit_body(kernel *k, const cj_reg *sum, cj_reg at) {
     cj_label_here(f, end);
 }
 
-// One element by each of the first threads, while they lie in [from, to).
+// One element by each of the first threads, while they lie in [from, to). A user's map sees elements alone, so the other
+// threads go around it.
 static void emit_edge(const kernel *k, cj_reg into, cj_reg at, cj_reg from, cj_reg to, cj_reg inside) {
     cj_func *f = k->f;
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->thread, k->bytes, from);
     cj_ptx(f, "setp.lt.u64 $1, $2, $3;", inside, at, to);
-    cj_ptx(f, "@$1 ld.global.nc.$2 $3, [$4];", inside, k->type, into, at);
+    if (!k->maps) {
+        cj_ptx(f, "@$1 $2.$3 $4, [$5];", inside, k->load, k->type, into, at);
+        return;
+    }
+    cj_label none = cj_label_new(f, "no_element");
+    cj_ptx(f, "@!$1 bra $2;", inside, none);
+    cj_ptx(f, "$1.$2 $3, [$4];", k->load, k->type, into, at);
+    cj_call(f, k->map, into, into);
+    cj_label_here(f, none);
+}
+
+static void emit_dependency(const kernel *k, const char *step, const char *line) {
+    if (!k->plan->programmatic) return;
+    cj_step(k->f, "%s", step);
+    cj_ptx(k->f, line);
 }
 
 static void emit_thread(kernel *k) {
@@ -286,11 +366,13 @@ static void emit_thread(kernel *k) {
     const char *identity = cj_combine_identity(k->combine);
     for (unsigned i = 0; i < k->vector; i++) sum[i] = cj_register(f, k->type, names[i]);
     k->part = sum[0];
+    emit_dependency(k, "what the kernels before have written can be read", "griddepcontrol.wait;");
     cj_step(f, "each thread's part starts as the identity; the first threads take head and tail");
     for (unsigned i = 0; i < k->vector; i++) cj_ptx(f, "mov.$1 $2, $3;", k->type, sum[i], identity);
     emit_edge(k, sum[0], at, k->first, k->body, inside);
     emit_edge(k, sum[1], at, k->tail, k->last, inside);
     emit_body(k, sum, at);
+    emit_dependency(k, "the next kernel's blocks may start where there is room", "griddepcontrol.launch_dependents;");
     for (unsigned distance = k->vector / 2; distance; distance /= 2)
         for (unsigned i = 0; i < distance; i++) cj_combine_into(f, k->combine, sum[i], sum[i + distance]);
 }
@@ -416,15 +498,37 @@ static void emit_grid(kernel *k) {
     cj_ptx(f, "@$1 st.global.$2 [$3], $4;", k->leader, k->type, out, k->part);
 }
 
+// A function's constant value in PTX.
+static const char *constant_text(const cj_plan *plan, const cj_user_function *function, char buffer[24]) {
+    const struct dtype *dtype = dtype_of(plan);
+    uint64_t bits = function->constant;
+    if (dtype->bytes == 4) bits &= UINT32_MAX;
+    if (dtype->digits) snprintf(buffer, 24, dtype->bytes == 4 ? "0f%08" PRIX64 : "0d%016" PRIX64, bits);
+    else if (*dtype->ptx == 'u') snprintf(buffer, 24, "%" PRIu64, bits);
+    else snprintf(buffer, 24, "%" PRId64, dtype->bytes == 4 ? (int64_t)(int32_t)bits : (int64_t)bits);
+    return buffer;
+}
+
+static void add_functions(kernel *k, cj_builder *b, char identity[24]) {
+    const cj_user_function *const *function = k->plan->params.function;
+    k->maps = function[MAP] != NULL;
+    if (k->maps) k->map = cj_builder_function(b, function[MAP], "map");
+    if (!function[OP_EXPR]) return;
+    k->combine.op = CJ_COMBINE_USER;
+    k->combine.function = cj_builder_function(b, function[OP_EXPR], "op");
+    k->combine.identity = constant_text(k->plan, function[IDENTITY], identity);
+}
+
 static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     const uint64_t *value = plan->params.value;
     const struct dtype *dtype = dtype_of(plan);
     kernel k = {.plan = plan, .type = dtype->ptx, .bytes = dtype->bytes, .vector = LOAD_BYTES / dtype->bytes,
-                .warps = plan->block.x / 32, .cluster = plan->cluster.x, .per_block = value[RESULT] != 0,
-                .combine = {(cj_combine_op)value[OP], dtype->ptx}};
-    char op[8], type[8];
+                .load = plan->programmatic ? "ld.global" : "ld.global.nc", .warps = plan->block.x / 32, .cluster = plan->cluster.x, .per_block = value[RESULT] != 0,
+                .combine = {.op = (cj_combine_op)value[OP], .type = dtype->ptx}};
+    char op[8], type[8], identity[24];
     write_head(&k, b, cj_params_word(&plan->params, "op", op, sizeof op),
                cj_params_word(&plan->params, "dtype", type, sizeof type));
+    add_functions(&k, b, identity);
     cj_func *f = k.f = cj_entry(b, plan->entry);
     k.done = cj_label_new(f, "done");
     declare(&k);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA C to PTX.
+#ifndef CJ_NVRTC_COMPILE_H
+#define CJ_NVRTC_COMPILE_H
+
+#include <clusterjit/base.h>
+#include <stdbool.h>
+
+#include "library.h"
+
+enum { CJ_CUDA_OPTIONS_MAX = 32 };
+
+// A program. Its text has #line directives where it shall seem to be another file.
+typedef struct cj_cuda_program {
+    const char        *text;
+    const char        *what;    // what messages call it: "the expression 'x*x'"
+    const char        *arch;    // "sm_90"
+    const char *const *options;
+    uint32_t           option_count;
+} cj_cuda_program;
+
+// Compiles to PTX: NUL-terminated, malloc'ed. COMPILER with the log, from its first error on; UNSUPPORTED for a target
+// that this NVRTC does not have, INVALID_ARGUMENT for too many options, OUT_OF_MEMORY.
+cj_status cj__cuda_compile(const cj_nvrtc *nvrtc, const cj_cuda_program *program, char **ptx, cj_error *error);
+
+// The oldest target that this NVRTC has, as "sm_75".
+cj_status cj__cuda_oldest(const cj_nvrtc *nvrtc, char arch[16], cj_error *error);
+
+// Where CUDA's headers are ("…/include"), as far as can be told: beneath CUDA_HOME, CUDA_PATH or /usr/local/cuda.
+// False: nowhere there.
+bool cj__cuda_include(char *path, size_t size);
+
+#endif

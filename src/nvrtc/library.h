@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVRTC as a table of functions, found at run time. Its C interface has been the same since CUDA 8, so it is declared
+// here rather than taken from a toolkit's header: user functions then work in builds that saw no toolkit. A test holds
+// the two against each other.
+#ifndef CJ_NVRTC_LIBRARY_H
+#define CJ_NVRTC_LIBRARY_H
+
+#include <clusterjit/base.h>
+#include <stddef.h>
+
+typedef struct _nvrtcProgram *cj_nvrtc_program;
+
+// Every function in use: its name without nvrtc, result, arguments.
+#define CJ_NVRTC_LIST(X)                                                                                            \
+    X(Version, int, (int *major, int *minor))                                                                       \
+    X(GetErrorString, const char *, (int result))                                                                   \
+    X(GetNumSupportedArchs, int, (int *count))                                                                      \
+    X(GetSupportedArchs, int, (int *archs))                                                                         \
+    X(CreateProgram, int, (cj_nvrtc_program * program, const char *source, const char *name, int header_count,      \
+                           const char *const *headers, const char *const *header_names))                            \
+    X(DestroyProgram, int, (cj_nvrtc_program * program))                                                            \
+    X(CompileProgram, int, (cj_nvrtc_program program, int option_count, const char *const *options))                \
+    X(GetProgramLogSize, int, (cj_nvrtc_program program, size_t *bytes))                                            \
+    X(GetProgramLog, int, (cj_nvrtc_program program, char *log))                                                    \
+    X(GetPTXSize, int, (cj_nvrtc_program program, size_t *bytes))                                                   \
+    X(GetPTX, int, (cj_nvrtc_program program, char *ptx))
+
+typedef struct cj_nvrtc {
+#define CJ_X(name, result, arguments) result(*name) arguments;
+    CJ_NVRTC_LIST(CJ_X)
+#undef CJ_X
+} cj_nvrtc;
+
+// nvrtcResult, as far as it matters here.
+enum { CJ_NVRTC_SUCCESS = 0, CJ_NVRTC_OUT_OF_MEMORY = 1, CJ_NVRTC_COMPILATION = 6 };
+
+// Finds the library and fills the table. It stays loaded. UNSUPPORTED names what was looked for.
+cj_status cj__nvrtc_open(cj_nvrtc *nvrtc, cj_error *error);
+
+#endif
