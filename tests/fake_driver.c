@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_driver.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,9 @@ typedef struct function {
 } function;
 
 typedef struct module {
-    char    *ptx;
     function functions[4];
     size_t   count;
+    char     ptx[];
 } module;
 
 enum { GPU_COUNT_MAX = 4, STACK_MAX = 8, DEFAULT_SHARED = 48 * 1024, LARGEST_SHARED = 227 * 1024 };
@@ -44,16 +45,78 @@ static const struct {
 cj_fake         cj_fake_driver;
 static unsigned calls[SYMBOL_COUNT];
 static bool     initialized;
-static void    *stack[STACK_MAX];  // of current contexts
-static size_t   depth;
+static _Thread_local void  *stack[STACK_MAX];  // of current contexts
+static _Thread_local size_t depth;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of the record of the last launch, and of the blocks
 static int      primary[GPU_COUNT_MAX];  // their addresses are the primary contexts, their values the retain counts
 
+// A stream that the fake has made. Handles that a test makes up are streams too; they can do less.
+typedef struct capture {
+    bool broken;
+    int  launches;
+} capture;
+
+static capture *capturing;  // what the one stream that captures has captured; its handle points to it
+
+// What the fake hands out, in a list, so that a reset takes back what it was told not to let go of. 16 bytes, so that the
+// data keeps malloc's alignment.
+typedef struct block {
+    struct block *next, *previous;
+} block;
+
+static block block_list = {&block_list, &block_list};
+
+// Zeroed; NULL when out of memory.
+static void *block_make(size_t bytes) {
+    block *made = bytes > SIZE_MAX - sizeof *made ? NULL : calloc(1, sizeof *made + bytes);
+    if (!made) return NULL;
+    pthread_mutex_lock(&lock);
+    *made = (block){block_list.next, &block_list};
+    made->next->previous = block_list.next = made;
+    pthread_mutex_unlock(&lock);
+    return made + 1;
+}
+
+static void block_free(void *data) {
+    if (!data) return;
+    block *gone = (block *)data - 1;
+    pthread_mutex_lock(&lock);
+    gone->next->previous = gone->previous;
+    gone->previous->next = gone->next;
+    pthread_mutex_unlock(&lock);
+    free(gone);
+}
+
+// Adds to one of the fake's counts, from any thread.
+#define COUNT(field, change) __atomic_add_fetch(&cj_fake_driver.field, (change), __ATOMIC_RELAXED)
+
 void cj_fake_reset(void) {
-    cj_fake_driver = (cj_fake){.version = 13000, .gpu_count = 2, .compute_capability = 90, .largest_cluster = 16};
+    while (block_list.next != &block_list) block_free(block_list.next + 1);
+    capturing = NULL;
+    cj_fake_driver = (cj_fake){.version = 13000, .gpu_count = 2, .compute_capability = 90, .largest_cluster = 16,
+                                .active_clusters = 30, .blocks_per_sm = 2};
     memset(calls, 0, sizeof calls);
     memset(primary, 0, sizeof primary);
     initialized = false;
     depth = 0;
+}
+
+static char log_text[1024];
+static bool logging;
+
+void cj_fake_log_start(void) {
+    log_text[0] = '\0';
+    logging = true;
+}
+
+const char *cj_fake_log_end(void) {
+    logging = false;
+    return log_text;
+}
+
+static void log_call(const char *name) {
+    const size_t length = strlen(log_text);
+    if (logging) snprintf(log_text + length, sizeof log_text - length, "%s%s", length ? " " : "", name);
 }
 
 unsigned cj_fake_calls(const char *symbol) {
@@ -70,12 +133,12 @@ const char *cj_fake_symbol(size_t i, bool *optional) {
 }
 
 void *cj_fake_context_create(void) {
-    cj_fake_driver.alive_contexts++;
+    COUNT(alive_contexts, 1);
     return calloc(1, sizeof(int));
 }
 
 void cj_fake_context_destroy(void *context) {
-    cj_fake_driver.alive_contexts--;
+    COUNT(alive_contexts, -1);
     free(context);
 }
 
@@ -88,7 +151,8 @@ void cj_fake_context_set(void *context) {
 
 // Counts the call; the failure that the test asked for, if this is its time.
 static CUresult enter(enum symbol symbol) {
-    unsigned count = ++calls[symbol];
+    unsigned count = __atomic_add_fetch(&calls[symbol], 1, __ATOMIC_RELAXED);
+    if (logging) log_call(symbols[symbol].name);
     bool     fails = cj_fake_driver.failing && !strcmp(cj_fake_driver.failing, symbols[symbol].name);
     return fails && count >= cj_fake_driver.from && count <= cj_fake_driver.to ? (CUresult)cj_fake_driver.code
                                                                                : CUDA_SUCCESS;
@@ -191,6 +255,7 @@ static CUresult fake_DeviceGetAttribute(int *value, CUdevice_attribute attribute
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 228 * 1024},
         {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024},
         {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 60 << 20},
+        {CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, 4},
     };
     ENTER_DEVICE(DeviceGetAttribute, device);
     switch ((int)attribute) {
@@ -213,7 +278,7 @@ static CUresult fake_DeviceGetAttribute(int *value, CUdevice_attribute attribute
 static CUresult fake_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     ENTER_DEVICE(DevicePrimaryCtxRetain, device);
     primary[device]++;
-    cj_fake_driver.alive_contexts++;
+    COUNT(alive_contexts, 1);
     *context = (CUcontext)(void *)&primary[device];
     return CUDA_SUCCESS;
 }
@@ -222,7 +287,7 @@ static CUresult fake_DevicePrimaryCtxRelease(CUdevice device) {
     ENTER_DEVICE(DevicePrimaryCtxRelease, device);
     if (!primary[device]) return CUDA_ERROR_INVALID_CONTEXT;
     primary[device]--;
-    cj_fake_driver.alive_contexts--;
+    COUNT(alive_contexts, -1);
     return CUDA_SUCCESS;
 }
 
@@ -260,17 +325,17 @@ static CUresult fake_CtxGetDevice(CUdevice *device) {
 
 static CUresult fake_MemAlloc(CUdeviceptr *memory, size_t bytes) {
     ENTER_CONTEXT(MemAlloc);
-    void *block = malloc(bytes);
-    if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
-    cj_fake_driver.alive_memory++;
-    *memory = (CUdeviceptr)(uintptr_t)block;
+    void *made = block_make(bytes);
+    if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
+    COUNT(alive_memory, 1);
+    *memory = (CUdeviceptr)(uintptr_t)made;
     return CUDA_SUCCESS;
 }
 
 static CUresult fake_MemFree(CUdeviceptr memory) {
     ENTER_CONTEXT(MemFree);
-    cj_fake_driver.alive_memory--;
-    free((void *)(uintptr_t)memory);
+    COUNT(alive_memory, -1);
+    block_free((void *)(uintptr_t)memory);
     return CUDA_SUCCESS;
 }
 
@@ -295,17 +360,103 @@ static CUresult fake_MemsetD8Async(CUdeviceptr to, unsigned char byte, size_t by
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_StreamSynchronize(CUstream stream) {
-    (void)stream;
+static CUresult fake_CtxGetStreamPriorityRange(int *least, int *greatest) {
+    ENTER_CONTEXT(CtxGetStreamPriorityRange);
+    *least = 0;
+    *greatest = -5;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_StreamCreate(CUstream *handle, unsigned flags) {
+    (void)flags;
+    ENTER_CONTEXT(StreamCreate);
+    *handle = block_make(sizeof(capture));
+    if (!*handle) return CUDA_ERROR_OUT_OF_MEMORY;
+    COUNT(alive_streams, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_StreamDestroy(CUstream handle) {
+    ENTER_CONTEXT(StreamDestroy);
+    if (capturing == (capture *)(void *)handle) capturing = NULL;
+    block_free(handle);
+    COUNT(alive_streams, -1);
+    return CUDA_SUCCESS;
+}
+
+// Waiting for a stream that captures breaks the capture.
+static CUresult fake_StreamSynchronize(CUstream handle) {
     ENTER_CONTEXT(StreamSynchronize);
+    if (!capturing || (handle && capturing != (capture *)(void *)handle)) return CUDA_SUCCESS;
+    capturing->broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+static CUresult fake_StreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
+    (void)mode;
+    ENTER_CONTEXT(StreamBeginCapture);
+    if (!handle || capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    capturing = (capture *)(void *)handle;
+    *capturing = (capture){0};
+    return CUDA_SUCCESS;
+}
+
+typedef struct graph {
+    int launches;
+} graph;
+
+static CUresult make_graph(void **handle, int launches) {
+    graph *made = block_make(sizeof *made);
+    if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
+    made->launches = launches;
+    *handle = made;
+    COUNT(alive_graphs, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_StreamEndCapture(CUstream handle, CUgraph *made) {
+    capture *from = (capture *)(void *)handle;
+    ENTER_CONTEXT(StreamEndCapture);
+    if (!from || capturing != from) return CUDA_ERROR_ILLEGAL_STATE;
+    capturing = NULL;
+    if (from->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    return make_graph((void **)made, from->launches);
+}
+
+static CUresult fake_GraphInstantiateWithFlags(CUgraphExec *made, CUgraph from, unsigned long long flags) {
+    ENTER_CONTEXT(GraphInstantiateWithFlags);
+    if (!from || flags) return CUDA_ERROR_INVALID_VALUE;
+    return make_graph((void **)made, ((graph *)(void *)from)->launches);
+}
+
+static CUresult fake_GraphLaunch(CUgraphExec exec, CUstream handle) {
+    (void)handle;
+    ENTER_CONTEXT(GraphLaunch);
+    COUNT(replays, 1);
+    COUNT(launches, ((graph *)(void *)exec)->launches);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_GraphExecDestroy(CUgraphExec exec) {
+    ENTER_CONTEXT(GraphExecDestroy);
+    block_free(exec);
+    COUNT(alive_graphs, -1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_GraphDestroy(CUgraph gone) {
+    ENTER_CONTEXT(GraphDestroy);
+    block_free(gone);
+    COUNT(alive_graphs, -1);
     return CUDA_SUCCESS;
 }
 
 static CUresult fake_EventCreate(CUevent *event, unsigned flags) {
     (void)flags;
     ENTER_CONTEXT(EventCreate);
-    *event = malloc(1);
-    cj_fake_driver.alive_events++;
+    *event = block_make(1);
+    if (!*event) return CUDA_ERROR_OUT_OF_MEMORY;
+    COUNT(alive_events, 1);
     return CUDA_SUCCESS;
 }
 
@@ -341,10 +492,25 @@ static CUresult fake_TensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType 
     return CUDA_SUCCESS;
 }
 
+static CUresult fake_TensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                                           const cuuint64_t *dims, const cuuint64_t *strides, const int *lower,
+                                           const int *upper, cuuint32_t channels, cuuint32_t pixels,
+                                           const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                                           CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2,
+                                           CUtensorMapFloatOOBfill fill) {
+    (void)type, (void)rank, (void)dims, (void)strides, (void)lower, (void)upper, (void)channels, (void)pixels;
+    (void)element_strides, (void)interleave, (void)swizzle, (void)l2, (void)fill;
+    ENTER(TensorMapEncodeIm2col);
+    const uint64_t first = (uintptr_t)address;
+    memset((void *)map, 0, sizeof *map);
+    memcpy((void *)map, &first, sizeof first);
+    return CUDA_SUCCESS;
+}
+
 static CUresult fake_EventDestroy(CUevent event) {
     ENTER_CONTEXT(EventDestroy);
-    cj_fake_driver.alive_events--;
-    free(event);
+    COUNT(alive_events, -1);
+    block_free(event);
     return CUDA_SUCCESS;
 }
 
@@ -360,28 +526,113 @@ static void write_log(const char *text, unsigned count, const CUjit_option *opti
     if (buffer && size) snprintf(buffer, size, "%s", text);
 }
 
-static CUresult fake_ModuleLoadDataEx(CUmodule *handle, const void *image, unsigned count, CUjit_option *option,
+// What the fake's linker makes of a text, and its loader takes: this, the text and its NUL.
+typedef struct image {
+    char     magic[8];
+    uint64_t length, sum;
+} image;
+
+static const char magic[8] = "FAKEBIN";
+
+static uint64_t sum_of(const char *text, uint64_t length) {
+    uint64_t sum = 14695981039346656037u;
+    for (uint64_t i = 0; i < length; i++) sum = (sum ^ (unsigned char)text[i]) * 1099511628211u;
+    return sum;
+}
+
+// The text of an image or of PTX; NULL where it is damaged.
+static const char *text_of(const char *from) {
+    image head;
+    if (*from == '.' || *from == '/') return from;
+    if (memcmp(from, magic, sizeof magic)) return NULL;
+    memcpy(&head, from, sizeof head);
+    const char *text = from + sizeof head;
+    return head.length < 1 << 20 && !text[head.length] && sum_of(text, head.length) == head.sum ? text : NULL;
+}
+
+static const char jit_log[] = "ptxas application ptx input, line 7; error   : the fake driver's log\n";
+
+static CUresult fake_ModuleLoadDataEx(CUmodule *handle, const void *from, unsigned count, CUjit_option *option,
                                       void **value) {
     CUresult failure = enter(SYMBOL_ModuleLoadDataEx);
     if (failure) {
-        write_log("ptxas application ptx input, line 7; error   : the fake driver's log\n", count, option, value);
+        write_log(jit_log, count, option, value);
         return failure;
     }
     if (!cj_fake_context_current()) return CUDA_ERROR_INVALID_CONTEXT;
-    module *made = calloc(1, sizeof *made);
-    made->ptx = malloc(strlen(image) + 1);
-    strcpy(made->ptx, image);
-    cj_fake_driver.alive_modules++;
+    const char *text = text_of(from);
+    if (!text) {
+        COUNT(damaged_images, 1);
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    if (text == from) COUNT(compiles, 1);
+    module *made = block_make(sizeof *made + strlen(text) + 1);
+    if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
+    strcpy(made->ptx, text);
+    COUNT(alive_modules, 1);
     *handle = (CUmodule)(void *)made;
+    return CUDA_SUCCESS;
+}
+
+typedef struct linker {
+    char  *image;
+    size_t bytes;
+} linker;
+
+static CUresult fake_LinkCreate(unsigned count, CUjit_option *option, void **value, CUlinkState *state) {
+    CUresult failure = enter(SYMBOL_LinkCreate);
+    if (failure) {
+        write_log(jit_log, count, option, value);
+        return failure;
+    }
+    if (!cj_fake_context_current()) return CUDA_ERROR_INVALID_CONTEXT;
+    *state = block_make(sizeof(linker));
+    if (!*state) return CUDA_ERROR_OUT_OF_MEMORY;
+    COUNT(alive_links, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_LinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+                                 unsigned count, CUjit_option *option, void **value) {
+    (void)name, (void)count, (void)option, (void)value;
+    ENTER_CONTEXT(LinkAddData);
+    linker     *into = (linker *)(void *)state;
+    const char *text = data;
+    if (type != CU_JIT_INPUT_PTX || into->image || text[size - 1]) return CUDA_ERROR_INVALID_VALUE;
+    image head = {.length = size - 1, .sum = sum_of(text, size - 1)};
+    memcpy(head.magic, magic, sizeof magic);
+    into->bytes = sizeof head + size;
+    into->image = block_make(into->bytes);
+    if (!into->image) return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(into->image, &head, sizeof head);
+    memcpy(into->image + sizeof head, text, size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_LinkComplete(CUlinkState state, void **made, size_t *bytes) {
+    ENTER_CONTEXT(LinkComplete);
+    const linker *of = (const linker *)(const void *)state;
+    if (!of->image) return CUDA_ERROR_INVALID_VALUE;
+    COUNT(compiles, 1);
+    *made = of->image;
+    *bytes = of->bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_LinkDestroy(CUlinkState state) {
+    ENTER_CONTEXT(LinkDestroy);
+    linker *gone = (linker *)(void *)state;
+    COUNT(alive_links, -1);
+    block_free(gone->image);
+    block_free(gone);
     return CUDA_SUCCESS;
 }
 
 static CUresult fake_ModuleUnload(CUmodule handle) {
     ENTER_CONTEXT(ModuleUnload);
     module *gone = (module *)(void *)handle;
-    cj_fake_driver.alive_modules--;
-    free(gone->ptx);
-    free(gone);
+    COUNT(alive_modules, -1);
+    block_free(gone);
     return CUDA_SUCCESS;
 }
 
@@ -405,9 +656,11 @@ static CUresult fake_FuncLoad(CUfunction handle) {
 static CUresult fake_FuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle) {
     (void)handle;
     ENTER_CONTEXT(FuncGetAttribute);
-    if (attribute != CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) return CUDA_ERROR_INVALID_VALUE;
-    *value = 0;
-    return CUDA_SUCCESS;
+    switch ((int)attribute) {
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = 0; return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
 }
 
 static CUresult fake_FuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
@@ -415,12 +668,12 @@ static CUresult fake_FuncSetAttribute(CUfunction handle, CUfunction_attribute at
     function *of = (function *)(void *)handle;
     switch ((int)attribute) {
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-        cj_fake_driver.nonportable_optins++;
+        COUNT(nonportable_optins, 1);
         of->nonportable = value != 0;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         if (value > LARGEST_SHARED) return CUDA_ERROR_INVALID_VALUE;
-        cj_fake_driver.shared_optins++;
+        COUNT(shared_optins, 1);
         of->large_shared = value;
         return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
@@ -430,16 +683,60 @@ static CUresult fake_FuncSetAttribute(CUfunction handle, CUfunction_attribute at
 static CUresult fake_OccupancyMaxPotentialClusterSize(int *size, CUfunction handle, const CUlaunchConfig *config) {
     ENTER_CONTEXT(OccupancyMaxPotentialClusterSize);
     if (!handle || !config->blockDimX) return CUDA_ERROR_INVALID_VALUE;
-    cj_fake_driver.cluster_questions++;
+    COUNT(cluster_questions, 1);
     *size = cj_fake_driver.largest_cluster;
     return CUDA_SUCCESS;
+}
+
+static CUresult fake_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads,
+                                                               size_t dynamic_shared) {
+    ENTER_CONTEXT(OccupancyMaxActiveBlocksPerMultiprocessor);
+    if (!handle || threads <= 0 || dynamic_shared > LARGEST_SHARED) return CUDA_ERROR_INVALID_VALUE;
+    *blocks = cj_fake_driver.blocks_per_sm;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_OccupancyMaxActiveClusters(int *clusters, CUfunction handle, const CUlaunchConfig *config) {
+    ENTER_CONTEXT(OccupancyMaxActiveClusters);
+    if (!handle || config->numAttrs != 1 || config->attrs->id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+        return CUDA_ERROR_INVALID_VALUE;
+    *clusters = cj_fake_driver.active_clusters;
+    return CUDA_SUCCESS;
+}
+
+// Writes down one attribute of a launch; false where it is none that is known.
+static bool record_attribute(const CUlaunchAttribute *from, cj_fake_launch *to) {
+    const CUlaunchAttributeValue *value = &from->value;
+    const cj_dim3                 extent = {value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
+    to->attributes++;
+    switch ((int)from->id) {
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        to->clustered = true;
+        to->cluster = extent;
+        return true;
+    case 11: to->preferred_cluster = extent; return true;  // since CUDA 12.8
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        to->scheduling = (uint32_t)value->clusterSchedulingPolicyPreference;
+        return true;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        to->programmatic = value->programmaticStreamSerializationAllowed != 0;
+        return true;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: to->cooperative = value->cooperative != 0; return true;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: to->priority = value->priority; return true;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: to->sync_domain = (int)value->memSyncDomain; return true;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        to->sync_domain_map[0] = value->memSyncDomainMap.default_;
+        to->sync_domain_map[1] = value->memSyncDomainMap.remote;
+        return true;
+    default: return false;
+    }
 }
 
 static CUresult fake_LaunchKernelEx(const CUlaunchConfig *config, CUfunction handle, void **arguments, void **extra) {
     ENTER_CONTEXT(LaunchKernelEx);
     if (extra) return CUDA_ERROR_INVALID_VALUE;
     const function *of = (const function *)(const void *)handle;
-    cj_fake_launch *seen = &cj_fake_driver.launch;
+    cj_fake_launch record, *seen = &record;
     *seen = (cj_fake_launch){
         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
@@ -447,18 +744,22 @@ static CUresult fake_LaunchKernelEx(const CUlaunchConfig *config, CUfunction han
         .stream = config->hStream,
     };
     for (unsigned i = 0; i < config->numAttrs; i++) {
-        if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) return CUDA_ERROR_INVALID_VALUE;
-        seen->clustered = true;
-        seen->cluster = (cj_dim3){config->attrs[i].value.clusterDim.x, config->attrs[i].value.clusterDim.y,
-                                  config->attrs[i].value.clusterDim.z};
+        if (!record_attribute(&config->attrs[i], seen)) return CUDA_ERROR_INVALID_VALUE;
     }
     if (arguments) memcpy(&seen->first_argument, arguments[0], sizeof seen->first_argument);
+
+    pthread_mutex_lock(&lock);
+    cj_fake_driver.launch = record;
+    pthread_mutex_unlock(&lock);
 
     unsigned blocks = seen->cluster.x * seen->cluster.y * seen->cluster.z;
     int      shared = of->large_shared ? of->large_shared : DEFAULT_SHARED;
     if (blocks > 8 && !of->nonportable) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if ((int)config->sharedMemBytes > shared) return CUDA_ERROR_INVALID_VALUE;
-    cj_fake_driver.launches++;
+    if (capturing && capturing == (capture *)(void *)config->hStream)
+        capturing->launches++;
+    else
+        COUNT(launches, 1);
     return CUDA_SUCCESS;
 }
 

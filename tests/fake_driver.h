@@ -13,10 +13,17 @@ typedef struct cj_fake_launch {
     cj_dim3  cluster;
     uint32_t dynamic_shared;
     void    *stream;
+    uint32_t attributes;         // how many, the cluster's among them
+    uint32_t scheduling;         // CUclusterSchedulingPolicy
+    cj_dim3  preferred_cluster;
+    bool     programmatic, cooperative;
+    int      priority, sync_domain;
+    uint8_t  sync_domain_map[2];
     uint64_t first_argument;  // 8 bytes of it
 } cj_fake_launch;
 
-// One at a time: the driver API has no room for a user pointer.
+// One at a time: the driver API has no room for a user pointer. Its calls may come from several threads; the counts are
+// then read when all have ended.
 typedef struct cj_fake {
     // What to play. Set after cj_fake_reset.
     int         version;   // CUDA version; newer symbols are missing
@@ -28,10 +35,15 @@ typedef struct cj_fake {
     int         gpu_count;
     int         compute_capability;  // of every GPU
     int         largest_cluster;     // what cuOccupancyMaxPotentialClusterSize answers
+    int         active_clusters;     // what cuOccupancyMaxActiveClusters answers
+    int         blocks_per_sm;       // what cuOccupancyMaxActiveBlocksPerMultiprocessor answers
 
     // What happened.
-    int            alive_contexts, alive_modules, alive_memory, alive_events;
-    int            launches, nonportable_optins, shared_optins, cluster_questions;
+    int            alive_contexts, alive_modules, alive_memory, alive_events, alive_links;
+    int            compiles;        // PTX texts made into an image or a module
+    int            damaged_images;  // images that are none of its own making: a real driver may crash
+    int            alive_streams, alive_graphs;
+    int            launches, nonportable_optins, shared_optins, cluster_questions, replays;
     cj_fake_launch launch;  // the last one
 } cj_fake;
 
@@ -45,6 +57,10 @@ cj_proc cj_fake_resolve(void *user, const char *symbol, int version);
 
 // How often a call ("cuMemAlloc") was made since the reset.
 unsigned cj_fake_calls(const char *symbol);
+
+// The calls from now on, in their order, until they are asked for: "cuCtxGetCurrent cuLaunchKernelEx". One thread's.
+void        cj_fake_log_start(void);
+const char *cj_fake_log_end(void);
 
 // The i-th symbol, NULL behind the last, and whether a device can be opened without it.
 const char *cj_fake_symbol(size_t i, bool *optional);

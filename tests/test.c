@@ -75,7 +75,7 @@ const char *cj_test_ptxas(void) {
     return path;
 }
 
-bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size) {
+static bool run_ptxas(const char *options, const char *ptx, const char *arch, char *log, size_t size) {
     char  source[] = "/tmp/cj-XXXXXX";
     char  command[4400];
     int   descriptor = mkstemp(source);
@@ -84,8 +84,7 @@ bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size)
     fputs(ptx, file);
     fclose(file);
 
-    snprintf(command, sizeof command, "'%s' -Werror %s -arch=%s -o /dev/null %s 2>&1", cj_test_ptxas(),
-             "-suppress-async-bulk-multicast-advisory-warning", arch, source);
+    snprintf(command, sizeof command, "'%s' %s -arch=%s -o /dev/null %s 2>&1", cj_test_ptxas(), options, arch, source);
     FILE *words = popen(command, "r");
     if (!words) fail_msg("cannot run %s", command);
     log[fread(log, 1, size - 1, words)] = '\0';
@@ -93,6 +92,14 @@ bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size)
     int status = pclose(words);
     unlink(source);
     return status == 0;
+}
+
+bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size) {
+    return run_ptxas("-Werror -suppress-async-bulk-multicast-advisory-warning", ptx, arch, log, size);
+}
+
+bool cj_test_takes(const char *ptx, const char *arch, char *log, size_t size) {
+    return run_ptxas("", ptx, arch, log, size);
 }
 
 char *cj_test_read(const char *path) {

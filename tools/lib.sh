@@ -20,6 +20,9 @@ gcc             command -v cc
 libc6-dev       echo "#include <stdio.h>" | cc -E -
 pkg-config      command -v pkg-config
 libjansson-dev  pkg-config --exists jansson
+libsmartcols-dev pkg-config --exists smartcols
+libxxhash-dev   pkg-config --exists libxxhash
+uthash-dev      echo "#include <uthash.h>" | cc -E -
 '
 needs_tests='
 g++             command -v c++

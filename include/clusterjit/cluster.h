@@ -33,12 +33,14 @@ CJ_API cj_reg cj_cluster_map(cj_func *f, cj_var variable, cj_reg rank);
 
 // ---- collectives
 
-// How two values become one, and of what type.
-typedef enum cj_combine_op { CJ_COMBINE_SUM, CJ_COMBINE_MIN, CJ_COMBINE_MAX } cj_combine_op;
+// How two values become one, and of what type. A user's operation must be associative and commutative.
+typedef enum cj_combine_op { CJ_COMBINE_SUM, CJ_COMBINE_MIN, CJ_COMBINE_MAX, CJ_COMBINE_USER } cj_combine_op;
 
 typedef struct cj_combine {
     cj_combine_op op;
     const char   *type;      // "f32", "f64", "s32", "u32", "s64", "u64"
+    cj_callee     function;  // of USER: of two arguments of that type to one
+    const char   *identity;  // of USER: a PTX constant
 } cj_combine;
 
 // The value that leaves every other unchanged, as a PTX constant; NULL for a type that has none. For min and max of floats
@@ -49,8 +51,8 @@ CJ_API const char *cj_combine_identity(cj_combine combine);
 CJ_API void cj_combine_into(cj_func *f, cj_combine combine, cj_reg into, cj_reg value);
 
 // value = op over the first `lanes` lanes of the warp (1 to 32, rounded up to a power of two; the lanes beyond must hold
-// the identity). All 32 lanes execute it and all get the result. 32-bit integers take one redux.sync, others a butterfly
-// of shuffles.
+// the identity). All 32 lanes execute it and all get the result. 32-bit integers take one redux.sync, others and a
+// user's operation a butterfly of shuffles.
 CJ_API void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes);
 
 // `value` of one thread of every block of the cluster arrives in `slots` (one element a rank) of rank 0: a push through

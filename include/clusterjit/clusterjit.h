@@ -4,11 +4,16 @@
 #define CLUSTERJIT_CLUSTERJIT_H
 
 #include <clusterjit/base.h>
+#include <clusterjit/cache.h>
 #include <clusterjit/check.h>
 #include <clusterjit/cluster.h>
+#include <clusterjit/contract.h>
 #include <clusterjit/cpu.h>
 #include <clusterjit/device.h>
 #include <clusterjit/kernel.h>
+#include <clusterjit/log.h>
+#include <clusterjit/nvrtc.h>
+#include <clusterjit/occupancy.h>
 #include <clusterjit/ptx.h>
 #include <clusterjit/reduce.h>
 #include <clusterjit/tensormap.h>

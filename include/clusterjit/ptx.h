@@ -173,6 +173,62 @@ static inline cj_arg cj_arg_word(const char *x) { return (cj_arg){.kind = CJ_ARG
 
 #endif
 
+// ---- functions of the user's
+
+// A function of scalars that a user wrote, ready to be put into kernels: made from PTX by cj_function_from_ptx, or from
+// CUDA C by cj_function_from_cuda (clusterjit/nvrtc.h). Immutable: any number of builders and threads may use one at once.
+// What uses one (a builder, a kernel) keeps it alive by itself, so its maker may drop it as soon as that was created.
+typedef struct cj_user_function cj_user_function;
+
+enum { CJ_FUNCTION_ARGUMENTS = 4 };
+
+// The signature that is wanted: result and arguments, as they come. Names are identifiers; NULL: a, b, c, d.
+typedef struct cj_signature {
+    cj_dtype    result;
+    uint32_t    count;  // arguments, 0 to CJ_FUNCTION_ARGUMENTS
+    cj_dtype    argument[CJ_FUNCTION_ARGUMENTS];
+    const char *name[CJ_FUNCTION_ARGUMENTS];
+} cj_signature;
+
+// Takes the .func `name` out of a PTX file, with the variables and functions that it uses. Its parameters and its result
+// are .param variables of the signature's sizes. *function is owned by the caller (cj_user_function_destroy).
+// COMPILER with the rule user-function where there is no such function, or none of that signature: the message has the one
+// wanted and the one found. INVALID_KERNEL for PTX that breaks a rule, OUT_OF_MEMORY.
+CJ_API cj_status cj_function_from_ptx(const char *ptx, size_t length, const char *name, const cj_signature *signature,
+                                      cj_user_function **function, cj_error *error);
+CJ_API void cj_user_function_destroy(cj_user_function *function);  // drops the maker's share; NULL is allowed
+
+// What it is called in comments: the expression or the name. Owned by the function.
+CJ_API const char *cj_user_function_text(const cj_user_function *function);
+
+// Whether it is a function of no arguments that always gives the same: its value is then written to `value`, as an element
+// of the result's type. `value` may be NULL.
+CJ_API int cj_user_function_constant(const cj_user_function *function, void *value);
+
+// A user's function in the module being built. Zero is what a failed call returns.
+typedef struct cj_callee {
+    uint32_t id;
+} cj_callee;
+
+// Puts what the function needs beside it (constants, helpers) into the module, under names that begin with `name`; a name
+// in use gets a number behind it. Call it before cj_entry: it ends an entry that is being written.
+// A target older than the one that the function was made for is an error of finish.
+CJ_API cj_callee cj_builder_function(cj_builder *builder, const cj_user_function *function, const char *name);
+
+// result = function(argument[0], …): writes the function's body here, in braces, so that it costs what it would cost if
+// it stood in the kernel. Registers have the signature's types, or bits of their width; `result` may be among the arguments.
+// cj_call(f, callee, result, a, b) below is the same.
+CJ_API void cj_call_args(cj_func *f, const char *file, int line, cj_callee callee, cj_reg result, const cj_reg *argument,
+                         unsigned count);
+
+#ifndef __cplusplus
+#define cj_call(f, callee, ...) cj__call((f), __FILE__, __LINE__, (callee), (const cj_reg[]){__VA_ARGS__}, \
+                                         (unsigned)(sizeof((const cj_reg[]){__VA_ARGS__}) / sizeof(cj_reg)))
+static inline void cj__call(cj_func *f, const char *file, int line, cj_callee callee, const cj_reg *reg, unsigned count) {
+    cj_call_args(f, file, line, callee, reg[0], reg + 1, count - 1);
+}
+#endif
+
 // Frees text that the library returned; NULL is allowed.
 CJ_API void cj_text_free(char *text);
 

@@ -1,46 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public launch: arguments and contract are checked here, once for both devices.
+// The public launch: arguments, contract and attributes are checked here, once for both devices. A launch whose shape is the
+// function's last one has been checked already.
 #include "device.h"
+#include "dump.h"
+
+static cj_status refuse_count(const cj_launch_config *config, cj_error *error) {
+    const cj_ir_func *entry = config->function->entry;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%s takes %zu arguments, but %u are given", entry->name, entry->param_count,
+             config->argument_count);
+    cj__hint(error, "pass one pointer to a value for each .param of the entry");
+    return CJ_INVALID_ARGUMENT;
+}
+
+static cj_status refuse_bytes(const cj_launch_config *config, uint32_t i, cj_error *error) {
+    const cj_ir_func *entry = config->function->entry;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%s: argument %u (%s) has %zu bytes, but its .param has %zu", entry->name, i,
+             entry->param[i]->name, config->argument_bytes[i], (size_t)entry->param[i]->bytes);
+    cj__hint(error, "pass a variable of the parameter's own type: a device pointer is a cj_ptr");
+    return CJ_INVALID_ARGUMENT;
+}
 
 static cj_status check_arguments(const cj_launch_config *config, cj_error *error) {
     const cj_ir_func *entry = config->function->entry;
-    if (config->argument_count != entry->param_count) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "%s takes %zu arguments, but %u are given", entry->name,
-                 entry->param_count, config->argument_count);
-        cj__hint(error, "pass one pointer to a value for each .param of the entry");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (config->argument_count != entry->param_count) return refuse_count(config, error);
     if (config->argument_count) REQUIRE(config->arguments);
     for (uint32_t i = 0; i < config->argument_count; i++) {
-        if (config->arguments[i]) continue;
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: the pointer to argument %u (%s) is NULL", entry->name, i,
-                        entry->param[i]->name);
+        if (!config->arguments[i]) {
+            return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: the pointer to argument %u (%s) is NULL", entry->name, i,
+                            entry->param[i]->name);
+        }
+        if (config->argument_bytes && config->argument_bytes[i] != entry->param[i]->bytes)
+            return refuse_bytes(config, i, error);
     }
     return CJ_OK;
+}
+
+// Holds a shape that the function has not been launched in against every rule, and prepares the function for it. How much
+// of a cooperative grid is resident the driver knows best, but it can only be asked about a shape that is right otherwise.
+static cj_status admit(cj_device *device, const cj_launch_config *config, cj_error *error) {
+    cj_function          *function = config->function;
+    const cj_device_ops  *ops = device->ops;
+    const cj_launch_shape shape = {
+        .grid = config->grid,
+        .block = config->block,
+        .cluster = config->cluster,
+        .preferred = config->attributes.preferred_cluster,
+        .dynamic_shared = config->dynamic_shared,
+        .nonportable = config->nonportable,
+        .smem_optin = true,  // made by itself
+        .cooperative = config->attributes.cooperative,
+    };
+    cj_launch_shape resident = shape;
+    resident.cooperative = shape.cooperative && !ops->admit;
+    cj_status status = cj__attributes_check(device, &config->attributes, error);
+    if (!status) status = cj__contract_check(&function->contract, &resident, &device->limits, error);
+    if (status || !ops->admit) return status;
+    resident.cooperative = shape.cooperative;
+    status = ops->admit(function, &resident, error);
+    if (status || !shape.cooperative) return status;
+    return cj__contract_check_launch(&function->contract, &resident, &device->limits, error);
+}
+
+// Written only where it changes: threads that launch the same function do not take the line from each other.
+static inline void note_last(cj_device *device, cj_function *function) {
+    if (atomic_load_explicit(&device->last, memory_order_relaxed) != function)
+        atomic_store_explicit(&device->last, function, memory_order_release);
 }
 
 cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error *error) {
     REQUIRE(device);
     REQUIRE(config);
     REQUIRE(config->function);
-    const cj_function *function = config->function;
+    cj_function *function = config->function;
     if (function->module->device != device) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s was loaded on another device", function->entry->name);
     }
     cj_status status = check_arguments(config, error);
     if (status) return status;
 
-    const cj_launch_shape shape = {
-        .grid = config->grid,
-        .block = config->block,
-        .cluster = config->cluster,
-        .dynamic_shared = config->dynamic_shared,
-        .nonportable = true,  // the device opts in by itself
-    };
-    status = cj__contract_check(&function->contract, &shape, &device->limits, error);
-    if (status) return status;
-
-    cj_launch_config launch = *config;
-    launch.cluster = cj__contract_cluster(&function->contract, config->cluster);
-    return device->ops->launch(device, &launch, error);
+    const cj_shape_key key = cj__shape_key(config);
+    if (!cj__accepted_is(&function->accepted, &key)) {
+        status = admit(device, config, error);
+        if (!status) cj__accepted_set(&function->accepted, &key);
+    }
+    if (!status) {
+        status = device->ops->launch(device, config, cj__contract_cluster(&function->contract, config->cluster), error);
+        note_last(device, function);
+    }
+    if (status) cj__dump_launch(config, error);
+    return status;
 }

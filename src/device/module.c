@@ -5,39 +5,66 @@
 
 #include "check.h"
 #include "device.h"
+#include "dump.h"
 #include "parse.h"
 #include "text.h"
 
-cj_status cj_module_load(cj_device *device, const char *ptx, size_t length, cj_module **module, cj_error *error) {
+cj_status cj__module_parse(cj_device *device, const char *ptx, size_t length, cj_ir_module **ir, cj_error *error) {
     REQUIRE(device);
     REQUIRE(ptx);
     REQUIRE(length);
-    REQUIRE(module);
     if (memchr(ptx, '\0', length + 1) != ptx + length) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "the PTX text does not end at its length, %zu bytes", length);
     }
-    cj_ir_module *ir = NULL;
-    cj_module    *loaded = NULL;
-    cj_status     status = cj__ir_parse(ptx, length, &ir, error);
-    if (!status) status = cj__check(ir, error);
-    if (!status) status = device->ops->load(device, ptx, length, ir, &loaded, error);
+    cj_ir_module *parsed = NULL;
+    cj_status     status = cj__ir_parse(ptx, length, &parsed, error);
+    if (!status) status = cj__check(parsed, error);
     if (status) {
+        cj__dump_load(device, NULL, ptx, length, error);
+        cj__ir_free(parsed);
+        return status;
+    }
+    *ir = parsed;
+    return CJ_OK;
+}
+
+cj_status cj__module_make(cj_device *device, const char *image, size_t length, cj_ir_module *ir, cj_module **module,
+                          cj_error *error) {
+    cj_module *made = NULL;
+    cj_status  status = device->ops->load(device, image, length, ir, &made, error);
+    if (status) return status;
+    made->device = device;
+    made->ir = ir;
+    pthread_mutex_init(&made->lock, NULL);
+    atomic_fetch_add(&device->modules, 1);
+    *module = made;
+    return CJ_OK;
+}
+
+cj_status cj_module_from_ptx(cj_device *device, const char *ptx, size_t length, cj_module **module, cj_error *error) {
+    REQUIRE(module);
+    cj_ir_module *ir = NULL;
+    cj_status     status = cj__module_parse(device, ptx, length, &ir, error);
+    if (status) return status;
+    status = cj__module_make(device, ptx, length, ir, module, error);
+    if (status) {
+        cj__dump_load(device, ir, ptx, length, error);
         cj__ir_free(ir);
         return status;
     }
-    loaded->device = device;
-    loaded->ir = ir;
-    pthread_mutex_init(&loaded->lock, NULL);
-    *module = loaded;
+    cj__dump_remember(*module, ptx, length);
     return CJ_OK;
 }
 
 void cj_module_unload(cj_module *module) {
     if (!module) return;
     cj_ir_module *ir = module->ir;
+    cj_device    *device = module->device;
+    cj__dump_forget(module);
     pthread_mutex_destroy(&module->lock);
-    module->device->ops->unload(module);
+    device->ops->unload(module);
     cj__ir_free(ir);
+    cj__device_drop(device);
 }
 
 // The name of the module's i-th entry.
@@ -76,7 +103,9 @@ static cj_status add_function(cj_module *module, const cj_ir_func *entry, cj_fun
     if (status) return status;
     made->module = module;
     made->entry = entry;
+    const uint32_t registers = made->contract.registers;  // only the device can know
     cj__contract_of(entry, &made->contract);
+    made->contract.registers = registers;
     made->next = module->functions;
     module->functions = made;
     *function = made;

@@ -128,12 +128,12 @@ static void text_that_is_not_ptx_is_refused(void **state) {
     cj_device *device = open_cpu();
     cj_module *module = NULL;
     cj_error   error = {0};
-    assert_int_equal(cj_module_load(device, "hello", 5, &module, &error), CJ_INVALID_KERNEL);
+    assert_int_equal(cj_module_from_ptx(device, "hello", 5, &module, &error), CJ_INVALID_KERNEL);
     assert_int_equal(error.line, 1);
-    assert_int_equal(cj_module_load(device, "", 0, &module, &error), CJ_INVALID_ARGUMENT);
-    assert_int_equal(cj_module_load(device, NULL, 5, &module, &error), CJ_INVALID_ARGUMENT);
-    assert_int_equal(cj_module_load(device, kernels, sizeof kernels - 2, &module, &error), CJ_INVALID_ARGUMENT);
-    assert_int_equal(cj_module_load(device, "a\0b", 3, &module, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_module_from_ptx(device, "", 0, &module, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_module_from_ptx(device, NULL, 5, &module, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_module_from_ptx(device, kernels, sizeof kernels - 2, &module, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_module_from_ptx(device, "a\0b", 3, &module, &error), CJ_INVALID_ARGUMENT);
     assert_null(module);
     cj_module_unload(NULL);
     cj_device_close(device);
@@ -145,7 +145,7 @@ static void entries_are_found_by_name(void **state) {
     cj_module   *module = NULL;
     cj_function *function = NULL, *again = NULL;
     cj_error     error = {0};
-    cj_test_ok(cj_module_load(device, kernels, sizeof kernels - 1, &module, &error), &error);
+    cj_test_ok(cj_module_from_ptx(device, kernels, sizeof kernels - 1, &module, &error), &error);
     assert_int_equal(cj_module_function(module, "secand", &function, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "its entries: first, second"));
     assert_string_equal(error.hint, "did you mean second?");
@@ -167,13 +167,17 @@ static void launches_are_checked_first(void **state) {
     cj_module   *module = NULL;
     cj_function *function = NULL;
     cj_error     error = {0};
-    cj_test_ok(cj_module_load(device, kernels, sizeof kernels - 1, &module, &error), &error);
+    cj_test_ok(cj_module_from_ptx(device, kernels, sizeof kernels - 1, &module, &error), &error);
     cj_test_ok(cj_module_function(module, "first", &function, &error), &error);
 
     uint64_t         out = 0;
     uint32_t         n = 0;
     void            *arguments[] = {&out, &n};
-    cj_launch_config config = {function, {1, 1, 1}, {32, 1, 1}, {0, 0, 0}, 0, NULL, arguments, 2};
+    cj_launch_config config = {.function = function,
+                               .grid = {1, 1, 1},
+                               .block = {32, 1, 1},
+                               .arguments = arguments,
+                               .argument_count = 2};
     cj_test_ok(cj_launch(device, &config, &error), &error);
     assert_int_equal(cj_launch(other, &config, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "another device"));

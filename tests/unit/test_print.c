@@ -60,7 +60,7 @@ static const struct {
     {BODY("/* a\n * b\n */\n\n\nret;"), BODY("    // a\n    // * b\n    //\n\n    ret;\n")},
     {BODY("\n\n  ret;\n\n\n"), BODY("\n    ret;\n\n")},
     {BODY("{ { ret; } }"), BODY("    {\n        {\n            ret;\n        }\n    }\n")},
-    {BODY(".reg .u32 %a; ld.global.u32 %a, [ 16 ]; ld.global.u32 %a, [%a-4]; ld.global.u32 %a, [%a+0];"),
+    {BODY(".reg .u32 %a; ld.global.u32 %a, [ 16 ]; ld.global.u32 %a, [%a+-4]; ld.global.u32 %a, [%a+0];"),
      BODY("    .reg .u32 %a;\n    ld.global.u32              %a, [16];\n    ld.global.u32              %a, [%a + -4];\n"
           "    ld.global.u32              %a, [%a + 0];\n")},
     {BODY("l: .branchtargets\n l; ret; // which\n"),

@@ -74,6 +74,14 @@ static void targets_can_be_replaced(void **state) {
     assert_int_equal(cj_report_errors(report), 2);
     assert_string_equal(cj_report_at(report, 0)->rule, "target-least");
     assert_int_equal(cj_report_at(report, 0)->line, 5);
+    assert_non_null(strstr(cj_report_at(report, 0)->message, "it is held against sm_80"));
+    cj_report_destroy(report);
+    static const char specific[] = ".version 8.0\n.target sm_90a\n.entry k() .reqntid 128\n{\n"
+                                   "    setmaxnreg.inc.sync.aligned.u32 64;\n    ret;\n}\n";
+    report = check(specific, "sm_100");  // which PTX 8.0 does not know, but that the driver can compile it for
+    assert_int_equal(cj_report_errors(report), 1);
+    assert_string_equal(cj_report_at(report, 0)->rule, "target-arch");
+    assert_non_null(strstr(cj_report_at(report, 0)->message, "it is held against sm_100"));
     cj_report_destroy(report);
     const cj_check_options options = {.arch = "sm_91"};
     cj_error error = {0};

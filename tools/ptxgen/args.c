@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "functions.h"
 #include "message.h"
 #include "output.h"
 
@@ -61,6 +62,12 @@ const char *args_values(const cj_param_info *info, char *buffer, size_t size) {
         join_words(info->choices, ", ", buffer, size);
         return buffer;
     }
+    if (info->function) {
+        char names[ARG_SIZE];
+        join_words(info->function, ", ", names, sizeof names);
+        snprintf(buffer, size, *names ? "CUDA C of %s" : "CUDA C, a constant%s", names);
+        return buffer;
+    }
     char low[24], high[24], multiple[48] = "";
     if (info->multiple > 1) snprintf(multiple, sizeof multiple, ", a multiple of %" PRIu64, info->multiple);
     snprintf(buffer, size, "%s..%s%s", limit_text(info->minimum, low, sizeof low),
@@ -82,6 +89,9 @@ static void add_params(parse *p, const cj_family *family) {
         if (info->choices) {
             join_words(info->choices, "|", p->args[i], ARG_SIZE);
             snprintf(p->docs[i], DOC_SIZE, "%s (default %s)", info->help, info->initial);
+        } else if (info->function) {
+            snprintf(p->args[i], ARG_SIZE, "EXPRESSION");
+            snprintf(p->docs[i], DOC_SIZE, "%s (%s)", info->help, values);
         } else {
             snprintf(p->args[i], ARG_SIZE, "NUMBER");
             snprintf(p->docs[i], DOC_SIZE, "%s (%s; default %s)", info->help, values, info->initial);
@@ -138,9 +148,13 @@ static int bad_word(const parse *p, const char *word) {
 static int set_param(parse *p, size_t index, const char *value) {
     cj_params *params = &p->family->params;
     cj_error   error;
+    p->family->given[index] = true;
+    if (cj_family_param(params->family, index)->function) {
+        p->family->expression[index] = value;
+        return CODE_OK;
+    }
     if (cj_params_set(params, cj_family_param(params->family, index)->name, value, &error))
         return message_failure(&error);
-    p->family->given[index] = true;
     return CODE_OK;
 }
 
@@ -191,6 +205,12 @@ void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_f
     argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_ERRS, NULL, &p);
     if (lacks_family(&p))
         exit(message_error(CJ_INVALID_ARGUMENT, "which kernel family? Its name comes first\n'ptxgen list' shows them"));
+    int code = family ? functions_compile(family) : CODE_OK;
+    if (code) exit(code);
+}
+
+void args_family_free(args_family *family) {
+    for (size_t i = 0; i < CJ_PARAM_MAX; i++) cj_user_function_destroy(family->function[i]);
 }
 
 unsigned args_number(const char *option, const char *text, unsigned minimum, unsigned maximum) {
@@ -200,4 +220,22 @@ unsigned args_number(const char *option, const char *text, unsigned minimum, uns
         exit(message_error(CJ_INVALID_ARGUMENT, "%s is '%s'; it must be a whole number from %u to %u", option, text,
                            minimum, maximum));
     return (unsigned)value;
+}
+
+cj_dim3 args_dim3(const char *option, const char *text) {
+    uint32_t    value[3] = {1, 1, 1};
+    const char *at = text;
+    for (int i = 0; i < 3; i++) {
+        char *end;
+        if (*at < '0' || *at > '9') break;
+        unsigned long long number = strtoull(at, &end, 10);
+        if (number > UINT32_MAX) break;
+        value[i] = (uint32_t)number;
+        at = end;
+        if (*at != ',' || i == 2) break;
+        at++;
+    }
+    if (*at || at == text || at[-1] == ',')
+        exit(message_error(CJ_INVALID_ARGUMENT, "%s is '%s'; it is one to three whole numbers, X[,Y,Z]", option, text));
+    return (cj_dim3){value[0], value[1], value[2]};
 }

@@ -19,20 +19,28 @@ typedef struct args_spec {
     int (*take)(void *user, char *word);           // takes one of those
 } args_spec;
 
-// A family with its parameters, and which of them stood on the command line.
+// A family with its parameters, and which of them stood on the command line. Functions are compiled from their
+// expressions.
 typedef struct args_family {
-    cj_params params;
-    bool      given[CJ_PARAM_MAX];
+    cj_params         params;
+    bool              given[CJ_PARAM_MAX];
+    const char       *expression[CJ_PARAM_MAX];  // of functions; NULL: none
+    cj_user_function *function[CJ_PARAM_MAX];    // args_family_free
 } args_family;
 
 // Parses argv[1..), argv[0] being the subcommand's name. Where `family` is not NULL, argv[1] names one.
 // Like argp itself it does not return after --help or a mistake, but exits, with CODE_USAGE for a mistake.
 void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_family *family);
 
+void args_family_free(args_family *family);
+
 // A whole number from `text`, at least `minimum`; exits with a message that names `option` otherwise.
 unsigned args_number(const char *option, const char *text, unsigned minimum, unsigned maximum);
 
-// "32..1024, a multiple of 32" or "sum, min, max"; returns `buffer`.
+// One to three whole numbers, "X[,Y,Z]", what is left out being 1; exits with a message that names `option` otherwise.
+cj_dim3 args_dim3(const char *option, const char *text);
+
+// "32..1024, a multiple of 32", "sum, min, max" or "CUDA C of a, b"; returns `buffer`.
 const char *args_values(const cj_param_info *info, char *buffer, size_t size);
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _POSIX_C_SOURCE 200809L
 #include "argument.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -11,79 +13,23 @@
 #include "fill.h"
 #include "message.h"
 
-// A type, the wide type in which its values are made and read, and the bits of a float's significand and exponent.
-struct value_type {
-    const char *name;
-    unsigned    bytes;
-    cj_dtype    wide;
-    int         fraction, exponent;  // 0 for integers
-};
-
-static const value_type types[] = {
-    {"u8", 1, CJ_U64, 0, 0},  {"u16", 2, CJ_U64, 0, 0}, {"u32", 4, CJ_U64, 0, 0},   {"u64", 8, CJ_U64, 0, 0},
-    {"s8", 1, CJ_I64, 0, 0},  {"s16", 2, CJ_I64, 0, 0}, {"s32", 4, CJ_I64, 0, 0},   {"s64", 8, CJ_I64, 0, 0},
-    {"f16", 2, CJ_F64, 10, 5}, {"bf16", 2, CJ_F64, 7, 8}, {"f32", 4, CJ_F32, 23, 8}, {"f64", 8, CJ_F64, 52, 11},
-};
-
-enum { TYPE_COUNT = sizeof types / sizeof *types };
-
-static const value_type *type_named(const char *name, size_t length) {
-    for (size_t i = 0; i < TYPE_COUNT; i++)
-        if (strlen(types[i].name) == length && !memcmp(types[i].name, name, length)) return &types[i];
-    return NULL;
-}
-
-// ---- values of small types
-
-// A double rounded to nearest even as a float of 16 bits (IEEE 754, with the type's split of the bits).
-static uint16_t half_from(const value_type *type, double value) {
-    int      bias = (1 << (type->exponent - 1)) - 1, shift;
-    uint16_t sign = signbit(value) ? 0x8000 : 0, infinity = (uint16_t)(((1 << type->exponent) - 1) << type->fraction);
-    if (isnan(value)) return (uint16_t)(infinity | 1 << (type->fraction - 1));
-    double magnitude = frexp(fabs(value), &shift);  // in [0.5, 1)
-    int    exponent = shift - 1 < 1 - bias ? 1 - bias : shift - 1;  // subnormals share the least exponent
-    if (isinf(value) || exponent > bias) return (uint16_t)(sign | infinity);
-    long significand = lrint(ldexp(magnitude, shift - exponent + type->fraction));  // with the hidden bit
-    long bits = significand + ((long)(exponent + bias - 1) << type->fraction);      // a carry raises the exponent
-    return (uint16_t)(sign | (value == 0 ? 0 : bits));
-}
-
-static double half_to(const value_type *type, uint16_t bits) {
-    int    bias = (1 << (type->exponent - 1)) - 1, most = (1 << type->exponent) - 1;
-    int    exponent = bits >> type->fraction & most, fraction = bits & ((1 << type->fraction) - 1);
-    double value = exponent == most ? (fraction ? (double)NAN : (double)INFINITY)
-                   : exponent       ? ldexp((1 << type->fraction) + fraction, exponent - bias - type->fraction)
-                                    : ldexp(fraction, 1 - bias - type->fraction);
-    return bits & 0x8000 ? -value : value;
-}
-
-static void store(const value_type *type, element value, unsigned char *to) {
-    uint64_t bits = value.u;
-    float    single = (float)value.f;
-    if (type->fraction && type->bytes == 2) bits = half_from(type, value.f);
-    if (type->fraction && type->bytes == 4) memcpy(&bits, &single, sizeof single);
-    memcpy(to, &bits, type->bytes);  // the host is little-endian, as GPUs are
-}
-
-static element load(const value_type *type, const unsigned char *from) {
-    element  value = {.u = 0};
-    float    single;
-    unsigned unused = 64 - 8 * type->bytes;
-    memcpy(&value.u, from, type->bytes);
-    if (type->wide == CJ_I64) value.i = (int64_t)(value.u << unused) >> unused;
-    if (type->fraction && type->bytes == 2) value.f = half_to(type, (uint16_t)value.u);
-    if (type->fraction && type->bytes == 4) memcpy(&single, from, sizeof single), value.f = (double)single;
-    return value;
-}
+enum { BATCH = 256 };
 
 // ---- reading
 
 static int bad_argument(const char *text, const char *why) {
-    return message_error(CJ_INVALID_ARGUMENT, "--arg '%s': %s\n%s", text, why, ARGUMENT_HELP);
+    return message_error(CJ_INVALID_ARGUMENT, "--arg '%s': %s\n'ptxgen help exec' lists the forms of an argument", text,
+                         why);
 }
 
 static int no_memory(const argument *a) {
     return message_error(CJ_OUT_OF_MEMORY, "--arg '%s': no host memory for %" PRIu64 " elements", a->text, a->count);
+}
+
+static int allocate(argument *a) {
+    if (a->count > SIZE_MAX / 16) return no_memory(a);
+    a->bytes = malloc(argument_bytes(a));
+    return a->bytes ? CODE_OK : no_memory(a);
 }
 
 static int read_file(argument *a, const char *path) {
@@ -94,30 +40,42 @@ static int read_file(argument *a, const char *path) {
     fclose(file);
     if (failed) return message_error(CJ_FILE, "cannot read '%s': %s", path, strerror(errno));
     if (got == bytes && !more) return CODE_OK;
-    return message_error(CJ_FILE, "'%s' has %s than the %zu bytes of %s[%" PRIu64 "]", path, more ? "more" : "fewer", bytes,
-                         a->type->name, a->count);
+    return message_error(CJ_FILE, "'%s' has %s than the %zu bytes of %s[%" PRIu64 "]", path, more ? "more" : "fewer",
+                         bytes, a->type->name, a->count);
 }
 
-// const:V must fit the type, not only the wide one.
-static bool fits(const value_type *type, element value) {
-    unsigned char bytes[8];
-    store(type, value, bytes);
-    return type->fraction || load(type, bytes).u == value.u;
+static int unfit(const argument *a, uint64_t index, element value) {
+    char text[ELEMENT_TEXT];
+    return message_error(CJ_INVALID_ARGUMENT, "--arg '%s': element %" PRIu64 ", %s, does not fit %s\n%s holds %s",
+                         a->text, index, element_text(a->type->wide, value, text), a->type->name, a->type->name,
+                         a->type->range);
 }
 
+// A value that was written out must fit the type. Those that a fill makes up wrap around in integers, as they do in C.
 static int make(argument *a, const char *spec) {
-    fill    f;
-    element batch[256];
-    int     code = fill_parse(spec, a->type->wide, &f);
-    if (code) return code;
-    if (!strncmp(spec, "const:", 6) && !fits(a->type, f.value)) return bad_argument(a->text, "the value does not fit the type");
+    fill        f;
+    element     batch[BATCH];
+    bool        exact = a->type->fraction || !strncmp(spec, "const:", strlen("const:"));
+    const char *wrong = fill_parse(spec, a->type->wide, &f);
+    if (wrong)
+        return message_error(CJ_INVALID_ARGUMENT, "--arg '%s': %s\n%s holds %s", a->text, wrong, a->type->name,
+                             a->type->range);
     for (uint64_t done = 0; done < a->count;) {
-        size_t step = a->count - done < 256 ? (size_t)(a->count - done) : 256;
+        size_t step = a->count - done < BATCH ? (size_t)(a->count - done) : BATCH;
         f.write(&f, done, step, batch);
-        for (size_t i = 0; i < step; i++) store(a->type, batch[i], a->bytes + (done + i) * a->type->bytes);
+        for (size_t i = 0; i < step; i++) {
+            if (exact && !value_fits(a->type, batch[i])) return unfit(a, done + i, batch[i]);
+            value_store(a->type, batch[i], a->bytes + (done + i) * a->type->bytes);
+        }
         done += step;
     }
     return CODE_OK;
+}
+
+static int fill_buffer(argument *a, const char *spec) {
+    int code = allocate(a);
+    if (code) return code;
+    return *spec == '@' ? read_file(a, spec + 1) : make(a, spec);
 }
 
 // [COUNT], up to the =.
@@ -129,35 +87,143 @@ static bool read_count(const char *text, const char *end, uint64_t *count) {
     return !errno && *count && *stop == ']' && stop + 1 == end;
 }
 
-int argument_parse(const char *text, argument *a) {
-    const char *equals = strchr(text, '='), *bracket = strchr(text, '[');
-    *a = (argument){.text = text, .count = 1};
-    if (!equals) return bad_argument(text, "there is no '='");
-    a->is_buffer = bracket && bracket < equals;
-    a->type = type_named(text, (size_t)((a->is_buffer ? bracket : equals) - text));
-    if (!a->type) return bad_argument(text, "that is no type");
-    if (a->is_buffer && !read_count(bracket, equals, &a->count)) return bad_argument(text, "the count makes no sense");
-    if (a->count > SIZE_MAX / 16) return no_memory(a);
-    a->bytes = malloc(argument_bytes(a));
-    if (!a->bytes) return no_memory(a);
-    if (a->is_buffer && equals[1] == '@') return read_file(a, equals + 2);
-    if (a->is_buffer) return make(a, equals + 1);
-    char spec[80];
-    if ((size_t)snprintf(spec, sizeof spec, "const:%s", equals + 1) >= sizeof spec) return bad_argument(text, "too long");
-    return make(a, spec);
+static int parse_elements(argument *a, const char *equals) {
+    const char *bracket = strchr(a->text, '[');
+    bool        is_buffer = bracket && bracket < equals;
+    char        spec[80];
+    a->kind = is_buffer ? ARGUMENT_BUFFER : ARGUMENT_SCALAR;
+    a->count = 1;
+    a->type = value_type_named(a->text, (size_t)((is_buffer ? bracket : equals) - a->text));
+    if (!a->type) return bad_argument(a->text, "that is no type");
+    if (is_buffer && !read_count(bracket, equals, &a->count)) return bad_argument(a->text, "the count makes no sense");
+    if (is_buffer) return fill_buffer(a, equals + 1);
+    if ((size_t)snprintf(spec, sizeof spec, "const:%s", equals + 1) >= sizeof spec)
+        return bad_argument(a->text, "the value is too long");
+    return fill_buffer(a, spec);
 }
 
-void argument_free(argument *a) { free(a->bytes); }
+static int hex_digit(char c) { return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10; }
 
-size_t argument_bytes(const argument *a) { return (size_t)a->count * a->type->bytes; }
+// bytes:N=HEX, the first byte first, or bytes:N=@FILE.
+static int parse_bytes(argument *a, const char *equals) {
+    char *stop;
+    errno = 0;
+    a->kind = ARGUMENT_BYTES;
+    a->type = value_type_named("u8", 2);
+    a->count = strtoull(a->text + strlen("bytes:"), &stop, 10);
+    if (errno || stop != equals || !a->count) return bad_argument(a->text, "the number of bytes makes no sense");
+    if (equals[1] == '@') return fill_buffer(a, equals + 1);
+    size_t digits = strspn(equals + 1, "0123456789abcdefABCDEF");
+    if (equals[1 + digits] || digits / 2 != a->count || digits % 2)
+        return message_error(
+            CJ_INVALID_ARGUMENT, "--arg '%s': the value has %zu hexadecimal digits%s; %" PRIu64 " bytes have %" PRIu64,
+            a->text, digits, equals[1 + digits] ? ", then something else" : "", a->count, 2 * a->count);
+    int code = allocate(a);
+    for (uint64_t i = 0; !code && i < a->count; i++)
+        a->bytes[i] = (unsigned char)(hex_digit(equals[1 + 2 * i]) << 4 | hex_digit(equals[2 + 2 * i]));
+    return code;
+}
+
+static int parse_tensor(argument *a) {
+    const char *spec;
+    size_t      length;
+    a->kind = ARGUMENT_TENSOR;
+    int code = tile_parse(&a->tile, a->text, &spec, &length);
+    if (code || a->tile.buffer != TILE_OWN) return code;
+    uint64_t reach = tile_reach(&a->tile);
+    a->type = a->tile.element;
+    a->count = reach == UINT64_MAX ? reach : (reach + a->type->bytes - 1) / a->type->bytes;
+    char *copy = strndup(spec, length);
+    if (!copy) return no_memory(a);
+    code = fill_buffer(a, copy);
+    free(copy);
+    return code;
+}
+
+int arguments_add(arguments *all, const char *text) {
+    if (all->count == ARGUMENTS_MAX) return message_error(CJ_INVALID_ARGUMENT, "more than %d arguments", ARGUMENTS_MAX);
+    argument   *a = &all->item[all->count++];
+    const char *equals = strchr(text, '=');
+    *a = (argument){.text = text};
+    if (!strncmp(text, "tensor:", strlen("tensor:"))) return parse_tensor(a);
+    if (!equals) return bad_argument(text, "there is no '='");
+    return strncmp(text, "bytes:", strlen("bytes:")) ? parse_elements(a, equals) : parse_bytes(a, equals);
+}
+
+void arguments_free(arguments *all) {
+    for (unsigned i = 0; i < all->count; i++) free(all->item[i].bytes);
+}
+
+int arguments_check(const arguments *all) {
+    for (unsigned i = 0; i < all->count; i++) {
+        const argument *a = &all->item[i];
+        if (a->kind != ARGUMENT_TENSOR || a->tile.buffer == TILE_OWN) continue;
+        unsigned index = (unsigned)a->tile.buffer;
+        if (index >= all->count || !argument_has_buffer(&all->item[index]))
+            return message_error(CJ_INVALID_ARGUMENT,
+                                 "--arg '%s': argument %u is %s\n@I names the buffer to view, counted "
+                                 "from 0",
+                                 a->text, index, index < all->count ? "no buffer" : "not given");
+        size_t   bytes = argument_bytes(&all->item[index]);
+        uint64_t reach = tile_reach(&a->tile);
+        if (reach > bytes)
+            return message_error(CJ_INVALID_ARGUMENT,
+                                 "--arg '%s': the tensor reaches to byte %" PRIu64 " of argument %u, "
+                                 "which has %zu\nmake the buffer larger, or the dimensions or strides smaller",
+                                 a->text, reach, index, bytes);
+    }
+    return CODE_OK;
+}
+
+// ---- launching
+
+int arguments_upload(arguments *all, cj_device *device) {
+    cj_error error;
+    int      code = CODE_OK;
+    for (unsigned i = 0; i < all->count; i++) {
+        argument *a = &all->item[i];
+        if (!argument_has_buffer(a)) continue;
+        if ((!a->memory && cj_mem_alloc(device, argument_bytes(a), &a->memory, &error)) ||
+            cj_mem_write(device, a->memory, a->bytes, argument_bytes(a), NULL, &error))
+            return message_failure(&error);
+    }
+    for (unsigned i = 0; i < all->count && !code; i++) {
+        argument *a = &all->item[i];
+        if (a->kind != ARGUMENT_TENSOR) continue;
+        const argument *viewed = a->tile.buffer == TILE_OWN ? a : &all->item[a->tile.buffer];
+        code = tile_encode(&a->tile, a->text, device, viewed->memory, &a->map);
+    }
+    return code;
+}
+
+void arguments_release(arguments *all, cj_device *device) {
+    for (unsigned i = 0; i < all->count; i++) {
+        cj_mem_free(device, all->item[i].memory);
+        all->item[i].memory = 0;
+    }
+}
+
+// ---- one argument
+
+bool argument_has_buffer(const argument *a) {
+    return a->kind == ARGUMENT_BUFFER || (a->kind == ARGUMENT_TENSOR && a->tile.buffer == TILE_OWN);
+}
+
+size_t argument_bytes(const argument *a) { return a->type ? (size_t)a->count * a->type->bytes : 0; }
+
+size_t argument_size(const argument *a) {
+    if (a->kind == ARGUMENT_TENSOR) return sizeof a->map;
+    return a->kind == ARGUMENT_BUFFER ? sizeof a->memory : argument_bytes(a);
+}
+
+const void *argument_value(const argument *a) {
+    if (a->kind == ARGUMENT_TENSOR) return &a->map;
+    return a->kind == ARGUMENT_BUFFER ? (const void *)&a->memory : a->bytes;
+}
 
 void argument_print(const argument *a, uint64_t count) {
     char text[ELEMENT_TEXT];
-    int  digits = a->type->fraction == 52 ? 15 : a->type->fraction == 23 ? 7 : 4;
-    for (uint64_t i = 0; i < count && i < a->count; i++) {
-        element     value = load(a->type, a->bytes + i * a->type->bytes);
-        const char *words = a->type->fraction ? element_real_text(value.f, digits, text) : element_text(a->type->wide, value, text);
-        printf("%s%s", i ? " " : "", words);
-    }
+    for (uint64_t i = 0; i < count && i < a->count; i++)
+        printf("%s%s", i ? " " : "", value_text(a->type, value_load(a->type, a->bytes + i * a->type->bytes), text));
     putchar('\n');
 }

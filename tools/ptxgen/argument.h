@@ -1,32 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of a kernel as a command line gives them: u32=5, f32[1024]=iota.
+// Arguments of a kernel as a command line gives them: u32=5, f32[1024]=iota, bytes:16=@FILE,
+// tensor:f16[64x64]@0,box=64x32.
 #ifndef PTXGEN_ARGUMENT_H
 #define PTXGEN_ARGUMENT_H
 
 #include <clusterjit/device.h>
 #include <stdbool.h>
 
-// For help texts.
-#define ARGUMENT_HELP                                                                                                  \
-    "TYPE=VALUE, or TYPE[COUNT]=FILL for a buffer, whose address is passed; types u8 to u64, s8 to s64, f16, bf16, "   \
-    "f32, f64; FILL: iota, zeros, const:V, mod:P:S, rand:SEED, or @FILE (raw, little-endian, exactly COUNT elements)"
+#include "tile.h"
+#include "value.h"
 
-typedef struct value_type value_type;
+// For help texts.
+#define ARGUMENT_HELP                                                                                                \
+    "TYPE=VALUE; TYPE[COUNT]=FILL, a buffer, whose address is passed; bytes:N=HEX or bytes:N=@FILE, a structure by " \
+    "value; tensor:TYPE[DIMS]@I,OPTION=…, a tensor map. Types: u8 to u64, s8 to s64, f16, bf16, f32, f64. FILL: "  \
+    "iota, "                                                                                                         \
+    "zeros, const:V, mod:P:S, rand:SEED, or @FILE (raw, little-endian, exactly COUNT elements)"
+
+typedef enum argument_kind { ARGUMENT_SCALAR, ARGUMENT_BUFFER, ARGUMENT_BYTES, ARGUMENT_TENSOR } argument_kind;
 
 typedef struct argument {
-    const value_type *type;
-    bool              is_buffer;
-    uint64_t          count;   // elements; 1 for a scalar
-    unsigned char    *bytes;   // owned: the host's copy
+    const char       *text;  // as given
+    argument_kind     kind;
+    const value_type *type;    // of an element; of BYTES u8
+    uint64_t          count;   // elements; 1 for a scalar, 0 for a tensor map that views another argument's buffer
+    unsigned char    *bytes;   // owned: the host's copy of them
     cj_ptr            memory;  // of a buffer, on the device
-    const char       *text;    // as given
+    tile              tile;    // of a tensor map,
+    cj_tensormap      map;     // and the map that is passed
 } argument;
 
-// Reads "TYPE=VALUE" or "TYPE[COUNT]=FILL". Returns an exit code; *a is freed with argument_free either way.
-int  argument_parse(const char *text, argument *a);
-void argument_free(argument *a);
+enum { ARGUMENTS_MAX = 32 };
 
-size_t argument_bytes(const argument *a);  // of all elements
+typedef struct arguments {
+    argument item[ARGUMENTS_MAX];
+    unsigned count;
+} arguments;
+
+// Reads the next argument; `text` stays the caller's. Returns an exit code; arguments_free frees what was made either
+// way.
+int  arguments_add(arguments *all, const char *text);
+void arguments_free(arguments *all);
+
+// What only all of them together can tell: which buffers tensor maps view. Returns an exit code.
+int arguments_check(const arguments *all);
+
+// Gives the buffers memory with their first contents, and makes the tensor maps. Returns an exit code.
+int  arguments_upload(arguments *all, cj_device *device);
+void arguments_release(arguments *all, cj_device *device);
+
+bool        argument_has_buffer(const argument *a);
+size_t      argument_bytes(const argument *a);  // of all elements
+size_t      argument_size(const argument *a);   // of what is passed
+const void *argument_value(const argument *a);  // what is passed
+
 // Prints the first `count` elements on one line, blank-separated.
 void argument_print(const argument *a, uint64_t count);
 

@@ -3,18 +3,24 @@
 
 #include "args.h"
 #include "assembler.h"
+#include "check_run.h"
 #include "command.h"
 #include "message.h"
 #include "output.h"
 
 typedef struct check_options {
-    char      **path;
-    size_t      count;
-    const char *arch;
-    bool        json, ptxas;
+    char          **path;
+    size_t          count;
+    const char     *arch;
+    bool            json, ptxas, run;
+    bool            run_only;  // an option was given that only --run takes
+    launch_options  launch;
+    machine_options machine;
 } check_options;
 
-enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS };
+enum { LIMIT = 1000 };  // million thread instructions a launch: arguments that are made up may keep a kernel waiting
+
+enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN };
 
 static const struct argp_option options[] = {
     {.name = "arch", .key = KEY_ARCH, .arg = "TARGET", .doc = "Hold the file against this target, not its own .target"},
@@ -22,6 +28,15 @@ static const struct argp_option options[] = {
      .key = KEY_PTXAS,
      .doc = "Assemble it as well, with ptxas or nvJitLink, and show what that says in its place"},
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
+    {.name = "run",
+     .key = KEY_RUN,
+     .doc =
+         "Run it as well, on the CPU device with hazards watched, and show what is found. What is not given of the "
+         "launch is made up where the kernel tells it: one cluster, blocks as .reqntid or .maxntid says, buffers of 8 "
+         "MiB of zeros, integers 1024, floats 1. It is stopped after 1000 million thread instructions unless --limit "
+         "says otherwise"},
+    LAUNCH_OPTIONS("every one", "one cluster", "as the kernel says", "0; needed where the kernel uses it"),
+    MACHINE_OPTIONS,
     {0},
 };
 
@@ -30,6 +45,8 @@ static int set(void *user, int key, char *value) {
     if (key == KEY_ARCH) o->arch = value;
     if (key == KEY_JSON) o->json = true;
     if (key == KEY_PTXAS) o->ptxas = true;
+    if (key == KEY_RUN) o->run = true;
+    o->run_only |= launch_set(&o->launch, key, value) || machine_set(&o->machine, key, value);
     return CODE_OK;
 }
 
@@ -41,7 +58,7 @@ static int take(void *user, char *word) {
 
 static const args_spec spec = {
     .doc = "Holds PTX files against the rules ('ptxgen rules' explains them); '-' is standard input. Exit code 0: no "
-           "errors, though there may be warnings; 1: errors.",
+           "errors, though there may be warnings; 1: errors, or hazards with --run.",
     .options = options,
     .set = set,
     .words = "FILE...",
@@ -51,7 +68,9 @@ static const args_spec spec = {
 // What all files came to.
 typedef struct totals {
     size_t  errors, warnings;
-    json_t *array;  // NULL: findings are printed as text
+    json_t *array;     // NULL: findings are printed as text
+    json_t *launches;  // of --run, beside it
+    int     trouble;   // that --run had: an exit code
 } totals;
 
 static void show(totals *t, document *d, const findings *found) {
@@ -72,26 +91,45 @@ static int add_report(const cj_report *report, findings *found) {
     return code;
 }
 
-static int check_document(const check_options *o, const assembler *tool, document *d, totals *t) {
+// Adds what the rules and the assembler say; *report holds the rules' words.
+static int find_static(const check_options *o, const assembler *tool, document *d, cj_report **report,
+                       assembly *assembled, findings *found) {
     cj_check_options rules = {.arch = o->arch};
-    findings         found = {0};
-    assembly         assembled = {0};
-    cj_report       *report = NULL;
-    cj_diagnostic    binary;
     cj_error         error;
-    int              code = CODE_OK;
-    if (document_is_binary(d, &binary))
-        code = findings_add(&found, &binary);
-    else if (cj_check_ptx(d->text, d->length, &rules, &report, &error))
-        code = message_failure(&error);
-    else if (!(code = add_report(report, &found)) && o->ptxas)
-        code = assembler_run(tool, d, o->arch, &assembled, &found);
+    if (cj_check_ptx(d->text, d->length, &rules, report, &error)) return message_failure(&error);
+    int code = add_report(*report, found);
+    if (!code && o->ptxas) code = assembler_run(tool, d, o->arch, assembled, found);
+    return code;
+}
+
+static int run_document(const check_options *o, document *d, bool has_errors, totals *t) {
+    check_run r = {.launches = t->launches};
+    findings  found = {0};
+    int       code = check_run_document(&r, &o->launch, &o->machine, d, has_errors);
+    int       kept = check_run_findings(&r, d, &found);
+    show(t, d, &found);
+    findings_free(&found);
+    check_run_free(&r);
+    return code ? code : kept;
+}
+
+static int check_document(const check_options *o, const assembler *tool, document *d, totals *t) {
+    findings      found = {0};
+    assembly      assembled = {0};
+    cj_report    *report = NULL;
+    cj_diagnostic binary;
+    bool          is_binary = document_is_binary(d, &binary);
+    int code = is_binary ? findings_add(&found, &binary) : find_static(o, tool, d, &report, &assembled, &found);
     findings_sort(&found);
     show(t, d, &found);
+    bool has_errors = found.errors > 0;
     findings_free(&found);
     assembly_free(&assembled);
     cj_report_destroy(report);
-    return code;
+    if (!o->run || code || is_binary) return code;
+    int trouble = run_document(o, d, has_errors, t);
+    if (!t->trouble) t->trouble = trouble;
+    return CODE_OK;
 }
 
 static int check_path(const check_options *o, const assembler *tool, const char *path, totals *t) {
@@ -113,35 +151,46 @@ static void print_summary(const totals *t) {
     putc('\n', stderr);
 }
 
+static int print_totals(const check_options *o, totals *t) {
+    if (!o->json) {
+        print_summary(t);
+        return CODE_OK;
+    }
+    json_t *all = json_pack("{s:O, s:I, s:I}", "findings", t->array, "errors", (json_int_t)t->errors, "warnings",
+                            (json_int_t)t->warnings);
+    if (t->launches) json_object_set(all, "launches", t->launches);
+    return output_json(all);
+}
+
 // Trouble with one file does not keep the others from being checked, but is what the exit code tells.
 static int check_all(const check_options *o, const assembler *tool) {
-    totals t = {.array = o->json ? json_array() : NULL};
+    totals t = {.array = o->json ? json_array() : NULL, .launches = o->json && o->run ? json_array() : NULL};
     int    trouble = CODE_OK;
     for (size_t i = 0; i < o->count && trouble != CODE_USAGE; i++) {
         int code = check_path(o, tool, o->path[i], &t);
         if (!trouble) trouble = code;
     }
-    if (!o->json) {
-        print_summary(&t);
-    } else if (trouble == CODE_USAGE) {
-        json_decref(t.array);
-    } else {
-        int code = output_json(json_pack("{s:o, s:I, s:I}", "findings", t.array, "errors", (json_int_t)t.errors,
-                                         "warnings", (json_int_t)t.warnings));
-        if (!trouble) trouble = code;
-    }
+    int printed = trouble == CODE_USAGE ? CODE_OK : print_totals(o, &t);
+    json_decref(t.array);
+    json_decref(t.launches);
+    trouble = trouble ? trouble : t.trouble ? t.trouble : printed;
     return trouble ? trouble : t.errors ? CODE_WRONG : CODE_OK;
 }
 
 int cmd_check(int argc, char **argv) {
-    check_options o = {.path = calloc((size_t)argc, sizeof *o.path)};
+    check_options o = {.path = calloc((size_t)argc, sizeof *o.path),
+                       .machine.cpu = {.hazards = true, .instruction_limit = LIMIT * UINT64_C(1000000)}};
     if (!o.path) return message_error(CJ_OUT_OF_MEMORY, "no memory for the names of the files");
     args_parse(&spec, argc, argv, &o, NULL);
     assembler tool;
     int       code = CODE_OK;
     if (!o.count) code = message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
+    if (!code && o.run_only && !o.run)
+        code = message_error(CJ_INVALID_ARGUMENT,
+                             "an option of the launch was given, but the file is only read\nadd --run");
     if (!code && o.ptxas) code = assembler_find(&tool);
     if (!code) code = check_all(&o, &tool);
+    arguments_free(&o.launch.arguments);
     free(o.path);
     return code;
 }

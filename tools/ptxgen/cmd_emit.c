@@ -45,9 +45,11 @@ int cmd_emit(int argc, char **argv) {
     char            *text;
     size_t           length;
     cj_error         error;
-    if (cj_limits_builtin(o.arch, &limits, &error) || cj_plan_make(&family.params, limits, o.arch, &plan, &error) ||
-        cj_plan_emit(&plan, &text, &length, &error))
-        return message_failure(&error);
+    bool             failed = cj_limits_builtin(o.arch, &limits, &error) ||
+                  cj_plan_make(&family.params, limits, o.arch, &plan, &error) ||
+                  cj_plan_emit(&plan, &text, &length, &error);
+    args_family_free(&family);
+    if (failed) return message_failure(&error);
     if (plan.note[0]) message_note(plan.note);
     int code = output_save(o.output, text, length);
     cj_text_free(text);

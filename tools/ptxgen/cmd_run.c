@@ -66,11 +66,19 @@ int cmd_run(int argc, char **argv) {
     args_family family;
     args_parse(&spec, argc, argv, &o, &family);
     if (o.input && o.fill) return message_error(CJ_INVALID_ARGUMENT, "--input and --fill exclude each other");
+    if (o.machine.last_seed != o.machine.cpu.seed)
+        return message_error(CJ_INVALID_ARGUMENT, "--schedule gives several seeds, which run does not take\ngive one seed, or "
+                             "give the output of ptxgen emit to ptxgen check --run");
     if (!o.fill) o.fill = "iota";
 
     const char *name = cj_family_name(family.params.family);
-    for (size_t i = 0; i < sizeof runners / sizeof runners[0]; i++)
-        if (strcmp(runners[i].family, name) == 0) return runners[i].run(&o, &family);
-    return message_error(CJ_UNSUPPORTED, "ptxgen cannot run kernels of family '%s'\n'ptxgen emit %s' writes its PTX",
-                         name, name);
+    size_t      i = 0, count = sizeof runners / sizeof runners[0];
+    while (i < count && strcmp(runners[i].family, name) != 0) i++;
+    int code = i < count ? runners[i].run(&o, &family)
+                         : message_error(CJ_UNSUPPORTED,
+                                         "ptxgen cannot run kernels of family '%s'\n'ptxgen emit %s' writes "
+                                         "its PTX",
+                                         name, name);
+    args_family_free(&family);
+    return code;
 }

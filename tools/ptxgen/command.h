@@ -8,9 +8,12 @@ int cmd_emit(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_contract(int argc, char **argv);
+int cmd_occupancy(int argc, char **argv);
 int cmd_fmt(int argc, char **argv);
 int cmd_rules(int argc, char **argv);
 int cmd_isa(int argc, char **argv);
+int cmd_cache(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 
 #endif

@@ -2,10 +2,9 @@
 #include "fill.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "message.h"
 
 static bool is_float(const fill *f) { return element_kind_of(f->type) == ELEMENT_FLOAT; }
 
@@ -51,71 +50,72 @@ static void write_rand(const fill *f, uint64_t first, size_t count, element *to)
     }
 }
 
-// Each reads what follows "name:" into the fill and returns whether it could.
-static bool read_whole(const char *text, uint64_t *value) {
+// Each reads what follows "name:" into the fill and returns why it cannot, or NULL.
+static const char *read_whole(const char *text, uint64_t *value) {
     char *end;
     errno = 0;
     *value = strtoull(text, &end, 10);
-    return text[0] >= '0' && text[0] <= '9' && !*end && !errno;
+    return text[0] >= '0' && text[0] <= '9' && !*end && !errno ? NULL : "it takes a whole number";
 }
 
-static bool read_value(const char *text, cj_dtype type, element *value) {
-    char *end;
+// A number that overflows is refused; one that is too small to be told from 0 becomes that.
+static const char *read_value(const char *text, cj_dtype type, element *value) {
+    char *end = NULL;
+    bool  real = element_kind_of(type) == ELEMENT_FLOAT;
     errno = 0;
     switch (element_kind_of(type)) {
     case ELEMENT_FLOAT: value->f = strtod(text, &end); break;
     case ELEMENT_SIGNED: value->i = strtoll(text, &end, 10); break;
-    case ELEMENT_UNSIGNED:
-        if (text[0] == '-') return false;
-        value->u = strtoull(text, &end, 10);
-        break;
+    case ELEMENT_UNSIGNED: value->u = strtoull(text, &end, 10); break;
     }
-    if (end == text || *end || (errno && element_kind_of(type) != ELEMENT_FLOAT)) return false;
+    if (end == text || *end) return "the value is no number of this type";
+    bool    negative = element_kind_of(type) == ELEMENT_UNSIGNED && strchr(text, '-');
+    bool    overflows = errno == ERANGE && (!real || isinf(value->f));
     element stored = element_stored(type, *value);
-    bool    fits = element_kind_of(type) == ELEMENT_FLOAT || stored.u == value->u;
+    if (negative || overflows || (real ? isinf(stored.f) && !isinf(value->f) : stored.u != value->u))
+        return "the value does not fit the type";
     *value = stored;
-    return fits;
+    return NULL;
 }
 
-static bool parse_nothing(const char *text, fill *f) {
+static const char *parse_nothing(const char *text, fill *f) {
     (void)f;
-    return !*text;
+    return *text ? "it takes no value" : NULL;
 }
 
-static bool parse_const(const char *text, fill *f) { return read_value(text, f->type, &f->value); }
+static const char *parse_const(const char *text, fill *f) { return read_value(text, f->type, &f->value); }
 
-static bool parse_mod(const char *text, fill *f) {
+static const char *parse_mod(const char *text, fill *f) {
     const char *colon = strchr(text, ':');
     char        period[24];
-    if (!colon || (size_t)(colon - text) >= sizeof period) return false;
+    if (!colon || (size_t)(colon - text) >= sizeof period) return "it takes a period and a step, mod:P:S";
     memcpy(period, text, (size_t)(colon - text));
     period[colon - text] = '\0';
-    if (!read_whole(period, &f->period) || !f->period) return false;
+    if (read_whole(period, &f->period) || !f->period) return "its period is a whole number, at least 1";
     if (!is_float(f)) return read_value(colon + 1, f->type, &f->value);
     // In f32, too, (i mod P) * S is rounded once: S keeps its double precision.
     return read_value(colon + 1, CJ_F64, &f->value);
 }
 
-static bool parse_rand(const char *text, fill *f) { return read_whole(text, &f->seed); }
+static const char *parse_rand(const char *text, fill *f) { return read_whole(text, &f->seed); }
 
 static const struct {
     const char *name;
-    bool (*parse)(const char *text, fill *f);
+    const char *(*parse)(const char *text, fill *f);
     void (*write)(const fill *f, uint64_t first, size_t count, element *to);
 } fills[] = {
     {"iota", parse_nothing, write_iota}, {"zeros", parse_nothing, write_const}, {"const:", parse_const, write_const},
     {"mod:", parse_mod, write_mod},      {"rand:", parse_rand, write_rand},
 };
 
-int fill_parse(const char *spec, cj_dtype type, fill *f) {
+const char *fill_parse(const char *spec, cj_dtype type, fill *f) {
     for (size_t i = 0; i < sizeof fills / sizeof fills[0]; i++) {
         size_t length = strlen(fills[i].name);
         if (strncmp(spec, fills[i].name, length)) continue;
         *f = (fill){.type = type, .write = fills[i].write};
-        if (fills[i].parse(spec + length, f)) return CODE_OK;
+        return fills[i].parse(spec + length, f);
     }
-    return message_error(CJ_INVALID_ARGUMENT, "--fill '%s' makes no sense for %s\none of: %s", spec,
-                         cj_dtype_name(type), FILL_HELP);
+    return "there is no such fill";
 }
 
 void fill_write(const fill *f, uint64_t first, size_t count, void *to) {

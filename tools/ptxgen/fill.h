@@ -19,8 +19,8 @@ struct fill {
     "iota (x[i] = i), zeros, const:V, mod:P:S (x[i] = (i mod P) * S), rand:SEED (floats uniform in [-1, 1), " \
     "integers uniform over all bits)"
 
-// Reads `spec`; returns an exit code.
-int fill_parse(const char *spec, cj_dtype type, fill *f);
+// Reads `spec`; returns NULL, or why it makes no sense.
+const char *fill_parse(const char *spec, cj_dtype type, fill *f);
 
 // Writes x[first .. first + count) as elements of the type.
 void fill_write(const fill *f, uint64_t first, size_t count, void *to);

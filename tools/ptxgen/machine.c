@@ -6,20 +6,45 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "args.h"
 #include "finding.h"
 #include "message.h"
+#include "stats.h"
+
+// "fixed", "seed:N" or "seed:A..B".
+static bool read_schedule(const char *value, machine_options *o) {
+    char *end;
+    o->cpu.random_schedule = strcmp(value, "fixed") != 0;
+    o->cpu.seed = o->last_seed = 0;
+    if (!o->cpu.random_schedule) return true;
+    if (strncmp(value, "seed:", 5) || value[5] < '0' || value[5] > '9') return false;
+    errno = 0;
+    o->cpu.seed = o->last_seed = strtoull(value + 5, &end, 10);
+    if (!strncmp(end, "..", 2) && end[2] >= '0' && end[2] <= '9') o->last_seed = strtoull(end + 2, &end, 10);
+    return !*end && !errno && o->cpu.seed <= o->last_seed;
+}
 
 static void set_schedule(machine_options *o, const char *value) {
-    char *end;
-    errno = 0;
-    o->cpu.random_schedule = strncmp(value, "seed:", 5) == 0;
-    if (!o->cpu.random_schedule && !strcmp(value, "fixed")) return;
-    o->cpu.seed = o->cpu.random_schedule ? strtoull(value + 5, &end, 10) : 0;
-    if (!o->cpu.random_schedule || value[5] < '0' || value[5] > '9' || *end || errno)
-        exit(message_error(CJ_INVALID_ARGUMENT, "--schedule is '%s'; it is 'fixed' or 'seed:N'", value));
+    if (!read_schedule(value, o))
+        exit(message_error(CJ_INVALID_ARGUMENT,
+                           "--schedule is '%s'; it is 'fixed', 'seed:N', or 'seed:A..B' with A <= B", value));
+}
+
+bool machine_next(machine_options *o) {
+    if (o->cpu.seed >= o->last_seed) return false;
+    o->cpu.seed++;
+    return true;
+}
+
+const char *machine_schedule(const machine_options *o, char buffer[MACHINE_SCHEDULE_TEXT]) {
+    if (o->cpu.random_schedule)
+        snprintf(buffer, MACHINE_SCHEDULE_TEXT, "seed:%" PRIu64, o->cpu.seed);
+    else
+        snprintf(buffer, MACHINE_SCHEDULE_TEXT, "fixed");
+    return buffer;
 }
 
 static void set_hazards(machine_options *o, const char *value) {
@@ -34,21 +59,36 @@ bool machine_set(machine_options *o, int key, const char *value) {
     case MACHINE_HAZARDS: set_hazards(o, value); break;
     case MACHINE_STATS: o->cpu.stats = true; break;
     case MACHINE_THREADS: o->cpu.threads = args_number("--threads", value, 1, 1024); break;
-    case MACHINE_LIMIT: o->cpu.instruction_limit = args_number("--limit", value, 1, 1000000000) * UINT64_C(1000000); break;
+    case MACHINE_LIMIT:
+        o->cpu.instruction_limit = args_number("--limit", value, 1, 1000000000) * UINT64_C(1000000);
+        break;
     default: return false;
     }
     o->given = true;
     return true;
 }
 
-// A line that is written over and over, where somebody watches.
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// A line that is written over and over, where somebody watches, and taken away at the launch's end.
 static void show_progress(void *user, uint64_t done, uint64_t clusters, uint64_t instructions) {
-    static uint64_t before;
+    static struct {
+        uint64_t instructions;
+        double   time;  // 0: no call yet in this launch, which is half a second old at the first
+    } before;
     (void)user;
-    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " clusters, %.0f million thread instructions a second\r", done, clusters,
-            (double)(instructions - before) * 2e-6);
-    before = done == clusters ? 0 : instructions;
-    if (done == clusters) fprintf(stderr, "\033[K");
+    double time = now(), seconds = before.time > 0 ? time - before.time : 0.5;
+    if (done < clusters)
+        fprintf(stderr, "%" PRIu64 " of %" PRIu64 " clusters, %.0f million thread instructions a second\033[K\r", done,
+                clusters, (double)(instructions - before.instructions) / seconds * 1e-6);
+    else
+        fputs("\033[K", stderr);
+    before.instructions = done < clusters ? instructions : 0;
+    before.time = done < clusters ? time : 0;
 }
 
 int machine_apply(const machine_options *o, cj_device *device) {
@@ -56,11 +96,25 @@ int machine_apply(const machine_options *o, cj_device *device) {
     cj_cpu_options options = o->cpu;
     if (strcmp(cj_device_kind(device), "cpu")) {
         if (!o->given) return CODE_OK;
-        return message_error(CJ_INVALID_ARGUMENT, "--schedule, --hazards, --stats, --threads and --limit are the CPU device's; "
-                             "this is %s\nadd --device cpu", cj_device_name(device));
+        return message_error(CJ_INVALID_ARGUMENT,
+                             "--schedule, --hazards, --stats, --threads and --limit are the CPU device's; "
+                             "this is %s\nadd --device cpu",
+                             cj_device_name(device));
     }
     if (isatty(STDERR_FILENO)) options.progress = show_progress;
     return cj_cpu_configure(device, &options, &error) ? message_failure(&error) : CODE_OK;
+}
+
+cj_diagnostic machine_finding(document *ptx, const cj_hazard *hazard) {
+    size_t      length, blanks = 0;
+    const char *line = document_line(ptx, hazard->second.line, &length);
+    while (line && blanks < length && (line[blanks] == ' ' || line[blanks] == '\t')) blanks++;
+    return (cj_diagnostic){.severity = CJ_SEVERITY_ERROR,
+                           .rule = hazard->rule,
+                           .line = hazard->second.line,
+                           .column = (unsigned)blanks + 1,
+                           .message = hazard->message,
+                           .hint = hazard->hint};
 }
 
 int machine_report(const cj_device *device, document *ptx, cj_status status, const cj_error *error) {
@@ -68,46 +122,19 @@ int machine_report(const cj_device *device, document *ptx, cj_status status, con
     size_t count = status == CJ_HAZARD ? cj_cpu_hazard_count(device) : 0;
     if (!count) return message_failure(error);
     for (size_t i = 0; i < count; i++) {
-        const cj_hazard *hazard = cj_cpu_hazard_at(device, i);
-        finding_print(stderr, ptx,
-                      &(cj_diagnostic){.severity = CJ_SEVERITY_ERROR, .rule = hazard->rule, .line = hazard->second.line,
-                                       .column = 1, .message = hazard->message, .hint = hazard->hint});
+        cj_diagnostic found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
+        finding_print(stderr, ptx, &found);
     }
     fprintf(stderr, "%zu hazard%s\n", count, count == 1 ? "" : "s");
     return CODE_WRONG;
 }
 
-static void print_count(const char *name, uint64_t value) {
-    if (value) fprintf(stderr, "  %-34s %16" PRIu64 "\n", name, value);
+void machine_stats(const machine_options *o, const cj_device *device) {
+    cj_cpu_stats stats;
+    if (o->cpu.stats && !cj_cpu_stats_read(device, &stats, NULL)) stats_print(&stats);
 }
 
-void machine_stats(const machine_options *o, const cj_device *device) {
-    static const char *const classes[] = {
-#define CJ_X(id, text) text,
-        CJ_CPU_CLASSES(CJ_X)
-#undef CJ_X
-    };
-    cj_cpu_stats s;
-    if (!o->cpu.stats || cj_cpu_stats_read(device, &s, NULL)) return;
-    fprintf(stderr, "thread instructions\n");
-    for (int i = 0; i < CJ_CPU_CLASS_COUNT; i++) print_count(classes[i], s.by_class[i]);
-    print_count("in all", s.thread_instructions);
-    print_count("of warps", s.warp_instructions);
-    fprintf(stderr, "bytes\n");
-    print_count("global, read", s.global_read);
-    print_count("global, written", s.global_written);
-    print_count("shared, own block, read", s.shared_read);
-    print_count("shared, own block, written", s.shared_written);
-    print_count("distributed shared, read", s.dsmem_read);
-    print_count("distributed shared, written", s.dsmem_written);
-    print_count("local", s.local_bytes);
-    print_count("moved asynchronously", s.async_bytes);
-    fprintf(stderr, "events\n");
-    print_count("atomics", s.atomics);
-    print_count("block barriers", s.block_barriers);
-    print_count("cluster barriers", s.cluster_barriers);
-    print_count("mbarrier waits", s.mbarrier_waits);
-    print_count("bank conflicts", s.bank_conflicts);
-    fprintf(stderr, "%.6f s on the host, %.0f million thread instructions a second\n", s.seconds,
-            s.seconds > 0 ? (double)s.thread_instructions / s.seconds * 1e-6 : 0);
+json_t *machine_stats_json(const machine_options *o, const cj_device *device) {
+    cj_cpu_stats stats;
+    return o->cpu.stats && !cj_cpu_stats_read(device, &stats, NULL) ? stats_json(&stats) : NULL;
 }

@@ -5,32 +5,37 @@
 
 #include <argp.h>
 #include <clusterjit/cpu.h>
+#include <jansson.h>
 
 #include "document.h"
 
 typedef struct machine_options {
-    cj_cpu_options cpu;
-    bool           given;  // one of them stood on the command line
+    cj_cpu_options cpu;        // of the first launch
+    uint64_t       last_seed;  // of the last one: there is a launch for each seed from cpu.seed on
+    bool           given;      // one of them stood on the command line
 } machine_options;
 
 enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS, MACHINE_LIMIT };
 
-#define MACHINE_OPTIONS                                                                                                 \
-    {.name = "schedule",                                                                                                \
-     .key = MACHINE_SCHEDULE,                                                                                           \
-     .arg = "fixed|seed:N",                                                                                             \
-     .doc = "CPU device: the order of warps and of asynchronous completions, always the same or drawn from a seed "     \
-            "(default fixed)"},                                                                                         \
-        {.name = "hazards",                                                                                             \
-         .key = MACHINE_HAZARDS,                                                                                        \
-         .arg = "on|off",                                                                                               \
-         .doc = "CPU device: watch for races and missing synchronization; exit 1 when one is found (default off)"},     \
-        {.name = "stats", .key = MACHINE_STATS, .doc = "CPU device: print what the kernel did, on standard error"},     \
-        {.name = "threads", .key = MACHINE_THREADS, .arg = "N", .doc = "CPU device: host threads (default one a core)"}, \
-        {.name = "limit",                                                                                               \
-         .key = MACHINE_LIMIT,                                                                                          \
-         .arg = "N",                                                                                                    \
-         .doc = "CPU device: stop after N million thread instructions, as a livelock"}
+#define MACHINE_OPTIONS                                                                                              \
+    {.name = "schedule",                                                                                             \
+     .key = MACHINE_SCHEDULE,                                                                                        \
+     .arg = "fixed|seed:N|seed:A..B",                                                                                \
+     .doc = "CPU device: the order of warps and of asynchronous completions, always the same or drawn from a seed; " \
+            "exec and check --run launch once for each seed from A to B (default fixed)"},                           \
+        {.name = "hazards",                                                                                          \
+         .key = MACHINE_HAZARDS,                                                                                     \
+         .arg = "on|off",                                                                                            \
+         .doc = "CPU device: watch for races and missing synchronization; exit 1 when one is found (default off)"},  \
+        {.name = "stats", .key = MACHINE_STATS, .doc = "CPU device: print what the kernel did, on standard error"},  \
+        {.name = "threads",                                                                                          \
+         .key = MACHINE_THREADS,                                                                                     \
+         .arg = "N",                                                                                                 \
+         .doc = "CPU device: host threads (default one a core)"},                                                    \
+    {                                                                                                                \
+        .name = "limit", .key = MACHINE_LIMIT, .arg = "N",                                                           \
+        .doc = "CPU device: stop after N million thread instructions, as a livelock"                                 \
+    }
 
 // Takes one of MACHINE_OPTIONS; true when `key` is one. Exits with a message on a value that makes no sense.
 bool machine_set(machine_options *o, int key, const char *value);
@@ -38,10 +43,21 @@ bool machine_set(machine_options *o, int key, const char *value);
 // Applies the options. Returns an exit code: options of the CPU device on a GPU are a mistake.
 int machine_apply(const machine_options *o, cj_device *device);
 
+// The options of the next launch: false behind the last seed.
+bool machine_next(machine_options *o);
+
+// "seed:7" or "fixed": returns `buffer`.
+enum { MACHINE_SCHEDULE_TEXT = 32 };
+const char *machine_schedule(const machine_options *o, char buffer[MACHINE_SCHEDULE_TEXT]);
+
+// A hazard as a finding at the instruction that was seen to break the rule; it borrows the hazard's strings.
+cj_diagnostic machine_finding(document *ptx, const cj_hazard *hazard);
+
 // After a launch: the hazards under their PTX lines, or the error, on standard error. Returns the exit code of `status`.
 int machine_report(const cj_device *device, document *ptx, cj_status status, const cj_error *error);
 
-// With --stats: a table on standard error.
-void machine_stats(const machine_options *o, const cj_device *device);
+// With --stats: a table on standard error; the same as JSON, NULL without.
+void    machine_stats(const machine_options *o, const cj_device *device);
+json_t *machine_stats_json(const machine_options *o, const cj_device *device);
 
 #endif

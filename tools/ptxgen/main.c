@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _POSIX_C_SOURCE 200809L
+#include <clusterjit/log.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,9 +23,12 @@ static const command commands[] = {
     {"run", cmd_run, "generate a kernel, launch it, check its result"},
     {"exec", cmd_exec, "run an entry of any PTX file, with hazards watched"},
     {"check", cmd_check, "hold PTX files against the rules"},
+    {"contract", cmd_contract, "whether the driver would launch a kernel, and every rule that it breaks"},
+    {"occupancy", cmd_occupancy, "how many blocks and clusters of a kernel a GPU holds, and which cluster size to take"},
     {"fmt", cmd_fmt, "print a PTX file in our layout"},
     {"rules", cmd_rules, "the rules, each with an example"},
     {"isa", cmd_isa, "the instructions that are known, and what they need"},
+    {"cache", cmd_cache, "the disk cache of compiled kernels: look at it, verify it, clear it"},
     {"info", cmd_info, "the device, its limits, the driver and the compilers found"},
     {"help", cmd_help, "how to use a command"},
 };
@@ -36,7 +40,7 @@ static void print_help(FILE *to) {
           "Kernels for NVIDIA thread block clusters: written as PTX, checked, launched on a GPU or on the CPU "
           "device.\n\n",
           to);
-    for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-6s  %s\n", commands[i].name, commands[i].summary);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-9s  %s\n", commands[i].name, commands[i].summary);
     fputs("\n'ptxgen help COMMAND' shows a command's options, 'ptxgen help run FAMILY' a kernel family's parameters "
           "too.\n"
           "Exit codes: 0 ok, 1 invalid kernel or wrong result, 2 file, 3 compiler, 4 driver or device, 64 usage.\n",
@@ -77,6 +81,7 @@ static int run_word(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    cj_log_set(message_log, NULL);
     signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough is no error, even where a parent ignores the signal
     if (argc < 2) {
         print_help(stderr);

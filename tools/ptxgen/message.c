@@ -66,3 +66,10 @@ int message_error(cj_status status, const char *format, ...) {
 }
 
 void message_note(const char *text) { print_line("ptxgen: ", COLOUR_CYAN, "note:", text); }
+
+void message_log(void *user, cj_log_level level, const char *text) {
+    char label[16];
+    (void)user;
+    snprintf(label, sizeof label, "%s:", cj_log_level_name(level));
+    print_line("ptxgen: ", level == CJ_LOG_ERROR ? COLOUR_RED : COLOUR_YELLOW, label, text);
+}

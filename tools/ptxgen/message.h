@@ -4,6 +4,7 @@
 #define PTXGEN_MESSAGE_H
 
 #include <clusterjit/base.h>
+#include <clusterjit/log.h>
 #include <stdio.h>
 
 typedef enum exit_code {
@@ -23,6 +24,9 @@ int message_error(cj_status status, const char *format, ...) CJ_PRINTF(2, 3);
 
 // Something to know about a command that succeeds.
 void message_note(const char *text);
+
+// A cj_log_callback: what the library has to say, as CLUSTERJIT_LOG lets it through.
+void message_log(void *user, cj_log_level level, const char *text);
 
 #define COLOUR_NONE "\033[0m"
 #define COLOUR_BOLD "\033[1m"

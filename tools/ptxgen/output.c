@@ -116,6 +116,10 @@ json_t *output_json_uint(uint64_t value) {
     return value <= INT64_MAX ? json_integer((json_int_t)value) : json_sprintf("%" PRIu64, value);
 }
 
+json_t *output_json_dim3(cj_dim3 d) {
+    return json_pack("[I, I, I]", (json_int_t)d.x, (json_int_t)d.y, (json_int_t)d.z);
+}
+
 json_t *output_json_words(const char *words) {
     json_t *array = json_array();
     for (const char *word = words; *word;) {

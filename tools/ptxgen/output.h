@@ -3,6 +3,7 @@
 #ifndef PTXGEN_OUTPUT_H
 #define PTXGEN_OUTPUT_H
 
+#include <clusterjit/base.h>
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ int output_json(json_t *value);
 // "Infinity" and "-Infinity", larger integers their digits in a string.
 json_t *output_json_real(double value);
 json_t *output_json_uint(uint64_t value);
+json_t *output_json_dim3(cj_dim3 d);  // [x, y, z]
 
 // The words of a blank-separated list.
 json_t *output_json_words(const char *words);

@@ -103,8 +103,11 @@ static int open_file(source *s, const char *path) {
 
 int source_open(source *s, cj_dtype type, const char *path, const char *spec) {
     *s = (source){.type = type, .available = UINT64_MAX};
-    if (!path) return fill_parse(spec, type, &s->fill);
-    int code = open_file(s, path);
+    const char *wrong = path ? NULL : fill_parse(spec, type, &s->fill);
+    if (wrong)
+        return message_error(CJ_INVALID_ARGUMENT, "--fill '%s' makes no sense for %s: %s\none of: %s", spec,
+                             cj_dtype_name(type), wrong, FILL_HELP);
+    int code = path ? open_file(s, path) : CODE_OK;
     if (code) source_close(s);
     return code;
 }

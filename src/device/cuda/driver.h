@@ -8,42 +8,58 @@
 
 // Every driver function in use: name without its cu (cuda.h defines bare names to versioned ones), the CUDA version of
 // the signature (of its PFN typedef in cudaTypedefs.h), and whether a device can be opened without it.
-#define CJ_DRIVER_LIST(X)                                \
-    X(DriverGetVersion, 2020, NEEDED)                    \
-    X(GetErrorName, 6000, NEEDED)                        \
-    X(GetErrorString, 6000, NEEDED)                      \
-    X(Init, 2000, NEEDED)                                \
-    X(DeviceGetCount, 2000, NEEDED)                      \
-    X(DeviceGet, 2000, NEEDED)                           \
-    X(DeviceGetName, 2000, NEEDED)                       \
-    X(DeviceGetAttribute, 2000, NEEDED)                  \
-    X(DeviceTotalMem, 3020, NEEDED)                      \
-    X(DevicePrimaryCtxRetain, 7000, NEEDED)              \
-    X(DevicePrimaryCtxRelease, 11000, NEEDED)            \
-    X(CtxGetCurrent, 4000, NEEDED)                       \
-    X(CtxPushCurrent, 4000, NEEDED)                      \
-    X(CtxPopCurrent, 4000, NEEDED)                       \
-    X(CtxGetDevice, 2000, NEEDED)                        \
-    X(MemAlloc, 3020, NEEDED)                            \
-    X(MemFree, 3020, NEEDED)                             \
-    X(MemcpyHtoDAsync, 3020, NEEDED)                     \
-    X(MemcpyDtoHAsync, 3020, NEEDED)                     \
-    X(MemsetD8Async, 3020, NEEDED)                       \
-    X(StreamSynchronize, 2000, NEEDED)                   \
-    X(ModuleLoadDataEx, 2010, NEEDED)                    \
-    X(ModuleUnload, 2000, NEEDED)                        \
-    X(ModuleGetFunction, 2000, NEEDED)                   \
-    X(FuncLoad, 12040, OPTIONAL)                         \
-    X(FuncGetAttribute, 2020, NEEDED)                    \
-    X(FuncSetAttribute, 9000, NEEDED)                    \
-    X(LaunchKernelEx, 11060, NEEDED)                     \
-    X(OccupancyMaxPotentialClusterSize, 11070, OPTIONAL) \
-    X(EventCreate, 2000, NEEDED)                         \
-    X(EventRecord, 2000, NEEDED)                         \
-    X(EventSynchronize, 2000, NEEDED)                    \
-    X(EventElapsedTime, 2000, NEEDED)                    \
-    X(EventDestroy, 4000, NEEDED)                        \
-    X(TensorMapEncodeTiled, 12000, OPTIONAL)
+#define CJ_DRIVER_LIST(X)                                      \
+    X(DriverGetVersion, 2020, NEEDED)                          \
+    X(GetErrorName, 6000, NEEDED)                              \
+    X(GetErrorString, 6000, NEEDED)                            \
+    X(Init, 2000, NEEDED)                                      \
+    X(DeviceGetCount, 2000, NEEDED)                            \
+    X(DeviceGet, 2000, NEEDED)                                 \
+    X(DeviceGetName, 2000, NEEDED)                             \
+    X(DeviceGetAttribute, 2000, NEEDED)                        \
+    X(DeviceTotalMem, 3020, NEEDED)                            \
+    X(DevicePrimaryCtxRetain, 7000, NEEDED)                    \
+    X(DevicePrimaryCtxRelease, 11000, NEEDED)                  \
+    X(CtxGetCurrent, 4000, NEEDED)                             \
+    X(CtxPushCurrent, 4000, NEEDED)                            \
+    X(CtxPopCurrent, 4000, NEEDED)                             \
+    X(CtxGetDevice, 2000, NEEDED)                              \
+    X(MemAlloc, 3020, NEEDED)                                  \
+    X(MemFree, 3020, NEEDED)                                   \
+    X(MemcpyHtoDAsync, 3020, NEEDED)                           \
+    X(MemcpyDtoHAsync, 3020, NEEDED)                           \
+    X(MemsetD8Async, 3020, NEEDED)                             \
+    X(CtxGetStreamPriorityRange, 5050, NEEDED)                 \
+    X(StreamCreate, 2000, NEEDED)                              \
+    X(StreamDestroy, 4000, NEEDED)                             \
+    X(StreamSynchronize, 2000, NEEDED)                         \
+    X(StreamBeginCapture, 10010, NEEDED)                       \
+    X(StreamEndCapture, 10000, NEEDED)                         \
+    X(GraphInstantiateWithFlags, 11040, NEEDED)                \
+    X(GraphLaunch, 10000, NEEDED)                              \
+    X(GraphExecDestroy, 10000, NEEDED)                         \
+    X(GraphDestroy, 10000, NEEDED)                             \
+    X(ModuleLoadDataEx, 2010, NEEDED)                          \
+    X(ModuleUnload, 2000, NEEDED)                              \
+    X(LinkCreate, 6050, OPTIONAL)                              \
+    X(LinkAddData, 6050, OPTIONAL)                             \
+    X(LinkComplete, 5050, OPTIONAL)                            \
+    X(LinkDestroy, 5050, OPTIONAL)                             \
+    X(ModuleGetFunction, 2000, NEEDED)                         \
+    X(FuncLoad, 12040, OPTIONAL)                               \
+    X(FuncGetAttribute, 2020, NEEDED)                          \
+    X(FuncSetAttribute, 9000, NEEDED)                          \
+    X(LaunchKernelEx, 11060, NEEDED)                           \
+    X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050, NEEDED) \
+    X(OccupancyMaxPotentialClusterSize, 11070, OPTIONAL)       \
+    X(OccupancyMaxActiveClusters, 11070, OPTIONAL)             \
+    X(EventCreate, 2000, NEEDED)                               \
+    X(EventRecord, 2000, NEEDED)                               \
+    X(EventSynchronize, 2000, NEEDED)                          \
+    X(EventElapsedTime, 2000, NEEDED)                          \
+    X(EventDestroy, 4000, NEEDED)                              \
+    X(TensorMapEncodeTiled, 12000, OPTIONAL)             \
+    X(TensorMapEncodeIm2col, 12000, OPTIONAL)
 
 typedef struct cj_driver {
 #define CJ_X(name, version, need) PFN_cu##name##_v##version name;

@@ -9,8 +9,9 @@
 
 // A fault in a kernel destroys the context: every later call in it repeats the code.
 #define STICKY                                                                                                         \
-    "; the context is lost: close the device, and end the process if it fails again. The cpu device runs the same "    \
-    "kernel and names the faulty line"
+    "; the context is lost: close the device, and end the process if it fails again. Run next: ptxgen exec FILE.ptx "  \
+    "--hazards on, which names the faulty line on the CPU device, or compute-sanitizer on the GPU; with "              \
+    "CLUSTERJIT_DUMP_DIR set, the file and the command line are kept"
 
 // clang-format off
 // Codes that need more than the driver's own words: status, remedy. Every other code is DRIVER.
@@ -65,6 +66,10 @@
       "the CUDA compatibility package does not support this GPU: remove it from LD_LIBRARY_PATH")                      \
     X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CJ_DRIVER,                                                                \
       "this call cannot be captured into a graph: make it outside the capture")                                        \
+    X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, CJ_DRIVER,                                                                \
+      "an earlier call broke the capture: find the first that failed")                                                 \
+    X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CJ_DRIVER,                                                                   \
+      "the default stream cannot be used while another captures: give every launch the captured stream")               \
     X(CUDA_ERROR_INVALID_CLUSTER_SIZE, CJ_DRIVER,                                                                      \
       "this GPU cannot place the cluster: use a smaller one, less shared memory or fewer threads a block")
 // clang-format on

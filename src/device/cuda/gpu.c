@@ -80,22 +80,34 @@ static cj_status gpu_fill(cj_device *device, cj_ptr to, uint8_t byte, size_t byt
     return status;
 }
 
+static cj_status encode_tiled(cj_gpu *gpu, const cj_tensor_tile *tile, CUtensorMap *map, cj_error *error) {
+    return CJ_CU(&gpu->driver, error, TensorMapEncodeTiled, map, (CUtensorMapDataType)tile->type, tile->rank,
+                 (void *)(uintptr_t)tile->address, tile->dims, tile->strides, tile->box, tile->element_strides,
+                 (CUtensorMapInterleave)tile->interleave, (CUtensorMapSwizzle)tile->swizzle,
+                 (CUtensorMapL2promotion)tile->l2, (CUtensorMapFloatOOBfill)tile->fill);
+}
+
+static cj_status encode_im2col(cj_gpu *gpu, const cj_tensor_tile *tile, CUtensorMap *map, cj_error *error) {
+    return CJ_CU(&gpu->driver, error, TensorMapEncodeIm2col, map, (CUtensorMapDataType)tile->type, tile->rank,
+                 (void *)(uintptr_t)tile->address, tile->dims, tile->strides, tile->lower, tile->upper, tile->channels,
+                 tile->pixels, tile->element_strides, (CUtensorMapInterleave)tile->interleave,
+                 (CUtensorMapSwizzle)tile->swizzle, (CUtensorMapL2promotion)tile->l2,
+                 (CUtensorMapFloatOOBfill)tile->fill);
+}
+
 static cj_status gpu_encode_tensor(cj_device *device, const cj_tensor_tile *tile, cj_tensormap *map, cj_error *error) {
     cj_gpu *gpu = cj__gpu(device);
     bool    pushed;
     _Static_assert(sizeof(cj_tensormap) == sizeof(CUtensorMap), "a tensor map is a CUtensorMap");
-    if (!gpu->driver.TensorMapEncodeTiled) {
-        cj__fail(error, CJ_UNSUPPORTED, "the driver lacks cuTensorMapEncodeTiled");
+    if (tile->box ? !gpu->driver.TensorMapEncodeTiled : !gpu->driver.TensorMapEncodeIm2col) {
+        cj__fail(error, CJ_UNSUPPORTED, "the driver lacks cuTensorMapEncode%s", tile->box ? "Tiled" : "Im2col");
         cj__hint(error, "install a driver for CUDA 12 or later");
         return CJ_UNSUPPORTED;
     }
     cj_status status = cj__gpu_enter(gpu, &pushed, error);
     if (status) return status;
-    status = CJ_CU(&gpu->driver, error, TensorMapEncodeTiled, (CUtensorMap *)(void *)map,
-                   (CUtensorMapDataType)tile->type, tile->rank, (void *)(uintptr_t)tile->address, tile->dims,
-                   tile->strides, tile->box, tile->element_strides, (CUtensorMapInterleave)tile->interleave,
-                   (CUtensorMapSwizzle)tile->swizzle, (CUtensorMapL2promotion)tile->l2,
-                   (CUtensorMapFloatOOBfill)tile->fill);
+    CUtensorMap *made = (CUtensorMap *)(void *)map;
+    status = tile->box ? encode_tiled(gpu, tile, made, error) : encode_im2col(gpu, tile, made, error);
     cj__gpu_leave(gpu, pushed);
     return status;
 }
@@ -115,11 +127,16 @@ static const cj_device_ops gpu_ops = {
     .read = gpu_read,
     .fill = gpu_fill,
     .load = cj__gpu_load,
+    .compile = cj__gpu_compile,
+    .compiler = cj__gpu_compiler,
     .unload = cj__gpu_unload,
     .function = cj__gpu_function,
+    .admit = cj__gpu_admit,
     .launch = cj__gpu_launch,
     .synchronize = cj__gpu_synchronize,
     .time = cj__gpu_time,
+    .time_graph = cj__gpu_time_graph,
+    .occupancy = cj__gpu_occupancy,
     .encode_tensor = gpu_encode_tensor,
 };
 
@@ -155,7 +172,7 @@ static cj_status read_attribute(cj_gpu *gpu, CUdevice_attribute attribute, int *
 }
 
 // How many blocks a cluster may have. There is no device attribute for it: the portable size is a promise of every
-// device with clusters, the largest one is a family's, and cj__gpu_launch asks the driver before it goes beyond 8.
+// device with clusters, the largest one is a family's, and cj__gpu_admit asks the driver before it goes beyond 8.
 static cj_status read_cluster_limits(cj_gpu *gpu, cj_limits *limits, cj_error *error) {
     enum { PORTABLE = 8, LARGEST = 16 };
     int clusters = 0;
@@ -187,6 +204,21 @@ static cj_status read_limits(cj_gpu *gpu, cj_error *error) {
     limits->global_bytes = memory;
     limits->l2_bytes = (uint64_t)l2;
     return status ? status : read_cluster_limits(gpu, limits, error);
+}
+
+// Which launch attributes it takes.
+static cj_status read_support(cj_gpu *gpu, cj_error *error) {
+    cj_launch_support *support = &gpu->base.support;
+    int                domains = 1, most;
+    bool               pushed;
+    cj_status          status = cj__gpu_enter(gpu, &pushed, error);
+    if (status) return status;
+    status = CJ_CU(&gpu->driver, error, CtxGetStreamPriorityRange, &most, &support->priority_least);
+    if (!status && gpu->base.limits.driver_version >= 12000)  // an older driver does not know the attribute
+        status = read_attribute(gpu, CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, &domains, error);
+    support->sync_domains = (uint32_t)domains;
+    cj__gpu_leave(gpu, pushed);
+    return status;
 }
 
 static cj_status find_device(cj_gpu *gpu, unsigned ordinal, cj_error *error) {
@@ -227,6 +259,7 @@ cj_status cj__cuda_open(const cj_device_options *options, unsigned ordinal, cj_d
         status = options->context ? adopt_context(gpu, options->context, error) : retain_context(gpu, ordinal, error);
     }
     if (!status) status = read_limits(gpu, error);
+    if (!status) status = read_support(gpu, error);
     if (status) {
         gpu_close(&gpu->base);
         return status;

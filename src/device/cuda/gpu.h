@@ -29,7 +29,6 @@ typedef struct cj_gpu_function {
     // Made once, when a launch first needs it; making one twice does no harm, so threads need no lock.
     atomic_bool large_shared;   // opted into shared memory above the default limit
     atomic_bool large_cluster;  // opted into clusters above the portable size
-    atomic_uint cluster_known;  // the driver said that clusters of this size can run
 } cj_gpu_function;
 
 static inline cj_gpu *cj__gpu(cj_device *device) { return (cj_gpu *)(void *)device; }
@@ -40,15 +39,27 @@ cj_status cj__gpu_enter(cj_gpu *gpu, bool *pushed, cj_error *error);
 void      cj__gpu_leave(cj_gpu *gpu, bool pushed);
 
 // module.c
-cj_status cj__gpu_load(cj_device *device, const char *ptx, size_t length, cj_ir_module *ir, cj_module **module,
+cj_status cj__gpu_load(cj_device *device, const char *image, size_t length, cj_ir_module *ir, cj_module **module,
                        cj_error *error);
+cj_status cj__gpu_compile(cj_device *device, const char *ptx, size_t length, char **image, size_t *bytes,
+                          cj_error *error);
+void      cj__gpu_compiler(const cj_device *device, char *line, size_t size);
 void      cj__gpu_unload(cj_module *module);
 cj_status cj__gpu_function(cj_module *module, const cj_ir_func *entry, cj_function **function, cj_error *error);
 
 // launch.c
-cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_error *error);
+cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error);
 cj_status cj__gpu_synchronize(cj_device *device, cj_stream stream, cj_error *error);
+
+// place.c
+cj_status cj__gpu_admit(cj_function *function, cj_launch_shape *shape, cj_error *error);
+cj_status cj__gpu_occupancy(cj_function *function, const cj_launch_shape *shape, cj_placement *placement,
+                            cj_error *error);
+
+// time.c
 cj_status cj__gpu_time(cj_device *device, cj_stream stream, cj_status (*work)(void *user, cj_error *error), void *user,
                        double *milliseconds, cj_error *error);
+cj_status cj__gpu_time_graph(cj_device *device, cj_status (*work)(void *user, cj_stream stream, cj_error *error),
+                             void *user, uint32_t repeat, double *milliseconds, cj_error *error);
 
 #endif

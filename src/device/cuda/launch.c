@@ -1,82 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching, waiting and timing.
-#include <string.h>
-
+// Launching and waiting. A launch makes two calls of the driver, or four where another context is current.
 #include "error.h"
 #include "gpu.h"
 
-static cj_status opt_in(cj_gpu *gpu, CUfunction function, atomic_bool *done, CUfunction_attribute attribute, int value,
-                        cj_error *error) {
-    if (atomic_load_explicit(done, memory_order_acquire)) return CJ_OK;
-    cj_status status = CJ_CU(&gpu->driver, error, FuncSetAttribute, function, attribute, value);
-    if (status) cj__driver_note(error, " (attribute %d, value %d)", (int)attribute, value);
-    if (!status) atomic_store_explicit(done, true, memory_order_release);
-    return status;
+// Since CUDA 12.8; its value has the form of a cluster dimension.
+#define PREFERRED_CLUSTER_DIMENSION ((CUlaunchAttributeID)11)
+
+// An attribute takes 72 bytes, so only those are written that were asked for.
+typedef struct attribute_list {
+    unsigned          count;
+    CUlaunchAttribute item[8];
+} attribute_list;
+
+static inline CUlaunchAttributeValue *add(attribute_list *list, CUlaunchAttributeID id) {
+    CUlaunchAttribute *item = &list->item[list->count++];
+    item->id = id;
+    return &item->value;
 }
 
-// All that the device has, so that launches of different sizes cannot lower each other's limit.
-static cj_status allow_shared(cj_gpu *gpu, cj_gpu_function *function, uint32_t dynamic_shared, cj_error *error) {
-    const cj_limits *limits = &gpu->base.limits;
-    uint32_t         fixed = (uint32_t)function->fixed_shared;
-    if ((uint64_t)fixed + dynamic_shared <= limits->shared_per_block) return CJ_OK;
-    return opt_in(gpu, function->handle, &function->large_shared, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                  (int)(limits->shared_per_block_optin - fixed), error);
+static inline void add_extent(attribute_list *list, CUlaunchAttributeID id, cj_dim3 extent) {
+    CUlaunchAttributeValue *value = add(list, id);
+    value->clusterDim.x = extent.x;
+    value->clusterDim.y = extent.y;
+    value->clusterDim.z = extent.z;
 }
 
-// Asks the driver how large a cluster of such blocks can be: it depends on how many SMs share a GPC on this very part.
-static cj_status ask_cluster(cj_gpu *gpu, cj_gpu_function *function, const CUlaunchConfig *launch, unsigned wanted,
-                             cj_error *error) {
-    const char *name = function->base.contract.entry;
-    int         largest = 0;
-    if (!gpu->driver.OccupancyMaxPotentialClusterSize) {
-        const uint32_t version = gpu->base.limits.driver_version;
-        cj__fail(error, CJ_UNSUPPORTED,
-                 "%s: a cluster of %u blocks needs cuOccupancyMaxPotentialClusterSize, which the driver (CUDA %u.%u) "
-                 "lacks", name, wanted, version / 1000, version % 1000 / 10);
-        cj__hint(error, "use at most %u blocks a cluster, or install a driver for CUDA 12 or later",
-                 gpu->base.limits.max_cluster_portable);
-        return CJ_UNSUPPORTED;
+static CUclusterSchedulingPolicy policy_of(cj_cluster_scheduling scheduling) {
+    return scheduling == CJ_CLUSTER_SCHEDULING_SPREAD ? CU_CLUSTER_SCHEDULING_POLICY_SPREAD
+                                                      : CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING;
+}
+
+static inline void add_attributes(attribute_list *list, const cj_launch_attributes *a) {
+    if (a->cluster_scheduling) {
+        add(list, CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)->clusterSchedulingPolicyPreference =
+            policy_of(a->cluster_scheduling);
     }
-    CUlaunchConfig question = *launch;
-    question.attrs = NULL;
-    question.numAttrs = 0;
-    cj_status status =
-        CJ_CU(&gpu->driver, error, OccupancyMaxPotentialClusterSize, &largest, function->handle, &question);
-    if (status) return status;
-    if (largest < (int)wanted) {
-        cj__fail(error, CJ_CONTRACT, "%s: cluster of %u blocks exceeds the %d that %s can place with %u B of dynamic "
-                 "shared memory", name, wanted, largest, gpu->base.limits.name, launch->sharedMemBytes);
-        cj__rule(error, "cluster-device");
-        cj__hint(error, "use a cluster of at most %d blocks, less shared memory, or fewer threads a block", largest);
-        return CJ_CONTRACT;
+    if (a->preferred_cluster.x) add_extent(list, PREFERRED_CLUSTER_DIMENSION, a->preferred_cluster);
+    if (a->programmatic)
+        add(list, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)->programmaticStreamSerializationAllowed = 1;
+    if (a->cooperative) add(list, CU_LAUNCH_ATTRIBUTE_COOPERATIVE)->cooperative = 1;
+    if (a->priority) add(list, CU_LAUNCH_ATTRIBUTE_PRIORITY)->priority = a->priority;
+    if (a->sync_domain)
+        add(list, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)->memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+    if (a->sync_domain_map[0] || a->sync_domain_map[1]) {
+        CUlaunchMemSyncDomainMap *map = &add(list, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)->memSyncDomainMap;
+        map->default_ = a->sync_domain_map[0];
+        map->remote = a->sync_domain_map[1];
     }
-    atomic_store_explicit(&function->cluster_known, wanted, memory_order_release);
-    return CJ_OK;
 }
 
-static cj_status allow_cluster(cj_gpu *gpu, cj_gpu_function *function, const CUlaunchConfig *launch, cj_dim3 cluster,
-                               cj_error *error) {
-    unsigned blocks = cluster.x * cluster.y * cluster.z;  // within the contract's limit
-    if (blocks <= gpu->base.limits.max_cluster_portable) return CJ_OK;
-    if (blocks <= atomic_load_explicit(&function->cluster_known, memory_order_acquire)) return CJ_OK;
-    cj_status status = opt_in(gpu, function->handle, &function->large_cluster,
-                              CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, error);
-    return status ? status : ask_cluster(gpu, function, launch, blocks, error);
-}
-
-static void note_launch(const cj_function *function, const CUlaunchConfig *how, cj_dim3 cluster, cj_error *error) {
+static void note_launch(const cj_launch_config *config, cj_dim3 cluster, cj_error *error) {
+    const cj_dim3 grid = config->grid, block = config->block;
     cj__driver_note(error, " (entry %s: grid %u x %u x %u, block %u x %u x %u, cluster %u x %u x %u, %u B of dynamic "
                            "shared memory)",
-                    function->contract.entry, how->gridDimX, how->gridDimY, how->gridDimZ, how->blockDimX,
-                    how->blockDimY, how->blockDimZ, cluster.x, cluster.y, cluster.z, how->sharedMemBytes);
+                    config->function->contract.entry, grid.x, grid.y, grid.z, block.x, block.y, block.z, cluster.x,
+                    cluster.y, cluster.z, config->dynamic_shared);
 }
 
-static cj_status launch(cj_gpu *gpu, const cj_launch_config *config, cj_error *error) {
-    cj_gpu_function  *function = (cj_gpu_function *)(void *)config->function;
-    const cj_dim3     cluster = config->cluster;
-    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                   .value.clusterDim = {cluster.x, cluster.y, cluster.z}};
-    CUlaunchConfig how = {
+static cj_status launch(cj_gpu *gpu, const cj_launch_config *config, cj_dim3 cluster, cj_error *error) {
+    const cj_gpu_function *function = (const cj_gpu_function *)(const void *)config->function;
+    attribute_list         attributes;
+    attributes.count = 0;
+    if (cluster.x) add_extent(&attributes, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cluster);
+    add_attributes(&attributes, &config->attributes);
+    const CUlaunchConfig how = {
         .gridDimX = config->grid.x,
         .gridDimY = config->grid.y,
         .gridDimZ = config->grid.z,
@@ -85,25 +72,21 @@ static cj_status launch(cj_gpu *gpu, const cj_launch_config *config, cj_error *e
         .blockDimZ = config->block.z,
         .sharedMemBytes = config->dynamic_shared,
         .hStream = config->stream,
-        .attrs = &attribute,
-        .numAttrs = cluster.x ? 1 : 0,
+        .attrs = attributes.item,
+        .numAttrs = attributes.count,
     };
-    cj_status status = allow_shared(gpu, function, config->dynamic_shared, error);
-    if (!status) status = allow_cluster(gpu, function, &how, cluster, error);
-    if (status) return status;
-
-    void **arguments = (void **)(uintptr_t)config->arguments;  // the driver only reads them, though it says no const
-    status = CJ_CU(&gpu->driver, error, LaunchKernelEx, &how, function->handle, arguments, NULL);
-    if (status) note_launch(&function->base, &how, cluster, error);
+    void    **arguments = (void **)(uintptr_t)config->arguments;  // the driver only reads them, though it says no const
+    cj_status status = CJ_CU(&gpu->driver, error, LaunchKernelEx, &how, function->handle, arguments, NULL);
+    if (status) note_launch(config, cluster, error);
     return status;
 }
 
-cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_error *error) {
+cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error) {
     cj_gpu   *gpu = cj__gpu(device);
     bool      pushed;
     cj_status status = cj__gpu_enter(gpu, &pushed, error);
     if (status) return status;
-    status = launch(gpu, config, error);
+    status = launch(gpu, config, cluster, error);
     cj__gpu_leave(gpu, pushed);
     return status;
 }
@@ -115,39 +98,5 @@ cj_status cj__gpu_synchronize(cj_device *device, cj_stream stream, cj_error *err
     if (status) return status;
     status = CJ_CU(&gpu->driver, error, StreamSynchronize, stream);
     cj__gpu_leave(gpu, pushed);
-    return status;
-}
-
-typedef struct stopwatch {
-    CUevent start, stop;
-} stopwatch;
-
-static cj_status run_timed(const cj_driver *driver, const stopwatch *watch, CUstream stream,
-                           cj_status (*work)(void *user, cj_error *error), void *user, float *milliseconds,
-                           cj_error *error) {
-    cj_status status = CJ_CU(driver, error, EventRecord, watch->start, stream);
-    if (!status) status = work(user, error);
-    if (!status) status = CJ_CU(driver, error, EventRecord, watch->stop, stream);
-    if (!status) status = CJ_CU(driver, error, EventSynchronize, watch->stop);
-    if (!status) status = CJ_CU(driver, error, EventElapsedTime, milliseconds, watch->start, watch->stop);
-    return status;
-}
-
-cj_status cj__gpu_time(cj_device *device, cj_stream stream, cj_status (*work)(void *user, cj_error *error), void *user,
-                       double *milliseconds, cj_error *error) {
-    cj_gpu          *gpu = cj__gpu(device);
-    const cj_driver *driver = &gpu->driver;
-    stopwatch        watch = {NULL, NULL};
-    float            elapsed = 0;
-    bool             pushed;
-    cj_status        status = cj__gpu_enter(gpu, &pushed, error);
-    if (status) return status;
-    status = CJ_CU(driver, error, EventCreate, &watch.start, CU_EVENT_DEFAULT);
-    if (!status) status = CJ_CU(driver, error, EventCreate, &watch.stop, CU_EVENT_DEFAULT);
-    if (!status) status = run_timed(driver, &watch, stream, work, user, &elapsed, error);
-    if (watch.stop) driver->EventDestroy(watch.stop);
-    if (watch.start) driver->EventDestroy(watch.start);
-    cj__gpu_leave(gpu, pushed);
-    if (!status) *milliseconds = (double)elapsed;
     return status;
 }

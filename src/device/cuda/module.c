@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX text to a loaded function.
+// PTX text, or the image that was made of it, to a loaded function.
+#define _GNU_SOURCE  // dladdr
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "error.h"
 #include "gpu.h"
@@ -20,38 +23,60 @@ static void note_log(cj_error *error, const char *title, char *log) {
 // The versions that decide whether this driver can compile this text.
 static void note_versions(const cj_gpu *gpu, const cj_ir_module *ir, cj_error *error) {
     const cj_limits *limits = &gpu->base.limits;
-    cj__driver_note(error, " (PTX .version %u.%u, .target %s; %s, sm_%u, driver for CUDA %u.%u)", ir->version / 10u,
+    const uint16_t   newest = cj__ptx_of_driver(limits->driver_version);
+    cj__driver_note(error, " (PTX .version %u.%u, .target %s; %s, sm_%u, driver for CUDA %u.%u", ir->version / 10u,
                     ir->version % 10u, ir->target ? ir->target : "none", limits->name, limits->compute_capability,
                     limits->driver_version / 1000, limits->driver_version % 1000 / 10);
+    if (newest != UINT16_MAX) cj__driver_note(error, ", which reads PTX up to %u.%u", newest / 10u, newest % 10u);
+    cj__driver_note(error, ")");
 }
 
-static cj_status compile(cj_gpu *gpu, const char *ptx, const cj_ir_module *ir, CUmodule *handle, cj_error *error) {
-    char errors[2048] = "", infos[512] = "";
+// Options of the JIT compiler: where to put its words.
+typedef struct jit {
+    char         errors[2048], infos[512];
+    CUjit_option option[4];
+    void        *value[4];
+} jit;
 
-    CUjit_option option[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER,
-                             CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
-    // One byte less, so that the logs end in NUL whatever the driver writes.
-    void *value[] = {errors, (void *)(uintptr_t)(sizeof errors - 1), infos, (void *)(uintptr_t)(sizeof infos - 1)};
-    enum { OPTION_COUNT = sizeof option / sizeof option[0] };
+enum { JIT_OPTION_COUNT = 4 };
 
-    cj_status status = CJ_CU(&gpu->driver, error, ModuleLoadDataEx, handle, ptx, OPTION_COUNT, option, value);
+// One byte less than there is, so that the logs end in NUL whatever the driver writes.
+static void jit_init(jit *j) {
+    *j = (jit){
+        .option = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER,
+                   CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES},
+        .value = {j->errors, (void *)(uintptr_t)(sizeof j->errors - 1), j->infos,
+                  (void *)(uintptr_t)(sizeof j->infos - 1)},
+    };
+}
+
+static void note_logs(cj_error *error, jit *j) {
+    note_log(error, "error log", j->errors);
+    note_log(error, "info log", j->infos);
+}
+
+static cj_status load_image(cj_gpu *gpu, const char *image, const cj_ir_module *ir, CUmodule *handle,
+                            cj_error *error) {
+    jit j;
+    jit_init(&j);
+    cj_status status =
+        CJ_CU(&gpu->driver, error, ModuleLoadDataEx, handle, image, JIT_OPTION_COUNT, j.option, j.value);
     if (!status) return CJ_OK;
     note_versions(gpu, ir, error);
-    note_log(error, "error log", errors);
-    note_log(error, "info log", infos);
+    note_logs(error, &j);
     return status;
 }
 
-cj_status cj__gpu_load(cj_device *device, const char *ptx, size_t length, cj_ir_module *ir, cj_module **module,
+cj_status cj__gpu_load(cj_device *device, const char *image, size_t length, cj_ir_module *ir, cj_module **module,
                        cj_error *error) {
-    (void)length;  // the driver stops at the NUL
+    (void)length;  // a text ends with its NUL, and an image says itself how long it is
     cj_gpu        *gpu = cj__gpu(device);
     bool           pushed;
     cj_gpu_module *made = calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a module");
     cj_status status = cj__gpu_enter(gpu, &pushed, error);
     if (!status) {
-        status = compile(gpu, ptx, ir, &made->handle, error);
+        status = load_image(gpu, image, ir, &made->handle, error);
         cj__gpu_leave(gpu, pushed);
     }
     if (status) {
@@ -60,6 +85,61 @@ cj_status cj__gpu_load(cj_device *device, const char *ptx, size_t length, cj_ir_
     }
     *module = &made->base;
     return CJ_OK;
+}
+
+// The linker's image belongs to its state, so it is copied before that is destroyed.
+static cj_status link_image(const cj_driver *driver, CUlinkState state, const char *ptx, size_t length, char **image,
+                            size_t *bytes, cj_error *error) {
+    void     *linked = NULL, *text = (void *)(uintptr_t)ptx;  // only read, though the driver says no const
+    size_t    size = 0;
+    cj_status status =
+        CJ_CU(driver, error, LinkAddData, state, CU_JIT_INPUT_PTX, text, length + 1, "ptx", 0, NULL, NULL);
+    if (!status) status = CJ_CU(driver, error, LinkComplete, state, &linked, &size);
+    if (status) return status;
+    *image = malloc(size);
+    if (!*image) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for an image of %zu bytes", size);
+    memcpy(*image, linked, size);
+    *bytes = size;
+    return CJ_OK;
+}
+
+cj_status cj__gpu_compile(cj_device *device, const char *ptx, size_t length, char **image, size_t *bytes,
+                          cj_error *error) {
+    cj_gpu          *gpu = cj__gpu(device);
+    const cj_driver *driver = &gpu->driver;
+    CUlinkState      state = NULL;
+    jit              j;
+    bool             pushed;
+    if (!driver->LinkCreate || !driver->LinkAddData || !driver->LinkComplete || !driver->LinkDestroy)
+        return cj__fail(error, CJ_UNSUPPORTED, "the driver lacks cuLinkCreate or what belongs to it");
+    cj_status status = cj__gpu_enter(gpu, &pushed, error);
+    if (status) return status;
+    jit_init(&j);
+    status = CJ_CU(driver, error, LinkCreate, JIT_OPTION_COUNT, j.option, j.value, &state);
+    if (!status) {
+        status = link_image(driver, state, ptx, length, image, bytes, error);
+        driver->LinkDestroy(state);
+    }
+    cj__gpu_leave(gpu, pushed);
+    if (status) note_logs(error, &j);
+    return status;
+}
+
+// The JIT compiler comes with the driver's library, whose file is libcuda.so.580.159.03: more than the driver's own
+// answer, 13.0, tells. Size and time stand for the version where the file's name has none. The JIT gets no option that
+// changes what it makes.
+void cj__gpu_compiler(const cj_device *device, char *line, size_t size) {
+    const cj_gpu *gpu = (const cj_gpu *)(const void *)device;
+    Dl_info       info;
+    struct stat   file = {0};
+    void         *symbol;
+    memcpy(&symbol, &gpu->driver.Init, sizeof symbol);  // ISO C has no cast from a function pointer
+    char       *path = dladdr(symbol, &info) && info.dli_fname ? realpath(info.dli_fname, NULL) : NULL;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (path) stat(path, &file);
+    snprintf(line, size, "driver %u, %s of %lld B from %lld, no options", device->limits.driver_version,
+             slash ? slash + 1 : "a library", (long long)file.st_size, (long long)file.st_mtime);
+    free(path);
 }
 
 void cj__gpu_unload(cj_module *module) {
@@ -80,12 +160,15 @@ void cj__gpu_unload(cj_module *module) {
 static cj_status find_entry(cj_gpu *gpu, CUmodule module, const char *name, cj_gpu_function *function,
                             cj_error *error) {
     const cj_driver *driver = &gpu->driver;
+    int              registers = 0;
     cj_status        status = CJ_CU(driver, error, ModuleGetFunction, &function->handle, module, name);
     if (!status && driver->FuncLoad) status = CJ_CU(driver, error, FuncLoad, function->handle);
     if (!status) {
         status = CJ_CU(driver, error, FuncGetAttribute, &function->fixed_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
                        function->handle);
     }
+    if (!status) status = CJ_CU(driver, error, FuncGetAttribute, &registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function->handle);
+    function->base.contract.registers = (uint32_t)registers;
     if (status) cj__driver_note(error, " (entry %s)", name);
     return status;
 }

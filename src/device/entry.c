@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an entry tells of its launches: its directives, and its parameters by what the body does with them.
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+
+// ---- parameters
+
+// What the value of one parameter becomes part of.
+typedef struct traces {
+    const cj_ir_var *param;
+    bool            *reg;  // by a register's index: its value is the parameter's, or was made of it
+    bool             changed;
+} traces;
+
+static bool is_opcode(const cj_ir_inst *inst, const char *opcodes) {
+    const char  *text = inst->mnemonic->text;
+    const size_t length = strcspn(text, ".");
+    for (const char *at = opcodes; *at; at += strcspn(at, " "), at += *at == ' ') {
+        if (strcspn(at, " ") == length && !memcmp(at, text, length)) return true;
+    }
+    return false;
+}
+
+static bool is_traced(const traces *t, const cj_ir_operand *operand) {
+    if (operand->kind == CJ_OPERAND_REG) return t->reg[operand->reg->index];
+    return operand->kind == CJ_OPERAND_VAR && operand->var == t->param;
+}
+
+// An address stays one of the same memory when something is added to it, or some of its bits are cleared.
+static void follow(traces *t, const cj_ir_inst *inst) {
+    const bool is_load = is_opcode(inst, "ld"), is_mad = is_opcode(inst, "mad");
+    if (inst->operand_count < 2 || inst->operand[0].kind != CJ_OPERAND_REG) return;
+    if (!is_load && !is_mad && !is_opcode(inst, "mov add sub and cvta selp")) return;
+    bool from = false;
+    for (unsigned i = is_mad ? 3 : 1; i < inst->operand_count && !from; i++) {
+        const cj_ir_operand *operand = &inst->operand[i];
+        if (!is_load) from = is_traced(t, operand);
+        if (is_load && operand->kind == CJ_OPERAND_MEMORY && operand->base->kind == CJ_OPERAND_VAR)
+            from = is_traced(t, operand->base);
+    }
+    bool *to = &t->reg[inst->operand[0].reg->index];
+    t->changed |= from && !*to;
+    *to |= from;
+}
+
+// Whether memory is reached through it. What a function is given counts: 64-bit arguments mostly are addresses.
+static bool is_reached(const traces *t, const cj_ir_inst *inst) {
+    const bool passes = is_opcode(inst, "cvta") ||
+                        (is_opcode(inst, "st") && cj__mnemonic_has(inst->mnemonic, CJ_W_PARAM));
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        const cj_ir_operand *operand = &inst->operand[i];
+        const cj_ir_operand *through = operand->kind == CJ_OPERAND_MEMORY ? operand->base : passes ? operand : NULL;
+        if (through && through->kind == CJ_OPERAND_REG && is_traced(t, through)) return true;
+    }
+    return false;
+}
+
+static bool is_pointer(const cj_ir_func *entry, uint32_t index) {
+    traces t = {.param = entry->param[index], .reg = calloc(entry->reg_count + 1, sizeof *t.reg), .changed = true};
+    bool   found = false;
+    while (t.reg && t.changed && !found) {
+        t.changed = false;
+        for (size_t i = 0; i < entry->stmt_count && !found; i++) {
+            if (entry->stmt[i].kind != CJ_STMT_INST) continue;
+            follow(&t, entry->stmt[i].inst);
+            found = is_reached(&t, entry->stmt[i].inst);
+        }
+    }
+    free(t.reg);
+    return found;
+}
+
+cj_param_kind cj_function_param_kind(const cj_function *function, uint32_t index) {
+    const cj_ir_func *entry = function->entry;
+    if (index >= entry->param_count) return CJ_PARAM_BYTES;
+    const cj_ir_var *param = entry->param[index];
+    if (param->is_array || param->vector > 1)
+        return param->bytes == sizeof(cj_tensormap) && param->align >= 64 ? CJ_PARAM_TENSORMAP : CJ_PARAM_BYTES;
+    if (cj__words[param->type].class == CJ_CLASS_FLOAT) return CJ_PARAM_FLOAT;
+    if (param->bytes != sizeof(cj_ptr)) return CJ_PARAM_INTEGER;
+    return strstr(param->attributes, ".ptr") || is_pointer(entry, index) ? CJ_PARAM_POINTER : CJ_PARAM_INTEGER;
+}
+
+// ---- launches
+
+static bool names_unsized(const cj_ir_operand *operand) {
+    if (operand->kind == CJ_OPERAND_VAR) return operand->var->unsized && operand->var->space == CJ_SPACE_SHARED;
+    return operand->kind == CJ_OPERAND_MEMORY && names_unsized(operand->base);
+}
+
+static bool needs_dynamic_shared(const cj_ir_func *entry) {
+    for (size_t i = 0; i < entry->stmt_count; i++) {
+        if (entry->stmt[i].kind != CJ_STMT_INST) continue;
+        const cj_ir_inst *inst = entry->stmt[i].inst;
+        for (unsigned k = 0; k < inst->operand_count; k++) {
+            if (names_unsized(&inst->operand[k])) return true;
+        }
+    }
+    return false;
+}
+
+void cj_function_info(const cj_function *function, cj_entry_info *info) {
+    const cj_contract *contract = &function->contract;
+    *info = (cj_entry_info){.block = contract->reqntid,
+                            .block_max = contract->maxntid,
+                            .cluster = contract->reqnctapercluster,
+                            .cluster_max = contract->maxclusterrank,
+                            .static_shared = contract->static_shared,
+                            .needs_cluster = contract->explicitcluster || contract->uses_clusters,
+                            .needs_dynamic_shared = needs_dynamic_shared(function->entry)};
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference kernels in CUDA C++, on either device.
+#ifndef CJ_TESTS_REFERENCE_CASES_H
+#define CJ_TESTS_REFERENCE_CASES_H
+
+#include <clusterjit/device.h>
+
+// Compiles the reduction's references for sm_90 in several types, operations and cluster sizes, runs them, and compares
+// with our kernels' results, which must be the same: the sums are exact. Ends the process as skipped where there is no
+// NVRTC or CUDA's headers are not installed.
+void cj_test_references(cj_device *device);
+
+#endif

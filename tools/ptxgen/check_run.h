@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// check --run: a file's entries on the CPU device, with every access watched.
+#ifndef PTXGEN_CHECK_RUN_H
+#define PTXGEN_CHECK_RUN_H
+
+#include <jansson.h>
+
+#include "finding.h"
+#include "launch.h"
+#include "machine.h"
+
+// A hazard, and the schedule under which it was seen first.
+typedef struct seen_hazard {
+    cj_hazard hazard;
+    char      hint[sizeof((cj_hazard *)0)->hint + 64];
+} seen_hazard;
+
+// What the launches of one document showed: each hazard once.
+typedef struct check_run {
+    seen_hazard *item;
+    size_t       count, capacity;
+    json_t      *launches;  // each launch is added to it; NULL: what was made up of one is said on standard error
+} check_run;
+
+// Launches the entry that the options name, else every one. Returns an exit code: trouble, not what the kernels did.
+// `has_errors`: errors have been shown that may keep the document from being loaded.
+int check_run_document(check_run *r, const launch_options *launch, const machine_options *machine, document *d,
+                       bool has_errors);
+// In the order of the text; they borrow its strings. Returns an exit code.
+int  check_run_findings(const check_run *r, document *d, findings *found);
+void check_run_free(check_run *r);
+
+#endif

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// occupancy: how many blocks and clusters of a kernel a GPU holds at once, for each cluster size.
+#include <clusterjit/contract.h>
+#include <clusterjit/occupancy.h>
+#include <inttypes.h>
+#include <libsmartcols/libsmartcols.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "finding.h"
+#include "message.h"
+#include "output.h"
+
+static const uint32_t sizes[] = {0, 1, 2, 4, 8, 16};
+
+enum { SIZE_COUNT = sizeof sizes / sizeof *sizes };
+
+typedef struct occupancy_options {
+    const char        *path, *entry, *target, *spec;
+    cj_occupancy_query query;
+    unsigned           keep;
+    bool               json;
+    const args_family *family;  // NULL: the kernel is in a file
+    document           ptx;     // that file
+    cj_device         *device;  // a GPU that counts; NULL: the model does
+    cj_limits          limits;
+} occupancy_options;
+
+enum { KEY_ENTRY = ARGS_LONG_ONLY, KEY_BLOCK, KEY_SMEM, KEY_REGISTERS, KEY_TARGET, KEY_DEVICE, KEY_KEEP, KEY_JSON };
+
+// What a family's own parameters say is asked for a file only.
+#define COMMON_OPTIONS                                                                                                 \
+    {.name = "registers",                                                                                              \
+     .key = KEY_REGISTERS,                                                                                             \
+     .arg = "N",                                                                                                       \
+     .doc = "Registers a thread, as ptxas -v says (default: as the driver says, else not counted)"},                   \
+        {.name = "regs", .key = KEY_REGISTERS, .arg = "N", .flags = OPTION_ALIAS},                                     \
+        {.name = "target",                                                                                             \
+         .key = KEY_TARGET,                                                                                            \
+         .arg = "h200|sm_90|...",                                                                                      \
+         .doc = "Count for this part or target, by the model"},                                                        \
+        {.name = "device",                                                                                             \
+         .key = KEY_DEVICE,                                                                                            \
+         .arg = "auto|gpu|gpu:N|cpu",                                                                                  \
+         .doc = "Count for this device; a GPU's driver counts itself (default auto)"},                                 \
+        {.name = "keep",                                                                                               \
+         .key = KEY_KEEP,                                                                                              \
+         .arg = "PERCENT",                                                                                             \
+         .doc = "Choose the largest cluster that keeps so many of the blocks resident (default 90)"},                  \
+        {.name = "json", .key = KEY_JSON, .doc = "Print JSON"}, {                                                      \
+        0                                                                                                              \
+    }
+
+static const struct argp_option family_options[] = {COMMON_OPTIONS};
+
+static const struct argp_option file_options[] = {
+    {.name = "entry", .key = KEY_ENTRY, .arg = "NAME", .doc = "The kernel (default: the file's only one)"},
+    {.name = "block", .key = KEY_BLOCK, .arg = "X[,Y,Z]", .doc = "Threads a block (default: as the kernel says)"},
+    {.name = "smem", .key = KEY_SMEM, .arg = "BYTES", .doc = "Dynamic shared memory a block (default 0)"},
+    COMMON_OPTIONS,
+};
+
+static int set(void *user, int key, char *value) {
+    occupancy_options *o = user;
+    switch (key) {
+    case KEY_ENTRY: o->entry = value; break;
+    case KEY_BLOCK: o->query.block = args_dim3("--block", value); break;
+    case KEY_SMEM: o->query.dynamic_shared = args_number("--smem", value, 0, UINT32_MAX); break;
+    case KEY_REGISTERS: o->query.registers = args_number("--registers", value, 1, 255); break;
+    case KEY_TARGET: o->target = value; break;
+    case KEY_DEVICE: o->spec = value; break;
+    case KEY_KEEP: o->keep = args_number("--keep", value, 1, 100); break;
+    case KEY_JSON: o->json = true; break;
+    }
+    return CODE_OK;
+}
+
+static int take(void *user, char *word) {
+    occupancy_options *o = user;
+    if (o->path) return message_error(CJ_INVALID_ARGUMENT, "'%s' is one file too many", word);
+    o->path = word;
+    return CODE_OK;
+}
+
+static const char doc[] = "Shows how many blocks and clusters of a kernel a GPU holds at once, for each cluster size, what "
+                          "limits each, and which size to take. The kernel is one of FAMILY, or an entry of a PTX file ('-' "
+                          "is standard input).";
+
+static const args_spec family_spec = {.doc = doc, .options = family_options, .set = set};
+
+static const args_spec file_spec = {.doc = doc, .options = file_options, .set = set, .words = "FILE|FAMILY", .take = take};
+
+// ---- counting
+
+// What became of one cluster size.
+typedef struct row {
+    uint32_t             size;
+    cj_cluster_occupancy count;
+    char                 refused[32];  // by this rule; empty: counted
+} row;
+
+// A kernel as text, and how it is launched.
+typedef struct kernel {
+    const char        *text, *entry;
+    size_t             length;
+    cj_occupancy_query query;
+} kernel;
+
+static cj_status count_on_gpu(cj_device *device, const kernel *k, cj_cluster_occupancy *count, cj_error *error) {
+    cj_module   *module = NULL;
+    cj_function *function = NULL;
+    cj_status    status = cj_module_from_ptx(device, k->text, k->length, &module, error);
+    const char  *entry = k->entry ? k->entry : status ? NULL : cj_module_entry(module, 0);
+    if (!status) status = cj_module_function(module, entry ? entry : "", &function, error);
+    if (!status) status = cj_function_occupancy(function, &k->query, count, error);
+    cj_module_unload(module);
+    return status;
+}
+
+static cj_status count_kernel(const occupancy_options *o, const kernel *k, row *r, cj_error *error) {
+    cj_status status = o->device ? count_on_gpu(o->device, k, &r->count, error)
+                                 : cj_ptx_occupancy(&o->limits, k->text, k->length, k->entry, &k->query, &r->count, error);
+    if (status != CJ_CONTRACT) return status;
+    snprintf(r->refused, sizeof r->refused, "%s", error->rule);
+    return CJ_OK;
+}
+
+// A family's kernel of this cluster size. What the plan notes is said once.
+static cj_status count_family(const occupancy_options *o, row *r, bool *noted, cj_error *error) {
+    cj_params params = o->family->params;
+    cj_plan   plan;
+    char      size[16];
+    snprintf(size, sizeof size, "%u", r->size);
+    cj_status status = cj_params_set(&params, "cluster", size, error);
+    if (!status) status = cj_plan_make(&params, &o->limits, NULL, &plan, error);
+    if (status == CJ_CONTRACT) snprintf(r->refused, sizeof r->refused, "%s", error->rule);
+    if (status) return status == CJ_CONTRACT ? CJ_OK : status;
+    if (plan.note[0] && !*noted) message_note(plan.note);
+    *noted |= plan.note[0] != '\0';
+    char  *text = NULL;
+    kernel k = {.entry = plan.entry, .query = o->query};
+    k.query.block = plan.block;
+    k.query.cluster = plan.cluster;
+    k.query.dynamic_shared = plan.dynamic_shared;
+    status = cj_plan_emit(&plan, &text, &k.length, error);
+    k.text = text;
+    if (!status) status = count_kernel(o, &k, r, error);
+    cj_text_free(text);
+    return status;
+}
+
+static cj_status count_file(const occupancy_options *o, row *r, cj_error *error) {
+    kernel k = {.text = o->ptx.text, .length = o->ptx.length, .entry = o->entry, .query = o->query};
+    if (r->size) k.query.cluster = (cj_dim3){r->size, 1, 1};
+    return count_kernel(o, &k, r, error);
+}
+
+// A kernel that cannot be had in a size (it declares another, or the target has no clusters) gives that other one once more.
+static bool is_another(const row *r) { return !r->refused[0] && r->count.cluster != r->size; }
+
+static int count_all(occupancy_options *o, row rows[SIZE_COUNT], size_t *count) {
+    bool     noted = false;
+    cj_error error;
+    for (size_t i = 0; i < SIZE_COUNT; i++) {
+        row *r = &rows[*count];
+        *r = (row){.size = sizes[i]};
+        cj_status status = o->family ? count_family(o, r, &noted, &error) : count_file(o, r, &error);
+        if (status) return o->family ? message_failure(&error) : finding_refuse(&o->ptx, &error);
+        if (!strcmp(r->refused, "block-zero"))
+            return message_error(CJ_INVALID_ARGUMENT, "how many threads a block? The kernel does not say\n--block says it");
+        *count += !is_another(r);
+    }
+    return CODE_OK;
+}
+
+// ---- the table
+
+static const struct {
+    const char *name;
+    double      width;
+    int         flags;
+} columns[] = {{"CLUSTER", 1, SCOLS_FL_RIGHT}, {"BLOCKS/SM", 1, SCOLS_FL_RIGHT}, {"ACTIVE CLUSTERS", 1, SCOLS_FL_RIGHT},
+               {"BLOCKS", 1, SCOLS_FL_RIGHT},  {"SMS IN USE", 1, SCOLS_FL_RIGHT}, {"STRANDED", 1, SCOLS_FL_RIGHT},
+               {"LIMITED BY", 1, 0}};
+
+enum { COLUMN_COUNT = sizeof columns / sizeof *columns };
+
+static void set_number(struct libscols_line *line, size_t column, uint64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    scols_line_set_data(line, column, text);
+}
+
+static void fill_line(struct libscols_line *line, const row *r, bool chosen) {
+    const cj_cluster_occupancy *c = &r->count;
+    char                        limit[80];
+    set_number(line, 0, r->size);
+    if (!r->size) scols_line_set_data(line, 0, "none");
+    snprintf(limit, sizeof limit, "refused: %s", r->refused);
+    if (!r->refused[0]) {
+        const uint64_t numbers[] = {c->blocks_per_sm, c->active_clusters,
+                                    (uint64_t)c->active_clusters * (c->cluster ? c->cluster : 1), c->sms_used, c->sms_stranded};
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) set_number(line, i + 1, numbers[i]);
+        snprintf(limit, sizeof limit, "%s%s%s", cj_occupancy_limit_name(c->limited_by), c->gpc_limited ? ", GPC size" : "",
+                 chosen ? "  <- chosen" : "");
+    }
+    scols_line_set_data(line, COLUMN_COUNT - 1, limit);
+    if (chosen && *message_colour(stdout, COLOUR_BOLD)) scols_line_set_color(line, COLOUR_BOLD);
+}
+
+static void print_head(const occupancy_options *o, const row *rows, size_t count) {
+    bool by_driver = false;
+    for (size_t i = 0; i < count; i++) by_driver |= rows[i].count.from_driver;
+    printf("%s, counted by %s\n", o->limits.name, by_driver ? "its driver" : "the model");
+    if (!by_driver && !o->query.registers) puts("registers are not counted: --registers N gives what ptxas -v says");
+    if (!by_driver && !o->limits.gpc_sms[0]) puts("the SMs of a GPC are not known: there may be fewer clusters");
+}
+
+static int print_table(const occupancy_options *o, const row *rows, size_t count, size_t chosen) {
+    struct libscols_table *table = scols_new_table();
+    if (!table) return message_error(CJ_OUT_OF_MEMORY, "no memory for the table");
+    scols_table_enable_colors(table, *message_colour(stdout, COLOUR_BOLD) != '\0');
+    for (size_t i = 0; i < COLUMN_COUNT; i++)
+        scols_table_new_column(table, columns[i].name, columns[i].width, columns[i].flags);
+    for (size_t i = 0; i < count; i++) {
+        struct libscols_line *line = scols_table_new_line(table, NULL);
+        if (line) fill_line(line, &rows[i], i == chosen);
+    }
+    print_head(o, rows, count);
+    fflush(stdout);
+    int failed = scols_print_table(table);
+    scols_unref_table(table);
+    return failed ? message_error(CJ_OUT_OF_MEMORY, "no memory for the table") : CODE_OK;
+}
+
+static json_t *json_row(const row *r, bool chosen) {
+    const cj_cluster_occupancy *c = &r->count;
+    if (r->refused[0]) return json_pack("{s:I, s:s}", "cluster", (json_int_t)r->size, "refused", r->refused);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:b}", "cluster", (json_int_t)r->size, "blocks_per_sm",
+                     (json_int_t)c->blocks_per_sm, "active_clusters", (json_int_t)c->active_clusters, "blocks",
+                     (json_int_t)c->active_clusters * (c->cluster ? c->cluster : 1), "sms_used", (json_int_t)c->sms_used,
+                     "sms_stranded", (json_int_t)c->sms_stranded, "limited_by", cj_occupancy_limit_name(c->limited_by),
+                     "gpc_limited", c->gpc_limited, "chosen", chosen);
+}
+
+static int print_json(const occupancy_options *o, const row *rows, size_t count, size_t chosen) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) json_array_append_new(array, json_row(&rows[i], i == chosen));
+    return output_json(json_pack("{s:o, s:s, s:o, s:o}", "target", output_json_text(o->limits.name), "counted_by",
+                                 o->device ? "driver" : "model", "chosen",
+                                 chosen < count ? json_integer((json_int_t)rows[chosen].size) : json_null(), "clusters",
+                                 array));
+}
+
+// Rows that were refused cannot be chosen: they hold no cluster. Where none can be, the kernel cannot be launched.
+static int show(const occupancy_options *o, const row *rows, size_t count) {
+    cj_cluster_occupancy candidates[SIZE_COUNT];
+    for (size_t i = 0; i < count; i++) candidates[i] = rows[i].count;
+    size_t chosen = cj_occupancy_choose(candidates, count, o->keep);
+    int    code = o->json ? print_json(o, rows, count, chosen) : print_table(o, rows, count, chosen);
+    return code || chosen < count ? code : CODE_WRONG;
+}
+
+// ---- where
+
+static int open_target(occupancy_options *o) {
+    cj_error error;
+    if (o->target) return cj_limits_named(o->target, &o->limits, &error) ? message_failure(&error) : CODE_OK;
+    if (cj_device_open(&(cj_device_options){.spec = o->spec}, &o->device, &error)) return message_failure(&error);
+    o->limits = *cj_device_limits(o->device);
+    if (!strcmp(cj_device_kind(o->device), "gpu")) return CODE_OK;
+    cj_device_close(o->device);  // it has the limits of an H200, and no driver
+    o->device = NULL;
+    return CODE_OK;
+}
+
+static int run(occupancy_options *o) {
+    row    rows[SIZE_COUNT];
+    size_t count = 0;
+    if (o->target && o->spec) return message_error(CJ_INVALID_ARGUMENT, "--target and --device exclude each other");
+    int code = open_target(o);
+    if (!code) code = count_all(o, rows, &count);
+    if (!code) code = show(o, rows, count);
+    cj_device_close(o->device);
+    return code;
+}
+
+static bool names_family(int argc, char **argv) {
+    const cj_family *family;
+    return argc > 1 && argv[1][0] != '-' && !cj_family_find(argv[1], &family, NULL);
+}
+
+int cmd_occupancy(int argc, char **argv) {
+    occupancy_options o = {.keep = CJ_OCCUPANCY_KEEP};
+    args_family       family;
+    if (names_family(argc, argv)) {
+        args_parse(&family_spec, argc, argv, &o, &family);
+        o.family = &family;
+        int code = run(&o);
+        args_family_free(&family);
+        return code;
+    }
+    args_parse(&file_spec, argc, argv, &o, NULL);
+    if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which kernel? A family ('ptxgen list') or a PTX file comes first");
+    int code = document_read(&o.ptx, o.path);
+    if (code) return code;
+    code = run(&o);
+    document_free(&o.ptx);
+    return code;
+}

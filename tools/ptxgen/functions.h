@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions on the command line: expressions in CUDA C.
+#ifndef PTXGEN_FUNCTIONS_H
+#define PTXGEN_FUNCTIONS_H
+
+#include "args.h"
+
+// Compiles the expressions that were given, for the family's dtype, into its parameters. Returns an exit code.
+int functions_compile(args_family *family);
+
+#endif

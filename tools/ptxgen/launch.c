@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "message.h"
+#include "output.h"
+
+// ---- options
+
+static cj_dim3 read_dim3(const char *option, const char *text) {
+    cj_dim3 d = args_dim3(option, text);
+    if (!d.x || !d.y || !d.z)
+        exit(message_error(CJ_INVALID_ARGUMENT, "%s is '%s'; every dimension is at least 1", option, text));
+    return d;
+}
+
+static void add_argument(launch_options *l, const char *text) {
+    int code = arguments_add(&l->arguments, text);
+    if (code) exit(code);
+}
+
+bool launch_set(launch_options *l, int key, const char *value) {
+    switch (key) {
+    case LAUNCH_ENTRY: l->entry = value; return true;
+    case LAUNCH_GRID: l->grid = read_dim3("--grid", value); return true;
+    case LAUNCH_BLOCK: l->block = read_dim3("--block", value); return true;
+    case LAUNCH_CLUSTER: l->cluster = read_dim3("--cluster", value); return true;
+    case LAUNCH_SMEM: l->shared = args_number("--smem", value, 0, UINT32_MAX), l->shared_given = true; return true;
+    case LAUNCH_ARG: add_argument(l, value); return true;
+    default: return false;
+    }
+}
+
+// ---- the entry
+
+int launch_find(const char *entry, const char *path, cj_module *module, cj_function **function) {
+    cj_error    error;
+    const char *name = entry ? entry : cj_module_entry(module, 0);
+    if (!name) return message_error(CJ_INVALID_KERNEL, "'%s' has no entry", path);
+    if (!entry && cj_module_entry(module, 1))
+        return message_error(CJ_INVALID_ARGUMENT, "'%s' has several entries\nname one with --entry: %s, %s, …", path,
+                             name, cj_module_entry(module, 1));
+    return cj_module_function(module, name, function, &error) ? message_failure(&error) : CODE_OK;
+}
+
+int launch_check(const launch_options *l, const cj_function *function) {
+    uint32_t count = cj_function_param_count(function);
+    if (l->arguments.count != count)
+        return message_error(CJ_INVALID_ARGUMENT, "the entry takes %u arguments, %u are given\ngive one --arg for each",
+                             count, l->arguments.count);
+    for (uint32_t i = 0; i < count; i++) {
+        const argument *a = &l->arguments.item[i];
+        size_t          given = argument_size(a), wants = cj_function_param_bytes(function, i);
+        if (given != wants)
+            return message_error(CJ_INVALID_ARGUMENT, "argument %u, '%s', has %zu bytes; the parameter %s has %zu", i,
+                                 a->text, given, cj_function_param_name(function, i), wants);
+    }
+    return arguments_check(&l->arguments);
+}
+
+// ---- what was not given
+
+static int untold(const char *path, const char *what, const char *flag) {
+    return message_error(CJ_INVALID_ARGUMENT, "'%s' cannot be run as it is: %s\ngive %s", path, what, flag);
+}
+
+static int derive_shape(launch_options *l, const char *path, const cj_entry_info *info, bool *made) {
+    if (!l->block.x) {
+        l->block = info->block.x ? info->block : info->block_max;
+        *made = true;
+    }
+    if (!l->block.x) return untold(path, "the entry has neither .reqntid nor .maxntid", "--block X[,Y,Z]");
+    if (!l->cluster.x && !info->cluster.x && info->needs_cluster)
+        return untold(path, "the entry needs clusters and has no .reqnctapercluster", "--cluster X[,Y,Z]");
+    if (!l->grid.x) {
+        cj_dim3 cluster = l->cluster.x ? l->cluster : info->cluster;
+        l->grid = cluster.x ? cluster : (cj_dim3){1, 1, 1};
+        *made = true;
+    }
+    if (info->needs_dynamic_shared && !l->shared_given)
+        return untold(path, "the entry uses dynamic shared memory, of which nothing says the size", "--smem BYTES");
+    return CODE_OK;
+}
+
+// The argument for a parameter of that kind and size; NULL: there is none that suits most kernels.
+static const char *usual_argument(cj_param_kind kind, size_t bytes) {
+    static const struct {
+        cj_param_kind kind;
+        size_t        bytes;
+        const char   *text;
+    } usual[] = {{CJ_PARAM_POINTER, 8, "u64[1048576]=zeros"},
+                 {CJ_PARAM_INTEGER, 1, "u8=1"},
+                 {CJ_PARAM_INTEGER, 2, "u16=1024"},
+                 {CJ_PARAM_INTEGER, 4, "u32=1024"},
+                 {CJ_PARAM_INTEGER, 8, "u64=1024"},
+                 {CJ_PARAM_FLOAT, 2, "f16=1"},
+                 {CJ_PARAM_FLOAT, 4, "f32=1"},
+                 {CJ_PARAM_FLOAT, 8, "f64=1"}};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (usual[i].kind == kind && usual[i].bytes == bytes) return usual[i].text;
+    return NULL;
+}
+
+static int derive_arguments(launch_options *l, const char *path, const cj_function *function) {
+    int code = CODE_OK;
+    for (uint32_t i = 0; i < cj_function_param_count(function) && !code; i++) {
+        cj_param_kind kind = cj_function_param_kind(function, i);
+        const char   *text = usual_argument(kind, cj_function_param_bytes(function, i));
+        char          what[160];
+        snprintf(what, sizeof what, "nothing says what the %zu bytes of the parameter %s are",
+                 cj_function_param_bytes(function, i), cj_function_param_name(function, i));
+        if (text)
+            code = arguments_add(&l->arguments, text);
+        else
+            code = untold(path, what,
+                          kind == CJ_PARAM_TENSORMAP ? "all arguments, this one as --arg tensor:TYPE[DIMS]@I,…"
+                                                     : "all arguments, this one as --arg bytes:N=HEX");
+    }
+    return code;
+}
+
+int launch_derive(launch_options *l, const char *path, const cj_function *function, bool *made) {
+    cj_entry_info info;
+    cj_function_info(function, &info);
+    *made = false;
+    int code = derive_shape(l, path, &info, made);
+    if (code || l->arguments.count || !cj_function_param_count(function)) return code;
+    *made = true;
+    return derive_arguments(l, path, function);
+}
+
+// ---- launching
+
+cj_status launch_run(const launch_options *l, cj_device *device, cj_function *function, cj_error *error) {
+    void *value[ARGUMENTS_MAX];
+    for (unsigned i = 0; i < l->arguments.count; i++)
+        value[i] = (void *)(uintptr_t)argument_value(&l->arguments.item[i]);
+    cj_launch_config config = {.function = function,
+                               .grid = l->grid,
+                               .block = l->block,
+                               .cluster = l->cluster,
+                               .dynamic_shared = l->shared,
+                               .nonportable = true,  // the command line asks for the cluster that it names
+                               .arguments = value,
+                               .argument_count = l->arguments.count};
+    cj_status        status = cj_launch(device, &config, error);
+    return status ? status : cj_synchronize(device, NULL, error);
+}
+
+// ---- showing
+
+static const struct {
+    const char *name;
+    size_t      offset;
+} extents[] = {{"grid", offsetof(launch_options, grid)},
+               {"block", offsetof(launch_options, block)},
+               {"cluster", offsetof(launch_options, cluster)}};
+
+enum { EXTENT_COUNT = sizeof extents / sizeof *extents };
+
+static const cj_dim3 *extent(const launch_options *l, size_t i) {
+    return (const cj_dim3 *)(const void *)((const char *)l + extents[i].offset);
+}
+
+static void append(char *buffer, size_t size, const char *format, ...) CJ_PRINTF(3, 4);
+
+static void append(char *buffer, size_t size, const char *format, ...) {
+    size_t  used = strlen(buffer);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(buffer + used, size - used, format, args);
+    va_end(args);
+}
+
+void launch_text(const launch_options *l, char *buffer, size_t size) {
+    buffer[0] = '\0';
+    for (size_t i = 0; i < EXTENT_COUNT; i++) {
+        const cj_dim3 *d = extent(l, i);
+        if (!d->x) continue;
+        append(buffer, size, "%s--%s %" PRIu32, *buffer ? " " : "", extents[i].name, d->x);
+        if (d->y > 1 || d->z > 1) append(buffer, size, ",%" PRIu32, d->y);
+        if (d->z > 1) append(buffer, size, ",%" PRIu32, d->z);
+    }
+    if (l->shared) append(buffer, size, " --smem %" PRIu32, l->shared);
+    for (unsigned i = 0; i < l->arguments.count; i++) append(buffer, size, " --arg '%s'", l->arguments.item[i].text);
+}
+
+json_t *launch_json(const launch_options *l, const char *path, const char *entry) {
+    json_t *given = json_array(), *object = json_pack("{s:o, s:s}", "file", output_json_text(path), "entry", entry);
+    for (size_t i = 0; i < EXTENT_COUNT; i++) {
+        const cj_dim3 *d = extent(l, i);
+        json_object_set_new(object, extents[i].name, d->x ? output_json_dim3(*d) : json_null());
+    }
+    for (unsigned i = 0; i < l->arguments.count; i++)
+        json_array_append_new(given, output_json_text(l->arguments.item[i].text));
+    json_object_set_new(object, "dynamic_shared", output_json_uint(l->shared));
+    json_object_set_new(object, "arguments", given);
+    return object;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// One launch as a command line describes it: its options, shared by the commands that run any PTX, and making it.
+#ifndef PTXGEN_LAUNCH_H
+#define PTXGEN_LAUNCH_H
+
+#include <argp.h>
+#include <jansson.h>
+
+#include "argument.h"
+#include "tile.h"
+
+typedef struct launch_options {
+    const char *entry;
+    cj_dim3     grid, block, cluster;  // {0, 0, 0}: not given
+    uint32_t    shared;
+    bool        shared_given;
+    arguments   arguments;
+} launch_options;
+
+enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_SMEM, LAUNCH_ARG };
+
+// What the defaults are is the command's to say.
+#define LAUNCH_OPTIONS(which, grid_size, block_size, bytes)                                                            \
+    {.name = "entry", .key = LAUNCH_ENTRY, .arg = "NAME", .doc = "The kernel (default: " which ")"},                   \
+        {.name = "grid", .key = LAUNCH_GRID, .arg = "X[,Y,Z]", .doc = "Blocks in the grid (default: " grid_size ")"},  \
+        {.name = "block", .key = LAUNCH_BLOCK, .arg = "X[,Y,Z]", .doc = "Threads a block (default: " block_size ")"},  \
+        {.name = "cluster",                                                                                            \
+         .key = LAUNCH_CLUSTER,                                                                                        \
+         .arg = "X[,Y,Z]",                                                                                             \
+         .doc = "Blocks a cluster (default: as the kernel says)"},                                                     \
+        {.name = "smem",                                                                                               \
+         .key = LAUNCH_SMEM,                                                                                           \
+         .arg = "BYTES",                                                                                               \
+         .doc = "Dynamic shared memory a block (default: " bytes ")"},                                                 \
+    {                                                                                                                  \
+        .name = "arg", .key = LAUNCH_ARG, .arg = "ARGUMENT", .doc = "The next argument: " ARGUMENT_HELP ". " TILE_HELP \
+    }
+
+// Takes one of LAUNCH_OPTIONS; true when `key` is one. Exits with a message on a value that makes no sense.
+bool launch_set(launch_options *l, int key, const char *value);
+
+// Finds the entry by name; NULL: the only one of the module, which `path` names in messages. Returns an exit code.
+int launch_find(const char *entry, const char *path, cj_module *module, cj_function **function);
+
+// Makes up what was not given, of what the entry tells: one cluster of the largest blocks it allows, buffers of 8 MiB of
+// zeros, 1024 for integers, 1 for floats. What it does not tell is refused by name. *made: something was made up.
+// Returns an exit code.
+int launch_derive(launch_options *l, const char *path, const cj_function *function, bool *made);
+
+// The arguments against the entry's parameters: as many, and of the same sizes. Returns an exit code.
+int launch_check(const launch_options *l, const cj_function *function);
+
+// Launches and waits; the arguments have been uploaded.
+cj_status launch_run(const launch_options *l, cj_device *device, cj_function *function, cj_error *error);
+
+// As options on a command line, for people; and as JSON.
+void    launch_text(const launch_options *l, char *buffer, size_t size);
+json_t *launch_json(const launch_options *l, const char *path, const char *entry);
+
+#endif

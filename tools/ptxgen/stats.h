@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU device counted in a launch.
+#ifndef PTXGEN_STATS_H
+#define PTXGEN_STATS_H
+
+#include <clusterjit/cpu.h>
+#include <jansson.h>
+
+void    stats_print(const cj_cpu_stats *s);  // a table on standard error
+json_t *stats_json(const cj_cpu_stats *s);   // every figure, also those that are 0
+
+#endif

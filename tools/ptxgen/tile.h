@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor maps as a command line describes them: tensor:f16[64x128]@0,box=64x32,swizzle=128.
+#ifndef PTXGEN_TILE_H
+#define PTXGEN_TILE_H
+
+#include <clusterjit/tensormap.h>
+
+#include "value.h"
+
+#define TILE_HELP                                                                                                   \
+    "A tensor map: tensor:TYPE[DIMS]@I views argument I's buffer, tensor:TYPE[DIMS]=FILL has a buffer of its own. " \
+    "DIMS "                                                                                                         \
+    "and the other lists are written AxBxC, dimension 0, the innermost, first. Options, behind commas: box=LIST "   \
+    "(elements; needed), offset=BYTES (into the buffer), stride=LIST (bytes, from dimension 1; default dense), "    \
+    "estride=LIST (default 1), swizzle=none|32|64|128, interleave=none|16|32, l2=none|64|128|256, fill=zeros|nan. " \
+    "Types besides: tf32, tf32.ftz, f32.ftz"
+
+enum { TILE_RANK_MAX = 5, TILE_OWN = -1 };
+
+typedef struct tile {
+    cj_tensormap_type       type;
+    const value_type       *element;  // as its buffer holds it
+    uint32_t                rank;
+    uint64_t                dims[TILE_RANK_MAX], strides[TILE_RANK_MAX];  // one stride less than dimensions, in bytes
+    uint32_t                box[TILE_RANK_MAX], element_strides[TILE_RANK_MAX];
+    cj_tensormap_interleave interleave;
+    cj_tensormap_swizzle    swizzle;
+    cj_tensormap_l2         l2;
+    cj_tensormap_fill       fill;
+    uint64_t                offset;  // bytes into the buffer
+    int                     buffer;  // the argument whose buffer it views; TILE_OWN
+} tile;
+
+// Reads what stands behind "tensor:"; `text` is the whole argument, for messages. Of a tile with a buffer of its own,
+// the fill's text is [*spec, *spec + *length). Returns an exit code.
+int tile_parse(tile *t, const char *text, const char **spec, size_t *length);
+
+// The bytes of the buffer that it reaches: from the buffer's begin, the offset included. UINT64_MAX: beyond any buffer.
+uint64_t tile_reach(const tile *t);
+
+// Returns an exit code.
+int tile_encode(const tile *t, const char *text, cj_device *device, cj_ptr buffer, cj_tensormap *map);
+
+#endif
