@@ -60,13 +60,13 @@ refuses_tensor() {
 
 origin=0000000000000000
 copies '0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 16.0 17.0 18.0 19.0 20.0 21.0 22.0 23.0 32.0 ' 'tensor:f32[16x8]=iota,box=8x4' $origin
-copies '1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 17.0 ' 'tensor:f32[16x8]=iota,box=8x4' 0100000000000000
+copies '4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0 20.0 ' 'tensor:f32[16x8]=iota,box=8x4' 0400000000000000
 copies '112.0 113.0 114.0 115.0 116.0 117.0 118.0 119.0 0.0 ' 'tensor:f32[16x8]=iota,box=8x4' 0000000007000000
 copies '112.0 113.0 114.0 115.0 116.0 117.0 118.0 119.0 nan ' 'tensor:f32[16x8]=iota,box=8x4,fill=nan' 0000000007000000
 copies '0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 32.0 33.0 ' 'tensor:f32[16x4]=iota,box=8x4,stride=128' $origin
 copies '0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 32.0 33.0 ' 'tensor:f32[16x8]=iota,box=8x7,estride=1x2' $origin
 copies '0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 16.0 17.0 ' 'tensor:f32[16x8]=iota,box=8x4,swizzle=32,l2=128' $origin
-copies '2.0 3.0 ' 'tensor:f32[16x8]=iota,box=8x4,interleave=none,swizzle=none' 0200000000000000
+copies '4.0 5.0 ' 'tensor:f32[16x8]=iota,box=8x4,interleave=none,swizzle=none' 0400000000000000
 copies '8.0 9.0 10.0 11.0 12.0 13.0 14.0 15.0 24.0 ' 'tensor:f32[8x8]=iota,box=8x4,stride=64,offset=32' $origin
 
 # --- a view of another argument's buffer

@@ -183,6 +183,11 @@ static void wrong_maps_are_refused(void **state) {
     assert_int_equal(run_bench(&b, ptx, &map, 2048, good.at, (shape){1, 128, 0}, &error), CJ_HAZARD);
     assert_string_equal(error.rule, "tensor-map");
     assert_non_null(strstr(error.message, "rank 2, the instruction 3"));
+    int32_t between[5] = {good.at[0] + 1, good.at[1]};
+    tensor_load_ptx(ptx, sizeof ptx, 2, 2048);
+    assert_int_equal(run_bench(&b, ptx, &map, 2048, between, (shape){1, 128, 0}, &error), CJ_HAZARD);
+    assert_string_equal(error.rule, "misaligned");
+    assert_non_null(strstr(error.message, "not at a multiple of 16 bytes"));
     memset(&map, 0x55, sizeof map);
     tensor_load_ptx(ptx, sizeof ptx, 2, 2048);
     assert_int_equal(run_bench(&b, ptx, &map, 2048, good.at, (shape){1, 128, 0}, &error), CJ_HAZARD);

@@ -172,7 +172,6 @@ static bool read_source(cj_cpu_transfer *t) {
         if (!watch(t, agent, CJ_USE_READ, &t->from, &run)) return false;
         memcpy(data + run.offset, host_of(&t->from, &run), run.bytes);
     }
-    if (loads_tile) cj__cpu_tile_flush(t->tile, data, t->bytes);
     t->is_read = true;
     return true;
 }

@@ -21,15 +21,8 @@ static const struct {
 #undef CJ_X
 };
 
-// What an element outside of the tensor reads as where NaNs are asked for.
-static uint64_t nan_of(uint8_t type) {
-    switch (type) {
-    case CJ_TENSORMAP_F16:
-    case CJ_TENSORMAP_BF16: return CJ_HALF_OUTSIDE;
-    case CJ_TENSORMAP_F64: return 0x7fffffffffffffff;
-    default: return 0x7fffffff;
-    }
-}
+// What every 16 bits outside of the tensor read as where NaNs are asked for, of wider types too (an H200's).
+static uint64_t outside(void) { return CJ_HALF_OUTSIDE * UINT64_C(0x0001000100010001); }
 
 static uint32_t swizzle_bytes(uint8_t swizzle) { return swizzle ? (uint32_t)PIECE << swizzle : 0; }
 
@@ -210,16 +203,7 @@ bool cj__cpu_tile_extent(const cj_cpu_tile *tile, uint64_t *begin, uint64_t *end
 }
 
 void cj__cpu_tile_fill(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes) {
-    const uint64_t nan = nan_of(tile->map.type);
+    const uint64_t nan = outside();
     memset(data, 0, bytes);
     for (uint32_t at = 0; tile->map.fill && at < bytes; at += tile->element) memcpy(data + at, &nan, tile->element);
-}
-
-void cj__cpu_tile_flush(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes) {
-    for (uint32_t at = 0; tile->map.type == CJ_TENSORMAP_F32_FTZ && at < bytes; at += tile->element) {
-        float value;
-        memcpy(&value, data + at, sizeof value);
-        value = cj__cpu_flush(value);
-        memcpy(data + at, &value, sizeof value);
-    }
 }

@@ -66,8 +66,7 @@ bool cj__cpu_tile_global(const cj_cpu_tile *tile, uint32_t *next, cj_cpu_run *ru
 bool cj__cpu_tile_shared(const cj_cpu_tile *tile, uint64_t base, uint32_t *next, cj_cpu_run *run);
 // Addresses that the tile touches in global memory, [*begin, *end); false when it lies outside of its tensor.
 bool cj__cpu_tile_extent(const cj_cpu_tile *tile, uint64_t *begin, uint64_t *end);
-// Fills bytes with what stands for elements outside of the tensor; flushes those that the type does not keep.
+// Fills bytes with what stands for elements outside of the tensor.
 void cj__cpu_tile_fill(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes);
-void cj__cpu_tile_flush(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes);
 
 #endif
