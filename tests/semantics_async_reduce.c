@@ -57,7 +57,6 @@ static uint64_t code(const element *e, double value) {
     return sign | (result > infinity ? infinity : result);
 }
 
-#define F64_QUIET (UINT64_C(0x8) << 48)
 #define F64_INVALID (UINT64_C(0xfff8) << 48)
 
 static uint64_t of_floats(const char *operation, const element *e, uint64_t old, uint64_t given) {

@@ -31,13 +31,22 @@ static void wgmma(void **state) {
     (void)state;
     check(&cj_matrix_wgmma);
 }
+static void mma_sparse(void **state) {
+    (void)state;
+    check(&cj_matrix_mma_sparse);
+}
+static void wgmma_sparse(void **state) {
+    (void)state;
+    check(&cj_matrix_wgmma_sparse);
+}
 
 int main(void) {
     gpu = cj_test_gpu();
     cj_error error = {0};
     cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, &error), &error);
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_matrices), cmocka_unit_test(mma),
-                                       cmocka_unit_test(wmma), cmocka_unit_test(wgmma)};
+                                       cmocka_unit_test(wmma), cmocka_unit_test(wgmma),
+                                       cmocka_unit_test(mma_sparse), cmocka_unit_test(wgmma_sparse)};
     const int               failed = cmocka_run_group_tests(tests, NULL, NULL);
     cj_device_close(cpu);
     cj_device_close(gpu);
