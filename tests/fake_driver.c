@@ -12,9 +12,11 @@ typedef struct function {
     char name[64];
     int  large_shared;  // bytes of dynamic shared memory opted into
     bool nonportable;
+    void *context;
 } function;
 
 typedef struct module {
+    void    *context;
     function functions[4];
     size_t   count;
     char     ptx[];
@@ -569,6 +571,7 @@ static CUresult fake_ModuleLoadDataEx(CUmodule *handle, const void *from, unsign
     module *made = block_make(sizeof *made + strlen(text) + 1);
     if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
     strcpy(made->ptx, text);
+    made->context = cj_fake_context_current();
     COUNT(alive_modules, 1);
     *handle = (CUmodule)(void *)made;
     return CUDA_SUCCESS;
@@ -644,6 +647,7 @@ static CUresult fake_ModuleGetFunction(CUfunction *handle, CUmodule from, const 
     }
     function *made = &in->functions[in->count++];
     snprintf(made->name, sizeof made->name, "%s", name);
+    made->context = in->context;
     *handle = (CUfunction)(void *)made;
     return CUDA_SUCCESS;
 }
@@ -732,10 +736,19 @@ static bool record_attribute(const CUlaunchAttribute *from, cj_fake_launch *to) 
     }
 }
 
+// Whether a launch of a function of `context` may go on the stream: a default stream is the current context's.
+static CUresult hold_stream(void *context, CUstream stream) {
+    const bool is_default = !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+    if (!is_default || cj_fake_context_current() == context) return CUDA_SUCCESS;
+    return cj_fake_context_current() ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 static CUresult fake_LaunchKernelEx(const CUlaunchConfig *config, CUfunction handle, void **arguments, void **extra) {
-    ENTER_CONTEXT(LaunchKernelEx);
+    ENTER(LaunchKernelEx);
     if (extra) return CUDA_ERROR_INVALID_VALUE;
     const function *of = (const function *)(const void *)handle;
+    const CUresult  held = hold_stream(of->context, config->hStream);
+    if (held) return held;
     cj_fake_launch record, *seen = &record;
     *seen = (cj_fake_launch){
         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},

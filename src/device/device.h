@@ -106,15 +106,25 @@ struct cj_module {
 };
 
 struct cj_function {
+    // All that a launch of a known shape reads, side by side: the driver's work between two launches leaves little of ours in
+    // the processor's caches.
+    cj_device      *device;
+    const uint16_t *param_bytes;  // of each of the entry's parameters; lives as long as the module
+    uint32_t        param_count;
+    cj_dim3         cluster;      // the one in force where a launch gives none: the directives', or {0, 0, 0}
+    cj_accepted     accepted;     // the last shape that was launched
+
     cj_module        *module;
     cj_function      *next;
     const cj_ir_func *entry;
     cj_contract       contract;  // what the entry's directives promise about its launches
-    cj_accepted       accepted;  // the last shape that was launched
 };
 
 // Refuses attributes that the device cannot give a launch (CONTRACT), or that no device can (INVALID_ARGUMENT).
 cj_status cj__attributes_check(const cj_device *device, const cj_launch_attributes *attributes, cj_error *error);
+
+// What most launches do not come to: kept out of the way of what they do.
+#define CJ_COLD __attribute__((cold, noinline))
 
 // Refuses a public call's argument that is 0. For functions that return cj_status and have `error`.
 #define REQUIRE(pointer)                                                                               \

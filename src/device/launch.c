@@ -4,7 +4,7 @@
 #include "device.h"
 #include "dump.h"
 
-static cj_status refuse_count(const cj_launch_config *config, cj_error *error) {
+CJ_COLD static cj_status refuse_count(const cj_launch_config *config, cj_error *error) {
     const cj_ir_func *entry = config->function->entry;
     cj__fail(error, CJ_INVALID_ARGUMENT, "%s takes %zu arguments, but %u are given", entry->name, entry->param_count,
              config->argument_count);
@@ -12,7 +12,7 @@ static cj_status refuse_count(const cj_launch_config *config, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
-static cj_status refuse_bytes(const cj_launch_config *config, uint32_t i, cj_error *error) {
+CJ_COLD static cj_status refuse_bytes(const cj_launch_config *config, uint32_t i, cj_error *error) {
     const cj_ir_func *entry = config->function->entry;
     cj__fail(error, CJ_INVALID_ARGUMENT, "%s: argument %u (%s) has %zu bytes, but its .param has %zu", entry->name, i,
              entry->param[i]->name, config->argument_bytes[i], (size_t)entry->param[i]->bytes);
@@ -20,16 +20,20 @@ static cj_status refuse_bytes(const cj_launch_config *config, uint32_t i, cj_err
     return CJ_INVALID_ARGUMENT;
 }
 
-static cj_status check_arguments(const cj_launch_config *config, cj_error *error) {
+CJ_COLD static cj_status refuse_null(const cj_launch_config *config, uint32_t i, cj_error *error) {
     const cj_ir_func *entry = config->function->entry;
-    if (config->argument_count != entry->param_count) return refuse_count(config, error);
-    if (config->argument_count) REQUIRE(config->arguments);
-    for (uint32_t i = 0; i < config->argument_count; i++) {
-        if (!config->arguments[i]) {
-            return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: the pointer to argument %u (%s) is NULL", entry->name, i,
-                            entry->param[i]->name);
-        }
-        if (config->argument_bytes && config->argument_bytes[i] != entry->param[i]->bytes)
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: the pointer to argument %u (%s) is NULL", entry->name, i,
+                    entry->param[i]->name);
+}
+
+static cj_status check_arguments(const cj_launch_config *config, cj_error *error) {
+    const cj_function *function = config->function;
+    const uint32_t     count = function->param_count;
+    if (config->argument_count != count) return refuse_count(config, error);
+    if (count) REQUIRE(config->arguments);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!config->arguments[i]) return refuse_null(config, i, error);
+        if (config->argument_bytes && config->argument_bytes[i] != function->param_bytes[i])
             return refuse_bytes(config, i, error);
     }
     return CJ_OK;
@@ -37,7 +41,7 @@ static cj_status check_arguments(const cj_launch_config *config, cj_error *error
 
 // Holds a shape that the function has not been launched in against every rule, and prepares the function for it. How much
 // of a cooperative grid is resident the driver knows best, but it can only be asked about a shape that is right otherwise.
-static cj_status admit(cj_device *device, const cj_launch_config *config, cj_error *error) {
+CJ_COLD static cj_status admit(cj_device *device, const cj_launch_config *config, cj_error *error) {
     cj_function          *function = config->function;
     const cj_device_ops  *ops = device->ops;
     const cj_launch_shape shape = {
@@ -72,7 +76,7 @@ cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error 
     REQUIRE(config);
     REQUIRE(config->function);
     cj_function *function = config->function;
-    if (function->module->device != device) {
+    if (function->device != device) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s was loaded on another device", function->entry->name);
     }
     cj_status status = check_arguments(config, error);
@@ -84,7 +88,7 @@ cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error 
         if (!status) cj__accepted_set(&function->accepted, &key);
     }
     if (!status) {
-        status = device->ops->launch(device, config, cj__contract_cluster(&function->contract, config->cluster), error);
+        status = device->ops->launch(device, config, config->cluster.x ? config->cluster : function->cluster, error);
         note_last(device, function);
     }
     if (status) cj__dump_launch(config, error);

@@ -97,15 +97,28 @@ static cj_function *find_function(const cj_module *module, const cj_ir_func *ent
     return function;
 }
 
+// Parameters have at most 32764 bytes in all.
+static const uint16_t *bytes_of_params(cj_ir_module *ir, const cj_ir_func *entry) {
+    uint16_t *bytes = cj__arena_alloc(&ir->arena, (entry->param_count + 1) * sizeof *bytes);
+    for (size_t i = 0; bytes && i < entry->param_count; i++) bytes[i] = (uint16_t)entry->param[i]->bytes;
+    return bytes;
+}
+
 static cj_status add_function(cj_module *module, const cj_ir_func *entry, cj_function **function, cj_error *error) {
-    cj_function *made = NULL;
-    cj_status    status = module->device->ops->function(module, entry, &made, error);
+    cj_function    *made = NULL;
+    const uint16_t *bytes = bytes_of_params(module->ir, entry);
+    if (!bytes) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for function %s", entry->name);
+    cj_status status = module->device->ops->function(module, entry, &made, error);
     if (status) return status;
+    made->device = module->device;
     made->module = module;
     made->entry = entry;
     const uint32_t registers = made->contract.registers;  // only the device can know
     cj__contract_of(entry, &made->contract);
     made->contract.registers = registers;
+    made->cluster = made->contract.reqnctapercluster;
+    made->param_count = (uint32_t)entry->param_count;
+    made->param_bytes = bytes;
     made->next = module->functions;
     module->functions = made;
     *function = made;

@@ -119,7 +119,7 @@ static void occupancy_is_the_drivers_count(void **state) {
 }
 
 // What a graph capture and the cost of a launch rely on.
-static void a_warm_launch_makes_two_calls(void **state) {
+static void a_warm_launch_makes_one_call(void **state) {
     (void)state;
     static const cj_launch_attributes attributes[] = {
         {0}, {.programmatic = true, .priority = -1, .sync_domain = CJ_SYNC_DOMAIN_REMOTE}, {.cooperative = true}};
@@ -134,19 +134,44 @@ static void a_warm_launch_makes_two_calls(void **state) {
         cj_test_ok(launch_with(&r, &attributes[i], &error), &error);
         cj_fake_log_start();
         cj_test_ok(launch_with(&r, &attributes[i], &error), &error);
-        assert_string_equal(cj_fake_log_end(), "cuCtxGetCurrent cuLaunchKernelEx");
+        assert_string_equal(cj_fake_log_end(), "cuLaunchKernelEx");
     }
     cj_test_ok(launch(&r, r.k, (cj_dim3){16, 1, 1}, 100000, &error), &error);
     cj_fake_log_start();
     cj_test_ok(launch(&r, r.k, (cj_dim3){16, 1, 1}, 100000, &error), &error);
-    assert_string_equal(cj_fake_log_end(), "cuCtxGetCurrent cuLaunchKernelEx");
-    cj_fake_context_set(NULL);
-    cj_fake_log_start();
-    cj_test_ok(launch(&r, r.k, (cj_dim3){16, 1, 1}, 100000, &error), &error);
-    assert_string_equal(cj_fake_log_end(), "cuCtxGetCurrent cuCtxPushCurrent cuLaunchKernelEx cuCtxPopCurrent");
+    assert_string_equal(cj_fake_log_end(), "cuLaunchKernelEx");
     cj_module_unload(r.module);
     cj_device_close(r.device);
     cj_fake_context_destroy(mine);
+}
+
+// A default stream is the current context's, so there the first try is in vain; a stream of our context is taken anyway.
+static void a_launch_goes_to_its_own_context_whichever_is_current(void **state) {
+    (void)state;
+    static const char in_vain[] = "cuLaunchKernelEx cuCtxGetCurrent cuCtxPushCurrent cuLaunchKernelEx cuCtxPopCurrent";
+    cj_error error = {0};
+    rig      r = rig_open();
+    void    *other = cj_fake_context_create(), *current[] = {NULL, other};
+    cj_test_ok(launch(&r, r.k, (cj_dim3){2, 1, 1}, 0, &error), &error);
+    for (size_t i = 0; i < CJ_TEST_COUNT(current); i++) {
+        const unsigned   before = cj_fake_driver.launches;
+        uint64_t         out = 0;
+        cj_launch_config config = {.function = r.k, .grid = {16, 2, 1}, .block = {64, 1, 1}, CJ_ARGS(out)};
+        cj_fake_context_set(current[i]);
+        cj_test_ok(cj_launch(r.device, &config, &error), &error);
+        cj_fake_log_start();
+        cj_test_ok(cj_launch(r.device, &config, &error), &error);
+        assert_string_equal(cj_fake_log_end(), in_vain);
+        assert_ptr_equal(cj_fake_context_current(), current[i]);
+        config.stream = (cj_stream)other;  // any handle that is no default stream's
+        cj_fake_log_start();
+        cj_test_ok(cj_launch(r.device, &config, &error), &error);
+        assert_string_equal(cj_fake_log_end(), "cuLaunchKernelEx");
+        assert_int_equal(cj_fake_driver.launches, before + 3);
+    }
+    cj_fake_context_set(NULL);
+    cj_fake_context_destroy(other);
+    rig_close(&r);
 }
 
 static void attributes_reach_the_driver_one_by_one(void **state) {
@@ -322,7 +347,8 @@ int main(void) {
         cmocka_unit_test_setup(a_large_cluster_on_an_old_driver_is_refused_by_name, reset),
         cmocka_unit_test_setup(a_large_cluster_that_was_not_asked_for_is_refused_by_name, reset),
         cmocka_unit_test_setup(occupancy_is_the_drivers_count, reset),
-        cmocka_unit_test_setup(a_warm_launch_makes_two_calls, reset),
+        cmocka_unit_test_setup(a_warm_launch_makes_one_call, reset),
+        cmocka_unit_test_setup(a_launch_goes_to_its_own_context_whichever_is_current, reset),
         cmocka_unit_test_setup(attributes_reach_the_driver_one_by_one, reset),
         cmocka_unit_test_setup(an_attribute_that_cannot_be_is_refused_by_name, reset),
         cmocka_unit_test_setup(a_cooperative_grid_that_is_too_large_is_refused_by_name, reset),

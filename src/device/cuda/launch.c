@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching and waiting. A launch makes two calls of the driver, or four where another context is current.
+// Launching and waiting. A launch makes one call of the driver, where the stream is not another context's default stream.
 #include "error.h"
 #include "gpu.h"
 
@@ -49,7 +49,7 @@ static inline void add_attributes(attribute_list *list, const cj_launch_attribut
     }
 }
 
-static void note_launch(const cj_launch_config *config, cj_dim3 cluster, cj_error *error) {
+CJ_COLD static void note_launch(const cj_launch_config *config, cj_dim3 cluster, cj_error *error) {
     const cj_dim3 grid = config->grid, block = config->block;
     cj__driver_note(error, " (entry %s: grid %u x %u x %u, block %u x %u x %u, cluster %u x %u x %u, %u B of dynamic "
                            "shared memory)",
@@ -57,7 +57,28 @@ static void note_launch(const cj_launch_config *config, cj_dim3 cluster, cj_erro
                     cluster.y, cluster.z, config->dynamic_shared);
 }
 
-static cj_status launch(cj_gpu *gpu, const cj_launch_config *config, cj_dim3 cluster, cj_error *error) {
+// The driver takes a stream of our context whatever context is current. Of the default streams it takes the current
+// context's: where that is another, or none, it refuses and has done nothing, not even to a running capture.
+static bool is_elsewhere(CUresult result) {
+    return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE;
+}
+
+// Once more, if there was another context than ours.
+CJ_COLD static cj_status launch_here(cj_gpu *gpu, const cj_launch_config *config, const CUlaunchConfig *how, void **arguments,
+                                  CUresult result, cj_error *error) {
+    const cj_gpu_function *function = (const cj_gpu_function *)(const void *)config->function;
+    bool                   pushed = false;
+    if (is_elsewhere(result)) {
+        cj_status status = cj__gpu_enter(gpu, &pushed, error);
+        if (status) return status;
+    }
+    if (pushed) result = gpu->driver.LaunchKernelEx(how, function->handle, arguments, NULL);
+    cj__gpu_leave(gpu, pushed);
+    return cj__driver_status(&gpu->driver, result, "cuLaunchKernelEx", error);
+}
+
+cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error) {
+    cj_gpu                *gpu = cj__gpu(device);
     const cj_gpu_function *function = (const cj_gpu_function *)(const void *)config->function;
     attribute_list         attributes;
     attributes.count = 0;
@@ -75,19 +96,11 @@ static cj_status launch(cj_gpu *gpu, const cj_launch_config *config, cj_dim3 clu
         .attrs = attributes.item,
         .numAttrs = attributes.count,
     };
-    void    **arguments = (void **)(uintptr_t)config->arguments;  // the driver only reads them, though it says no const
-    cj_status status = CJ_CU(&gpu->driver, error, LaunchKernelEx, &how, function->handle, arguments, NULL);
+    void   **arguments = (void **)(uintptr_t)config->arguments;  // the driver only reads them, though it says no const
+    CUresult result = gpu->driver.LaunchKernelEx(&how, function->handle, arguments, NULL);
+    if (result == CUDA_SUCCESS) return CJ_OK;
+    cj_status status = launch_here(gpu, config, &how, arguments, result, error);
     if (status) note_launch(config, cluster, error);
-    return status;
-}
-
-cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error) {
-    cj_gpu   *gpu = cj__gpu(device);
-    bool      pushed;
-    cj_status status = cj__gpu_enter(gpu, &pushed, error);
-    if (status) return status;
-    status = launch(gpu, config, cluster, error);
-    cj__gpu_leave(gpu, pushed);
     return status;
 }
 
