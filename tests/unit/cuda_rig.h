@@ -70,16 +70,22 @@ static inline cj_status launch(const rig *r, cj_function *function, cj_dim3 clus
     return cj_launch(r->device, &config, error);
 }
 
-// A launch of k in clusters of 2 with attributes.
-static inline cj_status launch_with(const rig *r, const cj_launch_attributes *attributes, cj_error *error) {
+// A launch of k in clusters of 2 with attributes, on a stream or on the default one.
+static inline cj_status launch_on(const rig *r, cj_stream stream, const cj_launch_attributes *attributes,
+                                  cj_error *error) {
     uint64_t               out = 0;
     const cj_launch_config config = {.function = r->k,
                                      .grid = {16, 1, 1},
                                      .block = {64, 1, 1},
                                      .cluster = {2, 1, 1},
+                                     .stream = stream,
                                      .attributes = *attributes,
                                      CJ_ARGS(out)};
     return cj_launch(r->device, &config, error);
+}
+
+static inline cj_status launch_with(const rig *r, const cj_launch_attributes *attributes, cj_error *error) {
+    return launch_on(r, NULL, attributes, error);
 }
 
 static inline void assert_dim(cj_dim3 d, uint32_t x, uint32_t y, uint32_t z) {

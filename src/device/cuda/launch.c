@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching and waiting. A launch makes one call of the driver, where the stream is not another context's default stream.
+// Launching and waiting. A launch makes one call of the driver, on a default stream two, or four where another
+// context is current.
 #include "error.h"
 #include "gpu.h"
 
@@ -57,24 +58,9 @@ CJ_COLD static void note_launch(const cj_launch_config *config, cj_dim3 cluster,
                     cluster.y, cluster.z, config->dynamic_shared);
 }
 
-// The driver takes a stream of our context whatever context is current. Of the default streams it takes the current
-// context's: where that is another, or none, it refuses and has done nothing, not even to a running capture.
-static bool is_elsewhere(CUresult result) {
-    return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE;
-}
-
-// Once more, if there was another context than ours.
-CJ_COLD static cj_status launch_here(cj_gpu *gpu, const cj_launch_config *config, const CUlaunchConfig *how, void **arguments,
-                                  CUresult result, cj_error *error) {
-    const cj_gpu_function *function = (const cj_gpu_function *)(const void *)config->function;
-    bool                   pushed = false;
-    if (is_elsewhere(result)) {
-        cj_status status = cj__gpu_enter(gpu, &pushed, error);
-        if (status) return status;
-    }
-    if (pushed) result = gpu->driver.LaunchKernelEx(how, function->handle, arguments, NULL);
-    cj__gpu_leave(gpu, pushed);
-    return cj__driver_status(&gpu->driver, result, "cuLaunchKernelEx", error);
+// The driver takes a stream of our context whatever context is current, but the default streams are the current context's.
+static bool is_default(CUstream stream) {
+    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
 cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error) {
@@ -96,10 +82,12 @@ cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_d
         .attrs = attributes.item,
         .numAttrs = attributes.count,
     };
-    void   **arguments = (void **)(uintptr_t)config->arguments;  // the driver only reads them, though it says no const
-    CUresult result = gpu->driver.LaunchKernelEx(&how, function->handle, arguments, NULL);
-    if (result == CUDA_SUCCESS) return CJ_OK;
-    cj_status status = launch_here(gpu, config, &how, arguments, result, error);
+    void    **arguments = (void **)(uintptr_t)config->arguments;  // the driver only reads them, though it says no const
+    bool      pushed = false;
+    cj_status status = is_default(how.hStream) ? cj__gpu_enter(gpu, &pushed, error) : CJ_OK;
+    if (status) return status;
+    status = CJ_CU(&gpu->driver, error, LaunchKernelEx, &how, function->handle, arguments, NULL);
+    cj__gpu_leave(gpu, pushed);
     if (status) note_launch(config, cluster, error);
     return status;
 }
