@@ -29,6 +29,10 @@ void cj__check_paths(const cj_ir_module *module, cj_report *report);
 // The first broken rule of cj__check_forms as an error (INVALID_KERNEL with rule, line, column), or OK.
 cj_status cj__check(const cj_ir_module *module, cj_error *error);
 
+// Whether an atom or red is not atomic on a peer's shared memory (check_address.c): the hardware's ATOM does not do it
+// there, and ptxas 13.0 goes on as if the address were one of local memory. Seen on an H200.
+bool cj__atom_is_split(const cj_mnemonic *mnemonic);
+
 // Operand types, widths and vector lengths of one instruction (check_types.c).
 void cj__check_types(const cj_ir_stmt *stmt, cj_report *report);
 

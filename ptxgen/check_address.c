@@ -2,6 +2,7 @@
 // Where addresses point, as far as it is known: the state space, the window, the variable and the offset in it.
 #include <string.h>
 
+#include "check.h"
 #include "checks.h"
 
 enum { CLUSTER_MAX = 16 };
@@ -62,6 +63,25 @@ static void check_window(const access *a) {
     cj__report_hint(a->report, "use .shared::cluster");
 }
 
+// ---- atomics on peers
+
+bool cj__atom_is_split(const cj_mnemonic *m) {
+    static const cj_word words[] = {CJ_W_MIN, CJ_W_MAX, CJ_W_AND, CJ_W_OR, CJ_W_XOR};
+    if (cj__words[m->type_last].class == CJ_CLASS_PACKED) return m->vector == 1;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (cj__mnemonic_has(m, words[i])) return cj__words[m->type_last].bits == 64;
+    return false;
+}
+
+static void check_atomic(const access *a) {
+    const cj_mnemonic *mnemonic = a->stmt->inst->mnemonic;
+    if (!cj__atom_is_split(mnemonic)) return;
+    if (!a->address.peer && !cj__mnemonic_has(mnemonic, CJ_W_SHARED_CLUSTER)) return;
+    ADD(a, "cluster-atomic", "'%s' on a peer's shared memory is not atomic: ptxas makes a load and a store of it%s",
+        mnemonic->text, cj__words[mnemonic->type_last].bits == 32 ? ", and a sum of integers" : "");
+    cj__report_hint(a->report, "use 32 bits or single halves, loop with atom.cas, or let the peer do it");
+}
+
 // ---- alignment and bounds
 
 static void check_place(const access *a) {
@@ -91,6 +111,7 @@ static bool is_plain(cj_op op) { return op == CJ_OP_LD || op == CJ_OP_ST || op =
 
 static void check_memory(access *a, cj_op op) {
     a->address = cj__values_read(a->values, a->operand);
+    if (op == CJ_OP_ATOM || op == CJ_OP_RED) check_atomic(a);
     if (a->address.kind != CJ_VALUE_ADDRESS) return;
     if (!check_space(a, cj__space_named(a->stmt->inst->mnemonic))) return;
     check_window(a);

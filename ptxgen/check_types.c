@@ -151,6 +151,15 @@ static void check_vector_bits(const place *at, const char *opcode) {
                     "split it; 256 bits, as .v8 of 32 or .v4 of 64, go with ld and st of global memory alone");
 }
 
+// ptxas takes these, though no page has them: then it crashes or not, and of a store's elements the first arrives.
+static void check_narrow(const place *at) {
+    const unsigned bits = cj__words[at->mnemonic->type_last].bits;
+    if (at->mnemonic->vector != 8 || bits >= 32) return;
+    cj__report_add(at->report, "vector-narrow", at->stmt->line, at->stmt->column,
+                   "'%s' moves eight elements of %u bits, which ptxas compiles wrongly", at->mnemonic->text, bits);
+    cj__report_hint(at->report, "move them as .v%u of .b32", bits / 4);
+}
+
 void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const cj_ir_inst *inst = stmt->inst;
     const cj_pattern *pattern = cj__row_pattern(inst->row);
@@ -158,6 +167,7 @@ void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .report = report};
     at.may_be_wider = !strcmp(opcode, "ld") || !strcmp(opcode, "ldu") || !strcmp(opcode, "st") || !strcmp(opcode, "cvt");
     if (pattern->vectors) check_vector_bits(&at, opcode);
+    if (!strcmp(opcode, "ld") || !strcmp(opcode, "st")) check_narrow(&at);
     for (at.index = 0; at.index < inst->operand_count; at.index++)
         check_operand(&at, &inst->operand[at.index], cj__pattern_item(pattern, inst->mnemonic, at.index));
 }

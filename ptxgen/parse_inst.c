@@ -180,6 +180,7 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     bool constant = kind == CJ_OPERAND_INT || kind == CJ_OPERAND_FLOAT;
     bool source = reg || constant;
     if (operand->predicate && !item->predicate) return false;
+    if (item->paired && (!operand->predicate || operand->predicate->kind != CJ_OPERAND_REG)) return false;
     if (operand->negated && (!reg || operand->reg->type != CJ_W_PRED || !strchr("ps", item->kind))) return false;
     switch (item->kind) {
     case 'd': return reg || sink;

@@ -182,7 +182,7 @@ static void compile_pattern(cj_pattern *pattern, const char *text) {
         cj_pattern_item *item = &pattern->item[pattern->count++];
         item->kind = *at++;
         pattern->vectors |= item->kind == 'D' || item->kind == 'S';
-        if (*at == 'q') item->predicate = true, at++;
+        if (*at == 'q' || *at == 'Q') item->predicate = true, item->paired = *at++ == 'Q';
         at = compile_length(item, at);
         if (*at == ':') {
             size_t length = strcspn(++at, " ?");
