@@ -70,6 +70,8 @@ static const shape shapes[] = {
 static const char *const coordinates[] = {"%c0, %c1, %c2", "%c0, %c1, %c2, %c3", "%c0, %c1, %c2, %c3, %c4"};
 static const char *const offsets[] = {"%h0", "%h0, %h1", "%h0, %h1, %h2"};
 
+static bool loads(cj_im2col_way way) { return way == CJ_IM2COL_LOAD || way == CJ_IM2COL_PREFETCH; }
+
 void cj_im2col_ptx(char *ptx, unsigned rank, cj_im2col_way way) {
     static const char *const begin[] = {
         [CJ_IM2COL_LOAD] = HEAD  WORDS("clear", "    st.shared.u32 [%r5], 0;\n") PUBLISH "    @!%p0 bra loaded;\n",
@@ -78,12 +80,12 @@ void cj_im2col_ptx(char *ptx, unsigned rank, cj_im2col_way way) {
     const char *c = coordinates[rank - 3], *o = offsets[rank - 3];
     size_t      length = (size_t)snprintf(
              ptx, CJ_IM2COL_PTX, "%s",
-             begin[way == CJ_IM2COL_STORE || way == CJ_IM2COL_ADD ? CJ_IM2COL_STORE : CJ_IM2COL_LOAD]);
+             begin[loads(way) ? CJ_IM2COL_LOAD : CJ_IM2COL_STORE]);
     if (way == CJ_IM2COL_PREFETCH)
         length += (size_t)snprintf(ptx + length, CJ_IM2COL_PTX - length,
                                    "    cp.async.bulk.prefetch.tensor.%ud.L2.global.im2col [%%l1, {%s}], {%s};\n", rank,
                                    c, o);
-    if (way == CJ_IM2COL_LOAD || way == CJ_IM2COL_PREFETCH)
+    if (loads(way))
         snprintf(ptx + length, CJ_IM2COL_PTX - length,
                  "    ld.global.u32 %%r7, [%%l0];\n    mbarrier.arrive.expect_tx.shared::cta.b64 %%l3, [bar], %%r7;\n"
                  "    cp.async.bulk.tensor.%ud.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [tile], "
@@ -210,12 +212,11 @@ static bool fails(const shape *s, cj_im2col_way way, const char *why) {
 
 static bool succeeds(bench *b, const shape *s, cj_im2col_way way, uint64_t *random) {
     static unsigned char tensor[TENSOR_BYTES], out[OUT_BYTES];
-    const bool           loads = way == CJ_IM2COL_LOAD || way == CJ_IM2COL_PREFETCH;
     const uint32_t       bytes = (s->pixels * pitch_of(s) + 127) / 128 * 128, transferred = s->pixels * s->channels * 4;
     cj_error             error = {0};
     for (size_t i = 0; i < TENSOR_BYTES; i++) b->tensor_bytes[i] = tensor[i] = (unsigned char)cj_test_random(random);
     for (size_t i = 0; i < OUT_BYTES; i++) b->out_bytes[i] = out[i] = (unsigned char)cj_test_random(random);
-    if (loads) {
+    if (loads(way)) {
         memcpy(b->out_bytes, &transferred, sizeof transferred);
         memset(out, 0, bytes);
         expect_load(s, tensor, out);
@@ -257,6 +258,20 @@ static shape draw(uint64_t *random) {
     return s;
 }
 
+// What may be stored: a column that begins in the tensor and in its bounding box, which does not leave the tensor. No page
+// says so, but an H200 stops every other one as an illegal instruction.
+static shape storable(shape s) {
+    if (s.at[0] < 0) s.at[0] = 0;
+    for (unsigned i = 1; i + 1 < s.rank; i++) {
+        if (s.lower[i - 1] < 0) s.lower[i - 1] = 0;
+        if (s.upper[i - 1] > 0) s.upper[i - 1] = 0;
+        const int32_t last = (int32_t)s.dims[i] - 1 + s.upper[i - 1];
+        if (s.at[i] < s.lower[i - 1]) s.at[i] = s.lower[i - 1];
+        if (s.at[i] > last) s.at[i] = last;
+    }
+    return s;
+}
+
 unsigned cj_im2col_run(cj_device *device, uint64_t seed) {
     bench   *b = calloc(1, sizeof *b);
     unsigned failed = 0;
@@ -267,8 +282,9 @@ unsigned cj_im2col_run(cj_device *device, uint64_t seed) {
     cj_test_ok(cj_mem_alloc(device, OUT_BYTES, &b->out, &error), &error);
     for (unsigned k = 0; k < CJ_TEST_COUNT(shapes) + RANDOM_SHAPES; k++) {
         const shape s = k < CJ_TEST_COUNT(shapes) ? shapes[k] : draw(&seed);
+        const shape stored = storable(s);
         for (unsigned way = CJ_IM2COL_LOAD; way <= CJ_IM2COL_PREFETCH; way++)
-            failed += !succeeds(b, &s, (cj_im2col_way)way, &seed);
+            failed += !succeeds(b, loads((cj_im2col_way)way) ? &s : &stored, (cj_im2col_way)way, &seed);
     }
     cj_mem_free(device, b->tensor);
     cj_mem_free(device, b->out);

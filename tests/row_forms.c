@@ -150,10 +150,16 @@ uint64_t cj_edge_value(cj_word type, uint64_t i) {
     return integer_edges[i % CJ_TEST_COUNT(integer_edges)];
 }
 
-// Random bits are mostly huge or tiny as floats: half of them get an exponent near 0.
+static uint64_t exponent_bits(cj_word type) {
+    if (is_wide_float(type)) return type == CJ_W_F64 ? UINT64_C(0x7ff0000000000000) : 0x7f800000;
+    return type == CJ_W_BF16 || type == CJ_W_BF16X2 ? 0x7f807f80 : 0x7c007c00;
+}
+
+// Random bits are mostly huge or tiny as floats: half of them get an exponent near 0, and some are NaN or subnormal.
 uint64_t cj_random_value(cj_word type, uint64_t *random) {
     const uint64_t bits = cj_test_random(random), how = cj_test_random(random);
     if (!is_wide_float(type) && !is_half(type)) return bits >> (how & 63);
+    if ((how & 0x1e) == 0) return how & 1 ? bits | exponent_bits(type) : bits & ~exponent_bits(type);
     if (how & 1) return bits;
     if (is_half(type)) return bits & UINT64_C(0xbfffbfffbfffbfff);
     return bits_of(((double)(bits >> 11) * 0x1p-52 - 1) * exp2((double)(bits & 31) - 16), cj__words[type].bits);

@@ -26,7 +26,7 @@ bool cj_row_is_sm_90(const cj_row *row);
 // halves, subnormals, infinities, NaN. Types of 16 bits give two values, one above the other.
 uint64_t cj_edge_value(cj_word type, uint64_t i);
 
-// Random bits; of floats half near 1, of integers as many small ones as large ones.
+// Random bits; of floats half near 1, some NaN or subnormal, of integers as many small ones as large ones.
 uint64_t cj_random_value(cj_word type, uint64_t *random);
 
 // A whole number in the float or integer type (twice in a packed one), exact up to 256.

@@ -63,7 +63,7 @@ static uint64_t of_floats(const char *operation, const element *e, uint64_t old,
     const double a = number(e, old), b = number(e, given);
     const bool   smaller = !strcmp(operation, "min");
     if (e->bytes == 8 && isnan(a + b))
-        return isnan(a) ? old : F64_INVALID;  // a NaN of f64 stays as it was
+        return isnan(b) ? given : isnan(a) ? old : F64_INVALID;  // a NaN of f64 stays as it was
     if (!strcmp(operation, "add")) return code(e, a + b);
     if (isnan(a) || isnan(b)) return isnan(a) && isnan(b) ? code(e, (double)NAN) : isnan(a) ? given : old;
     if (a == b) return signbit(a) == smaller ? old : given;  // -0 is less than +0
@@ -134,12 +134,10 @@ static uint64_t float_edge(const element *e, unsigned i) {
     return sign | codes[i / 2 % CJ_TEST_COUNT(codes)];
 }
 
-// The NaNs are the last float edges; of two of f64 it is not said which one stays, so sources have none.
 static void fill_edges(const element *e, unsigned first, unsigned char *to, unsigned char *from, unsigned count) {
-    const unsigned edges = e->fraction ? 24 : CJ_TEST_COUNT(integers),
-                   numbers = e->bytes == 8 && e->fraction ? 20 : edges;
+    const unsigned edges = e->fraction ? 24 : CJ_TEST_COUNT(integers);
     for (unsigned i = 0; i < count; i++) {
-        const unsigned pair = first + i, x = pair % edges, y = (pair / edges + pair) % numbers;
+        const unsigned pair = first + i, x = pair % edges, y = (pair / edges + pair) % edges;
         const uint64_t a = e->fraction ? float_edge(e, x) : integers[x],
                        b = e->fraction ? float_edge(e, y) : integers[y];
         memcpy(to + i * e->bytes, &a, e->bytes);

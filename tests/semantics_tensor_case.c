@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "semantics_tensor_case.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,9 @@ static const struct {
     CJ_TENSORMAP_TYPE_LIST(CJ_X)
 #undef CJ_X
 };
+
+static bool is_tf32(cj_tensormap_type type) { return type == CJ_TENSORMAP_TF32 || type == CJ_TENSORMAP_TF32_FTZ; }
+static bool is_ftz(cj_tensormap_type type) { return type == CJ_TENSORMAP_F32_FTZ || type == CJ_TENSORMAP_TF32_FTZ; }
 
 const char *const cj_tensor_operations[CJ_TENSOR_ACTIONS] = {
     [CJ_TENSOR_LOAD] = "",    [CJ_TENSOR_LOAD_CTA] = "", [CJ_TENSOR_PREFETCH] = "",   [CJ_TENSOR_MULTICAST] = "",
@@ -108,6 +112,7 @@ static const struct {
 } reductions[] = {
     {CJ_TENSOR_ADD, CJ_TENSORMAP_U32}, {CJ_TENSOR_ADD, CJ_TENSORMAP_S32},  {CJ_TENSOR_ADD, CJ_TENSORMAP_U64},
     {CJ_TENSOR_ADD, CJ_TENSORMAP_F16}, {CJ_TENSOR_ADD, CJ_TENSORMAP_BF16}, {CJ_TENSOR_ADD, CJ_TENSORMAP_F32},
+    {CJ_TENSOR_ADD, CJ_TENSORMAP_TF32}, {CJ_TENSOR_ADD, CJ_TENSORMAP_F32_FTZ}, {CJ_TENSOR_ADD, CJ_TENSORMAP_TF32_FTZ},
     {CJ_TENSOR_MIN, CJ_TENSORMAP_U32}, {CJ_TENSOR_MIN, CJ_TENSORMAP_S32},  {CJ_TENSOR_MIN, CJ_TENSORMAP_U64},
     {CJ_TENSOR_MIN, CJ_TENSORMAP_S64}, {CJ_TENSOR_MIN, CJ_TENSORMAP_F16},  {CJ_TENSOR_MIN, CJ_TENSORMAP_BF16},
     {CJ_TENSOR_MAX, CJ_TENSORMAP_U32}, {CJ_TENSOR_MAX, CJ_TENSORMAP_S32},  {CJ_TENSOR_MAX, CJ_TENSORMAP_U64},
@@ -218,6 +223,35 @@ static bool place_in_tensor(const cj_tensor_case *c, unsigned row, unsigned colu
 // What is loaded for an element outside: zero, or a NaN: 16 bits again and again, as fma.oob knows them.
 static uint64_t outside(const cj_tensor_case *c) { return c->fill ? 0x7ff77ff77ff77ff7 : 0; }
 
+// What is loaded of an element inside. tf32 has 10 bits of fraction: the nearest, ties to even, and one NaN; no load
+// flushes.
+static void load(const cj_tensor_case *c, unsigned char *to, const unsigned char *from) {
+    static const uint32_t not_a_number = 0x7fffe000;
+    float                 value;
+    memcpy(to, from, c->element);
+    if (!is_tf32(c->type)) return;
+    memcpy(&value, from, sizeof value);
+    const int    exponent = value != 0 && isfinite(value) && ilogbf(value) > -126 ? ilogbf(value) : -126;
+    const double unit = ldexp(1, exponent - 10);
+    value = (float)(nearbyint((double)value / unit) * unit);
+    memcpy(to, &value, sizeof value);
+    if (isnan(value)) memcpy(to, &not_a_number, sizeof not_a_number);
+}
+
+static void flush(unsigned char *at) {
+    static const unsigned char zeros[3];
+    if ((at[3] & 0x7f) == 0 && at[2] < 0x80) memcpy(at, zeros, sizeof zeros);  // of a subnormal number the sign is left
+}
+
+static void reduce(const cj_tensor_case *c, unsigned char *to, const unsigned char *from) {
+    const bool    is_single = is_tf32(c->type) || is_ftz(c->type);
+    unsigned char given[8];
+    memcpy(given, from, c->element);
+    if (is_ftz(c->type)) flush(to), flush(given);
+    cj_async_apply(cj_tensor_operations[c->action], is_single ? "f32" : types[c->type].name, to, given, c->element);
+    if (is_ftz(c->type)) flush(to);
+}
+
 void cj_tensor_apply(const cj_tensor_case *c, unsigned char *tile, unsigned char *tensor) {
     const uint64_t fill = outside(c);
     for (unsigned i = 0; i < rows(c) * c->box[0]; i++) {
@@ -225,12 +259,12 @@ void cj_tensor_apply(const cj_tensor_case *c, unsigned char *tile, unsigned char
         size_t         at;
         const bool     inside = place_in_tensor(c, i / c->box[0], i % c->box[0], &at);
         if (cj_tensor_loads(c->action) && inside)
-            memcpy(in_tile, tensor + at, c->element);
+            load(c, in_tile, tensor + at);
         else if (cj_tensor_loads(c->action))
             memcpy(in_tile, &fill, c->element);
         else if (inside && c->action <= CJ_TENSOR_STORE_HINT)
             memcpy(tensor + at, in_tile, c->element);
         else if (inside)
-            cj_async_apply(cj_tensor_operations[c->action], types[c->type].name, tensor + at, in_tile, c->element);
+            reduce(c, tensor + at, in_tile);
     }
 }

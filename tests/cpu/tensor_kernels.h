@@ -3,6 +3,7 @@
 #ifndef CJ_TESTS_CPU_TENSOR_KERNELS_H
 #define CJ_TESTS_CPU_TENSOR_KERNELS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #define TENSOR_HEAD                                                                                         \
@@ -42,6 +43,14 @@ static inline void tensor_load_ptx(char *ptx, size_t size, unsigned rank, unsign
              "    cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], "
              "[%%l1, {%s}], [bar];\n%s",
              begin, expected, rank, tensor_coordinates(rank), end);
+}
+
+// Thread 0 stores the tile, or adds it.
+static inline void tensor_store_ptx(char *ptx, size_t size, unsigned rank, bool adds) {
+    static const char end[] = "    cp.async.bulk.commit_group;\n    cp.async.bulk.wait_group 0;\n" TENSOR_END;
+    snprintf(ptx, size, "%s    @%%p0 %s.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%l1, {%s}], [tile];\n%s",
+             TENSOR_HEAD, adds ? "cp.reduce.async.bulk" : "cp.async.bulk", rank, adds ? ".add" : "",
+             tensor_coordinates(rank), end);
 }
 
 // FEATURES, row 5: rank 0 of the cluster multicasts 64 x 64 words, `bytes` / 65536 tiles one below the other, each on

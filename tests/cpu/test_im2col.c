@@ -82,18 +82,24 @@ static void arguments_are_checked(void **state) {
     cj_device_close(device);
 }
 
-// A launch whose map or offset is not for the instruction.
-static void refuse(const cj_tensormap *map, const uint16_t *offset, const char *message, cj_device *device) {
+// A launch that is refused with a message: its map, its coordinates or its offsets are not for what it does.
+typedef struct refusal {
+    cj_im2col_way way;
+    int32_t       at[5];
+    uint16_t      offset[3];
+    const char   *rule, *message;
+} refusal;
+
+static void refuse(cj_device *device, const cj_tensormap *map, const refusal *r) {
     char         ptx[CJ_IM2COL_PTX];
-    int32_t      at[5] = {0};
     uint32_t     words = 1024;
-    uint16_t     offsets[3] = {offset[0], offset[1], 0};
-    cj_tensormap copy = *map;
+    refusal      copy = *r;
+    cj_tensormap copied = *map;
     cj_ptr       out = 0;
     cj_error     error = {0};
     cj_module   *module = NULL;
     cj_function *function = NULL;
-    cj_im2col_ptx(ptx, 4, CJ_IM2COL_LOAD);
+    cj_im2col_ptx(ptx, 4, r->way);
     cj_test_ok(cj_mem_alloc(device, 4096, &out, &error), &error);
     cj_test_ok(cj_mem_write(device, out, &words, sizeof words, NULL, &error), &error);
     cj_test_ok(cj_module_from_ptx(device, ptx, strlen(ptx), &module, &error), &error);
@@ -102,11 +108,11 @@ static void refuse(const cj_tensormap *map, const uint16_t *offset, const char *
                                      .grid = {1, 1, 1},
                                      .block = {32, 1, 1},
                                      .dynamic_shared = 4096,
-                                     .arguments = (void *[]){&out, &copy, &words, at, offsets},
+                                     .arguments = (void *[]){&out, &copied, &words, copy.at, copy.offset},
                                      .argument_count = 5};
     assert_int_equal(cj_launch(device, &config, &error), CJ_HAZARD);
-    assert_string_equal(error.rule, "tensor-map");
-    if (!strstr(error.message, message)) fail_msg("no '%s' in '%s'", message, error.message);
+    assert_string_equal(error.rule, r->rule);
+    if (!strstr(error.message, r->message)) fail_msg("no '%s' in '%s'", r->message, error.message);
     cj_module_unload(module);
     cj_mem_free(device, out);
 }
@@ -117,15 +123,27 @@ static void what_does_not_fit_is_named(void **state) {
     cj_device     *device = open_cpu();
     cj_ptr         memory = 0;
     cj_error       error = {0};
-    cj_tensormap   columns, tiles;
+    cj_tensormap   columns, inner, tiles;
+    arguments      a = good;
     cj_test_ok(cj_mem_alloc(device, 4096, &memory, &error), &error);
     cj_test_ok(encode(device, memory, &good, &columns, &error), &error);
+    for (unsigned i = 0; i < 2; i++) a.lower[i] = 0, a.upper[i] = -1;
+    cj_test_ok(encode(device, memory, &a, &inner, &error), &error);
     cj_test_ok(cj_tensormap_encode_tiled(device, &tiles, CJ_TENSORMAP_F16, 4, memory, good.dims, good.strides, box,
                                          steps, CJ_TENSORMAP_INTERLEAVE_NONE, CJ_TENSORMAP_SWIZZLE_NONE,
                                          CJ_TENSORMAP_L2_NONE, CJ_TENSORMAP_FILL_ZEROS, &error),
                &error);
-    refuse(&tiles, (uint16_t[]){0, 0}, "one of tiles, the copy one of im2col mode", device);
-    refuse(&columns, (uint16_t[]){0, 256}, "offset 1 is 256; with rank 4 it is at most 255", device);
+    refuse(device, &tiles, &(refusal){.rule = "tensor-map", .message = "one of tiles, the copy one of im2col mode"});
+    refuse(device, &columns, &(refusal){.offset = {0, 256},
+                                        .rule = "tensor-map",
+                                        .message = "offset 1 is 256; with rank 4 it is at most 255"});
+    static const refusal stores[] = {
+        {CJ_IM2COL_STORE, {-8, 0, 0, 0}, {0}, "out-of-bounds", "coordinate 0 is -8"},
+        {CJ_IM2COL_STORE, {0, 0, 0, -1}, {0}, "out-of-bounds", "coordinate 3 is -1"},
+        {CJ_IM2COL_ADD, {0, 7, 0, 0}, {0}, "out-of-bounds", "coordinate 1 is 7: a store begins in the bounding box, 0"}};
+    for (unsigned k = 0; k < CJ_TEST_COUNT(stores); k++) refuse(device, &inner, &stores[k]);
+    refuse(device, &columns,
+           &(refusal){.way = CJ_IM2COL_STORE, .rule = "tensor-map", .message = "its bounding box leaves the tensor"});
     cj_mem_free(device, memory);
     cj_device_close(device);
 }

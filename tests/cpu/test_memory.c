@@ -30,12 +30,15 @@ static void carries_chain(void **state) {
             "    mov.u64 %l3, -1;\n    mad.lo.cc.u64 %l4, %l3, %l3, %l3;\n    madc.hi.u64 %l5, %l3, %l3, 0;\n"
             "    st.global.v2.u64 [%out + 32], {%l4, %l5};\n"
             "    mad.lo.cc.s32 %r3, -1, 1, 1;\n    madc.hi.s32 %r4, -1, 1, 0;\n    mov.b64 %l1, {%r3, %r4};\n"
-            "    st.global.u64 [%out + 48], %l1;\n"),
+            "    st.global.u64 [%out + 48], %l1;\n"
+            "    add.cc.u32 %r3, %r1, %r2;\n    madc.hi.sat.s32 %r4, 0, 0, 0x7fffffff;\n    cvt.u64.u32 %l1, %r4;\n"
+            "    st.global.u64 [%out + 56], %l1;\n"),
         33);
     HOLDS(0, 0), HOLDS(1, 6);           // 2^64 - 1 + 1, and the carry
     HOLDS(2, UINT64_MAX), HOLDS(3, 4);  // 5 * 2^64 - 1
     HOLDS(4, 0), HOLDS(5, UINT64_MAX);  // (2^64 - 1)^2 + 2^64 - 1
     HOLDS(6, 0);                        // -1 + 1
+    HOLDS(7, 0x80000000);               // which .sat does not keep from wrapping
 }
 
 static void registers_of_128_bits(void **state) {
@@ -90,6 +93,21 @@ static void atomic_sums_of_subnormals(void **state) {
     HOLDS(0, 1);
 }
 
+// In shared memory a sum of f64 is that of add; in global memory the added NaN stays as it is, or the one that was
+// there.
+static void atomic_sums_of_nans(void **state) {
+    (void)state;
+    run(NEWEST ENTRY
+        "    .shared .f64 cell;\n" OPEN
+        "    mov.b64 %l1, 0x7ff0000000000001;\n    mov.b64 %l2, 0xfff0000000000002;\n    mov.f64 %d1, 1.0;\n"
+        "    mov.b64 %d2, %l2;\n    st.shared.b64 [cell], %l1;\n    red.shared.add.f64 [cell], %d2;\n"
+        "    ld.shared.b64 %l3, [cell];\n    st.global.b64 [%out], %l3;\n    st.global.b64 [%out + 8], %l1;\n"
+        "    st.global.b64 [%out + 16], %l1;\n    red.global.add.f64 [%out + 8], %d2;\n"
+        "    red.global.add.f64 [%out + 16], %d1;\n" CLOSE,
+        1);
+    HOLDS(0, 0x7ff8000000000001), HOLDS(1, 0xfff0000000000002), HOLDS(2, 0x7ff0000000000001);
+}
+
 static void matches(void **state) {
     (void)state;
     run(ALL("    and.b32 %r1, %thread, 3;\n    match.any.sync.b32 %r2, %r1, -1;\n    match.all.sync.b32 %r3|%p1, %r1, "
@@ -107,14 +125,16 @@ static void windows(void **state) {
     run(NEWEST
         ".const .u32 number = 3;\n" ENTRY "    .shared .b32 tile[4];\n    .local .b32 own[4];\n" OPEN
         "    mov.u64 %l1, tile;\n    cvta.shared.u64 %l1, %l1;\n    mov.u64 %l2, own;\n    cvta.local.u64 %l2, %l2;\n"
-        "    mov.u64 %l3, number;\n    cvta.const.u64 %l3, %l3;\n    mov.u64 %l4, 0;\n    mov.u32 %r1, 0;\n"
+        "    mov.u64 %l3, number;\n    cvta.const.u64 %l3, %l3;\n    mov.b64 %l4, out;\n    cvta.param.u64 %l4, %l4;\n"
+        "    mov.u32 %r1, 0;\n"
 #define IS(space, address, bit) "    isspacep." space " %p1, " address ";\n    @%p1 or.b32 %r1, %r1, " bit ";\n"
         IS("shared", "%l1", "1") IS("shared::cluster", "%l1", "2") IS("local", "%l2", "4") IS("global", "%out", "8")
             IS("const", "%l3", "16") IS("global", "%l3", "32") IS("local", "%l1", "64") IS("global", "%l2", "128")
+                IS("global", "%l4", "256") IS("param", "%l4", "512")
 #undef IS
                 "    st.global.u32 [%out], %r1;\n" CLOSE,
         1);
-    HOLDS(0, 31);
+    HOLDS(0, 31 + 256 + 512);
 }
 
 // ---- approximate functions: of thread / 64 - 4 and so on, held against the host's
@@ -168,6 +188,7 @@ int main(void) {
         cmocka_unit_test(vectors),       cmocka_unit_test(atomics_of_halves),
         cmocka_unit_test(matches),       cmocka_unit_test(atomic_sums_of_subnormals),
         cmocka_unit_test(windows),       cmocka_unit_test(approximations),
+        cmocka_unit_test(atomic_sums_of_nans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

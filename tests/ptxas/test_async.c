@@ -41,6 +41,8 @@ static void tensor_copies(void **state) {
     for (unsigned rank = 1; rank <= 5; rank++) {
         tensor_load_ptx(ptx, sizeof ptx, rank, 1024);
         expect_assembled("tensor load", ptx);
+        tensor_store_ptx(ptx, sizeof ptx, rank, rank % 2);
+        expect_assembled("tensor store", ptx);
     }
     tensor_multicast_ptx(ptx, sizeof ptx, "");
     expect_assembled("tensor multicast", ptx);

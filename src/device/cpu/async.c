@@ -171,6 +171,7 @@ static bool read_source(cj_cpu_transfer *t) {
     for (uint32_t next = 0; next_run(t, &t->from, t->from_bytes, &next, &run);) {
         if (!watch(t, agent, CJ_USE_READ, &t->from, &run)) return false;
         memcpy(data + run.offset, host_of(&t->from, &run), run.bytes);
+        if (loads_tile) cj__cpu_tile_round(t->tile, data + run.offset, run.bytes);
     }
     t->is_read = true;
     return true;
@@ -216,7 +217,7 @@ static cj_cpu_mbarrier *mbarrier_of(const cj_cpu_transfer *t) {
 static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_mbarrier *m = mbarrier_of(t);
     if (!m) return false;
-    cj__sync_complete(&t->writer, &m->sync);
+    cj__sync_complete(&t->writer, t->is_proxy, &m->sync);
     const bool fits = cj__cpu_mbarrier_transact(t->who, m, -(int64_t)t->bytes);
     discard(&async->pending, t);
     return fits;
@@ -230,7 +231,7 @@ static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
         after = copy->after;
         if (copy->signal != CJ_SIGNAL_COPY_GROUP || !same_thread(copy, t->who.w, t->who.lane)) continue;
         if (copy->begun > t->begun) continue;
-        cj__sync_complete(&copy->writer, &m->sync);
+        cj__sync_complete(&copy->writer, true, &m->sync);
         discard(&async->written, copy);
     }
     const bool fits = cj__cpu_mbarrier_arrive(t->who, m, 1, false);

@@ -41,10 +41,10 @@ typedef uint16_t lane_bf16 __attribute__((__may_alias__));
     COMBINE(name, f16, u16, function(old, b, false)) \
     COMBINE(name, bf16, u16, function(old, b, true))
 
-// Sums of bulk reductions keep subnormals, unlike red.global's. A NaN of f64 stays as it was, signalling ones too.
+// Sums of bulk reductions keep subnormals, unlike red.global's.
 static float sum_f32(float a, float b) { return cj__cpu_canonical(a + b); }
 
-static double sum_f64(double a, double b) { return a != a ? a : b != b ? b : a + b; }
+double cj__cpu_global_sum(double old, double b) { return b != b ? b : old != old ? old : old + b; }
 
 INTEGERS(and, old &b)
 INTEGERS(or, old | b)
@@ -57,7 +57,8 @@ SIGNED(max, old > b ? old : b)
 COMBINE(inc, u32, u32, old >= b ? 0 : old + 1)
 COMBINE(dec, u32, u32, old == 0 || old > b ? b : old - 1)
 COMBINE(add, f32, u32, sum_f32(old, b))
-COMBINE(add, f64, u64, sum_f64(old, b))
+COMBINE(add_ftz, f32, u32, cj__cpu_flush(sum_f32(cj__cpu_flush(old), cj__cpu_flush(b))))
+COMBINE(add, f64, u64, cj__cpu_global_sum(old, b))
 HALVES(add, cj__half_sum)
 HALVES(min, cj__half_smaller)
 HALVES(max, cj__half_larger)
@@ -75,7 +76,7 @@ static const struct {
     {CJ_W_MIN, CJ_W_F16, min_f16}, {CJ_W_MIN, CJ_W_BF16, min_bf16}, {CJ_W_MAX, CJ_W_U32, max_u32},
     {CJ_W_MAX, CJ_W_S32, max_s32}, {CJ_W_MAX, CJ_W_U64, max_u64},   {CJ_W_MAX, CJ_W_S64, max_s64},
     {CJ_W_MAX, CJ_W_F16, max_f16}, {CJ_W_MAX, CJ_W_BF16, max_bf16}, {CJ_W_INC, CJ_W_U32, inc_u32},
-    {CJ_W_DEC, CJ_W_U32, dec_u32},
+    {CJ_W_DEC, CJ_W_U32, dec_u32}, {CJ_W_FTZ, CJ_W_F32, add_ftz_f32},
 };
 
 cj_cpu_combine cj__cpu_combine_of(cj_word operation, cj_word type) {

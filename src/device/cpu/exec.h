@@ -57,6 +57,13 @@ static inline uint32_t cj__cpu_count(uint32_t mask) { return (uint32_t)__builtin
 // .ftz: a subnormal becomes zero.
 static inline float cj__cpu_flush(float x) { return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x; }
 
+// The hardware rounds as if exponents went on below and then looks whether the result is subnormal: what the exact
+// result would round to the smallest normal number from below is flushed too.
+static inline float cj__cpu_flush_result(float x, double exact) {
+    if (fabsf(x) != FLT_MIN) return cj__cpu_flush(x);
+    return fabsf((float)(exact * 0x1p64)) < FLT_MIN * 0x1p64f ? copysignf(0.0f, x) : x;
+}
+
 // Predicate operand k, `!` applied, of all lanes.
 static inline uint32_t cj__cpu_predicate(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k) {
     return *(const lane_u32 *)(const void *)(w->file + op->slot[k]) ^ (0u - (op->flip >> k & 1));

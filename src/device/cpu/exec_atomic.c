@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomics and reductions (PTX ISA, "atom", "red"): lane after lane, each one atomic for other host threads too.
 #include "address.h"
+#include "combine.h"
 #include "exec.h"
 #include "watch.h"
 
@@ -47,15 +48,23 @@ ATOMIC(max, s32, u32, false, old > b ? old : b)
 ATOMIC(max, s64, u64, false, old > b ? old : b)
 ATOMIC(inc, u32, u32, false, old >= b ? 0 : old + 1)
 ATOMIC(dec, u32, u32, false, old == 0 || old > b ? b : old - 1)
-ATOMIC(add, f64, u64, false, old + b)
 
-// Sums of f32 keep subnormals in shared memory only.
-static float sum(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, float a, float b) {
-    if (op->mode || cj__cpu_address(w, op, 0, lane) >> 48 == CJ_SHARED_BASE >> 48) return cj__cpu_canonical(a + b);
-    return cj__cpu_canonical(cj__cpu_flush(cj__cpu_flush(a) + cj__cpu_flush(b)));
+static bool is_shared(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) {
+    return op->mode || cj__cpu_address(w, op, 0, lane) >> 48 == CJ_SHARED_BASE >> 48;
 }
 
-ATOMIC(add, f32, u32, false, sum(w, op, i, old, b))
+// Sums in shared memory are those of add, of b and the old value; elsewhere those of f32 flush subnormals, and those of
+// f64 leave NaNs alone.
+static float sum_f32(bool is_shared, float old, float b) {
+    return cj__cpu_canonical(is_shared ? old + b : cj__cpu_flush(cj__cpu_flush(old) + cj__cpu_flush(b)));
+}
+
+static double sum_f64(bool is_shared, double old, double b) {
+    return !is_shared ? cj__cpu_global_sum(old, b) : old != old ? old + old : old + b;
+}
+
+ATOMIC(add, f32, u32, false, sum_f32(is_shared(w, op, i), old, b))
+ATOMIC(add, f64, u64, false, sum_f64(is_shared(w, op, i), old, b))
 
 ATOMIC(cas, u16, u16, true, old == b ? CJ_LANES_OF(const lane_u16, 2)[i] : old)
 ATOMIC(cas, u32, u32, true, old == b ? CJ_LANES_OF(const lane_u32, 2)[i] : old)

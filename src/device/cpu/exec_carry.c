@@ -39,20 +39,6 @@ enum { CARRY_IN = 1, CARRY_OUT = 2, BORROW = 4 };  // op->mode
 CARRYING_ALL(u32, uint64_t, int32_t, int64_t, 32)
 CARRYING_ALL(u64, uint128, int64_t, int128, 64)
 
-CJ_EXEC(mad_hi_sat) {
-    lane_s32       *d = CJ_LANES_OF(lane_s32, 0);
-    const lane_s32 *a = CJ_LANES_OF(const lane_s32, 1);
-    const lane_s32 *b = CJ_LANES_OF(const lane_s32, 2);
-    const lane_s32 *c = CJ_LANES_OF(const lane_s32, 3);
-    const uint32_t  in = cj__cpu_predicate(w, op, 4);
-    CJ_SOME_LANES(i, mask) {
-        const int32_t addend = (int32_t)((uint32_t)c[i] + (in >> i & 1));  // which wraps
-        const int64_t sum = ((int64_t)a[i] * b[i] >> 32) + addend;
-        d[i] = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : (int32_t)sum;
-    }
-    return CJ_STEP_NEXT;
-}
-
 // ---- selection
 
 static bool select_carrying(cj_cpu_prepare *p, const cj_cpu_typed *typed, uint16_t mode) {
@@ -66,11 +52,9 @@ static bool select_carrying(cj_cpu_prepare *p, const cj_cpu_typed *typed, uint16
 static const cj_cpu_typed add = {WIDTHS(add)}, sub = {WIDTHS(sub)}, mad_lo = {WIDTHS(mad_lo)};
 static const cj_cpu_typed mad_hi = {
     .u32 = mad_hi_u32, .s32 = mad_hi_signed_u32, .u64 = mad_hi_u64, .s64 = mad_hi_signed_u64};
-static const cj_cpu_typed mad_sat = {.s32 = mad_hi_sat};
 
-static const cj_cpu_typed *mad_of(const cj_cpu_prepare *p) {
-    return cj__cpu_has(p, CJ_W_SAT) ? &mad_sat : cj__cpu_has(p, CJ_W_HI) ? &mad_hi : &mad_lo;
-}
+// madc.hi.sat does not saturate: ptxas makes the same instructions of it as of madc.hi.
+static const cj_cpu_typed *mad_of(const cj_cpu_prepare *p) { return cj__cpu_has(p, CJ_W_HI) ? &mad_hi : &mad_lo; }
 
 bool cj__cpu_select_add_cc(cj_cpu_prepare *p) { return select_carrying(p, &add, 0); }
 bool cj__cpu_select_addc(cj_cpu_prepare *p) { return select_carrying(p, &add, CARRY_IN); }

@@ -133,8 +133,8 @@ CJ_EXEC(float_to_f32) {
     cj__cpu_read_floats(w, op, value);
     CJ_SOME_LANES(i, mask) {
         const double whole = cj__cpu_whole(value[i], convert->rounding);
-        const float  x = (float)(convert->saturate ? clamped(whole) : whole);
-        const float kept = convert->flush ? cj__cpu_flush(x) : x;
+        const double x = convert->saturate ? clamped(whole) : whole;
+        const float  kept = convert->flush ? cj__cpu_flush_result((float)x, x) : (float)x;
         d[i] = convert->from_bits == 64 ? kept : cj__cpu_canonical(kept);  // of f64 NaN keeps its upper bits
     }
     return CJ_STEP_NEXT;

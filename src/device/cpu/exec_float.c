@@ -6,15 +6,8 @@
 
 #include "exec.h"
 
-// The hardware rounds as if exponents went on below and then looks whether the result is subnormal: what the exact result
-// would round to the smallest normal number from below is flushed too.
-static inline float flushed(float x, double exact) {
-    if (fabsf(x) != FLT_MIN) return cj__cpu_flush(x);
-    return fabsf((float)(exact * 0x1p64)) < FLT_MIN * 0x1p64f ? copysignf(0.0f, x) : x;
-}
-
 static inline float finished(float x, double exact, bool ftz, bool sat) {
-    const float kept = ftz ? flushed(x, exact) : x;
+    const float kept = ftz ? cj__cpu_flush_result(x, exact) : x;
     if (sat) return x > 1.0f ? 1.0f : x > 0.0f ? kept : 0.0f;
     return cj__cpu_canonical(kept);
 }
@@ -71,10 +64,12 @@ F32_SAT(fma, 3, fmaf(a, b, c), (double)a *(double)b + (double)c)
 F32(div, 2, a / b)
 F32(rcp, 1, 1.0f / a)
 F32(sqrt, 1, sqrtf(a))
-F64(add, 2, a + b)
-F64(sub, 2, a - b)
-F64(mul, 2, a *b)
-F64(fma, 3, fma(a, b, c))
+// Of several NaNs of f64 one stays, quiet: a sum's second, a product's first, of both in one b, then c, then a.
+#define NAN_OR(x, otherwise) ((x) != (x) ? (x) + (x) : (otherwise))
+F64(add, 2, NAN_OR(b, a + b))
+F64(sub, 2, NAN_OR(b, a - b))
+F64(mul, 2, NAN_OR(a, a *b))
+F64(fma, 3, NAN_OR(b, NAN_OR(c, fma(a, b, c))))
 F64(div, 2, a / b)
 F64(rcp, 1, 1.0 / a)
 F64(sqrt, 1, sqrt(a))
@@ -120,8 +115,8 @@ F64(min, 2, SMALLER(a, b))
 F64(max, 2, LARGER(a, b))
 F32(neg, 1, -a)
 F32(abs, 1, fabsf(a))
-F64(neg, 1, a != a ? a : -a)
-F64(abs, 1, fabs(a))
+F64(neg, 1, NAN_OR(a, -a))
+F64(abs, 1, NAN_OR(a, fabs(a)))
 
 // ---- bits of floats
 

@@ -24,9 +24,8 @@ static inline bool  is_nan(uint16_t code, kind k) { return (code & 0x7fff) > (k 
 static inline uint16_t finished(double x, uint16_t mode, kind k) {
     if (mode & SATURATE) x = x > 1 ? 1 : x > 0 ? x : 0;
     if (mode & RELU && x <= 0) x = 0;
-    const cj_word  type = k == HALF ? CJ_W_F16 : CJ_W_BF16;
-    const uint16_t code = (uint16_t)cj__small_pack(cj__small_float(type), x, CJ_W_RN, false);
-    return mode & FLUSH ? flushed(code, k) : code;
+    if (mode & FLUSH && fabs(x) < 0x1p-14 - 0x1p-26) x = copysign(0, x);  // as f32 is (exec.h)
+    return (uint16_t)cj__small_pack(cj__small_float(k == HALF ? CJ_W_F16 : CJ_W_BF16), x, CJ_W_RN, false);
 }
 
 // ---- a * b + c. Sums, products and negation are this too, with 1, -1 or -0 in the third place, as on the hardware.

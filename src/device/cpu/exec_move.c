@@ -144,7 +144,8 @@ bool cj__cpu_select_cvta(cj_cpu_prepare *p) {
     return p->mnemonic->type_last == CJ_W_U64;  // generic addresses have 64 bits
 }
 
-// The generic addresses of a space, or those of all others. Global is what is in no window and no constant.
+// The generic addresses of a space, or those of all others. Global is what is in none, or a
+// parameter (PTX ISA, "isspacep"), and no constant.
 typedef struct spans {
     bool   others;
     size_t count;
@@ -180,9 +181,9 @@ bool cj__cpu_select_isspacep(cj_cpu_prepare *p) {
         {CJ_W_SHARED, CJ_SHARED_BASE, block},       {CJ_W_SHARED_CTA, CJ_SHARED_BASE, block},
         {CJ_W_LOCAL, CJ_LOCAL_BASE, window},        {CJ_W_SHARED_CLUSTER, CJ_SHARED_BASE, window},
         {CJ_W_PARAM, CJ_PARAM_BASE, window},        {CJ_W_PARAM_ENTRY, CJ_PARAM_BASE, window},
-        {CJ_W_GLOBAL, window, UINT64_MAX - window},
+        {CJ_W_GLOBAL, CJ_SHARED_BASE, window},      {CJ_W_GLOBAL, CJ_LOCAL_BASE, window},
     };
-    spans *in = cj__cpu_keep(p, sizeof *in + (p->variable_count + 1) * sizeof *in->span);
+    spans *in = cj__cpu_keep(p, sizeof *in + (p->variable_count + 2) * sizeof *in->span);
     if (!in) return false;
     in->others = cj__cpu_has(p, CJ_W_GLOBAL);
     for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {

@@ -8,13 +8,13 @@ static double limited(const cj_cpu_convert *convert, double x) {
     return convert->relu && x <= 0 ? 0 : x;
 }
 
-// A NaN of f64 keeps its sign and the upper bits of its payload; others become the format's one.
+// A NaN of f64 keeps its sign and the upper bits of its payload, and is quiet; others become the format's one.
 static uint16_t not_a_number(const cj_cpu_convert *convert, const cj_small_float *format, double x) {
     uint64_t bits;
     if (convert->from_bits < 64) return (uint16_t)format->nan;
     memcpy(&bits, &x, sizeof bits);
     const uint64_t payload = bits >> (52 - format->fraction) & ((1u << format->fraction) - 1);
-    return (uint16_t)(bits >> 63 << 15 | format->infinity | payload);
+    return (uint16_t)(bits >> 63 << 15 | format->infinity | payload | 1u << (format->fraction - 1));
 }
 
 CJ_EXEC(float_to_half) {

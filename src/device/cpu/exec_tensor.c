@@ -52,14 +52,17 @@ static cj_word type_word(uint8_t type) {
         [CJ_TENSORMAP_U8] = CJ_W_U8,     [CJ_TENSORMAP_U16] = CJ_W_U16,     [CJ_TENSORMAP_U32] = CJ_W_U32,
         [CJ_TENSORMAP_S32] = CJ_W_S32,   [CJ_TENSORMAP_U64] = CJ_W_U64,     [CJ_TENSORMAP_S64] = CJ_W_S64,
         [CJ_TENSORMAP_F16] = CJ_W_F16,   [CJ_TENSORMAP_F32] = CJ_W_F32,     [CJ_TENSORMAP_F64] = CJ_W_F64,
-        [CJ_TENSORMAP_BF16] = CJ_W_BF16, [CJ_TENSORMAP_F32_FTZ] = CJ_W_F32,
+        [CJ_TENSORMAP_BF16] = CJ_W_BF16, [CJ_TENSORMAP_F32_FTZ] = CJ_W_F32, [CJ_TENSORMAP_TF32] = CJ_W_F32,
+        [CJ_TENSORMAP_TF32_FTZ] = CJ_W_F32,
     };
     return type < sizeof words / sizeof *words ? words[type] : CJ_WORD_NONE;
 }
 
 // Bits operations take integers as they are.
 static cj_cpu_combine combine_of(const tensor_plan *plan, uint8_t type) {
+    const bool     flushes = type == CJ_TENSORMAP_F32_FTZ || type == CJ_TENSORMAP_TF32_FTZ;
     const cj_word  word = type_word(type);
+    if (flushes && plan->operation == CJ_W_ADD) return cj__cpu_combine_of(CJ_W_FTZ, CJ_W_F32);
     cj_cpu_combine combine = cj__cpu_combine_of(plan->operation, word);
     if (combine || cj__words[word].class == CJ_CLASS_FLOAT) return combine;
     return cj__cpu_combine_of(plan->operation, cj__words[word].bits == 64 ? CJ_W_B64 : CJ_W_B32);
@@ -127,8 +130,9 @@ static bool read_offsets(cj_cpu_who who, const tensor_plan *plan, uint16_t offse
     return true;
 }
 
-// Along the innermost dimension a copy begins at a multiple of 16 bytes, in front of the tensor too. No page says so: an
-// H200 stops every other copy as an illegal instruction (715).
+// ---- where a copy may begin: no page says so, but an H200 stops every other one as an illegal instruction (715)
+
+// Along the innermost dimension at a multiple of 16 bytes, in front of the tensor too.
 static bool is_inner_aligned(cj_cpu_who who, const cj_cpu_tile *tile) {
     const int32_t  at = tile->at[0];
     const uint32_t element = tile->element;
@@ -137,6 +141,37 @@ static bool is_inner_aligned(cj_cpu_who who, const cj_cpu_tile *tile) {
                    "the innermost coordinate, %d, of elements of %u bytes is not at a multiple of %d bytes", at, element,
                    INNER_ALIGN);
     return false;
+}
+
+// A store not in front of the tensor.
+static bool is_behind_start(cj_cpu_who who, const cj_cpu_tile *tile) {
+    for (uint32_t k = 0; k < tile->map.rank; k++) {
+        if (tile->at[k] >= 0) continue;
+        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_OUT_OF_BOUNDS,
+                       "coordinate %u is %d: a tensor store must not begin in front of the tensor", k, tile->at[k]);
+        return false;
+    }
+    return true;
+}
+
+// A store of pixels in the bounding box, which lies inside of the tensor.
+static bool is_in_box(cj_cpu_who who, const cj_cpu_tile *tile) {
+    const cj_cpu_tensor *map = &tile->map;
+    for (uint32_t k = 1; map->im2col && k + 1 < map->rank; k++) {
+        const int64_t lower = map->lower[k - 1], upper = (int64_t)map->last[k] + map->upper[k - 1];
+        if (lower < 0 || upper > map->last[k])
+            return misuse(who, "its bounding box leaves the tensor, which a store's must not");
+        if (tile->at[k] >= lower && tile->at[k] <= upper) continue;
+        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_OUT_OF_BOUNDS,
+                       "coordinate %u is %d: a store begins in the bounding box, %lld to %lld", k, tile->at[k],
+                       (long long)lower, (long long)upper);
+        return false;
+    }
+    return true;
+}
+
+static bool may_begin(cj_cpu_who who, const tensor_plan *plan, const cj_cpu_tile *tile) {
+    return is_inner_aligned(who, tile) && (plan->loads || (is_behind_start(who, tile) && is_in_box(who, tile)));
 }
 
 CJ_EXEC(tensor_copy) {
@@ -152,7 +187,7 @@ CJ_EXEC(tensor_copy) {
         if (plan->reduces) t.scope = CJ_SCOPE_GPU;
         t.tile = cj__cpu_tile_new(&map, at, offset);
         if (!t.tile) return w->block->cluster->status = CJ_OUT_OF_MEMORY, CJ_STEP_STOP;
-        const cj_cpu_step step = is_inner_aligned(t.who, t.tile) ? begin(&t, plan) : CJ_STEP_STOP;
+        const cj_cpu_step step = may_begin(t.who, plan, t.tile) ? begin(&t, plan) : CJ_STEP_STOP;
         cj__cpu_tile_drop(t.tile);
         if (step) return step;
     }

@@ -12,11 +12,8 @@
 
 enum { PIECE = 16, BOX_MAX = 256, PIXELS_MAX = 1024 };  // bytes that a swizzle keeps together; elements, pixels
 
-static const struct {
-    const char *name;
-    uint32_t    bytes;
-} types[] = {
-#define CJ_X(name, value, text, bytes) [CJ_TENSORMAP_##name] = {text, bytes},
+static const uint32_t element_bytes[] = {
+#define CJ_X(name, value, text, bytes) [CJ_TENSORMAP_##name] = bytes,
     CJ_TENSORMAP_TYPE_LIST(CJ_X)
 #undef CJ_X
 };
@@ -32,11 +29,6 @@ cj_status cj__cpu_tensor_encode(cj_device *device, const cj_tensor_tile *tile, c
     (void)device;
     if (tile->interleave != CJ_TENSORMAP_INTERLEAVE_NONE) {
         return cj__fail(error, CJ_UNSUPPORTED, "the CPU device knows no interleaved tensor layouts");
-    }
-    if (tile->type == CJ_TENSORMAP_TF32 || tile->type == CJ_TENSORMAP_TF32_FTZ) {
-        cj__fail(error, CJ_UNSUPPORTED, "the CPU device does not round to %s on its way", types[tile->type].name);
-        cj__hint(error, "copy as f32; the matrix instructions round by themselves");
-        return CJ_UNSUPPORTED;
     }
     cj_cpu_tensor made = {.magic = MAGIC,
                           .address = tile->address,
@@ -77,7 +69,7 @@ static const char *columns_fault(const cj_cpu_tensor *map) {
 const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map) {
     if (map->magic != MAGIC) return "these 128 bytes are no tensor map of the CPU device";
     if (!map->rank || map->rank > CJ_TENSOR_RANK_MAX) return "its rank is not 1 to 5";
-    if (map->type >= sizeof types / sizeof *types) return "its element type is unknown";
+    if (map->type >= sizeof element_bytes / sizeof *element_bytes) return "its element type is unknown";
     if (map->interleave) return "its layout is interleaved, which the CPU device does not know";
     if (map->swizzle > CJ_TENSORMAP_SWIZZLE_128B) return "its swizzle is not none, 32B, 64B or 128B";
     if (map->address % PIECE) return "its global address is no multiple of 16";
@@ -88,7 +80,7 @@ const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map) {
         if (i && map->stride[i - 1] % PIECE) return "its strides are no multiples of 16";
     }
     const char    *fault = map->im2col ? columns_fault(map) : NULL;
-    const uint32_t row = map->box[0] * types[map->type].bytes;
+    const uint32_t row = map->box[0] * element_bytes[map->type];
     if (fault) return fault;
     if (row % PIECE) return "a row of its box is no multiple of 16 bytes";
     if (map->swizzle && row > swizzle_bytes(map->swizzle)) return "a row of its box is longer than its swizzle";
@@ -102,7 +94,7 @@ cj_cpu_tile *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at, const
     if (!tile) return NULL;
     tile->users = 1;
     tile->map = *map;
-    tile->element = types[map->type].bytes;
+    tile->element = element_bytes[map->type];
     tile->rows = 1;
     for (uint32_t i = 0; i < CJ_TENSOR_RANK_MAX; i++) {
         const bool     beyond = i >= map->rank;
@@ -206,4 +198,21 @@ void cj__cpu_tile_fill(const cj_cpu_tile *tile, unsigned char *data, uint32_t by
     const uint64_t nan = outside();
     memset(data, 0, bytes);
     for (uint32_t at = 0; tile->map.fill && at < bytes; at += tile->element) memcpy(data + at, &nan, tile->element);
+}
+
+// Nearest, ties to even, of any number; every NaN becomes this one.
+static uint32_t rounded_to_tf32(uint32_t bits) {
+    enum { STEP = 0x2000, INFINITE = 0x7f800000, NOT_A_NUMBER = 0x7fffe000 };
+    if ((bits & 0x7fffffff) > INFINITE) return NOT_A_NUMBER;
+    return (bits + STEP / 2 - 1 + (bits / STEP & 1)) & ~(STEP - 1u);
+}
+
+void cj__cpu_tile_round(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes) {
+    if (tile->map.type != CJ_TENSORMAP_TF32 && tile->map.type != CJ_TENSORMAP_TF32_FTZ) return;
+    for (uint32_t at = 0; at < bytes; at += tile->element) {
+        uint32_t value;
+        memcpy(&value, data + at, sizeof value);
+        value = rounded_to_tf32(value);
+        memcpy(data + at, &value, sizeof value);
+    }
 }

@@ -68,5 +68,7 @@ bool cj__cpu_tile_shared(const cj_cpu_tile *tile, uint64_t base, uint32_t *next,
 bool cj__cpu_tile_extent(const cj_cpu_tile *tile, uint64_t *begin, uint64_t *end);
 // Fills bytes with what stands for elements outside of the tensor.
 void cj__cpu_tile_fill(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes);
+// Makes of bytes that have been read from the tensor what a load writes: tf32 maps round.
+void cj__cpu_tile_round(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes);
 
 #endif

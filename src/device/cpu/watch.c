@@ -479,6 +479,7 @@ static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
             .block = index_of(w->block), .group = (uint16_t)(agent / CJ_LANES), .mask = 1u << lane};
         const chain *before = &watch->chain[at];
         if (before->busy) continue;
+        if (!before->time) return (uint16_t)agent;  // it has no past
         if (!cj__clock_unknown(w->watch->now[lane], CJ_VIEW_MEMORY, &agents, before->time)) return (uint16_t)agent;
     }
     return 0;
@@ -542,8 +543,10 @@ void cj__watch_join(cj_cpu_warp *w, unsigned lane, const cj_watch_async *async) 
     cj__clock_drop(its);
 }
 
-void cj__sync_complete(const cj_watch_async *async, cj_sync *sync) {
-    if (async->block) add_async(async, &sync->gathering);
+void cj__sync_complete(const cj_watch_async *async, bool is_proxy, cj_sync *sync) {
+    if (!async->block) return;
+    add_async(async, &sync->gathering);
+    if (!is_proxy) cj__clock_join(&sync->gathering, async->now);
 }
 
 // ---- the launch

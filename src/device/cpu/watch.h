@@ -58,8 +58,10 @@ typedef enum cj_order { CJ_ORDER_RELAXED, CJ_ORDER_FULL } cj_order;  // FULL: re
 
 // Threads release together (the lanes in `mask`): relaxed gives what their fences released before, and PROGRESS.
 void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order);
-// An operation completes on an mbarrier: its accesses are released, nothing else.
-void cj__sync_complete(const cj_watch_async *async, cj_sync *sync);
+// An operation completes on an mbarrier, which releases its accesses (PTX ISA, "st.async"). It goes on as if another thread
+// made it that began with what its thread knew: so it releases that too, unless it is the asynchronous proxy's, to which
+// what the thread did is as unordered as any other access of the generic proxy.
+void cj__sync_complete(const cj_watch_async *async, bool is_proxy, cj_sync *sync);
 // Lanes acquire the complete phase: relaxed gives PROGRESS now, and the rest at their next acquiring fence.
 void cj__sync_acquire(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order);
 
