@@ -23,6 +23,11 @@ uint64_t cj_test_seed(void) {
     return seed;
 }
 
+bool cj_test_few(void) {
+    const char *value = getenv("CJ_FEW");
+    return value && !strcmp(value, "1");
+}
+
 uint64_t cj_test_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

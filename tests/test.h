@@ -24,6 +24,9 @@ uint64_t cj_test_seed(void);
 // The next of a sequence that starts at *state, which is any number (splitmix64).
 uint64_t cj_test_random(uint64_t *state);
 
+// CJ_FEW=1 in the environment: a sanitizer slows the test down, which runs a few of its cases then.
+bool cj_test_few(void);
+
 // Prints why and ends the process with code 77, which ctest shows as skipped.
 _Noreturn void cj_test_skip(const char *format, ...) CJ_PRINTF(1, 2);
 
