@@ -3,6 +3,7 @@
 #include "user_function.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,19 +37,31 @@ typedef struct taking {
 static const char *const ptx_types[] = {
     [CJ_F32] = "f32", [CJ_F64] = "f64", [CJ_I32] = "s32", [CJ_U32] = "u32", [CJ_I64] = "s64", [CJ_U64] = "u64"};
 
-const char *cj__dtype_ptx(cj_dtype type) { return ptx_types[type]; }
+const char *cj__dtype_ptx(cj_dtype type) { return ptx_types[cj_dtype_arithmetic(type)]; }
+
+// A function computes, so its values are of a type that one computes in.
+static cj_status check_scalar(cj_dtype type, const char *which, cj_error *error) {
+    const char *name = cj_dtype_name(type);
+    if (!name) return cj__fail(error, CJ_INVALID_ARGUMENT, "signature: %s is %d, not a cj_dtype", which, (int)type);
+    if (cj_dtype_arithmetic(type) == type) return CJ_OK;
+    cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "signature: %s is %s, and functions compute in no such type",
+                                which, name);
+    cj__hint(error, "values of %s reach a function as %s: say %s", name, cj_dtype_name(cj_dtype_arithmetic(type)),
+             cj_dtype_name(cj_dtype_arithmetic(type)));
+    return status;
+}
 
 cj_status cj__signature_check(const cj_signature *signature, cj_error *error) {
     if (signature->count > CJ_FUNCTION_ARGUMENTS)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "signature: %" PRIu32 " arguments are more than %d",
                         signature->count, CJ_FUNCTION_ARGUMENTS);
-    if (!cj_dtype_name(signature->result))
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "signature: result %d is not a cj_dtype", (int)signature->result);
-    for (uint32_t i = 0; i < signature->count; i++)
-        if (!cj_dtype_name(signature->argument[i]))
-            return cj__fail(error, CJ_INVALID_ARGUMENT, "signature: argument %" PRIu32 " is %d, not a cj_dtype", i,
-                            (int)signature->argument[i]);
-    return CJ_OK;
+    cj_status status = check_scalar(signature->result, "the result", error);
+    for (uint32_t i = 0; !status && i < signature->count; i++) {
+        char which[24];
+        snprintf(which, sizeof which, "argument %" PRIu32, i);
+        status = check_scalar(signature->argument[i], which, error);
+    }
+    return status;
 }
 
 static void put_wanted(cj_text *text, const cj_signature *signature, const char *name) {

@@ -44,7 +44,7 @@ void                    cj__user_function_drop(const cj_user_function *function)
 cj_status cj__user_function_check(const cj_user_function *function, const char *parameter, cj_dtype type,
                                   uint32_t count, cj_error *error);
 
-// "s32" for I32: the type of its registers.
+// "s32" for I32, and for I8: the type of the registers that it is computed in.
 const char *cj__dtype_ptx(cj_dtype type);
 
 // Refuses a signature that cannot be: INVALID_ARGUMENT.

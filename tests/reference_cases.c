@@ -36,6 +36,7 @@ static void fill(cj_dtype type, unsigned char *x) {
         case CJ_U32: memcpy(x + 4 * i, &small, 4); break;
         case CJ_I64:
         case CJ_U64: memcpy(x + 8 * i, &wide, 8); break;
+        default: fail_msg("the references are not tried with %s", cj_dtype_name(type));
         }
     }
 }

@@ -69,14 +69,20 @@ typedef struct cj_dim3 {
     uint32_t x, y, z;
 } cj_dim3;
 
-// Element types: name, PTX type, bytes, C type.
+// Element types: name, text, bytes, C type (for f16 and bf16, which C11 does not have, that of their bits).
 #define CJ_DTYPE_LIST(X)          \
     X(F32, "f32", 4, float)       \
     X(F64, "f64", 8, double)      \
     X(I32, "i32", 4, int32_t)     \
     X(U32, "u32", 4, uint32_t)    \
     X(I64, "i64", 8, int64_t)     \
-    X(U64, "u64", 8, uint64_t)
+    X(U64, "u64", 8, uint64_t)    \
+    X(F16, "f16", 2, uint16_t)    \
+    X(BF16, "bf16", 2, uint16_t)  \
+    X(I8, "i8", 1, int8_t)        \
+    X(U8, "u8", 1, uint8_t)       \
+    X(I16, "i16", 2, int16_t)     \
+    X(U16, "u16", 2, uint16_t)
 
 typedef enum cj_dtype {
 #define CJ_X(name, text, bytes, type) CJ_##name,
@@ -87,6 +93,10 @@ typedef enum cj_dtype {
 // Name ("f32") and size in bytes; NULL and 0 for a value outside the enum.
 CJ_API const char *cj_dtype_name(cj_dtype type);
 CJ_API size_t      cj_dtype_size(cj_dtype type);
+
+// The type that its values are computed in, which holds each of them: f32 for f16 and bf16, i32 or u32 for narrower
+// integers, itself for the others.
+CJ_API cj_dtype cj_dtype_arithmetic(cj_dtype type);
 
 #ifdef __cplusplus
 }

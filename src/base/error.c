@@ -52,6 +52,18 @@ size_t cj_dtype_size(cj_dtype type) {
     return 0;
 }
 
+cj_dtype cj_dtype_arithmetic(cj_dtype type) {
+    switch (type) {
+    case CJ_F16:
+    case CJ_BF16: return CJ_F32;
+    case CJ_I8:
+    case CJ_I16: return CJ_I32;
+    case CJ_U8:
+    case CJ_U16: return CJ_U32;
+    default: return type;
+    }
+}
+
 cj_status cj__fail(cj_error *error, cj_status status, const char *format, ...) {
     if (!error) return status;
     *error = (cj_error){.status = status};

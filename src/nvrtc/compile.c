@@ -18,6 +18,14 @@ static cj_status failed(const cj_nvrtc *nvrtc, int result, const char *call, cj_
     return status;
 }
 
+const char *cj__cuda_type(cj_dtype type) {
+    static const char *const names[] = {
+        [CJ_F32] = "float",       [CJ_F64] = "double",        [CJ_I8] = "signed char", [CJ_I16] = "short",
+        [CJ_I32] = "int",         [CJ_I64] = "long long",     [CJ_U8] = "unsigned char",
+        [CJ_U16] = "unsigned short", [CJ_U32] = "unsigned", [CJ_U64] = "unsigned long long"};
+    return (size_t)type < sizeof names / sizeof *names ? names[type] : NULL;
+}
+
 // ---- what there is
 
 static bool has_headers(const char *root, char *path, size_t size) {

@@ -26,6 +26,9 @@ cj_status cj__cuda_compile(const cj_nvrtc *nvrtc, const cj_cuda_program *program
 // The oldest target that this NVRTC has, as "sm_75".
 cj_status cj__cuda_oldest(const cj_nvrtc *nvrtc, char arch[16], cj_error *error);
 
+// "long long" for I64; NULL for f16 and bf16, which CUDA C has only in a header.
+const char *cj__cuda_type(cj_dtype type);
+
 // Where CUDA's headers are ("…/include"), as far as can be told: beneath CUDA_HOME, CUDA_PATH or /usr/local/cuda.
 // False: nowhere there.
 bool cj__cuda_include(char *path, size_t size);

@@ -43,9 +43,6 @@ static const char definitions[] =
     ;
 // clang-format on
 
-static const char *const c_types[] = {[CJ_F32] = "float",    [CJ_F64] = "double",    [CJ_I32] = "int",
-                                      [CJ_U32] = "unsigned", [CJ_I64] = "long long", [CJ_U64] = "unsigned long long"};
-
 static const char *argument_name(const cj_signature *signature, uint32_t i) {
     static const char *const initial[CJ_FUNCTION_ARGUMENTS] = {"a", "b", "c", "d"};
     return signature->name[i] ? signature->name[i] : initial[i];
@@ -53,9 +50,9 @@ static const char *argument_name(const cj_signature *signature, uint32_t i) {
 
 // float name(float a, float b), or with "" for a name only the types.
 static void put_head(cj_text *text, const cj_signature *signature, const char *name, bool named) {
-    cj__text_printf(text, "%s %s(", c_types[signature->result], name);
+    cj__text_printf(text, "%s %s(", cj__cuda_type(signature->result), name);
     for (uint32_t i = 0; i < signature->count; i++)
-        cj__text_printf(text, "%s%s%s%s", i ? ", " : "", c_types[signature->argument[i]], named ? " " : "",
+        cj__text_printf(text, "%s%s%s%s", i ? ", " : "", cj__cuda_type(signature->argument[i]), named ? " " : "",
                         named ? argument_name(signature, i) : "");
     cj__text_puts(text, ")");
 }

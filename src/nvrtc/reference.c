@@ -24,18 +24,17 @@ static const char *source_of(const char *family) {
 
 cj_status cj__reference_compile(const char *family, const char *arch, cj_dtype type, const char *op,
                                 const char *identity, uint32_t cluster, char **ptx, cj_error *error) {
-    static const char *const c_types[] = {
-        [CJ_F32] = "float",    [CJ_F64] = "double",    [CJ_I32] = "int",
-        [CJ_U32] = "unsigned", [CJ_I64] = "long long", [CJ_U64] = "unsigned long long"};
     char        what[64], defines[4][160];
     const char *options[] = {defines[0], defines[1], defines[2], defines[3]};
     cj_nvrtc    nvrtc;
     const char *source = source_of(family);
     if (!source) return cj__fail(error, CJ_INVALID_ARGUMENT, "the family '%s' has no reference in CUDA C++", family);
+    if (!cj__cuda_type(type))
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "the references compute in no type '%s'", cj_dtype_name(type));
     cj_status status = cj__nvrtc_open(&nvrtc, error);
     if (status) return status;
     snprintf(what, sizeof what, "the reference of '%.32s'", family);
-    snprintf(defines[0], sizeof *defines, "-DCJ_TYPE=%s", c_types[type]);
+    snprintf(defines[0], sizeof *defines, "-DCJ_TYPE=%s", cj__cuda_type(type));
     snprintf(defines[1], sizeof *defines, "-DCJ_OP=%s", op);
     snprintf(defines[2], sizeof *defines, "-DCJ_IDENTITY=%s", identity);
     snprintf(defines[3], sizeof *defines, "-DCJ_CLUSTER=%" PRIu32, cluster);

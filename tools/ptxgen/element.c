@@ -6,17 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "half.h"
 #include "output.h"
 
 // The member of an element that holds values of a C type.
 #define IN_float f
 #define IN_double f
+#define IN_int8_t i
+#define IN_int16_t i
 #define IN_int32_t i
 #define IN_int64_t i
+#define IN_uint8_t u
+#define IN_uint16_t u
 #define IN_uint32_t u
 #define IN_uint64_t u
 
-element_kind element_kind_of(cj_dtype type) { return (element_kind)cj_dtype_name(type)[0]; }
+element_kind element_kind_of(cj_dtype type) { return (element_kind)cj_dtype_name(cj_dtype_arithmetic(type))[0]; }
+
+// NULL for a type that C has.
+static const half_format *half_of(cj_dtype type) {
+    return type == CJ_F16 ? &half_f16 : type == CJ_BF16 ? &half_bf16 : NULL;
+}
 
 bool element_type(const char *name, cj_dtype *type) {
 #define CJ_X(id, text, bytes, ctype) \
@@ -30,6 +40,9 @@ bool element_type(const char *name, cj_dtype *type) {
 }
 
 void element_widen(cj_dtype type, const void *from, size_t count, element *to) {
+    const half_format *half = half_of(type);
+    for (size_t k = 0; half && k < count; k++) to[k].f = half_to(*half, ((const uint16_t *)from)[k]);
+    if (half) return;
     switch (type) {
 #define CJ_X(id, text, bytes, ctype)                                                    \
     case CJ_##id:                                                                       \
@@ -41,6 +54,9 @@ void element_widen(cj_dtype type, const void *from, size_t count, element *to) {
 }
 
 void element_narrow(cj_dtype type, const element *from, size_t count, void *to) {
+    const half_format *half = half_of(type);
+    for (size_t k = 0; half && k < count; k++) ((uint16_t *)to)[k] = half_from(*half, from[k].f);
+    if (half) return;
     switch (type) {
 #define CJ_X(id, text, bytes, ctype)                                                     \
     case CJ_##id:                                                                        \
@@ -78,7 +94,7 @@ const char *element_real_text(double value, int digits, char buffer[ELEMENT_TEXT
 
 const char *element_text(cj_dtype type, element value, char buffer[ELEMENT_TEXT]) {
     switch (element_kind_of(type)) {
-    case ELEMENT_FLOAT: return element_real_text(value.f, type == CJ_F32 ? 7 : 15, buffer);
+    case ELEMENT_FLOAT: return element_real_text(value.f, half_of(type) ? 4 : type == CJ_F32 ? 7 : 15, buffer);
     case ELEMENT_SIGNED: snprintf(buffer, ELEMENT_TEXT, "%" PRId64, value.i); break;
     case ELEMENT_UNSIGNED: snprintf(buffer, ELEMENT_TEXT, "%" PRIu64, value.u); break;
     }

@@ -7,14 +7,14 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-// f32 and f64 live in f, i32 and i64 in i, u32 and u64 in u.
+// Floats live in f, integers with a sign in i, those without in u.
 typedef union element {
     double   f;
     int64_t  i;
     uint64_t u;
 } element;
 
-// Also the first letter of the type's name.
+// Also the first letter of the name of the type that it is computed in.
 typedef enum element_kind { ELEMENT_FLOAT = 'f', ELEMENT_SIGNED = 'i', ELEMENT_UNSIGNED = 'u' } element_kind;
 
 element_kind element_kind_of(cj_dtype type);

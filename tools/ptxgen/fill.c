@@ -36,9 +36,9 @@ static uint64_t splitmix(uint64_t seed, uint64_t i) {
     return z ^ z >> 31;
 }
 
-// Floats take its top 24 or 53 bits, integers the top 32 or all.
+// Floats take its top 24 or 53 bits, integers of the top 32 what they have room for, or all.
 static void write_rand(const fill *f, uint64_t first, size_t count, element *to) {
-    bool     real = is_float(f), narrow = cj_dtype_size(f->type) == 4;
+    bool     real = is_float(f), narrow = cj_dtype_size(f->type) <= 4;
     unsigned drop = real ? narrow ? 40 : 11 : narrow ? 32 : 0;
     double   unit = narrow ? 0x1p-23 : 0x1p-52;
     for (size_t k = 0; k < count; k++) {

@@ -41,6 +41,7 @@ int functions_compile(args_family *family) {
     cj_dtype type = CJ_F32;
     int      code = CODE_OK;
     element_type(cj_params_word(&family->params, "dtype", word, sizeof word), &type);
+    type = cj_dtype_arithmetic(type);
     for (size_t i = 0; !code && i < cj_family_param_count(family->params.family); i++)
         if (family->expression[i]) code = compile(family, i, type);
     return code;

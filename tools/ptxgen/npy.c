@@ -92,11 +92,11 @@ static bool take_dictionary(reader *r) {
 // '<f4' and its like: byte order, kind, bytes.
 static int type_of(const char *name, const char *descr, cj_dtype *type) {
     char ours[16] = "";
-    if (strlen(descr) == 3 && strchr("<>", descr[0]))
+    if (strlen(descr) == 3 && strchr("<>|", descr[0]))
         snprintf(ours, sizeof ours, "%c%d", descr[1], 8 * (descr[2] - '0'));
     if (!element_type(ours, type))
         return message_error(CJ_FILE,
-                             "'%s' holds elements of type '%s'; f32, f64, i32, u32, i64 and u64 can be read\n"
+                             "'%s' holds elements of type '%s'; f16, f32, f64 and integers of 8 to 64 bits can be read\n"
                              "in numpy: array.astype('<f4')",
                              name, descr);
     if (descr[0] == '>')

@@ -75,8 +75,8 @@ static int open_content(source *s, bool pipe, uint64_t bytes) {
     if (dot && strcmp(dot, ".npy") == 0) return open_npy(s, bytes);
     if (!dot || !element_type(dot + 1, &named))
         return message_error(CJ_FILE,
-                             "'%s': cannot tell what it holds\nname it .npy, .f32, .f64, .i32, .u32, .i64 or "
-                             ".u64, or give it to standard input with --input -",
+                             "'%s': cannot tell what it holds\nname it .npy, or by its type (.f32, .bf16, .u8, …), "
+                             "or give it to standard input with --input -",
                              s->name);
     int code = check_type(s, named);
     return code ? code : open_raw(s, bytes);

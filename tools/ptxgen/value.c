@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "half.h"
+
 static const value_type types[] = {
     {"u8", 1, CJ_U64, "0 to 255", 0, 0},
     {"u16", 2, CJ_U64, "0 to 65535", 0, 0},
@@ -25,32 +27,12 @@ const value_type *value_type_named(const char *name, size_t length) {
     return NULL;
 }
 
-// A double rounded to nearest even as a float of 16 bits (IEEE 754, with the type's split of the bits).
-static uint16_t half_from(const value_type *type, double value) {
-    int      bias = (1 << (type->exponent - 1)) - 1, shift;
-    uint16_t sign = signbit(value) ? 0x8000 : 0, infinity = (uint16_t)(((1 << type->exponent) - 1) << type->fraction);
-    if (isnan(value)) return (uint16_t)(infinity | 1 << (type->fraction - 1));
-    double magnitude = frexp(fabs(value), &shift);                  // in [0.5, 1)
-    int    exponent = shift - 1 < 1 - bias ? 1 - bias : shift - 1;  // subnormals share the least exponent
-    if (isinf(value) || exponent > bias) return (uint16_t)(sign | infinity);
-    long significand = lrint(ldexp(magnitude, shift - exponent + type->fraction));  // with the hidden bit
-    long bits = significand + ((long)(exponent + bias - 1) << type->fraction);      // a carry raises the exponent
-    return (uint16_t)(sign | (value == 0 ? 0 : bits));
-}
-
-static double half_to(const value_type *type, uint16_t bits) {
-    int    bias = (1 << (type->exponent - 1)) - 1, most = (1 << type->exponent) - 1;
-    int    exponent = bits >> type->fraction & most, fraction = bits & ((1 << type->fraction) - 1);
-    double value = exponent == most ? (fraction ? (double)NAN : (double)INFINITY)
-                   : exponent       ? ldexp((1 << type->fraction) + fraction, exponent - bias - type->fraction)
-                                    : ldexp(fraction, 1 - bias - type->fraction);
-    return bits & 0x8000 ? -value : value;
-}
+static half_format format_of(const value_type *type) { return (half_format){type->fraction, type->exponent}; }
 
 void value_store(const value_type *type, element value, unsigned char *to) {
     uint64_t bits = value.u;
     float    single = type->fraction == 23 ? (float)value.f : 0;
-    if (type->fraction && type->bytes == 2) bits = half_from(type, value.f);
+    if (type->fraction && type->bytes == 2) bits = half_from(format_of(type), value.f);
     if (type->fraction && type->bytes == 4) memcpy(&bits, &single, sizeof single);
     memcpy(to, &bits, type->bytes);  // the host is little-endian, as GPUs are
 }
@@ -61,7 +43,7 @@ element value_load(const value_type *type, const unsigned char *from) {
     unsigned unused = 64 - 8 * type->bytes;
     memcpy(&value.u, from, type->bytes);
     if (type->wide == CJ_I64) value.i = (int64_t)(value.u << unused) >> unused;
-    if (type->fraction && type->bytes == 2) value.f = half_to(type, (uint16_t)value.u);
+    if (type->fraction && type->bytes == 2) value.f = half_to(format_of(type), (uint16_t)value.u);
     if (type->fraction && type->bytes == 4) memcpy(&single, from, sizeof single), value.f = (double)single;
     return value;
 }
