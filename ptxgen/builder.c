@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "builder.h"
 #include "check.h"
 #include "error.h"
 #include "parser.h"
@@ -198,34 +199,46 @@ static bool append(cj_func *f, cj_ir_var ***list, size_t *count, size_t *capacit
 }
 
 cj_var cj_param(cj_func *f, const char *type, const char *name, const char *comment) {
-    if (!is_open(f)) return (cj_var){0};
+    return cj_param_array(f, type, name, 1, 0, comment);
+}
+
+// Checks an array's length and alignment before there is a variable.
+static bool is_array(cj_func *f, const char *what, const char *name, uint32_t count, uint32_t align) {
+    if (count && !(align & (align - 1))) return true;
+    return cj__parse_error(&f->builder->parser, NULL, "array-size",
+                           "%s '%s' of %u elements aligned to %u: it needs an element and a power of two", what, name, count,
+                           align);
+}
+
+static void make_array(cj_func *f, cj_ir_var *var, uint32_t count, uint32_t align) {
+    char shape[16];
+    int  length = snprintf(shape, sizeof shape, "[%u]", count);
+    var->count = count;
+    var->bytes *= count;
+    var->is_array = count > 1;
+    if (count > 1) var->shape = cj__arena_text(&f->ir->module->arena, shape, (size_t)length);
+    if (!var->shape) cj__parse_memory(&f->builder->parser);
+    if (align) var->align = align, var->align_written = true;
+}
+
+cj_var cj_param_array(cj_func *f, const char *type, const char *name, uint32_t count, uint32_t align,
+                      const char *comment) {
+    if (!is_open(f) || !is_array(f, "parameter", name, count, align)) return (cj_var){0};
     cj_ir_func *ir = f->ir;
     cj_ir_var *var = new_var(f, CJ_SPACE_PARAM, type, name);
     if (!var || !append(f, &ir->param, &ir->param_count, &ir->param_capacity, var)) return (cj_var){0};
+    make_array(f, var, count, align);
     if (comment) var->comment = cj__arena_text(&ir->module->arena, comment, strlen(comment));
     return (cj_var){(uint32_t)ir->param_count | PARAM_BIT};
 }
 
 cj_var cj_shared(cj_func *f, const char *type, const char *name, uint32_t count, uint32_t align) {
-    if (!is_open(f)) return (cj_var){0};
+    if (!is_open(f) || !is_array(f, "shared memory", name, count, align)) return (cj_var){0};
     cj_ir_func *ir = f->ir;
-    cj_parser *p = &f->builder->parser;
-    if (!count || (align & (align - 1))) {
-        cj__parse_error(p, NULL, "array-size", "shared memory '%s' of %u elements aligned to %u: it needs an element and a"
-                        " power of two", name, count, align);
-        return (cj_var){0};
-    }
     cj_ir_var *var = new_var(f, CJ_SPACE_SHARED, type, name);
     if (!var || !append(f, &ir->var, &ir->var_count, &ir->var_capacity, var)) return (cj_var){0};
     if (!append(f, &f->var, &f->var_count, &f->var_capacity, var)) return (cj_var){0};
-    var->count = count;
-    var->bytes *= count;
-    var->is_array = count > 1;
-    char shape[16];
-    int length = snprintf(shape, sizeof shape, "[%u]", count);
-    if (count > 1) var->shape = cj__arena_text(&ir->module->arena, shape, (size_t)length);
-    if (!var->shape) cj__parse_memory(p);
-    if (align) var->align = align, var->align_written = true;
+    make_array(f, var, count, align);
     return (cj_var){(uint32_t)f->var_count};
 }
 
@@ -353,6 +366,16 @@ void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsi
     if (p->status) name_line(f->builder, file, line);
 }
 
+void cj__func_refuse(cj_func *f, const char *rule, const char *format, ...) {
+    if (!is_open(f)) return;
+    char    text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cj__parse_error(&f->builder->parser, NULL, rule, "%s", text);
+}
+
 cj_label cj_label_new(cj_func *f, const char *name) {
     if (!is_open(f)) return (cj_label){0};
     cj_parser *p = &f->builder->parser;
@@ -381,6 +404,18 @@ void cj_label_here(cj_func *f, cj_label label) {
 }
 
 // ---- functions
+
+// Takes the registers that no line names off those that were handed out: they need no declaration.
+static bool drop_unused(cj_func *f, const cj_ir_stmt *body, size_t count) {
+    bool  *used = cj__arena_alloc(&f->ir->module->arena, (f->ir->reg_count + 1) * sizeof *used);
+    size_t kept = 0;
+    if (!used) return cj__parse_memory(&f->builder->parser);
+    cj__ir_used_regs(body, count, used);
+    for (size_t i = 0; i < f->reg_count; i++)
+        if (used[f->reg[i]->index]) f->reg[kept++] = f->reg[i];
+    f->reg_count = kept;
+    return true;
+}
 
 // The .reg lines: a type a group, in the order of their first registers, as many names on a line as fit.
 static bool add_reg_lines(cj_func *f) {
@@ -427,7 +462,7 @@ static void end_body(cj_func *f) {
         stmt->var = f->var[i];
     }
     if (f->var_count && !cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
-    if (!add_reg_lines(f)) return;
+    if (!drop_unused(f, body, count) || !add_reg_lines(f)) return;
     if (f->reg_count && count && body[0].kind != CJ_STMT_BLANK && !cj__add_stmt(p, CJ_STMT_BLANK, NULL)) return;
     size_t shift = ir->stmt_count;
     for (size_t i = 0; i < count; i++) {
@@ -474,6 +509,18 @@ cj_func *cj_entry(cj_builder *b, const char *name) {
     ir->linkage = CJ_LINK_VISIBLE;
     if (cj__open_body(p, ir)) f->ir = ir;
     return f;
+}
+
+void cj_declare(cj_builder *b, const char *text) {
+    if (!b || b->parser.status) return;
+    cj_parser *p = &b->parser;
+    end_func(&b->func);
+    b->line.length = 0;
+    cj__text_puts(&b->line, text);
+    if (b->line.failed) cj__parse_memory(p);
+    if (p->status || !begin_module(p) || !cj__add_item(p, CJ_ITEM_BLANK)) return;
+    parse_text(p, &b->line);
+    if (!cj__parse_file(p)) name_line(b, "cj_declare", 0);
 }
 
 // ---- functions of the user's

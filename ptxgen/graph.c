@@ -292,3 +292,14 @@ void cj__visit_regs(const cj_ir_inst *inst, cj_visit_reg *visit, void *user) {
     for (unsigned i = 0; i < inst->operand_count; i++)
         if (written >> i & 1) visit_operand(&inst->operand[i], true, visit, user);
 }
+
+static void note_use(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
+    bool *used = user;
+    (void)operand, (void)written;
+    used[reg->index] = true;
+}
+
+void cj__ir_used_regs(const cj_ir_stmt *stmt, size_t count, bool *used) {
+    for (size_t i = 0; i < count; i++)
+        if (stmt[i].kind == CJ_STMT_INST) cj__visit_regs(stmt[i].inst, note_use, used);
+}

@@ -244,6 +244,9 @@ cj_ir_module *cj__ir_new(void);
 // The function of that name, or NULL.
 cj_ir_func *cj__ir_func(const cj_ir_module *module, const char *name);
 
+// Marks the registers, by index, that the statements' instructions read or write.
+void cj__ir_used_regs(const cj_ir_stmt *stmt, size_t count, bool *used);
+
 // Frees the module and all that hangs on it; NULL is allowed.
 void cj__ir_free(cj_ir_module *module);
 

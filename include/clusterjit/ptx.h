@@ -56,11 +56,20 @@ CJ_API void cj_builder_version(cj_builder *builder, unsigned version);
 // A comment line at the file's head, above the directives; call it before cj_entry.
 CJ_API void cj_head(cj_builder *builder, const char *format, ...) CJ_PRINTF(2, 3);
 
+// Declarations at module scope, as PTX text; call it before cj_entry: it ends an entry that is being written. Lines name
+// what it declares as PTX does. Shared memory whose bytes the launch says is declared so:
+//     cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
+CJ_API void cj_declare(cj_builder *builder, const char *text);
+
 // Begins a kernel; one kernel is written at a time, and the next call of cj_entry ends the one before.
 CJ_API cj_func *cj_entry(cj_builder *builder, const char *name);
 
 // A parameter of a scalar type ("u64", "f32"), in order; `comment` says what it is and may be NULL.
 CJ_API cj_var cj_param(cj_func *f, const char *type, const char *name, const char *comment);
+
+// One of `count` elements of a scalar type, aligned to `align` bytes (0: the type's own size): a struct of the host's.
+CJ_API cj_var cj_param_array(cj_func *f, const char *type, const char *name, uint32_t count, uint32_t align,
+                             const char *comment);
 
 // What the kernel relies on; the directives follow from it.
 //   cj_block               it is launched with exactly this block shape, in threads     (.reqntid)
@@ -83,7 +92,8 @@ CJ_API void cj_blocks_are_clusters(cj_func *f);
 // Shared memory of each block: `count` elements of a type, aligned to `align` bytes (0: the type's own size).
 CJ_API cj_var cj_shared(cj_func *f, const char *type, const char *name, uint32_t count, uint32_t align);
 
-// A virtual register of a type ("u32", "f64", "pred"); a name in use gets a number behind it (sum, sum_2, …).
+// A virtual register of a type ("u32", "f64", "pred"); a name in use gets a number behind it (sum, sum_2, …). What no line
+// names is not declared.
 CJ_API cj_reg cj_register(cj_func *f, const char *type, const char *name);
 static inline cj_reg cj_u32(cj_func *f, const char *name) { return cj_register(f, "u32", name); }
 static inline cj_reg cj_s32(cj_func *f, const char *name) { return cj_register(f, "s32", name); }
@@ -131,12 +141,13 @@ static inline cj_arg cj_arg_uint(unsigned long long x) { return (cj_arg){.kind =
 static inline cj_arg cj_arg_f32(float x) { return (cj_arg){.kind = CJ_ARG_F32, .as.f = x}; }
 static inline cj_arg cj_arg_f64(double x) { return (cj_arg){.kind = CJ_ARG_F64, .as.d = x}; }
 static inline cj_arg cj_arg_word(const char *x) { return (cj_arg){.kind = CJ_ARG_WORD, .as.word = x}; }
+static inline cj_arg cj_arg_itself(cj_arg x) { return x; }
 
 #define CJ_ARG(x)                                                                                       \
     _Generic((x), cj_reg: cj_arg_reg, cj_var: cj_arg_var, cj_label: cj_arg_label, int: cj_arg_int,      \
              long: cj_arg_int, long long: cj_arg_int, unsigned: cj_arg_uint, unsigned long: cj_arg_uint, \
              unsigned long long: cj_arg_uint, float: cj_arg_f32, double: cj_arg_f64,                    \
-             char *: cj_arg_word, const char *: cj_arg_word)(x)
+             char *: cj_arg_word, const char *: cj_arg_word, cj_arg: cj_arg_itself)(x)
 
 // One line of PTX, or several. $1, $2, … stand for the operands behind the text: registers, variables, labels, whole
 // numbers, floats (float for .f32, double for .f64), and words, which are put in as they are ("f32" in "ld.global.$1").

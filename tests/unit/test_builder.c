@@ -97,6 +97,26 @@ static void write_two(cj_builder *b) {
     cj_ptx(f, "mov.u32 $1, 2; ret;", c);
 }
 
+static void write_spare_registers(cj_builder *b) {
+    cj_func *f = cj_entry(b, "k");
+    cj_reg   spare = cj_u32(f, "spare"), kept = cj_u32(f, "kept"), guard = cj_pred(f, "guard"), other = cj_pred(f, "other");
+    (void)spare, (void)other;
+    cj_ptx(f, "mov.u32 %kept, %tid.x;");
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", guard, kept);
+    cj_ptx(f, "@$1 ret;", guard);
+    cj_ptx(f, "ret;");
+}
+
+static void registers_that_no_line_names_are_not_declared(void **state) {
+    (void)state;
+    char *text = built("sm_90", write_spare_registers);
+    assert_non_null(strstr(text, ".reg .u32 %kept;"));
+    assert_non_null(strstr(text, ".reg .pred %guard;"));
+    assert_null(strstr(text, "spare"));
+    assert_null(strstr(text, "other"));
+    cj_text_free(text);
+}
+
 static void names_begin_anew_in_each_entry(void **state) {
     (void)state;
     char *text = built("sm_90", write_two);
@@ -118,6 +138,35 @@ static void write_relaxed(cj_builder *b) {
     cj_func *f = cj_entry(b, "k");
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, NULL);
     cj_cluster_wait(f, "all are here");
+}
+
+static void write_pool(cj_builder *b) {
+    cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
+    cj_func *f = cj_entry(b, "uses_pool");
+    cj_reg   at = cj_u32(f, "at");
+    cj_ptx(f, "mov.u32 $1, pool;", at);
+    cj_ptx(f, "ret;");
+}
+
+static void declarations_stand_before_the_entry_that_names_them(void **state) {
+    (void)state;
+    char *text = built("sm_90", write_pool);
+    char *declared = strstr(text, "\n.extern .shared .align 16 .b8 pool[];\n"), *entry = strstr(text, ".visible .entry uses_pool");
+    assert_true(declared && entry && declared < entry);
+    assert_non_null(strstr(entry, "pool;"));
+    cj_text_free(text);
+}
+
+static void wrong_declarations_are_refused(void **state) {
+    (void)state;
+    cj_error    error = {0};
+    char       *text;
+    cj_builder *b = cj_builder_create("sm_90");
+    cj_declare(b, ".extern .shared .b9 pool[];");
+    assert_int_equal(cj_builder_finish(b, &text, NULL, &error), CJ_INVALID_KERNEL);
+    assert_non_null(strstr(error.message, "cj_declare"));
+    assert_non_null(strstr(error.hint, ".b9 pool"));
+    cj_builder_destroy(b);
 }
 
 static void least_version_is_chosen(void **state) {
@@ -314,7 +363,10 @@ static void null_builder_does_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_come_out_as_ptx),
+        cmocka_unit_test(registers_that_no_line_names_are_not_declared),
         cmocka_unit_test(names_begin_anew_in_each_entry),
+        cmocka_unit_test(declarations_stand_before_the_entry_that_names_them),
+        cmocka_unit_test(wrong_declarations_are_refused),
         cmocka_unit_test(least_version_is_chosen),
         cmocka_unit_test(first_mistake_names_its_c_line),
         cmocka_unit_test(other_mistakes_are_named),

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands on the builder and is part of the library says through this what is wrong with what it was asked for.
+#ifndef CJ_BUILDER_H
+#define CJ_BUILDER_H
+
+#include <clusterjit/ptx.h>
+
+// Makes it the builder's error, unless there is one already.
+void cj__func_refuse(cj_func *f, const char *rule, const char *format, ...) CJ_PRINTF(3, 4);
+
+#endif
