@@ -1,80 +1,231 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <clusterjit/cluster.h>
-#include <stdbool.h>
+// What all collectives stand on: the table of what each moves, what they share in a kernel, and combining in registers.
+//
+// Shared memory of a block, with PUSH:
+//   cj_values: | side 0: a slot a rank | mbarrier | side 1: a slot a rank | mbarrier |    of values (PULL: no mbarriers)
+//   cj_gates:  | ready | landed | second | done |                                        mbarriers, of arrays
+#include "collective.h"
+
 #include <string.h>
 
-// Types that can be combined: bytes, and the identities of min and max.
-static const struct combinable {
-    const char *type;
-    unsigned    bytes;
-    bool        redux;  // redux.sync takes it
-    const char *zero, *min_identity, *max_identity;
-} combinables[] = {
-    {"f32", 4, false, "0f00000000", "0f7FC00000", "0f7FC00000"},
-    {"f64", 8, false, "0d0000000000000000", "0d7FF8000000000000", "0d7FF8000000000000"},
-    {"s32", 4, true, "0", "0x7fffffff", "-0x80000000"},
-    {"u32", 4, true, "0", "0xffffffff", "0"},
-    {"s64", 8, false, "0", "0x7fffffffffffffff", "-0x8000000000000000"},
-    {"u64", 8, false, "0", "0xffffffffffffffff", "0"},
+#include "builder.h"
+#include "cluster_line.h"
+
+static const cj_collective_kind kinds[CJ_COLLECTIVE_OPS] = {
+    [CJ_COLLECTIVE_BROADCAST] = {CJ_FROM_ROOT, false, false, CJ_FOLD_NONE},
+    [CJ_COLLECTIVE_REDUCE] = {CJ_FROM_ALL, false, true, CJ_FOLD_ALL},
+    [CJ_COLLECTIVE_ALLREDUCE] = {CJ_FROM_ALL, false, false, CJ_FOLD_ALL},
+    [CJ_COLLECTIVE_GATHER] = {CJ_FROM_ALL, false, true, CJ_FOLD_NONE},
+    [CJ_COLLECTIVE_ALLGATHER] = {CJ_FROM_ALL, false, false, CJ_FOLD_NONE},
+    [CJ_COLLECTIVE_SCATTER] = {CJ_FROM_ROOT, true, false, CJ_FOLD_NONE},
+    [CJ_COLLECTIVE_REDUCE_SCATTER] = {CJ_FROM_ALL, true, false, CJ_FOLD_ALL},
+    [CJ_COLLECTIVE_ALL_TO_ALL] = {CJ_FROM_ALL, true, false, CJ_FOLD_NONE},
+    [CJ_COLLECTIVE_SCAN] = {CJ_FROM_ALL, false, false, CJ_FOLD_PREFIX},
+    [CJ_COLLECTIVE_SHIFT] = {CJ_FROM_BEHIND, false, false, CJ_FOLD_NONE},
 };
 
-static const char *const op_names[] = {[CJ_COMBINE_SUM] = "add", [CJ_COMBINE_MIN] = "min", [CJ_COMBINE_MAX] = "max"};
+static const cj_combined elements[] = {
+    {"f32", "f32", "f32", 4, 1, 4}, {"f64", "f64", "f64", 8, 1, 2},  {"s32", "s32", "s32", 4, 1, 4},
+    {"u32", "u32", "u32", 4, 1, 4}, {"s64", "s64", "s64", 8, 1, 2},  {"u64", "u64", "u64", 8, 1, 2},
+    {"f16", "f32", "b32", 2, 2, 2}, {"bf16", "f32", "b32", 2, 2, 2},
+};
 
-static const struct combinable *find(const char *type) {
-    for (size_t i = 0; i < sizeof combinables / sizeof *combinables; i++)
-        if (!strcmp(combinables[i].type, type)) return &combinables[i];
+const cj_collective_kind *cj__collective_kind(cj_collective_op op) { return &kinds[op]; }
+
+const cj_combined *cj__combined(const char *type) {
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        if (!strcmp(elements[i].type, type)) return &elements[i];
     return NULL;
 }
 
-const char *cj_combine_identity(cj_combine combine) {
-    const struct combinable *c = find(combine.type);
-    if (combine.op == CJ_COMBINE_USER) return combine.identity;
-    if (!c) return NULL;
-    return combine.op == CJ_COMBINE_SUM ? c->zero : combine.op == CJ_COMBINE_MIN ? c->min_identity : c->max_identity;
+void cj_collective_parts(cj_collective_op op, uint32_t cluster, uint32_t *gives, uint32_t *gets) {
+    const cj_collective_kind *kind = &kinds[op];
+    *gives = kind->by_rank ? cluster : 1;
+    *gets = kind->source == CJ_FROM_ALL && !kind->fold ? cluster : 1;
 }
 
-void cj_combine_into(cj_func *f, cj_combine combine, cj_reg into, cj_reg value) {
-    if (combine.op == CJ_COMBINE_USER) cj_call(f, combine.function, into, into, value);
-    else cj_ptx(f, "$1.$2 $3, $3, $4;", op_names[combine.op], combine.type, into, value);
+// ---- what is asked for
+
+static bool desc_is_right(cj_func *f, const cj_collectives_desc *d) {
+    if (!d->cluster || d->cluster > CJ_CLUSTER_MOST)
+        cj__func_refuse(f, "collective", "collectives of %u blocks: a cluster has 1 to %d", d->cluster, CJ_CLUSTER_MOST);
+    else if (!d->threads || d->threads % CJ_WARP || d->threads > 1024)
+        cj__func_refuse(f, "collective", "collectives by %u threads of a block: a multiple of %d to 1024 is needed",
+                        d->threads, CJ_WARP);
+    else return true;
+    return false;
 }
 
-// A shuffle moves 32 bits: wider values travel as two halves.
-static void butterfly_step(cj_func *f, unsigned bytes, cj_reg to, cj_reg from, const cj_reg half[2], unsigned distance) {
-    if (bytes == 4) {
-        cj_ptx(f, "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", to, from, distance);
-        return;
+bool cj__collective_is_right(cj_func *f, const cj_collectives *c, const cj_collective *what) {
+    if ((unsigned)what->op >= CJ_COLLECTIVE_OPS) {
+        cj__func_refuse(f, "collective", "%d is not a cj_collective_op", (int)what->op);
+        return false;
     }
-    cj_ptx(f, "mov.b64 {$1, $2}, $3;", half[0], half[1], from);
-    for (int i = 0; i < 2; i++) cj_ptx(f, "shfl.sync.bfly.b32 $1, $1, $2, 31, 0xffffffff;", half[i], distance);
-    cj_ptx(f, "mov.b64 $1, {$2, $3};", to, half[0], half[1]);
+    const cj_collective_kind *kind = &kinds[what->op];
+    const cj_combined         *element = what->type ? cj__combined(what->type) : NULL;
+    const char               *computed = what->combine.type ? what->combine.type : "nothing";
+    if (what->root >= c->desc.cluster && (kind->to_root || kind->source == CJ_FROM_ROOT))
+        cj__func_refuse(f, "collective", "root %u of a collective of %u blocks", what->root, c->desc.cluster);
+    else if (kind->fold && !element)
+        cj__func_refuse(f, "collective", "elements of type %s are not combined: f32, f64, s32, u32, s64, u64, f16, bf16 are",
+                        what->type ? what->type : "(none)");
+    else if (kind->fold && strcmp(element->computed, computed) != 0)
+        cj__func_refuse(f, "collective", "a collective of %s that combines %s: it combines %s", what->type, computed,
+                        element->computed);
+    else return true;
+    return false;
 }
 
-void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes) {
-    const struct combinable *c = find(combine.type);
-    if (!c || lanes < 2) return;
-    if (c->redux && combine.op != CJ_COMBINE_USER) {
-        cj_ptx(f, "redux.sync.$1.$2 $3, $3, 0xffffffff;", op_names[combine.op], combine.type, value);
-        return;
-    }
-    unsigned widest = 1;
-    while (widest * 2 < lanes) widest *= 2;
-    cj_reg other = cj_register(f, combine.type, "other");
-    cj_reg half[2] = {{0}, {0}};
-    if (c->bytes == 8) half[0] = cj_b32(f, "low"), half[1] = cj_b32(f, "high");
-    for (unsigned distance = widest; distance; distance /= 2) {
-        butterfly_step(f, c->bytes, other, value, half, distance);
-        cj_combine_into(f, combine, value, other);
+// ---- what they share
+
+static void open_values(cj_func *f, cj_collectives *c, cj_reg nearest) {
+    const uint32_t sides = 2 * CJ_VALUE_SIDE(c->desc.cluster);
+    c->slots = cj_shared_address(f, cj_shared(f, "b8", "cj_values", sides, 16));
+    c->peer_slots = cj_cluster_map_address(f, c->slots, nearest);
+    c->turn = cj_u32(f, "turn");
+    cj_ptx(f, "mov.u32 $1, 0;", c->turn);
+    const bool has_mbarriers = c->desc.strategy == CJ_STRATEGY_PUSH && c->desc.cluster > 1;
+    for (uint32_t side = 0; side < 2 && has_mbarriers; side++) {
+        const uint32_t at = side * CJ_VALUE_SIDE(c->desc.cluster) + CJ_VALUE_SLOTS(c->desc.cluster);
+        cj_mbarrier_init(f, c->first, cj__offset_from(f, "arrived", c->slots, at), CJ_ARG(1), "first arms it");
     }
 }
 
-void cj_cluster_gather_push(cj_func *f, const char *type, cj_var slots, cj_reg value, cj_reg rank, cj_reg sender) {
-    const struct combinable *c = find(type);
-    cj_reg zero = cj_u32(f, "rank_0");
-    cj_ptx(f, "mov.u32 $1, 0;", zero);
-    cj_reg slot = cj_cluster_map(f, slots, zero);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", slot, rank, c ? c->bytes : 0);
-    cj_cluster_wait(f, "rank 0 has started: its memory may be written");
-    cj_ptx(f, "@$1 st.shared::cluster.$2 [$3], $4;", sender, type, slot, value);
-    cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "publish the slot");
-    cj_cluster_wait(f, "every slot is there");
+static void open_arrays(cj_func *f, cj_collectives *c, cj_reg nearest) {
+    static const struct {
+        bool        each_rank;
+        const char *why;
+    } gates[CJ_GATES] = {
+        [CJ_GATE_READY] = {true, "every block is ready"},
+        [CJ_GATE_LANDED] = {false, "what is for this block is there"},
+        [CJ_GATE_SECOND] = {false, "the second half of it too"},
+        [CJ_GATE_DONE] = {true, "every block has what is for it"},
+    };
+    if (c->desc.strategy == CJ_STRATEGY_PULL) return;
+    c->gates = cj_shared_address(f, cj_shared(f, "b64", "cj_gates", CJ_GATES, 0));
+    c->peer_gates = cj_cluster_map_address(f, c->gates, nearest);
+    c->parity = cj_u32(f, "parity");
+    c->second_parity = cj_u32(f, "second_parity");
+    cj_ptx(f, "mov.u32 $1, 0;", c->parity);
+    cj_ptx(f, "mov.u32 $1, 0;", c->second_parity);
+    for (uint32_t i = 0; i < CJ_GATES; i++) {
+        if (i == CJ_GATE_SECOND && !c->desc.combines) continue;
+        cj_mbarrier_init(f, c->first, cj__offset_from(f, "gate", c->gates, CJ_GATE_BYTES * i),
+                         CJ_ARG(gates[i].each_rank ? c->desc.cluster : 1), gates[i].why);
+    }
+}
+
+cj_collectives cj_collectives_open(cj_func *f, const cj_collectives_desc *desc) {
+    cj_collectives c = {.desc = *desc};
+    if (!desc_is_right(f, desc)) return c;
+    cj_reg nearest = cj_u32(f, "peer");
+    c.thread = cj_u32(f, "thread");
+    c.lane = cj_u32(f, "lane");
+    c.first = cj_pred(f, "first");
+    c.sends = cj_pred(f, "sends");
+    c.rank = cj_cluster_rank(f);
+    cj_ptx(f, "mov.u32 $1, %tid.x;", c.thread);
+    cj_ptx(f, "and.b32 $1, $2, 31;", c.lane, c.thread);
+    cj_ptx(f, "min.u32 $1, $2, $3; // lane r's peer is rank r", nearest, c.lane, desc->cluster - 1);
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", c.first, c.thread);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3; // a thread for each peer", c.sends, c.thread, desc->cluster);
+    if (desc->threads > CJ_WARP) {
+        c.beyond = cj_pred(f, "beyond");
+        cj_ptx(f, "setp.ge.u32 $1, $2, 32; // of another warp", c.beyond, c.thread);
+    }
+    if (desc->values) open_values(f, &c, nearest);
+    if (desc->arrays) open_arrays(f, &c, nearest);
+    if (desc->strategy == CJ_STRATEGY_PUSH) {
+        cj_mbarrier_init_done(f, "publishes the mbarriers to the cluster");
+        cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "this block has started, its mbarriers are made");
+    }
+    return c;
+}
+
+// Only pushes need it: the first pull has a cluster barrier before it.
+void cj_collectives_ready(cj_func *f, const cj_collectives *c) {
+    if (c->desc.strategy == CJ_STRATEGY_PUSH) cj_cluster_wait(f, "every block has started, its mbarriers are made");
+}
+
+// A pull of values leaves its slots to be read: nobody exits while they are. Pulls of arrays end with a barrier. Pushes need
+// nothing: a block that has all that is for it is not written to any more, as every peer's last push was waited for; from
+// its arrays nobody reads any more once `done` has completed; and its own pushes of values come from registers.
+void cj_collectives_close(cj_func *f, const cj_collectives *c) {
+    if (c->desc.strategy == CJ_STRATEGY_PULL && c->desc.values) cj_cluster_sync(f, "nobody exits while it is read");
+}
+
+void cj__collective_meet(cj_func *f, const cj_collectives *c, const char *why) {
+    if (c->desc.threads == CJ_WARP) cj_ptx(f, "bar.warp.sync 0xffffffff;$1$2", WHY(why));
+    else cj_ptx(f, "bar.sync 0;$1$2", WHY(why));
+}
+
+cj_reg cj__offset_from(cj_func *f, const char *name, cj_reg base, uint32_t offset) {
+    cj_reg at = cj_u32(f, name);
+    cj_ptx(f, "add.u32 $1, $2, $3;", at, base, offset);
+    return at;
+}
+
+static cj_collective_peer behind(cj_func *f, const cj_collectives *c, const cj_collective *what) {
+    cj_collective_peer source = {.rank = cj_u32(f, "source")};
+    cj_reg             is_in = cj_pred(f, "has_source");
+    const int64_t      size = c->desc.cluster, back = what->around ? size - (what->distance % size + size) % size : 0;
+    if (what->around) {
+        cj_ptx(f, "add.u32 $1, $2, $3;", source.rank, c->rank, back);
+        cj_ptx(f, "setp.ge.u32 $1, $2, $3;", is_in, source.rank, size);
+        cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", is_in, source.rank, size);
+    } else {
+        cj_ptx(f, "sub.u32 $1, $2, $3;", source.rank, c->rank, what->distance);
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3; // below rank 0 it has wrapped to a large number", is_in, source.rank, size);
+        cj_ptx(f, "@!$1 mov.u32 $2, $3;", is_in, source.rank, c->rank);
+        source.exists = is_in;
+    }
+    return source;
+}
+
+cj_collective_peer cj__collective_source(cj_func *f, const cj_collectives *c, const cj_collective *what) {
+    if (kinds[what->op].source == CJ_FROM_BEHIND) return behind(f, c, what);
+    cj_collective_peer source = {.rank = cj_u32(f, "root")};
+    cj_ptx(f, "mov.u32 $1, $2;", source.rank, what->root);
+    return source;
+}
+
+// ---- combining in registers
+
+void cj__fold_all(cj_func *f, const cj_combine *combine, const cj_reg *v, uint32_t count) {
+    for (uint32_t distance = 1; distance < count; distance *= 2)
+        for (uint32_t i = 0; i + distance < count; i += 2 * distance) cj_combine_into(f, *combine, v[i], v[i + distance]);
+}
+
+void cj__fold_prefixes(cj_func *f, const cj_combine *combine, cj_reg *v, uint32_t count, bool exclusive) {
+    const uint32_t last = exclusive ? count - 1 : count;
+    for (uint32_t r = 1; r < last; r++) cj_combine_into(f, *combine, v[r], v[r - 1]);
+    if (!exclusive) return;
+    memmove(v + 1, v, (count - 1) * sizeof *v);
+    v[0] = cj_register(f, combine->type, "identity");
+    cj_ptx(f, "mov.$1 $2, $3;", combine->type, v[0], cj_combine_identity(*combine));
+}
+
+void cj__fold_pick(cj_func *f, const cj_combine *combine, const cj_reg *v, uint32_t count, cj_reg rank) {
+    if (count < 2) return;
+    cj_reg is_it = cj_pred(f, "is_rank");
+    for (uint32_t r = 1; r < count; r++) {
+        cj_ptx(f, "setp.eq.u32 $1, $2, $3;", is_it, rank, r);
+        cj_ptx(f, "@$1 mov.$2 $3, $4;", is_it, combine->type, v[0], v[r]);
+    }
+}
+
+void cj__half_widen(cj_func *f, const char *type, cj_reg wide, cj_reg bits) {
+    if (*type == 'b') {
+        cj_reg high = cj_b32(f, "high");
+        cj_ptx(f, "shl.b32 $1, $2, 16; // a bf16 is the upper half of an f32", high, bits);
+        cj_ptx(f, "mov.b32 $1, $2;", wide, high);
+    } else {
+        cj_reg half = cj_register(f, "b16", "half");
+        cj_ptx(f, "cvt.u16.u32 $1, $2;", half, bits);
+        cj_ptx(f, "cvt.f32.f16 $1, $2;", wide, half);
+    }
+}
+
+void cj__half_round(cj_func *f, const char *type, cj_reg half, cj_reg wide) {
+    cj_ptx(f, "cvt.rn.$1.f32 $2, $3;", type, half, wide);
 }
