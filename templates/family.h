@@ -4,6 +4,7 @@
 #define CJ_TEMPLATES_FAMILY_H
 
 #include <clusterjit/cluster.h>
+#include <clusterjit/collectives.h>
 #include <clusterjit/kernel.h>
 #include <clusterjit/ptx.h>
 #include <stdbool.h>
@@ -25,6 +26,13 @@ struct cj_family {
 void cj__params_share(const cj_params *params);
 void cj__params_drop(const cj_params *params);
 
+// Bits of a value of that type ("f32", "s64") as a PTX constant, in `buffer`.
+const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
+
+extern const cj_family cj__family_collective;
+extern const cj_family cj__family_exchange;
 extern const cj_family cj__family_reduce;
+extern const cj_family cj__family_stencil;
+extern const cj_family cj__family_histogram;
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameter values: text in, numbers kept, text out. The family's table says what is allowed.
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
@@ -80,19 +82,21 @@ static const char *param_name_at(const void *user, size_t i) {
 }
 
 // The choices one by one, for the nearest; a table's words are short.
+enum { CHOICES_MAX = 16 };
+
 typedef struct {
     const char *choices;
-    char        word[8][24];
+    char        word[CHOICES_MAX][24];
 } choice_list;
 
 static const char *choice_at(const void *user, size_t i) {
     const choice_list *list = user;
-    return i < 8 && *list->word[i] ? list->word[i] : NULL;
+    return i < CHOICES_MAX && *list->word[i] ? list->word[i] : NULL;
 }
 
 static cj_status bad_choice(const cj_param_info *info, const char *text, cj_error *error) {
     choice_list list = {.choices = info->choices};
-    for (uint64_t i = 0; i < 8 && choice_text(info->choices, i, list.word[i], sizeof list.word[i]); i++) continue;
+    for (uint64_t i = 0; i < CHOICES_MAX && choice_text(info->choices, i, list.word[i], sizeof list.word[i]); i++) continue;
     cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is none of: %s", info->name, text, info->choices);
     const char *nearest = cj__nearest(text, choice_at, &list);
     if (nearest) cj__hint(error, "is '%s' meant?", nearest);
@@ -101,6 +105,10 @@ static cj_status bad_choice(const cj_param_info *info, const char *text, cj_erro
 
 static cj_status set_number(const cj_param_info *info, const char *text, uint64_t *slot, cj_error *error) {
     uint64_t value;
+    if (info->automatic && !strcmp(text, "auto")) {
+        *slot = CJ_PARAM_AUTO;
+        return CJ_OK;
+    }
     if (!parse_number(text, &value)) {
         cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is not a whole number that fits 64 bits", info->name, text);
         cj__hint(error, "write digits, 0x…, 2^k, 2^k+c, or a suffix K, M, G");
@@ -119,6 +127,54 @@ static cj_status set_number(const cj_param_info *info, const char *text, uint64_
     }
     *slot = value;
     return CJ_OK;
+}
+
+static cj_status set_real(const cj_param_info *info, const char *text, uint64_t *slot, cj_error *error) {
+    char  *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value))
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is not a finite number", info->name, text);
+    memcpy(slot, &value, sizeof value);
+    return CJ_OK;
+}
+
+static double real_of(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static cj_status bad_list(const cj_param_info *info, const char *text, cj_error *error) {
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%.200s' is not a list of at most %" PRIu32 " finite numbers", info->name, text,
+             info->reals);
+    cj__hint(error, "write numbers with commas between them: 0.25,0.5,0.25");
+    return CJ_INVALID_ARGUMENT;
+}
+
+static cj_status set_list(cj_params *params, size_t at, const char *text, cj_error *error) {
+    const cj_param_info *info = &params->family->param[at];
+    double               list[CJ_REALS_MAX] = {0};
+    uint32_t             count = 0;
+    for (const char *next = text; *next; next += *next == ',') {
+        char *end;
+        if (count == info->reals) return bad_list(info, text, error);
+        list[count] = strtod(next, &end);
+        if (end == next || (*end && *end != ',') || (*end && !end[1]) || !isfinite(list[count++]))
+            return bad_list(info, text, error);
+        next = end;
+    }
+    memcpy(params->reals, list, sizeof list);
+    params->value[at] = count;
+    return CJ_OK;
+}
+
+// The list as text, as far as there is room.
+static const char *list_text(const cj_params *params, uint64_t count, char *buffer, size_t size) {
+    size_t used = 0;
+    if (size) *buffer = '\0';
+    for (uint64_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%.17g", i ? "," : "", params->reals[i]);
+    return buffer;
 }
 
 // The parameter's index, or that of none.
@@ -146,6 +202,8 @@ cj_status cj_params_set(cj_params *params, const char *name, const char *text, c
         cj__hint(error, "make it with cj_function_from_cuda and set it with cj_params_set_function");
         return CJ_INVALID_ARGUMENT;
     }
+    if (info->reals) return set_list(params, i, text, error);
+    if (info->real) return set_real(info, text, &params->value[i], error);
     if (!info->choices) return set_number(info, text, &params->value[i], error);
     uint64_t index;
     if (!choice_index(info->choices, text, &index)) return bad_choice(info, text, error);
@@ -164,6 +222,24 @@ cj_status cj_params_set_function(cj_params *params, const char *name, const cj_u
     return CJ_OK;
 }
 
+cj_status cj_params_set_reals(cj_params *params, const char *name, const double *value, uint32_t count,
+                              cj_error *error) {
+    const cj_family *family = params->family;
+    size_t i = find_param(family, name);
+    if (i == family->param_count) return no_param(family, name, error);
+    const cj_param_info *info = &family->param[i];
+    if (count > info->reals)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu32 " numbers, it takes at most %" PRIu32, name, count,
+                        info->reals);
+    for (uint32_t k = 0; k < count; k++)
+        if (!isfinite(value[k]))
+            return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: number %" PRIu32 ", %g, is not finite", name, k, value[k]);
+    memset(params->reals, 0, sizeof params->reals);
+    if (count) memcpy(params->reals, value, count * sizeof *value);
+    params->value[i] = count;
+    return CJ_OK;
+}
+
 void cj_params_init(cj_params *params, const cj_family *family) {
     *params = (cj_params){.family = family};
     for (size_t i = 0; i < family->param_count; i++)
@@ -175,12 +251,20 @@ uint64_t cj_params_get(const cj_params *params, const char *name) {
     return i < params->family->param_count ? params->value[i] : UINT64_MAX;
 }
 
+double cj_params_real(const cj_params *params, const char *name) {
+    size_t i = find_param(params->family, name);
+    return i < params->family->param_count ? real_of(params->value[i]) : (double)NAN;
+}
+
 const char *cj_params_word(const cj_params *params, const char *name, char *buffer, size_t size) {
     size_t i = find_param(params->family, name);
     if (i == params->family->param_count) return NULL;
     const cj_param_info *info = &params->family->param[i];
     if (info->choices) return choice_text(info->choices, params->value[i], buffer, size);
-    if (!info->function) snprintf(buffer, size, "%" PRIu64, params->value[i]);
+    if (info->reals) return list_text(params, params->value[i], buffer, size);
+    if (info->real) snprintf(buffer, size, "%.17g", real_of(params->value[i]));
+    else if (info->automatic && params->value[i] == CJ_PARAM_AUTO) snprintf(buffer, size, "auto");
+    else if (!info->function) snprintf(buffer, size, "%" PRIu64, params->value[i]);
     else snprintf(buffer, size, "%s", params->function[i] ? cj_user_function_text(params->function[i]) : "");
     return buffer;
 }

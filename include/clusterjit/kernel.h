@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 // Parameters of one family. A number lies in [minimum, maximum] (and, where `multiple` is not 0, is a multiple of it, or
-// equals `minimum`); a choice is one of the blank-separated words in `choices`; a function is a user's, from values of the
-// family's dtype to one.
+// equals `minimum`); a real number is any finite one; a choice is one of the blank-separated words in `choices`; a function
+// is a user's, from values of the family's dtype to one.
 typedef struct cj_param_info {
     const char *name;
     const char *choices;   // NULL for a number or a function
@@ -25,6 +25,9 @@ typedef struct cj_param_info {
     const char *initial;   // default, as text
     const char *help;      // one line, with units
     const char *function;  // the names of a function's arguments, blank-separated ("" for a constant); NULL: no function
+    bool        real;      // a real number: the range above is not used
+    uint32_t    reals;     // a list of finite real numbers, at most so many (CJ_REALS_MAX); 0: no list
+    bool        automatic; // a number that may also be "auto" (CJ_PARAM_AUTO): the plan chooses
 } cj_param_info;
 
 typedef struct cj_family cj_family;
@@ -39,17 +42,22 @@ CJ_API const cj_param_info *cj_family_param(const cj_family *family, size_t inde
 // Finds a family; INVALID_ARGUMENT names the nearest one.
 CJ_API cj_status cj_family_find(const char *name, const cj_family **family, cj_error *error);
 
-#define CJ_PARAM_MAX 16
+#define CJ_PARAM_MAX 24
+#define CJ_REALS_MAX 32
+#define CJ_PARAM_AUTO UINT64_MAX
 
-// A family's parameter values, in its table's order: the number, the index of the chosen word, or the user's function.
+// A family's parameter values, in its table's order: the number, the bits of a real number as a double, the index of the
+// chosen word, the length of a list, or the user's function. A family has one list at most.
 // Copyable; functions are the caller's and must stay until a kernel or a text was made from the copies.
 typedef struct cj_params {
     const cj_family        *family;
     uint64_t                value[CJ_PARAM_MAX];
     const cj_user_function *function[CJ_PARAM_MAX];  // NULL: none
+    double                  reals[CJ_REALS_MAX];     // the list; zero behind its end
 } cj_params;
 
-// All defaults; one value by name from text (digits, 0x…, 2^k, 2^k+c, K/M/G suffixes); a value by name.
+// All defaults; one value by name from text (digits, 0x…, 2^k, 2^k+c, K/M/G suffixes; a real number as C reads it; a list with
+// commas, "" for none; "auto"); a value by name.
 // cj_params_set: INVALID_ARGUMENT names the parameter, the text, the range and the nearest valid word.
 // cj_params_set_function: INVALID_ARGUMENT where that parameter is no function; NULL takes it back, and so does "" as text.
 // Its signature is held against the family's dtype when the kernel is planned.
@@ -57,7 +65,10 @@ CJ_API void        cj_params_init(cj_params *params, const cj_family *family);
 CJ_API cj_status   cj_params_set(cj_params *params, const char *name, const char *text, cj_error *error);
 CJ_API cj_status   cj_params_set_function(cj_params *params, const char *name, const cj_user_function *function,
                                           cj_error *error);
+CJ_API cj_status   cj_params_set_reals(cj_params *params, const char *name, const double *value, uint32_t count,
+                                       cj_error *error);
 CJ_API uint64_t    cj_params_get(const cj_params *params, const char *name);         // UINT64_MAX for no such name
+CJ_API double      cj_params_real(const cj_params *params, const char *name);        // NaN for no such name
 CJ_API const char *cj_params_word(const cj_params *params, const char *name, char *buffer, size_t size);  // as text
 
 // How one problem runs on one target. Plain data.
@@ -67,12 +78,17 @@ typedef struct cj_plan {
     char      entry[64];        // the kernel's name
     cj_dim3   grid, block, cluster;  // cluster {0,0,0}: generated without clusters
     uint32_t  dynamic_shared;   // bytes
+    uint32_t  resident;         // 0: the grid stays. Else it is what the device was thought to hold at once, and a driver that
+                                // counts fewer makes it smaller on loading, in steps of so many blocks
     bool      programmatic;     // a dependent launch (cj_launch_attributes): the kernel waits by griddepcontrol
+    bool      cooperative;      // all blocks are resident at once (cj_launch_attributes): they wait for each other
+    uint32_t  launches;         // 0: one. n: cj_kernel_launch launches n times, with 0, 1, … n - 1 as a u64 argument behind
+                                // the derived ones
     uint64_t  derived[4];       // u64 arguments that follow the caller's own, computed from the parameters
     uint32_t  derived_count;
     size_t    workspace_bytes;  // zeroed once before the first launch, left ready by every launch; 0 for none
-    double    error_bound;      // |result - exact| <= error_bound * sum |x| for rounded sums; 0 where the result is exact,
-                                // NaN where nothing is known: for a user's operation on floats
+    double    error_bound;      // of a rounded result, relative to what the family says (sum |x| for sums); 0 where it is
+                                // exact, NaN where nothing is known: for a user's operation on floats
     char      note[256];        // what was changed and why (fallback without clusters, …), or empty
 } cj_plan;
 

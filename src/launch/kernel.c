@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel: plan and text, loaded on a device, with its workspace. All that can fail or allocate happens in load.
 #include <clusterjit/kernel.h>
+#include <clusterjit/occupancy.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +19,19 @@ struct cj_kernel {
     cj_share        *share;      // its place among the shared kernels; NULL: it is the caller's own
 };
 
-// Caller's arguments, derived ones and the workspace.
+// Caller's arguments, derived ones, the launch's number and the workspace.
 enum { ARGUMENTS_MAX = 16 };
+
+// Where a grid is to be resident, the driver's count goes before the plan's; where it cannot tell, the plan's stays.
+static void fit_grid(cj_kernel *kernel) {
+    cj_plan                 *plan = &kernel->plan;
+    const cj_occupancy_query query = {.block = plan->block, .cluster = plan->cluster, .dynamic_shared = plan->dynamic_shared};
+    cj_cluster_occupancy     o;
+    if (!plan->resident || cj_function_occupancy(kernel->config.function, &query, &o, NULL)) return;
+    uint32_t most = o.active_clusters * (plan->cluster.x ? plan->cluster.x : 1);
+    most -= most % plan->resident;
+    if (most && most < plan->grid.x) plan->grid.x = kernel->config.grid.x = most;
+}
 
 static cj_status load(cj_kernel *kernel, cj_error *error) {
     cj_device *device = kernel->device;
@@ -30,7 +42,9 @@ static cj_status load(cj_kernel *kernel, cj_error *error) {
     status = cj_module_get(device, kernel->ptx, length, &kernel->module, error);
     if (status) return status;
     status = cj_module_function(kernel->module, plan->entry, &kernel->config.function, error);
-    if (status || !plan->workspace_bytes) return status;
+    if (status) return status;
+    fit_grid(kernel);
+    if (!plan->workspace_bytes) return CJ_OK;
     status = cj_mem_alloc(device, plan->workspace_bytes, &kernel->workspace, error);
     if (status) return status;
     status = cj_mem_fill(device, kernel->workspace, 0, plan->workspace_bytes, NULL, error);
@@ -50,6 +64,7 @@ cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **ker
     made->config.dynamic_shared = plan->dynamic_shared;
     made->config.nonportable = true;
     made->config.attributes.programmatic = plan->programmatic;
+    made->config.attributes.cooperative = plan->cooperative;
     cj_status status = load(made, error);
     if (status) {
         cj_kernel_destroy(made);
@@ -125,15 +140,20 @@ cj_status cj_kernel_launch(cj_kernel *kernel, cj_stream stream, void *const *arg
                            cj_error *error) {
     cj_plan *plan = &kernel->plan;
     void *all[ARGUMENTS_MAX];
-    if (count + plan->derived_count + 1 > ARGUMENTS_MAX)
+    if (count + plan->derived_count + 2 > ARGUMENTS_MAX)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%u arguments are more than any kernel family takes", count);
     uint32_t n = 0;
     while (n < count) all[n] = arguments[n], n++;
     for (uint32_t i = 0; i < plan->derived_count; i++) all[n++] = &plan->derived[i];
+    uint64_t turn = 0;
+    if (plan->launches) all[n++] = &turn;
     all[n++] = &kernel->workspace;
     cj_launch_config config = kernel->config;
     config.stream = stream;
     config.arguments = all;
     config.argument_count = n;
-    return cj_launch(kernel->device, &config, error);
+    cj_status status;
+    do status = cj_launch(kernel->device, &config, error);
+    while (!status && ++turn < plan->launches);
+    return status;
 }

@@ -54,6 +54,7 @@ static cj_params params_of(const char *cluster) {
     cj_test_ok(cj_family_find("reduce", &family, &error), &error);
     cj_params_init(&params, family);
     cj_test_ok(cj_params_set(&params, "cluster", cluster, &error), &error);
+    cj_test_ok(cj_params_set(&params, "grid", "8", &error), &error);  // clusters that meet in a workspace
     return params;
 }
 
@@ -128,7 +129,7 @@ static void a_failed_get_leaves_nothing_and_may_be_tried_again(void **state) {
 
 static void a_warm_call_only_launches(void **state) {
     (void)state;
-    const cj_reduce_desc desc = {.n = 1000};
+    const cj_reduce_desc desc = {.n = 1000, .grid = 8};
     cj_error             error = {0};
     const char          *symbol;
     bool                 optional;
@@ -149,7 +150,7 @@ static void a_warm_call_only_launches(void **state) {
 
 static void every_stream_has_its_workspace(void **state) {
     (void)state;
-    const cj_reduce_desc desc = {.n = 1000}, other = {.n = 1000, .op = CJ_REDUCE_MAX};
+    const cj_reduce_desc desc = {.n = 1000, .grid = 8}, other = {.n = 1000, .op = CJ_REDUCE_MAX, .grid = 8};
     for (uintptr_t i = 0; i < 10; i++) cj_test_ok(call(&desc, stream(i % 5), NULL), NULL);
     assert_int_equal(cj_fake_driver.alive_memory, 5);
     assert_int_equal(cj_fake_driver.alive_modules, 1);
@@ -161,7 +162,7 @@ static void every_stream_has_its_workspace(void **state) {
 }
 
 static void *call_on_own_stream(void *user) {
-    const cj_reduce_desc desc = {.n = 1000};
+    const cj_reduce_desc desc = {.n = 1000, .grid = 8};
     const cj_stream      per_thread = (cj_stream)2;
     for (int i = 0; i < 3; i++) {
         if (call(&desc, per_thread, NULL)) return user;
@@ -179,7 +180,7 @@ static void the_per_thread_stream_is_one_for_each_thread(void **state) {
         assert_null(failed);
     }
     assert_true(cj_fake_driver.alive_memory >= 1);
-    const cj_reduce_desc desc = {.n = 1000};
+    const cj_reduce_desc desc = {.n = 1000, .grid = 8};
     cj_test_ok(call(&desc, (cj_stream)2, NULL), NULL);
     assert_true(cj_fake_driver.alive_memory >= 2);  // a thread that has ended may have left its place to another
 }
@@ -201,7 +202,7 @@ static void a_wrong_description_is_refused_every_time(void **state) {
 static void a_device_closes_with_its_last_kernel(void **state) {
     (void)state;
     const cj_params      params = params_of("4");
-    const cj_reduce_desc desc = {.n = 1000};
+    const cj_reduce_desc desc = {.n = 1000, .grid = 8};
     cj_kernel           *kernel = get(&params, NULL);
     cj_test_ok(call(&desc, NULL, NULL), NULL);
     cj_device_close(device);
@@ -221,7 +222,7 @@ static atomic_int next_thread;
 static void *get_and_launch(void *user) {
     const uintptr_t      me = (uintptr_t)atomic_fetch_add(&next_thread, 1);
     const cj_params     *params = user;
-    const cj_reduce_desc desc[] = {{.n = 1000}, {.n = 1000, .op = CJ_REDUCE_MAX}, {.n = 77, .dtype = CJ_F64}};
+    const cj_reduce_desc desc[] = {{.n = 1000, .grid = 8}, {.n = 1000, .op = CJ_REDUCE_MAX, .grid = 8}, {.n = 77, .dtype = CJ_F64, .grid = 8}};
     for (int i = 0; i < ROUNDS; i++) {
         cj_error  error;
         cj_stream on = i % 8 == 0 ? NULL : stream(me % 6);

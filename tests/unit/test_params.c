@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <clusterjit/kernel.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,6 +148,49 @@ static void values_are_given_back(void **state) {
     assert_null(cj_params_word(&params, "none", word, sizeof word));
 }
 
+static void real_numbers_are_read_and_given_back(void **state) {
+    (void)state;
+    cj_params params;
+    cj_error  error = {0};
+    char      word[32];
+    cj_test_ok(cj_test_params("histogram", "lower=-0.1 upper=0x1p8", &params, &error), &error);
+    assert_true(cj_params_real(&params, "lower") == -0.1 && cj_params_real(&params, "upper") == 256);
+    assert_string_equal(cj_params_word(&params, "lower", word, sizeof word), "-0.10000000000000001");
+    assert_true(isnan(cj_params_real(&params, "none")));
+    static const char *const wrong[] = {"", "x", "1x", "inf", "nan", "1e999"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(wrong); i++) {
+        assert_int_equal(cj_params_set(&params, "lower", wrong[i], &error), CJ_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.message, "is not a finite number"));
+    }
+    assert_true(cj_params_real(&params, "lower") == -0.1);
+}
+
+static void lists_are_read_and_given_back(void **state) {
+    (void)state;
+    cj_params params;
+    cj_error  error = {0};
+    char      word[64], few[8];
+    cj_test_ok(cj_test_params("stencil", "weights=0.25,-0.5,1e3", &params, &error), &error);
+    assert_int_equal(cj_params_get(&params, "weights"), 3);
+    assert_true(params.reals[0] == 0.25 && params.reals[1] == -0.5 && params.reals[2] == 1000 && params.reals[3] == 0);
+    assert_string_equal(cj_params_word(&params, "weights", word, sizeof word), "0.25,-0.5,1000");
+    assert_string_equal(cj_params_word(&params, "weights", few, sizeof few), "0.25,-0");
+    static const char *const wrong[] = {"x", "1,", ",1", "1,,2", "1;2", "inf", "1,2x"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(wrong); i++) {
+        assert_int_equal(cj_params_set(&params, "weights", wrong[i], &error), CJ_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.message, "is not a list of at most 32 finite numbers"));
+    }
+    assert_int_equal(cj_params_get(&params, "weights"), 3);
+    double many[CJ_REALS_MAX + 1] = {[CJ_REALS_MAX] = 1};
+    cj_test_ok(cj_params_set_reals(&params, "weights", many, CJ_REALS_MAX, &error), &error);
+    assert_int_equal(cj_params_set_reals(&params, "weights", many, CJ_REALS_MAX + 1, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_params_set_reals(&params, "nx", many, 1, &error), CJ_INVALID_ARGUMENT);
+    many[1] = (double)NAN;
+    assert_int_equal(cj_params_set_reals(&params, "weights", many, 2, &error), CJ_INVALID_ARGUMENT);
+    cj_test_ok(cj_params_set(&params, "weights", "", &error), &error);
+    assert_int_equal(cj_params_get(&params, "weights"), 0);
+}
+
 // ---- plans
 
 static cj_status make(const char *assignments, const char *arch, cj_plan *plan, cj_error *error) {
@@ -162,19 +206,18 @@ static cj_plan made(const char *assignments, const char *arch) {
     return plan;
 }
 
-static void default_plan_is_one_cluster(void **state) {
+static void a_plan_of_one_cluster(void **state) {
     (void)state;
-    cj_plan plan = made("", "sm_90");
+    cj_plan plan = made("cluster=4", "sm_90");
     assert_int_equal(plan.grid.x, 4);
     assert_int_equal(plan.block.x, 256);
     assert_int_equal(plan.cluster.x, 4);
     assert_int_equal(plan.grid.y * plan.grid.z * plan.block.y * plan.block.z * plan.cluster.y * plan.cluster.z, 1);
     assert_string_equal(plan.arch, "sm_90");
     assert_string_equal(plan.entry, "reduce_sum_f32");
-    assert_int_equal(plan.derived_count, 1);
-    assert_int_equal(plan.derived[0], 256);
+    assert_int_equal(plan.derived_count, 0);
     assert_int_equal(plan.dynamic_shared, 0);
-    assert_true(plan.workspace_bytes > 0);
+    assert_int_equal(plan.workspace_bytes, 0);
     assert_true(plan.error_bound > 0 && plan.error_bound < 1e-5);
     assert_string_equal(plan.note, "");
 }
@@ -189,7 +232,10 @@ static void exact_results_have_no_bound(void **state) {
 
 static void no_clusters_before_sm_90(void **state) {
     (void)state;
-    cj_plan plan = made("", "sm_80");
+    cj_plan plan = made("n=2^16", "sm_80");
+    assert_int_equal(plan.cluster.x, 0);
+    assert_string_equal(plan.note, "");
+    plan = made("cluster=4", "sm_80");
     assert_int_equal(plan.cluster.x, 0);
     assert_int_equal(plan.grid.x, 1);
     assert_non_null(strstr(plan.note, "sm_80 has no thread block clusters"));
@@ -228,12 +274,14 @@ static void slices_cover_every_element(void **state) {
             const cj_limits *limits = limits_of("sm_90");
             cj_plan          plan = made(text, "sm_90");
             uint64_t         n = cj_params_get(&plan.params, "n"), grid = plan.grid.x, threads = plan.block.x;
-            if (plan.derived[0] * grid < n) fail_msg("%s: %u blocks do not cover x", text, plan.grid.x);
+            if (plan.derived_count && plan.derived[0] * grid < n)
+                fail_msg("%s: %u blocks do not cover x", text, plan.grid.x);
+            assert_int_equal(plan.derived_count, strstr(text, "result=") != NULL);
             if (plan.cluster.x && grid % plan.cluster.x) fail_msg("%s: grid %u", text, plan.grid.x);
-            uint64_t most = (uint64_t)limits->sm_count * limits->max_threads_per_sm;
+            uint64_t most = 2 * (uint64_t)limits->sm_count * limits->max_threads_per_sm;  // one behind the other
             if (!strstr(text, "grid=")) assert_true(grid * threads <= most);
-            if (!strstr(text, "result=")) assert_true(plan.workspace_bytes >= 16);
-            else assert_int_equal(plan.workspace_bytes, 0);
+            bool meets = !strstr(text, "result=") && grid > (plan.cluster.x ? plan.cluster.x : 1);
+            assert_int_equal(plan.workspace_bytes >= 16 + 8, meets);
         }
 }
 
@@ -241,6 +289,9 @@ static void bigger_problems_take_bigger_grids(void **state) {
     (void)state;
     cj_plan small = made("n=2^16", "sm_90"), large = made("n=2^30", "sm_90"), huge = made("n=2^40", "sm_90");
     assert_true(small.grid.x < large.grid.x);
+    assert_int_equal(made("", "sm_90").grid.x, 1);
+    assert_int_equal(small.grid.x, small.cluster.x);
+    assert_int_equal(large.cluster.x, 0);
     assert_int_equal(large.grid.x, huge.grid.x);
     assert_true(huge.grid.x >= limits_of("sm_90")->sm_count);
     assert_true(made("n=2^30", "sm_100").grid.x > large.grid.x);
@@ -256,6 +307,8 @@ static void plans_that_cannot_launch_are_refused(void **state) {
         {"cluster=16", "sm_120", "directive-cluster", "a cluster of sm_120 (built in) has 1 to 8", CJ_CONTRACT},
         {"weight=block op=min", "sm_90", "", "weight=block goes with op=sum only", CJ_INVALID_ARGUMENT},
         {"weight=block op=max", "sm_80", "", "weight=block goes with op=sum only", CJ_INVALID_ARGUMENT},
+        {"result=block op=argmax", "sm_90", "", "result=block goes with sum, min", CJ_INVALID_ARGUMENT},
+        {"result=block op=mean", "sm_90", "", "result=block goes with sum, min", CJ_INVALID_ARGUMENT},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_plan   plan;
@@ -273,7 +326,9 @@ int main(void) {
         cmocka_unit_test(numbers_are_read),
         cmocka_unit_test(wrong_values_are_refused),
         cmocka_unit_test(values_are_given_back),
-        cmocka_unit_test(default_plan_is_one_cluster),
+        cmocka_unit_test(real_numbers_are_read_and_given_back),
+        cmocka_unit_test(lists_are_read_and_given_back),
+        cmocka_unit_test(a_plan_of_one_cluster),
         cmocka_unit_test(exact_results_have_no_bound),
         cmocka_unit_test(no_clusters_before_sm_90),
         cmocka_unit_test(arch_defaults_to_the_newest_that_runs),

@@ -68,9 +68,13 @@ const char *args_values(const cj_param_info *info, char *buffer, size_t size) {
         snprintf(buffer, size, *names ? "CUDA C of %s" : "CUDA C, a constant%s", names);
         return buffer;
     }
+    if (info->real || info->reals) {
+        snprintf(buffer, size, info->real ? "any number" : "numbers with commas");
+        return buffer;
+    }
     char low[24], high[24], multiple[48] = "";
     if (info->multiple > 1) snprintf(multiple, sizeof multiple, ", a multiple of %" PRIu64, info->multiple);
-    snprintf(buffer, size, "%s..%s%s", limit_text(info->minimum, low, sizeof low),
+    snprintf(buffer, size, "%s%s..%s%s", info->automatic ? "auto or " : "", limit_text(info->minimum, low, sizeof low),
              limit_text(info->maximum, high, sizeof high), multiple);
     return buffer;
 }

@@ -67,6 +67,9 @@ static json_t *json_param(const cj_param_info *info) {
     if (info->function)
         return json_pack("{s:s, s:s, s:o, s:s, s:s}", "name", info->name, "type", "function", "arguments",
                          output_json_words(info->function), "default", info->initial, "help", info->help);
+    if (info->real || info->reals)
+        return json_pack("{s:s, s:s, s:s, s:s}", "name", info->name, "type", info->real ? "real" : "reals", "default", info->initial, "help",
+                         info->help);
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:s}", "name", info->name, "type", "number", "minimum",
                      output_json_uint(info->minimum), "maximum", output_json_uint(info->maximum), "multiple",
                      output_json_uint(info->multiple), "default", info->initial, "help", info->help);

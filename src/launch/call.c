@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "error.h"
+
+cj_status cj__call_number(cj_params *params, const char *name, uint64_t value, cj_error *error) {
+    char text[24];
+    if (!value) return CJ_OK;
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return cj_params_set(params, name, text, error);
+}
+
+cj_status cj__call_dtype(cj_params *params, const char *name, cj_dtype type, cj_error *error) {
+    const char *word = cj_dtype_name(type);
+    if (!word) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %d is not a cj_dtype", name, (int)type);
+    return cj_params_set(params, name, word, error);
+}
+
+cj_status cj__call_family(cj_params *params, const char *family, cj_error *error) {
+    const cj_family *found;
+    cj_status        status = cj_family_find(family, &found, error);
+    if (!status) cj_params_init(params, found);
+    return status;
+}
+
+// The first call of its key. The table keeps the share in the kernel that was got, unless another thread's is there
+// already.
+static cj_status make_kernel(cj_device *device, const cj_warm_key *key, cj_call_describe describe, const void *desc,
+                             cj_stream stream, cj_kernel **kernel, cj_error *error) {
+    cj_params  params;
+    cj_keep   *keep;
+    cj_kernel *got = NULL;
+    bool       added = false;
+    cj_status  status = describe(desc, &params, error);
+    if (!status) status = cj__keep_of(device, &keep, error);
+    if (!status) status = cj_kernel_get(device, &params, stream, &got, error);
+    if (status) return status;
+    *kernel = cj__warm_add(&keep->warm, key, got, &added);
+    if (!added) cj_kernel_release(got);
+    return *kernel ? CJ_OK : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to keep a kernel");
+}
+
+cj_status cj__call_kernel(cj_device *device, const cj_warm_key *key, cj_call_describe describe, const void *desc,
+                          cj_stream stream, cj_kernel **kernel, cj_error *error) {
+    const cj_keep *keep = cj__keep(device);
+    *kernel = keep ? cj__warm_find(&keep->warm, key) : NULL;
+    return *kernel ? CJ_OK : make_kernel(device, key, describe, desc, stream, kernel, error);
+}
