@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction's test, for either device: every type and operation, sizes around every boundary, all clusters and blocks,
+// The reduction's test, for either device: every type and operation, sizes around every boundary, shapes of every kind,
 // against references in higher precision. Outputs are poisoned and each kernel is launched twice on its workspace.
 #ifndef CJ_TESTS_REDUCE_CASES_H
 #define CJ_TESTS_REDUCE_CASES_H
 
 #include <clusterjit/clusterjit.h>
 
+// As in cj_reduce_desc: 0 is chosen.
+typedef struct cj_reduce_shape {
+    uint32_t block, cluster, grid;
+} cj_reduce_shape;
+
 typedef struct cj_reduce_cases {
-    const uint64_t *n;  // sizes, ascending
-    size_t          n_count;
-    const uint32_t *cluster;
-    size_t          cluster_count;
-    const uint32_t *block;
-    size_t          block_count;
-    uint64_t        unaligned_n;  // sizes up to this also with x moved by one element
-    cj_device      *twin;         // sizes up to twin_n must give the same bits on this device too; NULL: none
-    uint64_t        twin_n;
+    const uint64_t        *n;  // sizes, ascending
+    size_t                 n_count;
+    const cj_reduce_shape *shape;
+    size_t                 shape_count;
+    size_t                 shapes_each;  // shapes that a size and an operation are tried in, by turns; 0: all
+    uint64_t               unaligned_n;  // sizes up to this also with x moved by one element
+    cj_device             *twin;         // sizes up to twin_n must give the same bits on this device too; NULL: none
+    uint64_t               twin_n;
 } cj_reduce_cases;
+
+enum { CJ_REDUCE_TYPES = 12 };  // of cj_dtype
 
 // Runs all of them for one type; fails the running cmocka test at the first wrong value. Returns the launches made.
 size_t cj_test_reduce(cj_device *device, cj_dtype type, const cj_reduce_cases *cases);
+
+// Which of equal elements is found, what NaN does, and that -0 equals 0.
+void cj_test_reduce_ties_and_nan(cj_device *device);
+
+// Mean and variance of numbers that are far from 0 beside their spread.
+void cj_test_reduce_offsets(cj_device *device);
 
 #endif

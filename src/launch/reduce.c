@@ -14,7 +14,10 @@ struct cj_reduce {
     uint64_t   n;
 };
 
-static const char *const op_names[] = {[CJ_REDUCE_SUM] = "sum", [CJ_REDUCE_MIN] = "min", [CJ_REDUCE_MAX] = "max"};
+static const char *const op_names[] = {
+    [CJ_REDUCE_SUM] = "sum",         [CJ_REDUCE_MIN] = "min",       [CJ_REDUCE_MAX] = "max",
+    [CJ_REDUCE_PRODUCT] = "product", [CJ_REDUCE_ARGMIN] = "argmin", [CJ_REDUCE_ARGMAX] = "argmax",
+    [CJ_REDUCE_MEAN] = "mean",       [CJ_REDUCE_MEANVAR] = "meanvar"};
 
 // A number by name; 0 leaves the default.
 static cj_status set(cj_params *params, const char *name, uint64_t value, cj_error *error) {
@@ -38,7 +41,9 @@ static cj_status params_of(const cj_reduce_desc *desc, cj_params *params, cj_err
     if ((status = cj_params_set(params, "dtype", cj_dtype_name(desc->dtype), error))) return status;
     if ((status = set(params, "n", desc->n, error))) return status;
     if ((status = set(params, "block", desc->block, error))) return status;
-    if ((status = set(params, "cluster", desc->cluster, error))) return status;
+    const bool without = desc->cluster == CJ_REDUCE_NO_CLUSTER;
+    status = without ? cj_params_set(params, "cluster", "0", error) : set(params, "cluster", desc->cluster, error);
+    if (status) return status;
     if ((status = set(params, "grid", desc->grid, error))) return status;
     if ((status = cj_params_set_function(params, "map", desc->map, error))) return status;
     if ((status = cj_params_set_function(params, "op-expr", desc->op_function, error))) return status;

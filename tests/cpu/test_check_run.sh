@@ -66,7 +66,7 @@ done
 refuses 64 'several seeds' run reduce --device cpu --schedule seed:1..2
 
 # --- several files: all are run
-"$ptxgen" emit reduce >"$dir/reduce.ptx"
+"$ptxgen" emit reduce --cluster 4 >"$dir/reduce.ptx"
 finds 1 '[relaxed-arrive]' check --run "$dir/reduce.ptx" "$dir/fault.ptx" --block 32 --cluster 2
 says 'reduce.ptx'
 sed 's/kernel/other/; /^\.version/d; /^\.target/d; /^\.address/d' "$dir/fault.ptx" | cat "$dir/reduce.ptx" - >"$dir/both.ptx"

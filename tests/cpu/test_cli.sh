@@ -7,7 +7,7 @@ gives 'SIZE: 1024 TPB: 256 CLUSTER_SIZE: 4
 Expected sum: 523776.0
 Cluster reduction result: 523776.0
 Error: 0.0
-Error bound: ' run reduce --device cpu
+Error bound: ' run reduce --device cpu --cluster 4
 [[ $(sed -n 6p "$dir/out") == "Device: "* ]] || failed "run reduce" "line 6 does not name the device"
 [[ $(sed -n 7p "$dir/out") == "Time: "*" ms "* ]] || failed "run reduce" "line 7 does not give the time"
 [[ ! -s $dir/err ]] || failed "run reduce" "it has something to say"
@@ -19,8 +19,8 @@ gives 'Block sums: 122.8 247.04 372.72 499.84' \
     run reduce --device cpu --fill mod:50:0.02 --weight block --result block
 
 # --- types, operations, sizes, shapes: the command checks each against its own reference
-for dtype in f32 f64 i32 u32 i64 u64; do
-    for op in sum min max; do
+for dtype in f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16; do
+    for op in sum min max product argmin argmax mean meanvar; do
         gives "result: " run reduce --device cpu --dtype $dtype --op $op --n 1000 --fill rand:7
     done
 done
@@ -79,7 +79,7 @@ gives '' emit reduce -o "$dir/link.ptx"
 [[ -L $dir/link.ptx ]] || failed "emit -o" "it replaced a link"
 gives '' emit reduce -o /dev/null
 [[ -c /dev/null ]] || failed "emit -o" "it replaced /dev/null"
-gives '.target sm_80' emit reduce --arch sm_80
+gives '.target sm_80' emit reduce --arch sm_80 --cluster 4
 [[ $(<"$dir/err") == "ptxgen: note: "*cluster* ]] || failed "emit --arch sm_80" "no note on the fallback"
 ! grep -q cluster.arrive "$dir/out" || failed "emit --arch sm_80" "a cluster barrier before sm_90"
 gives 'Error: 0.0' run reduce --device cpu --arch sm_80

@@ -262,14 +262,14 @@ typedef struct mutation {
 static const mutation mutations[] = {
     {"", {""}, {""}},
     {"race-block", {"bar.sync"}, {"// "}},
-    {"race-grid", {"atom.acq_rel.gpu"}, {"atom.relaxed.gpu"}},
-    {"race-grid", {"atom.acq_rel.gpu"}, {"atom.acquire.gpu"}},
-    {"race-grid", {"atom.acq_rel.gpu"}, {"atom.release.gpu"}},
-    {"race-grid", {"atom.acq_rel.gpu"}, {"atom.acq_rel.cluster"}},
-    {"race-grid", {"bar.warp.sync"}, {"// "}},
-    {"relaxed-arrive", {ARRIVE ".release"}, {ARRIVE ".relaxed"}},
-    {"peer-not-entered", {ARRIVE ".relaxed", WAIT}, {"// ", "// "}},
-    {"race-cluster", {ARRIVE ".release", LAST WAIT}, {"// ", "// "}},
+    {"race-grid", {"st.relaxed.gpu.global.b64"}, {"st.global.b64"}},
+    {"race-grid", {"ld.relaxed.gpu.global.b64"}, {"ld.global.b64"}},
+    {"race-grid", {LAST "st.relaxed.gpu.global.u32"}, {"st.global.u32"}},
+    {"race-grid", {"st.relaxed.gpu.global.b64"}, {"st.relaxed.cluster.global.b64"}},
+    {"relaxed-arrive", {"fence.mbarrier_init"}, {"// "}},
+    {"peer-not-entered", {ARRIVE, WAIT}, {"// ", "// "}},
+    {"deadlock", {"@%receiver mbarrier.arrive.expect_tx"}, {"// "}},
+    {"deadlock", {"@%warp_leader st.async"}, {"// "}},
 };
 
 static char *find(char *text, const char *what) {
@@ -309,6 +309,7 @@ static void plan_reduction(reduction *r, const char *dtype, const char *cluster)
     cj_test_ok(cj_params_set(&params, "dtype", dtype, &r->error), &r->error);
     cj_test_ok(cj_params_set(&params, "block", "64", &r->error), &r->error);
     cj_test_ok(cj_params_set(&params, "cluster", cluster, &r->error), &r->error);
+    cj_test_ok(cj_params_set(&params, "grid", "32", &r->error), &r->error);
     cj_test_ok(cj_limits_builtin("sm_90", &limits, &r->error), &r->error);
     cj_test_ok(cj_plan_make(&params, limits, "sm_90", &r->plan, &r->error), &r->error);
     cj_test_ok(cj_plan_emit(&r->plan, &r->text, NULL, &r->error), &r->error);
@@ -334,8 +335,8 @@ static void run_reduction(reduction *r, const char *text) {
                                      .block = r->plan.block,
                                      .cluster = r->plan.cluster,
                                      .nonportable = true,
-                                     .arguments = (void *[]){&x, &out, &r->n, &r->plan.derived[0], &workspace},
-                                     .argument_count = 5};
+                                     .arguments = (void *[]){&x, &out, &r->n, &workspace},
+                                     .argument_count = 4};
     r->status = cj_launch(device, &config, &r->error);
     keep_found(device);
     cj_test_ok(cj_mem_read(device, &r->bits, out, 4, NULL, NULL), NULL);

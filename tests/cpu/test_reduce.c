@@ -16,45 +16,57 @@ static int close_device(void **state) {
     return 0;
 }
 
-static const cj_dtype types[] = {CJ_F32, CJ_F64, CJ_I32, CJ_U32, CJ_I64, CJ_U64};
-
 static void sizes_around_every_boundary_are_right(void **state) {
     (void)state;
-    static const uint64_t n[] = {1, 2, 31, 255, 256, 257, 1023, 1024, 1025, 4099};
-    static const uint32_t clusters[] = {1, 2, 4, 8, 16}, blocks[] = {256};
-    const cj_reduce_cases cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .cluster = clusters,
-                                   .cluster_count = CJ_TEST_COUNT(clusters), .block = blocks, .block_count = 1,
-                                   .unaligned_n = 1025};
-    for (size_t i = 0; i < CJ_TEST_COUNT(types); i++) cj_test_reduce(device, types[i], &cases);
+    static const uint64_t        n[] = {1, 2, 3, 15, 17, 31, 255, 256, 257, 1023, 1024, 1025, 4099};
+    static const cj_reduce_shape shapes[] = {{0},        {256, 4, 0}, {64, 16, 16}, {64, CJ_REDUCE_NO_CLUSTER, 7},
+                                             {32, 2, 8}, {96, 1, 3},  {128, 8, 0}};
+    const cj_reduce_cases        cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .shape = shapes,
+                                          .shape_count = CJ_TEST_COUNT(shapes), .shapes_each = 1, .unaligned_n = 1025};
+    for (int type = 0; type < CJ_REDUCE_TYPES; type++) cj_test_reduce(device, (cj_dtype)type, &cases);
 }
 
 static void every_block_size_is_right(void **state) {
     (void)state;
-    static const uint64_t n[] = {33, 5000};
-    static const uint32_t clusters[] = {3, 16}, blocks[] = {32, 64, 96, 992, 1024};
-    const cj_reduce_cases cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .cluster = clusters,
-                                   .cluster_count = CJ_TEST_COUNT(clusters), .block = blocks, .block_count = 5,
-                                   .unaligned_n = 5000};
+    static const uint64_t        n[] = {33, 5000};
+    static const cj_reduce_shape shapes[] = {{32, 3, 0},   {64, 16, 0},  {96, 3, 6},
+                                             {992, 16, 0}, {1024, 3, 0}, {1024, CJ_REDUCE_NO_CLUSTER, 3},
+                                             {32, CJ_REDUCE_NO_CLUSTER, 70}};
+    const cj_reduce_cases        cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .shape = shapes,
+                                          .shape_count = CJ_TEST_COUNT(shapes), .shapes_each = 2, .unaligned_n = 5000};
     cj_test_reduce(device, CJ_F32, &cases);
     cj_test_reduce(device, CJ_U64, &cases);
+    cj_test_reduce(device, CJ_BF16, &cases);
 }
 
-static void many_clusters_meet_in_the_workspace(void **state) {
+// What the plan chooses: a block, a cluster, blocks that meet in the workspace.
+static void chosen_shapes_are_right(void **state) {
     (void)state;
-    static const uint64_t n[] = {65537, (1 << 20) + 3};
-    static const uint32_t clusters[] = {4}, blocks[] = {256};
-    const cj_reduce_cases cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .cluster = clusters,
-                                   .cluster_count = CJ_TEST_COUNT(clusters), .block = blocks, .block_count = 1,
-                                   .unaligned_n = 1025};
+    static const uint64_t        n[] = {4096, 65537, (1 << 20) + 3};
+    static const cj_reduce_shape shapes[] = {{0}};
+    const cj_reduce_cases        cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .shape = shapes, .shape_count = 1,
+                                          .unaligned_n = 65537};
     cj_test_reduce(device, CJ_F32, &cases);
-    cj_test_reduce(device, CJ_I32, &cases);
+    cj_test_reduce(device, CJ_I8, &cases);
+}
+
+static void the_first_of_equals_is_found_and_nan_is_passed_over(void **state) {
+    (void)state;
+    cj_test_reduce_ties_and_nan(device);
+}
+
+static void variance_keeps_its_digits_far_from_zero(void **state) {
+    (void)state;
+    cj_test_reduce_offsets(device);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_around_every_boundary_are_right),
         cmocka_unit_test(every_block_size_is_right),
-        cmocka_unit_test(many_clusters_meet_in_the_workspace),
+        cmocka_unit_test(chosen_shapes_are_right),
+        cmocka_unit_test(the_first_of_equals_is_found_and_nan_is_passed_over),
+        cmocka_unit_test(variance_keeps_its_digits_far_from_zero),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

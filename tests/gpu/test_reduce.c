@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction on a GPU, up to 2^30 elements; the smaller sizes must give the CPU device's bits. CJ_FEW=1 runs a
-// few sizes and clusters, for compute-sanitizer.
+// The reduction on a GPU, up to 2^30 elements; the smaller sizes must give the CPU device's bits. CJ_FEW=1 runs a few
+// sizes and shapes, for compute-sanitizer.
 #include "reduce_cases.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 #include "test.h"
 
-static const uint64_t sizes[] = {1, 2, 31, 255, 256, 257, 1023, 1024, 1025, 65537, (1 << 20) + 3, 1 << 28, 1 << 30};
-static const uint64_t few_sizes[] = {1, 257, 65537};
-static const uint32_t clusters[] = {1, 2, 4, 8, 16}, few_clusters[] = {1, 4, 16}, blocks[] = {256};
+static const uint64_t sizes[] = {1,    2,    31,   255,     256,     257,           1023,
+                                 1024, 1025, 4097, 1 << 14, 65537, (1 << 18) + 5, (1 << 20) + 3};
+static const uint64_t large_sizes[] = {1 << 28, 1 << 30}, few_sizes[] = {1, 257, 65537};
+static const cj_reduce_shape shapes[] = {{0},           {256, 1, 0},  {256, 2, 0},  {256, 4, 0},
+                                         {256, 8, 0},   {256, 16, 0}, {64, 16, 16}, {128, CJ_REDUCE_NO_CLUSTER, 7},
+                                         {256, 4, 264}, {512, 8, 16}, {0, CJ_REDUCE_NO_CLUSTER, 0}};
 
 static cj_device *gpu, *cpu;
 
@@ -28,49 +29,61 @@ static int close_devices(void **state) {
     return 0;
 }
 
-static bool few(void) {
-    const char *value = getenv("CJ_FEW");
-    return value && !strcmp(value, "1");
-}
-
 static void right_for(cj_dtype type) {
-    cj_reduce_cases cases = {.n = sizes, .n_count = CJ_TEST_COUNT(sizes), .cluster = clusters,
-                             .cluster_count = CJ_TEST_COUNT(clusters), .block = blocks, .block_count = 1,
-                             .unaligned_n = 1 << 21, .twin = cpu, .twin_n = 65537};
-    if (few())
-        cases = (cj_reduce_cases){.n = few_sizes, .n_count = CJ_TEST_COUNT(few_sizes), .cluster = few_clusters,
-                                  .cluster_count = CJ_TEST_COUNT(few_clusters), .block = blocks, .block_count = 1};
+    cj_reduce_cases cases = {.n = sizes, .n_count = CJ_TEST_COUNT(sizes), .shape = shapes,
+                             .shape_count = CJ_TEST_COUNT(shapes), .shapes_each = 1, .unaligned_n = 1 << 21, .twin = cpu, .twin_n = 65537};
+    if (cj_test_few())
+        cases = (cj_reduce_cases){.n = few_sizes, .n_count = CJ_TEST_COUNT(few_sizes), .shape = shapes,
+                                  .shape_count = CJ_TEST_COUNT(shapes), .shapes_each = 1, .unaligned_n = 257};
     size_t launches = cj_test_reduce(gpu, type, &cases);
     print_message("%s: %zu launches right\n", cj_dtype_name(type), launches);
 }
 
-#define CJ_X(name, text, bytes, type)        \
-    static void text##_is_right(void **state) { \
-        (void)state;                         \
-        right_for(CJ_##name);                \
+static void every_type_and_operation_is_right(void **state) {
+    (void)state;
+    for (int type = 0; type < CJ_REDUCE_TYPES; type++) right_for((cj_dtype)type);
+}
+
+static void large_arrays_are_right(void **state) {
+    (void)state;
+    static const cj_dtype types[] = {CJ_F32, CJ_BF16, CJ_F64, CJ_I32, CJ_I8};
+    if (cj_test_few()) return;
+    for (size_t i = 0; i < CJ_TEST_COUNT(types); i++) {
+        const cj_reduce_cases cases = {.n = large_sizes, .n_count = types[i] == CJ_F32 ? 2 : 1, .shape = shapes,
+                                       .shape_count = 1};
+        size_t launches = cj_test_reduce(gpu, types[i], &cases);
+        print_message("%s: %zu launches right\n", cj_dtype_name(types[i]), launches);
     }
-#define CJ_EACH(X) X(F32, f32, 4, float) X(F64, f64, 8, double) X(I32, i32, 4, int32_t) X(U32, u32, 4, uint32_t) \
-    X(I64, i64, 8, int64_t) X(U64, u64, 8, uint64_t)
-CJ_EACH(CJ_X)
-#undef CJ_X
+}
+
+static void the_first_of_equals_is_found_and_nan_is_passed_over(void **state) {
+    (void)state;
+    cj_test_reduce_ties_and_nan(gpu);
+}
+
+static void variance_keeps_its_digits_far_from_zero(void **state) {
+    (void)state;
+    cj_test_reduce_offsets(gpu);
+}
 
 static void every_block_size_is_right(void **state) {
     (void)state;
-    if (few()) return;
-    static const uint64_t n[] = {1, 33, 5000, 100003};
-    static const uint32_t some[] = {1, 3, 16}, all[] = {32, 64, 96, 512, 992, 1024};
-    const cj_reduce_cases cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .cluster = some,
-                                   .cluster_count = CJ_TEST_COUNT(some), .block = all, .block_count = CJ_TEST_COUNT(all),
-                                   .unaligned_n = 5000};
+    static const uint64_t        n[] = {5000, 100003};
+    static const cj_reduce_shape all[] = {{32, 3, 0}, {64, 16, 0}, {96, 3, 6}, {512, 5, 0}, {992, 16, 0}, {1024, 3, 0},
+                                          {1024, CJ_REDUCE_NO_CLUSTER, 3}, {32, CJ_REDUCE_NO_CLUSTER, 70}};
+    const cj_reduce_cases cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .shape = all, .shape_count = CJ_TEST_COUNT(all),
+                                   .shapes_each = 3, .unaligned_n = 5000};
     cj_test_reduce(gpu, CJ_F32, &cases);
     cj_test_reduce(gpu, CJ_U64, &cases);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(f32_is_right), cmocka_unit_test(f64_is_right), cmocka_unit_test(i32_is_right),
-        cmocka_unit_test(u32_is_right), cmocka_unit_test(i64_is_right), cmocka_unit_test(u64_is_right),
+        cmocka_unit_test(every_type_and_operation_is_right),
         cmocka_unit_test(every_block_size_is_right),
+        cmocka_unit_test(the_first_of_equals_is_found_and_nan_is_passed_over),
+        cmocka_unit_test(variance_keeps_its_digits_far_from_zero),
+        cmocka_unit_test(large_arrays_are_right),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reductions of tests/cpu/test_user_function.c on a GPU, with larger sizes. CJ_FEW=1 runs a few, for
 // compute-sanitizer.
-#include <stdlib.h>
-#include <string.h>
 
 #include "test.h"
 #include "user_functions.h"
@@ -27,8 +25,7 @@ static void every_type_and_cluster_is_right(void **state) {
     (void)state;
     static const uint64_t    n[] = {1, 33, 2050, (1 << 20) + 3};
     static const char *const clusters[] = {"0", "1", "2", "4", "8", "16"};
-    const char              *value = getenv("CJ_FEW");
-    bool                     few = value && !strcmp(value, "1");
+    const bool               few = cj_test_few();
     size_t                   launches = 0;
     for (size_t c = 0; c < cj_test_user_case_count(); c++)
         for (size_t t = 0; t < CJ_TEST_COUNT(types); t++)

@@ -3,34 +3,58 @@
 #ifndef PTXGEN_REFERENCE_H
 #define PTXGEN_REFERENCE_H
 
+#include <clusterjit/reduce.h>
+
 #include "element.h"
 
-typedef enum reference_op { REFERENCE_SUM, REFERENCE_MIN, REFERENCE_MAX } reference_op;
+// A sum of floats, twice as precise as f64, and that of the absolute values.
+typedef struct precise_sum {
+    double high, low, magnitude;
+} precise_sum;
 
-// One result. A float sum is value.f + low, twice as precise as f64.
+enum { REFERENCE_PIECES = 2 };
+
+// One result.
 typedef struct reference_value {
-    element value;
-    double  low;
-    double  magnitude;  // sum of |x|; floats only
-    bool    empty;      // nothing counted yet, and NaN does not count for min and max
+    // While elements are added.
+    precise_sum sum, squares;
+    long double product;  // of floats
+    element     best;     // or the sum or product of integers
+    uint64_t    index, count;
+    bool        empty;    // nothing counted yet, and NaN does not count for min and max
+    // When finished: what is expected, piece by piece (a value and its index; mean and variance).
+    element value[REFERENCE_PIECES];
+    double  low[REFERENCE_PIECES];    // beside a float's value
+    double  scale[REFERENCE_PIECES];  // a plan's error bound times this is what a piece may be wrong by
 } reference_value;
 
 typedef struct reference {
-    cj_dtype         type;
-    reference_op     op;
+    cj_dtype         type;      // of the elements: one that is computed in
+    cj_reduce_op     op;
     uint64_t         slice;     // elements of one block
     bool             weighted;  // those of block b are multiplied by b + 1; sums only
     bool             by_block;  // a result for each block instead of one
     uint64_t         position;  // elements seen
     size_t           count;     // results
-    reference_value *results;   // owned by the caller, who begins with {.empty = true}
+    reference_value *results;   // owned by the caller, who begins with reference_begin
 } reference;
 
-// Takes the next `count` elements. After the last, reference_finish makes the results final.
-void reference_add(reference *r, const void *x, size_t count);
-void reference_finish(reference *r);
+// How a result lies in memory: pieces, their types, and the byte at which the second begins.
+typedef struct reference_layout {
+    unsigned pieces;
+    cj_dtype type[REFERENCE_PIECES];
+    size_t   second;
+} reference_layout;
 
-// |result - expected|; NaN where one of them is not finite and they differ.
-double reference_error(cj_dtype type, const reference_value *expected, element result);
+reference_layout reference_layout_of(const reference *r);
+
+// Takes the next `count` elements. After the last, reference_finish makes the results final, for results whose error
+// bound is `bound`.
+void reference_begin(reference *r);
+void reference_add(reference *r, const void *x, size_t count);
+void reference_finish(reference *r, double bound);
+
+// |found - expected| of a piece; NaN where one of them is not finite and they differ.
+double reference_error(const reference *r, const reference_value *expected, unsigned piece, element found);
 
 #endif

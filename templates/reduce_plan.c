@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// What shape a reduction runs in. The sizes at which another one is faster were measured on an H200
+// (tools/bench/RESULTS.md).
+#include <clusterjit/reduce.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "reduce.h"
+#include "user_function.h"
+
+// Of 16-byte loads: what one block takes, what one cluster takes, and up to where pairs of blocks make the grid's end
+// shorter; a thread's share in a cluster that does without the grid's end; the share behind which the SMs want all the
+// threads that they hold, and that behind which each place on an SM takes two blocks, one after the other, so that an
+// SM that comes to the end early takes over from one that is late.
+enum {
+    BLOCK_LOADS = 1024, CLUSTER_LOADS = 1 << 16, PAIR_LOADS = 1 << 18, ALONE_LOADS = 8, MANY_LOADS = 16, LONG_LOADS = 128
+};
+
+enum { LINE_BYTES = 128, DESCRIBED_CLUSTER = 4, DESCRIBED_BLOCK = 256 };
+
+static const reduce_op ops[] = {
+    [CJ_REDUCE_SUM] = {REDUCE_VALUE, CJ_COMBINE_SUM, false},
+    [CJ_REDUCE_MIN] = {REDUCE_VALUE, CJ_COMBINE_MIN, false},
+    [CJ_REDUCE_MAX] = {REDUCE_VALUE, CJ_COMBINE_MAX, false},
+    [CJ_REDUCE_PRODUCT] = {REDUCE_VALUE, CJ_COMBINE_PRODUCT, false},
+    [CJ_REDUCE_ARGMIN] = {REDUCE_BEST, CJ_COMBINE_MIN, false},
+    [CJ_REDUCE_ARGMAX] = {REDUCE_BEST, CJ_COMBINE_MAX, false},
+    [CJ_REDUCE_MEAN] = {REDUCE_VALUE, CJ_COMBINE_SUM, true},
+    [CJ_REDUCE_MEANVAR] = {REDUCE_MOMENTS, CJ_COMBINE_SUM, true},
+};
+
+static const reduce_dtype dtypes[] = {
+    [CJ_F32] = {"f32", 4, "f32"}, [CJ_F64] = {"f64", 8, "f64"},  [CJ_I32] = {"s32", 4, "s32"},
+    [CJ_U32] = {"u32", 4, "u32"}, [CJ_I64] = {"s64", 8, "s64"},  [CJ_U64] = {"u64", 8, "u64"},
+    [CJ_F16] = {"f32", 2, "b16"}, [CJ_BF16] = {"f32", 2, "b16"}, [CJ_I8] = {"s32", 1, "s8"},
+    [CJ_U8] = {"u32", 1, "u8"},   [CJ_I16] = {"s32", 2, "s16"},  [CJ_U16] = {"u32", 2, "u16"},
+};
+
+static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+const reduce_op    *cj__reduce_op(const cj_plan *plan) { return &ops[plan->params.value[REDUCE_OP]]; }
+const reduce_dtype *cj__reduce_dtype(const cj_plan *plan) { return &dtypes[plan->params.value[REDUCE_DTYPE]]; }
+
+const char *cj__reduce_meeting_type(const cj_plan *plan) {
+    const char *type = cj__reduce_dtype(plan)->ptx;
+    return cj__reduce_op(plan)->mean && *type != 'f' ? "f64" : type;
+}
+
+bool cj__reduce_is_sliced(const cj_plan *plan) {
+    return plan->params.value[REDUCE_RESULT] || plan->params.value[REDUCE_WEIGHT];
+}
+
+static uint64_t groups_of(const cj_plan *plan) { return plan->grid.x / (plan->cluster.x ? plan->cluster.x : 1); }
+
+bool cj__reduce_meets(const cj_plan *plan) { return !plan->params.value[REDUCE_RESULT] && groups_of(plan) > 1; }
+
+unsigned cj__reduce_words(const cj_plan *plan) {
+    const unsigned value = cj__reduce_meeting_type(plan)[1] == '3' ? 1 : 2;  // f32, s32, u32; f64, s64, u64
+    switch (cj__reduce_op(plan)->kind) {
+    case REDUCE_BEST: return value + 2;
+    case REDUCE_MOMENTS: return 3 * value;
+    case REDUCE_VALUE: break;
+    }
+    return value;
+}
+
+// ---- what excludes each other
+
+// The user's functions: each of the right signature, and an operation with its identity.
+static cj_status check_functions(const cj_plan *plan, cj_error *error) {
+    const cj_user_function *const *function = plan->params.function;
+    const cj_dtype type = cj_dtype_arithmetic((cj_dtype)plan->params.value[REDUCE_DTYPE]);
+    for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++) {
+        static const uint32_t counts[] = {[REDUCE_MAP] = 1, [REDUCE_OP_EXPR] = 2, [REDUCE_IDENTITY] = 0};
+        if (!function[i]) continue;
+        cj_status status = cj__user_function_check(function[i], cj__reduce_params[i].name, type, counts[i], error);
+        if (status) return status;
+    }
+    if (!function[REDUCE_OP_EXPR] != !function[REDUCE_IDENTITY]) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, function[REDUCE_OP_EXPR] ? "identity is missing: op-expr needs one"
+                                                                      : "identity goes with op-expr only");
+        cj__hint(error, "identity is the value e for which op-expr of e and any x is x: 0 for a + b, INT_MIN for the"
+                        " larger int");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (function[REDUCE_IDENTITY] && !function[REDUCE_IDENTITY]->is_constant)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "identity: '%.200s' is not a constant",
+                        function[REDUCE_IDENTITY]->text);
+    if (!function[REDUCE_OP_EXPR] || plan->params.value[REDUCE_OP] == CJ_REDUCE_SUM) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other");
+    cj__hint(error, "leave op at its default");
+    return CJ_INVALID_ARGUMENT;
+}
+
+static cj_status check_blocks(const cj_plan *plan, cj_error *error) {
+    const uint64_t  *value = plan->params.value;
+    const reduce_op *op = cj__reduce_op(plan);
+    bool             sums = value[REDUCE_OP] == CJ_REDUCE_SUM && !plan->params.function[REDUCE_OP_EXPR];
+    if (value[REDUCE_WEIGHT] && !sums) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "weight=block goes with op=sum only");
+        cj__hint(error, "choose op=sum or weight=none");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (!value[REDUCE_RESULT] || (op->kind == REDUCE_VALUE && !op->mean)) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "result=block goes with sum, min, max, product and op-expr only");
+    cj__hint(error, "choose one of these, or result=total");
+    return CJ_INVALID_ARGUMENT;
+}
+
+// ---- the shape
+
+// Threads that do more than combine values of 32 bits keep more registers, so fewer of them fit on an SM.
+static bool is_heavy(const cj_plan *plan) {
+    return cj__reduce_op(plan)->kind != REDUCE_VALUE || plan->params.function[REDUCE_MAP] ||
+           plan->params.function[REDUCE_OP_EXPR] || cj__reduce_words(plan) > 1;
+}
+
+unsigned cj__reduce_blocks_per_sm(const cj_plan *plan) {
+    const cj_limits *limits;
+    if (is_heavy(plan) || plan->cluster.x || !cj__reduce_meets(plan)) return 1;
+    if (cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
+    return (unsigned)least(limits->max_threads_per_sm / plan->block.x, limits->max_blocks_per_sm);
+}
+
+static uint64_t loads_of(const cj_plan *plan) {
+    return ceil_div(plan->params.value[REDUCE_N] * cj__reduce_dtype(plan)->bytes, REDUCE_LOAD);
+}
+
+// One block, one cluster, or pairs of blocks or blocks that meet in global memory: what is fastest at that size.
+static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, bool clusters) {
+    const uint64_t *value = plan->params.value, loads = loads_of(plan);
+    uint64_t        cluster = 0;
+    if (!clusters) return 0;
+    if (cj__reduce_is_sliced(plan)) cluster = DESCRIBED_CLUSTER;
+    else if (loads > BLOCK_LOADS) cluster = loads <= CLUSTER_LOADS ? limits->max_cluster : loads <= PAIR_LOADS ? 2 : 0;
+    if (value[REDUCE_GRID] != CJ_PARAM_AUTO && cluster && value[REDUCE_GRID] % cluster) return 0;
+    return cluster;
+}
+
+static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t cluster) {
+    const uint64_t loads = loads_of(plan), threads = limits->sm_count * UINT64_C(1024);
+    if (cj__reduce_is_sliced(plan) || loads <= BLOCK_LOADS) return DESCRIBED_BLOCK;
+    if (cluster && loads <= cluster * DESCRIBED_BLOCK * REDUCE_FLIGHT) return DESCRIBED_BLOCK;
+    return loads > threads * (cluster ? 1 : MANY_LOADS) && !is_heavy(plan) ? 1024 : 512;
+}
+
+// Without clusters the grid fills the SMs, twice where it is long; clusters cannot use every SM, and a second wave of
+// them would make the others wait, so they get half of the room.
+static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64_t group) {
+    const uint64_t block = plan->block.x, loads = loads_of(plan), sms = limits->sm_count;
+    const bool     sliced = cj__reduce_is_sliced(plan);
+    if (!sliced && loads <= group * block * (plan->cluster.x ? ALONE_LOADS : REDUCE_FLIGHT)) return group;
+    const bool     whole = !plan->cluster.x && !sliced;
+    const bool     fills = whole && !is_heavy(plan) && loads > sms * 1024 * MANY_LOADS;
+    uint64_t per_sm = limits->max_threads_per_sm / (fills ? 1 : 2) / block;
+    per_sm = least(per_sm, limits->max_blocks_per_sm / 2);
+    if (whole && loads > sms * 1024 * LONG_LOADS) per_sm *= 2;
+    uint64_t most = sms * (per_sm ? per_sm : 1) / group;  // groups
+    uint64_t wanted = least(ceil_div(loads, block * group), most);
+    return (wanted ? wanted : 1) * group;
+}
+
+static void choose_shape(cj_plan *plan, const cj_limits *limits, bool clusters) {
+    const uint64_t *value = plan->params.value;
+    uint64_t        cluster = value[REDUCE_CLUSTER];
+    if (cluster == CJ_PARAM_AUTO) {
+        cluster = choose_cluster(plan, limits, clusters);
+    } else if (cluster && !clusters) {
+        snprintf(plan->note, sizeof plan->note, "%s has no thread block clusters (they need sm_90): generated without,"
+                 " cluster=%" PRIu64 " is not used", plan->arch, cluster);
+        cluster = 0;
+    }
+    if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
+    uint64_t block = value[REDUCE_BLOCK] == CJ_PARAM_AUTO ? choose_block(plan, limits, cluster) : value[REDUCE_BLOCK];
+    plan->block = (cj_dim3){(uint32_t)block, 1, 1};
+    uint64_t grid = value[REDUCE_GRID];
+    if (grid == CJ_PARAM_AUTO) grid = choose_grid(plan, limits, cluster ? cluster : 1);
+    plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
+}
+
+static uint64_t slice_of(const cj_plan *plan) {
+    uint64_t bytes = cj__reduce_dtype(plan)->bytes, slice = ceil_div(plan->params.value[REDUCE_N], plan->grid.x);
+    return plan->params.value[REDUCE_RESULT] ? slice : ceil_div(slice * bytes, LINE_BYTES) * (LINE_BYTES / bytes);
+}
+
+// ---- the bound
+
+// How many roundings lie on the longest way from an element to the result.
+static double roundings(const cj_plan *plan) {
+    const reduce_dtype *dtype = cj__reduce_dtype(plan);
+    double threads = (double)plan->grid.x * plan->block.x, vector = REDUCE_LOAD / dtype->bytes;
+    double loads = ceil((double)plan->params.value[REDUCE_N] / vector / threads);
+    if (cj__reduce_is_sliced(plan)) loads = ceil((double)slice_of(plan) / vector / plan->block.x) + 1;
+    bool   together = cj__reduce_op(plan)->kind == REDUCE_MOMENTS;
+    double thread = (together ? loads : ceil(loads / REDUCE_FLIGHT)) + log2(vector) + 6;  // 6: their sum, edges, weight
+    double tree = 5 + 5 + 4 + 16;                                                   // warp, block, cluster's slots
+    return thread + tree + ceil((double)groups_of(plan) / plan->block.x) + 10 + 3;  // 3: a mean's division, conversions
+}
+
+static double error_bound(const cj_plan *plan) {
+    const reduce_op *op = cj__reduce_op(plan);
+    const char      *type = cj__reduce_meeting_type(plan);
+    if (*type != 'f') return 0;
+    if (plan->params.function[REDUCE_OP_EXPR]) return NAN;
+    if (op->combine == CJ_COMBINE_MIN || op->combine == CJ_COMBINE_MAX) return 0;
+    double count = op->combine == CJ_COMBINE_PRODUCT ? (double)plan->params.value[REDUCE_N] + 1 : roundings(plan);
+    if (op->kind == REDUCE_MOMENTS) count *= 4;
+    double relative = count * ldexp(1, type[1] == '3' ? -FLT_MANT_DIG : -DBL_MANT_DIG);
+    return relative < 0.5 ? relative / (1 - relative) : (double)NAN;
+}
+
+cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    cj_status status = check_functions(plan, error);
+    if (!status) status = check_blocks(plan, error);
+    if (status) return status;
+    choose_shape(plan, limits, clusters);
+    if (cj__reduce_is_sliced(plan)) plan->derived[plan->derived_count++] = slice_of(plan);
+    plan->programmatic = value[REDUCE_DEPENDENT] && clusters;
+    plan->workspace_bytes = cj__reduce_meets(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan) : 0;
+    plan->error_bound = error_bound(plan);
+    char op[12], type[8];
+    snprintf(plan->entry, sizeof plan->entry, "reduce_%s_%s",
+             plan->params.function[REDUCE_OP_EXPR] ? "user" : cj_params_word(&plan->params, "op", op, sizeof op),
+             cj_params_word(&plan->params, "dtype", type, sizeof type));
+    return CJ_OK;
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// reduce: made-up numbers or a file's, against the host's own reduction (reference.c), or, where functions of the
+// user's take part, against those applied one element after the other (user_reference.c).
+#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "output.h"
+#include "reference.h"
+#include "source.h"
+#include "user_reference.h"
+#include "workload.h"
+
+enum { CHUNK_BYTES = 64 << 20, POISON = 0xff };  // host memory for the input, however long it is
+
+typedef struct reduction {
+    cj_dtype       type;      // of x; what it is computed in is the references'
+    uint64_t       n;
+    size_t         most;      // results that any plan has
+    source         source;
+    reference      reference;
+    user_reference user;      // of the functions that were given, map and op-expr
+    const cj_user_function *op;
+    bool           sliced;    // what is expected depends on the plan: then the elements are kept
+    unsigned char *kept;      // as computed with
+    cj_ptr        *x, *out;   // of each set
+    unsigned char *raw;       // the results as the device writes them
+    element      (*found)[REFERENCE_PIECES];
+} reduction;
+
+static int no_memory(const char *what) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for the %s", what); }
+
+// ---- the problem
+
+static size_t param_index(const cj_params *params, const char *name) {
+    size_t i = 0;
+    while (strcmp(cj_family_param(params->family, i)->name, name) != 0) i++;
+    return i;
+}
+
+static bool parameter_is(const workload *w, const char *name, const char *word) {
+    char buffer[32];
+    return strcmp(cj_params_word(&w->params, name, buffer, sizeof buffer), word) == 0;
+}
+
+static const cj_user_function *function_of(const workload *w, const char *name) {
+    return w->params.function[param_index(&w->params, name)];
+}
+
+// With a file --n is what the file holds, unless less is asked for.
+static int open_source(workload *w, reduction *r) {
+    char dtype[16], count[24];
+    element_type(cj_params_word(&w->params, "dtype", dtype, sizeof dtype), &r->type);
+    int code = source_open(&r->source, r->type, w->input, w->fill ? w->fill : "iota");
+    if (code) return code;
+    if (w->input && !w->given[param_index(&w->params, "n")]) {
+        cj_error error;
+        snprintf(count, sizeof count, "%" PRIu64, r->source.available);
+        if (cj_params_set(&w->params, "n", count, &error)) return message_failure(&error);
+    }
+    r->n = cj_params_get(&w->params, "n");
+    if (r->n <= r->source.available) return CODE_OK;
+    return message_error(CJ_INVALID_ARGUMENT, "n is %" PRIu64 ", but '%s' holds only %" PRIu64 " elements", r->n,
+                         r->source.name, r->source.available);
+}
+
+static size_t chunk_elements(const reduction *r) {
+    size_t room = CHUNK_BYTES / cj_dtype_size(cj_dtype_arithmetic(r->type));
+    return r->n < room ? (size_t)r->n : room;
+}
+
+// With a result for each block there are as many as blocks in the grid, which is given or fits the device.
+static void choose_results(const workload *w, reduction *r) {
+    const cj_limits *limits = cj_device_limits(w->device);
+    const uint64_t   grid = cj_params_get(&w->params, "grid");
+    r->most = 1;
+    if (!r->reference.by_block) return;
+    r->most = grid != CJ_PARAM_AUTO ? (size_t)grid : (size_t)limits->sm_count * limits->max_blocks_per_sm;
+}
+
+static int prepare_reference(workload *w, reduction *r) {
+    reference *f = &r->reference;
+    f->type = cj_dtype_arithmetic(r->type);
+    f->op = (cj_reduce_op)cj_params_get(&w->params, "op");
+    f->weighted = parameter_is(w, "weight", "block");
+    f->by_block = parameter_is(w, "result", "block");
+    r->sliced = f->weighted || f->by_block;
+    r->op = function_of(w, "op-expr");
+    choose_results(w, r);
+    f->results = calloc(r->most, sizeof *f->results);
+    r->raw = malloc(r->most * 16);
+    r->found = calloc(r->most, sizeof *r->found);
+    if (r->sliced) r->kept = malloc((size_t)r->n * cj_dtype_size(f->type));
+    if (!f->results || !r->raw || !r->found || (r->sliced && !r->kept)) return no_memory("expected results");
+    w->whole = element_kind_of(reference_layout_of(f).type[0]) != ELEMENT_FLOAT;
+    return CODE_OK;
+}
+
+static size_t result_bytes(const reduction *r) {
+    const reference_layout layout = reference_layout_of(&r->reference);
+    return layout.second + cj_dtype_size(layout.type[layout.pieces - 1]);
+}
+
+static int allocate(workload *w, reduction *r) {
+    const size_t bytes = (size_t)r->n * cj_dtype_size(r->type), out_bytes = r->most * result_bytes(r);
+    cj_error     error;
+    w->bytes_read = (double)bytes;
+    w->bytes_written = (double)result_bytes(r);
+    w->copies = workload_copies(w, w->bytes_read);
+    r->x = calloc(w->copies, sizeof *r->x);
+    r->out = calloc(w->copies, sizeof *r->out);
+    if (!r->x || !r->out) return no_memory("buffers");
+    for (unsigned c = 0; c < w->copies; c++)
+        if (cj_mem_alloc(w->device, bytes, &r->x[c], &error) || cj_mem_alloc(w->device, out_bytes, &r->out[c], &error))
+            return message_failure(&error);
+    return CODE_OK;
+}
+
+// ---- the input and what is expected
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void show_progress(double started, uint64_t done, uint64_t all) {
+    if (now() - started < 0.5 || !isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "writing the input: %3.0f %%\r%s", 100.0 * (double)done / (double)all, done == all ? "\033[K" : "");
+}
+
+static int begin_reference(workload *w, reduction *r, uint64_t slice, size_t count) {
+    r->reference.slice = slice;
+    r->reference.count = count;
+    reference_begin(&r->reference);
+    user_reference_close(&r->user);
+    r->user = (user_reference){0};
+    return user_reference_open(&r->user, r->reference.type, function_of(w, "map"), r->op, function_of(w, "identity"),
+                               chunk_elements(r), count);
+}
+
+// Elements of one block after the other.
+static int fold(reduction *r, const char *elements, size_t count) {
+    reference *f = &r->reference;
+    int        code = CODE_OK;
+    while (!code && count) {
+        uint64_t part = f->by_block ? f->position / f->slice : 0;
+        uint64_t left = f->by_block ? (part + 1) * f->slice - f->position : count;
+        size_t   step = left < count ? (size_t)left : count;
+        code = user_reference_fold(&r->user, elements, step, (size_t)part);
+        elements += step * cj_dtype_size(f->type);
+        f->position += step;
+        count -= step;
+    }
+    return code;
+}
+
+// Takes the next elements, as computed with; they may be overwritten.
+static int add_to_reference(reduction *r, void *elements, size_t count) {
+    int code = user_reference_map(&r->user, elements, count);
+    if (!code && r->op) return fold(r, elements, count);
+    if (!code) reference_add(&r->reference, elements, count);
+    return code;
+}
+
+static int finish_reference(reduction *r, double bound) {
+    reference *f = &r->reference;
+    if (!r->op) {
+        reference_finish(f, bound);
+        return CODE_OK;
+    }
+    const size_t size = cj_dtype_size(f->type);
+    int          code = user_reference_parts(&r->user, r->raw);
+    for (size_t i = 0; !code && i < f->count; i++) element_widen(f->type, r->raw + i * size, 1, f->results[i].value);
+    return code;
+}
+
+// As computed with, from x's type; `to` may be `from` where the two are one.
+static void convert(const reduction *r, const void *from, size_t count, unsigned char *to) {
+    enum { BATCH = 512 };
+    element        batch[BATCH];
+    const cj_dtype held = r->reference.type;
+    if (held == r->type && (const void *)to != from) memcpy(to, from, count * cj_dtype_size(held));
+    if (held == r->type) return;
+    for (size_t done = 0, step; done < count; done += step) {
+        step = count - done < BATCH ? count - done : BATCH;
+        element_widen(r->type, (const char *)from + done * cj_dtype_size(r->type), step, batch);
+        element_narrow(held, batch, step, to + done * cj_dtype_size(held));
+    }
+}
+
+// One pass: each chunk goes into every set, and into the reference or to what is kept.
+static int upload(workload *w, reduction *r) {
+    const size_t   size = cj_dtype_size(r->type), held = cj_dtype_size(r->reference.type), room = chunk_elements(r);
+    unsigned char *chunk = malloc(room * size), *converted = held > size ? malloc(room * held) : chunk;
+    int            code = chunk && converted ? CODE_OK : no_memory("input");
+    double         started = now();
+    for (uint64_t done = 0; !code && done < r->n;) {
+        size_t   count = r->n - done < room ? (size_t)(r->n - done) : room;
+        cj_error error;
+        code = source_read(&r->source, chunk, count);
+        for (unsigned c = 0; !code && c < w->copies; c++)
+            if (cj_mem_write(w->device, r->x[c] + done * size, chunk, count * size, NULL, &error))
+                code = message_failure(&error);
+        if (code) break;
+        convert(r, chunk, count, r->sliced ? r->kept + done * held : converted);
+        if (!r->sliced) code = add_to_reference(r, converted, count);
+        done += count;
+        show_progress(started, done, r->n);
+    }
+    if (converted != chunk) free(converted);
+    free(chunk);
+    return code;
+}
+
+// What is expected of a plan with slices.
+static int take_kept(workload *w, reduction *r, const cj_plan *plan) {
+    const size_t   size = cj_dtype_size(r->reference.type), room = chunk_elements(r);
+    unsigned char *chunk = malloc(room * size);
+    int            code = chunk ? CODE_OK : no_memory("input");
+    if (!code) code = begin_reference(w, r, plan->derived[0], r->reference.by_block ? plan->grid.x : 1);
+    for (uint64_t done = 0; !code && done < r->n;) {
+        size_t count = r->n - done < room ? (size_t)(r->n - done) : room;
+        memcpy(chunk, r->kept + done * size, count * size);
+        code = add_to_reference(r, chunk, count);
+        done += count;
+    }
+    free(chunk);
+    return code;
+}
+
+// ---- the workload
+
+static int open_reduction(workload *w) {
+    reduction *r = w->state = calloc(1, sizeof *r);
+    if (!r) return no_memory("reduction");
+    int code = open_source(w, r);
+    if (!code) code = prepare_reference(w, r);
+    if (!code) code = allocate(w, r);
+    if (!code && !r->sliced) code = begin_reference(w, r, r->n, 1);
+    return code ? code : upload(w, r);
+}
+
+static void close_reduction(workload *w) {
+    reduction *r = w->state;
+    if (!r) return;
+    source_close(&r->source);
+    user_reference_close(&r->user);
+    for (unsigned c = 0; c < w->copies; c++) {
+        if (r->x) cj_mem_free(w->device, r->x[c]);
+        if (r->out) cj_mem_free(w->device, r->out[c]);
+    }
+    free(r->x);
+    free(r->out);
+    free(r->reference.results);
+    free(r->kept);
+    free(r->raw);
+    free(r->found);
+    free(r);
+}
+
+static cj_status poison(workload *w, unsigned copy, cj_error *error) {
+    const reduction *r = w->state;
+    return cj_mem_fill(w->device, r->out[copy], POISON, r->most * result_bytes(r), NULL, error);
+}
+
+static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
+    reduction *r = w->state;
+    void      *arguments[] = {&r->x[copy], &r->out[copy], &r->n};
+    return cj_kernel_launch(kernel, stream, arguments, 3, error);
+}
+
+static int read_results(workload *w, reduction *r, unsigned copy) {
+    const reference_layout layout = reference_layout_of(&r->reference);
+    const size_t           bytes = result_bytes(r), count = r->reference.count;
+    cj_error               error;
+    if (cj_mem_read(w->device, r->raw, r->out[copy], count * bytes, NULL, &error)) return message_failure(&error);
+    for (size_t i = 0; i < count; i++)
+        for (unsigned k = 0; k < layout.pieces; k++)
+            element_widen(layout.type[k], r->raw + i * bytes + (k ? layout.second : 0), 1, &r->found[i][k]);
+    return CODE_OK;
+}
+
+// Notes the first wrong piece, else the one with the largest share of its bound.
+static void compare(const reduction *r, double plan_bound, workload_verdict *verdict) {
+    const reference *f = &r->reference;
+    const bool       unknown = isnan(plan_bound);
+    *verdict = (workload_verdict){.ok = true};
+    for (size_t at = 0; at < f->count * reference_layout_of(f).pieces && verdict->ok; at++) {
+        const unsigned         pieces = reference_layout_of(f).pieces, piece = (unsigned)(at % pieces);
+        const reference_value *expected = &f->results[at / pieces];
+        double                 error = reference_error(f, expected, piece, r->found[at / pieces][piece]);
+        double                 bound = unknown ? (double)NAN : plan_bound * expected->scale[piece];
+        // a sum that is not finite has no bound
+        verdict->ok = error <= bound || error == 0 || (unknown && isfinite(error));
+        if (verdict->ok && at && !(error > 0 && error * verdict->bound >= verdict->error * bound)) continue;
+        verdict->error = error;
+        verdict->bound = bound;
+    }
+}
+
+static void explain(const workload *w, const reduction *r, workload_verdict *v) {
+    char error[ELEMENT_TEXT], bound[ELEMENT_TEXT];
+    if (v->ok && isnan(v->bound)) snprintf(v->text, sizeof v->text, "%s", r->op ? "op-expr rounds in another order"
+                                                                               : "there are too many roundings");
+    if (v->ok) return;
+    if (w->whole) snprintf(error, sizeof error, "%.0f", v->error), snprintf(bound, sizeof bound, "%.0f", v->bound);
+    else element_real_text(v->error, 7, error), element_real_text(v->bound, 7, bound);
+    snprintf(v->text, sizeof v->text, "the error is %s, the bound %s%s", error, bound,
+             r->op ? "\nis op-expr associative and commutative, and does identity leave every value as it is?" : "");
+}
+
+static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
+    reduction     *r = w->state;
+    const cj_plan *plan = cj_kernel_plan(kernel);
+    int            code = r->sliced ? take_kept(w, r, plan) : CODE_OK;
+    if (!code) code = finish_reference(r, plan->error_bound);
+    if (!code) code = read_results(w, r, copy);
+    if (code) return code;
+    compare(r, plan->error_bound, verdict);
+    explain(w, r, verdict);
+    return CODE_OK;
+}
+
+// ---- what is shown
+
+// Result i as it was found, or as it is expected.
+static element piece_of(const reduction *r, size_t i, unsigned piece, bool found) {
+    if (found) return r->found[i][piece];
+    const reference_value *v = &r->reference.results[i];
+    element                e = v->value[piece];
+    if (element_kind_of(reference_layout_of(&r->reference).type[piece]) == ELEMENT_FLOAT) e.f += v->low[piece];
+    return e;
+}
+
+static void print_values(const reduction *r, bool found) {
+    const reference_layout layout = reference_layout_of(&r->reference);
+    const bool             at = layout.pieces == 2 && layout.type[1] == CJ_U64;
+    char                   text[ELEMENT_TEXT];
+    for (size_t i = 0; i < r->reference.count; i++)
+        for (unsigned k = 0; k < layout.pieces; k++)
+            printf("%s %s", k && at ? " at" : "", element_text(layout.type[k], piece_of(r, i, k, found), text));
+    putchar('\n');
+}
+
+static void print(const workload *w, const cj_kernel *kernel) {
+    const reduction *r = w->state;
+    const cj_plan   *plan = cj_kernel_plan(kernel);
+    const char      *blocks = r->reference.by_block ? "s" : "";
+    char             op[16];
+    const char      *word = r->op ? "result" : cj_params_word(&w->params, "op", op, sizeof op);
+    if (r->user.device)
+        printf("Reference: %s one element after the other, on the CPU device\n", r->op ? "op-expr" : "map");
+    printf("SIZE: %" PRIu64 " TPB: %" PRIu32 " CLUSTER_SIZE: %" PRIu32 "\n", r->n, plan->block.x, plan->cluster.x);
+    printf("Expected %s%s%s:", *blocks ? "block " : "", word, blocks);
+    print_values(r, false);
+    if (*blocks) printf("Block %ss:", word);
+    else printf("Cluster reduction result:");
+    print_values(r, true);
+}
+
+static json_t *json_values(const reduction *r, bool found) {
+    const reference_layout layout = reference_layout_of(&r->reference);
+    if (!r->reference.by_block && layout.pieces == 1) return element_json(layout.type[0], piece_of(r, 0, 0, found));
+    json_t *array = json_array();
+    for (size_t i = 0; i < r->reference.count; i++)
+        for (unsigned k = 0; k < layout.pieces; k++)
+            json_array_append_new(array, element_json(layout.type[k], piece_of(r, i, k, found)));
+    return array;
+}
+
+static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
+    (void)kernel;
+    json_object_set_new(object, "expected", json_values(w->state, false));
+    json_object_set_new(object, "result", json_values(w->state, true));
+}
+
+const workload_type work_reduce = {
+    .family = "reduce",
+    .open = open_reduction,
+    .close = close_reduction,
+    .poison = poison,
+    .launch = launch,
+    .check = check,
+    .print = print,
+    .json = json,
+};
