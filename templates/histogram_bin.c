@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <math.h>
+
+#include "error.h"
+#include "histogram.h"
+
+static cj_status integer_range(cj_binning *b, double lower, double upper, cj_error *error) {
+    static const double ends[] = {[CJ_SAMPLE_U8] = 0x1p8, [CJ_SAMPLE_U16] = 0x1p16, [CJ_SAMPLE_U32] = 0x1p32};
+    const double        end = ends[b->sample];
+    if (lower < 0 || lower != floor(lower) || upper != floor(upper) || upper > 0x1p32)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "lower and upper are %.17g and %.17g: of integer samples they are whole"
+                        " numbers from 0 to 2^32",
+                        lower, upper);
+    if (lower >= end)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "lower is %.17g: no sample is above %.0f", lower, end - 1);
+    b->first = (uint64_t)lower;
+    b->width = (uint64_t)(upper - lower);
+    b->whole = b->bins / b->width;
+    uint64_t rest = b->bins % b->width, high = 0, dividend = rest;
+    for (int bit = 0; bit < 64;
+         bit++) {  // high = floor(2^64 * rest / width), by long division: the dividend stays below width
+        dividend <<= 1;
+        high = high << 1 | (dividend >= b->width);
+        if (dividend >= b->width) dividend -= b->width;
+    }
+    b->part = high + (dividend != 0);
+    return CJ_OK;
+}
+
+static cj_status float_range(cj_binning *b, double lower, double upper, cj_error *error) {
+    b->lower = (float)lower;
+    b->upper = (float)upper;
+    b->scale = (float)((double)b->bins / ((double)b->upper - (double)b->lower));
+    if (b->lower < b->upper && isfinite(b->upper - b->lower) && isnormal(b->scale)) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "lower %.9g and upper %.9g: %" PRIu64 " bins between them cannot be told apart in f32", lower, upper,
+             b->bins);
+    cj__hint(error, "upper - lower, and bins / (upper - lower), must be ordinary numbers of f32");
+    return CJ_INVALID_ARGUMENT;
+}
+
+cj_status cj__binning_make(cj_binning *b, cj_sample sample, uint64_t bins, double lower, double upper,
+                           cj_error *error) {
+    *b = (cj_binning){.sample = sample, .bins = bins};
+    if (lower == 0 && upper == 0) upper = sample == CJ_SAMPLE_F32 ? 1 : (double)bins;
+    if (!(lower < upper))
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "upper is %.17g: it must be above lower, %.17g", upper, lower);
+    return sample == CJ_SAMPLE_F32 ? float_range(b, lower, upper, error) : integer_range(b, lower, upper, error);
+}
+
+// ---- lines
+
+static bool is_power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
+
+static unsigned log2_of(uint64_t x) {
+    unsigned power = 0;
+    while (x >>= 1) power++;
+    return power;
+}
+
+// Whether a sample outside does not by itself get a number of at least `bins`.
+static bool needs_check(const cj_binning *b) {
+    return b->sample == CJ_SAMPLE_F32 || b->whole > 1 || (b->whole && b->part);
+}
+
+// Widths for which the upper half of one 32-bit product is exact: its error is below d / 2^32 < 1 / width.
+enum { ONE_PRODUCT = 1 << 16 };
+
+static bool takes_two_products(const cj_binning *b) {
+    return b->part & UINT32_MAX && b->width > ONE_PRODUCT && !is_power_of_two(b->part);
+}
+
+// bin = floor(d * part / 2^64): by a shift, by the upper half of one product, or of two.
+static void write_part(const cj_binning *b, cj_func *f, const cj_binning_regs *r, cj_reg bin, cj_reg d) {
+    const uint64_t upper = b->part >> 32, lower = b->part & UINT32_MAX;
+    if (is_power_of_two(b->part)) {
+        cj_ptx(f, "shr.u32 $1, $2, $3;", bin, d, 64 - log2_of(b->part));
+    } else if (!takes_two_products(b)) {
+        cj_ptx(f, "mul.hi.u32 $1, $2, $3;", bin, d, upper + (lower != 0));
+    } else {
+        cj_ptx(f, "mul.hi.u32 $1, $2, $3;", r->high, d, lower);
+        cj_ptx(f, "cvt.u64.u32 $1, $2;", r->product, r->high);
+        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", r->product, d, upper);
+        cj_ptx(f, "mov.b64 {$1, $2}, $3;", r->high, bin, r->product);
+    }
+}
+
+static void write_integer(const cj_binning *b, cj_func *f, const cj_binning_regs *r, cj_reg bin, cj_reg sample) {
+    cj_reg d = sample;
+    if (b->first) {
+        cj_ptx(f, "sub.u32 $1, $2, $3;", r->offset, sample, b->first);  // a sample below wraps to one above
+        d = r->offset;
+    }
+    if (b->part)
+        write_part(b, f, r, bin, d);
+    else if (b->whole == 1)
+        cj_ptx(f, "mov.b32 $1, $2;", bin, d);
+    else
+        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", bin, d, b->whole);
+    if (b->part && b->whole) cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", bin, d, b->whole);
+    if (needs_check(b)) cj_ptx(f, "setp.lt.u32 $1, $2, $3;", r->inside, d, b->width);
+}
+
+static void write_float(const cj_binning *b, cj_func *f, const cj_binning_regs *r, cj_reg bin, cj_reg sample) {
+    cj_reg d = sample;
+    cj_ptx(f, "setp.ge.f32 $1, $2, $3;", r->inside, sample, b->lower);
+    cj_ptx(f, "setp.lt.and.f32 $1, $2, $3, $1;", r->inside, sample, b->upper);
+    if (b->lower != 0) {
+        cj_ptx(f, "sub.rn.f32 $1, $2, $3;", r->scaled, sample, b->lower);
+        d = r->scaled;
+    }
+    cj_ptx(f, "mul.rn.f32 $1, $2, $3;", r->scaled, d, b->scale);
+    cj_ptx(f, "cvt.rzi.u32.f32 $1, $2;", bin, r->scaled);
+    cj_ptx(f, "min.u32 $1, $1, $2;", bin, b->bins - 1);
+}
+
+void cj__binning_declare(const cj_binning *b, cj_func *f, cj_binning_regs *r) {
+    if (b->sample == CJ_SAMPLE_F32)
+        r->scaled = cj_f32(f, "scaled");
+    else if (b->first)
+        r->offset = cj_u32(f, "offset");
+    if (needs_check(b)) r->inside = cj_pred(f, "inside");
+    if (b->sample == CJ_SAMPLE_F32 || !takes_two_products(b)) return;
+    r->high = cj_u32(f, "high");
+    r->product = cj_u64(f, "product");
+}
+
+void cj__binning_write(const cj_binning *b, cj_func *f, const cj_binning_regs *r, cj_reg bin, cj_reg sample) {
+    (b->sample == CJ_SAMPLE_F32 ? write_float : write_integer)(b, f, r, bin, sample);
+    if (needs_check(b)) cj_ptx(f, "selp.u32 $1, $1, 0xffffffff, $2;", bin, r->inside);
+}

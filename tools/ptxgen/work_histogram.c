@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// histogram: samples of four kinds over the range, or of a file or a fill, against counts that the host makes.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "output.h"
+#include "source.h"
+#include "workload.h"
+
+enum { CHUNK_BYTES = 64 << 20, POISON = 0xa5 };
+
+// A place in the range for sample i of n, 0 at its lower end, 1 at its upper; `u` is uniform in [0, 1).
+static double uniform(double u, uint64_t i, uint64_t n) {
+    (void)i, (void)n;
+    return u;
+}
+static double skewed(double u, uint64_t i, uint64_t n) {
+    (void)i, (void)n;
+    return u * u * u * u;
+}
+static double equal(double u, uint64_t i, uint64_t n) {
+    (void)u, (void)i, (void)n;
+    return 0.4321;
+}
+static double sorted(double u, uint64_t i, uint64_t n) {
+    (void)u;
+    return (double)i / (double)n;
+}
+
+typedef struct kind {
+    const char *name;
+    double (*place)(double u, uint64_t i, uint64_t n);
+} kind;
+
+static const kind kinds[] = {{"uniform", uniform}, {"skewed", skewed}, {"equal", equal}, {"sorted", sorted}};
+
+typedef struct histogram {
+    cj_dtype    dtype;
+    size_t      sample_bytes, count_bytes;
+    uint64_t    n, bins, counted;
+    double      lower, upper;
+    const kind *kind;  // NULL: the source
+    source      source;
+    uint64_t   *expected;
+    void       *found;       // as the device wrote it
+    cj_ptr     *x, *counts;  // of each set
+    uint64_t    mismatches;
+} histogram;
+
+static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a histogram"); }
+
+// ---- the reference: the bin by definition (clusterjit/histogram.h), `bins` for a sample outside
+
+static uint64_t bin_of(const histogram *h, const void *sample) {
+    uint32_t word = 0;
+    if (h->dtype != CJ_F32) {
+        memcpy(&word, sample, h->sample_bytes);  // little-endian
+        const uint64_t lower = (uint64_t)h->lower, upper = (uint64_t)h->upper;
+        return word >= lower && word < upper ? (word - lower) * h->bins / (upper - lower) : h->bins;
+    }
+    float       x;
+    const float lower = (float)h->lower, upper = (float)h->upper;
+    const float scale = (float)((double)h->bins / ((double)upper - (double)lower));
+    memcpy(&x, sample, sizeof x);
+    if (!(x >= lower && x < upper)) return h->bins;
+    const float    offset = x - lower, scaled = offset * scale;
+    const uint64_t bin = (uint64_t)scaled;
+    return bin < h->bins ? bin : h->bins - 1;
+}
+
+static void count_samples(histogram *h, const unsigned char *samples, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t bin = bin_of(h, samples + i * h->sample_bytes);
+        if (bin == h->bins) continue;
+        h->expected[bin]++;
+        h->counted++;
+    }
+}
+
+// ---- samples
+
+static double random_unit(uint64_t i) {  // splitmix64
+    uint64_t z = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static void write_samples(const histogram *h, uint64_t first, size_t count, unsigned char *to) {
+    for (size_t k = 0; k < count; k++) {
+        const double   at = h->kind->place(random_unit(first + k), first + k, h->n);
+        const double   x = h->lower + at * (h->upper - h->lower);
+        const float    real = (float)x;
+        const uint32_t word = (uint32_t)x;
+        memcpy(to + k * h->sample_bytes, h->dtype == CJ_F32 ? (const void *)&real : (const void *)&word,
+               h->sample_bytes);
+    }
+}
+
+// Each chunk goes into every set and into the reference.
+static int upload(workload *w) {
+    histogram     *h = w->state;
+    const uint64_t room = CHUNK_BYTES / h->sample_bytes;
+    unsigned char *chunk = malloc((size_t)(h->n < room ? h->n : room) * h->sample_bytes);
+    int            code = chunk ? CODE_OK : no_memory();
+    for (uint64_t done = 0; !code && done < h->n;) {
+        const size_t count = (size_t)(h->n - done < room ? h->n - done : room);
+        cj_error     error;
+        if (h->kind)
+            write_samples(h, done, count, chunk);
+        else
+            code = source_read(&h->source, chunk, count);
+        for (unsigned c = 0; !code && c < w->copies; c++)
+            if (cj_mem_write(w->device, h->x[c] + done * h->sample_bytes, chunk, count * h->sample_bytes, NULL, &error))
+                code = message_failure(&error);
+        if (!code) count_samples(h, chunk, count);
+        done += count;
+    }
+    free(chunk);
+    return code;
+}
+
+// ---- the workload
+
+static cj_dtype dtype_named(const char *name) {
+    int type = 0;
+    while (strcmp(cj_dtype_name((cj_dtype)type), name) != 0) type++;
+    return (cj_dtype)type;
+}
+
+static bool is_given(const workload *w, const char *name) {
+    size_t i = 0;
+    while (strcmp(cj_family_param(w->params.family, i)->name, name) != 0) i++;
+    return w->given[i];
+}
+
+static void read_params(const workload *w, histogram *h) {
+    char word[16];
+    h->dtype = dtype_named(cj_params_word(&w->params, "dtype", word, sizeof word));
+    h->sample_bytes = cj_dtype_size(h->dtype);
+    h->count_bytes = cj_dtype_size(dtype_named(cj_params_word(&w->params, "counts", word, sizeof word)));
+    h->bins = cj_params_get(&w->params, "bins");
+    h->lower = cj_params_real(&w->params, "lower");
+    h->upper = cj_params_real(&w->params, "upper");
+    if (h->lower == 0 && h->upper == 0) h->upper = h->dtype == CJ_F32 ? 1 : (double)h->bins;
+}
+
+// The kind of samples that the fill names; else a file or another fill, and n of the file where it is not given.
+static int open_samples(workload *w, histogram *h) {
+    const char *wanted = w->fill ? w->fill : kinds[0].name;
+    for (size_t i = 0; !w->input && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, wanted) == 0) h->kind = &kinds[i];
+    if (h->kind) return CODE_OK;
+    int code = source_open(&h->source, h->dtype, w->input, wanted);
+    if (code || !w->input) return code;
+    if (!is_given(w, "n")) {
+        char     count[24];
+        cj_error error;
+        snprintf(count, sizeof count, "%" PRIu64, h->source.available);
+        if (cj_params_set(&w->params, "n", count, &error)) return message_failure(&error);
+    }
+    const uint64_t n = cj_params_get(&w->params, "n");
+    if (n <= h->source.available) return CODE_OK;
+    return message_error(CJ_INVALID_ARGUMENT, "n is %" PRIu64 ", but '%s' holds only %" PRIu64 " elements", n,
+                         h->source.name, h->source.available);
+}
+
+static int allocate(workload *w, histogram *h) {
+    const size_t sample_bytes = (size_t)h->n * h->sample_bytes, count_bytes = (size_t)h->bins * h->count_bytes;
+    cj_error     error;
+    w->copies = workload_copies(w, (double)sample_bytes);
+    h->expected = calloc(h->bins, sizeof *h->expected);
+    h->found = malloc(count_bytes);
+    h->x = calloc(w->copies, sizeof *h->x);
+    h->counts = calloc(w->copies, sizeof *h->counts);
+    if (!h->expected || !h->found || !h->x || !h->counts) return no_memory();
+    for (unsigned c = 0; c < w->copies; c++)
+        if (cj_mem_alloc(w->device, sample_bytes, &h->x[c], &error) ||
+            cj_mem_alloc(w->device, count_bytes, &h->counts[c], &error))
+            return message_failure(&error);
+    w->bytes_read = (double)sample_bytes;
+    w->bytes_written = (double)count_bytes;
+    w->operations = (double)h->n;
+    w->unit = "samples";
+    w->whole = true;
+    return CODE_OK;
+}
+
+static int open_histogram(workload *w) {
+    histogram *h = w->state = calloc(1, sizeof *h);
+    if (!h) return no_memory();
+    cj_plan  plan;  // made for its messages: the reference relies on a range that makes sense
+    cj_error error;
+    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    read_params(w, h);
+    int code = open_samples(w, h);
+    h->n = cj_params_get(&w->params, "n");
+    if (!code) code = allocate(w, h);
+    return code ? code : upload(w);
+}
+
+static void close_histogram(workload *w) {
+    histogram *h = w->state;
+    if (!h) return;
+    for (unsigned c = 0; h->counts && c < w->copies; c++) {
+        cj_mem_free(w->device, h->x[c]);
+        cj_mem_free(w->device, h->counts[c]);
+    }
+    source_close(&h->source);
+    free(h->x);
+    free(h->counts);
+    free(h->expected);
+    free(h->found);
+    free(h);
+}
+
+static cj_status poison(workload *w, unsigned copy, cj_error *error) {
+    const histogram *h = w->state;
+    return cj_mem_fill(w->device, h->counts[copy], POISON, (size_t)h->bins * h->count_bytes, NULL, error);
+}
+
+// As cj_histogram_run does it.
+static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
+    histogram *h = w->state;
+    void      *arguments[] = {&h->x[copy], &h->counts[copy], &h->n};
+    cj_status  status = cj_mem_fill(w->device, h->counts[copy], 0, (size_t)h->bins * h->count_bytes, stream, error);
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, 3, error);
+}
+
+static uint64_t found_at(const histogram *h, uint64_t bin) {
+    uint64_t count = 0;
+    memcpy(&count, (const char *)h->found + bin * h->count_bytes, h->count_bytes);  // little-endian
+    return count;
+}
+
+static uint64_t expected_at(const histogram *h, uint64_t bin) {
+    return h->count_bytes == 4 ? (uint32_t)h->expected[bin] : h->expected[bin];
+}
+
+static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
+    (void)kernel;
+    histogram *h = w->state;
+    cj_error   error;
+    if (cj_mem_read(w->device, h->found, h->counts[copy], (size_t)h->bins * h->count_bytes, NULL, &error))
+        return message_failure(&error);
+    *verdict = (workload_verdict){.ok = true};
+    h->mismatches = 0;
+    for (uint64_t bin = 0; bin < h->bins; bin++) {
+        const uint64_t found = found_at(h, bin), expected = expected_at(h, bin);
+        if (found == expected) continue;
+        if (!h->mismatches++)
+            snprintf(verdict->text, sizeof verdict->text, "bin %" PRIu64 " is %" PRIu64 ", not %" PRIu64, bin, found,
+                     expected);
+        verdict->ok = false;
+        verdict->error = fmax(verdict->error, fabs((double)found - (double)expected));
+    }
+    return CODE_OK;
+}
+
+// ---- what run shows
+
+typedef struct summary {
+    uint64_t counted, largest;  // the largest bin's number
+} summary;
+
+static summary summarize(const histogram *h) {
+    summary s = {0};
+    for (uint64_t bin = 0; bin < h->bins; bin++) {
+        s.counted += found_at(h, bin);
+        if (found_at(h, bin) > found_at(h, s.largest)) s.largest = bin;
+    }
+    return s;
+}
+
+static void print(const workload *w, const cj_kernel *kernel) {
+    const histogram *h = w->state;
+    const summary    s = summarize(h);
+    (void)kernel;
+    printf("Samples: %" PRIu64 ", bins: %" PRIu64 " over [%.9g, %.9g)\n", h->n, h->bins, h->lower, h->upper);
+    printf("Counted: %" PRIu64 " (expected %" PRIu64 ")\n", s.counted, h->counted);
+    printf("Largest bin: %" PRIu64 " with %" PRIu64 "\n", s.largest, found_at(h, s.largest));
+    printf("Mismatches: %" PRIu64 "\n", h->mismatches);
+}
+
+static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
+    const histogram *h = w->state;
+    const summary    s = summarize(h);
+    (void)kernel;
+    json_t *result = json_pack("{s:o, s:o, s:o, s:o}", "counted", output_json_uint(s.counted), "largest_bin",
+                               output_json_uint(s.largest), "largest_count", output_json_uint(found_at(h, s.largest)),
+                               "mismatches", output_json_uint(h->mismatches));
+    json_object_set_new(object, "expected", json_pack("{s:o}", "counted", output_json_uint(h->counted)));
+    json_object_set_new(object, "result", result);
+}
+
+const workload_type work_histogram = {
+    .family = "histogram",
+    .open = open_histogram,
+    .close = close_histogram,
+    .poison = poison,
+    .launch = launch,
+    .check = check,
+    .print = print,
+    .json = json,
+};
