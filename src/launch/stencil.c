@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stencil as a typed call: a description becomes the family's parameters.
+#include <clusterjit/stencil.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "error.h"
+#include "hash.h"
+
+struct cj_stencil {
+    cj_kernel *kernel;
+};
+
+static const char *const shapes[] = {[CJ_STENCIL_STAR] = "star", [CJ_STENCIL_BOX] = "box"};
+static const char *const boundaries[] = {
+    [CJ_STENCIL_ZERO] = "zero", [CJ_STENCIL_CLAMP] = "clamp", [CJ_STENCIL_PERIODIC] = "periodic"};
+static const char *const strategies[] = {[CJ_STENCIL_AUTO] = "auto",
+                                         [CJ_STENCIL_RESIDENT] = "resident",
+                                         [CJ_STENCIL_BLOCKED] = "blocked",
+                                         [CJ_STENCIL_STEP] = "step"};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static cj_status set_word(cj_params *params, const char *name, const char *const *words, size_t count, unsigned value,
+                          cj_error *error) {
+    if (value >= count)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %u is outside 0 to %zu", name, value, count - 1);
+    return cj_params_set(params, name, words[value], error);
+}
+
+static cj_status set_extents(const cj_stencil_desc *desc, cj_params *params, cj_error *error) {
+    static const char *const names[] = {"nx", "ny", "nz"};
+    const uint32_t           dim = desc->dim ? desc->dim : 2;
+    cj_status                status = cj__call_number(params, "dim", desc->dim, error);
+    for (uint32_t a = 0; !status && a < dim; a++) {
+        if (!desc->extent[a])
+            return cj__fail(error, CJ_INVALID_ARGUMENT, "extent[%u]: 0 is below 1: the grid has no points", a);
+        status = cj__call_number(params, names[a], desc->extent[a], error);
+    }
+    return status;
+}
+
+static cj_status describe(const void *from, cj_params *params, cj_error *error) {
+    const cj_stencil_desc *desc = from;
+    cj_status              status = cj__call_family(params, "stencil", error);
+    if (!status) status = set_extents(desc, params, error);
+    if (!status) status = cj__call_number(params, "batch", desc->batch, error);
+    if (!status) status = cj__call_number(params, "steps", desc->steps ? desc->steps : 1, error);
+    if (!status) status = cj__call_number(params, "radius", desc->radius, error);
+    if (!status) status = set_word(params, "shape", shapes, COUNT(shapes), desc->shape, error);
+    if (!status) status = set_word(params, "boundary", boundaries, COUNT(boundaries), desc->boundary, error);
+    if (!status)
+        status = cj_params_set_reals(params, "weights", desc->weights, desc->weights ? desc->weight_count : 0, error);
+    if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
+    if (!status) status = set_word(params, "strategy", strategies, COUNT(strategies), desc->strategy, error);
+    if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
+    if (!status) status = cj__call_number(params, "block", desc->block, error);
+    if (!status) status = cj__call_number(params, "tile", desc->tile, error);
+    if (!status) status = cj__call_number(params, "depth", desc->depth, error);
+    return status;
+}
+
+cj_status cj_stencil_create(cj_device *device, const cj_stencil_desc *desc, cj_stencil **stencil, cj_error *error) {
+    *stencil = NULL;
+    cj_params params;
+    cj_status status = describe(desc, &params, error);
+    if (status) return status;
+    cj_stencil *made = calloc(1, sizeof *made);
+    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a stencil");
+    status = cj_kernel_create(device, &params, &made->kernel, error);
+    if (status) {
+        free(made);
+        return status;
+    }
+    *stencil = made;
+    return CJ_OK;
+}
+
+void cj_stencil_destroy(cj_stencil *stencil) {
+    if (!stencil) return;
+    cj_kernel_destroy(stencil->kernel);
+    free(stencil);
+}
+
+static cj_status run(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    if ((in | out) % 16) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0x%llx is not a multiple of 16", in % 16 ? "in" : "out",
+                 (unsigned long long)(in % 16 ? in : out));
+        cj__hint(error, "grids are read 16 bytes at a time; memory of cj_mem_alloc is aligned to 256");
+        return CJ_INVALID_ARGUMENT;
+    }
+    void *arguments[] = {&in, &out};
+    return cj_kernel_launch(kernel, stream, arguments, 2, error);
+}
+
+cj_status cj_stencil_run(cj_stencil *stencil, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    return run(stencil->kernel, in, out, stream, error);
+}
+
+const cj_kernel *cj_stencil_kernel(const cj_stencil *stencil) { return stencil->kernel; }
+
+// What the kernel of a one-call stencil depends on. Weights are too long for it: their hash stands for them, and
+// `attempt` tells lists of the same hash apart.
+typedef struct call_key {
+    const void  *family;
+    cj_stream_id on;
+    uint64_t     batch, steps;
+    uint32_t     extent[3], weights_hash, attempt;
+    uint8_t      dim, radius, shape, boundary, weight_count, dtype, strategy, cluster;
+    uint32_t     block, tile, depth;
+} call_key;
+
+_Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
+
+// No kernel is made with 255 of any of these.
+static uint8_t narrow(uint32_t value) { return value < UINT8_MAX ? (uint8_t)value : UINT8_MAX; }
+
+static void write_key(const cj_stencil_desc *desc, cj_stream stream, uint32_t attempt, cj_warm_key *to) {
+    const uint32_t count = desc->weights ? desc->weight_count : 0;
+    call_key       key;
+    memset(&key, 0, sizeof key);
+    key.family = shapes;  // no other family's keys begin with this address
+    key.on = cj__stream_id(stream);
+    key.batch = desc->batch;
+    key.steps = desc->steps;
+    memcpy(key.extent, desc->extent, sizeof key.extent);
+    key.weights_hash = count ? cj__hash((const char *)desc->weights, count * sizeof *desc->weights) : 0;
+    key.attempt = attempt;
+    key.dim = narrow(desc->dim);
+    key.radius = narrow(desc->radius);
+    key.shape = narrow(desc->shape);
+    key.boundary = narrow(desc->boundary);
+    key.weight_count = narrow(count);
+    key.dtype = narrow(desc->dtype);
+    key.strategy = narrow(desc->strategy);
+    key.cluster = narrow(desc->cluster);
+    key.block = desc->block;
+    key.tile = desc->tile;
+    key.depth = desc->depth;
+    memset(to, 0, sizeof *to);
+    memcpy(to->bytes, &key, sizeof key);
+}
+
+static bool has_weights(const cj_kernel *kernel, const cj_stencil_desc *desc) {
+    const double *own = cj_kernel_plan(kernel)->params.reals;
+    return !desc->weights || !memcmp(own, desc->weights, desc->weight_count * sizeof *own);
+}
+
+cj_status cj_stencil_launch(cj_device *device, const cj_stencil_desc *desc, cj_ptr in, cj_ptr out, cj_stream stream,
+                            cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(desc);
+    cj_kernel *kernel = NULL;
+    cj_status  status = CJ_OK;
+    for (uint32_t attempt = 0; !status && (!kernel || !has_weights(kernel, desc)); attempt++) {
+        cj_warm_key key;
+        write_key(desc, stream, attempt, &key);
+        status = cj__call_kernel(device, &key, describe, desc, stream, &kernel, error);
+    }
+    return status ? status : run(kernel, in, out, stream, error);
+}

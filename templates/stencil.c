@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// stencil: new = the weighted sum of a point's neighbours, everywhere in a grid of 1, 2 or 3 dimensions, step after
+// step.
+//
+// A tap is a neighbour at a distance of up to `radius` along one axis (shape=star) or along all of them (box), the
+// point itself included. Taps are ordered as they lie in memory, z before y before x, and so are the weights:
+//   star, 2-D, radius 1:  (0,-1) (-1,0) (0,0) (1,0) (0,1)
+// The sum is rounded in that order: the first product, then a fused multiply-add for each tap that follows. Every way
+// of doing it gives the same bits, so a host that does the same holds them to account exactly. Weights stand in the
+// text.
+//
+// Ways (strategy), by what is kept from one step to the next:
+//   resident  the whole grid, in the shared memory or the registers of one cluster. One launch does all steps.
+//   blocked   a tile with margins of depth * radius points, which are spent from step to step. One launch does `depth`
+//             steps.
+//   step      nothing: a launch a step. It is `blocked` with depth 1 and without clusters, to compare with.
+//
+// Forms, by where a tile lies:
+//   shared     (stencil_shared.c)    any dimension, size, boundary and type; all three ways
+//   registers  (stencil_resident.c)  2-D, resident: a warp holds rows of the grid, neighbours pass rows on
+//              (stencil_stream.c)    2-D, blocked and step: rows stream through a warp, `depth` steps deep
+//
+// Launches. With several launches, the grid goes in -> … -> workspace -> out, by turns; `in` is never written.
+//
+//   launch    0      1          2      3 (the last)
+//   reads     in     workspace  out    workspace
+//   writes    workspace  out    workspace  out
+#include "stencil.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+// clang-format off
+static const cj_param_info params[] = {
+    [DIM] = {.name = "dim", .minimum = 1, .maximum = 3, .initial = "2", .help = "dimensions of the grid"},
+    [NX] = {.name = "nx", .minimum = 1, .maximum = 1 << 30, .initial = "256",
+            .help = "grid points along x, which is contiguous"},
+    [NY] = {.name = "ny", .minimum = 1, .maximum = 1 << 30, .initial = "256",
+            .help = "grid points along y; not used with dim=1"},
+    [NZ] = {.name = "nz", .minimum = 1, .maximum = 1 << 30, .initial = "64",
+            .help = "grid points along z; not used with dim=1 and dim=2"},
+    [BATCH] = {.name = "batch", .minimum = 1, .maximum = 1 << 24, .initial = "1",
+               .help = "problems, one behind the other"},
+    [STEPS] = {.name = "steps", .minimum = 1, .maximum = INT32_MAX, .initial = "16", .help = "time steps"},
+    [RADIUS] = {.name = "radius", .minimum = 1, .maximum = RADIUS_MAX, .initial = "1",
+                .help = "how far taps reach, in points"},
+    [SHAPE] = {.name = "shape", .choices = "star box", .initial = "star",
+               .help = "taps along the axes, or in all directions (at most 32 taps)"},
+    [BOUNDARY] = {.name = "boundary", .choices = "zero clamp periodic", .initial = "zero",
+                  .help = "what lies outside the grid: 0, the nearest point, the other end"},
+    [WEIGHTS] = {.name = "weights", .initial = "", .reals = CJ_REALS_MAX,
+                 .help = "a weight for each tap in the order of memory; none: 1/2 in the middle, the rest shared equally"},
+    [DTYPE] = {.name = "dtype", .choices = "f32 f64", .initial = "f32", .help = "type of the grid and of the arithmetic"},
+    [STRATEGY] = {.name = "strategy", .choices = "auto resident blocked step", .initial = "auto",
+                  .help = "all steps in one launch, several steps a launch, one step a launch; auto: what is fastest"},
+    [FORM] = {.name = "form", .choices = "auto shared registers", .initial = "auto",
+              .help = "where a tile lies; registers: 2-D alone, with nx a multiple of 4"},
+    [CLUSTER] = {.name = "cluster", .maximum = 16, .initial = "16",
+                 .help = "blocks a cluster, at most: as many as a resident grid is best spread over, all of them if"
+                         " strategy=blocked is asked for; 0: generate without clusters"},
+    [BLOCK] = {.name = "block", .maximum = 1024, .multiple = 32, .initial = "0", .help = "threads a block; 0: chosen"},
+    [TILE] = {.name = "tile", .maximum = 1 << 30, .initial = "0",
+              .help = "form=shared: results a block along the last axis; registers: rows a warp; 0: chosen"},
+    [DEPTH] = {.name = "depth", .maximum = 64, .initial = "0",
+               .help = "steps a launch when blocked, steps between exchanges of halos when resident in registers;"
+                       " 0: chosen"},
+};
+// clang-format on
+
+// ---- the taps
+
+static bool is_tap(const stencil *s, const int32_t at[AXES]) {
+    int axes = 0;
+    for (int a = 0; a < AXES; a++) axes += at[a] != 0;
+    return s->box || axes <= 1;
+}
+
+// The taps as they lie in memory; beyond CJ_REALS_MAX they are only counted.
+static void find_taps(stencil *s) {
+    const int32_t r = (int32_t)s->radius, ry = s->dim > 1 ? r : 0, rz = s->dim > 2 ? r : 0;
+    s->tap_count = 0;
+    for (int32_t z = -rz; z <= rz; z++)
+        for (int32_t y = -ry; y <= ry; y++)
+            for (int32_t x = -r; x <= r; x++) {
+                stencil_tap tap = {.at = {x, y, z}};
+                if (!is_tap(s, tap.at)) continue;
+                if (s->tap_count < CJ_REALS_MAX) s->tap[s->tap_count] = tap;
+                s->tap_count++;
+            }
+}
+
+static void find_weights(stencil *s, const cj_params *p) {
+    const uint32_t count = s->tap_count < CJ_REALS_MAX ? s->tap_count : CJ_REALS_MAX;
+    for (uint32_t i = 0; i < count; i++)
+        s->tap[i].weight = p->value[WEIGHTS] ? p->reals[i] : i == s->tap_count / 2 ? 0.5 : 0.5 / (s->tap_count - 1);
+}
+
+void cj__stencil_read(const cj_params *p, stencil *s) {
+    const uint64_t *value = p->value;
+    *s = (stencil){.type = value[DTYPE] ? "f64" : "f32",
+                   .bytes = value[DTYPE] ? 8 : 4,
+                   .dim = (uint32_t)value[DIM],
+                   .radius = (uint32_t)value[RADIUS],
+                   .box = value[SHAPE] != 0,
+                   .boundary = (stencil_boundary)value[BOUNDARY],
+                   .strategy = (stencil_strategy)value[STRATEGY],
+                   .form = (stencil_form)value[FORM],
+                   .batch = value[BATCH],
+                   .steps = value[STEPS],
+                   .depth = (uint32_t)value[DEPTH],
+                   .cluster = value[CLUSTER] ? (uint32_t)value[CLUSTER] : 1,
+                   .threads = (uint32_t)value[BLOCK],
+                   .warps = (uint32_t)value[BLOCK] / WARP,
+                   .tile = (uint32_t)value[TILE]};
+    s->points = 1;
+    for (uint32_t a = 0; a < AXES; a++) s->points *= s->n[a] = a < s->dim ? (uint32_t)value[NX + a] : 1;
+    find_taps(s);
+    find_weights(s, p);
+}
+
+// ---- the kernel
+
+static const char *shape_text(const stencil *s, char buffer[64]) {
+    int used = snprintf(buffer, 64, "%" PRIu32, s->n[0]);
+    for (uint32_t a = 1; a < s->dim; a++) used += snprintf(buffer + used, 64 - (size_t)used, "x%" PRIu32, s->n[a]);
+    return buffer;
+}
+
+static void write_head(const kernel *k, cj_builder *b) {
+    const stencil *s = k->s;
+    char           shape[64], boundary[16], strategy[16], form[16];
+    cj_head(b, "clusterjit: stencil  %s grid of %s, %s of radius %" PRIu32 ", boundary=%s", shape_text(s, shape),
+            s->type, s->box ? "box" : "star", s->radius,
+            cj_params_word(&k->plan->params, "boundary", boundary, sizeof boundary));
+    cj_head(b, "  strategy=%s form=%s cluster=%" PRIu32 " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32,
+            cj_params_word(&k->plan->params, "strategy", strategy, sizeof strategy),
+            cj_params_word(&k->plan->params, "form", form, sizeof form), k->plan->cluster.x, s->threads, s->tile,
+            s->depth);
+    cj_head(b, "%s", "");
+    cj_head(b, "new value of (x, y, z) = the sum of, rounded in this order:");
+    for (uint32_t i = 0; i < s->tap_count; i++)
+        cj_head(b, "  %.9g * (x %+" PRId32 ", y %+" PRId32 ", z %+" PRId32 ")", s->tap[i].weight, s->tap[i].at[0],
+                s->tap[i].at[1], s->tap[i].at[2]);
+    cj_head(b, "%s", "");
+    cj_head(b, "Launch: block %" PRIu32 " threads, grid %" PRIu32 " blocks for each %" PRIu64 " problems%s", s->threads,
+            k->plan->grid.x, s->batch, s->cluster > 1 ? ", as a cluster launch." : ".");
+    if (s->launches > 1)
+        cj_head(b, "%" PRIu64 " launches, turn = 0, 1, ..., in -> ... -> workspace -> out; the workspace holds a grid.",
+                s->launches);
+}
+
+static void declare(kernel *k) {
+    cj_func *f = k->f;
+    k->in = cj_param(f, "u64", "in", "the grids, x fastest; aligned to 16 bytes");
+    k->out = cj_param(f, "u64", "out", "the grids after `steps` steps; aligned to 16 bytes");
+    k->steps = cj_param(f, "u64", "steps", "of all launches together");
+    if (k->plan->launches) k->turn = cj_param(f, "u64", "turn", "this launch's number");
+    k->workspace = cj_param(f, "u64", "workspace", k->plan->launches > 1 ? "as large as the grids" : "not used");
+    cj_block(f, k->s->threads, 1, 1);
+    if (k->s->cluster > 1) cj_cluster(f, k->s->cluster, 1, 1);
+}
+
+static void emit_identity(kernel *k) {
+    cj_func *f = k->f;
+    k->thread = cj_u32(f, "thread");
+    k->lane = cj_u32(f, "lane");
+    k->block = cj_u32(f, "block");
+    cj_ptx(f, "mov.u32 $1, %tid.x;", k->thread);
+    cj_ptx(f, "and.b32 $1, $2, 31;", k->lane, k->thread);
+    cj_ptx(f, "mov.u32 $1, %ctaid.x;", k->block);
+    if (k->s->cluster > 1) k->rank = cj_cluster_rank(f);
+}
+
+static cj_reg load_pointer(const kernel *k, cj_var param, const char *name) {
+    cj_reg pointer = cj_u64(k->f, name);
+    cj_ptx(k->f, "ld.param.u64 $1, [$2];", pointer, param);
+    cj_ptx(k->f, "cvta.to.global.u64 $1, $1;", pointer);
+    return pointer;
+}
+
+// Launch t of n writes `out` where n - 1 - t is even, else the workspace, and reads what the launch before has written.
+static void emit_turn(kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   turn = cj_u64(f, "turn"), parity = cj_u64(f, "parity"), even = cj_pred(f, "even"),
+           begins = cj_pred(f, "begins");
+    cj_reg in = k->from, out = k->to, workspace = load_pointer(k, k->workspace, "workspace");
+    cj_ptx(f, "ld.param.u64 $1, [$2];", turn, k->turn);
+    cj_ptx(f, "add.u64 $1, $2, $3;", parity, turn, (k->s->launches - 1) & 1);
+    cj_ptx(f, "and.b64 $1, $1, 1;", parity);
+    cj_ptx(f, "setp.eq.u64 $1, $2, 0;", even, parity);
+    cj_ptx(f, "setp.eq.u64 $1, $2, 0;", begins, turn);
+    k->from = cj_u64(f, "from");
+    k->to = cj_u64(f, "to");
+    cj_ptx(f, "selp.b64 $1, $2, $3, $4;", k->from, workspace, out, even);
+    cj_ptx(f, "selp.b64 $1, $2, $1, $3;", k->from, in, begins);
+    cj_ptx(f, "selp.b64 $1, $2, $3, $4;", k->to, out, workspace, even);
+}
+
+void cj__stencil_buffers(kernel *k, cj_reg problem) {
+    cj_func *f = k->f;
+    cj_step(f, "what this launch reads and writes, from this problem on");
+    k->from = load_pointer(k, k->in, "in");
+    k->to = load_pointer(k, k->out, "out");
+    if (k->s->launches > 1) emit_turn(k);
+    if (k->s->batch == 1) return;
+    cj_reg skip = cj_u64(f, "skip");
+    cj_ptx(f, "cvt.u64.u32 $1, $2;", skip, problem);
+    cj_ptx(f, "mul.lo.u64 $1, $1, $2;", skip, k->s->points * k->s->bytes);
+    cj_ptx(f, "add.u64 $1, $1, $2;", k->from, skip);
+    cj_ptx(f, "add.u64 $1, $1, $2;", k->to, skip);
+}
+
+cj_reg cj__stencil_steps(kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   steps = cj_u64(f, "all_steps"), turn = cj_u64(f, "turn"), left = cj_u32(f, "steps");
+    cj_ptx(f, "ld.param.u64 $1, [$2];", steps, k->steps);
+    if (k->plan->launches) {
+        cj_ptx(f, "ld.param.u64 $1, [$2];", turn, k->turn);
+        cj_ptx(f, "mul.lo.u64 $1, $1, $2;", turn, k->s->depth);
+        cj_ptx(f, "sub.u64 $1, $1, $2;", steps, turn);
+        cj_ptx(f, "min.u64 $1, $1, $2;", steps, k->s->depth);
+    }
+    cj_ptx(f, "cvt.u32.u64 $1, $2;", left, steps);
+    return left;
+}
+
+static cj_arg weight_of(const kernel *k, const stencil_tap *tap) {
+    return k->s->bytes == 4 ? cj_arg_f32((float)tap->weight) : cj_arg_f64(tap->weight);
+}
+
+void cj__stencil_sum(kernel *k, cj_reg into, cj_reg (*value)(void *user, const stencil_tap *tap), void *user) {
+    for (uint32_t i = 0; i < k->s->tap_count; i++) {
+        const stencil_tap *tap = &k->s->tap[i];
+        cj_reg             v = value(user, tap);
+        if (i)
+            cj_ptx(k->f, "fma.rn.$1 $2, $3, $4, $2;", k->s->type, into, v, weight_of(k, tap));
+        else
+            cj_ptx(k->f, "mul.rn.$1 $2, $3, $4;", k->s->type, into, v, weight_of(k, tap));
+    }
+}
+
+static void emit_stencil(const cj_plan *plan, cj_builder *b) {
+    stencil s;
+    kernel  k = {.plan = plan, .s = &s};
+    cj__stencil_read(&plan->params, &s);
+    cj__stencil_layout(&s);
+    write_head(&k, b);
+    if (plan->dynamic_shared) cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
+    k.f = cj_entry(b, plan->entry);
+    declare(&k);
+    emit_identity(&k);
+    if (s.form == FORM_SHARED)
+        cj__stencil_emit_shared(&k);
+    else if (s.strategy == STRATEGY_RESIDENT)
+        cj__stencil_emit_resident(&k);
+    else
+        cj__stencil_emit_stream(&k);
+    cj_ptx(k.f, "ret;");
+}
+
+const cj_family cj__family_stencil = {
+    .name = "stencil",
+    .summary = "weighted sums of neighbours in 1-D, 2-D and 3-D grids, many time steps in a launch",
+    .param = params,
+    .param_count = sizeof params / sizeof *params,
+    .plan = cj__stencil_plan,
+    .emit = emit_stencil,
+};

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which way and form a stencil takes, and their sizes. What is not asked for (0, auto) is chosen and written back into
+// the plan's parameters, so that emit finds all of it there. The constants are measured on an H200.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "error.h"
+#include "stencil.h"
+
+enum { THREADS_SHARED = 256, THREADS_STREAM = 128, ROWS_MAX = 16, GRAIN = 1024 };
+
+// Points a block up to which the resident shared form is as fast as the blocked one, which has the whole device. In
+// 1-D, where margins cost next to nothing, that is so without a cluster alone.
+enum { RESIDENT_POINTS = 4096 };
+
+static uint64_t ceil_div64(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)ceil_div64(a, b); }
+static uint32_t round_up(uint64_t a, uint32_t b) { return ceil_div(a, b) * b; }
+static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+static uint32_t most_of(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a : b); }
+
+// ---- what follows from the sizes
+
+// Results a tile, in the blocked shared form, along the axes before the last one.
+static const uint32_t tile_out[AXES + 1][AXES] = {[2] = {64}, [3] = {32, 8}};
+
+static void layout_tiles(stencil *s) {
+    for (uint32_t a = 0; a < AXES; a++) {
+        const uint32_t n = s->n[a], margin = s->depth * s->radius;
+        const uint64_t out = a + 1 == s->dim ? (uint64_t)s->tile * s->cluster : tile_out[s->dim][a];
+        const bool     whole = s->strategy == STRATEGY_RESIDENT || a >= s->dim || n <= out + 2 * margin;
+        s->axis[a] = whole ? (stencil_axis){.n = n, .out = n, .length = n, .tiles = 1}
+                           : (stencil_axis){.n = n,
+                                            .out = (uint32_t)out,
+                                            .margin = margin,
+                                            .length = (uint32_t)out + 2 * margin,
+                                            .tiles = ceil_div(n, out)};
+    }
+}
+
+static void layout_rows(stencil *s) {
+    const uint32_t margin = s->depth * s->radius;
+    s->margin = margin;
+    s->strips = 1;
+    if (s->strategy == STRATEGY_RESIDENT) {
+        for (s->columns = 4; s->columns <= COLUMNS_MAX; s->columns += 4)
+            if (s->n[0] % s->columns == 0 && s->n[0] <= WARP * s->columns) break;
+        return;
+    }
+    s->columns = 4;
+    if (s->n[0] > WARP * s->columns)
+        s->strips = ceil_div(s->n[0], WARP * s->columns - 2 * round_up(margin, s->columns));
+}
+
+void cj__stencil_layout(stencil *s) {
+    s->launches = s->strategy == STRATEGY_RESIDENT ? 1 : ceil_div(s->steps, s->depth);
+    s->warps = s->threads / WARP;
+    if (s->form == FORM_SHARED)
+        layout_tiles(s);
+    else
+        layout_rows(s);
+}
+
+static uint64_t shared_form_bytes(const stencil *s) {
+    const stencil_axis *last = &s->axis[s->dim - 1];
+    const bool          wraps = s->boundary == BOUNDARY_PERIODIC && !last->margin;
+    uint64_t            plane = s->bytes, planes = ceil_div(last->length, s->cluster);
+    for (uint32_t a = 0; a + 1 < s->dim; a++) plane *= s->axis[a].length;
+    if (s->cluster > 1 || wraps) planes += 2 * s->radius;
+    return plane * planes * (s->depth > 1 ? 2 : 1);
+}
+
+// Rows that warps hand to each other, and a row of zeros; halos; both twice.
+static uint64_t resident_form_bytes(const stencil *s) {
+    const uint64_t row = (uint64_t)WARP * s->columns * s->bytes;
+    return 2 * row * (2 * s->radius * s->warps + 1 + 2 * s->margin);
+}
+
+uint64_t cj__stencil_shared_bytes(const stencil *s) {
+    if (s->form == FORM_SHARED) return shared_form_bytes(s);
+    return s->strategy == STRATEGY_RESIDENT ? resident_form_bytes(s) : 0;
+}
+
+// ---- resident
+
+typedef struct choice {
+    const cj_limits *limits;
+    const stencil   *asked;
+    uint32_t         cluster;  // the most
+} choice;
+
+static bool shared_fits(const stencil *s, const choice *c) {
+    return cj__stencil_shared_bytes(s) <= c->limits->shared_per_block_optin;
+}
+
+// Blocks a problem for all of them to run at once: clusters do not reach the last SMs.
+static uint32_t spread(const choice *c) {
+    uint32_t cluster = 1;
+    while (2 * cluster <= c->cluster && 2 * cluster * c->asked->batch <= c->limits->sm_count / 16 * 15) cluster *= 2;
+    return cluster;
+}
+
+// Whether blocks of warps * tile rows, which overlap by two margins or more, cover the grid's rows, and every margin
+// lies within the rows of one neighbour.
+static bool covers(const stencil *s) {
+    const uint32_t rows = s->warps * s->tile, n = s->n[1], c = s->cluster;
+    if (s->boundary == BOUNDARY_PERIODIC) return n / c >= s->margin && ceil_div(n, c) + 2 * s->margin <= rows;
+    return rows <= n && (n - rows) / (c - 1) >= s->margin && ceil_div(n - rows, c - 1) + 2 * s->margin <= rows;
+}
+
+// Registers that a thread may have: a quarter of the file a scheduler, in units of 8.
+static uint32_t registers_of(const stencil *s, const choice *c) {
+    return least(255, c->limits->registers_per_sm / 4 / WARP / ceil_div(s->warps, 4) / 8 * 8);
+}
+
+static bool fits_rows(const stencil *s, const choice *c) {
+    const uint32_t words = s->columns * s->bytes / 4 * (s->tile + 2 * s->radius) + 40;
+    return covers(s) && registers_of(s, c) >= words && shared_fits(s, c);
+}
+
+// As few warps as have registers for all rows, the same number for each of an SM's four schedulers. Margins of more
+// rows cost less than more frequent exchanges.
+static bool fit_rows(stencil *s, const choice *c) {
+    const stencil *asked = c->asked;
+    for (s->depth = asked->depth ? asked->depth : most_of(4 / s->radius, 1); s->depth;
+         s->depth = asked->depth ? 0 : s->depth / 2) {
+        s->margin = s->depth * s->radius;
+        for (s->warps = asked->warps ? asked->warps : 4; s->warps <= WARP; s->warps += asked->warps ? WARP : 4) {
+            s->threads = s->warps * WARP;
+            for (s->tile = s->radius; s->tile <= ROWS_MAX; s->tile++)
+                if ((!asked->tile || asked->tile == s->tile) && fits_rows(s, c)) return true;
+        }
+    }
+    return false;
+}
+
+static bool fit_resident_registers(stencil *s, const choice *c) {
+    *s = *c->asked;
+    s->strategy = STRATEGY_RESIDENT;
+    s->form = FORM_REGISTERS;
+    if (s->dim != 2 || s->n[0] % 4) return false;
+    layout_rows(s);
+    if (s->columns > COLUMNS_MAX) return false;
+    for (s->cluster = most_of(spread(c), 2); s->cluster <= c->cluster; s->cluster *= 2)
+        if (fit_rows(s, c)) return true;
+    return false;
+}
+
+static bool fit_resident_shared(stencil *s, const choice *c) {
+    *s = *c->asked;
+    s->strategy = STRATEGY_RESIDENT;
+    s->form = FORM_SHARED;
+    const uint32_t rows = most_of(s->n[s->dim - 1] / s->radius, 1);
+    const uint32_t most = most_of(least(c->cluster, rows), 1), grain = most_of(s->points / GRAIN, 1);
+    s->depth = least(s->steps, 2);  // two buffers, or one
+    s->tile = 0;
+    for (s->cluster = least(least(spread(c), most), grain);; s->cluster = least(2 * s->cluster, most)) {
+        const uint64_t points = s->points / s->cluster + 1;
+        if (!c->asked->threads) s->threads = least(round_up(points, WARP), c->limits->max_threads_per_block);
+        cj__stencil_layout(s);
+        if (shared_fits(s, c)) return true;
+        if (s->cluster == most) return false;
+    }
+}
+
+// ---- blocked
+
+static uint64_t blocks_of(const stencil *s) {
+    uint64_t tiles = s->batch;
+    if (s->form == FORM_REGISTERS && s->strategy != STRATEGY_RESIDENT)
+        return ceil_div64(tiles * s->strips * ceil_div(s->n[1], s->tile), s->warps);
+    for (uint32_t a = 0; a < AXES && s->form == FORM_SHARED; a++) tiles *= s->axis[a].tiles;
+    return tiles * s->cluster;
+}
+
+// Steps a launch: as many rows in flight as 64 registers hold.
+static uint32_t stream_depth(const stencil *s) {
+    const uint32_t width = 4 + (s->box ? 2 * s->radius : 0);
+    return most_of(64 / (2 * s->radius * width * (s->bytes / 4)), 1);
+}
+
+// Rows a warp: enough warps for all SMs; the rows that it reads beyond them are shared by as many as that allows.
+static uint32_t stream_rows(const stencil *s, const cj_limits *limits) {
+    const uint64_t warps = (uint64_t)limits->sm_count * (s->depth > 1 ? 16 : 64);
+    const uint32_t rows = least(ceil_div(s->n[1] * s->batch * s->strips, warps), s->depth > 1 ? 128 : 4 * s->radius);
+    return most_of(rows, s->depth > 1 ? 2 * s->margin : 1);
+}
+
+static bool fit_stream(stencil *s, const choice *c) {
+    s->form = FORM_REGISTERS;
+    s->cluster = 1;
+    if (s->dim != 2 || s->n[0] % 4) return false;
+    if (!s->depth) s->depth = least(stream_depth(s), s->steps);
+    if (s->depth * s->radius > 32) return false;
+    if (!s->threads) s->threads = THREADS_STREAM;
+    cj__stencil_layout(s);
+    if (!s->tile) s->tile = stream_rows(s, c->limits);
+    s->tile = least(s->tile, s->n[1]);
+    return true;
+}
+
+static bool fit_blocked_shared(stencil *s, const choice *c) {
+    // Tiles as large as is fast, smaller where shared memory or too few blocks for all SMs want it.
+    static const uint32_t depths[] = {[1] = 32, [2] = 4, [3] = 1}, tiles[] = {[1] = 2048, [2] = 32, [3] = 16};
+    s->form = FORM_SHARED;
+    if (!s->depth) s->depth = least(most_of(depths[s->dim] / s->radius, 1), s->steps);
+    if (!s->threads) s->threads = THREADS_SHARED;
+    const uint32_t n = s->n[s->dim - 1], first = s->tile ? s->tile : least(tiles[s->dim], ceil_div(n, s->cluster));
+    for (s->tile = first; s->tile; s->tile = c->asked->tile ? 0 : s->tile / 2) {
+        cj__stencil_layout(s);
+        while (s->cluster > 1 && s->axis[s->dim - 1].length / s->cluster < s->radius) {
+            s->cluster--;
+            cj__stencil_layout(s);
+        }
+        const bool enough = blocks_of(s) >= c->limits->sm_count || s->tile / 2 < s->depth * s->radius || s->tile == 1;
+        if (shared_fits(s, c) && (c->asked->tile || enough)) return true;
+    }
+    return false;
+}
+
+static bool fit_blocked(stencil *s, const choice *c, bool one_step) {
+    stencil way = *c->asked;
+    way.strategy = one_step ? STRATEGY_STEP : STRATEGY_BLOCKED;
+    way.cluster = c->asked->strategy == STRATEGY_BLOCKED && c->cluster ? c->cluster : 1;
+    way.depth = one_step ? 1 : least(way.depth, way.steps);
+    *s = way;
+    if (way.form != FORM_SHARED && fit_stream(s, c)) return true;
+    *s = way;
+    return way.form != FORM_REGISTERS && fit_blocked_shared(s, c);
+}
+
+// ---- the plan
+
+static bool choose(stencil *s, const choice *c) {
+    const stencil *asked = c->asked;
+    const bool     any = asked->strategy == STRATEGY_AUTO;
+    if (asked->strategy == STRATEGY_RESIDENT || (any && asked->steps > 1)) {
+        if (asked->form != FORM_SHARED && fit_resident_registers(s, c)) return true;
+        const bool fits = asked->form != FORM_REGISTERS && fit_resident_shared(s, c);
+        const bool pays = s->dim == 1 ? s->cluster == 1 : s->points / s->cluster <= RESIDENT_POINTS;
+        if (fits && (!any || pays)) return true;
+        if (!any) return false;
+    }
+    return fit_blocked(s, c, asked->strategy == STRATEGY_STEP || (any && asked->steps == 1));
+}
+
+static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *error) {
+    const double elements = (double)s->n[0] * s->n[1] * s->n[2] * (double)s->batch;
+    if (elements > 0x1p40)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "%" PRIu64 " grids of %" PRIu32 "x%" PRIu32 "x%" PRIu32
+                        " points are %.3g points in all, more than 2^40",
+                        s->batch, s->n[0], s->n[1], s->n[2], elements);
+    if (s->tap_count > CJ_REALS_MAX) {
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "shape=box: radius=%" PRIu32 " has %" PRIu32 " taps with dim=%" PRIu32 ", more than %d", s->radius,
+                 s->tap_count, s->dim, CJ_REALS_MAX);
+        cj__hint(error, "boxes have a radius of 1 in 3-D and of 1 or 2 in 2-D");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (!p->value[WEIGHTS] || p->value[WEIGHTS] == s->tap_count) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "weights: %" PRIu64 " numbers for %" PRIu32 " taps", p->value[WEIGHTS],
+             s->tap_count);
+    cj__hint(error, "one for each tap of a %s of radius %" PRIu32 " in %" PRIu32 " dimensions, in the order of memory",
+             s->box ? "box" : "star", s->radius, s->dim);
+    return CJ_INVALID_ARGUMENT;
+}
+
+static cj_status refuse(const cj_plan *plan, const choice *c, cj_error *error) {
+    char           strategy[16], form[16];
+    const char    *names[] = {cj_params_word(&plan->params, "strategy", strategy, sizeof strategy),
+                              cj_params_word(&plan->params, "form", form, sizeof form)};
+    const stencil *s = c->asked;
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "strategy=%s form=%s does not fit: a grid of %" PRIu32 "x%" PRIu32 "x%" PRIu32 " %s with cluster=%" PRIu32
+             " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32 " (0: any); %s has %" PRIu32
+             " bytes of shared memory a block",
+             names[0], names[1], s->n[0], s->n[1], s->n[2], s->type, c->cluster, s->threads, s->tile, s->depth,
+             c->limits->name, c->limits->shared_per_block_optin);
+    cj__hint(error, "leave strategy, form, tile and depth at their defaults, or allow larger clusters");
+    return CJ_INVALID_ARGUMENT;
+}
+
+static void write_back(cj_params *p, const stencil *s) {
+    p->value[STRATEGY] = s->strategy;
+    p->value[FORM] = s->form;
+    p->value[CLUSTER] = s->cluster > 1 ? s->cluster : 0;
+    p->value[BLOCK] = s->threads;
+    p->value[TILE] = s->tile;
+    p->value[DEPTH] = s->depth;
+}
+
+cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    stencil    asked, s;
+    cj_params *params = &plan->params;
+    cj__stencil_read(params, &asked);
+    cj_status status = check_problem(params, &asked, error);
+    if (status) return status;
+    const choice c = {limits, &asked, clusters ? least(params->value[CLUSTER], limits->max_cluster) : 0};
+    if (!choose(&s, &c)) return refuse(plan, &c, error);
+    cj__stencil_layout(&s);
+    const uint64_t blocks = blocks_of(&s), most = least(limits->max_grid.x, UINT32_MAX / s.warps);
+    if (blocks > most)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "%" PRIu64 " blocks of %" PRIu32 " threads are more than fit a grid of %s:"
+                        " %" PRIu64,
+                        blocks, s.threads, limits->name, most);
+    if (!clusters && params->value[CLUSTER] > 1)
+        snprintf(plan->note, sizeof plan->note, "%s has no thread block clusters (they need sm_90): generated without",
+                 plan->arch);
+    write_back(params, &s);
+    plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
+    plan->block = (cj_dim3){s.threads, 1, 1};
+    if (s.cluster > 1) plan->cluster = (cj_dim3){s.cluster, 1, 1};
+    plan->dynamic_shared = (uint32_t)cj__stencil_shared_bytes(&s);
+    plan->launches = s.strategy == STRATEGY_RESIDENT ? 0 : (uint32_t)s.launches;
+    plan->derived[plan->derived_count++] = s.steps;
+    if (s.launches > 1) plan->workspace_bytes = s.batch * s.points * s.bytes;
+    static const char *const ways[] = {"", "resident", "blocked", "step"}, *const forms[] = {"", "shared", "registers"};
+    snprintf(plan->entry, sizeof plan->entry, "stencil_%" PRIu32 "d_%s_%s_%s", s.dim, s.type, ways[s.strategy],
+             forms[s.form]);
+    return CJ_OK;
+}

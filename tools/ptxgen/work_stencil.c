@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// stencil: random grids, or those of a file or a fill, against the host, which computes in the documented order: all
+// points where that is little work, else windows at both ends and in the middle of the first and the last grid, each
+// with as much around it as its points depend on.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "output.h"
+#include "source.h"
+#include "workload.h"
+
+enum { AXES = 3, TAPS = 32, WINDOW = 8, WINDOWS = 3, POISON = 0xff };
+
+#define WORK_MAX 3e8  // products that the host computes for all points
+
+enum { ZERO, CLAMP, PERIODIC };
+
+typedef struct tap {
+    int64_t at[AXES];
+    double  weight;
+} tap;
+
+typedef struct stencil {
+    cj_dtype dtype;
+    int64_t  n[AXES], radius, steps, batch, dim;
+    int      boundary;
+    bool     box;
+    unsigned tap_count;
+    tap      tap[TAPS];
+    size_t   points, bytes;  // of a grid; of all grids
+    source   source;
+    void    *in, *found;  // on the host
+    cj_ptr  *from, *to;   // of each set
+    uint64_t checked, mismatches;
+} stencil;
+
+// A part of a grid: the points that are looked at, and those that are computed for them.
+typedef struct window {
+    int64_t first[AXES], count[AXES];  // looked at
+    int64_t low[AXES], length[AXES];   // computed
+    double *now, *next;
+} window;
+
+static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a stencil"); }
+
+// ---- the problem
+
+static void read_taps(stencil *s, const cj_params *p) {
+    const int64_t  r = s->radius, ry = s->dim > 1 ? r : 0, rz = s->dim > 2 ? r : 0;
+    const uint64_t given = cj_params_get(p, "weights");
+    for (int64_t z = -rz; z <= rz; z++)
+        for (int64_t y = -ry; y <= ry; y++)
+            for (int64_t x = -r; x <= r; x++)
+                if (s->tap_count < TAPS && (s->box || (x != 0) + (y != 0) + (z != 0) <= 1))
+                    s->tap[s->tap_count++] = (tap){{x, y, z}, 0};
+    for (unsigned i = 0; i < s->tap_count; i++)
+        s->tap[i].weight = given ? p->reals[i] : i == s->tap_count / 2 ? 0.5 : 0.5 / (s->tap_count - 1);
+}
+
+static void read_params(stencil *s, const cj_params *p) {
+    static const char *const extents[] = {"nx", "ny", "nz"};
+    s->dim = (int64_t)cj_params_get(p, "dim");
+    s->batch = (int64_t)cj_params_get(p, "batch");
+    s->steps = (int64_t)cj_params_get(p, "steps");
+    s->radius = (int64_t)cj_params_get(p, "radius");
+    s->boundary = (int)cj_params_get(p, "boundary");
+    s->box = cj_params_get(p, "shape") == 1;
+    s->dtype = cj_params_get(p, "dtype") == 1 ? CJ_F64 : CJ_F32;
+    s->points = 1;
+    for (int a = 0; a < AXES; a++)
+        s->points *= (size_t)(s->n[a] = a < s->dim ? (int64_t)cj_params_get(p, extents[a]) : 1);
+    s->bytes = s->points * (size_t)s->batch * cj_dtype_size(s->dtype);
+    read_taps(s, p);
+}
+
+// ---- the reference
+
+static double value_at(const stencil *s, const void *grids, size_t i) {
+    return s->dtype == CJ_F64 ? ((const double *)grids)[i] : (double)((const float *)grids)[i];
+}
+
+static size_t grid_index(const stencil *s, const window *w, int64_t x, int64_t y, int64_t z) {
+    const int64_t at[AXES] = {x, y, z};
+    int64_t       index = 0;
+    for (int a = AXES; a-- > 0;) index = index * s->n[a] + ((w->low[a] + at[a]) % s->n[a] + s->n[a]) % s->n[a];
+    return (size_t)index;
+}
+
+// The place in the window of a point along an axis, -1 for one that is zero. What lies beyond a window that ends inside
+// the grid is never missed.
+static int64_t place(const stencil *s, const window *w, int a, int64_t at) {
+    const int64_t length = w->length[a];
+    if (at >= 0 && at < length) return at;
+    if (s->boundary == ZERO) return -1;
+    if (s->boundary == PERIODIC && length == s->n[a]) return (at % length + length) % length;
+    return at < 0 ? 0 : length - 1;
+}
+
+static double tap_value(const stencil *s, const window *w, const tap *t, const int64_t at[AXES]) {
+    int64_t index = 0;
+    for (int a = AXES; a-- > 0;) {
+        const int64_t i = place(s, w, a, at[a] + t->at[a]);
+        if (i < 0) return 0;
+        index = index * w->length[a] + i;
+    }
+    return w->now[index];
+}
+
+static double new_value(const stencil *s, const window *w, const int64_t at[AXES]) {
+    double sum = 0;
+    for (unsigned i = 0; i < s->tap_count; i++) {
+        const double v = tap_value(s, w, &s->tap[i], at), weight = s->tap[i].weight;
+        if (s->dtype == CJ_F64)
+            sum = i ? fma(v, weight, sum) : v * weight;
+        else
+            sum = i ? (double)fmaf((float)v, (float)weight, (float)sum) : (double)((float)v * (float)weight);
+    }
+    return sum;
+}
+
+static void step(const stencil *s, window *w) {
+    size_t i = 0;
+    for (int64_t z = 0; z < w->length[2]; z++)
+        for (int64_t y = 0; y < w->length[1]; y++)
+            for (int64_t x = 0; x < w->length[0]; x++) w->next[i++] = new_value(s, w, (const int64_t[]){x, y, z});
+    double *swap = w->now;
+    w->now = w->next;
+    w->next = swap;
+}
+
+static size_t window_points(const window *w) { return (size_t)(w->length[0] * w->length[1] * w->length[2]); }
+
+// Computes the window in grid `grid`; false without memory.
+static bool compute(const stencil *s, window *w, int64_t grid) {
+    size_t i = 0;
+    w->now = malloc(window_points(w) * sizeof *w->now);
+    w->next = malloc(window_points(w) * sizeof *w->next);
+    if (!w->now || !w->next) return false;
+    for (int64_t z = 0; z < w->length[2]; z++)
+        for (int64_t y = 0; y < w->length[1]; y++)
+            for (int64_t x = 0; x < w->length[0]; x++)
+                w->now[i++] = value_at(s, s->in, (size_t)grid * s->points + grid_index(s, w, x, y, z));
+    for (int64_t k = 0; k < s->steps; k++) step(s, w);
+    return true;
+}
+
+// ---- the check
+
+static void compare(stencil *s, const window *w, int64_t grid, workload_verdict *verdict) {
+    for (int64_t z = 0; z < w->count[2]; z++)
+        for (int64_t y = 0; y < w->count[1]; y++)
+            for (int64_t x = 0; x < w->count[0]; x++) {
+                const int64_t at[AXES] = {w->first[0] + x - w->low[0], w->first[1] + y - w->low[1],
+                                          w->first[2] + z - w->low[2]};
+                const double  want = w->now[(at[2] * w->length[1] + at[1]) * w->length[0] + at[0]];
+                const double  got = value_at(s, s->found,
+                                             (size_t)grid * s->points + grid_index(s, w, at[0], at[1], at[2]));
+                s->checked++;
+                if (got == want || (isnan(got) && isnan(want))) continue;
+                if (!s->mismatches++)
+                    snprintf(verdict->text, sizeof verdict->text,
+                             "point (%" PRId64 ", %" PRId64 ", %" PRId64 ") of grid %" PRId64 " is %.9g, not %.9g",
+                             w->first[0] + x, w->first[1] + y, w->first[2] + z, grid, got, want);
+                verdict->ok = false;
+                verdict->error = isnan(got) ? INFINITY : fmax(verdict->error, fabs(got - want));
+            }
+}
+
+// The whole grid, or the k-th window of a few points.
+static window window_of(const stencil *s, bool all, int k) {
+    window w = {.now = NULL};
+    for (int a = 0; a < AXES; a++) {
+        const int64_t n = s->n[a], reach = a < s->dim ? s->steps * s->radius : 0, most = all || n < WINDOW ? n : WINDOW;
+        w.count[a] = most;
+        w.first[a] = (n - most) * k / (WINDOWS - 1);
+        w.low[a] = w.first[a] - reach;
+        w.length[a] = most + 2 * reach;
+        if (w.length[a] >= n) w.low[a] = 0, w.length[a] = n;
+        if (s->boundary == PERIODIC) continue;
+        const int64_t end = w.low[a] + w.length[a] < n ? w.low[a] + w.length[a] : n;
+        if (w.low[a] < 0) w.low[a] = 0;
+        w.length[a] = end - w.low[a];
+    }
+    return w;
+}
+
+static bool check_window(stencil *s, window w, int64_t grid, workload_verdict *verdict) {
+    const bool made = compute(s, &w, grid);
+    if (made) compare(s, &w, grid, verdict);
+    free(w.now);
+    free(w.next);
+    return made;
+}
+
+static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
+    stencil *s = w->state;
+    cj_error error;
+    (void)kernel;
+    if (cj_mem_read(w->device, s->found, s->to[copy], s->bytes, NULL, &error)) return message_failure(&error);
+    *verdict = (workload_verdict){.ok = true};
+    s->checked = s->mismatches = 0;
+    const bool    all = (double)s->points * (double)s->batch * (double)s->steps * s->tap_count <= WORK_MAX;
+    const int64_t stride = all || s->batch < 2 ? 1 : s->batch - 1;
+    for (int64_t grid = 0; grid < s->batch; grid += stride)
+        for (int k = 0; k < (all ? 1 : WINDOWS); k++)
+            if (!check_window(s, window_of(s, all, k), grid, verdict)) return no_memory();
+    return CODE_OK;
+}
+
+// ---- the workload
+
+static int allocate(workload *w, stencil *s) {
+    cj_error error;
+    w->copies = workload_copies(w, 2.0 * (double)s->bytes);
+    s->in = malloc(s->bytes);
+    s->found = malloc(s->bytes);
+    s->from = calloc(w->copies, sizeof *s->from);
+    s->to = calloc(w->copies, sizeof *s->to);
+    if (!s->in || !s->found || !s->from || !s->to) return no_memory();
+    int code = source_read(&s->source, s->in, s->points * (size_t)s->batch);
+    for (unsigned c = 0; !code && c < w->copies; c++)
+        if (cj_mem_alloc(w->device, s->bytes, &s->from[c], &error) ||
+            cj_mem_alloc(w->device, s->bytes, &s->to[c], &error) ||
+            cj_mem_write(w->device, s->from[c], s->in, s->bytes, NULL, &error))
+            code = message_failure(&error);
+    w->bytes_read = w->bytes_written = (double)s->bytes;
+    w->operations = (double)s->points * (double)s->batch * (double)s->steps;
+    w->unit = "point updates";
+    return code;
+}
+
+static int open_stencil(workload *w) {
+    stencil *s = w->state = calloc(1, sizeof *s);
+    if (!s) return no_memory();
+    cj_plan  plan;  // made for its messages: the reference relies on as many weights as taps
+    cj_error error;
+    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    read_params(s, &w->params);
+    int code = source_open(&s->source, s->dtype, w->input, w->fill ? w->fill : "rand:1");
+    if (!code && w->input && s->source.available < s->points * (size_t)s->batch)
+        code = message_error(CJ_INVALID_ARGUMENT, "the grids have %zu points, but '%s' holds only %" PRIu64 " elements",
+                             s->points * (size_t)s->batch, s->source.name, s->source.available);
+    return code ? code : allocate(w, s);
+}
+
+static void close_stencil(workload *w) {
+    stencil *s = w->state;
+    if (!s) return;
+    for (unsigned c = 0; s->from && s->to && c < w->copies; c++) {
+        cj_mem_free(w->device, s->from[c]);
+        cj_mem_free(w->device, s->to[c]);
+    }
+    source_close(&s->source);
+    free(s->from);
+    free(s->to);
+    free(s->in);
+    free(s->found);
+    free(s);
+}
+
+static cj_status poison(workload *w, unsigned copy, cj_error *error) {
+    const stencil *s = w->state;
+    return cj_mem_fill(w->device, s->to[copy], POISON, s->bytes, NULL, error);
+}
+
+static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
+    const stencil *s = w->state;
+    void          *arguments[] = {&s->from[copy], &s->to[copy]};
+    return cj_kernel_launch(kernel, stream, arguments, 2, error);
+}
+
+// ---- what run shows
+
+static double checksum(const stencil *s, const void *grids) {
+    double sum = 0;
+    for (size_t i = 0; i < s->points * (size_t)s->batch; i++) sum += value_at(s, grids, i);
+    return sum;
+}
+
+static void print(const workload *w, const cj_kernel *kernel) {
+    const stencil *s = w->state;
+    const cj_plan *plan = cj_kernel_plan(kernel);
+    printf("Grid: %" PRId64, s->n[0]);
+    for (int a = 1; a < s->dim; a++) printf("x%" PRId64, s->n[a]);
+    printf(" of %s, %" PRId64 " of them, %" PRId64 " steps\n", cj_dtype_name(s->dtype), s->batch, s->steps);
+    printf("Kernel: %s, clusters of %" PRIu32 ", %" PRIu32 " launch%s\n", plan->entry, plan->cluster.x,
+           plan->launches ? plan->launches : 1, plan->launches > 1 ? "es" : "");
+    printf("Checksum: %.9g before, %.9g after\n", checksum(s, s->in), checksum(s, s->found));
+    printf("Mismatches: %" PRIu64 " of %" PRIu64 " points looked at\n", s->mismatches, s->checked);
+}
+
+static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
+    const stencil *s = w->state;
+    (void)kernel;
+    json_object_set_new(object, "expected", json_pack("{s:o}", "mismatches", output_json_uint(0)));
+    json_object_set_new(object, "result",
+                        json_pack("{s:o, s:o, s:o}", "checksum", output_json_real(checksum(s, s->found)), "looked_at",
+                                  output_json_uint(s->checked), "mismatches", output_json_uint(s->mismatches)));
+}
+
+const workload_type work_stencil = {
+    .family = "stencil",
+    .open = open_stencil,
+    .close = close_stencil,
+    .poison = poison,
+    .launch = launch,
+    .check = check,
+    .print = print,
+    .json = json,
+};
