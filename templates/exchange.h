@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exchange's geometry, which planning chooses and emitting writes down.
+#ifndef CJ_TEMPLATES_EXCHANGE_H
+#define CJ_TEMPLATES_EXCHANGE_H
+
+#include <clusterjit/exchange.h>
+
+#include "family.h"
+
+enum {
+    EXCHANGE_VECTORS =
+        8,  // units that a thread holds, at most; half of that where two buffers must fit an SM's shared memory
+    EXCHANGE_BUFFERS = 2,  // in which parts arrive, used in turn
+    EXCHANGE_HEAD = 128,   // bytes of shared memory before the buffers: the mbarriers
+    EXCHANGE_FLAG = 128,   // bytes from one block's flag to the next one's: a cache line
+    EXCHANGE_BUFFER_ALIGN = 16
+};
+
+// A chunk is what a block owns; what of it travels is `parts` parts of `part` units. A unit is what one access of
+// global memory moves; in shared memory it takes a slot. The blocks of a group (a cluster, or as many blocks without
+// one) go through their parts in tiles of `tile` units of each part.
+typedef struct cj_exchange_shape {
+    cj_exchange_pattern  pattern;
+    cj_exchange_strategy strategy;
+    uint32_t             size, threads, groups;  // blocks a group, threads a block, groups in the launch
+    uint32_t             shift, repeat;
+    uint32_t             unit, slot;                // bytes: 1, 2, 4, 8 or 16; 4, 8 or 16
+    uint32_t             chunk, halo, parts, part;  // in units
+    uint32_t             tile, tiles, vectors;      // units of a part, tiles of a part, units that a thread holds
+    uint32_t             buffer_bytes;
+    uint32_t             in_stride, out_stride;  // units from one part to the next in x and in out
+    uint32_t             out_chunk;              // units a block in out
+    uint64_t             items;                  // clusters of the problem times tiles
+    bool                 guarded;                // some threads hold less in some tiles
+    bool                 credits;                // push: a block must be told that its peer has read the buffer
+    bool                 settles;                // push without credits: a barrier between tiles
+} cj_exchange_shape;
+
+// Of a plan whose grid, block and cluster are set.
+cj_exchange_shape cj__exchange_shape(const cj_plan *plan);
+
+void cj__exchange_emit(const cj_plan *plan, cj_builder *builder);
+
+#endif

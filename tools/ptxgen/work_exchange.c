@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// exchange: chunks of made-up bits traded by the blocks of each group, byte for byte against the definition.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "output.h"
+#include "workload.h"
+
+enum { POISON = 0xa5, SHOWN = 8 };
+
+typedef enum pattern { PAIR, RING, HALO, ALL_TO_ALL } pattern;
+
+typedef struct exchange {
+    pattern        pattern;
+    const char    *name;
+    uint64_t       size, groups, shift, rounds;
+    size_t         bytes;           // of an element
+    size_t         n, halo, out_n;  // elements
+    size_t         in_bytes, out_bytes;
+    unsigned char *x, *found;
+    cj_ptr        *in, *out;  // of each set
+    uint64_t       mismatches;
+} exchange;
+
+static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for an exchange"); }
+
+// ---- the reference: by definition (clusterjit/exchange.h)
+
+// Which element of its group's chunks becomes element i of block b's result.
+static size_t source_of(const exchange *e, uint64_t b, size_t i) {
+    const uint64_t partner = (b ^ 1) < e->size ? b ^ 1 : b;
+    const bool     odd = e->rounds % 2;
+    const size_t   part = e->n / e->size, own = b * e->n;
+    switch (e->pattern) {
+    case PAIR: return (odd ? partner : b) * e->n + i;
+    case RING: return (b + e->shift * e->rounds) % e->size * e->n + i;
+    case ALL_TO_ALL: return odd ? i / part * e->n + b * part + i % part : own + i;
+    case HALO: break;
+    }
+    const uint64_t left = odd ? (b + e->size - 1) % e->size : b, right = odd ? (b + 1) % e->size : b;
+    if (i < e->halo) return left * e->n + (odd ? e->n - e->halo + i : i);
+    i -= e->halo;
+    if (i < e->n) return own + i;
+    return right * e->n + i - e->n + (odd ? 0 : e->n - e->halo);
+}
+
+static const unsigned char *expected_at(const exchange *e, uint64_t block, size_t i) {
+    const uint64_t group = block / e->size;
+    return e->x + (group * e->size * e->n + source_of(e, block % e->size, i)) * e->bytes;
+}
+
+// ---- the workload
+
+static uint64_t mixed(uint64_t i) {  // splitmix64
+    uint64_t z = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static void read_params(const workload *w, exchange *e) {
+    static const char *const names[] = {"pair", "ring", "halo", "all-to-all"};
+    char                     word[16];
+    int                      type = 0;
+    e->pattern = (pattern)cj_params_get(&w->params, "pattern");
+    e->name = names[e->pattern];
+    e->size = cj_params_get(&w->params, "size");
+    if (!e->size) e->size = cj_params_get(&w->params, "cluster");
+    e->groups = cj_params_get(&w->params, "clusters");
+    e->shift = cj_params_get(&w->params, "shift");
+    e->rounds = cj_params_get(&w->params, "repeat");
+    cj_params_word(&w->params, "dtype", word, sizeof word);
+    while (strcmp(cj_dtype_name((cj_dtype)type), word) != 0) type++;
+    e->bytes = cj_dtype_size((cj_dtype)type);
+    e->n = cj_params_get(&w->params, "n");
+    e->halo = e->pattern == HALO ? cj_params_get(&w->params, "halo") : 0;
+    e->out_n = e->n + 2 * e->halo;
+    e->in_bytes = (size_t)(e->groups * e->size) * e->n * e->bytes;
+    e->out_bytes = (size_t)(e->groups * e->size) * e->out_n * e->bytes;
+}
+
+static int allocate(workload *w, exchange *e) {
+    cj_error error;
+    w->copies = workload_copies(w, (double)(e->in_bytes + e->out_bytes));
+    e->x = malloc(e->in_bytes);
+    e->found = malloc(e->out_bytes);
+    e->in = calloc(w->copies, sizeof *e->in);
+    e->out = calloc(w->copies, sizeof *e->out);
+    if (!e->x || !e->found || !e->in || !e->out) return no_memory();
+    for (size_t i = 0; i < e->in_bytes; i++) e->x[i] = (unsigned char)(mixed(i / 8) >> i % 8 * 8);
+    for (unsigned c = 0; c < w->copies; c++)
+        if (cj_mem_alloc(w->device, e->in_bytes, &e->in[c], &error) ||
+            cj_mem_alloc(w->device, e->out_bytes, &e->out[c], &error) ||
+            cj_mem_write(w->device, e->in[c], e->x, e->in_bytes, NULL, &error))
+            return message_failure(&error);
+    return CODE_OK;
+}
+
+static int open_exchange(workload *w) {
+    if (w->input || w->fill)
+        return message_error(CJ_INVALID_ARGUMENT,
+                             "exchange makes up its own bits: --input and --fill do not go with it");
+    exchange *e = w->state = calloc(1, sizeof *e);
+    if (!e) return no_memory();
+    cj_plan  plan;  // made for its messages: the reference relies on parameters that make sense
+    cj_error error;
+    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    read_params(w, e);
+    w->bytes_read = (double)e->in_bytes;
+    w->bytes_written = (double)e->out_bytes;
+    w->operations = (double)(e->groups * e->size * e->rounds) *
+                    (double)((e->pattern == HALO ? 2 * e->halo : e->n) * e->bytes);
+    w->unit = "bytes traded";
+    w->whole = true;
+    return allocate(w, e);
+}
+
+static void close_exchange(workload *w) {
+    exchange *e = w->state;
+    if (!e) return;
+    for (unsigned c = 0; e->in && e->out && c < w->copies; c++) {
+        cj_mem_free(w->device, e->in[c]);
+        cj_mem_free(w->device, e->out[c]);
+    }
+    free(e->x);
+    free(e->found);
+    free(e->in);
+    free(e->out);
+    free(e);
+}
+
+static cj_status poison(workload *w, unsigned copy, cj_error *error) {
+    const exchange *e = w->state;
+    return cj_mem_fill(w->device, e->out[copy], POISON, e->out_bytes, NULL, error);
+}
+
+static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
+    exchange *e = w->state;
+    void     *arguments[] = {&e->in[copy], &e->out[copy]};
+    return cj_kernel_launch(kernel, stream, arguments, 2, error);
+}
+
+static uint64_t bits(const unsigned char *element, size_t bytes) {
+    uint64_t value = 0;
+    memcpy(&value, element, bytes);  // little-endian
+    return value;
+}
+
+static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
+    (void)kernel;
+    exchange *e = w->state;
+    cj_error  error;
+    if (cj_mem_read(w->device, e->found, e->out[copy], e->out_bytes, NULL, &error)) return message_failure(&error);
+    *verdict = (workload_verdict){.ok = true};
+    e->mismatches = 0;
+    for (uint64_t block = 0; block < e->groups * e->size; block++)
+        for (size_t i = 0; i < e->out_n; i++) {
+            const unsigned char *found = e->found + (block * e->out_n + i) * e->bytes,
+                                *expected = expected_at(e, block, i);
+            if (!memcmp(found, expected, e->bytes)) continue;
+            if (!e->mismatches++)
+                snprintf(verdict->text, sizeof verdict->text,
+                         "element %zu of block %" PRIu64 " is 0x%" PRIx64 ", not 0x%" PRIx64, i, block,
+                         bits(found, e->bytes), bits(expected, e->bytes));
+        }
+    verdict->ok = !e->mismatches;
+    verdict->error = (double)e->mismatches;
+    return CODE_OK;
+}
+
+// ---- what run shows
+
+static void print(const workload *w, const cj_kernel *kernel) {
+    const exchange *e = w->state;
+    const char     *way = !cj_kernel_plan(kernel)->cluster.x ? "global memory" : "distributed shared memory";
+    printf("Exchange: %s among %" PRIu64 " blocks, %" PRIu64 " group%s, %zu elements of %zu bytes a block, %" PRIu64
+           " round%s, through %s\n",
+           e->name, e->size, e->groups, e->groups > 1 ? "s" : "", e->n, e->bytes, e->rounds, e->rounds > 1 ? "s" : "",
+           way);
+    printf("Block 0 has:");
+    for (size_t i = 0; i < e->out_n && i < SHOWN; i++) printf(" %" PRIx64, bits(e->found + i * e->bytes, e->bytes));
+    printf("%s\nMismatches: %" PRIu64 "\n", e->out_n > SHOWN ? " ..." : "", e->mismatches);
+    (void)w;
+}
+
+static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
+    const exchange *e = w->state;
+    (void)kernel;
+    json_object_set_new(object, "expected", json_pack("{s:i}", "mismatches", 0));
+    json_object_set_new(object, "result", json_pack("{s:o}", "mismatches", output_json_uint(e->mismatches)));
+}
+
+const workload_type work_exchange = {
+    .family = "exchange",
+    .open = open_exchange,
+    .close = close_exchange,
+    .poison = poison,
+    .launch = launch,
+    .check = check,
+    .print = print,
+    .json = json,
+};
