@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel of family collective must give, bit for bit: the same operations on the host, rank by rank.
+#ifndef PTXGEN_COLLECTIVE_MODEL_H
+#define PTXGEN_COLLECTIVE_MODEL_H
+
+#include <clusterjit/collectives.h>
+#include <clusterjit/kernel.h>
+#include <stdbool.h>
+
+// The problem that a family's parameters describe, for one cluster.
+typedef struct collective_model {
+    cj_collective_op op;
+    cj_combine_op    combine;
+    cj_dtype         dtype;
+    uint32_t         cluster, count, gives, gets, root, rounds;  // as clusterjit/collectives.h has them
+    int64_t          distance;
+    bool             exclusive, around;
+} collective_model;
+
+collective_model collective_model_of(const cj_params *params);
+
+// Elements of a cluster's input and output.
+size_t collective_model_inputs(const collective_model *m);
+size_t collective_model_outputs(const collective_model *m);
+
+// out[cluster][gets][count] from x[cluster][gives][count], which is spent.
+void collective_model_run(const collective_model *m, void *x, void *out);
+
+// Whether a result is what it must be: the same bits, or two NaNs.
+bool collective_model_same(cj_dtype dtype, const void *found, const void *expected);
+
+// Element `index` of an input: floats in [-1, 1) that need every bit of their significand, integers that need every bit.
+void collective_model_fill(cj_dtype dtype, uint64_t seed, uint64_t index, void *to);
+
+#endif
