@@ -28,6 +28,7 @@ needs_tests='
 g++             command -v c++
 binutils        command -v nm && command -v readelf
 libcmocka-dev   pkg-config --exists cmocka
+gnuplot-nox     command -v gnuplot
 '
 
 # missing NEEDS: the packages of a table above that are not there.

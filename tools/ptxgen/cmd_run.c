@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "command.h"
 #include "fill.h"
 #include "message.h"
-#include "run.h"
+#include "run_workload.h"
 
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_REPEAT };
 
@@ -17,7 +15,7 @@ static const struct argp_option options[] = {
      .key = KEY_DEVICE,
      .arg = "auto|gpu|gpu:N|cpu",
      .doc = "Where to run; auto takes a GPU with clusters, else the CPU device (default auto)"},
-    {.name = "fill", .key = KEY_FILL, .arg = "SPEC", .doc = "Make up the input: " FILL_HELP " (default iota)"},
+    {.name = "fill", .key = KEY_FILL, .arg = "SPEC", .doc = "Make up the input: " FILL_HELP " (default: the family's)"},
     {.name = "input",
      .key = KEY_INPUT,
      .arg = "FILE",
@@ -56,11 +54,6 @@ static const args_spec spec = {
     .set = set,
 };
 
-static const struct {
-    const char *family;
-    int (*run)(const run_options *options, const args_family *family);
-} runners[] = {{"reduce", run_reduce}};
-
 int cmd_run(int argc, char **argv) {
     run_options o = {.device = "auto"};
     args_family family;
@@ -69,16 +62,7 @@ int cmd_run(int argc, char **argv) {
     if (o.machine.last_seed != o.machine.cpu.seed)
         return message_error(CJ_INVALID_ARGUMENT, "--schedule gives several seeds, which run does not take\ngive one seed, or "
                              "give the output of ptxgen emit to ptxgen check --run");
-    if (!o.fill) o.fill = "iota";
-
-    const char *name = cj_family_name(family.params.family);
-    size_t      i = 0, count = sizeof runners / sizeof runners[0];
-    while (i < count && strcmp(runners[i].family, name) != 0) i++;
-    int code = i < count ? runners[i].run(&o, &family)
-                         : message_error(CJ_UNSUPPORTED,
-                                         "ptxgen cannot run kernels of family '%s'\n'ptxgen emit %s' writes "
-                                         "its PTX",
-                                         name, name);
+    int code = run_workload(&o, &family);
     args_family_free(&family);
     return code;
 }

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# ptxgen compare, on the CPU device: every cluster size, what it counts there, plots, and what it refuses.
+source "$(dirname "$0")/cli.bash"
+
+# json EXPRESSION: true of the output, `o`, where there is a python3 to ask.
+json() {
+    command -v python3 >"$dir/which" || return 0
+    python3 -c 'import json, sys
+o = json.load(open(sys.argv[1], encoding="utf-8"))
+assert eval(sys.argv[2]), sys.argv[2]' "$dir/out" "$1" 2>"$dir/json" || failed --json "not so: $(tail -1 "$dir/json")"
+}
+
+# A row for each size, without clusters first; the CPU device gives counts, and no verdict.
+gives 'No verdict: this is the CPU device' compare reduce --device cpu --n 2^14
+[[ $(awk '{ print $1 }' "$dir/out" | sed -n 3,8p | paste -sd ' ') == 'none 1 2 4 8 16' ]] || failed 'compare reduce' 'the rows are others'
+[[ $(sed -n 2p "$dir/out") == *'DSMEM BYTES'*'ASYNC BYTES'*'CLUSTER BARRIERS'* ]] || failed 'compare reduce' 'it does not count'
+[[ ! -s $dir/err ]] || failed 'compare reduce' 'it has something to say'
+
+# Cluster barriers are where there are clusters.
+gives '"verdict": {' compare reduce --device cpu --n 2^14 --rounds 1 --json
+json '[r["cluster"] for r in o["rows"]] == [0, 1, 2, 4, 8, 16] and all(r["time_ms"] > 0 and r["rounds"] == 1 for r in o["rows"])'
+json '[r["stats"]["cluster_barriers"] > 0 for r in o["rows"]] == [False] * 2 + [True] * 4'
+json '[r["plan"]["cluster"][0] for r in o["rows"]] == [0, 1, 2, 4, 8, 16]'
+json '"pays" not in o["verdict"] and o["verdict"]["text"].startswith("No verdict") and o["read_ceiling"] == 0'
+
+# Sizes that cannot be launched are shown with the reason, beside those that can.
+gives '16: not launched: grid 4 x 1 x 1 is not a multiple of cluster 16' compare reduce --device cpu --grid 4 --n 3000
+gives '8: not launched: sm_80 has no thread block clusters' compare reduce --device cpu --arch sm_80
+gives '"refused": "grid 4' compare reduce --device cpu --grid 4 --n 3000 --json
+
+# The plot is an SVG that names what was run; it appears whole, also in place of another.
+echo old >"$dir/plot.svg"
+gives 'No verdict' compare reduce --device cpu --plot "$dir/plot.svg"
+[[ $(<"$dir/plot.svg") == *'reduce on CPU device'*'</svg>'* ]] || failed 'compare --plot' 'no SVG'
+
+refuses 2 'No such file or directory' compare reduce --device cpu --plot "$dir/none/plot.svg"
+refuses 64 '--cluster is what compare goes through' compare reduce --device cpu --cluster 4
+refuses 64 'which kernel family?' compare
+refuses 64 'no kernel family' compare redcue
+refuses 64 '--rounds' compare reduce --rounds none
+gives 'Usage: ptxgen compare reduce' help compare reduce
+
+# Without gnuplot nothing is measured in vain.
+run_without_gnuplot() { PATH=/nowhere "$ptxgen" compare reduce --device cpu --plot "$dir/other.svg" >"$dir/out" 2>"$dir/err"; }
+run_without_gnuplot
+code=$?
+[[ $code == 2 && $(<"$dir/err") == *'gnuplot'*'apt install gnuplot-nox'* && ! -s $dir/out && ! -e $dir/other.svg ]] ||
+    failed 'compare --plot' "without gnuplot it ends with $code"
+
+finish

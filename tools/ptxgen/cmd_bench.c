@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench: how fast one kernel does one problem, as a share of what the device's memory allows.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "message.h"
+#include "output.h"
+#include "study.h"
+
+static const struct argp_option options[] = {STUDY_OPTIONS, MACHINE_OPTIONS, {0}};
+
+static const args_spec spec = {
+    .doc = "Measures a kernel of FAMILY on a device: the median time of a launch and its spread, by CUDA graph replay, on "
+           "inputs that do not stay in the L2 cache; bytes a second, and their share of the fastest that this device reads and "
+           "copies, measured in the same run. Results are checked before and after.",
+    .options = options,
+    .set = study_set,
+};
+
+static void print_params(const cj_params *params) {
+    for (size_t i = 0; i < cj_family_param_count(params->family); i++) {
+        char word[64];
+        if (cj_family_param(params->family, i)->function && !params->function[i]) continue;
+        printf(" %s=%s", cj_family_param(params->family, i)->name,
+               cj_params_word(params, cj_family_param(params->family, i)->name, word, sizeof word));
+    }
+    putchar('\n');
+}
+
+static void print_rates(const study *s, const variant *v) {
+    char rate[STUDY_TEXT], read[STUDY_TEXT], copy[STUDY_TEXT];
+    printf("Rate: %s", study_rate_text(study_rate(s, v), "B", rate));
+    if (s->gpu)
+        printf(", %.1f %% of the ceiling (read %s, copy %s)", 100 * study_share(s, v),
+               study_rate_text(s->read_ceiling, "B", read), study_rate_text(s->copy_ceiling, "B", copy));
+    putchar('\n');
+    if (s->w.unit)
+        printf("Work: %s\n", study_rate_text(s->w.operations / (v->race->time.median * 1e-3), s->w.unit, rate));
+}
+
+static int print_text(const study *s, const variant *v) {
+    const measurement *t = &v->race->time;
+    const cj_plan     *p = &v->plan;
+    char               median[STUDY_TEXT], low[STUDY_TEXT], high[STUDY_TEXT];
+    printf("%s:", cj_family_name(p->params.family));
+    print_params(&p->params);
+    printf("Launch: grid %" PRIu32 " x %" PRIu32 " x %" PRIu32 ", block %" PRIu32 " x %" PRIu32 " x %" PRIu32 ", cluster %" PRIu32
+           "; on %" PRIu32 " of %" PRIu32 " SMs\n",
+           p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z, p->cluster.x, v->sms,
+           cj_device_limits(s->w.device)->sm_count);
+    printf("Device: %s (%s)\n", cj_device_name(s->w.device), cj_device_reason(s->w.device));
+    printf("Time: %s, half of the rounds from %s to %s (%u rounds of %u launch%s, %s)\n", study_time_text(t->median, median),
+           study_time_text(t->low, low), study_time_text(t->high, high), t->rounds, t->launches, t->launches == 1 ? "" : "es",
+           measure_clock(s->w.device));
+    print_rates(s, v);
+    if (!s->gpu) puts("This is the CPU device: its times say nothing about a GPU");
+    return CODE_OK;
+}
+
+static int print_json(const study *s, const variant *v) {
+    json_t *object = study_json(s), *figures = study_json_variant(s, v);
+    if (object && figures) json_object_update(object, figures);
+    json_decref(figures);
+    return output_json(object);
+}
+
+static int bench(study *s) {
+    const variant *v = &s->variants[0];
+    int            code = study_add(s, &s->w.params, 0);
+    if (code) return code;
+    if (!v->kernel) return message_error(CJ_CONTRACT, "%s", v->refused);
+    if (v->plan.note[0]) message_note(v->plan.note);
+    code = study_run(s);
+    if (code) return code;
+    return s->options.json ? print_json(s, v) : print_text(s, v);
+}
+
+int cmd_bench(int argc, char **argv) {
+    study_options o = {.device = "auto"};
+    args_family   family;
+    study         s;
+    args_parse(&spec, argc, argv, &o, &family);
+    int code = study_open(&s, &o, &family);
+    if (!code) code = bench(&s);
+    study_close(&s);
+    args_family_free(&family);
+    return code;
+}

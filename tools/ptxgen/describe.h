@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was run, and where, as JSON: the same from run, bench and compare.
+#ifndef PTXGEN_DESCRIBE_H
+#define PTXGEN_DESCRIBE_H
+
+#include <clusterjit/kernel.h>
+#include <jansson.h>
+
+json_t *describe_params(const cj_params *params);
+json_t *describe_plan(const cj_plan *plan);
+json_t *describe_device(const cj_device *device);
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _POSIX_C_SOURCE 200809L
+#include "measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS_GPU = 15, ROUNDS_CPU = 3, LAUNCHES_MAX = 512 };
+static const double ROUND_MS = 2.0;  // a round of short launches takes about this long, or once through the sets
+
+static bool is_gpu(const cj_device *device) { return strcmp(cj_device_kind(device), "gpu") == 0; }
+
+const char *measure_clock(const cj_device *device) { return is_gpu(device) ? "CUDA graph replay" : "host clock"; }
+
+int measure_ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// ---- one round
+
+typedef struct round {
+    const contender *c;
+    unsigned         launches;
+} round_of;
+
+static cj_status launch_round(void *user, cj_stream stream, cj_error *error) {
+    const round_of *r = user;
+    cj_status       status = CJ_OK;
+    for (unsigned i = 0; !status && i < r->launches; i++)
+        status = r->c->launch(r->c->user, i % r->c->copies, stream, error);
+    return status;
+}
+
+static cj_status time_round(cj_device *device, const contender *c, unsigned launches, double *ms, cj_error *error) {
+    round_of  r = {c, launches};
+    cj_status status = cj_time_graph(device, launch_round, &r, 1, ms, error);
+    *ms /= launches;
+    return status;
+}
+
+// A first round says how many launches fill one; it goes through all sets at least once, so that a replay finds none of its
+// inputs in the cache.
+static cj_status choose_launches(cj_device *device, contender *c, cj_error *error) {
+    double    ms = 0;
+    cj_status status = CJ_OK;
+    c->time.launches = 1;
+    if (!is_gpu(device)) return CJ_OK;
+    status = time_round(device, c, 1, &ms, error);
+    double wanted = fmin(ceil(ROUND_MS / fmax(ms, 1e-4)), LAUNCHES_MAX);
+    c->time.launches = wanted > c->copies ? (unsigned)wanted : c->copies;
+    return status;
+}
+
+// ---- all rounds
+
+static void show_progress(unsigned done, unsigned all) {
+    if (!isatty(STDERR_FILENO)) return;
+    if (done < all)
+        fprintf(stderr, "\rmeasuring: round %u of %u", done + 1, all);
+    else
+        fputs("\r\033[K", stderr);
+}
+
+// The value that a share `q` of the sorted times lies below, between two of them where it must.
+static double quantile(const double *time, unsigned count, double q) {
+    double   at = q * (count - 1);
+    unsigned low = (unsigned)at, high = low + 1 < count ? low + 1 : low;
+    return time[low] + (at - low) * (time[high] - time[low]);
+}
+
+static void summarize(contender *c, unsigned rounds) {
+    qsort(c->round, rounds, sizeof *c->round, measure_ascending);
+    c->time.rounds = rounds;
+    c->time.median = quantile(c->round, rounds, 0.5);
+    c->time.low = quantile(c->round, rounds, 0.25);
+    c->time.high = quantile(c->round, rounds, 0.75);
+}
+
+cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error) {
+    cj_status status = CJ_OK;
+    if (!rounds) rounds = is_gpu(device) ? ROUNDS_GPU : ROUNDS_CPU;
+    for (size_t i = 0; !status && i < count; i++) status = choose_launches(device, &contenders[i], error);
+    for (unsigned k = 0; !status && k < rounds; k++) {
+        show_progress(k, rounds);
+        for (contender *c = contenders; !status && c < contenders + count; c++)
+            status = time_round(device, c, c->time.launches, &c->round[k], error);
+    }
+    show_progress(rounds, rounds);
+    for (size_t i = 0; !status && i < count; i++) summarize(&contenders[i], rounds);
+    return status;
+}
+
+int measure_faster(const measurement *a, const measurement *b) {
+    return a->median * (1 + MEASURE_PERCENT / 100.0) < b->median && a->high < b->low;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long launches take: warmed, over sets of buffers that do not stay in the L2 cache, without what launching costs the
+// host, many times, and those that are to be compared in turns. Sees nothing of the command, so that benchmarks may use it.
+#ifndef PTXGEN_MEASURE_H
+#define PTXGEN_MEASURE_H
+
+#include <clusterjit/device.h>
+
+// Milliseconds of one launch: the median of the rounds, and the quartiles about it.
+typedef struct measurement {
+    double   median, low, high;
+    unsigned rounds, launches;  // launches of each round, one after another
+} measurement;
+
+enum { MEASURE_ROUNDS_MAX = 300 };
+
+// One of those that are compared.
+typedef struct contender {
+    // Launches on set `copy` of the buffers. Can be captured into a graph, and has run before.
+    cj_status (*launch)(void *user, unsigned copy, cj_stream stream, cj_error *error);
+    void       *user;
+    unsigned    copies;  // sets of buffers; a round goes through all of them
+    measurement time;    // the result
+    double      round[MEASURE_ROUNDS_MAX];  // milliseconds of a launch in each round
+} contender;
+
+// What the times are from: "CUDA graph replay" on a GPU, else "host clock".
+const char *measure_clock(const cj_device *device);
+
+// Times `rounds` rounds (0: as many as suit the device) of each contender, in turns, so that what slows the device down slows
+// them all. Shows progress where standard error is a terminal.
+cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error);
+
+// Whether `a` takes less time than `b`, beyond the spread (their quartiles do not overlap) and what two runs differ by.
+enum { MEASURE_PERCENT = 2 };
+int measure_faster(const measurement *a, const measurement *b);
+
+// The fastest that this device reads, and copies (bytes read + written), in bytes a second, over buffers much larger than
+// the L2 cache; 0 on the CPU device.
+cj_status measure_ceilings(cj_device *device, double *read, double *copy, cj_error *error);
+
+// For qsort: doubles, the least first.
+int measure_ascending(const void *a, const void *b);
+
+#endif

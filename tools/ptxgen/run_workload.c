@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// run, for every family: one problem, launched a few times on poisoned outputs, each result checked.
+#include "run_workload.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "describe.h"
+#include "element.h"
+#include "measure.h"
+#include "message.h"
+#include "output.h"
+#include "workload.h"
+
+enum { REPEAT_GPU = 10, REPEAT_CPU = 1 };
+
+typedef struct runner {
+    const run_options *options;
+    workload           w;
+    cj_plan            plan;
+    cj_kernel         *kernel;
+    double            *times;     // milliseconds, of the timed launches
+    unsigned           launches;  // timed
+    workload_verdict   verdict;   // of the last launch
+} runner;
+
+static int find_type(runner *r) {
+    const char *name = cj_family_name(r->w.params.family);
+    r->w.type = workload_find(name);
+    return r->w.type ? CODE_OK : workload_missing(name);
+}
+
+static int open_device(runner *r) {
+    cj_device_options options = {.spec = r->options->device};
+    cj_error          error;
+    if (cj_device_open(&options, &r->w.device, &error)) return message_failure(&error);
+    return machine_apply(&r->options->machine, r->w.device);
+}
+
+static int open_workload(runner *r) { return r->w.type->open(&r->w); }
+
+static int load_kernel(runner *r) {
+    cj_error error;
+    if (cj_plan_make(&r->w.params, cj_device_limits(r->w.device), r->options->arch, &r->plan, &error) ||
+        cj_kernel_load(r->w.device, &r->plan, &r->kernel, &error))
+        return message_failure(&error);
+    if (r->plan.note[0]) message_note(r->plan.note);
+    return CODE_OK;
+}
+
+// Every launch starts from poisoned outputs and a workspace that only its forerunner has left.
+static int launch_all(runner *r) {
+    bool gpu = strcmp(cj_device_kind(r->w.device), "gpu") == 0;
+    r->launches = r->options->repeat ? r->options->repeat : gpu ? REPEAT_GPU : REPEAT_CPU;
+    r->times = malloc(r->launches * sizeof *r->times);
+    if (!r->times) return message_error(CJ_OUT_OF_MEMORY, "no host memory for the times");
+    int code = workload_try(&r->w, r->kernel, 0, NULL, &r->verdict);
+    for (unsigned i = 0; !code && r->verdict.ok && i < r->launches; i++)
+        code = workload_try(&r->w, r->kernel, 0, &r->times[i], &r->verdict);
+    if (!r->verdict.ok) r->launches = 0;  // what was timed is not what was wanted
+    if (!code && !r->options->json) machine_stats(&r->options->machine, r->w.device);
+    return code;
+}
+
+static double median_time(runner *r) {
+    if (!r->launches) return NAN;
+    qsort(r->times, r->launches, sizeof *r->times, measure_ascending);
+    return 0.5 * (r->times[(r->launches - 1) / 2] + r->times[r->launches / 2]);
+}
+
+static const char *clock_name(const runner *r) {
+    return strcmp(cj_device_kind(r->w.device), "gpu") == 0 ? "CUDA events" : "host clock";
+}
+
+static const char *deviation_text(const runner *r, double value, char buffer[ELEMENT_TEXT]) {
+    if (!r->w.whole) return element_real_text(value, 7, buffer);
+    snprintf(buffer, ELEMENT_TEXT, "%.0f", value);
+    return buffer;
+}
+
+static int print_text(runner *r) {
+    const workload_verdict *v = &r->verdict;
+    char                    text[ELEMENT_TEXT];
+    r->w.type->print(&r->w, r->kernel);
+    printf("Error: %s\n", deviation_text(r, v->error, text));
+    if (isnan(v->bound))
+        printf("Error bound: unknown (%s)\n", v->text);
+    else
+        printf("Error bound: %s\n", deviation_text(r, v->bound, text));
+    printf("Device: %s (%s)\n", cj_device_name(r->w.device), cj_device_reason(r->w.device));
+    if (r->launches)
+        printf("Time: %.4g ms (kernel, median of %u launch%s after a first, %s)\n", median_time(r), r->launches,
+               r->launches == 1 ? "" : "es", clock_name(r));
+    return CODE_OK;
+}
+
+static int print_json(runner *r) {
+    json_t *object = json_pack("{s:s, s:o, s:o, s:o}", "family", cj_family_name(r->w.params.family), "parameters",
+                               describe_params(&r->w.params), "plan", describe_plan(&r->plan), "device",
+                               describe_device(r->w.device));
+    r->w.type->json(&r->w, r->kernel, object);
+    json_t *rest = json_pack("{s:o, s:o, s:b, s:o, s:I, s:s, s:o*}", "error", output_json_real(r->verdict.error),
+                             "error_bound", output_json_real(r->verdict.bound), "ok", r->verdict.ok, "time_ms",
+                             output_json_real(median_time(r)), "launches", (json_int_t)r->launches, "time_source",
+                             clock_name(r), "stats", machine_stats_json(&r->options->machine, r->w.device));
+    json_object_update(object, rest);
+    json_decref(rest);
+    return output_json(object);
+}
+
+static int report(runner *r) {
+    int code = r->options->json ? print_json(r) : print_text(r);
+    if (code || r->verdict.ok) return code;
+    fflush(stdout);
+    return workload_wrong(&r->verdict);
+}
+
+static void release(runner *r) {
+    free(r->times);
+    cj_kernel_destroy(r->kernel);
+    if (!r->w.device) return;
+    r->w.type->close(&r->w);
+    cj_device_close(r->w.device);
+}
+
+int run_workload(const run_options *options, const args_family *family) {
+    static int (*const steps[])(runner *r) = {find_type, open_device, open_workload, load_kernel, launch_all, report};
+    runner r = {.options = options,
+                .w = {.params = family->params,
+                      .given = family->given,
+                      .fill = options->fill,
+                      .input = options->input}};
+    int    code = CODE_OK;
+    for (size_t i = 0; !code && i < sizeof steps / sizeof steps[0]; i++) code = steps[i](&r);
+    release(&r);
+    return code;
+}

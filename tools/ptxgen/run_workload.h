@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `ptxgen run` asks for.
+#ifndef PTXGEN_RUN_WORKLOAD_H
+#define PTXGEN_RUN_WORKLOAD_H
+
+#include "args.h"
+#include "machine.h"
+
+typedef struct run_options {
+    const char *device, *arch, *input, *fill;  // arch, input and fill may be NULL
+    unsigned    repeat;                        // timed launches; 0: as many as suit the device
+    bool        json;
+    machine_options machine;
+} run_options;
+
+// Launches a kernel on a workload of the family, checks its results and shows them. Returns an exit code.
+int run_workload(const run_options *options, const args_family *family);
+
+#endif

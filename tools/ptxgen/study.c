@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study.h"
+
+#include <clusterjit/occupancy.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "describe.h"
+#include "message.h"
+#include "output.h"
+#include "stats.h"
+
+int study_set(void *user, int key, char *value) {
+    study_options *o = user;
+    switch (key) {
+    case STUDY_ARCH: o->arch = value; break;
+    case STUDY_DEVICE: o->device = value; break;
+    case STUDY_FILL: o->fill = value; break;
+    case STUDY_INPUT: o->input = value; break;
+    case STUDY_JSON: o->json = true; break;
+    case STUDY_ROUNDS: o->rounds = args_number("--rounds", value, 1, MEASURE_ROUNDS_MAX); break;
+    case STUDY_PLOT: o->plot = value; break;
+    default: machine_set(&o->machine, key, value); break;
+    }
+    return CODE_OK;
+}
+
+// ---- opening
+
+static int refuse_options(const study_options *o) {
+    if (o->input && o->fill) return message_error(CJ_INVALID_ARGUMENT, "--input and --fill exclude each other");
+    if (o->machine.last_seed == o->machine.cpu.seed) return CODE_OK;
+    return message_error(CJ_INVALID_ARGUMENT, "--schedule gives several seeds; here one is taken");
+}
+
+static int open_device(study *s) {
+    cj_error error;
+    if (cj_device_open(&(cj_device_options){.spec = s->options.device}, &s->w.device, &error)) return message_failure(&error);
+    s->gpu = strcmp(cj_device_kind(s->w.device), "gpu") == 0;
+    s->options.machine.cpu.stats = true;
+    return machine_apply(&s->options.machine, s->w.device);
+}
+
+int study_open(study *s, const study_options *options, const args_family *family) {
+    const char *name = cj_family_name(family->params.family);
+    *s = (study){.options = *options};
+    s->w = (workload){.type = workload_find(name),
+                      .params = family->params,
+                      .given = family->given,
+                      .fill = options->fill,
+                      .input = options->input,
+                      .rotate = true};
+    int code = s->w.type ? refuse_options(options) : workload_missing(name);
+    if (!code) code = open_device(s);
+    return code ? code : s->w.type->open(&s->w);
+}
+
+void study_close(study *s) {
+    for (size_t i = 0; i < s->count; i++) cj_kernel_destroy(s->variants[i].kernel);
+    if (!s->w.device) return;
+    s->w.type->close(&s->w);
+    cj_device_close(s->w.device);
+}
+
+// ---- variants
+
+static cj_status launch(void *user, unsigned copy, cj_stream stream, cj_error *error) {
+    variant *v = user;
+    return v->w->type->launch(v->w, v->kernel, copy, stream, error);
+}
+
+// A grid that is smaller than what the GPU holds at once leaves SMs without a block.
+static cj_status count_sms(const study *s, variant *v, cj_error *error) {
+    cj_module           *module = NULL;
+    cj_function         *function = NULL;
+    cj_cluster_occupancy count = {0};
+    const char          *ptx = cj_kernel_ptx(v->kernel);
+    const cj_plan       *p = &v->plan;
+    cj_occupancy_query   query = {.block = p->block, .cluster = p->cluster, .dynamic_shared = p->dynamic_shared};
+    cj_status            status = cj_module_from_ptx(s->w.device, ptx, strlen(ptx), &module, error);
+    if (!status) status = cj_module_function(module, p->entry, &function, error);
+    if (!status) status = cj_function_occupancy(function, &query, &count, error);
+    cj_module_unload(module);
+    if (status) return status;
+    uint64_t blocks = (uint64_t)p->grid.x * p->grid.y * p->grid.z;
+    v->sms = blocks < count.sms_used ? (uint32_t)blocks : count.sms_used;
+    if (!count.active_clusters)
+        snprintf(v->refused, sizeof v->refused, "the device has no room for a cluster of %u such blocks", p->cluster.x);
+    return CJ_OK;
+}
+
+static cj_status load(study *s, variant *v, const cj_params *params, cj_error *error) {
+    cj_status status = cj_plan_make(params, cj_device_limits(s->w.device), s->options.arch, &v->plan, error);
+    bool      instead = !status && v->cluster && !v->plan.cluster.x;  // planned without clusters, and noted why
+    if (instead) memcpy(v->refused, v->plan.note, sizeof v->plan.note);
+    if (status || instead) return status;
+    status = cj_kernel_load(s->w.device, &v->plan, &v->kernel, error);
+    return status ? status : count_sms(s, v, error);
+}
+
+int study_add(study *s, const cj_params *params, uint32_t cluster) {
+    variant  *v = &s->variants[s->count++];
+    cj_error  error;
+    *v = (variant){.w = &s->w, .cluster = cluster};
+    cj_status status = load(s, v, params, &error);
+    if (status && status != CJ_CONTRACT && status != CJ_UNSUPPORTED) return message_failure(&error);
+    if (status) snprintf(v->refused, sizeof v->refused, "%s%s%s", error.message, *error.rule ? ", rule " : "", error.rule);
+    if (!v->refused[0]) {
+        v->race = &s->races[s->race_count++];
+        *v->race = (contender){.launch = launch, .user = v, .copies = s->w.copies};
+        return CODE_OK;
+    }
+    cj_kernel_destroy(v->kernel);
+    v->kernel = NULL;
+    return CODE_OK;
+}
+
+// ---- checking and timing
+
+enum { CHECKED = 8 };  // sets of buffers whose results are held against the reference, before and after
+
+static int check(study *s, variant *v) {
+    workload_verdict verdict;
+    unsigned         checked = s->w.copies < CHECKED ? s->w.copies : CHECKED;
+    for (unsigned i = 0; i < checked; i++) {
+        int code = workload_try(&s->w, v->kernel, (unsigned)((uint64_t)i * s->w.copies / checked), NULL, &verdict);
+        if (code) return code;
+        if (!s->gpu) cj_cpu_stats_read(s->w.device, &v->stats, NULL);
+        if (!verdict.ok) return workload_wrong(&verdict);
+    }
+    return CODE_OK;
+}
+
+static int check_all(study *s) {
+    int code = CODE_OK;
+    for (size_t i = 0; !code && i < s->count; i++)
+        if (s->variants[i].kernel) code = check(s, &s->variants[i]);
+    return code;
+}
+
+// What must be read and written at least, the one beside the other as far as it goes, at the pace of the ceilings.
+static double least_time(const study *s) {
+    double both = fmin(s->w.bytes_read, s->w.bytes_written), rest = fmax(s->w.bytes_read, s->w.bytes_written) - both;
+    return s->gpu ? 1e3 * (2 * both / s->copy_ceiling + rest / s->read_ceiling) : 0;
+}
+
+int study_run(study *s) {
+    cj_error error;
+    int      code = check_all(s);
+    if (code) return code;
+    if (measure_ceilings(s->w.device, &s->read_ceiling, &s->copy_ceiling, &error) ||
+        measure(s->w.device, s->races, s->race_count, s->options.rounds, &error))
+        return message_failure(&error);
+    s->least = least_time(s);
+    return check_all(s);
+}
+
+// ---- figures
+
+double study_rate(const study *s, const variant *v) {
+    return (s->w.bytes_read + s->w.bytes_written) / (v->race->time.median * 1e-3);
+}
+
+double study_share(const study *s, const variant *v) { return s->least / v->race->time.median; }
+
+const char *study_time_text(double milliseconds, char buffer[STUDY_TEXT]) {
+    if (milliseconds < 0.1)
+        snprintf(buffer, STUDY_TEXT, "%.4g us", milliseconds * 1e3);
+    else
+        snprintf(buffer, STUDY_TEXT, "%.4g ms", milliseconds);
+    return buffer;
+}
+
+const char *study_rate_text(double per_second, const char *unit, char buffer[STUDY_TEXT]) {
+    static const char *const prefixes[] = {"", "k", "M", "G", "T"};
+    size_t                   i = 0;
+    for (; per_second >= 1000 && i + 1 < sizeof prefixes / sizeof *prefixes; i++) per_second /= 1000;
+    snprintf(buffer, STUDY_TEXT, "%.3g %s%s%s/s", per_second, prefixes[i], unit[1] ? " " : "", unit);  // TB/s, G samples/s
+    return buffer;
+}
+
+json_t *study_json(const study *s) {
+    json_t *object = json_pack(
+        "{s:s, s:o, s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "family", cj_family_name(s->w.params.family), "parameters",
+        describe_params(&s->w.params), "device", describe_device(s->w.device), "time_source", measure_clock(s->w.device),
+        "buffer_sets", (json_int_t)s->w.copies, "bytes_read", output_json_real(s->w.bytes_read), "bytes_written",
+        output_json_real(s->w.bytes_written), "operations", output_json_real(s->w.operations), "read_ceiling",
+        output_json_real(s->read_ceiling), "copy_ceiling", output_json_real(s->copy_ceiling));
+    if (object && s->w.unit) json_object_set_new(object, "unit", json_string(s->w.unit));
+    return object;
+}
+
+json_t *study_json_variant(const study *s, const variant *v) {
+    if (!v->kernel) return json_pack("{s:I, s:o}", "cluster", (json_int_t)v->cluster, "refused", output_json_text(v->refused));
+    const measurement *t = &v->race->time;
+    json_t            *object = json_pack(
+        "{s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:I}", "cluster", (json_int_t)v->plan.cluster.x, "plan",
+        describe_plan(&v->plan), "time_ms", t->median, "low_ms", t->low, "high_ms", t->high, "rounds", (json_int_t)t->rounds,
+        "launches", (json_int_t)t->launches, "bytes_per_second", output_json_real(study_rate(s, v)), "sms", (json_int_t)v->sms);
+    if (object && s->gpu) json_object_set_new(object, "share_of_ceiling", json_real(study_share(s, v)));
+    if (object && !s->gpu) json_object_set_new(object, "stats", stats_json(&v->stats));
+    return object;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bench and compare share: one workload, one or more kernels that do it, each checked, then timed in turns.
+#ifndef PTXGEN_STUDY_H
+#define PTXGEN_STUDY_H
+
+#include <clusterjit/cpu.h>
+
+#include "args.h"
+#include "machine.h"
+#include "measure.h"
+#include "workload.h"
+
+typedef struct study_options {
+    const char     *device, *arch, *input, *fill, *plot;  // all but the device may be NULL
+    unsigned        rounds;                               // 0: as many as suit the device
+    bool            json;
+    machine_options machine;
+} study_options;
+
+enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY_JSON, STUDY_ROUNDS, STUDY_PLOT };
+
+#define STUDY_OPTIONS                                                                                                   \
+    {.name = "arch",                                                                                                    \
+     .key = STUDY_ARCH,                                                                                                 \
+     .arg = "TARGET",                                                                                                   \
+     .doc = "Generate for this target (default: the device's newest)"},                                                 \
+        {.name = "device",                                                                                              \
+         .key = STUDY_DEVICE,                                                                                           \
+         .arg = "auto|gpu|gpu:N|cpu",                                                                                   \
+         .doc = "Where to run; auto takes a GPU with clusters, else the CPU device (default auto)"},                    \
+        {.name = "fill",                                                                                                \
+         .key = STUDY_FILL,                                                                                             \
+         .arg = "SPEC",                                                                                                 \
+         .doc = "Make up the input, as run does (default: the family's)"},                                              \
+        {.name = "input", .key = STUDY_INPUT, .arg = "FILE", .doc = "Read the input from FILE, as run does"},           \
+        {.name = "json", .key = STUDY_JSON, .doc = "Print JSON"},                                                       \
+    {                                                                                                                   \
+        .name = "rounds", .key = STUDY_ROUNDS, .arg = "N",                                                              \
+        .doc = "Measure N rounds of launches each, show the median (default 15, on the CPU device 3)"                   \
+    }
+
+// Takes one of STUDY_OPTIONS, or of MACHINE_OPTIONS.
+int study_set(void *user, int key, char *value);
+
+enum { STUDY_VARIANTS = 8, STUDY_REASON = 1200 };
+
+// One kernel that does the work.
+typedef struct variant {
+    workload     *w;
+    uint32_t      cluster;  // blocks, as asked for; 0: without clusters, or as the plan has it
+    cj_plan       plan;
+    cj_kernel    *kernel;                 // NULL: it cannot be launched here
+    char          refused[STUDY_REASON];  // and this is why
+    uint32_t      sms;                    // that have blocks of it, in all its time; 0: not known
+    contender    *race;                   // its times; NULL without a kernel
+    cj_cpu_stats  stats;                  // of one launch, on the CPU device
+} variant;
+
+typedef struct study {
+    study_options options;
+    workload      w;
+    bool          gpu;
+    double        read_ceiling, copy_ceiling;  // bytes a second, measured in this run; 0 on the CPU device
+    double        least;                       // milliseconds that the work's bytes take at these; 0: not known
+    variant       variants[STUDY_VARIANTS];
+    size_t        count;
+    contender     races[STUDY_VARIANTS];
+    size_t        race_count;
+} study;
+
+// In this order; each returns an exit code after its message, and study_close may follow any of them.
+int  study_open(study *s, const study_options *options, const args_family *family);
+int  study_add(study *s, const cj_params *params, uint32_t cluster);  // what cannot be launched is added as refused
+int  study_run(study *s);
+void study_close(study *s);
+
+double study_rate(const study *s, const variant *v);   // bytes a second that any kernel must move
+double study_share(const study *s, const variant *v);  // of the ceiling, 0 to 1 and a little; 0: not known
+
+json_t *study_json(const study *s);  // all but the variants
+json_t *study_json_variant(const study *s, const variant *v);
+
+// In words: "3.104 us", "0.2547 ms", "4.22 TB/s"; return `buffer`.
+enum { STUDY_TEXT = 32 };
+const char *study_time_text(double milliseconds, char buffer[STUDY_TEXT]);
+const char *study_rate_text(double per_second, const char *unit, char buffer[STUDY_TEXT]);
+
+#endif
