@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# ptxgen probe on a GPU: every kernel keeps its check, every figure is there and is one, and the plot is drawn.
+source "$(dirname "$0")/../cpu/cli.bash"
+"$ptxgen" info --device gpu >"$dir/out" 2>"$dir/err" || {
+    [[ ${CJ_REQUIRE_GPU:-0} == 0 ]] || { echo "there is no GPU"; exit 1; }
+    echo "skipped: there is no GPU"
+    exit 77
+}
+
+plot=(--plot "$dir/probe.svg")
+[[ -n $(type -P gnuplot) ]] || plot=()
+gives '"verdict": ' probe --device gpu --json "${plot[@]}"
+grep -qE '"value": (-|0\.0,|"(NaN|Inf))' "$dir/out" && failed "probe" "a figure is none"
+figures=$(grep -c '"figure"' "$dir/out")
+((figures > 60)) || failed "probe" "there are $figures figures only"
+[[ ! ${plot[*]} ]] || grep -q '</svg>' "$dir/probe.svg" || failed "probe" "there is no plot"
+
+finish
