@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peers.h"
+
+#include <cub/cub.cuh>
+#include <cuda_bf16.h>
+
+namespace {
+
+cudaStream_t as_stream(void *stream) { return static_cast<cudaStream_t>(stream); }
+
+// ---- inputs
+
+__device__ uint32_t hash(uint64_t i) {
+    uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return static_cast<uint32_t>(x >> 32);
+}
+
+__device__ uint32_t bin_of(const peer_problem &p, uint64_t i) {
+    double u = hash(i) * 0x1p-32;
+    switch (p.fill) {
+    case PEER_SKEWED: return static_cast<uint32_t>(u * u * u * u * p.bins);
+    case PEER_EQUAL: return p.bins / 3;
+    case PEER_SORTED: return static_cast<uint32_t>(i * p.bins / p.n);
+    default: return static_cast<uint32_t>(u * p.bins);
+    }
+}
+
+__global__ void fill(peer_problem p, void *in) {
+    for (uint64_t i = blockIdx.x * static_cast<uint64_t>(blockDim.x) + threadIdx.x; i < p.n; i += gridDim.x * blockDim.x) {
+        float unit = (hash(i) >> 8) * 0x1p-24f;
+        switch (p.type) {
+        case PEER_F32: static_cast<float *>(in)[i] = unit; break;
+        case PEER_F64: static_cast<double *>(in)[i] = hash(i) * 0x1p-32; break;
+        case PEER_BF16: static_cast<__nv_bfloat16 *>(in)[i] = __float2bfloat16(unit); break;
+        case PEER_I32: static_cast<int32_t *>(in)[i] = static_cast<int32_t>(hash(i)); break;
+        case PEER_U32: static_cast<uint32_t *>(in)[i] = p.bins ? bin_of(p, i) : hash(i); break;
+        }
+    }
+}
+
+// ---- CUB
+
+template <typename T>
+cudaError_t sum(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    return cub::DeviceReduce::Sum(temporary, *bytes, static_cast<const T *>(in), static_cast<T *>(out),
+                                  static_cast<int64_t>(p.n), stream);
+}
+
+// In f32, as ours is.
+struct widen {
+    __device__ float operator()(__nv_bfloat16 x) const { return __bfloat162float(x); }
+};
+
+cudaError_t bf16_sum(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    return cub::DeviceReduce::TransformReduce(temporary, *bytes, static_cast<const __nv_bfloat16 *>(in),
+                                              static_cast<float *>(out), static_cast<int64_t>(p.n), cuda::std::plus<>{}, widen{},
+                                              0.0f, stream);
+}
+
+cudaError_t any_sum(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    switch (p.type) {
+    case PEER_F32: return sum<float>(p, temporary, bytes, in, out, stream);
+    case PEER_F64: return sum<double>(p, temporary, bytes, in, out, stream);
+    case PEER_BF16: return bf16_sum(p, temporary, bytes, in, out, stream);
+    case PEER_I32: return sum<int32_t>(p, temporary, bytes, in, out, stream);
+    default: return cudaErrorInvalidValue;
+    }
+}
+
+cudaError_t argmax(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    return cub::DeviceReduce::ArgMax(temporary, *bytes, static_cast<const float *>(in), static_cast<float *>(out),
+                                     reinterpret_cast<int64_t *>(static_cast<char *>(out) + 8), static_cast<int64_t>(p.n), stream);
+}
+
+// The first pass has left the sum in device memory.
+struct squared_deviation {
+    const float *sum;
+    float        share;
+    __device__ float operator()(float x) const {
+        float d = x - *sum * share;
+        return d * d;
+    }
+};
+
+cudaError_t mean_variance(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out,
+                          cudaStream_t stream) {
+    const float      *x = static_cast<const float *>(in);
+    float            *to = static_cast<float *>(out);
+    int64_t           n = static_cast<int64_t>(p.n);
+    squared_deviation of_mean = {to, 1.0f / static_cast<float>(n)};
+    size_t            first = *bytes, second = *bytes;
+    cudaError_t       error = cub::DeviceReduce::Sum(temporary, first, x, to, n, stream);
+    if (!error)
+        error = cub::DeviceReduce::TransformReduce(temporary, second, x, to + 1, n, cuda::std::plus<>{}, of_mean, 0.0f, stream);
+    if (!temporary) *bytes = first > second ? first : second;
+    return error;
+}
+
+cudaError_t histogram(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    return cub::DeviceHistogram::HistogramEven(temporary, *bytes, static_cast<const uint32_t *>(in), static_cast<uint32_t *>(out),
+                                               static_cast<int>(p.bins) + 1, 0u, p.bins, static_cast<int64_t>(p.n), stream);
+}
+
+// ---- a stencil, one kernel a step: 4 points a thread, all problems in it
+
+__global__ void stencil_step(const float *in, float *out, int height, int width, int rows) {
+    int x = 4 * static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= width || row >= rows) return;
+    const float  *at = in + static_cast<size_t>(row) * width + x;
+    const float4  zero = make_float4(0, 0, 0, 0), c = *reinterpret_cast<const float4 *>(at);
+    const float4  u = row % height ? *reinterpret_cast<const float4 *>(at - width) : zero;
+    const float4  d = row % height + 1 < height ? *reinterpret_cast<const float4 *>(at + width) : zero;
+    const float   l = x ? at[-1] : 0, r = x + 4 < width ? at[4] : 0, side = 0.125f, middle = 0.5f;
+    float4        n;
+    n.x = fmaf(side, u.x + d.x, fmaf(side, l + c.y, middle * c.x));
+    n.y = fmaf(side, u.y + d.y, fmaf(side, c.x + c.z, middle * c.y));
+    n.z = fmaf(side, u.z + d.z, fmaf(side, c.y + c.w, middle * c.z));
+    n.w = fmaf(side, u.w + d.w, fmaf(side, c.z + r, middle * c.w));
+    *reinterpret_cast<float4 *>(out + static_cast<size_t>(row) * width + x) = n;
+}
+
+// Behind the input the steps go to and fro in the temporary memory; the last one writes the output.
+cudaError_t stencil(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    size_t points = static_cast<size_t>(p.height) * p.width * p.problems;
+    if (!temporary) return *bytes = 2 * points * sizeof(float), cudaSuccess;
+    int          rows = static_cast<int>(p.height * p.problems), lanes = static_cast<int>(p.width / 4);
+    dim3         block(lanes < 64 ? lanes : 64, 4);
+    dim3         grid((lanes + block.x - 1) / block.x, (rows + block.y - 1) / block.y);
+    const float *from = static_cast<const float *>(in);
+    for (uint32_t step = 0; step < p.steps; step++) {
+        float *to = step + 1 == p.steps ? static_cast<float *>(out) : static_cast<float *>(temporary) + step % 2 * points;
+        stencil_step<<<grid, block, 0, stream>>>(from, to, static_cast<int>(p.height), static_cast<int>(p.width), rows);
+        from = to;
+    }
+    return cudaGetLastError();
+}
+
+// ---- all-to-all through global memory with flags
+
+__device__ void raise(unsigned *flag, unsigned value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+}
+
+__device__ unsigned read_flag(const unsigned *flag) {
+    unsigned value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    return value;
+}
+
+// Data begins and ends in shared memory. Two mailboxes a block in turns: who raises a flag for a round has read the round
+// before, so what lies in that round's mailboxes is free in the next but one.
+__global__ void all_to_all(const uint4 *in, uint4 *out, uint4 *mail, unsigned *flags, unsigned cluster, unsigned vectors,
+                           unsigned rounds) {
+    extern __shared__ uint4 tile[];
+    unsigned group = blockIdx.x / cluster * cluster, rank = blockIdx.x % cluster, part = vectors / cluster;
+    for (unsigned i = threadIdx.x; i < vectors; i += blockDim.x) tile[i] = in[static_cast<size_t>(blockIdx.x) * vectors + i];
+    __syncthreads();
+    for (unsigned round = 0; round < rounds; round++) {
+        uint4 *box = mail + static_cast<size_t>(round % 2) * gridDim.x * vectors;
+        for (unsigned i = threadIdx.x; i < vectors; i += blockDim.x)
+            box[static_cast<size_t>(group + i / part) * vectors + rank * part + i % part] = tile[i];
+        __syncthreads();
+        if (threadIdx.x < cluster) {
+            __threadfence();
+            raise(&flags[(group + threadIdx.x) * cluster + rank], round + 1);
+            while (read_flag(&flags[blockIdx.x * cluster + threadIdx.x]) <= round) {}
+        }
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < vectors; i += blockDim.x)
+            tile[i] = __ldcg(&box[static_cast<size_t>(blockIdx.x) * vectors + i]);
+        __syncthreads();
+    }
+    for (unsigned i = threadIdx.x; i < vectors; i += blockDim.x) out[static_cast<size_t>(blockIdx.x) * vectors + i] = tile[i];
+}
+
+cudaError_t exchange(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    size_t mail = 2ul * p.blocks * p.bytes, flags = sizeof(unsigned) * p.blocks * p.cluster;
+    if (!temporary) return *bytes = mail + flags, cudaSuccess;
+    unsigned   *flag = reinterpret_cast<unsigned *>(static_cast<char *>(temporary) + mail);
+    cudaError_t error = cudaFuncSetAttribute(all_to_all, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(p.bytes));
+    if (!error) error = cudaMemsetAsync(flag, 0, flags, stream);
+    if (error) return error;
+    all_to_all<<<p.blocks, 1024, p.bytes, stream>>>(static_cast<const uint4 *>(in), static_cast<uint4 *>(out),
+                                                    static_cast<uint4 *>(temporary), flag, p.cluster, p.bytes / 16, p.rounds);
+    return cudaGetLastError();
+}
+
+const char *words(cudaError_t error) { return error ? cudaGetErrorString(error) : nullptr; }
+
+}  // namespace
+
+const char *peers_run(const peer_problem *p, void *temporary, size_t *bytes, const void *in, void *out, void *stream) {
+    static decltype(&any_sum) const works[] = {any_sum, argmax, mean_variance, histogram, stencil, exchange};
+    return words(works[p->work](*p, temporary, bytes, in, out, as_stream(stream)));
+}
+
+const char *peers_fill(const peer_problem *p, void *in) {
+    fill<<<1056, 256>>>(*p, in);
+    cudaError_t error = cudaGetLastError();
+    return words(error ? error : cudaDeviceSynchronize());
+}

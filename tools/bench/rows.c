@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rows.h"
+
+// ---- sums
+
+#define SUM(text, size_, type_, n_, goal_, share_)                                                                       \
+    {.work = #text " sum", .size = size_, .peer = "CUB Sum", .family = "reduce", .params = "n=" size_ " dtype=" #text,     \
+     .problem = {.work = PEER_SUM, .type = type_, .n = UINT64_C(1) << (n_)}, .goal = goal_, .share = share_, .rotate = true}
+
+#define REFERENCE(n_, cluster_, name)                                                                                    \
+    {.work = "f32 sum", .size = "2^" #n_, .peer = name, .family = "reduce", .params = "n=2^" #n_ " dtype=f32",             \
+     .reference = cluster_, .problem = {.work = PEER_SUM, .type = PEER_F32, .n = UINT64_C(1) << (n_)}, .rotate = true}
+
+#define MOMENTS(text, op_, peer_, work_, share_)                                                                         \
+    {.work = text, .size = "2^28", .peer = peer_, .family = "reduce", .params = "n=2^28 dtype=f32 op=" op_,                \
+     .problem = {.work = work_, .type = PEER_F32, .n = UINT64_C(1) << 28}, .share = share_, .rotate = true}
+
+// ---- histograms: how samples are spread, bins
+
+#define HISTOGRAM(text, fill_, power, goal_, share_)                                                                     \
+    {.work = "histogram, " text, .size = "2^" #power " bins", .peer = "CUB HistogramEven", .family = "histogram",          \
+     .params = "n=2^28 dtype=u32 bins=2^" #power,                                                                        \
+     .problem = {.work = PEER_HISTOGRAM, .type = PEER_U32, .fill = fill_, .n = UINT64_C(1) << 28, .bins = 1u << (power)}, \
+     .goal = goal_, .share = share_, .rotate = true}
+
+#define HISTOGRAMS(text, fill)                                                                                           \
+    HISTOGRAM(text, fill, 8, 2.2, 1 / 1.3), HISTOGRAM(text, fill, 11, 10, 1 / 1.3), HISTOGRAM(text, fill, 14, 10, 1 / 1.3), \
+    HISTOGRAM(text, fill, 15, 10, 1 / 1.3), HISTOGRAM(text, fill, 16, 10, 1 / 1.6), HISTOGRAM(text, fill, 17, 10, 1 / 2.5), \
+    HISTOGRAM(text, fill, 18, 10, 0), HISTOGRAM(text, fill, 19, 4, 0)
+
+// ---- stencils
+
+#define STENCIL(size_, edge, problems_, steps_, ideal_)                                                                  \
+    {.work = "stencil, 2-D 5-point", .size = size_, .peer = "a kernel a step", .family = "stencil",                        \
+     .params = "dim=2 nx=" #edge " ny=" #edge " batch=" #problems_ " steps=" #steps_,                                    \
+     .problem = {.work = PEER_STENCIL, .type = PEER_F32, .n = UINT64_C(1) * (edge) * (edge) * (problems_),               \
+                 .height = edge, .width = edge, .problems = problems_, .steps = steps_},                                 \
+     .goal = 3, .ideal = ideal_}
+
+// ---- blocks that trade: 128 KiB each, as many groups as an H200 holds
+
+#define ALL_TO_ALL(cluster_, clusters, rounds_)                                                                          \
+    {.work = "all-to-all, 128 KiB a block", .size = "cluster " #cluster_ ", " #rounds_ " times",                           \
+     .peer = "flags in global memory", .family = "exchange",                                                             \
+     .params = "pattern=all-to-all strategy=push n=32768 cluster=" #cluster_ " clusters=" #clusters " repeat=" #rounds_,   \
+     .problem = {.work = PEER_ALL_TO_ALL, .type = PEER_F32, .n = 32768 * (cluster_) * (clusters),                        \
+                 .blocks = (cluster_) * (clusters), .cluster = cluster_, .bytes = 131072, .rounds = rounds_},            \
+     .goal = 2}
+
+#define ALLREDUCE(cluster_)                                                                                              \
+    {.work = "allreduce of one value", .size = "cluster " #cluster_ ", 1000 times", .peer = "barrier.cluster + pull",      \
+     .family = "collective", .params = "op=allreduce combine=max rounds=1000 cluster=" #cluster_ " strategy=push",       \
+     .peer_params = "op=allreduce combine=max rounds=1000 cluster=" #cluster_ " strategy=pull",                          \
+     .problem = {.work = PEER_OURS, .type = PEER_F32, .n = cluster_}, .goal = 1.5}
+
+const contest contests[] = {
+    SUM(f32, "2^12", PEER_F32, 12, 1, 0),
+    SUM(f32, "2^13", PEER_F32, 13, 1, 0),
+    SUM(f32, "2^14", PEER_F32, 14, 1.5, 0),
+    SUM(f32, "2^15", PEER_F32, 15, 1.5, 0),
+    SUM(f32, "2^16", PEER_F32, 16, 1.5, 0),
+    SUM(f32, "2^17", PEER_F32, 17, 1.5, 0),
+    SUM(f32, "2^18", PEER_F32, 18, 1.5, 0),
+    SUM(f32, "2^19", PEER_F32, 19, 1.5, 0),
+    SUM(f32, "2^20", PEER_F32, 20, 1.5, 0),
+    SUM(f32, "2^28", PEER_F32, 28, 1, 0.98),
+    SUM(f32, "2^30", PEER_F32, 30, 1, 0.98),
+    SUM(bf16, "2^28", PEER_BF16, 28, 1, 0.98),
+    SUM(bf16, "2^30", PEER_BF16, 30, 1, 0.98),
+    SUM(i32, "2^28", PEER_I32, 28, 1, 0.98),
+    SUM(i32, "2^30", PEER_I32, 30, 1, 0.98),
+    SUM(f64, "2^28", PEER_F64, 28, 1, 0.98),
+    SUM(f64, "2^30", PEER_F64, 30, 1, 0.98),
+    MOMENTS("argmax", "argmax", "CUB ArgMax", PEER_ARGMAX, 0.97),
+    MOMENTS("mean and variance", "meanvar", "two CUB passes", PEER_MEAN_VARIANCE, 0.97),
+    HISTOGRAMS("uniform", PEER_UNIFORM),
+    HISTOGRAMS("skewed", PEER_SKEWED),
+    HISTOGRAMS("all equal", PEER_EQUAL),
+    HISTOGRAMS("sorted", PEER_SORTED),
+    STENCIL("256^2, 1024 steps", 256, 1, 1024, false),
+    STENCIL("15 x 512^2, 1024 steps", 512, 15, 1024, false),
+    STENCIL("8192^2, 256 steps", 8192, 1, 256, true),
+    ALL_TO_ALL(8, 15, 65),
+    ALL_TO_ALL(16, 7, 65),
+    ALLREDUCE(2),
+    ALLREDUCE(4),
+    ALLREDUCE(8),
+    ALLREDUCE(16),
+    REFERENCE(10, "4", "cooperative groups"),
+    REFERENCE(20, "4", "cooperative groups"),
+    REFERENCE(20, "0", "CUDA without clusters"),
+    REFERENCE(28, "4", "cooperative groups"),
+    REFERENCE(28, "0", "CUDA without clusters"),
+};
+
+const unsigned contest_count = sizeof contests / sizeof *contests;
