@@ -10,7 +10,7 @@
 #include "contract.h"
 #include "error.h"
 
-static const cj_family *const families[] = {&cj__family_reduce};
+static const cj_family *const families[] = {&cj__family_reduce, &cj__family_stencil, &cj__family_histogram, &cj__family_exchange, &cj__family_collective};
 
 enum { FAMILY_COUNT = sizeof families / sizeof *families };
 
@@ -62,7 +62,8 @@ static cj_status check_contract(const cj_plan *plan, const cj_limits *limits, cj
     contract.explicitcluster = contract.uses_clusters = has_blocks(plan->cluster);
     snprintf(contract.entry, sizeof contract.entry, "%s", plan->entry);
     cj_launch_shape shape = {.grid = plan->grid, .block = plan->block, .cluster = plan->cluster,
-                             .dynamic_shared = plan->dynamic_shared, .nonportable = true, .smem_optin = true};
+                             .dynamic_shared = plan->dynamic_shared, .cooperative = plan->cooperative,
+                             .nonportable = true, .smem_optin = true};
     return cj__contract_check(&contract, &shape, limits, error);
 }
 
@@ -85,4 +86,13 @@ cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, cj_erro
     cj_status status = cj_builder_finish(builder, text, length, error);
     cj_builder_destroy(builder);
     return status;
+}
+
+const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]) {
+    const bool narrow = type[1] == '3';
+    if (narrow) bits &= UINT32_MAX;
+    if (*type == 'f') snprintf(buffer, 24, narrow ? "0f%08" PRIX64 : "0d%016" PRIX64, bits);
+    else if (*type == 'u') snprintf(buffer, 24, "%" PRIu64, bits);
+    else snprintf(buffer, 24, "%" PRId64, narrow ? (int64_t)(int32_t)bits : (int64_t)bits);
+    return buffer;
 }

@@ -7,15 +7,19 @@
 #include <clusterjit/cache.h>
 #include <clusterjit/check.h>
 #include <clusterjit/cluster.h>
+#include <clusterjit/collectives.h>
 #include <clusterjit/contract.h>
 #include <clusterjit/cpu.h>
 #include <clusterjit/device.h>
+#include <clusterjit/exchange.h>
+#include <clusterjit/histogram.h>
 #include <clusterjit/kernel.h>
 #include <clusterjit/log.h>
 #include <clusterjit/nvrtc.h>
 #include <clusterjit/occupancy.h>
 #include <clusterjit/ptx.h>
 #include <clusterjit/reduce.h>
+#include <clusterjit/stencil.h>
 #include <clusterjit/tensormap.h>
 
 #endif

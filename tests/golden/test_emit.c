@@ -10,15 +10,31 @@
 #include "emit.h"
 
 static const struct {
-    const char *file, *arch, *params;
+    const char *family, *file, *arch, *params;
 } golden[] = {
-    {"default", "sm_90", ""},
-    {"cluster_1", "sm_90", "cluster=1"},
-    {"sm_80", "sm_80", ""},
-    {"u32_max", "sm_90a", "op=max dtype=u32"},
-    {"f64_min_cluster_16", "sm_90", "op=min dtype=f64 cluster=16 block=32"},
-    {"block_results_weighted", "sm_90", "result=block weight=block"},
-    {"dependent", "sm_90", "dependent=yes"},
+    {"reduce", "default", "sm_90", ""},
+    {"reduce", "cluster_1", "sm_90", "cluster=1"},
+    {"reduce", "sm_80", "sm_80", ""},
+    {"reduce", "u32_max", "sm_90a", "op=max dtype=u32"},
+    {"reduce", "f64_min_cluster_16", "sm_90", "op=min dtype=f64 cluster=16 block=32"},
+    {"reduce", "block_results_weighted", "sm_90", "result=block weight=block"},
+    {"reduce", "independent", "sm_90", "n=2^28 dependent=no"},
+    {"reduce", "bf16_argmax", "sm_90", "op=argmax dtype=bf16 n=2^14"},
+    {"reduce", "i8_meanvar", "sm_90", "op=meanvar dtype=i8 cluster=2 grid=4"},
+    {"histogram", "histogram_u8", "sm_80", "dtype=u8 n=2^20 cluster=4"},
+    {"histogram", "histogram_u32_narrow", "sm_90", "bins=2^17 n=2^20 counts=u64 width=8"},
+    {"histogram", "histogram_f32_cluster_2", "sm_90", "bins=100000 dtype=f32 lower=-1 upper=1 n=2^20 width=32 cluster=2"},
+    {"collective", "collective_allreduce", "sm_90", ""},
+    {"collective", "collective_scan_arrays", "sm_90", "op=scan count=1000 cluster=3 dtype=f16"},
+    {"collective", "collective_shift_pull", "sm_90", "op=shift count=64 cluster=2 cluster-y=2 strategy=pull around=no"},
+    {"stencil", "stencil_resident_registers", "sm_90", "nx=64 ny=64 steps=8 cluster=4"},
+    {"stencil", "stencil_resident_shared", "sm_90", "dim=3 nx=20 ny=16 nz=24 boundary=periodic cluster=4 dtype=f64"},
+    {"stencil", "stencil_three_point", "sm_90", "dim=1 nx=10000 weights=0.25,0.5,0.25 steps=1 strategy=blocked tile=256 cluster=4"},
+    {"stencil", "stencil_blocked_registers", "sm_80", "nx=1024 ny=1024 steps=7 boundary=clamp depth=2"},
+    {"stencil", "stencil_step_shared", "sm_90", "nx=99 ny=77 steps=3 shape=box strategy=step cluster=0"},
+    {"exchange", "exchange_pair", "sm_90", ""},
+    {"exchange", "exchange_all_to_all_pull", "sm_90", "pattern=all-to-all cluster=4 n=4096 strategy=pull repeat=10"},
+    {"exchange", "exchange_halo_sm_80", "sm_80", "pattern=halo halo=3 n=1000 cluster=4 dtype=u16 align=2"},
 };
 
 static void write_file(const char *path, const char *text) {
@@ -32,7 +48,7 @@ static void emitted_text_is_as_recorded(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(golden); i++) {
         char path[512];
         snprintf(path, sizeof path, "%s/golden/%s.ptx", CJ_TEST_DIR, golden[i].file);
-        char *text = cj_test_emit("reduce", golden[i].params, golden[i].arch);
+        char *text = cj_test_emit(golden[i].family, golden[i].params, golden[i].arch);
         if (update && !strcmp(update, "1")) write_file(path, text);
         char *recorded = cj_test_read(path);
         if (!recorded) fail_msg("cannot read %s: CJ_UPDATE_GOLDEN=1 writes it", path);

@@ -300,18 +300,13 @@ static void try_launch(uint64_t *random, const kernel *k) {
     if (!t->count++) describe(k, &shape, t->first, sizeof t->first);
 }
 
-static bool few(void) {
-    const char *value = getenv("CJ_FEW");
-    return value && !strcmp(value, "1");
-}
-
 static size_t   kernel_count;
 static kernel  *kernels;
 static uint64_t sequence;
 
 static void loads_agree(void **state) {
     (void)state;
-    const size_t count = few() ? 20 : 250;
+    const size_t count = cj_test_few() ? 20 : 250;
     kernels = calloc(count, sizeof *kernels);
     sequence = cj_test_seed();
     kernel_count = make_kernels(&sequence, kernels, count);
@@ -321,7 +316,7 @@ static void loads_agree(void **state) {
 
 static void launches_agree(void **state) {
     (void)state;
-    const unsigned count = few() ? 100 : 10000;
+    const unsigned count = cj_test_few() ? 100 : 10000;
     assert_true(kernel_count > 0);
     for (unsigned i = 0; i < count; i++) {
         try_launch(&sequence, &kernels[cj_test_random(&sequence) % kernel_count]);

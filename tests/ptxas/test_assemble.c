@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every emitted kernel assembles, without a warning: every op with every dtype and cluster, and with each of these the
-// next block, result and target in turn, so that every two values of what shapes the text are met together.
+// Every emitted kernel assembles, without a warning: every op with every dtype, and with each of these the next
+// cluster, block, result, size and target in turn.
 #include "test.h"
 
 #include <clusterjit/ptx.h>
@@ -10,11 +10,14 @@
 
 #include "emit.h"
 
-static const char *const ops[] = {"sum", "min", "max"};
-static const char *const dtypes[] = {"f32", "f64", "i32", "u32", "i64", "u64"};
+static const char *const ops[] = {"sum", "min", "max", "product", "argmin", "argmax", "mean", "meanvar"};
+static const char *const dtypes[] = {"f32", "f64", "i32",  "u32", "i64", "u64",
+                                    "f16", "bf16", "i8", "u8",  "i16", "u16"};
 static const char *const clusters[] = {"0", "1", "4", "8", "2"};
 static const char *const blocks[] = {"32", "96", "256", "1024"};
-static const char *const results[] = {"total", "block"};
+static const char *const results[] = {"total", "block"};  // block: of the first operations alone
+
+enum { OPS_OF_BLOCKS = 4 };
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a", "sm_120"};
 
 static void assemble(const char *params, const char *arch) {
@@ -29,10 +32,12 @@ static void emitted_kernels_assemble(void **state) {
     unsigned turn = 0;
     for (size_t op = 0; op < CJ_TEST_COUNT(ops); op++)
         for (size_t dtype = 0; dtype < CJ_TEST_COUNT(dtypes); dtype++)
-            for (size_t cluster = 0; cluster < CJ_TEST_COUNT(clusters); cluster++, turn++) {
-                char params[128];
-                snprintf(params, sizeof params, "op=%s dtype=%s cluster=%s block=%s result=%s", ops[op], dtypes[dtype],
-                         clusters[cluster], blocks[turn % 4], results[(turn + turn / 4) % 2]);
+            for (int time = 0; time < 2; time++, turn++) {
+                char params[160];
+                bool by_block = op < OPS_OF_BLOCKS && (turn + turn / 4) % 2;
+                snprintf(params, sizeof params, "op=%s dtype=%s cluster=%s block=%s result=%s n=%s", ops[op],
+                         dtypes[dtype], clusters[turn % CJ_TEST_COUNT(clusters)], blocks[turn % 4], results[by_block],
+                         turn % 3 ? "2^24" : "1024");
                 assemble(params, targets[(turn + turn / 4 + turn / 16) % 4]);
             }
 }
@@ -50,7 +55,8 @@ static void weighted_sums_assemble(void **state) {
 
 static void largest_clusters_assemble(void **state) {
     (void)state;
-    assemble("cluster=16", "sm_90");
+    assemble("n=2^16", "sm_90");
+    assemble("n=2^28", "sm_90");
     assemble("cluster=16 dtype=f64 op=min block=1024", "sm_90a");
     assemble("cluster=16 dtype=u64 op=max block=32", "sm_100a");
     assemble("cluster=16 dtype=i32 result=block weight=block", "sm_90");

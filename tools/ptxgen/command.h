@@ -6,10 +6,13 @@
 int cmd_list(int argc, char **argv);
 int cmd_emit(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_contract(int argc, char **argv);
 int cmd_occupancy(int argc, char **argv);
+int cmd_probe(int argc, char **argv);
 int cmd_fmt(int argc, char **argv);
 int cmd_rules(int argc, char **argv);
 int cmd_isa(int argc, char **argv);
