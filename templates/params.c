@@ -168,12 +168,23 @@ static cj_status set_list(cj_params *params, size_t at, const char *text, cj_err
     return CJ_OK;
 }
 
+// As many digits as give the number again: 1e-05, not 1.0000000000000001e-05.
+static int digits_of(double value) {
+    char text[32];
+    for (int digits = 15; digits < 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) return digits;
+    }
+    return 17;
+}
+
 // The list as text, as far as there is room.
 static const char *list_text(const cj_params *params, uint64_t count, char *buffer, size_t size) {
     size_t used = 0;
     if (size) *buffer = '\0';
     for (uint64_t i = 0; i < count && used < size; i++)
-        used += (size_t)snprintf(buffer + used, size - used, "%s%.17g", i ? "," : "", params->reals[i]);
+        used += (size_t)snprintf(buffer + used, size - used, "%s%.*g", i ? "," : "", digits_of(params->reals[i]),
+                                 params->reals[i]);
     return buffer;
 }
 
@@ -262,7 +273,7 @@ const char *cj_params_word(const cj_params *params, const char *name, char *buff
     const cj_param_info *info = &params->family->param[i];
     if (info->choices) return choice_text(info->choices, params->value[i], buffer, size);
     if (info->reals) return list_text(params, params->value[i], buffer, size);
-    if (info->real) snprintf(buffer, size, "%.17g", real_of(params->value[i]));
+    if (info->real) snprintf(buffer, size, "%.*g", digits_of(real_of(params->value[i])), real_of(params->value[i]));
     else if (info->automatic && params->value[i] == CJ_PARAM_AUTO) snprintf(buffer, size, "auto");
     else if (!info->function) snprintf(buffer, size, "%" PRIu64, params->value[i]);
     else snprintf(buffer, size, "%s", params->function[i] ? cj_user_function_text(params->function[i]) : "");
