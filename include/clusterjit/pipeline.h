@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ring of buffers in shared memory between a producer, which starts asynchronous copies into them, and consumers:
+// calls that write its PTX into a kernel under construction (clusterjit/ptx.h). With clusters the copies may be
+// multicast: then a stage is free when the consumers of every block that receives have released it, and each arrives
+// at every block that sends.
+//
+//     cj_pipeline ring = cj_pipeline_declare(f, "stage", stages);
+//     cj_pipeline_init(f, first_thread, &ring, CJ_ARG(consumers));      // then a barrier of the cluster
+//     producer                                          consumer
+//     c = cj_pipeline_begin(f, &ring, CJ_PRODUCER)      c = cj_pipeline_begin(f, &ring, CJ_CONSUMER)
+//     for each item:                                    for each item:
+//       full = cj_pipeline_acquire(f, &ring, &c, bytes)   cj_pipeline_wait(f, &ring, &c)
+//       copies, counted by the mbarrier `full`            reads of stage c.stage
+//       cj_pipeline_next(f, &ring, &c)                    cj_pipeline_release(f, when, &ring, peers, c.stage)
+//                                                         cj_pipeline_next(f, &ring, &c)
+//
+// Each stage has two mbarriers: `full` completes when the bytes that are expected have come, `empty` when all consumers
+// have released it. Sources: PTX ISA 9.7.13 (mbarrier), 9.7.9 (cp.async.bulk).
+#ifndef CLUSTERJIT_PIPELINE_H
+#define CLUSTERJIT_PIPELINE_H
+
+#include <clusterjit/cluster.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// `full` and `empty`: addresses of stage 0's mbarriers, in the block's own window; each next stage's is 8 bytes on.
+typedef struct cj_pipeline {
+    uint32_t stages;
+    cj_reg   full, empty;
+} cj_pipeline;
+
+// Where one side of the ring is: the stage's number, and the parity of the phase that it waits for next.
+typedef struct cj_pipeline_at {
+    cj_reg stage, parity;
+} cj_pipeline_at;
+
+typedef enum cj_pipeline_side { CJ_PRODUCER, CJ_CONSUMER } cj_pipeline_side;
+
+// Shared memory for the mbarriers of `stages` stages (1 to 64).
+CJ_API cj_pipeline cj_pipeline_declare(cj_func *f, const char *name, uint32_t stages);
+
+// One thread makes the mbarriers ready: a stage is free again after `releases` releases. A barrier of all that use
+// the ring (the cluster's, where it has one) must follow.
+CJ_API void cj_pipeline_init(cj_func *f, cj_reg when, const cj_pipeline *ring, cj_arg releases);
+
+// The first stage, as one side sees it: the producer finds all stages free. Two new u32 registers.
+CJ_API cj_pipeline_at cj_pipeline_begin(cj_func *f, const cj_pipeline *ring, cj_pipeline_side side);
+
+// To the next stage.
+CJ_API void cj_pipeline_next(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at);
+
+// Waits until the stage is free and lets it expect `bytes`: a new register with the mbarrier that the copies shall
+// name.
+CJ_API cj_reg cj_pipeline_acquire(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at, cj_arg bytes);
+
+// Waits until the stage is full; the thread sees what was copied.
+CJ_API void cj_pipeline_wait(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at);
+
+// The `empty` mbarriers of the block of that rank, for releases: a new register. Without clusters it is ring->empty.
+CJ_API cj_reg cj_pipeline_peer(cj_func *f, const cj_pipeline *ring, cj_reg rank);
+
+// One release of a stage, at the mbarriers of cj_pipeline_peer (`peer`) or at the block's own (ring->empty). It says
+// that reads are over and publishes nothing: behind wgmma.wait_group, or reads whose values are in registers.
+CJ_API void cj_pipeline_release(cj_func *f, cj_reg when, cj_reg peer, cj_reg stage, const char *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

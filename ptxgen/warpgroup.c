@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <clusterjit/warpgroup.h>
+#include <stdio.h>
+
+#include "builder.h"
+#include "cluster_line.h"
+
+void cj_setmaxnreg_dec(cj_func *f, uint32_t registers, const char *why) {
+    cj_ptx(f, "setmaxnreg.dec.sync.aligned.u32 $1;$2$3", registers, WHY(why));
+}
+
+void cj_setmaxnreg_inc(cj_func *f, uint32_t registers, const char *why) {
+    cj_ptx(f, "setmaxnreg.inc.sync.aligned.u32 $1;$2$3", registers, WHY(why));
+}
+
+// ---- descriptors (PTX ISA, "Matrix Descriptor Format")
+//
+//   bits  0 to 13  address / 16
+//        16 to 29  leading dimension byte offset / 16
+//        32 to 45  stride dimension byte offset / 16
+//        62 to 63  1: 128-byte swizzle
+//
+// The pattern repeats every 8 rows of 128 bytes: the stride is that of the next 8 lines (by k) or the next 8 k (by
+// line).
+
+enum { PATTERN = 1024, UNIT = 16, SWIZZLE_128B = 1, ROW = 128, ELEMENT = 2 };
+
+cj_reg cj_matrix_descriptor(cj_func *f, cj_reg own, const cj_matrix_place *place) {
+    cj_reg         at = cj_u32(f, "at"), descriptor = cj_b64(f, "descriptor");
+    const uint64_t leading = place->order == CJ_BY_K ? 1 : place->next / UNIT;
+    const uint64_t rest = leading << 16 | (uint64_t)(PATTERN / UNIT) << 32 | (uint64_t)SWIZZLE_128B << 62;
+    cj_ptx(f, "shr.u32 $1, $2, 4;", at, own);
+    cj_ptx(f, "cvt.u64.u32 $1, $2;", descriptor, at);
+    cj_ptx(f, "or.b64 $1, $1, $2;", descriptor, rest);
+    return descriptor;
+}
+
+uint32_t cj_matrix_step(const cj_matrix_place *place) {
+    return place->order == CJ_BY_K ? CJ_WGMMA_K * ELEMENT : CJ_WGMMA_K * ROW;
+}
+
+// ---- products
+
+enum { N_MAX = 256, REGISTERS_MAX = N_MAX / 2 };
+
+// The text, "wgmma… {$1, …}, $129, $130, $131, 1, 1, …;", whose operands stand behind it.
+void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, cj_reg b, cj_reg adds) {
+    const uint32_t count = form->n / 2;
+    char           text[128 + 6 * REGISTERS_MAX];
+    cj_arg         arg[REGISTERS_MAX + 4];
+    if (form->n > N_MAX || form->n % 8 || !form->n) {
+        cj__func_refuse(f, "modifiers", "wgmma with n = %u: it is a multiple of 8 from 8 to %d", (unsigned)form->n,
+                        N_MAX);
+        return;
+    }
+    int length = snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%.8s.%.8s {",
+                          (unsigned)form->n, CJ_WGMMA_K, form->type, form->type);
+    for (uint32_t i = 0; i < count; i++) {
+        arg[i + 1] = CJ_ARG(d[i]);
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s$%u", i ? ", " : "", (unsigned)i + 1);
+    }
+    snprintf(text + length, sizeof text - (size_t)length, "}, $%u, $%u, $%u, 1, 1, %d, %d;", (unsigned)count + 1,
+             (unsigned)count + 2, (unsigned)count + 3, form->a, form->b);
+    arg[0] = CJ_ARG((const char *)text);
+    arg[count + 1] = CJ_ARG(a);
+    arg[count + 2] = CJ_ARG(b);
+    arg[count + 3] = CJ_ARG(adds);
+    cj_ptx_args(f, __FILE__, __LINE__, arg, count + 4);
+}
+
+void cj_wgmma_fence(cj_func *f) { cj_ptx(f, "wgmma.fence.sync.aligned;"); }
+void cj_wgmma_commit(cj_func *f) { cj_ptx(f, "wgmma.commit_group.sync.aligned;"); }
+void cj_wgmma_wait(cj_func *f, uint32_t pending, const char *why) {
+    cj_ptx(f, "wgmma.wait_group.sync.aligned $1;$2$3", pending, WHY(why));
+}
+
+// ---- fragments
+
+// Lanes 0 to 15 name the rows of the left half, 16 to 31 those of the right one, 16 bytes on; row r has its pieces of
+// 16 bytes exchanged by r % 8.
+cj_reg cj_fragment_address(cj_func *f, cj_reg own, cj_reg lane) {
+    cj_reg row = cj_u32(f, "fragment_row"), piece = cj_u32(f, "fragment_piece"), at = cj_u32(f, "fragment");
+    cj_ptx(f, "and.b32 $1, $2, 15;", row, lane);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", at, row, ROW, own);
+    cj_ptx(f, "shr.u32 $1, $2, 4;", piece, lane);
+    cj_ptx(f, "xor.b32 $1, $1, $2;", piece, row);
+    cj_ptx(f, "and.b32 $1, $1, 7;", piece);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", at, piece, UNIT);
+    return at;
+}
+
+cj_reg cj_fragment_at(cj_func *f, cj_reg address, uint32_t index) {
+    if (!index) return address;
+    cj_reg at = cj_u32(f, "fragment");
+    cj_ptx(f, "xor.b32 $1, $2, $3;", at, address, 2 * UNIT * index);
+    return at;
+}
+
+void cj_fragment_load(cj_func *f, const cj_reg *r, cj_reg address) {
+    cj_ptx(f, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$1, $2, $3, $4}, [$5];", r[0], r[1], r[2], r[3], address);
+}
+
+void cj_fragment_store(cj_func *f, cj_reg address, const cj_reg *r) {
+    cj_ptx(f, "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$1], {$2, $3, $4, $5};", address, r[0], r[1], r[2], r[3]);
+}
