@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products on a GPU. CJ_FEW=1 runs a few, for compute-sanitizer.
+#include "gemm_cases.h"
+
+
+#include "test.h"
+
+static cj_device *gpu;
+
+static int open_device(void **state) {
+    (void)state;
+    gpu = cj_test_gpu();
+    return 0;
+}
+
+static int close_device(void **state) {
+    (void)state;
+    cj_device_close(gpu);
+    return 0;
+}
+
+static void random_problems_are_right(void **state) {
+    (void)state;
+    uint64_t random = cj_test_seed();
+    cj_test_gemm_random(gpu, cj_test_few() ? 4 : 24, cj_test_few() ? 200 : 700, &random);
+}
+
+// Several tiles a block, so that results leave behind the next tile's steps.
+static void large_problems_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=3000 n=4500 k=520 b=column",
+        "m=4096 n=4096 k=256 tile=128x256 cluster=2 cluster-n=2 a=column",
+        "m=2500 n=2600 k=700 tile=128x128 cluster=1 cluster-n=4 d=column c=yes",
+        "m=3333 n=1999 k=300 tile=64x64 cluster=4 dtype=f16",
+        "m=2000 n=2500 k=130 tile=64x256 cluster=0 a=column b=column",
+    };
+    uint64_t random = 1;
+    for (size_t i = 0; i < (cj_test_few() ? 0 : CJ_TEST_COUNT(words)); i++) cj_test_gemm(gpu, words[i], &random);
+}
+
+static void nan_and_infinity_pass_through(void **state) {
+    (void)state;
+    uint64_t random = 1;
+    cj_test_gemm_specials(gpu, "m=300 n=400 k=180 cluster=2", &random);
+    cj_test_gemm_specials(gpu, "m=165 n=270 k=31 a=column dtype=f16 c=yes", &random);
+}
+
+static void typed_calls_are_right(void **state) {
+    (void)state;
+    cj_test_gemm_calls(gpu);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_problems_are_right),
+        cmocka_unit_test(large_problems_are_right),
+        cmocka_unit_test(nan_and_infinity_pass_through),
+        cmocka_unit_test(typed_calls_are_right),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
