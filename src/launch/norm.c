@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Norms as a typed call: a description becomes a family's parameters, its arrays the kernel's.
+#include <clusterjit/norm.h>
+#include <stdlib.h>
+
+#include "error.h"
+#include "rows.h"
+
+struct cj_norm {
+    cj_kernel   *kernel;
+    cj_norm_desc desc;
+};
+
+static const double epsilon = 1e-5;  // the default
+
+#define SPEC(name)                                                                                 \
+    {                                                                                              \
+        name, {"epsilon"}, {                                                                       \
+            {"pass", {"forward", "backward"}}, {"weight", {"no", "yes"}}, {"bias", {"no", "yes"}}, \
+                {"residual", {"no", "yes"}}, {                                                     \
+                "stats", { "no", "yes" }                                                           \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+static const row_spec_family families[] = {[CJ_NORM_RMS] = SPEC("rmsnorm"), [CJ_NORM_LAYER] = SPEC("layernorm")};
+
+static row_spec spec_of(const cj_norm_desc *d) {
+    const bool forward = !d->backward;
+    return (row_spec){
+        .family = &families[d->kind == CJ_NORM_LAYER],
+        .shape = d->shape,
+        .real = {d->epsilon != 0 ? d->epsilon : epsilon},
+        .choice = {!forward, d->weight != 0, d->bias && forward, d->residual && forward, d->stats && forward}};
+}
+
+static row_call call_of(const cj_norm_desc *d, const cj_norm_arrays *a) {
+    const bool forward = !d->backward;
+    row_call   call = {.count = 0};
+    cj__row_call_add(&call, "x", a->x);
+    if (forward && d->residual) cj__row_call_add(&call, "residual", a->residual);
+    if (d->backward) cj__row_call_add(&call, "dy", a->dy);
+    cj__row_call_add(&call, forward ? "y" : "dx", forward ? a->y : a->dx);
+    if (forward && d->residual) cj__row_call_add(&call, "sum", a->sum);
+    if (d->weight) cj__row_call_add(&call, "weight", a->weight);
+    if (forward && d->bias) cj__row_call_add(&call, "bias", a->bias);
+    if (forward && !d->stats) return call;
+    if (d->kind == CJ_NORM_LAYER) cj__row_call_add_each(&call, "mean", a->mean);
+    cj__row_call_add_each(&call, "rstd", a->rstd);
+    return call;
+}
+
+cj_status cj_norm_create(cj_device *device, const cj_norm_desc *desc, cj_norm **norm, cj_error *error) {
+    const row_spec spec = spec_of(desc);
+    *norm = NULL;
+    cj_norm *made = calloc(1, sizeof *made);
+    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a norm");
+    made->desc = *desc;
+    cj_status status = cj__row_spec_kernel(device, &spec, &made->kernel, error);
+    if (status) {
+        free(made);
+        return status;
+    }
+    *norm = made;
+    return CJ_OK;
+}
+
+void cj_norm_destroy(cj_norm *norm) {
+    if (!norm) return;
+    cj_kernel_destroy(norm->kernel);
+    free(norm);
+}
+
+cj_status cj_norm_run(cj_norm *norm, const cj_norm_arrays *arrays, cj_stream stream, cj_error *error) {
+    row_call call = call_of(&norm->desc, arrays);
+    return cj__row_call_run(norm->kernel, &call, stream, error);
+}
+
+cj_status cj_norm_launch(cj_device *device, const cj_norm_desc *desc, const cj_norm_arrays *arrays, cj_stream stream,
+                         cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(desc);
+    REQUIRE(arrays);
+    row_spec spec = spec_of(desc);
+    row_call call = call_of(desc, arrays);
+    return cj__row_call_launch(device, &spec, &call, stream, error);
+}
+
+const cj_kernel *cj_norm_kernel(const cj_norm *norm) { return norm->kernel; }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the typed calls of the families of rows share: a description becomes a row_spec, its arrays a row_call.
+#ifndef CJ_LAUNCH_ROWS_H
+#define CJ_LAUNCH_ROWS_H
+
+#include <clusterjit/rows.h>
+
+#include "call.h"
+
+enum { ROW_SPEC_REALS = 3, ROW_SPEC_CHOICES = 6, ROW_CALL_ARRAYS = 9 };
+
+// A family and its own parameters: real numbers, and choices of two words.
+typedef struct row_spec_family {
+    const char *name;
+    const char *real[ROW_SPEC_REALS];
+    struct {
+        const char *name, *words[2];
+    } choice[ROW_SPEC_CHOICES];
+} row_spec_family;
+
+typedef struct row_spec {
+    const row_spec_family *family;
+    cj_rows                shape;
+    double                 real[ROW_SPEC_REALS];
+    uint8_t                choice[ROW_SPEC_CHOICES];
+} row_spec;
+
+// The kernel's arguments, in its order.
+typedef struct row_call {
+    cj_ptr      array[ROW_CALL_ARRAYS];
+    uint32_t    count;
+    cj_ptr      bits;     // of all pointers to matrices and columns together
+    const char *missing;  // the first array that is 0
+} row_call;
+
+void cj__row_call_add(row_call *call, const char *name, cj_ptr array);       // a matrix, or one value for each column
+void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array);  // one value for each row
+
+cj_status cj__row_spec_kernel(cj_device *device, const row_spec *spec, cj_kernel **kernel, cj_error *error);
+cj_status cj__row_call_run(cj_kernel *kernel, row_call *call, cj_stream stream, cj_error *error);
+
+// The one-call functions: the kernel of the spec on that stream, for the alignment that the arrays have.
+cj_status cj__row_call_launch(cj_device *device, row_spec *spec, row_call *call, cj_stream stream, cj_error *error);
+
+#endif

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// rmsnorm and layernorm along rows, and their gradients for x: what is done with elements. row.c tells how rows are
+// worked on.
+//
+// Forward, of h = x + residual (which may be written out, rounded, as `sum`; the norm is of what it was before):
+//   rmsnorm    rstd = 1 / sqrt(mean(h^2) + epsilon)                          y = h * rstd * weight + bias
+//   layernorm  rstd = 1 / sqrt(mean((h - mean(h))^2) + epsilon)              y = (h - mean(h)) * rstd * weight + bias
+// The mean and the squares of the distance from it come together as Chan, Golub and LeVeque combine them: each
+// thread's are of its own mean, so that nothing is lost to cancellation.
+// Backward, of h, dy and the forward pass' mean and rstd; with g = dy * weight and n = (h - mean) * rstd:
+//   rmsnorm    dx = rstd * (g - n * mean(g * n))
+//   layernorm  dx = rstd * (g - mean(g) - n * mean(g * n))
+#include "row.h"
+
+enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS };
+
+static const cj_param_info params[] = {
+    ROW_PARAMS,
+    [EPSILON] = {.name = "epsilon",
+                 .real = true,
+                 .initial = "1e-05",
+                 .help = "is added to the mean of squares"},
+    [WEIGHT] = {.name = "weight", .choices = "no yes", .initial = "yes", .help = "yes: a factor for each column"},
+    [BIAS] = {.name = "bias", .choices = "no yes", .initial = "no", .help = "yes: what is added in each column"},
+    [RESIDUAL] = {.name = "residual",
+                  .choices = "no yes",
+                  .initial = "no",
+                  .help = "yes: a second matrix is added to x first, and the sum is written out too"},
+    [STATS] = {.name = "stats",
+               .choices = "no yes",
+               .initial = "no",
+               .help = "yes: mean (layernorm) and rstd of each row are written, for the backward pass"},
+    [PASS] = {.name = "pass",
+              .choices = "forward backward",
+              .initial = "forward",
+              .help = "backward: dx from x, dy, mean and rstd; takes no bias, residual and stats"},
+};
+
+typedef struct norm {
+    bool     centered, weighted, biased, residual, stats;
+    double   epsilon;
+    unsigned weight, bias, mean, rstd;  // operands
+} norm;
+
+typedef struct registers {
+    cj_reg mean, rstd, mean_g;
+} registers;
+
+static const norm *own_of(const row_kernel *k) { return k->op->own; }
+
+static double per_column(const row_kernel *k) { return 1 / (double)k->s->columns; }
+
+// ---- forward
+
+// h of element e: x, or its sum with the residual, in place where that is possible.
+static cj_reg sum_of(row_kernel *k, const row_vector *v, unsigned e, bool made) {
+    if (!own_of(k)->residual || (made && k->in_place)) return v->in[0][e];
+    cj_reg h = k->in_place ? v->in[0][e] : cj_f32(k->f, "h");
+    cj_ptx(k->f, "add.f32 $1, $2, $3;", h, v->in[0][e], v->in[1][e]);
+    return h;
+}
+
+static void add_squares(row_kernel *k, const row_vector *v) {
+    for (unsigned e = 0; e < k->s->elements; e++)
+        cj_ptx(k->f, "fma.rn.f32 $1, $2, $2, $1;", k->part.value[0], sum_of(k, v, e, false));
+}
+
+static void add_elements(row_kernel *k, const row_vector *v) {
+    for (unsigned e = 0; e < k->s->elements; e++)
+        cj_ptx(k->f, "add.f32 $1, $1, $2;", k->part.value[1], sum_of(k, v, e, false));
+}
+
+static void divide_by_count(row_kernel *k) {
+    cj_reg least = cj_f32(k->f, "least");
+    cj_reg count = cj__row_count(k);
+    cj_ptx(k->f, "mov.f32 $1, $2;", k->part.value[0], count);
+    cj_ptx(k->f, "max.f32 $1, $2, 0f3F800000; // of none it is 0", least, count);
+    cj_ptx(k->f, "div.full.f32 $1, $1, $2;", k->part.value[1], least);
+}
+
+static void add_distances(row_kernel *k, const row_vector *v) {
+    cj_reg distance = cj_f32(k->f, "distance");
+    for (unsigned e = 0; e < k->s->elements; e++) {
+        cj_ptx(k->f, "sub.f32 $1, $2, $3;", distance, sum_of(k, v, e, true), k->part.value[1]);
+        cj_ptx(k->f, "fma.rn.f32 $1, $2, $2, $1;", k->part.value[2], distance);
+    }
+}
+
+static void finish(row_kernel *k) {
+    registers  *r = k->own;
+    const norm *own = own_of(k);
+    cj_step(k->f, "the row's %srstd", own->centered ? "mean and " : "");
+    r->rstd = cj_f32(k->f, "rstd");
+    r->mean = k->part.value[1];
+    cj_reg epsilon = cj__row_f32(k, "epsilon", own->epsilon);
+    cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", r->rstd, k->part.value[own->centered ? 2 : 0], (float)per_column(k),
+           epsilon);
+    cj_ptx(k->f, "rsqrt.approx.ftz.f32 $1, $1;", r->rstd);
+    if (!own->stats) return;
+    if (own->centered) cj__row_store_each(k, own->mean, r->mean);
+    cj__row_store_each(k, own->rstd, r->rstd);
+}
+
+static void give(row_kernel *k, const row_vector *v) {
+    const registers *r = k->own;
+    const norm      *own = own_of(k);
+    cj_reg           weight[ROW_ELEMENTS], bias[ROW_ELEMENTS];
+    if (own->weighted) cj__row_load_column(k, own->weight, v->number, weight);
+    if (own->biased) cj__row_load_column(k, own->bias, v->number, bias);
+    for (unsigned e = 0; e < k->s->elements; e++) {
+        cj_reg y = v->out[0][e], h = sum_of(k, v, e, true);
+        if (own->residual) cj_ptx(k->f, "mov.f32 $1, $2;", v->out[1][e], h);
+        if (own->centered) cj_ptx(k->f, "sub.f32 $1, $2, $3;", y, h, r->mean);
+        cj_ptx(k->f, "mul.f32 $1, $2, $3;", y, own->centered ? y : h, r->rstd);
+        if (own->weighted && own->biased)
+            cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", y, weight[e], bias[e]);
+        else if (own->weighted)
+            cj_ptx(k->f, "mul.f32 $1, $1, $2;", y, weight[e]);
+        else if (own->biased)
+            cj_ptx(k->f, "add.f32 $1, $1, $2;", y, bias[e]);
+    }
+}
+
+// ---- backward: inputs x and dy
+
+static void prepare_backward(row_kernel *k) {
+    registers *r = k->own;
+    if (own_of(k)->centered) r->mean = cj__row_load_each(k, own_of(k)->mean, cj_always());
+    r->rstd = cj__row_load_each(k, own_of(k)->rstd, cj_always());
+}
+
+// g and n of a vector: new registers.
+static void gradients(row_kernel *k, const row_vector *v, cj_reg g[ROW_ELEMENTS], cj_reg n[ROW_ELEMENTS]) {
+    const registers *r = k->own;
+    cj_reg           weight[ROW_ELEMENTS];
+    if (own_of(k)->weighted) cj__row_load_column(k, own_of(k)->weight, v->number, weight);
+    for (unsigned e = 0; e < k->s->elements; e++) {
+        g[e] = own_of(k)->weighted ? cj_f32(k->f, "g") : v->in[1][e];
+        n[e] = cj_f32(k->f, "n");
+        if (own_of(k)->weighted) cj_ptx(k->f, "mul.f32 $1, $2, $3;", g[e], v->in[1][e], weight[e]);
+        if (own_of(k)->centered) cj_ptx(k->f, "sub.f32 $1, $2, $3;", n[e], v->in[0][e], r->mean);
+        cj_ptx(k->f, "mul.f32 $1, $2, $3;", n[e], own_of(k)->centered ? n[e] : v->in[0][e], r->rstd);
+    }
+}
+
+static void add_gradients(row_kernel *k, const row_vector *v) {
+    cj_reg g[ROW_ELEMENTS], n[ROW_ELEMENTS];
+    gradients(k, v, g, n);
+    for (unsigned e = 0; e < k->s->elements; e++) {
+        cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", k->part.value[0], g[e], n[e]);
+        if (own_of(k)->centered) cj_ptx(k->f, "add.f32 $1, $1, $2;", k->part.value[1], g[e]);
+    }
+}
+
+static void finish_backward(row_kernel *k) {
+    for (unsigned i = 0; i < k->op->values; i++)
+        cj_ptx(k->f, "mul.f32 $1, $1, $2;", k->part.value[i], (float)-per_column(k));
+}
+
+static void give_backward(row_kernel *k, const row_vector *v) {
+    const registers *r = k->own;
+    cj_reg           g[ROW_ELEMENTS], n[ROW_ELEMENTS];
+    gradients(k, v, g, n);
+    for (unsigned e = 0; e < k->s->elements; e++) {
+        cj_reg dx = v->out[0][e];
+        cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", dx, n[e], k->part.value[0], g[e]);
+        if (own_of(k)->centered) cj_ptx(k->f, "add.f32 $1, $1, $2;", dx, k->part.value[1]);
+        cj_ptx(k->f, "mul.f32 $1, $1, $2;", dx, r->rstd);
+    }
+}
+
+// ---- the families
+
+static void add_stats(row_op *op, norm *own) {
+    own->mean = op->operands;
+    if (own->centered) cj__row_add_operand(op, ROW_EACH, "mean", "f32", "mean[rows]");
+    own->rstd = op->operands;
+    cj__row_add_operand(op, ROW_EACH, "rstd", "f32", "rstd[rows], 1 / the deviation");
+}
+
+static void describe_backward(row_op *op, norm *own) {
+    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns], with the residual");
+    cj__row_add_operand(op, ROW_INPUT, "dy", NULL, "the gradient of y");
+    cj__row_add_operand(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
+    own->weight = op->operands;
+    if (own->weighted) cj__row_add_operand(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
+    add_stats(op, own);
+    op->fold = ROW_FOLD_SUM;
+    op->values = own->centered ? 2 : 1;
+    op->prepare = prepare_backward;
+    op->sweep[0] = add_gradients;
+    op->finish = finish_backward;
+    op->give = give_backward;
+}
+
+static void describe_forward(row_op *op, norm *own) {
+    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
+    if (own->residual) cj__row_add_operand(op, ROW_INPUT, "residual", NULL, "residual[rows, columns], added to x");
+    cj__row_add_operand(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
+    if (own->residual) cj__row_add_operand(op, ROW_OUTPUT, "sum", NULL, "sum[rows, columns] = x + residual");
+    own->weight = op->operands;
+    if (own->weighted) cj__row_add_operand(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
+    own->bias = op->operands;
+    if (own->biased) cj__row_add_operand(op, ROW_COLUMN, "bias", NULL, "bias[columns]");
+    if (own->stats) add_stats(op, own);
+    op->fold = own->centered ? ROW_FOLD_MOMENTS : ROW_FOLD_SUM;
+    op->values = own->centered ? 3 : 1;
+    op->sweep[0] = own->centered ? add_elements : add_squares;
+    op->between = divide_by_count;
+    op->sweep[1] = own->centered ? add_distances : NULL;
+    op->finish = finish;
+    op->give = give;
+}
+
+static void describe(const cj_plan *plan, row_op *op, norm *own) {
+    const uint64_t *value = plan->params.value;
+    *own = (norm){.centered = plan->params.family == &cj__family_layernorm,
+                  .weighted = value[WEIGHT] != 0,
+                  .biased = value[BIAS] != 0,
+                  .residual = value[RESIDUAL] != 0,
+                  .stats = value[STATS] != 0,
+                  .epsilon = cj_params_real(&plan->params, "epsilon")};
+    *op = (row_op){.own = own};
+    if (value[PASS])
+        describe_backward(op, own);
+    else
+        describe_forward(op, own);
+}
+
+static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    row_op op;
+    norm   own;
+    describe(plan, &op, &own);
+    return cj__row_plan(plan, &op, limits, clusters, error);
+}
+
+static void emit_norm(const cj_plan *plan, cj_builder *builder) {
+    row_op    op;
+    norm      own;
+    registers r = {.mean = {0}};
+    describe(plan, &op, &own);
+    cj__row_emit(plan, &op, &r, builder);
+}
+
+const cj_family cj__family_rmsnorm = {
+    .name = "rmsnorm",
+    .summary = "rows of a matrix over their root mean square, with weights, a residual, and the gradient",
+    .param = params,
+    .param_count = sizeof params / sizeof *params,
+    .plan = plan_norm,
+    .emit = emit_norm,
+};
+
+const cj_family cj__family_layernorm = {
+    .name = "layernorm",
+    .summary = "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradient",
+    .param = params,
+    .param_count = sizeof params / sizeof *params,
+    .plan = plan_norm,
+    .emit = emit_norm,
+};

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The direct form: a block or a cluster has one row, or each warp of a block one of its own, and the hardware deals
+// out rows. Loads go straight to registers. With several pieces to a block's share the row does not fit: it is then
+// read twice, once for its values and once for what is written. row.c tells why the barriers are needed and enough.
+#include "row.h"
+
+static bool is_pushed(const row_kernel *k) { return k->s->cluster > 1; }
+
+// The row's number; a warp beyond the last one leaves.
+static void emit_row_number(row_kernel *k, cj_label done) {
+    cj_func *f = k->f;
+    cj_step(f, "the row");
+    if (k->s->rows_per_block == 1) {
+        cj_ptx(f, "mov.u32 $1, %$2;", k->row, is_pushed(k) ? "clusterid.x" : "ctaid.x");
+        return;
+    }
+    cj_reg rows = cj_u64(f, "rows"), count = cj_u32(f, "count"), past = cj_pred(f, "past");
+    cj_ptx(f, "ld.param.u64 $1, [$2];", rows, k->rows);
+    cj_ptx(f, "cvt.u32.u64 $1, $2;", count, rows);
+    cj_ptx(f, "mov.u32 $1, %ctaid.x;", k->row);
+    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", k->row, k->s->rows_per_block, k->warp);
+    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, k->row, count);
+    cj_ptx(f, "@$1 bra $2;", past, done);
+}
+
+// ---- where the warps' parts meet
+
+typedef struct meeting {
+    cj_reg slots, met;  // addresses
+} meeting;
+
+static unsigned slot_count(const row_kernel *k) { return cj__row_blocks(k->s) * k->s->warps; }
+
+static meeting emit_meeting(row_kernel *k) {
+    cj_func       *f = k->f;
+    const unsigned words = cj__row_slot_words(k->op);
+    meeting        m = {0};
+    if (k->s->rows_per_block > 1 || slot_count(k) == 1) return m;
+    m.slots = cj_shared_address(f, cj_shared(f, "f32", "slots", slot_count(k) * words, 16));
+    if (!is_pushed(k)) return m;
+    cj_reg leads = cj_pred(f, "leads");
+    cj_step(f, "each block counts the bytes of the parts that come to it");
+    m.met = cj_shared_address(f, cj_shared(f, "b64", "met", 1, 0));
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leads, k->thread);
+    cj_mbarrier_init(f, leads, m.met, CJ_ARG(1), NULL);
+    cj_mbarrier_arrive_expect(f, leads, m.met, CJ_ARG(slot_count(k) * words * 4), NULL);
+    cj_mbarrier_init_done(f, "publishes the mbarrier, at D2");
+    cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "D2: this block has started; its mbarrier counts");
+    return m;
+}
+
+// k->part: of the row, in every lane.
+static void emit_meet(row_kernel *k, const meeting *m) {
+    cj_func       *f = k->f;
+    const unsigned words = cj__row_slot_words(k->op);
+    cj_step(f, "the warp's part, in every lane");
+    cj__row_fold(k, &k->part, &k->part, 1, true);
+    if (!m->slots.id) return;
+    cj_reg slot = cj_u32(f, "own_slot"), writes = cj_pred(f, "writes"), value[ROW_VALUES];
+    for (unsigned i = 0; i < words; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
+    if (is_pushed(k)) {
+        cj_reg to = cj_u32(f, "to");
+        cj_step(f, "each warp pushes its part to every block of the cluster, lane r to rank r");
+        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->rank, k->s->warps, k->warp);
+        cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", slot, 4 * words, m->slots);
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", writes, k->lane, k->s->cluster);
+        cj_ptx(f, "min.u32 $1, $2, $3;", to, k->lane, k->s->cluster - 1);
+        cj_reg peer = cj_cluster_map_address(f, slot, to), mbarrier = cj_cluster_map_address(f, m->met, to);
+        cj_cluster_wait(f, "D2: all blocks have started, their memory may be written");
+        cj_st_async(f, writes, "f32", value, words, peer, 0, mbarrier);
+        cj_mbarrier_wait(f, m->met, CJ_ARG(0), CJ_SCOPE_CLUSTER, "D3: every part of the row is here");
+    } else {
+        static const char *const lines[] = {"", "@$6 st.shared.f32 [$5], $1;", "@$6 st.shared.v2.f32 [$5], {$1, $2};",
+                                            "", "@$6 st.shared.v4.f32 [$5], {$1, $2, $3, $4};"};
+        cj_step(f, "a slot a warp");
+        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->warp, 4 * words, m->slots);
+        cj_ptx(f, "setp.eq.u32 $1, $2, 0;", writes, k->lane);
+        cj_ptx(f, lines[words], value[0], value[words > 1 ? 1 : 0], value[words > 2 ? 2 : 0], value[words > 2 ? 3 : 0],
+               slot, writes);
+        cj_ptx(f, "bar.sync 0; // D1: every part of the row is written");
+    }
+    cj_step(f, "every warp combines all parts");
+    cj__row_fold_slots(k, m->slots, slot_count(k));
+}
+
+// ---- pieces
+
+static cj_reg first_piece(row_kernel *k) {
+    cj_reg piece = cj_u32(k->f, "piece");
+    if (is_pushed(k))
+        cj_ptx(k->f, "mul.lo.u32 $1, $2, $3;", piece, k->rank, k->s->pieces);
+    else
+        cj_ptx(k->f, "mov.u32 $1, 0;", piece);
+    return piece;
+}
+
+// For each piece of the block's share: where it is, and what `body` writes for it.
+static void emit_pieces(row_kernel *k, const char *name, void (*body)(row_kernel *k, void *user), void *user) {
+    cj_func *f = k->f;
+    cj_reg   piece = first_piece(k), last = cj_u32(f, "last_piece"), more = cj_pred(f, "more");
+    cj_label next = cj_label_new(f, name);
+    cj_ptx(f, "add.u32 $1, $2, $3;", last, piece, k->s->pieces);
+    cj_label_here(f, next);
+    cj__row_set_piece(k, piece);
+    cj__row_place(k);
+    cj__row_load_piece(k);
+    body(k, user);
+    cj_ptx(f, "add.u32 $1, $1, 1;", piece);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, piece, last);
+    cj_ptx(f, "@$1 bra $2;", more, next);
+}
+
+static void add_piece(row_kernel *k, void *user) {
+    const row_part *all = user, both[2] = {*all, k->part};
+    cj__row_take(k);
+    cj__row_fold(k, all, both, 2, false);
+}
+
+static void give_piece(row_kernel *k, void *user) {
+    (void)user;
+    cj__row_give(k);
+}
+
+static void emit_twice(row_kernel *k, const meeting *m) {
+    cj_func *f = k->f;
+    row_part all = cj__row_part_new(k, "all");
+    if (k->op->prepare) k->op->prepare(k);
+    cj_step(f, "the row is read piece by piece, for its values");
+    cj__row_part_clear(k, &all);
+    emit_pieces(k, "next_piece", add_piece, &all);
+    k->part = all;
+    emit_meet(k, m);
+    k->op->finish(k);
+    if (!k->op->outputs) return;
+    cj_step(f, "and once more, for what is written");
+    emit_pieces(k, "next_written", give_piece, NULL);
+}
+
+static void emit_once(row_kernel *k, const meeting *m) {
+    cj_func *f = k->f;
+    cj_step(f, "the thread's share of the row, in registers");
+    cj__row_set_piece(k, first_piece(k));
+    cj__row_place(k);
+    cj__row_load_piece(k);
+    if (k->op->prepare) k->op->prepare(k);
+    k->in_place = k->s->in_bytes == 4;
+    cj_step(f, "its part of the row's values");
+    cj__row_take(k);
+    emit_meet(k, m);
+    k->op->finish(k);
+    if (!k->op->outputs) return;
+    cj_step(f, "what is written");
+    cj__row_give(k);
+}
+
+void cj__row_emit_direct(row_kernel *k) {
+    cj_label      done = cj_label_new(k->f, "done");
+    const meeting m = emit_meeting(k);
+    emit_row_number(k, done);
+    if (k->s->pieces > 1)
+        emit_twice(k, &m);
+    else
+        emit_once(k, &m);
+    if (k->s->rows_per_block > 1) cj_label_here(k->f, done);
+    cj_ptx(k->f, "ret;");
+}

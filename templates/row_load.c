@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements on their way: from memory into registers, as f32, into what a family makes of them, and out.
+#include <stdio.h>
+#include <string.h>
+
+#include "row.h"
+
+unsigned cj__row_threads(const row_shape *s) { return s->rows_per_block > 1 ? ROW_WARP : s->warps * ROW_WARP; }
+unsigned cj__row_blocks(const row_shape *s) { return s->cluster ? s->cluster : 1; }
+
+bool cj__row_is_guarded(const row_shape *s, unsigned v) {
+    const uint64_t pieces = cj__row_blocks(s) * s->pieces, before = (pieces - 1) * s->piece;
+    return s->vectors < before || s->vectors - before < (uint64_t)(v + 1) * cj__row_threads(s);
+}
+
+const char *cj__row_type(const cj_plan *plan, unsigned param) {
+    static const char *const types[] = {"f32", "f16", "bf16"};
+    const uint64_t           dtype = plan->params.value[ROW_DTYPE], out = plan->params.value[ROW_OUT];
+    return types[param == ROW_OUT && out ? out - 1 : dtype];
+}
+
+unsigned cj__row_operand(const row_op *op, const char *name) {
+    unsigned i = 0;
+    while (i < op->operands && strcmp(op->operand[i].name, name) != 0) i++;
+    return i < op->operands ? i : ROW_OPERANDS;
+}
+
+void cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help) {
+    op->operand[op->operands++] = (row_operand){name, help, role, type};
+    op->inputs += role == ROW_INPUT;
+    op->outputs += role == ROW_OUTPUT;
+}
+
+// The n-th operand of a role.
+static unsigned nth(const row_kernel *k, row_role role, unsigned n) {
+    unsigned i = 0;
+    while (k->op->operand[i].role != role || n--) i++;
+    return i;
+}
+
+// ---- vectors in memory: words of 32 bits, or half of one
+
+typedef struct access {
+    unsigned    words;  // registers of a vector
+    const char *type, *width;
+} access;
+
+static access access_of(unsigned bytes, unsigned element_bytes) {
+    static const char *const widths[] = {"", "", ".v2", "", ".v4"};
+    if (bytes == 2) return (access){1, "b16", ""};
+    return (access){bytes / 4, element_bytes == 4 ? "f32" : "b32", widths[bytes / 4]};
+}
+
+static unsigned in_bytes(const row_kernel *k) { return k->s->elements * k->s->in_bytes; }
+static unsigned out_bytes(const row_kernel *k) { return k->s->elements * k->s->out_bytes; }
+
+// "{a, b}" or "a" of so many operands from $4 on.
+static const char *list_of(unsigned words) {
+    static const char *const lists[] = {"", "$4", "{$4, $5}", "", "{$4, $5, $6, $7}"};
+    return lists[words];
+}
+
+static void move_words(row_kernel *k, const char *operation, access a, const cj_reg *word, cj_reg at, uint64_t offset,
+                       bool store) {
+    char line[96];
+    snprintf(line, sizeof line, store ? "$1$2.$3 [$8 + $9], %s;" : "$1$2.$3 %s, [$8 + $9];", list_of(a.words));
+    cj_ptx(k->f, line, operation, a.width, a.type, word[0], word[a.words > 1 ? 1 : 0], word[a.words > 2 ? 2 : 0],
+           word[a.words > 2 ? 3 : 0], at, offset);
+}
+
+void cj__row_new_registers(row_kernel *k) {
+    const access a = access_of(in_bytes(k), k->s->in_bytes);
+    for (unsigned i = 0; i < k->op->inputs; i++)
+        for (unsigned w = 0; w < a.words; w++) {
+            const char *name = k->op->operand[nth(k, ROW_INPUT, i)].name;
+            char        full[32];
+            for (unsigned v = 0; v < k->s->held; v++) {
+                snprintf(full, sizeof full, "%s%u%c", name, v, "xyzw"[w]);
+                k->raw[i][v][w] = cj_register(k->f, a.type, full);
+            }
+            if (k->s->form == ROW_DIRECT || k->s->pieces == 1) continue;
+            snprintf(full, sizeof full, "%s_%c", name, "xyzw"[w]);
+            k->passing[i][w] = cj_register(k->f, a.type, full);
+        }
+}
+
+// ---- guards: lines that only threads with a vector v of the piece execute
+
+static cj_label begin_guard(row_kernel *k, unsigned v) {
+    if (!cj__row_is_guarded(k->s, v)) return (cj_label){0};
+    cj_reg   none = cj_pred(k->f, "no_vector");
+    cj_label skip = cj_label_new(k->f, "no_vector");
+    cj_ptx(k->f, "setp.le.s32 $1, $2, $3;", none, k->left, v * cj__row_threads(k->s));
+    cj_ptx(k->f, "@$1 bra $2;", none, skip);
+    return skip;
+}
+
+static void end_guard(row_kernel *k, cj_label skip) {
+    if (skip.id) cj_label_here(k->f, skip);
+}
+
+// What a thread has no vector for is never used, and yet shall not be undefined.
+static void clear_vector(row_kernel *k, access a, unsigned v) {
+    for (unsigned i = 0; i < k->op->inputs; i++)
+        for (unsigned w = 0; w < a.words; w++)
+            cj_ptx(k->f, "mov.b$1 $2, 0;", a.type[1] == '1' ? 16 : 32, k->raw[i][v][w]);
+}
+
+static void load_vectors(row_kernel *k, const char *operation, bool shared) {
+    const access   a = access_of(in_bytes(k), k->s->in_bytes);
+    const uint64_t step = (uint64_t)cj__row_threads(k->s) * in_bytes(k), input_bytes = k->s->piece * in_bytes(k);
+    for (unsigned v = 0; v < k->s->held; v++) {
+        if (cj__row_is_guarded(k->s, v)) clear_vector(k, a, v);
+        cj_label skip = begin_guard(k, v);
+        for (unsigned i = 0; i < k->op->inputs; i++)
+            move_words(k, operation, a, k->raw[i][v], shared ? k->stage_at : k->at[nth(k, ROW_INPUT, i)],
+                       v * step + (shared ? i * input_bytes : 0), false);
+        end_guard(k, skip);
+    }
+}
+
+// With several pieces a row is read again, from the L2 cache where it is still there.
+void cj__row_load_piece(row_kernel *k) {
+    load_vectors(k, k->s->pieces > 1 ? "ld.global" : "ld.global.nc.L1::no_allocate", false);
+}
+
+void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true); }
+
+// ---- f32 and narrower
+
+void cj__row_convert(row_kernel *k, cj_reg into, cj_reg half) {
+    if (k->s->in_bytes == 4)
+        cj_ptx(k->f, "mov.b32 $1, $2;", into, half);
+    else if (*cj__row_type(k->plan, ROW_DTYPE) == 'b')
+        cj_ptx(k->f, "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;", into, half);
+    else
+        cj_ptx(k->f, "cvt.f32.f16 $1, $2;", into, half);
+}
+
+void cj__row_unpack(row_kernel *k, cj_reg word, const cj_reg to[2]) {
+    cj_func *f = k->f;
+    if (*cj__row_type(k->plan, ROW_DTYPE) == 'b') {
+        cj_ptx(f, "shl.b32 $1, $2, 16;", to[0], word);
+        cj_ptx(f, "and.b32 $1, $2, 0xffff0000;", to[1], word);
+        return;
+    }
+    cj_reg half[2] = {cj_register(f, "b16", "low"), cj_register(f, "b16", "high")};
+    cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], word);
+    for (unsigned i = 0; i < 2; i++) cj_ptx(f, "cvt.f32.f16 $1, $2;", to[i], half[i]);
+}
+
+// A vector's words as f32: the same registers where they are, else new ones.
+static void widen(row_kernel *k, const char *name, const cj_reg *word, cj_reg to[ROW_ELEMENTS]) {
+    for (unsigned e = 0; e < k->s->elements; e++) to[e] = k->s->in_bytes == 4 ? word[e] : cj_f32(k->f, name);
+    if (k->s->in_bytes == 4) return;
+    if (k->s->elements == 1) {
+        cj__row_convert(k, to[0], word[0]);
+        return;
+    }
+    for (unsigned e = 0; e < k->s->elements; e += 2) cj__row_unpack(k, word[e / 2], &to[e]);
+}
+
+bool cj__row_in_pairs(const row_kernel *k) { return k->op->in_pairs && k->s->in_bytes == 2 && k->s->elements > 1; }
+
+static void begin_vector(row_kernel *k, row_vector *vector, unsigned v, bool as_loaded) {
+    const access   a = access_of(in_bytes(k), k->s->in_bytes);
+    const uint64_t step = (uint64_t)cj__row_threads(k->s) * in_bytes(k), input_bytes = k->s->piece * in_bytes(k);
+    *vector = (row_vector){.number = v};
+    for (unsigned i = 0; i < k->op->inputs; i++) {
+        const cj_reg *word = vector->word[i] = k->in_shared ? k->passing[i] : k->raw[i][v];
+        if (k->in_shared) move_words(k, "ld.shared", a, word, k->stage_at, v * step + i * input_bytes, false);
+        if (!as_loaded) widen(k, k->op->operand[nth(k, ROW_INPUT, i)].name, word, vector->in[i]);
+    }
+}
+
+void cj__row_take(row_kernel *k) {
+    row_vector vector;
+    cj__row_part_clear(k, &k->part);
+    if (k->op->before) k->op->before(k);
+    for (unsigned sweep = 0; sweep < 2 && k->op->sweep[sweep]; sweep++) {
+        if (sweep && k->op->between) k->op->between(k);
+        for (unsigned v = 0; v < k->s->held; v++) {
+            cj_label skip = begin_guard(k, v);
+            begin_vector(k, &vector, v, !sweep && cj__row_in_pairs(k));
+            k->op->sweep[sweep](k, &vector);
+            end_guard(k, skip);
+        }
+    }
+    if (k->op->after) k->op->after(k);
+}
+
+// ---- out
+
+static void pack(row_kernel *k, const cj_reg *from, cj_reg word[ROW_WORDS]) {
+    const unsigned elements = k->s->elements;
+    const char    *type = cj__row_type(k->plan, ROW_OUT);
+    if (k->s->out_bytes == 4) {
+        memcpy(word, from, elements * sizeof *word);
+    } else if (elements == 1) {
+        word[0] = cj_register(k->f, "b16", "packed");
+        cj_ptx(k->f, "cvt.rn.$1.f32 $2, $3;", type, word[0], from[0]);
+    } else {
+        for (unsigned w = 0; w < elements / 2; w++) {
+            word[w] = cj_b32(k->f, "packed");
+            cj_ptx(k->f, "cvt.rn.$1x2.f32 $2, $3, $4;", type, word[w], from[2 * w + 1], from[2 * w]);
+        }
+    }
+}
+
+void cj__row_give(row_kernel *k) {
+    const access   a = access_of(out_bytes(k), k->s->out_bytes);
+    const uint64_t step = (uint64_t)cj__row_threads(k->s) * out_bytes(k);
+    row_vector     vector;
+    for (unsigned v = 0; v < k->s->held; v++) {
+        cj_label skip = begin_guard(k, v);
+        begin_vector(k, &vector, v, false);
+        for (unsigned o = 0; o < k->op->outputs; o++)
+            for (unsigned e = 0; e < k->s->elements; e++)
+                vector.out[o][e] = cj_f32(k->f, k->op->operand[nth(k, ROW_OUTPUT, o)].name);
+        k->op->give(k, &vector);
+        for (unsigned o = 0; o < k->op->outputs; o++) {
+            cj_reg word[ROW_WORDS];
+            pack(k, vector.out[o], word);
+            move_words(k, "st.global.cs", a, word, k->at[nth(k, ROW_OUTPUT, o)], v * step, true);
+        }
+        end_guard(k, skip);
+    }
+}
+
+// ---- where
+
+// The thread's column in a piece of the row and how far that piece goes from there.
+void cj__row_set_piece(row_kernel *k, cj_reg piece) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", k->column, piece, s->piece, k->thread);
+    cj_ptx(f, "sub.s32 $1, $2, $3;", k->left, s->vectors, k->column);
+    if (s->piece < s->vectors) {
+        cj_reg own = cj_s32(f, "own");
+        cj_ptx(f, "sub.s32 $1, $2, $3;", own, s->piece, k->thread);
+        cj_ptx(f, "min.s32 $1, $1, $2;", k->left, own);
+    }
+    cj_ptx(f, "mul.lo.u32 $1, $1, $2;", k->column, s->elements);
+}
+
+void cj__row_place(row_kernel *k) {
+    const row_shape *s = k->s;
+    for (unsigned i = 0; i < k->op->operands; i++) {
+        const row_role role = k->op->operand[i].role;
+        if (role != ROW_INPUT && role != ROW_OUTPUT) continue;
+        if (role == ROW_INPUT && s->form == ROW_STREAM) continue;
+        const uint64_t bytes = role == ROW_INPUT ? s->in_bytes : s->out_bytes;
+        const uint64_t stride = role == ROW_INPUT ? s->stride : s->out_stride;
+        cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", k->at[i], k->row, stride * bytes, k->base[i]);
+        cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", k->at[i], k->column, bytes);
+    }
+}
+
+// ---- for families
+
+cj_reg cj__row_f32(row_kernel *k, const char *name, double value) {
+    cj_reg reg = cj_f32(k->f, name);
+    cj_ptx(k->f, "mov.f32 $1, $2;", reg, (float)value);
+    return reg;
+}
+
+static cj_reg each_address(row_kernel *k, unsigned operand) {
+    const bool wide = strstr(k->op->operand[operand].type, "64") != NULL;
+    cj_reg     at = cj_u64(k->f, "each_at");
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", at, k->row, wide ? 8 : 4, k->base[operand]);
+    return at;
+}
+
+cj_reg cj__row_load_each(row_kernel *k, unsigned operand, cj_reg when) {
+    const row_operand *o = &k->op->operand[operand];
+    cj_reg             value = cj_register(k->f, o->type, o->name), at = each_address(k, operand);
+    cj_ptx(k->f, when.id ? "@$4 ld.global.nc.$1 $2, [$3];" : "ld.global.nc.$1 $2, [$3];", o->type, value, at, when);
+    return value;
+}
+
+void cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value) {
+    cj_reg at = each_address(k, operand);
+    cj_ptx(k->f, "@$1 st.global.$2 [$3], $4;", k->first, k->op->operand[operand].type, at, value);
+}
+
+void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
+    const access a = access_of(in_bytes(k), k->s->in_bytes);
+    const char  *name = k->op->operand[operand].name;
+    cj_reg       word[ROW_WORDS], at = cj_u64(k->f, "column_at");
+    for (unsigned w = 0; w < a.words; w++) word[w] = cj_register(k->f, a.type, name);
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", at, k->column, k->s->in_bytes, k->base[operand]);
+    move_words(k, "ld.global.nc", a, word, at, (uint64_t)v * cj__row_threads(k->s) * in_bytes(k), false);
+    widen(k, name, word, into);
+}
+
+cj_reg cj__row_count(row_kernel *k) {
+    cj_reg   count = cj_f32(k->f, "count"), has = cj_pred(k->f, "has_vector");
+    unsigned whole = 0;
+    while (whole < k->s->held && !cj__row_is_guarded(k->s, whole)) whole++;
+    cj_ptx(k->f, "mov.f32 $1, $2;", count, (float)(whole * k->s->elements));
+    for (unsigned v = whole; v < k->s->held; v++) {
+        cj_ptx(k->f, "setp.gt.s32 $1, $2, $3;", has, k->left, v * cj__row_threads(k->s));
+        cj_ptx(k->f, "@$1 mov.f32 $2, $3;", has, count, (float)((v + 1) * k->s->elements));
+    }
+    return count;
+}

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stream form: clusters stay on their SMs and claim row after row. One warp a block loads, by bulk copies into
+// stages of shared memory, ahead of the others, which work. row.c tells why the barriers are needed and enough.
+#include <stdio.h>
+
+#include "row.h"
+
+// Counts round and round; its parity is that of the mbarrier's phase to wait for.
+typedef struct ring {
+    cj_reg   number, parity;
+    unsigned count;
+} ring;
+
+static ring new_ring(cj_func *f, const char *name, unsigned count, unsigned parity) {
+    ring r = {cj_u32(f, name), cj_u32(f, "parity"), count};
+    cj_ptx(f, "mov.u32 $1, 0;", r.number);
+    cj_ptx(f, "mov.u32 $1, $2;", r.parity, parity);
+    return r;
+}
+
+static void advance(cj_func *f, const ring *r) {
+    cj_reg round = cj_pred(f, "round");
+    cj_ptx(f, "add.u32 $1, $1, 1;", r->number);
+    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", round, r->number, r->count);
+    cj_ptx(f, "@$1 mov.u32 $2, 0;", round, r->number);
+    cj_ptx(f, "@$1 xor.b32 $2, $2, 1;", round, r->parity);
+}
+
+// base + number * bytes, a new register.
+static cj_reg at_ring(cj_func *f, const char *name, cj_reg base, const ring *r, unsigned bytes) {
+    cj_reg at = cj_u32(f, name);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", at, r->number, bytes, base);
+    return at;
+}
+
+typedef struct stream {
+    row_kernel *k;
+    cj_reg      pool, full, empty, claimed, claim, met, slots;  // addresses in shared memory
+    cj_reg      rows, leads;                                    // leads: lane 0 of each warp
+    unsigned    claims, slot_bytes, slot_count;
+    uint64_t    vector_bytes, stage_bytes;
+    ring        stage, turn, next;  // of the warp: pieces, meetings, claims
+    cj_reg      peer_slot, peer_met, pushes;
+    cj_reg      piece;
+} stream;
+
+// An array in shared memory: its address.
+static cj_reg shared_array(cj_func *f, const char *type, const char *name, unsigned count, unsigned align) {
+    char   base[32];
+    cj_var array = cj_shared(f, type, name, count, align);
+    snprintf(base, sizeof base, "%s_base", name);
+    cj_reg at = cj_u32(f, base);
+    cj_ptx(f, "mov.u32 $1, $2;", at, array);
+    return at;
+}
+
+static void init_barriers(cj_func *f, cj_reg when, cj_reg first, unsigned count, unsigned arrivals) {
+    for (unsigned i = 0; i < count; i++) {
+        cj_reg at = cj_u32(f, "mbarrier");
+        cj_ptx(f, "add.u32 $1, $2, $3;", at, first, 8 * i);
+        cj_mbarrier_init(f, when, at, CJ_ARG(arrivals), NULL);
+    }
+}
+
+static void emit_shared(stream *t) {
+    row_kernel      *k = t->k;
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    const unsigned   words = cj__row_slot_words(k->op);
+    cj_reg           inits = cj_pred(f, "inits");
+    t->claims = s->stages + 1;
+    t->slot_count = cj__row_blocks(s) * s->warps;
+    t->slot_bytes = 4 * words;
+    t->vector_bytes = (uint64_t)s->elements * s->in_bytes;
+    t->stage_bytes = s->piece * t->vector_bytes * k->op->inputs;
+    cj_step(
+        f, "shared memory: stages, and mbarriers for what fills and empties them, for claims, and for parts that meet");
+    t->pool = cj_u32(f, "pool");
+    cj_ptx(f, "mov.u32 $1, row_pool;", t->pool);
+    t->full = shared_array(f, "b64", "full", s->stages, 0);
+    t->empty = shared_array(f, "b64", "empty", s->stages, 0);
+    t->claimed = shared_array(f, "b64", "claimed", t->claims, 0);
+    t->met = shared_array(f, "b64", "met", 2, 0);
+    t->claim = shared_array(f, "u32", "claim", t->claims, 0);
+    t->slots = shared_array(f, "f32", "slots", 2 * t->slot_count * words, 16);
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", inits, k->thread);
+    init_barriers(f, inits, t->full, s->stages, 1);
+    init_barriers(f, inits, t->empty, s->stages, s->warps);
+    init_barriers(f, inits, t->claimed, t->claims, 1);
+    init_barriers(f, inits, t->met, 2, 1);
+    cj_mbarrier_init_done(f, "publishes the mbarriers, at S1");
+    cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started, its mbarriers are there");
+    cj_reg rows = cj_u64(f, "row_count");
+    t->rows = cj_u32(f, "rows");
+    t->leads = cj_pred(f, "leads");
+    cj_ptx(f, "ld.param.u64 $1, [$2];", rows, k->rows);
+    cj_ptx(f, "cvt.u32.u64 $1, $2;", t->rows, rows);
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", t->leads, k->lane);
+    cj_cluster_wait(f, "S1: all blocks have started, their memory may be written");
+}
+
+// ---- the warp that loads
+
+static void wait_empty(stream *t) {
+    cj_func *f = t->k->f;
+    cj_mbarrier_wait(f, at_ring(f, "empty_at", t->empty, &t->stage, 8), CJ_ARG(t->stage.parity), CJ_SCOPE_BLOCK,
+                     "S2: the stage is free");
+}
+
+// Rank 0 takes the next row, and tells every block of the cluster.
+static void emit_claim(stream *t, cj_reg counter, cj_label told) {
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
+    cj_reg      tells = cj_pred(f, "tells"), to = cj_u32(f, "to"), other = cj_pred(f, "other_rank");
+    cj_reg      last = cj_u32(f, "last"), is_last = cj_pred(f, "is_last");
+    cj_reg      claimed = at_ring(f, "claimed_at", t->claimed, &t->next, 8),
+           claim = at_ring(f, "claim_at", t->claim, &t->next, 4);
+    cj_mbarrier_arrive_expect(f, t->leads, claimed, CJ_ARG(4), NULL);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", other, k->rank);
+    cj_ptx(f, "@$1 bra $2;", other, told);
+    cj_note(f, "rank 0 claims a row and pushes its number to all");
+    cj_ptx(f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1;", t->leads, k->row, counter);
+    cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, 0xffffffff;", k->row);
+    cj_ptx(f, "mov.u32 $1, %nclusterid.x;", last);
+    cj_ptx(f, "add.u32 $1, $1, $2;", last, t->rows);
+    cj_ptx(f, "sub.u32 $1, $1, 1;", last);
+    cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $4;", is_last, k->row, last, t->leads);
+    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the last claim of all: ready for the next launch", is_last,
+           counter);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", tells, k->lane, cj__row_blocks(k->s));
+    cj_ptx(f, "min.u32 $1, $2, $3;", to, k->lane, cj__row_blocks(k->s) - 1);
+    cj_reg peer = cj_cluster_map_address(f, claim, to), mbarrier = cj_cluster_map_address(f, claimed, to);
+    cj_st_async(f, tells, "u32", &k->row, 1, peer, 0, mbarrier);
+    cj_label_here(f, told);
+    cj_mbarrier_wait(f, claimed, CJ_ARG(t->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
+    cj_ptx(f, "ld.shared.u32 $1, [$2];", k->row, claim);
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // S3: all lanes have read it, before what tells others that");
+    advance(f, &t->next);
+}
+
+// The bytes of piece `number` of the block's share, of one input: a new register.
+static cj_reg piece_bytes(stream *t, uint64_t number) {
+    cj_func         *f = t->k->f;
+    const row_shape *s = t->k->s;
+    cj_reg           bytes = cj_s32(f, "piece_bytes"), from = cj_u32(f, "piece_from");
+    if (s->vectors == cj__row_blocks(s) * s->pieces * s->piece) {
+        cj_ptx(f, "mov.s32 $1, $2;", bytes, s->piece * t->vector_bytes);
+        return bytes;
+    }
+    cj_ptx(f, "add.u32 $1, $2, $3;", from, t->piece, number);
+    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", bytes, from, -(int64_t)s->piece, (int64_t)s->vectors);
+    cj_ptx(f, "max.s32 $1, $1, 0;", bytes);
+    cj_ptx(f, "min.s32 $1, $1, $2;", bytes, s->piece);
+    cj_ptx(f, "mul.lo.s32 $1, $1, $2;", bytes, t->vector_bytes);
+    return bytes;
+}
+
+static void emit_copy(stream *t, const cj_reg from[ROW_INPUTS], uint64_t number, cj_reg bytes, cj_reg policy) {
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
+    cj_reg      full = at_ring(f, "full_at", t->full, &t->stage, 8),
+           into = at_ring(f, "stage_at", t->pool, &t->stage, (unsigned)t->stage_bytes);
+    cj_reg at = cj_u64(f, "at"), all = cj_u32(f, "all_bytes"), copies = cj_pred(f, "copies");
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", all, bytes, k->op->inputs);
+    cj_mbarrier_arrive_expect(f, t->leads, full, CJ_ARG(all), NULL);
+    cj_ptx(f, "setp.gt.and.s32 $1, $2, 0, $3;", copies, bytes, t->leads);
+    for (unsigned i = 0; i < k->op->inputs; i++) {
+        cj_ptx(f, "add.u64 $1, $2, $3;", at, from[i], number * k->s->piece * t->vector_bytes);
+        cj_ptx(f,
+               "@$1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [$2], [$3], $4, "
+               "[$5], $6;",
+               copies, into, at, bytes, full, policy);
+        if (i + 1 < k->op->inputs) cj_ptx(f, "add.u32 $1, $1, $2;", into, k->s->piece * t->vector_bytes);
+    }
+    advance(f, &t->stage);
+}
+
+static void emit_loader(stream *t, cj_label done) {
+    row_kernel      *k = t->k;
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    cj_label         next = cj_label_new(f, "next_claim"), told = cj_label_new(f, "told");
+    cj_reg           counter = cj_u64(f, "counter"), policy = cj_b64(f, "policy"), past = cj_pred(f, "past");
+    cj_reg           base[ROW_INPUTS], from[ROW_INPUTS], bytes[ROW_PIECES_MAX];
+    cj_step(f, "the last warp loads: every row is read once, and leaves the L2 cache first");
+    t->stage = new_ring(f, "free_stage", s->stages, 1);
+    t->next = new_ring(f, "next_row", t->claims, 0);
+    cj_ptx(f, "ld.param.u64 $1, [$2];", counter, k->workspace);
+    cj_ptx(f, "cvta.to.global.u64 $1, $1;", counter);
+    cj_ptx(f, "createpolicy.fractional.L2::evict_first.b64 $1, 0f3F800000;", policy);
+    for (unsigned i = 0, n = 0; i < k->op->operands; i++) {
+        if (k->op->operand[i].role != ROW_INPUT) continue;
+        base[n] = cj_u64(f, "share");
+        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", base[n], t->piece, s->piece * t->vector_bytes, k->base[i]);
+        from[n++] = cj_u64(f, "from");
+    }
+    for (uint64_t p = 0; p < s->pieces; p++) bytes[p] = piece_bytes(t, p);
+    cj_label_here(f, next);
+    cj_step(f, "when there is room for it: the next row");
+    wait_empty(t);
+    emit_claim(t, counter, told);
+    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, k->row, t->rows);
+    cj_ptx(f, "@$1 bra $2;", past, done);
+    for (unsigned i = 0; i < k->op->inputs; i++)
+        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", from[i], k->row, s->stride * s->in_bytes, base[i]);
+    for (uint64_t p = 0; p < s->pieces; p++) {
+        if (p) wait_empty(t);
+        emit_copy(t, from, p, bytes[p], policy);
+    }
+    cj_ptx(f, "bra $1;", next);
+}
+
+// ---- the warps that work
+
+static void wait_full(stream *t) {
+    cj_func *f = t->k->f;
+    cj_mbarrier_wait(f, at_ring(f, "full_at", t->full, &t->stage, 8), CJ_ARG(t->stage.parity), CJ_SCOPE_BLOCK,
+                     "S4: the piece is here");
+}
+
+// Where the thread's first vector of a stage is.
+static void set_stage(stream *t, const ring *stage) {
+    row_kernel *k = t->k;
+    k->stage_at = at_ring(k->f, "stage_at", t->pool, stage, (unsigned)t->stage_bytes);
+    cj_ptx(k->f, "mad.lo.u32 $1, $2, $3, $1;", k->stage_at, k->thread, t->vector_bytes);
+}
+
+static void release(stream *t, const ring *stage) {
+    cj_func *f = t->k->f;
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // S2: all lanes have read the stage");
+    cj_mbarrier_arrive(f, t->leads, at_ring(f, "empty_at", t->empty, stage, 8), "S2: this warp has read it");
+}
+
+static void fetch(stream *t) {
+    wait_full(t);
+    set_stage(t, &t->stage);
+    cj__row_fetch_piece(t->k);
+    release(t, &t->stage);
+}
+
+// The pieces behind the first: they stay in shared memory where they are written from, else they pass through
+// registers.
+static void emit_more_pieces(stream *t, const row_part *all) {
+    row_kernel    *k = t->k;
+    cj_func       *f = k->f;
+    cj_reg         piece = cj_u32(f, "piece"), last = cj_u32(f, "last_piece"), more = cj_pred(f, "more");
+    cj_label       next = cj_label_new(f, "next_piece");
+    const row_part first = k->part, both[2] = {*all, first};
+    cj_step(f, "the pieces behind it");
+    for (unsigned i = 0; i < k->op->values; i++) cj_ptx(f, "mov.f32 $1, $2;", all->value[i], first.value[i]);
+    cj_ptx(f, "add.u32 $1, $2, 1;", piece, t->piece);
+    cj_ptx(f, "add.u32 $1, $2, $3;", last, t->piece, k->s->pieces);
+    cj_label_here(f, next);
+    cj__row_set_piece(k, piece);
+    if (k->op->outputs) {
+        wait_full(t);
+        set_stage(t, &t->stage);
+    } else {
+        fetch(t);
+    }
+    k->in_shared = k->op->outputs > 0;
+    cj__row_take(k);
+    cj__row_fold(k, all, both, 2, false);
+    k->in_shared = false;
+    advance(f, &t->stage);
+    cj_ptx(f, "add.u32 $1, $1, 1;", piece);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, piece, last);
+    cj_ptx(f, "@$1 bra $2;", more, next);
+}
+
+static void emit_give_more(stream *t, const ring *kept) {
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
+    cj_reg      piece = cj_u32(f, "piece"), last = cj_u32(f, "last_piece"), more = cj_pred(f, "more");
+    cj_label    next = cj_label_new(f, "next_written");
+    cj_step(f, "what is written of the pieces behind it; their stages become free");
+    cj_ptx(f, "add.u32 $1, $2, 1;", piece, t->piece);
+    cj_ptx(f, "add.u32 $1, $2, $3;", last, t->piece, k->s->pieces);
+    cj_label_here(f, next);
+    cj__row_set_piece(k, piece);
+    cj__row_place(k);
+    set_stage(t, kept);
+    k->in_shared = true;
+    cj__row_give(k);
+    k->in_shared = false;
+    release(t, kept);
+    advance(f, kept);
+    cj_ptx(f, "add.u32 $1, $1, 1;", piece);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, piece, last);
+    cj_ptx(f, "@$1 bra $2;", more, next);
+}
+
+// Every warp pushes its part to every block of the cluster, waits for all parts and combines them by itself.
+static void emit_meet(stream *t) {
+    row_kernel    *k = t->k;
+    cj_func       *f = k->f;
+    const unsigned words = t->slot_bytes / 4, turn_bytes = t->slot_count * t->slot_bytes;
+    cj_reg         value[ROW_VALUES];
+    cj_step(f, "the warp's part goes to every block of the cluster, lane r to rank r");
+    cj__row_fold(k, &k->part, &k->part, 1, true);
+    for (unsigned i = 0; i < words; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
+    cj_st_async(f, t->pushes, "f32", value, words, at_ring(f, "peer_slot", t->peer_slot, &t->turn, turn_bytes), 0,
+                at_ring(f, "peer_met", t->peer_met, &t->turn, 8));
+    cj_mbarrier_wait(f, at_ring(f, "met_at", t->met, &t->turn, 8), CJ_ARG(t->turn.parity), CJ_SCOPE_CLUSTER,
+                     "S5: every part of the row is here");
+    cj_step(f, "every warp combines all parts");
+    cj__row_fold_slots(k, at_ring(f, "slots_at", t->slots, &t->turn, turn_bytes), t->slot_count);
+    advance(f, &t->turn);
+}
+
+static void emit_row(stream *t) {
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
+    const bool  many = k->s->pieces > 1, keeps = many && k->op->outputs;
+    ring        kept = t->stage;
+    row_part    own = k->part, all = many ? cj__row_part_new(k, "all") : own;
+    if (k->op->prepare) k->op->prepare(k);
+    cj_step(f, "the block's %s of the row goes into registers, and its stage is free", many ? "first piece" : "piece");
+    if (many) cj__row_set_piece(k, t->piece);
+    fetch(t);
+    advance(f, &t->stage);
+    if (keeps) {
+        kept.number = cj_u32(f, "kept_stage");
+        kept.parity = cj_u32(f, "kept_parity");
+        cj_ptx(f, "mov.u32 $1, $2;", kept.number, t->stage.number);
+        cj_ptx(f, "mov.u32 $1, $2;", kept.parity, t->stage.parity);
+    }
+    const bool in_place = k->s->in_bytes == 4 && (k->op->outputs || !many);
+    k->in_place = in_place;
+    cj__row_take(k);
+    k->in_place = false;
+    if (many) emit_more_pieces(t, &all);
+    k->part = all;
+    emit_meet(t);
+    k->op->finish(k);
+    if (k->op->outputs) {
+        cj_step(f, "what is written");
+        if (many) cj__row_set_piece(k, t->piece);
+        cj__row_place(k);
+        k->in_place = in_place;
+        cj__row_give(k);
+        k->in_place = false;
+    }
+    if (keeps) emit_give_more(t, &kept);
+    k->part = own;
+}
+
+static void emit_workers(stream *t, cj_label done) {
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
+    cj_label    next = cj_label_new(f, "next_row");
+    cj_reg      own_slot = cj_u32(f, "own_slot"), to = cj_u32(f, "to"), past = cj_pred(f, "past"),
+           expects = cj_pred(f, "expects");
+    cj_step(f, "the other warps work: where a warp's parts go");
+    t->stage = new_ring(f, "stage", k->s->stages, 0);
+    t->next = new_ring(f, "next_row", t->claims, 0);
+    t->turn = new_ring(f, "turn", 2, 0);
+    t->pushes = cj_pred(f, "pushes");
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own_slot, k->rank, k->s->warps, k->warp);
+    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", own_slot, t->slot_bytes, t->slots);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", t->pushes, k->lane, cj__row_blocks(k->s));
+    cj_ptx(f, "min.u32 $1, $2, $3;", to, k->lane, cj__row_blocks(k->s) - 1);
+    t->peer_slot = cj_cluster_map_address(f, own_slot, to);
+    t->peer_met = cj_cluster_map_address(f, t->met, to);
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", expects, k->thread);
+    if (k->s->pieces == 1) cj__row_set_piece(k, t->piece);
+    cj_label_here(f, next);
+    cj_step(f, "the next row");
+    cj_reg claimed = at_ring(f, "claimed_at", t->claimed, &t->next, 8),
+           claim = at_ring(f, "claim_at", t->claim, &t->next, 4);
+    cj_mbarrier_wait(f, claimed, CJ_ARG(t->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
+    cj_ptx(f, "ld.shared.u32 $1, [$2];", k->row, claim);
+    advance(f, &t->next);
+    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, k->row, t->rows);
+    cj_ptx(f, "@$1 bra $2;", past, done);
+    cj_mbarrier_arrive_expect(f, expects, at_ring(f, "met_at", t->met, &t->turn, 8),
+                              CJ_ARG(t->slot_count * t->slot_bytes), NULL);
+    emit_row(t);
+    cj_ptx(f, "bra $1;", next);
+}
+
+void cj__row_emit_stream(row_kernel *k) {
+    cj_func *f = k->f;
+    stream   t = {.k = k};
+    cj_label done = cj_label_new(f, "done"), workers = cj_label_new(f, "workers");
+    cj_reg   works = cj_pred(f, "works");
+    emit_shared(&t);
+    t.piece = cj_u32(f, "first_piece");
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", t.piece, k->rank, k->s->pieces);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", works, k->warp, k->s->warps);
+    cj_ptx(f, "@$1 bra $2;", works, workers);
+    emit_loader(&t, done);
+    cj_label_here(f, workers);
+    emit_workers(&t, done);
+    cj_label_here(f, done);
+    cj_ptx(f, "ret;");
+}

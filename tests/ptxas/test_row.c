@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of rows assembles, without a warning: every family and pass in every form, and with each of these the
+// next types, alignment and target in turn.
+#include <stdio.h>
+
+#include "emit.h"
+#include "test.h"
+
+#include <clusterjit/ptx.h>
+
+static const struct {
+    const char *family, *params;
+} kernels[] = {
+    {"softmax", ""},
+    {"softmax", "mask=yes scale=0.125"},
+    {"softmax", "pass=backward"},
+    {"logsoftmax", "mask=yes"},
+    {"logsoftmax", "pass=backward"},
+    {"rmsnorm", "residual=yes bias=yes"},
+    {"rmsnorm", "pass=backward"},
+    {"layernorm", "stats=yes"},
+    {"layernorm", "pass=backward weight=no"},
+    {"crossentropy", "smoothing=0.1"},
+    {"crossentropy", "gradient=yes label=i32"},
+};
+static const char *const forms[] = {
+    "rows=10000 columns=100",
+    "rows=10000 columns=4096",
+    "rows=100 columns=32768 form=direct cluster=4",
+    "rows=10 columns=999999",
+    "rows=4096 columns=65536 form=stream",
+    "rows=2000 columns=131072 form=stream cluster=8 pieces=3 stages=2",
+};
+static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
+static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a"};
+
+static void assemble(const char *family, const char *params, const char *arch) {
+    char  log[4096];
+    char *text = cj_test_emit(family, params, arch);
+    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s %s: %s\n%s", arch, family, params, log, text);
+    cj_text_free(text);
+}
+
+static void emitted_kernels_assemble(void **state) {
+    (void)state;
+    unsigned turn = 0;
+    for (size_t k = 0; k < CJ_TEST_COUNT(kernels); k++)
+        for (size_t f = 0; f < CJ_TEST_COUNT(forms); f++, turn++) {
+            char params[256];
+            snprintf(params, sizeof params, "%s %s%s%s", forms[f], types[turn % 5], *kernels[k].params ? " " : "",
+                     kernels[k].params);
+            assemble(kernels[k].family, params, targets[turn / 5 % 3]);
+        }
+}
+
+static void kernels_without_clusters_assemble(void **state) {
+    (void)state;
+    assemble("softmax", "columns=100000 dtype=bf16", "sm_80");
+    assemble("layernorm", "columns=4096 align=4 residual=yes", "sm_86");
+    assemble("crossentropy", "columns=1001 dtype=f16 gradient=yes align=2", "sm_89");
+    assemble("rmsnorm", "columns=7 pass=backward", "sm_80");
+}
+
+int main(void) {
+    cj_test_ptxas();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(emitted_kernels_assemble),
+        cmocka_unit_test(kernels_without_clusters_assemble),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// The families of rows: matrices of random elements, a sample of whose rows is held against the definition
+// (row_model.h).
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "output.h"
+#include "row_model.h"
+#include "workload.h"
+
+// Elements repeat after so many (a prime, so that rows differ); elements that are checked, at most, by whole rows.
+enum { PERIOD = 1048573, CHECKED = 1 << 22, POISON = 0xa5, SEED = 1, SHOWN = 4 };
+
+typedef struct rows {
+    row_model model;
+    cj_ptr   *memory;             // copy c of array i: [c * count + i]
+    double   *value[ROW_ARRAYS];  // of one row
+    void     *bytes;              // of the longest row
+    double    first[SHOWN];       // of what is written first, in row 0
+    uint64_t  checked;            // rows
+} rows;
+
+static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for rows"); }
+
+static size_t array_bytes(const row_model *m, unsigned i) {
+    return (size_t)row_model_elements(m, i) * cj_dtype_size(m->array[i].type);
+}
+
+static cj_ptr *memory_of(const rows *r, unsigned copy, unsigned i) { return &r->memory[copy * r->model.count + i]; }
+
+// One period is made and written as often as it takes, into every copy.
+static int fill_array(workload *w, const rows *r, unsigned i) {
+    const row_model *m = &r->model;
+    const size_t     size = cj_dtype_size(m->array[i].type), bytes = array_bytes(m, i);
+    const size_t     period = bytes < PERIOD * size ? bytes : PERIOD * size;
+    unsigned char   *made = malloc(period);
+    cj_error         error;
+    cj_status        status = CJ_OK;
+    if (!made) return no_memory();
+    for (size_t at = 0; at < period / size; at++)
+        row_model_write(m->array[i].type, made, at, row_model_fill(m, i, at, SEED));
+    for (unsigned c = 0; !status && c < w->copies; c++)
+        for (size_t at = 0; !status && at < bytes; at += period)
+            status = cj_mem_write(w->device, *memory_of(r, c, i) + at, made, bytes - at < period ? bytes - at : period,
+                                  NULL, &error);
+    free(made);
+    return status ? message_failure(&error) : CODE_OK;
+}
+
+static int allocate(workload *w, rows *r) {
+    const row_model *m = &r->model;
+    cj_error         error;
+    for (unsigned i = 0; i < m->count; i++) {
+        const double bytes = (double)m->rows * (double)row_model_width(m, i) * (double)cj_dtype_size(m->array[i].type);
+        *(m->array[i].written ? &w->bytes_written : &w->bytes_read) += m->array[i].kind == ROW_ARRAY_COLUMN
+                                                                           ? bytes / (double)m->rows
+                                                                           : bytes;
+    }
+    w->copies = workload_copies(w, w->bytes_read + w->bytes_written);
+    r->memory = calloc((size_t)w->copies * m->count, sizeof *r->memory);
+    r->bytes = malloc(m->columns * sizeof(double));
+    if (!r->memory || !r->bytes) return no_memory();
+    for (unsigned i = 0; i < m->count; i++) {
+        r->value[i] = malloc(m->columns * sizeof *r->value[i]);
+        if (!r->value[i]) return no_memory();
+        for (unsigned c = 0; c < w->copies; c++)
+            if (cj_mem_alloc(w->device, array_bytes(m, i), memory_of(r, c, i), &error)) return message_failure(&error);
+    }
+    return CODE_OK;
+}
+
+static int open_rows(workload *w) {
+    rows *r = w->state = calloc(1, sizeof *r);
+    if (!r) return no_memory();
+    cj_plan  plan;  // made for its messages: the model relies on parameters that make sense
+    cj_error error;
+    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    row_model_make(&r->model, &w->params);
+    int code = allocate(w, r);
+    for (unsigned i = 0; !code && i < r->model.count; i++)
+        if (!r->model.array[i].written) code = fill_array(w, r, i);
+    return code;
+}
+
+static void close_rows(workload *w) {
+    rows *r = w->state;
+    if (!r) return;
+    for (unsigned i = 0; i < r->model.count; i++) {
+        for (unsigned c = 0; r->memory && c < w->copies; c++) cj_mem_free(w->device, *memory_of(r, c, i));
+        free(r->value[i]);
+    }
+    free(r->memory);
+    free(r->bytes);
+    free(r);
+}
+
+static cj_status poison(workload *w, unsigned copy, cj_error *error) {
+    const rows *r = w->state;
+    cj_status   status = CJ_OK;
+    for (unsigned i = 0; !status && i < r->model.count; i++)
+        if (r->model.array[i].written)
+            status = cj_mem_fill(w->device, *memory_of(r, copy, i), POISON, array_bytes(&r->model, i), NULL, error);
+    return status;
+}
+
+static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
+    const rows *r = w->state;
+    void       *arguments[ROW_ARRAYS];
+    for (unsigned i = 0; i < r->model.count; i++) arguments[i] = memory_of(r, copy, i);
+    return cj_kernel_launch(kernel, stream, arguments, r->model.count, error);
+}
+
+// ---- the check
+
+static cj_status read_row(const workload *w, unsigned copy, unsigned i, uint64_t row, cj_error *error) {
+    const rows      *r = w->state;
+    const row_model *m = &r->model;
+    const size_t     size = cj_dtype_size(m->array[i].type);
+    return cj_mem_read(w->device, r->bytes, *memory_of(r, copy, i) + row * row_model_stride(m, i) * size,
+                       row_model_width(m, i) * size, NULL, error);
+}
+
+// What is written in a row, against r->value.
+static void compare(rows *r, unsigned i, uint64_t row, double size, workload_verdict *verdict) {
+    const row_array *a = &r->model.array[i];
+    for (uint64_t c = 0; c < row_model_width(&r->model, i); c++) {
+        const double found = row_model_read(a->type, r->bytes, c), want = r->value[i][c];
+        const double apart = fmax(fabs(found - want) - row_model_least(a->type), 0) / (fabs(want) + size + 0x1p-126);
+        if (found == want || (isnan(found) && isnan(want))) continue;
+        if (verdict->ok && !(apart <= verdict->bound)) {
+            snprintf(verdict->text, sizeof verdict->text, "%s[%" PRIu64 "][%" PRIu64 "] is %.9g, not %.9g", a->name,
+                     row, c, found, want);
+            verdict->ok = false;
+        }
+        verdict->error = apart <= verdict->error ? verdict->error : apart;
+    }
+}
+
+static int check_row(const workload *w, unsigned copy, uint64_t row, workload_verdict *verdict) {
+    rows            *r = w->state;
+    const row_model *m = &r->model;
+    double           size[ROW_ARRAYS] = {0};
+    cj_error         error;
+    for (unsigned i = 0; i < m->count; i++) {
+        if (m->array[i].written) continue;
+        if (read_row(w, copy, i, row, &error)) return message_failure(&error);
+        for (uint64_t c = 0; c < row_model_width(m, i); c++)
+            r->value[i][c] = row_model_read(m->array[i].type, r->bytes, c);
+    }
+    m->row(m, r->value, size);
+    bool shown = row != 0;
+    for (unsigned i = 0; i < m->count; i++) {
+        if (!m->array[i].written) continue;
+        if (read_row(w, copy, i, row, &error)) return message_failure(&error);
+        compare(r, i, row, size[i], verdict);
+        for (uint64_t c = 0; !shown && c < SHOWN && c < row_model_width(m, i); c++)
+            r->first[c] = row_model_read(m->array[i].type, r->bytes, c);
+        shown = true;
+    }
+    return CODE_OK;
+}
+
+// Rows at equal distances, the first and the last among them.
+static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
+    rows          *r = w->state;
+    const uint64_t all = r->model.rows, room = CHECKED / r->model.columns + 2;
+    int            code = CODE_OK;
+    r->checked = all < room ? all : room;
+    *verdict = (workload_verdict){.ok = true, .bound = cj_kernel_plan(kernel)->error_bound};
+    for (uint64_t n = 0; !code && n < r->checked; n++)
+        code = check_row(w, copy, r->checked > 1 ? n * (all - 1) / (r->checked - 1) : 0, verdict);
+    return code;
+}
+
+// ---- what run shows
+
+static unsigned first_written(const row_model *m) {
+    unsigned i = 0;
+    while (!m->array[i].written) i++;
+    return i;
+}
+
+static uint64_t shown(const row_model *m) {
+    const uint64_t width = row_model_width(m, first_written(m));
+    return width < SHOWN ? width : SHOWN;
+}
+
+static void print(const workload *w, const cj_kernel *kernel) {
+    const rows *r = w->state;
+    (void)kernel;
+    printf("Rows: %" PRIu64 " of %" PRIu64 " elements\n", r->model.rows, r->model.columns);
+    printf("Checked: %" PRIu64 " rows\n", r->checked);
+    printf("%s[0]:", r->model.array[first_written(&r->model)].name);
+    for (uint64_t c = 0; c < shown(&r->model); c++) printf(" %.6g", r->first[c]);
+    printf("%s\n", row_model_width(&r->model, first_written(&r->model)) > SHOWN ? " …" : "");
+}
+
+static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
+    const rows *r = w->state;
+    json_t     *first = json_array();
+    (void)kernel;
+    for (uint64_t c = 0; c < shown(&r->model); c++) json_array_append_new(first, output_json_real(r->first[c]));
+    json_object_set_new(object, "result",
+                        json_pack("{s:o, s:o}", "rows_checked", output_json_uint(r->checked), "first", first));
+}
+
+#define WORK(name)                      \
+    const workload_type work_##name = { \
+        .family = #name,                \
+        .open = open_rows,              \
+        .close = close_rows,            \
+        .poison = poison,               \
+        .launch = launch,               \
+        .check = check,                 \
+        .print = print,                 \
+        .json = json,                   \
+    }
+
+WORK(softmax);
+WORK(logsoftmax);
+WORK(rmsnorm);
+WORK(layernorm);
+WORK(crossentropy);
