@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scan as a typed call: a description becomes the family's parameters.
+#include <clusterjit/scan.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "error.h"
+
+struct cj_scan {
+    cj_kernel *kernel;
+    uint32_t   align;
+};
+
+static const char *const op_names[] = {
+    [CJ_SCAN_SUM] = "sum", [CJ_SCAN_MIN] = "min", [CJ_SCAN_MAX] = "max", [CJ_SCAN_PRODUCT] = "product"};
+
+static cj_status describe(const void *from, cj_params *params, cj_error *error) {
+    const cj_scan_desc *desc = from;
+    cj_status           status = cj__call_family(params, "scan", error);
+    if (status) return status;
+    if (!desc->columns) return cj__fail(error, CJ_INVALID_ARGUMENT, "columns: 0 is below 1: there is nothing to scan");
+    if ((unsigned)desc->op >= sizeof op_names / sizeof *op_names)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "op: %d is not a cj_scan_op", (int)desc->op);
+    status = cj_params_set(params, "op", op_names[desc->op], error);
+    if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
+    if (!status) status = cj__call_number(params, "rows", desc->rows, error);
+    if (!status) status = cj__call_number(params, "columns", desc->columns, error);
+    if (!status) status = cj__call_number(params, "stride", desc->stride, error);
+    if (!status) status = cj__call_number(params, "out-stride", desc->out_stride, error);
+    if (!status) status = cj__call_number(params, "align", desc->align, error);
+    if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
+    if (!status) status = cj__call_number(params, "block", desc->block, error);
+    if (!status && desc->exclusive) status = cj_params_set(params, "exclusive", "yes", error);
+    if (!status && desc->reverse) status = cj_params_set(params, "reverse", "yes", error);
+    if (!status) status = cj_params_set_function(params, "op-expr", desc->op_function, error);
+    if (!status) status = cj_params_set_function(params, "identity", desc->identity, error);
+    return status;
+}
+
+static uint32_t alignment(const cj_scan_desc *desc) {
+    const uint32_t element = (uint32_t)cj_dtype_size(desc->dtype), align = desc->align ? desc->align : 16;
+    return align < element ? element : align;
+}
+
+cj_status cj_scan_create(cj_device *device, const cj_scan_desc *desc, cj_scan **scan, cj_error *error) {
+    *scan = NULL;
+    cj_params params;
+    cj_status status = describe(desc, &params, error);
+    if (status) return status;
+    cj_scan *made = calloc(1, sizeof *made);
+    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a scan");
+    made->align = alignment(desc);
+    status = cj_kernel_create(device, &params, &made->kernel, error);
+    if (status) {
+        free(made);
+        return status;
+    }
+    *scan = made;
+    return CJ_OK;
+}
+
+void cj_scan_destroy(cj_scan *scan) {
+    if (!scan) return;
+    cj_kernel_destroy(scan->kernel);
+    free(scan);
+}
+
+static cj_status run(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+    if ((x | out) % align) {
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "x, out: 0x%" PRIx64 " and 0x%" PRIx64 " are not both multiples of %u bytes", (uint64_t)x,
+                 (uint64_t)out, align);
+        cj__hint(error, "say in align what they are multiples of");
+        return CJ_INVALID_ARGUMENT;
+    }
+    void *arguments[] = {&x, &out};
+    return cj_kernel_launch(kernel, stream, arguments, 2, error);
+}
+
+cj_status cj_scan_run(cj_scan *scan, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+    return run(scan->kernel, scan->align, x, out, stream, error);
+}
+
+const cj_kernel *cj_scan_kernel(const cj_scan *scan) { return scan->kernel; }
+
+// What the kernel of a one-call scan depends on.
+typedef struct call_key {
+    const void  *family;
+    cj_stream_id on;
+    uint64_t     rows, columns, stride, out_stride;
+    const void  *op_function, *identity;  // kept alive by the kernel, so no others have these addresses meanwhile
+    uint8_t      op, dtype, exclusive, reverse, align, cluster;
+    uint16_t     block;
+} call_key;
+
+_Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
+
+// False where a field is larger than its place in the key: then it is no parameter of any kernel either.
+static bool write_key(const cj_scan_desc *desc, cj_stream stream, cj_warm_key *to) {
+    call_key key;
+    memset(&key, 0, sizeof key);
+    key.family = op_names;  // no other family's keys begin with this address
+    key.on = cj__stream_id(stream);
+    key.rows = desc->rows;
+    key.columns = desc->columns;
+    key.stride = desc->stride;
+    key.out_stride = desc->out_stride;
+    key.op_function = desc->op_function;
+    key.identity = desc->identity;
+    key.op = (uint8_t)desc->op;
+    key.dtype = (uint8_t)desc->dtype;
+    key.exclusive = desc->exclusive;
+    key.reverse = desc->reverse;
+    key.align = (uint8_t)desc->align;
+    key.cluster = (uint8_t)desc->cluster;
+    key.block = (uint16_t)desc->block;
+    memset(to, 0, sizeof *to);
+    memcpy(to->bytes, &key, sizeof key);
+    return key.op == (unsigned)desc->op && key.dtype == (unsigned)desc->dtype && key.align == desc->align &&
+           key.cluster == desc->cluster && key.block == desc->block;
+}
+
+cj_status cj_scan_launch(cj_device *device, const cj_scan_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
+                         cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(desc);
+    cj_warm_key key;
+    cj_kernel  *kernel;
+    cj_params   params;
+    cj_status   status = write_key(desc, stream, &key) ? CJ_OK : describe(desc, &params, error);
+    if (!status) status = cj__call_kernel(device, &key, describe, desc, stream, &kernel, error);
+    return status ? status : run(kernel, alignment(desc), x, out, stream, error);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// scan: out[r][c] = op over x[r][0..c], for each row r of a matrix; one array is a matrix of one row. One read, one
+// write.
+//
+// Algorithm. Rows are cut into tiles, and a tile is held in the registers of the threads that scan it. Lanes take loads
+// side by side, so a load of a warp is one piece of the row; its lanes' sums are scanned by shuffles, the loads of a
+// warp one after the other, the warps of a tile through shared memory. A short row is one tile, of a few lanes, of a
+// warp or of several; a block takes as many rows as it has threads for. A longer row is a tile of a block each, and
+// what stands before a tile comes by one of two ways:
+//
+//   cluster    the blocks of a cluster take a row together. Each pushes its total to those behind it by st.async.
+//   posts      any number of tiles. Each block claims the next tile from a counter in global memory, so tiles begin in
+//              their order, and posts its tile's total there. It waits for the totals of the tiles before it.
+//
+//   x: | tile 0 | tile 1 | … | tile 31 | tile 32 | …                     global, a row
+//        loads of 16 bytes, lane by lane -> before[load] in registers
+//        warp_total[warps]                                               shared
+//   cluster_total[cluster]  of each block                                distributed shared; or
+//   workspace: | tiles claimed, launches | totals of tiles | of groups | global
+//
+// 32 tiles are a group. What stands before a tile is the tiles before it in its group, and the groups before that. A
+// group's last tile posts the group's total, and, once it knows it, the total of all groups up to it, in the same
+// place; one look of a warp sees the tiles of its group and the 32 groups before, and waits until one of these has all
+// that was before. So the way from the first tile to the last goes over a thousand tiles at a time, and all is always
+// combined in the same order: equal plans give equal bits, whatever the schedule.
+//
+// A post is its own flag: every 32-bit word of it travels beside a 32-bit tag in one store of 64 bits, so whoever sees
+// the tag has the word, and nothing is published or acquired beside it. The tag counts launches: nothing needs to be
+// cleared between them. Who claims the last tile begins the counter anew.
+//
+// Barriers, and why each is needed and enough:
+//   B0  bar.sync: one thread has claimed the tile for all; only with posts.
+//   B1  bar.sync: warp_total is written before all warps read it; only with several warps a tile.
+//   B2  bar.sync: warp 0 knows what stands before the tile, and the others read it.
+//   B3  barrier.cluster: peers have started and their mbarriers count, before they are written to. Relaxed, for nothing
+//       but that is to be known; the loads hide it.
+//   B4  the mbarrier of each block: its phase ends when the totals of all ranks below have come. No block is written to
+//       behind that, so it may exit.
+#include "scan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "user_function.h"
+
+const cj_param_info cj__scan_params[] = {
+    [SCAN_ROWS] =
+        {.name = "rows", .minimum = 1, .maximum = INT32_MAX, .initial = "1", .help = "rows, each scanned by itself"},
+    [SCAN_COLUMNS] =
+        {.name = "columns", .minimum = 1, .maximum = UINT64_C(1) << 40, .initial = "1024", .help = "elements of a row"},
+    [SCAN_OP] = {.name = "op", .choices = "sum min max product", .initial = "sum", .help = "how two values become one"},
+    [SCAN_DTYPE] = {.name = "dtype",
+                    .choices = "f32 f64 i32 u32 i64 u64 f16 bf16",
+                    .initial = "f32",
+                    .help = "type of x and out; f16 and bf16 are computed in f32"},
+    [SCAN_EXCLUSIVE] = {.name = "exclusive",
+                        .choices = "no yes",
+                        .initial = "no",
+                        .help = "yes: without the element itself; the first becomes the identity"},
+    [SCAN_REVERSE] = {.name = "reverse", .choices = "no yes", .initial = "no", .help = "yes: from the row's end"},
+    [SCAN_STRIDE] = {.name = "stride",
+                     .maximum = UINT64_C(1) << 40,
+                     .initial = "0",
+                     .help = "elements from row to row of x; 0: columns"},
+    [SCAN_OUT_STRIDE] = {.name = "out-stride",
+                         .maximum = UINT64_C(1) << 40,
+                         .initial = "0",
+                         .help = "elements from row to row of out; 0: columns"},
+    [SCAN_ALIGN] = {.name = "align",
+                    .choices = "16 8 4 2",
+                    .initial = "16",
+                    .help = "bytes that x and out are multiples of, where their element is smaller"},
+    [SCAN_CLUSTER] = {.name = "cluster",
+                      .maximum = 16,
+                      .automatic = true,
+                      .initial = "auto",
+                      .help = "blocks that take a row together; 0: generate without clusters"},
+    [SCAN_BLOCK] = {.name = "block",
+                    .minimum = 32,
+                    .maximum = SCAN_BLOCK_MAX,
+                    .multiple = 32,
+                    .automatic = true,
+                    .initial = "auto",
+                    .help = "threads a block, a power of two"},
+    [SCAN_LOADS] = {.name = "loads",
+                    .minimum = 1,
+                    .maximum = SCAN_LOADS_MAX,
+                    .automatic = true,
+                    .initial = "auto",
+                    .help = "loads of a thread"},
+    [SCAN_OP_EXPR] = {.name = "op-expr",
+                      .function = "a b",
+                      .initial = "",
+                      .help = "how two values become one, in place of op: associative; a stands before b"},
+    [SCAN_IDENTITY] = {.name = "identity",
+                       .function = "",
+                       .initial = "",
+                       .help = "with op-expr: the constant e for which op-expr of e and any x is x"},
+};
+
+static void write_head(const scan_kernel *k, cj_builder *b) {
+    const scan_shape *s = &k->s;
+    char              op[12], dtype[8];
+    cj_head(b, "clusterjit: scan  op=%s dtype=%s exclusive=%s reverse=%s",
+            k->plan->params.function[SCAN_OP_EXPR] ? "op-expr" : cj_params_word(&k->plan->params, "op", op, sizeof op),
+            cj_params_word(&k->plan->params, "dtype", dtype, sizeof dtype), k->exclusive ? "yes" : "no",
+            k->reverse ? "yes" : "no");
+    for (int i = SCAN_OP_EXPR; i <= SCAN_IDENTITY; i++)
+        if (k->plan->params.function[i])
+            cj_head(b, "  %s: %.200s", cj__scan_params[i].name, k->plan->params.function[i]->text);
+    cj_head(b, "%s", "");
+    cj_head(b, "  row  --%u loads of %u elements a thread-->  a tile of %u threads, %" PRIu64 " elements", s->loads,
+            s->width, s->threads, s->tile);
+    if (s->cluster) cj_head(b, "  tile's total  --mapa + st.async-->  cluster_total of the ranks behind");
+    if (cj__scan_posts(s)) cj_head(b, "  tile's total  --tagged words-->  workspace  --by the tiles behind-->  carry");
+    cj_head(b, "%s", "");
+    cj_head(b, "Launch: block %u threads%s; grid: %s.", s->block, s->cluster ? ", as a cluster launch" : "",
+            s->cluster          ? "a cluster a row"
+            : cj__scan_posts(s) ? "a block for each tile of each row"
+                                : "a tile a row");
+    cj_head(b, "Columns and strides are multiples of %u elements, x and out of %u bytes.", s->width,
+            s->width * s->bytes);
+    if (cj__scan_posts(s))
+        cj_head(
+            b,
+            "The workspace, zero before the first launch, holds a u32 of tiles claimed and one of launches, and from"
+            " byte %d on the posts.",
+            SCAN_POSTS_AT);
+}
+
+static void add_functions(scan_kernel *k, cj_builder *b, char identity[24]) {
+    const cj_user_function *const *function = k->plan->params.function;
+    if (!function[SCAN_OP_EXPR]) return;
+    k->combine.op = CJ_COMBINE_USER;
+    k->combine.function = cj_builder_function(b, function[SCAN_OP_EXPR], "op");
+    k->combine.identity = cj__constant_text(k->s.type, function[SCAN_IDENTITY]->constant, identity);
+}
+
+static void declare(scan_kernel *k) {
+    cj_func *f = k->f;
+    k->x = cj_param(f, "u64", "x", "x[rows][stride]");
+    k->out = cj_param(f, "u64", "out", "out[rows][out_stride]; may be x");
+    k->rows = cj_param(f, "u64", "rows", NULL);
+    k->columns = cj_param(f, "u64", "columns", "elements of a row");
+    k->stride = cj_param(f, "u64", "stride", "elements from row to row of x");
+    k->out_stride = cj_param(f, "u64", "out_stride", "of out");
+    k->workspace = cj_param(f, "u64", "workspace", cj__scan_posts(&k->s) ? "claims and posts" : "not used");
+    cj_block(f, k->s.block, 1, 1);
+    if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
+    k->thread = cj_u32(f, "thread");
+    k->lane = cj_u32(f, "lane");
+    k->warp = cj_u32(f, "warp");
+    cj_ptx(f, "mov.u32 $1, %tid.x;", k->thread);
+    cj_ptx(f, "and.b32 $1, $2, 31;", k->lane, k->thread);
+    cj_ptx(f, "shr.u32 $1, $2, 5;", k->warp, k->thread);
+}
+
+static void emit_scan(const cj_plan *plan, cj_builder *b) {
+    static const cj_combine_op ops[] = {CJ_COMBINE_SUM, CJ_COMBINE_MIN, CJ_COMBINE_MAX, CJ_COMBINE_PRODUCT};
+    const uint64_t            *value = plan->params.value;
+    char                       identity[24];
+    scan_kernel                k = {.plan = plan, .exclusive = value[SCAN_EXCLUSIVE], .reverse = value[SCAN_REVERSE]};
+    cj__scan_shape(plan, &k.s);
+    k.combine = (cj_combine){.op = ops[value[SCAN_OP]], .type = k.s.type};
+    write_head(&k, b);
+    add_functions(&k, b, identity);
+    k.f = cj_entry(b, plan->entry);
+    declare(&k);
+    cj__scan_place(&k);
+    cj__scan_load(&k);
+    cj__scan_fold(&k);
+    cj__scan_meet(&k);
+    cj__scan_give(&k);
+    cj_ptx(k.f, "ret;");
+}
+
+const cj_family cj__family_scan = {
+    .name = "scan",
+    .summary = "running sums, extremes, products or your own along rows or one long array, read once and written once",
+    .param = cj__scan_params,
+    .param_count = sizeof cj__scan_params / sizeof *cj__scan_params,
+    .plan = cj__scan_plan,
+    .emit = emit_scan,
+};

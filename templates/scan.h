@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scan's parts, from the file that tells its algorithm (scan.c) to those that write its steps.
+#ifndef CJ_TEMPLATES_SCAN_H
+#define CJ_TEMPLATES_SCAN_H
+
+#include "family.h"
+
+// Parameters, in the order of the table.
+enum {
+    SCAN_ROWS,
+    SCAN_COLUMNS,
+    SCAN_OP,
+    SCAN_DTYPE,
+    SCAN_EXCLUSIVE,
+    SCAN_REVERSE,
+    SCAN_STRIDE,
+    SCAN_OUT_STRIDE,
+    SCAN_ALIGN,
+    SCAN_CLUSTER,
+    SCAN_BLOCK,
+    SCAN_LOADS,
+    SCAN_OP_EXPR,
+    SCAN_IDENTITY
+};
+
+extern const cj_param_info cj__scan_params[];
+
+// Bytes a load, lanes, loads of a thread, elements of a load, threads of a block, tiles of a group, bytes of the
+// workspace before the posts.
+enum {
+    SCAN_LOAD = 16,
+    SCAN_WARP = 32,
+    SCAN_LOADS_MAX = 16,
+    SCAN_WIDTH_MAX = 8,
+    SCAN_BLOCK_MAX = 1024,
+    SCAN_GROUP = 32,
+    SCAN_POSTS_AT = 16
+};
+
+// How rows are cut. A tile is what `threads` threads take of a row: `loads` loads each, of `width` elements.
+typedef struct scan_shape {
+    const char *type;             // that is computed in
+    unsigned    bytes, computed;  // of an element in memory, and of that type
+    unsigned    width, loads, threads;
+    unsigned    lanes, warps;  // of those threads: lanes of a warp, and warps
+    unsigned    block, cluster;
+    uint64_t    rows, columns, tile, tiles;  // elements a tile; tiles a row
+} scan_shape;
+
+void cj__scan_shape(const cj_plan *plan, scan_shape *s);
+
+bool     cj__scan_posts(const scan_shape *s);   // tiles of a row meet in the workspace
+uint64_t cj__scan_groups(const scan_shape *s);  // groups of tiles of a row that meet there; 0 where one is all
+
+cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
+typedef struct scan_kernel {
+    const cj_plan *plan;
+    cj_func       *f;
+    scan_shape     s;
+    cj_combine     combine;
+    bool           exclusive, reverse;
+    cj_var         x, out, rows, columns, stride, out_stride, workspace;
+    cj_reg         thread, lane, warp;
+    cj_reg         row, tile;          // u32: of this thread
+    cj_reg         space, claim, tag;  // posts: the workspace; which tile of all this is, u32; this launch's tag
+    cj_reg         arrived;            // cluster: the mbarrier
+    cj_reg         first;              // the thread's first load in its row, counted in loads, u64
+    cj_reg         left;               // loads from there to the row's end, s32
+    cj_reg         element[SCAN_LOADS_MAX][SCAN_WIDTH_MAX];
+    cj_reg         before[SCAN_LOADS_MAX];  // what stands before each load: first in its warp, then in its tile
+    cj_reg         total;                   // of the warp, then of the tile
+    cj_reg         carry;                   // of all tiles before
+} scan_kernel;
+
+// ---- values (scan_tile.c)
+
+cj_reg cj__scan_value(scan_kernel *k, const char *name);  // a new register of the type that is computed in
+void   cj__scan_clear(scan_kernel *k, cj_reg value);      // becomes the identity
+void   cj__scan_move(scan_kernel *k, cj_reg when, cj_reg to, cj_reg from);
+
+// into = earlier op into.
+void cj__scan_before(scan_kernel *k, cj_reg into, cj_reg earlier);
+
+// to = `from` of lane `source` (a number or a register) of each `lanes` lanes.
+void cj__scan_pick(scan_kernel *k, cj_reg to, cj_reg from, cj_arg source, unsigned lanes);
+
+// value = op over it and that of all lanes before, in each `lanes` lanes. All 32 execute it.
+void cj__scan_lanes(scan_kernel *k, cj_reg value, unsigned lanes);
+
+// ---- steps
+
+void cj__scan_load(scan_kernel *k);
+void cj__scan_fold(scan_kernel *k);  // before[] and total, within the warp; then within the tile
+void cj__scan_give(scan_kernel *k);
+
+// ---- what stands before a tile (scan_meet.c)
+
+void cj__scan_place(scan_kernel *k);  // row and tile
+void cj__scan_meet(scan_kernel *k);   // carry
+
+#endif

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile: loads side by side in lanes, one behind the other in a thread; their sums; what is written. The address of
+// load v of a thread lies v * lanes loads behind that of its first, or, in reverse, before it.
+#include <stdio.h>
+
+#include "scan.h"
+
+// ---- values
+
+cj_reg cj__scan_value(scan_kernel *k, const char *name) { return cj_register(k->f, k->s.type, name); }
+
+void cj__scan_clear(scan_kernel *k, cj_reg value) {
+    cj_ptx(k->f, "mov.$1 $2, $3;", k->s.type, value, cj_combine_identity(k->combine));
+}
+
+void cj__scan_move(scan_kernel *k, cj_reg when, cj_reg to, cj_reg from) {
+    if (when.id)
+        cj_ptx(k->f, "@$1 mov.$2 $3, $4;", when, k->s.type, to, from);
+    else
+        cj_ptx(k->f, "mov.$1 $2, $3;", k->s.type, to, from);
+}
+
+void cj__scan_before(scan_kernel *k, cj_reg into, cj_reg earlier) {
+    cj_reg sum = cj__scan_value(k, "sum");
+    cj__scan_move(k, cj_always(), sum, earlier);
+    cj_combine_into(k->f, k->combine, sum, into);
+    cj__scan_move(k, cj_always(), into, sum);
+}
+
+// A shuffle moves 32 bits: wider values travel as two halves. `there` is true where the source is one of the lanes.
+static void shuffle(scan_kernel *k, const char *mode, cj_reg there, cj_reg to, cj_reg from, cj_arg source,
+                    unsigned clamp) {
+    cj_func *f = k->f;
+    if (k->s.computed == 4) {
+        cj_ptx(f, "shfl.sync.$1.b32 $2|$3, $4, $5, $6, 0xffffffff;", mode, to, there, from, source, clamp);
+        return;
+    }
+    cj_reg half[2] = {cj_b32(f, "low"), cj_b32(f, "high")};
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", half[0], half[1], from);
+    for (int i = 0; i < 2; i++)
+        cj_ptx(f, "shfl.sync.$1.b32 $2|$3, $2, $4, $5, 0xffffffff;", mode, half[i], there, source, clamp);
+    cj_ptx(f, "mov.b64 $1, {$2, $3};", to, half[0], half[1]);
+}
+
+static unsigned segment(unsigned lanes) { return (SCAN_WARP - lanes) << 8; }
+
+void cj__scan_pick(scan_kernel *k, cj_reg to, cj_reg from, cj_arg source, unsigned lanes) {
+    shuffle(k, "idx", cj_pred(k->f, "there"), to, from, source, segment(lanes) | (SCAN_WARP - 1));
+}
+
+void cj__scan_lanes(scan_kernel *k, cj_reg value, unsigned lanes) {
+    cj_reg other = cj__scan_value(k, "other"), there = cj_pred(k->f, "there");
+    for (unsigned distance = 1; distance < lanes; distance *= 2) {
+        shuffle(k, "up", there, other, value, CJ_ARG(distance), segment(lanes));
+        cj_combine_into(k->f, k->combine, other, value);
+        cj__scan_move(k, there, value, other);
+    }
+}
+
+// ---- where
+
+// The thread's first load, and how many of the row's are left from there.
+static void find_first(scan_kernel *k) {
+    const scan_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_reg            columns = cj_u64(f, "columns"), left = cj_s64(f, "loads_left"), member = cj_u32(f, "member"),
+           place = cj_u32(f, "place");
+    k->first = cj_u64(f, "first");
+    k->left = cj_s32(f, "left");
+    cj_step(f, "the thread's first load of its row, and how many are left from there to the row's end");
+    cj_ptx(f, "and.b32 $1, $2, $3;", member, k->thread, s->threads - 1);
+    cj_ptx(f, "and.b32 $1, $2, $3;", place, member, s->lanes - 1);
+    cj_ptx(f, "sub.u32 $1, $1, $2;", member, place);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", place, member, s->loads);
+    cj_ptx(f, "cvt.u64.u32 $1, $2;", k->first, place);
+    if (s->tiles > 1) cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", k->first, k->tile, s->threads * s->loads);
+    cj_ptx(f, "ld.param.u64 $1, [$2];", columns, k->columns);
+    cj_ptx(f, "div.u64 $1, $2, $3;", left, columns, s->width);
+    cj_ptx(f, "sub.s64 $1, $1, $2;", left, k->first);
+    cj_ptx(f, "min.s64 $1, $1, $2;", left, INT32_MAX);
+    cj_ptx(f, "max.s64 $1, $1, -1;", left);
+    cj_ptx(f, "cvt.u32.u64 $1, $2;", k->left, left);
+    if (s->block == s->threads) return;
+    cj_reg rows = cj_u64(f, "rows"), row = cj_u64(f, "row"), none = cj_pred(f, "no_row");
+    cj_ptx(f, "ld.param.u64 $1, [$2];", rows, k->rows);
+    cj_ptx(f, "cvt.u64.u32 $1, $2;", row, k->row);
+    cj_ptx(f, "setp.ge.u64 $1, $2, $3;", none, row, rows);
+    cj_ptx(f, "@$1 mov.s32 $2, 0;", none, k->left);
+}
+
+// The address of the thread's first load, in `array`.
+static cj_reg address_of(scan_kernel *k, cj_var array, cj_var stride, const char *name) {
+    const scan_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_reg            at = cj_u64(f, name), step = cj_u64(f, "stride"), row = cj_u64(f, "row");
+    cj_ptx(f, "ld.param.u64 $1, [$2];", at, array);
+    cj_ptx(f, "cvta.to.global.u64 $1, $1;", at);
+    cj_ptx(f, "ld.param.u64 $1, [$2];", step, stride);
+    cj_ptx(f, "cvt.u64.u32 $1, $2;", row, k->row);
+    cj_ptx(f, "mul.lo.u64 $1, $1, $2;", row, step);
+    if (k->reverse) {
+        cj_ptx(f, "ld.param.u64 $1, [$2];", step, k->columns);
+        cj_ptx(f, "add.u64 $1, $1, $2;", row, step);
+        cj_ptx(f, "add.u64 $1, $2, 1;", step, k->first);
+        cj_ptx(f, "mul.lo.u64 $1, $1, $2;", step, s->width);
+        cj_ptx(f, "sub.u64 $1, $1, $2;", row, step);
+    } else {
+        cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", row, k->first, s->width);
+    }
+    cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", at, row, s->bytes);
+    return at;
+}
+
+static int offset_of(const scan_kernel *k, unsigned load) {
+    const int bytes = (int)(load * k->s.lanes * k->s.width * k->s.bytes);
+    return k->reverse ? -bytes : bytes;
+}
+
+static cj_reg has_load(scan_kernel *k, unsigned load) {
+    cj_reg there = cj_pred(k->f, "inside");
+    cj_ptx(k->f, "setp.gt.s32 $1, $2, $3;", there, k->left, load * k->s.lanes);
+    return there;
+}
+
+// ---- elements in memory
+
+// How a load or a store is written: of 1, 2 or 4 registers.
+typedef struct transfer {
+    const char *vector;  // ".v4", or ""
+    const char *type;    // of a register
+    unsigned    words;
+    cj_reg      word[4];
+} transfer;
+
+static bool is_half(const scan_kernel *k) { return k->s.bytes == 2; }
+static bool is_bf16(const scan_kernel *k) { return k->plan->params.value[SCAN_DTYPE] == CJ_BF16; }
+
+static transfer transfer_of(scan_kernel *k, const cj_reg *element) {
+    const scan_shape *s = &k->s;
+    transfer          t = {.words = s->width, .type = s->type};
+    if (is_half(k)) t.words = s->width > 1 ? s->width / 2 : 1, t.type = s->width > 1 ? "b32" : "b16";
+    t.vector = t.words == 4 ? ".v4" : t.words == 2 ? ".v2" : "";
+    for (unsigned w = 0; w < t.words; w++)
+        t.word[w] = is_half(k) ? cj_register(k->f, t.type, "word") : element[k->reverse ? t.words - 1 - w : w];
+    return t;
+}
+
+static void move(scan_kernel *k, const transfer *t, cj_reg when, cj_reg at, int offset, bool stores) {
+    const cj_reg *w = t->word;
+    const char   *list = t->words == 4 ? "{$5, $6, $7, $8}" : t->words == 2 ? "{$5, $6}" : "$5";
+    char          line[96];
+    if (stores)
+        snprintf(line, sizeof line, "@$1 st.global.cs%s.$2 [$3 + $4], %s;", t->vector, list);
+    else
+        snprintf(line, sizeof line, "@$1 ld.global.L1::no_allocate%s.$2 %s, [$3 + $4];", t->vector, list);
+    cj_ptx(k->f, line, when, t->type, at, offset, w[0], w[1 % t->words], w[2 % t->words], w[3 % t->words]);
+}
+
+static void unpack(scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
+    cj_func *f = k->f;
+    if (k->s.width == 1) {
+        if (is_bf16(k))
+            cj_ptx(f, "mov.b32 $1, {0, $2};", low, t->word[w]);
+        else
+            cj_ptx(f, "cvt.f32.f16 $1, $2;", low, t->word[w]);
+    } else if (is_bf16(k)) {
+        cj_ptx(f, "shl.b32 $1, $2, 16;", low, t->word[w]);
+        cj_ptx(f, "and.b32 $1, $2, 0xffff0000;", high, t->word[w]);
+    } else {
+        cj_reg half[2] = {cj_register(f, "b16", "half"), cj_register(f, "b16", "upper")};
+        cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], t->word[w]);
+        cj_ptx(f, "cvt.f32.f16 $1, $2;", low, half[0]);
+        cj_ptx(f, "cvt.f32.f16 $1, $2;", high, half[1]);
+    }
+}
+
+static void pack(scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
+    const char *type = is_bf16(k) ? "bf16" : "f16";
+    if (k->s.width == 1)
+        cj_ptx(k->f, "cvt.rn.$1.f32 $2, $3;", type, t->word[w], low);
+    else
+        cj_ptx(k->f, "cvt.rn.$1x2.f32 $2, $3, $4;", type, t->word[w], high, low);
+}
+
+// The two elements of word w, as memory has them; element[] is in the order of the scan.
+static void convert(scan_kernel *k, const transfer *t, const cj_reg *element,
+                    void (*each)(scan_kernel *, const transfer *, unsigned, cj_reg, cj_reg)) {
+    const unsigned last = k->s.width - 1;
+    for (unsigned w = 0; w < t->words && is_half(k); w++) {
+        const unsigned low = 2 * w, high = low + 1 > last ? low : low + 1;
+        each(k, t, w, element[k->reverse ? last - low : low], element[k->reverse ? last - high : high]);
+    }
+}
+
+void cj__scan_load(scan_kernel *k) {
+    const scan_shape *s = &k->s;
+    cj_func          *f = k->f;
+    transfer          t[SCAN_LOADS_MAX];
+    find_first(k);
+    cj_step(f, "%u loads of %u bytes; what lies behind the row's end is the identity", s->loads, s->width * s->bytes);
+    cj_reg at = address_of(k, k->x, k->stride, "from");
+    for (unsigned v = 0; v < s->loads; v++) {
+        cj_reg there = has_load(k, v);
+        for (unsigned e = 0; e < s->width; e++) k->element[v][e] = cj__scan_value(k, "element");
+        t[v] = transfer_of(k, k->element[v]);
+        for (unsigned w = 0; w < t[v].words; w++)
+            cj_ptx(f, "mov.$1 $2, $3;", t[v].type, t[v].word[w], is_half(k) ? "0" : cj_combine_identity(k->combine));
+        move(k, &t[v], there, at, offset_of(k, v), false);
+    }
+    for (unsigned v = 0; v < s->loads && is_half(k); v++) {
+        cj_reg there = has_load(k, v);
+        convert(k, &t[v], k->element[v], unpack);
+        for (unsigned e = 0; e < s->width; e++)
+            cj_ptx(f, "@!$1 mov.$2 $3, $4;", there, s->type, k->element[v][e], cj_combine_identity(k->combine));
+    }
+}
+
+// ---- sums
+
+// before[v] becomes what stands before load v in the warp (in each `lanes` lanes of it), total all of that.
+static void fold_warp(scan_kernel *k) {
+    const scan_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_reg            all[SCAN_LOADS_MAX] = {{0}}, first = cj_pred(f, "first_lane"), lane = cj_u32(f, "lane_of_row");
+    cj_step(f, "warp: every load's sum, scanned over the lanes; then the loads one after the other");
+    cj_ptx(f, "and.b32 $1, $2, $3;", lane, k->lane, s->lanes - 1);
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, lane);
+    for (unsigned v = 0; v < s->loads; v++) {
+        all[v] = cj__scan_value(k, "all");
+        k->before[v] = cj__scan_value(k, "before");
+        cj__scan_move(k, cj_always(), all[v], k->element[v][0]);
+        for (unsigned e = 1; e < s->width; e++) cj_combine_into(f, k->combine, all[v], k->element[v][e]);
+    }
+    for (unsigned v = 0; v < s->loads && s->lanes > 1; v++) cj__scan_lanes(k, all[v], s->lanes);
+    for (unsigned v = 0; v < s->loads; v++) {
+        if (s->lanes > 1) shuffle(k, "up", cj_pred(f, "there"), k->before[v], all[v], CJ_ARG(1), segment(s->lanes));
+        cj_ptx(f, "@$1 mov.$2 $3, $4;", first, s->type, k->before[v], cj_combine_identity(k->combine));
+        if (s->lanes > 1) cj__scan_pick(k, all[v], all[v], CJ_ARG(s->lanes - 1), s->lanes);
+    }
+    k->total = all[0];
+    for (unsigned v = 1; v < s->loads; v++) {
+        cj__scan_before(k, k->before[v], k->total);
+        cj_combine_into(f, k->combine, k->total, all[v]);
+    }
+}
+
+// The warps of a tile, each by every warp; before[] and total become those of the tile.
+static void fold_tile(scan_kernel *k) {
+    const scan_shape *s = &k->s;
+    cj_func          *f = k->f;
+    if (s->warps == 1) return;
+    cj_reg slot = cj_u32(f, "slot"), own = cj_u32(f, "own_warp"), source = cj_u32(f, "source"),
+           part = cj__scan_value(k, "part");
+    cj_reg writes = cj_pred(f, "warp_leader"), reads = cj_pred(f, "reads"), later = cj_pred(f, "later_warp");
+    cj_var warp_total = cj_shared(f, s->type, "warp_total", s->block / SCAN_WARP, 0);
+    cj_step(f, "tile: a slot a warp, scanned by every warp");
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", writes, k->lane);
+    cj_ptx(f, "mov.u32 $1, $2;", slot, warp_total);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", slot, k->warp, s->computed);
+    cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", writes, s->type, slot, k->total);
+    cj_ptx(f, "bar.sync 0; // B1: warp_total is written");
+    cj_ptx(f, "and.b32 $1, $2, $3;", own, k->warp, s->warps - 1);
+    cj_ptx(f, "sub.u32 $1, $2, $3;", source, k->lane, own);
+    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", slot, source, s->computed);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", reads, k->lane, s->warps);
+    cj__scan_clear(k, part);
+    cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", reads, s->type, part, slot);
+    cj__scan_lanes(k, part, s->warps);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", later, own);
+    cj_ptx(f, "sub.u32 $1, $2, 1;", source, own);
+    cj_ptx(f, "max.s32 $1, $1, 0;", source);
+    cj_reg earlier = cj__scan_value(k, "earlier");
+    cj__scan_pick(k, earlier, part, CJ_ARG(source), SCAN_WARP);
+    cj_ptx(f, "@!$1 mov.$2 $3, $4;", later, s->type, earlier, cj_combine_identity(k->combine));
+    for (unsigned v = 0; v < s->loads; v++) cj__scan_before(k, k->before[v], earlier);
+    cj__scan_pick(k, k->total, part, CJ_ARG(s->warps - 1), SCAN_WARP);
+}
+
+void cj__scan_fold(scan_kernel *k) {
+    fold_warp(k);
+    fold_tile(k);
+}
+
+// ---- what is written
+
+void cj__scan_give(scan_kernel *k) {
+    const scan_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_step(f, "what stands before each load, element by element, is written");
+    cj_reg at = address_of(k, k->out, k->out_stride, "to"), next = cj__scan_value(k, "next");
+    for (unsigned v = 0; v < s->loads; v++) {
+        cj_reg running = k->before[v], there = has_load(k, v);
+        if (s->tiles > 1) cj__scan_before(k, running, k->carry);
+        for (unsigned e = 0; e < s->width; e++) {
+            if (k->exclusive) cj__scan_move(k, cj_always(), next, running);
+            cj_combine_into(f, k->combine, running, k->element[v][e]);
+            cj__scan_move(k, cj_always(), k->element[v][e], k->exclusive ? next : running);
+        }
+        transfer t = transfer_of(k, k->element[v]);
+        convert(k, &t, k->element[v], pack);
+        move(k, &t, there, at, offset_of(k, v), true);
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of scan and top-k assembles, without a warning.
+#include "test.h"
+
+#include <clusterjit/ptx.h>
+#include <stdio.h>
+
+#include "emit.h"
+
+static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a"};
+
+static void assemble(const char *family, const char *params, const char *arch) {
+    char  log[4096];
+    char *text = cj_test_emit(family, params, arch);
+    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s: %s", arch, params, log);
+    cj_text_free(text);
+}
+
+static void scans_of_every_type_and_length_assemble(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16"};
+    static const char *const ops[] = {"sum", "min", "max", "product"};
+    static const char *const shapes[] = {"rows=100 columns=7",    "rows=100 columns=64",
+                                         "rows=100 columns=4096", "rows=4 columns=2^20",
+                                         "columns=2^20 align=8",  "rows=3 columns=65536 cluster=16"};
+    for (unsigned type = 0; type < CJ_TEST_COUNT(types); type++)
+        for (unsigned shape = 0; shape < CJ_TEST_COUNT(shapes); shape++) {
+            char           params[160];
+            const unsigned turn = type * 5 + shape;
+            snprintf(params, sizeof params, "%s op=%s dtype=%s exclusive=%s reverse=%s", shapes[shape], ops[turn % 4],
+                     types[type], turn & 1 ? "yes" : "no", turn & 2 ? "yes" : "no");
+            assemble("scan", params, targets[turn % 3]);
+        }
+}
+
+static void top_k_of_every_type_and_width_assembles(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f16", "bf16", "i32"};
+    for (unsigned type = 0; type < CJ_TEST_COUNT(types); type++)
+        for (unsigned way = 0; way < 4; way++) {
+            char params[160];
+            snprintf(params, sizeof params, "columns=65536 dtype=%s align=%u k=%u cluster=%u order=%s result=%s",
+                     types[type], 16u >> way, 2048u >> way, type + way > 3 ? 0 : type + way,
+                     way & 1 ? "largest" : "smallest", way & 2 ? "all" : "kth");
+            assemble("topk", params, targets[(type + way) % 3]);
+        }
+}
+
+static void kernels_without_clusters_assemble(void **state) {
+    (void)state;
+    assemble("scan", "columns=2^28", "sm_80");
+    assemble("scan", "rows=9 columns=99 dtype=bf16", "sm_86");
+    assemble("scan", "rows=9 columns=2^20 cluster=4 dtype=f16", "sm_89");
+    assemble("topk", "rows=4 columns=2^20", "sm_80");
+    assemble("topk", "rows=4 columns=2^20 dtype=bf16 cluster=4", "sm_80");
+}
+
+int main(void) {
+    cj_test_ptxas();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scans_of_every_type_and_length_assemble),
+        cmocka_unit_test(top_k_of_every_type_and_width_assembles),
+        cmocka_unit_test(kernels_without_clusters_assemble),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

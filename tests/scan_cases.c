@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scan_cases.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+#include "test.h"
+
+enum { POISON = 0xa5, GUARD = 32 };  // GUARD: bytes before and behind the output
+
+typedef struct problem {
+    const char *words;
+    cj_params   params;
+    cj_dtype    dtype;
+    size_t      bytes;  // of an element
+    uint64_t    rows, columns, stride, out_stride;
+    char        op;  // its first letter, of "product" p, of "max" and "min" x and n
+    bool        exclusive, reverse, real;
+    double      bound;
+} problem;
+
+static bool is_yes(const cj_params *params, const char *name) {
+    char word[16];
+    return !strcmp(cj_params_word(params, name, word, sizeof word), "yes");
+}
+
+static problem read_problem(const char *words) {
+    problem  p = {.words = words};
+    cj_error error = {0};
+    char     word[16];
+    cj_test_ok(cj_test_params("scan", words, &p.params, &error), &error);
+    cj_params_word(&p.params, "dtype", word, sizeof word);
+    while (strcmp(cj_dtype_name(p.dtype), word) != 0) p.dtype = (cj_dtype)(p.dtype + 1);
+    p.bytes = cj_dtype_size(p.dtype);
+    p.rows = cj_params_get(&p.params, "rows");
+    p.columns = cj_params_get(&p.params, "columns");
+    p.stride = cj_params_get(&p.params, "stride");
+    p.out_stride = cj_params_get(&p.params, "out-stride");
+    if (!p.stride) p.stride = p.columns;
+    if (!p.out_stride) p.out_stride = p.columns;
+    cj_params_word(&p.params, "op", word, sizeof word);
+    p.op = word[0] == 'm' ? word[2] : word[0];
+    p.exclusive = is_yes(&p.params, "exclusive");
+    p.reverse = is_yes(&p.params, "reverse");
+    p.real = p.dtype == CJ_F32 || p.dtype == CJ_F64 || p.dtype == CJ_F16 || p.dtype == CJ_BF16;
+    return p;
+}
+
+// ---- elements
+
+static float from_half(uint16_t bits, bool brain) {
+    if (brain) {
+        const uint32_t word = (uint32_t)bits << 16;
+        float          value;
+        memcpy(&value, &word, 4);
+        return value;
+    }
+    const int   exponent = bits >> 10 & 31;
+    const float fraction = (float)(bits & 1023), sign = bits & 0x8000 ? -1.0f : 1.0f;
+    if (exponent == 31) return fraction != 0 ? NAN : sign * INFINITY;
+    return sign * (exponent ? ldexpf(1024 + fraction, exponent - 25) : ldexpf(fraction, -24));
+}
+
+static double read_real(const problem *p, const unsigned char *at) {
+    float    single;
+    double   wide;
+    uint16_t half;
+    if (p->dtype == CJ_F32) return memcpy(&single, at, 4), (double)single;
+    if (p->dtype == CJ_F64) return memcpy(&wide, at, 8), wide;
+    return memcpy(&half, at, 2), (double)from_half(half, p->dtype == CJ_BF16);
+}
+
+static uint64_t read_whole(const problem *p, const unsigned char *at) {  // sign-extended
+    int32_t  narrow;
+    uint64_t value = 0;
+    if (p->dtype == CJ_I32) return memcpy(&narrow, at, 4), (uint64_t)(int64_t)narrow;
+    memcpy(&value, at, p->bytes);
+    return value;
+}
+
+// Small reals of either sign, for products close to 1; integers of all bits.
+static void write_random(const problem *p, uint64_t *seed, unsigned char *to) {
+    const uint64_t bits = cj_test_random(seed);
+    const double unit = (double)(bits >> 44) * 0x1p-20, value = p->op == 'p' ? 1 + (unit - 0.5) * 0x1p-6 : unit * 4 - 1;
+    const float  single = (float)value;
+    uint32_t     word;
+    memcpy(&word, &single, 4);
+    const uint16_t brain = (uint16_t)(word >> 16), half = (uint16_t)((bits >> 40 & 0x8000) | 0x3000 | (bits & 0x0fff));
+    const uint16_t near_1 = (uint16_t)(0x3c00 + (bits & 7));
+    switch (p->dtype) {
+    case CJ_F32: memcpy(to, &single, 4); break;
+    case CJ_F64: memcpy(to, &value, 8); break;
+    case CJ_BF16: memcpy(to, &brain, 2); break;
+    case CJ_F16: memcpy(to, p->op == 'p' ? &near_1 : &half, 2); break;
+    default: memcpy(to, &bits, p->bytes);  // little-endian
+    }
+}
+
+// ---- the reference
+
+typedef struct running {
+    long double real, magnitude;
+    uint64_t    whole;
+    bool        any;
+} running;
+
+static bool is_less(const problem *p, uint64_t a, uint64_t b) {
+    return p->dtype == CJ_I32 || p->dtype == CJ_I64 ? (int64_t)a < (int64_t)b : a < b;
+}
+
+static void take(const problem *p, running *r, const unsigned char *at) {
+    const long double real = p->real ? (long double)read_real(p, at) : 0;
+    const uint64_t    whole = p->real ? 0 : read_whole(p, at);
+    const bool        first = !r->any;
+    r->any = true;
+    r->magnitude += fabsl(real);
+    if (first) {
+        r->real = real;
+        r->whole = whole;
+        return;
+    }
+    switch (p->op) {
+    case 's': r->real += real, r->whole += whole; break;
+    case 'p': r->real *= real, r->whole *= whole; break;
+    case 'n': r->real = fminl(r->real, real), r->whole = is_less(p, whole, r->whole) ? whole : r->whole; break;
+    default: r->real = fmaxl(r->real, real), r->whole = is_less(p, r->whole, whole) ? whole : r->whole;
+    }
+}
+
+static uint64_t identity_of(const problem *p) {
+    const bool     narrow = p->bytes == 4, is_signed = p->dtype == CJ_I32 || p->dtype == CJ_I64;
+    const uint64_t most = is_signed ? (narrow ? INT32_MAX : INT64_MAX) : narrow ? UINT32_MAX : UINT64_MAX;
+    switch (p->op) {
+    case 's': return 0;
+    case 'p': return 1;
+    case 'n': return most;
+    default: return is_signed ? ~most : 0;
+    }
+}
+
+static void check_element(const problem *p, const running *r, const unsigned char *at, uint64_t row, uint64_t column) {
+    const uint64_t mask = p->bytes == 4 ? UINT32_MAX : UINT64_MAX;
+    if (!p->real) {
+        const uint64_t want = (r->any ? r->whole : identity_of(p)) & mask, found = read_whole(p, at) & mask;
+        if (found != want)
+            fail_msg("%s: row %" PRIu64 ", column %" PRIu64 " is %" PRIx64 ", not %" PRIx64, p->words, row, column,
+                     found, want);
+        return;
+    }
+    const double found = read_real(p, at);
+    if (!r->any) {
+        const double none = p->op == 's' ? 0 : 1;
+        if (p->op == 's' || p->op == 'p' ? found != none : !isnan(found))
+            fail_msg("%s: row %" PRIu64 ", column %" PRIu64 " is %g, not the identity", p->words, row, column, found);
+        return;
+    }
+    const double room = p->bound * (double)(p->op == 's' ? r->magnitude : fabsl(r->real));
+    const double tiny = p->dtype == CJ_F16 ? 0x1p-25 : 0;  // half a subnormal's step
+    if (!(fabs(found - (double)r->real) <= room + tiny))
+        fail_msg("%s: row %" PRIu64 ", column %" PRIu64 " is %.9g, not %.9g; %g off, allowed %g", p->words, row, column,
+                 found, (double)r->real, fabs(found - (double)r->real), room);
+}
+
+static void check_rows(const problem *p, const unsigned char *x, const unsigned char *out) {
+    for (uint64_t row = 0; row < p->rows; row++) {
+        running r = {0};
+        for (uint64_t i = 0; i < p->columns; i++) {
+            const uint64_t column = p->reverse ? p->columns - 1 - i : i;
+            if (!p->exclusive) take(p, &r, x + (row * p->stride + column) * p->bytes);
+            check_element(p, &r, out + (row * p->out_stride + column) * p->bytes, row, column);
+            if (p->exclusive) take(p, &r, x + (row * p->stride + column) * p->bytes);
+        }
+        const uint64_t end = row + 1 < p->rows ? p->out_stride : p->columns;
+        for (uint64_t i = p->columns * p->bytes; i < end * p->bytes; i++)
+            if (out[row * p->out_stride * p->bytes + i] != POISON)
+                fail_msg("%s: row %" PRIu64 " goes on", p->words, row);
+    }
+}
+
+// ---- one kernel
+
+typedef struct arrays {
+    unsigned char *x, *out, *again;
+    size_t         bytes, out_bytes, shift;
+    cj_ptr         at, to;
+} arrays;
+
+static arrays make_arrays(cj_device *device, const problem *p, unsigned shift, uint64_t seed) {
+    arrays   a = {.bytes = ((p->rows - 1) * p->stride + p->columns) * p->bytes, .shift = shift * p->bytes};
+    cj_error error = {0};
+    a.out_bytes = ((p->rows - 1) * p->out_stride + p->columns) * p->bytes;
+    a.x = malloc(a.bytes);
+    a.out = malloc(a.out_bytes + 2 * GUARD);
+    a.again = malloc(a.out_bytes + 2 * GUARD);
+    assert_true(a.x && a.out && a.again);
+    for (size_t i = 0; i < a.bytes; i += p->bytes) write_random(p, &seed, a.x + i);
+    cj_test_ok(cj_mem_alloc(device, a.bytes + a.shift, &a.at, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, a.out_bytes + a.shift + 2 * GUARD, &a.to, &error), &error);
+    cj_test_ok(cj_mem_write(device, a.at + a.shift, a.x, a.bytes, NULL, &error), &error);
+    return a;
+}
+
+static void free_arrays(cj_device *device, const arrays *a) {
+    cj_mem_free(device, a->at);
+    cj_mem_free(device, a->to);
+    free(a->x);
+    free(a->out);
+    free(a->again);
+}
+
+static void launch(cj_device *device, const problem *p, cj_kernel *kernel, const arrays *a, unsigned char *out) {
+    cj_error error = {0};
+    cj_ptr   from = a->at + a->shift, to = a->to + a->shift + GUARD;
+    void    *arguments[] = {&from, &to};
+    cj_test_ok(cj_mem_fill(device, a->to, POISON, a->out_bytes + a->shift + 2 * GUARD, NULL, &error), &error);
+    if (cj_kernel_launch(kernel, NULL, arguments, 2, &error))
+        fail_msg("%s: %s %s", p->words, error.message, error.hint);
+    if (cj_mem_read(device, out, to - GUARD, a->out_bytes + 2 * GUARD, NULL, &error))
+        fail_msg("%s: %s %s", p->words, error.message, error.hint);
+}
+
+void cj_test_scan(cj_device *device, const char *words, unsigned shift, uint64_t seed) {
+    problem    p = read_problem(words);
+    arrays     a = make_arrays(device, &p, shift, seed);
+    cj_error   error = {0};
+    cj_kernel *kernel = NULL;
+    if (cj_kernel_create(device, &p.params, &kernel, &error)) fail_msg("%s: %s %s", words, error.message, error.hint);
+    p.bound = cj_kernel_plan(kernel)->error_bound;
+    launch(device, &p, kernel, &a, a.out);
+    check_rows(&p, a.x, a.out + GUARD);
+    for (size_t i = 0; i < GUARD; i++)
+        if (a.out[i] != POISON || a.out[GUARD + a.out_bytes + i] != POISON) fail_msg("%s: wrote outside", words);
+    launch(device, &p, kernel, &a, a.again);
+    assert_memory_equal(a.again, a.out, a.out_bytes + 2 * GUARD);  // the same bits, and a workspace left ready
+    cj_kernel_destroy(kernel);
+    free_arrays(device, &a);
+}
+
+// ---- drawn from a seed
+
+static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
+
+void cj_test_scan_random(cj_device *device, uint64_t *seed, uint64_t most) {
+    static const char *const types[] = {"f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16"};
+    static const char *const ops[] = {"sum", "min", "max", "product"};
+    static const unsigned    aligns[] = {16, 8, 4, 2};
+    const unsigned type = (unsigned)below(seed, 8), align = (unsigned)below(seed, 4), block = 32u << below(seed, 3);
+    const uint64_t power = UINT64_C(1) << below(seed, 12), columns = 1 + below(seed, power < most ? power : most);
+    const uint64_t rows = 1 + below(seed, 1 + most / columns), gap = below(seed, 2) ? 0 : below(seed, 40);
+    const size_t   bytes = type == 6 || type == 7 ? 2 : type == 1 || type == 4 || type == 5 ? 8 : 4;
+    char           words[256], extra[64] = "";
+    if (below(seed, 2)) snprintf(extra, sizeof extra, " block=%u loads=%u", block, (unsigned)(1 + below(seed, 4)));
+    if (*extra && below(seed, 2) && columns <= 8u * block) strcat(extra, " cluster=8");
+    snprintf(words, sizeof words,
+             "rows=%" PRIu64 " columns=%" PRIu64 " op=%s dtype=%s exclusive=%s reverse=%s stride=%" PRIu64
+             " out-stride=%" PRIu64 " align=%u%s",
+             rows, columns, ops[below(seed, 4)], types[type], below(seed, 2) ? "yes" : "no",
+             below(seed, 2) ? "yes" : "no", columns + gap, columns + (below(seed, 2) ? gap : 0), aligns[align], extra);
+    cj_test_scan(device, words, aligns[align] >= 16 ? 0 : (unsigned)((aligns[align] + bytes - 1) / bytes), *seed);
+}
+
+// ---- the typed call
+
+void cj_test_scan_call(cj_device *device) {
+    enum { ROWS = 3, COLUMNS = 1000, STRIDE = 1024, ALL = ROWS * STRIDE };
+    const cj_scan_desc desc = {
+        .rows = ROWS, .columns = COLUMNS, .dtype = CJ_U32, .stride = STRIDE, .out_stride = STRIDE};
+    static uint32_t x[ALL], found[ALL];
+    uint64_t        seed = cj_test_seed();
+    cj_error        error = {0};
+    cj_scan        *scan = NULL;
+    cj_ptr          at = 0;
+    for (int i = 0; i < ALL; i++) x[i] = (uint32_t)cj_test_random(&seed);
+    cj_test_ok(cj_mem_alloc(device, sizeof x + 16, &at, &error), &error);
+    cj_test_ok(cj_scan_create(device, &desc, &scan, &error), &error);
+    for (int way = 0; way < 2; way++) {  // in place, through a handle and in one call
+        cj_test_ok(cj_mem_write(device, at, x, sizeof x, NULL, &error), &error);
+        cj_test_ok(way ? cj_scan_launch(device, &desc, at, at, NULL, &error) : cj_scan_run(scan, at, at, NULL, &error),
+                   &error);
+        cj_test_ok(cj_mem_read(device, found, at, sizeof found, NULL, &error), &error);
+        for (int row = 0; row < ROWS; row++)
+            for (uint32_t c = 0, sum = 0; c < STRIDE; c++) {
+                sum += x[row * STRIDE + (int)c];
+                assert_int_equal(found[row * STRIDE + (int)c], c < COLUMNS ? sum : x[row * STRIDE + (int)c]);
+            }
+    }
+    assert_int_equal(cj_scan_run(scan, at + 4, at, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "16"));
+    cj_scan_destroy(scan);
+    cj_mem_free(device, at);
+    const cj_scan_desc empty = {.rows = 1}, wrong = {.columns = 8, .dtype = CJ_U8};
+    assert_int_equal(cj_scan_create(device, &empty, &scan, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_scan_create(device, &wrong, &scan, &error), CJ_INVALID_ARGUMENT);
+}
+
+// ---- a user's operation
+
+// Affine maps y = p * y + q modulo 2^16, first a then b, as words p << 16 | q; the identity is 1 << 16.
+static const char affine[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".func (.param .b32 r) then(.param .b32 a, .param .b32 b)\n{\n"
+    "    .reg .b32 %a, %b, %pa, %pb, %qa, %qb;\n"
+    "    ld.param.b32 %a, [a];\n    ld.param.b32 %b, [b];\n"
+    "    shr.u32 %pa, %a, 16;\n    shr.u32 %pb, %b, 16;\n    and.b32 %qa, %a, 0xffff;\n    and.b32 %qb, %b, 0xffff;\n"
+    "    mul.lo.u32 %pa, %pa, %pb;\n    mad.lo.u32 %qa, %qa, %pb, %qb;\n"
+    "    shl.b32 %pa, %pa, 16;\n    and.b32 %qa, %qa, 0xffff;\n    or.b32 %a, %pa, %qa;\n"
+    "    st.param.b32 [r], %a;\n    ret;\n}\n"
+    ".func (.param .b32 r) none()\n{\n    .reg .b32 %one;\n    mov.b32 %one, 65536;\n    st.param.b32 [r], %one;\n    "
+    "ret;\n}\n";
+
+static uint32_t then(uint32_t a, uint32_t b) {
+    return (a >> 16) * (b >> 16) << 16 | (((a & 0xffff) * (b >> 16) + (b & 0xffff)) & 0xffff);
+}
+
+static void scan_maps(cj_device *device, const cj_scan_desc *desc) {
+    enum { ALL = 9000 };
+    static uint32_t x[ALL], found[ALL];
+    cj_error        error = {0};
+    cj_scan        *scan = NULL;
+    cj_ptr          at = 0;
+    uint64_t        seed = 11;
+    for (int i = 0; i < ALL; i++) x[i] = (uint32_t)cj_test_random(&seed) | 1u << 16;
+    cj_test_ok(cj_mem_alloc(device, sizeof x, &at, &error), &error);
+    cj_test_ok(cj_mem_write(device, at, x, sizeof x, NULL, &error), &error);
+    cj_test_ok(cj_scan_create(device, desc, &scan, &error), &error);
+    cj_test_ok(cj_scan_run(scan, at, at, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(device, found, at, sizeof found, NULL, &error), &error);
+    for (uint64_t row = 0; row < desc->rows; row++) {
+        uint32_t all = 1u << 16;
+        for (uint64_t c = 0; c < desc->columns; c++) {
+            all = then(all, x[row * desc->columns + c]);
+            assert_int_equal(found[row * desc->columns + c], all);
+        }
+    }
+    cj_scan_destroy(scan);
+    cj_mem_free(device, at);
+}
+
+void cj_test_scan_user(cj_device *device) {
+    const cj_signature two = {.result = CJ_U32, .count = 2, .argument = {CJ_U32, CJ_U32}}, nothing = {.result = CJ_U32};
+    cj_user_function  *op = NULL, *identity = NULL;
+    cj_error           error = {0};
+    cj_test_ok(cj_function_from_ptx(affine, sizeof affine - 1, "then", &two, &op, &error), &error);
+    cj_test_ok(cj_function_from_ptx(affine, sizeof affine - 1, "none", &nothing, &identity, &error), &error);
+    static const cj_scan_desc shapes[] = {{.rows = 1, .columns = 9000, .block = 32},
+                                          {.rows = 9, .columns = 1000},
+                                          {.rows = 300, .columns = 30},
+                                          {.rows = 3, .columns = 3000, .block = 128, .cluster = 8}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(shapes); i++) {
+        cj_scan_desc desc = shapes[i];
+        desc.dtype = CJ_U32;
+        desc.op_function = op;
+        desc.identity = identity;
+        scan_maps(device, &desc);
+    }
+    cj_user_function_destroy(op);
+    cj_user_function_destroy(identity);
+}

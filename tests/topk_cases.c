@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topk_cases.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+#include "test.h"
+
+enum { POISON = 0xa5, GUARD = 32 };  // GUARD: bytes behind each output
+
+typedef struct problem {
+    const char *words;
+    cj_params   params;
+    cj_dtype    dtype;
+    size_t      bytes, index_bytes;
+    uint64_t    rows, columns, stride, k, given;  // results a row
+    bool        smallest;
+} problem;
+
+static bool has_word(const cj_params *params, const char *name, const char *word) {
+    char buffer[16];
+    return !strcmp(cj_params_word(params, name, buffer, sizeof buffer), word);
+}
+
+static problem read_problem(const char *words) {
+    static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32};
+    problem               p = {.words = words};
+    cj_error              error = {0};
+    size_t                type = 0;
+    cj_test_ok(cj_test_params("topk", words, &p.params, &error), &error);
+    while (!has_word(&p.params, "dtype", cj_dtype_name(dtypes[type]))) type++;
+    p.dtype = dtypes[type];
+    p.bytes = cj_dtype_size(p.dtype);
+    p.index_bytes = has_word(&p.params, "index", "i64") ? 8 : 4;
+    p.rows = cj_params_get(&p.params, "rows");
+    p.columns = cj_params_get(&p.params, "columns");
+    p.stride = cj_params_get(&p.params, "stride");
+    if (!p.stride) p.stride = p.columns;
+    p.k = cj_params_get(&p.params, "k");
+    p.given = has_word(&p.params, "result", "kth") ? 1 : p.k;
+    p.smallest = has_word(&p.params, "order", "smallest");
+    return p;
+}
+
+// ---- elements, as their bits
+
+// In their order as a signed number: of floats sign and magnitude; NaN is greater than all.
+static int64_t rank_of(const problem *p, uint32_t bits) {
+    if (p->dtype == CJ_I32) return (int32_t)bits;
+    const unsigned width = 8 * (unsigned)p->bytes;
+    const int64_t  magnitude = bits & ((UINT32_C(1) << (width - 1)) - 1);
+    const int64_t  infinite = p->dtype == CJ_F32 ? 0x7f800000 : p->dtype == CJ_BF16 ? 0x7f80 : 0x7c00;
+    if (magnitude > infinite) return INT64_MAX;
+    return bits >> (width - 1) ? -magnitude : magnitude;
+}
+
+static uint32_t make_bits(const problem *p, cj_topk_fill fill, uint64_t i, uint64_t *seed) {
+    static const uint32_t wild[] = {0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffc00000, 1, 0x80000001};
+    const uint64_t        draw = cj_test_random(seed);
+    const uint32_t        rising = (uint32_t)(0x20000000 + i * (0x40000000 / p->columns));
+    uint32_t              bits = (uint32_t)draw;
+    if (p->dtype != CJ_I32 && (bits & 0x7f800000) == 0x7f800000) bits ^= 0x10000000;
+    switch (fill) {
+    case CJ_TOPK_FEW: bits = 0x3f000000 + ((uint32_t)(draw >> 40) % 5) * 0x00100000; break;
+    case CJ_TOPK_EQUAL: bits = 0x3fc00000; break;
+    case CJ_TOPK_RISING: bits = rising; break;
+    case CJ_TOPK_FALLING: bits = 0x60000000 - (rising - 0x20000000); break;
+    case CJ_TOPK_WILD: bits = draw >> 33 & 1 ? wild[(draw >> 40) % CJ_TEST_COUNT(wild)] : bits; break;
+    default: break;
+    }
+    return p->bytes == 4 ? bits : bits >> 16;
+}
+
+typedef struct entry {
+    int64_t  rank;
+    uint32_t index;
+} entry;
+
+static int compare_entries(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank > y->rank ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+// ---- one kernel
+
+static uint64_t read_number(const unsigned char *at, size_t bytes) {
+    uint64_t value = 0;
+    memcpy(&value, at, bytes);  // little-endian
+    return value;
+}
+
+static void check_row(const problem *p, uint64_t row, const unsigned char *x, const unsigned char *values,
+                      const unsigned char *indices, entry *entries) {
+    for (uint64_t i = 0; i < p->columns; i++) {
+        const int64_t rank = rank_of(p, (uint32_t)read_number(x + i * p->bytes, p->bytes));
+        entries[i] = (entry){p->smallest ? ~rank : rank, (uint32_t)i};
+    }
+    qsort(entries, p->columns, sizeof *entries, compare_entries);
+    for (uint64_t i = 0; i < p->given; i++) {
+        const uint64_t place = p->k - p->given + i, want = entries[place].index, at = row * p->given + i;
+        const uint64_t index = read_number(indices + at * p->index_bytes, p->index_bytes);
+        const uint64_t value = read_number(values + at * p->bytes, p->bytes),
+                       expected = read_number(x + want * p->bytes, p->bytes);
+        if (index != want || value != expected)
+            fail_msg("%s: row %" PRIu64 ", place %" PRIu64 " is %" PRIx64 " at %" PRIu64 ", not %" PRIx64
+                     " at %" PRIu64,
+                     p->words, row, place, value, index, expected, want);
+    }
+}
+
+static void check_guard(const problem *p, const unsigned char *behind) {
+    for (int i = 0; i < GUARD; i++)
+        if (behind[i] != POISON) fail_msg("%s: wrote behind its results", p->words);
+}
+
+void cj_test_topk(cj_device *device, const char *words, cj_topk_fill fill, unsigned shift, uint64_t seed) {
+    const problem  p = read_problem(words);
+    const size_t   bytes = ((p.rows - 1) * p.stride + p.columns) * p.bytes, skip = shift * p.bytes;
+    const size_t   values_bytes = p.rows * p.given * p.bytes, indices_bytes = p.rows * p.given * p.index_bytes;
+    unsigned char *x = malloc(bytes), *values = malloc(values_bytes + GUARD), *indices = malloc(indices_bytes + GUARD);
+    entry         *entries = malloc(p.columns * sizeof *entries);
+    cj_error       error = {0};
+    cj_kernel     *kernel = NULL;
+    cj_ptr         at = 0, to = 0, where = 0;
+    assert_true(x && values && indices && entries);
+    for (uint64_t i = 0; i < bytes / p.bytes; i++) {
+        const uint32_t bits = make_bits(&p, fill, i % p.stride, &seed);
+        memcpy(x + i * p.bytes, &bits, p.bytes);
+    }
+    cj_test_ok(cj_mem_alloc(device, bytes + skip, &at, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, values_bytes + GUARD, &to, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, indices_bytes + GUARD, &where, &error), &error);
+    cj_test_ok(cj_mem_write(device, at + skip, x, bytes, NULL, &error), &error);
+    cj_test_ok(cj_mem_fill(device, to, POISON, values_bytes + GUARD, NULL, &error), &error);
+    cj_test_ok(cj_mem_fill(device, where, POISON, indices_bytes + GUARD, NULL, &error), &error);
+    if (cj_kernel_create(device, &p.params, &kernel, &error)) fail_msg("%s: %s %s", words, error.message, error.hint);
+    for (int time = 0; time < 2; time++) {
+        cj_ptr from = at + skip;
+        void  *arguments[] = {&from, &to, &where};
+        if (cj_kernel_launch(kernel, NULL, arguments, 3, &error))
+            fail_msg("%s: %s %s", words, error.message, error.hint);
+    }
+    if (cj_mem_read(device, values, to, values_bytes + GUARD, NULL, &error))
+        fail_msg("%s: %s %s", words, error.message, error.hint);
+    cj_test_ok(cj_mem_read(device, indices, where, indices_bytes + GUARD, NULL, &error), &error);
+    for (uint64_t row = 0; row < p.rows; row++)
+        check_row(&p, row, x + row * p.stride * p.bytes, values, indices, entries);
+    check_guard(&p, values + values_bytes);
+    check_guard(&p, indices + indices_bytes);
+    cj_kernel_destroy(kernel);
+    cj_mem_free(device, at);
+    cj_mem_free(device, to);
+    cj_mem_free(device, where);
+    free(x);
+    free(values);
+    free(indices);
+    free(entries);
+}
+
+// ---- drawn from a seed
+
+static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
+
+void cj_test_topk_random(cj_device *device, uint64_t *seed, uint64_t most) {
+    static const char *const types[] = {"f32", "f16", "bf16", "i32"};
+    static const unsigned    aligns[] = {16, 8, 4, 2}, clusters[] = {0, 0, 0, 2, 3, 8};
+    const unsigned           type = (unsigned)below(seed, 4), align = aligns[below(seed, 4)];
+    const uint64_t power = UINT64_C(1) << below(seed, 15), columns = 1 + below(seed, power < most ? power : most);
+    const uint64_t most_k = columns < 2048 ? columns : 2048,
+                   k = 1 + below(seed, below(seed, 3) ? most_k : 1 + most_k / 50);
+    const unsigned cluster = clusters[below(seed, 6)], bytes = type == 1 || type == 2 ? 2 : 4;
+    char           words[256];
+    snprintf(words, sizeof words,
+             "rows=%u columns=%" PRIu64 " k=%" PRIu64 " dtype=%s order=%s index=%s result=%s stride=%" PRIu64
+             " align=%u cluster=%u block=%s",
+             (unsigned)(1 + below(seed, 3)), columns, k, types[type], below(seed, 2) ? "largest" : "smallest",
+             below(seed, 2) ? "i64" : "u32", below(seed, 4) ? "all" : "kth", columns + below(seed, 2) * below(seed, 20),
+             align, k * cluster <= 8192 ? cluster : 2, below(seed, 2) ? "64" : "auto");
+    cj_test_topk(device, words, (cj_topk_fill)below(seed, CJ_TOPK_FILLS), align < 16 ? (align + bytes - 1) / bytes : 0,
+                 *seed);
+}
+
+// ---- the typed call
+
+void cj_test_topk_call(cj_device *device) {
+    enum { ROWS = 2, COLUMNS = 300, K = 3 };
+    const cj_topk_desc desc = {.rows = ROWS, .columns = COLUMNS, .k = K, .dtype = CJ_I32};
+    int32_t            x[ROWS][COLUMNS], values[ROWS][K];
+    int64_t            indices[ROWS][K];
+    cj_error           error = {0};
+    cj_topk           *topk = NULL;
+    cj_ptr             at = 0, to = 0, where = 0;
+    for (int i = 0; i < COLUMNS; i++) x[0][i] = i % 100, x[1][i] = -i;
+    cj_test_ok(cj_mem_alloc(device, sizeof x + 16, &at, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof values, &to, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof indices, &where, &error), &error);
+    cj_test_ok(cj_mem_write(device, at, x, sizeof x, NULL, &error), &error);
+    cj_test_ok(cj_topk_create(device, &desc, &topk, &error), &error);
+    for (int way = 0; way < 2; way++) {
+        cj_test_ok(cj_mem_fill(device, where, POISON, sizeof indices, NULL, &error), &error);
+        cj_test_ok(way ? cj_topk_launch(device, &desc, at, to, where, NULL, &error)
+                       : cj_topk_run(topk, at, to, where, NULL, &error),
+                   &error);
+        cj_test_ok(cj_mem_read(device, values, to, sizeof values, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(device, indices, where, sizeof indices, NULL, &error), &error);
+        for (int i = 0; i < K; i++) {
+            assert_int_equal(values[0][i], 99);
+            assert_int_equal(indices[0][i], 99 + 100 * i);
+            assert_int_equal(values[1][i], -i);
+            assert_int_equal(indices[1][i], i);
+        }
+    }
+    assert_int_equal(cj_topk_run(topk, at + 4, to, where, NULL, &error), CJ_INVALID_ARGUMENT);
+    cj_topk_destroy(topk);
+    cj_mem_free(device, at);
+    cj_mem_free(device, to);
+    cj_mem_free(device, where);
+    const cj_topk_desc none = {.columns = 8}, wrong = {.columns = 8, .k = 1, .dtype = CJ_F64};
+    assert_int_equal(cj_topk_create(device, &none, &topk, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_topk_create(device, &wrong, &topk, &error), CJ_INVALID_ARGUMENT);
+}

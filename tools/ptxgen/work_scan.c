@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// scan: rows of a fill or a file, against running values that the host makes in wider arithmetic.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "output.h"
+#include "source.h"
+#include "workload.h"
+
+enum { POISON = 0xa5, PIECE = 1 << 16 };  // PIECE: elements widened at once
+
+typedef struct scan {
+    cj_dtype       type;
+    size_t         bytes;  // of an element
+    uint64_t       rows, columns, stride, out_stride;
+    bool           exclusive, reverse;
+    char           op;  // 's', 'n' (min), 'x' (max), 'p'
+    source         source;
+    unsigned char *input, *found;
+    cj_ptr        *x, *out;  // of each set
+    element        last_expected, last_found;
+    bool           has_last;
+} scan;
+
+static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a scan"); }
+
+static size_t span(const scan *s, uint64_t stride) { return (size_t)((s->rows - 1) * stride + s->columns) * s->bytes; }
+
+static bool is_yes(const workload *w, const char *name) {
+    char word[16];
+    return !strcmp(cj_params_word(&w->params, name, word, sizeof word), "yes");
+}
+
+static int read_params(workload *w, scan *s) {
+    char word[16];
+    for (size_t i = 0; i < cj_family_param_count(w->params.family); i++)
+        if (w->params.function[i])
+            return message_error(CJ_UNSUPPORTED,
+                                 "ptxgen has no reference for a scan of a user's operation\n'ptxgen emit scan'"
+                                 " writes its PTX");
+    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &s->type);
+    s->bytes = cj_dtype_size(s->type);
+    s->rows = cj_params_get(&w->params, "rows");
+    s->columns = cj_params_get(&w->params, "columns");
+    s->stride = cj_params_get(&w->params, "stride");
+    s->out_stride = cj_params_get(&w->params, "out-stride");
+    if (!s->stride) s->stride = s->columns;
+    if (!s->out_stride) s->out_stride = s->columns;
+    s->exclusive = is_yes(w, "exclusive");
+    s->reverse = is_yes(w, "reverse");
+    cj_params_word(&w->params, "op", word, sizeof word);
+    s->op = word[0] == 'm' ? word[2] : word[0];
+    return CODE_OK;
+}
+
+static int fill_input(workload *w, scan *s) {
+    const uint64_t count = span(s, s->stride) / s->bytes;
+    int            code = source_open(&s->source, s->type, w->input, w->fill ? w->fill : "rand:1");
+    if (code) return code;
+    if (count > s->source.available)
+        return message_error(CJ_INVALID_ARGUMENT, "the rows span %" PRIu64 " elements, but '%s' holds only %" PRIu64,
+                             count, s->source.name, s->source.available);
+    for (uint64_t done = 0; !code && done < count;) {
+        const size_t piece = (size_t)(count - done < PIECE ? count - done : PIECE);
+        code = source_read(&s->source, s->input + done * s->bytes, piece);
+        done += piece;
+    }
+    return code;
+}
+
+static int open_scan(workload *w) {
+    scan *s = w->state = calloc(1, sizeof *s);
+    if (!s) return no_memory();
+    cj_plan  plan;  // made for its messages
+    cj_error error;
+    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    int code = read_params(w, s);
+    if (code) return code;
+    const size_t in = span(s, s->stride), out = span(s, s->out_stride);
+    w->bytes_read = w->bytes_written = (double)s->rows * (double)s->columns * (double)s->bytes;
+    w->copies = workload_copies(w, (double)in + (double)out);
+    w->whole = element_kind_of(s->type) != ELEMENT_FLOAT;
+    s->input = malloc(in);
+    s->found = malloc(out);
+    s->x = calloc(w->copies, sizeof *s->x);
+    s->out = calloc(w->copies, sizeof *s->out);
+    if (!s->input || !s->found || !s->x || !s->out) return no_memory();
+    code = fill_input(w, s);
+    for (unsigned c = 0; !code && c < w->copies; c++)
+        if (cj_mem_alloc(w->device, in, &s->x[c], &error) || cj_mem_alloc(w->device, out, &s->out[c], &error) ||
+            cj_mem_write(w->device, s->x[c], s->input, in, NULL, &error))
+            code = message_failure(&error);
+    return code;
+}
+
+static void close_scan(workload *w) {
+    scan *s = w->state;
+    if (!s) return;
+    for (unsigned c = 0; c < w->copies; c++) {
+        if (s->x) cj_mem_free(w->device, s->x[c]);
+        if (s->out) cj_mem_free(w->device, s->out[c]);
+    }
+    source_close(&s->source);
+    free(s->x);
+    free(s->out);
+    free(s->input);
+    free(s->found);
+    free(s);
+}
+
+static cj_status poison(workload *w, unsigned copy, cj_error *error) {
+    const scan *s = w->state;
+    return cj_mem_fill(w->device, s->out[copy], POISON, span(s, s->out_stride), NULL, error);
+}
+
+static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
+    scan *s = w->state;
+    void *arguments[] = {&s->x[copy], &s->out[copy]};
+    return cj_kernel_launch(kernel, stream, arguments, 2, error);
+}
+
+// ---- the reference
+
+// What was seen of a row: of floats with the sum of magnitudes, which errors are measured against.
+typedef struct running {
+    long double real, magnitude;
+    element     whole;
+    bool        any;
+} running;
+
+static bool is_less(const scan *s, element a, element b) {
+    return element_kind_of(s->type) == ELEMENT_SIGNED ? a.i < b.i : a.u < b.u;
+}
+
+static void take_whole(const scan *s, running *r, element x) {
+    if (!r->any)
+        r->whole = x;
+    else if (s->op == 's')
+        r->whole.u += x.u;
+    else if (s->op == 'p')
+        r->whole.u *= x.u;
+    else if (is_less(s, x, r->whole) == (s->op == 'n'))
+        r->whole = x;
+    r->any = true;
+}
+
+static void take_real(const scan *s, running *r, double x) {
+    r->magnitude += fabs(x);
+    if (!r->any)
+        r->real = x;
+    else if (s->op == 's')
+        r->real += x;
+    else if (s->op == 'p')
+        r->real *= x;
+    else
+        r->real = s->op == 'n' ? fminl(r->real, x) : fmaxl(r->real, x);
+    r->any = true;
+}
+
+static void take(const scan *s, running *r, element x) {
+    if (element_kind_of(s->type) == ELEMENT_FLOAT)
+        take_real(s, r, x.f);
+    else
+        take_whole(s, r, x);
+}
+
+// How far an element is off, relative to what its bound is relative to; integers: whether it differs. The first element
+// of an exclusive scan is the identity, which the tests of the library know: it is passed over.
+static double error_of(const scan *s, const running *r, element found, element *expected) {
+    if (!r->any) return 0;
+    if (element_kind_of(s->type) != ELEMENT_FLOAT) {
+        *expected = element_stored(s->type, r->whole);
+        return expected->u != found.u;
+    }
+    expected->f = (double)r->real;
+    const double off = fabs(found.f - expected->f), scale = (double)(s->op == 's' ? r->magnitude : fabsl(r->real));
+    if (off == 0) return 0;
+    return scale > 0 ? off / scale : INFINITY;
+}
+
+static void check_row(scan *s, uint64_t row, double bound, workload_verdict *verdict) {
+    char    wanted[ELEMENT_TEXT], is[ELEMENT_TEXT];
+    running r = {0};
+    for (uint64_t i = 0; i < s->columns; i++) {
+        const uint64_t column = s->reverse ? s->columns - 1 - i : i;
+        element        x, found, expected = {0};
+        element_widen(s->type, s->input + (row * s->stride + column) * s->bytes, 1, &x);
+        element_widen(s->type, s->found + (row * s->out_stride + column) * s->bytes, 1, &found);
+        if (!s->exclusive) take(s, &r, x);
+        const double error = error_of(s, &r, found, &expected);
+        if (s->exclusive) take(s, &r, x);
+        s->last_expected = expected;
+        s->last_found = found;
+        s->has_last = i || !s->exclusive;
+        if (!(error <= verdict->error)) verdict->error = error;
+        if (error <= bound || isnan(bound) || !verdict->ok) continue;
+        verdict->ok = false;
+        snprintf(verdict->text, sizeof verdict->text, "row %" PRIu64 ", column %" PRIu64 " is %s, not %s", row, column,
+                 element_text(s->type, found, is), element_text(s->type, expected, wanted));
+    }
+}
+
+static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
+    scan        *s = w->state;
+    const double bound = cj_kernel_plan(kernel)->error_bound;
+    cj_error     error;
+    if (cj_mem_read(w->device, s->found, s->out[copy], span(s, s->out_stride), NULL, &error))
+        return message_failure(&error);
+    *verdict = (workload_verdict){.ok = true, .bound = bound};
+    for (uint64_t row = 0; row < s->rows; row++) check_row(s, row, bound, verdict);
+    if (isnan(bound) && verdict->ok)
+        snprintf(verdict->text, sizeof verdict->text, "nothing is known about the roundings of products this long");
+    return CODE_OK;
+}
+
+// ---- what run shows: the last element that was scanned
+
+static void print(const workload *w, const cj_kernel *kernel) {
+    const scan *s = w->state;
+    char        text[ELEMENT_TEXT];
+    (void)kernel;
+    printf("Rows: %" PRIu64 " of %" PRIu64 " elements\n", s->rows, s->columns);
+    if (s->has_last) printf("Expected, at the last row's end: %s\n", element_text(s->type, s->last_expected, text));
+    printf("Result, at the last row's end: %s\n", element_text(s->type, s->last_found, text));
+}
+
+static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
+    const scan *s = w->state;
+    (void)kernel;
+    json_object_set_new(object, "expected", s->has_last ? element_json(s->type, s->last_expected) : json_null());
+    json_object_set_new(object, "result", element_json(s->type, s->last_found));
+}
+
+const workload_type work_scan = {
+    .family = "scan",
+    .open = open_scan,
+    .close = close_scan,
+    .poison = poison,
+    .launch = launch,
+    .check = check,
+    .print = print,
+    .json = json,
+};
