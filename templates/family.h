@@ -31,8 +31,16 @@ const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
 
 extern const cj_family cj__family_collective;
 extern const cj_family cj__family_exchange;
+extern const cj_family cj__family_gemm;
 extern const cj_family cj__family_reduce;
+extern const cj_family cj__family_scan;
 extern const cj_family cj__family_stencil;
+extern const cj_family cj__family_topk;
 extern const cj_family cj__family_histogram;
+extern const cj_family cj__family_softmax;
+extern const cj_family cj__family_logsoftmax;
+extern const cj_family cj__family_rmsnorm;
+extern const cj_family cj__family_layernorm;
+extern const cj_family cj__family_crossentropy;
 
 #endif

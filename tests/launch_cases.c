@@ -314,12 +314,40 @@ static cj_status launch_collective(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_
     return cj_kernel_launch(kernel, stream, arguments, 3, error);
 }
 
+// Values in the first half of `out`, indices in the second.
+static cj_status launch_topk(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    cj_ptr indices = out + RUN_WORDS / 2 * sizeof *words;
+    void  *arguments[] = {&in, &out, &indices};
+    return cj_kernel_launch(kernel, stream, arguments, 3, error);
+}
+
+// No row counts: their labels are all ones.
+static cj_status launch_crossentropy(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    cj_ptr labels = in + RUN_WORDS * sizeof *words, logarithms = out + RUN_WORDS / 2 * sizeof *words;
+    void  *arguments[] = {&in, &labels, &out, &logarithms};
+    return cj_kernel_launch(kernel, stream, arguments, 4, error);
+}
+
+static cj_status launch_gemm(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    const cj_gemm_desc     desc = {.m = 64, .n = 64, .k = 64, .dtype = CJ_BF16};
+    const cj_gemm_operands operands = {.a = in, .b = in + 8192, .d = out, .alpha = 1};
+    return cj_gemm_kernel_launch(device, kernel, &desc, &operands, stream, error);
+}
+
 static const family_run runs[] = {
     {"reduce", "n=1024 dtype=u32", launch_with_n},
     {"histogram", "n=4096 bins=1024", launch_histogram},
     {"stencil", "nx=64 ny=48 steps=9", launch_pair},
     {"exchange", "pattern=ring n=512 cluster=4", launch_pair},
     {"collective", "op=allgather count=32 cluster=4", launch_collective},
+    {"softmax", "rows=8 columns=512", launch_pair},
+    {"logsoftmax", "rows=8 columns=512 cluster=2", launch_pair},
+    {"rmsnorm", "rows=8 columns=512 weight=no", launch_pair},
+    {"layernorm", "rows=8 columns=512 weight=no", launch_pair},
+    {"crossentropy", "rows=8 columns=512 ignore=-1", launch_crossentropy},
+    {"gemm", "m=64 n=64 k=64", launch_gemm},
+    {"scan", "columns=12000 block=128 dtype=u32", launch_pair},
+    {"topk", "rows=4 columns=3000 k=100 dtype=i32", launch_topk},
 };
 
 typedef struct captured {

@@ -9,17 +9,26 @@
 #include <clusterjit/cluster.h>
 #include <clusterjit/collectives.h>
 #include <clusterjit/contract.h>
+#include <clusterjit/crossentropy.h>
 #include <clusterjit/cpu.h>
 #include <clusterjit/device.h>
 #include <clusterjit/exchange.h>
+#include <clusterjit/gemm.h>
 #include <clusterjit/histogram.h>
 #include <clusterjit/kernel.h>
 #include <clusterjit/log.h>
+#include <clusterjit/norm.h>
 #include <clusterjit/nvrtc.h>
 #include <clusterjit/occupancy.h>
+#include <clusterjit/pipeline.h>
 #include <clusterjit/ptx.h>
 #include <clusterjit/reduce.h>
+#include <clusterjit/rows.h>
+#include <clusterjit/scan.h>
+#include <clusterjit/softmax.h>
 #include <clusterjit/stencil.h>
 #include <clusterjit/tensormap.h>
+#include <clusterjit/topk.h>
+#include <clusterjit/warpgroup.h>
 
 #endif

@@ -47,6 +47,17 @@ static const char *const kernels[] = {
     "exchange pattern=all-to-all n=300 dtype=u16 align=2 block=64 cluster=2 clusters=2 grid=2",
     "exchange pattern=all-to-all n=64 align=4 block=64 cluster=2 repeat=5 strategy=pull",
     "exchange pattern=halo n=64 halo=64 align=4 block=64 cluster=0 size=3 repeat=5",
+    "softmax rows=2 columns=64 form=direct cluster=0 warps=2",
+    "softmax rows=2 columns=64 form=direct cluster=2 warps=2",
+    "softmax rows=5 columns=32 form=stream cluster=2 warps=2 grid=4 stages=1",
+    "softmax rows=3 columns=64 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3",
+    "scan rows=2 columns=100 block=64",
+    "scan rows=2 columns=500 block=64 loads=1 op=max dtype=i32",
+    "scan columns=500 block=64 loads=1 dtype=f64 reverse=yes",
+    "scan columns=2200 block=32 loads=1 dtype=bf16 align=2 exclusive=yes",
+    "scan columns=1000 block=64 loads=1 cluster=4",
+    "topk rows=2 columns=1000 k=60 result=kth block=64",
+    "topk rows=1 columns=900 k=60 result=kth block=64 cluster=2",
 };
 
 // What makes a line worth mutating, and what it is weakened to: NULL removes the whole line.

@@ -35,6 +35,20 @@ static const struct {
     {"exchange", "exchange_pair", "sm_90", ""},
     {"exchange", "exchange_all_to_all_pull", "sm_90", "pattern=all-to-all cluster=4 n=4096 strategy=pull repeat=10"},
     {"exchange", "exchange_halo_sm_80", "sm_80", "pattern=halo halo=3 n=1000 cluster=4 dtype=u16 align=2"},
+    {"softmax", "softmax_block", "sm_80", "columns=4096"},
+    {"softmax", "softmax_stream", "sm_90", "rows=4096 columns=131072 dtype=bf16"},
+    {"layernorm", "layernorm_warp_residual", "sm_90", "columns=100 residual=yes stats=yes bias=yes"},
+    {"crossentropy", "crossentropy_pieces", "sm_90", "rows=2048 columns=2^20 label=i32 smoothing=0.1"},
+    {"rmsnorm", "rmsnorm_backward_cluster", "sm_90", "rows=4 columns=2^17 dtype=f16 pass=backward"},
+    {"gemm", "gemm_bf16", "sm_90a", "m=8192 n=8192 k=8192 b=column"},
+    {"gemm", "gemm_f16_small_with_c", "sm_90a", "m=100 n=72 k=200 dtype=f16 c=yes d=column tile=64x64 cluster=2 cluster-n=2"},
+    {"scan", "scan_short_rows", "sm_90", "rows=1000 columns=100"},
+    {"scan", "scan_long_array", "sm_90", "columns=2^28"},
+    {"scan", "scan_cluster_f16_reverse", "sm_90", "rows=8 columns=2^16 dtype=f16 reverse=yes exclusive=yes cluster=4"},
+    {"scan", "scan_sm_80", "sm_80", "rows=4 columns=100001 dtype=f64 op=max cluster=4"},
+    {"topk", "topk_f32", "sm_90", "rows=4096 columns=65536"},
+    {"topk", "topk_bf16_cluster", "sm_90", "rows=32 columns=131072 k=50 dtype=bf16 order=smallest index=u32"},
+    {"topk", "topk_kth_sm_80", "sm_80", "rows=9 columns=999 k=100 result=kth dtype=i32"},
 };
 
 static void write_file(const char *path, const char *text) {
