@@ -138,7 +138,8 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
         if (collective_model_same(c->model.dtype, c->found + i * c->size, c->expected + i * c->size)) continue;
         char           found[ELEMENT_TEXT], expected[ELEMENT_TEXT];
         const uint64_t part = (uint64_t)c->model.gets * c->model.count;
-        if (!verdict->error++)
+        verdict->error += 1;
+        if (verdict->ok)
             snprintf(verdict->text, sizeof verdict->text, "element %" PRIu64 " of block %" PRIu64 " is %s, not %s", i % part,
                      i / part, text_at(c, c->found, i, found), text_at(c, c->expected, i, expected));
         verdict->ok = false;
