@@ -75,15 +75,3 @@ void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes
         cj_combine_into(f, combine, value, other);
     }
 }
-
-void cj_cluster_gather_push(cj_func *f, const char *type, cj_var slots, cj_reg value, cj_reg rank, cj_reg sender) {
-    const struct combinable *c = find(type);
-    cj_reg zero = cj_u32(f, "rank_0");
-    cj_ptx(f, "mov.u32 $1, 0;", zero);
-    cj_reg slot = cj_cluster_map(f, slots, zero);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", slot, rank, c ? c->bytes : 0);
-    cj_cluster_wait(f, "rank 0 has started: its memory may be written");
-    cj_ptx(f, "@$1 st.shared::cluster.$2 [$3], $4;", sender, type, slot, value);
-    cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "publish the slot");
-    cj_cluster_wait(f, "every slot is there");
-}

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The histogram's test, for either device: kernels of given parameters on samples
+// SPDX-License-Identifier: Apache-2.0
+// The histogram's test, for either device: kernels of given parameters on samples
 // of a given kind, against counts that the host makes by the definition of a bin. Counts are added to random ones,
 // between guards, twice.
 #ifndef CJ_TESTS_HISTOGRAM_CASES_H

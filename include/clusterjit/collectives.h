@@ -73,14 +73,6 @@ CJ_API void cj_combine_into(cj_func *f, cj_combine combine, cj_reg into, cj_reg 
 // redux.sync, others and a user's operation a butterfly of shuffles.
 CJ_API void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes);
 
-// `value` of one thread of every block of the cluster arrives in `slots` (one element a rank) of rank 0: a push through
-// distributed shared memory. `sender` is true in that one thread of each block, `rank` is the block's (cj_cluster_rank).
-// Two cluster barriers make it safe. The caller has arrived at the first (cj_cluster_arrive, RELAXED is enough) as early
-// as it likes: it says that rank 0 runs, so that its memory may be written. This call waits for that, pushes, and
-// completes the second, which publishes the slots. Every thread of the cluster executes it; afterwards no block but
-// rank 0 is touched by others, so any may exit.
-CJ_API void cj_cluster_gather_push(cj_func *f, const char *type, cj_var slots, cj_reg value, cj_reg rank, cj_reg sender);
-
 // ---- collectives
 
 typedef enum cj_strategy { CJ_STRATEGY_PULL, CJ_STRATEGY_PUSH } cj_strategy;

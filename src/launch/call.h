@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 What the typed calls of all families share: from a description to parameters, and
+// SPDX-License-Identifier: Apache-2.0
+// What the typed calls of all families share: from a description to parameters, and
 // to the kernel of a one-call function.
 #ifndef CJ_LAUNCH_CALL_H
 #define CJ_LAUNCH_CALL_H

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Every histogram kernel assembles, without a warning: every type with every width
+// SPDX-License-Identifier: Apache-2.0
+// Every histogram kernel assembles, without a warning: every type with every width
 // and every way of finding an integer's bin, and with each of these the next cluster, block, counts and target in turn.
 #include "test.h"
 
