@@ -581,7 +581,7 @@ static void emit_body(kernel *k, cj_reg at) {
     cj_label done = cj_label_new(f, "body_done");
     for (unsigned u = 0; u < unroll; u++)
         for (unsigned i = 0; i < 4; i++) {
-            char name[8];
+            char name[16];
             snprintf(name, sizeof name, "v%u%c", u, "xyzw"[i]);
             v[u][i] = cj_register(f, k->dtype->reg, name);
         }
