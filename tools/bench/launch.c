@@ -33,16 +33,16 @@ typedef struct bench {
     cj_device        *device;
     CUstream          stream;
     cj_ptr            x, out, workspace;
-    uint64_t          n, slice;
+    uint64_t          n;
     cj_reduce_desc    desc;
     cj_reduce        *reduce;
     cj_module        *module;
     cj_launch_config  ours;
     CUfunction        function;
-    CUlaunchAttribute cluster;
+    CUlaunchAttribute attributes[2];
     CUlaunchConfig    theirs;
-    void             *arguments[5], *own_arguments[3];
-    size_t            bytes[5];
+    void             *arguments[4], *own_arguments[3];
+    size_t            bytes[4];
     cj_error          error;
 } bench;
 
@@ -102,13 +102,13 @@ static cj_status set_up_ours(bench *b) {
     const char    *ptx = cj_kernel_ptx(cj_reduce_kernel(b->reduce));
     cj_status      status = cj_module_from_ptx(b->device, ptx, strlen(ptx), &b->module, &b->error);
     b->n = N;
-    b->slice = plan->derived[0];
-    void *const arguments[] = {&b->x, &b->out, &b->n, &b->slice, &b->workspace};
+    void *const arguments[] = {&b->x, &b->out, &b->n, &b->workspace};
     memcpy(b->arguments, arguments, sizeof arguments);
     memcpy(b->own_arguments, arguments, sizeof b->own_arguments);
-    for (int i = 0; i < 5; i++) b->bytes[i] = 8;
+    for (int i = 0; i < 4; i++) b->bytes[i] = 8;
     b->ours = (cj_launch_config){.grid = plan->grid, .block = plan->block, .cluster = plan->cluster, .stream = b->stream,
-                                 .arguments = b->arguments, .argument_count = 5, .argument_bytes = b->bytes};
+                                 .arguments = b->arguments, .argument_count = 4, .argument_bytes = b->bytes,
+                                 .attributes.programmatic = plan->programmatic};
     return status ? status : cj_module_function(b->module, plan->entry, &b->ours.function, &b->error);
 }
 
@@ -116,10 +116,13 @@ static bool set_up_theirs(bench *b) {
     const cj_plan *plan = cj_kernel_plan(cj_reduce_kernel(b->reduce));
     CUmodule       module;
     if (b->cuda.ModuleLoadData(&module, cj_kernel_ptx(cj_reduce_kernel(b->reduce)))) return false;
-    b->cluster = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                     .value.clusterDim = {plan->cluster.x, plan->cluster.y, plan->cluster.z}};
+    b->attributes[0] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                           .value.clusterDim = {plan->cluster.x, plan->cluster.y, plan->cluster.z}};
+    b->attributes[1] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                           .value.programmaticStreamSerializationAllowed = 1};
     b->theirs = (CUlaunchConfig){.gridDimX = plan->grid.x, .gridDimY = 1, .gridDimZ = 1, .blockDimX = plan->block.x,
-                                 .blockDimY = 1, .blockDimZ = 1, .hStream = b->stream, .attrs = &b->cluster, .numAttrs = 1};
+                                 .blockDimY = 1, .blockDimZ = 1, .hStream = b->stream, .attrs = b->attributes,
+                                 .numAttrs = plan->programmatic ? 2 : 1};
     return b->cuda.ModuleGetFunction(&b->function, module, plan->entry) == CUDA_SUCCESS;
 }
 
