@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "error.h"
 
@@ -11,6 +12,23 @@ cj_status cj__call_number(cj_params *params, const char *name, uint64_t value, c
     if (!value) return CJ_OK;
     snprintf(text, sizeof text, "%" PRIu64, value);
     return cj_params_set(params, name, text, error);
+}
+
+cj_status cj__call_cluster(cj_params *params, uint32_t cluster, cj_error *error) {
+    if (cluster == UINT32_MAX) return cj_params_set(params, "cluster", "0", error);
+    return cj__call_number(params, "cluster", cluster, error);
+}
+
+cj_status cj__call_real(cj_params *params, const char *name, double value, cj_error *error) {
+    char text[40];
+    snprintf(text, sizeof text, "%.17g", value);
+    return cj_params_set(params, name, text, error);
+}
+
+cj_status cj__call_word(cj_params *params, const char *name, const char *const *words, size_t count, unsigned value,
+                        cj_error *error) {
+    if (value < count) return cj_params_set(params, name, words[value], error);
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %u is outside 0 to %zu", name, value, count - 1);
 }
 
 cj_status cj__call_dtype(cj_params *params, const char *name, cj_dtype type, cj_error *error) {
@@ -24,6 +42,37 @@ cj_status cj__call_family(cj_params *params, const char *family, cj_error *error
     cj_status        status = cj_family_find(family, &found, error);
     if (!status) cj_params_init(params, found);
     return status;
+}
+
+uint32_t cj__call_align(uint32_t align, cj_dtype type) {
+    const uint32_t element = (uint32_t)cj_dtype_size(type), wanted = align ? align : 16;
+    return wanted < element ? element : wanted;
+}
+
+cj_status cj__call_create(cj_device *device, cj_call_describe describe, const void *desc, size_t bytes, void **handle,
+                          cj_error *error) {
+    *handle = NULL;
+    cj_params params;
+    cj_status status = describe(desc, &params, error);
+    if (status) return status;
+    cj_kernel **made = calloc(1, bytes);
+    if (!made)
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a handle of the family %s",
+                        cj_family_name(params.family));
+    status = cj_kernel_create(device, &params, made, error);
+    if (status) {
+        free(made);
+        return status;
+    }
+    *handle = made;
+    return CJ_OK;
+}
+
+void cj__call_destroy(void *handle) {
+    cj_kernel **kernel = handle;
+    if (!handle) return;
+    cj_kernel_destroy(*kernel);
+    free(handle);
 }
 
 // The first call of its key. The table keeps the share in the kernel that was got, unless another thread's is there

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-entropy as a typed call: a description becomes the family's parameters, its arrays the kernel's.
 #include <clusterjit/crossentropy.h>
-#include <stdlib.h>
 
 #include "error.h"
 #include "rows.h"
@@ -39,24 +38,14 @@ static row_call call_of(const cj_crossentropy_desc *d, const cj_crossentropy_arr
 cj_status cj_crossentropy_create(cj_device *device, const cj_crossentropy_desc *desc, cj_crossentropy **crossentropy,
                                  cj_error *error) {
     const row_spec spec = spec_of(desc);
-    *crossentropy = NULL;
-    cj_crossentropy *made = calloc(1, sizeof *made);
-    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a cross-entropy");
-    made->desc = *desc;
-    cj_status status = cj__row_spec_kernel(device, &spec, &made->kernel, error);
-    if (status) {
-        free(made);
-        return status;
-    }
+    void          *made;
+    cj_status      status = cj__row_create(device, &spec, sizeof **crossentropy, &made, error);
     *crossentropy = made;
-    return CJ_OK;
+    if (made) (*crossentropy)->desc = *desc;
+    return status;
 }
 
-void cj_crossentropy_destroy(cj_crossentropy *crossentropy) {
-    if (!crossentropy) return;
-    cj_kernel_destroy(crossentropy->kernel);
-    free(crossentropy);
-}
+void cj_crossentropy_destroy(cj_crossentropy *crossentropy) { cj__call_destroy(crossentropy); }
 
 cj_status cj_crossentropy_run(cj_crossentropy *crossentropy, const cj_crossentropy_arrays *arrays, cj_stream stream,
                               cj_error *error) {

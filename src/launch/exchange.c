@@ -2,7 +2,6 @@
 // The exchange as a typed call: a description becomes the family's parameters.
 #include <clusterjit/exchange.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
@@ -36,9 +35,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
         status = cj_params_set(params, "strategy", desc->strategy == CJ_EXCHANGE_PULL ? "pull" : "push", error);
     if (!status) status = cj__call_number(params, "n", desc->n, error);
     if (!status) status = cj__call_number(params, "size", size, error);
-    if (!status)
-        status = is_global ? cj_params_set(params, "cluster", "0", error)
-                           : cj__call_number(params, "cluster", size, error);
+    if (!status) status = cj__call_cluster(params, is_global ? UINT32_MAX : size, error);
     if (!status) status = cj__call_number(params, "clusters", desc->groups, error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
     if (!status) status = cj__call_number(params, "shift", desc->shift, error);
@@ -53,27 +50,14 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
 static uint32_t align_of(const cj_exchange_desc *desc) { return desc->align ? desc->align : ALIGN; }
 
 cj_status cj_exchange_create(cj_device *device, const cj_exchange_desc *desc, cj_exchange **exchange, cj_error *error) {
-    *exchange = NULL;
-    cj_params params;
-    cj_status status = describe(desc, &params, error);
-    if (status) return status;
-    cj_exchange *made = calloc(1, sizeof *made);
-    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating an exchange");
-    made->align = align_of(desc);
-    status = cj_kernel_create(device, &params, &made->kernel, error);
-    if (status) {
-        free(made);
-        return status;
-    }
+    void     *made;
+    cj_status status = cj__call_create(device, describe, desc, sizeof **exchange, &made, error);
     *exchange = made;
-    return CJ_OK;
+    if (made) (*exchange)->align = align_of(desc);
+    return status;
 }
 
-void cj_exchange_destroy(cj_exchange *exchange) {
-    if (!exchange) return;
-    cj_kernel_destroy(exchange->kernel);
-    free(exchange);
-}
+void cj_exchange_destroy(cj_exchange *exchange) { cj__call_destroy(exchange); }
 
 static cj_status launch(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
     if ((x | out) & (align - 1)) {
@@ -118,8 +102,7 @@ static void write_key(const cj_exchange_desc *desc, cj_stream stream, cj_warm_ke
     key.grid = desc->grid;
     key.align = desc->align;
     key.repeat = desc->repeat;
-    memset(to, 0, sizeof *to);
-    memcpy(to->bytes, &key, sizeof key);
+    cj__call_key(to, &key, sizeof key);
 }
 
 cj_status cj_exchange_launch(cj_device *device, const cj_exchange_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,

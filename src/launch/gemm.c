@@ -2,7 +2,6 @@
 // The matrix product as a typed call: a description becomes the family's parameters, pointers become tensor maps.
 #include <clusterjit/gemm.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
@@ -10,8 +9,8 @@
 #include "gemm.h"
 
 struct cj_gemm {
-    cj_device   *device;
     cj_kernel   *kernel;
+    cj_device   *device;
     cj_gemm_desc desc;
 };
 
@@ -21,12 +20,6 @@ static const char *const orders[] = {"row", "column"};
 static const char *const tile_words[] = {"auto", "128x256", "128x128", "64x256", "64x128", "64x64"};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static cj_status set_word(cj_params *params, const char *name, const char *const *words, size_t count, int value,
-                          cj_error *error) {
-    if (value >= 0 && (size_t)value < count) return cj_params_set(params, name, words[value], error);
-    return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %d is none of its values, 0 to %zu", name, value, count - 1);
-}
 
 static cj_status set_extent(cj_params *params, const char *name, uint64_t value, cj_error *error) {
     if (!value) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0 is below 1: there is nothing to multiply", name);
@@ -40,11 +33,11 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = set_extent(params, "n", desc->n, error);
     if (!status) status = set_extent(params, "k", desc->k, error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
-    if (!status) status = set_word(params, "a", orders, COUNT(orders), (int)desc->a, error);
-    if (!status) status = set_word(params, "b", orders, COUNT(orders), (int)desc->b, error);
-    if (!status) status = set_word(params, "d", orders, COUNT(orders), (int)desc->d, error);
+    if (!status) status = cj__call_word(params, "a", orders, COUNT(orders), (unsigned)desc->a, error);
+    if (!status) status = cj__call_word(params, "b", orders, COUNT(orders), (unsigned)desc->b, error);
+    if (!status) status = cj__call_word(params, "d", orders, COUNT(orders), (unsigned)desc->d, error);
     if (!status) status = cj_params_set(params, "c", desc->adds_c ? "yes" : "no", error);
-    if (!status) status = set_word(params, "tile", tile_words, COUNT(tile_words), (int)desc->tile, error);
+    if (!status) status = cj__call_word(params, "tile", tile_words, COUNT(tile_words), (unsigned)desc->tile, error);
     if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
     if (!status) status = cj__call_number(params, "cluster-n", desc->cluster_n, error);
     return status;
@@ -109,27 +102,16 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
 // ---- the handle
 
 cj_status cj_gemm_create(cj_device *device, const cj_gemm_desc *desc, cj_gemm **gemm, cj_error *error) {
-    *gemm = NULL;
-    cj_params params;
-    cj_status status = describe(desc, &params, error);
-    if (status) return status;
-    cj_gemm *made = calloc(1, sizeof *made);
-    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a matrix product");
-    *made = (cj_gemm){.device = device, .desc = *desc};
-    status = cj_kernel_create(device, &params, &made->kernel, error);
-    if (status) {
-        free(made);
-        return status;
-    }
+    void     *made;
+    cj_status status = cj__call_create(device, describe, desc, sizeof **gemm, &made, error);
     *gemm = made;
+    if (!made) return status;
+    (*gemm)->device = device;
+    (*gemm)->desc = *desc;
     return CJ_OK;
 }
 
-void cj_gemm_destroy(cj_gemm *gemm) {
-    if (!gemm) return;
-    cj_kernel_destroy(gemm->kernel);
-    free(gemm);
-}
+void cj_gemm_destroy(cj_gemm *gemm) { cj__call_destroy(gemm); }
 
 cj_status cj_gemm_run(cj_gemm *gemm, const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
     return cj_gemm_kernel_launch(gemm->device, gemm->kernel, &gemm->desc, operands, stream, error);
@@ -166,8 +148,7 @@ static void write_key(const cj_gemm_desc *desc, cj_stream stream, cj_warm_key *t
     key.d = (uint8_t)narrow((uint64_t)desc->d, UINT8_MAX);
     key.adds_c = desc->adds_c;
     key.tile = (uint8_t)narrow((uint64_t)desc->tile, UINT8_MAX);
-    memset(to, 0, sizeof *to);
-    memcpy(to->bytes, &key, sizeof key);
+    cj__call_key(to, &key, sizeof key);
 }
 
 cj_status cj_gemm_launch(cj_device *device, const cj_gemm_desc *desc, const cj_gemm_operands *operands,

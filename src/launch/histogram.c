@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The histogram as a typed call: a description becomes the family's parameters.
 #include <clusterjit/histogram.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
 #include "error.h"
 
 struct cj_histogram {
-    cj_device *device;
     cj_kernel *kernel;
+    cj_device *device;
     uint64_t   n;
     size_t     bytes;  // of the counts
 };
 
 enum { BINS = 256 };  // the default
-
-static cj_status set_real(cj_params *params, const char *name, double value, cj_error *error) {
-    char text[40];
-    snprintf(text, sizeof text, "%.17g", value);
-    return cj_params_set(params, name, text, error);
-}
 
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_histogram_desc *desc = from;
@@ -31,8 +23,8 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "bins", desc->bins ? desc->bins : BINS, error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
     if (!status) status = desc->counts ? cj__call_dtype(params, "counts", desc->counts, error) : CJ_OK;
-    if (!status) status = set_real(params, "lower", desc->lower, error);
-    if (!status) status = set_real(params, "upper", desc->upper, error);
+    if (!status) status = cj__call_real(params, "lower", desc->lower, error);
+    if (!status) status = cj__call_real(params, "upper", desc->upper, error);
     if (!status) status = cj__call_number(params, "block", desc->block, error);
     if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
     if (!status) status = cj__call_number(params, "grid", desc->grid, error);
@@ -45,27 +37,17 @@ static size_t counts_bytes(const cj_histogram_desc *desc) {
 
 cj_status cj_histogram_create(cj_device *device, const cj_histogram_desc *desc, cj_histogram **histogram,
                               cj_error *error) {
-    *histogram = NULL;
-    cj_params params;
-    cj_status status = describe(desc, &params, error);
-    if (status) return status;
-    cj_histogram *made = calloc(1, sizeof *made);
-    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a histogram");
-    *made = (cj_histogram){.device = device, .n = desc->n, .bytes = counts_bytes(desc)};
-    status = cj_kernel_create(device, &params, &made->kernel, error);
-    if (status) {
-        free(made);
-        return status;
-    }
+    void     *made;
+    cj_status status = cj__call_create(device, describe, desc, sizeof **histogram, &made, error);
     *histogram = made;
+    if (!made) return status;
+    (*histogram)->device = device;
+    (*histogram)->n = desc->n;
+    (*histogram)->bytes = counts_bytes(desc);
     return CJ_OK;
 }
 
-void cj_histogram_destroy(cj_histogram *histogram) {
-    if (!histogram) return;
-    cj_kernel_destroy(histogram->kernel);
-    free(histogram);
-}
+void cj_histogram_destroy(cj_histogram *histogram) { cj__call_destroy(histogram); }
 
 static cj_status add(cj_kernel *kernel, cj_ptr x, cj_ptr counts, uint64_t n, cj_stream stream, cj_error *error) {
     void *arguments[] = {&x, &counts, &n};
@@ -109,8 +91,7 @@ static void write_key(const cj_histogram_desc *desc, cj_stream stream, cj_warm_k
     key.block = desc->block;
     key.cluster = desc->cluster;
     key.grid = desc->grid;
-    memset(to, 0, sizeof *to);
-    memcpy(to->bytes, &key, sizeof key);
+    cj__call_key(to, &key, sizeof key);
 }
 
 cj_status cj_histogram_launch(cj_device *device, const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms as a typed call: a description becomes a family's parameters, its arrays the kernel's.
 #include <clusterjit/norm.h>
-#include <stdlib.h>
 
 #include "error.h"
 #include "rows.h"
@@ -52,24 +51,14 @@ static row_call call_of(const cj_norm_desc *d, const cj_norm_arrays *a) {
 
 cj_status cj_norm_create(cj_device *device, const cj_norm_desc *desc, cj_norm **norm, cj_error *error) {
     const row_spec spec = spec_of(desc);
-    *norm = NULL;
-    cj_norm *made = calloc(1, sizeof *made);
-    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a norm");
-    made->desc = *desc;
-    cj_status status = cj__row_spec_kernel(device, &spec, &made->kernel, error);
-    if (status) {
-        free(made);
-        return status;
-    }
+    void          *made;
+    cj_status      status = cj__row_create(device, &spec, sizeof **norm, &made, error);
     *norm = made;
-    return CJ_OK;
+    if (made) (*norm)->desc = *desc;
+    return status;
 }
 
-void cj_norm_destroy(cj_norm *norm) {
-    if (!norm) return;
-    cj_kernel_destroy(norm->kernel);
-    free(norm);
-}
+void cj_norm_destroy(cj_norm *norm) { cj__call_destroy(norm); }
 
 cj_status cj_norm_run(cj_norm *norm, const cj_norm_arrays *arrays, cj_stream stream, cj_error *error) {
     row_call call = call_of(&norm->desc, arrays);

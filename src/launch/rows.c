@@ -11,22 +11,14 @@ static const char *const outs[] = {"same", "f32", "f16", "bf16"};
 
 enum { OUTS = sizeof outs / sizeof *outs, ALIGN_MOST = 16 };
 
-static cj_status set_real(cj_params *params, const char *name, double value, cj_error *error) {
-    char text[40];
-    snprintf(text, sizeof text, "%.17g", value);
-    return cj_params_set(params, name, text, error);
-}
-
 static cj_status set_shape(const cj_rows *shape, cj_params *params, cj_error *error) {
     if (!shape->rows || !shape->columns)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0 is below 1: there is nothing to do",
                         shape->rows ? "columns" : "rows");
-    if ((unsigned)shape->out >= OUTS)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "out: %u is outside 0 to %d", (unsigned)shape->out, OUTS - 1);
     cj_status status = cj__call_number(params, "rows", shape->rows, error);
     if (!status) status = cj__call_number(params, "columns", shape->columns, error);
     if (!status) status = cj__call_dtype(params, "dtype", shape->dtype, error);
-    if (!status) status = cj_params_set(params, "out", outs[shape->out], error);
+    if (!status) status = cj__call_word(params, "out", outs, OUTS, (unsigned)shape->out, error);
     if (!status) status = cj__call_number(params, "stride", shape->stride, error);
     if (!status) status = cj__call_number(params, "out-stride", shape->out_stride, error);
     if (!status) status = cj__call_number(params, "align", shape->align, error);
@@ -39,7 +31,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     cj_status              status = cj__call_family(params, family->name, error);
     if (!status) status = set_shape(&spec->shape, params, error);
     for (unsigned i = 0; !status && i < ROW_SPEC_REALS && family->real[i]; i++)
-        status = set_real(params, family->real[i], spec->real[i], error);
+        status = cj__call_real(params, family->real[i], spec->real[i], error);
     for (unsigned i = 0; !status && i < ROW_SPEC_CHOICES && family->choice[i].name; i++) {
         if (spec->choice[i] > 1)
             return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: neither %s nor %s", family->choice[i].name,
@@ -49,10 +41,8 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     return status;
 }
 
-cj_status cj__row_spec_kernel(cj_device *device, const row_spec *spec, cj_kernel **kernel, cj_error *error) {
-    cj_params params;
-    cj_status status = describe(spec, &params, error);
-    return status ? status : cj_kernel_create(device, &params, kernel, error);
+cj_status cj__row_create(cj_device *device, const row_spec *spec, size_t bytes, void **handle, cj_error *error) {
+    return cj__call_create(device, describe, spec, bytes, handle, error);
 }
 
 void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array) {
@@ -110,8 +100,7 @@ static void write_key(const row_spec *spec, cj_stream stream, cj_warm_key *to) {
     key.out = byte(shape->out);
     key.align = byte(shape->align);
     memcpy(key.choice, spec->choice, sizeof key.choice);
-    memset(to, 0, sizeof *to);
-    memcpy(to->bytes, &key, sizeof key);
+    cj__call_key(to, &key, sizeof key);
 }
 
 cj_status cj__row_call_launch(cj_device *device, row_spec *spec, row_call *call, cj_stream stream, cj_error *error) {

@@ -36,7 +36,9 @@ typedef struct row_call {
 void cj__row_call_add(row_call *call, const char *name, cj_ptr array);       // a matrix, or one value for each column
 void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array);  // one value for each row
 
-cj_status cj__row_spec_kernel(cj_device *device, const row_spec *spec, cj_kernel **kernel, cj_error *error);
+// As cj__call_create; cj__call_destroy ends it.
+cj_status cj__row_create(cj_device *device, const row_spec *spec, size_t bytes, void **handle, cj_error *error);
+
 cj_status cj__row_call_run(cj_kernel *kernel, row_call *call, cj_stream stream, cj_error *error);
 
 // The one-call functions: the kernel of the spec on that stream, for the alignment that the arrays have.

@@ -2,7 +2,6 @@
 // The scan as a typed call: a description becomes the family's parameters.
 #include <clusterjit/scan.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
@@ -39,33 +38,15 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     return status;
 }
 
-static uint32_t alignment(const cj_scan_desc *desc) {
-    const uint32_t element = (uint32_t)cj_dtype_size(desc->dtype), align = desc->align ? desc->align : 16;
-    return align < element ? element : align;
-}
-
 cj_status cj_scan_create(cj_device *device, const cj_scan_desc *desc, cj_scan **scan, cj_error *error) {
-    *scan = NULL;
-    cj_params params;
-    cj_status status = describe(desc, &params, error);
-    if (status) return status;
-    cj_scan *made = calloc(1, sizeof *made);
-    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a scan");
-    made->align = alignment(desc);
-    status = cj_kernel_create(device, &params, &made->kernel, error);
-    if (status) {
-        free(made);
-        return status;
-    }
+    void     *made;
+    cj_status status = cj__call_create(device, describe, desc, sizeof **scan, &made, error);
     *scan = made;
-    return CJ_OK;
+    if (made) (*scan)->align = cj__call_align(desc->align, desc->dtype);
+    return status;
 }
 
-void cj_scan_destroy(cj_scan *scan) {
-    if (!scan) return;
-    cj_kernel_destroy(scan->kernel);
-    free(scan);
-}
+void cj_scan_destroy(cj_scan *scan) { cj__call_destroy(scan); }
 
 static cj_status run(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
     if ((x | out) % align) {
@@ -116,8 +97,7 @@ static bool write_key(const cj_scan_desc *desc, cj_stream stream, cj_warm_key *t
     key.align = (uint8_t)desc->align;
     key.cluster = (uint8_t)desc->cluster;
     key.block = (uint16_t)desc->block;
-    memset(to, 0, sizeof *to);
-    memcpy(to->bytes, &key, sizeof key);
+    cj__call_key(to, &key, sizeof key);
     return key.op == (unsigned)desc->op && key.dtype == (unsigned)desc->dtype && key.align == desc->align &&
            key.cluster == desc->cluster && key.block == desc->block;
 }
@@ -131,5 +111,5 @@ cj_status cj_scan_launch(cj_device *device, const cj_scan_desc *desc, cj_ptr x, 
     cj_params   params;
     cj_status   status = write_key(desc, stream, &key) ? CJ_OK : describe(desc, &params, error);
     if (!status) status = cj__call_kernel(device, &key, describe, desc, stream, &kernel, error);
-    return status ? status : run(kernel, alignment(desc), x, out, stream, error);
+    return status ? status : run(kernel, cj__call_align(desc->align, desc->dtype), x, out, stream, error);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax as a typed call: a description becomes a family's parameters, its arrays the kernel's.
 #include <clusterjit/softmax.h>
-#include <stdlib.h>
 
 #include "error.h"
 #include "rows.h"
@@ -44,24 +43,14 @@ static row_call call_of(const cj_softmax_desc *d, const cj_softmax_arrays *a) {
 
 cj_status cj_softmax_create(cj_device *device, const cj_softmax_desc *desc, cj_softmax **softmax, cj_error *error) {
     const row_spec spec = spec_of(desc);
-    *softmax = NULL;
-    cj_softmax *made = calloc(1, sizeof *made);
-    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a softmax");
-    made->desc = *desc;
-    cj_status status = cj__row_spec_kernel(device, &spec, &made->kernel, error);
-    if (status) {
-        free(made);
-        return status;
-    }
+    void          *made;
+    cj_status      status = cj__row_create(device, &spec, sizeof **softmax, &made, error);
     *softmax = made;
-    return CJ_OK;
+    if (made) (*softmax)->desc = *desc;
+    return status;
 }
 
-void cj_softmax_destroy(cj_softmax *softmax) {
-    if (!softmax) return;
-    cj_kernel_destroy(softmax->kernel);
-    free(softmax);
-}
+void cj_softmax_destroy(cj_softmax *softmax) { cj__call_destroy(softmax); }
 
 cj_status cj_softmax_run(cj_softmax *softmax, const cj_softmax_arrays *arrays, cj_stream stream, cj_error *error) {
     row_call call = call_of(&softmax->desc, arrays);

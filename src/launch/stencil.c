@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stencil as a typed call: a description becomes the family's parameters.
 #include <clusterjit/stencil.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
@@ -22,13 +21,6 @@ static const char *const strategies[] = {[CJ_STENCIL_AUTO] = "auto",
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static cj_status set_word(cj_params *params, const char *name, const char *const *words, size_t count, unsigned value,
-                          cj_error *error) {
-    if (value >= count)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %u is outside 0 to %zu", name, value, count - 1);
-    return cj_params_set(params, name, words[value], error);
-}
-
 static cj_status set_extents(const cj_stencil_desc *desc, cj_params *params, cj_error *error) {
     static const char *const names[] = {"nx", "ny", "nz"};
     const uint32_t           dim = desc->dim ? desc->dim : 2;
@@ -48,12 +40,12 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "batch", desc->batch, error);
     if (!status) status = cj__call_number(params, "steps", desc->steps ? desc->steps : 1, error);
     if (!status) status = cj__call_number(params, "radius", desc->radius, error);
-    if (!status) status = set_word(params, "shape", shapes, COUNT(shapes), desc->shape, error);
-    if (!status) status = set_word(params, "boundary", boundaries, COUNT(boundaries), desc->boundary, error);
+    if (!status) status = cj__call_word(params, "shape", shapes, COUNT(shapes), desc->shape, error);
+    if (!status) status = cj__call_word(params, "boundary", boundaries, COUNT(boundaries), desc->boundary, error);
     if (!status)
         status = cj_params_set_reals(params, "weights", desc->weights, desc->weights ? desc->weight_count : 0, error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
-    if (!status) status = set_word(params, "strategy", strategies, COUNT(strategies), desc->strategy, error);
+    if (!status) status = cj__call_word(params, "strategy", strategies, COUNT(strategies), desc->strategy, error);
     if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
     if (!status) status = cj__call_number(params, "block", desc->block, error);
     if (!status) status = cj__call_number(params, "tile", desc->tile, error);
@@ -62,26 +54,13 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
 }
 
 cj_status cj_stencil_create(cj_device *device, const cj_stencil_desc *desc, cj_stencil **stencil, cj_error *error) {
-    *stencil = NULL;
-    cj_params params;
-    cj_status status = describe(desc, &params, error);
-    if (status) return status;
-    cj_stencil *made = calloc(1, sizeof *made);
-    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a stencil");
-    status = cj_kernel_create(device, &params, &made->kernel, error);
-    if (status) {
-        free(made);
-        return status;
-    }
+    void     *made;
+    cj_status status = cj__call_create(device, describe, desc, sizeof **stencil, &made, error);
     *stencil = made;
-    return CJ_OK;
+    return status;
 }
 
-void cj_stencil_destroy(cj_stencil *stencil) {
-    if (!stencil) return;
-    cj_kernel_destroy(stencil->kernel);
-    free(stencil);
-}
+void cj_stencil_destroy(cj_stencil *stencil) { cj__call_destroy(stencil); }
 
 static cj_status run(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     if ((in | out) % 16) {
@@ -138,8 +117,7 @@ static void write_key(const cj_stencil_desc *desc, cj_stream stream, uint32_t at
     key.block = desc->block;
     key.tile = desc->tile;
     key.depth = desc->depth;
-    memset(to, 0, sizeof *to);
-    memcpy(to->bytes, &key, sizeof key);
+    cj__call_key(to, &key, sizeof key);
 }
 
 static bool has_weights(const cj_kernel *kernel, const cj_stencil_desc *desc) {

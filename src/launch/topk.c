@@ -2,7 +2,6 @@
 // Top-k as a typed call: a description becomes the family's parameters.
 #include <clusterjit/topk.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
@@ -26,10 +25,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "k", desc->k, error);
     if (!status) status = cj__call_number(params, "stride", desc->stride, error);
     if (!status) status = cj__call_number(params, "align", desc->align, error);
-    if (!status && desc->cluster == CJ_TOPK_NO_CLUSTER)
-        status = cj_params_set(params, "cluster", "0", error);
-    else if (!status)
-        status = cj__call_number(params, "cluster", desc->cluster, error);
+    if (!status) status = cj__call_cluster(params, desc->cluster, error);
     if (!status) status = cj__call_number(params, "block", desc->block, error);
     if (!status && desc->smallest) status = cj_params_set(params, "order", "smallest", error);
     if (!status && desc->kth) status = cj_params_set(params, "result", "kth", error);
@@ -37,33 +33,15 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     return status;
 }
 
-static uint32_t alignment(const cj_topk_desc *desc) {
-    const uint32_t element = (uint32_t)cj_dtype_size(desc->dtype), align = desc->align ? desc->align : 16;
-    return align < element ? element : align;
-}
-
 cj_status cj_topk_create(cj_device *device, const cj_topk_desc *desc, cj_topk **topk, cj_error *error) {
-    *topk = NULL;
-    cj_params params;
-    cj_status status = describe(desc, &params, error);
-    if (status) return status;
-    cj_topk *made = calloc(1, sizeof *made);
-    if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a top-k");
-    made->align = alignment(desc);
-    status = cj_kernel_create(device, &params, &made->kernel, error);
-    if (status) {
-        free(made);
-        return status;
-    }
+    void     *made;
+    cj_status status = cj__call_create(device, describe, desc, sizeof **topk, &made, error);
     *topk = made;
-    return CJ_OK;
+    if (made) (*topk)->align = cj__call_align(desc->align, desc->dtype);
+    return status;
 }
 
-void cj_topk_destroy(cj_topk *topk) {
-    if (!topk) return;
-    cj_kernel_destroy(topk->kernel);
-    free(topk);
-}
+void cj_topk_destroy(cj_topk *topk) { cj__call_destroy(topk); }
 
 static cj_status run(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream,
                      cj_error *error) {
@@ -110,8 +88,7 @@ static void write_key(const cj_topk_desc *desc, cj_stream stream, cj_warm_key *t
     key.smallest = desc->smallest;
     key.kth = desc->kth;
     key.index_u32 = desc->index_u32;
-    memset(to, 0, sizeof *to);
-    memcpy(to->bytes, &key, sizeof key);
+    cj__call_key(to, &key, sizeof key);
 }
 
 cj_status cj_topk_launch(cj_device *device, const cj_topk_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices,
@@ -122,5 +99,5 @@ cj_status cj_topk_launch(cj_device *device, const cj_topk_desc *desc, cj_ptr x, 
     cj_kernel  *kernel;
     write_key(desc, stream, &key);
     cj_status status = cj__call_kernel(device, &key, describe, desc, stream, &kernel, error);
-    return status ? status : run(kernel, alignment(desc), x, values, indices, stream, error);
+    return status ? status : run(kernel, cj__call_align(desc->align, desc->dtype), x, values, indices, stream, error);
 }
