@@ -22,6 +22,17 @@ cj_status cj_test_params(const char *family, const char *assignments, cj_params 
     return status;
 }
 
+void cj_test_refused(const char *family, cj_status status, const char *assignments, const char *says) {
+    cj_params        params;
+    cj_plan          plan;
+    const cj_limits *limits;
+    cj_error         error = {0};
+    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
+    cj_test_ok(cj_test_params(family, assignments, &params, &error), &error);
+    assert_int_equal(cj_plan_make(&params, limits, NULL, &plan, &error), status);
+    if (!strstr(error.message, says)) fail_msg("%s: '%s' does not say '%s'", assignments, error.message, says);
+}
+
 char *cj_test_emit(const char *family, const char *assignments, const char *arch) {
     cj_params        params;
     cj_plan          plan;

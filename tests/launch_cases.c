@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _POSIX_C_SOURCE 200809L
 #include "launch_cases.h"
 
 #include <clusterjit/clusterjit.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "emit.h"
 #include "test.h"
 
 // Kernels that nobody generated. Each thread of `store` writes a value; `rank` says in how large a cluster each block is;
@@ -368,18 +367,11 @@ static const family_run *run_of(const cj_family *family) {
     return NULL;
 }
 
-static cj_kernel *make_kernel(const cj_family *family, const char *parameters) {
+static cj_kernel *make_kernel(const char *family, const char *parameters) {
     cj_params  params;
     cj_kernel *kernel = NULL;
     cj_error   error = {0};
-    char       text[128], *at = text;
-    cj_params_init(&params, family);
-    snprintf(text, sizeof text, "%s", parameters);
-    for (char *word; (word = strtok_r(at, " ", &at)) != NULL;) {
-        char *value = strchr(word, '=');
-        *value++ = '\0';
-        cj_test_ok(cj_params_set(&params, word, value, &error), &error);
-    }
+    cj_test_ok(cj_test_params(family, parameters, &params, &error), &error);
     cj_test_ok(cj_kernel_create(device, &params, &kernel, &error), &error);
     return kernel;
 }
@@ -398,9 +390,8 @@ static void every_family_can_be_captured_into_a_graph(void **state) {
     static uint32_t expected[RUN_WORDS];
     cj_error        error = {0};
     for (size_t i = 0; i < cj_family_count(); i++) {
-        const cj_family  *family = cj_family_at(i);
-        const family_run *run = run_of(family);
-        captured          c = {.run = run, .kernel = make_kernel(family, run->parameters)};
+        const family_run *run = run_of(cj_family_at(i));
+        captured          c = {.run = run, .kernel = make_kernel(run->family, run->parameters)};
         double            milliseconds = -1;
         put_input();
         cj_test_ok(run_captured(&c, NULL, &error), &error);

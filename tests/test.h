@@ -38,6 +38,17 @@ void cj__test_ok(cj_status status, const cj_error *error, const char *file, int 
 // that is there but fails is a failure.
 cj_device *cj_test_gpu(void);
 
+// The device of a group of tests. Setups of the group: the CPU device; the same, which watches for hazards; a GPU, as cj_test_gpu
+// has it. And its teardown.
+extern cj_device *cj_test_device;
+int cj_test_open_cpu(void **state);
+int cj_test_open_watched(void **state);
+int cj_test_open_gpu(void **state);
+int cj_test_close(void **state);
+
+// The CPU device watches from here on, and takes warps in the order of a seed; 0: in its own.
+void cj_test_watch(uint64_t seed);
+
 // The path of ptxas: $CJ_PTXAS, else from PATH, else /usr/local/cuda/bin; without one the process ends as skipped.
 const char *cj_test_ptxas(void);
 

@@ -8,31 +8,18 @@
 #include "emit.h"
 #include "test.h"
 
-static cj_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 static void watch(uint64_t seed) {
     cj_error       error = {0};
     cj_cpu_options options = {.hazards = true, .random_schedule = seed > 0, .seed = seed, .threads = 1,
                               .instruction_limit = 100 * 1000 * 1000};
-    cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
+    cj_test_ok(cj_cpu_configure(cj_test_device, &options, &error), &error);
 }
 
 static void all_ten_collectives_are_right_for_any_type_and_cluster(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
     watch(0);
-    cj_test_collectives(device, &random, cj_test_few() ? 1 : 3, 40);
+    cj_test_collectives(cj_test_device, &random, cj_test_few() ? 1 : 3, 40);
 }
 
 static void every_cluster_size_is_right(void **state) {
@@ -43,7 +30,7 @@ static void every_cluster_size_is_right(void **state) {
             snprintf(params, sizeof params, "op=allreduce cluster=%u strategy=%s count=%u rounds=3", size,
                      form & 1 ? "push" : "pull", form & 2 ? 9 : 1);
             watch(size);
-            cj_test_collective(device, params);
+            cj_test_collective(cj_test_device, params);
         }
 }
 
@@ -63,7 +50,7 @@ static void no_schedule_makes_rounds_collide(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(params); i++)
         for (uint64_t seed = 0; seed < (cj_test_few() ? 2 : 5); seed++) {
             watch(seed);
-            cj_test_collective(device, params[i]);
+            cj_test_collective(cj_test_device, params[i]);
         }
 }
 
@@ -71,7 +58,7 @@ static void a_users_kernel_takes_two_collectives_in_a_loop(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 10; seed++) {
         watch(seed);
-        cj_test_collective_user(device, seed % 2 ? CJ_STRATEGY_PULL : CJ_STRATEGY_PUSH);
+        cj_test_collective_user(cj_test_device, seed % 2 ? CJ_STRATEGY_PULL : CJ_STRATEGY_PUSH);
     }
 }
 
@@ -91,7 +78,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         cj_plan   plan;
         cj_error  error = {0};
         cj_test_ok(cj_test_params("collective", wrong[i].params, &params, &error), &error);
-        assert_int_not_equal(cj_plan_make(&params, cj_device_limits(device), NULL, &plan, &error), CJ_OK);
+        assert_int_not_equal(cj_plan_make(&params, cj_device_limits(cj_test_device), NULL, &plan, &error), CJ_OK);
         if (!strstr(error.message, wrong[i].names)) fail_msg("'%s' does not say '%s'", error.message, wrong[i].names);
     }
 }
@@ -104,5 +91,5 @@ int main(void) {
         cmocka_unit_test(a_users_kernel_takes_two_collectives_in_a_loop),
         cmocka_unit_test(what_cannot_be_is_refused_by_name),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

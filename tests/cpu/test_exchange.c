@@ -5,24 +5,11 @@
 #include "exchange_cases.h"
 #include "test.h"
 
-static cj_device *device;
-
 static void configure(uint64_t seed) {
     cj_error       error = {0};
     cj_cpu_options options = {
         .hazards = true, .random_schedule = seed > 0, .seed = seed, .instruction_limit = 1000 * 1000 * 1000};
-    cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
-}
-
-static int open_device(void **state) {
-    (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
+    cj_test_ok(cj_cpu_configure(cj_test_device, &options, &error), &error);
 }
 
 // Every pattern by every strategy, as they are and in five rounds, over these chunk sizes and group sizes.
@@ -39,7 +26,7 @@ static void run_all(const uint32_t *n, size_t n_count, const uint32_t *size, siz
                                           .repeat = i % 2 ? 5 : 1,
                                           .halo = (n[i] + 2) / 3};
                     if (pattern == CJ_EXCHANGE_ALL_TO_ALL) d.n *= d.size;
-                    cj_test_exchange(device, &d);
+                    cj_test_exchange(cj_test_device, &d);
                 }
 }
 
@@ -67,12 +54,12 @@ static void chunks_of_several_tiles_are_right(void **state) {
                                   .halo = 1500,
                                   .block = 32,
                                   .repeat = 3};
-            cj_test_exchange(device, &d);
+            cj_test_exchange(cj_test_device, &d);
             d.grid = 2;
-            cj_test_exchange(device, &d);
+            cj_test_exchange(cj_test_device, &d);
             d = (cj_exchange_desc){
                 .pattern = d.pattern, .strategy = d.strategy, .n = 32768, .size = 2, .halo = 16384, .repeat = 2};
-            cj_test_exchange(device, &d);
+            cj_test_exchange(cj_test_device, &d);
         }
 }
 
@@ -81,7 +68,7 @@ static void random_descriptions_are_right_under_random_schedules(void **state) {
     uint64_t seed = cj_test_seed();
     for (unsigned i = 0; i < 40; i++) {
         configure(i % 4 ? seed + i : 0);
-        cj_test_exchange_random(device, &seed, 256);
+        cj_test_exchange_random(cj_test_device, &seed, 256);
     }
     configure(0);
 }
@@ -99,20 +86,20 @@ static void an_exchange_in_place_is_right(void **state) {
         cj_ptr                 x = 0;
         cj_error               error = {0};
         for (uint32_t i = 0; i < SIZE * N; i++) v[i] = i;
-        cj_test_ok(cj_mem_alloc(device, sizeof v, &x, &error), &error);
-        cj_test_ok(cj_mem_write(device, x, v, sizeof v, NULL, &error), &error);
-        cj_test_ok(cj_exchange_launch(device, &desc, x, x, NULL, &error), &error);
-        cj_test_ok(cj_exchange_launch(device, &desc, x, x, NULL, &error), &error);
-        cj_test_ok(cj_mem_read(device, v, x, sizeof v, NULL, &error), &error);
+        cj_test_ok(cj_mem_alloc(cj_test_device, sizeof v, &x, &error), &error);
+        cj_test_ok(cj_mem_write(cj_test_device, x, v, sizeof v, NULL, &error), &error);
+        cj_test_ok(cj_exchange_launch(cj_test_device, &desc, x, x, NULL, &error), &error);
+        cj_test_ok(cj_exchange_launch(cj_test_device, &desc, x, x, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(cj_test_device, v, x, sizeof v, NULL, &error), &error);
         for (uint32_t i = 0; i < SIZE * N; i++) assert_int_equal(v[i], (i + 2 * N) % (SIZE * N));
-        cj_mem_free(device, x);
+        cj_mem_free(cj_test_device, x);
     }
 }
 
 static void refused(cj_exchange_desc desc, cj_status status, const char *words) {
     cj_exchange *exchange = NULL;
     cj_error     error = {0};
-    assert_int_equal(cj_exchange_create(device, &desc, &exchange, &error), status);
+    assert_int_equal(cj_exchange_create(cj_test_device, &desc, &exchange, &error), status);
     assert_null(exchange);
     if (!strstr(error.message, words)) fail_msg("'%s' does not say '%s'", error.message, words);
 }
@@ -130,7 +117,7 @@ static void what_cannot_be_exchanged_is_refused_by_name(void **state) {
     refused((cj_exchange_desc){.n = 1, .pattern = (cj_exchange_pattern)9}, CJ_INVALID_ARGUMENT, "pattern: 9");
     refused((cj_exchange_desc){.n = 1, .strategy = (cj_exchange_strategy)9}, CJ_INVALID_ARGUMENT, "strategy: 9");
     cj_error error = {0};
-    assert_int_equal(cj_exchange_launch(device, &(cj_exchange_desc){.n = 4}, 4096, 4100, NULL, &error),
+    assert_int_equal(cj_exchange_launch(cj_test_device, &(cj_exchange_desc){.n = 4}, 4096, 4100, NULL, &error),
                      CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "out: address 0x1004 is not a multiple of 16"));
 }
@@ -144,5 +131,5 @@ int main(void) {
         cmocka_unit_test(an_exchange_in_place_is_right),
         cmocka_unit_test(what_cannot_be_exchanged_is_refused_by_name),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

@@ -7,32 +7,13 @@
 #include "emit.h"
 #include "test.h"
 
-static cj_device *device;
-
-static void configure(uint64_t seed) {
-    cj_error       error = {0};
-    cj_cpu_options options = {.hazards = true, .random_schedule = seed > 0, .seed = seed};
-    cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
-}
-
-static int open_device(void **state) {
-    (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 // FEATURES, row 24: a cluster of two blocks, multicast loads feed wgmma.
 static void a_cluster_of_two_shares_what_it_loads(void **state) {
     (void)state;
     uint64_t random = 1;
     for (uint64_t seed = 0; seed < 2; seed++) {
-        configure(seed);
-        cj_test_gemm(device, "m=200 n=264 k=330 b=column tile=128x256 cluster=2", &random);
+        cj_test_watch(seed);
+        cj_test_gemm(cj_test_device, "m=200 n=264 k=330 b=column tile=128x256 cluster=2", &random);
     }
 }
 
@@ -49,30 +30,30 @@ static void every_layout_is_right(void **state) {
     };
     uint64_t random = 1;
     for (size_t i = 0; i < CJ_TEST_COUNT(words); i++) {
-        configure(i % 3);
-        cj_test_gemm(device, words[i], &random);
+        cj_test_watch(i % 3);
+        cj_test_gemm(cj_test_device, words[i], &random);
     }
 }
 
 static void random_problems_are_right(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
-    configure(random % 5);
-    cj_test_gemm_random(device, 12, 140, &random);
+    cj_test_watch(random % 5);
+    cj_test_gemm_random(cj_test_device, 12, 140, &random);
 }
 
 static void nan_and_infinity_pass_through(void **state) {
     (void)state;
     uint64_t random = 1;
-    configure(0);
-    cj_test_gemm_specials(device, "m=70 n=40 k=80 tile=64x64 cluster=2", &random);
-    cj_test_gemm_specials(device, "m=65 n=70 k=31 a=column dtype=f16 c=yes tile=64x64 cluster=0", &random);
+    cj_test_watch(0);
+    cj_test_gemm_specials(cj_test_device, "m=70 n=40 k=80 tile=64x64 cluster=2", &random);
+    cj_test_gemm_specials(cj_test_device, "m=65 n=70 k=31 a=column dtype=f16 c=yes tile=64x64 cluster=0", &random);
 }
 
 static void typed_calls_are_right(void **state) {
     (void)state;
-    configure(0);
-    cj_test_gemm_calls(device);
+    cj_test_watch(0);
+    cj_test_gemm_calls(cj_test_device);
 }
 
 // FEATURES, rows 22 and 24: what the kernel's head promises.
@@ -94,7 +75,7 @@ static void a_block_that_is_no_multiple_of_128_is_refused_by_name(void **state) 
     cj_error   error = {0};
     assert_non_null(at);
     memcpy(at + strlen(".reqntid "), "160", 3);
-    assert_int_not_equal(cj_module_from_ptx(device, text, strlen(text), &module, &error), CJ_OK);
+    assert_int_not_equal(cj_module_from_ptx(cj_test_device, text, strlen(text), &module, &error), CJ_OK);
     assert_string_equal(error.rule, "warpgroup-block");
     cj_text_free(text);
 }
@@ -117,7 +98,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         cj_plan   plan;
         cj_error  error = {0};
         cj_test_ok(cj_test_params("gemm", cases[i].words, &params, &error), &error);
-        assert_int_equal(cj_plan_make(&params, cj_device_limits(device), cases[i].arch, &plan, &error),
+        assert_int_equal(cj_plan_make(&params, cj_device_limits(cj_test_device), cases[i].arch, &plan, &error),
                          cases[i].status);
         if (!strstr(error.message, cases[i].says)) fail_msg("%s: %s", cases[i].words, error.message);
     }
@@ -134,5 +115,5 @@ int main(void) {
         cmocka_unit_test(a_block_that_is_no_multiple_of_128_is_refused_by_name),
         cmocka_unit_test(what_cannot_be_is_refused_by_name),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

@@ -13,8 +13,6 @@
 
 enum { SEEDS = 12, MUTANT_SEEDS = 8, ELEMENTS = 1 << 17, BYTES = ELEMENTS * 2 };
 
-static cj_device *device;
-
 // A grid of one cluster makes all tiles: the ring goes round, and results leave behind other tiles' steps.
 static const char *const kernels[] = {
     "m=190 n=70 k=200 tile=64x64 cluster=2 stages=2",
@@ -57,7 +55,7 @@ static void configure(uint64_t seed) {
                               .seed = seed,
                               .threads = 1,
                               .instruction_limit = 20 * 1000 * 1000};
-    cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
+    cj_test_ok(cj_cpu_configure(cj_test_device, &options, &error), &error);
 }
 
 // Small numbers, of which no two lines have the same.
@@ -66,19 +64,19 @@ static void open_kernel(const char *words, kernel *k) {
     uint64_t        random = 1;
     cj_error        error = {0};
     cj_test_ok(cj_test_params("gemm", words, &k->params, &error), &error);
-    cj_test_ok(cj_plan_make(&k->params, cj_device_limits(device), NULL, &k->plan, &error), &error);
+    cj_test_ok(cj_plan_make(&k->params, cj_device_limits(cj_test_device), NULL, &k->plan, &error), &error);
     cj_test_ok(cj_plan_emit(&k->plan, &k->ptx, NULL, &error), &error);
     k->plan.grid.x = k->plan.cluster.x ? k->plan.cluster.x : 1;
     cj__gemm_read(&k->plan.params, &k->shape);
     for (size_t i = 0; i < ELEMENTS; i++) numbers[i] = (uint16_t)(0x3f00 + cj_test_random(&random) % 256);
     for (unsigned i = 0; i < GEMM_MAPS; i++) {
-        cj_test_ok(cj_mem_alloc(device, BYTES, &k->at[i], &error), &error);
-        cj_test_ok(cj_mem_write(device, k->at[i], numbers, BYTES, NULL, &error), &error);
+        cj_test_ok(cj_mem_alloc(cj_test_device, BYTES, &k->at[i], &error), &error);
+        cj_test_ok(cj_mem_write(cj_test_device, k->at[i], numbers, BYTES, NULL, &error), &error);
     }
 }
 
 static void close_kernel(kernel *k) {
-    for (unsigned i = 0; i < GEMM_MAPS; i++) cj_mem_free(device, k->at[i]);
+    for (unsigned i = 0; i < GEMM_MAPS; i++) cj_mem_free(cj_test_device, k->at[i]);
     cj_text_free(k->ptx);
 }
 
@@ -88,7 +86,7 @@ static cj_status encode(const kernel *k, unsigned which, cj_tensormap *map, cj_e
     cj__gemm_map(&k->shape, which, &m);
     const uint64_t stride = (m.dims[0] + 7) / 8 * 16;
     assert_true(stride * m.dims[1] <= BYTES);
-    return cj_tensormap_encode_tiled(device, map, CJ_TENSORMAP_BF16, 2, k->at[which], m.dims, &stride, m.box, ones,
+    return cj_tensormap_encode_tiled(cj_test_device, map, CJ_TENSORMAP_BF16, 2, k->at[which], m.dims, &stride, m.box, ones,
                                      CJ_TENSORMAP_INTERLEAVE_NONE, CJ_TENSORMAP_SWIZZLE_128B, CJ_TENSORMAP_L2_NONE,
                                      CJ_TENSORMAP_FILL_ZEROS, error);
 }
@@ -102,7 +100,7 @@ static cj_status run(kernel *k, const char *ptx, uint16_t *out, cj_error *error)
     memcpy(derived, k->plan.derived, sizeof derived);
     void     *arguments[] = {&map[0], &map[1],     &map[2],     &map[3],     &alpha,
                              &beta,   &derived[0], &derived[1], &derived[2], &none};
-    cj_status status = cj_module_from_ptx(device, ptx, strlen(ptx), &module, error);
+    cj_status status = cj_module_from_ptx(cj_test_device, ptx, strlen(ptx), &module, error);
     if (!status) status = cj_module_function(module, k->plan.entry, &function, error);
     for (unsigned i = 0; !status && i < GEMM_MAPS; i++) status = encode(k, i, &map[i], error);
     cj_launch_config config = {.function = function,
@@ -113,9 +111,9 @@ static cj_status run(kernel *k, const char *ptx, uint16_t *out, cj_error *error)
                                .nonportable = true,
                                .arguments = arguments,
                                .argument_count = CJ_TEST_COUNT(arguments)};
-    if (!status) status = cj_mem_fill(device, k->at[GEMM_MAP_D], 0xa5, BYTES, NULL, error);
-    if (!status) status = cj_launch(device, &config, error);
-    if (!status) status = cj_mem_read(device, out, k->at[GEMM_MAP_D], BYTES, NULL, error);
+    if (!status) status = cj_mem_fill(cj_test_device, k->at[GEMM_MAP_D], 0xa5, BYTES, NULL, error);
+    if (!status) status = cj_launch(cj_test_device, &config, error);
+    if (!status) status = cj_mem_read(cj_test_device, out, k->at[GEMM_MAP_D], BYTES, NULL, error);
     cj_module_unload(module);
     return status;
 }
@@ -199,21 +197,10 @@ static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
     }
 }
 
-static int open_device(void **state) {
-    (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_synchronization_is_needed_and_its_absence_is_seen),
         cmocka_unit_test(no_schedule_finds_fault_with_the_kernels_themselves),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

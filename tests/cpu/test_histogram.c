@@ -8,20 +8,6 @@
 #include "emit.h"
 #include "test.h"
 
-static cj_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    if (cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL)) return 1;
-    return cj_cpu_configure(device, &(cj_cpu_options){.hazards = true}, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 static void samples_of_every_type_and_kind_fall_into_their_bins(void **state) {
     (void)state;
     static const char *const types[] = {"u8", "u16", "u32", "f32"};
@@ -29,7 +15,7 @@ static void samples_of_every_type_and_kind_fall_into_their_bins(void **state) {
         for (int fill = 0; fill < CJ_FILL_COUNT; fill++) {
             char words[128];
             snprintf(words, sizeof words, "n=3001 bins=100 dtype=%s block=64 cluster=%d", types[t], fill % 3);
-            cj_test_histogram(device, words, (cj_test_fill)fill, (unsigned)fill, 1);
+            cj_test_histogram(cj_test_device, words, (cj_test_fill)fill, (unsigned)fill, 1);
         }
 }
 
@@ -51,7 +37,7 @@ static void bins_begin_and_end_exactly_where_they_should(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(ranges); i++) {
         char words[128];
         snprintf(words, sizeof words, "n=4001 dtype=u32 block=128 grid=1 %s", ranges[i]);
-        cj_test_histogram(device, words, CJ_FILL_EDGES, 0, i);
+        cj_test_histogram(cj_test_device, words, CJ_FILL_EDGES, 0, i);
     }
 }
 
@@ -65,9 +51,9 @@ static void wrapped_counters_lose_nothing(void **state) {
                 char words[128];
                 snprintf(words, sizeof words, "n=4000 bins=%u dtype=u32 width=%u block=96 grid=2 counts=%s", bins,
                          widths[w], fill % 2 ? "u64" : "u32");
-                cj_test_histogram(device, words, (cj_test_fill)fill, 3, bins);
+                cj_test_histogram(cj_test_device, words, (cj_test_fill)fill, 3, bins);
             }
-    cj_test_histogram(device, "n=140000 bins=2 dtype=u32 width=16 block=256 grid=1", CJ_FILL_TWO, 0, 7);
+    cj_test_histogram(cj_test_device, "n=140000 bins=2 dtype=u32 width=16 block=256 grid=1", CJ_FILL_TWO, 0, 7);
 }
 
 // Ranks that own bins, ranks that own fewer, and ranks that own none.
@@ -79,55 +65,44 @@ static void bins_are_dealt_out_over_a_cluster(void **state) {
             char words[128];
             snprintf(words, sizeof words, "n=1500 bins=%u dtype=u32 block=32 cluster=%u grid=%u width=%s", bins[b],
                      clusters[c], 2 * clusters[c], c % 2 ? "8" : "32");
-            cj_test_histogram(device, words, CJ_FILL_UNIFORM, 1, c + b);
+            cj_test_histogram(cj_test_device, words, CJ_FILL_UNIFORM, 1, c + b);
         }
 }
 
 // More than one block's shared memory holds: by narrow counters, by a cluster, and without clusters by neighbours.
 static void bins_beyond_one_blocks_shared_memory_are_pooled(void **state) {
     (void)state;
-    cj_test_histogram(device, "n=20000 bins=131072 dtype=u32 cluster=4 grid=4 width=32 block=256", CJ_FILL_UNIFORM, 0,
+    cj_test_histogram(cj_test_device, "n=20000 bins=131072 dtype=u32 cluster=4 grid=4 width=32 block=256", CJ_FILL_UNIFORM, 0,
                       1);
-    cj_test_histogram(device, "n=20000 bins=131072 dtype=u32 width=32 grid=3 block=256", CJ_FILL_SKEWED, 0, 2);
-    cj_test_histogram(device, "n=20000 bins=300000 dtype=f32 block=256", CJ_FILL_WILD, 0, 3);
-    cj_test_histogram(device, "n=20000 bins=2^20 dtype=u32 cluster=8 grid=8 block=256", CJ_FILL_SORTED, 0, 5);
+    cj_test_histogram(cj_test_device, "n=20000 bins=131072 dtype=u32 width=32 grid=3 block=256", CJ_FILL_SKEWED, 0, 2);
+    cj_test_histogram(cj_test_device, "n=20000 bins=300000 dtype=f32 block=256", CJ_FILL_WILD, 0, 3);
+    cj_test_histogram(cj_test_device, "n=20000 bins=2^20 dtype=u32 cluster=8 grid=8 block=256", CJ_FILL_SORTED, 0, 5);
 }
 
 static void any_size_range_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
-    for (int i = 0; i < 40; i++) cj_test_histogram_random(device, &seed, 6000);
+    for (int i = 0; i < 40; i++) cj_test_histogram_random(cj_test_device, &seed, 6000);
 }
 
 static void a_call_overwrites_the_counts_or_adds_to_them(void **state) {
     (void)state;
-    cj_test_histogram_call(device);
+    cj_test_histogram_call(cj_test_device);
 }
 
 // ---- what is refused
 
-static void refused(cj_status status, const char *words, const char *says) {
-    cj_params        params;
-    cj_plan          plan;
-    const cj_limits *limits;
-    cj_error         error = {0};
-    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
-    cj_test_ok(cj_test_params("histogram", words, &params, &error), &error);
-    assert_int_equal(cj_plan_make(&params, limits, NULL, &plan, &error), status);
-    if (!strstr(error.message, says)) fail_msg("%s: '%s' does not say '%s'", words, error.message, says);
-}
-
 static void impossible_ranges_and_layouts_are_refused_by_name(void **state) {
     (void)state;
-    refused(CJ_INVALID_ARGUMENT, "lower=3 upper=3", "upper is 3");
-    refused(CJ_INVALID_ARGUMENT, "lower=0.5 upper=3", "whole numbers");
-    refused(CJ_INVALID_ARGUMENT, "dtype=u8 lower=256 upper=300", "no sample is above 255");
-    refused(CJ_INVALID_ARGUMENT, "dtype=u32 upper=4294967297", "2^32");
-    refused(CJ_INVALID_ARGUMENT, "dtype=f32 lower=-3e38 upper=3e38", "f32");
-    refused(CJ_INVALID_ARGUMENT, "dtype=f32 lower=1 upper=1.00000000001", "f32");
-    refused(CJ_CONTRACT, "bins=2^20 cluster=1", "do not fit");
-    refused(CJ_INVALID_ARGUMENT, "cluster=4 grid=6", "grid: 6");
-    refused(CJ_INVALID_ARGUMENT, "n=2^34 grid=1", "grid: 1 blocks are too few for");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "lower=3 upper=3", "upper is 3");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "lower=0.5 upper=3", "whole numbers");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "dtype=u8 lower=256 upper=300", "no sample is above 255");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "dtype=u32 upper=4294967297", "2^32");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "dtype=f32 lower=-3e38 upper=3e38", "f32");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "dtype=f32 lower=1 upper=1.00000000001", "f32");
+    cj_test_refused("histogram", CJ_CONTRACT, "bins=2^20 cluster=1", "do not fit");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "cluster=4 grid=6", "grid: 6");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "n=2^34 grid=1", "grid: 1 blocks are too few for");
 }
 
 static void any_number_of_samples_is_planned(void **state) {
@@ -154,5 +129,5 @@ int main(void) {
         cmocka_unit_test(impossible_ranges_and_layouts_are_refused_by_name),
         cmocka_unit_test(any_number_of_samples_is_planned),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_watched, cj_test_close);
 }

@@ -14,8 +14,6 @@
 
 enum { SEEDS = 100, MUTANT_SEEDS = 8, N = 3000, OUT = 560 };  // N: elements; OUT: u64 of the result
 
-static cj_device *device;
-
 // The shipped kernels: a family, and its parameters as "name=value" words. Grids of several clusters, so that all steps run.
 static const char *const kernels[] = {
     "reduce op=sum dtype=f32 n=3000 block=64 cluster=2 grid=6",
@@ -97,7 +95,7 @@ static void make_kernel(const char *words, kernel *k) {
     char     family[24];
     snprintf(family, sizeof family, "%.*s", (int)strcspn(words, " "), words);
     cj_test_ok(cj_test_params(family, words + strlen(family) + 1, &k->params, &error), &error);
-    cj_test_ok(cj_plan_make(&k->params, cj_device_limits(device), NULL, &k->plan, &error), &error);
+    cj_test_ok(cj_plan_make(&k->params, cj_device_limits(cj_test_device), NULL, &k->plan, &error), &error);
     cj_test_ok(cj_plan_emit(&k->plan, &k->ptx, NULL, &error), &error);
 }
 
@@ -105,7 +103,7 @@ static void configure(uint64_t seed) {
     cj_error       error = {0};
     cj_cpu_options options = {.hazards = true, .random_schedule = seed > 0, .seed = seed, .threads = 1,
                               .instruction_limit = 20 * 1000 * 1000};
-    cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
+    cj_test_ok(cj_cpu_configure(cj_test_device, &options, &error), &error);
 }
 
 // Runs the text twice on one workspace, as users do; the second result's bytes go to `out`.
@@ -116,13 +114,13 @@ static cj_status run(const kernel *k, const char *ptx, uint64_t out[OUT], cj_err
     uint64_t     n = N, derived[CJ_TEST_COUNT(k->plan.derived)], input[N];
     size_t       bytes = sizeof input, room = k->plan.workspace_bytes ? k->plan.workspace_bytes : 64;
     for (uint64_t i = 0; i < N; i++) input[i] = UINT64_C(0x3ff8000040200000) + i % 7;  // small floats of either width
-    cj_status status = cj_module_from_ptx(device, ptx, strlen(ptx), &module, error);
+    cj_status status = cj_module_from_ptx(cj_test_device, ptx, strlen(ptx), &module, error);
     if (!status) status = cj_module_function(module, k->plan.entry, &function, error);
-    if (!status) status = cj_mem_alloc(device, bytes, &x, error);
-    if (!status) status = cj_mem_alloc(device, OUT * 8, &result, error);
-    if (!status) status = cj_mem_alloc(device, room, &workspace, error);
-    if (!status) status = cj_mem_write(device, x, input, bytes, NULL, error);
-    if (!status) status = cj_mem_fill(device, workspace, 0, room, NULL, error);
+    if (!status) status = cj_mem_alloc(cj_test_device, bytes, &x, error);
+    if (!status) status = cj_mem_alloc(cj_test_device, OUT * 8, &result, error);
+    if (!status) status = cj_mem_alloc(cj_test_device, room, &workspace, error);
+    if (!status) status = cj_mem_write(cj_test_device, x, input, bytes, NULL, error);
+    if (!status) status = cj_mem_fill(cj_test_device, workspace, 0, room, NULL, error);
     for (int time = 0; time < 2 && !status; time++) {
         const char *family = cj_family_name(k->params.family);
         bool     has_third = !strcmp(family, "collective") || !strcmp(family, "topk");  // a third array, for small results
@@ -135,13 +133,13 @@ static cj_status run(const kernel *k, const char *ptx, uint64_t out[OUT], cj_err
         cj_launch_config config = {.function = function, .grid = k->plan.grid, .block = k->plan.block,
                                    .cluster = k->plan.cluster, .dynamic_shared = k->plan.dynamic_shared, .nonportable = true,
                                    .arguments = arguments, .argument_count = count};
-        status = cj_mem_fill(device, result, 0xa5, OUT * 8, NULL, error);
-        if (!status) status = cj_launch(device, &config, error);
+        status = cj_mem_fill(cj_test_device, result, 0xa5, OUT * 8, NULL, error);
+        if (!status) status = cj_launch(cj_test_device, &config, error);
     }
-    if (!status) status = cj_mem_read(device, out, result, OUT * 8, NULL, error);
-    cj_mem_free(device, x);
-    cj_mem_free(device, result);
-    cj_mem_free(device, workspace);
+    if (!status) status = cj_mem_read(cj_test_device, out, result, OUT * 8, NULL, error);
+    cj_mem_free(cj_test_device, x);
+    cj_mem_free(cj_test_device, result);
+    cj_mem_free(cj_test_device, workspace);
     cj_module_unload(module);
     return status;
 }
@@ -235,21 +233,10 @@ static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
     }
 }
 
-static int open_device(void **state) {
-    (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_synchronization_is_needed_and_its_absence_is_seen),
         cmocka_unit_test(no_schedule_finds_fault_with_the_kernels_themselves),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

@@ -3,19 +3,6 @@
 #include "reduce_cases.h"
 #include "test.h"
 
-static cj_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 static void sizes_around_every_boundary_are_right(void **state) {
     (void)state;
     static const uint64_t        n[] = {1, 2, 3, 15, 17, 31, 255, 256, 257, 1023, 1024, 1025, 4099};
@@ -25,7 +12,7 @@ static void sizes_around_every_boundary_are_right(void **state) {
                                           .shape_count = CJ_TEST_COUNT(shapes), .shapes_each = 1, .unaligned_n = 1025};
     const int step = cj_test_few() ? 4 : 1;  // under a sanitizer every fourth type, beginning with a random one
     for (int type = cj_test_few() ? (int)(cj_test_seed() % 4) : 0; type < CJ_REDUCE_TYPES; type += step)
-        cj_test_reduce(device, (cj_dtype)type, &cases);
+        cj_test_reduce(cj_test_device, (cj_dtype)type, &cases);
 }
 
 static void every_block_size_is_right(void **state) {
@@ -36,9 +23,9 @@ static void every_block_size_is_right(void **state) {
                                              {32, CJ_REDUCE_NO_CLUSTER, 70}};
     const cj_reduce_cases        cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .shape = shapes,
                                           .shape_count = CJ_TEST_COUNT(shapes), .shapes_each = 2, .unaligned_n = 5000};
-    cj_test_reduce(device, CJ_F32, &cases);
-    cj_test_reduce(device, CJ_U64, &cases);
-    cj_test_reduce(device, CJ_BF16, &cases);
+    cj_test_reduce(cj_test_device, CJ_F32, &cases);
+    cj_test_reduce(cj_test_device, CJ_U64, &cases);
+    cj_test_reduce(cj_test_device, CJ_BF16, &cases);
 }
 
 // What the plan chooses: a block, a cluster, blocks that meet in the workspace.
@@ -48,18 +35,18 @@ static void chosen_shapes_are_right(void **state) {
     static const cj_reduce_shape shapes[] = {{0}};
     const cj_reduce_cases        cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .shape = shapes, .shape_count = 1,
                                           .unaligned_n = 65537};
-    cj_test_reduce(device, CJ_F32, &cases);
-    cj_test_reduce(device, CJ_I8, &cases);
+    cj_test_reduce(cj_test_device, CJ_F32, &cases);
+    cj_test_reduce(cj_test_device, CJ_I8, &cases);
 }
 
 static void the_first_of_equals_is_found_and_nan_is_passed_over(void **state) {
     (void)state;
-    cj_test_reduce_ties_and_nan(device);
+    cj_test_reduce_ties_and_nan(cj_test_device);
 }
 
 static void variance_keeps_its_digits_far_from_zero(void **state) {
     (void)state;
-    cj_test_reduce_offsets(device);
+    cj_test_reduce_offsets(cj_test_device);
 }
 
 int main(void) {
@@ -70,5 +57,5 @@ int main(void) {
         cmocka_unit_test(the_first_of_equals_is_found_and_nan_is_passed_over),
         cmocka_unit_test(variance_keeps_its_digits_far_from_zero),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

@@ -10,20 +10,6 @@
 #include "emit.h"
 #include "test.h"
 
-static cj_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    if (cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL)) return 1;
-    return cj_cpu_configure(device, &(cj_cpu_options){.hazards = true}, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 static const char *const families[] = {"softmax",   "logsoftmax",   "rmsnorm",
                                        "layernorm", "crossentropy", "crossentropy gradient=yes smoothing=0.1"};
 
@@ -36,7 +22,7 @@ static void rows_of_every_length_are_right(void **state) {
             char words[128];
             snprintf(words, sizeof words, "%s rows=%zu columns=%u dtype=%s", families[f], 1 + (c + f) % 5, columns[c],
                      types[(c + f) % 3]);
-            cj_test_row(device, words, 0, c);
+            cj_test_row(cj_test_device, words, 0, c);
         }
 }
 
@@ -64,7 +50,7 @@ static void every_form_is_right(void **state) {
         for (size_t f = 0; f < CJ_TEST_COUNT(families); f++) {
             char words[192];
             snprintf(words, sizeof words, "%s %s %s", families[f], forms[i], types[(i + f) % CJ_TEST_COUNT(types)]);
-            cj_test_row(device, words, 0, i);
+            cj_test_row(cj_test_device, words, 0, i);
         }
 }
 
@@ -72,7 +58,7 @@ static void any_shape_type_stride_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
     for (int i = 0; i < 60; i++)
-        cj_test_row_random(device, families[(size_t)i % (CJ_TEST_COUNT(families) - 1)], &seed, 6000);
+        cj_test_row_random(cj_test_device, families[(size_t)i % (CJ_TEST_COUNT(families) - 1)], &seed, 6000);
 }
 
 // ---- numbers that are none, or far from 0
@@ -80,13 +66,13 @@ static void any_shape_type_stride_and_alignment_is_right(void **state) {
 static void softmax_row(const cj_softmax_desc *desc, const float *x, float *y, size_t count) {
     cj_softmax_arrays arrays = {0};
     cj_error          error = {0};
-    cj_test_ok(cj_mem_alloc(device, count * sizeof *x, &arrays.x, &error), &error);
-    cj_test_ok(cj_mem_alloc(device, count * sizeof *y, &arrays.y, &error), &error);
-    cj_test_ok(cj_mem_write(device, arrays.x, x, count * sizeof *x, NULL, &error), &error);
-    cj_test_ok(cj_softmax_launch(device, desc, &arrays, NULL, &error), &error);
-    cj_test_ok(cj_mem_read(device, y, arrays.y, count * sizeof *y, NULL, &error), &error);
-    cj_mem_free(device, arrays.x);
-    cj_mem_free(device, arrays.y);
+    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *x, &arrays.x, &error), &error);
+    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *y, &arrays.y, &error), &error);
+    cj_test_ok(cj_mem_write(cj_test_device, arrays.x, x, count * sizeof *x, NULL, &error), &error);
+    cj_test_ok(cj_softmax_launch(cj_test_device, desc, &arrays, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(cj_test_device, y, arrays.y, count * sizeof *y, NULL, &error), &error);
+    cj_mem_free(cj_test_device, arrays.x);
+    cj_mem_free(cj_test_device, arrays.y);
 }
 
 static void nan_and_infinities_make_the_row_nan_and_minus_infinity_a_zero(void **state) {
@@ -115,15 +101,15 @@ static void layernorm_far_from_zero_loses_nothing(void **state) {
     cj_norm_arrays arrays = {0};
     cj_error       error = {0};
     for (int c = 0; c < COLUMNS; c++) x[c] = c % 2 ? 10001 : 9999;
-    cj_test_ok(cj_mem_alloc(device, sizeof x, &arrays.x, &error), &error);
-    cj_test_ok(cj_mem_alloc(device, sizeof y, &arrays.y, &error), &error);
-    cj_test_ok(cj_mem_write(device, arrays.x, x, sizeof x, NULL, &error), &error);
-    cj_test_ok(cj_norm_launch(device, &desc, &arrays, NULL, &error), &error);
-    cj_test_ok(cj_mem_read(device, y, arrays.y, sizeof y, NULL, &error), &error);
+    cj_test_ok(cj_mem_alloc(cj_test_device, sizeof x, &arrays.x, &error), &error);
+    cj_test_ok(cj_mem_alloc(cj_test_device, sizeof y, &arrays.y, &error), &error);
+    cj_test_ok(cj_mem_write(cj_test_device, arrays.x, x, sizeof x, NULL, &error), &error);
+    cj_test_ok(cj_norm_launch(cj_test_device, &desc, &arrays, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(cj_test_device, y, arrays.y, sizeof y, NULL, &error), &error);
     for (int c = 0; c < COLUMNS; c++)
         if (fabsf(y[c] - (c % 2 ? 1 : -1)) > 1e-3f) fail_msg("y[%d] is %g", c, (double)y[c]);
-    cj_mem_free(device, arrays.x);
-    cj_mem_free(device, arrays.y);
+    cj_mem_free(cj_test_device, arrays.x);
+    cj_mem_free(cj_test_device, arrays.y);
 }
 
 // ---- what is refused, and what a call says
@@ -159,7 +145,7 @@ static void missing_and_misaligned_arrays_are_refused_by_name(void **state) {
     const cj_softmax_arrays missing = {.x = 256}, crooked = {.x = 256, .y = 260};
     cj_softmax             *softmax = NULL;
     cj_error                error = {0};
-    cj_test_ok(cj_softmax_create(device, &desc, &softmax, &error), &error);
+    cj_test_ok(cj_softmax_create(cj_test_device, &desc, &softmax, &error), &error);
     assert_int_equal(cj_softmax_run(softmax, &missing, NULL, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "y: "));
     assert_int_equal(cj_softmax_run(softmax, &crooked, NULL, &error), CJ_INVALID_ARGUMENT);
@@ -169,7 +155,7 @@ static void missing_and_misaligned_arrays_are_refused_by_name(void **state) {
 
 static void calls_do_what_their_descriptions_say(void **state) {
     (void)state;
-    cj_test_row_calls(device);
+    cj_test_row_calls(cj_test_device);
 }
 
 int main(void) {
@@ -183,5 +169,5 @@ int main(void) {
         cmocka_unit_test(missing_and_misaligned_arrays_are_refused_by_name),
         cmocka_unit_test(calls_do_what_their_descriptions_say),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_watched, cj_test_close);
 }

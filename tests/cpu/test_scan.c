@@ -8,35 +8,16 @@
 #include "emit.h"
 #include "test.h"
 
-static cj_device *device;
-
-static void configure(uint64_t seed) {
-    const cj_cpu_options options = {.hazards = true, .random_schedule = seed > 0, .seed = seed};
-    cj_error             error = {0};
-    cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
-}
-
-static int open_device(void **state) {
-    (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 static void every_op_type_and_direction_is_right(void **state) {
     (void)state;
     static const char *const types[] = {"f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16"};
     static const char *const ops[] = {"sum", "min", "max", "product"};
     for (unsigned i = 0; i < 32; i++) {
         char words[128];
-        configure(i);
+        cj_test_watch(i);
         snprintf(words, sizeof words, "rows=3 columns=%u op=%s dtype=%s exclusive=%s reverse=%s", 40 + 24 * i,
                  ops[i % 4], types[i / 4], i & 2 ? "yes" : "no", i & 4 ? "yes" : "no");
-        cj_test_scan(device, words, 0, i);
+        cj_test_scan(cj_test_device, words, 0, i);
     }
 }
 
@@ -47,9 +28,9 @@ static void rows_of_every_length_are_right(void **state) {
                                        127, 128, 129, 511, 512, 513, 2047, 2048, 2052, 4100};
     for (size_t i = 0; i < CJ_TEST_COUNT(lengths); i++) {
         char words[128];
-        configure(i);
+        cj_test_watch(i);
         snprintf(words, sizeof words, "rows=%u columns=%u dtype=i32 block=128", lengths[i] > 600 ? 2 : 9, lengths[i]);
-        cj_test_scan(device, words, 0, i);
+        cj_test_scan(cj_test_device, words, 0, i);
     }
 }
 
@@ -60,10 +41,10 @@ static void long_rows_meet_in_the_workspace(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(tiles); i++)
         for (unsigned way = 0; way < 2; way++) {
             char words[160];
-            configure(i + way);
+            cj_test_watch(i + way);
             snprintf(words, sizeof words, "rows=2 columns=%u dtype=%s block=32 loads=1 reverse=%s exclusive=%s",
                      tiles[i] * (way ? 64 : 128) - 4, way ? "f64" : "f32", i & 1 ? "yes" : "no", way ? "yes" : "no");
-            cj_test_scan(device, words, 0, i);
+            cj_test_scan(cj_test_device, words, 0, i);
         }
 }
 
@@ -72,10 +53,10 @@ static void clusters_take_rows_together(void **state) {
     static const unsigned clusters[] = {2, 3, 8, 16};
     for (size_t i = 0; i < CJ_TEST_COUNT(clusters); i++) {
         char words[160];
-        configure(i);
+        cj_test_watch(i);
         snprintf(words, sizeof words, "rows=3 columns=%u dtype=%s block=64 loads=1 cluster=%u", clusters[i] * 128 - 8,
                  i & 1 ? "i64" : "bf16", clusters[i]);
-        cj_test_scan(device, words, 0, i);
+        cj_test_scan(cj_test_device, words, 0, i);
     }
 }
 
@@ -83,42 +64,31 @@ static void any_shape_stride_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
     for (unsigned i = 0; i < 60; i++) {
-        configure(i % 3);
-        cj_test_scan_random(device, &seed, 4000);
+        cj_test_watch(i % 3);
+        cj_test_scan_random(cj_test_device, &seed, 4000);
     }
 }
 
 static void a_call_scans_in_place_and_refuses_what_it_cannot(void **state) {
     (void)state;
-    configure(0);
-    cj_test_scan_call(device);
+    cj_test_watch(0);
+    cj_test_scan_call(cj_test_device);
 }
 
 static void a_users_operation_keeps_its_order(void **state) {
     (void)state;
-    configure(1);
-    cj_test_scan_user(device);
+    cj_test_watch(1);
+    cj_test_scan_user(cj_test_device);
 }
 
 // ---- what is refused
 
-static void refused(cj_status status, const char *words, const char *says) {
-    cj_params        params;
-    cj_plan          plan;
-    const cj_limits *limits;
-    cj_error         error = {0};
-    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
-    cj_test_ok(cj_test_params("scan", words, &params, &error), &error);
-    assert_int_equal(cj_plan_make(&params, limits, NULL, &plan, &error), status);
-    if (!strstr(error.message, says)) fail_msg("%s: '%s' does not say '%s'", words, error.message, says);
-}
-
 static void impossible_shapes_are_refused_by_name(void **state) {
     (void)state;
-    refused(CJ_CONTRACT, "columns=2^20 cluster=4", "cluster: a row of 1048576 elements is");
-    refused(CJ_INVALID_ARGUMENT, "columns=100 rows=2 stride=99", "stride: 99 is below the 100 columns");
-    refused(CJ_INVALID_ARGUMENT, "block=96", "block: 96 is not a power of two");
-    refused(CJ_CONTRACT, "columns=2^40 rows=2^20", "more blocks");
+    cj_test_refused("scan", CJ_CONTRACT, "columns=2^20 cluster=4", "cluster: a row of 1048576 elements is");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=100 rows=2 stride=99", "stride: 99 is below the 100 columns");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "block=96", "block: 96 is not a power of two");
+    cj_test_refused("scan", CJ_CONTRACT, "columns=2^40 rows=2^20", "more blocks");
 }
 
 int main(void) {
@@ -132,5 +102,5 @@ int main(void) {
         cmocka_unit_test(a_users_operation_keeps_its_order),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

@@ -7,39 +7,20 @@
 #include "emit.h"
 #include "test.h"
 
-static cj_device *device;
-
-static void configure(uint64_t seed) {
-    cj_error       error = {0};
-    cj_cpu_options options = {.hazards = true, .random_schedule = seed > 0, .seed = seed};
-    cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
-}
-
-static int open_device(void **state) {
-    (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 static void run_all(const char *const *words, size_t count) {
     uint64_t random = 1;
     for (uint64_t seed = 0; seed < 2; seed++)
         for (size_t i = 0; i < count; i++) {
-            configure(seed);
-            if (!cj_test_stencil(device, words[i], &random)) fail_msg("%s: does not fit", words[i]);
+            cj_test_watch(seed);
+            if (!cj_test_stencil(cj_test_device, words[i], &random)) fail_msg("%s: does not fit", words[i]);
         }
 }
 
 static void random_problems_are_right_in_every_way(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
-    configure(random % 5);
-    const size_t count = cj_test_few() ? 12 : 60, ran = cj_test_stencil_random(device, count, 36, &random);
+    cj_test_watch(random % 5);
+    const size_t count = cj_test_few() ? 12 : 60, ran = cj_test_stencil_random(cj_test_device, count, 36, &random);
     print_message("%zu of %zu ran\n", ran, count);
     assert_true(ran > count / 3);
 }
@@ -92,14 +73,14 @@ static void tiles_and_strips_overlap_rightly(void **state) {
 static void a_three_point_stencil_of_tiles_of_256_is_right_for_any_length_and_number_of_clusters(void **state) {
     (void)state;
     static const uint32_t n[] = {1, 2, 255, 256, 257, 1023, 1024, 1025, 4096, 9999};
-    configure(1);
-    cj_test_stencil_three_point(device, n, CJ_TEST_COUNT(n));
+    cj_test_watch(1);
+    cj_test_stencil_three_point(cj_test_device, n, CJ_TEST_COUNT(n));
 }
 
 static void typed_calls_are_right(void **state) {
     (void)state;
-    configure(0);
-    cj_test_stencil_calls(device);
+    cj_test_watch(0);
+    cj_test_stencil_calls(cj_test_device);
 }
 
 static void what_cannot_be_is_refused_by_name(void **state) {
@@ -120,7 +101,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         cj_plan   plan;
         cj_error  error = {0};
         cj_test_ok(cj_test_params("stencil", cases[i].words, &params, &error), &error);
-        assert_int_equal(cj_plan_make(&params, cj_device_limits(device), NULL, &plan, &error), CJ_INVALID_ARGUMENT);
+        assert_int_equal(cj_plan_make(&params, cj_device_limits(cj_test_device), NULL, &plan, &error), CJ_INVALID_ARGUMENT);
         if (!strstr(error.message, cases[i].says)) fail_msg("%s: %s", cases[i].words, error.message);
     }
 }
@@ -135,5 +116,5 @@ int main(void) {
         cmocka_unit_test(typed_calls_are_right),
         cmocka_unit_test(what_cannot_be_is_refused_by_name),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

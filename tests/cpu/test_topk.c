@@ -8,46 +8,27 @@
 #include "emit.h"
 #include "test.h"
 
-static cj_device *device;
-
-static void configure(uint64_t seed) {
-    const cj_cpu_options options = {.hazards = true, .random_schedule = seed > 0, .seed = seed};
-    cj_error             error = {0};
-    cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
-}
-
-static int open_device(void **state) {
-    (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL) != CJ_OK;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 static void every_type_order_and_kind_of_row_is_right(void **state) {
     (void)state;
     static const char *const types[] = {"f32", "f16", "bf16", "i32"};
     for (unsigned t = 0; t < 4; t++)
         for (unsigned fill = 0; fill < CJ_TOPK_FILLS; fill++) {
             char words[160];
-            configure(fill);
+            cj_test_watch(fill);
             snprintf(words, sizeof words, "rows=2 columns=1504 k=%u dtype=%s order=%s block=64", 5 + 20 * fill,
                      types[t], (t + fill) % 2 ? "largest" : "smallest");
-            cj_test_topk(device, words, (cj_topk_fill)fill, 0, fill);
+            cj_test_topk(cj_test_device, words, (cj_topk_fill)fill, 0, fill);
         }
 }
 
 static void one_element_and_all_of_them_are_found(void **state) {
     (void)state;
-    configure(1);
-    cj_test_topk(device, "rows=3 columns=1 k=1", CJ_TOPK_RANDOM, 0, 1);
-    cj_test_topk(device, "rows=2 columns=64 k=64", CJ_TOPK_RANDOM, 0, 2);
-    cj_test_topk(device, "rows=1 columns=2048 k=2048", CJ_TOPK_RANDOM, 0, 3);
-    cj_test_topk(device, "rows=1 columns=5001 k=2048 order=smallest", CJ_TOPK_WILD, 0, 4);
-    cj_test_topk(device, "rows=2 columns=3000 k=77 result=kth index=u32", CJ_TOPK_FEW, 0, 5);
+    cj_test_watch(1);
+    cj_test_topk(cj_test_device, "rows=3 columns=1 k=1", CJ_TOPK_RANDOM, 0, 1);
+    cj_test_topk(cj_test_device, "rows=2 columns=64 k=64", CJ_TOPK_RANDOM, 0, 2);
+    cj_test_topk(cj_test_device, "rows=1 columns=2048 k=2048", CJ_TOPK_RANDOM, 0, 3);
+    cj_test_topk(cj_test_device, "rows=1 columns=5001 k=2048 order=smallest", CJ_TOPK_WILD, 0, 4);
+    cj_test_topk(cj_test_device, "rows=2 columns=3000 k=77 result=kth index=u32", CJ_TOPK_FEW, 0, 5);
 }
 
 static void the_blocks_of_a_cluster_find_what_one_would(void **state) {
@@ -55,9 +36,9 @@ static void the_blocks_of_a_cluster_find_what_one_would(void **state) {
     static const unsigned clusters[] = {1, 2, 3, 8, 16};
     for (size_t i = 0; i < CJ_TEST_COUNT(clusters); i++) {
         char words[160];
-        configure(i);
+        cj_test_watch(i);
         snprintf(words, sizeof words, "rows=2 columns=%u k=100 cluster=%u block=32", i & 1 ? 140 : 3000, clusters[i]);
-        cj_test_topk(device, words, i & 1 ? CJ_TOPK_FEW : CJ_TOPK_RANDOM, 0, i);
+        cj_test_topk(cj_test_device, words, i & 1 ? CJ_TOPK_FEW : CJ_TOPK_RANDOM, 0, i);
     }
 }
 
@@ -65,34 +46,23 @@ static void any_shape_stride_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
     for (unsigned i = 0; i < 40; i++) {
-        configure(i % 3);
-        cj_test_topk_random(device, &seed, 3000);
+        cj_test_watch(i % 3);
+        cj_test_topk_random(cj_test_device, &seed, 3000);
     }
 }
 
 static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
     (void)state;
-    configure(0);
-    cj_test_topk_call(device);
-}
-
-static void refused(cj_status status, const char *words, const char *says) {
-    cj_params        params;
-    cj_plan          plan;
-    const cj_limits *limits;
-    cj_error         error = {0};
-    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
-    cj_test_ok(cj_test_params("topk", words, &params, &error), &error);
-    assert_int_equal(cj_plan_make(&params, limits, NULL, &plan, &error), status);
-    if (!strstr(error.message, says)) fail_msg("%s: '%s' does not say '%s'", words, error.message, says);
+    cj_test_watch(0);
+    cj_test_topk_call(cj_test_device);
 }
 
 static void impossible_shapes_are_refused_by_name(void **state) {
     (void)state;
-    refused(CJ_INVALID_ARGUMENT, "columns=50 k=51", "k: 51 is more than the 50 columns");
-    refused(CJ_INVALID_ARGUMENT, "columns=100 k=5 stride=99", "stride: 99 is below the 100 columns");
-    refused(CJ_CONTRACT, "rows=2^30 cluster=4", "more blocks");
-    refused(CJ_CONTRACT, "columns=2^20 k=2048 cluster=16", "shared");
+    cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=50 k=51", "k: 51 is more than the 50 columns");
+    cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=100 k=5 stride=99", "stride: 99 is below the 100 columns");
+    cj_test_refused("topk", CJ_CONTRACT, "rows=2^30 cluster=4", "more blocks");
+    cj_test_refused("topk", CJ_CONTRACT, "columns=2^20 k=2048 cluster=16", "shared");
 }
 
 int main(void) {
@@ -104,5 +74,5 @@ int main(void) {
         cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

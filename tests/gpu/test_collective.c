@@ -10,24 +10,10 @@
 
 enum { ROUNDS = 1000, ARRAY_ROUNDS = 20 };
 
-static cj_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    device = cj_test_gpu();
-    return 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 static void all_ten_collectives_are_right_for_any_type_and_cluster(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
-    cj_test_collectives(device, &random, cj_test_few() ? 1 : 20, 700);
+    cj_test_collectives(cj_test_device, &random, cj_test_few() ? 1 : 20, 700);
 }
 
 // Prints what a round takes, in cycles of the SM: rounds that collided would give wrong results.
@@ -45,7 +31,7 @@ static void many_rounds_in_a_row_are_right(void **state) {
                     char           params[160];
                     snprintf(params, sizeof params, "op=%s strategy=%s cluster=%u count=%u combine=max rounds=%u", ops[i],
                              push ? "push" : "pull", cluster, count, rounds);
-                    const uint64_t cycles = cj_test_collective(device, params) / rounds;
+                    const uint64_t cycles = cj_test_collective(cj_test_device, params) / rounds;
                     char          *end = line + strlen(line);
                     const size_t   room = sizeof line - strlen(line);
                     if (push) snprintf(end, room, " / %" PRIu64, cycles);
@@ -58,8 +44,8 @@ static void many_rounds_in_a_row_are_right(void **state) {
 
 static void a_users_kernel_takes_two_collectives_in_a_loop(void **state) {
     (void)state;
-    cj_test_collective_user(device, CJ_STRATEGY_PULL);
-    cj_test_collective_user(device, CJ_STRATEGY_PUSH);
+    cj_test_collective_user(cj_test_device, CJ_STRATEGY_PULL);
+    cj_test_collective_user(cj_test_device, CJ_STRATEGY_PUSH);
 }
 
 int main(void) {
@@ -68,5 +54,5 @@ int main(void) {
         cmocka_unit_test(a_users_kernel_takes_two_collectives_in_a_loop),
         cmocka_unit_test(many_rounds_in_a_row_are_right),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }

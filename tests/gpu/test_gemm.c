@@ -2,27 +2,12 @@
 // Matrix products on a GPU. CJ_FEW=1 runs a few, for compute-sanitizer.
 #include "gemm_cases.h"
 
-
 #include "test.h"
-
-static cj_device *gpu;
-
-static int open_device(void **state) {
-    (void)state;
-    gpu = cj_test_gpu();
-    return 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(gpu);
-    return 0;
-}
 
 static void random_problems_are_right(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
-    cj_test_gemm_random(gpu, cj_test_few() ? 4 : 24, cj_test_few() ? 200 : 700, &random);
+    cj_test_gemm_random(cj_test_device, cj_test_few() ? 4 : 24, cj_test_few() ? 200 : 700, &random);
 }
 
 // Several tiles a block, so that results leave behind the next tile's steps.
@@ -36,19 +21,19 @@ static void large_problems_are_right(void **state) {
         "m=2000 n=2500 k=130 tile=64x256 cluster=0 a=column b=column",
     };
     uint64_t random = 1;
-    for (size_t i = 0; i < (cj_test_few() ? 0 : CJ_TEST_COUNT(words)); i++) cj_test_gemm(gpu, words[i], &random);
+    for (size_t i = 0; i < (cj_test_few() ? 0 : CJ_TEST_COUNT(words)); i++) cj_test_gemm(cj_test_device, words[i], &random);
 }
 
 static void nan_and_infinity_pass_through(void **state) {
     (void)state;
     uint64_t random = 1;
-    cj_test_gemm_specials(gpu, "m=300 n=400 k=180 cluster=2", &random);
-    cj_test_gemm_specials(gpu, "m=165 n=270 k=31 a=column dtype=f16 c=yes", &random);
+    cj_test_gemm_specials(cj_test_device, "m=300 n=400 k=180 cluster=2", &random);
+    cj_test_gemm_specials(cj_test_device, "m=165 n=270 k=31 a=column dtype=f16 c=yes", &random);
 }
 
 static void typed_calls_are_right(void **state) {
     (void)state;
-    cj_test_gemm_calls(gpu);
+    cj_test_gemm_calls(cj_test_device);
 }
 
 int main(void) {
@@ -58,5 +43,5 @@ int main(void) {
         cmocka_unit_test(nan_and_infinity_pass_through),
         cmocka_unit_test(typed_calls_are_right),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }

@@ -6,24 +6,10 @@
 
 #include "test.h"
 
-static cj_device *gpu;
-
-static int open_device(void **state) {
-    (void)state;
-    gpu = cj_test_gpu();
-    return 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(gpu);
-    return 0;
-}
-
 static void any_size_range_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
-    for (int i = 0; i < (cj_test_few() ? 10 : 80); i++) cj_test_histogram_random(gpu, &seed, cj_test_few() ? 5000 : 200000);
+    for (int i = 0; i < (cj_test_few() ? 10 : 80); i++) cj_test_histogram_random(cj_test_device, &seed, cj_test_few() ? 5000 : 200000);
 }
 
 // Every layout, by every kind of samples: 2^20 of them wrap the narrow counters of all frequent bins.
@@ -47,13 +33,13 @@ static void large_inputs_are_right_in_every_layout(void **state) {
         for (int fill = 0; fill < CJ_FILL_COUNT; fill++) {
             char words[128];
             snprintf(words, sizeof words, "n=2^20 %s", layouts[i]);
-            cj_test_histogram(gpu, words, (cj_test_fill)fill, 1, i);
+            cj_test_histogram(cj_test_device, words, (cj_test_fill)fill, 1, i);
         }
 }
 
 static void a_call_overwrites_the_counts_or_adds_to_them(void **state) {
     (void)state;
-    cj_test_histogram_call(gpu);
+    cj_test_histogram_call(cj_test_device);
 }
 
 int main(void) {
@@ -62,5 +48,5 @@ int main(void) {
         cmocka_unit_test(large_inputs_are_right_in_every_layout),
         cmocka_unit_test(a_call_overwrites_the_counts_or_adds_to_them),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }

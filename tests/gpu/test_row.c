@@ -6,27 +6,13 @@
 
 #include "test.h"
 
-static cj_device *gpu;
-
-static int open_device(void **state) {
-    (void)state;
-    gpu = cj_test_gpu();
-    return 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(gpu);
-    return 0;
-}
-
 static const char *const families[] = {"softmax", "logsoftmax", "rmsnorm", "layernorm", "crossentropy"};
 
 static void any_shape_type_stride_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
     for (int i = 0; i < (cj_test_few() ? 10 : 100); i++)
-        cj_test_row_random(gpu, families[(size_t)i % CJ_TEST_COUNT(families)], &seed, cj_test_few() ? 5000 : 100000);
+        cj_test_row_random(cj_test_device, families[(size_t)i % CJ_TEST_COUNT(families)], &seed, cj_test_few() ? 5000 : 100000);
 }
 
 // What the plan chooses, at lengths where it chooses something else; enough rows for each to be claimed by someone
@@ -44,13 +30,13 @@ static void long_rows_are_right_in_the_shapes_that_are_chosen(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(shapes) && !cj_test_few(); i++) {
         char words[128];
         snprintf(words, sizeof words, "%s %s", families[i % CJ_TEST_COUNT(families)], shapes[i]);
-        cj_test_row(gpu, words, 0, i);
+        cj_test_row(cj_test_device, words, 0, i);
     }
 }
 
 static void calls_do_what_their_descriptions_say(void **state) {
     (void)state;
-    cj_test_row_calls(gpu);
+    cj_test_row_calls(cj_test_device);
 }
 
 int main(void) {
@@ -59,5 +45,5 @@ int main(void) {
         cmocka_unit_test(long_rows_are_right_in_the_shapes_that_are_chosen),
         cmocka_unit_test(calls_do_what_their_descriptions_say),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }

@@ -6,52 +6,38 @@
 
 #include "test.h"
 
-static cj_device *gpu;
-
-static int open_device(void **state) {
-    (void)state;
-    gpu = cj_test_gpu();
-    return 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(gpu);
-    return 0;
-}
-
 static void any_shape_stride_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t  seed = cj_test_seed();
     const int kernels = cj_test_few() ? 12 : 120;
-    for (int i = 0; i < kernels; i++) cj_test_scan_random(gpu, &seed, cj_test_few() ? 20000 : 200000);
+    for (int i = 0; i < kernels; i++) cj_test_scan_random(cj_test_device, &seed, cj_test_few() ? 20000 : 200000);
 }
 
 // Thousands of tiles, of which many wait for each other at once.
 static void long_rows_meet_in_the_workspace(void **state) {
     (void)state;
-    cj_test_scan(gpu, "rows=1 columns=1000000 block=32 loads=1", 0, 1);
+    cj_test_scan(cj_test_device, "rows=1 columns=1000000 block=32 loads=1", 0, 1);
     if (cj_test_few()) return;
-    cj_test_scan(gpu, "rows=3 columns=3000000 dtype=i64 block=64 loads=1 reverse=yes", 0, 2);
-    cj_test_scan(gpu, "rows=1 columns=20000001 dtype=f32 align=4", 1, 3);
-    cj_test_scan(gpu, "rows=100 columns=65536 dtype=bf16 exclusive=yes", 0, 4);
+    cj_test_scan(cj_test_device, "rows=3 columns=3000000 dtype=i64 block=64 loads=1 reverse=yes", 0, 2);
+    cj_test_scan(cj_test_device, "rows=1 columns=20000001 dtype=f32 align=4", 1, 3);
+    cj_test_scan(cj_test_device, "rows=100 columns=65536 dtype=bf16 exclusive=yes", 0, 4);
 }
 
 static void clusters_take_rows_together(void **state) {
     (void)state;
-    cj_test_scan(gpu, "rows=50 columns=2000 block=64 loads=1 cluster=8", 0, 1);
-    cj_test_scan(gpu, "rows=9 columns=65536 block=512 loads=4 cluster=8 dtype=f32", 0, 2);
-    cj_test_scan(gpu, "rows=9 columns=65536 block=1024 cluster=16 dtype=f64 op=max reverse=yes", 0, 3);
+    cj_test_scan(cj_test_device, "rows=50 columns=2000 block=64 loads=1 cluster=8", 0, 1);
+    cj_test_scan(cj_test_device, "rows=9 columns=65536 block=512 loads=4 cluster=8 dtype=f32", 0, 2);
+    cj_test_scan(cj_test_device, "rows=9 columns=65536 block=1024 cluster=16 dtype=f64 op=max reverse=yes", 0, 3);
 }
 
 static void a_call_scans_in_place_and_refuses_what_it_cannot(void **state) {
     (void)state;
-    cj_test_scan_call(gpu);
+    cj_test_scan_call(cj_test_device);
 }
 
 static void a_users_operation_keeps_its_order(void **state) {
     (void)state;
-    cj_test_scan_user(gpu);
+    cj_test_scan_user(cj_test_device);
 }
 
 int main(void) {
@@ -62,5 +48,5 @@ int main(void) {
         cmocka_unit_test(a_call_scans_in_place_and_refuses_what_it_cannot),
         cmocka_unit_test(a_users_operation_keeps_its_order),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }

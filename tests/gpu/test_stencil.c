@@ -2,27 +2,12 @@
 // Stencils on a GPU. CJ_FEW=1 runs a few, for compute-sanitizer.
 #include "stencil_cases.h"
 
-
 #include "test.h"
-
-static cj_device *gpu;
-
-static int open_device(void **state) {
-    (void)state;
-    gpu = cj_test_gpu();
-    return 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(gpu);
-    return 0;
-}
 
 static void random_problems_are_right_in_every_way(void **state) {
     (void)state;
     uint64_t     random = cj_test_seed();
-    const size_t count = cj_test_few() ? 12 : 150, ran = cj_test_stencil_random(gpu, count, cj_test_few() ? 40 : 100, &random);
+    const size_t count = cj_test_few() ? 12 : 150, ran = cj_test_stencil_random(cj_test_device, count, cj_test_few() ? 40 : 100, &random);
     print_message("%zu of %zu ran\n", ran, count);
     assert_true(2 * ran > count);
 }
@@ -39,7 +24,7 @@ static void the_largest_that_fit_a_cluster_are_right(void **state) {
     };
     uint64_t random = 3;
     for (size_t i = 0; i < CJ_TEST_COUNT(words) && !cj_test_few(); i++)
-        if (!cj_test_stencil(gpu, words[i], &random)) fail_msg("%s: does not fit", words[i]);
+        if (!cj_test_stencil(cj_test_device, words[i], &random)) fail_msg("%s: does not fit", words[i]);
 }
 
 static void grids_larger_than_a_cluster_are_right(void **state) {
@@ -52,18 +37,18 @@ static void grids_larger_than_a_cluster_are_right(void **state) {
         "dim=1 nx=300001 steps=33 boundary=clamp strategy=blocked cluster=8",
     };
     uint64_t random = 5;
-    for (size_t i = 0; i < CJ_TEST_COUNT(words) && !cj_test_few(); i++) assert_true(cj_test_stencil(gpu, words[i], &random));
+    for (size_t i = 0; i < CJ_TEST_COUNT(words) && !cj_test_few(); i++) assert_true(cj_test_stencil(cj_test_device, words[i], &random));
 }
 
 static void a_three_point_stencil_of_tiles_of_256_is_right_for_any_length_and_number_of_clusters(void **state) {
     (void)state;
     static const uint32_t n[] = {1, 255, 256, 257, 1024, 1025, 9999, 30001};
-    cj_test_stencil_three_point(gpu, n, cj_test_few() ? 4 : CJ_TEST_COUNT(n));
+    cj_test_stencil_three_point(cj_test_device, n, cj_test_few() ? 4 : CJ_TEST_COUNT(n));
 }
 
 static void typed_calls_are_right(void **state) {
     (void)state;
-    cj_test_stencil_calls(gpu);
+    cj_test_stencil_calls(cj_test_device);
 }
 
 int main(void) {
@@ -74,5 +59,5 @@ int main(void) {
         cmocka_unit_test(a_three_point_stencil_of_tiles_of_256_is_right_for_any_length_and_number_of_clusters),
         cmocka_unit_test(typed_calls_are_right),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }

@@ -6,41 +6,27 @@
 
 #include "test.h"
 
-static cj_device *gpu;
-
-static int open_device(void **state) {
-    (void)state;
-    gpu = cj_test_gpu();
-    return 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(gpu);
-    return 0;
-}
-
 static void any_shape_stride_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t  seed = cj_test_seed();
     const int kernels = cj_test_few() ? 12 : 120;
-    for (int i = 0; i < kernels; i++) cj_test_topk_random(gpu, &seed, 20000);
+    for (int i = 0; i < kernels; i++) cj_test_topk_random(cj_test_device, &seed, 20000);
 }
 
 static void long_rows_of_every_kind_are_right(void **state) {
     (void)state;
     for (int fill = 0; fill < CJ_TOPK_FILLS; fill++) {
-        cj_test_topk(gpu, "rows=5 columns=65536 k=64", (cj_topk_fill)fill, 0, 1);
+        cj_test_topk(cj_test_device, "rows=5 columns=65536 k=64", (cj_topk_fill)fill, 0, 1);
         if (cj_test_few()) return;
-        cj_test_topk(gpu, "rows=3 columns=200000 k=2048 order=smallest", (cj_topk_fill)fill, 0, 2);
-        cj_test_topk(gpu, "rows=3 columns=131072 k=50 dtype=bf16 cluster=8", (cj_topk_fill)fill, 0, 3);
-        cj_test_topk(gpu, "rows=40 columns=100003 k=300 dtype=f16 align=2", (cj_topk_fill)fill, 1, 4);
+        cj_test_topk(cj_test_device, "rows=3 columns=200000 k=2048 order=smallest", (cj_topk_fill)fill, 0, 2);
+        cj_test_topk(cj_test_device, "rows=3 columns=131072 k=50 dtype=bf16 cluster=8", (cj_topk_fill)fill, 0, 3);
+        cj_test_topk(cj_test_device, "rows=40 columns=100003 k=300 dtype=f16 align=2", (cj_topk_fill)fill, 1, 4);
     }
 }
 
 static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
     (void)state;
-    cj_test_topk_call(gpu);
+    cj_test_topk_call(cj_test_device);
 }
 
 int main(void) {
@@ -49,5 +35,5 @@ int main(void) {
         cmocka_unit_test(long_rows_of_every_kind_are_right),
         cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }

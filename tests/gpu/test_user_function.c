@@ -7,20 +7,6 @@
 
 static const cj_dtype types[] = {CJ_F32, CJ_F64, CJ_I32, CJ_U32, CJ_I64, CJ_U64};
 
-static cj_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    device = cj_test_gpu();
-    return 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    cj_device_close(device);
-    return 0;
-}
-
 static void every_type_and_cluster_is_right(void **state) {
     (void)state;
     static const uint64_t    n[] = {1, 33, 2050, (1 << 20) + 3};
@@ -29,7 +15,7 @@ static void every_type_and_cluster_is_right(void **state) {
     size_t                   launches = 0;
     for (size_t c = 0; c < cj_test_user_case_count(); c++)
         for (size_t t = 0; t < CJ_TEST_COUNT(types); t++)
-            launches += cj_test_user_case(device, c, types[t], n, few ? 2 : CJ_TEST_COUNT(n), clusters,
+            launches += cj_test_user_case(cj_test_device, c, types[t], n, few ? 2 : CJ_TEST_COUNT(n), clusters,
                                           few ? 3 : CJ_TEST_COUNT(clusters));
     print_message("%zu launches right\n", launches);
 }
@@ -37,5 +23,5 @@ static void every_type_and_cluster_is_right(void **state) {
 int main(void) {
     cj_test_nvrtc();
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_type_and_cluster_is_right)};
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }
