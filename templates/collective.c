@@ -88,16 +88,9 @@ static void declare(kernel *k, const cj_plan *plan) {
     cj_cluster(f, plan->cluster.x, plan->cluster.y, plan->cluster.z);
 }
 
-static cj_reg load_pointer(const kernel *k, cj_var param, const char *name) {
-    cj_reg pointer = cj_u64(k->f, name);
-    cj_ptx(k->f, "ld.param.u64 $1, [$2];", pointer, param);
-    cj_ptx(k->f, "cvta.to.global.u64 $1, $1;", pointer);
-    return pointer;
-}
-
 // Where this block's `bytes` begin in a global array.
 static cj_reg block_part(const kernel *k, cj_var param, const char *name, uint32_t bytes) {
-    cj_reg at = load_pointer(k, param, name);
+    cj_reg at = cj__load_pointer(k->f, param, name);
     cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, k->block, bytes);
     return at;
 }

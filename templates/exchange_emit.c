@@ -65,13 +65,6 @@ static void declare(kernel *k) {
     if (k->s.strategy != CJ_EXCHANGE_GLOBAL) cj_cluster(f, k->s.size, 1, 1);
 }
 
-static cj_reg load_pointer(const kernel *k, cj_var param, const char *name) {
-    cj_reg pointer = cj_u64(k->f, name);
-    cj_ptx(k->f, "ld.param.u64 $1, [$2];", pointer, param);
-    cj_ptx(k->f, "cvta.to.global.u64 $1, $1;", pointer);
-    return pointer;
-}
-
 static cj_reg number(const kernel *k, const char *name, uint32_t value) {
     cj_reg reg = cj_u32(k->f, name);
     cj_ptx(k->f, "mov.u32 $1, $2;", reg, value);
@@ -207,7 +200,7 @@ static cj_reg in_array(const kernel *k, const place *p, cj_reg base, uint32_t st
 // Where this block's chunk of x or out begins, and the tile in its first part.
 static cj_reg chunk_of(const kernel *k, cj_var array, const char *name, uint32_t units, bool tile) {
     cj_func *f = k->f;
-    cj_reg   base = load_pointer(k, array, name), chunk = cj_u32(f, "chunk");
+    cj_reg   base = cj__load_pointer(k->f, array, name), chunk = cj_u32(f, "chunk");
     cj_reg   wide = cj_u64(f, "offset");
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", chunk, k->cluster, k->s.size, k->rank);
     cj_ptx(f, "cvt.u64.u32 $1, $2;", wide, chunk);
@@ -420,7 +413,7 @@ static void emit_global_setup(kernel *k) {
     cj_func       *f = k->f;
     const bool     is_ring = k->s.pattern == CJ_EXCHANGE_RING;
     const uint32_t links = is_ring ? 2 : k->s.parts;
-    cj_reg flags = load_pointer(k, k->workspace, "flags"), there = cj_u32(f, "there"), part = cj_u32(f, "part"), peer;
+    cj_reg flags = cj__load_pointer(k->f, k->workspace, "flags"), there = cj_u32(f, "there"), part = cj_u32(f, "part"), peer;
     cj_step(f, "the own flag, which counts rounds from launch to launch, and those to wait for");
     k->flag = cj_u64(f, "flag");
     k->base = cj_u32(f, "rounds_before");
@@ -479,7 +472,7 @@ static const struct {
 static void emit_box(kernel *k) {
     cj_func *f = k->f;
     if (k->s.strategy == CJ_EXCHANGE_GLOBAL) {
-        k->box = load_pointer(k, k->workspace, "buffers");
+        k->box = cj__load_pointer(k->f, k->workspace, "buffers");
         cj_ptx(f, "add.u64 $1, $1, $2;", k->box, k->plan->grid.x * EXCHANGE_FLAG);
         k->own = cj_u64(f, "own");
         cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", k->own, k->block, EXCHANGE_BUFFERS * k->s.buffer_bytes, k->box);

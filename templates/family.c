@@ -98,3 +98,10 @@ const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]) 
     else snprintf(buffer, 24, "%" PRId64, narrow ? (int64_t)(int32_t)bits : (int64_t)bits);
     return buffer;
 }
+
+cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name) {
+    cj_reg pointer = cj_u64(f, name);
+    cj_ptx(f, "ld.param.u64 $1, [$2];", pointer, param);
+    cj_ptx(f, "cvta.to.global.u64 $1, $1;", pointer);
+    return pointer;
+}

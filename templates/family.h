@@ -29,6 +29,9 @@ void cj__params_drop(const cj_params *params);
 // Bits of a value of that type ("f32", "s64") as a PTX constant, in `buffer`.
 const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
 
+// The pointer that a kernel is given in `param`, into global memory: a new u64 register.
+cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name);
+
 extern const cj_family cj__family_collective;
 extern const cj_family cj__family_exchange;
 extern const cj_family cj__family_gemm;

@@ -64,13 +64,6 @@ static void leave_unless_warp_0(reduce_kernel *k, cj_label where) {
     cj_ptx(k->f, "@$1 bra $2;", other, where);
 }
 
-static cj_reg load_pointer(const reduce_kernel *k, cj_var param, const char *name) {
-    cj_reg pointer = cj_u64(k->f, name);
-    cj_ptx(k->f, "ld.param.u64 $1, [$2];", pointer, param);
-    cj_ptx(k->f, "cvta.to.global.u64 $1, $1;", pointer);
-    return pointer;
-}
-
 // ---- the beginning
 
 void cj__reduce_declare(reduce_kernel *k) {
@@ -129,7 +122,7 @@ void cj__reduce_open_workspace(reduce_kernel *k) {
     k->is_last = cj_pred(f, "is_last");
     k->reads_tag = cj_pred(f, "reads_tag");
     cj_step(f, "who needs the tag: warp 0 of each block, and all of the last %s", k->cluster ? "cluster" : "block");
-    k->space = load_pointer(k, k->workspace, "space");
+    k->space = cj__load_pointer(k->f, k->workspace, "space");
     cj_ptx(f, "mov.u32 $1, %$2;", groups, k->cluster ? "nclusterid.x" : "nctaid.x");
     cj_ptx(f, "mov.u32 $1, %$2;", group, k->cluster ? "clusterid.x" : "ctaid.x");
     cj_ptx(f, "add.u32 $1, $1, 1;", group);
@@ -225,7 +218,7 @@ static void emit_result(reduce_kernel *k) {
     const cj_reg *piece = k->part.piece;
     const char   *type = k->type[0];
     cj_step(f, "one thread writes the result");
-    cj_reg out = load_pointer(k, k->out, "out");
+    cj_reg out = cj__load_pointer(k->f, k->out, "out");
     if (k->op->kind == REDUCE_BEST) {
         cj_reg none = cj_pred(f, "none");
         cj_ptx(f, "setp.eq.u64 $1, $2, -1;", none, piece[1]);
@@ -243,7 +236,7 @@ static void emit_block_results(reduce_kernel *k, const slots *part) {
     cj_func *f = k->f;
     cj_reg   writes = k->leader;
     cj_step(f, "a result for each block");
-    cj_reg out = load_pointer(k, k->out, "out");
+    cj_reg out = cj__load_pointer(k->f, k->out, "out");
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", out, k->block, k->bytes[0]);
     if (k->pushes) {
         cj_reg slot = slot_address(k, part, 0, k->lane);

@@ -105,9 +105,7 @@ static void emit_begin(row_kernel *k) {
     }
     for (unsigned i = 0; i < k->op->operands; i++) {
         const row_role role = k->op->operand[i].role;
-        k->base[i] = cj_u64(f, k->op->operand[i].name);
-        cj_ptx(f, "ld.param.u64 $1, [$2];", k->base[i], k->param[i]);
-        cj_ptx(f, "cvta.to.global.u64 $1, $1;", k->base[i]);
+        k->base[i] = cj__load_pointer(f, k->param[i], k->op->operand[i].name);
         if (role == ROW_OUTPUT || (role == ROW_INPUT && k->s->form != ROW_STREAM)) k->at[i] = cj_u64(f, "at");
     }
     cj__row_new_registers(k);

@@ -172,19 +172,12 @@ static void emit_identity(kernel *k) {
     if (k->s->cluster > 1) k->rank = cj_cluster_rank(f);
 }
 
-static cj_reg load_pointer(const kernel *k, cj_var param, const char *name) {
-    cj_reg pointer = cj_u64(k->f, name);
-    cj_ptx(k->f, "ld.param.u64 $1, [$2];", pointer, param);
-    cj_ptx(k->f, "cvta.to.global.u64 $1, $1;", pointer);
-    return pointer;
-}
-
 // Launch t of n writes `out` where n - 1 - t is even, else the workspace, and reads what the launch before has written.
 static void emit_turn(kernel *k) {
     cj_func *f = k->f;
     cj_reg   turn = cj_u64(f, "turn"), parity = cj_u64(f, "parity"), even = cj_pred(f, "even"),
            begins = cj_pred(f, "begins");
-    cj_reg in = k->from, out = k->to, workspace = load_pointer(k, k->workspace, "workspace");
+    cj_reg in = k->from, out = k->to, workspace = cj__load_pointer(k->f, k->workspace, "workspace");
     cj_ptx(f, "ld.param.u64 $1, [$2];", turn, k->turn);
     cj_ptx(f, "add.u64 $1, $2, $3;", parity, turn, (k->s->launches - 1) & 1);
     cj_ptx(f, "and.b64 $1, $1, 1;", parity);
@@ -200,8 +193,8 @@ static void emit_turn(kernel *k) {
 void cj__stencil_buffers(kernel *k, cj_reg problem) {
     cj_func *f = k->f;
     cj_step(f, "what this launch reads and writes, from this problem on");
-    k->from = load_pointer(k, k->in, "in");
-    k->to = load_pointer(k, k->out, "out");
+    k->from = cj__load_pointer(k->f, k->in, "in");
+    k->to = cj__load_pointer(k->f, k->out, "out");
     if (k->s->launches > 1) emit_turn(k);
     if (k->s->batch == 1) return;
     cj_reg skip = cj_u64(f, "skip");

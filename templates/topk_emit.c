@@ -60,13 +60,6 @@ static void declare(kernel *k) {
     for (int i = 0; i < TOPK_SLICES + 2; i++) k->after[i] = cj_label_new(f, "after_sort");
 }
 
-static cj_reg load_pointer(kernel *k, cj_var param, const char *name) {
-    cj_reg pointer = cj_u64(k->f, name);
-    cj_ptx(k->f, "ld.param.u64 $1, [$2];", pointer, param);
-    cj_ptx(k->f, "cvta.to.global.u64 $1, $1;", pointer);
-    return pointer;
-}
-
 static void begin(kernel *k) {
     cj_func *f = k->f;
     cj_reg   leader = cj_pred(f, "leader"), stride = cj_u64(f, "stride"), number = cj_u64(f, "row_number"),
@@ -93,7 +86,7 @@ static void begin(kernel *k) {
         cj_ptx(f, "mov.u32 $1, %ctaid.x;", k->row);
     }
     cj_step(f, "the row");
-    k->base = load_pointer(k, k->x, "row_at");
+    k->base = cj__load_pointer(k->f, k->x, "row_at");
     cj_ptx(f, "ld.param.u64 $1, [$2];", stride, k->stride_at);
     cj_ptx(f, "cvt.u64.u32 $1, $2;", number, k->row);
     cj_ptx(f, "mul.lo.u64 $1, $1, $2;", number, stride);
@@ -415,7 +408,7 @@ static void emit_results(kernel *k) {
            number = cj_u64(f, "number");
     cj_label next = cj_label_new(f, "next_result"), done = cj_label_new(f, "done");
     cj_step(f, "results, with the bits that x has");
-    cj_reg values = load_pointer(k, k->values, "values"), indices = load_pointer(k, k->indices, "indices");
+    cj_reg values = cj__load_pointer(k->f, k->values, "values"), indices = cj__load_pointer(k->f, k->indices, "indices");
     cj_ptx(f, "mul.wide.u32 $1, $2, $3;", place, k->row, each);
     cj_ptx(f, "mov.u32 $1, $2;", i, k->thread);
     cj_label_here(f, next);
