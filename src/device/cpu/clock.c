@@ -6,8 +6,9 @@
 
 enum { CHILD_BITS = 4, CHILDREN = 1 << CHILD_BITS, LANES = 32 };
 
+// Agents of one group whose time is known beyond that of their warp.
 typedef struct extra {
-    uint32_t agent, time;
+    uint32_t group, mask, time;
 } extra;
 
 struct cj_known {
@@ -22,7 +23,7 @@ typedef struct inner {
     cj_known *child[CHILDREN];
 } inner;
 
-// Behind the head: times of warps, then extras, ascending by agent.
+// Behind the head: times of warps, then extras, ascending by group and descending by time; an agent is in one at most.
 static uint32_t *times_of(const cj_known *leaf) { return (uint32_t *)(uintptr_t)(leaf + 1); }
 static extra *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + (leaf->warps + 1) / 2 * 2); }
 static cj_known **child_of(const cj_known *node, uint32_t block) {
@@ -84,13 +85,22 @@ static cj_known *own(cj_known *node, uint32_t capacity) {
 
 // ---- leaves
 
-// The first extra of this agent or a later one.
-static uint32_t find(const cj_known *leaf, uint32_t agent) {
+// The time up to which a leaf knows all of a group, its extras aside.
+static uint32_t group_time(const cj_known *leaf, uint32_t group) {
+    return group < leaf->warps ? times_of(leaf)[group] : 0;
+}
+
+static bool is_before(const extra *e, uint32_t group, uint32_t time) {
+    return e->group < group || (e->group == group && e->time > time);
+}
+
+// The first extra of this group and time, or what comes after it.
+static uint32_t find(const cj_known *leaf, uint32_t group, uint32_t time) {
     const extra *extras = extras_of(leaf);
     uint32_t     low = 0, high = leaf->count;
     while (low < high) {
         const uint32_t middle = (low + high) / 2;
-        if (extras[middle].agent < agent)
+        if (is_before(&extras[middle], group, time))
             low = middle + 1;
         else
             high = middle;
@@ -98,78 +108,111 @@ static uint32_t find(const cj_known *leaf, uint32_t agent) {
     return low;
 }
 
-// The time up to which a leaf knows an agent.
-static uint32_t time_of(const cj_known *leaf, uint32_t agent) {
-    const uint32_t at = find(leaf, agent), group = agent / LANES;
-    const uint32_t all = group < leaf->warps ? times_of(leaf)[group] : 0;
-    const uint32_t one = at < leaf->count && extras_of(leaf)[at].agent == agent ? extras_of(leaf)[at].time : 0;
-    return one > all ? one : all;
-}
-
-// Drops the extras that the times of their warps cover.
-static void tidy(cj_known *leaf) {
+// Drops the extras from one on that are empty or that the times of their warps cover.
+static void tidy(cj_known *leaf, uint32_t from) {
     extra   *extras = extras_of(leaf);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < leaf->count; i++) {
-        const uint32_t group = extras[i].agent / LANES;
-        if (group < leaf->warps && extras[i].time <= times_of(leaf)[group]) continue;
-        extras[kept++] = extras[i];
+    uint32_t kept = from;
+    for (uint32_t i = from; i < leaf->count; i++) {
+        if (extras[i].mask && extras[i].time > group_time(leaf, extras[i].group)) extras[kept++] = extras[i];
     }
     leaf->count = kept;
 }
 
-static void add_extra(cj_known *leaf, uint32_t agent, uint32_t time) {
+// There is room for one more.
+static void add_extra(cj_known *leaf, uint32_t group, uint32_t mask, uint32_t time) {
     extra         *extras = extras_of(leaf);
-    const uint32_t at = find(leaf, agent);
-    if (at == leaf->count || extras[at].agent != agent) {
+    const uint32_t at = find(leaf, group, time);
+    for (uint32_t i = at; i && extras[i - 1].group == group; i--) mask &= ~extras[i - 1].mask;  // known to later times
+    if (!mask) return;
+    if (at == leaf->count || extras[at].group != group || extras[at].time != time) {
         memmove(&extras[at + 1], &extras[at], (leaf->count++ - at) * sizeof *extras);
-        extras[at] = (extra){agent, 0};
+        extras[at] = (extra){group, 0, time};
     }
-    if (extras[at].time < time) extras[at].time = time;
+    extras[at].mask |= mask;
+    for (uint32_t i = at + 1; i < leaf->count && extras[i].group == group; i++) extras[i].mask &= ~mask;
+    tidy(leaf, at + 1);
 }
 
 static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t time) {
-    const bool     is_warp = agents->whole && agents->group < agents->warps;
-    const uint32_t more = is_warp ? 0 : (uint32_t)__builtin_popcount(agents->mask);
-    leaf = leaf ? own(leaf, leaf->count + more) : new_leaf(agents->warps, more);
+    const bool is_warp = agents->whole && agents->group < agents->warps;
+    leaf = leaf ? own(leaf, leaf->count + !is_warp) : new_leaf(agents->warps, !is_warp);
     if (!leaf) return NULL;
+    if (time <= group_time(leaf, agents->group)) return leaf;
     if (is_warp) {
-        if (times_of(leaf)[agents->group] < time) times_of(leaf)[agents->group] = time;
-        if (leaf->count) tidy(leaf);
-        return leaf;
-    }
-    for (uint32_t rest = agents->mask; rest; rest &= rest - 1) {
-        const uint32_t agent = agents->group * LANES + (uint32_t)__builtin_ctz(rest);
-        if (time > time_of(leaf, agent)) add_extra(leaf, agent, time);
+        times_of(leaf)[agents->group] = time;
+        tidy(leaf, 0);
+    } else {
+        add_extra(leaf, agents->group, agents->mask, time);
     }
     return leaf;
 }
 
-// Whether a leaf knows all that another one does.
-static bool covers(const cj_known *leaf, const cj_known *other) {
-    for (uint32_t i = 0; i < other->warps; i++) {
-        if (times_of(leaf)[i] < times_of(other)[i]) return false;
+// Goes through the extras of two leaves side by side. At each step, the agents of a group that a leaf knows up to
+// `time` at least; `known` is reset where a group begins.
+typedef struct pair_walk {
+    const cj_known *leaf[2];
+    uint32_t        at[2], group, time, known[2];
+} pair_walk;
+
+static bool next_pair(pair_walk *walk) {
+    const extra *first = NULL, *head[2];
+    for (int i = 0; i < 2; i++) {
+        head[i] = walk->at[i] < walk->leaf[i]->count ? &extras_of(walk->leaf[i])[walk->at[i]] : NULL;
+        if (head[i] && (!first || is_before(head[i], first->group, first->time))) first = head[i];
     }
-    for (uint32_t i = 0; i < other->count; i++) {
-        if (time_of(leaf, extras_of(other)[i].agent) < extras_of(other)[i].time) return false;
+    if (!first) return false;
+    const bool same_group = walk->group == first->group;
+    walk->group = first->group;
+    walk->time = first->time;
+    for (int i = 0; i < 2; i++) {
+        if (!same_group) walk->known[i] = 0;
+        if (walk->time <= group_time(walk->leaf[i], walk->group)) walk->known[i] = UINT32_MAX;
+        if (!head[i] || head[i]->group != walk->group || head[i]->time != walk->time) continue;
+        walk->known[i] |= head[i]->mask;
+        walk->at[i]++;
     }
     return true;
 }
 
+// Which of two leaves know all that the other does.
+static void compare_leaves(cj_known *const leaf[2], bool covers[2]) {
+    covers[0] = covers[1] = true;
+    for (uint32_t i = 0; i < leaf[0]->warps; i++) {
+        covers[0] &= times_of(leaf[0])[i] >= times_of(leaf[1])[i];
+        covers[1] &= times_of(leaf[1])[i] >= times_of(leaf[0])[i];
+    }
+    for (pair_walk walk = {.leaf = {leaf[0], leaf[1]}}; (covers[0] || covers[1]) && next_pair(&walk);) {
+        covers[0] &= !(walk.known[1] & ~walk.known[0]);
+        covers[1] &= !(walk.known[0] & ~walk.known[1]);
+    }
+}
+
+// Leaves of one block, which have equally many warps.
 static cj_known *join_leaves(cj_known *into, cj_known *from) {
-    if (covers(into, from)) return into;
-    if (covers(from, into)) {
+    bool covers[2];
+    compare_leaves((cj_known *[2]){into, from}, covers);
+    if (covers[1]) {
         drop(into);
         return hold(from);
     }
-    into = own(into, into->count + from->count);
-    if (!into) return NULL;
-    for (uint32_t i = 0; i < into->warps; i++) {
-        if (times_of(into)[i] < times_of(from)[i]) times_of(into)[i] = times_of(from)[i];
+    if (covers[0]) return into;
+    cj_known *both = new_leaf(into->warps, into->count + from->count);
+    for (uint32_t i = 0; both && i < into->warps; i++) {
+        const uint32_t one = times_of(into)[i], other = times_of(from)[i];
+        times_of(both)[i] = one > other ? one : other;
     }
-    for (uint32_t i = 0; i < from->count; i++) add_extra(into, extras_of(from)[i].agent, extras_of(from)[i].time);
-    tidy(into);
-    return into;
+    uint32_t  group = 0, known = 0;
+    pair_walk walk = {.leaf = {into, from}};
+    while (both && next_pair(&walk)) {
+        if (walk.group != group) known = 0;
+        group = walk.group;
+        const uint32_t fresh = (walk.known[0] | walk.known[1]) & ~known;
+        known |= fresh;
+        if (!fresh || walk.time <= group_time(both, group)) continue;
+        extras_of(both)[both->count++] = (extra){group, fresh, walk.time};
+    }
+    drop(into);
+    return both;
 }
 
 // ---- trees
@@ -193,17 +236,28 @@ static uint16_t level_for(uint32_t block) {
     return level;
 }
 
+static cj_known *join_nodes(cj_known *into, cj_known *from);
+
+// Where both end up the same `from` itself is shared, so that the next join of the two stops here.
+static cj_known *join_inner(cj_known *into, cj_known *from) {
+    into = own(into, 0);
+    cj_known *const *its = ((inner *)(void *)from)->child;
+    bool             same = into;
+    for (unsigned i = 0; into && i < CHILDREN; i++) {
+        cj_known **child = &((inner *)(void *)into)->child[i];
+        *child = join_nodes(*child, its[i]);
+        same &= *child == its[i];
+    }
+    if (!same) return into;
+    drop(into);
+    return hold(from);
+}
+
 // Nodes of the same level; takes over the reference to `into`.
 static cj_known *join_nodes(cj_known *into, cj_known *from) {
     if (into == from || !from) return into;
     if (!into) return hold(from);
-    if (!into->level) return join_leaves(into, from);
-    into = own(into, 0);
-    for (unsigned i = 0; into && i < CHILDREN; i++) {
-        cj_known **child = &((inner *)(void *)into)->child[i];
-        *child = join_nodes(*child, ((inner *)(void *)from)->child[i]);
-    }
-    return into;
+    return into->level ? join_inner(into, from) : join_leaves(into, from);
 }
 
 static cj_known *join_trees(cj_known *into, cj_known *from) {
@@ -286,10 +340,11 @@ uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents 
     const cj_known *leaf = clock ? leaf_of(clock->view[view], agents->block) : NULL;
     if (!leaf) return agents->mask;
     if (agents->group < leaf->warps && time <= times_of(leaf)[agents->group]) return 0;
-    uint32_t unknown = agents->mask;
-    for (uint32_t rest = leaf->count ? unknown : 0; rest; rest &= rest - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
-        if (time <= time_of(leaf, agents->group * LANES + lane)) unknown &= ~(1u << lane);
+    const extra *extras = extras_of(leaf);
+    uint32_t     unknown = agents->mask;
+    for (uint32_t i = leaf->count ? find(leaf, agents->group, UINT32_MAX) : 0; unknown && i < leaf->count; i++) {
+        if (extras[i].group != agents->group || extras[i].time < time) break;
+        unknown &= ~extras[i].mask;
     }
     return unknown;
 }

@@ -6,10 +6,12 @@
 // a clock knows of other clusters as exactly as of its own and joining two clocks costs what they differ in:
 //
 //   inner node   | child 0 | … | child 15 |
-//   leaf         | time of warp 0, 1, … : all of its lanes are known up to there | extras: single agents beyond that |
+//   leaf         | time of warp 0, 1, … : all of its lanes are known up to there | extras: agents beyond that, by group and time |
 //
 // Agents of a block are numbered: thread t is agent t; behind the last warp come asynchronous operations, always
-// extras. Time is counted by warps: it steps at every release, so that a barrier writes one number a warp.
+// extras. 32 of them are a group, and those of a group that are known up to the same time are one extra, so that what a
+// warp does lane by lane costs little more than what it does together. Time is counted by warps: it steps at every
+// release, so that a barrier writes one number a warp.
 //
 // A clock is used by one host thread. When memory runs out knowledge is lost, accesses look less ordered, and
 // cj__watch_starved says that no verdict is to be had.

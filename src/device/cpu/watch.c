@@ -41,8 +41,9 @@ typedef struct fenced {
 } fenced;
 
 struct cj_watch_warp {
-    uint32_t  time;   // of the warp: stands in its accesses, steps at each release
-    uint32_t  whole;  // the lanes that it began with
+    uint32_t  time;    // of the warp: stands in its accesses, steps at each release
+    uint32_t  forked;  // the lanes that have begun an operation at this time; what they do next is later
+    uint32_t  whole;   // the lanes that it began with
     cj_clock *now[CJ_LANES];
     pending   pending[CJ_LANES];
     fenced    fenced[CJ_LANES];
@@ -128,14 +129,30 @@ static void add_passed(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
     for (unsigned k = 0; k < 3; k++) add_times(w, mask, into, (cj_view)(CJ_VIEW_SHARED + k), w->watch->passed[k]);
 }
 
+static void step_time(cj_watch_warp *watch) {
+    watch->time++;
+    watch->forked = 0;
+}
+
+// The time of what these lanes do next.
+static uint32_t time_of(cj_watch_warp *watch, uint32_t mask) {
+    if (watch->forked & mask) step_time(watch);
+    return watch->time;
+}
+
 // *into learns all that these lanes know and did.
-static void give(cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
-    cj_watch_warp *watch = w->watch;
+static void tell(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
+    const cj_watch_warp *watch = w->watch;
     CJ_SOME_LANES(i, mask) cj__clock_join(into, watch->now[i]);
     cj__clock_add(into, CJ_VIEW_MEMORY, agents_of(w, mask), watch->time);
     cj__clock_add(into, CJ_VIEW_PROGRESS, agents_of(w, mask), watch->time);
     add_passed(w, mask, into);
-    watch->time++;
+}
+
+// The same, and what they do next is later.
+static void give(cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
+    tell(w, mask, into);
+    step_time(w->watch);
 }
 
 // *into learns what a lane's last releasing fence released.
@@ -164,7 +181,8 @@ void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order ord
         join_progress(&sync->gathering, w->watch->now[i]);
     }
     add_times(w, mask, &sync->gathering, CJ_VIEW_INIT, w->watch->passed[CJ_VIEW_INIT - CJ_VIEW_SHARED]);
-    cj__clock_add(&sync->gathering, CJ_VIEW_PROGRESS, agents_of(w, mask), w->watch->time++);
+    cj__clock_add(&sync->gathering, CJ_VIEW_PROGRESS, agents_of(w, mask), w->watch->time);
+    step_time(w->watch);
 }
 
 static void expect(cj_watch_warp *watch, unsigned lane, const cj_clock *what, cj_scope scope) {
@@ -246,7 +264,7 @@ void cj__watch_fence(cj_cpu_warp *w, uint32_t mask, unsigned fences, cj_scope sc
         if (fences & CJ_FENCE_INIT) watch->passed[CJ_VIEW_INIT - CJ_VIEW_SHARED][i] = watch->time;
         if (fences & CJ_FENCE_RELEASE) fence_release(watch, i, scope);
     }
-    watch->time++;
+    step_time(watch);
 }
 
 // ---- atomics and strong accesses at a location
@@ -394,7 +412,7 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
     subject    s = {
            .w = w, .cluster = cluster, .owner = owner, .op = op, .mask = mask, .address = address, .begin = begin};
     cj_accessor a = {.access = {.block = index_of(w->block),
-                                .time = w->watch->time,
+                                .time = time_of(w->watch, mask),
                                 .group = (uint16_t)w->index,
                                 .use = order.use,
                                 .op = index},
@@ -441,7 +459,7 @@ cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane,
     if (!w->watch) return CJ_STEP_NEXT;
     subject     s = {.w = w, .lane = lane, .cluster = w->block->cluster, .op = op};
     cj_accessor a = {.access = {.block = index_of(w->block),
-                                .time = w->watch->time,
+                                .time = time_of(w->watch, 1u << lane),
                                 .mask = 1u << lane,
                                 .group = (uint16_t)w->index,
                                 .use = use,
@@ -499,7 +517,9 @@ cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane
     chain *mine = &w->block->watch->chain[async.agent - stride];
     mine->busy = true;
     async.time = ++mine->time;
-    give(w, 1u << lane, &async.now);
+    if (w->watch->forked & 1u << lane) step_time(w->watch);
+    tell(w, 1u << lane, &async.now);
+    w->watch->forked |= 1u << lane;
     return async;
 }
 
