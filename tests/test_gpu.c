@@ -14,6 +14,6 @@ cj_device *cj_test_gpu(void) {
     const char *required = getenv("CJ_REQUIRE_GPU");
     bool        may_skip = !required || strcmp(required, "1") != 0;
     if (status == CJ_NO_DEVICE && may_skip) cj_test_skip("%s", error.message);
-    fprintf(stderr, "FAIL: no GPU: %s: %s %s\n", cj_status_name(status), error.message, error.hint);
+    fprintf(stderr, "FAIL: no GPU: %s: %s\n%s\n", cj_status_name(status), error.message, error.hint);
     exit(1);
 }

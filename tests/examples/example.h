@@ -10,7 +10,7 @@
 
 static inline void must(cj_status status, const cj_error *error) {
     if (!status) return;
-    fprintf(stderr, "%s: %s %s\n", cj_status_name(status), error->message, error->hint);
+    fprintf(stderr, "%s: %s\n%s\n", cj_status_name(status), error->message, error->hint);
     exit(1);
 }
 
