@@ -249,6 +249,21 @@ static void memory_that_somebody_has_written(void **state) {
     cj_device_close(device);
 }
 
+// More warps than are remembered of one word: that ends, and a write among them is still found.
+static void thousands_of_warps_read_one_word(void **state) {
+    (void)state;
+    static const char  reads[] = KERNEL("", "    ld.global.u32 %r1, [%out];\n");
+    static const char  writes[] = KERNEL("", "    ld.global.u32 %r1, [%out];\n    mov.u32 %r6, %ctaid.x;\n"
+                                              "    setp.eq.u32 %p1, %r6, 4999;\n    @%p1 st.global.u32 [%out], 1;\n");
+    const launch_shape shape = {.grid = 5000, .block = 64};
+    cj_error           error = {0};
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        cj_test_ok(run_text(reads, shape, seed, &error), &error);
+        assert_int_equal(run_text(writes, shape, seed, &error), CJ_HAZARD);
+        assert_string_equal(error.rule, "race-grid");
+    }
+}
+
 // ---- the reduction, with one synchronization less
 
 typedef struct mutation {
@@ -398,6 +413,7 @@ int main(void) {
         cmocka_unit_test(no_twin_is_reported),
         cmocka_unit_test(a_hazard_names_both_sides),
         cmocka_unit_test(memory_that_somebody_has_written),
+        cmocka_unit_test(thousands_of_warps_read_one_word),
         cmocka_unit_test(the_reduction_needs_each_of_its_barriers),
         cmocka_unit_test(the_reduction_is_right_under_any_schedule),
     };

@@ -55,8 +55,8 @@ cj_cpu_async *cj__cpu_async_new(const cj_cpu_launch *launch) {
     cj_cpu_async *async = calloc(1, sizeof *async);
     if (!async) return NULL;
     async->groups = calloc(warps * CJ_LANES, sizeof *async->groups);
-    async->polling = calloc(warps, sizeof *async->polling);
-    if (async->groups && async->polling) return async;
+    async->polls = calloc(warps, sizeof *async->polls);
+    if (async->groups && async->polls) return async;
     cj__cpu_async_free(async);
     return NULL;
 }
@@ -73,7 +73,7 @@ void cj__cpu_async_free(cj_cpu_async *async) {
     forget(async);
     cj__cpu_mbarriers_free(&async->mbarriers);
     free(async->groups);
-    free(async->polling);
+    free(async->polls);
     free(async);
 }
 
@@ -83,7 +83,7 @@ void cj__cpu_async_start(cj_cpu_cluster *cluster) {
     forget(async);
     if (async->used) {
         memset(async->groups, 0, warps * CJ_LANES * sizeof *async->groups);
-        memset(async->polling, 0, warps * sizeof *async->polling);
+        memset(async->polls, 0, warps * sizeof *async->polls);
     }
     async->used = false;
     async->round = async->expired = async->in_vain = 0;
@@ -91,10 +91,10 @@ void cj__cpu_async_start(cj_cpu_cluster *cluster) {
 
 static size_t warp_index(const cj_cpu_warp *w) { return w->block->rank * w->block->cluster->launch->warps + w->index; }
 
-uint32_t *cj__cpu_async_polling(const cj_cpu_warp *w) {
+cj_cpu_poll *cj__cpu_async_poll(const cj_cpu_warp *w) {
     cj_cpu_async *async = w->block->cluster->async;
     async->used = true;
-    return &async->polling[warp_index(w)];
+    return &async->polls[warp_index(w)];
 }
 
 cj_cpu_groups *cj__cpu_async_groups(const cj_cpu_warp *w, unsigned lane) {
@@ -327,7 +327,7 @@ static bool time_out(cj_cpu_cluster *cluster) {
     const size_t   warps = (size_t)cluster->launch->ranks * cluster->launch->warps;
     const uint64_t seen = async->mbarriers.changes + async->begun + cluster->phase + cluster->live;
     uint32_t       polling = 0;
-    for (size_t i = 0; async->used && i < warps; i++) polling |= async->polling[i];
+    for (size_t i = 0; async->used && i < warps; i++) polling |= async->polls[i].lanes;
     async->in_vain = seen == async->seen ? async->in_vain + 1 : 0;
     async->seen = seen;
     async->expired = async->round + 1;
@@ -365,7 +365,7 @@ bool cj__cpu_async_pending(const cj_cpu_warp *w, unsigned lane, cj_cpu_signal si
 }
 
 static void join_reader(cj_cpu_warp *w, unsigned lane, cj_cpu_transfer *t) {
-    cj__watch_join(w, lane, &t->reader);
+    cj__watch_join(w, 1u << lane, &t->reader);
     end_watch(&t->reader);
 }
 
@@ -384,7 +384,7 @@ void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uin
     for (cj_cpu_transfer *t = read_only ? NULL : async->settled.first, *after; t; t = after) {
         after = t->after;
         if (!concerns(t, w, lane, signal, last)) continue;
-        cj__watch_join(w, lane, &t->writer);
+        cj__watch_join(w, 1u << lane, &t->writer);
         discard(&async->settled, t);
     }
 }

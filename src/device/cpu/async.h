@@ -59,13 +59,23 @@ typedef struct cj_cpu_groups {
     uint32_t copy, bulk;  // committed so far
 } cj_cpu_groups;
 
+// How a warp waits for mbarriers' phases.
+typedef struct cj_cpu_poll {
+    uint32_t lanes;  // that wait, or have asked in vain
+    // The lanes that asked last, if all were left waiting: at this op, when so many phases had been completed. Until
+    // there is another one the same answer needs no asking.
+    uint32_t         waiting;
+    const cj_cpu_op *op;
+    uint64_t         flips;
+} cj_cpu_poll;
+
 struct cj_cpu_async {
     cj_cpu_mbarriers mbarriers;
     cj_cpu_transfers pending;
     cj_cpu_transfers written;  // of groups, where hazards are watched for: not yet waited for,
     cj_cpu_transfers settled;  // or only their reading
     cj_cpu_groups   *groups;   // of every thread of the cluster
-    uint32_t        *polling;  // lanes of every warp that wait for an mbarrier's phase, or have asked in vain
+    cj_cpu_poll     *polls;    // of every warp
     bool             used;     // since the cluster began
     uint64_t         begun;    // transfers
     uint64_t         round;    // of the schedule
@@ -104,8 +114,8 @@ cj_cpu_groups *cj__cpu_async_groups(const cj_cpu_warp *w, unsigned lane);
 bool cj__cpu_async_pending(const cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only);
 // The thread has waited for those.
 void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only);
-// Whether lanes that wait for an mbarrier are to give up waiting now; and the word of a warp's lanes that poll.
-bool      cj__cpu_async_timeout(const cj_cpu_warp *w);
-uint32_t *cj__cpu_async_polling(const cj_cpu_warp *w);
+// Whether lanes that wait for an mbarrier are to give up waiting now; and how a warp's lanes wait.
+bool         cj__cpu_async_timeout(const cj_cpu_warp *w);
+cj_cpu_poll *cj__cpu_async_poll(const cj_cpu_warp *w);
 
 #endif

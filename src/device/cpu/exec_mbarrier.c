@@ -136,31 +136,56 @@ static bool is_complete(cj_cpu_who who, const cj_cpu_mbarrier *m, bool *sound) {
     return behind == 1;
 }
 
-CJ_EXEC(mbarrier_wait) {
+// One answer for all: nothing has come that they could wait for.
+static bool waits_on(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_poll *poll) {
+    return poll->op == op && poll->waiting == mask && poll->flips == w->block->cluster->async->mbarriers.flips &&
+           !cj__cpu_async_timeout(w);
+}
+
+static void acquire(cj_cpu_warp *w, uint32_t mask, const mbarrier_plan *plan, cj_cpu_mbarrier *m) {
+    if (mask) cj__sync_acquire(w, mask, &m->sync, order_of(plan));
+}
+
+// Asks for each lane; *done are those whose phase is complete. Lanes at one mbarrier acquire together.
+static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_poll *poll, uint32_t *done) {
     const mbarrier_plan *plan = plan_of(op);
-    uint32_t            *polling = cj__cpu_async_polling(w), done = 0;
     const bool           expired = cj__cpu_async_timeout(w);
-    w->waiting = 0;
+    cj_cpu_mbarrier     *from = NULL;
+    uint32_t             acquiring = 0;
     CJ_SOME_LANES(i, mask) {
         const cj_cpu_who who = {w, op, i};
         const uint32_t   bit = 1u << i;
         bool             sound;
         cj_cpu_mbarrier *m = find(who, plan);
-        if (!m) return CJ_STEP_STOP;
+        if (!m) return false;
         const bool complete = is_complete(who, m, &sound);
-        if (!sound) return CJ_STEP_STOP;
-        const bool gives_up = *polling & bit ? expired : plan->polls;
-        if (complete) {
-            cj__sync_acquire(w, bit, &m->sync, order_of(plan));
-            done |= bit;
-        } else if (!gives_up) {
+        if (!sound) return false;
+        const bool gives_up = poll->lanes & bit ? expired : plan->polls;
+        if (m != from) acquire(w, acquiring, plan, from), acquiring = 0;
+        from = m;
+        if (complete)
+            acquiring |= bit, *done |= bit;
+        else if (!gives_up)
             w->waiting |= bit;
-        }
         if (complete || (gives_up && !plan->polls))
-            *polling &= ~bit;
+            poll->lanes &= ~bit;
         else
-            *polling |= bit;
+            poll->lanes |= bit;
     }
+    acquire(w, acquiring, plan, from);
+    return true;
+}
+
+CJ_EXEC(mbarrier_wait) {
+    cj_cpu_poll *poll = cj__cpu_async_poll(w);
+    uint32_t     done = 0;
+    w->waiting = mask;
+    if (waits_on(w, op, mask, poll)) return CJ_STEP_WAIT;
+    w->waiting = 0;
+    if (!ask(w, op, mask, poll, &done)) return CJ_STEP_STOP;
+    poll->op = w->waiting == mask ? op : NULL;
+    poll->waiting = mask;
+    poll->flips = w->block->cluster->async->mbarriers.flips;
     cj__cpu_predicate_set(w->file + op->slot[0], mask & ~w->waiting, done);
     return w->waiting ? CJ_STEP_WAIT : CJ_STEP_NEXT;
 }

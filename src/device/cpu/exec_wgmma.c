@@ -186,7 +186,7 @@ static bool execute_once(cj_cpu_warp *w, cj_cpu_wgmma *it) {
 static bool finish_first(cj_cpu_warp *w) {
     cj_cpu_wgmma *it = w->wgmma.first;
     if (!is_sealed(w, it) || !execute_once(w, it)) return false;
-    CJ_SOME_LANES(lane, CJ_ALL_LANES) cj__watch_join(w, lane, &it->watch);
+    cj__watch_join(w, CJ_ALL_LANES, &it->watch);
     drop_first(w);
     return true;
 }

@@ -92,6 +92,7 @@ bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count
                            .expected = count,
                            .pending = count,
                            .line = who.op->line};
+    mbarriers->flips++;
     show(m);
     return true;
 }
@@ -117,6 +118,7 @@ bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at) {
     if (!m) return false;
     cj__sync_free(&m->sync);
     m->life = CJ_MBARRIER_INVALID;
+    mbarriers_of(at->block)->flips++;
     m->line = who.op->line;
     return true;
 }

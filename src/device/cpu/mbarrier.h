@@ -35,7 +35,7 @@ typedef struct cj_cpu_mbarriers {
     cj_cpu_mbarrier *slot;
     size_t           count, capacity;  // the capacity is 0 or a power of two
     uint64_t         changes;          // arrivals, transactions, inits: whether anything still happens
-    uint64_t         flips;            // phases completed
+    uint64_t         flips;            // phases completed, and begun or ended by an init or inval
 } cj_cpu_mbarriers;
 
 // On whose behalf something is done: whom a hazard names.

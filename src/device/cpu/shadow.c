@@ -16,12 +16,12 @@ enum {
 
 // Accesses of several warps: open addressing by block and group. A table that may not grow forgets one for each new
 // one: then, and only then, a conflict may be missed. A cluster has half as many warps as the largest table has
-// entries; so it is the reads of what all clusters read that are forgotten.
+// places, of which three quarters are taken; so it is the reads of what all clusters read that are forgotten.
 typedef struct crowd {
     uint32_t  count, size;
     uint8_t   flags;    // of any entry
     uint8_t   scope;    // the least
-    cj_access entry[];  // time 0: free
+    cj_access entry[];  // time 0: never used
 } crowd;
 
 // 32 bytes, for there are many. A weak write: who, when, by what; its use says ASYNC_PROXY and INIT. Then the other
@@ -82,20 +82,37 @@ static bool takes_place(cj_access *earlier, const cj_access *later) {
     return true;
 }
 
-// Adds an access; false when the table should grow first and may.
+// Adds an access; false when the table should grow first and may. Lanes leave what they did before, so that each is in
+// one entry of a kind; an entry that all have left, its mask 0, is taken again.
 static bool add_to_crowd(crowd *many, const cj_access *access, bool may_grow) {
-    uint32_t at = place_of(many, access);
+    uint32_t   at = place_of(many, access);
+    cj_access *same = NULL, *left = NULL;
     many->flags |= access->use.flags;
     if (access->use.scope < many->scope) many->scope = access->use.scope;
     for (; many->entry[at].time; at = (at + 1) & (many->size - 1)) {
-        if (takes_place(&many->entry[at], access)) return true;
+        cj_access *entry = &many->entry[at];
+        if (!is_same_kind(entry, access)) continue;
+        if (entry->time == access->time)
+            same = entry;
+        else if (!(entry->mask &= ~access->mask))
+            left = entry;
     }
-    if (many->count + 1 < many->size) {
+    if (same) {
+        same->mask |= access->mask;
+        same->op = access->op;
+        return true;
+    }
+    if (left) {
+        *left = *access;
+        return true;
+    }
+    if (many->count < many->size / 4 * 3) {
         many->count++;
     } else if (may_grow && many->size < CROWD_MAX) {
         return false;
     } else {
         at = place_of(many, access);
+        if (!many->entry[at].time) return true;  // a quarter stays free, where searches end: the new one is forgotten
     }
     many->entry[at] = *access;
     return true;
@@ -120,7 +137,7 @@ static bool join_crowd(cj_shadow *shadow, crowd **at, const cj_access *access) {
         crowd *larger = new_crowd(shadow, (*at)->size * 2);
         if (!larger) return false;
         for (uint32_t i = 0; i < (*at)->size; i++) {
-            if ((*at)->entry[i].time) add_to_crowd(larger, &(*at)->entry[i], false);
+            if ((*at)->entry[i].mask) add_to_crowd(larger, &(*at)->entry[i], false);
         }
         free_crowd(shadow, *at);
         *at = larger;

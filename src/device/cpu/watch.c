@@ -555,11 +555,11 @@ static void add_async(const cj_watch_async *async, cj_clock **into) {
     cj__clock_add(into, CJ_VIEW_PROGRESS, agent_of(async), async->time);
 }
 
-void cj__watch_join(cj_cpu_warp *w, unsigned lane, const cj_watch_async *async) {
+void cj__watch_join(cj_cpu_warp *w, uint32_t mask, const cj_watch_async *async) {
     if (!w->watch || !async->block) return;
     cj_clock *its = NULL;
     add_async(async, &its);
-    learn(w->watch, 1u << lane, its, cj__clock_join);
+    learn(w->watch, mask, its, cj__clock_join);
     cj__clock_drop(its);
 }
 

@@ -49,8 +49,8 @@ cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use
 cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_watch_use use,
                              cj_watch_place place);
 
-// The thread has waited for the operation by itself (cp.async.wait_group, bulk wait_group, wgmma.wait_group).
-void cj__watch_join(cj_cpu_warp *w, unsigned lane, const cj_watch_async *async);
+// These threads have waited for the operation by themselves (cp.async.wait_group, bulk wait_group, wgmma.wait_group).
+void cj__watch_join(cj_cpu_warp *w, uint32_t mask, const cj_watch_async *async);
 
 // ---- sync objects (clock.h): mbarriers, barriers
 
