@@ -122,6 +122,8 @@ static bool parse_second(cj_parser *p, cj_ir_operand *operand) {
     if (!parse_operand(p, second)) return false;
     cj_operand_kind kind = second->kind;
     bool takes = kind == CJ_OPERAND_REG || kind == CJ_OPERAND_SINK || kind == CJ_OPERAND_NAME;
+    if (kind == CJ_OPERAND_SINK && operand->kind == CJ_OPERAND_SINK)
+        return cj__expected(p, at, "a register behind '_|': one of the two results is kept,");
     if (takes && !second->negated && !second->predicate) return true;
     return cj__expected(p, at, "a register or _ behind '|'");
 }
@@ -221,12 +223,21 @@ static bool row_fits(const cj_row *row, const cj_ir_inst *inst, bool strict) {
         const cj_pattern_item *item = cj__pattern_item(pattern, inst->mnemonic, i);
         const cj_ir_operand   *operand = &inst->operand[i];
         if (!item || !fits(item, operand) || (strict && !class_fits(item, operand))) return false;
-        // a result may be discarded when it is one of a pair d|p, or what an atomic returns
-        bool discards = operand->kind == CJ_OPERAND_SINK && item->kind != '_';
-        if (discards && !item->predicate && !(row->effects & CJ_WRITES)) return false;
     }
     const cj_pattern_item *next = cj__pattern_item(pattern, inst->mnemonic, inst->operand_count);
     return !next || next->optional;
+}
+
+// Whether the row, whose operands fit, can do without the results that are given to _: a result may be discarded when
+// it is one of a pair d|p, or what an atomic returns.
+static bool can_discard(const cj_row *row, const cj_ir_inst *inst) {
+    const cj_pattern *pattern = cj__row_pattern(row);
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        if (inst->operand[i].kind != CJ_OPERAND_SINK) continue;
+        const cj_pattern_item *item = cj__pattern_item(pattern, inst->mnemonic, i);
+        if (item->kept || (item->kind != '_' && !item->predicate && !(row->effects & CJ_WRITES))) return false;
+    }
+    return true;
 }
 
 // The name that nothing declares among these operands, or NULL.
@@ -243,19 +254,36 @@ static const cj_ir_operand *unknown_name(const cj_ir_operand *operand, size_t co
 }
 
 // The first row whose operands fit in kind and class, else the first whose operands fit in kind: the checker then says
-// what is wrong with them.
-static const cj_row *fitting_row(const cj_ir_inst *inst) {
+// what is wrong with them. *discards: rows would fit, if they could discard a result.
+static const cj_row *fitting_row(const cj_ir_inst *inst, bool *discards) {
     const cj_mnemonic *mnemonic = inst->mnemonic;
-    for (int strict = 1; strict >= 0; strict--)
-        for (unsigned i = 0; i < mnemonic->candidate_count; i++)
-            if (row_fits(&cj__rows[mnemonic->candidate[i]], inst, strict)) return &cj__rows[mnemonic->candidate[i]];
+    *discards = false;
+    for (int strict = 1; strict >= 0; strict--) {
+        for (unsigned i = 0; i < mnemonic->candidate_count; i++) {
+            const cj_row *row = &cj__rows[mnemonic->candidate[i]];
+            if (!row_fits(row, inst, strict)) continue;
+            if (can_discard(row, inst)) return row;
+            *discards = true;
+        }
+    }
     return NULL;
+}
+
+static bool no_row(cj_parser *p, const char *at, const cj_mnemonic *mnemonic, unsigned operands, bool discards) {
+    if (discards)
+        cj__parse_error(p, at, "operands", "'%s' does not discard its result: a register must stand where '_' does",
+                        mnemonic->text);
+    else
+        cj__parse_error(p, at, "operands", "'%s' does not take these %u operands", mnemonic->text, operands);
+    cj__hint(p->error, "a line that is right: %s", cj__rows[mnemonic->candidate[0]].sample);
+    return false;
 }
 
 // Chooses the row, and notes the labels to resolve.
 static bool choose_row(cj_parser *p, const char *at, cj_ir_inst *inst) {
     const cj_mnemonic *mnemonic = inst->mnemonic;
-    inst->row = fitting_row(inst);
+    bool discards;
+    inst->row = fitting_row(inst, &discards);
     const cj_pattern *pattern = inst->row ? cj__row_pattern(inst->row) : NULL;
     for (unsigned i = 0; i < inst->operand_count; i++) {
         cj_ir_operand *operand = &inst->operand[i];
@@ -266,10 +294,7 @@ static bool choose_row(cj_parser *p, const char *at, cj_ir_inst *inst) {
         operand->kind = CJ_OPERAND_LABEL;
         if (!cj__add_jump(p, operand)) return false;
     }
-    if (pattern) return true;
-    cj__parse_error(p, at, "operands", "'%s' does not take these %u operands", mnemonic->text, inst->operand_count);
-    cj__hint(p->error, "a line that is right: %s", cj__rows[mnemonic->candidate[0]].sample);
-    return false;
+    return pattern || no_row(p, at, mnemonic, inst->operand_count, discards);
 }
 
 static const char *opcode_at(const void *user, size_t i) {

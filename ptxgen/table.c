@@ -182,7 +182,11 @@ static void compile_pattern(cj_pattern *pattern, const char *text) {
         cj_pattern_item *item = &pattern->item[pattern->count++];
         item->kind = *at++;
         pattern->vectors |= item->kind == 'D' || item->kind == 'S';
-        if (*at == 'q' || *at == 'Q') item->predicate = true, item->paired = *at++ == 'Q';
+        if (*at == 'q' || *at == 'Q' || *at == 'k') {
+            item->predicate = true;
+            item->paired = *at == 'Q';
+            item->kept = *at++ == 'k';
+        }
         at = compile_length(item, at);
         if (*at == ':') {
             size_t length = strcspn(++at, " ?");

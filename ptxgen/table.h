@@ -13,7 +13,7 @@
 //   U  destination vector                    P  source vector
 //   q  destination predicate                 p  source predicate, p or !p, or a constant
 //   dq destination d|q, |q optional          m  memory operand [base + offset]
-//   dQ destination d|q, q a register
+//   dQ destination d|q, q a register         dk as dq, but d is no _
 //   i  constant                              a  address: register, or variable + offset
 //   v  variable or function: its address     x  special register
 //   l  label                                 f  function name
@@ -101,8 +101,9 @@ enum { CJ_OPERANDS_MAX = 12 };
 
 typedef struct cj_pattern_item {
     char     kind;      // d, s, …
-    bool     predicate; // dq, dQ
+    bool     predicate; // dq, dQ, dk
     bool     paired;    // dQ
+    bool     kept;      // dk
     bool     optional;
     char     type;      // 'T', '1' to '4', 'W', 'F' (fixed), or 0
     uint16_t fixed;     // cj_word of an F

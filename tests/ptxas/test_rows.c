@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "parse.h"
 #include "scaffold.h"
 
 // Files and targets older than these do not know what the scaffold is made of; ptxas makes code for sm_75 and later.
@@ -89,8 +90,47 @@ static void row_samples_assemble(void **state) {
     if (bad) fail_msg("ptxas refuses %u rows", bad);
 }
 
+// Results that are given to _: taken by ptxas, or not.
+static const char *const discarding[] = {
+    "shfl.sync.bfly.b32 %r0|_, %r1, 16, 31, -1;",   "shfl.sync.bfly.b32 _|%p0, %r1, 16, 31, -1;",
+    "shfl.sync.idx.b32 _, %r1, 16, 31, -1;",        "shfl.sync.up.b32 _|_, %r1, 16, 0, -1;",
+    "match.all.sync.b32 %r0|_, %r1, -1;",           "match.all.sync.b64 _|%p0, %l1, -1;",
+    "match.all.sync.b32 _, %r1, -1;",               "match.all.sync.b32 _|_, %r1, -1;",
+    "match.any.sync.b32 _, %r1, -1;",               "elect.sync _|%p0, -1;",
+    "elect.sync %r0|_, -1;",                        "elect.sync _|_, -1;",
+    "setp.eq.u32 _|%p1, %r0, %r1;",                 "setp.eq.and.u32 %p1|_, %r0, %r1, %p0;",
+    "setp.eq.u32 _, %r0, %r1;",                     "setp.eq.u32 _|_, %r0, %r1;",
+    "lop3.or.b32 _|%p0, %r1, %r2, %r3, 63, %p1;",   "lop3.or.b32 %r0|_, %r1, %r2, %r3, 63, %p1;",
+    "vote.sync.any.pred _, %p0, -1;",               "activemask.b32 _;",
+    "add.u32 _, %r0, 1;",                           "atom.shared.add.u32 _, [tile], %r0;",
+    "redux.sync.add.u32 _, %r0, -1;",               "ld.shared.u32 _, [tile];",
+};
+
+static void results_are_discarded_where_ptxas_discards_them(void **state) {
+    (void)state;
+    unsigned bad = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(discarding); i++) {
+        cj_text       text = {0};
+        char          log[4096];
+        cj_error      error = {0};
+        cj_ir_module *module = NULL;
+        cj_test_head(&text, 90, "sm_90a");
+        cj_test_entry(&text, "k", discarding[i]);
+        const bool ours = !cj__ir_parse(text.data, text.length, &module, &error);
+        const bool theirs = cj_test_takes(text.data, "sm_90a", log, sizeof log);
+        if (ours != theirs) print_error("%s\n%s%s", discarding[i], ours ? log : error.message, ours ? "" : "\n");
+        bad += ours != theirs;
+        cj__ir_free(module);
+        cj__text_free(&text);
+    }
+    assert_int_equal(bad, 0);
+}
+
 int main(void) {
     cj_test_ptxas();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(row_samples_assemble)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(row_samples_assemble),
+        cmocka_unit_test(results_are_discarded_where_ptxas_discards_them),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

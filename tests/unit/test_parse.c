@@ -9,13 +9,6 @@
 #include "parse.h"
 #include "scaffold.h"
 
-static cj_ir_module *parsed(const char *text) {
-    cj_ir_module *module = NULL;
-    cj_error      error = {0};
-    cj_test_ok(cj__ir_parse(text, strlen(text), &module, &error), &error);
-    return module;
-}
-
 // ---- what a file means
 
 static const cj_ir_var *global(const cj_ir_module *module, const char *name) {
@@ -27,7 +20,7 @@ static const cj_ir_var *global(const cj_ir_module *module, const char *name) {
 
 static void variables_have_sizes(void **state) {
     (void)state;
-    cj_ir_module *module = parsed(".version 8.0\n.target sm_90\n"
+    cj_ir_module *module = cj_test_parsed(".version 8.0\n.target sm_90\n"
                                   ".global .u32 one = 7;\n"
                                   ".const .align 16 .f64 grid[2][3] = {{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}};\n"
                                   ".global .u8 bytes[] = {1, 2, 0x3};\n"
@@ -59,7 +52,7 @@ static void variables_have_sizes(void **state) {
 
 static void heads_and_directives_are_read(void **state) {
     (void)state;
-    cj_ir_module *module = parsed(".version 8.8\n.target sm_100f, texmode_independent\n.address_size 64\n"
+    cj_ir_module *module = cj_test_parsed(".version 8.8\n.target sm_100f, texmode_independent\n.address_size 64\n"
                                   ".visible .entry k(.param .u64 .ptr .global .align 16 x, .param .align 8 .b8 y[24])\n"
                                   ".reqntid 32, 2\n.minnctapersm 3 .maxnreg 64\n.explicitcluster\n"
                                   ".reqnctapercluster 2, 1, 4\n{ ret; }\n"
@@ -201,7 +194,7 @@ static uint32_t target_line(const cj_ir_func *func, unsigned which) {
 
 static void names_belong_to_their_braces(void **state) {
     (void)state;
-    cj_ir_module     *module = parsed(".version 8.0\n.target sm_90\n.entry k()\n{\n"
+    cj_ir_module     *module = cj_test_parsed(".version 8.0\n.target sm_90\n.entry k()\n{\n"
                                       "    .reg .b32 %r<3>, %s;\n"
                                       "    bra skip;\n"
                                       "    { .reg .b64 %s; .reg .f32 %r<9>;\n"
@@ -228,7 +221,7 @@ static void names_belong_to_their_braces(void **state) {
 static void everything_at_once(void **state) {
     (void)state;
     char         *text = cj_test_read(CJ_TEST_DIR "/unit/sample.ptx");
-    cj_ir_module *module = parsed(text);
+    cj_ir_module *module = cj_test_parsed(text);
     cj_error      error = {0};
     cj_test_ok(cj__check(module, &error), &error);
     assert_non_null(cj__ir_func(module, "first"));
@@ -347,7 +340,8 @@ static const broken broken_lines[] = {
     // operands that only their kind forbids
     {"^add.u32 %r0, %tid.x, 1;", "operands", "does not take these 3 operands", ""},
     {"^add.u32 %r0, !%r1, 1;", "operands", "does not take these 3 operands", ""},
-    {"^add.u32 _, %r1, 1;", "operands", "does not take these 3 operands", ""},
+    {"^add.u32 _, %r1, 1;", "operands", "'add.u32' does not discard its result: a register must stand where '_' does", ""},
+    {"^add.u32 _, %r1;", "operands", "does not take these 2 operands", ""},
     {"^ld.global.v2.u32 {%r0, 5}, [%l0];", "operands", "does not take these 2 operands", ""},
     {"^st.global.v2.u32 [%l0], {%r0, _};", "operands", "does not take these 2 operands", ""},
     {"mov.u32 %r0, %r1^.x;", "syntax", "this register has no parts", ""},
