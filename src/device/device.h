@@ -135,9 +135,13 @@ cj_status cj__attributes_check(const cj_device *device, const cj_launch_attribut
 // A device is freed when its user has closed it and its last module is unloaded: one of the two calls this.
 void cj__device_drop(cj_device *device);
 
-// cj_module_from_ptx in two steps: the text parsed and checked (freed by the caller with cj__ir_free), then the module, which
-// owns `ir` from then on unless it fails. `image` is the text, or what `compile` made of it.
-cj_status cj__module_parse(cj_device *device, const char *ptx, size_t length, cj_ir_module **ir, cj_error *error);
+// cj_module_from_ptx, for a device whose modules may come from elsewhere: once the text is parsed and checked, `other`
+// may make the module of an image (cj__module_make); where it gives NULL, or is NULL, the text itself is loaded.
+typedef cj_module *cj_module_source(void *user, cj_ir_module *ir);
+cj_status cj__module_load(cj_device *device, const char *ptx, size_t length, cj_module_source *other, void *user,
+                          cj_module **module, cj_error *error);
+
+// A module of the text, or of what `compile` made of it; it owns `ir` from then on unless it fails.
 cj_status cj__module_make(cj_device *device, const char *image, size_t length, cj_ir_module *ir, cj_module **module,
                           cj_error *error);
 

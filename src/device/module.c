@@ -9,10 +9,8 @@
 #include "parse.h"
 #include "text.h"
 
-cj_status cj__module_parse(cj_device *device, const char *ptx, size_t length, cj_ir_module **ir, cj_error *error) {
-    REQUIRE(device);
-    REQUIRE(ptx);
-    REQUIRE(length);
+// The text parsed and checked, to be freed with cj__ir_free.
+static cj_status parse(cj_device *device, const char *ptx, size_t length, cj_ir_module **ir, cj_error *error) {
     if (memchr(ptx, '\0', length + 1) != ptx + length) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "the PTX text does not end at its length, %zu bytes", length);
     }
@@ -41,19 +39,29 @@ cj_status cj__module_make(cj_device *device, const char *image, size_t length, c
     return CJ_OK;
 }
 
-cj_status cj_module_from_ptx(cj_device *device, const char *ptx, size_t length, cj_module **module, cj_error *error) {
-    REQUIRE(module);
+cj_status cj__module_load(cj_device *device, const char *ptx, size_t length, cj_module_source *other, void *user,
+                          cj_module **module, cj_error *error) {
     cj_ir_module *ir = NULL;
-    cj_status     status = cj__module_parse(device, ptx, length, &ir, error);
+    cj_status     status = parse(device, ptx, length, &ir, error);
     if (status) return status;
-    status = cj__module_make(device, ptx, length, ir, module, error);
+    cj_module *made = other ? other(user, ir) : NULL;
+    if (!made) status = cj__module_make(device, ptx, length, ir, &made, error);
     if (status) {
         cj__dump_load(device, ir, ptx, length, error);
         cj__ir_free(ir);
         return status;
     }
-    cj__dump_remember(*module, ptx, length);
+    cj__dump_remember(made, ptx, length);
+    *module = made;
     return CJ_OK;
+}
+
+cj_status cj_module_from_ptx(cj_device *device, const char *ptx, size_t length, cj_module **module, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(ptx);
+    REQUIRE(length);
+    REQUIRE(module);
+    return cj__module_load(device, ptx, length, NULL, NULL, module, error);
 }
 
 void cj_module_unload(cj_module *module) {

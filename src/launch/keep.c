@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump.h"
 #include "error.h"
 #include "ir.h"
 #include "log.h"
@@ -128,10 +127,11 @@ static cj_module *module_for_disk(const source *from, cj_disk *disk, const cj_te
 
 // NULL where it cannot be done by way of an image. The text then loads as without a cache, or fails with the words that
 // it fails with there.
-static cj_module *module_of_image(const source *from, cj_ir_module *ir) {
-    cj_disk   *disk = from->device->ops->compile ? disk_of(from->keep) : NULL;
-    cj_module *module = NULL;
-    cj_text    key = {0};
+static cj_module *module_of_image(void *user, cj_ir_module *ir) {
+    const source *from = user;
+    cj_disk      *disk = from->device->ops->compile ? disk_of(from->keep) : NULL;
+    cj_module    *module = NULL;
+    cj_text       key = {0};
     if (!disk) return NULL;
     write_key(from, ir, &key);
     if (!key.failed) module = module_from_disk(from, disk, &key, ir);
@@ -142,17 +142,10 @@ static cj_module *module_of_image(const source *from, cj_ir_module *ir) {
 
 static cj_status make_module(void *user, cj_share *share, void **value, cj_error *error) {
     const source *from = user;
-    cj_ir_module *ir = NULL;
-    cj_status     status = cj__module_parse(from->device, from->ptx, from->length, &ir, error);
+    cj_module    *module;
+    cj_status     status = cj__module_load(from->device, from->ptx, from->length, module_of_image, user, &module,
+                                           error);
     if (status) return status;
-    cj_module *module = module_of_image(from, ir);
-    if (!module) status = cj__module_make(from->device, from->ptx, from->length, ir, &module, error);
-    if (status) {
-        cj__dump_load(from->device, ir, from->ptx, from->length, error);
-        cj__ir_free(ir);
-        return status;
-    }
-    cj__dump_remember(module, from->ptx, from->length);
     module->shared = share;
     *value = module;
     return CJ_OK;
