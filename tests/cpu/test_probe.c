@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_BLOCKS = 32, BYTES = 64 << 10 };
+enum { MAX_BLOCKS = 32, BYTES = 64 << 10, LITTLE_SHARED = 99 << 10 };
 
 static cj_device *device;
 
@@ -62,11 +62,13 @@ static void checked(const probe_figure *figure, const probe_kernel *kernel, prob
                  l.rounds, l.step, check & UINT32_MAX, expected);
 }
 
-// The shape as it is launched here. What is walked in global memory is smaller, and so is what st.async moves: to the
-// watch each of these stores is a party of its own.
-static probe_shape small(const probe_figure *figure, uint32_t size, const probe_launch *l) {
+// The shape as it is launched here, where a block has `room` bytes of shared memory, if these are enough at all. What is
+// walked in global memory is smaller, and so is what st.async moves: to the watch each of these stores is a party of its
+// own.
+static probe_shape small(const probe_figure *figure, uint32_t size, const probe_launch *l, uint64_t room) {
     probe_shape shape = figure->shape;
     shape.cluster = size;
+    probe_fit(figure->kernel, &shape, room);
     if (figure->kernel == &probe_chase_global) shape.bytes = BYTES;
     if (figure->kernel == &probe_read_global) shape.bytes = (uint64_t)l->blocks * l->rounds * 64 * shape.threads;
     if (shape.op == PROBE_ST_ASYNC && shape.bytes) {
@@ -77,10 +79,10 @@ static probe_shape small(const probe_figure *figure, uint32_t size, const probe_
 }
 
 // Two clusters.
-static void run_figure(const probe_figure *figure, uint32_t size, uint32_t rounds) {
+static void run_figure(const probe_figure *figure, uint32_t size, uint32_t rounds, uint64_t room) {
     const probe_kernel *kernel = figure->kernel;
     probe_launch        l = {.blocks = size ? 2 * size : 2, .rounds = rounds, .step = size - 1};
-    probe_shape         shape = small(figure, size, &l);
+    probe_shape         shape = small(figure, size, &l, room);
     cj_ptr              data = 0;
     cj_error            error = {0};
     uint64_t            bytes = kernel->data_bytes ? kernel->data_bytes(&shape, l.blocks) : 0;
@@ -99,13 +101,14 @@ static void run_figure(const probe_figure *figure, uint32_t size, uint32_t round
 static void every_kernel_moves_what_it_times(void **state) {
     uint64_t       seed = *(const uint64_t *)*state, random = seed;
     const unsigned largest = cj_test_few() ? 2 : seed ? 4 : PROBE_LARGEST;  // many blocks in a random order take long
+    const uint64_t room = seed ? LITTLE_SHARED : UINT64_MAX;
     open_device(seed);
     for (size_t i = 0; i < probe_figure_count; i++) {
         const probe_figure *figure = &probe_figures[i];
         uint32_t            rounds = figure->kernel->least_rounds + (uint32_t)(cj_test_random(&random) % 3);
-        if (!figure->sizes) run_figure(figure, 0, rounds);
+        if (!figure->sizes) run_figure(figure, 0, rounds, room);
         for (unsigned size = 1; size <= largest; size *= 2)
-            if (figure->sizes & size) run_figure(figure, size, rounds);
+            if (figure->sizes & size) run_figure(figure, size, rounds, room);
     }
     cj_device_close(device);
 }

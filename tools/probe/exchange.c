@@ -167,9 +167,12 @@ static uint64_t parts_bytes(const probe_shape *s, uint32_t blocks) {
     return s->op == PROBE_GLOBAL ? blocks * part_bytes(s) : 0;
 }
 
+static uint64_t buffers_bytes(const probe_shape *s) { return s->op == PROBE_GLOBAL ? 0 : 2 * s->bytes; }
+
 const probe_kernel probe_exchange = {.name = "exchange",
                                      .write = write_exchange,
                                      .expect = expect_exchange,
                                      .work = once,
                                      .data_bytes = parts_bytes,
+                                     .shared_bytes = buffers_bytes,
                                      .least_rounds = 1};

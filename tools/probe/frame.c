@@ -211,6 +211,16 @@ static void close_frame(probe_frame *k) {
     cj_ptx(f, "ret;");
 }
 
+bool probe_fit(const probe_kernel *kernel, probe_shape *shape, uint64_t limit) {
+    enum { MBARRIERS = 256, LEAST = 16384 };
+    if (!kernel->shared_bytes) return true;
+    while (kernel->shared_bytes(shape) + MBARRIERS > limit) {
+        if (!kernel->any_size || shape->bytes < 2 * LEAST) return false;
+        shape->bytes /= 2;
+    }
+    return true;
+}
+
 cj_status probe_write(const probe_kernel *kernel, const probe_shape *shape, const char *arch, char **text,
                       size_t *length, cj_error *error) {
     cj_builder *b = cj_builder_create(arch);

@@ -274,10 +274,14 @@ static uint64_t pool_bytes(const probe_shape *s, uint32_t blocks) {
     return s->op == PROBE_MULTICAST ? POOL : 0;
 }
 
+static uint64_t stages_bytes(const probe_shape *s) { return STAGES * s->bytes + (s->op == PROBE_BULK ? slice(s) : 0); }
+
 const probe_kernel probe_pipeline = {.name = "pipeline",
                                      .write = write_pipeline,
                                      .expect = expect_pipeline,
                                      .work = pipeline_work,
                                      .data_bytes = pool_bytes,
+                                     .shared_bytes = stages_bytes,
+                                     .any_size = true,
                                      .fill = 0x01,
                                      .least_rounds = STAGES};

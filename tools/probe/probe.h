@@ -63,6 +63,8 @@ typedef struct probe_kernel {
     uint64_t (*expect)(const probe_shape *s, const probe_launch *l);  // sum of the blocks' checks
     double (*work)(const probe_shape *s);                             // of a round, a block's mean: see probe_unit
     uint64_t (*data_bytes)(const probe_shape *s, uint32_t blocks);    // NULL: none
+    uint64_t (*shared_bytes)(const probe_shape *s);                   // of a block, mbarriers aside; NULL: a few
+    bool     any_size;                                                // shape.bytes may be halved for want of room
     uint8_t  fill;                                                    // of data before each launch …
     bool     keeps;                                                   // … or what the launch before left there
     uint32_t least_rounds;
@@ -98,6 +100,10 @@ typedef struct probe_figure {
 
 extern const probe_figure probe_figures[];
 extern const size_t       probe_figure_count;
+
+// Halves shape->bytes until a block's `limit` bytes of shared memory have room for what the kernel keeps there. False
+// where it may not, or where too little would be left.
+bool probe_fit(const probe_kernel *kernel, probe_shape *shape, uint64_t limit);
 
 // The kernel's text for a target such as "sm_90a" (shared memory beyond 48 KiB is static, which needs an 'a'), owned by
 // the caller (cj_text_free). The entry is called like the kernel.

@@ -176,6 +176,8 @@ static void write_stream(probe_frame *k) {
     frame_sum(k, tile, k->shape->bytes);
 }
 
+static uint64_t tile_bytes(const probe_shape *s) { return s->bytes; }
+
 static uint64_t expect_stream(const probe_shape *s, const probe_launch *l) { return kinds[s->op].expect(s, l); }
 
 // Of TO_ONE all blocks but one move something.
@@ -186,8 +188,13 @@ static double stream_work(const probe_shape *s) {
 }
 
 // TO_ALL stores turn to each of 15 blocks.
-const probe_kernel probe_stream = {
-    .name = "stream", .write = write_stream, .expect = expect_stream, .work = stream_work, .least_rounds = 16};
+const probe_kernel probe_stream = {.name = "stream",
+                                   .write = write_stream,
+                                   .expect = expect_stream,
+                                   .work = stream_work,
+                                   .shared_bytes = tile_bytes,
+                                   .any_size = true,
+                                   .least_rounds = 16};
 
 // ---- reading global memory once, the whole grid side by side
 

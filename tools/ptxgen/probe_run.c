@@ -209,13 +209,23 @@ static int measure_steps(subject *s, probe_result *r) {
     return CODE_OK;
 }
 
+static int leave_out(const probe_figure *figure, uint32_t room) {
+    char text[160];
+    snprintf(text, sizeof text, "%s: left out, since a block has %" PRIu32 " KiB of shared memory here", figure->name,
+             room / 1024);
+    message_note(text);
+    return CODE_OK;
+}
+
 // index: of the size among PROBE_SIZES.
 static int measure_figure(probe_report *report, const probe_figure *figure, uint32_t cluster, unsigned index) {
     subject              s = {.report = report, .kernel = figure->kernel, .shape = figure->shape};
     probe_result        *r = &report->result[report->count];
     cj_cluster_occupancy occupancy = {0};
     cj_error             error;
+    const uint32_t       room = cj_device_limits(report->device)->shared_per_block_optin;
     s.shape.cluster = cluster;
+    if (!probe_fit(figure->kernel, &s.shape, room)) return leave_out(figure, room);
     *r = (probe_result){.figure = figure, .cluster = cluster, .before = figure->before[index]};
     cj_status status = load(&s, &error);
     if (!status) status = count_blocks(&s, &occupancy, &error);

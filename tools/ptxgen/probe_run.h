@@ -30,8 +30,8 @@ typedef struct probe_report {
     double               cycles[PROBE_BLOCKS_MAX], ns[PROBE_BLOCKS_MAX];
 } probe_report;
 
-// Measures everything. Sizes that the device cannot place are left out. Shows progress on a terminal. Returns an exit
-// code.
+// Measures everything. Sizes that the device cannot place are left out, and tiles are smaller where shared memory is.
+// Shows progress on a terminal. Returns an exit code.
 int probe_run(probe_report *report);
 
 // The result of a kernel doing this in clusters of that size; NULL where there is none.
