@@ -115,14 +115,21 @@ static bool close_enough(const cj_matrix_case *c, const cj_matrix_type *operand,
     return fabs(expected - got) <= magnitude * precision(operand, type);
 }
 
+static void read_values(const cj_matrix *matrix, double *values) {
+    for (unsigned i = 0; i < matrix->rows * matrix->columns; i++)
+        values[i] = cj_matrix_value(matrix->type, matrix->bits[i]);
+}
+
 bool cj_matrix_agrees(const cj_matrix_case *c, const cj_matrix *a, const cj_matrix *b, const cj_matrix *addend,
                       const cj_matrix *d, bool negated) {
+    static double left[CJ_MATRIX_MAX], right[CJ_MATRIX_MAX];
+    read_values(a, left);
+    read_values(b, right);
     for (unsigned i = 0; i < d->rows * d->columns; i++) {
         const unsigned row = i / d->columns, column = i % d->columns;
         double         sum = 0, magnitude = 0;
         for (unsigned k = 0; k < a->columns; k++) {
-            const double x = cj_matrix_value(a->type, a->bits[row * a->columns + k]);
-            const double y = cj_matrix_value(b->type, b->bits[k * b->columns + column]);
+            const double x = left[row * a->columns + k], y = right[k * b->columns + column];
             sum += c->xor ? x != y : x * y;
             magnitude += fabs(x * y);
         }

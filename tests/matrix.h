@@ -77,6 +77,10 @@ typedef struct cj_matrix_family {
 extern const cj_matrix_family cj_matrix_rows, cj_matrix_mma, cj_matrix_wmma, cj_matrix_wgmma, cj_matrix_mma_sparse,
     cj_matrix_wgmma_sparse;
 
+// A test of one family: `call` finds it in *state.
+#define CJ_MATRIX_TEST(call, name) \
+    { #name, call, NULL, NULL, (void *)(uintptr_t)&cj_matrix_##name }
+
 // All kernels of a family, k0, k1, …; freed with cj__text_free.
 void cj_matrix_text(const cj_matrix_family *family, cj_text *text);
 // Runs them; returns how many fail, each of which is named.

@@ -36,15 +36,20 @@ void cj_test_entry(cj_text *text, const char *name, const char *lines) {
     cj__text_printf(text, "    %s\ndone:\n    ret;\n}\n", lines);
 }
 
+cj_ir_module *cj_test_parsed(const char *text) {
+    cj_ir_module *module = NULL;
+    cj_error      error = {0};
+    cj_status     status = cj__ir_parse(text, strlen(text), &module, &error);
+    if (status) print_error("%s\n", text);
+    cj_test_ok(status, &error);
+    return module;
+}
+
 cj_ir_module *cj_test_module(unsigned version, const char *target, const char *lines) {
     cj_text text = {0};
     cj_test_head(&text, version, target);
     cj_test_entry(&text, "k", lines);
-    cj_ir_module *module = NULL;
-    cj_error      error = {0};
-    cj_status     status = cj__ir_parse(text.data, text.length, &module, &error);
-    if (status) print_error("%s\n", lines);
-    cj_test_ok(status, &error);
+    cj_ir_module *module = cj_test_parsed(text.data);
     cj__text_free(&text);
     return module;
 }

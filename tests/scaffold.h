@@ -21,6 +21,9 @@ void cj_test_entry(cj_text *text, const char *name, const char *lines);
 // Head and one entry "k", parsed; fails the test where that fails. Freed by the caller with cj__ir_free.
 cj_ir_module *cj_test_module(unsigned version, const char *target, const char *lines);
 
+// A whole text, the same.
+cj_ir_module *cj_test_parsed(const char *text);
+
 // The least target that takes every instruction of the module, from sm_10 up; the module's own .version is left aside.
 unsigned cj_test_least_target(const cj_ir_module *module);
 

@@ -55,7 +55,10 @@ const char *cj_test_ptxas(void);
 // Assembles PTX text for a target ("sm_90a"); false when ptxas refuses or warns, with its words in `log`.
 bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size);
 
-// The same, but a warning is no refusal.
+// The same, but asks only whether ptxas takes it: nothing is optimized, which takes most of the time of large texts.
+bool cj_test_accepts(const char *ptx, const char *arch, char *log, size_t size);
+
+// The same as cj_test_assemble, but a warning is no refusal.
 bool cj_test_takes(const char *ptx, const char *arch, char *log, size_t size);
 
 // A whole file, NUL-terminated, to be freed by the caller. NULL when it cannot be read.

@@ -19,14 +19,17 @@ failed() {
     sed 's/^/  err: /' "$dir/err" | head -20
 }
 
-# gives TEXT ARGUMENT...: succeeds, and TEXT is within the output.
-gives() {
-    local text=$1
-    shift
+# finds CODE TEXT ARGUMENT...: exits with CODE, and TEXT is within the output.
+finds() {
+    local want=$1 text=$2
+    shift 2
     run "$@"
-    [[ $code == 0 ]] || failed "$*" "exit code $code, not 0"
+    [[ $code == "$want" ]] || failed "$*" "exit code $code, not $want"
     [[ $(<"$dir/out") == *"$text"* ]] || failed "$*" "no '$text' in its output"
 }
+
+# gives TEXT ARGUMENT...: succeeds, and TEXT is within the output.
+gives() { finds 0 "$@"; }
 
 # refuses CODE TEXT ARGUMENT...: fails with CODE, TEXT is within its message, and there is no output.
 refuses() {
@@ -36,6 +39,14 @@ refuses() {
     [[ $code == "$want" ]] || failed "$*" "exit code $code, not $want"
     [[ $(<"$dir/err") == "ptxgen: error: "*"$text"* ]] || failed "$*" "no '$text' in its message"
     [[ ! -s $dir/out ]] || failed "$*" "it wrote output"
+}
+
+# json EXPRESSION: true of the output, `o`, where there is a python3 to ask.
+json() {
+    command -v python3 >"$dir/which" || return 0
+    python3 -c 'import json, sys
+o = json.load(open(sys.argv[1], encoding="utf-8"))
+assert eval(sys.argv[2]), sys.argv[2]' "$dir/out" "$1" 2>"$dir/json" || failed --json "not so: $(tail -1 "$dir/json")"
 }
 
 # finish: the exit code of the test.

@@ -9,15 +9,6 @@ kernel() {
         $'\t.reg .u32 %r<8>;' $'\t.reg .u64 %x<8>;' "$@" $'\tret;' '}'
 }
 
-# finds CODE TEXT ARGUMENT...: exits with CODE, and TEXT is within what it finds.
-finds() {
-    local want=$1 text=$2
-    shift 2
-    run "$@"
-    [[ $code == "$want" ]] || failed "$*" "exit code $code, not $want"
-    [[ $(<"$dir/out") == *"$text"* ]] || failed "$*" "no '$text' in its output"
-}
-
 # points_at WORD: the caret in the third line of the output stands below the beginning of WORD in the second.
 points_at() {
     local line before
@@ -25,14 +16,6 @@ points_at() {
     before=$(sed -n 3p "$dir/out")
     before=${before%^}
     [[ $before =~ ^\ *$ && ${line:${#before}} == "$1"* ]] || failed check "the caret does not stand below '$1'"
-}
-
-# json EXPRESSION: true of the output, `o`, where there is a python3 to ask.
-json() {
-    command -v python3 >"$dir/which" || return 0
-    python3 -c 'import json, sys
-o = json.load(open(sys.argv[1], encoding="utf-8"))
-assert eval(sys.argv[2]), sys.argv[2]' "$dir/out" "$1" 2>"$dir/json" || failed --json "not so: $(tail -1 "$dir/json")"
 }
 
 # --- our own kernels are clean, and say nothing

@@ -4,15 +4,6 @@
 source "$(dirname "$0")/cli.bash"
 faults=$(cd "$(dirname "$0")/../faults" && pwd)
 
-# finds CODE TEXT ARGUMENT...: exits with CODE, and TEXT is within what it finds.
-finds() {
-    local want=$1 text=$2
-    shift 2
-    run "$@"
-    [[ $code == "$want" ]] || failed "$*" "exit code $code, not $want"
-    [[ $(<"$dir/out") == *"$text"* ]] || failed "$*" "no '$text' in its output"
-}
-
 # says TEXT: the last run said it on standard error.
 says() { [[ $(<"$dir/err") == *"$1"* ]] || failed "the last run" "no '$1' in what it said"; }
 

@@ -2,14 +2,6 @@
 # ptxgen bench, on the CPU device: what it measures, checks, prints and refuses.
 source "$(dirname "$0")/cli.bash"
 
-# json EXPRESSION: true of the output, `o`, where there is a python3 to ask.
-json() {
-    command -v python3 >"$dir/which" || return 0
-    python3 -c 'import json, sys
-o = json.load(open(sys.argv[1], encoding="utf-8"))
-assert eval(sys.argv[2]), sys.argv[2]' "$dir/out" "$1" 2>"$dir/json" || failed --json "not so: $(tail -1 "$dir/json")"
-}
-
 # Lines for people, in this order; nothing on standard error.
 gives 'reduce: n=5000 ' bench reduce --device cpu --n 5000
 [[ $(cut -d: -f1 "$dir/out" | head -5 | paste -sd ' ') == 'reduce Launch Device Time Rate' ]] || failed 'bench reduce' 'the lines are others'

@@ -2,14 +2,6 @@
 # ptxgen compare, on the CPU device: every cluster size, what it counts there, plots, and what it refuses.
 source "$(dirname "$0")/cli.bash"
 
-# json EXPRESSION: true of the output, `o`, where there is a python3 to ask.
-json() {
-    command -v python3 >"$dir/which" || return 0
-    python3 -c 'import json, sys
-o = json.load(open(sys.argv[1], encoding="utf-8"))
-assert eval(sys.argv[2]), sys.argv[2]' "$dir/out" "$1" 2>"$dir/json" || failed --json "not so: $(tail -1 "$dir/json")"
-}
-
 # A row for each size, without clusters first; the CPU device gives counts, and no verdict.
 gives 'No verdict: this is the CPU device' compare reduce --device cpu --n 2^14
 [[ $(awk '{ print $1 }' "$dir/out" | sed -n 3,8p | paste -sd ' ') == 'none 1 2 4 8 16' ]] || failed 'compare reduce' 'the rows are others'

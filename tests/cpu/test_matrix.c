@@ -4,28 +4,12 @@
 
 #include "kernel.h"
 
-static void check(const cj_matrix_family *family) {
-    cj_device     *device = open_cpu();
-    const unsigned failed = cj_matrix_run(family, device, cj_test_seed());
+static void agrees_with_plain_loops(void **state) {
+    const cj_matrix_family *family = *state;
+    cj_device              *device = open_cpu();
+    const unsigned          failed = cj_matrix_run(family, device, cj_test_seed());
     cj_device_close(device);
     if (failed) fail_msg("%u of %u kernels fail", failed, family->count());
-}
-
-static void rows_of_matrices(void **state) {
-    (void)state;
-    check(&cj_matrix_rows);
-}
-static void mma(void **state) {
-    (void)state;
-    check(&cj_matrix_mma);
-}
-static void wmma(void **state) {
-    (void)state;
-    check(&cj_matrix_wmma);
-}
-static void wgmma(void **state) {
-    (void)state;
-    check(&cj_matrix_wgmma);
 }
 
 // ---- what must not be done, each with its correct twin
@@ -146,10 +130,10 @@ static void results_come_with_the_wait(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_matrices),
-                                       cmocka_unit_test(mma),
-                                       cmocka_unit_test(wmma),
-                                       cmocka_unit_test(wgmma),
+    const struct CMUnitTest tests[] = {CJ_MATRIX_TEST(agrees_with_plain_loops, rows),
+                                       CJ_MATRIX_TEST(agrees_with_plain_loops, mma),
+                                       CJ_MATRIX_TEST(agrees_with_plain_loops, wmma),
+                                       CJ_MATRIX_TEST(agrees_with_plain_loops, wgmma),
                                        cmocka_unit_test(faults_are_reported_and_their_twins_are_not),
                                        cmocka_unit_test(results_come_with_the_wait)};
     return cmocka_run_group_tests(tests, NULL, NULL);

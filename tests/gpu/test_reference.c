@@ -3,17 +3,12 @@
 #include "reference_cases.h"
 #include "test.h"
 
-static cj_device *device;
-
 static void references_give_what_our_kernels_give(void **state) {
     (void)state;
-    cj_test_references(device);
+    cj_test_references(cj_test_device);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(references_give_what_our_kernels_give)};
-    device = cj_test_gpu();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    cj_device_close(device);
-    return failed;
+    return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }

@@ -8,7 +8,7 @@
 
 static void expect_assembled(const char *name, const char *ptx) {
     char log[4096];
-    if (!cj_test_assemble(ptx, "sm_90a", log, sizeof log)) fail_msg("%s:\n%s\n%s", name, log, ptx);
+    if (!cj_test_accepts(ptx, "sm_90a", log, sizeof log)) fail_msg("%s:\n%s\n%s", name, log, ptx);
 }
 
 static void cases_assemble(const async_case *cases, size_t count) {
@@ -52,7 +52,7 @@ static void tensor_copies(void **state) {
 // The kernels that are run on both devices.
 static void assemble(const char *name, cj_text *text) {
     char       log[4096];
-    const bool ok = cj_test_assemble(text->data, "sm_90a", log, sizeof log);
+    const bool ok = cj_test_accepts(text->data, "sm_90a", log, sizeof log);
     cj__text_free(text);
     if (!ok) fail_msg("%s: %s", name, log);
 }

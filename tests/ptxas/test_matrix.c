@@ -4,35 +4,19 @@
 
 #include "test.h"
 
-static void assemble(const cj_matrix_family *family) {
-    cj_text text = {0};
-    char    log[4096];
+static void assembles(void **state) {
+    const cj_matrix_family *family = *state;
+    cj_text                 text = {0};
+    char                    log[4096];
     cj_matrix_text(family, &text);
-    const bool ok = cj_test_assemble(text.data, "sm_90a", log, sizeof log);
+    const bool ok = cj_test_accepts(text.data, "sm_90a", log, sizeof log);
     cj__text_free(&text);
     if (!ok) fail_msg("%s: %s", family->name, log);
 }
 
-static void rows_of_matrices(void **state) {
-    (void)state;
-    assemble(&cj_matrix_rows);
-}
-static void mma(void **state) {
-    (void)state;
-    assemble(&cj_matrix_mma);
-}
-static void wmma(void **state) {
-    (void)state;
-    assemble(&cj_matrix_wmma);
-}
-static void wgmma(void **state) {
-    (void)state;
-    assemble(&cj_matrix_wgmma);
-}
-
 int main(void) {
     cj_test_ptxas();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_matrices), cmocka_unit_test(mma),
-                                       cmocka_unit_test(wmma), cmocka_unit_test(wgmma)};
+    const struct CMUnitTest tests[] = {CJ_MATRIX_TEST(assembles, rows), CJ_MATRIX_TEST(assembles, mma),
+                                       CJ_MATRIX_TEST(assembles, wmma), CJ_MATRIX_TEST(assembles, wgmma)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "contract.h"
-#include "parse.h"
+#include "scaffold.h"
 
 // --- entries to contracts ---
 
@@ -26,13 +26,6 @@ static const char kernels[] =
     "}\n"
     ".visible .entry plain()\n.maxntid 128\n.minnctapersm 2\n.maxnreg 64\n{\n    ret;\n}\n";
 
-static cj_ir_module *parse(const char *text) {
-    cj_error      error = {0};
-    cj_ir_module *module = NULL;
-    cj_test_ok(cj__ir_parse(text, strlen(text), &module, &error), &error);
-    return module;
-}
-
 static void assert_dim(cj_dim3 d, uint32_t x, uint32_t y, uint32_t z) {
     assert_int_equal(d.x, x);
     assert_int_equal(d.y, y);
@@ -41,7 +34,7 @@ static void assert_dim(cj_dim3 d, uint32_t x, uint32_t y, uint32_t z) {
 
 static void a_contract_is_read_from_directives(void **state) {
     (void)state;
-    cj_ir_module *module = parse(kernels);
+    cj_ir_module *module = cj_test_parsed(kernels);
     cj_contract   contract;
     cj__contract_of(cj__ir_func(module, "cluster_kernel"), &contract);
     assert_string_equal(contract.entry, "cluster_kernel");
@@ -73,7 +66,7 @@ static void the_cluster_in_force_is_the_launchs_or_the_directives(void **state) 
 
 static cj_contract contract_of(const char *text) {
     cj_contract   contract;
-    cj_ir_module *module = parse(text);
+    cj_ir_module *module = cj_test_parsed(text);
     cj__contract_of(cj__ir_func(module, "k"), &contract);
     cj__ir_free(module);
     return contract;

@@ -10,13 +10,6 @@
 
 #define HEAD ".version 9.0\n.target sm_90\n.global .u32 x[8], y;\n.func f() { ret; }\n"
 
-static cj_ir_module *parsed(const char *text) {
-    cj_ir_module *module = NULL;
-    cj_error      error = {0};
-    cj_test_ok(cj__ir_parse(text, strlen(text), &module, &error), &error);
-    return module;
-}
-
 static const cj_ir_var *global(const cj_ir_module *module, const char *name) {
     const cj_ir_item *item = cj__map_get(&module->names, name, strlen(name));
     assert_non_null(item);
@@ -58,7 +51,7 @@ static void initialisers_give_bytes(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(initials); i++) {
         char text[400];
         snprintf(text, sizeof text, HEAD "%s", initials[i].declaration);
-        cj_ir_module    *module = parsed(text);
+        cj_ir_module    *module = cj_test_parsed(text);
         const cj_ir_var *z = global(module, "z");
         if (z->bytes != initials[i].bytes || z->data_bytes != initials[i].data_bytes || z->reloc_count ||
             (z->data_bytes && memcmp(z->data, initials[i].data, z->data_bytes)))
@@ -70,7 +63,7 @@ static void initialisers_give_bytes(void **state) {
 
 static void addresses_are_left_to_the_layout(void **state) {
     (void)state;
-    cj_ir_module *module = parsed(HEAD ".global .u64 z[4] = {x, 5, generic(y) + 8, f};\n"
+    cj_ir_module *module = cj_test_parsed(HEAD ".global .u64 z[4] = {x, 5, generic(y) + 8, f};\n"
                                        ".global .u8 m[3] = {0xff(x), 9, 0xff0000(generic(x))};\n"
                                        ".global .u32 s = x + 4 * 2;\n");
     const cj_ir_var *z = global(module, "z"), *m = global(module, "m"), *s = global(module, "s");
@@ -97,7 +90,7 @@ static void addresses_are_left_to_the_layout(void **state) {
 
 static void an_extern_gives_way_to_its_definition(void **state) {
     (void)state;
-    cj_ir_module *module = parsed(HEAD ".extern .global .u32 z;\n.visible .global .u32 z = 1;\n"
+    cj_ir_module *module = cj_test_parsed(HEAD ".extern .global .u32 z;\n.visible .global .u32 z = 1;\n"
                                        ".extern .global .u32 z;\n");
     assert_int_equal(global(module, "z")->linkage, CJ_LINK_VISIBLE);
     cj__ir_free(module);
@@ -113,7 +106,7 @@ static const cj_ir_inst *inst_at(const cj_ir_func *func, const char *mnemonic) {
 
 static void tables_name_labels_and_functions(void **state) {
     (void)state;
-    cj_ir_module *module = parsed(HEAD ".func (.param .b32 r) g(.param .b64 a) { ret; }\n"
+    cj_ir_module *module = cj_test_parsed(HEAD ".func (.param .b32 r) g(.param .b64 a) { ret; }\n"
                                        ".visible .func h();\n.alias h, f;\n.entry k() {\n"
                                        ".reg .b32 %i; .reg .b64 %g; .param .b32 q; .param .b64 b;\n"
                                        "t: .branchtargets a, b, a;\n brx.idx %i, t;\na: b:\n"
@@ -138,7 +131,7 @@ static void tables_name_labels_and_functions(void **state) {
 
 static void register_parameters_are_registers(void **state) {
     (void)state;
-    cj_ir_module *module = parsed(HEAD ".func (.reg .u32 r) g(.reg .u32 a, .param .b32 b) { add.u32 r, a, 1; ret; }\n"
+    cj_ir_module *module = cj_test_parsed(HEAD ".func (.reg .u32 r) g(.reg .u32 a, .param .b32 b) { add.u32 r, a, 1; ret; }\n"
                                        ".entry k() { .reg .u32 %r; call (%r), g, (%r, 5); ret; }\n");
     const cj_ir_func *g = cj__ir_func(module, "g");
     const cj_ir_inst *add = inst_at(g, "add.u32");

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mutation.h"
+
+#include <clusterjit/clusterjit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEDS = 8 };  // schedules that a mutant must survive
+
+// What makes a line worth mutating, and what it is weakened to: NULL removes the whole line.
+static const struct mutation {
+    const char *holds, *from, *to;
+} mutations[] = {
+    {"bar.sync", NULL, NULL},
+    {"bar.warp.sync", NULL, NULL},
+    {"barrier.cluster.arrive", NULL, NULL},
+    {"barrier.cluster.wait", NULL, NULL},
+    {"barrier.cluster.arrive.release", ".release", ".relaxed"},
+    {"atom.acq_rel", ".acq_rel", ".relaxed"},
+    {"atom.acq_rel", ".acq_rel", ".acquire"},
+    {"atom.acq_rel", ".acq_rel", ".release"},
+    {"fence", NULL, NULL},
+    {"st.async", NULL, NULL},
+    {"st.relaxed.gpu", ".relaxed.gpu", ""},
+    {"ld.relaxed.gpu", ".relaxed.gpu", ""},
+    {"st.release.gpu", ".release", ".relaxed"},
+    {"ld.acquire.gpu", ".acquire", ".relaxed"},
+    {"mbarrier.init", NULL, NULL},
+    {"mbarrier.arrive", NULL, NULL},
+    {"mbarrier.try_wait", NULL, NULL},
+    {"mbarrier.expect_tx", NULL, NULL},
+    {"wgmma.commit_group", NULL, NULL},
+    {"wgmma.wait_group", NULL, NULL},
+    {"cp.async.bulk.commit_group", NULL, NULL},
+    {"cp.async.bulk.wait_group", NULL, NULL},
+};
+
+static void configure(uint64_t seed) {
+    cj_error       error = {0};
+    cj_cpu_options options = {.hazards = true,
+                              .random_schedule = seed > 0,
+                              .seed = seed,
+                              .threads = 1,
+                              .instruction_limit = 20 * 1000 * 1000};
+    cj_test_ok(cj_cpu_configure(cj_test_device, &options, &error), &error);
+}
+
+static void *room_for(const cj_specimen *specimen) {
+    void *room = calloc(1, specimen->bytes);
+    assert_non_null(room);
+    return room;
+}
+
+static cj_status load(const cj_specimen *specimen, const char *ptx, cj_module **module, cj_function **function,
+                      cj_error *error) {
+    cj_status status = cj_module_from_ptx(cj_test_device, ptx, strlen(ptx), module, error);
+    return status ? status : cj_module_function(*module, specimen->entry, function, error);
+}
+
+// The text with the line at `line` removed or weakened; to be freed.
+static char *mutate(const char *ptx, const char *line, const struct mutation *m) {
+    const char  *from = m->from ? strstr(line, m->from) : line;
+    const char  *behind = m->from ? from + strlen(m->from) : line + strcspn(line, "\n");
+    const char  *to = m->to ? m->to : "";
+    const size_t before = (size_t)(from - ptx), size = strlen(ptx) + strlen(to) + 1;
+    char        *text = malloc(size);
+    assert_non_null(text);
+    snprintf(text, size, "%.*s%s%s", (int)before, ptx, to, behind);
+    return text;
+}
+
+// Whether a text gives the wanted result under every schedule; else *why is what was found.
+static bool survives(const cj_specimen *specimen, const char *ptx, const void *want, char *why, size_t size) {
+    cj_module   *module = NULL;
+    cj_function *function = NULL;
+    cj_error     error = {0};
+    void        *out = room_for(specimen);
+    bool         same = true;
+    cj_status    status = load(specimen, ptx, &module, &function, &error);
+    for (uint64_t seed = 0; seed < SEEDS && !status && same; seed++) {
+        configure(seed);
+        status = specimen->run(specimen, function, out, &error);
+        same = status || !memcmp(out, want, specimen->bytes);
+    }
+    cj_module_unload(module);
+    free(out);
+    if (status == CJ_OUT_OF_MEMORY) fail_msg("%s", error.message);
+    if (status)
+        snprintf(why, size, "%s [%s]", cj_status_name(status), error.rule);
+    else
+        snprintf(why, size, same ? "SURVIVES" : "wrong result");
+    return !status && same;
+}
+
+static unsigned try_line(const cj_specimen *specimen, const char *line, const void *want) {
+    const size_t length = strcspn(line, "\n"), comment = strcspn(line, "/"), code = comment < length ? comment : length;
+    const int    blanks = (int)strspn(line, " ");
+    unsigned     survivors = 0;
+    if (specimen->can_miss && !specimen->can_miss(specimen, line, code)) return 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(mutations); i++) {
+        const struct mutation *m = &mutations[i];
+        const char            *found = strstr(line, m->holds);
+        if (!found || found >= line + code) continue;
+        char      *mutant = mutate(specimen->ptx, line, m), why[96];
+        const bool alive = survives(specimen, mutant, want, why, sizeof why);
+        print_message("%s: %s%s%s: %.*s\n", why, m->from ? m->from : "without", m->to ? " -> " : "", m->to ? m->to : "",
+                      (int)code - blanks, line + blanks);
+        if (alive) print_error("unnoticed in: %s\n", specimen->words);
+        survivors += alive;
+        free(mutant);
+    }
+    return survivors;
+}
+
+// Runs the kernel itself as the CPU device is configured; fails the test where that fails.
+static void run_it(const cj_specimen *specimen, cj_function *function, void *out) {
+    cj_error error = {0};
+    cj_test_ok(specimen->run(specimen, function, out, &error), &error);
+}
+
+unsigned cj_mutants_surviving(const cj_specimen *specimen) {
+    cj_module   *module = NULL;
+    cj_function *function = NULL;
+    cj_error     error = {0};
+    void        *want = room_for(specimen);
+    unsigned     survivors = 0;
+    cj_test_ok(load(specimen, specimen->ptx, &module, &function, &error), &error);
+    configure(0);
+    run_it(specimen, function, want);
+    cj_module_unload(module);
+    for (const char *line = specimen->ptx; *line; line += strcspn(line, "\n") + 1)
+        survivors += try_line(specimen, line, want);
+    free(want);
+    return survivors;
+}
+
+void cj_schedules_agree(const cj_specimen *specimen, uint64_t seeds) {
+    cj_module   *module = NULL;
+    cj_function *function = NULL;
+    cj_error     error = {0};
+    void        *want = room_for(specimen), *out = room_for(specimen);
+    cj_test_ok(load(specimen, specimen->ptx, &module, &function, &error), &error);
+    for (uint64_t seed = 0; seed <= seeds; seed++) {
+        configure(seed);
+        run_it(specimen, function, seed ? out : want);
+        if (seed && memcmp(out, want, specimen->bytes) != 0)
+            fail_msg("%s: another result under schedule %d", specimen->words, (int)seed);
+    }
+    cj_module_unload(module);
+    free(want);
+    free(out);
+}
