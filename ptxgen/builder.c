@@ -10,6 +10,7 @@
 #include "builder.h"
 #include "check.h"
 #include "error.h"
+#include "fold.h"
 #include "parser.h"
 #include "print.h"
 #include "report.h"
@@ -352,16 +353,25 @@ static void parse_text(cj_parser *p, const cj_text *text) {
     p->last_line = p->line++;
 }
 
+// Parses the line that stands in the builder's text, and holds it against its types.
+static void add_line(cj_func *f) {
+    cj_parser *p = &f->builder->parser;
+    size_t first = f->ir->stmt_count;
+    parse_text(p, &f->builder->line);
+    cj__skip(p);
+    if (cj__parse_statements(p) && p->at < p->end) cj__parse_error(p, p->at, "syntax", "this '}' closes nothing");
+    if (!p->status) check_types(f, first);
+}
+
 void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsigned count) {
     if (!is_open(f)) return;
     cj_parser *p = &f->builder->parser;
     size_t first = f->ir->stmt_count;
-    if (expand(f, arg, count)) {
-        parse_text(p, &f->builder->line);
-        cj__skip(p);
-        if (cj__parse_statements(p) && p->at < p->end)
-            cj__parse_error(p, p->at, "syntax", "this '}' closes nothing");
-        if (!p->status) check_types(f, first);
+    if (expand(f, arg, count)) add_line(f);
+    if (!p->status && cj__fold(arg[0].as.word, &f->builder->line)) {
+        f->ir->stmt_count = first;  // it was right as it was written; what stands is what is left of it
+        if (f->builder->line.failed) cj__parse_memory(p);
+        else if (f->builder->line.length) add_line(f);
     }
     if (p->status) name_line(f->builder, file, line);
 }

@@ -305,21 +305,28 @@ static bool is_in_margin(const resident *w, bool sent, bool below, uint32_t i) {
     return false;
 }
 
+// The address, in this block, of row number `base` + i of a halo; branches away from rows that lie in no margin.
+static cj_reg emit_halo_row(resident *w, cj_reg base, uint32_t i, const char *name, cj_label outside) {
+    kernel  *k = w->k;
+    cj_func *f = k->f;
+    cj_reg   number = cj_u32(f, "halo_row"), at = cj_u32(f, name), skip = cj_pred(f, "skip");
+    cj_ptx(f, "add.u32 $1, $2, $3;", number, base, i);
+    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", skip, number, k->s->margin);
+    cj_ptx(f, "@$1 bra $2;", skip, outside);
+    cj_ptx(f, "add.u32 $1, $2, $3;", at, w->halo, w->lane_at);
+    cj_ptx(f, "add.u32 $1, $1, $2;", at, w->halo_at);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", at, number, w->row_bytes);
+    return at;
+}
+
 // Row i of the warp goes to the neighbour if it lies in that one's margin: its row number there is `base` + i. The
 // address is mapped last of all: what it is made of is negative for rows that are not sent, and ptxas would add a
 // constant to it that hardware does not wrap around.
 static void emit_send(resident *w, const side *n, cj_reg base, uint32_t first_halo, uint32_t i) {
     kernel  *k = w->k;
     cj_func *f = k->f;
-    cj_reg   number = cj_u32(f, "halo_row"), at = cj_u32(f, "there"), bar = cj_u32(f, "their_bar"),
-           skip = cj_pred(f, "skip");
     cj_label not_sent = cj_label_new(f, "not_sent");
-    cj_ptx(f, "add.u32 $1, $2, $3;", number, base, i);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", skip, number, k->s->margin);
-    cj_ptx(f, "@$1 bra $2;", skip, not_sent);
-    cj_ptx(f, "add.u32 $1, $2, $3;", at, w->halo, w->lane_at);
-    cj_ptx(f, "add.u32 $1, $1, $2;", at, w->halo_at);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", at, number, w->row_bytes);
+    cj_reg   at = emit_halo_row(w, base, i, "there", not_sent), bar = cj_u32(f, "their_bar");
     cj_ptx(f, "mapa.shared::cluster.u32 $1, $1, $2;", at, n->rank);
     cj_ptx(f, "add.u32 $1, $2, $3;", bar, w->bars, w->bar);
     cj_ptx(f, "mapa.shared::cluster.u32 $1, $1, $2;", bar, n->rank);
@@ -336,14 +343,8 @@ static void emit_send(resident *w, const side *n, cj_reg base, uint32_t first_ha
 static void emit_receive(resident *w, cj_reg base, uint32_t first_halo, uint32_t i) {
     kernel  *k = w->k;
     cj_func *f = k->f;
-    cj_reg   number = cj_u32(f, "halo_row"), at = cj_u32(f, "halo_from"), skip = cj_pred(f, "skip");
     cj_label kept = cj_label_new(f, "kept");
-    cj_ptx(f, "add.u32 $1, $2, $3;", number, base, i);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", skip, number, k->s->margin);
-    cj_ptx(f, "@$1 bra $2;", skip, kept);
-    cj_ptx(f, "add.u32 $1, $2, $3;", at, w->halo, w->lane_at);
-    cj_ptx(f, "add.u32 $1, $1, $2;", at, w->halo_at);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", at, number, w->row_bytes);
+    cj_reg   at = emit_halo_row(w, base, i, "halo_from", kept);
     cj_ptx(f, "add.u32 $1, $1, $2;", at, first_halo * w->row_bytes);
     cj__stencil_row_load(k, "ld.shared", &w->row[k->s->radius + i], at, WARP * VECTOR_BYTES);
     cj_label_here(f, kept);

@@ -92,10 +92,14 @@ static void emit_place(tile *t) {
         t->origin[a] = cj_s32(f, name[0]);
         t->low[a] = cj_s32(f, name[1]);
         t->high[a] = cj_s32(f, name[2]);
-        cj_ptx(f, "rem.u32 $1, $2, $3;", part, number, axis->tiles);
-        cj_ptx(f, "div.u32 $1, $1, $2;", number, axis->tiles);
-        cj_ptx(f, "mul.lo.s32 $1, $2, $3;", t->origin[a], part, axis->out);
-        cj_ptx(f, "sub.s32 $1, $1, $2;", t->origin[a], axis->margin);
+        if (axis->tiles > 1) {
+            cj_ptx(f, "rem.u32 $1, $2, $3;", part, number, axis->tiles);
+            cj_ptx(f, "div.u32 $1, $1, $2;", number, axis->tiles);
+            cj_ptx(f, "mul.lo.s32 $1, $2, $3;", t->origin[a], part, axis->out);
+            cj_ptx(f, "sub.s32 $1, $1, $2;", t->origin[a], axis->margin);
+        } else {
+            cj_ptx(f, "mov.s32 $1, $2;", t->origin[a], -(int32_t)axis->margin);
+        }
         cj_ptx(f, "mov.s32 $1, 0;", t->low[a]);
         cj_ptx(f, "mov.s32 $1, $2;", t->high[a], axis->length - 1);
         if (s->boundary == BOUNDARY_PERIODIC) continue;

@@ -151,7 +151,8 @@ static inline cj_arg cj_arg_itself(cj_arg x) { return x; }
 
 // One line of PTX, or several. $1, $2, … stand for the operands behind the text: registers, variables, labels, whole
 // numbers, floats (float for .f32, double for .f64), and words, which are put in as they are ("f32" in "ld.global.$1").
-// At most 20 operands.
+// At most 20 operands. Where a whole number among them makes an integer instruction idle (an addition of 0, a division
+// by 1), a copy stands in its place, or nothing; numbers in the text itself are left as they are.
 #define cj_ptx(f, ...) \
     cj_ptx_args((f), __FILE__, __LINE__, (const cj_arg[]){CJ__EACH(__VA_ARGS__)}, CJ__COUNT(__VA_ARGS__))
 

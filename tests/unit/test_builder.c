@@ -49,6 +49,56 @@ static void write_ranks(cj_builder *b) {
     cj_ptx(f, "ret;");
 }
 
+// Numbers that parameters give: 1 and 0 here.
+static void write_idle(cj_builder *b) {
+    const uint32_t one = 1, zero = 0;
+    cj_func       *f = cj_entry(b, "idle");
+    cj_reg         a = cj_u32(f, "a"), c = cj_u32(f, "c"), w = cj_u64(f, "w"), p = cj_pred(f, "p");
+    cj_ptx(f, "mov.u32 $1, %tid.x;", a);
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", p, a);
+    cj_ptx(f, "add.u32 $1, $1, $2; // goes", a, zero);
+    cj_ptx(f, "add.u32 $1, $2, $3; // stays", c, a, zero);
+    cj_ptx(f, "@!$1 div.u32 $2, $3, $4;", p, c, a, one);
+    cj_ptx(f, "rem.u32 $1, $2, $3;", c, c, one);
+    cj_ptx(f, "mul.lo.$1 $2, $3, $4;", "u32", c, a, zero);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", c, a, zero);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", c, a, one);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", c, a, 12, zero);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", c, a, one, zero);
+    cj_ptx(f, "mul.wide.u32 $1, $2, $3;", w, a, one);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", w, a, one);
+    cj_ptx(f, "min.u32 $1, $2, $3; max.u32 $1, $2, $3;", c, a, zero);
+    cj_ptx(f, "max.s32 $1, $2, $3;", c, a, zero);
+    cj_ptx(f, "add.u32 $1, $1, 0;", c);
+    cj_ptx(f, "add.cc.u32 $1, $2, $3;", c, a, zero);
+    cj_ptx(f, "ret;");
+}
+
+static void arithmetic_that_a_parameter_makes_idle_is_left_out(void **state) {
+    (void)state;
+    char *text = built("sm_90", write_idle);
+    assert_string_equal(strstr(text, "    mov.u32"),
+                        "    mov.u32                    %a, %tid.x;\n"
+                        "    setp.eq.u32                %p, %a, 0;\n"
+                        "    mov.u32                    %c, %a;                                  // stays\n"
+                        "    @!%p mov.u32               %c, %a;\n"
+                        "    mov.u32                    %c, 0;\n"
+                        "    mov.u32                    %c, 0;\n"
+                        "    add.u32                    %c, %a, %c;\n"
+                        "    mul.lo.u32                 %c, %a, 12;\n"
+                        "    mov.u32                    %c, %a;\n"
+                        "    cvt.u64.u32                %w, %a;\n"
+                        "    mad.wide.u32               %w, %a, 1, %w;\n"
+                        "    min.u32                    %c, %a, 0;\n"
+                        "    max.u32                    %c, %a, 0;\n"
+                        "    max.s32                    %c, %a, 0;\n"
+                        "    add.u32                    %c, %c, 0;\n"
+                        "    add.cc.u32                 %c, %a, 0;\n"
+                        "    ret;\n"
+                        "}\n");
+    cj_text_free(text);
+}
+
 static void lines_come_out_as_ptx(void **state) {
     (void)state;
     char *text = built("sm_90", write_ranks);
@@ -216,6 +266,9 @@ static void wrong_register(cj_builder *b, cj_func *f) {
     cj_reg sum = cj_u32(f, "sum"), value = cj_f32(f, "value");
     (void)b, HERE, cj_ptx(f, "add.u32 $1, $1, $2;", sum, value);
 }
+static void idle_and_wrong(cj_builder *b, cj_func *f) {
+    (void)b, HERE, cj_ptx(f, "add.u32 $1, $1, $2;", cj_u64(f, "r"), 0);
+}
 static void label_twice(cj_builder *b, cj_func *f) {
     (void)b;
     cj_label label = cj_label_new(f, "here");
@@ -237,6 +290,7 @@ static const struct mistake {
     {no_semicolon, "syntax", "found the end of the text", "the line is: ret"},
     {closing_brace, "syntax", "this '}' closes nothing", ""},
     {wrong_register, "operand-type", "operand 3 of 'add.u32' must be .u32, %value is .f32", "declare %value"},
+    {idle_and_wrong, "operand-type", "operand 1 of 'add.u32' must be .u32, %r is .u64", ""},
     {label_twice, "name-twice", "the label 'here' is defined twice", ""},
 };
 
@@ -363,6 +417,7 @@ static void null_builder_does_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_come_out_as_ptx),
+        cmocka_unit_test(arithmetic_that_a_parameter_makes_idle_is_left_out),
         cmocka_unit_test(registers_that_no_line_names_are_not_declared),
         cmocka_unit_test(names_begin_anew_in_each_entry),
         cmocka_unit_test(declarations_stand_before_the_entry_that_names_them),

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fold.h"
+
+#include <string.h>
+
+enum { OPERANDS = 4 };
+
+// What is written where arithmetic on integers is idle. Letters stand for the operands, a digit for that number; behind an
+// operation that ends in a point comes one type.
+static const struct fold {
+    const char *operation, *operands, *becomes, *with;
+} folds[] = {
+    {"add.", "ab0", "mov.", "ab"},
+    {"sub.", "ab0", "mov.", "ab"},
+    {"shl.", "ab0", "mov.", "ab"},
+    {"shr.", "ab0", "mov.", "ab"},
+    {"mul.lo.", "ab0", "mov.", "a0"},
+    {"mul.lo.", "ab1", "mov.", "ab"},
+    {"mul.wide.u32", "ab1", "cvt.u64.u32", "ab"},
+    {"mul.wide.s32", "ab1", "cvt.s64.s32", "ab"},
+    {"div.", "ab1", "mov.", "ab"},
+    {"rem.", "ab1", "mov.", "a0"},
+    {"min.u", "ab0", "mov.u", "a0"},
+    {"max.u", "ab0", "mov.u", "ab"},
+    {"mad.lo.", "ab10", "mov.", "ab"},
+    {"mad.lo.", "ab0d", "mov.", "ad"},
+    {"mad.lo.", "ab1d", "add.", "abd"},
+    {"mad.lo.", "abc0", "mul.lo.", "abc"},
+};
+
+typedef struct piece {
+    const char *at;
+    size_t      length;
+} piece;
+
+// One instruction on plain operands, and what comes behind its semicolon.
+typedef struct statement {
+    piece       guard, operation, operand[OPERANDS];
+    unsigned    count;
+    const char *rest;
+} statement;
+
+// Up to one of the characters in `end`, from the next character that is no blank.
+static piece take(const char **at, const char *end) {
+    *at += strspn(*at, " ");
+    piece taken = {*at, strcspn(*at, end)};
+    *at += taken.length;
+    return taken;
+}
+
+static bool read_statement(const char *text, statement *s) {
+    *s = (statement){0};
+    text += strspn(text, " ");
+    if (*text == '@') s->guard = take(&text, " ;");
+    s->operation = take(&text, " ;");
+    while (*text && *text != ';') {
+        text += *text == ',';
+        if (s->count == OPERANDS) return false;
+        s->operand[s->count++] = take(&text, ",;");
+    }
+    s->rest = text + (*text == ';');
+    const char *behind = s->rest + strspn(s->rest, " ");
+    return *text && (!*behind || *behind == '/');
+}
+
+static bool is_same(piece a, piece b) { return a.length == b.length && !memcmp(a.at, b.at, a.length); }
+
+// The type behind an operation of the table; NULL where it is another operation.
+static const char *type_behind(piece operation, const char *wanted) {
+    const size_t length = strlen(wanted);
+    if (operation.length < length || memcmp(operation.at, wanted, length) != 0) return NULL;
+    return memchr(operation.at + length, '.', operation.length - length) ? NULL : operation.at + length;
+}
+
+static bool has_operands(const statement *s, const statement *format, const char *wanted) {
+    if (s->count != strlen(wanted)) return false;
+    for (unsigned i = 0; i < s->count; i++) {
+        const piece number = {&wanted[i], 1};
+        if (wanted[i] <= '9' && (*format->operand[i].at != '$' || !is_same(s->operand[i], number))) return false;
+    }
+    return true;
+}
+
+static void add_piece(cj_text *text, piece p) { cj__text_add(text, p.at, p.length); }
+
+static void rewrite(const statement *s, const char *type, const struct fold *fold, cj_text *line) {
+    const piece typed = {type, (size_t)(s->operation.at + s->operation.length - type)};
+    if (s->guard.length) {
+        add_piece(line, s->guard);
+        cj__text_puts(line, " ");
+    }
+    cj__text_puts(line, fold->becomes);
+    add_piece(line, typed);
+    for (const char *at = fold->with; *at; at++) {
+        cj__text_puts(line, at == fold->with ? " " : ", ");
+        add_piece(line, *at <= '9' ? (piece){at, 1} : s->operand[*at - 'a']);
+    }
+    cj__text_printf(line, ";%s", s->rest);
+}
+
+// The row that holds for the statement, or NULL; `type` is what stands behind its operation.
+static const struct fold *find(const statement *s, const statement *format, const char **type) {
+    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++) {
+        *type = type_behind(s->operation, folds[i].operation);
+        if (*type && has_operands(s, format, folds[i].operands)) return &folds[i];
+    }
+    return NULL;
+}
+
+// A copy of a register to itself.
+static bool is_idle(const statement *s, const char *operands) {
+    return !operands[2] && operands[1] > '9' && is_same(s->operand[operands[0] - 'a'], s->operand[operands[1] - 'a']);
+}
+
+bool cj__fold(const char *format, cj_text *line) {
+    statement   s, written;
+    const char *type;
+    if (!read_statement(format, &written) || !read_statement(line->data, &s) || s.count != written.count) return false;
+    const struct fold *fold = find(&s, &written, &type);
+    if (!fold) return false;
+    cj_text folded = {0};
+    if (!is_idle(&s, fold->with)) rewrite(&s, type, fold, &folded);
+    line->length = 0;
+    line->failed |= folded.failed;
+    if (folded.length) cj__text_add(line, folded.data, folded.length);
+    cj__text_free(&folded);
+    return true;
+}
