@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rmsnorm and layernorm along rows, and their gradients for x: what is done with elements. row.c tells how rows are
-// worked on.
+// rmsnorm and layernorm along rows, and their gradients for x, weights and bias: what is done with elements. row.c
+// tells how rows are worked on, row_total.c how sums over rows are made.
 //
 // Forward, of h = x + residual (which may be written out, rounded, as `sum`; the norm is of what it was before):
 //   rmsnorm    rstd = 1 / sqrt(mean(h^2) + epsilon)                          y = h * rstd * weight + bias
@@ -10,16 +10,15 @@
 // Backward, of h, dy and the forward pass' mean and rstd; with g = dy * weight and n = (h - mean) * rstd:
 //   rmsnorm    dx = rstd * (g - n * mean(g * n))
 //   layernorm  dx = rstd * (g - mean(g) - n * mean(g * n))
+//   both       dw = sum over rows of dy * n, db = sum over rows of dy
+#include "error.h"
 #include "row.h"
 
-enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS };
+enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, BIAS_GRADIENT };
 
 static const cj_param_info params[] = {
     ROW_PARAMS,
-    [EPSILON] = {.name = "epsilon",
-                 .real = true,
-                 .initial = "1e-05",
-                 .help = "is added to the mean of squares"},
+    [EPSILON] = {.name = "epsilon", .real = true, .initial = "1e-05", .help = "is added to the mean of squares"},
     [WEIGHT] = {.name = "weight", .choices = "no yes", .initial = "yes", .help = "yes: a factor for each column"},
     [BIAS] = {.name = "bias", .choices = "no yes", .initial = "no", .help = "yes: what is added in each column"},
     [RESIDUAL] = {.name = "residual",
@@ -34,10 +33,18 @@ static const cj_param_info params[] = {
               .choices = "forward backward",
               .initial = "forward",
               .help = "backward: dx from x, dy, mean and rstd; takes no bias, residual and stats"},
+    [WEIGHT_GRADIENT] = {.name = "weight-gradient",
+                         .choices = "no yes",
+                         .initial = "no",
+                         .help = "yes, backward: of each column the sum of dy times the normed x is written"},
+    [BIAS_GRADIENT] = {.name = "bias-gradient",
+                       .choices = "no yes",
+                       .initial = "no",
+                       .help = "yes, backward: of each column the sum of dy is written"},
 };
 
 typedef struct norm {
-    bool     centered, weighted, biased, residual, stats;
+    bool     centered, weighted, biased, residual, stats, weight_gradient, bias_gradient;
     double   epsilon;
     unsigned weight, bias, mean, rstd;  // operands
 } norm;
@@ -157,10 +164,20 @@ static void finish_backward(row_kernel *k) {
         cj_ptx(k->f, "mul.f32 $1, $1, $2;", k->part.value[i], (float)-per_column(k));
 }
 
+static void add_totals(row_kernel *k, const row_vector *v, const cj_reg n[ROW_ELEMENTS]) {
+    const norm   *own = own_of(k);
+    const cj_reg *dw = k->total[0][v->number], *db = k->total[own->weight_gradient][v->number];
+    for (unsigned e = 0; e < k->s->elements; e++) {
+        if (own->weight_gradient) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", dw[e], v->in[1][e], n[e]);
+        if (own->bias_gradient) cj_ptx(k->f, "add.f32 $1, $1, $2;", db[e], v->in[1][e]);
+    }
+}
+
 static void give_backward(row_kernel *k, const row_vector *v) {
     const registers *r = k->own;
     cj_reg           g[ROW_ELEMENTS], n[ROW_ELEMENTS];
     gradients(k, v, g, n);
+    add_totals(k, v, n);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", dx, n[e], k->part.value[0], g[e]);
@@ -185,6 +202,8 @@ static void describe_backward(row_op *op, norm *own) {
     own->weight = op->operands;
     if (own->weighted) cj__row_add_operand(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
     add_stats(op, own);
+    if (own->weight_gradient) cj__row_add_operand(op, ROW_TOTAL, "dw", NULL, "dw[columns], of the type of dx");
+    if (own->bias_gradient) cj__row_add_operand(op, ROW_TOTAL, "db", NULL, "db[columns], alike");
     op->fold = ROW_FOLD_SUM;
     op->values = own->centered ? 2 : 1;
     op->prepare = prepare_backward;
@@ -219,6 +238,8 @@ static void describe(const cj_plan *plan, row_op *op, norm *own) {
                   .biased = value[BIAS] != 0,
                   .residual = value[RESIDUAL] != 0,
                   .stats = value[STATS] != 0,
+                  .weight_gradient = value[WEIGHT_GRADIENT] != 0,
+                  .bias_gradient = value[BIAS_GRADIENT] != 0,
                   .epsilon = cj_params_real(&plan->params, "epsilon")};
     *op = (row_op){.own = own};
     if (value[PASS])
@@ -231,6 +252,9 @@ static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters
     row_op op;
     norm   own;
     describe(plan, &op, &own);
+    if (!plan->params.value[PASS] && (own.weight_gradient || own.bias_gradient))
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s-gradient: pass=forward has none",
+                        own.weight_gradient ? "weight" : "bias");
     return cj__row_plan(plan, &op, limits, clusters, error);
 }
 
@@ -244,7 +268,7 @@ static void emit_norm(const cj_plan *plan, cj_builder *builder) {
 
 const cj_family cj__family_rmsnorm = {
     .name = "rmsnorm",
-    .summary = "rows of a matrix over their root mean square, with weights, a residual, and the gradient",
+    .summary = "rows of a matrix over their root mean square, with weights, a residual, and the gradients",
     .param = params,
     .param_count = sizeof params / sizeof *params,
     .plan = plan_norm,
@@ -253,7 +277,7 @@ const cj_family cj__family_rmsnorm = {
 
 const cj_family cj__family_layernorm = {
     .name = "layernorm",
-    .summary = "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradient",
+    .summary = "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients",
     .param = params,
     .param_count = sizeof params / sizeof *params,
     .plan = plan_norm,

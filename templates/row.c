@@ -17,7 +17,9 @@
 //     workers          --ld.shared-------->  registers, and the stage is free for the next row
 //     each warp        --st.async--------->  slots[2][ranks * warps] of every rank  its part
 //     workers          --st.global-------->  what is written
+//     each loader      --bulk copy, once-->  resident                               the block's weights, bias or mask
 //
+//            With sums over rows (row_total.c) rows are dealt: there are no claims, and registers have the sums.
 //            Where the block's share is more than one piece, the first is held in registers and the others stay in
 //            their stages until they have been written from; without anything to be written they just pass.
 //
@@ -30,14 +32,17 @@
 //       comes to it, so that each may exit behind it.
 // Barriers of stream:
 //   S1  barrier.cluster: as D2; it also orders the mbarriers' initialization before the block's own waits.
-//   S2  empty[stage]: all warps have read it (a warp's lanes by bar.warp.sync, then one arrival), before the next copy.
+//   S2  empty[stage]: all warps have read it for the last time (a warp's lanes by bar.warp.sync, then one arrival),
+//       before the next copy.
 //   S3  claimed[]: the row's number is there. A slot of claims comes round after stages + 1 rows. Rank 0 claims row i
 //       when its warps have freed the stage of row i - stages or a later one; so they have met in row i - stages - 1
 //       or later, and every warp of the cluster has read that row's number, and its loader copied that row, before.
 //   S4  full[stage]: the bytes of the piece have arrived.
 //   S5  met[turn]: every part of the row has arrived. Two turns are enough: a warp that pushes parts of row i + 2 has
 //       met in row i + 1, for which all warps have pushed behind their reading of the parts of row i.
-// Every block waits for all that comes to it, its last claim among that, so that each may exit behind it.
+//   S6  resident: what columns have has arrived; it is never written again.
+// Every block waits for all that comes to it, its last claim among that, so that each may exit behind it; the blocks of
+// a cluster are dealt the same rows.
 #include "row.h"
 
 #include <inttypes.h>
@@ -59,8 +64,8 @@ static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
             s->vectors, s->elements, cj__row_blocks(s), cj__row_blocks(s) > 1 ? "s" : "", s->pieces,
             s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
     if (stream)
-        cj_head(b, "  row  --bulk copies-->  %u stages  -->  registers  -->  parts, pushed to all  -->  out",
-                s->stages);
+        cj_head(b, "  row  --bulk copies-->  %u stages  -->  registers  -->  parts, pushed to all  -->  out%s",
+                s->stages, s->resident ? "; what columns have stays in shared memory" : "");
     else
         cj_head(b, "  row  -->  registers%s  -->  parts, %s  -->  out", s->pieces > 1 ? ", twice" : "",
                 s->rows_per_block > 1 ? "of a warp"
@@ -70,9 +75,14 @@ static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
     cj_head(b, "Launch: block %u threads%s; %u bytes of dynamic shared memory; grid %s.", plan->block.x,
             s->cluster ? ", as a cluster launch" : "", plan->dynamic_shared,
             stream                  ? "any multiple of the cluster"
+            : s->totals             ? "any number of blocks"
             : s->rows_per_block > 1 ? "a block for as many rows as it has warps"
                                     : "a block, or a cluster, a row");
-    if (stream) cj_head(b, "The workspace is a u32 counter of claims, zero before the first launch and behind each.");
+    if (s->totals)
+        cj_head(b, "%u launches of one grid, turn = 0, 1, ...; the workspace has %zu bytes.", plan->launches,
+                plan->workspace_bytes);
+    else if (stream)
+        cj_head(b, "The workspace is a u32 counter of claims, zero before the first launch and behind each.");
 }
 
 static void declare(row_kernel *k) {
@@ -80,7 +90,11 @@ static void declare(row_kernel *k) {
     for (unsigned i = 0; i < k->op->operands; i++)
         k->param[i] = cj_param(f, "u64", k->op->operand[i].name, k->op->operand[i].help);
     k->rows = cj_param(f, "u64", "rows", "rows of the matrix");
-    k->workspace = cj_param(f, "u64", "workspace", k->s->form == ROW_STREAM ? "claims" : "not used");
+    if (k->plan->launches) k->turn = cj_param(f, "u64", "turn", "this launch's number");
+    k->workspace = cj_param(f, "u64", "workspace",
+                            k->s->totals               ? "parts of the sums over rows"
+                            : k->s->form == ROW_STREAM ? "claims"
+                                                       : "not used");
     cj_block(f, k->plan->block.x, 1, 1);
     if (k->s->cluster) cj_cluster(f, k->s->cluster, 1, 1);
 }
@@ -114,7 +128,7 @@ static void emit_begin(row_kernel *k) {
 
 void cj__row_emit(const cj_plan *plan, const row_op *op, void *own, cj_builder *builder) {
     row_shape shape;
-    cj__row_read(plan, &shape);
+    cj__row_read(plan, op, &shape);
     row_kernel k = {.plan = plan, .op = op, .s = &shape, .own = own};
     write_head(plan, &shape, builder);
     if (shape.form == ROW_STREAM) cj_declare(builder, ".extern .shared .align 128 .b8 row_pool[];");
@@ -123,6 +137,8 @@ void cj__row_emit(const cj_plan *plan, const row_op *op, void *own, cj_builder *
     emit_begin(&k);
     if (shape.form == ROW_STREAM)
         cj__row_emit_stream(&k);
+    else if (shape.totals)
+        cj__row_emit_dealt(&k);
     else
         cj__row_emit_direct(&k);
 }

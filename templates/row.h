@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The row engine: kernels that read each row of a matrix, bring a few values of it together, and write what follows
 // from them. row.c tells the algorithm; row_plan.c chooses the shape; row_load.c moves elements; row_fold.c brings
-// values together; row_direct.c and row_stream.c write a form each. A family says what is done with elements (row_op).
+// values together; row_direct.c and row_stream.c write a form each; row_total.c has sums over rows. A family says what
+// is done with elements (row_op).
 #ifndef CJ_TEMPLATES_ROW_H
 #define CJ_TEMPLATES_ROW_H
 
@@ -22,6 +23,7 @@ enum {
     ROW_VECTORS,
     ROW_STAGES,
     ROW_PIECES,
+    ROW_RESIDENT,
     ROW_GRID,
     ROW_OWN
 };
@@ -55,17 +57,20 @@ enum {
     [ROW_FORM] = {.name = "form",                                                                                      \
                   .choices = "auto direct stream",                                                                     \
                   .initial = "auto",                                                                                   \
+                  .tune = "direct stream",                                                                             \
                   .help = "direct: a row a block or cluster; stream: clusters stay, and rows come by bulk copies"},    \
     [ROW_CLUSTER] = {.name = "cluster",                                                                                \
                      .maximum = 16,                                                                                    \
                      .automatic = true,                                                                                \
                      .initial = "auto",                                                                                \
+                     .tune = "0 1 2 4 8 16",                                                                           \
                      .help = "blocks a row; 0: generate without clusters"},                                            \
     [ROW_WARPS] = {.name = "warps",                                                                                    \
                    .minimum = 1,                                                                                       \
                    .maximum = 32,                                                                                      \
                    .automatic = true,                                                                                  \
                    .initial = "auto",                                                                                  \
+                   .tune = "4 8 16",                                                                                   \
                    .help = "warps of a block that work on a row; stream has one more that loads"},                     \
     [ROW_VECTORS] = {.name = "vectors",                                                                                \
                      .minimum = 1,                                                                                     \
@@ -85,12 +90,16 @@ enum {
                     .automatic = true,                                                                                 \
                     .initial = "auto",                                                                                 \
                     .help = "pieces of a block's share of a row; direct reads them twice where there are several"},    \
+    [ROW_RESIDENT] = {.name = "resident",                                                                              \
+                      .choices = "auto no yes",                                                                        \
+                      .initial = "auto",                                                                               \
+                      .help = "stream, yes: what each column has (weights, a mask) stays in shared memory"},           \
     [ROW_GRID] = {.name = "grid",                                                                                      \
                   .minimum = 1,                                                                                        \
                   .maximum = INT32_MAX,                                                                                \
                   .automatic = true,                                                                                   \
                   .initial = "auto",                                                                                   \
-                  .help = "stream: blocks in the grid, a multiple of cluster"}
+                  .help = "stream, and sums over rows: blocks in the grid, a multiple of cluster"}
 
 enum {
     ROW_INPUTS = 2,
@@ -100,11 +109,13 @@ enum {
     ROW_WORDS = 4,
     ROW_HELD = 8,
     ROW_VALUES = 4,
+    ROW_TOTALS = 2,
     ROW_WARP = 32,
     ROW_PIECES_MAX = 32  // of a stream
 };
 
 typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM } row_form;
+enum { ROW_RESIDENT_AUTO, ROW_RESIDENT_NO, ROW_RESIDENT_YES };
 
 // How rows are cut, in vectors: what a thread loads at once, `elements` elements. A row has `vectors` of them, and
 // each of the cluster's ranks has `pieces` pieces of `piece` vectors, the last of them shorter; a thread holds `held`
@@ -118,6 +129,11 @@ typedef struct row_shape {
     unsigned warps, rows_per_block;
     unsigned held, stages;
     uint64_t pieces, piece;
+    bool     resident;  // the block's share of what columns have stays in shared memory, behind the stages
+    unsigned totals;    // sums over rows, below; 0: none, nor what follows here
+    uint64_t strips;    // of rows, in each of which a block adds up a piece; 0: rows are held, and read once
+    unsigned shares;    // of a row, whose values come one by one
+    unsigned slices;    // of all parts of a column, which as many warps add up
 } row_shape;
 
 unsigned cj__row_threads(const row_shape *s);                 // that work on a row, of one block
@@ -127,13 +143,14 @@ bool     cj__row_is_guarded(const row_shape *s, unsigned v);  // whether some th
 // ---- what a family says
 
 // What its kernel reads and writes: matrices of `dtype` or of `out`; one value for each column, of dtype; one value
-// for each row, of `type`. In the order of the kernel's parameters.
-typedef enum row_role { ROW_INPUT, ROW_OUTPUT, ROW_COLUMN, ROW_EACH } row_role;
+// for each row, of `type`; a sum over all rows for each column, of out. In the order of the kernel's parameters.
+typedef enum row_role { ROW_INPUT, ROW_OUTPUT, ROW_COLUMN, ROW_EACH, ROW_TOTAL } row_role;
 
 typedef struct row_operand {
     const char *name, *help;
     row_role    role;
-    const char *type;  // ROW_EACH: "f32", "s64"
+    const char *type;    // ROW_EACH: "f32", "s64"
+    uint64_t    period;  // ROW_INPUT: rows after which the matrix repeats; 0: none
 } row_operand;
 
 // How values come together: each a sum; the largest t and the sum of 2^(t - largest), and sums; count, mean and the
@@ -155,8 +172,8 @@ typedef struct row_vector {
 
 typedef struct row_op {
     row_operand operand[ROW_OPERANDS];
-    unsigned    operands, inputs, outputs;
-    row_fold    fold;
+    unsigned    operands, inputs, outputs, totals;
+    row_fold    fold;  // with totals: sums, of which finish makes multiples
     unsigned    values;
     void (*prepare)(row_kernel *k);                        // of a row, before its elements are there; may be NULL
     bool in_pairs;                                         // the first sweep takes words where they are pairs, not `in`
@@ -165,8 +182,8 @@ typedef struct row_op {
     void (*between)(row_kernel *k);                        // the two sweeps; may be NULL
     void (*after)(row_kernel *k);                          // them, where the part is not yet one; may be NULL
     void (*finish)(row_kernel *k);                         // k->part is the row's
-    void (*give)(row_kernel *k, const row_vector *v);      // what is written; NULL with no outputs
-    const void *own;                                       // the family's, for these functions
+    void (*give)(row_kernel *k, const row_vector *v);  // what is written, and adds to k->total; NULL with no outputs
+    const void *own;                                   // the family's, for these functions
 } row_op;
 
 // ---- the kernel
@@ -176,7 +193,7 @@ struct row_kernel {
     const row_op    *op;
     const row_shape *s;
     cj_func         *f;
-    cj_var           param[ROW_OPERANDS], rows, workspace;
+    cj_var           param[ROW_OPERANDS], rows, turn, workspace;
     cj_reg           thread, lane, warp, rank;  // thread: of those that work on the row
     cj_reg           row;                       // u32
     cj_reg           first;                     // the thread that writes what a row has once
@@ -187,7 +204,9 @@ struct row_kernel {
     bool             in_place;                  // what sweeps write into elements is found again by give
     bool             in_shared;                 // elements are read from shared memory, at stage_at
     cj_reg           stage_at;
+    cj_reg           resident_at[ROW_OPERANDS];  // where column 0 of it would be in shared memory
     cj_reg           raw[ROW_INPUTS][ROW_HELD][ROW_WORDS], passing[ROW_INPUTS][ROW_WORDS];
+    cj_reg           total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];
     row_part         part;
     void            *own;  // registers of the family
 };
@@ -195,7 +214,7 @@ struct row_kernel {
 // The shape of a plan, chosen and written back into its parameters; and read from them. `op` says how many matrices
 // there are.
 cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits, bool clusters, cj_error *error);
-void      cj__row_read(const cj_plan *plan, row_shape *s);
+void      cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s);
 
 // Writes the kernel. `own` is k->own.
 void cj__row_emit(const cj_plan *plan, const row_op *op, void *own, cj_builder *builder);
@@ -212,9 +231,13 @@ cj_reg      cj__row_count(row_kernel *k);                              // the th
 const char *cj__row_type(const cj_plan *plan, unsigned param);         // "f32", "f16", "bf16" of dtype and out
 void        cj__row_convert(row_kernel *k, cj_reg into, cj_reg half);  // one element of dtype, as loaded
 
+// How many operands of a role there are.
+unsigned cj__row_count_role(const row_op *op, row_role role);
 // The index of the operand of that name, ROW_OPERANDS for none.
 unsigned cj__row_operand(const row_op *op, const char *name);
+unsigned cj__row_nth(const row_op *op, row_role role, unsigned n);  // the index of the n-th operand of that role
 void     cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help);
+void     cj__row_add_repeated(row_op *op, const char *name, uint64_t period, const char *help);  // an input matrix
 
 // ---- for the engine
 
@@ -226,6 +249,9 @@ void cj__row_give(row_kernel *k);                     // a piece's outputs
 void cj__row_place(row_kernel *k);                    // k->at of k->row
 void cj__row_set_piece(row_kernel *k, cj_reg piece);  // column and left of the piece of that number in the row
 
+// k->row, or, of an operand that repeats, the row of it that this one has: a new register.
+cj_reg cj__row_of(row_kernel *k, unsigned operand);
+
 // into = the parts together, of all lanes too if `lanes`. into may be among the parts.
 void     cj__row_fold(row_kernel *k, const row_part *into, const row_part *part, unsigned parts, bool lanes);
 row_part cj__row_part_new(row_kernel *k, const char *name);
@@ -236,7 +262,34 @@ unsigned cj__row_slot_words(const row_op *op);  // of a part in shared memory: 1
 // it.
 void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count);
 
+// Where the parts of a block's or a cluster's warps meet: once, or, `again`, for row after row.
+typedef struct row_meeting {
+    cj_reg slots, met, turn;  // addresses; bytes from the slots of one row to those of the next
+} row_meeting;
+
+row_meeting cj__row_meeting(row_kernel *k, bool again);
+void        cj__row_meet(row_kernel *k, const row_meeting *m);  // k->part becomes that of the row, in every lane
+
+void cj__row_held(row_kernel        *k,
+                  const row_meeting *m);  // a row that registers hold, of k->row and the piece that is set
+
+// The values of pieces `piece` to `last`, two registers of which the first is counted up: a new part.
+row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
+
 void cj__row_emit_direct(row_kernel *k);
 void cj__row_emit_stream(row_kernel *k);
+
+// Sums over rows. What the kernel writes behind the rows' own launches goes to a label of its own: _turns branches
+// there, and _add_up writes it.
+cj_label cj__row_total_turns(row_kernel *k);
+void     cj__row_total_clear(row_kernel *k);
+void     cj__row_total_store(row_kernel *k, cj_reg part);  // as that part of all sums
+void     cj__row_store_totals(row_kernel *k, cj_reg at);   // the thread's, from address `at` of its first column on
+void     cj__row_total_add_up(row_kernel *k, cj_label here, const char *parts);
+void     cj__row_emit_dealt(row_kernel *k);                             // the direct form with sums
+void     cj__row_total_cut(const cj_plan *plan, row_shape *s);          // strips, shares, slices
+uint64_t cj__row_total_parts(const cj_plan *plan, const row_shape *s);  // of each column
+uint64_t cj__row_total_values_at(const cj_plan   *plan,
+                                 const row_shape *s);  // bytes of the workspace before the rows' values
 
 #endif

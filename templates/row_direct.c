@@ -25,18 +25,18 @@ static void emit_row_number(row_kernel *k, cj_label done) {
 
 // ---- where the warps' parts meet
 
-typedef struct meeting {
-    cj_reg slots, met;  // addresses
-} meeting;
-
 static unsigned slot_count(const row_kernel *k) { return cj__row_blocks(k->s) * k->s->warps; }
 
-static meeting emit_meeting(row_kernel *k) {
+row_meeting cj__row_meeting(row_kernel *k, bool again) {
     cj_func       *f = k->f;
     const unsigned words = cj__row_slot_words(k->op);
-    meeting        m = {0};
+    row_meeting    m = {0};
     if (k->s->rows_per_block > 1 || slot_count(k) == 1) return m;
-    m.slots = cj_shared_address(f, cj_shared(f, "f32", "slots", slot_count(k) * words, 16));
+    m.slots = cj_shared_address(f, cj_shared(f, "f32", "slots", slot_count(k) * words * (again ? 2 : 1), 16));
+    if (again) {
+        m.turn = cj_u32(f, "turn");
+        cj_ptx(f, "mov.u32 $1, 0;", m.turn);
+    }
     if (!is_pushed(k)) return m;
     cj_reg leads = cj_pred(f, "leads");
     cj_step(f, "each block counts the bytes of the parts that come to it");
@@ -49,20 +49,25 @@ static meeting emit_meeting(row_kernel *k) {
     return m;
 }
 
-// k->part: of the row, in every lane.
-static void emit_meet(row_kernel *k, const meeting *m) {
+void cj__row_meet(row_kernel *k, const row_meeting *m) {
     cj_func       *f = k->f;
     const unsigned words = cj__row_slot_words(k->op);
+    cj_reg         slots = m->slots;
     cj_step(f, "the warp's part, in every lane");
     cj__row_fold(k, &k->part, &k->part, 1, true);
     if (!m->slots.id) return;
+    if (m->turn.id) {
+        slots = cj_u32(f, "slots_at");
+        cj_ptx(f, "add.u32 $1, $2, $3;", slots, m->slots, m->turn);
+        cj_ptx(f, "xor.b32 $1, $1, $2;", m->turn, 4 * words * slot_count(k));
+    }
     cj_reg slot = cj_u32(f, "own_slot"), writes = cj_pred(f, "writes"), value[ROW_VALUES];
     for (unsigned i = 0; i < words; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
     if (is_pushed(k)) {
         cj_reg to = cj_u32(f, "to");
         cj_step(f, "each warp pushes its part to every block of the cluster, lane r to rank r");
         cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->rank, k->s->warps, k->warp);
-        cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", slot, 4 * words, m->slots);
+        cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", slot, 4 * words, slots);
         cj_ptx(f, "setp.lt.u32 $1, $2, $3;", writes, k->lane, k->s->cluster);
         cj_ptx(f, "min.u32 $1, $2, $3;", to, k->lane, k->s->cluster - 1);
         cj_reg peer = cj_cluster_map_address(f, slot, to), mbarrier = cj_cluster_map_address(f, m->met, to);
@@ -73,14 +78,14 @@ static void emit_meet(row_kernel *k, const meeting *m) {
         static const char *const lines[] = {"", "@$6 st.shared.f32 [$5], $1;", "@$6 st.shared.v2.f32 [$5], {$1, $2};",
                                             "", "@$6 st.shared.v4.f32 [$5], {$1, $2, $3, $4};"};
         cj_step(f, "a slot a warp");
-        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->warp, 4 * words, m->slots);
+        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->warp, 4 * words, slots);
         cj_ptx(f, "setp.eq.u32 $1, $2, 0;", writes, k->lane);
         cj_ptx(f, lines[words], value[0], value[words > 1 ? 1 : 0], value[words > 2 ? 2 : 0], value[words > 2 ? 3 : 0],
                slot, writes);
         cj_ptx(f, "bar.sync 0; // D1: every part of the row is written");
     }
     cj_step(f, "every warp combines all parts");
-    cj__row_fold_slots(k, m->slots, slot_count(k));
+    cj__row_fold_slots(k, slots, slot_count(k));
 }
 
 // ---- pieces
@@ -94,12 +99,18 @@ static cj_reg first_piece(row_kernel *k) {
     return piece;
 }
 
-// For each piece of the block's share: where it is, and what `body` writes for it.
-static void emit_pieces(row_kernel *k, const char *name, void (*body)(row_kernel *k, void *user), void *user) {
+static cj_reg last_piece(row_kernel *k, cj_reg first) {
+    cj_reg last = cj_u32(k->f, "last_piece");
+    cj_ptx(k->f, "add.u32 $1, $2, $3;", last, first, k->s->pieces);
+    return last;
+}
+
+// For each piece from `piece`, which is counted up, to `last`: where it is, and what `body` writes for it.
+static void emit_pieces(row_kernel *k, const char *name, cj_reg piece, cj_reg last,
+                        void (*body)(row_kernel *k, void *user), void *user) {
     cj_func *f = k->f;
-    cj_reg   piece = first_piece(k), last = cj_u32(f, "last_piece"), more = cj_pred(f, "more");
+    cj_reg   more = cj_pred(f, "more");
     cj_label next = cj_label_new(f, name);
-    cj_ptx(f, "add.u32 $1, $2, $3;", last, piece, k->s->pieces);
     cj_label_here(f, next);
     cj__row_set_piece(k, piece);
     cj__row_place(k);
@@ -121,41 +132,51 @@ static void give_piece(row_kernel *k, void *user) {
     cj__row_give(k);
 }
 
-static void emit_twice(row_kernel *k, const meeting *m) {
-    cj_func *f = k->f;
+row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last) {
     row_part all = cj__row_part_new(k, "all");
-    if (k->op->prepare) k->op->prepare(k);
-    cj_step(f, "the row is read piece by piece, for its values");
+    cj_step(k->f, "the row is read piece by piece, for its values");
     cj__row_part_clear(k, &all);
-    emit_pieces(k, "next_piece", add_piece, &all);
-    k->part = all;
-    emit_meet(k, m);
+    emit_pieces(k, "next_piece", piece, last, add_piece, &all);
+    return all;
+}
+
+static void emit_twice(row_kernel *k, const row_meeting *m) {
+    cj_func *f = k->f;
+    if (k->op->prepare) k->op->prepare(k);
+    cj_reg piece = first_piece(k);
+    k->part = cj__row_values(k, piece, last_piece(k, piece));
+    cj__row_meet(k, m);
     k->op->finish(k);
     if (!k->op->outputs) return;
     cj_step(f, "and once more, for what is written");
-    emit_pieces(k, "next_written", give_piece, NULL);
+    piece = first_piece(k);
+    emit_pieces(k, "next_written", piece, last_piece(k, piece), give_piece, NULL);
 }
 
-static void emit_once(row_kernel *k, const meeting *m) {
+void cj__row_held(row_kernel *k, const row_meeting *m) {
     cj_func *f = k->f;
-    cj_step(f, "the thread's share of the row, in registers");
-    cj__row_set_piece(k, first_piece(k));
     cj__row_place(k);
     cj__row_load_piece(k);
     if (k->op->prepare) k->op->prepare(k);
     k->in_place = k->s->in_bytes == 4;
     cj_step(f, "its part of the row's values");
     cj__row_take(k);
-    emit_meet(k, m);
+    cj__row_meet(k, m);
     k->op->finish(k);
     if (!k->op->outputs) return;
     cj_step(f, "what is written");
     cj__row_give(k);
 }
 
+static void emit_once(row_kernel *k, const row_meeting *m) {
+    cj_step(k->f, "the thread's share of the row, in registers");
+    cj__row_set_piece(k, first_piece(k));
+    cj__row_held(k, m);
+}
+
 void cj__row_emit_direct(row_kernel *k) {
-    cj_label      done = cj_label_new(k->f, "done");
-    const meeting m = emit_meeting(k);
+    cj_label          done = cj_label_new(k->f, "done");
+    const row_meeting m = cj__row_meeting(k, false);
     emit_row_number(k, done);
     if (k->s->pieces > 1)
         emit_twice(k, &m);

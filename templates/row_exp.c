@@ -14,6 +14,7 @@ static cj_reg prepare_t(row_kernel *k, const row_vector *v, unsigned e, const cj
 
 const cj_reg *cj__row_exp_mask(row_kernel *k, const row_vector *v, cj_reg mask[ROW_ELEMENTS]) {
     if (!own_of(k)->masked) return NULL;
+    if (own_of(k)->mask_rows) return v->in[1];
     cj__row_load_column(k, own_of(k)->mask, v->number, mask);
     return mask;
 }

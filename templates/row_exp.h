@@ -15,8 +15,9 @@ typedef struct row_exp {
     double   scale;
     bool     stays;  // elements in place become powers; else they stay, or become t
     bool     masked;
-    unsigned mask;      // the operand
-    bool     prepared;  // t is not just x times a factor above 0: it is made before the largest is looked for
+    unsigned mask;       // the operand, one value for each column; or
+    bool     mask_rows;  // it is the second input
+    bool     prepared;   // t is not just x times a factor above 0: it is made before the largest is looked for
 } row_exp;
 
 // The first member of what row_kernel.own points to.

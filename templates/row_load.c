@@ -25,16 +25,27 @@ unsigned cj__row_operand(const row_op *op, const char *name) {
     return i < op->operands ? i : ROW_OPERANDS;
 }
 
-void cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help) {
-    op->operand[op->operands++] = (row_operand){name, help, role, type};
-    op->inputs += role == ROW_INPUT;
-    op->outputs += role == ROW_OUTPUT;
+unsigned cj__row_count_role(const row_op *op, row_role role) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < op->operands; i++) count += op->operand[i].role == role;
+    return count;
 }
 
-// The n-th operand of a role.
-static unsigned nth(const row_kernel *k, row_role role, unsigned n) {
+void cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help) {
+    op->operand[op->operands++] = (row_operand){name, help, role, type, 0};
+    op->inputs += role == ROW_INPUT;
+    op->outputs += role == ROW_OUTPUT;
+    op->totals += role == ROW_TOTAL;
+}
+
+void cj__row_add_repeated(row_op *op, const char *name, uint64_t period, const char *help) {
+    cj__row_add_operand(op, ROW_INPUT, name, NULL, help);
+    op->operand[op->operands - 1].period = period;
+}
+
+unsigned cj__row_nth(const row_op *op, row_role role, unsigned n) {
     unsigned i = 0;
-    while (k->op->operand[i].role != role || n--) i++;
+    while (op->operand[i].role != role || n--) i++;
     return i;
 }
 
@@ -68,17 +79,21 @@ static void move_words(row_kernel *k, const char *operation, access a, const cj_
            word[a.words > 2 ? 3 : 0], at, offset);
 }
 
+// Streams with sums over rows leave the registers to these, and read every piece from its stage.
+static bool is_held(const row_kernel *k) { return k->s->form == ROW_DIRECT || !k->s->totals; }
+static bool is_passing(const row_kernel *k) { return k->s->form == ROW_STREAM && (k->s->pieces > 1 || k->s->totals); }
+
 void cj__row_new_registers(row_kernel *k) {
     const access a = access_of(in_bytes(k), k->s->in_bytes);
     for (unsigned i = 0; i < k->op->inputs; i++)
         for (unsigned w = 0; w < a.words; w++) {
-            const char *name = k->op->operand[nth(k, ROW_INPUT, i)].name;
+            const char *name = k->op->operand[cj__row_nth(k->op, ROW_INPUT, i)].name;
             char        full[32];
-            for (unsigned v = 0; v < k->s->held; v++) {
+            for (unsigned v = 0; is_held(k) && v < k->s->held; v++) {
                 snprintf(full, sizeof full, "%s%u%c", name, v, "xyzw"[w]);
                 k->raw[i][v][w] = cj_register(k->f, a.type, full);
             }
-            if (k->s->form == ROW_DIRECT || k->s->pieces == 1) continue;
+            if (!is_passing(k)) continue;
             snprintf(full, sizeof full, "%s_%c", name, "xyzw"[w]);
             k->passing[i][w] = cj_register(k->f, a.type, full);
         }
@@ -113,7 +128,7 @@ static void load_vectors(row_kernel *k, const char *operation, bool shared) {
         if (cj__row_is_guarded(k->s, v)) clear_vector(k, a, v);
         cj_label skip = begin_guard(k, v);
         for (unsigned i = 0; i < k->op->inputs; i++)
-            move_words(k, operation, a, k->raw[i][v], shared ? k->stage_at : k->at[nth(k, ROW_INPUT, i)],
+            move_words(k, operation, a, k->raw[i][v], shared ? k->stage_at : k->at[cj__row_nth(k->op, ROW_INPUT, i)],
                        v * step + (shared ? i * input_bytes : 0), false);
         end_guard(k, skip);
     }
@@ -169,7 +184,7 @@ static void begin_vector(row_kernel *k, row_vector *vector, unsigned v, bool as_
     for (unsigned i = 0; i < k->op->inputs; i++) {
         const cj_reg *word = vector->word[i] = k->in_shared ? k->passing[i] : k->raw[i][v];
         if (k->in_shared) move_words(k, "ld.shared", a, word, k->stage_at, v * step + i * input_bytes, false);
-        if (!as_loaded) widen(k, k->op->operand[nth(k, ROW_INPUT, i)].name, word, vector->in[i]);
+        if (!as_loaded) widen(k, k->op->operand[cj__row_nth(k->op, ROW_INPUT, i)].name, word, vector->in[i]);
     }
 }
 
@@ -216,13 +231,27 @@ void cj__row_give(row_kernel *k) {
         begin_vector(k, &vector, v, false);
         for (unsigned o = 0; o < k->op->outputs; o++)
             for (unsigned e = 0; e < k->s->elements; e++)
-                vector.out[o][e] = cj_f32(k->f, k->op->operand[nth(k, ROW_OUTPUT, o)].name);
+                vector.out[o][e] = cj_f32(k->f, k->op->operand[cj__row_nth(k->op, ROW_OUTPUT, o)].name);
         k->op->give(k, &vector);
         for (unsigned o = 0; o < k->op->outputs; o++) {
             cj_reg word[ROW_WORDS];
             pack(k, vector.out[o], word);
-            move_words(k, "st.global.cs", a, word, k->at[nth(k, ROW_OUTPUT, o)], v * step, true);
+            move_words(k, "st.global.cs", a, word, k->at[cj__row_nth(k->op, ROW_OUTPUT, o)], v * step, true);
         }
+        end_guard(k, skip);
+    }
+}
+
+// In the order of the sums' operands: those of a column follow each other, columns apart.
+void cj__row_store_totals(row_kernel *k, cj_reg at) {
+    const unsigned words = k->s->elements < 4 ? k->s->elements : 4;
+    const access   a = access_of(4 * words, 4);
+    for (unsigned v = 0; v < k->s->held; v++) {
+        cj_label skip = begin_guard(k, v);
+        for (unsigned t = 0; t < k->s->totals; t++)
+            for (unsigned e = 0; e < k->s->elements; e += words)
+                move_words(k, "st.global", a, &k->total[t][v][e], at,
+                           4 * (t * k->s->columns + (uint64_t)v * cj__row_threads(k->s) * k->s->elements + e), true);
         end_guard(k, skip);
     }
 }
@@ -243,6 +272,14 @@ void cj__row_set_piece(row_kernel *k, cj_reg piece) {
     cj_ptx(f, "mul.lo.u32 $1, $1, $2;", k->column, s->elements);
 }
 
+cj_reg cj__row_of(row_kernel *k, unsigned operand) {
+    const uint64_t period = k->op->operand[operand].period;
+    if (!period) return k->row;
+    cj_reg row = cj_u32(k->f, "repeated_row");
+    cj_ptx(k->f, "rem.u32 $1, $2, $3;", row, k->row, period);
+    return row;
+}
+
 void cj__row_place(row_kernel *k) {
     const row_shape *s = k->s;
     for (unsigned i = 0; i < k->op->operands; i++) {
@@ -251,7 +288,7 @@ void cj__row_place(row_kernel *k) {
         if (role == ROW_INPUT && s->form == ROW_STREAM) continue;
         const uint64_t bytes = role == ROW_INPUT ? s->in_bytes : s->out_bytes;
         const uint64_t stride = role == ROW_INPUT ? s->stride : s->out_stride;
-        cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", k->at[i], k->row, stride * bytes, k->base[i]);
+        cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", k->at[i], cj__row_of(k, i), stride * bytes, k->base[i]);
         cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", k->at[i], k->column, bytes);
     }
 }
@@ -285,11 +322,14 @@ void cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value) {
 
 void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
     const access a = access_of(in_bytes(k), k->s->in_bytes);
+    const bool   resident = k->s->resident;
     const char  *name = k->op->operand[operand].name;
-    cj_reg       word[ROW_WORDS], at = cj_u64(k->f, "column_at");
+    cj_reg       word[ROW_WORDS], at = resident ? cj_u32(k->f, "column_at") : cj_u64(k->f, "column_at");
     for (unsigned w = 0; w < a.words; w++) word[w] = cj_register(k->f, a.type, name);
-    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", at, k->column, k->s->in_bytes, k->base[operand]);
-    move_words(k, "ld.global.nc", a, word, at, (uint64_t)v * cj__row_threads(k->s) * in_bytes(k), false);
+    cj_ptx(k->f, resident ? "mad.lo.u32 $1, $2, $3, $4;" : "mad.wide.u32 $1, $2, $3, $4;", at, k->column,
+           k->s->in_bytes, resident ? k->resident_at[operand] : k->base[operand]);
+    move_words(k, resident ? "ld.shared" : "ld.global.nc", a, word, at,
+               (uint64_t)v * cj__row_threads(k->s) * in_bytes(k), false);
     widen(k, name, word, into);
 }
 

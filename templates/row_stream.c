@@ -35,11 +35,12 @@ static cj_reg at_ring(cj_func *f, const char *name, cj_reg base, const ring *r, 
 
 typedef struct stream {
     row_kernel *k;
-    cj_reg      pool, full, empty, claimed, claim, met, slots;  // addresses in shared memory
-    cj_reg      rows, leads;                                    // leads: lane 0 of each warp
-    unsigned    claims, slot_bytes, slot_count;
-    uint64_t    vector_bytes, stage_bytes;
-    ring        stage, turn, next;  // of the warp: pieces, meetings, claims
+    cj_reg      pool, full, empty, claimed, claim, met, slots, resident;  // addresses in shared memory
+    cj_reg      rows, leads;                                              // leads: lane 0 of each warp
+    cj_reg      clusters;                                                 // dealt rows: from one to the next
+    unsigned    claims, slot_bytes, slot_count;                           // claims: 0 where rows are dealt
+    uint64_t    vector_bytes, stage_bytes, share_bytes;  // share: of one matrix, what a block has of a row
+    ring        stage, turn, next;                       // of the warp: pieces, meetings, claims
     cj_reg      peer_slot, peer_met, pushes;
     cj_reg      piece;
 } stream;
@@ -68,26 +69,29 @@ static void emit_shared(stream *t) {
     const row_shape *s = k->s;
     const unsigned   words = cj__row_slot_words(k->op);
     cj_reg           inits = cj_pred(f, "inits");
-    t->claims = s->stages + 1;
+    t->claims = s->totals ? 0 : s->stages + 1;
     t->slot_count = cj__row_blocks(s) * s->warps;
     t->slot_bytes = 4 * words;
     t->vector_bytes = (uint64_t)s->elements * s->in_bytes;
     t->stage_bytes = s->piece * t->vector_bytes * k->op->inputs;
-    cj_step(
-        f, "shared memory: stages, and mbarriers for what fills and empties them, for claims, and for parts that meet");
+    t->share_bytes = s->piece * s->pieces * t->vector_bytes;
+    cj_step(f, "shared memory: stages, and mbarriers for what fills and empties them%s, and for parts that meet",
+            t->claims ? ", for claims" : "");
     t->pool = cj_u32(f, "pool");
     cj_ptx(f, "mov.u32 $1, row_pool;", t->pool);
     t->full = shared_array(f, "b64", "full", s->stages, 0);
     t->empty = shared_array(f, "b64", "empty", s->stages, 0);
-    t->claimed = shared_array(f, "b64", "claimed", t->claims, 0);
+    if (t->claims) t->claimed = shared_array(f, "b64", "claimed", t->claims, 0);
     t->met = shared_array(f, "b64", "met", 2, 0);
-    t->claim = shared_array(f, "u32", "claim", t->claims, 0);
+    if (t->claims) t->claim = shared_array(f, "u32", "claim", t->claims, 0);
     t->slots = shared_array(f, "f32", "slots", 2 * t->slot_count * words, 16);
+    if (s->resident) t->resident = shared_array(f, "b64", "resident", 1, 0);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", inits, k->thread);
     init_barriers(f, inits, t->full, s->stages, 1);
     init_barriers(f, inits, t->empty, s->stages, s->warps);
     init_barriers(f, inits, t->claimed, t->claims, 1);
     init_barriers(f, inits, t->met, 2, 1);
+    if (s->resident) init_barriers(f, inits, t->resident, 1, 1);
     cj_mbarrier_init_done(f, "publishes the mbarriers, at S1");
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started, its mbarriers are there");
     cj_reg rows = cj_u64(f, "row_count");
@@ -107,10 +111,22 @@ static void wait_empty(stream *t) {
                      "S2: the stage is free");
 }
 
+// Where rows are dealt, each warp counts by itself, from before the cluster's first row.
+static void begin_dealing(stream *t) {
+    cj_func *f = t->k->f;
+    t->clusters = cj_u32(f, "clusters");
+    cj_ptx(f, "mov.u32 $1, %nclusterid.x;", t->clusters);
+    cj_ptx(f, "mov.u32 $1, %clusterid.x;", t->k->row);
+    cj_ptx(f, "sub.u32 $1, $1, $2;", t->k->row, t->clusters);
+}
+
+static void deal(stream *t) { cj_ptx(t->k->f, "add.u32 $1, $1, $2;", t->k->row, t->clusters); }
+
 // Rank 0 takes the next row, and tells every block of the cluster.
-static void emit_claim(stream *t, cj_reg counter, cj_label told) {
+static void emit_claim(stream *t, cj_reg counter) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
+    cj_label    told = cj_label_new(f, "told");
     cj_reg      tells = cj_pred(f, "tells"), to = cj_u32(f, "to"), other = cj_pred(f, "other_rank");
     cj_reg      last = cj_u32(f, "last"), is_last = cj_pred(f, "is_last");
     cj_reg      claimed = at_ring(f, "claimed_at", t->claimed, &t->next, 8),
@@ -138,24 +154,57 @@ static void emit_claim(stream *t, cj_reg counter, cj_label told) {
     advance(f, &t->next);
 }
 
-// The bytes of piece `number` of the block's share, of one input: a new register.
-static cj_reg piece_bytes(stream *t, uint64_t number) {
+// The bytes of a matrix in `pieces` pieces of the block's share, from number `number` on: a new register.
+static cj_reg piece_bytes(stream *t, uint64_t number, uint64_t pieces) {
     cj_func         *f = t->k->f;
     const row_shape *s = t->k->s;
     cj_reg           bytes = cj_s32(f, "piece_bytes"), from = cj_u32(f, "piece_from");
     if (s->vectors == cj__row_blocks(s) * s->pieces * s->piece) {
-        cj_ptx(f, "mov.s32 $1, $2;", bytes, s->piece * t->vector_bytes);
+        cj_ptx(f, "mov.s32 $1, $2;", bytes, pieces * s->piece * t->vector_bytes);
         return bytes;
     }
     cj_ptx(f, "add.u32 $1, $2, $3;", from, t->piece, number);
     cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", bytes, from, -(int64_t)s->piece, (int64_t)s->vectors);
     cj_ptx(f, "max.s32 $1, $1, 0;", bytes);
-    cj_ptx(f, "min.s32 $1, $1, $2;", bytes, s->piece);
+    cj_ptx(f, "min.s32 $1, $1, $2;", bytes, pieces * s->piece);
     cj_ptx(f, "mul.lo.s32 $1, $1, $2;", bytes, t->vector_bytes);
     return bytes;
 }
 
-static void emit_copy(stream *t, const cj_reg from[ROW_INPUTS], uint64_t number, cj_reg bytes, cj_reg policy) {
+// The block's share of what columns have, behind the stages.
+static uint64_t resident_offset(const stream *t, unsigned number) {
+    return t->k->s->stages * t->stage_bytes + number * t->share_bytes;
+}
+
+static void emit_load_resident(stream *t) {
+    row_kernel    *k = t->k;
+    cj_func       *f = k->f;
+    const unsigned count = cj__row_count_role(k->op, ROW_COLUMN);
+    cj_reg         bytes = piece_bytes(t, 0, k->s->pieces), all = cj_u32(f, "all_bytes"), copies = cj_pred(f, "copies");
+    cj_note(f, "what columns have, once");
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", all, bytes, count);
+    cj_mbarrier_arrive_expect(f, t->leads, t->resident, CJ_ARG(all), NULL);
+    cj_ptx(f, "setp.gt.and.s32 $1, $2, 0, $3;", copies, bytes, t->leads);
+    for (unsigned i = 0, n = 0; i < k->op->operands; i++) {
+        if (k->op->operand[i].role != ROW_COLUMN) continue;
+        cj_reg from = cj_u64(f, "from"), into = cj_u32(f, "into");
+        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", from, t->piece, k->s->piece * t->vector_bytes, k->base[i]);
+        cj_ptx(f, "add.u32 $1, $2, $3;", into, t->pool, resident_offset(t, n++));
+        cj_ptx(f, "@$1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$2], [$3], $4, [$5];", copies,
+               into, from, bytes, t->resident);
+    }
+}
+
+// What an input's copies say of the L2 cache: rows that are read once leave it first, those that repeat last.
+static cj_reg new_policy(row_kernel *k, unsigned input) {
+    const bool repeats = k->op->operand[cj__row_nth(k->op, ROW_INPUT, input)].period > 0;
+    cj_reg     policy = cj_b64(k->f, "policy");
+    cj_ptx(k->f, "createpolicy.fractional.L2::evict_$1.b64 $2, 0f3F800000;", repeats ? "last" : "first", policy);
+    return policy;
+}
+
+static void emit_copy(stream *t, const cj_reg from[ROW_INPUTS], uint64_t number, cj_reg bytes,
+                      const cj_reg policy[ROW_INPUTS]) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
     cj_reg      full = at_ring(f, "full_at", t->full, &t->stage, 8),
@@ -169,7 +218,7 @@ static void emit_copy(stream *t, const cj_reg from[ROW_INPUTS], uint64_t number,
         cj_ptx(f,
                "@$1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [$2], [$3], $4, "
                "[$5], $6;",
-               copies, into, at, bytes, full, policy);
+               copies, into, at, bytes, full, policy[i]);
         if (i + 1 < k->op->inputs) cj_ptx(f, "add.u32 $1, $1, $2;", into, k->s->piece * t->vector_bytes);
     }
     advance(f, &t->stage);
@@ -179,30 +228,39 @@ static void emit_loader(stream *t, cj_label done) {
     row_kernel      *k = t->k;
     cj_func         *f = k->f;
     const row_shape *s = k->s;
-    cj_label         next = cj_label_new(f, "next_claim"), told = cj_label_new(f, "told");
-    cj_reg           counter = cj_u64(f, "counter"), policy = cj_b64(f, "policy"), past = cj_pred(f, "past");
-    cj_reg           base[ROW_INPUTS], from[ROW_INPUTS], bytes[ROW_PIECES_MAX];
-    cj_step(f, "the last warp loads: every row is read once, and leaves the L2 cache first");
+    cj_label         next = cj_label_new(f, "next_claim");
+    cj_reg           counter = cj_u64(f, "counter"), past = cj_pred(f, "past");
+    cj_reg           base[ROW_INPUTS], from[ROW_INPUTS], policy[ROW_INPUTS], bytes[ROW_PIECES_MAX];
+    cj_step(f, "the last warp loads");
     t->stage = new_ring(f, "free_stage", s->stages, 1);
-    t->next = new_ring(f, "next_row", t->claims, 0);
-    cj_ptx(f, "ld.param.u64 $1, [$2];", counter, k->workspace);
-    cj_ptx(f, "cvta.to.global.u64 $1, $1;", counter);
-    cj_ptx(f, "createpolicy.fractional.L2::evict_first.b64 $1, 0f3F800000;", policy);
-    for (unsigned i = 0, n = 0; i < k->op->operands; i++) {
-        if (k->op->operand[i].role != ROW_INPUT) continue;
-        base[n] = cj_u64(f, "share");
-        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", base[n], t->piece, s->piece * t->vector_bytes, k->base[i]);
-        from[n++] = cj_u64(f, "from");
+    if (t->claims) {
+        t->next = new_ring(f, "next_row", t->claims, 0);
+        cj_ptx(f, "ld.param.u64 $1, [$2];", counter, k->workspace);
+        cj_ptx(f, "cvta.to.global.u64 $1, $1;", counter);
+    } else {
+        begin_dealing(t);
     }
-    for (uint64_t p = 0; p < s->pieces; p++) bytes[p] = piece_bytes(t, p);
+    for (unsigned i = 0; i < k->op->inputs; i++) {
+        policy[i] = new_policy(k, i);
+        base[i] = cj_u64(f, "share");
+        from[i] = cj_u64(f, "from");
+        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", base[i], t->piece, s->piece * t->vector_bytes,
+               k->base[cj__row_nth(k->op, ROW_INPUT, i)]);
+    }
+    if (s->resident) emit_load_resident(t);
+    for (uint64_t p = 0; p < s->pieces; p++) bytes[p] = piece_bytes(t, p, 1);
     cj_label_here(f, next);
     cj_step(f, "when there is room for it: the next row");
     wait_empty(t);
-    emit_claim(t, counter, told);
+    if (t->claims)
+        emit_claim(t, counter);
+    else
+        deal(t);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, k->row, t->rows);
     cj_ptx(f, "@$1 bra $2;", past, done);
     for (unsigned i = 0; i < k->op->inputs; i++)
-        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", from[i], k->row, s->stride * s->in_bytes, base[i]);
+        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", from[i], cj__row_of(k, cj__row_nth(k->op, ROW_INPUT, i)),
+               s->stride * s->in_bytes, base[i]);
     for (uint64_t p = 0; p < s->pieces; p++) {
         if (p) wait_empty(t);
         emit_copy(t, from, p, bytes[p], policy);
@@ -345,6 +403,51 @@ static void emit_row(stream *t) {
     k->part = own;
 }
 
+// Of a row that is dealt every piece stays in its stage until it has been written from: registers have the sums.
+static void emit_dealt_row(stream *t) {
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
+    if (k->op->prepare) k->op->prepare(k);
+    cj_step(f, "the block's piece of the row, for its values");
+    wait_full(t);
+    set_stage(t, &t->stage);
+    k->in_shared = true;
+    cj__row_take(k);
+    emit_meet(t);
+    k->op->finish(k);
+    cj_step(f, "and for what is written; then the stage is free");
+    cj__row_place(k);
+    cj__row_give(k);
+    k->in_shared = false;
+    release(t, &t->stage);
+    advance(f, &t->stage);
+}
+
+// k->row: that of the next claim.
+static void take_claim(stream *t) {
+    cj_func *f = t->k->f;
+    cj_reg   claimed = at_ring(f, "claimed_at", t->claimed, &t->next, 8),
+           claim = at_ring(f, "claim_at", t->claim, &t->next, 4);
+    cj_mbarrier_wait(f, claimed, CJ_ARG(t->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
+    cj_ptx(f, "ld.shared.u32 $1, [$2];", t->k->row, claim);
+    advance(f, &t->next);
+}
+
+// Column 0 is so far before what the block has.
+static void emit_wait_resident(stream *t) {
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
+    cj_mbarrier_wait(f, t->resident, CJ_ARG(0), CJ_SCOPE_BLOCK, "S6: what columns have is here, and stays");
+    for (unsigned i = 0, n = 0; i < k->op->operands; i++) {
+        if (k->op->operand[i].role != ROW_COLUMN) continue;
+        char name[32];
+        snprintf(name, sizeof name, "%s_at", k->op->operand[i].name);
+        k->resident_at[i] = cj_u32(f, name);
+        cj_ptx(f, "add.u32 $1, $2, $3;", k->resident_at[i], t->pool, resident_offset(t, n++));
+        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", k->resident_at[i], t->piece, -(int64_t)(k->s->piece * t->vector_bytes));
+    }
+}
+
 static void emit_workers(stream *t, cj_label done) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
@@ -353,7 +456,7 @@ static void emit_workers(stream *t, cj_label done) {
            expects = cj_pred(f, "expects");
     cj_step(f, "the other warps work: where a warp's parts go");
     t->stage = new_ring(f, "stage", k->s->stages, 0);
-    t->next = new_ring(f, "next_row", t->claims, 0);
+    if (t->claims) t->next = new_ring(f, "next_row", t->claims, 0);
     t->turn = new_ring(f, "turn", 2, 0);
     t->pushes = cj_pred(f, "pushes");
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own_slot, k->rank, k->s->warps, k->warp);
@@ -364,26 +467,43 @@ static void emit_workers(stream *t, cj_label done) {
     t->peer_met = cj_cluster_map_address(f, t->met, to);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", expects, k->thread);
     if (k->s->pieces == 1) cj__row_set_piece(k, t->piece);
+    if (k->s->resident) emit_wait_resident(t);
+    if (!t->claims) {
+        cj__row_total_clear(k);
+        begin_dealing(t);
+    }
     cj_label_here(f, next);
     cj_step(f, "the next row");
-    cj_reg claimed = at_ring(f, "claimed_at", t->claimed, &t->next, 8),
-           claim = at_ring(f, "claim_at", t->claim, &t->next, 4);
-    cj_mbarrier_wait(f, claimed, CJ_ARG(t->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
-    cj_ptx(f, "ld.shared.u32 $1, [$2];", k->row, claim);
-    advance(f, &t->next);
+    if (t->claims)
+        take_claim(t);
+    else
+        deal(t);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, k->row, t->rows);
     cj_ptx(f, "@$1 bra $2;", past, done);
     cj_mbarrier_arrive_expect(f, expects, at_ring(f, "met_at", t->met, &t->turn, 8),
                               CJ_ARG(t->slot_count * t->slot_bytes), NULL);
-    emit_row(t);
+    if (t->claims)
+        emit_row(t);
+    else
+        emit_dealt_row(t);
     cj_ptx(f, "bra $1;", next);
 }
 
+// Behind the workers' last row.
+static void emit_totals(row_kernel *k) {
+    cj_reg part = cj_u32(k->f, "own_part");
+    cj_ptx(k->f, "mov.u32 $1, %clusterid.x;", part);
+    cj__row_total_store(k, part);
+}
+
 void cj__row_emit_stream(row_kernel *k) {
-    cj_func *f = k->f;
-    stream   t = {.k = k};
-    cj_label done = cj_label_new(f, "done"), workers = cj_label_new(f, "workers");
-    cj_reg   works = cj_pred(f, "works");
+    cj_func   *f = k->f;
+    const bool dealt = k->s->totals > 0;
+    stream     t = {.k = k};
+    cj_label   add_up = dealt ? cj__row_total_turns(k) : (cj_label){0};
+    cj_label   done = cj_label_new(f, "done"), workers = cj_label_new(f, "workers");
+    cj_label   worked = dealt ? cj_label_new(f, "rows_done") : done;
+    cj_reg     works = cj_pred(f, "works");
     emit_shared(&t);
     t.piece = cj_u32(f, "first_piece");
     cj_ptx(f, "mul.lo.u32 $1, $2, $3;", t.piece, k->rank, k->s->pieces);
@@ -391,7 +511,12 @@ void cj__row_emit_stream(row_kernel *k) {
     cj_ptx(f, "@$1 bra $2;", works, workers);
     emit_loader(&t, done);
     cj_label_here(f, workers);
-    emit_workers(&t, done);
+    emit_workers(&t, worked);
+    if (dealt) {
+        cj_label_here(f, worked);
+        emit_totals(k);
+    }
     cj_label_here(f, done);
     cj_ptx(f, "ret;");
+    if (dealt) cj__row_total_add_up(k, add_up, "nclusterid.x");
 }

@@ -2,17 +2,19 @@
 // softmax and logsoftmax along rows, and their gradients: what is done with elements. row.c tells how rows are worked
 // on.
 //
-// Forward. With t = (scale * x + mask) * log2 e, largest = max t and powers = sum 2^(t - largest):
+// Forward. With t = (scale * x + mask) * log2 e, of a mask of one row for all or of several that repeat, largest = max t
+// and powers = sum 2^(t - largest):
 //   softmax     y = 2^(t - largest) / powers
 //   logsoftmax  y = (t - largest - log2 powers) * ln 2
 // Backward, from y and its gradient dy:
 //   softmax     dx = scale * (dy - sum(dy * y)) * y
 //   logsoftmax  dx = scale * (dy - sum(dy) * e^y)
-#include <math.h>
+#include <inttypes.h>
 
+#include "error.h"
 #include "row_exp.h"
 
-enum { SCALE = ROW_OWN, MASK, PASS };
+enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
 
 static const cj_param_info params[] = {
     ROW_PARAMS,
@@ -20,7 +22,12 @@ static const cj_param_info params[] = {
     [MASK] = {.name = "mask",
               .choices = "no yes",
               .initial = "no",
-              .help = "yes: a row of the type of x is added to every row; -infinity takes a column out"},
+              .help = "yes: a row of the type of x is added to every row; -infinity takes an element out"},
+    [MASK_ROWS] = {.name = "mask-rows",
+                   .minimum = 1,
+                   .maximum = 1 << 26,
+                   .initial = "1",
+                   .help = "rows of the mask, with the stride of x: row r takes number r modulo mask-rows"},
     [PASS] = {.name = "pass",
               .choices = "forward backward",
               .initial = "forward",
@@ -28,9 +35,10 @@ static const cj_param_info params[] = {
 };
 
 typedef struct softmax {
-    row_exp exp;
-    bool    log;
-    bool    factored;  // y is a power times a factor, not a power of the distance from the logarithm of the sum
+    row_exp  exp;
+    bool     log;
+    bool     factored;  // y is a power times a factor, not a power of the distance from the logarithm of the sum
+    uint64_t mask_rows;
 } softmax;
 
 typedef struct registers {
@@ -145,7 +153,10 @@ static void describe_forward(row_op *op, softmax *own) {
     cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
     cj__row_add_operand(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
     own->exp.mask = op->operands;
-    if (own->exp.masked) cj__row_add_operand(op, ROW_COLUMN, "mask", NULL, "mask[columns], added to every row");
+    if (own->exp.mask_rows)
+        cj__row_add_repeated(op, "mask", own->mask_rows, "mask[mask rows, columns], added to rows by turns");
+    else if (own->exp.masked)
+        cj__row_add_operand(op, ROW_COLUMN, "mask", NULL, "mask[columns], added to every row");
     op->fold = ROW_FOLD_EXP;
     op->values = 2;
     op->prepare = prepare;
@@ -163,10 +174,16 @@ static void describe(const cj_plan *plan, row_op *op, softmax *own) {
     const cj_params *p = &plan->params;
     const double     scale = cj_params_real(p, "scale");
     const bool       log = p->family == &cj__family_logsoftmax, masked = p->value[MASK] != 0;
+    const uint64_t   mask_rows = p->value[MASK_ROWS];
     const bool       narrow = p->value[ROW_DTYPE] && cj__row_type(plan, ROW_OUT)[1] != '3';
-    *own = (softmax){.exp = {.scale = scale, .stays = !log, .masked = masked, .prepared = masked || !(scale > 0)},
+    *own = (softmax){.exp = {.scale = scale,
+                             .stays = !log,
+                             .masked = masked,
+                             .mask_rows = mask_rows > 1,
+                             .prepared = masked || !(scale > 0)},
                      .log = log,
-                     .factored = !log && !narrow};
+                     .factored = !log && !narrow,
+                     .mask_rows = mask_rows};
     *op = (row_op){.own = own};
     if (plan->params.value[PASS])
         describe_backward(op);
@@ -177,6 +194,10 @@ static void describe(const cj_plan *plan, row_op *op, softmax *own) {
 static cj_status plan_softmax(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     row_op  op;
     softmax own;
+    if (plan->params.value[MASK_ROWS] > 1 && (!plan->params.value[MASK] || plan->params.value[PASS]))
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "mask-rows: %" PRIu64 " without a mask: this wants mask=yes pass=forward",
+                        plan->params.value[MASK_ROWS]);
     describe(plan, &op, &own);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }

@@ -327,6 +327,13 @@ static cj_status launch_crossentropy(cj_kernel *kernel, cj_ptr in, cj_ptr out, c
     return cj_kernel_launch(kernel, stream, arguments, 4, error);
 }
 
+// dx in the first half of `out`, db in the second.
+static cj_status launch_gradients(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    cj_ptr db = out + RUN_WORDS / 2 * sizeof *words;
+    void  *arguments[] = {&in, &in, &out, &in, &db};
+    return cj_kernel_launch(kernel, stream, arguments, 5, error);
+}
+
 static cj_status launch_gemm(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     const cj_gemm_desc     desc = {.m = 64, .n = 64, .k = 64, .dtype = CJ_BF16};
     const cj_gemm_operands operands = {.a = in, .b = in + 8192, .d = out, .alpha = 1};
@@ -341,7 +348,7 @@ static const family_run runs[] = {
     {"collective", "op=allgather count=32 cluster=4", launch_collective},
     {"softmax", "rows=8 columns=512", launch_pair},
     {"logsoftmax", "rows=8 columns=512 cluster=2", launch_pair},
-    {"rmsnorm", "rows=8 columns=512 weight=no", launch_pair},
+    {"rmsnorm", "rows=16 columns=512 weight=no pass=backward bias-gradient=yes", launch_gradients},
     {"layernorm", "rows=8 columns=512 weight=no", launch_pair},
     {"crossentropy", "rows=8 columns=512 ignore=-1", launch_crossentropy},
     {"gemm", "m=64 n=64 k=64", launch_gemm},

@@ -25,6 +25,7 @@ typedef struct problem {
     cj_params   params;
     unsigned    shift;
     array       array[ROW_ARRAYS];
+    double     *total[ROW_ARRAYS], total_size[ROW_ARRAYS];  // of the rows that were checked: sums over rows
 } problem;
 
 static size_t element_size(const problem *p, unsigned i) { return cj_dtype_size(p->model.array[i].type); }
@@ -76,61 +77,109 @@ static void check_guards(const problem *p, unsigned i) {
     const uint64_t stride = row_model_stride(&p->model, i), width = row_model_width(&p->model, i);
     for (size_t b = 0; b < a->size; b++) {
         const uint64_t element = b < first ? UINT64_MAX : (b - first) / size;
-        const bool     inside = element < row_model_elements(&p->model, i) && element % stride < width;
+        const bool     inside = element < row_model_elements(&p->model, i) && (!stride || element % stride < width);
         if (!inside && a->bytes[b] != POISON)
             fail_msg("%s: byte %zu of %s was overwritten", p->words, b, p->model.array[i].name);
     }
 }
 
-static void check_row(const problem *p, uint64_t row, double *const want[ROW_ARRAYS], double bound) {
+static double read_at(const problem *p, unsigned i, uint64_t element) {
+    return row_model_read(p->model.array[i].type, p->array[i].bytes + (p->array[i].at - p->array[i].memory), element);
+}
+
+static void check_element(const problem *p, unsigned i, uint64_t row, uint64_t c, double want, double most) {
+    const double got = read_at(p, i, row_model_begin(&p->model, i, row) + c);
+    if (fabs(got - want) <= most || (isnan(got) && isnan(want)) || got == want) return;
+    fail_msg("%s: %s[%" PRIu64 "][%" PRIu64 "] is %.9g, not %.9g (at most %.3g apart)", p->words,
+             p->model.array[i].name, row, c, got, want, most);
+}
+
+static double most_apart(const problem *p, unsigned i, double bound, double want, double size) {
+    return bound * (fabs(want) + size) + row_model_least(p->model.array[i].type);
+}
+
+static void check_row(problem *p, uint64_t row, double *const want[ROW_ARRAYS], double bound) {
     double size[ROW_ARRAYS] = {0};
     for (unsigned i = 0; i < p->model.count; i++)
         for (uint64_t c = 0; !p->model.array[i].written && c < row_model_width(&p->model, i); c++)
-            want[i][c] = row_model_read(p->model.array[i].type,
-                                        p->array[i].bytes + (p->array[i].at - p->array[i].memory),
-                                        row * row_model_stride(&p->model, i) + c);
+            want[i][c] = read_at(p, i, row_model_begin(&p->model, i, row) + c);
     p->model.row(&p->model, want, size);
+    for (unsigned i = 0; i < p->model.count; i++) {
+        const bool total = p->model.array[i].kind == ROW_ARRAY_TOTAL;
+        p->total_size[i] += size[i];
+        for (uint64_t c = 0; p->model.array[i].written && c < row_model_width(&p->model, i); c++)
+            if (total)
+                p->total[i][c] += want[i][c];
+            else
+                check_element(p, i, row, c, want[i][c], most_apart(p, i, bound, want[i][c], size[i]));
+    }
+}
+
+static void check_totals(const problem *p, double bound) {
     for (unsigned i = 0; i < p->model.count; i++)
-        for (uint64_t c = 0; p->model.array[i].written && c < row_model_width(&p->model, i); c++) {
-            const double got = row_model_read(p->model.array[i].type,
-                                              p->array[i].bytes + (p->array[i].at - p->array[i].memory),
-                                              row * row_model_stride(&p->model, i) + c);
-            const double most = bound * (fabs(want[i][c]) + size[i]) + row_model_least(p->model.array[i].type);
-            if (fabs(got - want[i][c]) <= most || (isnan(got) && isnan(want[i][c])) || got == want[i][c]) continue;
-            fail_msg("%s: %s[%" PRIu64 "][%" PRIu64 "] is %.9g, not %.9g (at most %.3g apart)", p->words,
-                     p->model.array[i].name, row, c, got, want[i][c], most);
-        }
+        for (uint64_t c = 0; p->model.array[i].kind == ROW_ARRAY_TOTAL && c < p->model.columns; c++)
+            check_element(p, i, 0, c, p->total[i][c], most_apart(p, i, bound, p->total[i][c], p->total_size[i]));
+}
+
+static void open_problem(cj_device *device, problem *p, uint64_t seed) {
+    cj_error error = {0};
+    char     family[24];
+    snprintf(family, sizeof family, "%.*s", (int)strcspn(p->words, " "), p->words);
+    cj_test_ok(cj_test_params(family, p->words + strlen(family) + 1, &p->params, &error), &error);
+    assert_true(row_model_make(&p->model, &p->params));
+    for (unsigned i = 0; i < p->model.count; i++) {
+        make_array(device, p, i, seed);
+        p->total[i] = calloc(p->model.columns, sizeof *p->total[i]);
+        assert_non_null(p->total[i]);
+    }
+}
+
+static void close_problem(cj_device *device, problem *p) {
+    for (unsigned i = 0; i < p->model.count; i++) {
+        cj_mem_free(device, p->array[i].memory);
+        free(p->array[i].bytes);
+        free(p->total[i]);
+    }
+}
+
+static void check(problem *p, double bound) {
+    double *want[ROW_ARRAYS] = {0};
+    for (unsigned i = 0; i < p->model.count; i++) {
+        want[i] = malloc(p->model.columns * sizeof *want[i]);
+        assert_non_null(want[i]);
+        if (p->model.array[i].written) check_guards(p, i);
+    }
+    for (uint64_t row = 0; row < p->model.rows; row++) check_row(p, row, want, bound);
+    check_totals(p, bound);
+    for (unsigned i = 0; i < p->model.count; i++) free(want[i]);
 }
 
 static void test_row(cj_device *device, const char *words, unsigned shift, uint64_t seed, launcher how) {
     problem  p = {.words = words, .shift = shift};
     cj_error error = {0};
     cj_plan  plan;
-    char     family[24];
-    double  *want[ROW_ARRAYS] = {0};
-    snprintf(family, sizeof family, "%.*s", (int)strcspn(words, " "), words);
-    cj_test_ok(cj_test_params(family, words + strlen(family) + 1, &p.params, &error), &error);
-    assert_true(row_model_make(&p.model, &p.params));
-    for (unsigned i = 0; i < p.model.count; i++) {
-        make_array(device, &p, i, seed);
-        want[i] = malloc(p.model.columns * sizeof *want[i]);
-        assert_non_null(want[i]);
-    }
+    open_problem(device, &p, seed);
     if (cj_plan_make(&p.params, cj_device_limits(device), NULL, &plan, &error))
         fail_msg("%s: %s %s", words, error.message, error.hint);
     launch(device, &p, how);
-    for (unsigned i = 0; i < p.model.count; i++)
-        if (p.model.array[i].written) check_guards(&p, i);
-    for (uint64_t row = 0; row < p.model.rows; row++) check_row(&p, row, want, plan.error_bound);
-    for (unsigned i = 0; i < p.model.count; i++) {
-        cj_mem_free(device, p.array[i].memory);
-        free(p.array[i].bytes);
-        free(want[i]);
-    }
+    check(&p, plan.error_bound);
+    close_problem(device, &p);
 }
 
 void cj_test_row(cj_device *device, const char *words, unsigned shift, uint64_t seed) {
     test_row(device, words, shift, seed, launch_kernel);
+}
+
+uint64_t cj_test_row_bits(cj_device *device, const char *words) {
+    problem  p = {.words = words};
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);  // FNV-1a
+    open_problem(device, &p, 1);
+    launch(device, &p, launch_kernel);
+    for (unsigned i = 0; i < p.model.count; i++)
+        for (size_t b = 0; p.model.array[i].written && b < p.array[i].size; b++)
+            hash = (hash ^ p.array[i].bytes[b]) * UINT64_C(0x100000001b3);
+    close_problem(device, &p);
+    return hash;
 }
 
 // ---- drawn from a seed
@@ -150,47 +199,58 @@ static uint64_t draw_columns(uint64_t *seed, uint64_t most) {
     return value < 1 ? 1 : value > most ? most : value;
 }
 
-// Words of the family's own parameters: for choices any of them.
-static void draw_choices(uint64_t *seed, const cj_family *family, char *text, size_t size) {
+typedef struct sentence {
+    char words[512];
+} sentence;
+
+CJ_PRINTF(2, 3) static void append(sentence *s, const char *format, ...) {
+    const size_t used = strlen(s->words);
+    va_list      list;
+    va_start(list, format);
+    vsnprintf(s->words + used, sizeof s->words - used, format, list);
+    va_end(list);
+}
+
+static bool says(const sentence *s, const char *words) { return strstr(s->words, words) != NULL; }
+
+// Words of the family's own parameters: for choices any of them; forward passes have no gradients of weights and bias.
+static void draw_choices(uint64_t *seed, const cj_family *family, sentence *s) {
     for (size_t i = 0; i < cj_family_param_count(family); i++) {
         const cj_param_info *info = cj_family_param(family, i);
-        const size_t         used = strlen(text);
         char                 words[64], *word;
         if (!info->choices || !strcmp(info->name, "align") || !strcmp(info->name, "form")) continue;
+        if (strstr(info->name, "-gradient") && !says(s, "pass=backward")) continue;
         snprintf(words, sizeof words, "%s", info->choices);
         uint64_t count = 1;
         for (const char *at = words; *at; at++) count += *at == ' ';
         word = strtok(words, " ");
         for (uint64_t n = below(seed, count); n; n--) word = strtok(NULL, " ");
-        snprintf(text + used, size - used, " %s=%s", info->name, word);
+        append(s, " %s=%s", info->name, word);
     }
 }
 
 void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, uint64_t most) {
+    enum { HELD = 4096 };  // elements that any block holds, one a vector
     static const unsigned    clusters[] = {0, 1, 2, 4, 8};
     static const char *const aligns[] = {"16", "8", "4"};
     const cj_family         *found;
     cj_error                 error = {0};
-    char                     words[512];
+    sentence                 s = {""};
     cj_test_ok(cj_family_find(family, &found, &error), &error);
     const uint64_t columns = draw_columns(seed, most),
                    rows = 1 + below(seed, most / columns < 40 ? most / columns : 40);
     const unsigned align = (unsigned)below(seed, 3);
-    snprintf(words, sizeof words, "%s rows=%" PRIu64 " columns=%" PRIu64 " align=%s", family, rows, columns,
-             aligns[align]);
-    draw_choices(seed, found, words, sizeof words);
-    size_t used = strlen(words);
+    append(&s, "%s rows=%" PRIu64 " columns=%" PRIu64 " align=%s", family, rows, columns, aligns[align]);
+    draw_choices(seed, found, &s);
     if (below(seed, 2)) {
-        snprintf(words + used, sizeof words - used, " stride=%" PRIu64 " out-stride=%" PRIu64,
-                 columns + below(seed, 20), columns + 8 * below(seed, 3));
+        const uint64_t stride = columns + below(seed, 20), out_stride = columns + 8 * below(seed, 3);
+        append(&s, " stride=%" PRIu64 " out-stride=%" PRIu64, stride, out_stride);
     }
-    used = strlen(words);
-    if (below(seed, 2))
-        snprintf(words + used, sizeof words - used, " form=direct cluster=%u", clusters[below(seed, 5)]);
-    used = strlen(words);
-    if (below(seed, 3) == 0)
-        snprintf(words + used, sizeof words - used, " pieces=%" PRIu64 " vectors=8", 1 + below(seed, 3));
-    cj_test_row(device, words, (16u >> align) * (unsigned)below(seed, 3), *seed);
+    if (says(&s, "mask=yes") && says(&s, "pass=forward") && below(seed, 2))
+        append(&s, " mask-rows=%" PRIu64, 1 + below(seed, rows + 2));
+    if (below(seed, 2)) append(&s, " form=direct cluster=%u", clusters[says(&s, "-gradient=yes") ? 0 : below(seed, 5)]);
+    if (below(seed, 3) == 0) append(&s, " pieces=%" PRIu64 " vectors=8", columns / HELD + 1 + below(seed, 3));
+    cj_test_row(device, s.words, (16u >> align) * (unsigned)below(seed, 3), *seed);
 }
 
 // ---- the typed calls: through a handle, and in one call
@@ -214,6 +274,7 @@ static cj_status call_softmax(cj_device *device, problem *p, cj_error *error) {
                                     .log = p->model.log,
                                     .mask = at(p, "mask") != 0,
                                     .scale = p->model.scale,
+                                    .mask_rows = at(p, "mask") ? cj_params_get(&p->params, "mask-rows") : 0,
                                     .backward = at(p, "dy") != 0};
     const cj_softmax_arrays arrays = {
         .x = at(p, "x"), .y = at(p, "y"), .mask = at(p, "mask"), .dy = at(p, "dy"), .dx = at(p, "dx")};
@@ -234,6 +295,8 @@ static cj_status call_norm(cj_device *device, problem *p, cj_error *error) {
                                  .bias = at(p, "bias") != 0,
                                  .residual = at(p, "residual") != 0,
                                  .stats = at(p, "rstd") != 0,
+                                 .weight_gradient = at(p, "dw") != 0,
+                                 .bias_gradient = at(p, "db") != 0,
                                  .epsilon = p->model.epsilon};
     const cj_norm_arrays arrays = {.x = at(p, "x"),
                                    .residual = at(p, "residual"),
@@ -244,7 +307,9 @@ static cj_status call_norm(cj_device *device, problem *p, cj_error *error) {
                                    .mean = at(p, "mean"),
                                    .rstd = at(p, "rstd"),
                                    .dy = at(p, "dy"),
-                                   .dx = at(p, "dx")};
+                                   .dx = at(p, "dx"),
+                                   .dw = at(p, "dw"),
+                                   .db = at(p, "db")};
     cj_norm             *norm = NULL;
     cj_status            status = p->shift ? CJ_OK : cj_norm_create(device, &desc, &norm, error);
     if (!status && norm) status = cj_norm_run(norm, &arrays, NULL, error);
@@ -278,13 +343,60 @@ void cj_test_row_calls(cj_device *device) {
         const char *words;
         launcher    how;
     } calls[] = {{"softmax rows=3 columns=200 mask=yes scale=0.5", call_softmax},
+                 {"softmax rows=7 columns=64 mask=yes mask-rows=3 dtype=bf16", call_softmax},
                  {"softmax rows=3 columns=200 pass=backward dtype=bf16", call_softmax},
                  {"logsoftmax rows=5 columns=77 dtype=f16 out=f32 stride=90 out-stride=80", call_softmax},
                  {"rmsnorm rows=4 columns=96 weight=yes residual=yes dtype=bf16", call_norm},
                  {"layernorm rows=4 columns=300 weight=yes bias=yes stats=yes", call_norm},
                  {"layernorm rows=4 columns=64 weight=no pass=backward", call_norm},
+                 {"layernorm rows=30 columns=300 pass=backward weight-gradient=yes bias-gradient=yes", call_norm},
+                 {"rmsnorm rows=9 columns=70 pass=backward weight-gradient=yes dtype=bf16 out=f32", call_norm},
                  {"crossentropy rows=20 columns=1000 smoothing=0.2 gradient=yes scale=0.05", call_crossentropy},
                  {"crossentropy rows=20 columns=333 label=i32 ignore=7 dtype=bf16", call_crossentropy}};
     for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++)
         for (unsigned shift = 0; shift < 16; shift += 4) test_row(device, calls[i].words, shift, i, calls[i].how);
+}
+
+// ---- every form: the block, the cluster, twice from memory, the stream and its pieces
+
+static const char *const kinds[] = {"softmax",
+                                    "softmax mask=yes scale=-0.5",
+                                    "softmax pass=backward",
+                                    "logsoftmax",
+                                    "logsoftmax pass=backward scale=-1",
+                                    "rmsnorm",
+                                    "rmsnorm weight=no residual=yes epsilon=0.5",
+                                    "rmsnorm pass=backward",
+                                    "layernorm",
+                                    "layernorm bias=yes residual=yes stats=yes",
+                                    "layernorm pass=backward",
+                                    "crossentropy label=i32 ignore=3",
+                                    "crossentropy gradient=yes smoothing=0.1"};
+static const char *const forms[] = {
+    "rows=3 columns=1000 form=direct cluster=0 warps=2 vectors=8",
+    "rows=3 columns=1000 form=direct cluster=1 warps=4",
+    "rows=3 columns=1000 form=direct cluster=2 warps=2",
+    "rows=2 columns=1003 form=direct cluster=4 warps=3",
+    "rows=2 columns=3000 form=direct cluster=2 warps=1 vectors=2",
+    "rows=2 columns=3000 form=direct cluster=0 warps=2 vectors=2",
+    "rows=2 columns=16 form=direct cluster=8 warps=1",
+    "rows=7 columns=1024 form=stream cluster=1 warps=2 grid=2 stages=1",
+    "rows=9 columns=1024 form=stream cluster=2 warps=2 grid=4 stages=2",
+    "rows=9 columns=1024 form=stream cluster=2 warps=2 grid=4 stages=2 resident=no",
+    "rows=9 columns=1000 form=stream cluster=2 warps=1 grid=4 stages=3",
+    "rows=9 columns=1000 form=stream cluster=4 warps=2 grid=8 stages=2 pieces=2",
+    "rows=5 columns=2040 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3",
+    "rows=5 columns=2040 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3 resident=no",
+    "rows=5 columns=2040 form=stream cluster=1 warps=2 grid=3 stages=3 pieces=3",
+    "rows=3 columns=24 form=stream cluster=8 warps=1 grid=16 stages=2",  // ranks without any
+};
+
+void cj_test_row_forms(cj_device *device) {
+    static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(forms); i++)
+        for (size_t k = cj_test_few() ? i % 3 : 0; k < CJ_TEST_COUNT(kinds); k += cj_test_few() ? 3 : 1) {
+            char words[192];
+            snprintf(words, sizeof words, "%s %s %s", kinds[k], forms[i], types[(i + k) % CJ_TEST_COUNT(types)]);
+            cj_test_row(device, words, 0, i);
+        }
 }

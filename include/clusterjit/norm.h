@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RMSNorm and LayerNorm along the rows of a matrix, with weights, bias and a residual, and their gradients for x.
+// RMSNorm and LayerNorm along the rows of a matrix, with weights, bias and a residual, and their gradients.
 //
 //     cj_norm_desc   desc = {.shape = {.rows = 4096, .columns = 8192, .dtype = CJ_BF16}, .residual = 1, .weight = 1};
 //     cj_norm_arrays arrays = {.x = x, .residual = r, .weight = w, .y = y, .sum = s};
@@ -19,16 +19,21 @@ typedef enum cj_norm_kind { CJ_NORM_RMS, CJ_NORM_LAYER } cj_norm_kind;
 //   RMS       rstd = 1 / sqrt(mean(h^2) + epsilon)             y = h * rstd * weight + bias
 //   LAYER     rstd = 1 / sqrt(mean((h - mean)^2) + epsilon)    y = (h - mean) * rstd * weight + bias
 //   backward  with g = dy * weight and n = (h - mean) * rstd:  dx = rstd * (g - mean(g) - n * mean(g * n));
-//             RMS has no mean and no mean(g)
+//             RMS has no mean and no mean(g). Also dw = sum over rows of dy * n, and db = sum over rows of dy, added
+//             up in an order that the shape and the device fix: the same bits in every run. The parts of these sums
+//             take memory of the kernel's own: as a rule a row of f32 for each of them and each block that the device
+//             holds at once
 typedef struct cj_norm_desc {
     cj_rows      shape;
     cj_norm_kind kind;  // [RMS]
     int          backward;
-    int          weight;    // there is a weight for each column
-    int          bias;      // forward: … and a bias
-    int          residual;  // forward: a second matrix is added first, and h is written too
-    int          stats;     // forward: rstd, and with LAYER mean, are written
-    double       epsilon;   // finite [1e-5]
+    int          weight;           // there is a weight for each column
+    int          bias;             // forward: … and a bias
+    int          residual;         // forward: a second matrix is added first, and h is written too
+    int          stats;            // forward: rstd, and with LAYER mean, are written
+    int          weight_gradient;  // backward: dw is written, with or without `weight`
+    int          bias_gradient;    // backward: db is written
+    double       epsilon;          // finite [1e-5]
 } cj_norm_desc;
 
 // Device pointers. What a description does not use stays 0.
@@ -38,6 +43,7 @@ typedef struct cj_norm_arrays {
     cj_ptr y, sum;        // written: the norm, and h
     cj_ptr mean, rstd;    // f32 [rows], aligned to 4: written by stats, read by backward (mean: with LAYER alone)
     cj_ptr dy, dx;        // backward: read, written
+    cj_ptr dw, db;        // [columns], written: of the type of dx
 } cj_norm_arrays;
 
 typedef struct cj_norm cj_norm;

@@ -15,22 +15,24 @@ extern "C" {
 #endif
 
 // What to do. Zero-initialize, then set what matters.
-//   forward   y[r][c] = e^t / sum of e^t over the row, with t = scale * x[r][c] + mask[c]; log: its logarithm
+//   forward   y[r][c] = e^t / sum of e^t over the row, with t = scale * x[r][c] + mask[r mod mask_rows][c];
+//             log: its logarithm
 //   backward  dx = scale * (dy - sum(dy * y)) * y; log: scale * (dy - sum(dy) * e^y)
 // A NaN in a row, or a row with -infinity alone, makes the row NaN.
 typedef struct cj_softmax_desc {
-    cj_rows shape;
-    int     log;  // logsoftmax
-    int     backward;
-    int     mask;   // forward: a mask is added
-    double  scale;  // finite [1]
+    cj_rows  shape;
+    int      log;  // logsoftmax
+    int      backward;
+    int      mask;       // forward: a mask is added
+    double   scale;      // finite [1]
+    uint64_t mask_rows;  // 1 to 2^26, with a mask [1]: as many as there are queries, where all heads have the same
 } cj_softmax_desc;
 
 // Device pointers. What a description does not use stays 0.
 typedef struct cj_softmax_arrays {
     cj_ptr x;       // forward: [rows, columns]
     cj_ptr y;       // forward: written; backward: read
-    cj_ptr mask;    // [columns], of the type of x
+    cj_ptr mask;    // [mask_rows, columns], of the type and the stride of x
     cj_ptr dy, dx;  // backward: read, written
 } cj_softmax_arrays;
 

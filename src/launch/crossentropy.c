@@ -12,8 +12,9 @@ struct cj_crossentropy {
 
 enum { IGNORE = -100 };  // the default
 
-static const row_spec_family family = {
-    "crossentropy", {"ignore", "smoothing", "scale"}, {{"gradient", {"no", "yes"}}, {"label", {"i64", "i32"}}}};
+static const row_spec_family family = {.name = "crossentropy",
+                                       .real = {"ignore", "smoothing", "scale"},
+                                       .choice = {{"gradient", {"no", "yes"}}, {"label", {"i64", "i32"}}}};
 
 // The word of the label's type; 2 where it is none.
 static uint8_t label_of(cj_dtype type) { return type == CJ_I32 ? 1 : type == CJ_I64 || !type ? 0 : 2; }

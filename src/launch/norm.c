@@ -12,25 +12,28 @@ struct cj_norm {
 
 static const double epsilon = 1e-5;  // the default
 
-#define SPEC(name)                                                                                 \
-    {                                                                                              \
-        name, {"epsilon"}, {                                                                       \
-            {"pass", {"forward", "backward"}}, {"weight", {"no", "yes"}}, {"bias", {"no", "yes"}}, \
-                {"residual", {"no", "yes"}}, {                                                     \
-                "stats", { "no", "yes" }                                                           \
-            }                                                                                      \
-        }                                                                                          \
+#define NO_YES \
+    { "no", "yes" }
+#define SPEC(family)                                                                       \
+    {                                                                                      \
+        .name = family, .real = {"epsilon"}, .choice = {{"pass", {"forward", "backward"}}, \
+                                                        {"weight", NO_YES},                \
+                                                        {"bias", NO_YES},                  \
+                                                        {"residual", NO_YES},              \
+                                                        {"stats", NO_YES},                 \
+                                                        {"weight-gradient", NO_YES},       \
+                                                        {"bias-gradient", NO_YES}},        \
     }
 
 static const row_spec_family families[] = {[CJ_NORM_RMS] = SPEC("rmsnorm"), [CJ_NORM_LAYER] = SPEC("layernorm")};
 
 static row_spec spec_of(const cj_norm_desc *d) {
     const bool forward = !d->backward;
-    return (row_spec){
-        .family = &families[d->kind == CJ_NORM_LAYER],
-        .shape = d->shape,
-        .real = {d->epsilon != 0 ? d->epsilon : epsilon},
-        .choice = {!forward, d->weight != 0, d->bias && forward, d->residual && forward, d->stats && forward}};
+    return (row_spec){.family = &families[d->kind == CJ_NORM_LAYER],
+                      .shape = d->shape,
+                      .real = {d->epsilon != 0 ? d->epsilon : epsilon},
+                      .choice = {!forward, d->weight != 0, d->bias && forward, d->residual && forward,
+                                 d->stats && forward, d->weight_gradient != 0, d->bias_gradient != 0}};
 }
 
 static row_call call_of(const cj_norm_desc *d, const cj_norm_arrays *a) {
@@ -46,6 +49,8 @@ static row_call call_of(const cj_norm_desc *d, const cj_norm_arrays *a) {
     if (forward && !d->stats) return call;
     if (d->kind == CJ_NORM_LAYER) cj__row_call_add_each(&call, "mean", a->mean);
     cj__row_call_add_each(&call, "rstd", a->rstd);
+    if (d->backward && d->weight_gradient) cj__row_call_add(&call, "dw", a->dw);
+    if (d->backward && d->bias_gradient) cj__row_call_add(&call, "db", a->db);
     return call;
 }
 

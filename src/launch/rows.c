@@ -38,7 +38,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
                             family->choice[i].words[0], family->choice[i].words[1]);
         status = cj_params_set(params, family->choice[i].name, family->choice[i].words[spec->choice[i]], error);
     }
-    return status;
+    return status || !family->number ? status : cj__call_number(params, family->number, spec->number, error);
 }
 
 cj_status cj__row_create(cj_device *device, const row_spec *spec, size_t bytes, void **handle, cj_error *error) {
@@ -74,7 +74,7 @@ cj_status cj__row_call_run(cj_kernel *kernel, row_call *call, cj_stream stream, 
 typedef struct call_key {
     const row_spec_family *family;
     cj_stream_id           on;
-    uint32_t               rows, columns, stride, out_stride;
+    uint32_t               rows, columns, stride, out_stride, number;
     double                 real[ROW_SPEC_REALS];
     uint8_t                dtype, out, align, choice[ROW_SPEC_CHOICES];
 } call_key;
@@ -95,6 +95,7 @@ static void write_key(const row_spec *spec, cj_stream stream, cj_warm_key *to) {
     key.columns = narrow(shape->columns);
     key.stride = narrow(shape->stride);
     key.out_stride = narrow(shape->out_stride);
+    key.number = narrow(spec->number);
     memcpy(key.real, spec->real, sizeof key.real);
     key.dtype = byte(shape->dtype);
     key.out = byte(shape->out);

@@ -7,15 +7,16 @@
 
 #include "call.h"
 
-enum { ROW_SPEC_REALS = 3, ROW_SPEC_CHOICES = 6, ROW_CALL_ARRAYS = 9 };
+enum { ROW_SPEC_REALS = 3, ROW_SPEC_CHOICES = 7, ROW_CALL_ARRAYS = 9 };
 
-// A family and its own parameters: real numbers, and choices of two words.
+// A family and its own parameters: real numbers, choices of two words, a whole number.
 typedef struct row_spec_family {
     const char *name;
     const char *real[ROW_SPEC_REALS];
     struct {
         const char *name, *words[2];
     } choice[ROW_SPEC_CHOICES];
+    const char *number;
 } row_spec_family;
 
 typedef struct row_spec {
@@ -23,6 +24,7 @@ typedef struct row_spec {
     cj_rows                shape;
     double                 real[ROW_SPEC_REALS];
     uint8_t                choice[ROW_SPEC_CHOICES];
+    uint64_t               number;  // 0: the default
 } row_spec;
 
 // The kernel's arguments, in its order.

@@ -10,13 +10,10 @@ struct cj_softmax {
     cj_softmax_desc desc;
 };
 
-#define SPEC(name)                               \
-    {                                            \
-        name, {"scale"}, {                       \
-            {"pass", {"forward", "backward"}}, { \
-                "mask", { "no", "yes" }          \
-            }                                    \
-        }                                        \
+#define SPEC(family)                                                            \
+    {                                                                           \
+        .name = family, .real = {"scale"}, .number = "mask-rows",               \
+        .choice = {{"pass", {"forward", "backward"}}, {"mask", {"no", "yes"}}}, \
     }
 
 static const row_spec_family families[] = {SPEC("softmax"), SPEC("logsoftmax")};
@@ -25,7 +22,8 @@ static row_spec spec_of(const cj_softmax_desc *d) {
     return (row_spec){.family = &families[d->log != 0],
                       .shape = d->shape,
                       .real = {d->scale != 0 ? d->scale : 1},
-                      .choice = {d->backward != 0, d->mask && !d->backward}};
+                      .choice = {d->backward != 0, d->mask && !d->backward},
+                      .number = d->backward ? 0 : d->mask_rows};
 }
 
 static row_call call_of(const cj_softmax_desc *d, const cj_softmax_arrays *a) {

@@ -13,6 +13,11 @@
 static const char *const families[] = {"softmax",   "logsoftmax",   "rmsnorm",
                                        "layernorm", "crossentropy", "crossentropy gradient=yes smoothing=0.1"};
 
+// With sums over rows.
+static const char *const gradients[] = {
+    "rmsnorm pass=backward weight-gradient=yes", "layernorm pass=backward weight-gradient=yes bias-gradient=yes",
+    "rmsnorm pass=backward weight=no bias-gradient=yes", "layernorm pass=backward weight=no weight-gradient=yes"};
+
 static void rows_of_every_length_are_right(void **state) {
     (void)state;
     static const unsigned    columns[] = {1, 2, 3, 7, 31, 32, 33, 64, 127, 128, 129, 512, 1000, 1024, 4096, 5003};
@@ -26,32 +31,93 @@ static void rows_of_every_length_are_right(void **state) {
         }
 }
 
-// Every form and way that a row is cut: the block, the cluster, twice from memory, the stream and its pieces.
 static void every_form_is_right(void **state) {
     (void)state;
-    static const char *const forms[] = {
-        "rows=3 columns=1000 form=direct cluster=0 warps=2 vectors=8",
-        "rows=3 columns=1000 form=direct cluster=1 warps=4",
-        "rows=3 columns=1000 form=direct cluster=2 warps=2",
-        "rows=2 columns=1003 form=direct cluster=4 warps=3",
-        "rows=2 columns=3000 form=direct cluster=2 warps=1 vectors=2",
-        "rows=2 columns=3000 form=direct cluster=0 warps=2 vectors=2",
-        "rows=2 columns=16 form=direct cluster=8 warps=1",
-        "rows=7 columns=1024 form=stream cluster=1 warps=2 grid=2 stages=1",
-        "rows=9 columns=1024 form=stream cluster=2 warps=2 grid=4 stages=2",
-        "rows=9 columns=1000 form=stream cluster=2 warps=1 grid=4 stages=3",
-        "rows=9 columns=1000 form=stream cluster=4 warps=2 grid=8 stages=2 pieces=2",
-        "rows=5 columns=2040 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3",
-        "rows=5 columns=2040 form=stream cluster=1 warps=2 grid=3 stages=3 pieces=3",
-        "rows=3 columns=24 form=stream cluster=8 warps=1 grid=16 stages=2",
-    };
-    static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
-    for (size_t i = 0; i < CJ_TEST_COUNT(forms); i++)
-        for (size_t f = 0; f < CJ_TEST_COUNT(families); f++) {
+    cj_test_row_forms(cj_test_device);
+}
+
+static void many_rows_are_right(void **state) {
+    (void)state;
+    cj_test_row(cj_test_device, "softmax rows=20001 columns=2", 0, 1);
+    cj_test_row(cj_test_device, "crossentropy rows=9999 columns=1 gradient=yes", 0, 2);
+    cj_test_row(cj_test_device, "rmsnorm rows=2000 columns=40 form=stream warps=1 grid=3", 0, 3);
+    cj_test_row(cj_test_device,
+                "layernorm rows=9999 columns=3 weight=no pass=backward weight-gradient=yes bias-gradient=yes", 0, 4);
+}
+
+// A mask of several rows comes round again.
+static void masks_of_any_number_of_rows_are_added(void **state) {
+    (void)state;
+    static const char *const shapes[] = {
+        "softmax rows=12 columns=100 mask-rows=4",
+        "softmax rows=5 columns=1003 mask-rows=5 dtype=bf16",
+        "logsoftmax rows=7 columns=300 mask-rows=1000 scale=-0.5",
+        "logsoftmax rows=7 columns=1000 mask-rows=3 form=direct cluster=2 warps=2 stride=1010",
+        "softmax rows=5 columns=3000 mask-rows=2 form=direct pieces=3 warps=2 out=f16",
+        "softmax rows=9 columns=1024 mask-rows=2 form=stream cluster=2 warps=2 grid=4 stages=2",
+        "softmax rows=5 columns=2040 mask-rows=3 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3 dtype=bf16"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(shapes); i++) {
+        char words[192];
+        snprintf(words, sizeof words, "%s mask=yes", shapes[i]);
+        cj_test_row(cj_test_device, words, 0, i);
+    }
+}
+
+static void sums_over_rows_of_every_length_are_right(void **state) {
+    (void)state;
+    static const unsigned    rows[] = {1, 2, 7, 8, 9, 33}, columns[] = {1, 3, 32, 33, 128, 160, 600, 1001, 2048, 4100};
+    static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16 out=f32", "dtype=f32 out=bf16"};
+    for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++)
+        for (size_t g = 0; g < CJ_TEST_COUNT(gradients); g++) {
             char words[192];
-            snprintf(words, sizeof words, "%s %s %s", families[f], forms[i], types[(i + f) % CJ_TEST_COUNT(types)]);
+            snprintf(words, sizeof words, "%s rows=%u columns=%u %s", gradients[g],
+                     rows[(2 * c + g) % CJ_TEST_COUNT(rows)], columns[c], types[(c + g) % CJ_TEST_COUNT(types)]);
+            cj_test_row(cj_test_device, words, 0, c);
+        }
+}
+
+// Rows of warps, of blocks and of clusters, dealt to one and to several; and those that are read twice, in shares too.
+// Parts of few and of many, which one warp or several add up.
+static const char *const dealt[] = {
+    "rows=100 columns=40 grid=1",
+    "rows=100 columns=40 grid=3",
+    "rows=70 columns=600 form=direct grid=40 warps=4",
+    "rows=9 columns=1000 form=direct grid=2 warps=3",
+    "rows=9 columns=33 form=direct grid=4 warps=1 align=4",
+    "rows=1 columns=300 form=direct grid=6 warps=5",
+    "rows=40 columns=64 form=stream cluster=1 warps=1 grid=40 stages=1",
+    "rows=9 columns=1024 form=stream cluster=2 warps=2 grid=4 stages=2",
+    "rows=2 columns=1000 form=stream cluster=4 warps=1 grid=12 stages=3",
+    "rows=7 columns=24 form=stream cluster=8 warps=1 grid=16",
+    "rows=20 columns=1000 form=direct pieces=3 warps=2 grid=5",
+    "rows=2 columns=1003 form=direct pieces=5 warps=2 grid=9 align=4",
+    "rows=1 columns=5000 form=direct pieces=7 warps=3 grid=20",
+};
+
+static void sums_over_rows_are_right_in_every_form(void **state) {
+    (void)state;
+    static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=bf16 out=f32"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(dealt); i++)
+        for (size_t g = 0; g < CJ_TEST_COUNT(gradients); g++) {
+            char words[192];
+            snprintf(words, sizeof words, "%s %s %s", gradients[g], dealt[i], types[(i + g) % CJ_TEST_COUNT(types)]);
             cj_test_row(cj_test_device, words, 0, i);
         }
+}
+
+// Every order in which warps may run gives the same bits.
+static void sums_over_rows_are_the_same_in_every_run(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_TEST_COUNT(dealt); i++) {
+        char words[192];
+        snprintf(words, sizeof words, "%s %s", gradients[1], dealt[i]);
+        const uint64_t bits = cj_test_row_bits(cj_test_device, words);
+        for (uint64_t seed = 1; seed < 4; seed++) {
+            cj_test_watch(seed);
+            if (cj_test_row_bits(cj_test_device, words) != bits) fail_msg("%s: other bits", words);
+        }
+        cj_test_watch(0);
+    }
 }
 
 static void any_shape_type_stride_and_alignment_is_right(void **state) {
@@ -112,7 +178,72 @@ static void layernorm_far_from_zero_loses_nothing(void **state) {
     cj_mem_free(cj_test_device, arrays.y);
 }
 
+// A label that is none makes its own row's loss NaN, whichever way it is none; the ignored one makes it 0.
+static void labels_beyond_the_columns_make_the_loss_nan(void **state) {
+    (void)state;
+    enum { ROWS = 5, COLUMNS = 6 };
+    static const float     x[ROWS][COLUMNS] = {{1, 2, 3, 4, 5, 6}, {1}, {1}, {1}, {1}};
+    static const int64_t   label[ROWS] = {5, -1, COLUMNS, INT64_C(1) << 33, -100};
+    cj_crossentropy_desc   desc = {.shape = {.rows = ROWS, .columns = COLUMNS}};
+    cj_crossentropy_arrays arrays = {0};
+    cj_error               error = {0};
+    float                  loss[ROWS];
+    cj_test_ok(cj_mem_alloc(cj_test_device, sizeof x, &arrays.x, &error), &error);
+    cj_test_ok(cj_mem_alloc(cj_test_device, sizeof label, &arrays.label, &error), &error);
+    cj_test_ok(cj_mem_alloc(cj_test_device, sizeof loss, &arrays.loss, &error), &error);
+    cj_test_ok(cj_mem_alloc(cj_test_device, sizeof loss, &arrays.lse, &error), &error);
+    cj_test_ok(cj_mem_write(cj_test_device, arrays.x, x, sizeof x, NULL, &error), &error);
+    cj_test_ok(cj_mem_write(cj_test_device, arrays.label, label, sizeof label, NULL, &error), &error);
+    cj_test_ok(cj_crossentropy_launch(cj_test_device, &desc, &arrays, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(cj_test_device, loss, arrays.loss, sizeof loss, NULL, &error), &error);
+    assert_true(fabsf(loss[0] - 0.456193f) < 1e-5f);
+    for (int r = 1; r < 4; r++) assert_true(isnan(loss[r]));
+    assert_true(loss[4] == 0);
+    const cj_ptr all[] = {arrays.x, arrays.label, arrays.loss, arrays.lse};
+    for (size_t i = 0; i < CJ_TEST_COUNT(all); i++) cj_mem_free(cj_test_device, all[i]);
+}
+
 // ---- what is refused, and what a call says
+
+static void check_largest(const char *family, const char *shape, const char *arch) {
+    const size_t     length = strcspn(family, " ");
+    char             name[24], words[256];
+    cj_params        params;
+    cj_plan          plan;
+    cj_error         error = {0};
+    const cj_limits *limits;
+    snprintf(name, sizeof name, "%.*s", (int)length, family);
+    snprintf(words, sizeof words, "%s%s", shape, family + length);
+    cj_test_ok(cj_limits_builtin(arch, &limits, &error), &error);
+    cj_test_ok(cj_test_params(name, words, &params, &error), &error);
+    if (cj_plan_make(&params, limits, NULL, &plan, &error)) fail_msg("%s %s: %s", name, words, error.message);
+    const uint64_t rows = cj_params_get(&params, "rows"), columns = cj_params_get(&params, "columns");
+    assert_true(plan.grid.x > 0 && plan.grid.x <= INT32_MAX);
+    // Of a direct plan every row has a block or a warp, of any other, blocks stay.
+    assert_true(plan.resident || plan.grid.x * (uint64_t)plan.block.x / 32 >= rows);
+    // Parts of sums over rows: as many as there are blocks at the most, and the values of rows.
+    assert_true(plan.workspace_bytes <= 2 * 4 * (columns * (plan.grid.x + 1) + 32 * rows));
+    cj_text_free(cj_test_emit(name, words, arch));
+}
+
+// Nothing overflows in what is planned and written for them.
+static void the_largest_shapes_are_planned(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"rows=67108864 columns=1",
+                                         "rows=67108864 columns=8192",
+                                         "rows=67108864 columns=131072",
+                                         "rows=67108864 columns=10001 align=4",
+                                         "rows=1 columns=268435456",
+                                         "rows=1 columns=268435455 align=4",
+                                         "rows=200 columns=268435456 stride=536870912 out-stride=536870912"};
+    static const char *const targets[] = {"sm_80", "sm_90"};
+    for (size_t s = 0; s < CJ_TEST_COUNT(shapes); s++)
+        for (size_t f = 0; f < CJ_TEST_COUNT(families) + CJ_TEST_COUNT(gradients); f++) {
+            const bool  sums = f >= CJ_TEST_COUNT(families);
+            const char *family = sums ? gradients[f - CJ_TEST_COUNT(families)] : families[f];
+            for (size_t t = 0; t < CJ_TEST_COUNT(targets); t++) check_largest(family, shapes[s], targets[t]);
+        }
+}
 
 static void refused(const char *words, const char *says) {
     cj_params        params;
@@ -137,6 +268,14 @@ static void impossible_rows_are_refused_by_name(void **state) {
     refused("softmax columns=65536 rows=4096 cluster=4 grid=6", "grid: 6");
     refused("crossentropy smoothing=1.5", "smoothing: 1.5");
     refused("crossentropy ignore=0.5", "ignore: 0.5");
+    refused("softmax mask-rows=2", "mask-rows: 2");
+    refused("softmax mask-rows=2 mask=yes pass=backward", "mask-rows: 2");
+    refused("rmsnorm weight-gradient=yes", "weight-gradient: pass=forward");
+    refused("layernorm bias-gradient=yes", "bias-gradient: pass=forward");
+    refused("rmsnorm pass=backward weight-gradient=yes form=direct cluster=2", "cluster: 2");
+    refused("rmsnorm pass=backward weight-gradient=yes rows=300 columns=4001 cluster=2", "form=stream does not fit");
+    refused("rmsnorm pass=backward weight-gradient=yes form=stream columns=4096 pieces=2", "pieces=2");
+    refused("rmsnorm pass=backward weight-gradient=yes form=stream columns=4096 cluster=4 grid=6", "grid: 6");
 }
 
 static void missing_and_misaligned_arrays_are_refused_by_name(void **state) {
@@ -153,6 +292,20 @@ static void missing_and_misaligned_arrays_are_refused_by_name(void **state) {
     cj_softmax_destroy(softmax);
 }
 
+static void forward_passes_with_gradients_of_weights_are_refused_by_name(void **state) {
+    (void)state;
+    const cj_norm_desc   forward = {.shape = {.rows = 2, .columns = 8}, .weight_gradient = 1};
+    const cj_norm_desc   backward = {.shape = {.rows = 2, .columns = 8}, .backward = 1, .weight_gradient = 1};
+    const cj_norm_arrays missing = {.x = 256, .dy = 256, .dx = 256, .rstd = 256};
+    cj_norm             *norm = NULL;
+    cj_error             error = {0};
+    assert_int_equal(cj_norm_create(cj_test_device, &forward, &norm, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "weight-gradient"));
+    assert_null(norm);
+    assert_int_equal(cj_norm_launch(cj_test_device, &backward, &missing, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "dw: "));
+}
+
 static void calls_do_what_their_descriptions_say(void **state) {
     (void)state;
     cj_test_row_calls(cj_test_device);
@@ -162,11 +315,19 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_every_length_are_right),
         cmocka_unit_test(every_form_is_right),
+        cmocka_unit_test(many_rows_are_right),
+        cmocka_unit_test(labels_beyond_the_columns_make_the_loss_nan),
+        cmocka_unit_test(the_largest_shapes_are_planned),
+        cmocka_unit_test(masks_of_any_number_of_rows_are_added),
+        cmocka_unit_test(sums_over_rows_of_every_length_are_right),
+        cmocka_unit_test(sums_over_rows_are_right_in_every_form),
+        cmocka_unit_test(sums_over_rows_are_the_same_in_every_run),
         cmocka_unit_test(any_shape_type_stride_and_alignment_is_right),
         cmocka_unit_test(nan_and_infinities_make_the_row_nan_and_minus_infinity_a_zero),
         cmocka_unit_test(layernorm_far_from_zero_loses_nothing),
         cmocka_unit_test(impossible_rows_are_refused_by_name),
         cmocka_unit_test(missing_and_misaligned_arrays_are_refused_by_name),
+        cmocka_unit_test(forward_passes_with_gradients_of_weights_are_refused_by_name),
         cmocka_unit_test(calls_do_what_their_descriptions_say),
     };
     return cmocka_run_group_tests(tests, cj_test_open_watched, cj_test_close);

@@ -12,7 +12,13 @@ static void any_shape_type_stride_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
     for (int i = 0; i < (cj_test_few() ? 10 : 100); i++)
-        cj_test_row_random(cj_test_device, families[(size_t)i % CJ_TEST_COUNT(families)], &seed, cj_test_few() ? 5000 : 100000);
+        cj_test_row_random(cj_test_device, families[(size_t)i % CJ_TEST_COUNT(families)], &seed,
+                           cj_test_few() ? 5000 : 100000);
+}
+
+static void every_form_is_right(void **state) {
+    (void)state;
+    cj_test_row_forms(cj_test_device);
 }
 
 // What the plan chooses, at lengths where it chooses something else; enough rows for each to be claimed by someone
@@ -34,6 +40,25 @@ static void long_rows_are_right_in_the_shapes_that_are_chosen(void **state) {
     }
 }
 
+// Sums over rows, in each shape that is chosen; and once more, for the same bits.
+static void gradients_of_weights_are_right_and_repeat(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"rmsnorm rows=50000 columns=128 dtype=bf16",
+                                         "layernorm rows=3000 columns=1000 bias-gradient=yes",
+                                         "layernorm rows=4000 columns=4096",
+                                         "rmsnorm rows=1000 columns=16384 dtype=bf16 out=f32",
+                                         "rmsnorm rows=300 columns=65536 dtype=bf16",
+                                         "layernorm rows=64 columns=131072 dtype=f16 bias-gradient=yes",
+                                         "layernorm rows=500 columns=20001 dtype=bf16",
+                                         "rmsnorm rows=2 columns=1000001"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(shapes) && !cj_test_few(); i++) {
+        char words[160];
+        snprintf(words, sizeof words, "%s pass=backward weight-gradient=yes", shapes[i]);
+        cj_test_row(cj_test_device, words, 0, i);
+        assert_int_equal(cj_test_row_bits(cj_test_device, words), cj_test_row_bits(cj_test_device, words));
+    }
+}
+
 static void calls_do_what_their_descriptions_say(void **state) {
     (void)state;
     cj_test_row_calls(cj_test_device);
@@ -42,7 +67,9 @@ static void calls_do_what_their_descriptions_say(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_shape_type_stride_and_alignment_is_right),
+        cmocka_unit_test(every_form_is_right),
         cmocka_unit_test(long_rows_are_right_in_the_shapes_that_are_chosen),
+        cmocka_unit_test(gradients_of_weights_are_right_and_repeat),
         cmocka_unit_test(calls_do_what_their_descriptions_say),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);

@@ -13,6 +13,7 @@ static const struct {
 } kernels[] = {
     {"softmax", ""},
     {"softmax", "mask=yes scale=0.125"},
+    {"softmax", "mask=yes mask-rows=64"},
     {"softmax", "pass=backward"},
     {"logsoftmax", "mask=yes"},
     {"logsoftmax", "pass=backward"},
@@ -53,18 +54,37 @@ static void emitted_kernels_assemble(void **state) {
         }
 }
 
+static void kernels_with_sums_over_rows_assemble(void **state) {
+    (void)state;
+    static const char *const dealt[] = {
+        "rows=100000 columns=128", "rows=10000 columns=1000 warps=4",   "rows=4096 columns=4096",
+        "rows=2000 columns=65536", "rows=2000 columns=90112 cluster=8", "rows=10 columns=999999"};
+    static const char *const sums[] = {"weight-gradient=yes bias-gradient=yes", "weight-gradient=yes weight=no",
+                                       "bias-gradient=yes"};
+    unsigned                 turn = 0;
+    for (size_t d = 0; d < CJ_TEST_COUNT(dealt); d++)
+        for (size_t s = 0; s < CJ_TEST_COUNT(sums); s++, turn++) {
+            char params[256];
+            snprintf(params, sizeof params, "%s %s pass=backward %s", dealt[d], types[turn % 5], sums[s]);
+            assemble(s == 1 ? "rmsnorm" : "layernorm", params, targets[turn / 5 % 3]);
+        }
+}
+
 static void kernels_without_clusters_assemble(void **state) {
     (void)state;
     assemble("softmax", "columns=100000 dtype=bf16", "sm_80");
     assemble("layernorm", "columns=4096 align=4 residual=yes", "sm_86");
     assemble("crossentropy", "columns=1001 dtype=f16 gradient=yes align=2", "sm_89");
     assemble("rmsnorm", "columns=7 pass=backward", "sm_80");
+    assemble("rmsnorm", "columns=8192 pass=backward dtype=bf16 weight-gradient=yes", "sm_80");
+    assemble("layernorm", "columns=30000 pass=backward weight-gradient=yes bias-gradient=yes", "sm_86");
 }
 
 int main(void) {
     cj_test_ptxas();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emitted_kernels_assemble),
+        cmocka_unit_test(kernels_with_sums_over_rows_assemble),
         cmocka_unit_test(kernels_without_clusters_assemble),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

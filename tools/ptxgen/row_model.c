@@ -45,7 +45,7 @@ double row_model_least(cj_dtype type) { return type == CJ_F16 ? 0x1p-24 : 0x1p-1
 
 static void add(row_model *m, const char *name, row_array_kind kind, cj_dtype type, bool written, double low,
                 double high) {
-    m->array[m->count++] = (row_array){name, kind, type, written, low, high};
+    m->array[m->count++] = (row_array){name, kind, type, written, low, high, 0};
 }
 
 static void add_matrix(row_model *m, const char *name, double low, double high) {
@@ -56,13 +56,20 @@ static void add_result(row_model *m, const char *name) { add(m, name, ROW_ARRAY_
 
 uint64_t row_model_stride(const row_model *m, unsigned i) {
     if (m->array[i].kind == ROW_ARRAY_EACH) return 1;
-    return m->array[i].kind == ROW_ARRAY_COLUMN ? 0 : m->array[i].written ? m->out_stride : m->stride;
+    if (m->array[i].kind != ROW_ARRAY_MATRIX) return 0;
+    return m->array[i].written ? m->out_stride : m->stride;
 }
 
 uint64_t row_model_width(const row_model *m, unsigned i) { return m->array[i].kind == ROW_ARRAY_EACH ? 1 : m->columns; }
 
 uint64_t row_model_elements(const row_model *m, unsigned i) {
-    return (m->rows - 1) * row_model_stride(m, i) + row_model_width(m, i);
+    const uint64_t period = m->array[i].period, rows = period && period < m->rows ? period : m->rows;
+    return (rows - 1) * row_model_stride(m, i) + row_model_width(m, i);
+}
+
+uint64_t row_model_begin(const row_model *m, unsigned i, uint64_t row) {
+    const uint64_t period = m->array[i].period;
+    return (period ? row % period : row) * row_model_stride(m, i);
 }
 
 unsigned row_model_find(const row_model *m, const char *name) {
@@ -130,8 +137,11 @@ static void make_softmax(row_model *m, const cj_params *params) {
     }
     add_matrix(m, "x", -8, 8);
     add_result(m, "y");
-    if (cj_params_get(params, "mask")) add(m, "mask", ROW_ARRAY_COLUMN, m->in, false, -2, 2);
+    const uint64_t rows = cj_params_get(params, "mask-rows");
     m->row = softmax;
+    if (!cj_params_get(params, "mask")) return;
+    add(m, "mask", rows > 1 ? ROW_ARRAY_MATRIX : ROW_ARRAY_COLUMN, m->in, false, -2, 2);
+    if (rows > 1) m->array[m->count - 1].period = rows;
 }
 
 // ---- norms
@@ -178,7 +188,8 @@ static void norm(const row_model *m, double *const value[ROW_ARRAYS], double siz
 
 static void norm_backward(const row_model *m, double *const value[ROW_ARRAYS], double size[ROW_ARRAYS]) {
     const double *x = row_of(m, value, "x"), *dy = row_of(m, value, "dy"), *weight = row_of(m, value, "weight");
-    double       *dx = row_of(m, value, "dx"), sum = 0, products = 0, most = 0;
+    double       *dx = row_of(m, value, "dx"), *dw = row_of(m, value, "dw"), *db = row_of(m, value, "db");
+    double        sum = 0, products = 0, most = 0, steepest = 0;
     const double  mean = m->centered ? *row_of(m, value, "mean") : 0, rstd = *row_of(m, value, "rstd"),
                  n = (double)m->columns;
     for (uint64_t c = 0; c < m->columns; c++) {
@@ -186,10 +197,15 @@ static void norm_backward(const row_model *m, double *const value[ROW_ARRAYS], d
         sum += m->centered ? g : 0;
         products += g * normal;
         most = fmax(most, fabs(normal));
+        steepest = fmax(steepest, fabs(dy[c]));
+        if (dw) dw[c] = dy[c] * normal;
+        if (db) db[c] = dy[c];
     }
     for (uint64_t c = 0; c < m->columns; c++)
         dx[c] = rstd * (dy[c] * (weight ? weight[c] : 1) - sum / n - (x[c] - mean) * rstd * products / n);
     set_size(m, size, "dx", rstd * 2 * (1 + most * most));
+    set_size(m, size, "dw", steepest * (1 + most));
+    set_size(m, size, "db", steepest);
 }
 
 static void make_norm(row_model *m, const cj_params *params) {
@@ -207,6 +223,8 @@ static void make_norm(row_model *m, const cj_params *params) {
     if (!backward && !cj_params_get(params, "stats")) return;
     if (m->centered) add_each(m, "mean", CJ_F32, !backward, 0, 1);
     add_each(m, "rstd", CJ_F32, !backward, 0.5, 1);
+    if (cj_params_get(params, "weight-gradient")) add(m, "dw", ROW_ARRAY_TOTAL, m->out, true, 0, 0);
+    if (cj_params_get(params, "bias-gradient")) add(m, "db", ROW_ARRAY_TOTAL, m->out, true, 0, 0);
 }
 
 // ---- cross-entropy

@@ -7,8 +7,8 @@
 #include <clusterjit/kernel.h>
 #include <stdbool.h>
 
-// A matrix of rows with a stride; one value for each column; one for each row.
-typedef enum row_array_kind { ROW_ARRAY_MATRIX, ROW_ARRAY_COLUMN, ROW_ARRAY_EACH } row_array_kind;
+// A matrix of rows with a stride; one value for each column; one for each row; a sum over all rows for each column.
+typedef enum row_array_kind { ROW_ARRAY_MATRIX, ROW_ARRAY_COLUMN, ROW_ARRAY_EACH, ROW_ARRAY_TOTAL } row_array_kind;
 
 typedef struct row_array {
     const char    *name;
@@ -16,6 +16,7 @@ typedef struct row_array {
     cj_dtype       type;
     bool           written;
     double         low, high;  // what it is filled with, uniformly
+    uint64_t       period;     // rows after which a matrix repeats; 0: none
 } row_array;
 
 enum { ROW_ARRAYS = 9 };
@@ -29,17 +30,19 @@ struct row_model {
     row_array array[ROW_ARRAYS];
     double    scale, epsilon, smoothing, ignore;  // parameters, as the family has them
     bool      log, centered;                      // logsoftmax; layernorm
-    // value[i] is array i's row: `columns` values or one. Fills those that are written; size[i] is what their errors
-    // are measured against besides their own value: |error| <= bound * (|value| + size).
+    // value[i] is array i's row: `columns` values or one. Fills those that are written, sums over rows with what this
+    // row adds to them; size[i] is what their errors are measured against besides their own value:
+    // |error| <= bound * (|value| + size), of sums with the sum of sizes.
     void (*row)(const row_model *m, double *const value[ROW_ARRAYS], double size[ROW_ARRAYS]);
 };
 
 // False where the family has no rows.
 bool row_model_make(row_model *m, const cj_params *params);
 
-// Elements of array i from its pointer on, and from row to row.
+// Elements of array i from its pointer on; from row to row; and from its pointer to what row `row` has of it.
 uint64_t row_model_elements(const row_model *m, unsigned i);
 uint64_t row_model_stride(const row_model *m, unsigned i);
+uint64_t row_model_begin(const row_model *m, unsigned i, uint64_t row);
 uint64_t row_model_width(const row_model *m, unsigned i);  // of a row
 
 // Array i's index, ROW_ARRAYS where there is none of that name.

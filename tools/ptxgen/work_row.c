@@ -12,13 +12,15 @@
 #include "row_model.h"
 #include "workload.h"
 
-// Elements repeat after so many (a prime, so that rows differ); elements that are checked, at most, by whole rows.
+// Elements repeat after so many (a prime, so that rows differ); elements that are checked, at most, by whole rows, and
+// as many of sums over rows.
 enum { PERIOD = 1048573, CHECKED = 1 << 22, POISON = 0xa5, SEED = 1, SHOWN = 4 };
 
 typedef struct rows {
     row_model model;
     cj_ptr   *memory;             // copy c of array i: [c * count + i]
     double   *value[ROW_ARRAYS];  // of one row
+    double   *sum[ROW_ARRAYS];    // of sums over rows
     void     *bytes;              // of the longest row
     double    first[SHOWN];       // of what is written first, in row 0
     uint64_t  checked;            // rows
@@ -28,6 +30,15 @@ static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host mem
 
 static size_t array_bytes(const row_model *m, unsigned i) {
     return (size_t)row_model_elements(m, i) * cj_dtype_size(m->array[i].type);
+}
+
+static bool is_total(const row_model *m, unsigned i) { return m->array[i].kind == ROW_ARRAY_TOTAL; }
+
+// Rows that an array has, each of which is moved once.
+static double rows_of(const row_model *m, unsigned i) {
+    const uint64_t period = m->array[i].period;
+    if (m->array[i].kind == ROW_ARRAY_COLUMN || is_total(m, i)) return 1;
+    return (double)(period && period < m->rows ? period : m->rows);
 }
 
 static cj_ptr *memory_of(const rows *r, unsigned copy, unsigned i) { return &r->memory[copy * r->model.count + i]; }
@@ -55,10 +66,8 @@ static int allocate(workload *w, rows *r) {
     const row_model *m = &r->model;
     cj_error         error;
     for (unsigned i = 0; i < m->count; i++) {
-        const double bytes = (double)m->rows * (double)row_model_width(m, i) * (double)cj_dtype_size(m->array[i].type);
-        *(m->array[i].written ? &w->bytes_written : &w->bytes_read) += m->array[i].kind == ROW_ARRAY_COLUMN
-                                                                           ? bytes / (double)m->rows
-                                                                           : bytes;
+        const double width = (double)row_model_width(m, i) * (double)cj_dtype_size(m->array[i].type);
+        *(m->array[i].written ? &w->bytes_written : &w->bytes_read) += width * rows_of(m, i);
     }
     w->copies = workload_copies(w, w->bytes_read + w->bytes_written);
     r->memory = calloc((size_t)w->copies * m->count, sizeof *r->memory);
@@ -66,7 +75,8 @@ static int allocate(workload *w, rows *r) {
     if (!r->memory || !r->bytes) return no_memory();
     for (unsigned i = 0; i < m->count; i++) {
         r->value[i] = malloc(m->columns * sizeof *r->value[i]);
-        if (!r->value[i]) return no_memory();
+        r->sum[i] = malloc(m->columns * sizeof *r->sum[i]);
+        if (!r->value[i] || !r->sum[i]) return no_memory();
         for (unsigned c = 0; c < w->copies; c++)
             if (cj_mem_alloc(w->device, array_bytes(m, i), memory_of(r, c, i), &error)) return message_failure(&error);
     }
@@ -92,6 +102,7 @@ static void close_rows(workload *w) {
     for (unsigned i = 0; i < r->model.count; i++) {
         for (unsigned c = 0; r->memory && c < w->copies; c++) cj_mem_free(w->device, *memory_of(r, c, i));
         free(r->value[i]);
+        free(r->sum[i]);
     }
     free(r->memory);
     free(r->bytes);
@@ -120,24 +131,22 @@ static cj_status read_row(const workload *w, unsigned copy, unsigned i, uint64_t
     const rows      *r = w->state;
     const row_model *m = &r->model;
     const size_t     size = cj_dtype_size(m->array[i].type);
-    return cj_mem_read(w->device, r->bytes, *memory_of(r, copy, i) + row * row_model_stride(m, i) * size,
+    return cj_mem_read(w->device, r->bytes, *memory_of(r, copy, i) + row_model_begin(m, i, row) * size,
                        row_model_width(m, i) * size, NULL, error);
 }
 
-// What is written in a row, against r->value.
-static void compare(rows *r, unsigned i, uint64_t row, double size, workload_verdict *verdict) {
+// An element that is written, where it was read to r->bytes, against what it shall be.
+static void compare(const rows *r, unsigned i, uint64_t row, uint64_t c, double found, double want, double size,
+                    workload_verdict *verdict) {
     const row_array *a = &r->model.array[i];
-    for (uint64_t c = 0; c < row_model_width(&r->model, i); c++) {
-        const double found = row_model_read(a->type, r->bytes, c), want = r->value[i][c];
-        const double apart = fmax(fabs(found - want) - row_model_least(a->type), 0) / (fabs(want) + size + 0x1p-126);
-        if (found == want || (isnan(found) && isnan(want))) continue;
-        if (verdict->ok && !(apart <= verdict->bound)) {
-            snprintf(verdict->text, sizeof verdict->text, "%s[%" PRIu64 "][%" PRIu64 "] is %.9g, not %.9g", a->name,
-                     row, c, found, want);
-            verdict->ok = false;
-        }
-        verdict->error = apart <= verdict->error ? verdict->error : apart;
+    const double     apart = fmax(fabs(found - want) - row_model_least(a->type), 0) / (fabs(want) + size + 0x1p-126);
+    if (found == want || (isnan(found) && isnan(want))) return;
+    if (verdict->ok && !(apart <= verdict->bound)) {
+        snprintf(verdict->text, sizeof verdict->text, "%s[%" PRIu64 "][%" PRIu64 "] is %.9g, not %.9g", a->name, row, c,
+                 found, want);
+        verdict->ok = false;
     }
+    verdict->error = apart <= verdict->error ? verdict->error : apart;
 }
 
 static int check_row(const workload *w, unsigned copy, uint64_t row, workload_verdict *verdict) {
@@ -154,9 +163,10 @@ static int check_row(const workload *w, unsigned copy, uint64_t row, workload_ve
     m->row(m, r->value, size);
     bool shown = row != 0;
     for (unsigned i = 0; i < m->count; i++) {
-        if (!m->array[i].written) continue;
+        if (!m->array[i].written || is_total(m, i)) continue;
         if (read_row(w, copy, i, row, &error)) return message_failure(&error);
-        compare(r, i, row, size[i], verdict);
+        for (uint64_t c = 0; c < row_model_width(m, i); c++)
+            compare(r, i, row, c, row_model_read(m->array[i].type, r->bytes, c), r->value[i][c], size[i], verdict);
         for (uint64_t c = 0; !shown && c < SHOWN && c < row_model_width(m, i); c++)
             r->first[c] = row_model_read(m->array[i].type, r->bytes, c);
         shown = true;
@@ -164,16 +174,64 @@ static int check_row(const workload *w, unsigned copy, uint64_t row, workload_ve
     return CODE_OK;
 }
 
-// Rows at equal distances, the first and the last among them.
+// The `n`-th of `count` numbers at equal distances below `end`, the first and the last among them.
+static uint64_t spread(uint64_t n, uint64_t count, uint64_t end) { return count > 1 ? n * (end - 1) / (count - 1) : 0; }
+
+// Rows of some columns alone, whose elements are what fill_array wrote, into r->sum; `size` gets the sums of sizes.
+static void add_rows(rows *r, const row_model *some, double size[ROW_ARRAYS]) {
+    for (uint64_t row = 0; row < some->rows; row++) {
+        double own[ROW_ARRAYS] = {0};
+        for (unsigned i = 0; i < some->count; i++)
+            for (uint64_t c = 0; !some->array[i].written && c < row_model_width(some, i); c++) {
+                const uint64_t column = spread(c, some->columns, r->model.columns);
+                r->value[i][c] = row_model_fill(some, i, (row_model_begin(some, i, row) + column) % PERIOD, SEED);
+            }
+        some->row(some, r->value, own);
+        for (unsigned i = 0; i < some->count; i++) {
+            size[i] += own[i];
+            for (uint64_t c = 0; is_total(some, i) && c < some->columns; c++) r->sum[i][c] += r->value[i][c];
+        }
+    }
+}
+
+// Sums over rows, of columns at equal distances.
+static int check_totals(const workload *w, unsigned copy, workload_verdict *verdict) {
+    rows          *r = w->state;
+    row_model      some = r->model;
+    const uint64_t room = CHECKED / some.rows + 2;
+    double         size[ROW_ARRAYS] = {0};
+    cj_error       error;
+    if (room < some.columns) some.columns = room;
+    for (unsigned i = 0; i < some.count; i++)
+        if (is_total(&some, i)) memset(r->sum[i], 0, some.columns * sizeof *r->sum[i]);
+    add_rows(r, &some, size);
+    for (unsigned i = 0; i < some.count; i++) {
+        if (!is_total(&some, i)) continue;
+        if (read_row(w, copy, i, 0, &error)) return message_failure(&error);
+        for (uint64_t c = 0; c < some.columns; c++) {
+            const uint64_t column = spread(c, some.columns, r->model.columns);
+            const double   found = row_model_read(some.array[i].type, r->bytes, column);
+            compare(r, i, 0, column, found, r->sum[i][c], size[i], verdict);
+        }
+    }
+    return CODE_OK;
+}
+
+static bool has_totals(const row_model *m) {
+    unsigned i = 0;
+    while (i < m->count && !is_total(m, i)) i++;
+    return i < m->count;
+}
+
+// Rows at equal distances, and sums over all.
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
     rows          *r = w->state;
     const uint64_t all = r->model.rows, room = CHECKED / r->model.columns + 2;
     int            code = CODE_OK;
     r->checked = all < room ? all : room;
     *verdict = (workload_verdict){.ok = true, .bound = cj_kernel_plan(kernel)->error_bound};
-    for (uint64_t n = 0; !code && n < r->checked; n++)
-        code = check_row(w, copy, r->checked > 1 ? n * (all - 1) / (r->checked - 1) : 0, verdict);
-    return code;
+    for (uint64_t n = 0; !code && n < r->checked; n++) code = check_row(w, copy, spread(n, r->checked, all), verdict);
+    return !code && has_totals(&r->model) ? check_totals(w, copy, verdict) : code;
 }
 
 // ---- what run shows
