@@ -28,6 +28,15 @@
 // the tag has the word, and nothing is published or acquired beside it. The tag counts launches: nothing needs to be
 // cleared between them. Who claims the last tile begins the counter anew.
 //
+// Segments. What is scanned is then a pair: a value, and whether a segment begins in it; (a, p) and (b, q) become (q
+// ? b : a op b, p or q). The flags of a warp's lanes are one ballot, so lanes need to pass values alone: a lane takes
+// from as many lanes before it as its segment reaches back. Warps and ranks put the flag beside the total, a tile
+// into its post's tag. A tile in whose group a segment has begun before it needs no group before that. Flags come a
+// byte an element, in loads as wide as those of x in elements. Offsets become bits of the tile in shared memory: warp
+// 0 looks for the first that lies in the tile, 32 places a look, while x is on its way; then each thread marks some
+// of them. A segment is the same elements in reverse, so there its first element ends its scan: the flag counts
+// behind it.
+//
 // Barriers, and why each is needed and enough:
 //   B0  bar.sync: one thread has claimed the tile for all; only with posts.
 //   B1  bar.sync: warp_total is written before all warps read it; only with several warps a tile.
@@ -36,6 +45,8 @@
 //       but that is to be known; the loads hide it.
 //   B4  the mbarrier of each block: its phase ends when the totals of all ranks below have come. No block is written to
 //       behind that, so it may exit.
+//   B5  bar.sync: the bits are clear before any is set, and the first offset is known to all; only with offsets.
+//   B6  bar.sync: all bits are set before they are read.
 #include "scan.h"
 
 #include <inttypes.h>
@@ -58,6 +69,15 @@ const cj_param_info cj__scan_params[] = {
                         .initial = "no",
                         .help = "yes: without the element itself; the first becomes the identity"},
     [SCAN_REVERSE] = {.name = "reverse", .choices = "no yes", .initial = "no", .help = "yes: from the row's end"},
+    [SCAN_HEADS] = {.name = "heads",
+                    .choices = "none flags i32 i64",
+                    .initial = "none",
+                    .help = "where segments begin, which are scanned by themselves: flags, a byte an element, laid out"
+                            " as x; or offsets of that type"},
+    [SCAN_SEGMENTS] = {.name = "segments",
+                       .maximum = INT32_MAX,
+                       .initial = "0",
+                       .help = "with offsets: how many, of one array; offsets[segments + 1] are ascending"},
     [SCAN_STRIDE] = {.name = "stride",
                      .maximum = UINT64_C(1) << 40,
                      .initial = "0",
@@ -74,6 +94,7 @@ const cj_param_info cj__scan_params[] = {
                       .maximum = 16,
                       .automatic = true,
                       .initial = "auto",
+                      .tune = "0 2 4 8 16",
                       .help = "blocks that take a row together; 0: generate without clusters"},
     [SCAN_BLOCK] = {.name = "block",
                     .minimum = 32,
@@ -81,12 +102,14 @@ const cj_param_info cj__scan_params[] = {
                     .multiple = 32,
                     .automatic = true,
                     .initial = "auto",
+                    .tune = "128 256 512 1024",
                     .help = "threads a block, a power of two"},
     [SCAN_LOADS] = {.name = "loads",
                     .minimum = 1,
                     .maximum = SCAN_LOADS_MAX,
                     .automatic = true,
                     .initial = "auto",
+                    .tune = "1 2 4 8",
                     .help = "loads of a thread"},
     [SCAN_OP_EXPR] = {.name = "op-expr",
                       .function = "a b",
@@ -120,6 +143,9 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
                                 : "a tile a row");
     cj_head(b, "Columns and strides are multiples of %u elements, x and out of %u bytes.", s->width,
             s->width * s->bytes);
+    if (s->heads == SCAN_FLAGS)
+        cj_head(b, "A flag that is not 0 begins a segment; flags are a multiple of %u bytes.", s->width);
+    if (s->heads > SCAN_FLAGS) cj_head(b, "Each of the %" PRIu64 " offsets begins a segment.", s->segments + 1);
     if (cj__scan_posts(s))
         cj_head(
             b,
@@ -140,6 +166,9 @@ static void declare(scan_kernel *k) {
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[rows][stride]");
     k->out = cj_param(f, "u64", "out", "out[rows][out_stride]; may be x");
+    if (k->s.heads == SCAN_FLAGS) k->heads = cj_param(f, "u64", "flags", "u8 flags[rows][stride]");
+    if (k->s.heads > SCAN_FLAGS)
+        k->heads = cj_param(f, "u64", "offsets", k->s.heads == SCAN_OFFSETS_I64 ? "s64, ascending" : "s32, ascending");
     k->rows = cj_param(f, "u64", "rows", NULL);
     k->columns = cj_param(f, "u64", "columns", "elements of a row");
     k->stride = cj_param(f, "u64", "stride", "elements from row to row of x");

@@ -13,6 +13,8 @@ enum {
     SCAN_DTYPE,
     SCAN_EXCLUSIVE,
     SCAN_REVERSE,
+    SCAN_HEADS,
+    SCAN_SEGMENTS,
     SCAN_STRIDE,
     SCAN_OUT_STRIDE,
     SCAN_ALIGN,
@@ -37,6 +39,9 @@ enum {
     SCAN_POSTS_AT = 16
 };
 
+// How the beginnings of segments are given, in the order of the parameter's words.
+typedef enum scan_heads { SCAN_WHOLE, SCAN_FLAGS, SCAN_OFFSETS_I32, SCAN_OFFSETS_I64 } scan_heads;
+
 // How rows are cut. A tile is what `threads` threads take of a row: `loads` loads each, of `width` elements.
 typedef struct scan_shape {
     const char *type;             // that is computed in
@@ -45,10 +50,13 @@ typedef struct scan_shape {
     unsigned    lanes, warps;  // of those threads: lanes of a warp, and warps
     unsigned    block, cluster;
     uint64_t    rows, columns, tile, tiles;  // elements a tile; tiles a row
+    scan_heads  heads;
+    uint64_t    segments;  // offsets: how many
 } scan_shape;
 
 void cj__scan_shape(const cj_plan *plan, scan_shape *s);
 
+bool     cj__scan_segmented(const scan_shape *s);
 bool     cj__scan_posts(const scan_shape *s);   // tiles of a row meet in the workspace
 uint64_t cj__scan_groups(const scan_shape *s);  // groups of tiles of a row that meet there; 0 where one is all
 
@@ -60,17 +68,22 @@ typedef struct scan_kernel {
     scan_shape     s;
     cj_combine     combine;
     bool           exclusive, reverse;
-    cj_var         x, out, rows, columns, stride, out_stride, workspace;
+    cj_var         x, out, heads, rows, columns, stride, out_stride, workspace;
     cj_reg         thread, lane, warp;
     cj_reg         row, tile;          // u32: of this thread
-    cj_reg         space, claim, tag;  // posts: the workspace; which tile of all this is, u32; this launch's tag
+    cj_reg         space, claim, tag;  // posts: the workspace; which tile of all this is, u32; this launch's tag, even
     cj_reg         arrived;            // cluster: the mbarrier
     cj_reg         first;              // the thread's first load in its row, counted in loads, u64
+    cj_reg         place;              // the same in its tile, u32
     cj_reg         left;               // loads from there to the row's end, s32
     cj_reg         element[SCAN_LOADS_MAX][SCAN_WIDTH_MAX];
     cj_reg         before[SCAN_LOADS_MAX];  // what stands before each load: first in its warp, then in its tile
     cj_reg         total;                   // of the warp, then of the tile
     cj_reg         carry;                   // of all tiles before
+
+    // Of segments: flags of each load's elements; masks of the lanes before this one, and with it; which loads, bit by
+    // bit, nothing in the tile begins before; not 0 where a segment begins in the tile.
+    cj_reg flags[SCAN_LOADS_MAX][SCAN_WIDTH_MAX / 4], below, upto, open, headed;
 } scan_kernel;
 
 // ---- values (scan_tile.c)
@@ -79,14 +92,54 @@ cj_reg cj__scan_value(scan_kernel *k, const char *name);  // a new register of t
 void   cj__scan_clear(scan_kernel *k, cj_reg value);      // becomes the identity
 void   cj__scan_move(scan_kernel *k, cj_reg when, cj_reg to, cj_reg from);
 
-// into = earlier op into.
-void cj__scan_before(scan_kernel *k, cj_reg into, cj_reg earlier);
+// into = earlier op into, under a condition.
+void cj__scan_before(scan_kernel *k, cj_reg when, cj_reg into, cj_reg earlier);
 
 // to = `from` of lane `source` (a number or a register) of each `lanes` lanes.
 void cj__scan_pick(scan_kernel *k, cj_reg to, cj_reg from, cj_arg source, unsigned lanes);
 
-// value = op over it and that of all lanes before, in each `lanes` lanes. All 32 execute it.
-void cj__scan_lanes(scan_kernel *k, cj_reg value, unsigned lanes);
+// value = op over it and that of all lanes before, in each `lanes` lanes; `reach`, where it is a register: over that
+// of so many lanes before. All 32 execute it.
+void cj__scan_lanes(scan_kernel *k, cj_reg value, cj_reg reach, unsigned lanes);
+
+// ---- loads: where the thread's first lies, in an array laid out as x or out, of so many bytes an element; how far
+// from there load `load` is; whether the row has it
+
+cj_reg cj__scan_address(scan_kernel *k, cj_var array, cj_var stride, unsigned bytes, const char *name);
+int    cj__scan_offset(const scan_kernel *k, unsigned load, unsigned bytes);
+cj_reg cj__scan_has_load(scan_kernel *k, unsigned load);
+
+// ---- segments (scan_segment.c)
+
+void cj__scan_find_heads(scan_kernel *k);  // flags
+
+// value becomes the identity where a segment begins at the element; in reverse, where it ends a segment's scan.
+void cj__scan_restart(scan_kernel *k, cj_reg value, unsigned load, unsigned element);
+
+// Where lanes are cut: a bit for each of the warp that has a head; those of the `lanes` lanes that belong together, and
+// of these those before this one; how many lanes back the own segment reaches. Without segments these are no registers.
+typedef struct scan_cut {
+    cj_reg heads, within, before, reach;
+} scan_cut;
+
+scan_cut cj__scan_cut(scan_kernel *k, cj_reg begins, unsigned lanes);
+scan_cut cj__scan_cut_load(scan_kernel *k, unsigned load);
+
+// Totals in shared memory have slots of so many bytes: behind the total, not 0 where it has a head. A cut of such
+// slots, one a lane.
+unsigned cj__scan_slot(const scan_shape *s);
+scan_cut cj__scan_cut_slots(scan_kernel *k, cj_reg reads, cj_reg slot, unsigned lanes);
+
+cj_reg cj__scan_none(scan_kernel *k, cj_reg heads);  // a predicate: none of the bits
+
+// total = total op next, or next alone where any of `heads` is in it.
+void cj__scan_append(scan_kernel *k, cj_reg total, cj_reg next, cj_reg heads);
+
+// open and headed of the warp, load after load; then of the tile, whose warps the cut is of; and whether what is before
+// stands before the load.
+void   cj__scan_open_load(scan_kernel *k, unsigned load, const scan_cut *cut);
+void   cj__scan_open_warp(scan_kernel *k, cj_reg warp, const scan_cut *cut);
+cj_reg cj__scan_is_open(scan_kernel *k, unsigned load);
 
 // ---- steps
 

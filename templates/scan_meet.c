@@ -2,7 +2,7 @@
 // What stands before a tile of a long row: by posts in global memory, or by the blocks of a cluster (scan.c tells how).
 #include "scan.h"
 
-enum { WORDS_MAX = 2 };  // of 32 bits, in a value
+enum { WORDS_MAX = 2, HEAD_BYTES = 4 };  // of 32 bits, in a value; of whether a total has a head, where ranks meet
 
 static bool grouped(const scan_kernel *k) { return cj__scan_groups(&k->s) > 0; }
 
@@ -36,7 +36,7 @@ static void claim_tile(scan_kernel *k) {
     cj_ptx(f, "sub.u32 $1, $1, 1;", all);
     cj_ptx(f, "setp.eq.u32 $1, $2, $3;", is_last, k->claim, all);
     cj_ptx(f, "@$1 red.relaxed.gpu.global.add.u64 [$2], $3;", is_last, k->space, anew);
-    cj_ptx(f, "add.u32 $1, $1, 1;", k->tag);
+    cj_ptx(f, "mad.lo.u32 $1, $1, 2, 2;", k->tag);
     cj_ptx(f, "div.u32 $1, $2, $3;", k->row, k->claim, (uint32_t)k->s.tiles);
     cj_ptx(f, "mul.lo.u32 $1, $2, $3;", k->tile, k->row, (uint32_t)k->s.tiles);
     cj_ptx(f, "sub.u32 $1, $2, $1;", k->tile, k->claim);
@@ -54,7 +54,7 @@ static void open_mbarrier(scan_kernel *k) {
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leader, k->thread);
     cj_mbarrier_init(f, leader, k->arrived, CJ_ARG(1), NULL);
     cj_mbarrier_init_done(f, "publishes the mbarrier, at B3");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", bytes, k->tile, k->s.computed);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", bytes, k->tile, k->s.computed + (cj__scan_segmented(&k->s) ? HEAD_BYTES : 0));
     cj_mbarrier_arrive_expect(f, leader, k->arrived, CJ_ARG(bytes), "B4: the totals of all ranks below");
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "B3: this block has started");
 }
@@ -127,9 +127,25 @@ static void look(scan_kernel *k, cj_reg when, cj_reg at, cj_reg value, cj_reg ta
     unpack(k, value, word);
 }
 
-// The tiles before this one in its group: lane i waits for that of tile i. total of them in every lane.
-static cj_reg gather_tiles(scan_kernel *k, cj_reg place, cj_reg at) {
+// Of segments: takes from a tile's tag whether it has a head.
+static void take_head(scan_kernel *k, cj_reg head, cj_reg tag) {
+    if (!cj__scan_segmented(&k->s)) return;
+    cj_ptx(k->f, "and.b32 $1, $2, 1;", head, tag);
+    cj_ptx(k->f, "xor.b32 $1, $1, $2;", tag, head);
+}
+
+static scan_cut cut_tiles(scan_kernel *k, cj_reg head) {
+    if (!cj__scan_segmented(&k->s)) return (scan_cut){0};
+    cj_reg begins = cj_pred(k->f, "begins");
+    cj_ptx(k->f, "setp.ne.u32 $1, $2, 0;", begins, head);
+    return cj__scan_cut(k, begins, SCAN_WARP);
+}
+
+// The tiles before this one in its group: lane i waits for that of tile i. total of them in every lane, from the last
+// head on; *heads: the tiles that have one.
+static cj_reg gather_tiles(scan_kernel *k, cj_reg place, cj_reg at, cj_reg *heads) {
     cj_func *f = k->f;
+    cj_reg   head = cj_u32(f, "head");
     cj_reg   value = cj__scan_value(k, "posted"), tag = cj_u32(f, "found"), earlier = cj_pred(f, "earlier_tile");
     cj_reg   late = cj_pred(f, "late"), from = cj_u64(f, "post_at"), back = cj_s32(f, "back"),
            result = cj__scan_value(k, "in_group");
@@ -140,17 +156,20 @@ static cj_reg gather_tiles(scan_kernel *k, cj_reg place, cj_reg at) {
     cj_ptx(f, "mad.wide.s32 $1, $2, $3, $4;", from, back, post_bytes(k), at);
     cj_label_here(f, again);
     look(k, earlier, from, value, tag);
+    take_head(k, head, tag);
     cj_ptx(f, "setp.ne.and.u32 $1, $2, $3, $4;", late, tag, k->tag, earlier);
     cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
     cj_ptx(f, "@$1 bra $2;", late, again);
     cj_ptx(f, "@!$1 mov.$2 $3, $4;", earlier, k->s.type, value, cj_combine_identity(k->combine));
-    cj__scan_lanes(k, value, SCAN_WARP);
+    scan_cut cut = cut_tiles(k, head);
+    cj__scan_lanes(k, value, cut.reach, SCAN_WARP);
     cj__scan_pick(k, result, value, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
+    *heads = cut.heads;
     return result;
 }
 
 // carry = all groups before `group`: lane i looks at group - 32 + i until one has all up to it and those behind it are
-// there; then these follow, one by one. A group's tag is twice the launch's, and one more with all that was before.
+// there; then these follow, one by one. A group's tag is the launch's, and one more with all that was before.
 static void gather_groups(scan_kernel *k, cj_reg carry, cj_reg group, cj_reg at, cj_reg whole_tag) {
     cj_func *f = k->f;
     cj_reg   value = cj__scan_value(k, "posted"), tag = cj_u32(f, "found"), number = cj_s32(f, "number");
@@ -186,33 +205,43 @@ static void gather_groups(scan_kernel *k, cj_reg carry, cj_reg group, cj_reg at,
     cj_label_here(f, done);
 }
 
-// carry = groups before, then the tiles before in the group. The group's last tile posts for it.
-static void gather_all(scan_kernel *k, cj_reg leader, cj_reg place, cj_reg in_group) {
+// carry = groups before, then the tiles before in the group. The group's last tile posts for it. Where a segment begins
+// in one of these tiles, the groups before are of no concern.
+static void gather_all(scan_kernel *k, cj_reg leader, cj_reg place, cj_reg in_group, cj_reg heads) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_reg            group = cj_u32(f, "group"), index = cj_u32(f, "index"), at = cj_u64(f, "group_at"),
            closes = cj_pred(f, "closes");
-    cj_reg sum = cj__scan_value(k, "group_total"), tag = cj_u32(f, "part_tag"), whole = cj_u32(f, "whole_tag"),
-           first = cj_pred(f, "first_group");
+    cj_reg   sum = cj__scan_value(k, "group_total"), whole = cj_u32(f, "whole_tag"), first = cj_pred(f, "first_group");
     cj_label known = cj_label_new(f, "groups_known");
     cj_step(f, "the groups before; the last tile of a group posts its total, and then that of all up to it");
     cj_ptx(f, "shr.u32 $1, $2, 5;", group, k->tile);
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", index, k->row, (uint32_t)cj__scan_groups(s), group);
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, index, post_bytes(k), k->space);
     cj_ptx(f, "add.u64 $1, $1, $2;", at, SCAN_POSTS_AT + s->rows * s->tiles * post_bytes(k));
-    cj_ptx(f, "shl.b32 $1, $2, 1;", tag, k->tag);
-    cj_ptx(f, "or.b32 $1, $2, 1;", whole, tag);
+    cj_ptx(f, "or.b32 $1, $2, 1;", whole, k->tag);
     cj_ptx(f, "setp.eq.and.u32 $1, $2, 31, $3;", closes, place, leader);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, group);
+    if (heads.id) cj_ptx(f, "setp.ne.or.u32 $1, $2, 0, $1;", first, heads);
     cj__scan_move(k, cj_always(), sum, in_group);
-    cj_combine_into(f, k->combine, sum, k->total);
+    cj__scan_append(k, sum, k->total, k->headed);
     cj_ptx(f, "@$1 bra $2;", first, known);
-    post(k, closes, at, sum, tag);
+    post(k, closes, at, sum, k->tag);
     gather_groups(k, k->carry, group, at, whole);
-    cj__scan_before(k, sum, k->carry);
+    cj__scan_before(k, cj__scan_none(k, k->headed), sum, k->carry);
     cj_label_here(f, known);
     post(k, closes, at, sum, whole);
     cj_combine_into(f, k->combine, k->carry, in_group);
+}
+
+// The launch's tag, and of segments one more where one begins in the tile.
+static cj_reg tile_tag(scan_kernel *k) {
+    if (!cj__scan_segmented(&k->s)) return k->tag;
+    cj_reg tag = cj_u32(k->f, "tile_tag"), begins = cj_pred(k->f, "begins");
+    cj_ptx(k->f, "setp.ne.u32 $1, $2, 0;", begins, k->headed);
+    cj_ptx(k->f, "selp.u32 $1, 1, 0, $2;", tag, begins);
+    cj_ptx(k->f, "or.b32 $1, $1, $2;", tag, k->tag);
+    return tag;
 }
 
 // Warp 0 looks, for all.
@@ -227,16 +256,16 @@ static void gather_posts(scan_kernel *k) {
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leader, k->thread);
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->claim, post_bytes(k), k->space);
     cj_ptx(f, "add.u64 $1, $1, $2;", at, SCAN_POSTS_AT);
-    post(k, leader, at, k->total, k->tag);
+    post(k, leader, at, k->total, tile_tag(k));
     if (s->warps > 1) {
         cj_ptx(f, "setp.ne.u32 $1, $2, 0;", other, k->warp);
         cj_ptx(f, "@$1 bra $2;", other, known);
     }
     cj_ptx(f, "and.b32 $1, $2, $3;", place, k->tile, SCAN_GROUP - 1);
-    cj_reg in_group = gather_tiles(k, place, at);
+    cj_reg heads, in_group = gather_tiles(k, place, at, &heads);
     cj__scan_clear(k, k->carry);
     if (grouped(k))
-        gather_all(k, leader, place, in_group);
+        gather_all(k, leader, place, in_group, heads);
     else
         cj__scan_move(k, cj_always(), k->carry, in_group);
     if (s->warps == 1) return;
@@ -254,22 +283,24 @@ static void gather_cluster(scan_kernel *k) {
     cj_func          *f = k->f;
     cj_reg sends = cj_pred(f, "sends"), reads = cj_pred(f, "reads"), slot = cj_u32(f, "slot"), peer = cj_u32(f, "peer");
     cj_reg value = cj__scan_value(k, "sent"), first = cj_pred(f, "first_warp");
-    cj_reg slots = cj_shared_address(f, cj_shared(f, s->type, "cluster_total", s->cluster, 16));
+    cj_reg slots = cj_shared_address(
+        f, cj_shared(f, s->type, "cluster_total", s->cluster * cj__scan_slot(s) / s->computed, 16));
     cj_step(f, "the total is pushed to the ranks behind, and those of the ranks before are waited for");
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, k->warp);
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", sends, k->lane, s->cluster, first);
     cj_ptx(f, "min.u32 $1, $2, $3;", peer, k->lane, s->cluster - 1);
     cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", sends, k->lane, k->tile);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->tile, s->computed, slots);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->tile, cj__scan_slot(s), slots);
     cj_cluster_wait(f, "B3: the ranks behind have started");
     cj_reg to = cj_cluster_map_address(f, slot, peer), gate = cj_cluster_map_address(f, k->arrived, peer);
     cj_st_async(f, sends, s->type, &k->total, 1, to, 0, gate);
+    if (cj__scan_segmented(s)) cj_st_async(f, sends, "u32", &k->headed, 1, to, (int32_t)s->computed, gate);
     cj_mbarrier_wait(f, k->arrived, CJ_ARG(0), CJ_SCOPE_CLUSTER, "B4: all totals before are here");
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", reads, k->lane, k->tile);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->lane, s->computed, slots);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->lane, cj__scan_slot(s), slots);
     cj__scan_clear(k, value);
     cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", reads, s->type, value, slot);
-    cj__scan_lanes(k, value, SCAN_WARP);
+    cj__scan_lanes(k, value, cj__scan_cut_slots(k, reads, slot, SCAN_WARP).reach, SCAN_WARP);
     cj__scan_pick(k, k->carry, value, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
 }
 

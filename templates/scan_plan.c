@@ -36,11 +36,12 @@ static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     return width ? width : 1;
 }
 
-// Loads of a thread: its elements, and what stands before each load, are held at once.
+// Loads of a thread: its elements, their flags, and what stands before each load, are held at once.
 static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned bytes) {
     unsigned loads = SCAN_LOADS_MAX;
     if (plan->params.value[SCAN_LOADS] != CJ_PARAM_AUTO) return (unsigned)plan->params.value[SCAN_LOADS];
-    while (loads > 1 && loads * (s->width + 1) * s->computed > bytes) loads /= 2;
+    const unsigned flags = cj__scan_segmented(s) ? (s->width > 4 ? 8 : 4) : 0;
+    while (loads > 1 && loads * ((s->width + 1) * s->computed + flags) > bytes) loads /= 2;
     return loads;
 }
 
@@ -57,7 +58,9 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
                       .bytes = (unsigned)cj_dtype_size(dtype),
                       .rows = value[SCAN_ROWS],
                       .computed = (unsigned)cj_dtype_size(cj_dtype_arithmetic(dtype)),
-                      .columns = value[SCAN_COLUMNS]};
+                      .columns = value[SCAN_COLUMNS],
+                      .heads = (scan_heads)value[SCAN_HEADS],
+                      .segments = value[SCAN_SEGMENTS]};
     s->width = width_of(plan, s->bytes);
     const uint64_t row = s->columns / s->width;  // loads of a row
     const unsigned alone = loads_of(plan, s, ALONE_BYTES);
@@ -118,6 +121,22 @@ static cj_status check_strides(const cj_plan *plan, cj_error *error) {
     return CJ_OK;
 }
 
+static cj_status check_segments(const cj_plan *plan, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    if (value[SCAN_HEADS] <= SCAN_FLAGS && value[SCAN_SEGMENTS]) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "segments: %" PRIu64 " go with offsets only", value[SCAN_SEGMENTS]);
+        cj__hint(error, "say in heads of which type the offsets are: i32 or i64");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (value[SCAN_HEADS] <= SCAN_FLAGS) return CJ_OK;
+    if (!value[SCAN_SEGMENTS])
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "segments: 0 is below 1: offsets are of that many segments");
+    if (value[SCAN_ROWS] == 1) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "rows: offsets are of one array, not of %" PRIu64 " rows", value[SCAN_ROWS]);
+    cj__hint(error, "rows without a gap are one array: rows=1, and segments that end with each row");
+    return CJ_INVALID_ARGUMENT;
+}
+
 static cj_status check_shape(const scan_shape *s, cj_error *error) {
     if (s->block & (s->block - 1))
         return cj__fail(error, CJ_INVALID_ARGUMENT, "block: %u is not a power of two", s->block);
@@ -169,6 +188,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     (void)limits;
     cj_status status = check_functions(plan, error);
     if (!status) status = check_strides(plan, error);
+    if (!status) status = check_segments(plan, error);
     if (status) return status;
     if (value[SCAN_CLUSTER] != CJ_PARAM_AUTO && value[SCAN_CLUSTER] && !clusters) {
         snprintf(plan->note, sizeof plan->note,
@@ -189,7 +209,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     const uint64_t posts = s.rows * (s.tiles + cj__scan_groups(&s));
     plan->workspace_bytes = cj__scan_posts(&s) ? SCAN_POSTS_AT + posts * 2 * s.computed : 0;
     plan->error_bound = error_bound(plan, &s);
-    snprintf(plan->entry, sizeof plan->entry, "scan_%s_%s",
+    snprintf(plan->entry, sizeof plan->entry, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",
              plan->params.function[SCAN_OP_EXPR] ? "user" : cj_params_word(&plan->params, "op", op, sizeof op),
              cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
     return CJ_OK;

@@ -20,11 +20,11 @@ void cj__scan_move(scan_kernel *k, cj_reg when, cj_reg to, cj_reg from) {
         cj_ptx(k->f, "mov.$1 $2, $3;", k->s.type, to, from);
 }
 
-void cj__scan_before(scan_kernel *k, cj_reg into, cj_reg earlier) {
+void cj__scan_before(scan_kernel *k, cj_reg when, cj_reg into, cj_reg earlier) {
     cj_reg sum = cj__scan_value(k, "sum");
     cj__scan_move(k, cj_always(), sum, earlier);
     cj_combine_into(k->f, k->combine, sum, into);
-    cj__scan_move(k, cj_always(), into, sum);
+    cj__scan_move(k, when, into, sum);
 }
 
 // A shuffle moves 32 bits: wider values travel as two halves. `there` is true where the source is one of the lanes.
@@ -48,10 +48,11 @@ void cj__scan_pick(scan_kernel *k, cj_reg to, cj_reg from, cj_arg source, unsign
     shuffle(k, "idx", cj_pred(k->f, "there"), to, from, source, segment(lanes) | (SCAN_WARP - 1));
 }
 
-void cj__scan_lanes(scan_kernel *k, cj_reg value, unsigned lanes) {
+void cj__scan_lanes(scan_kernel *k, cj_reg value, cj_reg reach, unsigned lanes) {
     cj_reg other = cj__scan_value(k, "other"), there = cj_pred(k->f, "there");
     for (unsigned distance = 1; distance < lanes; distance *= 2) {
         shuffle(k, "up", there, other, value, CJ_ARG(distance), segment(lanes));
+        if (reach.id) cj_ptx(k->f, "setp.ge.u32 $1, $2, $3;", there, reach, distance);
         cj_combine_into(k->f, k->combine, other, value);
         cj__scan_move(k, there, value, other);
     }
@@ -63,16 +64,16 @@ void cj__scan_lanes(scan_kernel *k, cj_reg value, unsigned lanes) {
 static void find_first(scan_kernel *k) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg            columns = cj_u64(f, "columns"), left = cj_s64(f, "loads_left"), member = cj_u32(f, "member"),
-           place = cj_u32(f, "place");
+    cj_reg            columns = cj_u64(f, "columns"), left = cj_s64(f, "loads_left"), member = cj_u32(f, "member");
+    k->place = cj_u32(f, "place");
     k->first = cj_u64(f, "first");
     k->left = cj_s32(f, "left");
     cj_step(f, "the thread's first load of its row, and how many are left from there to the row's end");
     cj_ptx(f, "and.b32 $1, $2, $3;", member, k->thread, s->threads - 1);
-    cj_ptx(f, "and.b32 $1, $2, $3;", place, member, s->lanes - 1);
-    cj_ptx(f, "sub.u32 $1, $1, $2;", member, place);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", place, member, s->loads);
-    cj_ptx(f, "cvt.u64.u32 $1, $2;", k->first, place);
+    cj_ptx(f, "and.b32 $1, $2, $3;", k->place, member, s->lanes - 1);
+    cj_ptx(f, "sub.u32 $1, $1, $2;", member, k->place);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", k->place, member, s->loads);
+    cj_ptx(f, "cvt.u64.u32 $1, $2;", k->first, k->place);
     if (s->tiles > 1) cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", k->first, k->tile, s->threads * s->loads);
     cj_ptx(f, "ld.param.u64 $1, [$2];", columns, k->columns);
     cj_ptx(f, "div.u64 $1, $2, $3;", left, columns, s->width);
@@ -88,8 +89,7 @@ static void find_first(scan_kernel *k) {
     cj_ptx(f, "@$1 mov.s32 $2, 0;", none, k->left);
 }
 
-// The address of the thread's first load, in `array`.
-static cj_reg address_of(scan_kernel *k, cj_var array, cj_var stride, const char *name) {
+cj_reg cj__scan_address(scan_kernel *k, cj_var array, cj_var stride, unsigned bytes, const char *name) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_reg            at = cj_u64(f, name), step = cj_u64(f, "stride"), row = cj_u64(f, "row");
@@ -107,16 +107,16 @@ static cj_reg address_of(scan_kernel *k, cj_var array, cj_var stride, const char
     } else {
         cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", row, k->first, s->width);
     }
-    cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", at, row, s->bytes);
+    cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", at, row, bytes);
     return at;
 }
 
-static int offset_of(const scan_kernel *k, unsigned load) {
-    const int bytes = (int)(load * k->s.lanes * k->s.width * k->s.bytes);
-    return k->reverse ? -bytes : bytes;
+int cj__scan_offset(const scan_kernel *k, unsigned load, unsigned bytes) {
+    const int distance = (int)(load * k->s.lanes * k->s.width * bytes);
+    return k->reverse ? -distance : distance;
 }
 
-static cj_reg has_load(scan_kernel *k, unsigned load) {
+cj_reg cj__scan_has_load(scan_kernel *k, unsigned load) {
     cj_reg there = cj_pred(k->f, "inside");
     cj_ptx(k->f, "setp.gt.s32 $1, $2, $3;", there, k->left, load * k->s.lanes);
     return there;
@@ -198,17 +198,18 @@ void cj__scan_load(scan_kernel *k) {
     transfer          t[SCAN_LOADS_MAX];
     find_first(k);
     cj_step(f, "%u loads of %u bytes; what lies behind the row's end is the identity", s->loads, s->width * s->bytes);
-    cj_reg at = address_of(k, k->x, k->stride, "from");
+    cj_reg at = cj__scan_address(k, k->x, k->stride, k->s.bytes, "from");
     for (unsigned v = 0; v < s->loads; v++) {
-        cj_reg there = has_load(k, v);
+        cj_reg there = cj__scan_has_load(k, v);
         for (unsigned e = 0; e < s->width; e++) k->element[v][e] = cj__scan_value(k, "element");
         t[v] = transfer_of(k, k->element[v]);
         for (unsigned w = 0; w < t[v].words; w++)
             cj_ptx(f, "mov.$1 $2, $3;", t[v].type, t[v].word[w], is_half(k) ? "0" : cj_combine_identity(k->combine));
-        move(k, &t[v], there, at, offset_of(k, v), false);
+        move(k, &t[v], there, at, cj__scan_offset(k, v, s->bytes), false);
     }
+    cj__scan_find_heads(k);
     for (unsigned v = 0; v < s->loads && is_half(k); v++) {
-        cj_reg there = has_load(k, v);
+        cj_reg there = cj__scan_has_load(k, v);
         convert(k, &t[v], k->element[v], unpack);
         for (unsigned e = 0; e < s->width; e++)
             cj_ptx(f, "@!$1 mov.$2 $3, $4;", there, s->type, k->element[v][e], cj_combine_identity(k->combine));
@@ -217,21 +218,37 @@ void cj__scan_load(scan_kernel *k) {
 
 // ---- sums
 
+// all = op over the load's elements, from the last head on.
+static void fold_load(scan_kernel *k, unsigned load, cj_reg all) {
+    for (unsigned e = 0; e < k->s.width; e++) {
+        if (e && !k->reverse) cj__scan_restart(k, all, load, e);
+        if (e)
+            cj_combine_into(k->f, k->combine, all, k->element[load][e]);
+        else
+            cj__scan_move(k, cj_always(), all, k->element[load][0]);
+        if (k->reverse) cj__scan_restart(k, all, load, e);
+    }
+}
+
 // before[v] becomes what stands before load v in the warp (in each `lanes` lanes of it), total all of that.
 static void fold_warp(scan_kernel *k) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_reg            all[SCAN_LOADS_MAX] = {{0}}, first = cj_pred(f, "first_lane"), lane = cj_u32(f, "lane_of_row");
+    scan_cut          cut[SCAN_LOADS_MAX];
     cj_step(f, "warp: every load's sum, scanned over the lanes; then the loads one after the other");
     cj_ptx(f, "and.b32 $1, $2, $3;", lane, k->lane, s->lanes - 1);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, lane);
     for (unsigned v = 0; v < s->loads; v++) {
         all[v] = cj__scan_value(k, "all");
         k->before[v] = cj__scan_value(k, "before");
-        cj__scan_move(k, cj_always(), all[v], k->element[v][0]);
-        for (unsigned e = 1; e < s->width; e++) cj_combine_into(f, k->combine, all[v], k->element[v][e]);
+        fold_load(k, v, all[v]);
     }
-    for (unsigned v = 0; v < s->loads && s->lanes > 1; v++) cj__scan_lanes(k, all[v], s->lanes);
+    for (unsigned v = 0; v < s->loads; v++) {
+        cut[v] = cj__scan_cut_load(k, v);
+        cj__scan_open_load(k, v, &cut[v]);
+    }
+    for (unsigned v = 0; v < s->loads && s->lanes > 1; v++) cj__scan_lanes(k, all[v], cut[v].reach, s->lanes);
     for (unsigned v = 0; v < s->loads; v++) {
         if (s->lanes > 1) shuffle(k, "up", cj_pred(f, "there"), k->before[v], all[v], CJ_ARG(1), segment(s->lanes));
         cj_ptx(f, "@$1 mov.$2 $3, $4;", first, s->type, k->before[v], cj_combine_identity(k->combine));
@@ -239,8 +256,8 @@ static void fold_warp(scan_kernel *k) {
     }
     k->total = all[0];
     for (unsigned v = 1; v < s->loads; v++) {
-        cj__scan_before(k, k->before[v], k->total);
-        cj_combine_into(f, k->combine, k->total, all[v]);
+        cj__scan_before(k, cj__scan_none(k, cut[v].before), k->before[v], k->total);
+        cj__scan_append(k, k->total, all[v], cut[v].within);
     }
 }
 
@@ -252,27 +269,30 @@ static void fold_tile(scan_kernel *k) {
     cj_reg slot = cj_u32(f, "slot"), own = cj_u32(f, "own_warp"), source = cj_u32(f, "source"),
            part = cj__scan_value(k, "part");
     cj_reg writes = cj_pred(f, "warp_leader"), reads = cj_pred(f, "reads"), later = cj_pred(f, "later_warp");
-    cj_var warp_total = cj_shared(f, s->type, "warp_total", s->block / SCAN_WARP, 0);
+    cj_var warp_total = cj_shared(f, s->type, "warp_total", s->block / SCAN_WARP * cj__scan_slot(s) / s->computed, 0);
     cj_step(f, "tile: a slot a warp, scanned by every warp");
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", writes, k->lane);
     cj_ptx(f, "mov.u32 $1, $2;", slot, warp_total);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", slot, k->warp, s->computed);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", slot, k->warp, cj__scan_slot(s));
     cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", writes, s->type, slot, k->total);
+    if (cj__scan_segmented(s)) cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", writes, slot, s->computed, k->headed);
     cj_ptx(f, "bar.sync 0; // B1: warp_total is written");
     cj_ptx(f, "and.b32 $1, $2, $3;", own, k->warp, s->warps - 1);
     cj_ptx(f, "sub.u32 $1, $2, $3;", source, k->lane, own);
-    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", slot, source, s->computed);
+    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", slot, source, cj__scan_slot(s));
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", reads, k->lane, s->warps);
     cj__scan_clear(k, part);
     cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", reads, s->type, part, slot);
-    cj__scan_lanes(k, part, s->warps);
+    scan_cut cut = cj__scan_cut_slots(k, reads, slot, s->warps);
+    cj__scan_lanes(k, part, cut.reach, s->warps);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", later, own);
     cj_ptx(f, "sub.u32 $1, $2, 1;", source, own);
     cj_ptx(f, "max.s32 $1, $1, 0;", source);
     cj_reg earlier = cj__scan_value(k, "earlier");
     cj__scan_pick(k, earlier, part, CJ_ARG(source), SCAN_WARP);
     cj_ptx(f, "@!$1 mov.$2 $3, $4;", later, s->type, earlier, cj_combine_identity(k->combine));
-    for (unsigned v = 0; v < s->loads; v++) cj__scan_before(k, k->before[v], earlier);
+    for (unsigned v = 0; v < s->loads; v++) cj__scan_before(k, cj__scan_is_open(k, v), k->before[v], earlier);
+    cj__scan_open_warp(k, own, &cut);
     cj__scan_pick(k, k->total, part, CJ_ARG(s->warps - 1), SCAN_WARP);
 }
 
@@ -287,17 +307,19 @@ void cj__scan_give(scan_kernel *k) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_step(f, "what stands before each load, element by element, is written");
-    cj_reg at = address_of(k, k->out, k->out_stride, "to"), next = cj__scan_value(k, "next");
+    cj_reg at = cj__scan_address(k, k->out, k->out_stride, s->bytes, "to"), next = cj__scan_value(k, "next");
     for (unsigned v = 0; v < s->loads; v++) {
-        cj_reg running = k->before[v], there = has_load(k, v);
-        if (s->tiles > 1) cj__scan_before(k, running, k->carry);
+        cj_reg running = k->before[v], there = cj__scan_has_load(k, v);
+        if (s->tiles > 1) cj__scan_before(k, cj__scan_is_open(k, v), running, k->carry);
         for (unsigned e = 0; e < s->width; e++) {
+            if (!k->reverse) cj__scan_restart(k, running, v, e);
             if (k->exclusive) cj__scan_move(k, cj_always(), next, running);
             cj_combine_into(f, k->combine, running, k->element[v][e]);
             cj__scan_move(k, cj_always(), k->element[v][e], k->exclusive ? next : running);
+            if (k->reverse) cj__scan_restart(k, running, v, e);
         }
         transfer t = transfer_of(k, k->element[v]);
         convert(k, &t, k->element[v], pack);
-        move(k, &t, there, at, offset_of(k, v), true);
+        move(k, &t, there, at, cj__scan_offset(k, v, s->bytes), true);
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// topk: the k largest or smallest elements of each row of a matrix, in order, and where they are; or the k-th alone.
+// topk: the k largest or smallest elements of each row of a matrix, in order or not, and where they are; or the k-th
+// alone.
 //
 // Algorithm. A block (or the blocks of a cluster, slice by slice in turn) reads its row once and keeps candidates: what
 // is greater than the k-th greatest element of all that stood before. A candidate is a number of 64 bits: the element,
@@ -7,7 +8,8 @@
 // first is the greater, and their order is the result's. When there are more than `limit` candidates, they are sorted,
 // the first k stay, and the k-th is the new threshold. An element equal to it needs not be kept, for k before it are at
 // least as great. Of elements in random order about k * ln(columns / k) become candidates; ascending ones all do, and
-// cost a sort every few slices. The end sorts what there is.
+// cost a sort every few slices. The end sorts what there is. Where the result may have any order, nothing is sorted:
+// the first k candidates are selected (topk_select.c tells how), then and at the end.
 //
 //   x: | slice 0 | slice 1 | …   global; 16-byte loads, four slices on their way
 //        keys above the threshold, ballot by ballot
@@ -23,7 +25,7 @@
 //   B3  bar.sync: the places behind the candidates are filled, and the count has been read by all, before the sort.
 //   B4  bar.sync or bar.warp.sync: the pairs of a step of the sort are written before the next step reads them.
 //   B5  bar.sync: the new count stands, and the threshold has been read, before candidates are added.
-//   B6  barrier.cluster: rank 0 has sorted its own candidates, so the places behind its first k may be written to.
+//   B6  barrier.cluster: rank 0 is done with its own candidates, so the places behind its first k may be written to.
 //   B7  barrier.cluster: the candidates of all ranks are in rank 0's pool. Rank 0 alone goes on.
 #include "topk.h"
 
@@ -37,16 +39,20 @@ const cj_param_info cj__topk_params[] = {
     [TOPK_COLUMNS] =
         {.name = "columns", .minimum = 1, .maximum = INT32_MAX, .initial = "4096", .help = "elements of a row"},
     [TOPK_K] = {.name = "k", .minimum = 1, .maximum = 2048, .initial = "64", .help = "how many, at most the columns"},
-    [TOPK_DTYPE] = {.name = "dtype", .choices = "f32 f16 bf16 i32", .initial = "f32", .help = "type of the elements"},
+    [TOPK_DTYPE] = {.name = "dtype",
+                    .choices = "f32 f16 bf16 i32 u32",
+                    .initial = "f32",
+                    .help = "type of the elements"},
     [TOPK_ORDER] = {.name = "order",
                     .choices = "largest smallest",
                     .initial = "largest",
                     .help = "which; NaN is greater than any number, -0 equals 0, of equal ones the first come first"},
     [TOPK_INDEX] = {.name = "index", .choices = "i64 u32", .initial = "i64", .help = "type of the indices"},
     [TOPK_RESULT] = {.name = "result",
-                     .choices = "all kth",
+                     .choices = "all kth any",
                      .initial = "all",
-                     .help = "all: k values and indices a row, in order; kth: the last of them alone"},
+                     .help = "all: k values and indices a row, in order; any: the same in any order; kth: the last of"
+                             " them alone"},
     [TOPK_STRIDE] = {.name = "stride",
                      .maximum = UINT32_MAX,
                      .initial = "0",
@@ -59,6 +65,7 @@ const cj_param_info cj__topk_params[] = {
                       .maximum = 16,
                       .automatic = true,
                       .initial = "auto",
+                      .tune = "0 1 2 4 8 16",
                       .help = "blocks a row; 0: generate without clusters"},
     [TOPK_BLOCK] = {.name = "block",
                     .minimum = 32,
@@ -66,10 +73,13 @@ const cj_param_info cj__topk_params[] = {
                     .multiple = 32,
                     .automatic = true,
                     .initial = "auto",
+                    .tune = "128 256 512 1024",
                     .help = "threads a block"},
 };
 
-static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32};
+static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
+
+enum { RESULT_ALL, RESULT_KTH, RESULT_ANY };  // in the order of the words
 
 enum {
     SLICE = 2048,
@@ -95,7 +105,8 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
     *s = (topk_shape){.dtype = dtypes[value[TOPK_DTYPE]],
                       .k = (unsigned)value[TOPK_K],
                       .smallest = value[TOPK_ORDER],
-                      .kth = value[TOPK_RESULT],
+                      .kth = value[TOPK_RESULT] == RESULT_KTH,
+                      .any = value[TOPK_RESULT] == RESULT_ANY,
                       .wide_index = !value[TOPK_INDEX],
                       .cluster = plan->cluster.x};
     s->bytes = (unsigned)cj_dtype_size(s->dtype);
@@ -173,7 +184,7 @@ static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters
 
 const cj_family cj__family_topk = {
     .name = "topk",
-    .summary = "the k largest or smallest elements of each row in order, and where they are; or the k-th alone",
+    .summary = "the k largest or smallest elements of each row, sorted or not, and where they are; or the k-th alone",
     .param = cj__topk_params,
     .param_count = sizeof cj__topk_params / sizeof *cj__topk_params,
     .plan = plan_topk,

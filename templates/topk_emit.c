@@ -4,39 +4,26 @@
 
 #include "topk.h"
 
-typedef struct kernel {
-    const cj_plan *plan;
-    cj_func       *f;
-    topk_shape     s;
-    cj_var         x, values, indices, columns_at, stride_at, count_at;
-    cj_reg         thread, lane, rank, row;
-    cj_reg         pool;                // address
-    cj_reg         base, columns;       // of the row; elements, u32
-    cj_reg         threshold, filling;  // no more than k candidates yet: everything becomes one
-    cj_reg         count, full;         // of candidates; too many
-    cj_reg         resume;              // where the sort goes on, one of `after`
-    cj_reg         element[TOPK_SLICES][TOPK_EACH_MAX];
-    cj_label       sort, after[TOPK_SLICES + 2];
-} kernel;
-
 enum { AFTER_ALL = TOPK_SLICES, AFTER_RANKS };  // the row, or the rank's part of it; all ranks' candidates
 
-static unsigned blocks_of(const kernel *k) { return k->s.cluster ? k->s.cluster : 1; }
-static unsigned each_of(const kernel *k) { return k->s.loads * k->s.width; }
+static unsigned blocks_of(const topk_kernel *k) { return k->s.cluster ? k->s.cluster : 1; }
+static unsigned each_of(const topk_kernel *k) { return k->s.loads * k->s.width; }
 
-static void write_head(const kernel *k, cj_builder *b) {
+static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
     char              dtype[8];
     cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k,
             cj_params_word(&k->plan->params, "dtype", dtype, sizeof dtype), s->smallest ? "smallest" : "largest",
-            s->kth ? "kth" : "all");
+            s->kth   ? "kth"
+            : s->any ? "any"
+                     : "all");
     cj_head(b, "%s", "");
     cj_head(b, "  row  --%u load%s of %u element%s a thread and slice-->  key > threshold  -->  pool[%u], shared",
             s->loads, s->loads > 1 ? "s" : "", s->width, s->width > 1 ? "s" : "", s->pool);
-    cj_head(b, "  more than %u candidates  --bitonic sort-->  the first %u, whose last is the threshold", s->limit,
-            s->k);
+    const char *way = s->any ? "selection" : "bitonic sort";
+    cj_head(b, "  more than %u candidates  --%s-->  the first %u, whose last is the threshold", s->limit, way, s->k);
     if (s->cluster)
-        cj_head(b, "  every rank's first %u  --mapa + st-->  pool of rank 0  --bitonic sort-->  values, indices", s->k);
+        cj_head(b, "  every rank's first %u  --mapa + st-->  pool of rank 0  --%s-->  values, indices", s->k, way);
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads%s; grid: %s a row; %u bytes of dynamic shared memory.", s->block,
             s->cluster ? ", as a cluster launch" : "", s->cluster ? "a cluster" : "a block", s->pool * 8);
@@ -45,7 +32,7 @@ static void write_head(const kernel *k, cj_builder *b) {
 
 // ---- the beginning
 
-static void declare(kernel *k) {
+static void declare(topk_kernel *k) {
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[rows][stride]");
     k->values = cj_param(f, "u64", "values", k->s.kth ? "values[rows]" : "values[rows][k]");
@@ -56,16 +43,18 @@ static void declare(kernel *k) {
     cj_block(f, k->s.block, 1, 1);
     if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
     k->count_at = cj_shared(f, "u32", "count", 1, 0);
+    if (k->s.any) k->differs_at = cj_shared(f, "u32", "differs", 1, 0);
     k->sort = cj_label_new(f, "sort");
     for (int i = 0; i < TOPK_SLICES + 2; i++) k->after[i] = cj_label_new(f, "after_sort");
 }
 
-static void begin(kernel *k) {
+static void begin(topk_kernel *k) {
     cj_func *f = k->f;
     cj_reg   leader = cj_pred(f, "leader"), stride = cj_u64(f, "stride"), number = cj_u64(f, "row_number"),
            wide = cj_u64(f, "wide");
     k->thread = cj_u32(f, "thread");
     k->lane = cj_u32(f, "lane");
+    k->below = cj_u32(f, "lanes_below");
     k->pool = cj_u32(f, "pool_at");
     k->columns = cj_u32(f, "columns");
     k->threshold = cj_u32(f, "threshold");
@@ -75,9 +64,11 @@ static void begin(kernel *k) {
     k->resume = cj_u32(f, "resume");
     cj_ptx(f, "mov.u32 $1, %tid.x;", k->thread);
     cj_ptx(f, "and.b32 $1, $2, 31;", k->lane, k->thread);
+    cj_ptx(f, "mov.u32 $1, %lanemask_lt;", k->below);
     cj_ptx(f, "mov.u32 $1, pool;", k->pool);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leader, k->thread);
     cj_ptx(f, "@$1 st.shared.u32 [$2], 0;", leader, k->count_at);
+    if (k->s.any) cj_ptx(f, "@$1 st.shared.u32 [$2], 0;", leader, k->differs_at);
     if (k->s.cluster) {
         k->row = cj_cluster_index(f);
         k->rank = cj_cluster_rank(f);
@@ -100,10 +91,10 @@ static void begin(kernel *k) {
 
 // ---- elements
 
-static const char *register_of(const kernel *k) { return k->s.bytes == 2 ? "b16" : "b32"; }
+static const char *register_of(const topk_kernel *k) { return k->s.bytes == 2 ? "b16" : "b32"; }
 
 // Elements from load l of slice i, whose first is `column`. A thread behind the row's end loads nothing.
-static void load(kernel *k, unsigned i, unsigned l, cj_reg column) {
+static void load(topk_kernel *k, unsigned i, unsigned l, cj_reg column) {
     const topk_shape *s = &k->s;
     cj_func          *f = k->f;
     const cj_reg     *to = &k->element[i][l * s->width];
@@ -127,11 +118,13 @@ static void load(kernel *k, unsigned i, unsigned l, cj_reg column) {
 }
 
 // A u32 in the order of the elements, or, for the smallest, in the opposite one.
-static cj_reg key_of(kernel *k, cj_reg element) {
+static cj_reg key_of(topk_kernel *k, cj_reg element) {
     cj_func *f = k->f;
     cj_reg   key = cj_u32(f, "key"), sign = cj_b32(f, "sign"), real = cj_f32(f, "real"), nan = cj_pred(f, "is_nan");
     if (k->s.dtype == CJ_I32) {
         cj_ptx(f, "xor.b32 $1, $2, 0x80000000;", key, element);
+    } else if (k->s.dtype == CJ_U32) {
+        cj_ptx(f, "mov.b32 $1, $2;", key, element);
     } else {
         if (k->s.dtype == CJ_F32)
             cj_ptx(f, "mov.b32 $1, $2;", real, element);
@@ -153,14 +146,11 @@ static cj_reg key_of(kernel *k, cj_reg element) {
 
 // ---- candidates
 
-// The warp's elements that pass go to the pool, as many places behind each other as it has.
-static void add_candidates(kernel *k, const cj_reg *key, const cj_reg *passes, const cj_reg *column) {
+void cj__topk_reserve(topk_kernel *k, unsigned count, const cj_reg *passes, cj_reg *ballot, cj_reg place, cj_reg all) {
     cj_func *f = k->f;
-    cj_reg ballot[TOPK_EACH_MAX], below = cj_u32(f, "below"), number = cj_u32(f, "number"), place = cj_u32(f, "place");
-    cj_reg all = cj_u32(f, "all"), index = cj_u32(f, "index"), candidate = cj_b64(f, "candidate"),
-           first = cj_pred(f, "first_lane");
+    cj_reg   number = cj_u32(f, "number"), first = cj_pred(f, "first_lane");
     cj_ptx(f, "mov.u32 $1, 0;", all);
-    for (unsigned e = 0; e < each_of(k); e++) {
+    for (unsigned e = 0; e < count; e++) {
         ballot[e] = cj_b32(f, "ballot");
         cj_ptx(f, "vote.sync.ballot.b32 $1, $2, 0xffffffff;", ballot[e], passes[e]);
         cj_ptx(f, "popc.b32 $1, $2;", number, ballot[e]);
@@ -170,25 +160,37 @@ static void add_candidates(kernel *k, const cj_reg *key, const cj_reg *passes, c
     cj_ptx(f, "mov.u32 $1, 0;", place);
     cj_ptx(f, "@$1 atom.shared.add.u32 $2, [$3], $4;", first, place, k->count_at, all);
     cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, 0xffffffff;", place);
+}
+
+void cj__topk_put(topk_kernel *k, cj_reg passes, cj_reg ballot, cj_reg place, cj_reg candidate) {
+    cj_func *f = k->f;
+    cj_reg   number = cj_u32(f, "number"), at = cj_u32(f, "candidate_at");
+    cj_ptx(f, "and.b32 $1, $2, $3;", number, ballot, k->below);
+    cj_ptx(f, "popc.b32 $1, $1;", number);
+    cj_ptx(f, "add.u32 $1, $1, $2;", number, place);
+    cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", at, number, k->pool);
+    cj_ptx(f, "@$1 st.shared.b64 [$2], $3;", passes, at, candidate);
+    cj_ptx(f, "popc.b32 $1, $2;", number, ballot);
+    cj_ptx(f, "add.u32 $1, $1, $2;", place, number);
+}
+
+// The warp's elements that pass go to the pool, as many places behind each other as it has.
+static void add_candidates(topk_kernel *k, const cj_reg *key, const cj_reg *passes, const cj_reg *column) {
+    cj_func *f = k->f;
+    cj_reg   ballot[TOPK_EACH_MAX], place = cj_u32(f, "place"), all = cj_u32(f, "all"), index = cj_u32(f, "index"),
+           candidate = cj_b64(f, "candidate");
+    cj__topk_reserve(k, each_of(k), passes, ballot, place, all);
     cj_ptx(f, "add.u32 $1, $2, $3;", all, place, all);
     cj_ptx(f, "setp.gt.u32 $1, $2, $3;", k->full, all, k->s.limit);
-    cj_ptx(f, "mov.u32 $1, %lanemask_lt;", below);
     for (unsigned e = 0; e < each_of(k); e++) {
-        cj_reg at = cj_u32(f, "candidate_at");
-        cj_ptx(f, "and.b32 $1, $2, $3;", number, ballot[e], below);
-        cj_ptx(f, "popc.b32 $1, $1;", number);
-        cj_ptx(f, "add.u32 $1, $1, $2;", number, place);
-        cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", at, number, k->pool);
         cj_ptx(f, "add.u32 $1, $2, $3;", index, column[e / k->s.width], e % k->s.width);
         cj_ptx(f, "not.b32 $1, $1;", index);
         cj_ptx(f, "mov.b64 $1, {$2, $3};", candidate, index, key[e]);
-        cj_ptx(f, "@$1 st.shared.b64 [$2], $3;", passes[e], at, candidate);
-        cj_ptx(f, "popc.b32 $1, $2;", number, ballot[e]);
-        cj_ptx(f, "add.u32 $1, $1, $2;", place, number);
+        cj__topk_put(k, passes[e], ballot[e], place, candidate);
     }
 }
 
-static void sift_slice(kernel *k, unsigned i, const cj_reg *column) {
+static void sift_slice(topk_kernel *k, unsigned i, const cj_reg *column) {
     cj_func *f = k->f;
     cj_reg   key[TOPK_EACH_MAX], passes[TOPK_EACH_MAX], inside[TOPK_EACH], any = cj_pred(f, "any");
     cj_label none = cj_label_new(f, "no_candidate");
@@ -219,7 +221,7 @@ static void sift_slice(kernel *k, unsigned i, const cj_reg *column) {
 }
 
 // Rounds of slices. Ranks of a cluster take slices in turn.
-static void emit_rounds(kernel *k) {
+static void emit_rounds(topk_kernel *k) {
     const topk_shape *s = &k->s;
     cj_func          *f = k->f;
     const unsigned    step = s->block * s->width, round = TOPK_SLICES * s->slice * blocks_of(k);
@@ -251,7 +253,7 @@ static void emit_rounds(kernel *k) {
 // ---- the sort
 
 // One step: pairs `stride` apart, t-th pair by thread t; runs of `size` come out in order, every second one in reverse.
-static void emit_step(kernel *k, cj_reg places, cj_reg size, cj_reg stride) {
+static void emit_step(topk_kernel *k, cj_reg places, cj_reg size, cj_reg stride) {
     cj_func *f = k->f;
     cj_reg pair = cj_u32(f, "pair"), at = cj_u32(f, "pair_at"), to = cj_u32(f, "partner_at"), mask = cj_u32(f, "mask");
     cj_reg a = cj_u64(f, "a"), b = cj_u64(f, "b"), swaps = cj_pred(f, "swaps"), rises = cj_pred(f, "rises"),
@@ -282,7 +284,7 @@ static void emit_step(kernel *k, cj_reg places, cj_reg size, cj_reg stride) {
 }
 
 // Bitonic, greatest first. Behind a stride of 32 or less the next smaller one stays within the 64 places of a warp.
-static void emit_network(kernel *k, cj_reg places) {
+static void emit_network(topk_kernel *k, cj_reg places) {
     cj_func *f = k->f;
     cj_reg   size = cj_u32(f, "size"), stride = cj_u32(f, "stride_of_pairs"), far = cj_pred(f, "far"),
            more = cj_pred(f, "more");
@@ -311,12 +313,23 @@ static void emit_network(kernel *k, cj_reg places) {
     cj_ptx(f, "@$1 bra.uni $2;", more, sizes);
 }
 
-// Sorts the candidates, keeps k and goes on where `resume` says.
-static void emit_sort(kernel *k) {
+// Goes on where `resume` says.
+static void emit_resume(topk_kernel *k) {
+    const unsigned ways = k->s.cluster ? AFTER_RANKS : AFTER_ALL;
+    cj_reg         here = cj_pred(k->f, "here");
+    for (unsigned way = 0; way < ways; way++) {
+        cj_ptx(k->f, "setp.eq.u32 $1, $2, $3;", here, k->resume, way);
+        cj_ptx(k->f, "@$1 bra.uni $2;", here, k->after[way]);
+    }
+    cj_ptx(k->f, "bra.uni $1;", k->after[ways]);
+}
+
+// Sorts the candidates and keeps k.
+static void emit_sort(topk_kernel *k) {
     cj_func *f = k->f;
     cj_reg   places = cj_u32(f, "places"), i = cj_u32(f, "i"), at = cj_u32(f, "pad_at"), past = cj_pred(f, "past"),
            leader = cj_pred(f, "leader");
-    cj_reg   last = cj_b64(f, "last"), low = cj_b32(f, "low"), here = cj_pred(f, "here");
+    cj_reg   last = cj_b64(f, "last"), low = cj_b32(f, "low");
     cj_label next = cj_label_new(f, "next_pad"), padded = cj_label_new(f, "padded");
     cj_step(f, "sort: the least power of two of places, at least 64, filled with what is less than any candidate");
     cj_label_here(f, k->sort);
@@ -346,18 +359,12 @@ static void emit_sort(kernel *k) {
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leader, k->thread);
     cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", leader, k->count_at, k->count);
     cj_ptx(f, "bar.sync 0; // B5: the new count stands");
-    const unsigned ways = k->s.cluster ? AFTER_RANKS : AFTER_ALL;
-    for (unsigned way = 0; way < ways; way++) {
-        cj_ptx(f, "setp.eq.u32 $1, $2, $3;", here, k->resume, way);
-        cj_ptx(f, "@$1 bra.uni $2;", here, k->after[way]);
-    }
-    cj_ptx(f, "bra.uni $1;", k->after[ways]);
 }
 
 // ---- the end
 
 // Every rank's first k go to rank 0; it sorts them, and the others are done.
-static void emit_ranks(kernel *k) {
+static void emit_ranks(topk_kernel *k) {
     cj_func *f = k->f;
     cj_reg   i = cj_u32(f, "i"), at = cj_u32(f, "own_at"), to = cj_u32(f, "to"), past = cj_pred(f, "past"),
            there = cj_pred(f, "there");
@@ -366,7 +373,7 @@ static void emit_ranks(kernel *k) {
     cj_label next = cj_label_new(f, "next_push"), pushed = cj_label_new(f, "pushed"),
              receive = cj_label_new(f, "receive");
     cj_step(f, "cluster: the first %u of every rank go to rank 0", k->s.k);
-    cj_cluster_sync(f, "B6: rank 0 has sorted its own");
+    cj_cluster_sync(f, "B6: rank 0 is done with its own");
     cj_ptx(f, "mov.u32 $1, 0;", zero);
     cj_reg peer = cj_cluster_map_address(f, k->pool, zero);
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", peer, k->rank, 8 * k->s.k);
@@ -396,7 +403,7 @@ static void emit_ranks(kernel *k) {
 }
 
 // Places first to last of the pool, by as many threads; place i of the row's results is i - first.
-static void emit_results(kernel *k) {
+static void emit_results(topk_kernel *k) {
     const topk_shape *s = &k->s;
     cj_func          *f = k->f;
     const unsigned    first = s->kth ? s->k - 1 : 0, each = s->k - first;
@@ -434,7 +441,7 @@ static void emit_results(kernel *k) {
 }
 
 void cj__topk_emit(const cj_plan *plan, cj_builder *b) {
-    kernel k = {.plan = plan};
+    topk_kernel k = {.plan = plan};
     cj__topk_shape(plan, &k.s);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
@@ -442,9 +449,13 @@ void cj__topk_emit(const cj_plan *plan, cj_builder *b) {
     declare(&k);
     begin(&k);
     emit_rounds(&k);
-    cj_step(k.f, "what is left is sorted");
+    cj_step(k.f, "what is left comes last");
     cj_ptx(k.f, "mov.u32 $1, $2;", k.resume, AFTER_ALL);
-    emit_sort(&k);
+    if (k.s.any)
+        cj__topk_select(&k);
+    else
+        emit_sort(&k);
+    emit_resume(&k);
     cj_label_here(k.f, k.after[AFTER_ALL]);
     if (k.s.cluster) emit_ranks(&k);
     emit_results(&k);

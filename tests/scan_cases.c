@@ -12,6 +12,8 @@
 
 enum { POISON = 0xa5, GUARD = 32 };  // GUARD: bytes before and behind the output
 
+typedef enum heads_kind { NO_HEADS, FLAGS, OFFSETS_I32, OFFSETS_I64 } heads_kind;
+
 typedef struct problem {
     const char *words;
     cj_params   params;
@@ -20,6 +22,8 @@ typedef struct problem {
     uint64_t    rows, columns, stride, out_stride;
     char        op;  // its first letter, of "product" p, of "max" and "min" x and n
     bool        exclusive, reverse, real;
+    heads_kind  heads;
+    uint64_t    segments;
     double      bound;
 } problem;
 
@@ -46,6 +50,9 @@ static problem read_problem(const char *words) {
     p.op = word[0] == 'm' ? word[2] : word[0];
     p.exclusive = is_yes(&p.params, "exclusive");
     p.reverse = is_yes(&p.params, "reverse");
+    cj_params_word(&p.params, "heads", word, sizeof word);
+    p.heads = *word == 'n' ? NO_HEADS : *word == 'f' ? FLAGS : word[1] == '3' ? OFFSETS_I32 : OFFSETS_I64;
+    p.segments = cj_params_get(&p.params, "segments");
     p.real = p.dtype == CJ_F32 || p.dtype == CJ_F64 || p.dtype == CJ_F16 || p.dtype == CJ_BF16;
     return p;
 }
@@ -165,11 +172,14 @@ static void check_element(const problem *p, const running *r, const unsigned cha
                  found, (double)r->real, fabs(found - (double)r->real), room);
 }
 
-static void check_rows(const problem *p, const unsigned char *x, const unsigned char *out) {
+// begins: of each element of x whether a segment begins there. In reverse a segment's first element is its last.
+static void check_rows(const problem *p, const unsigned char *x, const unsigned char *begins,
+                       const unsigned char *out) {
     for (uint64_t row = 0; row < p->rows; row++) {
         running r = {0};
         for (uint64_t i = 0; i < p->columns; i++) {
             const uint64_t column = p->reverse ? p->columns - 1 - i : i;
+            if (i && begins[row * p->stride + column + p->reverse]) r = (running){0};
             if (!p->exclusive) take(p, &r, x + (row * p->stride + column) * p->bytes);
             check_element(p, &r, out + (row * p->out_stride + column) * p->bytes, row, column);
             if (p->exclusive) take(p, &r, x + (row * p->stride + column) * p->bytes);
@@ -185,13 +195,67 @@ static void check_rows(const problem *p, const unsigned char *x, const unsigned 
 
 typedef struct arrays {
     unsigned char *x, *out, *again;
-    size_t         bytes, out_bytes, shift;
-    cj_ptr         at, to;
+    unsigned char *begins, *given;  // where segments begin, and what the kernel is told of it
+    size_t         bytes, out_bytes, shift, count, given_bytes, given_shift;
+    cj_ptr         at, to, heads;
 } arrays;
 
+// How likely a segment begins at an element: never, always, or one in so many.
+static bool draw_begin(uint64_t every, uint64_t *seed) { return every && cj_test_random(seed) % every == 0; }
+
+// A byte an element, of any value but 0; those in gaps between rows are set and mean nothing.
+static void make_flags(const problem *p, arrays *a, uint64_t every, uint64_t *seed) {
+    for (size_t i = 0; i < a->count; i++) {
+        const bool inside = i % p->stride < p->columns;
+        a->begins[i] = inside && draw_begin(every, seed);
+        a->given[i] = !inside ? 1 : a->begins[i] ? (unsigned char)(1 + cj_test_random(seed) % 255) : 0;
+    }
+}
+
+static int compare_offsets(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// Ascending, some of them equal; from 0 to the array's length, or within.
+static void make_offsets(const problem *p, arrays *a, uint64_t *seed) {
+    int64_t *offset = malloc((p->segments + 1) * sizeof *offset);
+    assert_non_null(offset);
+    for (uint64_t i = 0; i <= p->segments; i++) offset[i] = (int64_t)(cj_test_random(seed) % (p->columns + 1));
+    qsort(offset, p->segments + 1, sizeof *offset, compare_offsets);
+    if (cj_test_random(seed) & 1) offset[0] = 0, offset[p->segments] = (int64_t)p->columns;
+    for (uint64_t i = 0; i <= p->segments; i++) {
+        const int32_t narrow = (int32_t)offset[i];
+        if (p->heads == OFFSETS_I32) memcpy(a->given + 4 * i, &narrow, 4);
+        if (p->heads == OFFSETS_I64) memcpy(a->given + 8 * i, &offset[i], 8);
+        if (offset[i] < (int64_t)p->columns) a->begins[offset[i]] = 1;
+    }
+    free(offset);
+}
+
+static void make_heads(cj_device *device, const problem *p, arrays *a, unsigned shift, uint64_t seed) {
+    static const uint64_t every[] = {0, 1, 2, 5, 40, 300, 2000};
+    const size_t          bytes[] = {0, a->count, 4 * (p->segments + 1), 8 * (p->segments + 1)};
+    cj_error              error = {0};
+    a->begins = calloc(1, a->count);
+    a->given_bytes = bytes[p->heads];
+    a->given_shift = p->heads == FLAGS ? shift : 0;
+    a->given = malloc(a->given_bytes + 1);
+    assert_true(a->begins && a->given);
+    if (!p->heads) return;
+    if (p->heads == FLAGS)
+        make_flags(p, a, every[seed % CJ_TEST_COUNT(every)], &seed);
+    else
+        make_offsets(p, a, &seed);
+    cj_test_ok(cj_mem_alloc(device, a->given_bytes + a->given_shift, &a->heads, &error), &error);
+    cj_test_ok(cj_mem_write(device, a->heads + a->given_shift, a->given, a->given_bytes, NULL, &error), &error);
+}
+
 static arrays make_arrays(cj_device *device, const problem *p, unsigned shift, uint64_t seed) {
-    arrays   a = {.bytes = ((p->rows - 1) * p->stride + p->columns) * p->bytes, .shift = shift * p->bytes};
+    arrays   a = {.count = (p->rows - 1) * p->stride + p->columns, .shift = shift * p->bytes};
     cj_error error = {0};
+    a.bytes = a.count * p->bytes;
+    make_heads(device, p, &a, shift, seed);
     a.out_bytes = ((p->rows - 1) * p->out_stride + p->columns) * p->bytes;
     a.x = malloc(a.bytes);
     a.out = malloc(a.out_bytes + 2 * GUARD);
@@ -207,6 +271,9 @@ static arrays make_arrays(cj_device *device, const problem *p, unsigned shift, u
 static void free_arrays(cj_device *device, const arrays *a) {
     cj_mem_free(device, a->at);
     cj_mem_free(device, a->to);
+    cj_mem_free(device, a->heads);
+    free(a->begins);
+    free(a->given);
     free(a->x);
     free(a->out);
     free(a->again);
@@ -214,10 +281,10 @@ static void free_arrays(cj_device *device, const arrays *a) {
 
 static void launch(cj_device *device, const problem *p, cj_kernel *kernel, const arrays *a, unsigned char *out) {
     cj_error error = {0};
-    cj_ptr   from = a->at + a->shift, to = a->to + a->shift + GUARD;
-    void    *arguments[] = {&from, &to};
+    cj_ptr   from = a->at + a->shift, to = a->to + a->shift + GUARD, heads = a->heads + a->given_shift;
+    void    *arguments[] = {&from, &to, &heads};
     cj_test_ok(cj_mem_fill(device, a->to, POISON, a->out_bytes + a->shift + 2 * GUARD, NULL, &error), &error);
-    if (cj_kernel_launch(kernel, NULL, arguments, 2, &error))
+    if (cj_kernel_launch(kernel, NULL, arguments, p->heads ? 3 : 2, &error))
         fail_msg("%s: %s %s", p->words, error.message, error.hint);
     if (cj_mem_read(device, out, to - GUARD, a->out_bytes + 2 * GUARD, NULL, &error))
         fail_msg("%s: %s %s", p->words, error.message, error.hint);
@@ -231,7 +298,7 @@ void cj_test_scan(cj_device *device, const char *words, unsigned shift, uint64_t
     if (cj_kernel_create(device, &p.params, &kernel, &error)) fail_msg("%s: %s %s", words, error.message, error.hint);
     p.bound = cj_kernel_plan(kernel)->error_bound;
     launch(device, &p, kernel, &a, a.out);
-    check_rows(&p, a.x, a.out + GUARD);
+    check_rows(&p, a.x, a.begins, a.out + GUARD);
     for (size_t i = 0; i < GUARD; i++)
         if (a.out[i] != POISON || a.out[GUARD + a.out_bytes + i] != POISON) fail_msg("%s: wrote outside", words);
     launch(device, &p, kernel, &a, a.again);
@@ -250,16 +317,22 @@ void cj_test_scan_random(cj_device *device, uint64_t *seed, uint64_t most) {
     static const unsigned    aligns[] = {16, 8, 4, 2};
     const unsigned type = (unsigned)below(seed, 8), align = (unsigned)below(seed, 4), block = 32u << below(seed, 3);
     const uint64_t power = UINT64_C(1) << below(seed, 12), columns = 1 + below(seed, power < most ? power : most);
-    const uint64_t rows = 1 + below(seed, 1 + most / columns), gap = below(seed, 2) ? 0 : below(seed, 40);
+    const uint64_t heads = below(seed, 6), many = 1 + below(seed, 1 + most / columns);
+    const uint64_t rows = heads == 2 || heads == 3 ? 1 : many, gap = below(seed, 2) ? 0 : below(seed, 40);
     const size_t   bytes = type == 6 || type == 7 ? 2 : type == 1 || type == 4 || type == 5 ? 8 : 4;
-    char           words[256], extra[64] = "";
+    char           words[320], extra[64] = "", cuts[48] = "";
     if (below(seed, 2)) snprintf(extra, sizeof extra, " block=%u loads=%u", block, (unsigned)(1 + below(seed, 4)));
     if (*extra && below(seed, 2) && columns <= 8u * block) strcat(extra, " cluster=8");
+    if (heads == 1) snprintf(cuts, sizeof cuts, " heads=flags");
+    if (heads == 2 || heads == 3)
+        snprintf(cuts, sizeof cuts, " heads=%s segments=%" PRIu64, heads == 2 ? "i32" : "i64",
+                 1 + below(seed, 1 + below(seed, 2 * columns)));
     snprintf(words, sizeof words,
              "rows=%" PRIu64 " columns=%" PRIu64 " op=%s dtype=%s exclusive=%s reverse=%s stride=%" PRIu64
-             " out-stride=%" PRIu64 " align=%u%s",
+             " out-stride=%" PRIu64 " align=%u%s%s",
              rows, columns, ops[below(seed, 4)], types[type], below(seed, 2) ? "yes" : "no",
-             below(seed, 2) ? "yes" : "no", columns + gap, columns + (below(seed, 2) ? gap : 0), aligns[align], extra);
+             below(seed, 2) ? "yes" : "no", columns + gap, columns + (below(seed, 2) ? gap : 0), aligns[align], extra,
+             cuts);
     cj_test_scan(device, words, aligns[align] >= 16 ? 0 : (unsigned)((aligns[align] + bytes - 1) / bytes), *seed);
 }
 
@@ -297,6 +370,53 @@ void cj_test_scan_call(cj_device *device) {
     assert_int_equal(cj_scan_create(device, &wrong, &scan, &error), CJ_INVALID_ARGUMENT);
 }
 
+// Flags where x is divisible, and the same segments as offsets; what goes with neither is refused.
+void cj_test_scan_call_segmented(cj_device *device) {
+    enum { COLUMNS = 1500, LENGTH = 7, SEGMENTS = (COLUMNS + LENGTH - 1) / LENGTH };
+    static uint32_t x[COLUMNS], found[COLUMNS];
+    uint8_t         flags[COLUMNS];
+    int64_t         offsets[SEGMENTS + 1];
+    cj_scan_desc    desc = {.columns = COLUMNS, .dtype = CJ_U32, .heads = CJ_SCAN_FLAGS};
+    uint64_t        seed = cj_test_seed();
+    cj_error        error = {0};
+    cj_scan        *scan = NULL;
+    cj_ptr          at = 0, heads = 0;
+    for (int i = 0; i < COLUMNS; i++) x[i] = (uint32_t)cj_test_random(&seed), flags[i] = i % LENGTH == 0;
+    for (int i = 0; i <= SEGMENTS; i++) offsets[i] = i < SEGMENTS ? i * LENGTH : COLUMNS;
+    cj_test_ok(cj_mem_alloc(device, sizeof x, &at, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof offsets, &heads, &error), &error);
+    for (int way = 0; way < 2; way++) {
+        cj_test_ok(cj_mem_write(device, at, x, sizeof x, NULL, &error), &error);
+        if (way) desc.heads = CJ_SCAN_OFFSETS_I64, desc.segments = SEGMENTS;
+        cj_test_ok(cj_mem_write(device, heads, way ? (void *)offsets : flags, way ? sizeof offsets : sizeof flags, NULL,
+                                &error),
+                   &error);
+        cj_test_ok(cj_scan_create(device, &desc, &scan, &error), &error);
+        cj_test_ok(way ? cj_scan_launch_segmented(device, &desc, at, heads, at, NULL, &error)
+                       : cj_scan_run_segmented(scan, at, heads, at, NULL, &error),
+                   &error);
+        cj_test_ok(cj_mem_read(device, found, at, sizeof found, NULL, &error), &error);
+        uint32_t sum = 0;
+        for (int i = 0; i < COLUMNS; i++) {
+            sum = i % LENGTH ? sum + x[i] : x[i];
+            assert_int_equal(found[i], sum);
+        }
+        assert_int_equal(cj_scan_run(scan, at, at, NULL, &error), CJ_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.hint, "_segmented"));
+        assert_int_equal(cj_scan_run_segmented(scan, at, heads + 2, at, NULL, &error), CJ_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.message, way ? "multiple of 8" : "multiple of 4"));
+        cj_scan_destroy(scan);
+    }
+    desc.rows = 2;
+    assert_int_equal(cj_scan_create(device, &desc, &scan, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "rows"));
+    desc = (cj_scan_desc){.columns = COLUMNS, .dtype = CJ_U32};
+    assert_int_equal(cj_scan_launch_segmented(device, &desc, at, heads, at, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.hint, "description"));
+    cj_mem_free(device, at);
+    cj_mem_free(device, heads);
+}
+
 // ---- a user's operation
 
 // Affine maps y = p * y + q modulo 2^16, first a then b, as words p << 16 | q; the identity is 1 << 16.
@@ -316,28 +436,39 @@ static uint32_t then(uint32_t a, uint32_t b) {
     return (a >> 16) * (b >> 16) << 16 | (((a & 0xffff) * (b >> 16) + (b & 0xffff)) & 0xffff);
 }
 
+// Segments, where there are any, are of 100 elements, in each row.
 static void scan_maps(cj_device *device, const cj_scan_desc *desc) {
-    enum { ALL = 9000 };
+    enum { ALL = 9000, LENGTH = 100 };
     static uint32_t x[ALL], found[ALL];
+    static uint8_t  flags[ALL];
     cj_error        error = {0};
     cj_scan        *scan = NULL;
-    cj_ptr          at = 0;
+    cj_ptr          at = 0, heads = 0;
     uint64_t        seed = 11;
-    for (int i = 0; i < ALL; i++) x[i] = (uint32_t)cj_test_random(&seed) | 1u << 16;
+    for (uint64_t i = 0; i < ALL; i++) {
+        x[i] = (uint32_t)cj_test_random(&seed) | 1u << 16;
+        flags[i] = i % desc->columns % LENGTH == 0;
+    }
     cj_test_ok(cj_mem_alloc(device, sizeof x, &at, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof flags, &heads, &error), &error);
+    cj_test_ok(cj_mem_write(device, heads, flags, sizeof flags, NULL, &error), &error);
     cj_test_ok(cj_mem_write(device, at, x, sizeof x, NULL, &error), &error);
     cj_test_ok(cj_scan_create(device, desc, &scan, &error), &error);
-    cj_test_ok(cj_scan_run(scan, at, at, NULL, &error), &error);
+    cj_test_ok(desc->heads ? cj_scan_run_segmented(scan, at, heads, at, NULL, &error)
+                           : cj_scan_run(scan, at, at, NULL, &error),
+               &error);
     cj_test_ok(cj_mem_read(device, found, at, sizeof found, NULL, &error), &error);
     for (uint64_t row = 0; row < desc->rows; row++) {
         uint32_t all = 1u << 16;
         for (uint64_t c = 0; c < desc->columns; c++) {
+            if (desc->heads && c % LENGTH == 0) all = 1u << 16;
             all = then(all, x[row * desc->columns + c]);
             assert_int_equal(found[row * desc->columns + c], all);
         }
     }
     cj_scan_destroy(scan);
     cj_mem_free(device, at);
+    cj_mem_free(device, heads);
 }
 
 void cj_test_scan_user(cj_device *device) {
@@ -349,7 +480,9 @@ void cj_test_scan_user(cj_device *device) {
     static const cj_scan_desc shapes[] = {{.rows = 1, .columns = 9000, .block = 32},
                                           {.rows = 9, .columns = 1000},
                                           {.rows = 300, .columns = 30},
-                                          {.rows = 3, .columns = 3000, .block = 128, .cluster = 8}};
+                                          {.rows = 3, .columns = 3000, .block = 128, .cluster = 8},
+                                          {.rows = 2, .columns = 4500, .block = 64, .heads = CJ_SCAN_FLAGS},
+                                          {.rows = 300, .columns = 30, .heads = CJ_SCAN_FLAGS}};
     for (size_t i = 0; i < CJ_TEST_COUNT(shapes); i++) {
         cj_scan_desc desc = shapes[i];
         desc.dtype = CJ_U32;

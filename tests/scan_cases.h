@@ -17,7 +17,10 @@ void cj_test_scan_random(cj_device *device, uint64_t *seed, uint64_t most);
 // The typed call, in place, through a handle and in one call; what it refuses.
 void cj_test_scan_call(cj_device *device);
 
-// An associative operation that is not commutative, made from PTX: order is kept.
+// The same with segments, by flags and by offsets.
+void cj_test_scan_call_segmented(cj_device *device);
+
+// An associative operation that is not commutative, made from PTX: order is kept, in segments too.
 void cj_test_scan_user(cj_device *device);
 
 #endif

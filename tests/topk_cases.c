@@ -17,7 +17,7 @@ typedef struct problem {
     cj_dtype    dtype;
     size_t      bytes, index_bytes;
     uint64_t    rows, columns, stride, k, given;  // results a row
-    bool        smallest;
+    bool        smallest, any;
 } problem;
 
 static bool has_word(const cj_params *params, const char *name, const char *word) {
@@ -26,7 +26,7 @@ static bool has_word(const cj_params *params, const char *name, const char *word
 }
 
 static problem read_problem(const char *words) {
-    static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32};
+    static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
     problem               p = {.words = words};
     cj_error              error = {0};
     size_t                type = 0;
@@ -42,6 +42,7 @@ static problem read_problem(const char *words) {
     p.k = cj_params_get(&p.params, "k");
     p.given = has_word(&p.params, "result", "kth") ? 1 : p.k;
     p.smallest = has_word(&p.params, "order", "smallest");
+    p.any = has_word(&p.params, "result", "any");
     return p;
 }
 
@@ -50,6 +51,7 @@ static problem read_problem(const char *words) {
 // In their order as a signed number: of floats sign and magnitude; NaN is greater than all.
 static int64_t rank_of(const problem *p, uint32_t bits) {
     if (p->dtype == CJ_I32) return (int32_t)bits;
+    if (p->dtype == CJ_U32) return bits;
     const unsigned width = 8 * (unsigned)p->bytes;
     const int64_t  magnitude = bits & ((UINT32_C(1) << (width - 1)) - 1);
     const int64_t  infinite = p->dtype == CJ_F32 ? 0x7f800000 : p->dtype == CJ_BF16 ? 0x7f80 : 0x7c00;
@@ -62,7 +64,7 @@ static uint32_t make_bits(const problem *p, cj_topk_fill fill, uint64_t i, uint6
     const uint64_t        draw = cj_test_random(seed);
     const uint32_t        rising = (uint32_t)(0x20000000 + i * (0x40000000 / p->columns));
     uint32_t              bits = (uint32_t)draw;
-    if (p->dtype != CJ_I32 && (bits & 0x7f800000) == 0x7f800000) bits ^= 0x10000000;
+    if (p->dtype != CJ_I32 && p->dtype != CJ_U32 && (bits & 0x7f800000) == 0x7f800000) bits ^= 0x10000000;
     switch (fill) {
     case CJ_TOPK_FEW: bits = 0x3f000000 + ((uint32_t)(draw >> 40) % 5) * 0x00100000; break;
     case CJ_TOPK_EQUAL: bits = 0x3fc00000; break;
@@ -93,22 +95,34 @@ static uint64_t read_number(const unsigned char *at, size_t bytes) {
     return value;
 }
 
+static entry entry_of(const problem *p, const unsigned char *x, uint64_t index) {
+    const int64_t rank = rank_of(p, (uint32_t)read_number(x + index * p->bytes, p->bytes));
+    return (entry){p->smallest ? ~rank : rank, (uint32_t)index};
+}
+
+// Result i of the row, whose value must have the bits of x at its index.
+static entry read_result(const problem *p, uint64_t row, uint64_t i, const unsigned char *x,
+                         const unsigned char *values, const unsigned char *indices) {
+    const uint64_t at = row * p->given + i, index = read_number(indices + at * p->index_bytes, p->index_bytes);
+    const uint64_t value = read_number(values + at * p->bytes, p->bytes);
+    if (index >= p->columns || value != read_number(x + index * p->bytes, p->bytes))
+        fail_msg("%s: row %" PRIu64 ", result %" PRIu64 " is %" PRIx64 " at %" PRIu64 ", where x has another", p->words,
+                 row, i, value, index);
+    return entry_of(p, x, index);
+}
+
+// entries: of all elements; found: of the results, which are put in order where they need not be.
 static void check_row(const problem *p, uint64_t row, const unsigned char *x, const unsigned char *values,
-                      const unsigned char *indices, entry *entries) {
-    for (uint64_t i = 0; i < p->columns; i++) {
-        const int64_t rank = rank_of(p, (uint32_t)read_number(x + i * p->bytes, p->bytes));
-        entries[i] = (entry){p->smallest ? ~rank : rank, (uint32_t)i};
-    }
+                      const unsigned char *indices, entry *entries, entry *found) {
+    for (uint64_t i = 0; i < p->columns; i++) entries[i] = entry_of(p, x, i);
+    for (uint64_t i = 0; i < p->given; i++) found[i] = read_result(p, row, i, x, values, indices);
     qsort(entries, p->columns, sizeof *entries, compare_entries);
+    if (p->any) qsort(found, p->given, sizeof *found, compare_entries);
     for (uint64_t i = 0; i < p->given; i++) {
-        const uint64_t place = p->k - p->given + i, want = entries[place].index, at = row * p->given + i;
-        const uint64_t index = read_number(indices + at * p->index_bytes, p->index_bytes);
-        const uint64_t value = read_number(values + at * p->bytes, p->bytes),
-                       expected = read_number(x + want * p->bytes, p->bytes);
-        if (index != want || value != expected)
-            fail_msg("%s: row %" PRIu64 ", place %" PRIu64 " is %" PRIx64 " at %" PRIu64 ", not %" PRIx64
-                     " at %" PRIu64,
-                     p->words, row, place, value, index, expected, want);
+        const uint64_t place = p->k - p->given + i;
+        if (found[i].index != entries[place].index)
+            fail_msg("%s: row %" PRIu64 ", place %" PRIu64 " is at %" PRIu32 ", not at %" PRIu32, p->words, row, place,
+                     found[i].index, entries[place].index);
     }
 }
 
@@ -122,11 +136,11 @@ void cj_test_topk(cj_device *device, const char *words, cj_topk_fill fill, unsig
     const size_t   bytes = ((p.rows - 1) * p.stride + p.columns) * p.bytes, skip = shift * p.bytes;
     const size_t   values_bytes = p.rows * p.given * p.bytes, indices_bytes = p.rows * p.given * p.index_bytes;
     unsigned char *x = malloc(bytes), *values = malloc(values_bytes + GUARD), *indices = malloc(indices_bytes + GUARD);
-    entry         *entries = malloc(p.columns * sizeof *entries);
+    entry         *entries = malloc(p.columns * sizeof *entries), *found = malloc(p.given * sizeof *found);
     cj_error       error = {0};
     cj_kernel     *kernel = NULL;
     cj_ptr         at = 0, to = 0, where = 0;
-    assert_true(x && values && indices && entries);
+    assert_true(x && values && indices && entries && found);
     for (uint64_t i = 0; i < bytes / p.bytes; i++) {
         const uint32_t bits = make_bits(&p, fill, i % p.stride, &seed);
         memcpy(x + i * p.bytes, &bits, p.bytes);
@@ -148,7 +162,7 @@ void cj_test_topk(cj_device *device, const char *words, cj_topk_fill fill, unsig
         fail_msg("%s: %s %s", words, error.message, error.hint);
     cj_test_ok(cj_mem_read(device, indices, where, indices_bytes + GUARD, NULL, &error), &error);
     for (uint64_t row = 0; row < p.rows; row++)
-        check_row(&p, row, x + row * p.stride * p.bytes, values, indices, entries);
+        check_row(&p, row, x + row * p.stride * p.bytes, values, indices, entries, found);
     check_guard(&p, values + values_bytes);
     check_guard(&p, indices + indices_bytes);
     cj_kernel_destroy(kernel);
@@ -159,6 +173,7 @@ void cj_test_topk(cj_device *device, const char *words, cj_topk_fill fill, unsig
     free(values);
     free(indices);
     free(entries);
+    free(found);
 }
 
 // ---- drawn from a seed
@@ -166,9 +181,9 @@ void cj_test_topk(cj_device *device, const char *words, cj_topk_fill fill, unsig
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
 
 void cj_test_topk_random(cj_device *device, uint64_t *seed, uint64_t most) {
-    static const char *const types[] = {"f32", "f16", "bf16", "i32"};
-    static const unsigned    aligns[] = {16, 8, 4, 2}, clusters[] = {0, 0, 0, 2, 3, 8};
-    const unsigned           type = (unsigned)below(seed, 4), align = aligns[below(seed, 4)];
+    static const char *const types[] = {"f32", "f16", "bf16", "i32", "u32"}, *const results[] = {"kth", "any", "all"};
+    static const unsigned aligns[] = {16, 8, 4, 2}, clusters[] = {0, 0, 0, 2, 3, 8};
+    const unsigned        type = (unsigned)below(seed, 5), align = aligns[below(seed, 4)];
     const uint64_t power = UINT64_C(1) << below(seed, 15), columns = 1 + below(seed, power < most ? power : most);
     const uint64_t most_k = columns < 2048 ? columns : 2048,
                    k = 1 + below(seed, below(seed, 3) ? most_k : 1 + most_k / 50);
@@ -178,13 +193,42 @@ void cj_test_topk_random(cj_device *device, uint64_t *seed, uint64_t most) {
              "rows=%u columns=%" PRIu64 " k=%" PRIu64 " dtype=%s order=%s index=%s result=%s stride=%" PRIu64
              " align=%u cluster=%u block=%s",
              (unsigned)(1 + below(seed, 3)), columns, k, types[type], below(seed, 2) ? "largest" : "smallest",
-             below(seed, 2) ? "i64" : "u32", below(seed, 4) ? "all" : "kth", columns + below(seed, 2) * below(seed, 20),
-             align, k * cluster <= 8192 ? cluster : 2, below(seed, 2) ? "64" : "auto");
+             below(seed, 2) ? "i64" : "u32", results[below(seed, 3)], columns + below(seed, 2) * below(seed, 20), align,
+             k * cluster <= 8192 ? cluster : 2, below(seed, 2) ? "64" : "auto");
     cj_test_topk(device, words, (cj_topk_fill)below(seed, CJ_TOPK_FILLS), align < 16 ? (align + bytes - 1) / bytes : 0,
                  *seed);
 }
 
 // ---- the typed call
+
+// All at least `least`, each once, whatever their order.
+void cj_test_topk_call_unsorted(cj_device *device) {
+    enum { COLUMNS = 3000, K = 40, STEP = 7 };  // STEP: prime to COLUMNS
+    const cj_topk_desc desc = {.columns = COLUMNS, .k = K, .dtype = CJ_U32, .unsorted = true, .index_u32 = true};
+    static uint32_t    x[COLUMNS];
+    uint32_t           values[K], indices[K];
+    bool               seen[K] = {0};
+    cj_error           error = {0};
+    cj_ptr             at = 0, to = 0, where = 0;
+    for (uint32_t i = 0; i < COLUMNS; i++) x[i * STEP % COLUMNS] = UINT32_MAX - i;
+    cj_test_ok(cj_mem_alloc(device, sizeof x, &at, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof values, &to, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof indices, &where, &error), &error);
+    cj_test_ok(cj_mem_write(device, at, x, sizeof x, NULL, &error), &error);
+    cj_test_ok(cj_topk_launch(device, &desc, at, to, where, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(device, values, to, sizeof values, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(device, indices, where, sizeof indices, NULL, &error), &error);
+    for (int i = 0; i < K; i++) {
+        const uint32_t rank = UINT32_MAX - values[i];
+        assert_true(rank < K);
+        assert_false(seen[rank]);
+        assert_int_equal(indices[i], rank * STEP % COLUMNS);
+        seen[rank] = true;
+    }
+    cj_mem_free(device, at);
+    cj_mem_free(device, to);
+    cj_mem_free(device, where);
+}
 
 void cj_test_topk_call(cj_device *device) {
     enum { ROWS = 2, COLUMNS = 300, K = 3 };
@@ -219,7 +263,11 @@ void cj_test_topk_call(cj_device *device) {
     cj_mem_free(device, at);
     cj_mem_free(device, to);
     cj_mem_free(device, where);
-    const cj_topk_desc none = {.columns = 8}, wrong = {.columns = 8, .k = 1, .dtype = CJ_F64};
+    const cj_topk_desc none = {.columns = 8}, wrong = {.columns = 8, .k = 1, .dtype = CJ_F64},
+                       both = {.columns = 8, .k = 1, .kth = true, .unsorted = true};
     assert_int_equal(cj_topk_create(device, &none, &topk, &error), CJ_INVALID_ARGUMENT);
     assert_int_equal(cj_topk_create(device, &wrong, &topk, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "f64"));
+    assert_int_equal(cj_topk_create(device, &both, &topk, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "unsorted"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-k: the k largest or smallest elements of each row of a matrix, in order, and their indices; or the k-th of each
-// alone. Rows are read once; where there are few, the blocks of a cluster read one together.
+// Top-k: the k largest or smallest elements of each row of a matrix, sorted or not, and their indices; or the k-th of
+// each alone. Rows are read once; where there are few, the blocks of a cluster read one together.
 #ifndef CLUSTERJIT_TOPK_H
 #define CLUSTERJIT_TOPK_H
 
@@ -20,7 +20,7 @@ typedef struct cj_topk_desc {
     uint64_t rows;       // 1 to 2^31 - 1 [1]
     uint64_t columns;    // elements of a row, 1 to 2^31 - 1
     uint32_t k;          // how many, 1 to 2048, at most columns
-    cj_dtype dtype;      // CJ_F32, CJ_F16, CJ_BF16 or CJ_I32 [f32]
+    cj_dtype dtype;      // CJ_F32, CJ_F16, CJ_BF16, CJ_I32 or CJ_U32 [f32]
     bool     smallest;   // [the largest]
     bool     kth;        // the k-th of each row alone [all k]
     bool     index_u32;  // indices are uint32_t [int64_t]
@@ -28,6 +28,7 @@ typedef struct cj_topk_desc {
     uint32_t align;      // bytes that x is a multiple of: 16, 8, 4 or 2, no less than an element [16]
     uint32_t cluster;    // blocks a row, 1 to 16, or CJ_TOPK_NO_CLUSTER [chosen for rows and columns]
     uint32_t block;      // threads a block, a multiple of 32, 32 to 1024 [chosen for the row]
+    bool     unsorted;   // the k elements in any order, which may differ from launch to launch; not with kth [in order]
 } cj_topk_desc;
 
 typedef struct cj_topk cj_topk;
@@ -40,7 +41,8 @@ CJ_API void      cj_topk_destroy(cj_topk *topk);  // NULL is allowed; its launch
 // values[r * k + i], indices[r * k + i] = element i of row r in order, from the greatest (or least) on, and its index
 // in the row; with kth, values[r] and indices[r] = the k-th. Device pointers, values and indices aligned to their
 // elements; they do not overlap x. Of equal elements those of lower index come first. NaN is greater than any number,
-// all NaN are equal, and -0 equals 0; values have the bits of x. Results are exact and the same in each run.
+// all NaN are equal, and -0 equals 0; values have the bits of x. Results are exact and the same in each run; with
+// unsorted the same elements are found, but each in any place of its row's results: no sort is spent on them.
 // INVALID_ARGUMENT for an x that is not aligned as the description says. Asynchronous on `stream`; allocates nothing.
 // Launches on different streams need no order.
 CJ_API cj_status cj_topk_run(cj_topk *topk, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error);

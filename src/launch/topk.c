@@ -28,7 +28,10 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_cluster(params, desc->cluster, error);
     if (!status) status = cj__call_number(params, "block", desc->block, error);
     if (!status && desc->smallest) status = cj_params_set(params, "order", "smallest", error);
+    if (!status && desc->kth && desc->unsorted)
+        status = cj__fail(error, CJ_INVALID_ARGUMENT, "unsorted, kth: both are set, but the k-th alone has no order");
     if (!status && desc->kth) status = cj_params_set(params, "result", "kth", error);
+    if (!status && desc->unsorted) status = cj_params_set(params, "result", "any", error);
     if (!status && desc->index_u32) status = cj_params_set(params, "index", "u32", error);
     return status;
 }
@@ -66,7 +69,7 @@ typedef struct call_key {
     cj_stream_id on;
     uint64_t     rows, columns, stride;
     uint32_t     k, dtype, align, cluster, block;
-    uint8_t      smallest, kth, index_u32;
+    uint8_t      smallest, kth, index_u32, unsorted;
 } call_key;
 
 _Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
@@ -88,6 +91,7 @@ static void write_key(const cj_topk_desc *desc, cj_stream stream, cj_warm_key *t
     key.smallest = desc->smallest;
     key.kth = desc->kth;
     key.index_u32 = desc->index_u32;
+    key.unsorted = desc->unsorted;
     cj__call_key(to, &key, sizeof key);
 }
 

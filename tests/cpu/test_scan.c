@@ -60,6 +60,43 @@ static void clusters_take_rows_together(void **state) {
     }
 }
 
+// Flags and offsets of either type, in rows of every length, by lanes, warps, blocks, and tiles that meet: forward
+// and in reverse. How often segments begin comes with the seed, from never to at each element.
+static void segments_begin_where_it_is_said(void **state) {
+    (void)state;
+    static const unsigned    lengths[] = {1, 3, 31, 64, 129, 511, 512, 1000, 1536, 4096};
+    static const char *const heads[] = {"flags", "i32 segments=7", "i64 segments=500"};
+    static const char *const types[] = {"f32", "i64", "bf16", "u32"};
+    for (unsigned i = 0; i < 3 * CJ_TEST_COUNT(lengths); i++) {
+        char           words[192];
+        const unsigned columns = lengths[i / 3];
+        cj_test_watch(i % 5);
+        snprintf(words, sizeof words, "rows=%d columns=%u heads=%s dtype=%s block=64 loads=%s reverse=%s exclusive=%s",
+                 i % 3           ? 1
+                 : columns > 600 ? 2
+                                 : 9,
+                 columns, heads[i % 3], types[i % 4], columns > 600 ? "1" : "auto", i / 2 % 2 ? "yes" : "no",
+                 i / 4 % 2 ? "yes" : "no");
+        cj_test_scan(cj_test_device, words, 0, i);
+    }
+}
+
+// Segments that end in the tile, in its group, groups before, and never: each tile's carry stops where one begins.
+static void carries_stop_where_a_segment_begins(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 14; i++) {
+        char words[160];
+        cj_test_watch(i);
+        snprintf(words, sizeof words, "columns=%u dtype=%s block=32 loads=1 reverse=%s exclusive=%s heads=%s",
+                 i & 1 ? 4600 : 9000, i & 1 ? "u64" : "i32", i & 2 ? "yes" : "no", i & 4 ? "yes" : "no",
+                 i > 6 ? "flags" : "i32 segments=9");
+        cj_test_scan(cj_test_device, words, 0, i);
+        snprintf(words, sizeof words, "rows=2 columns=%u dtype=%s block=64 loads=1 cluster=%u heads=flags reverse=%s",
+                 i & 1 ? 500 : 1000, i & 1 ? "f64" : "f16", i & 1 ? 8 : 4, i & 2 ? "yes" : "no");
+        cj_test_scan(cj_test_device, words, 0, i);
+    }
+}
+
 static void any_shape_stride_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
@@ -73,6 +110,7 @@ static void a_call_scans_in_place_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_watch(0);
     cj_test_scan_call(cj_test_device);
+    cj_test_scan_call_segmented(cj_test_device);
 }
 
 static void a_users_operation_keeps_its_order(void **state) {
@@ -88,6 +126,10 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("scan", CJ_CONTRACT, "columns=2^20 cluster=4", "cluster: a row of 1048576 elements is");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=100 rows=2 stride=99", "stride: 99 is below the 100 columns");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "block=96", "block: 96 is not a power of two");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=i32", "segments: 0 is below 1");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=flags segments=3", "segments: 3 go with offsets only");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=i64 segments=3 rows=2",
+                    "offsets are of one array, not of 2 rows");
     cj_test_refused("scan", CJ_CONTRACT, "columns=2^40 rows=2^20", "more blocks");
 }
 
@@ -97,6 +139,8 @@ int main(void) {
         cmocka_unit_test(rows_of_every_length_are_right),
         cmocka_unit_test(long_rows_meet_in_the_workspace),
         cmocka_unit_test(clusters_take_rows_together),
+        cmocka_unit_test(segments_begin_where_it_is_said),
+        cmocka_unit_test(carries_stop_where_a_segment_begins),
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),
         cmocka_unit_test(a_call_scans_in_place_and_refuses_what_it_cannot),
         cmocka_unit_test(a_users_operation_keeps_its_order),

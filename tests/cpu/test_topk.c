@@ -10,8 +10,8 @@
 
 static void every_type_order_and_kind_of_row_is_right(void **state) {
     (void)state;
-    static const char *const types[] = {"f32", "f16", "bf16", "i32"};
-    for (unsigned t = 0; t < 4; t++)
+    static const char *const types[] = {"f32", "f16", "bf16", "i32", "u32"};
+    for (unsigned t = 0; t < 5; t++)
         for (unsigned fill = 0; fill < CJ_TOPK_FILLS; fill++) {
             char words[160];
             cj_test_watch(fill);
@@ -42,6 +42,25 @@ static void the_blocks_of_a_cluster_find_what_one_would(void **state) {
     }
 }
 
+// Candidates of which none, one or many must go; all equal, so that only indices tell them apart; in one block or
+// several.
+static void without_an_order_the_same_elements_are_found(void **state) {
+    (void)state;
+    for (unsigned fill = 0; fill < CJ_TOPK_FILLS; fill++) {
+        static const char *const shapes[] = {"rows=2 columns=1504 k=33 block=64",
+                                             "rows=1 columns=700 k=700 block=32 dtype=i32",
+                                             "rows=1 columns=3000 k=257 block=96 dtype=bf16 order=smallest index=u32",
+                                             "rows=2 columns=2000 k=100 cluster=3 block=32 dtype=u32",
+                                             "rows=1 columns=300 k=200 cluster=2 block=64 dtype=f16 align=2"};
+        for (size_t i = 0; i < CJ_TEST_COUNT(shapes); i++) {
+            char words[160];
+            cj_test_watch(fill + i);
+            snprintf(words, sizeof words, "%s result=any", shapes[i]);
+            cj_test_topk(cj_test_device, words, (cj_topk_fill)fill, 0, fill + i);
+        }
+    }
+}
+
 static void any_shape_stride_and_alignment_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
@@ -55,6 +74,7 @@ static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_watch(0);
     cj_test_topk_call(cj_test_device);
+    cj_test_topk_call_unsorted(cj_test_device);
 }
 
 static void impossible_shapes_are_refused_by_name(void **state) {
@@ -70,6 +90,7 @@ int main(void) {
         cmocka_unit_test(every_type_order_and_kind_of_row_is_right),
         cmocka_unit_test(one_element_and_all_of_them_are_found),
         cmocka_unit_test(the_blocks_of_a_cluster_find_what_one_would),
+        cmocka_unit_test(without_an_order_the_same_elements_are_found),
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),
         cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),

@@ -30,9 +30,25 @@ static void clusters_take_rows_together(void **state) {
     cj_test_scan(cj_test_device, "rows=9 columns=65536 block=1024 cluster=16 dtype=f64 op=max reverse=yes", 0, 3);
 }
 
+// Segments of every length across thousands of tiles; each case's seed says how often they begin.
+static void segments_begin_where_it_is_said(void **state) {
+    (void)state;
+    const unsigned seeds = cj_test_few() ? 2 : 7;
+    for (unsigned seed = 0; seed < seeds; seed++) {
+        cj_test_scan(cj_test_device, "rows=1 columns=100000 block=32 loads=1 heads=flags dtype=i32", 0, seed);
+        cj_test_scan(cj_test_device, "rows=1 columns=100000 heads=i32 segments=5000 reverse=yes", 0, seed);
+        if (cj_test_few()) continue;
+        cj_test_scan(cj_test_device, "rows=1 columns=3000000 heads=flags dtype=f32 exclusive=yes", 0, seed);
+        cj_test_scan(cj_test_device, "rows=1 columns=3000001 heads=i64 segments=70 dtype=f64 align=8", 1, seed);
+        cj_test_scan(cj_test_device, "rows=50 columns=65536 heads=flags dtype=bf16 reverse=yes", 0, seed);
+        cj_test_scan(cj_test_device, "rows=9 columns=65536 block=1024 cluster=16 heads=flags dtype=u64", 0, seed);
+    }
+}
+
 static void a_call_scans_in_place_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_scan_call(cj_test_device);
+    cj_test_scan_call_segmented(cj_test_device);
 }
 
 static void a_users_operation_keeps_its_order(void **state) {
@@ -45,6 +61,7 @@ int main(void) {
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),
         cmocka_unit_test(long_rows_meet_in_the_workspace),
         cmocka_unit_test(clusters_take_rows_together),
+        cmocka_unit_test(segments_begin_where_it_is_said),
         cmocka_unit_test(a_call_scans_in_place_and_refuses_what_it_cannot),
         cmocka_unit_test(a_users_operation_keeps_its_order),
     };

@@ -17,8 +17,11 @@ static void long_rows_of_every_kind_are_right(void **state) {
     (void)state;
     for (int fill = 0; fill < CJ_TOPK_FILLS; fill++) {
         cj_test_topk(cj_test_device, "rows=5 columns=65536 k=64", (cj_topk_fill)fill, 0, 1);
+        cj_test_topk(cj_test_device, "rows=5 columns=65536 k=64 result=any", (cj_topk_fill)fill, 0, 1);
         if (cj_test_few()) return;
         cj_test_topk(cj_test_device, "rows=3 columns=200000 k=2048 order=smallest", (cj_topk_fill)fill, 0, 2);
+        cj_test_topk(cj_test_device, "rows=3 columns=200000 k=2048 result=any", (cj_topk_fill)fill, 0, 5);
+        cj_test_topk(cj_test_device, "rows=9 columns=131072 k=64 result=any cluster=8", (cj_topk_fill)fill, 0, 6);
         cj_test_topk(cj_test_device, "rows=3 columns=131072 k=50 dtype=bf16 cluster=8", (cj_topk_fill)fill, 0, 3);
         cj_test_topk(cj_test_device, "rows=40 columns=100003 k=300 dtype=f16 align=2", (cj_topk_fill)fill, 1, 4);
     }
@@ -27,6 +30,7 @@ static void long_rows_of_every_kind_are_right(void **state) {
 static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_topk_call(cj_test_device);
+    cj_test_topk_call_unsorted(cj_test_device);
 }
 
 int main(void) {

@@ -33,15 +33,32 @@ static void scans_of_every_type_and_length_assemble(void **state) {
         }
 }
 
+static void segmented_scans_of_every_type_and_width_assemble(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f64", "i32", "u64", "f16", "bf16"};
+    static const char *const shapes[] = {"rows=100 columns=7 heads=flags", "columns=4096 heads=i32 segments=9",
+                                         "columns=2^28 heads=flags", "columns=2^28 heads=i64 segments=2^20 align=8",
+                                         "rows=3 columns=65536 cluster=16 heads=flags"};
+    for (unsigned type = 0; type < CJ_TEST_COUNT(types); type++)
+        for (unsigned shape = 0; shape < CJ_TEST_COUNT(shapes); shape++) {
+            char           params[160];
+            const unsigned turn = type * 5 + shape;
+            if ((turn + type) % 2) continue;
+            snprintf(params, sizeof params, "%s op=%s dtype=%s reverse=%s", shapes[shape], turn & 1 ? "sum" : "max",
+                     types[type], turn & 2 ? "yes" : "no");
+            assemble("scan", params, targets[turn % 3]);
+        }
+}
+
 static void top_k_of_every_type_and_width_assembles(void **state) {
     (void)state;
-    static const char *const types[] = {"f32", "f16", "bf16", "i32"};
+    static const char *const types[] = {"f32", "f16", "bf16", "i32", "u32"}, *const results[] = {"all", "kth", "any"};
     for (unsigned type = 0; type < CJ_TEST_COUNT(types); type++)
         for (unsigned way = 0; way < 4; way++) {
             char params[160];
             snprintf(params, sizeof params, "columns=65536 dtype=%s align=%u k=%u cluster=%u order=%s result=%s",
                      types[type], 16u >> way, 2048u >> way, type + way > 3 ? 0 : type + way,
-                     way & 1 ? "largest" : "smallest", way & 2 ? "all" : "kth");
+                     way & 1 ? "largest" : "smallest", results[(type + way) % 3]);
             assemble("topk", params, targets[(type + way) % 3]);
         }
 }
@@ -51,7 +68,9 @@ static void kernels_without_clusters_assemble(void **state) {
     assemble("scan", "columns=2^28", "sm_80");
     assemble("scan", "rows=9 columns=99 dtype=bf16", "sm_86");
     assemble("scan", "rows=9 columns=2^20 cluster=4 dtype=f16", "sm_89");
+    assemble("scan", "columns=2^20 heads=i32 segments=2^10", "sm_80");
     assemble("topk", "rows=4 columns=2^20", "sm_80");
+    assemble("topk", "rows=4 columns=2^20 result=any", "sm_80");
     assemble("topk", "rows=4 columns=2^20 dtype=bf16 cluster=4", "sm_80");
 }
 
@@ -59,6 +78,7 @@ int main(void) {
     cj_test_ptxas();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scans_of_every_type_and_length_assemble),
+        cmocka_unit_test(segmented_scans_of_every_type_and_width_assemble),
         cmocka_unit_test(top_k_of_every_type_and_width_assembles),
         cmocka_unit_test(kernels_without_clusters_assemble),
     };

@@ -58,7 +58,8 @@ static void measure_line(const report *r, const arguments *a, const peer_library
     race_close(&both);
     if (l->row->ideal) l->peer.median = 1e3 * 8 * (double)p->n * p->steps / r->copy_ceiling;
     l->ratio = l->peer.median / l->ours.median;
-    l->share = race_bytes_read(l->row) / (l->ours.median * 1e-3) / r->read_ceiling;
+    l->share = (race_bytes_read(l->row) / r->read_ceiling + race_bytes_copied(l->row) / r->copy_ceiling) /
+               (l->ours.median * 1e-3);
 }
 
 static int measure_all(report *r, const arguments *a, const peer_library *peers, line *lines) {

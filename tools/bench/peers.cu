@@ -3,6 +3,10 @@
 
 #include <cub/cub.cuh>
 #include <cuda_bf16.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+#include <thrust/iterator/transform_output_iterator.h>
+#include <thrust/iterator/zip_iterator.h>
 
 namespace {
 
@@ -27,6 +31,8 @@ __device__ uint32_t bin_of(const peer_problem &p, uint64_t i) {
     }
 }
 
+__host__ __device__ uint8_t *flags_of(const peer_problem &p, void *in) { return static_cast<uint8_t *>(in) + p.n * 4; }
+
 __global__ void fill(peer_problem p, void *in) {
     for (uint64_t i = blockIdx.x * static_cast<uint64_t>(blockDim.x) + threadIdx.x; i < p.n; i += gridDim.x * blockDim.x) {
         float unit = (hash(i) >> 8) * 0x1p-24f;
@@ -37,6 +43,7 @@ __global__ void fill(peer_problem p, void *in) {
         case PEER_I32: static_cast<int32_t *>(in)[i] = static_cast<int32_t>(hash(i)); break;
         case PEER_U32: static_cast<uint32_t *>(in)[i] = p.bins ? bin_of(p, i) : hash(i); break;
         }
+        if (p.work == PEER_SCAN_FLAGS) flags_of(p, in)[i] = hash(~i) % p.columns == 0;
     }
 }
 
@@ -101,6 +108,58 @@ cudaError_t mean_variance(const peer_problem &p, void *temporary, size_t *bytes,
 cudaError_t histogram(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
     return cub::DeviceHistogram::HistogramEven(temporary, *bytes, static_cast<const uint32_t *>(in), static_cast<uint32_t *>(out),
                                                static_cast<int>(p.bins) + 1, 0u, p.bins, static_cast<int64_t>(p.n), stream);
+}
+
+// ---- CUB's scans
+
+cudaError_t scan(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out,
+                 cudaStream_t stream) {
+    return cub::DeviceScan::InclusiveSum(temporary, *bytes, static_cast<const float *>(in), static_cast<float *>(out),
+                                         static_cast<int64_t>(p.n), stream);
+}
+
+struct row_of {
+    uint32_t                columns;
+    __host__ __device__ int operator()(int64_t i) const { return static_cast<int>(i / columns); }
+};
+
+cudaError_t scan_rows(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out,
+                      cudaStream_t stream) {
+    auto rows = thrust::make_transform_iterator(thrust::make_counting_iterator<int64_t>(0), row_of{p.columns});
+    return cub::DeviceScan::InclusiveSumByKey(temporary, *bytes, rows, static_cast<const float *>(in),
+                                              static_cast<float *>(out), static_cast<int64_t>(p.n),
+                                              cuda::std::equal_to<>{}, stream);
+}
+
+// A value, and whether a segment begins in it.
+struct part {
+    float value;
+    bool  begins;
+};
+
+struct make_part {
+    __host__ __device__ part operator()(const thrust::tuple<float, uint8_t> &x) const {
+        return {thrust::get<0>(x), thrust::get<1>(x) != 0};
+    }
+};
+
+struct join {
+    __host__ __device__ part operator()(const part &a, const part &b) const {
+        return {b.begins ? b.value : a.value + b.value, a.begins || b.begins};
+    }
+};
+
+struct value_of {
+    __host__ __device__ float operator()(const part &x) const { return x.value; }
+};
+
+cudaError_t scan_flags(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out,
+                       cudaStream_t stream) {
+    const uint8_t *flags = flags_of(p, const_cast<void *>(in));
+    auto           both = thrust::make_zip_iterator(thrust::make_tuple(static_cast<const float *>(in), flags));
+    return cub::DeviceScan::InclusiveScan(temporary, *bytes, thrust::make_transform_iterator(both, make_part{}),
+                                          thrust::make_transform_output_iterator(static_cast<float *>(out), value_of{}),
+                                          join{}, static_cast<int64_t>(p.n), stream);
 }
 
 // ---- a stencil, one kernel a step: 4 points a thread, all problems in it
@@ -192,7 +251,8 @@ const char *words(cudaError_t error) { return error ? cudaGetErrorString(error) 
 }  // namespace
 
 const char *peers_run(const peer_problem *p, void *temporary, size_t *bytes, const void *in, void *out, void *stream) {
-    static decltype(&any_sum) const works[] = {any_sum, argmax, mean_variance, histogram, stencil, exchange};
+    static decltype(&any_sum) const works[] = {any_sum, argmax, mean_variance, histogram, stencil, exchange,
+                                               scan, scan_rows, scan_flags};
     return words(works[p->work](*p, temporary, bytes, in, out, as_stream(stream)));
 }
 

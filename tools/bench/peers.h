@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-typedef enum peer_work { PEER_SUM, PEER_ARGMAX, PEER_MEAN_VARIANCE, PEER_HISTOGRAM, PEER_STENCIL, PEER_ALL_TO_ALL, PEER_OURS } peer_work;
+typedef enum peer_work { PEER_SUM, PEER_ARGMAX, PEER_MEAN_VARIANCE, PEER_HISTOGRAM, PEER_STENCIL, PEER_ALL_TO_ALL,
+               PEER_SCAN, PEER_SCAN_ROWS, PEER_SCAN_FLAGS, PEER_OURS } peer_work;
 typedef enum peer_type { PEER_F32, PEER_F64, PEER_BF16, PEER_I32, PEER_U32 } peer_type;
 typedef enum peer_fill { PEER_UNIFORM, PEER_SKEWED, PEER_EQUAL, PEER_SORTED } peer_fill;
 
@@ -23,6 +24,7 @@ typedef struct peer_problem {
     uint64_t  n;                                // elements of an input
     uint32_t  bins;                             // histogram: samples are bin numbers, below this
     uint32_t  height, width, problems, steps;   // stencil: f32, zero outside; 1/2 of the point + 1/8 of each neighbour
+    uint32_t  columns;                          // scan along rows; flags: about the elements of a segment
     uint32_t  blocks, cluster, bytes, rounds;   // all-to-all: so many bytes a block among groups of `cluster` blocks
 } peer_problem;
 
@@ -34,6 +36,8 @@ typedef struct peer_problem {
 //   histogram      uint32_t [bins]
 //   stencil        f32 [problems][height][width], as the input
 //   all-to-all     as the input, [blocks][bytes]: part j of block i of a group becomes part i of its block j
+//   scans          inclusive sums, f32 [n]: of all, of each row, of each segment; behind the input of the latter lie its
+//                  flags, uint8_t [n]
 // Returns NULL, or what went wrong.
 const char *peers_run(const peer_problem *problem, void *temporary, size_t *bytes, const void *in, void *out, void *stream);
 

@@ -11,17 +11,29 @@
 
 enum { COPIES_MAX = 4096, L2_TIMES = 3, ALIGNMENT = 256, REFERENCE_BLOCK = 256, REFERENCE_BLOCKS_PER_SM = 8, CYCLES_BYTES = 4096 };
 
-// What a family's kernels take, in order: x the input, o the output, n the number of elements, c room for cycles.
+// What a family's kernels take, in order: x the input, o the output, n the number of elements, c room for
+// cycles, f the flags behind the input.
 static const struct {
     const char *name, *arguments;
     bool        adds;
 } families[] = {{"reduce", "xon", false}, {"histogram", "xon", true}, {"stencil", "xo", false},
-             {"exchange", "xo", false}, {"collective", "xoc", false}};
+             {"exchange", "xo", false}, {"collective", "xoc", false},
+             {"scan", "xo", false}};
 
 static size_t type_bytes(peer_type type) { return type == PEER_F64 ? 8 : type == PEER_BF16 ? 2 : 4; }
 
 double race_bytes_read(const contest *row) {
     return row->problem.work <= PEER_HISTOGRAM ? (double)row->problem.n * (double)type_bytes(row->problem.type) : 0;
+}
+
+static size_t input_bytes(const peer_problem *p) {
+    return (size_t)p->n * (type_bytes(p->type) + (p->work == PEER_SCAN_FLAGS ? 1 : 0));
+}
+
+double race_bytes_copied(const contest *row) {
+    const peer_work work = row->problem.work;
+    if (work != PEER_SCAN && work != PEER_SCAN_ROWS && work != PEER_SCAN_FLAGS) return 0;
+    return (double)input_bytes(&row->problem) + (double)result_bytes(&row->problem);
 }
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
@@ -38,7 +50,7 @@ static cj_status failed(cj_error *error, cj_status status, const char *what, con
 
 static cj_status allocate(race *r, cj_error *error) {
     const cj_limits *limits = cj_device_limits(r->device);
-    r->in_bytes = aligned((size_t)r->row->problem.n * type_bytes(r->row->problem.type));
+    r->in_bytes = aligned(input_bytes(&r->row->problem));
     r->out_bytes = aligned(result_bytes(&r->row->problem));
     double wanted = r->row->rotate ? ceil(L2_TIMES * (double)limits->l2_bytes / (double)r->in_bytes) + 1 : 1;
     r->copies = wanted < COPIES_MAX ? (unsigned)wanted : COPIES_MAX;
@@ -80,7 +92,8 @@ static cj_status make_kernel(race *r, int side, const char *text, cj_error *erro
 static cj_status launch_kernel(race *r, int side, unsigned copy, cj_stream stream, cj_error *error) {
     cj_ptr    in = r->in + copy * r->in_bytes, out = r->out[side] + copy * r->out_bytes;
     uint64_t  n = r->row->problem.n;
-    void     *of[] = {['x'] = &in, ['o'] = &out, ['n'] = &n, ['c'] = &r->cycles}, *argument[4];
+    cj_ptr    flags = in + n * type_bytes(r->row->problem.type);
+    void     *of[] = {['x'] = &in, ['o'] = &out, ['n'] = &n, ['c'] = &r->cycles, ['f'] = &flags}, *argument[4];
     uint32_t  count = 0;
     cj_status status = CJ_OK;
     for (const char *a = r->arguments; *a; a++) argument[count++] = of[(unsigned char)*a];
@@ -98,6 +111,7 @@ static cj_status open_ours(race *r, cj_error *error) {
         r->arguments = families[i].arguments;
         r->adds = families[i].adds;
     }
+    if (r->row->problem.work == PEER_SCAN_FLAGS) r->arguments = "xof";
     r->sides[OURS].launch = launch_ours;
     return make_kernel(r, OURS, r->row->params, error);
 }

@@ -41,7 +41,10 @@ typedef struct race {
 cj_status race_run(race *r, const contest *row, cj_device *device, const peer_library *peers, unsigned rounds, cj_error *error);
 void      race_close(race *r);
 
-// Bytes that must be read at least, where these bound the work; 0 where they do not.
+// Bytes that must be read at least, where these alone bound the work; else 0.
 double race_bytes_read(const contest *row);
+
+// Bytes that must be read and written at least, where both bound the work; else 0.
+double race_bytes_copied(const contest *row);
 
 #endif

@@ -56,6 +56,15 @@ static bool same_grid(const peer_problem *p, const void *ours, const void *peer,
     return true;
 }
 
+// Running sums of values of one sign, that are added up in another order.
+static bool same_sums(const peer_problem *p, const void *ours, const void *peer, char *words, size_t size) {
+    for (size_t i = 0; i < p->n; i++) {
+        double theirs = value_at(p->type, peer, i);
+        if (!near_values(i, value_at(p->type, ours, i), theirs, 1e-5 * fabs(theirs), words, size)) return false;
+    }
+    return true;
+}
+
 static bool same_bytes(const peer_problem *p, const void *ours, const void *peer, char *words, size_t size) {
     for (size_t i = 0; i < result_bytes(p) / 4; i++) {
         uint32_t a = ((const uint32_t *)ours)[i], b = ((const uint32_t *)peer)[i];
@@ -80,6 +89,9 @@ static const struct {
     [PEER_HISTOGRAM] = {same_bytes, 0, 4, 0},
     [PEER_STENCIL] = {same_grid, 0, 0, 4},
     [PEER_ALL_TO_ALL] = {same_bytes, 0, 0, 4},
+    [PEER_SCAN] = {same_sums, 0, 0, 4},
+    [PEER_SCAN_ROWS] = {same_sums, 0, 0, 4},
+    [PEER_SCAN_FLAGS] = {same_sums, 0, 0, 4},
     [PEER_OURS] = {same_bytes, 0, 0, 4},
 };
 

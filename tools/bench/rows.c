@@ -53,6 +53,13 @@
      .peer_params = "op=allreduce combine=max rounds=1000 cluster=" #cluster_ " strategy=pull",                          \
      .problem = {.work = PEER_OURS, .type = PEER_F32, .n = cluster_}, .goal = 1.5}
 
+// ---- scans: of 2^28 elements
+
+#define SCAN(text, size_, peer_, params_, work_, columns_, share_)                                                       \
+    {.work = text, .size = size_, .peer = peer_, .family = "scan", .params = params_,                                    \
+     .problem = {.work = work_, .type = PEER_F32, .n = UINT64_C(1) << 28, .columns = columns_}, .goal = 1,               \
+     .share = share_, .rotate = true}
+
 const contest contests[] = {
     SUM(f32, "2^12", PEER_F32, 12, 1, 0),
     SUM(f32, "2^13", PEER_F32, 13, 1, 0),
@@ -86,6 +93,15 @@ const contest contests[] = {
     ALLREDUCE(4),
     ALLREDUCE(8),
     ALLREDUCE(16),
+    SCAN("scan", "2^28", "CUB InclusiveSum", "columns=2^28", PEER_SCAN, 0, 0.93),
+    SCAN("scan along rows", "4096 x 65536", "CUB InclusiveSumByKey", "rows=4096 columns=65536", PEER_SCAN_ROWS,
+         65536, 0.93),
+    SCAN("scan along rows", "65536 x 4096", "CUB InclusiveSumByKey", "rows=65536 columns=4096", PEER_SCAN_ROWS,
+         4096, 0.93),
+    SCAN("segmented scan, flags", "2^28 in segments of 64", "CUB InclusiveScan of pairs", "columns=2^28 heads=flags",
+         PEER_SCAN_FLAGS, 64, 0.9),
+    SCAN("segmented scan, flags", "2^28 in segments of 2^20", "CUB InclusiveScan of pairs", "columns=2^28 heads=flags",
+         PEER_SCAN_FLAGS, 1 << 20, 0.9),
     REFERENCE(10, "4", "cooperative groups"),
     REFERENCE(20, "4", "cooperative groups"),
     REFERENCE(20, "0", "CUDA without clusters"),

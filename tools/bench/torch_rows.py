@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torch does with rows, eagerly and compiled: prints JSON, a list of {family, dtype, rows, columns, way, us, tbs}.
 
-Usage: torch_rows.py [--few] [FAMILY...]; families: softmax, rmsnorm, layernorm, crossentropy.
+Usage: torch_rows.py [--few] [FAMILY...]; families: softmax, rmsnorm, layernorm, crossentropy, scan, topk,
+topk-unsorted (both k = 64).
 Times are medians over replays between two CUDA events; bytes count each matrix once. Without torch or a GPU: exit code 77.
 """
 import json
@@ -39,8 +40,21 @@ def crossentropy(x, weight, label):
     return F.cross_entropy(x, label, reduction="none")
 
 
+def scan(x, weight, label):
+    return torch.cumsum(x, -1)
+
+
+def topk(x, weight, label):
+    return torch.topk(x, 64, -1)
+
+
+def topk_unsorted(x, weight, label):
+    return torch.topk(x, 64, -1, sorted=False)
+
+
 # A family, and how many matrices it moves.
-FAMILIES = {"softmax": (softmax, 2), "rmsnorm": (rmsnorm, 2), "layernorm": (layernorm, 2), "crossentropy": (crossentropy, 1)}
+FAMILIES = {"softmax": (softmax, 2), "rmsnorm": (rmsnorm, 2), "layernorm": (layernorm, 2), "crossentropy": (crossentropy, 1),
+            "scan": (scan, 2), "topk": (topk, 1), "topk-unsorted": (topk_unsorted, 1)}
 
 
 def microseconds(call, repeat):

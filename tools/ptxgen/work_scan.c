@@ -11,17 +11,22 @@
 #include "source.h"
 #include "workload.h"
 
-enum { POISON = 0xa5, PIECE = 1 << 16 };  // PIECE: elements widened at once
+// PIECE: elements widened at once; SEGMENT: elements of a segment, on average, where flags say where they begin.
+enum { POISON = 0xa5, PIECE = 1 << 16, SEGMENT = 64 };
 
 typedef struct scan {
     cj_dtype       type;
     size_t         bytes;  // of an element
     uint64_t       rows, columns, stride, out_stride;
-    bool           exclusive, reverse;
-    char           op;  // 's', 'n' (min), 'x' (max), 'p'
+    bool           exclusive, reverse, segmented;
+    char           op;            // 's', 'n' (min), 'x' (max), 'p'
+    uint64_t       segments;      // that offsets tell of; 0: flags, or none
+    size_t         offset_bytes;  // of one
     source         source;
     unsigned char *input, *found;
+    unsigned char *begins;   // of each element of x whether a segment begins there; NULL: none do
     cj_ptr        *x, *out;  // of each set
+    cj_ptr         heads;    // flags or offsets
     element        last_expected, last_found;
     bool           has_last;
 } scan;
@@ -52,6 +57,9 @@ static int read_params(workload *w, scan *s) {
     if (!s->out_stride) s->out_stride = s->columns;
     s->exclusive = is_yes(w, "exclusive");
     s->reverse = is_yes(w, "reverse");
+    s->segments = cj_params_get(&w->params, "segments");
+    s->offset_bytes = !strcmp(cj_params_word(&w->params, "heads", word, sizeof word), "i64") ? 8 : 4;
+    s->segmented = strcmp(word, "none") != 0;
     cj_params_word(&w->params, "op", word, sizeof word);
     s->op = word[0] == 'm' ? word[2] : word[0];
     return CODE_OK;
@@ -72,6 +80,44 @@ static int fill_input(workload *w, scan *s) {
     return code;
 }
 
+// ---- segments: of random lengths, the same in each run
+
+static uint32_t draw(uint64_t *seed) {
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 32);
+}
+
+// Offset i lies somewhere in the i-th of as many equal parts as there are segments; the first is 0, the last the end.
+static void make_offsets(const scan *s, unsigned char *offsets) {
+    uint64_t seed = 1;
+    for (uint64_t i = 0; i <= s->segments; i++) {
+        const double   inside = i && i < s->segments ? draw(&seed) * 0x1p-32 : 0;
+        const uint64_t offset = (uint64_t)(((double)i + inside) * (double)s->columns / (double)s->segments);
+        memcpy(offsets + i * s->offset_bytes, &offset, s->offset_bytes);  // little-endian
+        if (offset < s->columns) s->begins[offset] = 1;
+    }
+}
+
+static int make_heads(workload *w, scan *s) {
+    const size_t   count = span(s, s->stride) / s->bytes;
+    const size_t   bytes = s->segments ? (size_t)(s->segments + 1) * s->offset_bytes : count;
+    uint64_t       seed = 1;
+    cj_error       error;
+    unsigned char *offsets = s->segments ? malloc(bytes) : NULL;
+    s->begins = calloc(1, count);
+    if (!s->begins || (s->segments && !offsets)) {
+        free(offsets);
+        return no_memory();
+    }
+    if (offsets) make_offsets(s, offsets);
+    for (size_t i = 0; !offsets && i < count; i++) s->begins[i] = draw(&seed) < UINT32_MAX / SEGMENT;
+    cj_status status = cj_mem_alloc(w->device, bytes, &s->heads, &error);
+    if (!status) status = cj_mem_write(w->device, s->heads, offsets ? offsets : s->begins, bytes, NULL, &error);
+    free(offsets);
+    w->bytes_read += (double)bytes;
+    return status ? message_failure(&error) : CODE_OK;
+}
+
 static int open_scan(workload *w) {
     scan *s = w->state = calloc(1, sizeof *s);
     if (!s) return no_memory();
@@ -90,6 +136,7 @@ static int open_scan(workload *w) {
     s->out = calloc(w->copies, sizeof *s->out);
     if (!s->input || !s->found || !s->x || !s->out) return no_memory();
     code = fill_input(w, s);
+    if (!code && s->segmented) code = make_heads(w, s);
     for (unsigned c = 0; !code && c < w->copies; c++)
         if (cj_mem_alloc(w->device, in, &s->x[c], &error) || cj_mem_alloc(w->device, out, &s->out[c], &error) ||
             cj_mem_write(w->device, s->x[c], s->input, in, NULL, &error))
@@ -104,7 +151,9 @@ static void close_scan(workload *w) {
         if (s->x) cj_mem_free(w->device, s->x[c]);
         if (s->out) cj_mem_free(w->device, s->out[c]);
     }
+    cj_mem_free(w->device, s->heads);
     source_close(&s->source);
+    free(s->begins);
     free(s->x);
     free(s->out);
     free(s->input);
@@ -119,8 +168,8 @@ static cj_status poison(workload *w, unsigned copy, cj_error *error) {
 
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
     scan *s = w->state;
-    void *arguments[] = {&s->x[copy], &s->out[copy]};
-    return cj_kernel_launch(kernel, stream, arguments, 2, error);
+    void *arguments[] = {&s->x[copy], &s->out[copy], &s->heads};
+    return cj_kernel_launch(kernel, stream, arguments, s->segmented ? 3 : 2, error);
 }
 
 // ---- the reference
@@ -169,7 +218,7 @@ static void take(const scan *s, running *r, element x) {
 }
 
 // How far an element is off, relative to what its bound is relative to; integers: whether it differs. The first element
-// of an exclusive scan is the identity, which the tests of the library know: it is passed over.
+// of an exclusive scan, of each segment too, is the identity, which the tests of the library know: it is passed over.
 static double error_of(const scan *s, const running *r, element found, element *expected) {
     if (!r->any) return 0;
     if (element_kind_of(s->type) != ELEMENT_FLOAT) {
@@ -188,14 +237,15 @@ static void check_row(scan *s, uint64_t row, double bound, workload_verdict *ver
     for (uint64_t i = 0; i < s->columns; i++) {
         const uint64_t column = s->reverse ? s->columns - 1 - i : i;
         element        x, found, expected = {0};
+        if (i && s->begins && s->begins[row * s->stride + column + s->reverse]) r = (running){0};
         element_widen(s->type, s->input + (row * s->stride + column) * s->bytes, 1, &x);
         element_widen(s->type, s->found + (row * s->out_stride + column) * s->bytes, 1, &found);
         if (!s->exclusive) take(s, &r, x);
         const double error = error_of(s, &r, found, &expected);
-        if (s->exclusive) take(s, &r, x);
         s->last_expected = expected;
         s->last_found = found;
-        s->has_last = i || !s->exclusive;
+        s->has_last = r.any;
+        if (s->exclusive) take(s, &r, x);
         if (!(error <= verdict->error)) verdict->error = error;
         if (error <= bound || isnan(bound) || !verdict->ok) continue;
         verdict->ok = false;

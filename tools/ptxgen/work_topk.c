@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// topk: rows of a fill or a file; every row's results are held against its elements: each is where its index says, they
-// are in order, of equal ones the first come first, and no other element would come before the last.
+// topk: rows of a fill or a file; every row's results are held against its elements: each is where its index says,
+// they are in order where they are to be, of equal ones the first come first, and no other element would come before
+// the last.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,11 +19,11 @@ typedef struct topk {
     cj_dtype       type;
     size_t         bytes, index_bytes;
     uint64_t       rows, columns, stride, k, given;  // results a row
-    bool           smallest;
+    bool           smallest, any;                    // any: in any order
     source         source;
-    unsigned char *input, *values, *indices;
-    element       *row;              // one, widened
-    cj_ptr        *x, *out, *where;  // of each set
+    unsigned char *input, *values, *indices, *chosen;  // chosen: of each element of a row
+    element       *row;                                // one, widened
+    cj_ptr        *x, *out, *where;                    // of each set
     uint64_t       wrong;
 } topk;
 
@@ -47,6 +48,7 @@ static void read_params(const workload *w, topk *t) {
     t->k = cj_params_get(&w->params, "k");
     t->given = has_word(w, "result", "kth") ? 1 : t->k;
     t->smallest = has_word(w, "order", "smallest");
+    t->any = has_word(w, "result", "any");
 }
 
 static int fill_input(workload *w, topk *t) {
@@ -73,10 +75,12 @@ static int allocate(workload *w, topk *t) {
     t->values = malloc(values);
     t->indices = malloc(indices);
     t->row = malloc(t->columns * sizeof *t->row);
+    t->chosen = malloc(t->columns);
     t->x = calloc(w->copies, sizeof *t->x);
     t->out = calloc(w->copies, sizeof *t->out);
     t->where = calloc(w->copies, sizeof *t->where);
-    if (!t->input || !t->values || !t->indices || !t->row || !t->x || !t->out || !t->where) return no_memory();
+    if (!t->input || !t->values || !t->indices || !t->row || !t->chosen || !t->x || !t->out || !t->where)
+        return no_memory();
     for (unsigned c = 0; c < w->copies; c++)
         if (cj_mem_alloc(w->device, span(t), &t->x[c], &error) || cj_mem_alloc(w->device, values, &t->out[c], &error) ||
             cj_mem_alloc(w->device, indices, &t->where[c], &error))
@@ -114,6 +118,7 @@ static void close_topk(workload *w) {
     free_each(w, t->where);
     source_close(&t->source);
     free(t->row);
+    free(t->chosen);
     free(t->input);
     free(t->values);
     free(t->indices);
@@ -152,17 +157,17 @@ static uint64_t index_at(const topk *t, uint64_t at) {
 
 // What is wrong with a row's results, or NULL; *place is where.
 static const char *find_fault(const topk *t, uint64_t row, uint64_t *place) {
-    const uint64_t last = index_at(t, row * t->given + t->given - 1);
-    uint64_t       before = 0;
+    uint64_t last = 0, before = 0;
+    memset(t->chosen, 0, t->columns);
     for (*place = 0; *place < t->given; ++*place) {
         const uint64_t at = row * t->given + *place, index = index_at(t, at);
         if (index >= t->columns) return "has an index beyond the row";
         if (memcmp(t->values + at * t->bytes, t->input + (row * t->stride + index) * t->bytes, t->bytes) != 0)
             return "is not the element at its index";
-        if (!*place) continue;
-        const uint64_t previous = index_at(t, at - 1);
-        if (!stands_before(t, t->row[previous], previous, t->row[index], index))
-            return "does not stand behind the one before";
+        if (t->chosen[index]++) return "comes twice";
+        const bool behind = !*place || stands_before(t, t->row[last], last, t->row[index], index);
+        if (!behind && !t->any) return "does not stand behind the one before";
+        if (behind) last = index;
     }
     for (uint64_t i = 0; i < t->columns; i++) before += stands_before(t, t->row[i], i, t->row[last], last);
     *place = t->given - 1;
