@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <clusterjit/warpgroup.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "builder.h"
 #include "cluster_line.h"
@@ -23,7 +25,7 @@ void cj_setmaxnreg_inc(cj_func *f, uint32_t registers, const char *why) {
 // The pattern repeats every 8 rows of 128 bytes: the stride is that of the next 8 lines (by k) or the next 8 k (by
 // line).
 
-enum { PATTERN = 1024, UNIT = 16, SWIZZLE_128B = 1, ROW = 128, ELEMENT = 2 };
+enum { PATTERN = 1024, UNIT = 16, SWIZZLE_128B = 1, ROW = 128 };
 
 cj_reg cj_matrix_descriptor(cj_func *f, cj_reg own, const cj_matrix_place *place) {
     cj_reg         at = cj_u32(f, "at"), descriptor = cj_b64(f, "descriptor");
@@ -36,31 +38,57 @@ cj_reg cj_matrix_descriptor(cj_func *f, cj_reg own, const cj_matrix_place *place
 }
 
 uint32_t cj_matrix_step(const cj_matrix_place *place) {
-    return place->order == CJ_BY_K ? CJ_WGMMA_K * ELEMENT : CJ_WGMMA_K * ROW;
+    return place->order == CJ_BY_K ? CJ_WGMMA_BYTES : CJ_WGMMA_K * ROW;
 }
 
 // ---- products
 
 enum { N_MAX = 256, REGISTERS_MAX = N_MAX / 2 };
 
-// The text, "wgmma… {$1, …}, $129, $130, $131, 1, 1, …;", whose operands stand behind it.
-void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, cj_reg b, cj_reg adds) {
-    const uint32_t count = form->n / 2;
-    char           text[128 + 6 * REGISTERS_MAX];
-    cj_arg         arg[REGISTERS_MAX + 4];
-    if (form->n > N_MAX || form->n % 8 || !form->n) {
+// Elements of A and B: narrow and wide ones lie by k alone, and their instructions have no words that say otherwise.
+typedef struct element {
+    const char *type;
+    uint32_t    bytes;
+} element;
+
+static const element elements[] = {{"bf16", 2}, {"f16", 2}, {"tf32", 4}, {"e4m3", 1}, {"e5m2", 1}};
+
+static const element *find_element(const char *type) {
+    for (size_t i = 0; type && i < sizeof elements / sizeof *elements; i++)
+        if (!strcmp(elements[i].type, type)) return &elements[i];
+    return NULL;
+}
+
+static bool is_product(cj_func *f, const cj_wgmma_form *form, const element *a, const element *b) {
+    if (form->n > N_MAX || form->n % 8 || !form->n)
         cj__func_refuse(f, "modifiers", "wgmma with n = %u: it is a multiple of 8 from 8 to %d", (unsigned)form->n,
                         N_MAX);
-        return;
-    }
-    int length = snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%.8s.%.8s {",
-                          (unsigned)form->n, CJ_WGMMA_K, form->type, form->type);
+    else if (!a || !b || a->bytes != b->bytes || (a != b && a->bytes != 1))
+        cj__func_refuse(f, "modifiers", "wgmma of %.8s and %.8s: both are bf16, f16 or tf32, or each is e4m3 or e5m2",
+                        form->type ? form->type : "NULL", form->b_type ? form->b_type : "the same");
+    else if (a->bytes != 2 && (form->a == CJ_BY_LINE || form->b == CJ_BY_LINE))
+        cj__func_refuse(f, "modifiers", "wgmma of %s: only elements of 16 bits may lie by lines", a->type);
+    else
+        return true;
+    return false;
+}
+
+// The text, "wgmma… {$1, …}, $129, $130, $131, 1, 1, …;", whose operands stand behind it.
+void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, cj_reg b, cj_reg adds) {
+    const element *of_a = find_element(form->type), *of_b = form->b_type ? find_element(form->b_type) : of_a;
+    const uint32_t count = form->n / 2;
+    char           text[128 + 6 * REGISTERS_MAX], orders[16] = "";
+    cj_arg         arg[REGISTERS_MAX + 4];
+    if (!is_product(f, form, of_a, of_b)) return;
+    int length = snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.f32.%s.%s {", (unsigned)form->n,
+                          CJ_WGMMA_BYTES / (unsigned)of_a->bytes, of_a->type, of_b->type);
     for (uint32_t i = 0; i < count; i++) {
         arg[i + 1] = CJ_ARG(d[i]);
         length += snprintf(text + length, sizeof text - (size_t)length, "%s$%u", i ? ", " : "", (unsigned)i + 1);
     }
-    snprintf(text + length, sizeof text - (size_t)length, "}, $%u, $%u, $%u, 1, 1, %d, %d;", (unsigned)count + 1,
-             (unsigned)count + 2, (unsigned)count + 3, form->a, form->b);
+    if (of_a->bytes == 2) snprintf(orders, sizeof orders, ", %d, %d", form->a, form->b);
+    snprintf(text + length, sizeof text - (size_t)length, "}, $%u, $%u, $%u, 1, 1%s;", (unsigned)count + 1,
+             (unsigned)count + 2, (unsigned)count + 3, orders);
     arg[0] = CJ_ARG((const char *)text);
     arg[count + 1] = CJ_ARG(a);
     arg[count + 2] = CJ_ARG(b);

@@ -1,36 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a tile's sums to D: scaled, C added, packed to 16 bits, and sent on by tensor stores of 16 rows by 64 columns.
+// From a tile's sums to D: values (gemm_value.c) are rounded to D's type, packed, and sent on by tensor stores of 16 rows
+// by a piece of 64 columns (32 of f32) a warp.
+//
+// A warp's buffer holds a piece of C or of D, rows of 128 bytes (of 64 for 8-bit results), swizzled as its tensor map
+// says. 16-bit elements pass it as fragments of 16 by 16. A thread's neighbours of other types, two elements of row
+// lane / 4 and two of the row 8 below in every 8 columns, have cells of their own there, which it writes and reads
+// alone: for f32 the cells of C are those of D.
 #include "gemm.h"
 
-enum { FRAGMENTS = GEMM_BOX / 16, FRAGMENT_REGISTERS = 4, PIECE_SUMS = GEMM_BOX / 2 };
+enum { FRAGMENT_REGISTERS = 4, FRAGMENT_COLUMNS = 16, CELL_COLUMNS = 8, CHUNK = 16, PACKED_MAX = 16 };
+
+// Of a piece and a thread: pairs of sums, and registers of packed results.
+static uint32_t pairs_of(const gemm_shape *g) { return g->piece / 4; }
+static uint32_t packed_of(const gemm_shape *g) { return pairs_of(g) * 2 * g->d_type->bytes / 4; }
+
+// Where the first result register of a piece is.
+static uint32_t packed_at(const gemm_shape *g, uint32_t piece) { return g->kept ? piece * packed_of(g) : 0; }
+
+static bool has_cells(const gemm_type *type) { return type->bytes != 2; }
+
+// Where a lane's cell of the first 8 columns lies in a buffer that begins at `own`: that of the columns 8 i has its
+// address xor 8 i elements.
+static cj_reg cell_address(const gemm_kernel *k, cj_reg own) {
+    const uint32_t bytes = k->g->d_type->bytes, row_bytes = k->g->piece * bytes;
+    cj_func       *f = k->f;
+    cj_reg         row = cj_u32(f, "cell_row"), within = cj_u32(f, "cell_within"), turn = cj_u32(f, "cell_turn"),
+           at = cj_u32(f, "cell");
+    cj_ptx(f, "shr.u32 $1, $2, 2;", row, k->lane);
+    cj_ptx(f, "and.b32 $1, $2, 3;", within, k->lane);
+    cj_ptx(f, "mul.lo.u32 $1, $1, $2;", within, 2 * bytes);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", turn, row, CHUNK * row_bytes / GEMM_ROW);
+    cj_ptx(f, "and.b32 $1, $1, $2; // chunks turn by each row of 128 bytes", turn, GEMM_ROW - CHUNK);
+    cj_ptx(f, "xor.b32 $1, $1, $2;", within, turn);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", at, row, row_bytes, own);
+    cj_ptx(f, "add.u32 $1, $1, $2;", at, within);
+    return at;
+}
+
+static cj_reg cell_of(const gemm_kernel *k, cj_reg first, uint32_t index) {
+    if (!index) return first;
+    cj_reg at = cj_u32(k->f, "cell");
+    cj_ptx(k->f, "xor.b32 $1, $2, $3;", at, first, CELL_COLUMNS * k->g->d_type->bytes * index);
+    return at;
+}
+
+// Bytes from a cell to that of the row 8 below.
+static uint32_t cell_below(const gemm_shape *g) { return GEMM_WARP_ROWS / 2 * g->piece * g->d_type->bytes; }
 
 void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     cj_reg            own = cj_u32(f, "consumer_warp");
+    const uint32_t    packed = (g->kept ? g->pieces : 1) * packed_of(g);
     r->buffer = cj_u32(f, "results");
     cj_ptx(f, "sub.u32 $1, $2, $3;", own, k->warp, GEMM_WARPS);
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", r->buffer, own, GEMM_STORES * GEMM_STORE_BYTES, k->shared);
     cj_ptx(f, "add.u32 $1, $1, $2;", r->buffer, g->stages * (g->a_bytes + g->b_bytes));
     r->fragment = cj_fragment_address(f, r->buffer, k->lane);
-    r->place = (gemm_place){cj_s32(f, "result_row"), cj_s32(f, "result_column")};
+    if (has_cells(g->d_type)) r->cell = cell_address(k, r->buffer);
+    r->place = (gemm_place){cj_s32(f, "result_row"), cj_s32(f, "result_column"), cj_s32(f, "result_batch")};
     cj_ptx(f, "mov.s32 $1, 0;", r->place.row);
     cj_ptx(f, "mov.s32 $1, 0;", r->place.column);
-    for (uint32_t i = 0; i < g->tile_n / 4; i++) {
+    if (g->batches > 1) cj_ptx(f, "mov.s32 $1, 0;", r->place.batch);
+    for (uint32_t i = 0; i < packed; i++) {
         r->packed[i] = cj_b32(f, "packed");
         cj_ptx(f, "mov.b32 $1, 0;", r->packed[i]);
     }
     r->some = cj_pred(f, "some");
     r->map = cj__gemm_map_address(k, GEMM_MAP_D);
-    r->alpha = cj_f32(f, "alpha");
     cj_ptx(f, "setp.ne.u32 $1, $2, $2;", r->some, own);
-    cj_ptx(f, "ld.param.f32 $1, [$2];", r->alpha, k->alpha);
+    cj__gemm_values_begin(k, &r->values);
     if (!g->adds_c) return;
     r->map_c = cj__gemm_map_address(k, GEMM_MAP_C);
-    r->beta = cj_f32(f, "beta");
     r->c_ready = cj_u32(f, "c_ready");
     r->c_parity = cj_u32(f, "c_parity");
-    cj_ptx(f, "ld.param.f32 $1, [$2];", r->beta, k->beta);
     cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", r->c_ready, own, k->c_ready);
     cj_ptx(f, "mov.u32 $1, 0;", r->c_parity);
 }
@@ -50,80 +93,163 @@ static cj_reg in_buffer(const gemm_kernel *k, cj_reg first, uint32_t piece) {
 static cj_reg column_of(const gemm_kernel *k, cj_reg first, uint32_t piece) {
     if (!piece) return first;
     cj_reg column = cj_s32(k->f, "piece_column");
-    cj_ptx(k->f, "add.s32 $1, $2, $3;", column, first, piece * GEMM_BOX);
+    cj_ptx(k->f, "add.s32 $1, $2, $3;", column, first, piece * k->g->piece);
     return column;
 }
 
+// Whether a copy that was started before may still read the piece's buffer: one of this tile, or (several a block) of
+// the tile before.
+static bool may_be_read(const gemm_shape *g, uint32_t piece) { return !cj__gemm_is_split(g) || piece >= buffers_of(g); }
+
 // ---- sums to results
 
-// The piece of C becomes the piece's addends: loaded to the buffer, from there to registers as fragments, which lie
-// as sums do.
-static void load_addends(gemm_kernel *k, const gemm_results *r, uint32_t piece, cj_reg c[PIECE_SUMS / 2]) {
-    cj_func     *f = k->f;
-    const cj_reg at[2] = {column_of(k, r->place.column, piece), r->place.row};
-    if (piece) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the piece before");
-    cj_mbarrier_arrive_expect(f, k->leader, r->c_ready, CJ_ARG((int)GEMM_STORE_BYTES), NULL);
-    cj_tensor_load(f, k->leader, r->buffer, r->map_c, at, 2, r->c_ready);
+// C comes into the first buffer, or, where pieces are not kept, into the one that the piece of D will take.
+static uint32_t c_buffer_of(const gemm_shape *g, uint32_t piece) { return g->kept ? 0 : piece; }
+
+static void read_addends(const gemm_kernel *k, const gemm_results *r, uint32_t buffer, cj_reg c[2 * PACKED_MAX]) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    if (has_cells(g->c_type)) {
+        cj_reg first = in_buffer(k, r->cell, buffer);
+        for (uint32_t i = 0; i < 2 * pairs_of(g); i++) c[i] = cj_f32(f, "addend");
+        for (uint32_t pair = 0; pair < pairs_of(g); pair++)
+            cj_ptx(f, "ld.shared.v2.f32 {$1, $2}, [$3 + $4];", c[2 * pair], c[2 * pair + 1],
+                   cell_of(k, first, pair / 2), pair % 2 * cell_below(g));
+        return;
+    }
+    cj_reg packed[PACKED_MAX], first = in_buffer(k, r->fragment, buffer);
+    for (uint32_t i = 0; i < pairs_of(g); i++) packed[i] = cj_b32(f, "addends");
+    for (uint32_t i = 0; i < g->piece / FRAGMENT_COLUMNS; i++)
+        cj_fragment_load(f, packed + FRAGMENT_REGISTERS * i, cj_fragment_at(f, first, i));
+    for (uint32_t i = 0; i < pairs_of(g); i++) {
+        cj_reg half[2] = {cj_register(f, "b16", "low"), cj_register(f, "b16", "high")};
+        cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], packed[i]);
+        for (uint32_t j = 0; j < 2; j++) {
+            c[2 * i + j] = cj_f32(f, "addend");
+            cj_ptx(f, "cvt.f32.$1 $2, $3;", g->c_type->name, c[2 * i + j], half[j]);
+        }
+    }
+}
+
+// The piece of C becomes the piece's addends, which lie as sums do.
+static void load_addends(gemm_kernel *k, const gemm_results *r, uint32_t piece, cj_reg c[2 * PACKED_MAX]) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    const uint32_t    bytes = GEMM_WARP_ROWS * g->piece * g->c_type->bytes;
+    cj_reg            at[3];
+    const uint32_t    rank = cj__gemm_at(k, at, column_of(k, r->place.column, piece), r->place.row, r->place.batch,
+                                         g->shared_c);
+    cj_reg            to = in_buffer(k, r->buffer, c_buffer_of(g, piece));
+    if (!g->kept && may_be_read(g, piece)) cj_bulk_wait_read(f, buffers_of(g) - 1, "the buffer is free for C");
+    if (g->kept && piece) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the piece before");
+    cj_mbarrier_arrive_expect(f, k->leader, r->c_ready, CJ_ARG((int)bytes), NULL);
+    cj_tensor_load(f, k->leader, to, r->map_c, at, rank, r->c_ready);
     cj_mbarrier_wait(f, r->c_ready, CJ_ARG(r->c_parity), CJ_SCOPE_BLOCK, "C is there");
     cj_mbarrier_flip(f, r->c_parity);
-    for (uint32_t i = 0; i < PIECE_SUMS / 2; i++) c[i] = cj_b32(f, "addends");
-    for (uint32_t i = 0; i < FRAGMENTS; i++)
-        cj_fragment_load(f, c + FRAGMENT_REGISTERS * i, cj_fragment_at(f, r->fragment, i));
+    read_addends(k, r, c_buffer_of(g, piece), c);
 }
 
-// sum = sum + beta * the two elements of `c`.
-static void add_pair(const gemm_kernel *k, const gemm_results *r, const cj_reg sum[2], cj_reg c) {
-    cj_func *f = k->f;
-    cj_reg   half[2] = {cj_register(f, "b16", "low"), cj_register(f, "b16", "high")};
-    cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], c);
-    for (int i = 0; i < 2; i++) {
-        cj_reg wide = cj_f32(f, "addend");
-        cj_ptx(f, "cvt.f32.$1 $2, $3;", k->g->type, wide, half[i]);
-        cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", sum[i], r->beta, wide);
+// Two values to their place among the piece's results; 8-bit ones share a register with those of the row 8 below.
+static void pack(const gemm_kernel *k, const cj_reg *packed, uint32_t pair, const cj_reg value[2], cj_reg *above) {
+    const gemm_type *type = k->g->d_type;
+    cj_func         *f = k->f;
+    if (type->bytes == 2) {
+        cj_ptx(f, "cvt.rn.$1x2.f32 $2, $3, $4;", type->name, packed[pair], value[1], value[0]);
+    } else if (type->bytes == 4) {
+        cj_ptx(f, "mov.b32 $1, $2;", packed[2 * pair], value[0]);
+        cj_ptx(f, "mov.b32 $1, $2;", packed[2 * pair + 1], value[1]);
+    } else {
+        cj_reg narrow = cj_register(f, "b16", "narrow");
+        cj_ptx(f, "cvt.rn.satfinite.$1x2.f32 $2, $3, $4;", type->name, narrow, value[1], value[0]);
+        if (pair % 2) cj_ptx(f, "mov.b32 $1, {$2, $3};", packed[pair / 2], *above, narrow);
+        *above = narrow;
     }
 }
 
-static void take_piece(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t piece) {
-    cj_func *f = k->f;
-    cj_reg   c[PIECE_SUMS / 2];
-    if (k->g->adds_c) load_addends(k, r, piece, c);
-    for (uint32_t i = 0; i < PIECE_SUMS / 2; i++) {
-        const cj_reg *pair = sum + PIECE_SUMS * piece + 2 * i;
-        cj_ptx(f, "mul.rn.f32 $1, $1, $2;", pair[0], r->alpha);
-        cj_ptx(f, "mul.rn.f32 $1, $1, $2;", pair[1], r->alpha);
-        if (k->g->adds_c) add_pair(k, r, pair, c[i]);
-        cj_ptx(f, "cvt.rn.$1x2.f32 $2, $3, $4;", k->g->type, r->packed[PIECE_SUMS / 2 * piece + i], pair[1], pair[0]);
+void cj__gemm_results_take_piece(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t piece) {
+    const gemm_shape *g = k->g;
+    cj_reg            c[2 * PACKED_MAX] = {{0}}, column_bias[2] = {{0}}, above = {0};
+    sum += piece * 2 * pairs_of(g);
+    if (g->adds_c) load_addends(k, r, piece, c);
+    for (uint32_t pair = 0; pair < pairs_of(g); pair++) {
+        const uint32_t group = piece * (g->piece / CELL_COLUMNS) + pair / 2;
+        if (g->bias == GEMM_BIAS_COLUMNS && pair % 2 == 0) cj__gemm_values_columns(k, &r->values, group, column_bias);
+        for (uint32_t i = 0; i < 2; i++) {
+            const cj_reg bias = g->bias == GEMM_BIAS_ROWS ? r->values.bias[pair % 2] : column_bias[i];
+            cj__gemm_value(k, &r->values, sum[2 * pair + i], c[2 * pair + i], bias);
+        }
+        pack(k, r->packed + packed_at(g, piece), pair, sum + 2 * pair, &above);
     }
 }
 
-void cj__gemm_results_take(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
+void cj__gemm_results_place(gemm_kernel *k, gemm_results *r, const gemm_place *place) {
     cj_func *f = k->f;
     cj_reg   down = cj_u32(f, "rows_above");
-    cj_step(f, "the sums become results, which leave behind the next tile's first steps");
     cj_ptx(f, "sub.u32 $1, $2, $3;", down, k->warp, GEMM_WARPS);
     cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", r->place.row, down, GEMM_WARP_ROWS, place->row);
     cj_ptx(f, "mov.s32 $1, $2;", r->place.column, place->column);
-    cj_ptx(f, "setp.eq.u32 $1, $2, $2;", r->some, down);
-    if (k->g->adds_c) cj_bulk_wait_read(f, buffers_of(k->g) - 1, "the first buffer is free for C");
-    for (uint32_t piece = 0; piece < k->g->pieces; piece++) take_piece(k, r, sum, piece);
+    if (k->g->batches > 1) cj_ptx(f, "mov.s32 $1, $2;", r->place.batch, place->batch);
+    if (k->g->kept) cj_ptx(f, "setp.eq.u32 $1, $2, $2;", r->some, down);
+}
+
+void cj__gemm_results_take(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
+    const gemm_shape *g = k->g;
+    cj_step(k->f, g->kept ? "the sums become results, which leave behind the next tile's first steps"
+                          : "the sums become results, which leave");
+    cj__gemm_results_place(k, r, place);
+    if (g->kept && g->adds_c) cj_bulk_wait_read(k->f, buffers_of(g) - 1, "the first buffer is free for C");
+    for (uint32_t piece = 0; piece < g->pieces; piece++) {
+        cj__gemm_results_take_piece(k, r, sum, piece);
+        if (!g->kept) cj__gemm_results_store(k, r, piece);
+    }
 }
 
 // ---- results to D
 
-// The first buffer was waited for before C came into it.
-void cj__gemm_results_store(gemm_kernel *k, const gemm_results *r, uint32_t piece) {
-    cj_func      *f = k->f;
-    cj_reg        buffer = in_buffer(k, r->buffer, piece), fragment = in_buffer(k, r->fragment, piece);
-    const cj_reg *packed = r->packed + PIECE_SUMS / 2 * piece;
-    const cj_reg  at[2] = {column_of(k, r->place.column, piece), r->place.row};
-    if (piece || !k->g->adds_c) {
-        cj_bulk_wait_read(f, buffers_of(k->g) - 1, "the buffer's last copy has read it,");
-        cj_ptx(f, "bar.warp.sync -1; // which lane 0 says to all");
+static void write_results(const gemm_kernel *k, const gemm_results *r, uint32_t piece) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    const cj_reg     *packed = r->packed + packed_at(g, piece);
+    cj_reg            first = in_buffer(k, has_cells(g->d_type) ? r->cell : r->fragment, piece);
+    if (!has_cells(g->d_type)) {
+        for (uint32_t i = 0; i < g->piece / FRAGMENT_COLUMNS; i++)
+            cj_fragment_store(f, cj_fragment_at(f, first, i), packed + FRAGMENT_REGISTERS * i);
+        return;
     }
-    for (uint32_t i = 0; i < FRAGMENTS; i++)
-        cj_fragment_store(f, cj_fragment_at(f, fragment, i), packed + FRAGMENT_REGISTERS * i);
+    for (uint32_t i = 0; i < g->piece / CELL_COLUMNS; i++) {
+        cj_reg at = cell_of(k, first, i);
+        if (g->d_type->bytes == 4) {
+            cj_ptx(f, "st.shared.v2.b32 [$1], {$2, $3};", at, packed[4 * i], packed[4 * i + 1]);
+            cj_ptx(f, "st.shared.v2.b32 [$1 + $2], {$3, $4};", at, cell_below(g), packed[4 * i + 2], packed[4 * i + 3]);
+            continue;
+        }
+        cj_reg row[2] = {cj_register(f, "b16", "upper"), cj_register(f, "b16", "lower")};
+        cj_ptx(f, "mov.b32 {$1, $2}, $3;", row[0], row[1], packed[i]);
+        cj_ptx(f, "st.shared.b16 [$1], $2;", at, row[0]);
+        cj_ptx(f, "st.shared.b16 [$1 + $2], $3;", at, cell_below(g), row[1]);
+    }
+}
+
+// Where C came into the buffer, it was waited for before. Lanes that read C there as fragments write it as such; if they
+// have cells for D, all must have read it.
+static void claim_buffer(const gemm_kernel *k, uint32_t piece) {
+    const gemm_shape *g = k->g;
+    const bool        had_c = g->adds_c && (!piece || !g->kept);
+    if (had_c && has_cells(g->d_type) && !has_cells(g->c_type))
+        cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read C");
+    if (had_c || !may_be_read(g, piece)) return;
+    cj_bulk_wait_read(k->f, buffers_of(g) - 1, "the buffer's last copy has read it,");
+    cj_ptx(k->f, "bar.warp.sync -1; // which lane 0 says to all");
+}
+
+void cj__gemm_results_store(gemm_kernel *k, const gemm_results *r, uint32_t piece) {
+    cj_func *f = k->f;
+    cj_reg   buffer = in_buffer(k, r->buffer, piece), at[3];
+    uint32_t rank = cj__gemm_at(k, at, column_of(k, r->place.column, piece), r->place.row, r->place.batch, false);
+    claim_buffer(k, piece);
+    write_results(k, r, piece);
     cj_async_fence(f, "what this lane wrote is there for the copy,");
     cj_ptx(f, "bar.warp.sync -1; // and what all lanes wrote");
-    cj_tensor_store(f, k->leader, r->map, at, 2, buffer);
+    cj_tensor_store(f, k->leader, r->map, at, rank, buffer);
     cj_bulk_commit(f);
 }

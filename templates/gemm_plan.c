@@ -27,7 +27,9 @@ static void set_tile(gemm_shape *g, const struct tile *tile) {
     g->tile_m = tile->m;
     g->tile_n = tile->n;
     g->groups = tile->m / GEMM_GROUP_ROWS;
-    g->pieces = tile->n / GEMM_BOX;
+    g->piece = g->d_type->bytes == 4 ? GEMM_ROW / 4 : GEMM_BOX;
+    g->pieces = tile->n / g->piece;
+    g->kept = g->pieces <= GEMM_KEPT_MAX ? g->pieces : 0;
     g->a_bytes = tile->m * GEMM_ROW;
     g->b_bytes = tile->n * GEMM_ROW;
 }
@@ -38,26 +40,13 @@ static void set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
     g->cluster_n = along_m ? (uint32_t)along_n : 1;
     g->tiles_m = ceil_div(g->m, (uint64_t)g->tile_m * g->cluster_m);
     g->tiles_n = ceil_div(g->n, (uint64_t)g->tile_n * g->cluster_n);
-    g->steps = ceil_div(g->k, GEMM_STEP);
-    // Results leave behind the steps of the next tile: there are enough of them, with zeros from beyond K.
-    if (g->steps < g->pieces) g->steps = g->pieces;
-}
-
-static void read_problem(const cj_params *p, gemm_shape *g) {
-    const uint64_t       *value = p->value;
-    const cj_matrix_order a = value[GEMM_A] ? CJ_BY_LINE : CJ_BY_K, b = value[GEMM_B] ? CJ_BY_K : CJ_BY_LINE;
-    *g = (gemm_shape){.type = value[GEMM_DTYPE] ? "f16" : "bf16",
-                      .flipped = value[GEMM_D],
-                      .adds_c = value[GEMM_C],
-                      .k = value[GEMM_K]};
-    g->m = value[g->flipped ? GEMM_N : GEMM_M];
-    g->n = value[g->flipped ? GEMM_M : GEMM_N];
-    g->a = g->flipped ? b : a;
-    g->b = g->flipped ? a : b;
+    g->steps = ceil_div(g->k, g->step);
 }
 
 void cj__gemm_read(const cj_params *p, gemm_shape *g) {
-    read_problem(p, g);
+    cj__gemm_problem(p, g);
+    g->split = (uint32_t)p->value[GEMM_SPLIT];
+    g->parts = (uint32_t)p->value[GEMM_PARTS];
     set_tile(g, &tiles[p->value[GEMM_TILE]]);
     set_cluster(g, p->value[GEMM_CLUSTER], p->value[GEMM_CLUSTER_N]);
     g->stages = (uint32_t)p->value[GEMM_STAGES];
@@ -65,43 +54,49 @@ void cj__gemm_read(const cj_params *p, gemm_shape *g) {
 
 // ---- choices
 
-static uint32_t blocks_of(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
 static uint32_t store_bytes(const gemm_shape *g) { return g->groups * GEMM_WARPS * GEMM_STORES * GEMM_STORE_BYTES; }
 
 // Pairs share what they load, wherever there is a pair.
 static void choose_cluster(const cj_plan *plan, gemm_shape *g) {
-    uint64_t along_m = plan->params.value[GEMM_CLUSTER], along_n = plan->params.value[GEMM_CLUSTER_N];
+    uint64_t   along_m = plan->params.value[GEMM_CLUSTER], along_n = plan->params.value[GEMM_CLUSTER_N];
+    const bool open_n = along_n == CJ_PARAM_AUTO;
+    if (open_n) along_n = 1;
     if (along_m == CJ_PARAM_AUTO) {
         along_m = g->m > g->tile_m && along_n < GEMM_CLUSTER_MAX ? 2 : 1;
-        if (along_m == 1 && along_n == 1 && g->n > g->tile_n) along_n = 2;
+        if (along_m == 1 && open_n && g->n > g->tile_n) along_n = 2;
     }
     set_cluster(g, along_m, along_n);
 }
 
-static double cost_of(const gemm_shape *g, const struct tile *tile, const cj_limits *limits) {
-    const uint64_t room = limits->sm_count > blocks_of(g) ? limits->sm_count / blocks_of(g) : 1;
-    return (double)ceil_div(g->tiles_m * g->tiles_n, room) * tile->cost;
+static double try_tile(const cj_plan *plan, const cj_limits *limits, const struct tile *tile, gemm_shape *g) {
+    set_tile(g, tile);
+    choose_cluster(plan, g);
+    return cj__gemm_split_choose(plan, limits, tile->cost, g);
 }
 
 static void choose_tile(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) {
     const uint64_t asked = plan->params.value[GEMM_TILE];
     double         least = INFINITY;
-    uint64_t       best = asked;
+    uint64_t       best = asked ? asked : 1;
     for (uint64_t i = 1; !asked && i < TILE_COUNT; i++) {
-        set_tile(g, &tiles[i]);
-        choose_cluster(plan, g);
-        if (cost_of(g, &tiles[i], limits) < least) least = cost_of(g, &tiles[i], limits), best = i;
+        const double cost = try_tile(plan, limits, &tiles[i], g);
+        if (cost < least) least = cost, best = i;
     }
-    set_tile(g, &tiles[best]);
-    choose_cluster(plan, g);
+    try_tile(plan, limits, &tiles[best], g);
+}
+
+uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
+    const uint32_t all = limits->shared_per_block_optin - SHARED_ASIDE,
+                   taken = store_bytes(g) + cj__gemm_split_bytes(g);
+    return all > taken ? (all - taken) / (g->a_bytes + g->b_bytes) : 0;
 }
 
 static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
-    const uint32_t room = limits->shared_per_block_optin - SHARED_ASIDE - store_bytes(g);
-    const uint32_t most = room / (g->a_bytes + g->b_bytes), asked = (uint32_t)plan->params.value[GEMM_STAGES];
+    const uint32_t most = cj__gemm_stages_most(g, limits), asked = (uint32_t)plan->params.value[GEMM_STAGES];
     if (asked == 1)
         return cj__fail(error, CJ_INVALID_ARGUMENT,
                         "stages: 1; a stage is free when the next one is being multiplied, so it takes 2");
+    if (most < GEMM_STAGES_MIN && g->split > 1) return cj__gemm_split_no_room(g, error);
     g->stages = asked ? asked : most < STAGES_MAX ? most : STAGES_MAX;
     if (g->stages <= most) return CJ_OK;
     cj__fail(error, CJ_CONTRACT,
@@ -135,13 +130,14 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
         cj__hint(error, "cluster counts blocks one below the other, cluster-n side by side");
         return CJ_INVALID_ARGUMENT;
     }
-    if (g->tiles_m * g->tiles_n > TILES_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "m, n: %" PRIu64 " x %" PRIu64 " are more than %d tiles", g->m, g->n,
-                        TILES_MAX);
-    if (!value[GEMM_CLUSTER] && value[GEMM_CLUSTER_N] > 1)
+    if (cj__gemm_tiles(g) > TILES_MAX)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles",
+                        value[GEMM_M], value[GEMM_N], g->batches, TILES_MAX);
+    if (!value[GEMM_CLUSTER] && value[GEMM_CLUSTER_N] > 1 && value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "cluster-n: %" PRIu64 ", but cluster=0 asks for none",
                         value[GEMM_CLUSTER_N]);
-    return CJ_OK;
+    return cj__gemm_split_check(g, error);
 }
 
 // What was chosen becomes the parameters, so that emit chooses nothing.
@@ -150,19 +146,25 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
     plan->params.value[GEMM_CLUSTER] = g->clustered ? g->cluster_m : 0;
     plan->params.value[GEMM_CLUSTER_N] = g->cluster_n;
     plan->params.value[GEMM_STAGES] = g->stages;
+    plan->params.value[GEMM_SPLIT] = g->split;
+    plan->params.value[GEMM_PARTS] = g->parts;
 }
 
 static void shape_launch(cj_plan *plan, const cj_limits *limits, const gemm_shape *g) {
-    const uint32_t blocks = blocks_of(g);
+    const uint32_t blocks = cj__gemm_blocks(g) * g->split;
     plan->block = (cj_dim3){GEMM_GROUP * (g->groups + 1), 1, 1};
     if (g->clustered) plan->cluster = (cj_dim3){blocks, 1, 1};
-    plan->dynamic_shared = g->stages * (g->a_bytes + g->b_bytes) + store_bytes(g);
+    plan->dynamic_shared = g->stages * (g->a_bytes + g->b_bytes) + store_bytes(g) + cj__gemm_split_bytes(g);
+    if (cj__gemm_is_split(g)) {
+        plan->grid = (cj_dim3){(uint32_t)(cj__gemm_tiles(g) * g->parts * blocks), 1, 1};
+        return;
+    }
     const cj_kernel_use use = {
         .threads = plan->block.x, .shared = plan->dynamic_shared + SHARED_ASIDE, .cluster = plan->cluster.x};
     cj_occupancy o;
     cj__occupancy(&use, limits, &o);
     uint64_t clusters = g->clustered ? o.active_clusters : (uint64_t)o.blocks_per_sm * limits->sm_count;
-    if (clusters > g->tiles_m * g->tiles_n) clusters = g->tiles_m * g->tiles_n;
+    if (clusters > cj__gemm_tiles(g)) clusters = cj__gemm_tiles(g);
     plan->grid = (cj_dim3){(uint32_t)(clusters ? clusters * blocks : blocks), 1, 1};
     plan->resident = blocks;
 }
@@ -177,33 +179,51 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     gemm_shape g;
     (void)clusters;  // the target that it is for has them
     choose_target(plan, limits);
-    read_problem(&plan->params, &g);
+    cj__gemm_problem(&plan->params, &g);
     choose_tile(plan, limits, &g);
-    cj_status status = check(plan, &g, error);
+    cj_status status = cj__gemm_check_problem(&plan->params, &g, error);
+    if (!status) status = check(plan, &g, error);
     if (!status) status = choose_stages(plan, limits, &g, error);
     if (status) return status;
     keep_choices(plan, &g);
     shape_launch(plan, limits, &g);
-    plan->derived[0] = g.tiles_m;
-    plan->derived[1] = g.tiles_n;
-    plan->derived[2] = g.steps;
-    plan->derived_count = 3;
-    plan->error_bound = ldexp(1, strcmp(g.type, "f16") ? -8 : -11) + ldexp((double)g.k, -22);
-    snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%" PRIu32 "x%" PRIu32, g.type, g.tile_m, g.tile_n);
+    // Results leave behind the steps of the next tile: there are enough of them, with zeros from beyond K.
+    const uint64_t steps = g.steps < g.kept && !cj__gemm_is_split(&g) ? g.kept : g.steps;
+    const uint64_t derived[] = {g.tiles_m, g.tiles_n, steps, g.batches, g.bias == GEMM_BIAS_ROWS ? g.m : g.n};
+    memcpy(plan->derived, derived, sizeof derived);
+    plan->derived_count = sizeof derived / sizeof *derived;
+    plan->workspace_bytes = cj__gemm_split_workspace(&g);
+    plan->error_bound = cj__gemm_error_bound(&g);
+    int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%" PRIu32 "x%" PRIu32, g.a_type->name, g.tile_m,
+                          g.tile_n);
+    if (cj__gemm_is_split(&g))
+        snprintf(plan->entry + length, sizeof plan->entry - (size_t)length, "_split_%" PRIu32 "x%" PRIu32, g.split,
+                 g.parts);
     return CJ_OK;
 }
 
 // ---- tensor maps
 
+// Of A or B.
+static gemm_map operand_map(const gemm_shape *g, bool is_a) {
+    const uint64_t   lines = is_a ? g->m : g->n;
+    const uint32_t   tile = is_a ? g->tile_m : g->tile_n, parts = is_a ? g->cluster_n : g->cluster_m;
+    const gemm_type *type = is_a ? g->a_type : g->b_type;
+    if ((is_a ? g->a : g->b) == CJ_BY_K)
+        return (gemm_map){.type = type, .dims = {g->k, lines}, .box = {g->step, tile / parts}};
+    return (gemm_map){.type = type, .dims = {lines, g->k}, .box = {GEMM_BOX, g->step / parts}};
+}
+
 void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map) {
-    const bool            is_a = which == GEMM_MAP_A;
-    const uint64_t        lines = is_a ? g->m : g->n;
-    const cj_matrix_order order = is_a ? g->a : g->b;
-    const uint32_t        tile = is_a ? g->tile_m : g->tile_n, parts = is_a ? g->cluster_n : g->cluster_m;
-    if (which == GEMM_MAP_C || which == GEMM_MAP_D)
-        *map = (gemm_map){{g->n, g->m}, {GEMM_BOX, GEMM_WARP_ROWS}};
-    else if (order == CJ_BY_K)
-        *map = (gemm_map){{g->k, lines}, {GEMM_STEP, tile / parts}};
+    const bool shared[GEMM_MAPS] = {g->shared_a, g->shared_b, g->shared_c, false};
+    if (which == GEMM_MAP_A || which == GEMM_MAP_B)
+        *map = operand_map(g, which == GEMM_MAP_A);
     else
-        *map = (gemm_map){{lines, g->k}, {GEMM_BOX, GEMM_STEP / parts}};
+        *map = (gemm_map){.type = which == GEMM_MAP_C ? g->c_type : g->d_type,
+                          .dims = {g->n, g->m},
+                          .box = {g->piece, GEMM_WARP_ROWS}};
+    map->swizzle = map->box[0] * map->type->bytes == GEMM_ROW ? CJ_TENSORMAP_SWIZZLE_128B : CJ_TENSORMAP_SWIZZLE_64B;
+    map->rank = g->batches > 1 && !shared[which] ? 3 : 2;
+    map->dims[2] = g->batches;
+    map->box[2] = 1;
 }

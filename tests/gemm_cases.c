@@ -11,65 +11,162 @@
 #include "emit.h"
 #include "test.h"
 
-enum { POISON = 0xff, SAMPLES = 4000, ALIGNED = 8 };
+enum { POISON = 0xff, SAMPLES = 4000, ALIGNED_BYTES = 16, NAME = 16 };
 
 static const double WHOLE_CHECK = 0x1p27;  // products, up to which every element is held against f64
 
-// A matrix on both sides: `lines` lines of `length` elements each, rows or columns.
+// A type of elements; of 4 bytes there is a float, of which tf32 keeps its own bits alone.
+typedef struct number {
+    const char *name;
+    uint32_t    bytes;
+    half_format format;
+} number;
+
+static const number numbers[] = {
+    {"bf16", 2, {7, 8, false}}, {"f16", 2, {10, 5, false}},  {"e4m3", 1, {3, 4, true}},
+    {"e5m2", 1, {2, 5, false}}, {"tf32", 4, {10, 8, false}}, {"f32", 4, {23, 8, false}},
+};
+
+// A matrix of each product on both sides: `lines` lines of `length` elements each, rows or columns.
 typedef struct matrix {
-    bool      by_columns;
-    uint64_t  lines, length, leading;
-    uint16_t *at;
-    cj_ptr    device;
+    const number  *type;
+    bool           by_columns;
+    uint64_t       lines, length, leading, products, stride;
+    unsigned char *at;
+    cj_ptr         device;
 } matrix;
+
+enum { A, B, C, BIAS, D, MATRICES };
+
+typedef enum activation { NONE, RELU, GELU, SILU } activation;
 
 typedef struct problem {
     const char  *words;
     cj_device   *device;
     cj_params    params;
-    half_format  format;
-    uint64_t     m, n, k;
+    uint64_t     m, n, k, batch;
     bool         adds_c;
-    matrix       a, b, c, d;
-    float        alpha, beta;
-    cj_gemm_desc desc;  // the leading dimensions
+    unsigned     bias;  // 1: of n, 2: of m
+    activation   activation;
+    matrix       matrix[MATRICES];
+    float        alpha, beta, scale[3];  // of A, B and D
+    cj_ptr       scales;
+    bool         has_scale_b;
+    cj_gemm_desc desc;  // the leading dimensions and strides
 } problem;
 
-static size_t bytes_of(const matrix *x) { return (size_t)(x->lines * x->leading) * sizeof *x->at; }
-
-static uint16_t *element(const matrix *x, uint64_t row, uint64_t column) {
-    return &x->at[x->by_columns ? column * x->leading + row : row * x->leading + column];
+static const number *number_named(const char *name) {
+    for (size_t i = 0; i < CJ_TEST_COUNT(numbers); i++)
+        if (!strcmp(numbers[i].name, name)) return &numbers[i];
+    return NULL;
 }
 
-static double value(const problem *p, const matrix *x, uint64_t row, uint64_t column) {
-    return half_to(p->format, *element(x, row, column));
+static void put(const number *type, void *to, double value) {
+    const uint16_t half = type->bytes < 4 ? half_from(type->format, value) : 0;
+    const float    single = (float)value;
+    uint32_t       bits;
+    memcpy(&bits, &single, sizeof bits);
+    if (type->format.fraction < 23) bits &= ~UINT32_C(0x1fff);
+    memcpy(to, type->bytes < 4 ? (const void *)&half : &bits, type->bytes);  // the host is little-endian, as GPUs are
+}
+
+static double get(const number *type, const void *from) {
+    uint16_t half = 0;
+    float    single = 0;
+    memcpy(type->bytes < 4 ? (void *)&half : &single, from, type->bytes);
+    return type->bytes < 4 ? half_to(type->format, half) : (double)single;
+}
+
+static size_t bytes_of(const matrix *x) { return (size_t)(x->products * x->stride) * x->type->bytes; }
+
+static void *element(const matrix *x, uint64_t product, uint64_t row, uint64_t column) {
+    const uint64_t first = x->products > 1 ? product * x->stride : 0;
+    return x->at + (first + (x->by_columns ? column * x->leading + row : row * x->leading + column)) * x->type->bytes;
+}
+
+static double value(const problem *p, unsigned which, uint64_t product, uint64_t row, uint64_t column) {
+    return get(p->matrix[which].type, element(&p->matrix[which], product, row, column));
+}
+
+static void set(problem *p, unsigned which, uint64_t row, uint64_t column, double to) {
+    put(p->matrix[which].type, element(&p->matrix[which], 0, row, column), to);
 }
 
 static double random_real(uint64_t *random) { return (double)(cj_test_random(random) >> 40) * 0x1p-23 - 1; }
 
-// Random elements, and NaN behind each line.
-static void fill_matrix(const problem *p, matrix *x, uint64_t *random) {
+// Random elements, and NaN behind each line and each product.
+static void fill_matrix(matrix *x, uint64_t *random) {
+    const uint32_t bytes = x->type->bytes;
     memset(x->at, POISON, bytes_of(x));
-    for (uint64_t line = 0; line < x->lines; line++)
+    for (uint64_t line = 0; line < x->lines * x->products; line++)
         for (uint64_t i = 0; i < x->length; i++)
-            x->at[line * x->leading + i] = half_from(p->format, random_real(random));
+            put(x->type, x->at + (line / x->lines * x->stride + line % x->lines * x->leading + i) * bytes,
+                random_real(random));
 }
 
-static void make_matrix(problem *p, matrix *x, const char *order, uint64_t rows, uint64_t columns, uint64_t *random) {
-    cj_error error = {0};
-    x->by_columns = cj_params_get(&p->params, order) == 1;
-    x->lines = x->by_columns ? columns : rows;
-    x->length = x->by_columns ? rows : columns;
-    x->leading = (x->length + ALIGNED - 1 + cj_test_random(random) % 3 * ALIGNED) / ALIGNED * ALIGNED;
+static void make_matrix(problem *p, unsigned which, const number *type, bool by_columns, uint64_t rows,
+                        uint64_t columns, uint64_t products, uint64_t *random) {
+    const uint64_t unit = ALIGNED_BYTES / type->bytes;
+    matrix        *x = &p->matrix[which];
+    cj_error       error = {0};
+    *x = (matrix){.type = type,
+                  .by_columns = by_columns,
+                  .lines = by_columns ? columns : rows,
+                  .length = by_columns ? rows : columns,
+                  .products = products};
+    x->leading = (x->length + unit - 1 + cj_test_random(random) % 3 * unit) / unit * unit;
+    x->stride = x->lines * x->leading + cj_test_random(random) % 2 * unit;
     x->at = malloc(bytes_of(x));
     assert_non_null(x->at);
     cj_test_ok(cj_mem_alloc(p->device, bytes_of(x), &x->device, &error), &error);
-    fill_matrix(p, x, random);
+    fill_matrix(x, random);
 }
 
 static void send(const problem *p, const matrix *x) {
     cj_error error = {0};
     cj_test_ok(cj_mem_write(p->device, x->device, x->at, bytes_of(x), NULL, &error), &error);
+}
+
+static const number *type_of(const problem *p, const char *param, const number *otherwise) {
+    char          word[NAME];
+    const number *type = number_named(cj_params_word(&p->params, param, word, sizeof word));
+    return type ? type : otherwise;
+}
+
+// The bias begins behind an element that is not its own.
+static void make_matrices(problem *p, uint64_t *random) {
+    char          shared[NAME];
+    const number *a = type_of(p, "dtype", NULL), *b = type_of(p, "dtype-b", a), *bf16 = &numbers[0];
+    const number *d = type_of(p, "out", a->bytes == 4 ? number_named("f32") : a->bytes == 1 ? bf16 : a);
+    const number *c = d->bytes == 1 ? bf16 : d;
+    const bool    a_order = cj_params_get(&p->params, "a"), b_order = cj_params_get(&p->params, "b");
+    const bool    d_order = cj_params_get(&p->params, "d");
+    cj_params_word(&p->params, "shared", shared, sizeof shared);
+    if (!strcmp(shared, "none")) *shared = '\0';
+    make_matrix(p, A, a, a_order, p->m, p->k, strchr(shared, 'a') ? 1 : p->batch, random);
+    make_matrix(p, B, b, b_order, p->k, p->n, strchr(shared, 'b') ? 1 : p->batch, random);
+    make_matrix(p, C, c, d_order, p->m, p->n, strchr(shared, 'c') ? 1 : p->batch, random);
+    make_matrix(p, BIAS, c, false, 1, 1 + (p->bias == 2 ? p->m : p->n), 1, random);
+    make_matrix(p, D, d, d_order, p->m, p->n, p->batch, random);
+    const matrix *x = p->matrix;
+    p->desc = (cj_gemm_desc){.lda = x[A].leading,
+                             .ldb = x[B].leading,
+                             .ldc = x[C].leading,
+                             .ldd = x[D].leading,
+                             .stride_a = x[A].stride,
+                             .stride_b = x[B].stride,
+                             .stride_c = x[C].stride,
+                             .stride_d = x[D].stride};
+}
+
+static void make_scales(problem *p, uint64_t *random) {
+    cj_error error = {0};
+    p->has_scale_b = cj_test_random(random) % 2;
+    p->scale[0] = p->matrix[A].type->bytes == 1 ? 0.625F : 1;
+    p->scale[1] = p->matrix[A].type->bytes == 1 && p->has_scale_b ? 3 : 1;
+    p->scale[2] = p->matrix[D].type->bytes == 1 ? 0.75F : 1;
+    cj_test_ok(cj_mem_alloc(p->device, sizeof p->scale, &p->scales, &error), &error);
+    cj_test_ok(cj_mem_write(p->device, p->scales, p->scale, sizeof p->scale, NULL, &error), &error);
 }
 
 static void open_problem(problem *p, cj_device *device, const char *words, uint64_t *random) {
@@ -80,61 +177,113 @@ static void open_problem(problem *p, cj_device *device, const char *words, uint6
     p->m = cj_params_get(&p->params, "m");
     p->n = cj_params_get(&p->params, "n");
     p->k = cj_params_get(&p->params, "k");
-    p->format = cj_params_get(&p->params, "dtype") ? half_f16 : half_bf16;
+    p->batch = cj_params_get(&p->params, "batch");
+    p->bias = (unsigned)cj_params_get(&p->params, "bias");
+    p->activation = (activation)cj_params_get(&p->params, "activation");
     p->adds_c = cj_params_get(&p->params, "c") == 1;
     p->alpha = factors[cj_test_random(random) % 4];
     p->beta = factors[cj_test_random(random) % 4];
-    make_matrix(p, &p->a, "a", p->m, p->k, random);
-    make_matrix(p, &p->b, "b", p->k, p->n, random);
-    make_matrix(p, &p->c, "d", p->m, p->n, random);
-    make_matrix(p, &p->d, "d", p->m, p->n, random);
-    p->desc = (cj_gemm_desc){.lda = p->a.leading, .ldb = p->b.leading, .ldc = p->c.leading, .ldd = p->d.leading};
+    make_matrices(p, random);
+    make_scales(p, random);
 }
 
 static void close_problem(problem *p) {
-    matrix *all[] = {&p->a, &p->b, &p->c, &p->d};
-    for (size_t i = 0; i < CJ_TEST_COUNT(all); i++) {
-        cj_mem_free(p->device, all[i]->device);
-        free(all[i]->at);
+    for (size_t i = 0; i < MATRICES; i++) {
+        cj_mem_free(p->device, p->matrix[i].device);
+        free(p->matrix[i].at);
     }
+    cj_mem_free(p->device, p->scales);
+}
+
+static cj_gemm_operands operands_of(const problem *p) {
+    const matrix *x = p->matrix;
+    return (cj_gemm_operands){.a = x[A].device,
+                              .b = x[B].device,
+                              .c = x[C].device,
+                              .d = x[D].device,
+                              .alpha = p->alpha,
+                              .beta = p->beta,
+                              .bias = x[BIAS].device + x[BIAS].type->bytes,
+                              .scale_a = p->scales,
+                              .scale_b = p->has_scale_b ? p->scales + sizeof(float) : 0,
+                              .scale_d = p->scales + 2 * sizeof(float)};
 }
 
 // ---- the host's way
 
-// An element of D, and in *bound how far the device may be from it: rounded once to the type, its sums added up in
-// f32 in any order.
-static double expected(const problem *p, uint64_t row, uint64_t column, double *bound) {
-    double sum = 0, size = 0;
-    for (uint64_t i = 0; i < p->k; i++) {
-        const double product = value(p, &p->a, row, i) * value(p, &p->b, i, column);
-        sum += product;
-        size += fabs(product);
+static double activated(activation how, double x) {
+    const double u = 0.7978845608028654 * (x + 0.044715 * x * x * x);
+    switch (how) {
+    case NONE: break;
+    case RELU: return x < 0 ? 0 : x;
+    case GELU: return x / 2 * (1 + tanh(u));
+    case SILU: return x / (1 + exp(-x));
     }
-    const double c = p->adds_c ? p->beta * value(p, &p->c, row, column) : 0, want = p->alpha * sum + c;
-    const double error = ldexp((double)p->k, -22) * (fabs((double)p->alpha) * size + fabs(c));
-    *bound = ldexp(fabs(want) + error, -p->format.fraction - 1) + error + 0x1p-25;
-    return want;
+    return x;
 }
 
-static void check_element(const problem *p, uint64_t row, uint64_t column) {
+// Relative to the size of what is added: sums in f32 in any order, or of 8-bit elements with 14 bits at each product.
+static double sum_error(const problem *p) {
+    return p->matrix[A].type->bytes == 1 ? 0x1p-11 + ldexp((double)p->k, -18) : ldexp((double)p->k, -22);
+}
+
+// 8-bit results have no infinity: the largest number stands for it and all beyond.
+static double stored(const number *type, double x) {
+    const double most = type->format.exponent == 4 ? 448 : 57344;
+    return type->bytes > 1 || isnan(x) ? x : fmax(-most, fmin(most, x));
+}
+
+// An element of D, and in *bound how far the device may be from it: rounded once to the type.
+static double expected(const problem *p, uint64_t product, uint64_t row, uint64_t column, double *bound) {
+    const double  alpha = (double)p->alpha * p->scale[0] * p->scale[1];
+    const number *type = p->matrix[D].type;
+    double        sum = 0, size = 0;
+    for (uint64_t i = 0; i < p->k; i++) {
+        const double term = value(p, A, product, row, i) * value(p, B, product, i, column);
+        sum += term;
+        size += fabs(term);
+    }
+    const double c = p->adds_c ? p->beta * value(p, C, product, row, column) : 0;
+    const double bias = p->bias ? value(p, BIAS, 0, 0, 1 + (p->bias == 2 ? row : column)) : 0;
+    const double want = p->scale[2] * activated(p->activation, alpha * sum + c + bias);
+    double       error = p->scale[2] * (sum_error(p) + 0x1p-22) * (fabs(alpha) * size + fabs(c) + fabs(bias));
+    if (p->activation > RELU) error = 1.13 * error + p->scale[2] * 0x1p-20 * fabs(alpha * sum + c + bias);
+    const int least = 2 - (1 << (type->format.exponent - 1)) - type->format.fraction - 1;  // half the smallest number
+    *bound = ldexp(fabs(want) + error, -type->format.fraction - 1) + error + ldexp(1, least > -25 ? least : -25);
+    return stored(type, want);
+}
+
+static void check_element(const problem *p, uint64_t product, uint64_t row, uint64_t column) {
     double       bound;
-    const double want = expected(p, row, column, &bound), got = value(p, &p->d, row, column);
+    const double want = expected(p, product, row, column, &bound), got = value(p, D, product, row, column);
     if (isnan(want) ? isnan(got) : isinf(want) ? got == want : fabs(got - want) <= bound) return;
-    fail_msg("%s: D(%" PRIu64 ", %" PRIu64 ") is %.9g, not %.9g +- %.3g (alpha %g, beta %g, ld %" PRIu64 " %" PRIu64
-             " %" PRIu64 " %" PRIu64 ")",
-             p->words, row, column, got, want, bound, (double)p->alpha, (double)p->beta, p->a.leading, p->b.leading,
-             p->c.leading, p->d.leading);
+    fail_msg("%s: D(%" PRIu64 ", %" PRIu64 ") of product %" PRIu64
+             " is %.9g, not %.9g +- %.3g (alpha %g, beta %g, ld %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 ")",
+             p->words, row, column, product, got, want, bound, (double)p->alpha, (double)p->beta, p->desc.lda,
+             p->desc.ldb, p->desc.ldc, p->desc.ldd);
+}
+
+// All that lies between the lines of D must be as it was.
+static void check_gaps(const problem *p) {
+    const matrix *d = &p->matrix[D];
+    const size_t  bytes = d->type->bytes;
+    for (uint64_t at = 0; at < d->products * d->stride; at++) {
+        const uint64_t line = at % d->stride / d->leading, within = at % d->stride % d->leading;
+        if (line < d->lines && within < d->length) continue;
+        for (size_t i = 0; i < bytes; i++)
+            if (d->at[at * bytes + i] != POISON)
+                fail_msg("%s: written behind line %" PRIu64, p->words, at / d->stride * d->lines + line);
+    }
 }
 
 static void check(const problem *p, uint64_t *random) {
-    const double products = (double)p->m * (double)p->n * (double)p->k;
+    const double   products = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+    const uint64_t count = p->m * p->n;
     for (uint64_t i = 0; products > WHOLE_CHECK && i < SAMPLES; i++)
-        check_element(p, cj_test_random(random) % p->m, cj_test_random(random) % p->n);
-    for (uint64_t i = 0; products <= WHOLE_CHECK && i < p->m * p->n; i++) check_element(p, i / p->n, i % p->n);
-    for (uint64_t line = 0; line < p->d.lines; line++)
-        for (uint64_t i = p->d.length; i < p->d.leading; i++)
-            if (p->d.at[line * p->d.leading + i] != 0xffff)
-                fail_msg("%s: written behind line %" PRIu64, p->words, line);
+        check_element(p, i % p->batch, cj_test_random(random) % p->m, cj_test_random(random) % p->n);
+    for (uint64_t i = 0; products <= WHOLE_CHECK && i < p->batch * count; i++)
+        check_element(p, i / count, i % count / p->n, i % count % p->n);
+    check_gaps(p);
 }
 
 // ---- a case
@@ -142,12 +291,13 @@ static void check(const problem *p, uint64_t *random) {
 static void launch_twice(problem *p, uint64_t *random) {
     cj_kernel             *kernel = NULL;
     cj_error               error = {0};
-    const cj_gemm_operands operands = {p->a.device, p->b.device, p->c.device, p->d.device, p->alpha, p->beta};
+    const matrix          *d = &p->matrix[D];
+    const cj_gemm_operands operands = operands_of(p);
     cj_status              status = cj_kernel_create(p->device, &p->params, &kernel, &error);
     for (int time = 0; time < 2; time++) {
-        if (!status) status = cj_mem_fill(p->device, p->d.device, POISON, bytes_of(&p->d), NULL, &error);
+        if (!status) status = cj_mem_fill(p->device, d->device, POISON, bytes_of(d), NULL, &error);
         if (!status) status = cj_gemm_kernel_launch(p->device, kernel, &p->desc, &operands, NULL, &error);
-        if (!status) status = cj_mem_read(p->device, p->d.at, p->d.device, bytes_of(&p->d), NULL, &error);
+        if (!status) status = cj_mem_read(p->device, d->at, d->device, bytes_of(d), NULL, &error);
         if (status) fail_msg("%s: %s: %s %s", p->words, cj_status_name(status), error.message, error.hint);
         check(p, random);
     }
@@ -155,9 +305,7 @@ static void launch_twice(problem *p, uint64_t *random) {
 }
 
 static void send_all(const problem *p) {
-    send(p, &p->a);
-    send(p, &p->b);
-    send(p, &p->c);
+    for (unsigned i = 0; i < D; i++) send(p, &p->matrix[i]);
 }
 
 void cj_test_gemm(cj_device *device, const char *words, uint64_t *random) {
@@ -171,9 +319,9 @@ void cj_test_gemm(cj_device *device, const char *words, uint64_t *random) {
 void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *random) {
     problem p;
     open_problem(&p, device, words, random);
-    *element(&p.a, p.m / 2, p.k - 1) = half_from(p.format, (double)NAN);
-    *element(&p.a, p.m - 1, p.k / 2) = half_from(p.format, (double)INFINITY);
-    *element(&p.b, 0, p.n / 3) = half_from(p.format, -(double)INFINITY);
+    set(&p, A, p.m / 2, p.k - 1, (double)NAN);
+    set(&p, A, p.m - 1, p.k / 2, (double)INFINITY);
+    set(&p, B, 0, p.n / 3, -(double)INFINITY);
     send_all(&p);
     launch_twice(&p, random);
     close_problem(&p);
@@ -196,17 +344,45 @@ static uint32_t draw_size(uint64_t *random, uint32_t most) {
     ((const char *const[]){ \
         __VA_ARGS__})[draw(random, 0, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) - 1)]
 
+// Every third shares K among blocks; the largest tile has no room for that in a cluster.
+static void draw_blocks(uint64_t *random, char *words, size_t size) {
+    const bool  shares = draw(random, 0, 2) == 0;
+    const char *tile = shares ? PICK(random, "auto", "128x128", "64x256", "64x128", "64x64")
+                              : PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64");
+    const char *blocks = shares ? PICK(random, "cluster=auto split=2", "cluster=0 parts=3",
+                                       "cluster=1 split=16 cluster-n=1", "cluster=2 parts=2",
+                                       "cluster=2 cluster-n=1 split=3 parts=2", "cluster=1 cluster-n=2 split=8",
+                                       "cluster=2 cluster-n=2 split=4 parts=2")
+                                : PICK(random, "cluster=auto", "cluster=0", "cluster=1", "cluster=2", "cluster=4",
+                                       "cluster=1 cluster-n=2", "cluster=1 cluster-n=4", "cluster=2 cluster-n=2");
+    snprintf(words, size, "tile=%s %s", tile, blocks);
+}
+
+// Types of A and B, with a layout that they can have.
+static void draw_types(uint64_t *random, char *words, size_t size) {
+    if (draw(random, 0, 1)) {
+        snprintf(words, size, "dtype=%s a=%s b=%s", PICK(random, "bf16", "f16"), PICK(random, "row", "column"),
+                 PICK(random, "row", "column"));
+        return;
+    }
+    snprintf(
+        words, size, "%s b=column",
+        PICK(random, "dtype=tf32", "dtype=e4m3", "dtype=e5m2", "dtype=e4m3 dtype-b=e5m2", "dtype=e5m2 dtype-b=e4m3"));
+}
+
 void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_t *random) {
     for (size_t i = 0; i < count; i++) {
-        char words[240];
-        snprintf(words, sizeof words, "m=%u n=%u k=%u a=%s b=%s d=%s c=%s dtype=%s tile=%s %s stages=%s",
-                 draw_size(random, most), draw_size(random, most), draw_size(random, most),
-                 PICK(random, "row", "column"), PICK(random, "row", "column"), PICK(random, "row", "column"),
-                 PICK(random, "no", "no", "yes"), PICK(random, "bf16", "f16"),
-                 PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64"),
-                 PICK(random, "cluster=auto", "cluster=0", "cluster=1", "cluster=2", "cluster=4",
-                      "cluster=1 cluster-n=2", "cluster=1 cluster-n=4", "cluster=2 cluster-n=2"),
-                 PICK(random, "0", "0", "2", "3"));
+        char types[64], blocks[80], words[360];
+        draw_types(random, types, sizeof types);
+        draw_blocks(random, blocks, sizeof blocks);
+        snprintf(
+            words, sizeof words, "m=%u n=%u k=%u %s out=%s d=%s c=%s bias=%s activation=%s %s %s stages=%s",
+            draw_size(random, most), draw_size(random, most), draw_size(random, most), types,
+            PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
+            PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
+            PICK(random, "none", "none", "relu", "gelu", "silu"),
+            PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3 shared=bc"),
+            blocks, PICK(random, "0", "0", "2", "3"));
         cj_test_gemm(device, words, random);
     }
 }
@@ -219,47 +395,101 @@ typedef struct refusal {
     cj_ptr       skew;  // added to the address of A
 } refusal;
 
-static void what_is_refused(problem *p, const cj_gemm_operands *good) {
+static void what_is_refused(problem *p) {
     const refusal refusals[] = {
         {"m: 0", {.n = 1, .k = 1, .dtype = CJ_BF16}, 0},
         {"dtype", {.m = 1, .n = 1, .k = 1, .dtype = CJ_F64}, 0},
         {"cluster", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 3}, 0},
+        {"split: 12 times 2", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 2, .split = 12}, 0},
+        {"parts", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .parts = 65}, 0},
         {"lda: 41", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = 41}, 0},
         {"ldb: 8", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .ldb = 8}, 0},
         {"ldd: 42", {.m = 40, .n = 42, .k = 40, .dtype = CJ_BF16, .ldb = 48}, 0},
         {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16}, 2},
+        {"b: row; elements of e4m3", {.m = 40, .n = 48, .k = 48, .dtype = CJ_E4M3}, 0},
+        {"a: column; elements of tf32",
+         {.m = 40, .n = 48, .k = 48, .dtype = CJ_TF32, .a = CJ_GEMM_COLUMN, .b = CJ_GEMM_COLUMN},
+         0},
+        {"dtype-b: e5m2, but A is bf16", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .dtype_b = CJ_E5M2}, 0},
+        {"lda: 40 elements of 1 bytes", {.m = 40, .n = 48, .k = 40, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN}, 0},
+        {"out: 9", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .out = (cj_gemm_out)9}, 0},
+        {"activation: 7", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .activation = (cj_gemm_activation)7}, 0},
+        {"bias: NULL", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .bias = CJ_GEMM_BIAS_N}, 0},
+        {"stride_a, stride_b: both 0", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2}, 0},
+        {"stride_a: 1601", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = 1601}, 0},
+        {"stride_d: 1904 elements are less than the 1920",
+         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = 1600, .stride_d = 1904},
+         0},
     };
+    cj_gemm_operands operands = operands_of(p);
+    operands.bias = 0;
     for (size_t i = 0; i < CJ_TEST_COUNT(refusals); i++) {
-        cj_gemm_operands operands = *good;
+        cj_gemm_operands given = operands;
         cj_error         error = {0};
-        operands.a += refusals[i].skew;
-        assert_int_equal(cj_gemm_launch(p->device, &refusals[i].desc, &operands, NULL, &error), CJ_INVALID_ARGUMENT);
+        given.a += refusals[i].skew;
+        assert_int_equal(cj_gemm_launch(p->device, &refusals[i].desc, &given, NULL, &error), CJ_INVALID_ARGUMENT);
         if (!strstr(error.message, refusals[i].says)) fail_msg("%s: %s", refusals[i].says, error.message);
     }
 }
 
-void cj_test_gemm_calls(cj_device *device) {
-    uint64_t random = 3;
-    problem  p;
-    cj_gemm *gemm = NULL;
-    cj_error error = {0};
-    open_problem(&p, device, "m=40 n=72 k=100 b=column d=column c=yes", &random);
-    cj_gemm_desc desc = p.desc;
-    desc.m = p.m, desc.n = p.n, desc.k = p.k, desc.dtype = CJ_BF16, desc.b = desc.d = CJ_GEMM_COLUMN,
-    desc.adds_c = true;
-    const cj_gemm_operands operands = {p.a.device, p.b.device, p.c.device, p.d.device, p.alpha, p.beta};
-    send_all(&p);
-    cj_test_ok(cj_gemm_create(device, &desc, &gemm, &error), &error);
-    for (int call = 0; call < 3; call++) {
-        cj_test_ok(cj_mem_fill(device, p.d.device, POISON, bytes_of(&p.d), NULL, &error), &error);
-        if (call)
-            cj_test_ok(cj_gemm_launch(device, &desc, &operands, NULL, &error), &error);
+// What the description does not say comes from the problem: leading dimensions, and strides where it has a batch.
+static void call(problem *p, const cj_gemm_desc *said, uint64_t *random) {
+    const cj_gemm_operands operands = operands_of(p);
+    const matrix          *d = &p->matrix[D];
+    cj_gemm_desc           desc = *said;
+    cj_gemm               *gemm = NULL;
+    cj_error               error = {0};
+    desc.m = p->m, desc.n = p->n, desc.k = p->k;
+    desc.lda = p->desc.lda, desc.ldb = p->desc.ldb, desc.ldc = p->desc.ldc, desc.ldd = p->desc.ldd;
+    desc.stride_a = p->matrix[A].products > 1 ? p->desc.stride_a : 0;
+    desc.stride_b = p->matrix[B].products > 1 ? p->desc.stride_b : 0;
+    desc.stride_c = p->matrix[C].products > 1 ? p->desc.stride_c : 0;
+    desc.stride_d = p->desc.stride_d;
+    send_all(p);
+    cj_test_ok(cj_gemm_create(p->device, &desc, &gemm, &error), &error);
+    for (int time = 0; time < 3; time++) {
+        cj_test_ok(cj_mem_fill(p->device, d->device, POISON, bytes_of(d), NULL, &error), &error);
+        if (time)
+            cj_test_ok(cj_gemm_launch(p->device, &desc, &operands, NULL, &error), &error);
         else
             cj_test_ok(cj_gemm_run(gemm, &operands, NULL, &error), &error);
-        cj_test_ok(cj_mem_read(device, p.d.at, p.d.device, bytes_of(&p.d), NULL, &error), &error);
-        check(&p, &random);
+        cj_test_ok(cj_mem_read(p->device, d->at, d->device, bytes_of(d), NULL, &error), &error);
+        check(p, random);
     }
-    what_is_refused(&p, &operands);
     cj_gemm_destroy(gemm);
-    close_problem(&p);
+}
+
+// The same product in words and as a description.
+void cj_test_gemm_calls(cj_device *device) {
+    static const struct {
+        const char  *words;
+        cj_gemm_desc desc;
+    } calls[] = {
+        {"m=40 n=72 k=100 b=column d=column c=yes",
+         {.dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .d = CJ_GEMM_COLUMN, .adds_c = true}},
+        {"m=40 n=72 k=100 dtype=e4m3 dtype-b=e5m2 b=column out=e4m3 bias=n activation=gelu",
+         {.dtype = CJ_E4M3,
+          .dtype_b = CJ_E5M2,
+          .b = CJ_GEMM_COLUMN,
+          .out = CJ_GEMM_OUT_E4M3,
+          .bias = CJ_GEMM_BIAS_N,
+          .activation = CJ_GEMM_GELU}},
+        {"m=40 n=72 k=50 dtype=tf32 b=column batch=3 shared=bc c=yes bias=m activation=silu",
+         {.dtype = CJ_TF32,
+          .b = CJ_GEMM_COLUMN,
+          .batch = 3,
+          .adds_c = true,
+          .bias = CJ_GEMM_BIAS_M,
+          .activation = CJ_GEMM_SILU}},
+        {"m=40 n=72 k=50 dtype=f16 batch=2 out=f32 activation=relu",
+         {.dtype = CJ_F16, .batch = 2, .out = CJ_GEMM_OUT_F32, .activation = CJ_GEMM_RELU}},
+    };
+    uint64_t random = 3;
+    for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++) {
+        problem p;
+        open_problem(&p, device, calls[i].words, &random);
+        call(&p, &calls[i].desc, &random);
+        if (!i) what_is_refused(&p);
+        close_problem(&p);
+    }
 }

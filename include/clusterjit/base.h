@@ -82,7 +82,10 @@ typedef struct cj_dim3 {
     X(I8, "i8", 1, int8_t)        \
     X(U8, "u8", 1, uint8_t)       \
     X(I16, "i16", 2, int16_t)     \
-    X(U16, "u16", 2, uint16_t)
+    X(U16, "u16", 2, uint16_t)    \
+    X(TF32, "tf32", 4, float)     \
+    X(E4M3, "e4m3", 1, uint8_t)   \
+    X(E5M2, "e5m2", 1, uint8_t)
 
 typedef enum cj_dtype {
 #define CJ_X(name, text, bytes, type) CJ_##name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on tensor cores: D = alpha A B + beta C with sums in f32, by one kernel in which the blocks of a
-// cluster share the tiles that they load. For compute capability 9.0 (sm_90a).
+// Matrix products on tensor cores: D = activation(alpha A B + beta C + bias) with sums in f32, by one kernel in which the
+// blocks of a cluster share the tiles that they load. For compute capability 9.0 (sm_90a).
 #ifndef CLUSTERJIT_GEMM_H
 #define CLUSTERJIT_GEMM_H
 
@@ -25,22 +25,65 @@ typedef enum cj_gemm_tile {
     CJ_GEMM_TILE_64X64
 } cj_gemm_tile;
 
+// Types of C and D: AUTO is that of A and B for CJ_F16 and CJ_BF16, f32 for CJ_TF32, bf16 for CJ_E4M3 and CJ_E5M2. With
+// D in 8 bits C is bf16.
+typedef enum cj_gemm_out {
+    CJ_GEMM_OUT_AUTO = 0,
+    CJ_GEMM_OUT_BF16,
+    CJ_GEMM_OUT_F16,
+    CJ_GEMM_OUT_F32,
+    CJ_GEMM_OUT_E4M3,
+    CJ_GEMM_OUT_E5M2
+} cj_gemm_out;
+
+// A vector that is added before the activation, of C's type: N has an element for each column of D, M one for each row.
+// All products of a batch have the same.
+typedef enum cj_gemm_bias { CJ_GEMM_BIAS_NONE = 0, CJ_GEMM_BIAS_N, CJ_GEMM_BIAS_M } cj_gemm_bias;
+
+// What D's elements go through in the end:
+//   RELU  max(x, 0); NaN stays
+//   GELU  x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), which is cuBLASLt's, not the form with erf
+//   SILU  x / (1 + e^-x)
+typedef enum cj_gemm_activation {
+    CJ_GEMM_ACTIVATION_NONE = 0,
+    CJ_GEMM_RELU,
+    CJ_GEMM_GELU,
+    CJ_GEMM_SILU
+} cj_gemm_activation;
+
 // What to multiply and how. Zero-initialize, then set what matters: a zero field takes the default in brackets.
 typedef struct cj_gemm_desc {
     uint64_t      m, n, k;             // A is m x k, B k x n, C and D m x n; 1 to 2^30
-    cj_dtype      dtype;               // of all four: CJ_F16, CJ_BF16
-    cj_gemm_order a, b, d;             // C lies as D does [rows]
-    uint64_t      lda, ldb, ldc, ldd;  // from one row (column) to the next, multiples of 8 [as close as can be]
+    cj_dtype      dtype;               // of A and B: CJ_F16, CJ_BF16; CJ_TF32; CJ_E4M3, CJ_E5M2
+    cj_gemm_order a, b, d;             // C lies as D does [rows]; CJ_TF32, CJ_E4M3, CJ_E5M2: A by rows, B by columns
+    uint64_t      lda, ldb, ldc, ldd;  // from one row (column) to the next, multiples of 16 bytes [as close as can be]
     bool          adds_c;              // false: beta C is not added and C is not read
     cj_gemm_tile  tile;                // rows by columns of D; with D in columns: columns by rows
     uint32_t      cluster;             // blocks of a cluster one below the other, 1, 2 or 4 [chosen]
-    uint32_t      cluster_n;           // … and side by side; cluster * cluster_n is at most 4 [1]
+    uint32_t      cluster_n;           // … and side by side; cluster * cluster_n is at most 4 [chosen]
+    uint32_t      split;               // … and those that share a tile's K; all multiplied at most 16 [chosen]
+    uint32_t      parts;               // clusters that share it, through global memory; at most 64 [chosen]
+
+    cj_dtype           dtype_b;     // CJ_E4M3, CJ_E5M2: of B, where A is the other of the two [dtype]
+    cj_gemm_out        out;         // of C and D [chosen]
+    cj_gemm_bias       bias;        // [none]
+    cj_gemm_activation activation;  // [none]
+    uint32_t           batch;       // products of this size [1]
+
+    // Elements from one product's matrix to the next one's, multiples of 16 bytes; 0 (not of D, nor of both A and B): all
+    // products have this matrix in common.
+    uint64_t stride_a, stride_b, stride_c, stride_d;
 } cj_gemm_desc;
 
-// Device pointers, multiples of 16; c may be d, and is not used without adds_c.
+// Device pointers: of matrices multiples of 16; of the bias of an element; of scales (f32) of 4. c may be d where both
+// have one type, and is not used without adds_c, nor is bias without a bias. The scales are those of CJ_E4M3 and
+// CJ_E5M2, in A, B and D, and are not used without such: alpha is multiplied by those of A and B, elements of D by D's
+// before they are rounded. NULL: 1.
 typedef struct cj_gemm_operands {
     cj_ptr a, b, c, d;
     float  alpha, beta;
+    cj_ptr bias;
+    cj_ptr scale_a, scale_b, scale_d;
 } cj_gemm_operands;
 
 typedef struct cj_gemm cj_gemm;
@@ -50,9 +93,15 @@ typedef struct cj_gemm cj_gemm;
 CJ_API cj_status cj_gemm_create(cj_device *device, const cj_gemm_desc *desc, cj_gemm **gemm, cj_error *error);
 CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launches must have ended
 
-// D = alpha A B + beta C, each element rounded once from f32: its error is at most half a unit in the last place of
-// the type and k 2^-22 of alpha |A| |B|. NaN and infinities go through as in any such sum; with beta 0 they come from
-// C too. Asynchronous on `stream`; allocates nothing. Launches of one handle need no order.
+// Each element of D is rounded once from f32: its error is at most half a unit in the last place of the type, and of
+// alpha |A| |B|
+//   CJ_F16, CJ_BF16  k 2^-22
+//   CJ_TF32          2^-9 + k 2^-22: the last 13 bits of each f32 of A and B are dropped
+//   CJ_E4M3, CJ_E5M2 2^-11 + k 2^-18: the hardware keeps about 14 bits of a sum at each 32 of k
+// which GELU and SILU may make 1.13 times as much, and 2^-20 of what they are taken of. D in 8 bits: what is too large
+// becomes the largest number. NaN and infinities go through as in any such sum; with beta 0 they come from C too.
+// Each launch gives the same bits. Asynchronous on `stream`; allocates nothing. Launches of one handle need no order
+// where its plan has no workspace (`parts` 1 makes sure of that); those with one must be ordered.
 CJ_API cj_status cj_gemm_run(cj_gemm *gemm, const cj_gemm_operands *operands, cj_stream stream, cj_error *error);
 
 // The same in one call, without a handle: the first call with a description on a stream makes the kernel (not while
@@ -65,7 +114,7 @@ CJ_API cj_status cj_gemm_launch(cj_device *device, const cj_gemm_desc *desc, con
 CJ_API const cj_kernel *cj_gemm_kernel(const cj_gemm *gemm);
 
 // Launches a kernel of the family "gemm" that was made from its parameters; `desc` says what the parameters do not: the
-// leading dimensions. All other fields of `desc` are not read.
+// leading dimensions and, of a batch, the strides of matrices that are not shared. All other fields of `desc` are not read.
 CJ_API cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
                                        const cj_gemm_operands *operands, cj_stream stream, cj_error *error);
 

@@ -55,7 +55,10 @@ size_t cj_dtype_size(cj_dtype type) {
 cj_dtype cj_dtype_arithmetic(cj_dtype type) {
     switch (type) {
     case CJ_F16:
-    case CJ_BF16: return CJ_F32;
+    case CJ_BF16:
+    case CJ_TF32:
+    case CJ_E4M3:
+    case CJ_E5M2: return CJ_F32;
     case CJ_I8:
     case CJ_I16: return CJ_I32;
     case CJ_U8:

@@ -2,11 +2,13 @@
 // The matrix product as a typed call: a description becomes the family's parameters, pointers become tensor maps.
 #include <clusterjit/gemm.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "call.h"
 #include "error.h"
 #include "gemm.h"
+#include "recent.h"
 
 struct cj_gemm {
     cj_kernel   *kernel;
@@ -16,14 +18,42 @@ struct cj_gemm {
 
 // ---- from a description to parameters
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 static const char *const orders[] = {"row", "column"};
 static const char *const tile_words[] = {"auto", "128x256", "128x128", "64x256", "64x128", "64x64"};
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static cj_status set_extent(cj_params *params, const char *name, uint64_t value, cj_error *error) {
     if (!value) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0 is below 1: there is nothing to multiply", name);
     return cj__call_number(params, name, value, error);
+}
+
+static const char *const out_words[] = {"auto", "bf16", "f16", "f32", "e4m3", "e5m2"};
+static const char *const bias_words[] = {"none", "n", "m"};
+static const char *const activation_words[] = {"none", "relu", "gelu", "silu"};
+
+// A batch's operands without a stride are shared.
+static cj_status describe_batch(const cj_gemm_desc *desc, cj_params *params, cj_error *error) {
+    static const char *const words[] = {"none", "a", "b", NULL, "c", "ac", "bc"};
+    const bool               c = desc->adds_c && !desc->stride_c;
+    const unsigned           shared = !desc->stride_a + 2u * !desc->stride_b + 4u * c;
+    if (desc->batch < 2) return CJ_OK;
+    if (!desc->stride_a && !desc->stride_b)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "stride_a, stride_b: both 0: all %u products would be the same",
+                        (unsigned)desc->batch);
+    cj_status status = cj__call_number(params, "batch", desc->batch, error);
+    return status ? status : cj_params_set(params, "shared", words[shared], error);
+}
+
+static cj_status describe_results(const cj_gemm_desc *desc, cj_params *params, cj_error *error) {
+    const unsigned out = (unsigned)desc->out, bias = (unsigned)desc->bias, activation = (unsigned)desc->activation;
+    cj_status      status = CJ_OK;
+    if (desc->dtype_b && desc->dtype_b != desc->dtype) status = cj__call_dtype(params, "dtype-b", desc->dtype_b, error);
+    if (!status) status = cj__call_word(params, "out", out_words, COUNT(out_words), out, error);
+    if (!status) status = cj__call_word(params, "bias", bias_words, COUNT(bias_words), bias, error);
+    if (!status)
+        status = cj__call_word(params, "activation", activation_words, COUNT(activation_words), activation, error);
+    return status ? status : describe_batch(desc, params, error);
 }
 
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
@@ -40,62 +70,124 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_word(params, "tile", tile_words, COUNT(tile_words), (unsigned)desc->tile, error);
     if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
     if (!status) status = cj__call_number(params, "cluster-n", desc->cluster_n, error);
+    if (!status) status = cj__call_number(params, "split", desc->split, error);
+    if (!status) status = cj__call_number(params, "parts", desc->parts, error);
+    if (!status) status = describe_results(desc, params, error);
     return status;
 }
 
 // ---- tensor maps
 
-// One matrix of a launch: its name, where it is, and how far it is from one row (column) to the next.
+// One matrix of a launch: its name, where it is, and how far it is from one row (column) to the next, and from one
+// product's to the next one's.
 typedef struct matrix {
-    const char *name, *leading_name;
+    const char *name;
     cj_ptr      address;
     uint64_t    leading;  // elements; 0: as close as can be
+    uint64_t    stride;
 } matrix;
 
-enum { ELEMENT_BYTES = 2, ALIGNMENT = 16, ALIGNED_ELEMENTS = ALIGNMENT / ELEMENT_BYTES };
+enum { ALIGNMENT = 16 };
 
-static cj_status check_matrix(const matrix *x, uint64_t leading, uint64_t least, cj_error *error) {
-    if (x->address % ALIGNMENT)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0x%" PRIx64 " is not a multiple of %d", x->name,
-                        (uint64_t)x->address, ALIGNMENT);
-    if (leading < least)
+// A distance between elements, `what` of the matrix (ld, stride_), which goes over at least so many.
+static cj_status check_distance(const char *what, const matrix *x, uint64_t distance, uint64_t least, uint32_t bytes,
+                                cj_error *error) {
+    const uint64_t aligned = ALIGNMENT / bytes;
+    if (distance < least)
         return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "%s: %" PRIu64 " elements are less than the %" PRIu64 " that follow each other",
-                        x->leading_name, leading, least);
-    if (leading % ALIGNED_ELEMENTS == 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " elements of %d bytes are not a multiple of %d bytes",
-             x->leading_name, leading, ELEMENT_BYTES, ALIGNMENT);
-    cj__hint(error, "leave room behind each row (column): %" PRIu64 " is a multiple",
-             (leading + ALIGNED_ELEMENTS - 1) / ALIGNED_ELEMENTS * ALIGNED_ELEMENTS);
+                        "%s%s: %" PRIu64 " elements are less than the %" PRIu64 " that follow each other", what,
+                        x->name, distance, least);
+    if (distance % aligned == 0) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "%s%s: %" PRIu64 " elements of %" PRIu32 " bytes are not a multiple of %d bytes", what, x->name, distance,
+             bytes, ALIGNMENT);
+    cj__hint(error, "leave room behind what it goes over: %" PRIu64 " is a multiple",
+             (distance + aligned - 1) / aligned * aligned);
     return CJ_INVALID_ARGUMENT;
+}
+
+static cj_status check_address(const char *name, cj_ptr address, uint32_t align, cj_error *error) {
+    if (address % align == 0) return CJ_OK;
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0x%" PRIx64 " is not a multiple of %" PRIu32, name,
+                    (uint64_t)address, align);
+}
+
+// Products that are written must not lie in each other.
+static uint64_t least_stride(unsigned which, const gemm_map *m, uint64_t leading) {
+    return which == GEMM_MAP_D ? (m->dims[1] - 1) * leading + m->dims[0] : 1;
 }
 
 static cj_status encode(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, cj_tensormap *map,
                         cj_error *error) {
-    static const uint32_t ones[] = {1, 1};
+    static const uint32_t ones[] = {1, 1, 1};
     gemm_map              m;
     cj__gemm_map(g, which, &m);
-    const uint64_t leading = x->leading ? x->leading : m.dims[0], stride = leading * ELEMENT_BYTES;
-    cj_status      status = check_matrix(x, leading, m.dims[0], error);
+    const uint32_t bytes = m.type->bytes;
+    const uint64_t leading = x->leading ? x->leading : m.dims[0], strides[] = {leading * bytes, x->stride * bytes};
+    cj_status      status = check_address(x->name, x->address, ALIGNMENT, error);
+    if (!status) status = check_distance("ld", x, leading, m.dims[0], bytes, error);
+    if (!status && m.rank > 2)
+        status = check_distance("stride_", x, x->stride, least_stride(which, &m, leading), bytes, error);
     if (status) return status;
-    return cj_tensormap_encode_tiled(device, map, strcmp(g->type, "f16") ? CJ_TENSORMAP_BF16 : CJ_TENSORMAP_F16, 2,
-                                     x->address, m.dims, &stride, m.box, ones, CJ_TENSORMAP_INTERLEAVE_NONE,
-                                     CJ_TENSORMAP_SWIZZLE_128B, CJ_TENSORMAP_L2_128B, CJ_TENSORMAP_FILL_ZEROS, error);
+    return cj_tensormap_encode_tiled(device, map, m.type->in_map, m.rank, x->address, m.dims, strides, m.box, ones,
+                                     CJ_TENSORMAP_INTERLEAVE_NONE, m.swizzle, CJ_TENSORMAP_L2_128B,
+                                     CJ_TENSORMAP_FILL_ZEROS, error);
 }
 
-cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
-                                const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
-    const matrix a = {"a", "lda", operands->a, desc->lda}, b = {"b", "ldb", operands->b, desc->ldb};
-    const matrix c = {"c", "ldc", operands->c, desc->ldc}, d = {"d", "ldd", operands->d, desc->ldd};
-    cj_tensormap map[GEMM_MAPS];
-    float        alpha = operands->alpha, beta = operands->beta;
+static cj_status check_vectors(const cj_params *params, const cj_gemm_operands *operands, cj_error *error) {
+    gemm_shape g;
+    cj__gemm_problem(params, &g);
+    cj_status status = CJ_OK;
+    if (g.bias && !operands->bias) return cj__fail(error, CJ_INVALID_ARGUMENT, "bias: NULL, but the product adds one");
+    if (g.bias) status = check_address("bias", operands->bias, g.c_type->bytes, error);
+    if (!status) status = check_address("scale_a", operands->scale_a, sizeof(float), error);
+    if (!status) status = check_address("scale_b", operands->scale_b, sizeof(float), error);
+    return status ? status : check_address("scale_d", operands->scale_d, sizeof(float), error);
+}
+
+static cj_status encode_all(cj_device *device, const cj_kernel *kernel, const cj_gemm_desc *desc,
+                            const cj_gemm_operands *operands, cj_tensormap map[GEMM_MAPS], cj_error *error) {
+    const matrix a = {"a", operands->a, desc->lda, desc->stride_a}, b = {"b", operands->b, desc->ldb, desc->stride_b};
+    const matrix c = {"c", operands->c, desc->ldc, desc->stride_c}, d = {"d", operands->d, desc->ldd, desc->stride_d};
     gemm_shape   g;
     cj__gemm_read(&cj_kernel_plan(kernel)->params, &g);
     cj_status status = encode(device, &g, GEMM_MAP_A, g.flipped ? &b : &a, &map[GEMM_MAP_A], error);
     if (!status) status = encode(device, &g, GEMM_MAP_B, g.flipped ? &a : &b, &map[GEMM_MAP_B], error);
-    if (!status) status = encode(device, &g, GEMM_MAP_C, g.adds_c ? &c : &d, &map[GEMM_MAP_C], error);
     if (!status) status = encode(device, &g, GEMM_MAP_D, &d, &map[GEMM_MAP_D], error);
-    void *arguments[] = {&map[GEMM_MAP_A], &map[GEMM_MAP_B], &map[GEMM_MAP_C], &map[GEMM_MAP_D], &alpha, &beta};
+    if (!status && !g.adds_c) map[GEMM_MAP_C] = map[GEMM_MAP_D];
+    return status || !g.adds_c ? status : encode(device, &g, GEMM_MAP_C, &c, &map[GEMM_MAP_C], error);
+}
+
+// A launch's maps, as the words that its kernel remembers.
+typedef union maps {
+    cj_tensormap map[GEMM_MAPS];
+    uint64_t     words[CJ_RECENT_VALUE];
+} maps;
+
+_Static_assert(sizeof(cj_tensormap[GEMM_MAPS]) <= sizeof(uint64_t[CJ_RECENT_VALUE]), "a kernel remembers all its maps");
+
+// Encoded when something that they depend on is not as in the kernel's last launch. The kernel's own shape stays.
+static cj_status find_maps(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
+                           const cj_gemm_operands *operands, maps *found, cj_error *error) {
+    const uint64_t key[CJ_RECENT_KEY] = {operands->a,    operands->b,    operands->c,    operands->d,
+                                         desc->lda,      desc->ldb,      desc->ldc,      desc->ldd,
+                                         desc->stride_a, desc->stride_b, desc->stride_c, desc->stride_d};
+    cj_recent     *recent = cj__kernel_recent(kernel);
+    if (cj__recent_get(recent, key, found->words)) return CJ_OK;
+    cj_status status = encode_all(device, kernel, desc, operands, found->map, error);
+    if (!status) cj__recent_put(recent, key, found->words);
+    return status;
+}
+
+cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
+                                const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
+    maps             m;
+    cj_gemm_operands given = *operands;
+    cj_status        status = check_vectors(&cj_kernel_plan(kernel)->params, operands, error);
+    if (!status) status = find_maps(device, kernel, desc, operands, &m, error);
+    void *arguments[] = {&m.map[GEMM_MAP_A], &m.map[GEMM_MAP_B], &m.map[GEMM_MAP_C], &m.map[GEMM_MAP_D],
+                         &given.alpha,       &given.beta,        &given.bias,        &given.scale_a,
+                         &given.scale_b,     &given.scale_d};
     return status ? status : cj_kernel_launch(kernel, stream, arguments, COUNT(arguments), error);
 }
 
@@ -123,8 +215,9 @@ const cj_kernel *cj_gemm_kernel(const cj_gemm *gemm) { return gemm->kernel; }
 typedef struct call_key {
     const void  *family;
     cj_stream_id on;
-    uint32_t     m, n, k, dtype, cluster, cluster_n;
-    uint8_t      a, b, d, adds_c, tile, unused[3];
+    uint32_t     m, n, k, dtype, cluster, cluster_n, dtype_b, batch;
+    uint8_t      a, b, d, adds_c, tile, split, parts, out;
+    uint8_t      bias, activation, strides, unused[5];
 } call_key;
 
 _Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
@@ -147,7 +240,15 @@ static void write_key(const cj_gemm_desc *desc, cj_stream stream, cj_warm_key *t
     key.b = (uint8_t)narrow((uint64_t)desc->b, UINT8_MAX);
     key.d = (uint8_t)narrow((uint64_t)desc->d, UINT8_MAX);
     key.adds_c = desc->adds_c;
+    key.split = (uint8_t)narrow(desc->split, UINT8_MAX);
+    key.parts = (uint8_t)narrow(desc->parts, UINT8_MAX);
     key.tile = (uint8_t)narrow((uint64_t)desc->tile, UINT8_MAX);
+    key.dtype_b = (uint32_t)desc->dtype_b;
+    key.out = (uint8_t)narrow((uint64_t)desc->out, UINT8_MAX);
+    key.bias = (uint8_t)narrow((uint64_t)desc->bias, UINT8_MAX);
+    key.activation = (uint8_t)narrow((uint64_t)desc->activation, UINT8_MAX);
+    key.batch = desc->batch;
+    key.strides = (uint8_t)(!desc->stride_a + 2 * !desc->stride_b + 4 * !desc->stride_c);
     cj__call_key(to, &key, sizeof key);
 }
 

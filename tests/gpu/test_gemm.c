@@ -19,9 +19,31 @@ static void large_problems_are_right(void **state) {
         "m=2500 n=2600 k=700 tile=128x128 cluster=1 cluster-n=4 d=column c=yes",
         "m=3333 n=1999 k=300 tile=64x64 cluster=4 dtype=f16",
         "m=2000 n=2500 k=130 tile=64x256 cluster=0 a=column b=column",
+        "m=3000 n=4500 k=520 b=column bias=n activation=gelu c=yes",
+        "m=3000 n=4500 k=520 b=column out=f32 c=yes bias=m activation=silu d=column",
+        "m=3000 n=4500 k=520 dtype=tf32 b=column tile=128x256",
+        "m=3000 n=4500 k=1040 dtype=e4m3 b=column tile=128x256 out=e4m3 bias=n activation=relu",
+        "m=3000 n=4500 k=1040 dtype=e5m2 dtype-b=e4m3 b=column c=yes",
+        "m=700 n=900 k=520 batch=9 shared=b c=yes",
     };
     uint64_t random = 1;
-    for (size_t i = 0; i < (cj_test_few() ? 0 : CJ_TEST_COUNT(words)); i++) cj_test_gemm(cj_test_device, words[i], &random);
+    for (size_t i = 0; i < (cj_test_few() ? 0 : CJ_TEST_COUNT(words)); i++)
+        cj_test_gemm(cj_test_device, words[i], &random);
+}
+
+static void tiles_whose_k_is_shared_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=256 n=512 k=8192 b=column",
+        "m=100 n=500 k=30000 tile=64x128 cluster=1 cluster-n=1 split=8",
+        "m=128 n=256 k=20000 tile=128x128 cluster=1 cluster-n=2 split=8 parts=2 c=yes",
+        "m=60 n=60 k=40000 tile=64x64 cluster=1 split=16 parts=7 dtype=f16",
+        "m=120 n=500 k=9000 tile=128x256 cluster=1 cluster-n=2 parts=30 d=column",
+        "m=130 n=70 k=5000 tile=64x64 cluster=0 parts=5 a=column",
+    };
+    uint64_t random = 1;
+    for (size_t i = 0; i < (cj_test_few() ? 1 : CJ_TEST_COUNT(words)); i++)
+        cj_test_gemm(cj_test_device, words[i], &random);
 }
 
 static void nan_and_infinity_pass_through(void **state) {
@@ -29,6 +51,10 @@ static void nan_and_infinity_pass_through(void **state) {
     uint64_t random = 1;
     cj_test_gemm_specials(cj_test_device, "m=300 n=400 k=180 cluster=2", &random);
     cj_test_gemm_specials(cj_test_device, "m=165 n=270 k=31 a=column dtype=f16 c=yes", &random);
+    cj_test_gemm_specials(cj_test_device, "m=165 n=270 k=31 activation=relu bias=n", &random);
+    cj_test_gemm_specials(cj_test_device, "m=165 n=270 k=31 activation=gelu out=f32", &random);
+    cj_test_gemm_specials(cj_test_device, "m=165 n=270 k=31 activation=silu dtype=tf32 b=column", &random);
+    cj_test_gemm_specials(cj_test_device, "m=165 n=270 k=31 dtype=e5m2 b=column out=e4m3", &random);
 }
 
 static void typed_calls_are_right(void **state) {
@@ -40,6 +66,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(large_problems_are_right),
+        cmocka_unit_test(tiles_whose_k_is_shared_are_right),
         cmocka_unit_test(nan_and_infinity_pass_through),
         cmocka_unit_test(typed_calls_are_right),
     };

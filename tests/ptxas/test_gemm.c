@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every matrix product assembles, without a warning: every tile with every cluster, and with each of these the next
-// layout and type in turn.
+// layout and type in turn; every type and epilogue in the tile that takes most registers; and tiles whose K is shared.
 #include <clusterjit/ptx.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "emit.h"
 #include "test.h"
@@ -17,23 +18,67 @@ static const char *const clusters[] = {"cluster=0",
                                        "cluster=2 cluster-n=2"};
 static const char *const orders[] = {"row", "column"};
 
+static void assemble(const char *params) {
+    char  log[4096];
+    char *text = cj_test_emit("gemm", params, "sm_90a");
+    if (!cj_test_assemble(text, "sm_90a", log, sizeof log)) fail_msg("%s: %s", params, log);
+    cj_text_free(text);
+}
+
+static void kernels_that_share_k_assemble(void **state) {
+    (void)state;
+    assemble("tile=64x64 cluster=1 split=2");
+    assemble("tile=64x64 cluster=1 split=16 parts=8 c=yes");
+    assemble("tile=64x128 cluster=2 split=8 a=column b=column");
+    assemble("tile=64x256 cluster=1 split=12 parts=2 d=column");
+    assemble("tile=128x128 cluster=2 cluster-n=2 split=4 parts=7 dtype=f16");
+    assemble("tile=128x256 cluster=2 parts=32 c=yes");
+    assemble("tile=64x256 cluster=0 parts=3");
+}
+
 static void emitted_kernels_assemble(void **state) {
     (void)state;
     unsigned turn = 0;
     for (size_t tile = 0; tile < CJ_TEST_COUNT(tiles); tile++)
         for (size_t cluster = 0; cluster < CJ_TEST_COUNT(clusters); cluster++, turn++) {
-            char params[192], log[4096];
+            char params[192];
             snprintf(params, sizeof params, "tile=%s %s a=%s b=%s d=%s c=%s dtype=%s", tiles[tile], clusters[cluster],
                      orders[turn % 2], orders[turn / 2 % 2], orders[turn / 4 % 2], turn % 3 ? "no" : "yes",
                      turn % 5 ? "bf16" : "f16");
-            char *text = cj_test_emit("gemm", params, "sm_90a");
-            if (!cj_test_assemble(text, "sm_90a", log, sizeof log)) fail_msg("%s: %s", params, log);
-            cj_text_free(text);
+            assemble(params);
         }
+}
+
+static void every_type_and_epilogue_assembles(void **state) {
+    (void)state;
+    static const char *const points[] = {
+        "c=yes bias=n activation=gelu",
+        "c=yes bias=m activation=silu dtype=f16",
+        "bias=n activation=relu batch=3",
+        "out=f32 c=yes bias=n activation=gelu",
+        "out=f32 tile=128x128 c=yes bias=m",
+        "dtype=tf32 b=column c=yes bias=n activation=silu batch=2 shared=bc",
+        "dtype=tf32 b=column out=f16 d=column",
+        "dtype=e4m3 b=column c=yes bias=n activation=gelu",
+        "dtype=e4m3 dtype-b=e5m2 b=column out=e4m3 c=yes bias=n activation=relu",
+        "dtype=e5m2 b=column out=e5m2 c=yes bias=m activation=gelu d=column batch=2 shared=a",
+        "dtype=e5m2 dtype-b=e4m3 b=column out=f32 c=yes",
+        "out=f32 c=yes bias=n activation=gelu parts=3",
+        "dtype=e4m3 b=column out=e4m3 c=yes bias=m batch=2 tile=64x256 cluster=1 split=4",
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(points); i++) {
+        char params[192];
+        snprintf(params, sizeof params, "%s%s", strstr(points[i], "tile=") ? "" : "tile=128x256 cluster=2 ", points[i]);
+        assemble(params);
+    }
 }
 
 int main(void) {
     cj_test_ptxas();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(emitted_kernels_assemble)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(emitted_kernels_assemble),
+        cmocka_unit_test(kernels_that_share_k_assemble),
+        cmocka_unit_test(every_type_and_epilogue_assembles),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,7 @@ static void types_have_names_and_sizes(void **state) {
     CJ_DTYPE_LIST(CJ_X)
 #undef CJ_X
     assert_int_equal(cj_dtype_arithmetic(CJ_BF16), CJ_F32);
+    assert_int_equal(cj_dtype_arithmetic(CJ_E4M3), CJ_F32);
     assert_int_equal(cj_dtype_arithmetic(CJ_I8), CJ_I32);
     assert_int_equal(cj_dtype_arithmetic(CJ_U16), CJ_U32);
     assert_int_equal(cj_dtype_arithmetic(CJ_F64), CJ_F64);

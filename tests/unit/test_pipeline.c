@@ -74,11 +74,30 @@ static void a_product_has_a_multiple_of_8_columns_up_to_256(void **state) {
     (void)state;
     static const uint32_t columns[] = {0, 12, 264};
     for (size_t i = 0; i < CJ_TEST_COUNT(columns); i++) {
-        const cj_wgmma_form form = {columns[i], "bf16", CJ_BY_K, CJ_BY_K};
+        const cj_wgmma_form form = {columns[i], "bf16", CJ_BY_K, CJ_BY_K, NULL};
         cj_reg              sum[128] = {{0}};
         kernel              k = begin();
         cj_wgmma(k.f, &form, sum, cj_b64(k.f, "a"), cj_b64(k.f, "b"), cj_pred(k.f, "adds"));
         expect_refusal(&k, "modifiers", "multiple of 8");
+    }
+}
+
+static void a_product_is_of_types_and_orders_that_go_together(void **state) {
+    (void)state;
+    static const struct {
+        cj_wgmma_form form;
+        const char   *says;
+    } cases[] = {
+        {{64, "f32", CJ_BY_K, CJ_BY_K, NULL}, "wgmma of f32 and the same"},
+        {{64, "bf16", CJ_BY_K, CJ_BY_K, "f16"}, "wgmma of bf16 and f16"},
+        {{64, "tf32", CJ_BY_LINE, CJ_BY_K, NULL}, "only elements of 16 bits"},
+        {{64, "e4m3", CJ_BY_K, CJ_BY_LINE, "e5m2"}, "only elements of 16 bits"},
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_reg sum[128] = {{0}};
+        kernel k = begin();
+        cj_wgmma(k.f, &cases[i].form, sum, cj_b64(k.f, "a"), cj_b64(k.f, "b"), cj_pred(k.f, "adds"));
+        expect_refusal(&k, "modifiers", cases[i].says);
     }
 }
 
@@ -103,6 +122,7 @@ int main(void) {
         cmocka_unit_test(a_ring_has_1_to_64_stages),
         cmocka_unit_test(a_producer_announces_bytes_and_a_consumer_arrives_at_peers_without_a_fence),
         cmocka_unit_test(a_product_has_a_multiple_of_8_columns_up_to_256),
+        cmocka_unit_test(a_product_is_of_types_and_orders_that_go_together),
         cmocka_unit_test(an_array_of_parameters_has_elements_and_a_power_of_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

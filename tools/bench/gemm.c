@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products against cuBLAS:  bench_gemm [--rounds N] [PROBLEM …] A problem is the family's words ("m=8192
-// n=8192 k=8192 b=column"); without any, the usual ones. Both sides work in turns on the same random normal numbers;
-// cuBLAS by the fastest of the first 8 that its heuristics name (libcublasLt, loaded here, on the library path).
+// n=8192 k=8192 b=column"): any type with out=auto, a bias along the lines of D, relu or gelu; without any, the usual
+// ones. Both sides work in turns on the same random normal numbers; cuBLAS by the fastest of the first 8 that its
+// heuristics name (libcublasLt, loaded here, on the library path), with fast accumulation of 8-bit types, as ours is.
 // Medians; the results are held against each other.
 #include <clusterjit/clusterjit.h>
 #include <cublasLt.h>
@@ -11,7 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 11, TRIES = 3, ALGORITHMS = 8, WORKSPACE = 64 << 20, PATTERN = (1 << 22) - 3, COMPARED = 1 << 20 };
+#include "../ptxgen/half.h"
+
+enum {
+    ROUNDS = 11,
+    TRIES = 3,
+    ALGORITHMS = 8,
+    WORKSPACE = 64 << 20,
+    PATTERN = (1 << 22) - 3,
+    COMPARED = 1 << 20,
+    INPUTS = 3,
+    BUFFERS = 5
+};
 
 // ---- cuBLAS, without linking to it
 
@@ -36,14 +48,34 @@ typedef struct lt_functions {
 #undef CJ_X
 } lt_functions;
 
+// Elements; of 4 bytes there are floats.
+typedef struct number {
+    cudaDataType type;
+    size_t       bytes;
+    half_format  format;
+} number;
+
+// In the order of the words of dtype; what D is of each.
+static const number bf16 = {CUDA_R_16BF, 2, {7, 8, false}}, f32 = {CUDA_R_32F, 4, {10, 8, false}};
+static const struct {
+    number              in;
+    const number       *out;
+    cublasComputeType_t compute;
+} types[] = {{{CUDA_R_16BF, 2, {7, 8, false}}, &bf16, CUBLAS_COMPUTE_32F},
+             {{CUDA_R_16F, 2, {10, 5, false}}, NULL, CUBLAS_COMPUTE_32F},
+             {{CUDA_R_32F, 4, {10, 8, false}}, &f32, CUBLAS_COMPUTE_32F_FAST_TF32},
+             {{CUDA_R_8F_E4M3, 1, {3, 4, true}}, &bf16, CUBLAS_COMPUTE_32F},
+             {{CUDA_R_8F_E5M2, 1, {2, 5, false}}, &bf16, CUBLAS_COMPUTE_32F}};
+
 typedef struct bench {
     cj_device   *device;
-    cj_ptr       a, b, ours, theirs, workspace;
+    cj_ptr       a, b, bias, ours, theirs, workspace;
     lt_functions lt;
     // of the problem
     const char                     *words;
     cj_params                       params;
-    uint64_t                        m, n, k;
+    uint64_t                        m, n, k, biases;
+    const number                   *in, *out;
     cj_kernel                      *kernel;
     cublasLtHandle_t                handle;
     cublasLtMatmulDesc_t            product;
@@ -67,27 +99,45 @@ static cj_status load_lt(bench *b, cj_error *error) {
     return b->lt.Create(&b->handle) ? failed(error, "cublasLtCreate failed") : CJ_OK;
 }
 
+static int set_attribute(const bench *b, cublasLtMatmulDescAttributes_t which, const void *value, size_t size) {
+    return (int)b->lt.MatmulDescSetAttribute(b->product, which, value, size);
+}
+
+static int describe_epilogue(const bench *b) {
+    static const cublasLtEpilogue_t plain[] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU,
+                                               CUBLASLT_EPILOGUE_GELU},
+                                    biased[] = {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS,
+                                                CUBLASLT_EPILOGUE_GELU_BIAS};
+    const cublasLtEpilogue_t *epilogue = &(b->biases ? biased : plain)[cj_params_get(&b->params, "activation")];
+    const void               *bias = (const void *)(uintptr_t)b->bias;
+    const int8_t              fast = b->in->bytes == 1;
+    int                       status = set_attribute(b, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, sizeof *epilogue);
+    if (fast) status |= set_attribute(b, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
+    if (b->biases) status |= set_attribute(b, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    return status;
+}
+
 // cuBLAS counts by columns: it makes D' = B' A' where D lies in rows.
 static cj_status open_lt(bench *b, cj_error *error) {
     const cublasOperation_t turned[] = {CUBLAS_OP_N, CUBLAS_OP_T};
-    const cudaDataType_t    type = cj_params_get(&b->params, "dtype") ? CUDA_R_16F : CUDA_R_16BF;
     const uint64_t          by_columns = cj_params_get(&b->params, "d"),
                    order[2] = {cj_params_get(&b->params, "a"), cj_params_get(&b->params, "b")};
     const uint64_t             extent[2][2] = {{b->m, b->k}, {b->k, b->n}}, left = by_columns ? 0 : 1;
     cublasLtMatrixLayout_t    *layout[2] = {&b->first, &b->second};
     const size_t               room = WORKSPACE;
     cublasLtMatmulPreference_t preference;
-    int status = (int)b->lt.MatmulDescCreate(&b->product, CUBLAS_COMPUTE_32F, CUDA_R_32F), found = 0;
+    const cublasComputeType_t  compute = types[cj_params_get(&b->params, "dtype")].compute;
+    int                        status = (int)b->lt.MatmulDescCreate(&b->product, compute, CUDA_R_32F), found = 0;
     for (uint64_t i = 0; i < 2; i++) {
         const uint64_t x = left ^ i, in_rows = order[x] == 0;  // matrix x is cuBLAS's first (i = 0) or second one
         const uint64_t rows = extent[x][in_rows], columns = extent[x][!in_rows];
-        status |= (int)b->lt.MatrixLayoutCreate(layout[i], type, rows, columns, (int64_t)rows);
-        status |= (int)b->lt.MatmulDescSetAttribute(b->product,
-                                                    i ? CUBLASLT_MATMUL_DESC_TRANSB : CUBLASLT_MATMUL_DESC_TRANSA,
-                                                    &turned[in_rows == by_columns], sizeof turned[0]);
+        status |= (int)b->lt.MatrixLayoutCreate(layout[i], b->in->type, rows, columns, (int64_t)rows);
+        status |= set_attribute(b, i ? CUBLASLT_MATMUL_DESC_TRANSB : CUBLASLT_MATMUL_DESC_TRANSA,
+                                &turned[in_rows == by_columns], sizeof turned[0]);
     }
     const uint64_t rows = by_columns ? b->m : b->n, columns = by_columns ? b->n : b->m;
-    status |= (int)b->lt.MatrixLayoutCreate(&b->result, type, rows, columns, (int64_t)rows);
+    status |= describe_epilogue(b);
+    status |= (int)b->lt.MatrixLayoutCreate(&b->result, b->out->type, rows, columns, (int64_t)rows);
     status |= (int)b->lt.MatmulPreferenceCreate(&preference);
     status |= (int)b->lt.MatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room,
                                                       sizeof room);
@@ -116,7 +166,7 @@ static cj_status run_theirs(void *user, cj_error *error) {
 static cj_status run_ours(void *user, cj_error *error) {
     const bench           *b = user;
     const cj_gemm_desc     packed = {0};
-    const cj_gemm_operands operands = {b->a, b->b, 0, b->ours, 1, 0};
+    const cj_gemm_operands operands = {.a = b->a, .b = b->b, .d = b->ours, .alpha = 1, .bias = b->bias};
     return cj_gemm_kernel_launch(b->device, b->kernel, &packed, &operands, NULL, error);
 }
 
@@ -132,7 +182,17 @@ static cj_status read_words(bench *b, cj_error *error) {
     b->m = cj_params_get(&b->params, "m");
     b->n = cj_params_get(&b->params, "n");
     b->k = cj_params_get(&b->params, "k");
-    return status;
+    if (status) return status;
+    const uint64_t dtype = cj_params_get(&b->params, "dtype"), bias = cj_params_get(&b->params, "bias");
+    const uint64_t along_lines = cj_params_get(&b->params, "d") ? 2 : 1;  // m where D lies in columns, else n
+    const bool     other = cj_params_get(&b->params, "out") || cj_params_get(&b->params, "dtype-b") ||
+                       cj_params_get(&b->params, "c") || cj_params_get(&b->params, "batch") > 1;
+    if (other || cj_params_get(&b->params, "activation") > 2 || (bias && bias != along_lines))
+        return failed(error, "a problem has no out, dtype-b, c, batch or silu here, and a bias along the lines of D");
+    b->in = &types[dtype].in;
+    b->out = types[dtype].out ? types[dtype].out : b->in;
+    b->biases = !bias ? 0 : bias == 2 ? b->m : b->n;
+    return CJ_OK;
 }
 
 // ---- numbers
@@ -144,52 +204,49 @@ static uint64_t random_bits(uint64_t i) {  // splitmix64
     return z ^ z >> 31;
 }
 
-static uint16_t to_half(bool is_f16, float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if (!is_f16) return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-    const int32_t exponent = (int32_t)(bits >> 23 & 255) - 112;  // small ones become 0
-    return (uint16_t)(bits >> 16 & 0x8000) |
-           (uint16_t)(exponent > 0 ? (uint32_t)exponent << 10 | (bits >> 13 & 0x3ff) : 0);
+static void put(const number *type, double value, unsigned char *to) {
+    const float    single = (float)value;
+    const uint16_t half = type->bytes < 4 ? half_from(type->format, value) : 0;
+    memcpy(to, type->bytes < 4 ? (const void *)&half : &single, type->bytes);
 }
 
-static float from_half(bool is_f16, uint16_t half) {
-    uint32_t bits = (uint32_t)half << 16;
-    if (is_f16) bits = (half & 0x8000u) << 16 | (half & 0x7c00 ? ((half & 0x7fffu) << 13) + (112u << 23) : 0);
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+static double get(const number *type, const unsigned char *from) {
+    uint16_t half = 0;
+    float    single = 0;
+    memcpy(type->bytes < 4 ? (void *)&half : &single, from, type->bytes);
+    return type->bytes < 4 ? half_to(type->format, half) : (double)single;
 }
 
 // Normal numbers (Box and Muller), a pattern of an odd length over and over, so that no two rows are the same.
-static cj_status fill(const bench *b, cj_ptr to, uint64_t count, uint64_t seed, cj_error *error) {
-    uint16_t  *pattern = malloc(PATTERN * sizeof *pattern);
-    const bool is_f16 = cj_params_get(&b->params, "dtype");
-    cj_status  status = pattern ? CJ_OK : failed(error, "no host memory");
+static cj_status fill(const bench *b, const number *type, cj_ptr to, uint64_t count, uint64_t seed, cj_error *error) {
+    const size_t   bytes = type->bytes;
+    unsigned char *pattern = malloc(PATTERN * bytes);
+    cj_status      status = pattern ? CJ_OK : failed(error, "no host memory");
     for (uint64_t i = 0; !status && i < PATTERN; i++) {
         const double u = (double)((random_bits(seed + 2 * i) >> 11) + 1) * 0x1p-53,
                      v = (double)random_bits(seed + 2 * i + 1) * 0x1p-64;
-        pattern[i] = to_half(is_f16, (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v)));
+        put(type, sqrt(-2 * log(u)) * cos(6.283185307179586 * v), pattern + i * bytes);
     }
     for (uint64_t done = 0; !status && done < count; done += PATTERN)
-        status = cj_mem_write(b->device, to + 2 * done, pattern, 2 * (count - done < PATTERN ? count - done : PATTERN),
-                              NULL, error);
+        status = cj_mem_write(b->device, to + bytes * done, pattern,
+                              bytes * (count - done < PATTERN ? count - done : PATTERN), NULL, error);
     free(pattern);
     return status;
 }
 
-// Both round sums of f32 once, added up in another order: they differ by a unit in the last place at most, but for
-// sums that nearly vanish.
+// Both round sums of f32 once, added up in another order: they differ by two units in the last place at most, but for
+// sums that nearly vanish, and where 8-bit elements leave 14 bits to a sum.
 static cj_status compare(const bench *b, bool *agree, cj_error *error) {
-    static uint16_t ours[COMPARED], theirs[COMPARED];
-    const bool      is_f16 = cj_params_get(&b->params, "dtype");
-    const uint64_t  count = b->m * b->n < COMPARED ? b->m * b->n : COMPARED, last = b->m * b->n - count;
-    cj_status       status = cj_mem_read(b->device, ours, b->ours + 2 * last, 2 * count, NULL, error);
-    if (!status) status = cj_mem_read(b->device, theirs, b->theirs + 2 * last, 2 * count, NULL, error);
+    static unsigned char ours[COMPARED * sizeof(float)], theirs[COMPARED * sizeof(float)];
+    const size_t         bytes = b->out->bytes;
+    const uint64_t       count = b->m * b->n < COMPARED ? b->m * b->n : COMPARED, last = b->m * b->n - count;
+    const double         small = (b->in->bytes == 1 ? 0x1p-5 : 1e-3) * sqrt((double)b->k);
+    cj_status            status = cj_mem_read(b->device, ours, b->ours + bytes * last, bytes * count, NULL, error);
+    if (!status) status = cj_mem_read(b->device, theirs, b->theirs + bytes * last, bytes * count, NULL, error);
     *agree = true;
     for (uint64_t i = 0; i < count; i++) {
-        const double x = (double)from_half(is_f16, ours[i]), y = (double)from_half(is_f16, theirs[i]);
-        if (!(fabs(x - y) <= ldexp(fabs(y), is_f16 ? -9 : -6) + 1e-3 * sqrt((double)b->k))) *agree = false;
+        const double x = get(b->out, ours + bytes * i), y = get(b->out, theirs + bytes * i);
+        if (!(fabs(x - y) <= ldexp(fabs(y), 1 - b->out->format.fraction) + small)) *agree = false;
     }
     return status;
 }
@@ -222,7 +279,7 @@ static cj_status choose_algorithm(bench *b, cj_error *error) {
 static cj_status measure(bench *b, int rounds, cj_error *error) {
     double    ours[99], theirs[99];
     bool      agree = false;
-    cj_status status = cj_mem_fill(b->device, b->ours, 0xff, 2 * b->m * b->n, NULL, error);
+    cj_status status = cj_mem_fill(b->device, b->ours, 0xff, b->out->bytes * b->m * b->n, NULL, error);
     if (!status) status = choose_algorithm(b, error);
     for (int i = -1; !status && i < rounds; i++) {
         status = cj_time(b->device, NULL, run_ours, b, &ours[i < 0 ? 0 : i], error);
@@ -242,24 +299,43 @@ static cj_status measure(bench *b, int rounds, cj_error *error) {
 static cj_status run_problem(bench *b, const char *words, int rounds, cj_error *error) {
     b->words = words;
     cj_status      status = read_words(b, error);
-    const uint64_t size[] = {b->m * b->k, b->k * b->n, b->m * b->n, b->m * b->n};
-    cj_ptr        *to[] = {&b->a, &b->b, &b->ours, &b->theirs};
-    for (int i = 0; !status && i < 4; i++) status = cj_mem_alloc(b->device, 2 * size[i], to[i], error);
-    if (!status) status = fill(b, b->a, size[0], 1, error);
-    if (!status) status = fill(b, b->b, size[1], UINT64_C(1) << 32, error);
+    const uint64_t count[] = {b->m * b->k, b->k * b->n, b->biases, b->m * b->n, b->m * b->n};
+    const number  *type[] = {b->in, b->in, b->out, b->out, b->out};
+    cj_ptr        *to[] = {&b->a, &b->b, &b->bias, &b->ours, &b->theirs};
+    for (int i = 0; !status && i < BUFFERS; i++)
+        if (count[i]) status = cj_mem_alloc(b->device, type[i]->bytes * count[i], to[i], error);
+    for (int i = 0; !status && i < INPUTS; i++) status = fill(b, type[i], *to[i], count[i], (uint64_t)i << 32, error);
     if (!status) status = open_lt(b, error);
     if (!status) status = cj_kernel_create(b->device, &b->params, &b->kernel, error);
     if (!status) status = measure(b, rounds, error);
     cj_kernel_destroy(b->kernel);
-    for (int i = 0; i < 4; i++) cj_mem_free(b->device, *to[i]), *to[i] = 0;
+    for (int i = 0; i < BUFFERS; i++) cj_mem_free(b->device, *to[i]), *to[i] = 0;
     b->kernel = NULL;
     return status;
 }
 
 int main(int argc, char **argv) {
     static const char *const usual[] = {
-        "m=4096 n=4096 k=4096 b=column", "m=8192 n=8192 k=8192 b=column", "m=16384 n=16384 k=16384 b=column",
-        "m=2048 n=2048 k=2048 b=column", "m=8192 n=8192 k=1024 b=column", "m=1024 n=8192 k=8192 b=column",
+        "m=4096 n=4096 k=4096 b=column",
+        "m=8192 n=8192 k=8192 b=column",
+        "m=16384 n=16384 k=16384 b=column",
+        "m=2048 n=2048 k=2048 b=column",
+        "m=8192 n=8192 k=1024 b=column",
+        "m=1024 n=8192 k=8192 b=column",
+        "m=64 n=512 k=8192 b=column",
+        "m=64 n=512 k=65536 b=column",
+        "m=128 n=512 k=8192 b=column",
+        "m=128 n=512 k=65536 b=column",
+        "m=256 n=512 k=8192 b=column",
+        "m=256 n=512 k=65536 b=column",
+        "m=256 n=256 k=65536 b=column",
+        "m=64 n=64 k=65536 b=column",
+        "m=8192 n=8192 k=8192 b=column dtype=e4m3",
+        "m=4096 n=4096 k=4096 b=column dtype=e4m3",
+        "m=4096 n=4096 k=4096 b=column dtype=tf32",
+        "m=8192 n=8192 k=8192 b=column bias=n",
+        "m=8192 n=8192 k=8192 b=column bias=n activation=gelu",
+        "m=8192 n=8192 k=1024 b=column bias=n activation=gelu",
     };
     static bench b;
     const bool   says = argc > 2 && !strcmp(argv[1], "--rounds");

@@ -25,7 +25,13 @@ element_kind element_kind_of(cj_dtype type) { return (element_kind)cj_dtype_name
 
 // NULL for a type that C has.
 static const half_format *half_of(cj_dtype type) {
-    return type == CJ_F16 ? &half_f16 : type == CJ_BF16 ? &half_bf16 : NULL;
+    switch (type) {
+    case CJ_F16: return &half_f16;
+    case CJ_BF16: return &half_bf16;
+    case CJ_E4M3: return &half_e4m3;
+    case CJ_E5M2: return &half_e5m2;
+    default: return NULL;
+    }
 }
 
 bool element_type(const char *name, cj_dtype *type) {
@@ -41,7 +47,9 @@ bool element_type(const char *name, cj_dtype *type) {
 
 void element_widen(cj_dtype type, const void *from, size_t count, element *to) {
     const half_format *half = half_of(type);
-    for (size_t k = 0; half && k < count; k++) to[k].f = half_to(*half, ((const uint16_t *)from)[k]);
+    const bool         bytes = cj_dtype_size(type) == 1;
+    for (size_t k = 0; half && k < count; k++)
+        to[k].f = half_to(*half, bytes ? ((const uint8_t *)from)[k] : ((const uint16_t *)from)[k]);
     if (half) return;
     switch (type) {
 #define CJ_X(id, text, bytes, ctype)                                                    \
@@ -55,7 +63,14 @@ void element_widen(cj_dtype type, const void *from, size_t count, element *to) {
 
 void element_narrow(cj_dtype type, const element *from, size_t count, void *to) {
     const half_format *half = half_of(type);
-    for (size_t k = 0; half && k < count; k++) ((uint16_t *)to)[k] = half_from(*half, from[k].f);
+    const bool         bytes = cj_dtype_size(type) == 1;
+    for (size_t k = 0; half && k < count; k++) {
+        const uint16_t bits = half_from(*half, from[k].f);
+        if (bytes)
+            ((uint8_t *)to)[k] = (uint8_t)bits;
+        else
+            ((uint16_t *)to)[k] = bits;
+    }
     if (half) return;
     switch (type) {
 #define CJ_X(id, text, bytes, ctype)                                                     \

@@ -27,7 +27,7 @@ const value_type *value_type_named(const char *name, size_t length) {
     return NULL;
 }
 
-static half_format format_of(const value_type *type) { return (half_format){type->fraction, type->exponent}; }
+static half_format format_of(const value_type *type) { return (half_format){type->fraction, type->exponent, false}; }
 
 void value_store(const value_type *type, element value, unsigned char *to) {
     uint64_t bits = value.u;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm: random normal matrices, or those of a file (A, then B, then C) or a fill, against sums in f64 of some
-// elements of D.
+// gemm: random normal matrices, or those of a file (A, then B, then C, then the bias) or a fill, against sums in f64 of
+// some elements of D.
 #include <clusterjit/gemm.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,33 +13,45 @@
 #include "source.h"
 #include "workload.h"
 
-enum { ALIGNED = 8, SAMPLES = 400, POISON = 0xff, PATTERN = (1 << 20) - 3 };
+enum { ALIGNED_BYTES = 16, SAMPLES = 400, POISON = 0xff, PATTERN = (1 << 20) - 3, CHUNK = 1024 };
 
-enum { A, B, C, D, MATRICES };
+enum { A, B, C, BIAS, D, MATRICES };
 
-// `lines` lines of `length` elements, `leading` apart.
+// `lines` lines of `length` elements, `leading` apart; `products` of them, `stride` apart.
 typedef struct matrix {
-    bool      by_columns;
-    uint64_t  lines, length, leading;
-    uint16_t *host;  // as it is read and written
-    cj_ptr   *at;    // of each set
+    cj_dtype       type;
+    bool           is_there, by_columns;
+    uint64_t       lines, length, leading, products, stride;
+    unsigned char *host;    // as it is read and written
+    unsigned char *normal;  // PATTERN numbers of the type; another matrix's, where it has the same type
+    cj_ptr        *at;      // of each set
 } matrix;
 
+// Numbers that fp8 matrices are multiplied by, in the device's memory.
+enum { SCALE_A, SCALE_B, SCALE_D, SCALES };
+
+typedef enum activation { NONE, RELU, GELU, SILU } activation;
+
 typedef struct gemm {
-    cj_dtype     dtype;
-    uint64_t     m, n, k;
-    bool         adds_c;
+    uint64_t     m, n, k, batch;
+    unsigned     bias;  // 1: of n, 2: of m
+    activation   activation;
     matrix       matrix[MATRICES];
-    cj_gemm_desc desc;  // the leading dimensions
-    float        alpha, beta;
-    uint16_t    *normal;  // PATTERN numbers
+    cj_gemm_desc desc;  // the leading dimensions and strides
+    float        alpha, beta, scale[SCALES];
+    cj_ptr       scales;
+    bool         is_normal;
     source       source;
     uint64_t     checked;
 } gemm;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a matrix product"); }
 
-static size_t bytes_of(const matrix *x) { return (size_t)(x->lines * x->leading) * sizeof *x->host; }
+static size_t bytes_of(const matrix *x) {
+    return (size_t)(x->products > 1 ? x->products * x->stride : x->lines * x->leading) * cj_dtype_size(x->type);
+}
+
+static double elements_of(const matrix *x) { return x->is_there ? (double)(x->products * x->lines * x->length) : 0; }
 
 // ---- numbers
 
@@ -51,85 +63,178 @@ static uint64_t random_bits(uint64_t i) {  // splitmix64
 }
 
 // Normally distributed, by Box and Muller. The length is odd, so that no two lines are the same.
-static int make_normal(gemm *g) {
-    g->normal = malloc(PATTERN * sizeof *g->normal);
-    if (!g->normal) return no_memory();
+static int make_normal(gemm *g, matrix *x) {
+    for (const matrix *other = g->matrix; other < x; other++)
+        if (other->normal && other->type == x->type) {
+            x->normal = other->normal;
+            return CODE_OK;
+        }
+    const size_t bytes = cj_dtype_size(x->type);
+    x->normal = malloc(PATTERN * bytes);
+    if (!x->normal) return no_memory();
     for (uint64_t i = 0; i < PATTERN; i++) {
         const double u = (double)((random_bits(2 * i) >> 11) + 1) * 0x1p-53,
                      v = (double)random_bits(2 * i + 1) * 0x1p-64;
-        const element x = {.f = sqrt(-2 * log(u)) * cos(6.283185307179586 * v)};
-        element_narrow(g->dtype, &x, 1, &g->normal[i]);
+        const element number = {.f = sqrt(-2 * log(u)) * cos(6.283185307179586 * v)};
+        element_narrow(x->type, &number, 1, x->normal + i * bytes);
     }
     return CODE_OK;
 }
 
-static int fill_matrix(gemm *g, unsigned which) {
-    matrix *x = &g->matrix[which];
-    int     code = CODE_OK;
-    memset(x->host, POISON, bytes_of(x));
-    for (uint64_t line = 0; !code && line < x->lines; line++) {
-        uint16_t *to = x->host + line * x->leading;
-        if (!g->normal) code = source_read(&g->source, to, x->length);
-        for (uint64_t i = 0; g->normal && i < x->length; i++)
-            to[i] = g->normal[(line * x->length + i + 7919 * which) % PATTERN];
+static void free_normal(gemm *g, matrix *x) {
+    for (const matrix *other = g->matrix; other < x; other++)
+        if (other->normal == x->normal) return;
+    free(x->normal);
+}
+
+static void copy_normal(const matrix *x, uint64_t from, unsigned char *to) {
+    const size_t bytes = cj_dtype_size(x->type);
+    for (uint64_t done = 0; done < x->length;) {
+        const uint64_t at = (from + done) % PATTERN, room = PATTERN - at, left = x->length - done;
+        const uint64_t count = left < room ? left : room;
+        memcpy(to + done * bytes, x->normal + at * bytes, (size_t)count * bytes);
+        done += count;
+    }
+}
+
+// The source's numbers are of A's type.
+static int copy_source(gemm *g, const matrix *x, unsigned char *to) {
+    element       wide[CHUNK];
+    unsigned char narrow[CHUNK * sizeof(double)];
+    int           code = CODE_OK;
+    for (uint64_t done = 0; !code && done < x->length; done += CHUNK) {
+        const size_t count = x->length - done < CHUNK ? (size_t)(x->length - done) : CHUNK;
+        code = source_read(&g->source, narrow, count);
+        element_widen(g->source.type, narrow, count, wide);
+        element_narrow(x->type, wide, count, to + done * cj_dtype_size(x->type));
     }
     return code;
 }
 
-static double value(const gemm *g, unsigned which, uint64_t row, uint64_t column) {
-    const matrix *x = &g->matrix[which];
-    element       wide;
-    element_widen(g->dtype, &x->host[x->by_columns ? column * x->leading + row : row * x->leading + column], 1, &wide);
+static int fill_matrix(gemm *g, unsigned which) {
+    matrix      *x = &g->matrix[which];
+    const size_t bytes = cj_dtype_size(x->type);
+    int          code = g->is_normal ? make_normal(g, x) : CODE_OK;
+    if (code) return code;
+    memset(x->host, POISON, bytes_of(x));
+    for (uint64_t line = 0; !code && line < x->products * x->lines; line++) {
+        unsigned char *to = x->host + (line / x->lines * x->stride + line % x->lines * x->leading) * bytes;
+        if (g->is_normal)
+            copy_normal(x, line * x->length + 7919 * which, to);
+        else
+            code = copy_source(g, x, to);
+    }
+    return code;
+}
+
+static double value(const gemm *g, unsigned which, uint64_t product, uint64_t row, uint64_t column) {
+    const matrix  *x = &g->matrix[which];
+    const uint64_t first = x->products > 1 ? product * x->stride : 0;
+    const uint64_t at = first + (x->by_columns ? column * x->leading + row : row * x->leading + column);
+    element        wide;
+    element_widen(x->type, x->host + at * cj_dtype_size(x->type), 1, &wide);
     return wide.f;
 }
 
 // ---- the workload
 
-static void shape_matrix(matrix *x, bool by_columns, uint64_t rows, uint64_t columns) {
-    *x = (matrix){
-        .by_columns = by_columns, .lines = by_columns ? columns : rows, .length = by_columns ? rows : columns};
-    x->leading = (x->length + ALIGNED - 1) / ALIGNED * ALIGNED;
+static uint64_t aligned(uint64_t count, cj_dtype type) {
+    const uint64_t unit = ALIGNED_BYTES / cj_dtype_size(type);
+    return (count + unit - 1) / unit * unit;
+}
+
+static void shape_matrix(matrix *x, cj_dtype type, bool by_columns, uint64_t rows, uint64_t columns,
+                         uint64_t products) {
+    *x = (matrix){.type = type,
+                  .is_there = true,
+                  .by_columns = by_columns,
+                  .lines = by_columns ? columns : rows,
+                  .length = by_columns ? rows : columns,
+                  .products = products};
+    x->leading = aligned(x->length, type);
+    x->stride = x->lines * x->leading;
+}
+
+static cj_dtype type_of(const workload *w, const char *param, cj_dtype otherwise) {
+    char     word[16];
+    cj_dtype type;
+    return element_type(cj_params_word(&w->params, param, word, sizeof word), &type) ? type : otherwise;
+}
+
+static bool is_narrow(cj_dtype type) { return cj_dtype_size(type) == 1; }
+
+static void read_types(const workload *w, cj_dtype type[MATRICES]) {
+    type[A] = type_of(w, "dtype", CJ_BF16);
+    type[B] = type_of(w, "dtype-b", type[A]);
+    type[D] = type_of(w, "out", type[A] == CJ_TF32 ? CJ_F32 : is_narrow(type[A]) ? CJ_BF16 : type[A]);
+    type[C] = type[BIAS] = is_narrow(type[D]) ? CJ_BF16 : type[D];
+}
+
+// Scales whose product is 1, and one that brings random sums near it.
+static void choose_scales(gemm *g) {
+    const bool narrow = is_narrow(g->matrix[A].type), narrow_d = is_narrow(g->matrix[D].type);
+    g->scale[SCALE_A] = narrow ? 0.5F : 1;
+    g->scale[SCALE_B] = narrow ? 2 : 1;
+    g->scale[SCALE_D] = narrow_d ? (float)exp2(-ceil(log2((double)g->k) / 2)) : 1;
 }
 
 static void read_params(const workload *w, gemm *g) {
-    char       word[16];
-    const bool d = cj_params_get(&w->params, "d");
-    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &g->dtype);
+    const bool     d = cj_params_get(&w->params, "d");
+    const uint64_t shared = cj_params_get(&w->params, "shared");  // none a b c ac bc
+    const bool     each[] = {shared != 1 && shared != 4, shared != 2 && shared != 5, shared < 3};
+    cj_dtype       type[MATRICES];
+    read_types(w, type);
     g->m = cj_params_get(&w->params, "m");
     g->n = cj_params_get(&w->params, "n");
     g->k = cj_params_get(&w->params, "k");
-    g->adds_c = cj_params_get(&w->params, "c");
+    g->batch = cj_params_get(&w->params, "batch");
+    g->bias = (unsigned)cj_params_get(&w->params, "bias");
+    g->activation = (activation)cj_params_get(&w->params, "activation");
+    const bool a = cj_params_get(&w->params, "a"), b = cj_params_get(&w->params, "b");
+    shape_matrix(&g->matrix[A], type[A], a, g->m, g->k, each[A] ? g->batch : 1);
+    shape_matrix(&g->matrix[B], type[B], b, g->k, g->n, each[B] ? g->batch : 1);
+    shape_matrix(&g->matrix[C], type[C], d, g->m, g->n, each[C] ? g->batch : 1);
+    shape_matrix(&g->matrix[BIAS], type[BIAS], false, 1, g->bias == 2 ? g->m : g->n, 1);
+    shape_matrix(&g->matrix[D], type[D], d, g->m, g->n, g->batch);
+    g->matrix[C].is_there = cj_params_get(&w->params, "c");
+    g->matrix[BIAS].is_there = g->bias;
     g->alpha = 1;
-    g->beta = g->adds_c ? 0.5F : 0;
-    shape_matrix(&g->matrix[A], cj_params_get(&w->params, "a"), g->m, g->k);
-    shape_matrix(&g->matrix[B], cj_params_get(&w->params, "b"), g->k, g->n);
-    shape_matrix(&g->matrix[C], d, g->m, g->n);
-    shape_matrix(&g->matrix[D], d, g->m, g->n);
-    const uint64_t ld = g->matrix[D].leading;
-    g->desc = (cj_gemm_desc){.lda = g->matrix[A].leading, .ldb = g->matrix[B].leading, .ldc = ld, .ldd = ld};
+    g->beta = g->matrix[C].is_there ? 0.5F : 0;
+    choose_scales(g);
+    const matrix *x = g->matrix;
+    g->desc = (cj_gemm_desc){.lda = x[A].leading,
+                             .ldb = x[B].leading,
+                             .ldc = x[C].leading,
+                             .ldd = x[D].leading,
+                             .stride_a = x[A].stride,
+                             .stride_b = x[B].stride,
+                             .stride_c = x[C].stride,
+                             .stride_d = x[D].stride};
 }
-
-static bool is_there(const gemm *g, unsigned which) { return which != C || g->adds_c; }
 
 static int allocate(workload *w, gemm *g) {
     cj_error error;
     double   bytes = 0;
-    for (unsigned i = 0; i < MATRICES; i++)
-        if (is_there(g, i)) bytes += (double)bytes_of(&g->matrix[i]);
+    for (unsigned i = 0; i < MATRICES; i++) {
+        const matrix *x = &g->matrix[i];
+        if (x->is_there) bytes += (double)bytes_of(x);
+        if (i < D) w->bytes_read += elements_of(x) * (double)cj_dtype_size(x->type);
+    }
     w->copies = workload_copies(w, bytes);
-    w->bytes_written = 2 * (double)g->m * (double)g->n;
-    w->bytes_read = 2 * (double)g->k * ((double)g->m + (double)g->n) + (g->adds_c ? w->bytes_written : 0);
-    w->operations = 2 * (double)g->m * (double)g->n * (double)g->k;
+    w->bytes_written = elements_of(&g->matrix[D]) * (double)cj_dtype_size(g->matrix[D].type);
+    w->operations = 2 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
     w->unit = "floating point operations";
     for (unsigned i = 0; i < MATRICES; i++) {
         matrix *x = &g->matrix[i];
-        if (!is_there(g, i)) continue;
+        if (!x->is_there) continue;
         x->host = malloc(bytes_of(x));
         x->at = calloc(w->copies, sizeof *x->at);
         if (!x->host || !x->at) return no_memory();
         for (unsigned c = 0; c < w->copies; c++)
             if (cj_mem_alloc(w->device, bytes_of(x), &x->at[c], &error)) return message_failure(&error);
     }
+    if (cj_mem_alloc(w->device, sizeof g->scale, &g->scales, &error)) return message_failure(&error);
+    if (cj_mem_write(w->device, g->scales, g->scale, sizeof g->scale, NULL, &error)) return message_failure(&error);
     return CODE_OK;
 }
 
@@ -138,7 +243,7 @@ static int upload(workload *w, gemm *g) {
     int      code = CODE_OK;
     for (unsigned i = 0; !code && i < D; i++) {
         const matrix *x = &g->matrix[i];
-        if (!is_there(g, i)) continue;
+        if (!x->is_there) continue;
         code = fill_matrix(g, i);
         for (unsigned c = 0; !code && c < w->copies; c++)
             if (cj_mem_write(w->device, x->at[c], x->host, bytes_of(x), NULL, &error)) code = message_failure(&error);
@@ -147,11 +252,13 @@ static int upload(workload *w, gemm *g) {
 }
 
 static int open_numbers(workload *w, gemm *g) {
-    if (!w->input && !w->fill) return make_normal(g);
-    const uint64_t wanted = g->m * g->k + g->k * g->n + (g->adds_c ? g->m * g->n : 0);
-    int            code = source_open(&g->source, g->dtype, w->input, w->fill);
-    if (!code && g->source.available < wanted)
-        code = message_error(CJ_INVALID_ARGUMENT, "'%s' holds only %" PRIu64 " elements of %" PRIu64, g->source.name,
+    double wanted = 0;
+    g->is_normal = !w->input && !w->fill;
+    if (g->is_normal) return CODE_OK;
+    for (unsigned i = 0; i < D; i++) wanted += elements_of(&g->matrix[i]);
+    int code = source_open(&g->source, g->matrix[A].type, w->input, w->fill);
+    if (!code && (double)g->source.available < wanted)
+        code = message_error(CJ_INVALID_ARGUMENT, "'%s' holds only %" PRIu64 " elements of %.0f", g->source.name,
                              g->source.available, wanted);
     return code;
 }
@@ -173,8 +280,9 @@ static void close_gemm(workload *w) {
         free(g->matrix[i].at);
         free(g->matrix[i].host);
     }
-    if (!g->normal) source_close(&g->source);
-    free(g->normal);
+    for (unsigned i = MATRICES; i-- > 0;) free_normal(g, &g->matrix[i]);
+    cj_mem_free(w->device, g->scales);
+    if (!g->is_normal) source_close(&g->source);
     free(g);
 }
 
@@ -185,12 +293,17 @@ static cj_status poison(workload *w, unsigned copy, cj_error *error) {
 
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
     const gemm            *g = w->state;
-    const cj_gemm_operands operands = {g->matrix[A].at[copy],
-                                       g->matrix[B].at[copy],
-                                       g->adds_c ? g->matrix[C].at[copy] : 0,
-                                       g->matrix[D].at[copy],
-                                       g->alpha,
-                                       g->beta};
+    const matrix          *x = g->matrix;
+    const cj_gemm_operands operands = {.a = x[A].at[copy],
+                                       .b = x[B].at[copy],
+                                       .c = x[C].is_there ? x[C].at[copy] : 0,
+                                       .d = x[D].at[copy],
+                                       .alpha = g->alpha,
+                                       .beta = g->beta,
+                                       .bias = x[BIAS].is_there ? x[BIAS].at[copy] : 0,
+                                       .scale_a = g->scales + SCALE_A * sizeof(float),
+                                       .scale_b = g->scales + SCALE_B * sizeof(float),
+                                       .scale_d = g->scales + SCALE_D * sizeof(float)};
     return cj_gemm_kernel_launch(w->device, kernel, &g->desc, &operands, stream, error);
 }
 
@@ -200,26 +313,41 @@ typedef struct sum {
     double value, size;  // size: of the summands without their signs
 } sum;
 
-static sum expected(const gemm *g, uint64_t row, uint64_t column) {
-    const double added = g->adds_c ? g->beta * value(g, C, row, column) : 0;
-    sum          s = {0, 0};
-    for (uint64_t i = 0; i < g->k; i++) {
-        const double product = value(g, A, row, i) * value(g, B, i, column);
-        s.value += product;
-        s.size += fabs(product);
+static double activated(activation how, double x) {
+    const double u = 0.7978845608028654 * (x + 0.044715 * x * x * x);
+    switch (how) {
+    case NONE: break;
+    case RELU: return x < 0 ? 0 : x;
+    case GELU: return x / 2 * (1 + tanh(u));
+    case SILU: return x / (1 + exp(-x));
     }
-    return (sum){g->alpha * s.value + added, fabs((double)g->alpha) * s.size + fabs(added)};
+    return x;
 }
 
-static void check_element(gemm *g, uint64_t row, uint64_t column, workload_verdict *verdict) {
-    const sum    want = expected(g, row, column);
-    const double got = value(g, D, row, column), away = fabs(got - want.value);
+static sum expected(const gemm *g, uint64_t product, uint64_t row, uint64_t column) {
+    const double scale_d = g->scale[SCALE_D], alpha = (double)g->alpha * g->scale[SCALE_A] * g->scale[SCALE_B];
+    const double c = g->matrix[C].is_there ? g->beta * value(g, C, product, row, column) : 0;
+    const double bias = g->bias ? value(g, BIAS, 0, 0, g->bias == 2 ? row : column) : 0;
+    sum          s = {0, 0};
+    for (uint64_t i = 0; i < g->k; i++) {
+        const double term = value(g, A, product, row, i) * value(g, B, product, i, column);
+        s.value += term;
+        s.size += fabs(term);
+    }
+    return (sum){activated(g->activation, alpha * s.value + c + bias) * scale_d,
+                 (fabs(alpha) * s.size + fabs(c) + fabs(bias)) * scale_d};
+}
+
+static void check_element(gemm *g, uint64_t product, uint64_t row, uint64_t column, workload_verdict *verdict) {
+    const sum    want = expected(g, product, row, column);
+    const double got = value(g, D, product, row, column), away = fabs(got - want.value);
     const double error = isnan(want.value) && isnan(got) ? 0 : got == want.value ? 0 : away / want.size;
     g->checked++;
     if (!(error <= verdict->error)) verdict->error = error;
     if (error <= verdict->bound || !verdict->ok) return;
     verdict->ok = false;
-    snprintf(verdict->text, sizeof verdict->text, "D(%" PRIu64 ", %" PRIu64 ") is %.9g, not %.9g", row, column, got,
+    snprintf(verdict->text, sizeof verdict->text,
+             "D(%" PRIu64 ", %" PRIu64 ") of product %" PRIu64 " is %.9g, not %.9g", row, column, product, got,
              want.value);
 }
 
@@ -231,9 +359,10 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     if (cj_mem_read(w->device, d->host, d->at[copy], bytes_of(d), NULL, &error)) return message_failure(&error);
     *verdict = (workload_verdict){.ok = true, .bound = cj_kernel_plan(kernel)->error_bound};
     g->checked = 0;
-    for (uint64_t i = 0; i < 4; i++) check_element(g, i % 2 ? g->m - 1 : 0, i / 2 ? g->n - 1 : 0, verdict);
+    for (uint64_t i = 0; i < 4; i++)
+        check_element(g, g->batch - 1, i % 2 ? g->m - 1 : 0, i / 2 ? g->n - 1 : 0, verdict);
     for (uint64_t i = 0; i < SAMPLES; i++)
-        check_element(g, random_bits(2 * i) % g->m, random_bits(2 * i + 1) % g->n, verdict);
+        check_element(g, i % g->batch, random_bits(2 * i) % g->m, random_bits(2 * i + 1) % g->n, verdict);
     return CODE_OK;
 }
 
@@ -241,19 +370,19 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
 
 static void print(const workload *w, const cj_kernel *kernel) {
     const gemm *g = w->state;
-    const sum   want = expected(g, g->m - 1, g->n - 1);
+    const sum   want = expected(g, g->batch - 1, g->m - 1, g->n - 1);
     printf("D: %" PRIu64 " x %" PRIu64 ", K: %" PRIu64 ", kernel: %s\n", g->m, g->n, g->k,
            cj_kernel_plan(kernel)->entry);
-    printf("Last element: %.9g (expected %.9g)\n", value(g, D, g->m - 1, g->n - 1), want.value);
+    printf("Last element: %.9g (expected %.9g)\n", value(g, D, g->batch - 1, g->m - 1, g->n - 1), want.value);
     printf("Elements checked: %" PRIu64 "\n", g->checked);
 }
 
 static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     const gemm *g = w->state;
-    const sum   want = expected(g, g->m - 1, g->n - 1);
+    const sum   want = expected(g, g->batch - 1, g->m - 1, g->n - 1);
     json_object_set_new(object, "expected", json_pack("{s:f}", "last", want.value));
     json_object_set_new(object, "result",
-                        json_pack("{s:f, s:o, s:s}", "last", value(g, D, g->m - 1, g->n - 1), "checked",
+                        json_pack("{s:f, s:o, s:s}", "last", value(g, D, g->batch - 1, g->m - 1, g->n - 1), "checked",
                                   output_json_uint(g->checked), "kernel", cj_kernel_plan(kernel)->entry));
 }
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product that the parameters describe: its types, layouts, and what is done to its sums.
+#include <inttypes.h>
+#include <math.h>
+
+#include "error.h"
+#include "gemm.h"
+
+// In the order of the words of `dtype`, then what D alone can be.
+enum { BF16, F16, TF32, E4M3, E5M2, F32 };
+
+static const gemm_type types[] = {
+    [BF16] = {"bf16", 2, CJ_TENSORMAP_BF16, 0x1p-8}, [F16] = {"f16", 2, CJ_TENSORMAP_F16, 0x1p-11},
+    [TF32] = {"tf32", 4, CJ_TENSORMAP_F32, 0x1p-11}, [E4M3] = {"e4m3", 1, CJ_TENSORMAP_U8, 0x1p-4},
+    [E5M2] = {"e5m2", 1, CJ_TENSORMAP_U8, 0x1p-3},   [F32] = {"f32", 4, CJ_TENSORMAP_F32, 0x1p-24},
+};
+
+// In the order of the words of `dtype-b` and `out`; what those choose by themselves follows the type of A.
+static const unsigned of_b[] = {0, E4M3, E5M2}, of_out[] = {0, BF16, F16, F32, E4M3, E5M2};
+static const unsigned default_out[] = {[BF16] = BF16, [F16] = F16, [TF32] = F32, [E4M3] = BF16, [E5M2] = BF16};
+
+// In the order of the words of `shared`.
+static const struct { bool a, b, c; } shared[] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {0, 1, 1}};
+
+static void exchange(gemm_shape *g) {
+    const gemm_shape as_asked = *g;
+    g->m = as_asked.n;
+    g->n = as_asked.m;
+    g->a = as_asked.b;
+    g->b = as_asked.a;
+    g->a_type = as_asked.b_type;
+    g->b_type = as_asked.a_type;
+    g->shared_a = as_asked.shared_b;
+    g->shared_b = as_asked.shared_a;
+    if (g->bias) g->bias = g->bias == GEMM_BIAS_ROWS ? GEMM_BIAS_COLUMNS : GEMM_BIAS_ROWS;
+}
+
+void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
+    const uint64_t *value = p->value;
+    const unsigned  a = (unsigned)value[GEMM_DTYPE], b = value[GEMM_DTYPE_B] ? of_b[value[GEMM_DTYPE_B]] : a;
+    const unsigned  d = value[GEMM_OUT] ? of_out[value[GEMM_OUT]] : default_out[a];
+    *g = (gemm_shape){.a_type = &types[a],
+                      .b_type = &types[b],
+                      .c_type = &types[types[d].bytes == 1 ? BF16 : d],
+                      .d_type = &types[d],
+                      .m = value[GEMM_M],
+                      .n = value[GEMM_N],
+                      .k = value[GEMM_K],
+                      .batches = value[GEMM_BATCH],
+                      .flipped = value[GEMM_D],
+                      .adds_c = value[GEMM_C],
+                      .shared_a = shared[value[GEMM_SHARED]].a,
+                      .shared_b = shared[value[GEMM_SHARED]].b,
+                      .shared_c = shared[value[GEMM_SHARED]].c,
+                      .a = value[GEMM_A] ? CJ_BY_LINE : CJ_BY_K,
+                      .b = value[GEMM_B] ? CJ_BY_K : CJ_BY_LINE,
+                      .bias = (gemm_bias)value[GEMM_BIAS],
+                      .activation = (gemm_activation)value[GEMM_ACTIVATION]};
+    g->step = GEMM_ROW / g->a_type->bytes;
+    if (g->flipped) exchange(g);
+}
+
+static cj_status refuse_order(const char *which, const char *order, const gemm_type *type, const char *other,
+                              cj_error *error) {
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "%s: %s; elements of %s are multiplied only where those of K follow each other", which, order, type->name);
+    cj__hint(error, "store %s by %ss (%s=%s)", which, other, which, other);
+    return CJ_INVALID_ARGUMENT;
+}
+
+cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_error *error) {
+    const uint64_t  *value = p->value;
+    const gemm_type *a = &types[value[GEMM_DTYPE]];
+    if (a->bytes != 2 && value[GEMM_A]) return refuse_order("a", "column", a, "row", error);
+    if (a->bytes != 2 && !value[GEMM_B]) return refuse_order("b", "row", g->b_type, "column", error);
+    if (a->bytes != 1 && value[GEMM_DTYPE_B])
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed",
+                        types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
+    if (g->batches > 1 || !value[GEMM_SHARED]) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "shared: with batch %" PRIu64 " there is nobody to share with", g->batches);
+    cj__hint(error, "shared says which matrices all products of a batch have in common");
+    return CJ_INVALID_ARGUMENT;
+}
+
+// ---- errors
+
+// Of the sums. tf32 drops the last 13 bits of an f32. Sums of 8-bit elements are known to keep 14 bits at each product.
+static double sum_error(const gemm_shape *g) {
+    switch (g->a_type->bytes) {
+    case 1: return 0x1p-11 + (double)g->k * 0x1p-18;
+    case 4: return 0x1p-9 + (double)g->k * 0x1p-22;
+    default: return (double)g->k * 0x1p-22;
+    }
+}
+
+// An activation is nowhere steeper than 1.13, and its own error is that of a few roundings.
+double cj__gemm_error_bound(const gemm_shape *g) {
+    const bool steep = g->activation == GEMM_GELU || g->activation == GEMM_SILU;
+    return g->d_type->rounding + (steep ? 1.13 * sum_error(g) + 0x1p-20 : sum_error(g));
+}

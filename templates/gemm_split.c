@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile whose K is shared: among the blocks of a cluster, whose sums meet in distributed shared memory, and among
+// clusters, whose sums meet in global memory.
+//
+// A tile of few thousand elements and a long K would leave most of the GPU idle. So `split` blocks of a cluster (times
+// those that load together) and `parts` clusters take shares of its steps, as equal as can be; a share may be none.
+// Sums are then added up piece by piece: 16 rows by 64 columns (32 of f32), which one warp
+// holds, and one warp sends on to D.
+//
+//   rank 0  | w0 p0 | w1 p0 | … | w3 p1 |   sums of its share, in registers
+//   rank 1  | w0 p0 | w1 p0 | … | w3 p1 |
+//               |       |           +--> split - 1   the pieces' owners, in order of the pieces: (w, p) is number
+//               |       +--> 0                       p * warps + w, and of n pieces number i is owned by rank
+//               +----> 0                             i * split / n, by the warp w there
+//
+//   owner's shared memory   | piece 0: sums of rank 0 | of rank 1 | … | piece 1: … |   pushed (st.async)
+//   workspace               | counters of arrivals | piece 0: sums of part 0 | of part 1 | … | piece 1: … |   global
+//
+// Sums are pushed straight from registers, since stores to a peer run several times faster than loads from it; they lie
+// as registers do, 512 bytes a warp's store, so that nothing needs a layout. The owner adds them up in order of the
+// ranks; of several parts the one that comes last, a warp for itself, adds up those of all in their order. So results
+// are the same each time.
+//
+// Barriers besides those of gemm.c, and why each is needed and enough:
+//   B1            is the cluster's: peers have started, and their mbarriers count what is pushed. None waits for the
+//                 peers' steps: the memory for sums is used for nothing else.
+//   arrived[i]    the bytes of the i-th piece that this block owns have come from every rank. A block cannot leave
+//                 before, so that no barrier is needed at the end; who pushes can.
+//   bar.warp.sync before lane 0 counts its part at a counter in global memory: all lanes' sums are there, and the
+//                 atomic publishes them; behind it: what lane 0 has acquired, all lanes see.
+// A counter wraps at the last part, so that it is ready for the next launch.
+#include "gemm.h"
+
+enum { PIECE_SUMS_MAX = GEMM_BOX / 2, VECTOR = 4, VECTOR_BYTES = GEMM_WARP * 16 };
+
+// A lane's sums of a piece, and the bytes of a warp's.
+static uint32_t sums_of(const gemm_shape *g) { return g->piece / 2; }
+static uint32_t piece_bytes(const gemm_shape *g) { return GEMM_WARP * sums_of(g) * (uint32_t)sizeof(float); }
+
+bool cj__gemm_is_split(const gemm_shape *g) { return g->split > 1 || g->parts > 1; }
+
+static uint32_t mates_of(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
+static uint32_t warps_of(const gemm_shape *g) { return g->groups * GEMM_WARPS; }
+static uint32_t pieces_of(const gemm_shape *g) { return warps_of(g) * g->pieces; }
+
+// Pieces that a rank owns at most.
+static uint32_t owned_of(const gemm_shape *g) { return (pieces_of(g) + g->split - 1) / g->split; }
+
+uint32_t cj__gemm_split_bytes(const gemm_shape *g) {
+    return g->split > 1 ? owned_of(g) * g->split * piece_bytes(g) : 0;
+}
+
+// Bytes of all parts' sums of a block's tile.
+static uint32_t post_bytes(const gemm_shape *g) { return pieces_of(g) * g->parts * piece_bytes(g); }
+
+size_t cj__gemm_split_workspace(const gemm_shape *g) {
+    const uint64_t counters = (uint64_t)g->split * warps_of(g) * sizeof(uint32_t);
+    return g->parts > 1 ? (size_t)(cj__gemm_tiles(g) * mates_of(g) * (counters + post_bytes(g))) : 0;
+}
+
+// ---- who does what
+
+// The steps are dealt out as evenly as can be, the first shares one more each where they do not come out even.
+static void find_share(gemm_kernel *k, cj_reg share, cj_reg steps) {
+    cj_func       *f = k->f;
+    gemm_range    *range = &k->range;
+    const uint32_t shares = k->g->split * k->g->parts;
+    cj_reg         rest = cj_u32(f, "rest"), more = cj_pred(f, "one_more");
+    range->first = cj_u32(f, "first_step");
+    range->steps = cj_u32(f, "steps");
+    cj_ptx(f, "div.u32 $1, $2, $3;", range->steps, steps, shares);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", rest, range->steps, shares);
+    cj_ptx(f, "sub.u32 $1, $2, $1;", rest, steps);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, share, rest);
+    cj_ptx(f, "min.u32 $1, $1, $2;", rest, share);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", range->first, share, range->steps, rest);
+    cj_ptx(f, "@$1 add.u32 $2, $2, 1;", more, range->steps);
+}
+
+// Blocks that load together follow each other.
+static void find_rank(gemm_kernel *k) {
+    cj_func       *f = k->f;
+    gemm_range    *range = &k->range;
+    const uint32_t mates = mates_of(k->g);
+    if (mates * k->g->split == 1) return;
+    range->rank = range->mates = cj_cluster_rank(f);
+    if (mates == 1) return;
+    range->mate = cj_u32(f, "mate");
+    cj_ptx(f, "and.b32 $1, $2, $3;", range->mate, range->mates, mates - 1);
+    if (k->g->split == 1) return;
+    range->rank = cj_u32(f, "split_rank");
+    cj_ptx(f, "div.u32 $1, $2, $3;", range->rank, range->mates, mates);
+    cj_ptx(f, "sub.u32 $1, $1, $2; // the first mate's rank", range->mates, range->mate);
+}
+
+void cj__gemm_split_identity(gemm_kernel *k, cj_reg steps) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    gemm_range       *range = &k->range;
+    cj_reg            share = cj_u32(f, "share");
+    cj_step(f, "one tile a cluster, and this block's share of its steps");
+    cj_ptx(f, "mov.u32 $1, 0;", share);
+    if (g->parts > 1) {
+        range->part = cj_u32(f, "part");
+        cj_ptx(f, "div.u32 $1, $2, $3;", range->part, k->cluster, k->count);
+        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", share, range->part, k->count);
+        cj_ptx(f, "sub.u32 $1, $1, $2; // its tile", k->cluster, share);
+        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", share, range->part, g->split);
+    }
+    find_rank(k);
+    if (g->split > 1) cj_ptx(f, "add.u32 $1, $1, $2;", share, range->rank);
+    find_share(k, share, steps);
+}
+
+// Armed before B1, behind which peers push.
+void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    k->range.arrived = cj_shared_address(f, cj_shared(f, "b64", "sums_arrived", owned_of(g), 8));
+    k->range.slots = cj_u32(f, "sums_of_peers");
+    cj_ptx(f, "add.u32 $1, $2, $3;", k->range.slots, k->shared, k->plan->dynamic_shared - cj__gemm_split_bytes(g));
+    for (uint32_t i = 0; i < owned_of(g); i++) {
+        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->range.arrived, 8 * i);
+        cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->range.arrived, 8 * i,
+               g->split * piece_bytes(g));
+    }
+}
+
+// ---- from ranks to owners
+
+// A piece of this warp: its number; with several ranks also whether this one owns it, which one does, and where this
+// lane's sums lie there, those of rank 0, with their mbarrier.
+typedef struct piece {
+    cj_reg number, owned, owner, sums, arrived;
+} piece;
+
+static void find_owner(gemm_kernel *k, piece *p) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    cj_reg            slot = cj_u32(f, "slot");
+    p->owned = cj_pred(f, "owned");
+    p->owner = cj_u32(f, "owner");
+    p->sums = cj_u32(f, "sums_at");
+    p->arrived = cj_u32(f, "arrived");
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", p->owner, p->number, g->split);
+    cj_ptx(f, "div.u32 $1, $1, $2;", p->owner, pieces_of(g));
+    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", p->owned, p->owner, k->range.rank);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, p->owner, pieces_of(g), g->split - 1);
+    cj_ptx(f, "div.u32 $1, $1, $2; // the owner's first piece", slot, g->split);
+    cj_ptx(f, "sub.u32 $1, $2, $1;", slot, p->number);
+    cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", p->arrived, slot, k->range.arrived);
+    cj_ptx(f, "mad.lo.u32 $1, $2, 16, $3;", p->sums, k->lane, k->range.slots);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", p->sums, slot, g->split * piece_bytes(g));
+}
+
+static void find_pieces(gemm_kernel *k, piece *pieces) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    cj_step(f, "the warp's pieces of the tile, %u columns each", g->piece);
+    for (uint32_t i = 0; i < g->pieces; i++) {
+        pieces[i] = (piece){.number = cj_u32(f, "piece")};
+        cj_ptx(f, "sub.u32 $1, $2, $3;", pieces[i].number, k->warp, GEMM_WARPS);
+        if (i) cj_ptx(f, "add.u32 $1, $1, $2;", pieces[i].number, i * warps_of(g));
+        if (g->split > 1) find_owner(k, &pieces[i]);
+    }
+}
+
+static void push_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    cj_reg            rank = p->owner, own = cj_u32(f, "own_sums");
+    if (mates_of(g) > 1) {
+        rank = cj_u32(f, "owner_rank");
+        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", rank, p->owner, mates_of(g), k->range.mate);
+    }
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own, k->range.rank, piece_bytes(g), p->sums);
+    cj_reg to = cj_cluster_map_address(f, own, rank), arrived = cj_cluster_map_address(f, p->arrived, rank);
+    for (int i = 0; i < (int)sums_of(g) / VECTOR; i++)
+        cj_st_async(f, cj_always(), "f32", sum + VECTOR * i, VECTOR, to, i * VECTOR_BYTES, arrived);
+}
+
+// ---- adding up
+
+static void load_sums(gemm_kernel *k, const char *space, const cj_reg *to, cj_reg at) {
+    for (uint32_t i = 0; i < sums_of(k->g) / VECTOR; i++, to += VECTOR)
+        cj_ptx(k->f, "ld.$1.v4.f32 {$2, $3, $4, $5}, [$6 + $7];", space, to[0], to[1], to[2], to[3], at,
+               i * VECTOR_BYTES);
+}
+
+// sum = the sum of `count` pieces that follow each other, in this order. `at`, of the type `type`, is used up.
+static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg at, uint32_t count, const cj_reg *sum) {
+    cj_func *f = k->f;
+    cj_reg   next[PIECE_SUMS_MAX], left = cj_u32(f, "summands_left"), more = cj_pred(f, "more");
+    cj_label again = cj_label_new(f, "next_summand");
+    for (uint32_t i = 0; i < sums_of(k->g); i++) next[i] = cj_f32(f, "summand");
+    load_sums(k, space, sum, at);
+    cj_ptx(f, "mov.u32 $1, $2;", left, count - 1);
+    cj_label_here(f, again);
+    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, piece_bytes(k->g));
+    load_sums(k, space, next, at);
+    for (uint32_t i = 0; i < sums_of(k->g); i++) cj_ptx(f, "add.rn.f32 $1, $1, $2;", sum[i], next[i]);
+    cj_ptx(f, "sub.u32 $1, $1, 1;", left);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
+    cj_ptx(f, "@$1 bra $2;", more, again);
+}
+
+static void gather_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
+    cj_mbarrier_wait(k->f, p->arrived, CJ_ARG(0), CJ_SCOPE_CLUSTER, "every rank's sums have come");
+    add_up(k, "shared", "u32", p->sums, k->g->split, sum);
+}
+
+// ---- from parts to the last one
+
+// The workspace as a warp sees it.
+typedef struct posts {
+    cj_reg counter;  // of the parts that have posted this warp's pieces
+    cj_reg first;    // where this lane's sums of piece 0 of the block lie, those of part 0
+    cj_reg last;     // predicate: this part came last
+} posts;
+
+static posts find_posts(gemm_kernel *k) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    const uint32_t    blocks = g->split * mates_of(g), counters = blocks * warps_of(g);
+    posts             w = {.counter = cj_u64(f, "counter"), .last = cj_pred(f, "came_last")};
+    cj_reg            number = cj_u32(f, "post");
+    cj_step(f, "where the parts' sums meet");
+    w.first = cj__load_pointer(f, k->workspace, "posts");
+    cj_ptx(f, "mov.u32 $1, $2;", number, k->cluster);
+    if (blocks > 1) cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", number, blocks, cj_cluster_rank(f));
+    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", number, warps_of(g), k->warp);
+    cj_ptx(f, "sub.u32 $1, $1, $2;", number, GEMM_WARPS);
+    cj_ptx(f, "mad.wide.u32 $1, $2, 4, $3;", w.counter, number, w.first);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1; // behind all counters", w.first, k->count, 4 * counters);
+    cj_ptx(f, "mad.wide.u32 $1, $2, 16, $1;", w.first, k->lane);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", w.first, k->cluster, post_bytes(g) * mates_of(g));
+    if (mates_of(g) > 1) cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", w.first, k->range.mate, post_bytes(g));
+    return w;
+}
+
+static cj_reg post_of(gemm_kernel *k, const posts *w, const piece *p) {
+    cj_reg at = cj_u64(k->f, "post_at");
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", at, p->number, k->g->parts * piece_bytes(k->g), w->first);
+    return at;
+}
+
+static void post_piece(gemm_kernel *k, const posts *w, const piece *p, const cj_reg *sum) {
+    cj_func *f = k->f;
+    cj_reg   at = post_of(k, w, p);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", at, k->range.part, piece_bytes(k->g));
+    for (uint32_t i = 0; i < sums_of(k->g); i += VECTOR)
+        cj_ptx(f, "st.global.v4.f32 [$1 + $2], {$3, $4, $5, $6};", at, i / VECTOR * VECTOR_BYTES, sum[i], sum[i + 1],
+               sum[i + 2], sum[i + 3]);
+}
+
+// Whoever is not the last leaves.
+static void meet(gemm_kernel *k, const posts *w, cj_label leave) {
+    cj_func *f = k->f;
+    cj_reg   before = cj_u32(f, "parts_before");
+    cj_ptx(f, "bar.warp.sync -1; // all lanes' sums are there,");
+    cj_ptx(f, "@$1 atom.acq_rel.gpu.global.inc.u32 $2, [$3], $4; // which lane 0 says", k->leader, before, w->counter,
+           k->g->parts - 1);
+    cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, -1;", before);
+    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", w->last, before, k->g->parts - 1);
+    cj_ptx(f, "@!$1 bra $2;", w->last, leave);
+    cj_ptx(f, "bar.warp.sync -1; // what lane 0 has acquired, all lanes see");
+}
+
+// ---- from sums to D
+
+// What follows up to the label is for the piece's owner.
+static cj_label if_owned(gemm_kernel *k, const piece *p) {
+    cj_label others = cj_label_new(k->f, "not_owned");
+    if (k->g->split > 1) cj_ptx(k->f, "@!$1 bra $2;", p->owned, others);
+    return others;
+}
+
+// Results that cannot be kept leave at once.
+static void finish_piece(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t index) {
+    cj__gemm_results_take_piece(k, r, sum, index);
+    if (!k->g->kept) cj__gemm_results_store(k, r, index);
+}
+
+void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    const bool        pushes = g->split > 1, posts_them = g->parts > 1;
+    piece             pieces[GEMM_PIECES_MAX];
+    posts             w = {0};
+    cj_label          leave = cj_label_new(f, "not_last");
+    cj__gemm_results_place(k, r, place);
+    find_pieces(k, pieces);
+    if (posts_them) w = find_posts(k);
+    if (pushes) cj_step(f, "the sums are pushed to the owners of their pieces");
+    for (uint32_t i = 0; pushes && i < g->pieces; i++) push_piece(k, &pieces[i], sum + sums_of(g) * i);
+    for (uint32_t i = 0; i < g->pieces; i++) {
+        cj_step(f, "the sums of columns %u to %u", i * g->piece, i * g->piece + g->piece - 1);
+        cj_label others = if_owned(k, &pieces[i]);
+        if (pushes) gather_piece(k, &pieces[i], sum + sums_of(g) * i);
+        if (posts_them) post_piece(k, &w, &pieces[i], sum + sums_of(g) * i);
+        if (!posts_them) finish_piece(k, r, sum, i);
+        cj_label_here(f, others);
+    }
+    if (posts_them) {
+        cj_step(f, "the part that comes last adds up those of all");
+        meet(k, &w, leave);
+    }
+    for (uint32_t i = 0; posts_them && i < g->pieces; i++) {
+        cj_label others = if_owned(k, &pieces[i]);
+        add_up(k, "global", "u64", post_of(k, &w, &pieces[i]), g->parts, sum + sums_of(g) * i);
+        finish_piece(k, r, sum, i);
+        cj_label_here(f, others);
+    }
+    if (g->kept) cj_step(f, "the results leave");
+    for (uint32_t i = 0; i < g->kept; i++) {
+        cj_label others = if_owned(k, &pieces[i]);
+        cj__gemm_results_store(k, r, i);
+        cj_label_here(f, others);
+    }
+    cj_label_here(f, leave);
+}
