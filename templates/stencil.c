@@ -53,8 +53,9 @@ static const cj_param_info params[] = {
                  .help = "a weight for each tap in the order of memory; none: 1/2 in the middle, the rest shared equally"},
     [DTYPE] = {.name = "dtype", .choices = "f32 f64", .initial = "f32", .help = "type of the grid and of the arithmetic"},
     [STRATEGY] = {.name = "strategy", .choices = "auto resident blocked step", .initial = "auto",
+                  .tune = "resident blocked step",
                   .help = "all steps in one launch, several steps a launch, one step a launch; auto: what is fastest"},
-    [FORM] = {.name = "form", .choices = "auto shared registers", .initial = "auto",
+    [FORM] = {.name = "form", .choices = "auto shared registers", .initial = "auto", .tune = "shared registers",
               .help = "where a tile lies; registers: 2-D alone, with nx a multiple of 4"},
     [CLUSTER] = {.name = "cluster", .maximum = 16, .initial = "16",
                  .help = "blocks a cluster, at most: as many as a resident grid is best spread over, all of them if"
@@ -62,7 +63,7 @@ static const cj_param_info params[] = {
     [BLOCK] = {.name = "block", .maximum = 1024, .multiple = 32, .initial = "0", .help = "threads a block; 0: chosen"},
     [TILE] = {.name = "tile", .maximum = 1 << 30, .initial = "0",
               .help = "form=shared: results a block along the last axis; registers: rows a warp; 0: chosen"},
-    [DEPTH] = {.name = "depth", .maximum = 64, .initial = "0",
+    [DEPTH] = {.name = "depth", .maximum = 64, .initial = "0", .tune = "1 2 4 8",
                .help = "steps a launch when blocked, steps between exchanges of halos when resident in registers;"
                        " 0: chosen"},
 };

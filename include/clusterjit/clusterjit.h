@@ -29,6 +29,7 @@
 #include <clusterjit/stencil.h>
 #include <clusterjit/tensormap.h>
 #include <clusterjit/topk.h>
+#include <clusterjit/tuning.h>
 #include <clusterjit/warpgroup.h>
 
 #endif

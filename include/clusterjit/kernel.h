@@ -28,6 +28,9 @@ typedef struct cj_param_info {
     bool        real;      // a real number: the range above is not used
     uint32_t    reals;     // a list of finite real numbers, at most so many (CJ_REALS_MAX); 0: no list
     bool        automatic; // a number that may also be "auto" (CJ_PARAM_AUTO): the plan chooses
+    const char *tune;      // values that tuning tries, blank-separated, where the default leaves it to the plan and every
+                           // value keeps what the kernel promises, though sums may round in another order
+                           // (clusterjit/tuning.h); NULL: not tuned
 } cj_param_info;
 
 typedef struct cj_family cj_family;
@@ -84,7 +87,7 @@ typedef struct cj_plan {
     bool      cooperative;      // all blocks are resident at once (cj_launch_attributes): they wait for each other
     uint32_t  launches;         // 0: one. n: cj_kernel_launch launches n times, with 0, 1, … n - 1 as a u64 argument behind
                                 // the derived ones
-    uint64_t  derived[4];       // u64 arguments that follow the caller's own, computed from the parameters
+    uint64_t  derived[8];       // u64 arguments that follow the caller's own, computed from the parameters
     uint32_t  derived_count;
     size_t    workspace_bytes;  // zeroed once before the first launch, left ready by every launch; 0 for none
     double    error_bound;      // of a rounded result, relative to what the family says (sum |x| for sums); 0 where it is
@@ -111,7 +114,8 @@ CJ_API cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, 
 // same PTX on the device, and comes from the disk cache where it can (clusterjit/cache.h).
 typedef struct cj_kernel cj_kernel;
 
-// cj_kernel_create plans for the device; cj_kernel_load takes a plan that was made, for another target perhaps.
+// cj_kernel_create plans for the device, with what tuning has found (clusterjit/tuning.h); cj_kernel_load takes a plan that
+// was made, for another target perhaps.
 CJ_API cj_status      cj_kernel_create(cj_device *device, const cj_params *params, cj_kernel **kernel, cj_error *error);
 CJ_API cj_status      cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **kernel, cj_error *error);
 CJ_API void           cj_kernel_destroy(cj_kernel *kernel);  // NULL is allowed; waits for nothing

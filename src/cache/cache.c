@@ -71,7 +71,9 @@ cj_status cj__cache_open(bool make, const cj_files *files, cj_disk **disk, cj_er
     char      path[PATH_SIZE];
     cj_status status = find_place(path, sizeof path, error);
     *disk = NULL;
-    return status || !*path ? status : cj__disk_open(path, make, size_limit(), files, disk, error);
+    if (status || !*path) return status;
+    const uint64_t limit = make ? size_limit() : SIZE_DEFAULT;  // which only writers keep to
+    return cj__disk_open(path, make, limit, files, disk, error);
 }
 
 cj_status cj_cache_directory(char *path, size_t size, cj_error *error) { return find_place(path, size, error); }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -143,8 +144,8 @@ static bool is_ours(const struct stat *about) {
     return S_ISREG(about->st_mode) && about->st_uid == geteuid() && !(about->st_mode & 022);
 }
 
-// The file's entry, verified. O_NONBLOCK: a pipe that lies in the way must not hold us.
-static void read_entry(const cj_disk *disk, const char *name, bool touch, contents *c) {
+// A file's bytes. O_NONBLOCK: a pipe that lies in the way must not hold us.
+static void read_file(const cj_disk *disk, const char *name, bool touch, contents *c) {
     enum { LARGEST = 1 << 30 };
     const cj_files *files = disk->files;
     *c = (contents){0};
@@ -157,9 +158,14 @@ static void read_entry(const cj_disk *disk, const char *name, bool touch, conten
     if (files->stat(file, &c->about)) c->failure = errno;
     else if (!is_ours(&c->about)) c->damage = "it is no file of this user's alone";
     else if (c->about.st_size > LARGEST) c->damage = "it is longer than an entry can be";
-    else if (read_all(files, file, c)) c->damage = cj__entry_read(c->data, (size_t)c->about.st_size, &c->entry);
-    if (touch && !c->failure && !c->damage) files->touch(file);  // it was used; a read-only disk need not know
+    else if (read_all(files, file, c) && touch) files->touch(file);  // it was used; a read-only disk need not know
     files->close(file);
+}
+
+// The file's entry, verified.
+static void read_entry(const cj_disk *disk, const char *name, bool touch, contents *c) {
+    read_file(disk, name, touch, c);
+    if (!c->failure && !c->damage) c->damage = cj__entry_read(c->data, (size_t)c->about.st_size, &c->entry);
 }
 
 bool cj__disk_get(cj_disk *disk, const char *key, size_t key_bytes, char **value, size_t *bytes) {
@@ -299,30 +305,42 @@ static int write_all(const cj_files *files, int file, const char *from, size_t b
     return 0;
 }
 
+// What a file is written from, one after the other.
+typedef struct piece {
+    const char *data;
+    size_t      bytes;
+} piece;
+
 // Synchronized before the rename: otherwise a power cut could leave a name without its bytes.
-static int write_file(const cj_files *files, int file, const cj_entry *entry) {
-    char head[CJ_ENTRY_HEAD];
-    cj__entry_head(entry, head);
-    int failure = write_all(files, file, head, sizeof head);
-    if (!failure) failure = write_all(files, file, entry->value, entry->value_bytes);
-    if (!failure) failure = write_all(files, file, entry->key, entry->key_bytes);
+static int write_file(const cj_files *files, int file, const piece *pieces, size_t count) {
+    int failure = 0;
+    for (size_t i = 0; i < count && !failure; i++) failure = write_all(files, file, pieces[i].data, pieces[i].bytes);
     if (!failure && files->sync(file)) failure = errno;
     if (files->close(file) && !failure) failure = errno;
     return failure;
 }
 
-static int write_entry(const cj_disk *disk, const char *name, const cj_entry *entry) {
+// Makes or replaces a file: whoever reads sees all of the old one, or all of the new one.
+static int replace_file(const cj_disk *disk, const char *name, const piece *pieces, size_t count) {
     const cj_files *files = disk->files;
     char            temporary[CJ_ENTRY_NAME];
     temporary_name(temporary);
     const int file =
         files->open(disk->directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0) return errno;
-    int failure = write_file(files, file, entry);
+    int failure = write_file(files, file, pieces, count);
     if (!failure && files->rename(disk->directory, temporary, name)) failure = errno;
     if (failure) files->remove(disk->directory, temporary);
     else if (files->sync(disk->directory)) failure = errno;
     return failure;
+}
+
+static int write_entry(const cj_disk *disk, const char *name, const cj_entry *entry) {
+    char head[CJ_ENTRY_HEAD];
+    cj__entry_head(entry, head);
+    const piece pieces[] = {
+        {head, sizeof head}, {entry->value, entry->value_bytes}, {entry->key, entry->key_bytes}};
+    return replace_file(disk, name, pieces, sizeof pieces / sizeof *pieces);
 }
 
 void cj__disk_put(cj_disk *disk, const char *key, size_t key_bytes, const char *value, size_t bytes) {
@@ -346,6 +364,66 @@ void cj__disk_remove(cj_disk *disk, const char *key, size_t key_bytes) {
     char name[CJ_ENTRY_NAME];
     cj__entry_name(key, key_bytes, name);
     disk->files->remove(disk->directory, name);
+}
+
+// ---- text beside the entries
+
+static cj_status text_failed(const cj_disk *disk, const char *name, const char *what, const char *why, int failure,
+                             cj_error *error) {
+    return cj__fail(error, status_of(failure), "%s/%s cannot be %s: %s", disk->path, name, what, why);
+}
+
+cj_status cj__disk_read_text(const cj_disk *disk, const char *name, char **text, size_t *bytes, cj_error *error) {
+    contents c;
+    *text = NULL;
+    *bytes = 0;
+    read_file(disk, name, false, &c);
+    if (!c.failure && !c.damage) {
+        *text = c.data;
+        *bytes = (size_t)c.about.st_size;
+        return CJ_OK;
+    }
+    free(c.data);
+    if (c.failure == ENOENT) return CJ_OK;
+    return text_failed(disk, name, "read", c.damage ? c.damage : strerror(c.failure), c.failure, error);
+}
+
+// Waits until no other thread or process has it. Returns the descriptor that holds it, or -1.
+static int lock_text(const cj_disk *disk, const char *name) {
+    char lock[CJ_ENTRY_NAME + 8];
+    snprintf(lock, sizeof lock, ".%s.lock", name);
+    const int file = disk->files->open(disk->directory, lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int       failed = file < 0;
+    while (!failed && flock(file, LOCK_EX)) failed = errno != EINTR;
+    if (!failed) return file;
+    const int failure = errno;
+    if (file >= 0) disk->files->close(file);
+    errno = failure;
+    return -1;
+}
+
+// What is no file of ours is replaced.
+static cj_status edit_locked(const cj_disk *disk, const char *name, cj_edit edit, void *user, cj_error *error) {
+    contents old;
+    cj_text  made = {0};
+    read_file(disk, name, false, &old);
+    int failure = old.damage || old.failure == ENOENT ? 0 : old.failure;
+    if (!failure) {
+        const bool whole = old.data && !old.damage;
+        edit(user, whole ? old.data : "", whole ? (size_t)old.about.st_size : 0, &made);
+        failure = made.failed ? ENOMEM : replace_file(disk, name, &(piece){made.data, made.length}, 1);
+    }
+    free(old.data);
+    cj__text_free(&made);
+    return failure ? text_failed(disk, name, "written", strerror(failure), failure, error) : CJ_OK;
+}
+
+cj_status cj__disk_edit_text(const cj_disk *disk, const char *name, cj_edit edit, void *user, cj_error *error) {
+    const int lock = lock_text(disk, name);
+    if (lock < 0) return text_failed(disk, name, "locked", strerror(errno), errno, error);
+    cj_status status = edit_locked(disk, name, edit, user, error);
+    disk->files->close(lock);
+    return status;
 }
 
 // ---- looking and clearing

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "text.h"
+
 // The system's calls, so that a test can let them fail. Each does as the call that it is named after; names are
 // relative to the directory.
 typedef struct cj_files {
@@ -50,5 +52,14 @@ void cj__disk_remove(cj_disk *disk, const char *key, size_t key_bytes);
 // The entries, each read and verified, in no order; how many entries and bytes were removed.
 cj_status cj__disk_each(cj_disk *disk, cj_cache_visit visit, void *user, cj_error *error);
 cj_status cj__disk_clear(cj_disk *disk, uint64_t *entries, uint64_t *bytes, cj_error *error);
+
+// A text of its own name (at most 31 characters) beside the entries, which neither limit nor clearing touches. Reads
+// it: malloc'ed, without a NUL; NULL with OK where there is none. FILE where it is there and cannot be read.
+cj_status cj__disk_read_text(const cj_disk *disk, const char *name, char **text, size_t *bytes, cj_error *error);
+
+// Replaces it by what `edit` makes of it, "" where there is none: whoever reads sees the old one or the new one, and
+// one edits at a time, of all threads and processes. FILE.
+typedef void (*cj_edit)(void *user, const char *old, size_t bytes, cj_text *made);
+cj_status cj__disk_edit_text(const cj_disk *disk, const char *name, cj_edit edit, void *user, cj_error *error);
 
 #endif

@@ -2,12 +2,14 @@
 // A kernel: plan and text, loaded on a device, with its workspace. All that can fail or allocate happens in load.
 #include <clusterjit/kernel.h>
 #include <clusterjit/occupancy.h>
+#include <clusterjit/tuning.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "family.h"
 #include "keep.h"
+#include "recent.h"
 
 struct cj_kernel {
     cj_device       *device;
@@ -16,11 +18,12 @@ struct cj_kernel {
     cj_module       *module;
     cj_ptr           workspace;  // 0 where the plan needs none
     cj_launch_config config;     // but for the stream and the arguments
+    cj_recent        recent;     // what its last launch's arguments were made to
     cj_share        *share;      // its place among the shared kernels; NULL: it is the caller's own
 };
 
 // Caller's arguments, derived ones, the launch's number and the workspace.
-enum { ARGUMENTS_MAX = 16 };
+enum { ARGUMENTS_MAX = 24 };
 
 // Where a grid is to be resident, the driver's count goes before the plan's; where it cannot tell, the plan's stays.
 static void fit_grid(cj_kernel *kernel) {
@@ -77,7 +80,7 @@ cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **ker
 cj_status cj_kernel_create(cj_device *device, const cj_params *params, cj_kernel **kernel, cj_error *error) {
     cj_plan plan;
     *kernel = NULL;
-    cj_status status = cj_plan_make(params, cj_device_limits(device), NULL, &plan, error);
+    cj_status status = cj_tuning_plan(device, params, NULL, &plan, error);
     return status ? status : cj_kernel_load(device, &plan, kernel, error);
 }
 
@@ -133,6 +136,7 @@ void cj_kernel_release(cj_kernel *kernel) {
     if (kernel) cj_kernel_destroy(cj__registry_drop(&cj__keep(kernel->device)->kernels, kernel->share));
 }
 
+cj_recent     *cj__kernel_recent(cj_kernel *kernel) { return &kernel->recent; }
 const cj_plan *cj_kernel_plan(const cj_kernel *kernel) { return &kernel->plan; }
 const char    *cj_kernel_ptx(const cj_kernel *kernel) { return kernel->ptx; }
 

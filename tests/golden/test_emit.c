@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "parse.h"
 
 static const struct {
     const char *family, *file, *arch, *params;
@@ -40,15 +41,25 @@ static const struct {
     {"layernorm", "layernorm_warp_residual", "sm_90", "columns=100 residual=yes stats=yes bias=yes"},
     {"crossentropy", "crossentropy_pieces", "sm_90", "rows=2048 columns=2^20 label=i32 smoothing=0.1"},
     {"rmsnorm", "rmsnorm_backward_cluster", "sm_90", "rows=4 columns=2^17 dtype=f16 pass=backward"},
+    {"softmax", "softmax_mask_rows", "sm_90", "rows=64 columns=200 mask=yes mask-rows=16 dtype=f16"},
+    {"layernorm", "layernorm_gradients_stream", "sm_90", "rows=4096 columns=16384 dtype=bf16 pass=backward weight-gradient=yes bias-gradient=yes"},
+    {"rmsnorm", "rmsnorm_gradients_warp", "sm_90", "rows=2^20 columns=128 pass=backward weight-gradient=yes"},
+    {"layernorm", "layernorm_gradients_twice", "sm_80", "rows=64 columns=20001 weight=no pass=backward weight-gradient=yes"},
     {"gemm", "gemm_bf16", "sm_90a", "m=8192 n=8192 k=8192 b=column"},
     {"gemm", "gemm_f16_small_with_c", "sm_90a", "m=100 n=72 k=200 dtype=f16 c=yes d=column tile=64x64 cluster=2 cluster-n=2"},
+    {"gemm", "gemm_split", "sm_90a", "m=100 n=150 k=8192 tile=64x64 cluster=2 cluster-n=1 split=3 parts=2"},
+    {"gemm", "gemm_e4m3_bias_gelu", "sm_90a", "dtype=e4m3 b=column out=e4m3 c=yes bias=n activation=gelu tile=64x128"},
+    {"gemm", "gemm_tf32_batch_silu", "sm_90a", "m=500 n=600 k=100 dtype=tf32 b=column bias=m activation=silu batch=4 shared=b tile=64x256"},
     {"scan", "scan_short_rows", "sm_90", "rows=1000 columns=100"},
     {"scan", "scan_long_array", "sm_90", "columns=2^28"},
     {"scan", "scan_cluster_f16_reverse", "sm_90", "rows=8 columns=2^16 dtype=f16 reverse=yes exclusive=yes cluster=4"},
     {"scan", "scan_sm_80", "sm_80", "rows=4 columns=100001 dtype=f64 op=max cluster=4"},
+    {"scan", "scan_flags", "sm_90", "columns=2^28 dtype=bf16 heads=flags"},
+    {"scan", "scan_offsets_reverse", "sm_90", "columns=2^28 heads=i32 segments=2^20 reverse=yes"},
     {"topk", "topk_f32", "sm_90", "rows=4096 columns=65536"},
     {"topk", "topk_bf16_cluster", "sm_90", "rows=32 columns=131072 k=50 dtype=bf16 order=smallest index=u32"},
     {"topk", "topk_kth_sm_80", "sm_80", "rows=9 columns=999 k=100 result=kth dtype=i32"},
+    {"topk", "topk_unsorted", "sm_90", "rows=32 columns=131072 k=50 result=any"},
 };
 
 static void write_file(const char *path, const char *text) {
@@ -73,7 +84,66 @@ static void emitted_text_is_as_recorded(void **state) {
     }
 }
 
+// Arithmetic that gives one of its operands, or a number that is known: an instruction's beginning, and which operand
+// makes it so. A float's + 0 is none: it makes 0 of -0. Nor is mad.wide by 1, which widens and adds.
+static const struct {
+    const char *begins;
+    unsigned    operand;
+    uint64_t    is;
+} idle[] = {
+    {"add.u", 2, 0},      {"add.s", 2, 0},      {"sub.u", 2, 0},      {"sub.s", 2, 0},      {"or.b", 2, 0},
+    {"xor.b", 2, 0},      {"shl.b", 2, 0},      {"shr.", 2, 0},       {"and.b", 2, 0},      {"and.b32", 2, UINT32_MAX},
+    {"and.b64", 2, UINT64_MAX},                 {"and.b32", 2, UINT64_MAX},                 {"mul.", 2, 0},
+    {"mul.", 2, 1},       {"div.u", 2, 1},      {"div.s", 2, 1},      {"rem.", 2, 1},       {"min.u", 2, 0},
+    {"max.u", 2, 0},      {"mad.", 2, 0},       {"mad.lo.", 2, 1},    {"mad.", 3, 0},       {"mul.f32", 2, 0x3f800000},
+    {"mul.rn.f32", 2, 0x3f800000},              {"fma.rn.f32", 2, 0x3f800000},              {"div.rn.f32", 2, 0x3f800000},
+};
+
+static bool is_idle(const cj_ir_inst *inst) {
+    const cj_ir_operand *operand = inst->operand;
+    const char          *text = inst->mnemonic->text;
+    if (!strncmp(text, "mov.", 4) && operand[0].kind == CJ_OPERAND_REG && operand[1].kind == CJ_OPERAND_REG)
+        return operand[0].reg == operand[1].reg;
+    for (size_t i = 0; i < CJ_TEST_COUNT(idle); i++) {
+        if (strncmp(text, idle[i].begins, strlen(idle[i].begins)) != 0 || idle[i].operand >= inst->operand_count) continue;
+        const cj_ir_operand *number = &operand[idle[i].operand];
+        const bool           is_number = number->kind == CJ_OPERAND_INT || number->kind == CJ_OPERAND_FLOAT;
+        if (is_number && number->bits == idle[i].is) return true;
+    }
+    return false;
+}
+
+static unsigned idle_lines(const char *file, const cj_ir_func *func) {
+    unsigned found = 0;
+    for (size_t i = 0; i < func->stmt_count; i++) {
+        if (func->stmt[i].kind != CJ_STMT_INST || !is_idle(func->stmt[i].inst)) continue;
+        print_error("%s.ptx:%u: '%s' does nothing\n", file, func->stmt[i].line, func->stmt[i].inst->mnemonic->text);
+        found++;
+    }
+    return found;
+}
+
+static void no_emitted_line_does_nothing(void **state) {
+    (void)state;
+    unsigned found = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(golden); i++) {
+        char         *text = cj_test_emit(golden[i].family, golden[i].params, golden[i].arch);
+        cj_ir_module *module = NULL;
+        cj_error      error = {0};
+        cj_test_ok(cj__ir_parse(text, strlen(text), &module, &error), &error);
+        for (size_t k = 0; k < module->item_count; k++) {
+            if (module->item[k].kind == CJ_ITEM_FUNC) found += idle_lines(golden[i].file, module->item[k].func);
+        }
+        cj__ir_free(module);
+        cj_text_free(text);
+    }
+    assert_int_equal(found, 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(emitted_text_is_as_recorded)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(emitted_text_is_as_recorded),
+        cmocka_unit_test(no_emitted_line_does_nothing),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

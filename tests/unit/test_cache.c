@@ -621,6 +621,80 @@ static void killed_processes_corrupt_and_lose_nothing(void **state) {
     cj__disk_close(disk);
 }
 
+// ---- texts beside the entries
+
+static void append(void *user, const char *old, size_t bytes, cj_text *made) {
+    cj__text_add(made, old, bytes);
+    cj__text_puts(made, user);
+}
+
+static void expect_text(cj_disk *disk, const char *want) {
+    char    *text;
+    size_t   bytes;
+    cj_error error = {0};
+    cj_test_ok(cj__disk_read_text(disk, "notes.txt", &text, &bytes, &error), &error);
+    assert_int_equal(bytes, strlen(want));
+    if (bytes) assert_memory_equal(text, want, bytes);
+    free(text);
+}
+
+static void a_text_is_replaced_whole_or_not_at_all(void **state) {
+    (void)state;
+    char      more[] = "line\n";
+    cj_disk  *disk = open_disk(ROOM);
+    cj_error  error = {0};
+    size_t    lines = 0;
+    char      want[TEXT] = "";
+    expect_text(disk, "");
+    for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++)
+        for (unsigned nth = 1; nth <= 3; nth++) {
+            fault.call = calls[i], fault.nth = nth, fault.seen = 0, fault.code = EIO;
+            const cj_status status = cj__disk_edit_text(disk, "notes.txt", append, more, &error);
+            fault.call = NULL;
+            char    *text;
+            size_t   bytes;
+            cj_test_ok(cj__disk_read_text(disk, "notes.txt", &text, &bytes, &error), &error);
+            free(text);
+            assert_true(bytes == lines * strlen(more) || bytes == (lines + 1) * strlen(more));
+            if (!status) assert_int_equal(bytes, (lines + 1) * strlen(more));
+            lines = bytes / strlen(more);
+        }
+    assert_true(lines * strlen(more) < sizeof want);
+    for (size_t i = 0; i < lines; i++) strcat(want, more);
+    expect_text(disk, want);
+    fault.short_counts = true;
+    cj_test_ok(cj__disk_edit_text(disk, "notes.txt", append, more, &error), &error);
+    expect_text(disk, strcat(want, more));
+    cj__disk_close(disk);
+}
+
+static void limit_and_clearing_leave_texts_alone(void **state) {
+    (void)state;
+    char     more[] = "line\n";
+    uint64_t entries, bytes;
+    cj_disk *disk = open_disk(2 * TEXT);
+    cj_error error = {0};
+    cj_test_ok(cj__disk_edit_text(disk, "notes.txt", append, more, &error), &error);
+    for (unsigned key = 0; key < 5; key++) put(disk, key);
+    cj_test_ok(cj__disk_clear(disk, &entries, &bytes, &error), &error);
+    expect_text(disk, more);
+    cj__disk_close(disk);
+}
+
+static void a_link_in_a_texts_place_is_replaced(void **state) {
+    (void)state;
+    char     more[] = "line\n", path[96], *text;
+    size_t   bytes;
+    cj_disk *disk = open_disk(ROOM);
+    cj_error error = {0};
+    snprintf(path, sizeof path, "%s/notes.txt", directory);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    assert_int_equal(cj__disk_read_text(disk, "notes.txt", &text, &bytes, &error), CJ_FILE);
+    cj_test_ok(cj__disk_edit_text(disk, "notes.txt", append, more, &error), &error);
+    expect_text(disk, more);
+    cj__disk_close(disk);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
@@ -642,6 +716,9 @@ int main(void) {
         TEST(what_killed_processes_left_goes_when_it_is_old),
         TEST(threads_share_a_disk),
         TEST(killed_processes_corrupt_and_lose_nothing),
+        TEST(a_text_is_replaced_whole_or_not_at_all),
+        TEST(limit_and_clearing_leave_texts_alone),
+        TEST(a_link_in_a_texts_place_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

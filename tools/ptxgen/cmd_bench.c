@@ -81,7 +81,7 @@ int cmd_bench(int argc, char **argv) {
     args_family   family;
     study         s;
     args_parse(&spec, argc, argv, &o, &family);
-    int code = study_open(&s, &o, &family);
+    int code = study_open(&s, &o, &family, 1);
     if (!code) code = bench(&s);
     study_close(&s);
     args_family_free(&family);

@@ -28,6 +28,8 @@ static const args_spec spec = {
 
 static const uint32_t sizes[] = {0, 1, 2, 4, 8, 16};
 
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
 // ---- the verdict
 
 typedef struct judgement {
@@ -215,7 +217,7 @@ static int draw(const study *s, plot *p) {
 // ---- the command
 
 static int add_sizes(study *s) {
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (size_t i = 0; i < SIZES; i++) {
         cj_params params = s->w.params;
         char      text[12];
         cj_error  error;
@@ -254,7 +256,7 @@ int cmd_compare(int argc, char **argv) {
     args_parse(&spec, argc, argv, &o, &family);
     int code = refuse_cluster(&family);
     if (!code && o.plot) code = plot_open(&p, o.plot);
-    if (!code) code = study_open(&s, &o, &family);
+    if (!code) code = study_open(&s, &o, &family, SIZES);
     if (!code) code = compare(&s, &p);
     study_close(&s);
     plot_close(&p);

@@ -28,7 +28,7 @@ static const args_spec spec = {
     .set = set,
 };
 
-enum { VALUES = 64 };
+enum { VALUES = 64, HELP = 512 };
 
 // Columns as wide as their longest entry.
 typedef struct widths {
@@ -56,7 +56,10 @@ static void print_family(const cj_family *family) {
         const cj_param_info *info = cj_family_param(family, i);
         printf("  %-*s  %-*s  %-*s  ", (int)w.name, info->name, (int)w.initial, info->initial, (int)w.values,
                args_values(info, values, sizeof values));
-        output_wrapped(info->help, w.name + w.initial + w.values + 8);
+        char help[HELP];
+        snprintf(help, sizeof help, "%s", info->help);
+        if (info->tune) snprintf(help, sizeof help, "%s; tune tries %s", info->help, info->tune);
+        output_wrapped(help, w.name + w.initial + w.values + 8);
     }
 }
 
@@ -80,8 +83,12 @@ static json_t *json_families(void) {
     for (size_t i = 0; i < cj_family_count(); i++) {
         const cj_family *family = cj_family_at(i);
         json_t          *params = json_array();
-        for (size_t k = 0; k < cj_family_param_count(family); k++)
-            json_array_append_new(params, json_param(cj_family_param(family, k)));
+        for (size_t k = 0; k < cj_family_param_count(family); k++) {
+            const cj_param_info *info = cj_family_param(family, k);
+            json_t              *param = json_param(info);
+            if (info->tune) json_object_set_new(param, "tune", output_json_words(info->tune));
+            json_array_append_new(params, param);
+        }
         json_array_append_new(families, json_pack("{s:s, s:s, s:o}", "name", cj_family_name(family), "summary",
                                                   cj_family_summary(family), "parameters", params));
     }

@@ -23,6 +23,7 @@ static const command commands[] = {
     {"run", cmd_run, "generate a kernel, launch it, check its result"},
     {"bench", cmd_bench, "measure a kernel: time, spread, share of what the device's memory allows"},
     {"compare", cmd_compare, "whether a cluster pays: the same problem without clusters and with each size"},
+    {"tune", cmd_tune, "measure the plans that a problem could have, and keep the fastest for later kernels"},
     {"exec", cmd_exec, "run an entry of any PTX file, with hazards watched"},
     {"check", cmd_check, "hold PTX files against the rules"},
     {"contract", cmd_contract, "whether the driver would launch a kernel, and every rule that it breaks"},

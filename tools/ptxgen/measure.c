@@ -13,6 +13,8 @@ static const double ROUND_MS = 2.0;  // a round of short launches takes about th
 
 static bool is_gpu(const cj_device *device) { return strcmp(cj_device_kind(device), "gpu") == 0; }
 
+bool measure_is_real(const cj_device *device) { return is_gpu(device); }
+
 const char *measure_clock(const cj_device *device) { return is_gpu(device) ? "CUDA graph replay" : "host clock"; }
 
 int measure_ascending(const void *a, const void *b) {
@@ -57,10 +59,10 @@ static cj_status choose_launches(cj_device *device, contender *c, cj_error *erro
 
 // ---- all rounds
 
-static void show_progress(unsigned done, unsigned all) {
+void measure_progress(const char *what, unsigned done, unsigned all) {
     if (!isatty(STDERR_FILENO)) return;
     if (done < all)
-        fprintf(stderr, "\rmeasuring: round %u of %u", done + 1, all);
+        fprintf(stderr, "\r%s %u of %u", what, done + 1, all);
     else
         fputs("\r\033[K", stderr);
 }
@@ -85,11 +87,11 @@ cj_status measure(cj_device *device, contender *contenders, size_t count, unsign
     if (!rounds) rounds = is_gpu(device) ? ROUNDS_GPU : ROUNDS_CPU;
     for (size_t i = 0; !status && i < count; i++) status = choose_launches(device, &contenders[i], error);
     for (unsigned k = 0; !status && k < rounds; k++) {
-        show_progress(k, rounds);
+        measure_progress("measuring: round", k, rounds);
         for (contender *c = contenders; !status && c < contenders + count; c++)
             status = time_round(device, c, c->time.launches, &c->round[k], error);
     }
-    show_progress(rounds, rounds);
+    measure_progress("measuring: round", rounds, rounds);
     for (size_t i = 0; !status && i < count; i++) summarize(&contenders[i], rounds);
     return status;
 }

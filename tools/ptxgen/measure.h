@@ -5,6 +5,7 @@
 #define PTXGEN_MEASURE_H
 
 #include <clusterjit/device.h>
+#include <stdbool.h>
 
 // Milliseconds of one launch: the median of the rounds, and the quartiles about it.
 typedef struct measurement {
@@ -24,12 +25,19 @@ typedef struct contender {
     double      round[MEASURE_ROUNDS_MAX];  // milliseconds of a launch in each round
 } contender;
 
+// Whether the device's times say anything: those of the CPU device do not.
+bool measure_is_real(const cj_device *device);
+
 // What the times are from: "CUDA graph replay" on a GPU, else "host clock".
 const char *measure_clock(const cj_device *device);
 
 // Times `rounds` rounds (0: as many as suit the device) of each contender, in turns, so that what slows the device down slows
 // them all. Shows progress where standard error is a terminal.
 cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error);
+
+// Shows how far something is, where standard error is a terminal: "measuring: round 3 of 15"; clears that once `done`
+// is `all`.
+void measure_progress(const char *what, unsigned done, unsigned all);
 
 // Whether `a` takes less time than `b`, beyond the spread (their quartiles do not overlap) and what two runs differ by.
 enum { MEASURE_PERCENT = 2 };

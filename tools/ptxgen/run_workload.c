@@ -2,6 +2,7 @@
 // run, for every family: one problem, launched a few times on poisoned outputs, each result checked.
 #include "run_workload.h"
 
+#include <clusterjit/tuning.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static int open_workload(runner *r) { return r->w.type->open(&r->w); }
 
 static int load_kernel(runner *r) {
     cj_error error;
-    if (cj_plan_make(&r->w.params, cj_device_limits(r->w.device), r->options->arch, &r->plan, &error) ||
+    if (cj_tuning_plan(r->w.device, &r->w.params, r->options->arch, &r->plan, &error) ||
         cj_kernel_load(r->w.device, &r->plan, &r->kernel, &error))
         return message_failure(&error);
     if (r->plan.note[0]) message_note(r->plan.note);

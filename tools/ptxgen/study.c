@@ -2,8 +2,10 @@
 #include "study.h"
 
 #include <clusterjit/occupancy.h>
+#include <clusterjit/tuning.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "describe.h"
@@ -37,14 +39,19 @@ static int refuse_options(const study_options *o) {
 static int open_device(study *s) {
     cj_error error;
     if (cj_device_open(&(cj_device_options){.spec = s->options.device}, &s->w.device, &error)) return message_failure(&error);
+    int code = s->options.admit ? s->options.admit(s->w.device) : CODE_OK;
+    if (code) return code;
     s->gpu = strcmp(cj_device_kind(s->w.device), "gpu") == 0;
     s->options.machine.cpu.stats = true;
     return machine_apply(&s->options.machine, s->w.device);
 }
 
-int study_open(study *s, const study_options *options, const args_family *family) {
+int study_open(study *s, const study_options *options, const args_family *family, size_t capacity) {
     const char *name = cj_family_name(family->params.family);
-    *s = (study){.options = *options};
+    *s = (study){.options = *options, .capacity = capacity};
+    s->variants = calloc(capacity, sizeof *s->variants);
+    s->races = calloc(capacity, sizeof *s->races);
+    if (!s->variants || !s->races) return message_error(CJ_OUT_OF_MEMORY, "no memory for %zu kernels", capacity);
     s->w = (workload){.type = workload_find(name),
                       .params = family->params,
                       .given = family->given,
@@ -58,6 +65,8 @@ int study_open(study *s, const study_options *options, const args_family *family
 
 void study_close(study *s) {
     for (size_t i = 0; i < s->count; i++) cj_kernel_destroy(s->variants[i].kernel);
+    free(s->variants);
+    free(s->races);
     if (!s->w.device) return;
     s->w.type->close(&s->w);
     cj_device_close(s->w.device);
@@ -91,11 +100,14 @@ static cj_status count_sms(const study *s, variant *v, cj_error *error) {
 }
 
 static cj_status load(study *s, variant *v, const cj_params *params, cj_error *error) {
-    cj_status status = cj_plan_make(params, cj_device_limits(s->w.device), s->options.arch, &v->plan, error);
-    bool      instead = !status && v->cluster && !v->plan.cluster.x;  // planned without clusters, and noted why
+    cj_device  *device = s->w.device;
+    const char *arch = s->options.arch;
+    cj_status   status = s->options.untuned ? cj_plan_make(params, cj_device_limits(device), arch, &v->plan, error)
+                                            : cj_tuning_plan(device, params, arch, &v->plan, error);
+    bool        instead = !status && v->cluster && !v->plan.cluster.x;  // planned without clusters, and noted why
     if (instead) memcpy(v->refused, v->plan.note, sizeof v->plan.note);
     if (status || instead) return status;
-    status = cj_kernel_load(s->w.device, &v->plan, &v->kernel, error);
+    status = cj_kernel_load(device, &v->plan, &v->kernel, error);
     return status ? status : count_sms(s, v, error);
 }
 

@@ -14,6 +14,8 @@ typedef struct study_options {
     const char     *device, *arch, *input, *fill, *plot;  // all but the device may be NULL
     unsigned        rounds;                               // 0: as many as suit the device
     bool            json;
+    bool            untuned;  // plans are made as if nothing had been tuned
+    int           (*admit)(const cj_device *device);  // an exit code, after its message, of a device that will not do; or NULL
     machine_options machine;
 } study_options;
 
@@ -42,7 +44,7 @@ enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY
 // Takes one of STUDY_OPTIONS, or of MACHINE_OPTIONS.
 int study_set(void *user, int key, char *value);
 
-enum { STUDY_VARIANTS = 8, STUDY_REASON = 1200 };
+enum { STUDY_REASON = 1200 };
 
 // One kernel that does the work.
 typedef struct variant {
@@ -62,14 +64,14 @@ typedef struct study {
     bool          gpu;
     double        read_ceiling, copy_ceiling;  // bytes a second, measured in this run; 0 on the CPU device
     double        least;                       // milliseconds that the work's bytes take at these; 0: not known
-    variant       variants[STUDY_VARIANTS];
-    size_t        count;
-    contender     races[STUDY_VARIANTS];
-    size_t        race_count;
+    variant      *variants;                    // `count` of them, of `capacity`
+    contender    *races;
+    size_t        count, race_count, capacity;
 } study;
 
-// In this order; each returns an exit code after its message, and study_close may follow any of them.
-int  study_open(study *s, const study_options *options, const args_family *family);
+// In this order; each returns an exit code after its message, and study_close may follow any of them. At most
+// `capacity` variants can be added.
+int  study_open(study *s, const study_options *options, const args_family *family, size_t capacity);
 int  study_add(study *s, const cj_params *params, uint32_t cluster);  // what cannot be launched is added as refused
 int  study_run(study *s);
 void study_close(study *s);
@@ -81,7 +83,7 @@ json_t *study_json(const study *s);  // all but the variants
 json_t *study_json_variant(const study *s, const variant *v);
 
 // In words: "3.104 us", "0.2547 ms", "4.22 TB/s"; return `buffer`.
-enum { STUDY_TEXT = 32 };
+enum { STUDY_TEXT = 48 };
 const char *study_time_text(double milliseconds, char buffer[STUDY_TEXT]);
 const char *study_rate_text(double per_second, const char *unit, char buffer[STUDY_TEXT]);
 

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// From parameters to what is kept of them, and back.
+#define _POSIX_C_SOURCE 200809L
+#include <clusterjit/tuning.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cache.h"
+#include "device.h"
+#include "error.h"
+#include "hash.h"
+#include "log.h"
+#include "tuning_file.h"
+
+// ---- a problem as text
+
+enum { WORD = 1024, DEVICE = 128 };  // the longest word is a list of numbers
+
+// The same for all devices of a model, whatever their driver; no bar of it may divide a line.
+static void write_device(const cj_device *device, char text[DEVICE]) {
+    const cj_limits *limits = cj_device_limits(device);
+    snprintf(text, DEVICE, "%s, sm_%" PRIu32 ", %" PRIu32 " SMs", cj_device_name(device), limits->compute_capability,
+             limits->sm_count);
+    for (char *c = text; *c; c++)
+        if (*c == '|' || (unsigned char)*c < ' ') *c = '_';
+}
+
+bool cj_tuning_is_open(const cj_params *params, size_t index) {
+    const cj_param_info *info = cj_family_param(params->family, index);
+    char                 word[WORD];
+    return info && info->tune && !strcmp(cj_params_word(params, info->name, word, sizeof word), info->initial);
+}
+
+static void write_param(const cj_params *params, size_t index, cj_text *text) {
+    const cj_param_info *info = cj_family_param(params->family, index);
+    char                 word[WORD];
+    if (text->length) cj__text_puts(text, " ");
+    if (info->function) {
+        const char *function = cj_user_function_text(params->function[index]);
+        cj__text_printf(text, "%s=#%08x", info->name, (unsigned)cj__hash(function, strlen(function)));
+    } else {
+        cj__text_printf(text, "%s=%s", info->name, cj_params_word(params, info->name, word, sizeof word));
+    }
+}
+
+static bool is_default(const cj_params *params, size_t index) {
+    const cj_param_info *info = cj_family_param(params->family, index);
+    char                 word[WORD];
+    if (info->function) return !params->function[index];
+    return !strcmp(cj_params_word(params, info->name, word, sizeof word), info->initial);
+}
+
+// What is not as by default: a parameter that a later version adds leaves problems what they are.
+static void write_problem(const cj_params *params, cj_text *text) {
+    for (size_t i = 0; i < cj_family_param_count(params->family); i++)
+        if (!is_default(params, i)) write_param(params, i, text);
+    if (!text->length) cj__text_puts(text, "defaults");
+}
+
+static void write_choice(const cj_params *problem, const cj_params *choice, cj_text *text) {
+    for (size_t i = 0; i < cj_family_param_count(problem->family); i++)
+        if (cj_tuning_is_open(problem, i) && !is_default(choice, i)) write_param(choice, i, text);
+}
+
+// ---- which choices are meant
+
+typedef struct wanted {
+    const cj_family *family;          // NULL: any
+    char             device[DEVICE];  // empty: any
+    cj_text          problem;         // no data: any
+} wanted;
+
+static cj_status want(const cj_tuning_filter *filter, wanted *w, cj_error *error) {
+    *w = (wanted){.family = filter->problem ? filter->problem->family : filter->family};
+    if (filter->device) write_device(filter->device, w->device);
+    if (filter->problem) write_problem(filter->problem, &w->problem);
+    return w->problem.failed ? cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a problem's name") : CJ_OK;
+}
+
+static bool is_wanted(const wanted *w, const cj_tuning *t) {
+    return (!w->family || !strcmp(t->family, cj_family_name(w->family))) &&
+           (!*w->device || !strcmp(t->device, w->device)) && (!w->problem.data || !strcmp(t->problem, w->problem.data));
+}
+
+// ---- reading
+
+// The whole file; no text where there is none.
+static cj_status read_file(char **text, size_t *bytes, cj_error *error) {
+    cj_disk *disk;
+    *text = NULL;
+    *bytes = 0;
+    cj_status status = cj__cache_open(false, &cj__files, &disk, error);
+    if (!status && disk) status = cj__disk_read_text(disk, CJ_TUNING_FILE, text, bytes, error);
+    cj__disk_close(disk);
+    return status;
+}
+
+static void log_damage(const cj_tuning_reader *reader) {
+    if (reader->damaged)
+        cj__log(CJ_LOG_INFO,
+                CJ_TUNING_FILE " in the cache directory has %zu damaged line%s; what is kept there is passed over,"
+                               " and gone when ptxgen tune writes it again",
+                reader->damaged, reader->damaged == 1 ? "" : "s");
+}
+
+static void visit_all(const wanted *w, const char *text, size_t bytes, cj_tuning_visit visit, void *user) {
+    cj_tuning_reader reader;
+    cj_tuning        t;
+    cj__tuning_reader_init(&reader, text, bytes);
+    while (cj__tuning_next(&reader, &t))
+        if (is_wanted(w, &t)) visit(user, &t);
+    log_damage(&reader);
+}
+
+cj_status cj_tuning_each(const cj_tuning_filter *filter, cj_tuning_visit visit, void *user, cj_error *error) {
+    REQUIRE(filter);
+    REQUIRE(visit);
+    wanted    w;
+    char     *text = NULL;
+    size_t    bytes;
+    cj_status status = want(filter, &w, error);
+    if (!status) status = read_file(&text, &bytes, error);
+    if (text) visit_all(&w, text, bytes, visit, user);
+    free(text);
+    cj__text_free(&w.problem);
+    return status;
+}
+
+// ---- planning with it
+
+typedef struct search {
+    cj_params *params;  // in which the choice is set
+    char       choice[CJ_TUNING_LINE];
+    bool       found;
+    cj_error   error;  // why it cannot be set
+} search;
+
+// Sets "tile=128x128 cluster=2", cutting it up.
+static cj_status set_choice(cj_params *params, char *text, cj_error *error) {
+    const cj_family *family = params->family;
+    const cj_params  asked = *params;
+    char            *rest = NULL;
+    cj_status        status = CJ_OK;
+    for (char *name = strtok_r(text, " ", &rest); name && !status; name = strtok_r(NULL, " ", &rest)) {
+        char  *value = strchr(name, '=');
+        size_t i = 0;
+        if (value) *value++ = '\0';
+        while (i < cj_family_param_count(family) && strcmp(cj_family_param(family, i)->name, name)) i++;
+        if (!value || !cj_tuning_is_open(&asked, i))
+            return cj__fail(error, CJ_INVALID_ARGUMENT, "%s is nothing that tuning chooses here", name);
+        status = cj_params_set(params, name, value, error);
+    }
+    return status;
+}
+
+static void take_choice(void *user, const cj_tuning *t) {
+    search *s = user;
+    s->found = true;
+    snprintf(s->choice, sizeof s->choice, "%s", t->choice);
+}
+
+static bool is_tunable(const cj_params *params) {
+    for (size_t i = 0; i < cj_family_param_count(params->family); i++)
+        if (cj_tuning_is_open(params, i)) return true;
+    return false;
+}
+
+static bool is_switched_off(void) {
+    const char *value = getenv("CLUSTERJIT_TUNING");
+    return value && !strcmp(value, "off");
+}
+
+// Whether there is a choice, which is then in `choice` as text. What cannot be read is not there: who keeps to the disk
+// cache says so already.
+static bool find_choice(const cj_device *device, const cj_params *params, search *s) {
+    s->found = false;
+    if (is_switched_off() || !is_tunable(params)) return false;
+    cj_error               error;
+    const cj_tuning_filter filter = {.device = device, .problem = params};
+    if (cj_tuning_each(&filter, take_choice, s, &error)) cj__log(CJ_LOG_DEBUG, "nothing is tuned: %s", error.message);
+    return s->found;
+}
+
+cj_status cj_tuning_plan(cj_device *device, const cj_params *params, const char *arch, cj_plan *plan, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(params);
+    REQUIRE(plan);
+    const cj_limits *limits = cj_device_limits(device);
+    search           s;
+    if (!find_choice(device, params, &s)) return cj_plan_make(params, limits, arch, plan, error);
+
+    cj_params tuned = *params;
+    char      choice[CJ_TUNING_LINE];
+    cj_error  refused;
+    memcpy(choice, s.choice, sizeof choice);
+    cj_status status = set_choice(&tuned, choice, &refused);
+    if (!status) status = cj_plan_make(&tuned, limits, arch, plan, &refused);
+    if (!status) {
+        if (!*plan->note) snprintf(plan->note, sizeof plan->note, "tuned for this device: %.200s", s.choice);
+        return CJ_OK;
+    }
+    cj__log(CJ_LOG_INFO, "what tuning has found for %s, %s, is passed over: %s", cj_family_name(params->family),
+            s.choice, refused.message);
+    return cj_plan_make(params, limits, arch, plan, error);
+}
+
+// ---- writing
+
+typedef struct change {
+    const wanted    *drop;
+    const cj_tuning *add;  // NULL: none
+    size_t           dropped;
+} change;
+
+static void write_changed(void *user, const char *old, size_t bytes, cj_text *made) {
+    change          *c = user;
+    cj_tuning_reader reader;
+    cj_tuning        t;
+    cj__tuning_write_head(made);
+    cj__tuning_reader_init(&reader, old, bytes);
+    while (cj__tuning_next(&reader, &t)) {
+        if (is_wanted(c->drop, &t))
+            c->dropped++;
+        else
+            cj__tuning_write(&t, made);
+    }
+    if (c->add) cj__tuning_write(c->add, made);
+    log_damage(&reader);
+}
+
+static cj_status change_file(change *c, bool make, cj_error *error) {
+    cj_disk  *disk;
+    cj_status status = cj__cache_open(make, &cj__files, &disk, error);
+    if (!status && disk) status = cj__disk_edit_text(disk, CJ_TUNING_FILE, write_changed, c, error);
+    if (!status && !disk && make) {
+        cj__fail(error, CJ_FILE, "the tuning file lies in the directory of the disk cache, which is switched off");
+        cj__hint(error, "CLUSTERJIT_CACHE_DIR is empty: give it a directory of your own");
+        status = CJ_FILE;
+    }
+    cj__disk_close(disk);
+    return status;
+}
+
+static void today(char text[11]) {
+    const time_t now = time(NULL);
+    struct tm    day;
+    if (!gmtime_r(&now, &day) || !strftime(text, 11, "%Y-%m-%d", &day)) snprintf(text, 11, "unknown");
+}
+
+cj_status cj_tuning_keep(cj_device *device, const cj_params *problem, const cj_params *choice, double time,
+                         double untuned, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(problem);
+    REQUIRE(choice);
+    wanted    w;
+    cj_text   chosen = {0};
+    char      day[11];
+    cj_status status = want(&(cj_tuning_filter){.device = device, .problem = problem}, &w, error);
+    write_choice(problem, choice, &chosen);
+    today(day);
+    if (!status && chosen.failed) status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a choice");
+    if (!status && !chosen.length)
+        status = cj__fail(error, CJ_INVALID_ARGUMENT, "choice: it has nothing that the problem leaves open");
+    if (!status) {
+        const cj_tuning made = {.family = cj_family_name(problem->family),
+                                .device = w.device,
+                                .problem = w.problem.data,
+                                .choice = chosen.data,
+                                .made = day,
+                                .time = time,
+                                .untuned = untuned};
+        status = change_file(&(change){.drop = &w, .add = &made}, true, error);
+    }
+    cj__text_free(&chosen);
+    cj__text_free(&w.problem);
+    return status;
+}
+
+static void count_one(void *user, const cj_tuning *tuning) {
+    (void)tuning;
+    ++*(size_t *)user;
+}
+
+// Where there is nothing to forget no file is made.
+cj_status cj_tuning_forget(const cj_tuning_filter *filter, size_t *count, cj_error *error) {
+    REQUIRE(filter);
+    REQUIRE(count);
+    *count = 0;
+    cj_status status = cj_tuning_each(filter, count_one, count, error);
+    if (status || !*count) return status;
+    wanted w;
+    change c = {.drop = &w};
+    status = want(filter, &w, error);
+    if (!status) status = change_file(&c, false, error);
+    cj__text_free(&w.problem);
+    *count = c.dropped;
+    return status;
+}
