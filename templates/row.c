@@ -85,6 +85,13 @@ static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
         cj_head(b, "The workspace is a u32 counter of claims, zero before the first launch and behind each.");
 }
 
+// Two blocks of a stream share an SM where their stages fit it twice: registers must then, too.
+static bool shares_sm(const row_kernel *k) {
+    enum { WARPS_MOST = 16, BYTES_MOST = 100 * 1024 };
+    return k->s->form == ROW_STREAM && !k->s->totals && k->s->warps <= WARPS_MOST &&
+           k->plan->dynamic_shared <= BYTES_MOST;
+}
+
 static void declare(row_kernel *k) {
     cj_func *f = k->f;
     for (unsigned i = 0; i < k->op->operands; i++)
@@ -96,6 +103,7 @@ static void declare(row_kernel *k) {
                             : k->s->form == ROW_STREAM ? "claims"
                                                        : "not used");
     cj_block(f, k->plan->block.x, 1, 1);
+    if (shares_sm(k)) cj_blocks_per_sm(f, 2);
     if (k->s->cluster) cj_cluster(f, k->s->cluster, 1, 1);
 }
 

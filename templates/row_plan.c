@@ -11,7 +11,7 @@
 
 // Bytes of a stage, as far as that is free; the most clusters are worth in a stream; bytes of static shared memory of a
 // stream's barriers, besides its slots.
-enum { STAGE_BYTES = 65536, STREAM_CLUSTER = 8, STREAM_BARRIERS = 256, STREAM_WARPS = 31 };
+enum { STAGE_BYTES = 65536, STREAM_CLUSTER = 8, STREAM_BARRIERS = 256, STREAM_WARPS = 31, HALF_WARPS = 16 };
 
 static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -160,9 +160,20 @@ static bool fits_stream(const choice *c) {
            s->pieces <= ROW_PIECES_MAX;
 }
 
+// A piece of f32 that sixteen warps hold to the last vector: two blocks of these share an SM, with a stage each, and do
+// as well as a block of 31 warps whose share comes out even.
+static bool is_halved(const choice *c) {
+    const row_shape *s = c->s;
+    return s->in_bytes == 4 && s->out_bytes == 4 && c->op->inputs == 1 && s->pieces == 1 && !s->resident &&
+           !s->totals && s->piece == (uint64_t)HALF_WARPS * ROW_WARP * ROW_HELD;
+}
+
 // Two stages are enough where they need not hold a row's pieces; narrow elements take longer to work on, and want a
 // third.
-static unsigned stages_wanted(const choice *c) { return c->s->pieces == 1 && c->s->in_bytes == 4 ? 2 : 3; }
+static unsigned stages_wanted(const choice *c) {
+    if (is_halved(c) && !asked(c, ROW_WARPS)) return 1;
+    return c->s->pieces == 1 && c->s->in_bytes == 4 ? 2 : 3;
+}
 
 // With sums over rows a thread has registers for those of so many vectors.
 static unsigned dealt_held(const choice *c) {
@@ -173,7 +184,7 @@ static unsigned dealt_held(const choice *c) {
 
 static unsigned stream_warps(const choice *c) {
     enum { WARPS_LEAST = 8 };
-    if (!c->s->totals) return STREAM_WARPS;
+    if (!c->s->totals) return is_halved(c) ? HALF_WARPS : STREAM_WARPS;
     return (unsigned)least(most(ceil_div(c->s->piece, (uint64_t)ROW_WARP * dealt_held(c)), WARPS_LEAST),
                            warps_most(c->s));
 }
