@@ -11,9 +11,18 @@
 static void a_cluster_of_two_shares_what_it_loads(void **state) {
     (void)state;
     uint64_t random = 1;
-    for (uint64_t seed = 0; seed < 2; seed++) {
+    for (uint64_t seed = 0; seed < (cj_test_few() ? 1 : 2); seed++) {
         cj_test_watch(seed);
         cj_test_gemm(cj_test_device, "m=200 n=264 k=330 b=column tile=128x256 cluster=2", &random);
+    }
+}
+
+// Every problem, or each `stride`th, on schedules that differ.
+static void are_right(const char *const *words, size_t count, size_t stride) {
+    uint64_t random = 1;
+    for (size_t i = 0; i < count; i += stride) {
+        cj_test_watch(i % 3);
+        cj_test_gemm(cj_test_device, words[i], &random);
     }
 }
 
@@ -28,11 +37,7 @@ static void every_layout_is_right(void **state) {
         "m=130 n=70 k=72 a=row b=row d=column c=yes tile=64x64 cluster=2 cluster-n=2",
         "m=130 n=140 k=20 a=row b=column c=yes tile=128x128 cluster=0 dtype=f16",
     };
-    uint64_t random = 1;
-    for (size_t i = 0; i < CJ_TEST_COUNT(words); i++) {
-        cj_test_watch(i % 3);
-        cj_test_gemm(cj_test_device, words[i], &random);
-    }
+    are_right(words, CJ_TEST_COUNT(words), 1);
 }
 
 // Steps that do not come out even, fewer steps than blocks, pieces that do not come out even, edges of M and N.
@@ -51,11 +56,7 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
         "m=50 n=250 k=500 tile=64x128 cluster=2 cluster-n=1 split=2 dtype=e4m3 b=column out=e4m3 c=yes bias=m",
         "m=70 n=70 k=150 tile=64x64 cluster=1 split=2 parts=2 dtype=tf32 b=column batch=2 shared=a",
     };
-    uint64_t random = 1;
-    for (size_t i = 0; i < CJ_TEST_COUNT(words); i += cj_test_few() ? 3 : 1) {
-        cj_test_watch(i % 3);
-        cj_test_gemm(cj_test_device, words[i], &random);
-    }
+    are_right(words, CJ_TEST_COUNT(words), cj_test_few() ? 3 : 1);
 }
 
 // What becomes of a sum: every activation, both biases, C, types of D, each also where D lies in columns.
@@ -72,11 +73,7 @@ static void every_epilogue_is_right(void **state) {
         "m=70 n=140 k=40 out=e4m3 c=yes bias=n tile=64x128 cluster=2",
         "m=70 n=60 k=40 out=e5m2 activation=relu tile=64x256 d=column cluster=1",
     };
-    uint64_t random = 1;
-    for (size_t i = 0; i < CJ_TEST_COUNT(words); i++) {
-        cj_test_watch(i % 3);
-        cj_test_gemm(cj_test_device, words[i], &random);
-    }
+    are_right(words, CJ_TEST_COUNT(words), 1);
 }
 
 static void no_schedule_finds_fault_with_shared_k(void **state) {
@@ -136,11 +133,7 @@ static void every_type_is_right(void **state) {
         "m=70 n=90 k=140 dtype=e4m3 dtype-b=e5m2 b=column tile=64x64 out=e4m3 c=yes d=column",
         "m=70 n=90 k=33 dtype=e5m2 dtype-b=e4m3 b=column tile=64x128 out=f16 activation=silu",
     };
-    uint64_t random = 1;
-    for (size_t i = 0; i < CJ_TEST_COUNT(words); i++) {
-        cj_test_watch(i % 3);
-        cj_test_gemm(cj_test_device, words[i], &random);
-    }
+    are_right(words, CJ_TEST_COUNT(words), 1);
 }
 
 static void batches_and_what_they_share_are_right(void **state) {
@@ -152,18 +145,14 @@ static void batches_and_what_they_share_are_right(void **state) {
         "m=1 n=1 k=1 batch=5 shared=c c=yes tile=64x64",
         "m=66 n=70 k=72 batch=2 dtype=e4m3 b=column shared=ac c=yes out=e5m2 tile=64x64 cluster=4",
     };
-    uint64_t random = 1;
-    for (size_t i = 0; i < CJ_TEST_COUNT(words); i++) {
-        cj_test_watch(i % 3);
-        cj_test_gemm(cj_test_device, words[i], &random);
-    }
+    are_right(words, CJ_TEST_COUNT(words), 1);
 }
 
 static void random_problems_are_right(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
     cj_test_watch(random % 5);
-    cj_test_gemm_random(cj_test_device, 6, 140, &random);
+    cj_test_gemm_random(cj_test_device, cj_test_few() ? 2 : 6, 140, &random);
 }
 
 static void nan_and_infinity_pass_through(void **state) {
