@@ -55,11 +55,13 @@ cj_status cj__call_create(cj_device *device, cj_call_describe describe, const vo
     cj_params params;
     cj_status status = describe(desc, &params, error);
     if (status) return status;
-    cj_kernel **made = calloc(1, bytes);
+    cj_call *made = malloc(sizeof *made + bytes);
     if (!made)
         return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a handle of the family %s",
                         cj_family_name(params.family));
-    status = cj_kernel_create(device, &params, made, error);
+    made->device = device;
+    memcpy(made + 1, desc, bytes);
+    status = cj_kernel_create(device, &params, &made->kernel, error);
     if (status) {
         free(made);
         return status;
@@ -69,9 +71,8 @@ cj_status cj__call_create(cj_device *device, cj_call_describe describe, const vo
 }
 
 void cj__call_destroy(void *handle) {
-    cj_kernel **kernel = handle;
     if (!handle) return;
-    cj_kernel_destroy(*kernel);
+    cj_kernel_destroy(((cj_call *)handle)->kernel);
     free(handle);
 }
 
@@ -92,8 +93,8 @@ static cj_status make_kernel(cj_device *device, const cj_warm_key *key, cj_call_
     return *kernel ? CJ_OK : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to keep a kernel");
 }
 
-cj_status cj__call_kernel(cj_device *device, const cj_warm_key *key, cj_call_describe describe, const void *desc,
-                          cj_stream stream, cj_kernel **kernel, cj_error *error) {
+cj_status cj__call_find(cj_device *device, const cj_warm_key *key, cj_call_describe describe, const void *desc,
+                        cj_stream stream, cj_kernel **kernel, cj_error *error) {
     const cj_keep *keep = cj__keep(device);
     *kernel = keep ? cj__warm_find(&keep->warm, key) : NULL;
     return *kernel ? CJ_OK : make_kernel(device, key, describe, desc, stream, kernel, error);

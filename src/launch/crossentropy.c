@@ -2,13 +2,7 @@
 // Cross-entropy as a typed call: a description becomes the family's parameters, its arrays the kernel's.
 #include <clusterjit/crossentropy.h>
 
-#include "error.h"
 #include "rows.h"
-
-struct cj_crossentropy {
-    cj_kernel           *kernel;
-    cj_crossentropy_desc desc;
-};
 
 enum { IGNORE = -100 };  // the default
 
@@ -36,32 +30,4 @@ static row_call call_of(const cj_crossentropy_desc *d, const cj_crossentropy_arr
     return call;
 }
 
-cj_status cj_crossentropy_create(cj_device *device, const cj_crossentropy_desc *desc, cj_crossentropy **crossentropy,
-                                 cj_error *error) {
-    const row_spec spec = spec_of(desc);
-    void          *made;
-    cj_status      status = cj__row_create(device, &spec, sizeof **crossentropy, &made, error);
-    *crossentropy = made;
-    if (made) (*crossentropy)->desc = *desc;
-    return status;
-}
-
-void cj_crossentropy_destroy(cj_crossentropy *crossentropy) { cj__call_destroy(crossentropy); }
-
-cj_status cj_crossentropy_run(cj_crossentropy *crossentropy, const cj_crossentropy_arrays *arrays, cj_stream stream,
-                              cj_error *error) {
-    row_call call = call_of(&crossentropy->desc, arrays);
-    return cj__row_call_run(crossentropy->kernel, &call, stream, error);
-}
-
-cj_status cj_crossentropy_launch(cj_device *device, const cj_crossentropy_desc *desc,
-                                 const cj_crossentropy_arrays *arrays, cj_stream stream, cj_error *error) {
-    REQUIRE(device);
-    REQUIRE(desc);
-    REQUIRE(arrays);
-    row_spec spec = spec_of(desc);
-    row_call call = call_of(desc, arrays);
-    return cj__row_call_launch(device, &spec, &call, stream, error);
-}
-
-const cj_kernel *cj_crossentropy_kernel(const cj_crossentropy *crossentropy) { return crossentropy->kernel; }
+ROW_CALL(cj_crossentropy)

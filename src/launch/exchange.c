@@ -2,15 +2,9 @@
 // The exchange as a typed call: a description becomes the family's parameters.
 #include <clusterjit/exchange.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "call.h"
 #include "error.h"
-
-struct cj_exchange {
-    cj_kernel *kernel;
-    uint32_t   align;
-};
 
 enum { SIZE = 2, ALIGN = 16 };  // the defaults
 
@@ -19,20 +13,19 @@ static const char *const patterns[] = {[CJ_EXCHANGE_PAIR] = "pair",
                                        [CJ_EXCHANGE_HALO] = "halo",
                                        [CJ_EXCHANGE_ALL_TO_ALL] = "all-to-all"};
 
+// Through global memory each block pushes, too.
+static const char *const strategies[] = {
+    [CJ_EXCHANGE_PUSH] = "push", [CJ_EXCHANGE_PULL] = "pull", [CJ_EXCHANGE_GLOBAL] = "push"};
+
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_exchange_desc *desc = from;
     const uint32_t          size = desc->size ? desc->size : SIZE;
     const bool              is_global = desc->strategy == CJ_EXCHANGE_GLOBAL;
     cj_status               status = cj__call_family(params, "exchange", error);
-    if (!status && (unsigned)desc->pattern >= sizeof patterns / sizeof *patterns)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "pattern: %d is not a cj_exchange_pattern", (int)desc->pattern);
-    if (!status && (unsigned)desc->strategy > CJ_EXCHANGE_GLOBAL)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "strategy: %d is not a cj_exchange_strategy", (int)desc->strategy);
     if (!status && !desc->n)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "n: 0 is below 1: there is nothing to exchange");
-    if (!status) status = cj_params_set(params, "pattern", patterns[desc->pattern], error);
-    if (!status)
-        status = cj_params_set(params, "strategy", desc->strategy == CJ_EXCHANGE_PULL ? "pull" : "push", error);
+    if (!status) status = cj__call_word(params, "pattern", WORDS(patterns), desc->pattern, error);
+    if (!status) status = cj__call_word(params, "strategy", WORDS(strategies), desc->strategy, error);
     if (!status) status = cj__call_number(params, "n", desc->n, error);
     if (!status) status = cj__call_number(params, "size", size, error);
     if (!status) status = cj__call_cluster(params, is_global ? UINT32_MAX : size, error);
@@ -49,17 +42,9 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
 
 static uint32_t align_of(const cj_exchange_desc *desc) { return desc->align ? desc->align : ALIGN; }
 
-cj_status cj_exchange_create(cj_device *device, const cj_exchange_desc *desc, cj_exchange **exchange, cj_error *error) {
-    void     *made;
-    cj_status status = cj__call_create(device, describe, desc, sizeof **exchange, &made, error);
-    *exchange = made;
-    if (made) (*exchange)->align = align_of(desc);
-    return status;
-}
+CALL_HANDLE(cj_exchange)
 
-void cj_exchange_destroy(cj_exchange *exchange) { cj__call_destroy(exchange); }
-
-static cj_status launch(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+static cj_status run(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
     if ((x | out) & (align - 1)) {
         cj__fail(error, CJ_INVALID_ARGUMENT, "%s: address 0x%" PRIx64 " is not a multiple of %" PRIu32 " bytes",
                  x & (align - 1) ? "x" : "out", x & (align - 1) ? x : out, align);
@@ -71,47 +56,36 @@ static cj_status launch(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr out,
 }
 
 cj_status cj_exchange_run(cj_exchange *exchange, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
-    return launch(exchange->kernel, exchange->align, x, out, stream, error);
+    return run(exchange->call.kernel, align_of(&exchange->desc), x, out, stream, error);
 }
 
-const cj_kernel *cj_exchange_kernel(const cj_exchange *exchange) { return exchange->kernel; }
-
-// What the kernel of a one-call exchange depends on.
-typedef struct call_key {
-    const void  *family;
-    cj_stream_id on;
-    uint32_t     pattern, strategy, n, size, groups, dtype, shift, halo, block, grid, align, repeat;
+typedef struct CALL_KEY call_key {
+    uint32_t pattern, strategy, n, size, groups, dtype, shift, halo, block, grid, align, repeat;
 } call_key;
 
-_Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
+_Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
 
-static void write_key(const cj_exchange_desc *desc, cj_stream stream, cj_warm_key *to) {
-    call_key key;
-    memset(&key, 0, sizeof key);
-    key.family = patterns;  // no other family's keys begin with this address
-    key.on = cj__stream_id(stream);
-    key.pattern = (uint32_t)desc->pattern;
-    key.strategy = (uint32_t)desc->strategy;
-    key.n = desc->n;
-    key.size = desc->size;
-    key.groups = desc->groups;
-    key.dtype = (uint32_t)desc->dtype;
-    key.shift = desc->shift;
-    key.halo = desc->halo;
-    key.block = desc->block;
-    key.grid = desc->grid;
-    key.align = desc->align;
-    key.repeat = desc->repeat;
-    cj__call_key(to, &key, sizeof key);
+static call_key key_of(const cj_exchange_desc *d) {
+    return (call_key){.pattern = (uint32_t)d->pattern,
+                      .strategy = (uint32_t)d->strategy,
+                      .n = d->n,
+                      .size = d->size,
+                      .groups = d->groups,
+                      .dtype = (uint32_t)d->dtype,
+                      .shift = d->shift,
+                      .halo = d->halo,
+                      .block = d->block,
+                      .grid = d->grid,
+                      .align = d->align,
+                      .repeat = d->repeat};
 }
 
 cj_status cj_exchange_launch(cj_device *device, const cj_exchange_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
                              cj_error *error) {
     REQUIRE(device);
     REQUIRE(desc);
-    cj_warm_key key;
-    cj_kernel  *kernel;
-    write_key(desc, stream, &key);
-    cj_status status = cj__call_kernel(device, &key, describe, desc, stream, &kernel, error);
-    return status ? status : launch(kernel, align_of(desc), x, out, stream, error);
+    cj_kernel     *kernel;
+    const call_key key = key_of(desc);
+    cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
+    return status ? status : run(kernel, align_of(desc), x, out, stream, error);
 }

@@ -3,22 +3,13 @@
 #include <clusterjit/gemm.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "call.h"
 #include "error.h"
 #include "gemm.h"
 #include "recent.h"
 
-struct cj_gemm {
-    cj_kernel   *kernel;
-    cj_device   *device;
-    cj_gemm_desc desc;
-};
-
 // ---- from a description to parameters
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const orders[] = {"row", "column"};
 static const char *const tile_words[] = {"auto", "128x256", "128x128", "64x256", "64x128", "64x64"};
@@ -49,10 +40,9 @@ static cj_status describe_results(const cj_gemm_desc *desc, cj_params *params, c
     const unsigned out = (unsigned)desc->out, bias = (unsigned)desc->bias, activation = (unsigned)desc->activation;
     cj_status      status = CJ_OK;
     if (desc->dtype_b && desc->dtype_b != desc->dtype) status = cj__call_dtype(params, "dtype-b", desc->dtype_b, error);
-    if (!status) status = cj__call_word(params, "out", out_words, COUNT(out_words), out, error);
-    if (!status) status = cj__call_word(params, "bias", bias_words, COUNT(bias_words), bias, error);
-    if (!status)
-        status = cj__call_word(params, "activation", activation_words, COUNT(activation_words), activation, error);
+    if (!status) status = cj__call_word(params, "out", WORDS(out_words), out, error);
+    if (!status) status = cj__call_word(params, "bias", WORDS(bias_words), bias, error);
+    if (!status) status = cj__call_word(params, "activation", WORDS(activation_words), activation, error);
     return status ? status : describe_batch(desc, params, error);
 }
 
@@ -63,11 +53,11 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = set_extent(params, "n", desc->n, error);
     if (!status) status = set_extent(params, "k", desc->k, error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
-    if (!status) status = cj__call_word(params, "a", orders, COUNT(orders), (unsigned)desc->a, error);
-    if (!status) status = cj__call_word(params, "b", orders, COUNT(orders), (unsigned)desc->b, error);
-    if (!status) status = cj__call_word(params, "d", orders, COUNT(orders), (unsigned)desc->d, error);
+    if (!status) status = cj__call_word(params, "a", WORDS(orders), (unsigned)desc->a, error);
+    if (!status) status = cj__call_word(params, "b", WORDS(orders), (unsigned)desc->b, error);
+    if (!status) status = cj__call_word(params, "d", WORDS(orders), (unsigned)desc->d, error);
     if (!status) status = cj_params_set(params, "c", desc->adds_c ? "yes" : "no", error);
-    if (!status) status = cj__call_word(params, "tile", tile_words, COUNT(tile_words), (unsigned)desc->tile, error);
+    if (!status) status = cj__call_word(params, "tile", WORDS(tile_words), (unsigned)desc->tile, error);
     if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
     if (!status) status = cj__call_number(params, "cluster-n", desc->cluster_n, error);
     if (!status) status = cj__call_number(params, "split", desc->split, error);
@@ -188,68 +178,44 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
     void *arguments[] = {&m.map[GEMM_MAP_A], &m.map[GEMM_MAP_B], &m.map[GEMM_MAP_C], &m.map[GEMM_MAP_D],
                          &given.alpha,       &given.beta,        &given.bias,        &given.scale_a,
                          &given.scale_b,     &given.scale_d};
-    return status ? status : cj_kernel_launch(kernel, stream, arguments, COUNT(arguments), error);
+    return status ? status : cj_kernel_launch(kernel, stream, WORDS(arguments), error);
 }
 
 // ---- the handle
 
-cj_status cj_gemm_create(cj_device *device, const cj_gemm_desc *desc, cj_gemm **gemm, cj_error *error) {
-    void     *made;
-    cj_status status = cj__call_create(device, describe, desc, sizeof **gemm, &made, error);
-    *gemm = made;
-    if (!made) return status;
-    (*gemm)->device = device;
-    (*gemm)->desc = *desc;
-    return CJ_OK;
-}
-
-void cj_gemm_destroy(cj_gemm *gemm) { cj__call_destroy(gemm); }
+CALL_HANDLE(cj_gemm)
 
 cj_status cj_gemm_run(cj_gemm *gemm, const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
-    return cj_gemm_kernel_launch(gemm->device, gemm->kernel, &gemm->desc, operands, stream, error);
+    return cj_gemm_kernel_launch(gemm->call.device, gemm->call.kernel, &gemm->desc, operands, stream, error);
 }
 
-const cj_kernel *cj_gemm_kernel(const cj_gemm *gemm) { return gemm->kernel; }
-
-// What the kernel of a one-call product depends on.
-typedef struct call_key {
-    const void  *family;
-    cj_stream_id on;
-    uint32_t     m, n, k, dtype, cluster, cluster_n, dtype_b, batch;
-    uint8_t      a, b, d, adds_c, tile, split, parts, out;
-    uint8_t      bias, activation, strides, unused[5];
+typedef struct CALL_KEY call_key {
+    uint32_t m, n, k, dtype, cluster, cluster_n, dtype_b, batch;
+    uint8_t  a, b, d, adds_c, tile, split, parts, out, bias, activation, shares;
 } call_key;
 
-_Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
+_Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
 
-// No kernel is made of what does not fit.
-static uint32_t narrow(uint64_t value, uint32_t most) { return value < most ? (uint32_t)value : most; }
-
-static void write_key(const cj_gemm_desc *desc, cj_stream stream, cj_warm_key *to) {
-    call_key key;
-    memset(&key, 0, sizeof key);
-    key.family = tile_words;  // no other family's keys begin with this address
-    key.on = cj__stream_id(stream);
-    key.m = narrow(desc->m, UINT32_MAX);
-    key.n = narrow(desc->n, UINT32_MAX);
-    key.k = narrow(desc->k, UINT32_MAX);
-    key.dtype = (uint32_t)desc->dtype;
-    key.cluster = desc->cluster;
-    key.cluster_n = desc->cluster_n;
-    key.a = (uint8_t)narrow((uint64_t)desc->a, UINT8_MAX);
-    key.b = (uint8_t)narrow((uint64_t)desc->b, UINT8_MAX);
-    key.d = (uint8_t)narrow((uint64_t)desc->d, UINT8_MAX);
-    key.adds_c = desc->adds_c;
-    key.split = (uint8_t)narrow(desc->split, UINT8_MAX);
-    key.parts = (uint8_t)narrow(desc->parts, UINT8_MAX);
-    key.tile = (uint8_t)narrow((uint64_t)desc->tile, UINT8_MAX);
-    key.dtype_b = (uint32_t)desc->dtype_b;
-    key.out = (uint8_t)narrow((uint64_t)desc->out, UINT8_MAX);
-    key.bias = (uint8_t)narrow((uint64_t)desc->bias, UINT8_MAX);
-    key.activation = (uint8_t)narrow((uint64_t)desc->activation, UINT8_MAX);
-    key.batch = desc->batch;
-    key.strides = (uint8_t)(!desc->stride_a + 2 * !desc->stride_b + 4 * !desc->stride_c);
-    cj__call_key(to, &key, sizeof key);
+static call_key key_of(const cj_gemm_desc *d) {
+    return (call_key){.m = cj__call_u32(d->m),
+                      .n = cj__call_u32(d->n),
+                      .k = cj__call_u32(d->k),
+                      .dtype = (uint32_t)d->dtype,
+                      .cluster = d->cluster,
+                      .cluster_n = d->cluster_n,
+                      .dtype_b = (uint32_t)d->dtype_b,
+                      .batch = d->batch,
+                      .a = cj__call_u8(d->a),
+                      .b = cj__call_u8(d->b),
+                      .d = cj__call_u8(d->d),
+                      .adds_c = d->adds_c,
+                      .tile = cj__call_u8(d->tile),
+                      .split = cj__call_u8(d->split),
+                      .parts = cj__call_u8(d->parts),
+                      .out = cj__call_u8(d->out),
+                      .bias = cj__call_u8(d->bias),
+                      .activation = cj__call_u8(d->activation),
+                      .shares = (uint8_t)(!d->stride_a + 2 * !d->stride_b + 4 * !d->stride_c)};
 }
 
 cj_status cj_gemm_launch(cj_device *device, const cj_gemm_desc *desc, const cj_gemm_operands *operands,
@@ -257,9 +223,8 @@ cj_status cj_gemm_launch(cj_device *device, const cj_gemm_desc *desc, const cj_g
     REQUIRE(device);
     REQUIRE(desc);
     REQUIRE(operands);
-    cj_warm_key key;
-    cj_kernel  *kernel;
-    write_key(desc, stream, &key);
-    cj_status status = cj__call_kernel(device, &key, describe, desc, stream, &kernel, error);
+    cj_kernel     *kernel;
+    const call_key key = key_of(desc);
+    cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
     return status ? status : cj_gemm_kernel_launch(device, kernel, desc, operands, stream, error);
 }

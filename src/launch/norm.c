@@ -2,13 +2,7 @@
 // Norms as a typed call: a description becomes a family's parameters, its arrays the kernel's.
 #include <clusterjit/norm.h>
 
-#include "error.h"
 #include "rows.h"
-
-struct cj_norm {
-    cj_kernel   *kernel;
-    cj_norm_desc desc;
-};
 
 static const double epsilon = 1e-5;  // the default
 
@@ -54,30 +48,4 @@ static row_call call_of(const cj_norm_desc *d, const cj_norm_arrays *a) {
     return call;
 }
 
-cj_status cj_norm_create(cj_device *device, const cj_norm_desc *desc, cj_norm **norm, cj_error *error) {
-    const row_spec spec = spec_of(desc);
-    void          *made;
-    cj_status      status = cj__row_create(device, &spec, sizeof **norm, &made, error);
-    *norm = made;
-    if (made) (*norm)->desc = *desc;
-    return status;
-}
-
-void cj_norm_destroy(cj_norm *norm) { cj__call_destroy(norm); }
-
-cj_status cj_norm_run(cj_norm *norm, const cj_norm_arrays *arrays, cj_stream stream, cj_error *error) {
-    row_call call = call_of(&norm->desc, arrays);
-    return cj__row_call_run(norm->kernel, &call, stream, error);
-}
-
-cj_status cj_norm_launch(cj_device *device, const cj_norm_desc *desc, const cj_norm_arrays *arrays, cj_stream stream,
-                         cj_error *error) {
-    REQUIRE(device);
-    REQUIRE(desc);
-    REQUIRE(arrays);
-    row_spec spec = spec_of(desc);
-    row_call call = call_of(desc, arrays);
-    return cj__row_call_launch(device, &spec, &call, stream, error);
-}
-
-const cj_kernel *cj_norm_kernel(const cj_norm *norm) { return norm->kernel; }
+ROW_CALL(cj_norm)

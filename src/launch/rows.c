@@ -25,8 +25,7 @@ static cj_status set_shape(const cj_rows *shape, cj_params *params, cj_error *er
     return status;
 }
 
-static cj_status describe(const void *from, cj_params *params, cj_error *error) {
-    const row_spec        *spec = from;
+cj_status cj__row_describe(const row_spec *spec, cj_params *params, cj_error *error) {
     const row_spec_family *family = spec->family;
     cj_status              status = cj__call_family(params, family->name, error);
     if (!status) status = set_shape(&spec->shape, params, error);
@@ -41,10 +40,6 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     return status || !family->number ? status : cj__call_number(params, family->number, spec->number, error);
 }
 
-cj_status cj__row_create(cj_device *device, const row_spec *spec, size_t bytes, void **handle, cj_error *error) {
-    return cj__call_create(device, describe, spec, bytes, handle, error);
-}
-
 void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array) {
     if (!array && !call->missing) call->missing = name;
     call->array[call->count++] = array;
@@ -55,14 +50,14 @@ void cj__row_call_add(row_call *call, const char *name, cj_ptr array) {
     call->bits |= array;
 }
 
-cj_status cj__row_call_run(cj_kernel *kernel, row_call *call, cj_stream stream, cj_error *error) {
-    const cj_ptr align = ALIGN_MOST >> cj_params_get(&cj_kernel_plan(kernel)->params, "align");
-    void        *arguments[ROW_CALL_ARRAYS];
+cj_status cj__row_call_run(cj_kernel *kernel, uint32_t align, row_call *call, cj_stream stream, cj_error *error) {
+    void *arguments[ROW_CALL_ARRAYS];
+    if (!align) align = ALIGN_MOST;
     if (call->missing)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: the description wants this array, and it is 0", call->missing);
     if (call->bits % align) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "an array is not aligned to the %" PRIu64 " bytes that the kernel was made for", (uint64_t)align);
+                 "an array is not aligned to the %" PRIu32 " bytes that the kernel was made for", align);
         cj__hint(error, "say a smaller align in the description's shape; memory of cj_mem_alloc is aligned to 256");
         return CJ_INVALID_ARGUMENT;
     }
@@ -70,46 +65,40 @@ cj_status cj__row_call_run(cj_kernel *kernel, row_call *call, cj_stream stream, 
     return cj_kernel_launch(kernel, stream, arguments, call->count, error);
 }
 
-// What the kernel of a one-call function depends on. No other family's keys begin with this address.
-typedef struct call_key {
+typedef struct CALL_KEY call_key {
     const row_spec_family *family;
-    cj_stream_id           on;
     uint32_t               rows, columns, stride, out_stride, number;
     double                 real[ROW_SPEC_REALS];
     uint8_t                dtype, out, align, choice[ROW_SPEC_CHOICES];
 } call_key;
 
-_Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
+_Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
 
-// No kernel is made with so many of any of these.
-static uint32_t narrow(uint64_t value) { return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX; }
-static uint8_t  byte(unsigned value) { return value < UINT8_MAX ? (uint8_t)value : UINT8_MAX; }
-
-static void write_key(const row_spec *spec, cj_stream stream, cj_warm_key *to) {
+static call_key key_of(const row_spec *spec) {
     const cj_rows *shape = &spec->shape;
-    call_key       key;
-    memset(&key, 0, sizeof key);
-    key.family = spec->family;
-    key.on = cj__stream_id(stream);
-    key.rows = narrow(shape->rows);
-    key.columns = narrow(shape->columns);
-    key.stride = narrow(shape->stride);
-    key.out_stride = narrow(shape->out_stride);
-    key.number = narrow(spec->number);
+    call_key       key = {.family = spec->family,
+                          .rows = cj__call_u32(shape->rows),
+                          .columns = cj__call_u32(shape->columns),
+                          .stride = cj__call_u32(shape->stride),
+                          .out_stride = cj__call_u32(shape->out_stride),
+                          .number = cj__call_u32(spec->number),
+                          .dtype = cj__call_u8(shape->dtype),
+                          .out = cj__call_u8(shape->out),
+                          .align = cj__call_u8(shape->align)};
     memcpy(key.real, spec->real, sizeof key.real);
-    key.dtype = byte(shape->dtype);
-    key.out = byte(shape->out);
-    key.align = byte(shape->align);
     memcpy(key.choice, spec->choice, sizeof key.choice);
-    cj__call_key(to, &key, sizeof key);
+    return key;
+}
+
+static cj_status describe(const void *spec, cj_params *params, cj_error *error) {
+    return cj__row_describe(spec, params, error);
 }
 
 cj_status cj__row_call_launch(cj_device *device, row_spec *spec, row_call *call, cj_stream stream, cj_error *error) {
-    cj_warm_key key;
-    cj_kernel  *kernel;
+    cj_kernel *kernel;
     spec->shape.align = ALIGN_MOST;
     while (spec->shape.align > 2 && call->bits % spec->shape.align) spec->shape.align /= 2;
-    write_key(spec, stream, &key);
-    cj_status status = cj__call_kernel(device, &key, describe, spec, stream, &kernel, error);
-    return status ? status : cj__row_call_run(kernel, call, stream, error);
+    const call_key key = key_of(spec);
+    cj_status      status = cj__call_kernel(device, describe, spec, &key, sizeof key, stream, &kernel, error);
+    return status ? status : cj__row_call_run(kernel, spec->shape.align, call, stream, error);
 }

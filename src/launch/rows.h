@@ -6,6 +6,7 @@
 #include <clusterjit/rows.h>
 
 #include "call.h"
+#include "error.h"
 
 enum { ROW_SPEC_REALS = 3, ROW_SPEC_CHOICES = 7, ROW_CALL_ARRAYS = 9 };
 
@@ -38,12 +39,35 @@ typedef struct row_call {
 void cj__row_call_add(row_call *call, const char *name, cj_ptr array);       // a matrix, or one value for each column
 void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array);  // one value for each row
 
-// As cj__call_create; cj__call_destroy ends it.
-cj_status cj__row_create(cj_device *device, const row_spec *spec, size_t bytes, void **handle, cj_error *error);
+cj_status cj__row_describe(const row_spec *spec, cj_params *params, cj_error *error);
 
-cj_status cj__row_call_run(cj_kernel *kernel, row_call *call, cj_stream stream, cj_error *error);
+// `align`: of the description's shape.
+cj_status cj__row_call_run(cj_kernel *kernel, uint32_t align, row_call *call, cj_stream stream, cj_error *error);
 
 // The one-call functions: the kernel of the spec on that stream, for the alignment that the arrays have.
 cj_status cj__row_call_launch(cj_device *device, row_spec *spec, row_call *call, cj_stream stream, cj_error *error);
+
+// The public functions of a family of rows, such as cj_softmax, from the file's own
+//     row_spec spec_of(const noun_desc *desc)
+//     row_call call_of(const noun_desc *desc, const noun_arrays *arrays)
+#define ROW_CALL(noun)                                                                                                 \
+    static cj_status describe(const void *desc, cj_params *params, cj_error *error) {                                  \
+        const row_spec spec = spec_of(desc);                                                                           \
+        return cj__row_describe(&spec, params, error);                                                                 \
+    }                                                                                                                  \
+    CALL_HANDLE(noun)                                                                                                  \
+    cj_status noun##_run(struct noun *made, const noun##_arrays *arrays, cj_stream stream, cj_error *error) {          \
+        row_call call = call_of(&made->desc, arrays);                                                                  \
+        return cj__row_call_run(made->call.kernel, made->desc.shape.align, &call, stream, error);                      \
+    }                                                                                                                  \
+    cj_status noun##_launch(cj_device *device, const noun##_desc *desc, const noun##_arrays *arrays, cj_stream stream, \
+                            cj_error *error) {                                                                         \
+        REQUIRE(device);                                                                                               \
+        REQUIRE(desc);                                                                                                 \
+        REQUIRE(arrays);                                                                                               \
+        row_spec spec = spec_of(desc);                                                                                 \
+        row_call call = call_of(desc, arrays);                                                                         \
+        return cj__row_call_launch(device, &spec, &call, stream, error);                                               \
+    }
 
 #endif

@@ -2,13 +2,7 @@
 // Softmax as a typed call: a description becomes a family's parameters, its arrays the kernel's.
 #include <clusterjit/softmax.h>
 
-#include "error.h"
 #include "rows.h"
-
-struct cj_softmax {
-    cj_kernel      *kernel;
-    cj_softmax_desc desc;
-};
 
 #define SPEC(family)                                                            \
     {                                                                           \
@@ -39,30 +33,4 @@ static row_call call_of(const cj_softmax_desc *d, const cj_softmax_arrays *a) {
     return call;
 }
 
-cj_status cj_softmax_create(cj_device *device, const cj_softmax_desc *desc, cj_softmax **softmax, cj_error *error) {
-    const row_spec spec = spec_of(desc);
-    void          *made;
-    cj_status      status = cj__row_create(device, &spec, sizeof **softmax, &made, error);
-    *softmax = made;
-    if (made) (*softmax)->desc = *desc;
-    return status;
-}
-
-void cj_softmax_destroy(cj_softmax *softmax) { cj__call_destroy(softmax); }
-
-cj_status cj_softmax_run(cj_softmax *softmax, const cj_softmax_arrays *arrays, cj_stream stream, cj_error *error) {
-    row_call call = call_of(&softmax->desc, arrays);
-    return cj__row_call_run(softmax->kernel, &call, stream, error);
-}
-
-cj_status cj_softmax_launch(cj_device *device, const cj_softmax_desc *desc, const cj_softmax_arrays *arrays,
-                            cj_stream stream, cj_error *error) {
-    REQUIRE(device);
-    REQUIRE(desc);
-    REQUIRE(arrays);
-    row_spec spec = spec_of(desc);
-    row_call call = call_of(desc, arrays);
-    return cj__row_call_launch(device, &spec, &call, stream, error);
-}
-
-const cj_kernel *cj_softmax_kernel(const cj_softmax *softmax) { return softmax->kernel; }
+ROW_CALL(cj_softmax)

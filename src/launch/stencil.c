@@ -7,10 +7,6 @@
 #include "error.h"
 #include "hash.h"
 
-struct cj_stencil {
-    cj_kernel *kernel;
-};
-
 static const char *const shapes[] = {[CJ_STENCIL_STAR] = "star", [CJ_STENCIL_BOX] = "box"};
 static const char *const boundaries[] = {
     [CJ_STENCIL_ZERO] = "zero", [CJ_STENCIL_CLAMP] = "clamp", [CJ_STENCIL_PERIODIC] = "periodic"};
@@ -18,8 +14,6 @@ static const char *const strategies[] = {[CJ_STENCIL_AUTO] = "auto",
                                          [CJ_STENCIL_RESIDENT] = "resident",
                                          [CJ_STENCIL_BLOCKED] = "blocked",
                                          [CJ_STENCIL_STEP] = "step"};
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static cj_status set_extents(const cj_stencil_desc *desc, cj_params *params, cj_error *error) {
     static const char *const names[] = {"nx", "ny", "nz"};
@@ -40,12 +34,12 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "batch", desc->batch, error);
     if (!status) status = cj__call_number(params, "steps", desc->steps ? desc->steps : 1, error);
     if (!status) status = cj__call_number(params, "radius", desc->radius, error);
-    if (!status) status = cj__call_word(params, "shape", shapes, COUNT(shapes), desc->shape, error);
-    if (!status) status = cj__call_word(params, "boundary", boundaries, COUNT(boundaries), desc->boundary, error);
+    if (!status) status = cj__call_word(params, "shape", WORDS(shapes), desc->shape, error);
+    if (!status) status = cj__call_word(params, "boundary", WORDS(boundaries), desc->boundary, error);
     if (!status)
         status = cj_params_set_reals(params, "weights", desc->weights, desc->weights ? desc->weight_count : 0, error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
-    if (!status) status = cj__call_word(params, "strategy", strategies, COUNT(strategies), desc->strategy, error);
+    if (!status) status = cj__call_word(params, "strategy", WORDS(strategies), desc->strategy, error);
     if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
     if (!status) status = cj__call_number(params, "block", desc->block, error);
     if (!status) status = cj__call_number(params, "tile", desc->tile, error);
@@ -53,14 +47,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     return status;
 }
 
-cj_status cj_stencil_create(cj_device *device, const cj_stencil_desc *desc, cj_stencil **stencil, cj_error *error) {
-    void     *made;
-    cj_status status = cj__call_create(device, describe, desc, sizeof **stencil, &made, error);
-    *stencil = made;
-    return status;
-}
-
-void cj_stencil_destroy(cj_stencil *stencil) { cj__call_destroy(stencil); }
+CALL_HANDLE(cj_stencil)
 
 static cj_status run(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     if ((in | out) % 16) {
@@ -74,50 +61,37 @@ static cj_status run(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream,
 }
 
 cj_status cj_stencil_run(cj_stencil *stencil, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
-    return run(stencil->kernel, in, out, stream, error);
+    return run(stencil->call.kernel, in, out, stream, error);
 }
 
-const cj_kernel *cj_stencil_kernel(const cj_stencil *stencil) { return stencil->kernel; }
-
-// What the kernel of a one-call stencil depends on. Weights are too long for it: their hash stands for them, and
-// `attempt` tells lists of the same hash apart.
-typedef struct call_key {
-    const void  *family;
-    cj_stream_id on;
-    uint64_t     batch, steps;
-    uint32_t     extent[3], weights_hash, attempt;
-    uint8_t      dim, radius, shape, boundary, weight_count, dtype, strategy, cluster;
-    uint32_t     block, tile, depth;
+// Weights are too long for a key: their hash stands for them, and `attempt` tells lists of the same hash apart.
+typedef struct CALL_KEY call_key {
+    uint64_t batch, steps;
+    uint32_t extent[3], weights_hash, attempt;
+    uint8_t  dim, radius, shape, boundary, weight_count, dtype, strategy, cluster;
+    uint32_t block, tile, depth;
 } call_key;
 
-_Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
+_Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
 
-// No kernel is made with 255 of any of these.
-static uint8_t narrow(uint32_t value) { return value < UINT8_MAX ? (uint8_t)value : UINT8_MAX; }
-
-static void write_key(const cj_stencil_desc *desc, cj_stream stream, uint32_t attempt, cj_warm_key *to) {
-    const uint32_t count = desc->weights ? desc->weight_count : 0;
-    call_key       key;
-    memset(&key, 0, sizeof key);
-    key.family = shapes;  // no other family's keys begin with this address
-    key.on = cj__stream_id(stream);
-    key.batch = desc->batch;
-    key.steps = desc->steps;
-    memcpy(key.extent, desc->extent, sizeof key.extent);
-    key.weights_hash = count ? cj__hash((const char *)desc->weights, count * sizeof *desc->weights) : 0;
-    key.attempt = attempt;
-    key.dim = narrow(desc->dim);
-    key.radius = narrow(desc->radius);
-    key.shape = narrow(desc->shape);
-    key.boundary = narrow(desc->boundary);
-    key.weight_count = narrow(count);
-    key.dtype = narrow(desc->dtype);
-    key.strategy = narrow(desc->strategy);
-    key.cluster = narrow(desc->cluster);
-    key.block = desc->block;
-    key.tile = desc->tile;
-    key.depth = desc->depth;
-    cj__call_key(to, &key, sizeof key);
+static call_key key_of(const cj_stencil_desc *d, uint32_t attempt) {
+    const uint32_t count = d->weights ? d->weight_count : 0;
+    return (call_key){.batch = d->batch,
+                      .steps = d->steps,
+                      .extent = {d->extent[0], d->extent[1], d->extent[2]},
+                      .weights_hash = count ? cj__hash((const char *)d->weights, count * sizeof *d->weights) : 0,
+                      .attempt = attempt,
+                      .dim = cj__call_u8(d->dim),
+                      .radius = cj__call_u8(d->radius),
+                      .shape = cj__call_u8(d->shape),
+                      .boundary = cj__call_u8(d->boundary),
+                      .weight_count = cj__call_u8(count),
+                      .dtype = cj__call_u8(d->dtype),
+                      .strategy = cj__call_u8(d->strategy),
+                      .cluster = cj__call_u8(d->cluster),
+                      .block = d->block,
+                      .tile = d->tile,
+                      .depth = d->depth};
 }
 
 static bool has_weights(const cj_kernel *kernel, const cj_stencil_desc *desc) {
@@ -132,9 +106,8 @@ cj_status cj_stencil_launch(cj_device *device, const cj_stencil_desc *desc, cj_p
     cj_kernel *kernel = NULL;
     cj_status  status = CJ_OK;
     for (uint32_t attempt = 0; !status && (!kernel || !has_weights(kernel, desc)); attempt++) {
-        cj_warm_key key;
-        write_key(desc, stream, attempt, &key);
-        status = cj__call_kernel(device, &key, describe, desc, stream, &kernel, error);
+        const call_key key = key_of(desc, attempt);
+        status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
     }
     return status ? status : run(kernel, in, out, stream, error);
 }

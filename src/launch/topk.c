@@ -2,15 +2,9 @@
 // Top-k as a typed call: a description becomes the family's parameters.
 #include <clusterjit/topk.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "call.h"
 #include "error.h"
-
-struct cj_topk {
-    cj_kernel *kernel;
-    uint32_t   align;
-};
 
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_topk_desc *desc = from;
@@ -36,15 +30,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     return status;
 }
 
-cj_status cj_topk_create(cj_device *device, const cj_topk_desc *desc, cj_topk **topk, cj_error *error) {
-    void     *made;
-    cj_status status = cj__call_create(device, describe, desc, sizeof **topk, &made, error);
-    *topk = made;
-    if (made) (*topk)->align = cj__call_align(desc->align, desc->dtype);
-    return status;
-}
-
-void cj_topk_destroy(cj_topk *topk) { cj__call_destroy(topk); }
+CALL_HANDLE(cj_topk)
 
 static cj_status run(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream,
                      cj_error *error) {
@@ -58,50 +44,39 @@ static cj_status run(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr values,
 }
 
 cj_status cj_topk_run(cj_topk *topk, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error) {
-    return run(topk->kernel, topk->align, x, values, indices, stream, error);
+    return run(topk->call.kernel, cj__call_align(topk->desc.align, topk->desc.dtype), x, values, indices, stream,
+               error);
 }
 
-const cj_kernel *cj_topk_kernel(const cj_topk *topk) { return topk->kernel; }
-
-// What the kernel of a one-call top-k depends on.
-typedef struct call_key {
-    const void  *family;
-    cj_stream_id on;
-    uint64_t     rows, columns, stride;
-    uint32_t     k, dtype, align, cluster, block;
-    uint8_t      smallest, kth, index_u32, unsorted;
+typedef struct CALL_KEY call_key {
+    uint64_t rows, columns, stride;
+    uint32_t k, dtype, align, cluster, block;
+    uint8_t  smallest, kth, index_u32, unsorted;
 } call_key;
 
-_Static_assert(sizeof(call_key) <= CJ_WARM_KEY, "the key fits");
+_Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
 
-static void write_key(const cj_topk_desc *desc, cj_stream stream, cj_warm_key *to) {
-    static const char family;  // no other family's keys begin with this address
-    call_key          key;
-    memset(&key, 0, sizeof key);
-    key.family = &family;
-    key.on = cj__stream_id(stream);
-    key.rows = desc->rows;
-    key.columns = desc->columns;
-    key.stride = desc->stride;
-    key.k = desc->k;
-    key.dtype = (uint32_t)desc->dtype;
-    key.align = desc->align;
-    key.cluster = desc->cluster;
-    key.block = desc->block;
-    key.smallest = desc->smallest;
-    key.kth = desc->kth;
-    key.index_u32 = desc->index_u32;
-    key.unsorted = desc->unsorted;
-    cj__call_key(to, &key, sizeof key);
+static call_key key_of(const cj_topk_desc *d) {
+    return (call_key){.rows = d->rows,
+                      .columns = d->columns,
+                      .stride = d->stride,
+                      .k = d->k,
+                      .dtype = (uint32_t)d->dtype,
+                      .align = d->align,
+                      .cluster = d->cluster,
+                      .block = d->block,
+                      .smallest = d->smallest,
+                      .kth = d->kth,
+                      .index_u32 = d->index_u32,
+                      .unsorted = d->unsorted};
 }
 
 cj_status cj_topk_launch(cj_device *device, const cj_topk_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices,
                          cj_stream stream, cj_error *error) {
     REQUIRE(device);
     REQUIRE(desc);
-    cj_warm_key key;
-    cj_kernel  *kernel;
-    write_key(desc, stream, &key);
-    cj_status status = cj__call_kernel(device, &key, describe, desc, stream, &kernel, error);
+    cj_kernel     *kernel;
+    const call_key key = key_of(desc);
+    cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
     return status ? status : run(kernel, cj__call_align(desc->align, desc->dtype), x, values, indices, stream, error);
 }

@@ -10,6 +10,11 @@ static void random_problems_are_right(void **state) {
     cj_test_gemm_random(cj_test_device, cj_test_few() ? 4 : 24, cj_test_few() ? 200 : 700, &random);
 }
 
+static void are_right(const char *const *words, size_t count) {
+    uint64_t random = 1;
+    for (size_t i = 0; i < count; i++) cj_test_gemm(cj_test_device, words[i], &random);
+}
+
 // Several tiles a block, so that results leave behind the next tile's steps.
 static void large_problems_are_right(void **state) {
     (void)state;
@@ -26,9 +31,7 @@ static void large_problems_are_right(void **state) {
         "m=3000 n=4500 k=1040 dtype=e5m2 dtype-b=e4m3 b=column c=yes",
         "m=700 n=900 k=520 batch=9 shared=b c=yes",
     };
-    uint64_t random = 1;
-    for (size_t i = 0; i < (cj_test_few() ? 0 : CJ_TEST_COUNT(words)); i++)
-        cj_test_gemm(cj_test_device, words[i], &random);
+    are_right(words, cj_test_few() ? 0 : CJ_TEST_COUNT(words));
 }
 
 static void tiles_whose_k_is_shared_are_right(void **state) {
@@ -41,9 +44,7 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
         "m=120 n=500 k=9000 tile=128x256 cluster=1 cluster-n=2 parts=30 d=column",
         "m=130 n=70 k=5000 tile=64x64 cluster=0 parts=5 a=column",
     };
-    uint64_t random = 1;
-    for (size_t i = 0; i < (cj_test_few() ? 1 : CJ_TEST_COUNT(words)); i++)
-        cj_test_gemm(cj_test_device, words[i], &random);
+    are_right(words, cj_test_few() ? 1 : CJ_TEST_COUNT(words));
 }
 
 static void nan_and_infinity_pass_through(void **state) {

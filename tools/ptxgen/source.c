@@ -127,3 +127,10 @@ int source_read(source *s, void *to, size_t count) {
     s->position += count;
     return CODE_OK;
 }
+
+int source_read_rows(source *s, void *to, size_t count) {
+    if (count > s->available)
+        return message_error(CJ_INVALID_ARGUMENT, "the rows span %zu elements, but '%s' holds only %" PRIu64, count,
+                             s->name, s->available);
+    return source_read(s, to, count);
+}

@@ -23,4 +23,7 @@ void source_close(source *s);
 // Reads the next `count` elements, no more than are available. Returns an exit code.
 int source_read(source *s, void *to, size_t count);
 
+// The same of all that rows span, and refuses a file that holds less.
+int source_read_rows(source *s, void *to, size_t count);
+
 #endif

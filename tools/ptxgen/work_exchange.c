@@ -7,6 +7,7 @@
 
 #include "message.h"
 #include "output.h"
+#include "sets.h"
 #include "workload.h"
 
 enum { POISON = 0xa5, SHOWN = 8 };
@@ -83,20 +84,14 @@ static void read_params(const workload *w, exchange *e) {
 }
 
 static int allocate(workload *w, exchange *e) {
-    cj_error error;
     w->copies = workload_copies(w, (double)(e->in_bytes + e->out_bytes));
     e->x = malloc(e->in_bytes);
     e->found = malloc(e->out_bytes);
-    e->in = calloc(w->copies, sizeof *e->in);
-    e->out = calloc(w->copies, sizeof *e->out);
-    if (!e->x || !e->found || !e->in || !e->out) return no_memory();
+    if (!e->x || !e->found) return no_memory();
     for (size_t i = 0; i < e->in_bytes; i++) e->x[i] = (unsigned char)(mixed(i / 8) >> i % 8 * 8);
-    for (unsigned c = 0; c < w->copies; c++)
-        if (cj_mem_alloc(w->device, e->in_bytes, &e->in[c], &error) ||
-            cj_mem_alloc(w->device, e->out_bytes, &e->out[c], &error) ||
-            cj_mem_write(w->device, e->in[c], e->x, e->in_bytes, NULL, &error))
-            return message_failure(&error);
-    return CODE_OK;
+    int code = sets_alloc(w, e->in_bytes, &e->in);
+    if (!code) code = sets_alloc(w, e->out_bytes, &e->out);
+    return code ? code : sets_write(w, e->in, e->x, e->in_bytes);
 }
 
 static int open_exchange(workload *w) {
@@ -121,14 +116,10 @@ static int open_exchange(workload *w) {
 static void close_exchange(workload *w) {
     exchange *e = w->state;
     if (!e) return;
-    for (unsigned c = 0; e->in && e->out && c < w->copies; c++) {
-        cj_mem_free(w->device, e->in[c]);
-        cj_mem_free(w->device, e->out[c]);
-    }
+    sets_free(w, e->in);
+    sets_free(w, e->out);
     free(e->x);
     free(e->found);
-    free(e->in);
-    free(e->out);
     free(e);
 }
 

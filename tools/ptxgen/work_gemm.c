@@ -10,6 +10,7 @@
 
 #include "message.h"
 #include "output.h"
+#include "sets.h"
 #include "source.h"
 #include "workload.h"
 
@@ -212,6 +213,17 @@ static void read_params(const workload *w, gemm *g) {
                              .stride_d = x[D].stride};
 }
 
+// In whole numbers a batch's size would wrap.
+static int check_sizes(const gemm *g) {
+    int code = CODE_OK;
+    for (unsigned i = 0; !code && i < MATRICES; i++) {
+        const matrix *x = &g->matrix[i];
+        const double  elements = (double)x->products * (double)x->lines * (double)x->leading;
+        if (x->is_there) code = workload_fits("m, n, k, batch", elements * (double)cj_dtype_size(x->type));
+    }
+    return code;
+}
+
 static int allocate(workload *w, gemm *g) {
     cj_error error;
     double   bytes = 0;
@@ -228,10 +240,8 @@ static int allocate(workload *w, gemm *g) {
         matrix *x = &g->matrix[i];
         if (!x->is_there) continue;
         x->host = malloc(bytes_of(x));
-        x->at = calloc(w->copies, sizeof *x->at);
-        if (!x->host || !x->at) return no_memory();
-        for (unsigned c = 0; c < w->copies; c++)
-            if (cj_mem_alloc(w->device, bytes_of(x), &x->at[c], &error)) return message_failure(&error);
+        int code = x->host ? sets_alloc(w, bytes_of(x), &x->at) : no_memory();
+        if (code) return code;
     }
     if (cj_mem_alloc(w->device, sizeof g->scale, &g->scales, &error)) return message_failure(&error);
     if (cj_mem_write(w->device, g->scales, g->scale, sizeof g->scale, NULL, &error)) return message_failure(&error);
@@ -239,14 +249,12 @@ static int allocate(workload *w, gemm *g) {
 }
 
 static int upload(workload *w, gemm *g) {
-    cj_error error;
-    int      code = CODE_OK;
+    int code = CODE_OK;
     for (unsigned i = 0; !code && i < D; i++) {
         const matrix *x = &g->matrix[i];
         if (!x->is_there) continue;
         code = fill_matrix(g, i);
-        for (unsigned c = 0; !code && c < w->copies; c++)
-            if (cj_mem_write(w->device, x->at[c], x->host, bytes_of(x), NULL, &error)) code = message_failure(&error);
+        if (!code) code = sets_write(w, x->at, x->host, bytes_of(x));
     }
     return code;
 }
@@ -267,7 +275,8 @@ static int open_gemm(workload *w) {
     gemm *g = w->state = calloc(1, sizeof *g);
     if (!g) return no_memory();
     read_params(w, g);
-    int code = open_numbers(w, g);
+    int code = check_sizes(g);
+    if (!code) code = open_numbers(w, g);
     if (!code) code = allocate(w, g);
     return code ? code : upload(w, g);
 }
@@ -276,8 +285,7 @@ static void close_gemm(workload *w) {
     gemm *g = w->state;
     if (!g) return;
     for (unsigned i = 0; i < MATRICES; i++) {
-        for (unsigned c = 0; g->matrix[i].at && c < w->copies; c++) cj_mem_free(w->device, g->matrix[i].at[c]);
-        free(g->matrix[i].at);
+        sets_free(w, g->matrix[i].at);
         free(g->matrix[i].host);
     }
     for (unsigned i = MATRICES; i-- > 0;) free_normal(g, &g->matrix[i]);
@@ -324,6 +332,14 @@ static double activated(activation how, double x) {
     return x;
 }
 
+// What D has for it: too large for 8 bits is their largest number, for others infinity.
+static double in_range(cj_dtype type, double x) {
+    const double most = type == CJ_E4M3 ? 448 : type == CJ_E5M2 ? 57344 : INFINITY;
+    const double stored = element_stored(type, (element){.f = x}).f;
+    if (fabs(x) > most) return copysign(most, x);
+    return isinf(stored) ? stored : x;
+}
+
 static sum expected(const gemm *g, uint64_t product, uint64_t row, uint64_t column) {
     const double scale_d = g->scale[SCALE_D], alpha = (double)g->alpha * g->scale[SCALE_A] * g->scale[SCALE_B];
     const double c = g->matrix[C].is_there ? g->beta * value(g, C, product, row, column) : 0;
@@ -334,7 +350,7 @@ static sum expected(const gemm *g, uint64_t product, uint64_t row, uint64_t colu
         s.value += term;
         s.size += fabs(term);
     }
-    return (sum){activated(g->activation, alpha * s.value + c + bias) * scale_d,
+    return (sum){in_range(g->matrix[D].type, activated(g->activation, alpha * s.value + c + bias) * scale_d),
                  (fabs(alpha) * s.size + fabs(c) + fabs(bias)) * scale_d};
 }
 

@@ -8,6 +8,7 @@
 
 #include "message.h"
 #include "output.h"
+#include "sets.h"
 #include "source.h"
 #include "workload.h"
 
@@ -171,23 +172,17 @@ static int open_samples(workload *w, histogram *h) {
 
 static int allocate(workload *w, histogram *h) {
     const size_t sample_bytes = (size_t)h->n * h->sample_bytes, count_bytes = (size_t)h->bins * h->count_bytes;
-    cj_error     error;
     w->copies = workload_copies(w, (double)sample_bytes);
     h->expected = calloc(h->bins, sizeof *h->expected);
     h->found = malloc(count_bytes);
-    h->x = calloc(w->copies, sizeof *h->x);
-    h->counts = calloc(w->copies, sizeof *h->counts);
-    if (!h->expected || !h->found || !h->x || !h->counts) return no_memory();
-    for (unsigned c = 0; c < w->copies; c++)
-        if (cj_mem_alloc(w->device, sample_bytes, &h->x[c], &error) ||
-            cj_mem_alloc(w->device, count_bytes, &h->counts[c], &error))
-            return message_failure(&error);
+    if (!h->expected || !h->found) return no_memory();
     w->bytes_read = (double)sample_bytes;
     w->bytes_written = (double)count_bytes;
     w->operations = (double)h->n;
     w->unit = "samples";
     w->whole = true;
-    return CODE_OK;
+    int code = sets_alloc(w, sample_bytes, &h->x);
+    return code ? code : sets_alloc(w, count_bytes, &h->counts);
 }
 
 static int open_histogram(workload *w) {
@@ -206,13 +201,9 @@ static int open_histogram(workload *w) {
 static void close_histogram(workload *w) {
     histogram *h = w->state;
     if (!h) return;
-    for (unsigned c = 0; h->counts && c < w->copies; c++) {
-        cj_mem_free(w->device, h->x[c]);
-        cj_mem_free(w->device, h->counts[c]);
-    }
+    sets_free(w, h->x);
+    sets_free(w, h->counts);
     source_close(&h->source);
-    free(h->x);
-    free(h->counts);
     free(h->expected);
     free(h->found);
     free(h);

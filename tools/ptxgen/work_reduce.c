@@ -13,6 +13,7 @@
 #include "message.h"
 #include "output.h"
 #include "reference.h"
+#include "sets.h"
 #include "source.h"
 #include "user_reference.h"
 #include "workload.h"
@@ -109,17 +110,11 @@ static size_t result_bytes(const reduction *r) {
 
 static int allocate(workload *w, reduction *r) {
     const size_t bytes = (size_t)r->n * cj_dtype_size(r->type), out_bytes = r->most * result_bytes(r);
-    cj_error     error;
     w->bytes_read = (double)bytes;
     w->bytes_written = (double)result_bytes(r);
     w->copies = workload_copies(w, w->bytes_read);
-    r->x = calloc(w->copies, sizeof *r->x);
-    r->out = calloc(w->copies, sizeof *r->out);
-    if (!r->x || !r->out) return no_memory("buffers");
-    for (unsigned c = 0; c < w->copies; c++)
-        if (cj_mem_alloc(w->device, bytes, &r->x[c], &error) || cj_mem_alloc(w->device, out_bytes, &r->out[c], &error))
-            return message_failure(&error);
-    return CODE_OK;
+    int code = sets_alloc(w, bytes, &r->x);
+    return code ? code : sets_alloc(w, out_bytes, &r->out);
 }
 
 // ---- the input and what is expected
@@ -252,12 +247,8 @@ static void close_reduction(workload *w) {
     if (!r) return;
     source_close(&r->source);
     user_reference_close(&r->user);
-    for (unsigned c = 0; c < w->copies; c++) {
-        if (r->x) cj_mem_free(w->device, r->x[c]);
-        if (r->out) cj_mem_free(w->device, r->out[c]);
-    }
-    free(r->x);
-    free(r->out);
+    sets_free(w, r->x);
+    sets_free(w, r->out);
     free(r->reference.results);
     free(r->kept);
     free(r->raw);

@@ -84,6 +84,9 @@ static int allocate(workload *w, rows *r) {
 }
 
 static int open_rows(workload *w) {
+    if (w->input || w->fill)
+        return message_error(CJ_INVALID_ARGUMENT, "%s makes up its own rows: --input and --fill do not go with it",
+                             cj_family_name(w->params.family));
     rows *r = w->state = calloc(1, sizeof *r);
     if (!r) return no_memory();
     cj_plan  plan;  // made for its messages: the model relies on parameters that make sense

@@ -8,11 +8,12 @@
 
 #include "message.h"
 #include "output.h"
+#include "sets.h"
 #include "source.h"
 #include "workload.h"
 
-// PIECE: elements widened at once; SEGMENT: elements of a segment, on average, where flags say where they begin.
-enum { POISON = 0xa5, PIECE = 1 << 16, SEGMENT = 64 };
+// SEGMENT: elements of a segment, on average, where flags say where they begin.
+enum { POISON = 0xa5, SEGMENT = 64 };
 
 typedef struct scan {
     cj_dtype       type;
@@ -66,18 +67,8 @@ static int read_params(workload *w, scan *s) {
 }
 
 static int fill_input(workload *w, scan *s) {
-    const uint64_t count = span(s, s->stride) / s->bytes;
-    int            code = source_open(&s->source, s->type, w->input, w->fill ? w->fill : "rand:1");
-    if (code) return code;
-    if (count > s->source.available)
-        return message_error(CJ_INVALID_ARGUMENT, "the rows span %" PRIu64 " elements, but '%s' holds only %" PRIu64,
-                             count, s->source.name, s->source.available);
-    for (uint64_t done = 0; !code && done < count;) {
-        const size_t piece = (size_t)(count - done < PIECE ? count - done : PIECE);
-        code = source_read(&s->source, s->input + done * s->bytes, piece);
-        done += piece;
-    }
-    return code;
+    int code = source_open(&s->source, s->type, w->input, w->fill ? w->fill : "rand:1");
+    return code ? code : source_read_rows(&s->source, s->input, span(s, s->stride) / s->bytes);
 }
 
 // ---- segments: of random lengths, the same in each run
@@ -125,6 +116,8 @@ static int open_scan(workload *w) {
     cj_error error;
     if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
     int code = read_params(w, s);
+    if (!code) code = workload_fits("rows, stride", (double)s->rows * (double)s->stride * (double)s->bytes);
+    if (!code) code = workload_fits("rows, out-stride", (double)s->rows * (double)s->out_stride * (double)s->bytes);
     if (code) return code;
     const size_t in = span(s, s->stride), out = span(s, s->out_stride);
     w->bytes_read = w->bytes_written = (double)s->rows * (double)s->columns * (double)s->bytes;
@@ -132,30 +125,22 @@ static int open_scan(workload *w) {
     w->whole = element_kind_of(s->type) != ELEMENT_FLOAT;
     s->input = malloc(in);
     s->found = malloc(out);
-    s->x = calloc(w->copies, sizeof *s->x);
-    s->out = calloc(w->copies, sizeof *s->out);
-    if (!s->input || !s->found || !s->x || !s->out) return no_memory();
+    if (!s->input || !s->found) return no_memory();
     code = fill_input(w, s);
     if (!code && s->segmented) code = make_heads(w, s);
-    for (unsigned c = 0; !code && c < w->copies; c++)
-        if (cj_mem_alloc(w->device, in, &s->x[c], &error) || cj_mem_alloc(w->device, out, &s->out[c], &error) ||
-            cj_mem_write(w->device, s->x[c], s->input, in, NULL, &error))
-            code = message_failure(&error);
-    return code;
+    if (!code) code = sets_alloc(w, in, &s->x);
+    if (!code) code = sets_alloc(w, out, &s->out);
+    return code ? code : sets_write(w, s->x, s->input, in);
 }
 
 static void close_scan(workload *w) {
     scan *s = w->state;
     if (!s) return;
-    for (unsigned c = 0; c < w->copies; c++) {
-        if (s->x) cj_mem_free(w->device, s->x[c]);
-        if (s->out) cj_mem_free(w->device, s->out[c]);
-    }
+    sets_free(w, s->x);
+    sets_free(w, s->out);
     cj_mem_free(w->device, s->heads);
     source_close(&s->source);
     free(s->begins);
-    free(s->x);
-    free(s->out);
     free(s->input);
     free(s->found);
     free(s);
@@ -226,8 +211,9 @@ static double error_of(const scan *s, const running *r, element found, element *
         return expected->u != found.u;
     }
     expected->f = (double)r->real;
+    if (isinf(element_stored(s->type, *expected).f)) *expected = element_stored(s->type, *expected);
+    if (element_same(s->type, found, *expected)) return 0;
     const double off = fabs(found.f - expected->f), scale = (double)(s->op == 's' ? r->magnitude : fabsl(r->real));
-    if (off == 0) return 0;
     return scale > 0 ? off / scale : INFINITY;
 }
 

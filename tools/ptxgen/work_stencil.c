@@ -10,6 +10,7 @@
 
 #include "message.h"
 #include "output.h"
+#include "sets.h"
 #include "source.h"
 #include "workload.h"
 
@@ -214,19 +215,14 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
 // ---- the workload
 
 static int allocate(workload *w, stencil *s) {
-    cj_error error;
     w->copies = workload_copies(w, 2.0 * (double)s->bytes);
     s->in = malloc(s->bytes);
     s->found = malloc(s->bytes);
-    s->from = calloc(w->copies, sizeof *s->from);
-    s->to = calloc(w->copies, sizeof *s->to);
-    if (!s->in || !s->found || !s->from || !s->to) return no_memory();
+    if (!s->in || !s->found) return no_memory();
     int code = source_read(&s->source, s->in, s->points * (size_t)s->batch);
-    for (unsigned c = 0; !code && c < w->copies; c++)
-        if (cj_mem_alloc(w->device, s->bytes, &s->from[c], &error) ||
-            cj_mem_alloc(w->device, s->bytes, &s->to[c], &error) ||
-            cj_mem_write(w->device, s->from[c], s->in, s->bytes, NULL, &error))
-            code = message_failure(&error);
+    if (!code) code = sets_alloc(w, s->bytes, &s->from);
+    if (!code) code = sets_alloc(w, s->bytes, &s->to);
+    if (!code) code = sets_write(w, s->from, s->in, s->bytes);
     w->bytes_read = w->bytes_written = (double)s->bytes;
     w->operations = (double)s->points * (double)s->batch * (double)s->steps;
     w->unit = "point updates";
@@ -250,13 +246,9 @@ static int open_stencil(workload *w) {
 static void close_stencil(workload *w) {
     stencil *s = w->state;
     if (!s) return;
-    for (unsigned c = 0; s->from && s->to && c < w->copies; c++) {
-        cj_mem_free(w->device, s->from[c]);
-        cj_mem_free(w->device, s->to[c]);
-    }
+    sets_free(w, s->from);
+    sets_free(w, s->to);
     source_close(&s->source);
-    free(s->from);
-    free(s->to);
     free(s->in);
     free(s->found);
     free(s);

@@ -10,10 +10,11 @@
 
 #include "message.h"
 #include "output.h"
+#include "sets.h"
 #include "source.h"
 #include "workload.h"
 
-enum { POISON = 0xa5, PIECE = 1 << 16 };
+enum { POISON = 0xa5 };
 
 typedef struct topk {
     cj_dtype       type;
@@ -52,43 +53,26 @@ static void read_params(const workload *w, topk *t) {
 }
 
 static int fill_input(workload *w, topk *t) {
-    const uint64_t count = span(t) / t->bytes;
-    int            code = source_open(&t->source, t->type, w->input, w->fill ? w->fill : "rand:1");
-    if (code) return code;
-    if (count > t->source.available)
-        return message_error(CJ_INVALID_ARGUMENT, "the rows span %" PRIu64 " elements, but '%s' holds only %" PRIu64,
-                             count, t->source.name, t->source.available);
-    for (uint64_t done = 0; !code && done < count;) {
-        const size_t piece = (size_t)(count - done < PIECE ? count - done : PIECE);
-        code = source_read(&t->source, t->input + done * t->bytes, piece);
-        done += piece;
-    }
-    return code;
+    int code = source_open(&t->source, t->type, w->input, w->fill ? w->fill : "rand:1");
+    return code ? code : source_read_rows(&t->source, t->input, span(t) / t->bytes);
 }
 
 static int allocate(workload *w, topk *t) {
     const size_t values = (size_t)(t->rows * t->given) * t->bytes,
                  indices = (size_t)(t->rows * t->given) * t->index_bytes;
-    cj_error error;
     w->copies = workload_copies(w, (double)span(t));
     t->input = malloc(span(t));
     t->values = malloc(values);
     t->indices = malloc(indices);
     t->row = malloc(t->columns * sizeof *t->row);
     t->chosen = malloc(t->columns);
-    t->x = calloc(w->copies, sizeof *t->x);
-    t->out = calloc(w->copies, sizeof *t->out);
-    t->where = calloc(w->copies, sizeof *t->where);
-    if (!t->input || !t->values || !t->indices || !t->row || !t->chosen || !t->x || !t->out || !t->where)
-        return no_memory();
-    for (unsigned c = 0; c < w->copies; c++)
-        if (cj_mem_alloc(w->device, span(t), &t->x[c], &error) || cj_mem_alloc(w->device, values, &t->out[c], &error) ||
-            cj_mem_alloc(w->device, indices, &t->where[c], &error))
-            return message_failure(&error);
+    if (!t->input || !t->values || !t->indices || !t->row || !t->chosen) return no_memory();
     w->bytes_read = (double)t->rows * (double)t->columns * (double)t->bytes;
     w->bytes_written = (double)values + (double)indices;
     w->whole = true;
-    return CODE_OK;
+    int code = sets_alloc(w, span(t), &t->x);
+    if (!code) code = sets_alloc(w, values, &t->out);
+    return code ? code : sets_alloc(w, indices, &t->where);
 }
 
 static int open_topk(workload *w) {
@@ -98,24 +82,18 @@ static int open_topk(workload *w) {
     cj_error error;
     if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
     read_params(w, t);
-    int code = allocate(w, t);
+    int code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
+    if (!code) code = allocate(w, t);
     if (!code) code = fill_input(w, t);
-    for (unsigned c = 0; !code && c < w->copies; c++)
-        if (cj_mem_write(w->device, t->x[c], t->input, span(t), NULL, &error)) code = message_failure(&error);
-    return code;
-}
-
-static void free_each(const workload *w, cj_ptr *each) {
-    for (unsigned c = 0; each && c < w->copies; c++) cj_mem_free(w->device, each[c]);
-    free(each);
+    return code ? code : sets_write(w, t->x, t->input, span(t));
 }
 
 static void close_topk(workload *w) {
     topk *t = w->state;
     if (!t) return;
-    free_each(w, t->x);
-    free_each(w, t->out);
-    free_each(w, t->where);
+    sets_free(w, t->x);
+    sets_free(w, t->out);
+    sets_free(w, t->where);
     source_close(&t->source);
     free(t->row);
     free(t->chosen);
