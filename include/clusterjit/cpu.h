@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only the CPU device has: its schedule, the hazards that it watches for, and what it counted.
 //
-// These calls take a device of kind "cpu"; on any other they fail with UNSUPPORTED. Configure between launches; results
+// These calls take a device of kind "cpu"; on any other they fail with UNSUPPORTED. Configure between launches; hazards
 // are those of the last launch and stay until the next one. Thread safety: one thread at a time a device.
 //
 // To multimem instructions the device is a multicast team of one: every address of its global memory is its own
@@ -61,7 +61,8 @@ typedef struct cj_hazard {
 CJ_API size_t           cj_cpu_hazard_count(const cj_device *device);
 CJ_API const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index);  // NULL behind the last
 
-// What the last launch did. Counts are of threads (an instruction of a full warp counts 32), bytes are those of threads.
+// What the launches since the last cj_cpu_stats_clear did, or all of the device's. Counts are of threads (an instruction of
+// a full warp counts 32), bytes are those of threads.
 #define CJ_CPU_CLASSES(X) X(INTEGER, "integer") X(FLOAT, "float") X(MOVE, "move and convert") X(MEMORY, "memory") \
     X(CONTROL, "control") X(WARP, "warp") X(BARRIER, "barrier and fence") X(ASYNC, "asynchronous") X(MATRIX, "matrix")
 
@@ -101,6 +102,7 @@ typedef struct cj_cpu_stats {
 } cj_cpu_stats;
 
 CJ_API cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_error *error);
+CJ_API cj_status cj_cpu_stats_clear(cj_device *device, cj_error *error);
 
 #ifdef __cplusplus
 }

@@ -107,6 +107,11 @@ counts '  by bulk copies' $((2 * 256 + 64))
 counts '  by tensor copies' $((2 * 128))
 counts '  of these, multicast' $((2 * 256))
 counts 'moved asynchronously' $((2 * 32 * 4 + 2 * 256 + 64 + 2 * 128))
+
+# Of a kernel that is launched again and again, the launches of one run count, and not those of other runs.
+gives 'Mismatches: 0 of' run stencil --device cpu --stats --strategy blocked --depth 4 --nx 64 --ny 64 --steps 16
+counts 'global, written' $((16 / 4 * 64 * 64 * 4))
+
 if command -v python3 >"$dir/which"; then
     gives '"launches"' check --run "${copies[@]}" --json --stats
     python3 - "$dir/out" <<'END' || failed "check --run --json --stats" "it is not as described"

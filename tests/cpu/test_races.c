@@ -33,6 +33,27 @@ typedef struct fault {
     "    setp.eq.u32 %p2, %r0, 0; and.pred %p3, %p1, %p2;\n"
 // %p4: block 0 of the grid.
 #define BLOCK_0 "    mov.u32 %r0, %tid.x; mov.u32 %r6, %ctaid.x; setp.eq.u32 %p4, %r6, 0;\n"
+// A thread's copies of 4 bytes each to where %r1 points.
+#define COPY_700(label)                                                           \
+    "    mov.u32 %r2, 0; mov.u32 %r3, %r1;\n" label ":\n"                         \
+    "    cp.async.ca.shared.global [%r3], [%out], 4;\n    add.u32 %r3, %r3, 4;\n" \
+    "    add.u32 %r2, %r2, 1; setp.lt.u32 %p4, %r2, 700; @%p4 bra " label ";\n"
+#define WRITE "    st.global.u32 [%out], 9;\n    bar.warp.sync -1;\n"
+#define READ "    ld.global.u32 %r9, [%out];\n"
+#define READ_FAR "    ld.global.u32 %r9, [%out + 128];\n"
+// Where %p4, waits for the flag and reads; what follows is the others', up to the label done.
+#define AWAIT                                                                        \
+    "    @!%p4 bra write;\nspin:\n    ld.acquire.gpu.global.u32 %r8, [%out + 64];\n" \
+    "    setp.eq.u32 %p5, %r8, 0; @%p5 bra spin;\n" READ "    bra done;\nwrite:\n"
+// Warp 0 of block 0 waits for warp 1, which writes at + 0, and for block 1, which writes at + 128.
+#define AWAIT_BOTH                                                                                           \
+    BLOCK_0 "    setp.ge.u32 %p2, %r0, 32;\n    @!%p4 bra far;\n    @%p2 bra near;\nspin:\n"                 \
+            "    ld.relaxed.cta.global.u32 %r8, [%out + 64]; ld.relaxed.gpu.global.u32 %r9, [%out + 192];\n" \
+            "    min.u32 %r8, %r8, %r9; setp.eq.u32 %p5, %r8, 0; @%p5 bra spin;\n"
+#define WRITE_BOTH                                                                                        \
+    "    bra done;\nnear:\n" WRITE "    st.release.cta.global.u32 [%out + 64], 1;\n    bra done;\nfar:\n" \
+    "    @%p2 bra done;\n    st.global.u32 [%out + 128], 9;\n    bar.warp.sync -1;\n"                     \
+    "    st.release.gpu.global.u32 [%out + 192], 1;\ndone:\n"
 
 // clang-format off
 static const fault faults[] = {
@@ -60,6 +81,13 @@ static const fault faults[] = {
      "    ld.shared.u32 %r8, [%r3];\n    bra done;\nproduce:\n    st.shared.u32 [%r2], %r0;\n"
      "    bar.sync 1, 64;\ndone:\n",
      "tile + "},
+    // More copies of a thread under way than 16 bits number in a block of 96 threads: none of them is left unwatched.
+    {"race-block", {1, 96, 0, 0}, "    .shared .align 16 .b32 many[1400];\n",
+     "    mov.u32 %r0, %tid.x; mov.u32 %r1, many;\n    setp.ne.u32 %p1, %r0, 0; @%p1 bra first;\n"
+     COPY_700("copy_first") "first:\n    bar.sync 0;\n    add.u32 %r1, %r1, 2800;\n"
+     "    setp.ne.u32 %p2, %r0, 95; @%p2 bra second;\n" COPY_700("copy_second")
+     "second:\n    cp.async.wait_all;\n",
+     "", "    bar.sync 0;\n", "    setp.eq.u32 %p3, %r0, 64; @%p3 ld.shared.u32 %r8, [many + 5596];\n", "many + 5596"},
     {"race-cluster", {4, 32, 2, 0}, TILE,
      OWN PEER STARTED "    shl.b32 %r8, %r0, 2; add.u32 %r5, %r5, %r8; st.shared::cluster.u32 [%r5], %r0;\n",
      "    bar.sync 0;\n", TOGETHER, "    ld.shared.u32 %r9, [%r2];\n" TOGETHER, "rank 1 in its cluster"},
@@ -96,6 +124,17 @@ static const fault faults[] = {
      "    setp.eq.u32 %p5, %r8, 0; @%p5 bra spin;\n    fence.acq_rel.gpu;\n    ld.global.u32 %r9, [%out];\n"
      "    bra done;\nwrite:\n    st.global.u32 [%out], 9;\n    bar.warp.sync -1;\n",
      "", "    membar.gl;\n", "    st.relaxed.gpu.global.u32 [%out + 64], 1;\ndone:\n", "nothing orders them"},
+    // Warp 0 of block 0 has seen a near flag and a far one: a fence acquires what is released within its scope.
+    {"race-grid", {2, 64, 0, 0}, "", AWAIT_BOTH "    fence.acq_rel.cta;\n" READ, "", "    fence.acq_rel.gpu;\n",
+     READ_FAR WRITE_BOTH, "an allocation + 128, 4 bytes of global memory"},
+    {"race-block", {2, 64, 0, 0}, "", AWAIT_BOTH, "", "    fence.acq_rel.cta;\n", READ WRITE_BOTH,
+     "an allocation + 0, 4 bytes of global memory"},
+    // A narrower fence behind a wider one takes back nothing of what that released, and adds to it only in its scope.
+    {"race-grid", {2, 32, 0, 0}, "", BLOCK_0 AWAIT, "    fence.acq_rel.gpu;\n" WRITE, WRITE "    fence.acq_rel.gpu;\n",
+     "    fence.acq_rel.cta;\n    st.relaxed.gpu.global.u32 [%out + 64], 1;\ndone:\n", "nothing orders them"},
+    {"race-block", {1, 64, 0, 0}, "",
+     "    mov.u32 %r0, %tid.x; setp.lt.u32 %p4, %r0, 32;\n" AWAIT "    fence.acq_rel.gpu;\n" WRITE, "",
+     "    fence.acq_rel.cta;\n", "    st.relaxed.gpu.global.u32 [%out + 64], 1;\ndone:\n", "nothing orders them"},
     {"race-grid", {2, 32, 0, 0}, "", BLOCK_0, "    red.cta.global.add.u32 [%out], 1;\n",
      "    red.gpu.global.add.u32 [%out], 1;\n", "", "both are atomic, but the scope"},
     {"race-grid", {2, 32, 0, 0}, "", BLOCK_0, "    st.global.u32 [%out], 5;\n",

@@ -196,6 +196,18 @@ static void counts_are_those_of_threads(void **state) {
     assert_int_equal(sum, stats.thread_instructions);
     assert_int_equal(stats.thread_instructions, stats.warp_instructions * 32);
     assert_true(stats.seconds > 0);
+
+    const cj_cpu_stats once = stats;
+    cj_test_ok(cj_launch(device, &config, &error), &error);
+    cj_test_ok(cj_cpu_stats_read(device, &stats, &error), &error);
+    assert_int_equal(stats.global_written, 2 * once.global_written);
+    assert_int_equal(stats.thread_instructions, 2 * once.thread_instructions);
+    assert_true(stats.seconds > once.seconds);
+    cj_test_ok(cj_cpu_stats_clear(device, &error), &error);
+    cj_test_ok(cj_launch(device, &config, &error), &error);
+    cj_test_ok(cj_cpu_stats_read(device, &stats, &error), &error);
+    stats.seconds = once.seconds;
+    assert_memory_equal(&stats, &once, sizeof stats);
     cj_module_unload(module);
     cj_mem_free(device, memory);
     cj_device_close(device);
@@ -206,6 +218,7 @@ static void other_devices_are_refused(void **state) {
     cj_error error = {0};
     assert_int_equal(cj_cpu_configure(NULL, &(cj_cpu_options){0}, &error), CJ_UNSUPPORTED);
     assert_int_equal(cj_cpu_stats_read(NULL, &(cj_cpu_stats){0}, &error), CJ_UNSUPPORTED);
+    assert_int_equal(cj_cpu_stats_clear(NULL, &error), CJ_UNSUPPORTED);
     assert_int_equal(cj_cpu_hazard_count(NULL), 0);
     assert_null(cj_cpu_hazard_at(NULL, 0));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch.h"
 
+#include <clusterjit/cpu.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,7 +150,8 @@ cj_status launch_run(const launch_options *l, cj_device *device, cj_function *fu
                                .nonportable = true,  // the command line asks for the cluster that it names
                                .arguments = value,
                                .argument_count = l->arguments.count};
-    cj_status        status = cj_launch(device, &config, error);
+    cj_cpu_stats_clear(device, NULL);  // where there are any
+    cj_status status = cj_launch(device, &config, error);
     return status ? status : cj_synchronize(device, NULL, error);
 }
 

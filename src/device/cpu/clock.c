@@ -25,7 +25,7 @@ typedef struct inner {
 
 // Behind the head: times of warps, then extras, ascending by group and descending by time; an agent is in one at most.
 static uint32_t *times_of(const cj_known *leaf) { return (uint32_t *)(uintptr_t)(leaf + 1); }
-static extra *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + (leaf->warps + 1) / 2 * 2); }
+static extra *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + leaf->warps); }
 static cj_known **child_of(const cj_known *node, uint32_t block) {
     return &((inner *)(uintptr_t)node)->child[block >> (node->level - 1) * CHILD_BITS & (CHILDREN - 1)];
 }
@@ -52,8 +52,7 @@ static void drop(cj_known *node) {
 }
 
 static cj_known *new_leaf(uint16_t warps, uint32_t capacity) {
-    const size_t times = (warps + 1u) / 2 * 2 * sizeof(uint32_t);
-    cj_known    *leaf = cj__watch_calloc(sizeof *leaf + times + capacity * sizeof(extra));
+    cj_known *leaf = cj__watch_calloc(sizeof *leaf + warps * sizeof(uint32_t) + capacity * sizeof(extra));
     if (leaf) *leaf = (cj_known){.refs = 1, .warps = warps, .capacity = capacity};
     return leaf;
 }
@@ -137,7 +136,6 @@ static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t t
     const bool is_warp = agents->whole && agents->group < agents->warps;
     leaf = leaf ? own(leaf, leaf->count + !is_warp) : new_leaf(agents->warps, !is_warp);
     if (!leaf) return NULL;
-    if (time <= group_time(leaf, agents->group)) return leaf;
     if (is_warp) {
         times_of(leaf)[agents->group] = time;
         tidy(leaf, 0);
@@ -328,6 +326,7 @@ void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_v
 }
 
 void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t time) {
+    if (!cj__clock_unknown(*into, view, &agents, time)) return;  // nothing is copied in vain
     cj_clock *clock = own_clock(into);
     if (!clock) return;
     cj_known      *node = clock->view[view];

@@ -23,9 +23,9 @@ typedef struct cpu_device {
     cj_device        base;
     cj_cpu_memory    memory;
     cj_cpu_options   options;   // 0 of threads and stack_bytes replaced
-    pthread_mutex_t  lock;      // of what follows: of the last launch that ended
-    cj_cpu_findings *findings;  // NULL: none yet
-    cj_cpu_stats     stats;
+    pthread_mutex_t  lock;      // of what follows
+    cj_cpu_findings *findings;  // of the last launch that ended; NULL: none yet
+    cj_cpu_stats     stats;     // of the launches that ended since it was cleared
 } cpu_device;
 
 typedef struct cpu_module {
@@ -216,15 +216,16 @@ static cj_status equip_launch(cj_cpu_launch *launch, cj_error *error) {
     return launch->options.hazards ? cj__watch_open(launch, error) : CJ_OK;
 }
 
-// Keeps what was found and counted as the device's last.
+// Keeps what was found as the device's last, and adds what was counted to what its launches before did.
 static void keep_results(cpu_device *device, cj_cpu_launch *launch, uint64_t instructions, double seconds) {
-    cj_cpu_stats stats = {.seconds = seconds};
-    if (launch->counts) cj__stats_sum(launch->program, launch->counts, &stats);
-    if (!launch->counts) stats.thread_instructions = instructions;
     pthread_mutex_lock(&device->lock);
     cj_cpu_findings *before = device->findings;
     device->findings = launch->findings;
-    device->stats = stats;
+    device->stats.seconds += seconds;
+    if (launch->counts)
+        cj__stats_sum(launch->program, launch->counts, &device->stats);
+    else
+        device->stats.thread_instructions += instructions;
     pthread_mutex_unlock(&device->lock);
     free_findings(before);
 }
@@ -388,6 +389,13 @@ cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_err
     if (!cpu) return refuse_device(device, error);
     if (!stats) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stats is 0", __func__);
     *stats = cpu->stats;
+    return CJ_OK;
+}
+
+cj_status cj_cpu_stats_clear(cj_device *device, cj_error *error) {
+    cpu_device *cpu = cpu_of(device);
+    if (!cpu) return refuse_device(device, error);
+    cpu->stats = (cj_cpu_stats){0};
     return CJ_OK;
 }
 

@@ -332,7 +332,7 @@ static void free_page(cj_shadow *shadow, page *p, size_t bytes) {
     for (size_t i = 0; i << p->shift < bytes; i++) empty(shadow, &p->cell[i]);
     for (cj_location *next, *location = p->location; location; location = next) {
         next = location->next;
-        for (unsigned i = 0; i < 3; i++) cj__clock_drop(location->released[i].clock);
+        for (unsigned i = 0; i < CJ_SCOPES; i++) cj__clock_drop(location->released[i].clock);
         free(location);
     }
     free(p);
@@ -451,7 +451,7 @@ void cj__shadow_forget(cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
     page *p = shadow->page[offset >> PAGE_BITS];
     for (cj_location *location = p ? p->location : NULL; location; location = location->next) {
         if (location->offset < offset || location->offset - offset >= bytes) continue;
-        for (unsigned i = 0; i < 3; i++) {
+        for (unsigned i = 0; i < CJ_SCOPES; i++) {
             cj__clock_drop(location->released[i].clock);
             location->released[i] = (cj_released){0};
         }

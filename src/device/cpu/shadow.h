@@ -21,6 +21,8 @@
 // How an access counts: strong accesses carry the scope of their atomicity.
 typedef enum cj_scope { CJ_SCOPE_WEAK, CJ_SCOPE_CTA, CJ_SCOPE_CLUSTER, CJ_SCOPE_GPU, CJ_SCOPE_SYS } cj_scope;
 
+enum { CJ_SCOPES = 3 };  // that are told apart where strong operations order others: cta, cluster, gpu with sys
+
 enum {
     CJ_USE_READ = 1,
     CJ_USE_WRITE = 2,
@@ -84,7 +86,7 @@ typedef struct cj_released {
 typedef struct cj_location {
     struct cj_location *next;
     uint64_t            offset;
-    cj_released         released[3];
+    cj_released         released[CJ_SCOPES];
 } cj_location;
 
 // The location at an offset of an accessed page; made on request, else NULL where there is none.

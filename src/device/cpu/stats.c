@@ -122,19 +122,19 @@ void cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts *counts, c
         if (!op->inst || (i && op->inst == program->op[i - 1].inst)) continue;  // one instruction, several ops
         add_op(op, counts->op[2 * i], counts->op[2 * i + 1], stats);
     }
-    stats->global_read = counts->global[0];
-    stats->global_written = counts->global[1];
-    stats->shared_read = counts->shared[0];
-    stats->shared_written = counts->shared[1];
-    stats->dsmem_read = counts->dsmem[0];
-    stats->dsmem_written = counts->dsmem[1];
-    stats->local_bytes = counts->local;
-    stats->async_bytes = counts->async;
-    stats->copy_bytes = counts->copy;
-    stats->bulk_bytes = counts->bulk;
-    stats->tensor_bytes = counts->tensor;
-    stats->multicast_bytes = counts->multicast;
-    stats->bank_conflicts = counts->bank_conflicts;
+    stats->global_read += counts->global[0];
+    stats->global_written += counts->global[1];
+    stats->shared_read += counts->shared[0];
+    stats->shared_written += counts->shared[1];
+    stats->dsmem_read += counts->dsmem[0];
+    stats->dsmem_written += counts->dsmem[1];
+    stats->local_bytes += counts->local;
+    stats->async_bytes += counts->async;
+    stats->copy_bytes += counts->copy;
+    stats->bulk_bytes += counts->bulk;
+    stats->tensor_bytes += counts->tensor;
+    stats->multicast_bytes += counts->multicast;
+    stats->bank_conflicts += counts->bank_conflicts;
 }
 
 // ---- accesses

@@ -15,7 +15,7 @@ struct cj_cpu_counts {
 
 cj_cpu_counts *cj__stats_new(const cj_cpu_program *program);  // NULL when out of memory
 void           cj__stats_add(const cj_cpu_program *program, cj_cpu_counts *into, const cj_cpu_counts *from);
-void           cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts *counts, cj_cpu_stats *stats);
+void           cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts *counts, cj_cpu_stats *stats);  // adds
 
 // Lanes access memory: a block's shared memory, global memory, or (neither) local memory. Bytes that a lane reads and
 // writes count as both.

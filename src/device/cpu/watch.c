@@ -27,17 +27,10 @@ struct cj_watch {
     } atomic[CJ_LANES];  // where the lanes of the running atomic access
 };
 
-// What a lane has acquired and not yet ordered: it is behind an acquiring fence of at least this scope.
-typedef struct pending {
-    cj_clock *clock;
-    cj_scope  scope;
-} pending;
-
-// What a lane's last releasing fence released: what it knew and did until then.
+// What a releasing fence of a lane released: what the lane knew and did until then.
 typedef struct fenced {
     cj_clock *clock;
-    uint32_t  time;
-    cj_scope  scope;
+    uint32_t  time;  // 0: there was none
 } fenced;
 
 struct cj_watch_warp {
@@ -45,8 +38,8 @@ struct cj_watch_warp {
     uint32_t  forked;  // the lanes that have begun an operation at this time; what they do next is later
     uint32_t  whole;   // the lanes that it began with
     cj_clock *now[CJ_LANES];
-    pending   pending[CJ_LANES];
-    fenced    fenced[CJ_LANES];
+    cj_clock *pending[CJ_LANES][CJ_SCOPES];  // what was read of, for a fence of this scope or a wider one
+    fenced    fenced[CJ_LANES][CJ_SCOPES];   // the lane's last fence of each scope, but for those before a wider one
     uint32_t  passed[3][CJ_LANES];  // time of the lane's last fence for the views SHARED, GLOBAL, INIT
 };
 
@@ -155,10 +148,10 @@ static void give(cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
     step_time(w->watch);
 }
 
-// *into learns what a lane's last releasing fence released.
-static void give_fenced(cj_cpu_warp *w, unsigned lane, cj_clock **into) {
+// *into learns what a lane's last releasing fence of this scope released.
+static void give_fenced(cj_cpu_warp *w, unsigned lane, unsigned scope, cj_clock **into) {
     const cj_watch_warp *watch = w->watch;
-    const fenced        *before = &watch->fenced[lane];
+    const fenced        *before = &watch->fenced[lane][scope];
     const cj_agents      self = agents_of(w, 1u << lane);
     if (!before->time) return;
     cj__clock_join(into, before->clock);
@@ -177,7 +170,7 @@ void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order ord
         return;
     }
     CJ_SOME_LANES(i, mask) {
-        give_fenced(w, i, &sync->gathering);
+        for (unsigned k = 0; k < CJ_SCOPES; k++) give_fenced(w, i, k, &sync->gathering);
         join_progress(&sync->gathering, w->watch->now[i]);
     }
     add_times(w, mask, &sync->gathering, CJ_VIEW_INIT, w->watch->passed[CJ_VIEW_INIT - CJ_VIEW_SHARED]);
@@ -185,17 +178,14 @@ void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order ord
     step_time(w->watch);
 }
 
-static void expect(cj_watch_warp *watch, unsigned lane, const cj_clock *what, cj_scope scope) {
-    pending *more = &watch->pending[lane];
-    cj__clock_join(&more->clock, what);
-    if (scope > more->scope) more->scope = scope;
-}
+// Where a scope stands among those that are told apart.
+static unsigned slot_of(unsigned scope) { return (scope > CJ_SCOPE_GPU ? CJ_SCOPE_GPU : scope) - CJ_SCOPE_CTA; }
 
 void cj__sync_acquire(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order) {
     if (!w->watch) return;
     learn(w->watch, mask, sync->complete, order == CJ_ORDER_FULL ? cj__clock_join : join_progress);
     if (order == CJ_ORDER_FULL) return;
-    CJ_SOME_LANES(i, mask) expect(w->watch, i, sync->complete, CJ_SCOPE_CLUSTER);
+    CJ_SOME_LANES(i, mask) cj__clock_join(&w->watch->pending[i][slot_of(CJ_SCOPE_CLUSTER)], sync->complete);
 }
 
 void cj__watch_meet(cj_cpu_warp *w, uint32_t mask) {
@@ -217,17 +207,21 @@ void cj__watch_barrier(cj_cpu_block *block, cj_cpu_barrier *barrier) {
 // ---- fences
 
 static void fence_acquire(cj_watch_warp *watch, unsigned lane, cj_scope scope) {
-    pending *read = &watch->pending[lane];
-    if (!read->clock || read->scope > scope) return;
-    learn(watch, 1u << lane, read->clock, cj__clock_join);
-    cj__clock_drop(read->clock);
-    *read = (pending){0};
+    for (unsigned i = 0; i <= slot_of(scope); i++) {
+        cj_clock **read = &watch->pending[lane][i];
+        learn(watch, 1u << lane, *read, cj__clock_join);
+        cj__clock_drop(*read);
+        *read = NULL;
+    }
 }
 
 static void fence_release(cj_watch_warp *watch, unsigned lane, cj_scope scope) {
-    fenced *last = &watch->fenced[lane];
-    cj__clock_drop(last->clock);
-    *last = (fenced){cj__clock_hold(watch->now[lane]), watch->time, scope};
+    fenced *last = watch->fenced[lane];
+    for (unsigned i = 0; i <= slot_of(scope); i++) {
+        cj__clock_drop(last[i].clock);
+        last[i] = (fenced){0};
+    }
+    last[slot_of(scope)] = (fenced){cj__clock_hold(watch->now[lane]), watch->time};
 }
 
 static void join_shared(cj_clock **into, const cj_clock *from) {
@@ -273,42 +267,47 @@ static cj_scope distance(const cj_cpu_launch *launch, uint32_t a, uint32_t b) {
     return a == b ? CJ_SCOPE_CTA : a / launch->ranks == b / launch->ranks ? CJ_SCOPE_CLUSTER : CJ_SCOPE_GPU;
 }
 
-static cj_scope at_most_gpu(uint8_t scope) { return scope > CJ_SCOPE_GPU ? CJ_SCOPE_GPU : (cj_scope)scope; }
-
 // The lane has read what was written there.
 static void acquire_at(cj_cpu_warp *w, unsigned lane, const cj_location *location, op_order order) {
     const cj_cpu_launch *launch = w->block->cluster->launch;
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < CJ_SCOPES; i++) {
         const cj_released *released = &location->released[i];
         cj_scope           needed = distance(launch, released->block, index_of(w->block));
         if (needed < released->spread) needed = released->spread;
-        if (!released->clock || needed > i + CJ_SCOPE_CTA || needed > at_most_gpu(order.use.scope)) continue;
+        if (!released->clock || slot_of(needed) > i || slot_of(needed) > slot_of(order.use.scope)) continue;
         if (order.acquire)
             learn(w->watch, 1u << lane, released->clock, cj__clock_join);
         else
-            expect(w->watch, lane, released->clock, needed);
+            cj__clock_join(&w->watch->pending[lane][slot_of(needed)], released->clock);
     }
 }
 
-// The lane writes there, with what it releases itself, or what its last fence did.
-static void release_at(cj_cpu_warp *w, unsigned lane, cj_location *location, op_order order) {
-    const cj_cpu_launch *launch = w->block->cluster->launch;
-    const fenced        *fence = &w->watch->fenced[lane];
-    cj_scope             scope = at_most_gpu(order.use.scope);
-    if (!order.release && fence->scope < scope) scope = fence->scope;
-    cj_released   *released = &location->released[scope - CJ_SCOPE_CTA];
+// What is released there with this scope, now by this block too.
+static cj_clock **open_released(const cj_cpu_warp *w, cj_location *location, unsigned scope) {
+    cj_released   *released = &location->released[scope];
     const uint32_t self = index_of(w->block);
-    const cj_scope far = released->clock ? distance(launch, released->block, self) : CJ_SCOPE_WEAK;
     if (!released->clock) *released = (cj_released){.block = self};
+    const cj_scope far = distance(w->block->cluster->launch, released->block, self);
     if (far > released->spread && far > CJ_SCOPE_CTA) released->spread = far;
-    if (order.release)
-        give(w, 1u << lane, &released->clock);
-    else
-        give_fenced(w, lane, &released->clock);
+    return &released->clock;
+}
+
+// The lane writes there, with what it releases itself, or what its last fences did, each as far as both reach.
+static void release_at(cj_cpu_warp *w, unsigned lane, cj_location *location, op_order order) {
+    const unsigned scope = slot_of(order.use.scope);
+    if (order.release) {
+        give(w, 1u << lane, open_released(w, location, scope));
+        return;
+    }
+    for (unsigned i = 0; i < CJ_SCOPES; i++) {
+        if (!w->watch->fenced[lane][i].time) continue;
+        give_fenced(w, lane, i, open_released(w, location, i < scope ? i : scope));
+    }
 }
 
 static bool releases(const cj_cpu_warp *w, unsigned lane, op_order order) {
-    return order.release || w->watch->fenced[lane].time;
+    const fenced *last = w->watch->fenced[lane];
+    return order.release || last[0].time || last[1].time || last[2].time;
 }
 
 static void order_strong(cj_cpu_warp *w, unsigned lane, cj_shadow *shadow, uint64_t offset, uint64_t bytes,
@@ -486,13 +485,15 @@ static bool add_chains(cj_watch_block *watch, uint32_t stride) {
     return true;
 }
 
-// An agent of the thread that no operation under way uses, and all of whose past the thread knows; 0: none is left.
+// An agent of the thread that no operation under way uses, and all of whose past the thread knows. Where more are under
+// way than can be told apart, the last: it stands for several then, and a race among them may be missed. 0: no memory.
 static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
     cj_watch_block *watch = w->block->watch;
     const uint32_t  stride = stride_of(w->block->cluster->launch), thread = w->index * CJ_LANES + lane;
-    for (uint32_t at = thread; at + stride <= UINT16_MAX; at += stride) {
+    for (uint32_t at = thread;; at += stride) {
         if (at >= watch->chain_count && !add_chains(watch, stride)) return 0;
-        const uint32_t  agent = at + stride;
+        const uint32_t agent = at + stride;
+        if (agent + stride > UINT16_MAX) return (uint16_t)agent;
         const cj_agents agents = {
             .block = index_of(w->block), .group = (uint16_t)(agent / CJ_LANES), .mask = 1u << lane};
         const chain *before = &watch->chain[at];
@@ -500,21 +501,17 @@ static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
         if (!before->time) return (uint16_t)agent;  // it has no past
         if (!cj__clock_unknown(w->watch->now[lane], CJ_VIEW_MEMORY, &agents, before->time)) return (uint16_t)agent;
     }
-    return 0;
 }
 
 cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) {
     cj_watch_async async = {0};
     if (!w->watch) return async;
-    const uint32_t stride = stride_of(w->block->cluster->launch), thread = w->index * CJ_LANES + lane;
-    const uint16_t agent = choose_agent(w, lane);
-    // More under way than can be told apart: the last agent then stands for several, and a race may be missed.
-    async.agent = agent ? agent : (uint16_t)(thread + stride * (w->block->watch->chain_count / stride));
+    async.agent = choose_agent(w, lane);
+    if (!async.agent) return async;
     async.block = w->block;
     async.op = op;
-    async.thread = thread;
-    if (async.agent < stride) return (cj_watch_async){0};  // out of memory
-    chain *mine = &w->block->watch->chain[async.agent - stride];
+    async.thread = w->index * CJ_LANES + lane;
+    chain *mine = &w->block->watch->chain[async.agent - stride_of(w->block->cluster->launch)];
     mine->busy = true;
     async.time = ++mine->time;
     if (w->watch->forked & 1u << lane) step_time(w->watch);
@@ -648,9 +645,12 @@ bool cj__watch_attach(cj_cpu_cluster *cluster) {
 
 static void drop_lane(cj_watch_warp *watch, unsigned lane) {
     cj__clock_drop(watch->now[lane]);
-    cj__clock_drop(watch->pending[lane].clock);
-    cj__clock_drop(watch->fenced[lane].clock);
-    watch->now[lane] = watch->pending[lane].clock = watch->fenced[lane].clock = NULL;
+    watch->now[lane] = NULL;
+    for (unsigned i = 0; i < CJ_SCOPES; i++) {
+        cj__clock_drop(watch->pending[lane][i]);
+        cj__clock_drop(watch->fenced[lane][i].clock);
+        watch->pending[lane][i] = watch->fenced[lane][i].clock = NULL;
+    }
 }
 
 static void reset_block(cj_cpu_block *block) {
