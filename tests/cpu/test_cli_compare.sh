@@ -15,10 +15,20 @@ json '[r["stats"]["cluster_barriers"] > 0 for r in o["rows"]] == [False] * 2 + [
 json '[r["plan"]["cluster"][0] for r in o["rows"]] == [0, 1, 2, 4, 8, 16]'
 json '"pays" not in o["verdict"] and o["verdict"]["text"].startswith("No verdict") and o["read_ceiling"] == 0'
 
+# A kernel of several launches is counted as a whole; one that is planned without clusters is shown once.
+gives '1: not launched: ' compare stencil --device cpu --nx 64 --ny 64 --rounds 1
+gives '"verdict": {' compare stencil --device cpu --strategy blocked --depth 4 --nx 64 --ny 64 --steps 16 --rounds 1 --json
+json 'o["rows"][0]["stats"]["global_written"] == 16 / 4 * 64 * 64 * 4 and all("refused" in r for r in o["rows"][1:])'
+
 # Sizes that cannot be launched are shown with the reason, beside those that can.
 gives '16: not launched: grid 4 x 1 x 1 is not a multiple of cluster 16' compare reduce --device cpu --grid 4 --n 3000
 gives '8: not launched: sm_80 has no thread block clusters' compare reduce --device cpu --arch sm_80
 gives '"refused": "grid 4' compare reduce --device cpu --grid 4 --n 3000 --json
+gives '2: not launched: planned without clusters' compare scan --device cpu --columns 100 --rounds 1
+
+# No more sizes than the family has.
+gives '"rows": [' compare gemm --device cpu --m 64 --n 64 --k 64 --rounds 1 --json
+json '[r["cluster"] for r in o["rows"]] == [0, 1, 2, 4]'
 
 # The plot is an SVG that names what was run; it appears whole, also in place of another.
 echo old >"$dir/plot.svg"

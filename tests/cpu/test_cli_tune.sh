@@ -13,8 +13,12 @@ refuses 64 'nothing is left to tune' tune topk --device cpu --cluster 1 --block 
 refuses 4 'no parameters that tuning may choose' tune exchange --device cpu
 refuses 64 'which kernel family?' tune
 refuses 64 'which kernel family?' tune --json
+refuses 64 'which kernel family?' tune --dry-run
+refuses 64 "'topk' stands after the options" tune --list topk
 refuses 64 'exclude each other' tune --list --forget
+refuses 64 'exclude each other' tune topk --list --dry-run
 gives 'Usage: ptxgen tune' help tune
+gives '--dry-run' help tune
 gives '--dry-run' help tune gemm
 
 # A dry run checks every candidate.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The README's C program compiles without a warning and runs, and its first command prints what the README shows.
+# The README's C program compiles without a warning and runs, and its commands print what the README shows of them.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 library=$(dirname "$(dirname "$CJ_PTXGEN")")
@@ -16,5 +16,11 @@ read -ra flags <<<"${CJ_CFLAGS:-}"
 # All but the device and the time, which differ from machine to machine.
 awk '/^SIZE: /, /^Error bound/' "$root/README.md" >"$dir/want"
 "$CJ_PTXGEN" run reduce --block 256 --cluster 4 --device cpu | head -n 5 >"$dir/got"
+diff "$dir/want" "$dir/got"
+
+awk '/^error: grid 15/, /rules broken$/' "$root/README.md" >"$dir/want"
+"$CJ_PTXGEN" emit reduce --cluster 4 >"$dir/reduce.ptx"
+"$CJ_PTXGEN" contract "$dir/reduce.ptx" --grid 15 --block 256 --cluster 4 --target h200 >"$dir/got" 2>&1 || code=$?
+[[ ${code:-0} == 1 ]] || { echo "contract: exit code ${code:-0}, not 1"; exit 1; }
 diff "$dir/want" "$dir/got"
 echo "all passed"

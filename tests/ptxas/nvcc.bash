@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # nvcc for the tests of its PTX; what it makes is kept beside the build's other files, for it takes seconds a file.
 PATH=$PATH:/usr/local/cuda/bin
-nvcc_kept=$PWD/nvcc  # ctest runs scripts in the build
+nvcc_kept=$PWD/nvcc  # ctest runs scripts in the build; by hand they leave nothing where they are run
+[ -e CTestTestfile.cmake ] || nvcc_kept=$(mktemp -d)
 
 # need TOOL...: skips the test where one is missing.
 need() {

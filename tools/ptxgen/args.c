@@ -142,10 +142,12 @@ static int bad_option(const parse *p, const struct argp_state *state) {
 
 static bool lacks_family(const parse *p) { return p->family && !p->family->params.family; }
 
+int args_late_family(const char *word) {
+    return message_error(CJ_INVALID_ARGUMENT, "'%s' stands after the options; a kernel family comes before them", word);
+}
+
 static int bad_word(const parse *p, const char *word) {
-    if (lacks_family(p))
-        return message_error(CJ_INVALID_ARGUMENT, "'%s' stands after the options; a kernel family comes before them",
-                             word);
+    if (lacks_family(p)) return args_late_family(word);
     return message_error(CJ_INVALID_ARGUMENT, "unexpected argument '%s'\n'%s --help' lists the options", word, p->name);
 }
 

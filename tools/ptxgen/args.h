@@ -32,6 +32,9 @@ typedef struct args_family {
 // Like argp itself it does not return after --help or a mistake, but exits, with CODE_USAGE for a mistake.
 void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_family *family);
 
+// Says that a word behind the options, where none stands, is no family; returns the exit code.
+int args_late_family(const char *word);
+
 void args_family_free(args_family *family);
 
 // A whole number from `text`, at least `minimum`; exits with a message that names `option` otherwise.

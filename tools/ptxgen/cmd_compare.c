@@ -216,8 +216,16 @@ static int draw(const study *s, plot *p) {
 
 // ---- the command
 
+// The largest cluster that the family knows.
+static uint64_t most_blocks(const cj_family *family) {
+    for (size_t i = 0; i < cj_family_param_count(family); i++)
+        if (!strcmp(cj_family_param(family, i)->name, "cluster")) return cj_family_param(family, i)->maximum;
+    return UINT64_MAX;
+}
+
 static int add_sizes(study *s) {
-    for (size_t i = 0; i < SIZES; i++) {
+    const uint64_t most = most_blocks(s->w.params.family);
+    for (size_t i = 0; i < SIZES && sizes[i] <= most; i++) {
         cj_params params = s->w.params;
         char      text[12];
         cj_error  error;

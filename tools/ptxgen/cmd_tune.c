@@ -19,13 +19,6 @@ typedef struct tune_options {
 
 enum { TUNE_DRY_RUN = 0x180, TUNE_FORGET, TUNE_LIST };
 
-#define KEPT_OPTIONS                                                                                                  \
-    {.name = "list", .key = TUNE_LIST, .doc = "Show what is kept instead, of all families or of one"}, {              \
-        .name = "forget", .key = TUNE_FORGET,                                                                         \
-        .doc = "Forget what is kept instead: all, what is kept of FAMILY, or, with parameters, what is kept of that " \
-               "problem"                                                                                              \
-    }
-
 static const struct argp_option options[] = {
     STUDY_OPTIONS,
     {.name = "dry-run",
@@ -33,13 +26,14 @@ static const struct argp_option options[] = {
      .doc = "Check what differs from the plan's choice in one parameter; measure and keep nothing. Works on the CPU "
             "device too"},
     {.name = "verbose", .key = 'v', .doc = "Show all candidates, and why others cannot be launched"},
-    KEPT_OPTIONS,
+    {.name = "list", .key = TUNE_LIST, .doc = "Show what is kept instead, of all families or of one"},
+    {.name = "forget",
+     .key = TUNE_FORGET,
+     .doc = "Forget what is kept instead: all, what is kept of FAMILY, or, with parameters, what is kept of that "
+            "problem"},
     MACHINE_OPTIONS,
     {0},
 };
-
-static const struct argp_option kept_options[] = {
-    KEPT_OPTIONS, {.name = "json", .key = STUDY_JSON, .doc = "Print JSON"}, {0}};
 
 static int set(void *user, int key, char *value) {
     tune_options *o = user;
@@ -53,6 +47,11 @@ static int set(void *user, int key, char *value) {
     return CODE_OK;
 }
 
+static int refuse_word(void *user, char *word) {
+    (void)user;
+    return args_late_family(word);
+}
+
 // clang-format off
 #define TUNE_DOC                                                                                                       \
     "Measures a problem of FAMILY with other values for the parameters that are left to the plan, in turns, as bench " \
@@ -63,8 +62,11 @@ static int set(void *user, int key, char *value) {
 // clang-format on
 
 static const args_spec spec = {.doc = TUNE_DOC, .options = options, .set = set};
-static const args_spec kept_spec = {
-    .doc = TUNE_DOC, .options = kept_options, .set = set, .words = "FAMILY [--PARAMETER=VALUE...]\n[--list|--forget]"};
+static const args_spec kept_spec = {.doc = TUNE_DOC,
+                                    .options = options,
+                                    .set = set,
+                                    .take = refuse_word,
+                                    .words = "FAMILY [--PARAMETER=VALUE...]\n[--list|--forget]"};
 
 // ---- the table of candidates
 
@@ -251,9 +253,10 @@ static void list_line(void *user, const cj_tuning *k) {
     char           time[STUDY_TEXT], untuned[STUDY_TEXT];
     if (l->array) {
         json_array_append_new(l->array,
-                              json_pack("{s:s, s:o, s:o, s:s, s:f, s:f, s:s}", "family", k->family, "device",
+                              json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:s}", "family", k->family, "device",
                                         output_json_text(k->device), "problem", output_json_text(k->problem), "choice",
-                                        k->choice, "time_ms", k->time, "untuned_ms", k->untuned, "made", k->made));
+                                        k->choice, "time_ms", output_json_real(k->time), "untuned_ms",
+                                        output_json_real(k->untuned), "made", k->made));
         return;
     }
     const char           *cells[] = {k->family,
@@ -319,7 +322,8 @@ static bool any_given(const args_family *family) {
 static int show_kept(const tune_options *o, const args_family *family) {
     const cj_tuning_filter filter = {.family = family ? family->params.family : NULL,
                                      .problem = family && any_given(family) ? &family->params : NULL};
-    if (o->list && o->forget) return message_error(CJ_INVALID_ARGUMENT, "--list and --forget exclude each other");
+    if (o->list + o->forget + o->dry_run > 1)
+        return message_error(CJ_INVALID_ARGUMENT, "--list, --forget and --dry-run exclude each other");
     return o->list ? list_kept(&filter, o->study.json) : forget_kept(&filter, o->study.json);
 }
 

@@ -104,8 +104,9 @@ static cj_status load(study *s, variant *v, const cj_params *params, cj_error *e
     const char *arch = s->options.arch;
     cj_status   status = s->options.untuned ? cj_plan_make(params, cj_device_limits(device), arch, &v->plan, error)
                                             : cj_tuning_plan(device, params, arch, &v->plan, error);
-    bool        instead = !status && v->cluster && !v->plan.cluster.x;  // planned without clusters, and noted why
-    if (instead) memcpy(v->refused, v->plan.note, sizeof v->plan.note);
+    const char *note = v->plan.note;
+    bool        instead = !status && v->cluster && !v->plan.cluster.x;  // planned without clusters
+    if (instead) snprintf(v->refused, sizeof v->refused, "%s", *note ? note : "planned without clusters");
     if (status || instead) return status;
     status = cj_kernel_load(device, &v->plan, &v->kernel, error);
     return status ? status : count_sms(s, v, error);

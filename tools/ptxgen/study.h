@@ -55,7 +55,7 @@ typedef struct variant {
     char          refused[STUDY_REASON];  // and this is why
     uint32_t      sms;                    // that have blocks of it, in all its time; 0: not known
     contender    *race;                   // its times; NULL without a kernel
-    cj_cpu_stats  stats;                  // of one launch, on the CPU device
+    cj_cpu_stats  stats;                  // of one run of the kernel, on the CPU device
 } variant;
 
 typedef struct study {

@@ -43,6 +43,12 @@ unsigned workload_copies(const workload *w, double bytes) {
     return copies < 1 ? 1 : (unsigned)copies;
 }
 
+int workload_fits(const char *names, double bytes) {
+    if (bytes < 0x1p62) return CODE_OK;
+    return message_error(CJ_INVALID_ARGUMENT,
+                         "%s: a buffer of %.3g bytes is larger than any memory\nmake one of them smaller", names, bytes);
+}
+
 // A failed launch is shown with the kernel's own lines.
 static int launch_failed(const workload *w, const cj_kernel *kernel, cj_status status, const cj_error *error) {
     document ptx = {.name = "(ptxgen emit)"};
@@ -68,6 +74,7 @@ int workload_try(workload *w, cj_kernel *kernel, unsigned copy, double *millisec
     double       unwanted;
     cj_error     error;
     cj_status    status = w->type->poison(w, copy, &error);
+    cj_cpu_stats_clear(w->device, NULL);  // where there are any
     if (!status) status = cj_time(w->device, NULL, launch, &t, milliseconds ? milliseconds : &unwanted, &error);
     *verdict = (workload_verdict){0};
     return status ? launch_failed(w, kernel, status, &error) : w->type->check(w, kernel, copy, verdict);

@@ -68,6 +68,10 @@ int workload_missing(const char *family);
 // times the L2 cache before a set returns, within a quarter of the device's memory.
 unsigned workload_copies(const workload *w, double bytes);
 
+// Refuses a buffer whose size, which follows from the parameters `names`, is beyond any memory, and would wrap where it is
+// a whole number. Returns an exit code.
+int workload_fits(const char *names, double bytes);
+
 // Poisons, launches and checks one set; *milliseconds is how long the launch took, between two events (may be NULL).
 // Returns an exit code; a wrong result is in the verdict, and is no failure here.
 int workload_try(workload *w, cj_kernel *kernel, unsigned copy, double *milliseconds, workload_verdict *verdict);
