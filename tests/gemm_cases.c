@@ -420,6 +420,25 @@ static void what_is_refused(problem *p) {
         {"stride_d: 1904 elements are less than the 1920",
          {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = 1600, .stride_d = 1904},
          0},
+        {"lda: 9223372036854775808 elements",
+         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = UINT64_C(1) << 63},
+         0},
+        {"ldd: 9223372036854775824 elements",
+         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .ldd = (UINT64_C(1) << 63) + 16},
+         0},
+        {"stride_a: 9223372036854776064 elements",
+         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = (UINT64_C(1) << 63) + 256},
+         0},
+        {"ldd: 40 times 274877906944 elements",
+         {.m = 40,
+          .n = 48,
+          .k = 40,
+          .dtype = CJ_BF16,
+          .batch = 2,
+          .stride_a = 1600,
+          .ldd = UINT64_C(1) << 38,
+          .stride_d = 1920},
+         0},
     };
     cj_gemm_operands operands = operands_of(p);
     operands.bias = 0;
@@ -432,13 +451,43 @@ static void what_is_refused(problem *p) {
     }
 }
 
+// By what they are given, not described.
+static void operands_that_are_refused(problem *p) {
+    const cj_gemm_desc plain = {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .adds_c = true};
+    const cj_gemm_desc narrow = {
+        .m = 48, .n = 48, .k = 48, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN, .adds_c = true, .out = CJ_GEMM_OUT_E4M3};
+    const cj_gemm_operands all = operands_of(p);
+    cj_gemm_operands       given[8];
+    const struct {
+        const char         *says;
+        const cj_gemm_desc *desc;
+    } refusals[] = {{"a: NULL", &plain},
+                    {"b: NULL", &plain},
+                    {"c: NULL", &plain},
+                    {"d: NULL", &plain},
+                    {"is d, but elements", &narrow},
+                    {"scale_a: 0x1002", &narrow},
+                    {"scale_b: 0x1002", &narrow},
+                    {"scale_d: 0x1002", &narrow}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(given); i++) given[i] = all;
+    given[0].a = given[1].b = given[2].c = given[3].d = 0;
+    given[4].c = given[4].d;
+    given[5].scale_a = given[6].scale_b = given[7].scale_d = 0x1002;
+    for (size_t i = 0; i < CJ_TEST_COUNT(given); i++) {
+        cj_error error = {0};
+        assert_int_equal(cj_gemm_launch(p->device, refusals[i].desc, &given[i], NULL, &error), CJ_INVALID_ARGUMENT);
+        if (!strstr(error.message, refusals[i].says)) fail_msg("%s: %s", refusals[i].says, error.message);
+    }
+}
+
 // What the description does not say comes from the problem: leading dimensions, and strides where it has a batch.
 static void call(problem *p, const cj_gemm_desc *said, uint64_t *random) {
-    const cj_gemm_operands operands = operands_of(p);
-    const matrix          *d = &p->matrix[D];
-    cj_gemm_desc           desc = *said;
-    cj_gemm               *gemm = NULL;
-    cj_error               error = {0};
+    cj_gemm_operands operands = operands_of(p);
+    const matrix    *d = &p->matrix[D];
+    cj_gemm_desc     desc = *said;
+    cj_gemm         *gemm = NULL;
+    cj_error         error = {0};
+    if (said->dtype == CJ_BF16) operands.scale_a = operands.scale_d = 0x1002;  // which are not used
     desc.m = p->m, desc.n = p->n, desc.k = p->k;
     desc.lda = p->desc.lda, desc.ldb = p->desc.ldb, desc.ldc = p->desc.ldc, desc.ldd = p->desc.ldd;
     desc.stride_a = p->matrix[A].products > 1 ? p->desc.stride_a : 0;
@@ -490,6 +539,7 @@ void cj_test_gemm_calls(cj_device *device) {
         open_problem(&p, device, calls[i].words, &random);
         call(&p, &calls[i].desc, &random);
         if (!i) what_is_refused(&p);
+        if (!i) operands_that_are_refused(&p);
         close_problem(&p);
     }
 }

@@ -257,6 +257,10 @@ void cj_test_histogram_call(cj_device *device) {
     cj_test_ok(cj_histogram_add(histogram, x, counts, NULL, &error), &error);
     cj_test_ok(cj_mem_read(device, found, counts, sizeof found, NULL, &error), &error);
     for (int i = 0; i < BINS; i++) assert_int_equal(found[i], 2 * expected[i]);
+    assert_int_equal(cj_histogram_run(histogram, 0, counts, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "x: NULL"));
+    assert_int_equal(cj_histogram_add(histogram, x, counts + 2, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "counts: 0x"));
     cj_histogram_destroy(histogram);
     cj_mem_free(device, x);
     cj_mem_free(device, counts);

@@ -362,7 +362,14 @@ void cj_test_scan_call(cj_device *device) {
             }
     }
     assert_int_equal(cj_scan_run(scan, at + 4, at, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "x: 0x"));
     assert_non_null(strstr(error.message, "16"));
+    assert_int_equal(cj_scan_run(scan, at, at + 4, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "out: 0x"));
+    assert_int_equal(cj_scan_run(scan, 0, at, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "x: NULL"));
+    assert_int_equal(cj_scan_launch(device, &desc, at, 0, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "out: NULL"));
     cj_scan_destroy(scan);
     cj_mem_free(device, at);
     const cj_scan_desc empty = {.rows = 1}, wrong = {.columns = 8, .dtype = CJ_U8};
@@ -405,6 +412,8 @@ void cj_test_scan_call_segmented(cj_device *device) {
         assert_non_null(strstr(error.hint, "_segmented"));
         assert_int_equal(cj_scan_run_segmented(scan, at, heads + 2, at, NULL, &error), CJ_INVALID_ARGUMENT);
         assert_non_null(strstr(error.message, way ? "multiple of 8" : "multiple of 4"));
+        assert_int_equal(cj_scan_run_segmented(scan, at, 0, at, NULL, &error), CJ_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.message, "heads: NULL"));
         cj_scan_destroy(scan);
     }
     desc.rows = 2;

@@ -294,6 +294,8 @@ void cj_test_stencil_calls(cj_device *device) {
     cj_test_ok(cj_stencil_run(stencil, c.in, c.out, NULL, &error), &error);
     read_and_check(&c, "cj_stencil_run");
     assert_int_equal(cj_stencil_run(stencil, c.in + 4, c.out, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_stencil_run(stencil, c.in, 0, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "out: NULL"));
     cj_stencil_destroy(stencil);
     for (int turn = 0; turn < 4; turn++) {
         expect(&c, lists[turn % 2]);

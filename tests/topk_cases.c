@@ -258,7 +258,17 @@ void cj_test_topk_call(cj_device *device) {
             assert_int_equal(indices[1][i], i);
         }
     }
-    assert_int_equal(cj_topk_run(topk, at + 4, to, where, NULL, &error), CJ_INVALID_ARGUMENT);
+    const struct {
+        cj_ptr      x, values, indices;
+        const char *says;
+    } refused[] = {{at + 4, to, where, "x: 0x"},       {0, to, where, "x: NULL"},
+                   {at, to + 2, where, "values: 0x"},  {at, 0, where, "values: NULL"},
+                   {at, to, where + 4, "indices: 0x"}, {at, to, 0, "indices: NULL"}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(refused); i++) {
+        assert_int_equal(cj_topk_run(topk, refused[i].x, refused[i].values, refused[i].indices, NULL, &error),
+                         CJ_INVALID_ARGUMENT);
+        if (!strstr(error.message, refused[i].says)) fail_msg("%s: %s", refused[i].says, error.message);
+    }
     cj_topk_destroy(topk);
     cj_mem_free(device, at);
     cj_mem_free(device, to);

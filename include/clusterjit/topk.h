@@ -43,8 +43,8 @@ CJ_API void      cj_topk_destroy(cj_topk *topk);  // NULL is allowed; its launch
 // elements; they do not overlap x. Of equal elements those of lower index come first. NaN is greater than any number,
 // all NaN are equal, and -0 equals 0; values have the bits of x. Results are exact and the same in each run; with
 // unsorted the same elements are found, but each in any place of its row's results: no sort is spent on them.
-// INVALID_ARGUMENT for an x that is not aligned as the description says. Asynchronous on `stream`; allocates nothing.
-// Launches on different streams need no order.
+// INVALID_ARGUMENT for an array that is NULL or not aligned. Asynchronous on `stream`; allocates nothing. Launches on
+// different streams need no order.
 CJ_API cj_status cj_topk_run(cj_topk *topk, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error);
 
 // The same in one call, without a handle: the first call with a description on a stream makes the kernel (not while the

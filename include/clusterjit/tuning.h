@@ -35,7 +35,7 @@ CJ_API cj_status cj_tuning_plan(cj_device *device, const cj_params *params, cons
 
 // Keeps a choice for the device's model, in place of an older one: the values that `choice` has for what `problem`
 // leaves open. `time` and `untuned` are milliseconds of a launch, of the choice and of what the plan has without it.
-// FILE where it cannot be written, INVALID_ARGUMENT where nothing is chosen.
+// FILE where it cannot be written, INVALID_ARGUMENT where nothing is chosen or a time is not above 0.
 CJ_API cj_status cj_tuning_keep(cj_device *device, const cj_params *problem, const cj_params *choice, double time,
                                 double untuned, cj_error *error);
 

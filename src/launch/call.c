@@ -37,6 +37,14 @@ cj_status cj__call_dtype(cj_params *params, const char *name, cj_dtype type, cj_
     return cj_params_set(params, name, word, error);
 }
 
+cj_status cj__call_refuse_array(const char *name, cj_ptr array, uint32_t align, const char *hint, cj_error *error) {
+    if (!array) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: NULL, but the launch needs this array", name);
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0x%" PRIx64 " is not a multiple of %" PRIu32 " bytes", name,
+             (uint64_t)array, align);
+    if (hint) cj__hint(error, "%s", hint);
+    return CJ_INVALID_ARGUMENT;
+}
+
 cj_status cj__call_family(cj_params *params, const char *family, cj_error *error) {
     const cj_family *found;
     cj_status        status = cj_family_find(family, &found, error);

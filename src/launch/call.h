@@ -27,6 +27,15 @@ cj_status cj__call_word(cj_params *params, const char *name, const char *const *
 
 #define WORDS(array) (array), sizeof(array) / sizeof *(array)  // of cj__call_word
 
+// An array of a launch that is not there or not a multiple of `align` bytes, a power of two, by name: on a device it would
+// be a fault that stays. `hint`: what to do about the alignment, or NULL.
+cj_status cj__call_refuse_array(const char *name, cj_ptr array, uint32_t align, const char *hint, cj_error *error);
+
+static inline cj_status cj__call_array(const char *name, cj_ptr array, uint32_t align, const char *hint,
+                                       cj_error *error) {
+    return array && !(array & (align - 1)) ? CJ_OK : cj__call_refuse_array(name, array, align, hint, error);
+}
+
 // Bytes that all addresses are multiples of, where a description says `align`; 0: 16. At least an element's.
 uint32_t cj__call_align(uint32_t align, cj_dtype type);
 

@@ -24,9 +24,9 @@ static row_call call_of(const cj_crossentropy_desc *d, const cj_crossentropy_arr
     row_call call = {.count = 0};
     cj__row_call_add(&call, "x", a->x);
     if (d->gradient) cj__row_call_add(&call, "dx", a->dx);
-    cj__row_call_add_each(&call, "label", a->label);
-    cj__row_call_add_each(&call, "loss", a->loss);
-    cj__row_call_add_each(&call, "lse", a->lse);
+    cj__row_call_add_each(&call, "label", a->label, d->label == CJ_I32 ? sizeof(int32_t) : sizeof(int64_t));
+    cj__row_call_add_each(&call, "loss", a->loss, sizeof(float));
+    cj__row_call_add_each(&call, "lse", a->lse, sizeof(float));
     return call;
 }
 

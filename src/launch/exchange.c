@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exchange as a typed call: a description becomes the family's parameters.
 #include <clusterjit/exchange.h>
-#include <inttypes.h>
 
 #include "call.h"
 #include "error.h"
@@ -45,12 +44,10 @@ static uint32_t align_of(const cj_exchange_desc *desc) { return desc->align ? de
 CALL_HANDLE(cj_exchange)
 
 static cj_status run(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
-    if ((x | out) & (align - 1)) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: address 0x%" PRIx64 " is not a multiple of %" PRIu32 " bytes",
-                 x & (align - 1) ? "x" : "out", x & (align - 1) ? x : out, align);
-        cj__hint(error, "describe the exchange with the alignment that its arrays have");
-        return CJ_INVALID_ARGUMENT;
-    }
+    static const char hint[] = "describe the exchange with the alignment that its arrays have";
+    cj_status         status = cj__call_array("x", x, align, hint, error);
+    if (!status) status = cj__call_array("out", out, align, hint, error);
+    if (status) return status;
     void *arguments[] = {&x, &out};
     return cj_kernel_launch(kernel, stream, arguments, 2, error);
 }

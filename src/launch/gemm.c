@@ -79,10 +79,17 @@ typedef struct matrix {
 
 enum { ALIGNMENT = 16 };
 
+#define STRIDE_END (UINT64_C(1) << 40)  // bytes: a tensor map's strides are below
+
 // A distance between elements, `what` of the matrix (ld, stride_), which goes over at least so many.
 static cj_status check_distance(const char *what, const matrix *x, uint64_t distance, uint64_t least, uint32_t bytes,
                                 cj_error *error) {
-    const uint64_t aligned = ALIGNMENT / bytes;
+    const uint64_t aligned = ALIGNMENT / bytes, end = STRIDE_END / bytes;
+    if (distance >= end)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "%s%s: %" PRIu64 " elements of %" PRIu32 " bytes are not below the 2^40 bytes of a tensor map,"
+                        " %" PRIu64 " elements",
+                        what, x->name, distance, bytes, end);
     if (distance < least)
         return cj__fail(error, CJ_INVALID_ARGUMENT,
                         "%s%s: %" PRIu64 " elements are less than the %" PRIu64 " that follow each other", what,
@@ -96,15 +103,16 @@ static cj_status check_distance(const char *what, const matrix *x, uint64_t dist
     return CJ_INVALID_ARGUMENT;
 }
 
-static cj_status check_address(const char *name, cj_ptr address, uint32_t align, cj_error *error) {
-    if (address % align == 0) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0x%" PRIx64 " is not a multiple of %" PRIu32, name,
-                    (uint64_t)address, align);
-}
-
-// Products that are written must not lie in each other.
-static uint64_t least_stride(unsigned which, const gemm_map *m, uint64_t leading) {
-    return which == GEMM_MAP_D ? (m->dims[1] - 1) * leading + m->dims[0] : 1;
+// Products that are written must not lie in each other. `leading` is checked.
+static cj_status check_stride(unsigned which, const matrix *x, const gemm_map *m, uint64_t leading, cj_error *error) {
+    const uint64_t rows = m->dims[1], end = STRIDE_END / m->type->bytes;
+    if (which != GEMM_MAP_D) return check_distance("stride_", x, x->stride, 1, m->type->bytes, error);
+    if (rows - 1 > end / leading)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "ld%s: %" PRIu64 " times %" PRIu64 " elements of %" PRIu32 " bytes are not below the 2^40 bytes"
+                        " that can be from one product to the next",
+                        x->name, rows, leading, m->type->bytes);
+    return check_distance("stride_", x, x->stride, (rows - 1) * leading + m->dims[0], m->type->bytes, error);
 }
 
 static cj_status encode(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, cj_tensormap *map,
@@ -113,26 +121,39 @@ static cj_status encode(cj_device *device, const gemm_shape *g, unsigned which, 
     gemm_map              m;
     cj__gemm_map(g, which, &m);
     const uint32_t bytes = m.type->bytes;
-    const uint64_t leading = x->leading ? x->leading : m.dims[0], strides[] = {leading * bytes, x->stride * bytes};
-    cj_status      status = check_address(x->name, x->address, ALIGNMENT, error);
+    const uint64_t leading = x->leading ? x->leading : m.dims[0];
+    cj_status      status = cj__call_array(x->name, x->address, ALIGNMENT, NULL, error);
     if (!status) status = check_distance("ld", x, leading, m.dims[0], bytes, error);
-    if (!status && m.rank > 2)
-        status = check_distance("stride_", x, x->stride, least_stride(which, &m, leading), bytes, error);
+    if (!status && m.rank > 2) status = check_stride(which, x, &m, leading, error);
     if (status) return status;
+    const uint64_t strides[] = {leading * bytes, x->stride * bytes};
     return cj_tensormap_encode_tiled(device, map, m.type->in_map, m.rank, x->address, m.dims, strides, m.box, ones,
                                      CJ_TENSORMAP_INTERLEAVE_NONE, m.swizzle, CJ_TENSORMAP_L2_128B,
                                      CJ_TENSORMAP_FILL_ZEROS, error);
 }
 
+static cj_status check_scale(const char *name, cj_ptr scale, cj_error *error) {
+    return scale ? cj__call_array(name, scale, sizeof(float), NULL, error) : CJ_OK;
+}
+
+// Those that the kernel uses.
 static cj_status check_vectors(const cj_params *params, const cj_gemm_operands *operands, cj_error *error) {
     gemm_shape g;
     cj__gemm_problem(params, &g);
     cj_status status = CJ_OK;
-    if (g.bias && !operands->bias) return cj__fail(error, CJ_INVALID_ARGUMENT, "bias: NULL, but the product adds one");
-    if (g.bias) status = check_address("bias", operands->bias, g.c_type->bytes, error);
-    if (!status) status = check_address("scale_a", operands->scale_a, sizeof(float), error);
-    if (!status) status = check_address("scale_b", operands->scale_b, sizeof(float), error);
-    return status ? status : check_address("scale_d", operands->scale_d, sizeof(float), error);
+    if (g.bias) status = cj__call_array("bias", operands->bias, g.c_type->bytes, NULL, error);
+    if (!status && cj__gemm_is_scaled(&g)) status = check_scale("scale_a", operands->scale_a, error);
+    if (!status && cj__gemm_is_scaled(&g)) status = check_scale("scale_b", operands->scale_b, error);
+    if (!status && cj__gemm_is_d_scaled(&g)) status = check_scale("scale_d", operands->scale_d, error);
+    return status;
+}
+
+static cj_status check_in_place(const gemm_shape *g, const cj_gemm_operands *operands, cj_error *error) {
+    if (!g->adds_c || operands->c != operands->d || g->c_type == g->d_type) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "c: 0x%" PRIx64 " is d, but elements of C are %s and those of D %s",
+             (uint64_t)operands->c, g->c_type->name, g->d_type->name);
+    cj__hint(error, "c may be d where both have one type: give one of them memory of its own");
+    return CJ_INVALID_ARGUMENT;
 }
 
 static cj_status encode_all(cj_device *device, const cj_kernel *kernel, const cj_gemm_desc *desc,
@@ -144,6 +165,7 @@ static cj_status encode_all(cj_device *device, const cj_kernel *kernel, const cj
     cj_status status = encode(device, &g, GEMM_MAP_A, g.flipped ? &b : &a, &map[GEMM_MAP_A], error);
     if (!status) status = encode(device, &g, GEMM_MAP_B, g.flipped ? &a : &b, &map[GEMM_MAP_B], error);
     if (!status) status = encode(device, &g, GEMM_MAP_D, &d, &map[GEMM_MAP_D], error);
+    if (!status) status = check_in_place(&g, operands, error);
     if (!status && !g.adds_c) map[GEMM_MAP_C] = map[GEMM_MAP_D];
     return status || !g.adds_c ? status : encode(device, &g, GEMM_MAP_C, &c, &map[GEMM_MAP_C], error);
 }

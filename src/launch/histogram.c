@@ -23,8 +23,17 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     return status;
 }
 
+static uint32_t count_bytes(const cj_histogram_desc *desc) {
+    return desc->counts == CJ_U64 ? sizeof(uint64_t) : sizeof(uint32_t);
+}
+
 static size_t counts_bytes(const cj_histogram_desc *desc) {
-    return (size_t)(desc->bins ? desc->bins : BINS) * (desc->counts == CJ_U64 ? sizeof(uint64_t) : sizeof(uint32_t));
+    return (size_t)(desc->bins ? desc->bins : BINS) * count_bytes(desc);
+}
+
+static cj_status check(const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts, cj_error *error) {
+    cj_status status = cj__call_array("x", x, (uint32_t)cj_dtype_size(desc->dtype), NULL, error);
+    return status ? status : cj__call_array("counts", counts, count_bytes(desc), NULL, error);
 }
 
 CALL_HANDLE(cj_histogram)
@@ -36,12 +45,14 @@ static cj_status add(cj_kernel *kernel, uint64_t n, cj_ptr x, cj_ptr counts, cj_
 
 static cj_status run(cj_device *device, cj_kernel *kernel, const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts,
                      cj_stream stream, cj_error *error) {
-    cj_status status = cj_mem_fill(device, counts, 0, counts_bytes(desc), stream, error);
+    cj_status status = check(desc, x, counts, error);
+    if (!status) status = cj_mem_fill(device, counts, 0, counts_bytes(desc), stream, error);
     return status ? status : add(kernel, desc->n, x, counts, stream, error);
 }
 
 cj_status cj_histogram_add(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_stream stream, cj_error *error) {
-    return add(histogram->call.kernel, histogram->desc.n, x, counts, stream, error);
+    cj_status status = check(&histogram->desc, x, counts, error);
+    return status ? status : add(histogram->call.kernel, histogram->desc.n, x, counts, stream, error);
 }
 
 cj_status cj_histogram_run(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_stream stream, cj_error *error) {

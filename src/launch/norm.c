@@ -23,7 +23,8 @@ static const row_spec_family families[] = {[CJ_NORM_RMS] = SPEC("rmsnorm"), [CJ_
 
 static row_spec spec_of(const cj_norm_desc *d) {
     const bool forward = !d->backward;
-    return (row_spec){.family = &families[d->kind == CJ_NORM_LAYER],
+    return (row_spec){.family = (unsigned)d->kind <= CJ_NORM_LAYER ? &families[d->kind] : NULL,
+                      .kind = (unsigned)d->kind,
                       .shape = d->shape,
                       .real = {d->epsilon != 0 ? d->epsilon : epsilon},
                       .choice = {!forward, d->weight != 0, d->bias && forward, d->residual && forward,
@@ -41,8 +42,8 @@ static row_call call_of(const cj_norm_desc *d, const cj_norm_arrays *a) {
     if (d->weight) cj__row_call_add(&call, "weight", a->weight);
     if (forward && d->bias) cj__row_call_add(&call, "bias", a->bias);
     if (forward && !d->stats) return call;
-    if (d->kind == CJ_NORM_LAYER) cj__row_call_add_each(&call, "mean", a->mean);
-    cj__row_call_add_each(&call, "rstd", a->rstd);
+    if (d->kind == CJ_NORM_LAYER) cj__row_call_add_each(&call, "mean", a->mean, sizeof(float));
+    cj__row_call_add_each(&call, "rstd", a->rstd, sizeof(float));
     if (d->backward && d->weight_gradient) cj__row_call_add(&call, "dw", a->dw);
     if (d->backward && d->bias_gradient) cj__row_call_add(&call, "db", a->db);
     return call;

@@ -29,13 +29,20 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
 
 CALL_HANDLE(cj_reduce)
 
-static cj_status run(cj_kernel *kernel, uint64_t n, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+enum { OUT_ALIGN = 8 };
+
+static cj_status run(cj_kernel *kernel, const cj_reduce_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
+                     cj_error *error) {
+    uint64_t  n = desc->n;
+    cj_status status = cj__call_array("x", x, (uint32_t)cj_dtype_size(desc->dtype), NULL, error);
+    if (!status) status = cj__call_array("out", out, OUT_ALIGN, NULL, error);
+    if (status) return status;
     void *arguments[] = {&x, &out, &n};
     return cj_kernel_launch(kernel, stream, arguments, 3, error);
 }
 
 cj_status cj_reduce_run(cj_reduce *reduce, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
-    return run(reduce->call.kernel, reduce->desc.n, x, out, stream, error);
+    return run(reduce->call.kernel, &reduce->desc, x, out, stream, error);
 }
 
 typedef struct CALL_KEY call_key {
@@ -65,5 +72,5 @@ cj_status cj_reduce_launch(cj_device *device, const cj_reduce_desc *desc, cj_ptr
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
-    return status ? status : run(kernel, desc->n, x, out, stream, error);
+    return status ? status : run(kernel, desc, x, out, stream, error);
 }

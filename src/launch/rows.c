@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rows.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +26,8 @@ static cj_status set_shape(const cj_rows *shape, cj_params *params, cj_error *er
 
 cj_status cj__row_describe(const row_spec *spec, cj_params *params, cj_error *error) {
     const row_spec_family *family = spec->family;
-    cj_status              status = cj__call_family(params, family->name, error);
+    if (!family) return cj__fail(error, CJ_INVALID_ARGUMENT, "kind: %u is outside 0 to 1", spec->kind);
+    cj_status status = cj__call_family(params, family->name, error);
     if (!status) status = set_shape(&spec->shape, params, error);
     for (unsigned i = 0; !status && i < ROW_SPEC_REALS && family->real[i]; i++)
         status = cj__call_real(params, family->real[i], spec->real[i], error);
@@ -40,27 +40,39 @@ cj_status cj__row_describe(const row_spec *spec, cj_params *params, cj_error *er
     return status || !family->number ? status : cj__call_number(params, family->number, spec->number, error);
 }
 
-void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array) {
-    if (!array && !call->missing) call->missing = name;
-    call->array[call->count++] = array;
+static void add(row_call *call, const char *name, cj_ptr array, uint8_t bytes) {
+    call->array[call->count] = array;
+    call->name[call->count] = name;
+    call->value[call->count++] = bytes;
+}
+
+void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array, uint8_t bytes) {
+    add(call, name, array, bytes);
+    call->wrong |= !array || array & (bytes - 1u);
 }
 
 void cj__row_call_add(row_call *call, const char *name, cj_ptr array) {
-    cj__row_call_add_each(call, name, array);
+    add(call, name, array, 0);
+    call->wrong |= !array;
     call->bits |= array;
 }
 
+// By the name of the first array that is not there or not aligned.
+static cj_status check(const row_call *call, uint32_t align, const char *hint, cj_error *error) {
+    cj_status status = CJ_OK;
+    if (!call->wrong && !(call->bits & (align - 1))) return CJ_OK;
+    for (uint32_t i = 0; !status && i < call->count; i++)
+        status = cj__call_array(call->name[i], call->array[i], call->value[i] ? call->value[i] : align,
+                                call->value[i] ? NULL : hint, error);
+    return status;
+}
+
 cj_status cj__row_call_run(cj_kernel *kernel, uint32_t align, row_call *call, cj_stream stream, cj_error *error) {
-    void *arguments[ROW_CALL_ARRAYS];
-    if (!align) align = ALIGN_MOST;
-    if (call->missing)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: the description wants this array, and it is 0", call->missing);
-    if (call->bits % align) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "an array is not aligned to the %" PRIu32 " bytes that the kernel was made for", align);
-        cj__hint(error, "say a smaller align in the description's shape; memory of cj_mem_alloc is aligned to 256");
-        return CJ_INVALID_ARGUMENT;
-    }
+    static const char hint[] =
+        "say a smaller align in the description's shape; memory of cj_mem_alloc is aligned to 256";
+    void     *arguments[ROW_CALL_ARRAYS];
+    cj_status status = check(call, align ? align : ALIGN_MOST, hint, error);
+    if (status) return status;
     for (uint32_t i = 0; i < call->count; i++) arguments[i] = &call->array[i];
     return cj_kernel_launch(kernel, stream, arguments, call->count, error);
 }
@@ -94,11 +106,21 @@ static cj_status describe(const void *spec, cj_params *params, cj_error *error) 
     return cj__row_describe(spec, params, error);
 }
 
+// Bytes of the largest element of matrices; those of types that are none are refused with the description.
+static uint32_t widest(const cj_rows *shape) {
+    const size_t read = cj_dtype_size(shape->dtype), written = shape->out == CJ_ROWS_OUT_F32 ? sizeof(float) : 0;
+    const size_t most = read > written ? read : written;
+    return most ? (uint32_t)most : 1;
+}
+
 cj_status cj__row_call_launch(cj_device *device, row_spec *spec, row_call *call, cj_stream stream, cj_error *error) {
-    cj_kernel *kernel;
+    static const char hint[] = "arrays begin at multiples of the largest of their elements";
+    cj_kernel        *kernel;
+    cj_status         status = check(call, widest(&spec->shape), hint, error);
+    if (status) return status;
     spec->shape.align = ALIGN_MOST;
     while (spec->shape.align > 2 && call->bits % spec->shape.align) spec->shape.align /= 2;
     const call_key key = key_of(spec);
-    cj_status      status = cj__call_kernel(device, describe, spec, &key, sizeof key, stream, &kernel, error);
+    status = cj__call_kernel(device, describe, spec, &key, sizeof key, stream, &kernel, error);
     return status ? status : cj__row_call_run(kernel, spec->shape.align, call, stream, error);
 }

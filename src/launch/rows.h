@@ -21,7 +21,8 @@ typedef struct row_spec_family {
 } row_spec_family;
 
 typedef struct row_spec {
-    const row_spec_family *family;
+    const row_spec_family *family;  // NULL: there is none of this kind
+    unsigned               kind;
     cj_rows                shape;
     double                 real[ROW_SPEC_REALS];
     uint8_t                choice[ROW_SPEC_CHOICES];
@@ -31,13 +32,16 @@ typedef struct row_spec {
 // The kernel's arguments, in its order.
 typedef struct row_call {
     cj_ptr      array[ROW_CALL_ARRAYS];
+    const char *name[ROW_CALL_ARRAYS];
+    uint8_t     value[ROW_CALL_ARRAYS];  // bytes of one, where there is one for each row; else 0
     uint32_t    count;
-    cj_ptr      bits;     // of all pointers to matrices and columns together
-    const char *missing;  // the first array that is 0
+    cj_ptr      bits;   // of all pointers to matrices and columns together
+    bool        wrong;  // an array is 0, or one of values for each row is not aligned to them
 } row_call;
 
-void cj__row_call_add(row_call *call, const char *name, cj_ptr array);       // a matrix, or one value for each column
-void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array);  // one value for each row
+// A matrix, or one value for each column; one value of so many bytes for each row.
+void cj__row_call_add(row_call *call, const char *name, cj_ptr array);
+void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array, uint8_t bytes);
 
 cj_status cj__row_describe(const row_spec *spec, cj_params *params, cj_error *error);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scan as a typed call: a description becomes the family's parameters.
 #include <clusterjit/scan.h>
-#include <inttypes.h>
 
 #include "call.h"
 #include "error.h"
@@ -67,18 +66,12 @@ static uint32_t heads_align(const cj_scan_desc *desc, uint32_t align) {
 }
 
 static cj_status check(const cj_scan_desc *desc, const arrays *a, cj_error *error) {
-    const uint32_t align = cj__call_align(desc->align, desc->dtype), heads = heads_align(desc, align);
+    static const char hint[] = "say in align what x and out are multiples of";
+    const uint32_t    align = cj__call_align(desc->align, desc->dtype), heads = heads_align(desc, align);
     if ((desc->heads != CJ_SCAN_NO_HEADS) != a->segmented) return refuse_heads(a->segmented, error);
-    if ((a->x | a->out) % align) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "x, out: 0x%" PRIx64 " and 0x%" PRIx64 " are not both multiples of %u bytes", (uint64_t)a->x,
-                 (uint64_t)a->out, align);
-        cj__hint(error, "say in align what they are multiples of");
-        return CJ_INVALID_ARGUMENT;
-    }
-    if (!(a->heads % heads)) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT, "heads: 0x%" PRIx64 " is not a multiple of %u bytes",
-                    (uint64_t)a->heads, heads);
+    cj_status status = cj__call_array("x", a->x, align, hint, error);
+    if (!status) status = cj__call_array("out", a->out, align, hint, error);
+    return status || !a->segmented ? status : cj__call_array("heads", a->heads, heads, NULL, error);
 }
 
 static cj_status run(cj_kernel *kernel, const cj_scan_desc *desc, arrays a, cj_stream stream, cj_error *error) {

@@ -50,12 +50,10 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
 CALL_HANDLE(cj_stencil)
 
 static cj_status run(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
-    if ((in | out) % 16) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0x%llx is not a multiple of 16", in % 16 ? "in" : "out",
-                 (unsigned long long)(in % 16 ? in : out));
-        cj__hint(error, "grids are read 16 bytes at a time; memory of cj_mem_alloc is aligned to 256");
-        return CJ_INVALID_ARGUMENT;
-    }
+    static const char hint[] = "grids are read 16 bytes at a time; memory of cj_mem_alloc is aligned to 256";
+    cj_status         status = cj__call_array("in", in, 16, hint, error);
+    if (!status) status = cj__call_array("out", out, 16, hint, error);
+    if (status) return status;
     void *arguments[] = {&in, &out};
     return cj_kernel_launch(kernel, stream, arguments, 2, error);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Top-k as a typed call: a description becomes the family's parameters.
 #include <clusterjit/topk.h>
-#include <inttypes.h>
 
 #include "call.h"
 #include "error.h"
@@ -32,20 +31,20 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
 
 CALL_HANDLE(cj_topk)
 
-static cj_status run(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream,
-                     cj_error *error) {
-    if (x % align) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "x: 0x%" PRIx64 " is not a multiple of %u bytes", (uint64_t)x, align);
-        cj__hint(error, "say in align what it is a multiple of");
-        return CJ_INVALID_ARGUMENT;
-    }
+static cj_status run(cj_kernel *kernel, const cj_topk_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices,
+                     cj_stream stream, cj_error *error) {
+    const uint32_t element = (uint32_t)cj_dtype_size(desc->dtype), align = cj__call_align(desc->align, desc->dtype);
+    const uint32_t index = desc->index_u32 ? sizeof(uint32_t) : sizeof(int64_t);
+    cj_status      status = cj__call_array("x", x, align, "say in align what it is a multiple of", error);
+    if (!status) status = cj__call_array("values", values, element, NULL, error);
+    if (!status) status = cj__call_array("indices", indices, index, NULL, error);
+    if (status) return status;
     void *arguments[] = {&x, &values, &indices};
     return cj_kernel_launch(kernel, stream, arguments, 3, error);
 }
 
 cj_status cj_topk_run(cj_topk *topk, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error) {
-    return run(topk->call.kernel, cj__call_align(topk->desc.align, topk->desc.dtype), x, values, indices, stream,
-               error);
+    return run(topk->call.kernel, &topk->desc, x, values, indices, stream, error);
 }
 
 typedef struct CALL_KEY call_key {
@@ -78,5 +77,5 @@ cj_status cj_topk_launch(cj_device *device, const cj_topk_desc *desc, cj_ptr x, 
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
-    return status ? status : run(kernel, cj__call_align(desc->align, desc->dtype), x, values, indices, stream, error);
+    return status ? status : run(kernel, desc, x, values, indices, stream, error);
 }

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <clusterjit/tuning.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,13 @@ static void today(char text[11]) {
     if (!gmtime_r(&now, &day) || !strftime(text, 11, "%Y-%m-%d", &day)) snprintf(text, 11, "unknown");
 }
 
+static cj_status check_time(const char *name, double time, cj_error *error) {
+    if (isfinite(time) && time > 0) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %g ms is not a finite time above 0", name, time);
+    cj__hint(error, "give what a launch took, in milliseconds");
+    return CJ_INVALID_ARGUMENT;
+}
+
 cj_status cj_tuning_keep(cj_device *device, const cj_params *problem, const cj_params *choice, double time,
                          double untuned, cj_error *error) {
     REQUIRE(device);
@@ -258,7 +266,10 @@ cj_status cj_tuning_keep(cj_device *device, const cj_params *problem, const cj_p
     wanted    w;
     cj_text   chosen = {0};
     char      day[11];
-    cj_status status = want(&(cj_tuning_filter){.device = device, .problem = problem}, &w, error);
+    cj_status status = check_time("time", time, error);
+    if (!status) status = check_time("untuned", untuned, error);
+    if (status) return status;
+    status = want(&(cj_tuning_filter){.device = device, .problem = problem}, &w, error);
     write_choice(problem, choice, &chosen);
     today(day);
     if (!status && chosen.failed) status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a choice");

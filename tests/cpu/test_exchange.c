@@ -119,7 +119,10 @@ static void what_cannot_be_exchanged_is_refused_by_name(void **state) {
     cj_error error = {0};
     assert_int_equal(cj_exchange_launch(cj_test_device, &(cj_exchange_desc){.n = 4}, 4096, 4100, NULL, &error),
                      CJ_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "out: address 0x1004 is not a multiple of 16"));
+    assert_non_null(strstr(error.message, "out: 0x1004 is not a multiple of 16"));
+    assert_int_equal(cj_exchange_launch(cj_test_device, &(cj_exchange_desc){.n = 4}, 0, 4096, NULL, &error),
+                     CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "x: NULL"));
 }
 
 int main(void) {

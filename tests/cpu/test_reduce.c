@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reduction on the CPU device.
+#include <string.h>
+
 #include "reduce_cases.h"
 #include "test.h"
 
@@ -49,6 +51,21 @@ static void variance_keeps_its_digits_far_from_zero(void **state) {
     cj_test_reduce_offsets(cj_test_device);
 }
 
+static void arrays_that_are_missing_or_misaligned_are_refused_by_name(void **state) {
+    (void)state;
+    const cj_reduce_desc desc = {.n = 8};
+    const struct {
+        cj_ptr      x, out;
+        const char *says;
+    } refused[] = {{0, 256, "x: NULL"}, {256, 0, "out: NULL"}, {258, 256, "x: 0x102"}, {256, 260, "out: 0x104"}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(refused); i++) {
+        cj_error error = {0};
+        assert_int_equal(cj_reduce_launch(cj_test_device, &desc, refused[i].x, refused[i].out, NULL, &error),
+                         CJ_INVALID_ARGUMENT);
+        if (!strstr(error.message, refused[i].says)) fail_msg("%s: %s", refused[i].says, error.message);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_around_every_boundary_are_right),
@@ -56,6 +73,7 @@ int main(void) {
         cmocka_unit_test(chosen_shapes_are_right),
         cmocka_unit_test(the_first_of_equals_is_found_and_nan_is_passed_over),
         cmocka_unit_test(variance_keeps_its_digits_far_from_zero),
+        cmocka_unit_test(arrays_that_are_missing_or_misaligned_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

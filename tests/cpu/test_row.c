@@ -288,8 +288,32 @@ static void missing_and_misaligned_arrays_are_refused_by_name(void **state) {
     assert_int_equal(cj_softmax_run(softmax, &missing, NULL, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "y: "));
     assert_int_equal(cj_softmax_run(softmax, &crooked, NULL, &error), CJ_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "16 bytes"));
+    assert_non_null(strstr(error.message, "y: 0x104 is not a multiple of 16 bytes"));
     cj_softmax_destroy(softmax);
+
+    const cj_softmax_desc   masked = {.shape = desc.shape, .mask = 1};
+    const cj_softmax_arrays mask = {.x = 256, .y = 512, .mask = 770};
+    assert_int_equal(cj_softmax_launch(cj_test_device, &masked, &mask, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "mask: 0x302 is not a multiple of 4 bytes"));
+    const cj_norm_desc   backward = {.shape = desc.shape, .backward = 1, .bias_gradient = 1};
+    const cj_norm_arrays db = {.x = 256, .dy = 256, .dx = 512, .rstd = 256, .db = 770};
+    const cj_norm_arrays rstd = {.x = 256, .dy = 256, .dx = 512, .rstd = 258, .db = 768};
+    assert_int_equal(cj_norm_launch(cj_test_device, &backward, &db, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "db: 0x302 is not a multiple of 4 bytes"));
+    assert_int_equal(cj_norm_launch(cj_test_device, &backward, &rstd, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "rstd: 0x102"));
+}
+
+static void a_norm_of_no_kind_is_refused_by_name(void **state) {
+    (void)state;
+    const cj_norm_desc   desc = {.shape = {.rows = 2, .columns = 8}, .kind = (cj_norm_kind)5};
+    const cj_norm_arrays arrays = {.x = 256, .y = 512};
+    cj_norm             *norm = NULL;
+    cj_error             error = {0}, again = {0};
+    assert_int_equal(cj_norm_create(cj_test_device, &desc, &norm, &error), CJ_INVALID_ARGUMENT);
+    assert_string_equal(error.message, "kind: 5 is outside 0 to 1");
+    assert_int_equal(cj_norm_launch(cj_test_device, &desc, &arrays, NULL, &again), CJ_INVALID_ARGUMENT);
+    assert_string_equal(again.message, error.message);
 }
 
 static void forward_passes_with_gradients_of_weights_are_refused_by_name(void **state) {
@@ -327,6 +351,7 @@ int main(void) {
         cmocka_unit_test(layernorm_far_from_zero_loses_nothing),
         cmocka_unit_test(impossible_rows_are_refused_by_name),
         cmocka_unit_test(missing_and_misaligned_arrays_are_refused_by_name),
+        cmocka_unit_test(a_norm_of_no_kind_is_refused_by_name),
         cmocka_unit_test(forward_passes_with_gradients_of_weights_are_refused_by_name),
         cmocka_unit_test(calls_do_what_their_descriptions_say),
     };

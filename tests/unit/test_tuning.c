@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <clusterjit/tuning.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,20 @@ static void a_problem_has_one_choice_and_an_empty_one_is_refused(void **state) {
     assert_int_equal(kept(), 2);
     assert_int_equal(cj_tuning_keep(cj_test_device, &params, &params, 1, 1, &error), CJ_INVALID_ARGUMENT);
     assert_int_equal(kept(), 2);
+}
+
+static void times_that_are_none_are_refused_by_name(void **state) {
+    (void)state;
+    const double    times[] = {0, -1, (double)NAN, (double)INFINITY};
+    const cj_params problem = params_of("m=300"), choice = params_of("m=300 tile=64x64");
+    for (size_t i = 0; i < CJ_TEST_COUNT(times); i++) {
+        cj_error error = {0};
+        assert_int_equal(cj_tuning_keep(cj_test_device, &problem, &choice, times[i], 1, &error), CJ_INVALID_ARGUMENT);
+        assert_memory_equal(error.message, "time: ", 6);
+        assert_int_equal(cj_tuning_keep(cj_test_device, &problem, &choice, 1, times[i], &error), CJ_INVALID_ARGUMENT);
+        assert_memory_equal(error.message, "untuned: ", 9);
+    }
+    assert_int_equal(kept(), 0);
 }
 
 static void forgetting_takes_what_is_meant(void **state) {
@@ -338,6 +353,7 @@ int main(void) {
         TEST(the_environment_switches_it_off),
         TEST(a_choice_that_the_plan_refuses_is_passed_over),
         TEST(a_problem_has_one_choice_and_an_empty_one_is_refused),
+        TEST(times_that_are_none_are_refused_by_name),
         TEST(forgetting_takes_what_is_meant),
         TEST(who_has_no_directory_of_his_own_has_no_file),
         TEST(every_truncation_leaves_whole_lines),
