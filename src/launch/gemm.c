@@ -137,14 +137,12 @@ static cj_status check_scale(const char *name, cj_ptr scale, cj_error *error) {
 }
 
 // Those that the kernel uses.
-static cj_status check_vectors(const cj_params *params, const cj_gemm_operands *operands, cj_error *error) {
-    gemm_shape g;
-    cj__gemm_problem(params, &g);
+static cj_status check_vectors(const gemm_shape *g, const cj_gemm_operands *operands, cj_error *error) {
     cj_status status = CJ_OK;
-    if (g.bias) status = cj__call_array("bias", operands->bias, g.c_type->bytes, NULL, error);
-    if (!status && cj__gemm_is_scaled(&g)) status = check_scale("scale_a", operands->scale_a, error);
-    if (!status && cj__gemm_is_scaled(&g)) status = check_scale("scale_b", operands->scale_b, error);
-    if (!status && cj__gemm_is_d_scaled(&g)) status = check_scale("scale_d", operands->scale_d, error);
+    if (g->bias) status = cj__call_array("bias", operands->bias, g->c_type->bytes, NULL, error);
+    if (!status && cj__gemm_is_scaled(g)) status = check_scale("scale_a", operands->scale_a, error);
+    if (!status && cj__gemm_is_scaled(g)) status = check_scale("scale_b", operands->scale_b, error);
+    if (!status && cj__gemm_is_d_scaled(g)) status = check_scale("scale_d", operands->scale_d, error);
     return status;
 }
 
@@ -156,13 +154,14 @@ static cj_status check_in_place(const gemm_shape *g, const cj_gemm_operands *ope
     return CJ_INVALID_ARGUMENT;
 }
 
-static cj_status encode_all(cj_device *device, const cj_kernel *kernel, const cj_gemm_desc *desc,
-                            const cj_gemm_operands *operands, cj_tensormap map[GEMM_MAPS], cj_error *error) {
+static cj_status check_and_encode(cj_device *device, const cj_kernel *kernel, const cj_gemm_desc *desc,
+                                  const cj_gemm_operands *operands, cj_tensormap map[GEMM_MAPS], cj_error *error) {
     const matrix a = {"a", operands->a, desc->lda, desc->stride_a}, b = {"b", operands->b, desc->ldb, desc->stride_b};
     const matrix c = {"c", operands->c, desc->ldc, desc->stride_c}, d = {"d", operands->d, desc->ldd, desc->stride_d};
     gemm_shape   g;
     cj__gemm_read(&cj_kernel_plan(kernel)->params, &g);
-    cj_status status = encode(device, &g, GEMM_MAP_A, g.flipped ? &b : &a, &map[GEMM_MAP_A], error);
+    cj_status status = check_vectors(&g, operands, error);
+    if (!status) status = encode(device, &g, GEMM_MAP_A, g.flipped ? &b : &a, &map[GEMM_MAP_A], error);
     if (!status) status = encode(device, &g, GEMM_MAP_B, g.flipped ? &a : &b, &map[GEMM_MAP_B], error);
     if (!status) status = encode(device, &g, GEMM_MAP_D, &d, &map[GEMM_MAP_D], error);
     if (!status) status = check_in_place(&g, operands, error);
@@ -178,15 +177,16 @@ typedef union maps {
 
 _Static_assert(sizeof(cj_tensormap[GEMM_MAPS]) <= sizeof(uint64_t[CJ_RECENT_VALUE]), "a kernel remembers all its maps");
 
-// Encoded when something that they depend on is not as in the kernel's last launch. The kernel's own shape stays.
+// Operands are checked and maps encoded when something is not as in the kernel's last launch. Its own shape stays.
 static cj_status find_maps(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
                            const cj_gemm_operands *operands, maps *found, cj_error *error) {
-    const uint64_t key[CJ_RECENT_KEY] = {operands->a,    operands->b,    operands->c,    operands->d,
-                                         desc->lda,      desc->ldb,      desc->ldc,      desc->ldd,
-                                         desc->stride_a, desc->stride_b, desc->stride_c, desc->stride_d};
+    const uint64_t key[CJ_RECENT_KEY] = {operands->a,    operands->b,       operands->c,       operands->d,
+                                         desc->lda,      desc->ldb,         desc->ldc,         desc->ldd,
+                                         desc->stride_a, desc->stride_b,    desc->stride_c,    desc->stride_d,
+                                         operands->bias, operands->scale_a, operands->scale_b, operands->scale_d};
     cj_recent     *recent = cj__kernel_recent(kernel);
     if (cj__recent_get(recent, key, found->words)) return CJ_OK;
-    cj_status status = encode_all(device, kernel, desc, operands, found->map, error);
+    cj_status status = check_and_encode(device, kernel, desc, operands, found->map, error);
     if (!status) cj__recent_put(recent, key, found->words);
     return status;
 }
@@ -195,11 +195,10 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
                                 const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
     maps             m;
     cj_gemm_operands given = *operands;
-    cj_status        status = check_vectors(&cj_kernel_plan(kernel)->params, operands, error);
-    if (!status) status = find_maps(device, kernel, desc, operands, &m, error);
-    void *arguments[] = {&m.map[GEMM_MAP_A], &m.map[GEMM_MAP_B], &m.map[GEMM_MAP_C], &m.map[GEMM_MAP_D],
-                         &given.alpha,       &given.beta,        &given.bias,        &given.scale_a,
-                         &given.scale_b,     &given.scale_d};
+    cj_status        status = find_maps(device, kernel, desc, operands, &m, error);
+    void            *arguments[] = {&m.map[GEMM_MAP_A], &m.map[GEMM_MAP_B], &m.map[GEMM_MAP_C], &m.map[GEMM_MAP_D],
+                                    &given.alpha,       &given.beta,        &given.bias,        &given.scale_a,
+                                    &given.scale_b,     &given.scale_d};
     return status ? status : cj_kernel_launch(kernel, stream, WORDS(arguments), error);
 }
 

@@ -67,14 +67,17 @@ static cj_status check(const row_call *call, uint32_t align, const char *hint, c
     return status;
 }
 
+static cj_status launch(cj_kernel *kernel, row_call *call, cj_stream stream, cj_error *error) {
+    void *arguments[ROW_CALL_ARRAYS];
+    for (uint32_t i = 0; i < call->count; i++) arguments[i] = &call->array[i];
+    return cj_kernel_launch(kernel, stream, arguments, call->count, error);
+}
+
 cj_status cj__row_call_run(cj_kernel *kernel, uint32_t align, row_call *call, cj_stream stream, cj_error *error) {
     static const char hint[] =
         "say a smaller align in the description's shape; memory of cj_mem_alloc is aligned to 256";
-    void     *arguments[ROW_CALL_ARRAYS];
     cj_status status = check(call, align ? align : ALIGN_MOST, hint, error);
-    if (status) return status;
-    for (uint32_t i = 0; i < call->count; i++) arguments[i] = &call->array[i];
-    return cj_kernel_launch(kernel, stream, arguments, call->count, error);
+    return status ? status : launch(kernel, call, stream, error);
 }
 
 typedef struct CALL_KEY call_key {
@@ -122,5 +125,5 @@ cj_status cj__row_call_launch(cj_device *device, row_spec *spec, row_call *call,
     while (spec->shape.align > 2 && call->bits % spec->shape.align) spec->shape.align /= 2;
     const call_key key = key_of(spec);
     status = cj__call_kernel(device, describe, spec, &key, sizeof key, stream, &kernel, error);
-    return status ? status : cj__row_call_run(kernel, spec->shape.align, call, stream, error);
+    return status ? status : launch(kernel, call, stream, error);
 }
