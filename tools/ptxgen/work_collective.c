@@ -74,15 +74,15 @@ static int allocate(workload *w, collective *c) {
 static int open_collective(workload *w) {
     collective *c = w->state = calloc(1, sizeof *c);
     if (!c) return no_memory();
-    cj_plan  plan;  // made for its messages: the model relies on parameters that make sense
     cj_error error;
-    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    int      code = workload_plan_check(w);
+    if (code) return code;
     c->model = collective_model_of(&w->params);
     c->clusters = cj_params_get(&w->params, "clusters");
     c->inputs = c->clusters * collective_model_inputs(&c->model);
     c->outputs = c->clusters * collective_model_outputs(&c->model);
     c->size = cj_dtype_size(c->model.dtype);
-    int code = allocate(w, c);
+    code = allocate(w, c);
     if (!code) code = fill_input(w, c);
     for (unsigned i = 0; !code && i < w->copies; i++)
         if (cj_mem_write(w->device, c->set[i].x, c->x, (size_t)c->inputs * c->size, NULL, &error))

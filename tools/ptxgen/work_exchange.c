@@ -100,9 +100,8 @@ static int open_exchange(workload *w) {
                              "exchange makes up its own bits: --input and --fill do not go with it");
     exchange *e = w->state = calloc(1, sizeof *e);
     if (!e) return no_memory();
-    cj_plan  plan;  // made for its messages: the reference relies on parameters that make sense
-    cj_error error;
-    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    int code = workload_plan_check(w);
+    if (code) return code;
     read_params(w, e);
     w->bytes_read = (double)e->in_bytes;
     w->bytes_written = (double)e->out_bytes;

@@ -188,11 +188,10 @@ static int allocate(workload *w, histogram *h) {
 static int open_histogram(workload *w) {
     histogram *h = w->state = calloc(1, sizeof *h);
     if (!h) return no_memory();
-    cj_plan  plan;  // made for its messages: the reference relies on a range that makes sense
-    cj_error error;
-    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    int code = workload_plan_check(w);
+    if (code) return code;
     read_params(w, h);
-    int code = open_samples(w, h);
+    code = open_samples(w, h);
     h->n = cj_params_get(&w->params, "n");
     if (!code) code = allocate(w, h);
     return code ? code : upload(w);

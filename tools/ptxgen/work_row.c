@@ -89,11 +89,10 @@ static int open_rows(workload *w) {
                              cj_family_name(w->params.family));
     rows *r = w->state = calloc(1, sizeof *r);
     if (!r) return no_memory();
-    cj_plan  plan;  // made for its messages: the model relies on parameters that make sense
-    cj_error error;
-    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    int code = workload_plan_check(w);
+    if (code) return code;
     row_model_make(&r->model, &w->params);
-    int code = allocate(w, r);
+    code = allocate(w, r);
     for (unsigned i = 0; !code && i < r->model.count; i++)
         if (!r->model.array[i].written) code = fill_array(w, r, i);
     return code;

@@ -113,10 +113,9 @@ static int make_heads(workload *w, scan *s) {
 static int open_scan(workload *w) {
     scan *s = w->state = calloc(1, sizeof *s);
     if (!s) return no_memory();
-    cj_plan  plan;  // made for its messages
-    cj_error error;
-    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
-    int code = read_params(w, s);
+    int code = workload_plan_check(w);
+    if (code) return code;
+    code = read_params(w, s);
     if (!code) code = workload_fits("rows, stride", (double)s->rows * (double)s->stride * (double)s->bytes);
     if (!code) code = workload_fits("rows, out-stride", (double)s->rows * (double)s->out_stride * (double)s->bytes);
     if (code) return code;

@@ -232,11 +232,10 @@ static int allocate(workload *w, stencil *s) {
 static int open_stencil(workload *w) {
     stencil *s = w->state = calloc(1, sizeof *s);
     if (!s) return no_memory();
-    cj_plan  plan;  // made for its messages: the reference relies on as many weights as taps
-    cj_error error;
-    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    int code = workload_plan_check(w);
+    if (code) return code;
     read_params(s, &w->params);
-    int code = source_open(&s->source, s->dtype, w->input, w->fill ? w->fill : "rand:1");
+    code = source_open(&s->source, s->dtype, w->input, w->fill ? w->fill : "rand:1");
     if (!code && w->input && s->source.available < s->points * (size_t)s->batch)
         code = message_error(CJ_INVALID_ARGUMENT, "the grids have %zu points, but '%s' holds only %" PRIu64 " elements",
                              s->points * (size_t)s->batch, s->source.name, s->source.available);

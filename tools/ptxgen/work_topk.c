@@ -78,11 +78,10 @@ static int allocate(workload *w, topk *t) {
 static int open_topk(workload *w) {
     topk *t = w->state = calloc(1, sizeof *t);
     if (!t) return no_memory();
-    cj_plan  plan;  // made for its messages
-    cj_error error;
-    if (cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error)) return message_failure(&error);
+    int code = workload_plan_check(w);
+    if (code) return code;
     read_params(w, t);
-    int code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
+    code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
     if (!code) code = allocate(w, t);
     if (!code) code = fill_input(w, t);
     return code ? code : sets_write(w, t->x, t->input, span(t));

@@ -49,6 +49,12 @@ int workload_fits(const char *names, double bytes) {
                          "%s: a buffer of %.3g bytes is larger than any memory\nmake one of them smaller", names, bytes);
 }
 
+int workload_plan_check(const workload *w) {
+    cj_plan  plan;
+    cj_error error;
+    return cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error) ? message_failure(&error) : CODE_OK;
+}
+
 // A failed launch is shown with the kernel's own lines.
 static int launch_failed(const workload *w, const cj_kernel *kernel, cj_status status, const cj_error *error) {
     document ptx = {.name = "(ptxgen emit)"};

@@ -68,6 +68,9 @@ int workload_missing(const char *family);
 // times the L2 cache before a set returns, within a quarter of the device's memory.
 unsigned workload_copies(const workload *w, double bytes);
 
+// For open, before it relies on parameters that make sense together: says what the plan refuses. Returns an exit code.
+int workload_plan_check(const workload *w);
+
 // Refuses a buffer whose size, which follows from the parameters `names`, is beyond any memory, and would wrap where it is
 // a whole number. Returns an exit code.
 int workload_fits(const char *names, double bytes);
