@@ -136,9 +136,8 @@ typedef struct row_shape {
     unsigned slices;    // of all parts of a column, which as many warps add up
 } row_shape;
 
-unsigned cj__row_threads(const row_shape *s);                 // that work on a row, of one block
-unsigned cj__row_blocks(const row_shape *s);                  // that work on a row
-bool     cj__row_is_guarded(const row_shape *s, unsigned v);  // whether some thread has no vector v of some piece
+unsigned cj__row_threads(const row_shape *s);  // that work on a row, of one block
+unsigned cj__row_blocks(const row_shape *s);   // that work on a row
 
 // ---- what a family says
 
@@ -172,7 +171,7 @@ typedef struct row_vector {
 
 typedef struct row_op {
     row_operand operand[ROW_OPERANDS];
-    unsigned    operands, inputs, outputs, totals;
+    unsigned    operands, inputs, outputs, columns, totals;
     row_fold    fold;  // with totals: sums, of which finish makes multiples
     unsigned    values;
     void (*prepare)(row_kernel *k);                        // of a row, before its elements are there; may be NULL
@@ -231,10 +230,6 @@ cj_reg      cj__row_count(row_kernel *k);                              // the th
 const char *cj__row_type(const cj_plan *plan, unsigned param);         // "f32", "f16", "bf16" of dtype and out
 void        cj__row_convert(row_kernel *k, cj_reg into, cj_reg half);  // one element of dtype, as loaded
 
-// How many operands of a role there are.
-unsigned cj__row_count_role(const row_op *op, row_role role);
-// The index of the operand of that name, ROW_OPERANDS for none.
-unsigned cj__row_operand(const row_op *op, const char *name);
 unsigned cj__row_nth(const row_op *op, row_role role, unsigned n);  // the index of the n-th operand of that role
 void     cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help);
 void     cj__row_add_repeated(row_op *op, const char *name, uint64_t period, const char *help);  // an input matrix

@@ -8,7 +8,8 @@
 unsigned cj__row_threads(const row_shape *s) { return s->rows_per_block > 1 ? ROW_WARP : s->warps * ROW_WARP; }
 unsigned cj__row_blocks(const row_shape *s) { return s->cluster ? s->cluster : 1; }
 
-bool cj__row_is_guarded(const row_shape *s, unsigned v) {
+// Whether some thread has no vector v of some piece.
+static bool is_guarded(const row_shape *s, unsigned v) {
     const uint64_t pieces = cj__row_blocks(s) * s->pieces, before = (pieces - 1) * s->piece;
     return s->vectors < before || s->vectors - before < (uint64_t)(v + 1) * cj__row_threads(s);
 }
@@ -19,22 +20,11 @@ const char *cj__row_type(const cj_plan *plan, unsigned param) {
     return types[param == ROW_OUT && out ? out - 1 : dtype];
 }
 
-unsigned cj__row_operand(const row_op *op, const char *name) {
-    unsigned i = 0;
-    while (i < op->operands && strcmp(op->operand[i].name, name) != 0) i++;
-    return i < op->operands ? i : ROW_OPERANDS;
-}
-
-unsigned cj__row_count_role(const row_op *op, row_role role) {
-    unsigned count = 0;
-    for (unsigned i = 0; i < op->operands; i++) count += op->operand[i].role == role;
-    return count;
-}
-
 void cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help) {
     op->operand[op->operands++] = (row_operand){name, help, role, type, 0};
     op->inputs += role == ROW_INPUT;
     op->outputs += role == ROW_OUTPUT;
+    op->columns += role == ROW_COLUMN;
     op->totals += role == ROW_TOTAL;
 }
 
@@ -102,7 +92,7 @@ void cj__row_new_registers(row_kernel *k) {
 // ---- guards: lines that only threads with a vector v of the piece execute
 
 static cj_label begin_guard(row_kernel *k, unsigned v) {
-    if (!cj__row_is_guarded(k->s, v)) return (cj_label){0};
+    if (!is_guarded(k->s, v)) return (cj_label){0};
     cj_reg   none = cj_pred(k->f, "no_vector");
     cj_label skip = cj_label_new(k->f, "no_vector");
     cj_ptx(k->f, "setp.le.s32 $1, $2, $3;", none, k->left, v * cj__row_threads(k->s));
@@ -125,7 +115,7 @@ static void load_vectors(row_kernel *k, const char *operation, bool shared) {
     const access   a = access_of(in_bytes(k), k->s->in_bytes);
     const uint64_t step = (uint64_t)cj__row_threads(k->s) * in_bytes(k), input_bytes = k->s->piece * in_bytes(k);
     for (unsigned v = 0; v < k->s->held; v++) {
-        if (cj__row_is_guarded(k->s, v)) clear_vector(k, a, v);
+        if (is_guarded(k->s, v)) clear_vector(k, a, v);
         cj_label skip = begin_guard(k, v);
         for (unsigned i = 0; i < k->op->inputs; i++)
             move_words(k, operation, a, k->raw[i][v], shared ? k->stage_at : k->at[cj__row_nth(k->op, ROW_INPUT, i)],
@@ -336,7 +326,7 @@ void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg int
 cj_reg cj__row_count(row_kernel *k) {
     cj_reg   count = cj_f32(k->f, "count"), has = cj_pred(k->f, "has_vector");
     unsigned whole = 0;
-    while (whole < k->s->held && !cj__row_is_guarded(k->s, whole)) whole++;
+    while (whole < k->s->held && !is_guarded(k->s, whole)) whole++;
     cj_ptx(k->f, "mov.f32 $1, $2;", count, (float)(whole * k->s->elements));
     for (unsigned v = whole; v < k->s->held; v++) {
         cj_ptx(k->f, "setp.gt.s32 $1, $2, $3;", has, k->left, v * cj__row_threads(k->s));

@@ -136,7 +136,7 @@ static uint64_t slot_bytes(const row_shape *s, const row_op *op) {
 // What columns have, of a block's share.
 static uint64_t resident_bytes(const choice *c) {
     const row_shape *s = c->s;
-    return s->resident ? s->pieces * s->piece * s->elements * s->in_bytes * cj__row_count_role(c->op, ROW_COLUMN) : 0;
+    return s->resident ? s->pieces * s->piece * s->elements * s->in_bytes * c->op->columns : 0;
 }
 
 // For stages.
@@ -248,7 +248,7 @@ static bool search_dealt(choice *c, unsigned stages) {
 static bool plan_stream(choice *c) {
     const uint64_t resident = c->plan->params.value[ROW_RESIDENT];
     bool (*const search)(choice *, unsigned) = c->s->totals ? search_dealt : search_claimed;
-    c->s->resident = resident != ROW_RESIDENT_NO && cj__row_count_role(c->op, ROW_COLUMN);
+    c->s->resident = resident != ROW_RESIDENT_NO && c->op->columns > 0;
     const unsigned least_stages = c->s->totals && resident != ROW_RESIDENT_YES ? 2 : 1;
     for (unsigned stages = 2; c->s->resident && stages >= least_stages; stages--)
         if (search(c, stages)) return true;

@@ -179,7 +179,7 @@ static uint64_t resident_offset(const stream *t, unsigned number) {
 static void emit_load_resident(stream *t) {
     row_kernel    *k = t->k;
     cj_func       *f = k->f;
-    const unsigned count = cj__row_count_role(k->op, ROW_COLUMN);
+    const unsigned count = k->op->columns;
     cj_reg         bytes = piece_bytes(t, 0, k->s->pieces), all = cj_u32(f, "all_bytes"), copies = cj_pred(f, "copies");
     cj_note(f, "what columns have, once");
     cj_ptx(f, "mul.lo.u32 $1, $2, $3;", all, bytes, count);
