@@ -206,8 +206,9 @@ static void gather_groups(scan_kernel *k, cj_reg carry, cj_reg group, cj_reg at,
 }
 
 // carry = groups before, then the tiles before in the group. The group's last tile posts for it. Where a segment begins
-// in one of these tiles, the groups before are of no concern.
-static void gather_all(scan_kernel *k, cj_reg leader, cj_reg place, cj_reg in_group, cj_reg heads) {
+// in one of these tiles, the groups before are of no concern; where one begins in the last tile, they are to this tile
+// alone, and what is posted first, with the tile's tag, is all there is to say of the group.
+static void gather_all(scan_kernel *k, cj_reg leader, cj_reg place, cj_reg in_group, cj_reg heads, cj_reg tag) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_reg            group = cj_u32(f, "group"), index = cj_u32(f, "index"), at = cj_u64(f, "group_at"),
@@ -226,7 +227,7 @@ static void gather_all(scan_kernel *k, cj_reg leader, cj_reg place, cj_reg in_gr
     cj__scan_move(k, cj_always(), sum, in_group);
     cj__scan_append(k, sum, k->total, k->headed);
     cj_ptx(f, "@$1 bra $2;", first, known);
-    post(k, closes, at, sum, k->tag);
+    post(k, closes, at, sum, tag);
     gather_groups(k, k->carry, group, at, whole);
     cj__scan_before(k, cj__scan_none(k, k->headed), sum, k->carry);
     cj_label_here(f, known);
@@ -256,7 +257,8 @@ static void gather_posts(scan_kernel *k) {
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leader, k->thread);
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->claim, post_bytes(k), k->space);
     cj_ptx(f, "add.u64 $1, $1, $2;", at, SCAN_POSTS_AT);
-    post(k, leader, at, k->total, tile_tag(k));
+    cj_reg tag = tile_tag(k);
+    post(k, leader, at, k->total, tag);
     if (s->warps > 1) {
         cj_ptx(f, "setp.ne.u32 $1, $2, 0;", other, k->warp);
         cj_ptx(f, "@$1 bra $2;", other, known);
@@ -265,7 +267,7 @@ static void gather_posts(scan_kernel *k) {
     cj_reg heads, in_group = gather_tiles(k, place, at, &heads);
     cj__scan_clear(k, k->carry);
     if (grouped(k))
-        gather_all(k, leader, place, in_group, heads);
+        gather_all(k, leader, place, in_group, heads, tag);
     else
         cj__scan_move(k, cj_always(), k->carry, in_group);
     if (s->warps == 1) return;
