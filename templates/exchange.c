@@ -182,12 +182,12 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
-// Groups of blocks at once: no more than have work, and than the device surely holds, of 1024 threads an SM.
+// Groups of blocks at once: no more than have work, and than the device surely holds.
 static uint64_t choose_groups(const cj_exchange_shape *s, const cj_limits *limits) {
     uint64_t per_sm = s->strategy == CJ_EXCHANGE_GLOBAL
-                          ? 1024 / s->threads
+                          ? EXCHANGE_RESIDENT / s->threads
                           : limits->shared_per_sm / (EXCHANGE_HEAD + EXCHANGE_BUFFERS * s->buffer_bytes);
-    per_sm = least(least(per_sm, 1024 / s->threads), limits->max_blocks_per_sm / 2);
+    per_sm = least(least(per_sm, EXCHANGE_RESIDENT / s->threads), limits->max_blocks_per_sm / 2);
     uint64_t held = limits->sm_count * (per_sm ? per_sm : 1) / s->size;
     return least(s->items, held ? held : 1);
 }

@@ -13,7 +13,9 @@ enum {
     EXCHANGE_BUFFERS = 2,  // in which parts arrive, used in turn
     EXCHANGE_HEAD = 128,   // bytes of shared memory before the buffers: the mbarriers
     EXCHANGE_FLAG = 128,   // bytes from one block's flag to the next one's: a cache line
-    EXCHANGE_BUFFER_ALIGN = 16
+    EXCHANGE_BUFFER_ALIGN = 16,
+    EXCHANGE_RESIDENT = 1024,                       // threads that an SM is counted on to hold, …
+    EXCHANGE_REGISTERS = 65536 / EXCHANGE_RESIDENT  // … with so many registers each, on any target
 };
 
 // A chunk is what a block owns; what of it travels is `parts` parts of `part` units. A unit is what one access of

@@ -62,7 +62,10 @@ static void declare(kernel *k) {
     k->workspace = cj_param(f, "u64", "workspace",
                             k->s.strategy == CJ_EXCHANGE_GLOBAL ? "flags and buffers" : "not used");
     cj_block(f, k->s.threads, 1, 1);
-    if (k->s.strategy != CJ_EXCHANGE_GLOBAL) cj_cluster(f, k->s.size, 1, 1);
+    if (k->s.strategy == CJ_EXCHANGE_GLOBAL)
+        cj_registers_max(f, EXCHANGE_REGISTERS);  // all blocks of the plan must be resident
+    else
+        cj_cluster(f, k->s.size, 1, 1);
 }
 
 static cj_reg number(const kernel *k, const char *name, uint32_t value) {
