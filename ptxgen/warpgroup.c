@@ -31,7 +31,7 @@ cj_reg cj_matrix_descriptor(cj_func *f, cj_reg own, const cj_matrix_place *place
     cj_reg         at = cj_u32(f, "at"), descriptor = cj_b64(f, "descriptor");
     const uint64_t leading = place->order == CJ_BY_K ? 1 : place->next / UNIT;
     const uint64_t rest = leading << 16 | (uint64_t)(PATTERN / UNIT) << 32 | (uint64_t)SWIZZLE_128B << 62;
-    cj_ptx(f, "shr.u32 $1, $2, 4;", at, own);
+    cj_ptx(f, "bfe.u32 $1, $2, 4, 14; // without the rank, which stands above in a cluster", at, own);
     cj_ptx(f, "cvt.u64.u32 $1, $2;", descriptor, at);
     cj_ptx(f, "or.b64 $1, $1, $2;", descriptor, rest);
     return descriptor;

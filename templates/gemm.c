@@ -250,6 +250,9 @@ static void emit_begin(gemm_kernel *k) {
     k->ring = cj_pipeline_declare(f, "stages", g->stages);
     k->shared = cj_u32(f, "a_stages");
     cj_ptx(f, "mov.u32 $1, gemm_stages;", k->shared);
+    cj_ptx(f, "add.u32 $1, $1, $2;", k->shared, GEMM_SHARED_ALIGN - 1);
+    cj_ptx(f, "and.b32 $1, $1, $2; // a whole swizzle pattern: the driver's linker does not keep such an .align", k->shared,
+           -GEMM_SHARED_ALIGN);
     if (g->adds_c) k->c_ready = cj_shared_address(f, cj_shared(f, "b64", "c_ready", g->groups * GEMM_WARPS, 8));
     cj_step(f, "mbarriers, made by one thread");
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, k->thread);
@@ -346,7 +349,7 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
     gemm_kernel k = {.plan = plan, .g = &g};
     cj__gemm_read(&plan->params, &g);
     write_head(&k, b);
-    cj_declare(b, ".extern .shared .align 1024 .b8 gemm_stages[];");
+    cj_declare(b, ".extern .shared .align 16 .b8 gemm_stages[];");
     cj_func *f = k.f = cj_entry(b, plan->entry);
     declare(&k);
     emit_identity(&k);

@@ -38,7 +38,8 @@ enum {
 };
 
 // Bytes of a row of a box, which are the bytes of K of a step; lines of a box of 16-bit elements that lies by line; rows
-// of a warp group and of a warp; rows of clusters that are worked on side by side, so that what they read stays in L2.
+// of a warp group and of a warp; rows of clusters that are worked on side by side, so that what they read stays in L2; bytes after which a
+// swizzle pattern repeats, at a multiple of which the stages begin.
 enum {
     GEMM_ROW = 128,
     GEMM_BOX = 64,
@@ -47,7 +48,8 @@ enum {
     GEMM_SIDE_BY_SIDE = 8,
     GEMM_GROUP = 128,
     GEMM_WARPS = 4,
-    GEMM_WARP = 32
+    GEMM_WARP = 32,
+    GEMM_SHARED_ALIGN = 1024
 };
 
 // A warp's buffer for results on their way out, and how many it has.

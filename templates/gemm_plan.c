@@ -18,8 +18,8 @@ static const struct tile {
 
 enum { TILE_COUNT = sizeof tiles / sizeof *tiles, STAGES_MAX = 8 };
 
-// What the system and the mbarriers take besides.
-enum { SHARED_ASIDE = 1024 };
+// Bytes that the mbarriers take besides, at most.
+enum { SHARED_ASIDE = 512 };
 
 static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
@@ -86,7 +86,7 @@ static void choose_tile(const cj_plan *plan, const cj_limits *limits, gemm_shape
 }
 
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
-    const uint32_t all = limits->shared_per_block_optin - SHARED_ASIDE,
+    const uint32_t all = limits->shared_per_block_optin - SHARED_ASIDE - GEMM_SHARED_ALIGN,
                    taken = store_bytes(g) + cj__gemm_split_bytes(g);
     return all > taken ? (all - taken) / (g->a_bytes + g->b_bytes) : 0;
 }
@@ -154,7 +154,8 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, const gemm_shap
     const uint32_t blocks = cj__gemm_blocks(g) * g->split;
     plan->block = (cj_dim3){GEMM_GROUP * (g->groups + 1), 1, 1};
     if (g->clustered) plan->cluster = (cj_dim3){blocks, 1, 1};
-    plan->dynamic_shared = g->stages * (g->a_bytes + g->b_bytes) + store_bytes(g) + cj__gemm_split_bytes(g);
+    plan->dynamic_shared =
+        GEMM_SHARED_ALIGN + g->stages * (g->a_bytes + g->b_bytes) + store_bytes(g) + cj__gemm_split_bytes(g);
     if (cj__gemm_is_split(g)) {
         plan->grid = (cj_dim3){(uint32_t)(cj__gemm_tiles(g) * g->parts * blocks), 1, 1};
         return;

@@ -118,7 +118,8 @@ void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
     cj_func          *f = k->f;
     k->range.arrived = cj_shared_address(f, cj_shared(f, "b64", "sums_arrived", owned_of(g), 8));
     k->range.slots = cj_u32(f, "sums_of_peers");
-    cj_ptx(f, "add.u32 $1, $2, $3;", k->range.slots, k->shared, k->plan->dynamic_shared - cj__gemm_split_bytes(g));
+    cj_ptx(f, "add.u32 $1, $2, $3;", k->range.slots, k->shared,
+           k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_split_bytes(g));
     for (uint32_t i = 0; i < owned_of(g); i++) {
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->range.arrived, 8 * i);
         cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->range.arrived, 8 * i,

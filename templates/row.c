@@ -139,7 +139,7 @@ void cj__row_emit(const cj_plan *plan, const row_op *op, void *own, cj_builder *
     cj__row_read(plan, op, &shape);
     row_kernel k = {.plan = plan, .op = op, .s = &shape, .own = own};
     write_head(plan, &shape, builder);
-    if (shape.form == ROW_STREAM) cj_declare(builder, ".extern .shared .align 128 .b8 row_pool[];");
+    if (shape.form == ROW_STREAM) cj_declare(builder, ".extern .shared .align 16 .b8 row_pool[];");
     k.f = cj_entry(builder, plan->entry);
     declare(&k);
     emit_begin(&k);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "keep.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,23 @@ static cj_module *module_for_disk(const source *from, cj_disk *disk, const cj_te
     return module;
 }
 
+static bool is_far_aligned(const cj_ir_var *var) {
+    enum { KEPT = 16 };
+    return var->space == CJ_SPACE_SHARED && var->unsized && var->align > KEPT;
+}
+
+// An image comes from the driver's linker, which puts dynamic shared memory right behind what is declared with a size,
+// whatever its .align (seen with 580.159); the driver's loading of a text keeps it, as ptxas does.
+static bool is_changed_by_linking(const cj_ir_module *ir) {
+    for (size_t i = 0; i < ir->item_count; i++) {
+        const cj_ir_item *item = &ir->item[i];
+        if (item->kind == CJ_ITEM_VAR && is_far_aligned(item->var)) return true;
+        for (size_t k = 0; item->kind == CJ_ITEM_FUNC && k < item->func->var_count; k++)
+            if (is_far_aligned(item->func->var[k])) return true;
+    }
+    return false;
+}
+
 // NULL where it cannot be done by way of an image. The text then loads as without a cache, or fails with the words that
 // it fails with there.
 static cj_module *module_of_image(void *user, cj_ir_module *ir) {
@@ -132,7 +150,7 @@ static cj_module *module_of_image(void *user, cj_ir_module *ir) {
     cj_disk      *disk = from->device->ops->compile ? disk_of(from->keep) : NULL;
     cj_module    *module = NULL;
     cj_text       key = {0};
-    if (!disk) return NULL;
+    if (!disk || is_changed_by_linking(ir)) return NULL;
     write_key(from, ir, &key);
     if (!key.failed) module = module_from_disk(from, disk, &key, ir);
     if (!key.failed && !module) module = module_for_disk(from, disk, &key, ir);

@@ -75,17 +75,19 @@ static void close_device(cj_device *device) {
     assert_int_equal(fake->damaged_images, 0);
 }
 
-// Gets the module and lets go of it; how many texts the driver compiled for that.
-static int compiles(cj_device *device) {
+// Gets the module of a text with an entry k and lets go of it; how many texts the driver compiled for that.
+static int compiles_text(cj_device *device, const char *text) {
     const int    before = cj_fake_driver.compiles;
     cj_module   *module = NULL;
     cj_function *function = NULL;
     cj_error     error = {0};
-    cj_test_ok(cj_module_get(device, kernel, sizeof kernel - 1, &module, &error), &error);
+    cj_test_ok(cj_module_get(device, text, strlen(text), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "k", &function, &error), &error);
     cj_module_release(module);
     return cj_fake_driver.compiles - before;
 }
+
+static int compiles(cj_device *device) { return compiles_text(device, kernel); }
 
 // As a process of its own would.
 static int compiles_in_new_device(void) {
@@ -310,6 +312,24 @@ static void without_a_directory_one_warning_is_given(void **state) {
     assert_int_equal(heard.count[CJ_LOG_WARNING], 1);
 }
 
+// The linker would move the array: unit.cuda_cache cannot see that, but that it is not asked.
+static void an_array_that_linking_moves_is_compiled_where_it_is_loaded(void **state) {
+    (void)state;
+    static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .shared .align %u .b8 tile[];\n"
+                               ".visible .entry k()\n{\n    .shared .b64 bar;\n    .reg .u32 %%r<2>;\n"
+                               "    mov.u32 %%r0, tile;\n    mov.u32 %%r1, bar;\n    ret;\n}\n";
+    for (unsigned align = 8; align <= 1024; align *= 2) {
+        const unsigned links = cj_fake_calls("cuLinkCreate");
+        char      ptx[sizeof text + 8];
+        snprintf(ptx, sizeof ptx, text, align);
+        cj_device *device = open_device();
+        assert_int_equal(compiles_text(device, ptx), 1);
+        assert_int_equal(cj_fake_calls("cuLinkCreate") - links, align <= 16);
+        close_device(device);
+    }
+    assert_int_equal(entries(), 2);
+}
+
 static void the_cpu_device_keeps_nothing_on_disk(void **state) {
     (void)state;
     cj_device *device = NULL;
@@ -336,6 +356,7 @@ int main(void) {
         TEST(a_linker_that_fails_is_done_without),
         TEST(a_jit_error_reads_as_without_a_cache),
         TEST(without_a_directory_one_warning_is_given),
+        TEST(an_array_that_linking_moves_is_compiled_where_it_is_loaded),
         TEST(the_cpu_device_keeps_nothing_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
