@@ -10,6 +10,7 @@
 
 enum { ROUNDS_GPU = 15, ROUNDS_CPU = 3, LAUNCHES_MAX = 512 };
 static const double ROUND_MS = 2.0;  // a round of short launches takes about this long, or once through the sets
+static const double WARM_MS = 100;   // an idle GPU's memory needs tens of milliseconds until it is as fast as it gets
 
 static bool is_gpu(const cj_device *device) { return strcmp(cj_device_kind(device), "gpu") == 0; }
 
@@ -75,17 +76,33 @@ static double quantile(const double *time, unsigned count, double q) {
 }
 
 static void summarize(contender *c, unsigned rounds) {
-    qsort(c->round, rounds, sizeof *c->round, measure_ascending);
+    double sorted[MEASURE_ROUNDS_MAX];
+    memcpy(sorted, c->round, rounds * sizeof *sorted);
+    qsort(sorted, rounds, sizeof *sorted, measure_ascending);
     c->time.rounds = rounds;
-    c->time.median = quantile(c->round, rounds, 0.5);
-    c->time.low = quantile(c->round, rounds, 0.25);
-    c->time.high = quantile(c->round, rounds, 0.75);
+    c->time.median = quantile(sorted, rounds, 0.5);
+    c->time.low = quantile(sorted, rounds, 0.25);
+    c->time.high = quantile(sorted, rounds, 0.75);
+}
+
+// Rounds that do not count.
+static cj_status warm_up(cj_device *device, contender *contenders, size_t count, cj_error *error) {
+    cj_status status = CJ_OK;
+    for (double spent = 0; !status && is_gpu(device) && spent < WARM_MS;) {
+        for (contender *c = contenders; !status && c < contenders + count; c++) {
+            double ms = 0;
+            status = time_round(device, c, c->time.launches, &ms, error);
+            spent += fmax(ms, 1e-4) * c->time.launches;
+        }
+    }
+    return status;
 }
 
 cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error) {
     cj_status status = CJ_OK;
     if (!rounds) rounds = is_gpu(device) ? ROUNDS_GPU : ROUNDS_CPU;
     for (size_t i = 0; !status && i < count; i++) status = choose_launches(device, &contenders[i], error);
+    if (!status) status = warm_up(device, contenders, count, error);
     for (unsigned k = 0; !status && k < rounds; k++) {
         measure_progress("measuring: round", k, rounds);
         for (contender *c = contenders; !status && c < contenders + count; c++)

@@ -22,7 +22,7 @@ typedef struct contender {
     void       *user;
     unsigned    copies;  // sets of buffers; a round goes through all of them
     measurement time;    // the result
-    double      round[MEASURE_ROUNDS_MAX];  // milliseconds of a launch in each round
+    double      round[MEASURE_ROUNDS_MAX];  // milliseconds of a launch in each round, as they came
 } contender;
 
 // Whether the device's times say anything: those of the CPU device do not.

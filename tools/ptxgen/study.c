@@ -204,6 +204,12 @@ json_t *study_json(const study *s) {
     return object;
 }
 
+static json_t *rounds_json(const contender *c) {
+    json_t *rounds = json_array();
+    for (unsigned i = 0; rounds && i < c->time.rounds; i++) json_array_append_new(rounds, json_real(c->round[i]));
+    return rounds;
+}
+
 json_t *study_json_variant(const study *s, const variant *v) {
     if (!v->kernel) return json_pack("{s:I, s:o}", "cluster", (json_int_t)v->cluster, "refused", output_json_text(v->refused));
     const measurement *t = &v->race->time;
@@ -211,6 +217,7 @@ json_t *study_json_variant(const study *s, const variant *v) {
         "{s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:I}", "cluster", (json_int_t)v->plan.cluster.x, "plan",
         describe_plan(&v->plan), "time_ms", t->median, "low_ms", t->low, "high_ms", t->high, "rounds", (json_int_t)t->rounds,
         "launches", (json_int_t)t->launches, "bytes_per_second", output_json_real(study_rate(s, v)), "sms", (json_int_t)v->sms);
+    if (object) json_object_set_new(object, "round_ms", rounds_json(v->race));
     if (object && s->gpu) json_object_set_new(object, "share_of_ceiling", json_real(study_share(s, v)));
     if (object && !s->gpu) json_object_set_new(object, "stats", stats_json(&v->stats));
     return object;
