@@ -48,14 +48,12 @@ static void claim_tile(scan_kernel *k) {
 
 static void open_mbarrier(scan_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   leader = cj_pred(f, "leader"), bytes = cj_u32(f, "expected");
+    cj_reg   leader = cj_pred(f, "leader");
     cj_step(f, "an mbarrier that will count the bytes of the totals before this rank's");
     k->arrived = cj_shared_address(f, cj_shared(f, "b64", "arrived", 1, 0));
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leader, k->thread);
     cj_mbarrier_init(f, leader, k->arrived, CJ_ARG(1), NULL);
     cj_mbarrier_init_done(f, "publishes the mbarrier, at B3");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", bytes, k->tile, k->s.computed + (cj__scan_segmented(&k->s) ? HEAD_BYTES : 0));
-    cj_mbarrier_arrive_expect(f, leader, k->arrived, CJ_ARG(bytes), "B4: the totals of all ranks below");
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "B3: this block has started");
 }
 
@@ -284,7 +282,8 @@ static void gather_cluster(scan_kernel *k) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_reg sends = cj_pred(f, "sends"), reads = cj_pred(f, "reads"), slot = cj_u32(f, "slot"), peer = cj_u32(f, "peer");
-    cj_reg value = cj__scan_value(k, "sent"), first = cj_pred(f, "first_warp");
+    cj_reg value = cj__scan_value(k, "sent"), first = cj_pred(f, "first_warp"), leader = cj_pred(f, "leader"),
+           bytes = cj_u32(f, "expected");
     cj_reg slots = cj_shared_address(
         f, cj_shared(f, s->type, "cluster_total", s->cluster * cj__scan_slot(s) / s->computed, 16));
     cj_step(f, "the total is pushed to the ranks behind, and those of the ranks before are waited for");
@@ -294,6 +293,9 @@ static void gather_cluster(scan_kernel *k) {
     cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", sends, k->lane, k->tile);
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->tile, cj__scan_slot(s), slots);
     cj_cluster_wait(f, "B3: the ranks behind have started");
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leader, k->thread);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", bytes, k->tile, s->computed + (cj__scan_segmented(s) ? HEAD_BYTES : 0));
+    cj_mbarrier_arrive_expect(f, leader, k->arrived, CJ_ARG(bytes), "B4: the totals of all ranks below");
     cj_reg to = cj_cluster_map_address(f, slot, peer), gate = cj_cluster_map_address(f, k->arrived, peer);
     cj_st_async(f, sends, s->type, &k->total, 1, to, 0, gate);
     if (cj__scan_segmented(s)) cj_st_async(f, sends, "u32", &k->headed, 1, to, (int32_t)s->computed, gate);
