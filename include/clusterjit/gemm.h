@@ -96,7 +96,7 @@ CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launch
 // Each element of D is rounded once from f32: its error is at most half a unit in the last place of the type, and of
 // alpha |A| |B|
 //   CJ_F16, CJ_BF16  k 2^-22
-//   CJ_TF32          2^-9 + k 2^-22: the last 13 bits of each f32 of A and B are dropped
+//   CJ_TF32          2^-10 + k 2^-22: each f32 of A and B is rounded to the nearest with 10 bits of fraction
 //   CJ_E4M3, CJ_E5M2 2^-11 + k 2^-18: the hardware keeps about 14 bits of a sum at each 32 of k
 // which GELU and SILU may make 1.13 times as much, and 2^-20 of what they are taken of. D in 8 bits: what is too large
 // becomes the largest number. NaN and infinities go through as in any such sum; with beta 0 they come from C too.

@@ -3,7 +3,7 @@
 // n=8192 k=8192 b=column"): any type with out=auto, a bias along the lines of D, relu or gelu; without any, the usual
 // ones. Both sides work in turns on the same random normal numbers; cuBLAS by the fastest of the first 8 that its
 // heuristics name (libcublasLt, loaded here, on the library path), with fast accumulation of 8-bit types, as ours is.
-// Medians; the results are held against each other.
+// Medians of graph replays; the results are held against each other.
 #include <clusterjit/clusterjit.h>
 #include <cublasLt.h>
 #include <dlfcn.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../ptxgen/half.h"
+#include "../ptxgen/measure.h"
 
 enum {
     ROUNDS = 11,
@@ -147,27 +148,29 @@ static cj_status open_lt(bench *b, cj_error *error) {
     return status || !found ? failed(error, "cuBLAS has no algorithm for this problem") : CJ_OK;
 }
 
-static cj_status run_theirs(void *user, cj_error *error) {
+static cj_status run_theirs(void *user, unsigned copy, cj_stream stream, cj_error *error) {
     bench                                 *b = user;
     const float                            one = 1, zero = 0;
     const bool                             by_columns = cj_params_get(&b->params, "d");
     const cj_ptr                           first = by_columns ? b->a : b->b, second = by_columns ? b->b : b->a;
     const cublasLtMatmulHeuristicResult_t *algorithm = &b->algorithm[b->chosen];
     void                                  *d = (void *)(uintptr_t)b->theirs;
+    (void)copy;
     return b->lt.Matmul(b->handle, b->product, &one, (const void *)(uintptr_t)first, b->first,
                         (const void *)(uintptr_t)second, b->second, &zero, d, b->result, d, b->result, &algorithm->algo,
-                        (void *)(uintptr_t)b->workspace, WORKSPACE, NULL)
+                        (void *)(uintptr_t)b->workspace, WORKSPACE, stream)
                ? failed(error, "cublasLtMatmul failed")
                : CJ_OK;
 }
 
 // ---- ours
 
-static cj_status run_ours(void *user, cj_error *error) {
+static cj_status run_ours(void *user, unsigned copy, cj_stream stream, cj_error *error) {
     const bench           *b = user;
     const cj_gemm_desc     packed = {0};
     const cj_gemm_operands operands = {.a = b->a, .b = b->b, .d = b->ours, .alpha = 1, .bias = b->bias};
-    return cj_gemm_kernel_launch(b->device, b->kernel, &packed, &operands, NULL, error);
+    (void)copy;
+    return cj_gemm_kernel_launch(b->device, b->kernel, &packed, &operands, stream, error);
 }
 
 static cj_status read_words(bench *b, cj_error *error) {
@@ -235,68 +238,60 @@ static cj_status fill(const bench *b, const number *type, cj_ptr to, uint64_t co
 }
 
 // Both round sums of f32 once, added up in another order: they differ by two units in the last place at most, but for
-// sums that nearly vanish, and where 8-bit elements leave 14 bits to a sum.
+// sums that nearly vanish, where 8-bit elements leave 14 bits to a sum, and where f32 become tf32: ours are rounded.
 static cj_status compare(const bench *b, bool *agree, cj_error *error) {
     static unsigned char ours[COMPARED * sizeof(float)], theirs[COMPARED * sizeof(float)];
     const size_t         bytes = b->out->bytes;
     const uint64_t       count = b->m * b->n < COMPARED ? b->m * b->n : COMPARED, last = b->m * b->n - count;
-    const double         small = (b->in->bytes == 1 ? 0x1p-5 : 1e-3) * sqrt((double)b->k);
+    const bool           is_tf32 = b->in->bytes == 4;
+    const double         small = (b->in->bytes == 1 ? 0x1p-5 : is_tf32 ? 0x1p-8 : 1e-3) * sqrt((double)b->k);
+    const int            bits = is_tf32 ? 8 : b->out->format.fraction - 1;
     cj_status            status = cj_mem_read(b->device, ours, b->ours + bytes * last, bytes * count, NULL, error);
     if (!status) status = cj_mem_read(b->device, theirs, b->theirs + bytes * last, bytes * count, NULL, error);
     *agree = true;
     for (uint64_t i = 0; i < count; i++) {
         const double x = get(b->out, ours + bytes * i), y = get(b->out, theirs + bytes * i);
-        if (!(fabs(x - y) <= ldexp(fabs(y), 1 - b->out->format.fraction) + small)) *agree = false;
+        if (!(fabs(x - y) <= ldexp(fabs(y), -bits) + small)) *agree = false;
     }
     return status;
 }
 
 // ---- figures
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *value, int count) {
-    qsort(value, (size_t)count, sizeof *value, by_value);
-    return value[count / 2];
-}
-
-static cj_status choose_algorithm(bench *b, cj_error *error) {
-    double    best = INFINITY, time[TRIES];
+// The fastest of those that cuBLAS's heuristics name.
+static cj_status choose_algorithm(bench *b, contender *theirs, cj_error *error) {
+    double    best = INFINITY;
     int       choice = 0;
     cj_status status = CJ_OK;
     for (b->chosen = 0; !status && b->chosen < ALGORITHMS; b->chosen++) {
         if (b->algorithm[b->chosen].state) continue;
-        for (int i = 0; !status && i < TRIES; i++) status = cj_time(b->device, NULL, run_theirs, b, &time[i], error);
-        if (!status && median(time, TRIES) < best) best = median(time, TRIES), choice = b->chosen;
+        status = run_theirs(b, 0, NULL, error);
+        if (!status) status = measure(b->device, theirs, 1, TRIES, error);
+        if (!status && theirs->time.median < best) best = theirs->time.median, choice = b->chosen;
     }
     b->chosen = choice;
     return status;
 }
 
-static cj_status measure(bench *b, int rounds, cj_error *error) {
-    double    ours[99], theirs[99];
+static cj_status race(bench *b, unsigned rounds, cj_error *error) {
+    contender both[] = {{.launch = run_ours, .user = b, .copies = 1}, {.launch = run_theirs, .user = b, .copies = 1}};
     bool      agree = false;
     cj_status status = cj_mem_fill(b->device, b->ours, 0xff, b->out->bytes * b->m * b->n, NULL, error);
-    if (!status) status = choose_algorithm(b, error);
-    for (int i = -1; !status && i < rounds; i++) {
-        status = cj_time(b->device, NULL, run_ours, b, &ours[i < 0 ? 0 : i], error);
-        if (!status) status = cj_time(b->device, NULL, run_theirs, b, &theirs[i < 0 ? 0 : i], error);
-    }
+    if (!status) status = choose_algorithm(b, &both[1], error);
+    if (!status) status = run_ours(b, 0, NULL, error);
+    if (!status) status = measure(b->device, both, 2, rounds, error);
     if (!status) status = compare(b, &agree, error);
     if (status) return status;
     const cj_plan *plan = cj_kernel_plan(b->kernel);
-    const double   flops = 2e-9 * (double)b->m * (double)b->n * (double)b->k, mine = median(ours, rounds),
-                 other = median(theirs, rounds);
-    printf("%-72s %-20s grid %3u  %8.4f ms %6.1f TFLOP/s  cuBLAS %6.1f  ratio %.3f%s\n", b->words, plan->entry,
+    const double   flops = 2e-9 * (double)b->m * (double)b->n * (double)b->k, mine = both[0].time.median,
+                 other = both[1].time.median;
+    printf("%-72s %-26s grid %3u  %8.4f ms %6.1f TFLOP/s  cuBLAS %6.1f  ratio %.3f%s\n", b->words, plan->entry,
            plan->grid.x, mine, flops / mine, flops / other, other / mine, agree ? "" : "  RESULTS DIFFER");
     fflush(stdout);
     return CJ_OK;
 }
 
-static cj_status run_problem(bench *b, const char *words, int rounds, cj_error *error) {
+static cj_status run_problem(bench *b, const char *words, unsigned rounds, cj_error *error) {
     b->words = words;
     cj_status      status = read_words(b, error);
     const uint64_t count[] = {b->m * b->k, b->k * b->n, b->biases, b->m * b->n, b->m * b->n};
@@ -307,7 +302,7 @@ static cj_status run_problem(bench *b, const char *words, int rounds, cj_error *
     for (int i = 0; !status && i < INPUTS; i++) status = fill(b, type[i], *to[i], count[i], (uint64_t)i << 32, error);
     if (!status) status = open_lt(b, error);
     if (!status) status = cj_kernel_create(b->device, &b->params, &b->kernel, error);
-    if (!status) status = measure(b, rounds, error);
+    if (!status) status = race(b, rounds, error);
     cj_kernel_destroy(b->kernel);
     for (int i = 0; i < BUFFERS; i++) cj_mem_free(b->device, *to[i]), *to[i] = 0;
     b->kernel = NULL;
@@ -341,13 +336,13 @@ int main(int argc, char **argv) {
     const bool   says = argc > 2 && !strcmp(argv[1], "--rounds");
     const int    first = says ? 3 : 1, given = argc - first, asked = says ? atoi(argv[2]) : ROUNDS;
     const int    count = given > 0 ? given : (int)(sizeof usual / sizeof *usual),
-              rounds = asked < 1 || asked > 99 ? ROUNDS : asked;
+              rounds = asked < 1 || asked > MEASURE_ROUNDS_MAX ? ROUNDS : asked;
     cj_error  error = {0};
     cj_status status = cj_device_open(&(cj_device_options){.spec = "gpu"}, &b.device, &error);
     if (!status) status = cj_mem_alloc(b.device, WORKSPACE, &b.workspace, &error);
     if (!status) status = load_lt(&b, &error);
     for (int i = 0; !status && i < count; i++)
-        status = run_problem(&b, given > 0 ? argv[first + i] : usual[i], rounds, &error);
+        status = run_problem(&b, given > 0 ? argv[first + i] : usual[i], (unsigned)rounds, &error);
     if (status) fprintf(stderr, "bench_gemm: %s\n%s%s", error.message, error.hint, *error.hint ? "\n" : "");
     cj_mem_free(b.device, b.workspace);
     cj_device_close(b.device);
