@@ -8,7 +8,7 @@
 // row is read once and written once.
 //
 //   direct   a block has a row: loads go straight to registers, parts meet in the block's shared memory. Or a warp has
-//            one, several to a block; or, where rows are few, a cluster. The hardware deals out rows. A row longer
+//            one, several to a block; or a cluster, where rows are few or long. The hardware deals out rows. One longer
 //            than all registers is read twice, piece by piece.
 //   stream   clusters stay, and claim row after row from a counter in the workspace, since SMs do not run equally fast:
 //

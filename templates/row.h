@@ -83,16 +83,19 @@ enum {
                     .maximum = 4,                                                                                      \
                     .automatic = true,                                                                                 \
                     .initial = "auto",                                                                                 \
+                    .tune = "1 2 3",                                                                                   \
                     .help = "stream: pieces that fit shared memory at once"},                                          \
     [ROW_PIECES] = {.name = "pieces",                                                                                  \
                     .minimum = 1,                                                                                      \
                     .maximum = 1 << 20,                                                                                \
                     .automatic = true,                                                                                 \
                     .initial = "auto",                                                                                 \
+                    .tune = "1 2 3 4",                                                                                 \
                     .help = "pieces of a block's share of a row; direct reads them twice where there are several"},    \
     [ROW_RESIDENT] = {.name = "resident",                                                                              \
                       .choices = "auto no yes",                                                                        \
                       .initial = "auto",                                                                               \
+                      .tune = "no yes",                                                                                \
                       .help = "stream, yes: what each column has (weights, a mask) stays in shared memory"},           \
     [ROW_GRID] = {.name = "grid",                                                                                      \
                   .minimum = 1,                                                                                        \

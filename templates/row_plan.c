@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What shape rows are worked on in: what is not asked for is chosen, and written back into the plan's parameters, so
-// that emit finds all of it there. The constants are measured on an H200, but for those of sums over rows, which follow
-// from what assembles without spilling.
+// that emit finds all of it there. The constants are measured on an H200 (`ptxgen tune` tells what else there is), but
+// for those of sums over rows, which follow from what assembles without spilling. Most of it is one idea: while the
+// warps of a block wait for each other's parts, those of other blocks on its SM load and write; so blocks are small,
+// and clusters large enough to hold the row in them. In short:
+//
+//   rows that are short, or few      direct, a block each, or as many blocks as there are SMs
+//   nothing is written               direct, in pieces that pass, of small blocks
+//   f32, and no column has anything  direct while registers hold it, by clusters of 16 warps a block
+//   up to 64 KiB                     stream, a block with all of its SM
+//   longer                           stream, clusters of up to 16 blocks of 4 to 16 warps; in the fewest pieces of which
+//                                    a thread holds 8 vectors
+//   rows that no stream can have     direct; read twice where registers do not hold them
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,9 +19,12 @@
 #include "occupancy.h"
 #include "row.h"
 
-// Bytes of a stage, as far as that is free; the most clusters are worth in a stream; bytes of static shared memory of a
-// stream's barriers, besides its slots.
-enum { STAGE_BYTES = 65536, STREAM_CLUSTER = 8, STREAM_BARRIERS = 256, STREAM_WARPS = 31, HALF_WARPS = 16 };
+// Bytes of a stage, as far as that is free; the most clusters are worth in a stream, with sums over rows in another one;
+// bytes of static shared memory of a stream's barriers, besides its slots.
+enum { STAGE_BYTES = 65536, STREAM_CLUSTER = 16, DEALT_CLUSTER = 8, STREAM_BARRIERS = 256 };
+
+// Warps of a block: that has its SM to itself, in a stream beside the one that loads; and of one among several.
+enum { ALONE_WARPS = 32, SHARING_WARPS = 16 };
 
 static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -72,20 +85,41 @@ static unsigned warps_most(const row_shape *s) {
     return !s->totals ? 32 : s->form == ROW_STREAM ? WITH_TOTALS - 1 : WITH_TOTALS;
 }
 
-// Threads for the pieces there are: so that each holds as many vectors as it may, but not fewer than eight warps.
+// Rows are too few for clusters to stay and claim them: each gets more of the GPU instead.
+static bool is_few(const choice *c) {
+    enum { BLOCKS = 8 };
+    const row_shape *s = c->s;
+    const uint64_t   bytes = s->columns * s->in_bytes * c->op->inputs;
+    return c->plan->params.value[ROW_ROWS] * least(ceil_div(bytes, STAGE_BYTES), BLOCKS) <
+           4 * (uint64_t)c->limits->sm_count;
+}
+
+// Nothing is written but a value a row: pieces just pass.
+static bool is_passing(const choice *c) { return !c->op->outputs && !c->s->totals && !is_few(c); }
+
+// ---- direct
+
+// Vectors that a thread should hold. Passing pieces come one behind the other: what is in flight is what is held.
+static unsigned direct_held(const choice *c) {
+    enum { PASSING = 4 };
+    if (asked(c, ROW_VECTORS)) return asked(c, ROW_VECTORS);
+    if (!is_passing(c)) return held_most(c);
+    return (c->s->pieces > 1 ? ROW_HELD : PASSING) / c->op->inputs;
+}
+
+// Threads for the pieces there are: so that each holds as many vectors as it may, but not fewer than a few warps.
 static void spread_threads(choice *c) {
-    enum { WARPS_LEAST = 8 };
+    enum { WARPS_LEAST = 8, PASSING_LEAST = 4 };
     row_shape     *s = c->s;
-    const unsigned held = asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : held_most(c);
+    const unsigned fewest = is_passing(c) ? PASSING_LEAST : WARPS_LEAST;
     cut(s);
     s->warps = asked(c, ROW_WARPS);
     if (!s->warps)
         s->warps = (unsigned)least(
-            most(ceil_div(s->piece, ROW_WARP * held), least(WARPS_LEAST, ceil_div(s->piece, ROW_WARP))), warps_most(s));
+            most(ceil_div(s->piece, ROW_WARP * direct_held(c)), least(fewest, ceil_div(s->piece, ROW_WARP))),
+            warps_most(s));
     s->held = (unsigned)most(ceil_div(s->piece, cj__row_threads(s)), 1);
 }
-
-// ---- direct
 
 // A short row is a warp's, and a block has several.
 static bool is_warp_row(const choice *c) {
@@ -93,17 +127,47 @@ static bool is_warp_row(const choice *c) {
            c->s->vectors <= (uint64_t)ROW_WARP * least(held_most(c), 4);
 }
 
+// Warps of each of so many blocks a row. Where rows are few, each gets what there is.
+static unsigned direct_warps(const choice *c, unsigned blocks) {
+    if (asked(c, ROW_WARPS)) return asked(c, ROW_WARPS);
+    return (unsigned)least(warps_most(c->s), blocks > 1 && !is_few(c) ? SHARING_WARPS : ALONE_WARPS);
+}
+
+static uint64_t cluster_holds(const choice *c, unsigned blocks) {
+    return (uint64_t)blocks * direct_warps(c, blocks) * ROW_WARP * direct_held(c);
+}
+
 // Blocks a row: enough for the row, or, where rows are few, for as many SMs as there are; each gets a fair amount.
 static unsigned direct_cluster(const choice *c) {
-    enum { FAIR = 1024, SHORT = 4096 };
-    const uint64_t rows = c->plan->params.value[ROW_ROWS], one = (uint64_t)32 * ROW_WARP * held_most(c);
+    enum { FAIR = 1024, SHORT = 4096, PASSING = 4096, PASSING_CLUSTER = 8 };
+    const uint64_t rows = c->plan->params.value[ROW_ROWS], vectors = c->s->vectors;
+    const unsigned largest = c->limits->max_cluster;
     unsigned       cluster = 1;
-    if (!c->clusters || !c->limits->max_cluster) return 0;
-    while (cluster < c->limits->max_cluster && c->s->vectors > one * cluster) cluster *= 2;
-    while (2 * cluster <= c->limits->max_cluster && c->s->vectors >= SHORT && c->s->vectors / cluster >= 2 * FAIR &&
+    if (!c->clusters || !largest) return 0;
+    if (is_passing(c)) {
+        while (2 * cluster <= least(largest, PASSING_CLUSTER) && vectors > (uint64_t)PASSING * cluster) cluster *= 2;
+        return cluster > 1 ? cluster : 0;
+    }
+    while (2 * cluster <= largest && vectors > cluster_holds(c, cluster)) cluster *= 2;
+    while (2 * cluster <= largest && vectors >= SHORT && vectors / cluster >= 2 * FAIR &&
            rows * 2 * cluster <= c->limits->sm_count)
         cluster *= 2;
     return cluster > 1 ? cluster : 0;
+}
+
+// One, if the most warps hold it; else as many as registers need; and where they pass a few more, so that the block stays small.
+static uint64_t direct_pieces(const choice *c) {
+    enum { PASSING = 1024, PASSING_PIECES = 4, PASSING_WARPS = 8 };
+    const unsigned blocks = cj__row_blocks(c->s);
+    if (!is_passing(c)) {
+        const unsigned once = asked(c, ROW_WARPS) ? asked(c, ROW_WARPS) : warps_most(c->s);
+        const bool     holds = c->s->vectors <= (uint64_t)blocks * once * ROW_WARP * direct_held(c);
+        return holds ? 1 : ceil_div(c->s->vectors, cluster_holds(c, blocks));
+    }
+    const uint64_t share = ceil_div(c->s->vectors, blocks);
+    const unsigned warps = asked(c, ROW_WARPS) ? asked(c, ROW_WARPS) : PASSING_WARPS;
+    const unsigned held = asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : ROW_HELD / c->op->inputs;
+    return most(least(ceil_div(share, PASSING), PASSING_PIECES), ceil_div(share, (uint64_t)warps * ROW_WARP * held));
 }
 
 static void plan_direct(choice *c) {
@@ -119,9 +183,7 @@ static void plan_direct(choice *c) {
         s->held = (unsigned)ceil_div(s->vectors, ROW_WARP);
         return;
     }
-    const unsigned held = asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : held_most(c);
-    const unsigned warps = asked(c, ROW_WARPS) ? asked(c, ROW_WARPS) : warps_most(s);
-    if (!asked(c, ROW_PIECES)) s->pieces = ceil_div(s->vectors, (uint64_t)cj__row_blocks(s) * warps * ROW_WARP * held);
+    if (!asked(c, ROW_PIECES)) s->pieces = direct_pieces(c);
     spread_threads(c);
 }
 
@@ -139,6 +201,9 @@ static uint64_t resident_bytes(const choice *c) {
     return s->resident ? s->pieces * s->piece * s->elements * s->in_bytes * c->op->columns : 0;
 }
 
+// Of a stream: its stages, and what columns have behind them.
+static uint32_t pool_bytes(const choice *c) { return (uint32_t)(c->s->stages * stage_bytes(c) + resident_bytes(c)); }
+
 // For stages.
 static uint64_t stream_room(const choice *c) {
     const uint64_t all = c->limits->shared_per_block_optin, used = slot_bytes(c->s, c->op) + resident_bytes(c);
@@ -152,27 +217,22 @@ static bool can_stream(const choice *c) {
            s->stride * s->in_bytes % 16 == 0;
 }
 
-// The pieces of a row that are kept must fit the stages; what only passes needs no more than two.
+// Pieces of a row that stay in their stages until they have been written from: all but the first.
+static uint64_t pieces_kept(const choice *c) { return c->op->outputs ? c->s->pieces - 1 : 0; }
+
 static bool fits_stream(const choice *c) {
     const row_shape *s = c->s;
-    const uint64_t   kept = c->op->outputs ? s->pieces - 1 : 1;
-    return s->held <= ROW_HELD && s->stages >= most(kept, 1) && s->stages * stage_bytes(c) <= stream_room(c) &&
-           s->pieces <= ROW_PIECES_MAX;
+    return s->held <= ROW_HELD && s->stages >= most(pieces_kept(c), 1) &&
+           s->stages * stage_bytes(c) <= stream_room(c) && s->pieces <= ROW_PIECES_MAX;
 }
 
-// A piece of f32 that sixteen warps hold to the last vector: two blocks of these share an SM, with a stage each, and do
-// as well as a block of 31 warps whose share comes out even.
-static bool is_halved(const choice *c) {
-    const row_shape *s = c->s;
-    return s->in_bytes == 4 && s->out_bytes == 4 && c->op->inputs == 1 && s->pieces == 1 && !s->resident &&
-           !s->totals && s->piece == (uint64_t)HALF_WARPS * ROW_WARP * ROW_HELD;
-}
-
-// Two stages are enough where they need not hold a row's pieces; narrow elements take longer to work on, and want a
-// third.
+// Two stages beside those that are kept. With what columns have there is more to do for each row, and a third one pays;
+// so it does where there is no other block on the SM.
 static unsigned stages_wanted(const choice *c) {
-    if (is_halved(c) && !asked(c, ROW_WARPS)) return 1;
-    return c->s->pieces == 1 && c->s->in_bytes == 4 ? 2 : 3;
+    enum { STAGES_MOST = 4 };
+    const row_shape *s = c->s;
+    if (s->totals) return s->in_bytes == 4 ? 2 : 3;
+    return (unsigned)least(pieces_kept(c) + 2 + (s->pieces == 1 && (c->op->columns || s->cluster == 1)), STAGES_MOST);
 }
 
 // With sums over rows a thread has registers for those of so many vectors.
@@ -182,11 +242,37 @@ static unsigned dealt_held(const choice *c) {
     return given ? ROW_HELD : (unsigned)least(most(REGISTERS / (c->s->totals * c->s->elements), 1), ROW_HELD);
 }
 
-static unsigned stream_warps(const choice *c) {
+static unsigned dealt_warps(const choice *c) {
     enum { WARPS_LEAST = 8 };
-    if (!c->s->totals) return is_halved(c) ? HALF_WARPS : STREAM_WARPS;
     return (unsigned)least(most(ceil_div(c->s->piece, (uint64_t)ROW_WARP * dealt_held(c)), WARPS_LEAST),
                            warps_most(c->s));
+}
+
+static unsigned stream_held(const choice *c) {
+    return asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : ROW_HELD / c->op->inputs;
+}
+
+// What columns have takes time for each row, for which there are twice as many warps; and registers, of which more warps
+// than those have too few for narrow elements.
+enum { COLUMNS_WARPS = 8 };
+
+static unsigned held_by_many(const choice *c) {
+    enum { NARROW_COLUMNS = 6 };
+    const unsigned held = stream_held(c);
+    return c->op->columns && c->s->in_bytes == 2 ? (unsigned)most(least(held, NARROW_COLUMNS / c->op->inputs), 1)
+                                                 : held;
+}
+
+// The fewer the better, and those of several blocks on an SM: every warp of a cluster hears from every other for each
+// row.
+static unsigned stream_warps(const choice *c) {
+    enum { WARPS_LEAST = 4 };
+    if (c->s->totals) return dealt_warps(c);
+    if (c->s->cluster == 1) return ALONE_WARPS - 1;
+    const uint64_t warps = most(ceil_div(c->s->piece, (uint64_t)ROW_WARP * stream_held(c)),
+                                c->op->columns ? COLUMNS_WARPS : WARPS_LEAST);
+    if (warps <= COLUMNS_WARPS) return (unsigned)warps;
+    return (unsigned)least(ceil_div(c->s->piece, (uint64_t)ROW_WARP * held_by_many(c)), SHARING_WARPS);
 }
 
 static void cut_stream(choice *c, unsigned cluster, uint64_t pieces) {
@@ -201,28 +287,66 @@ static void cut_stream(choice *c, unsigned cluster, uint64_t pieces) {
     if (!s->stages) s->stages = (unsigned)least(most(stream_room(c) / stage_bytes(c), 1), stages_wanted(c));
 }
 
-// Where nothing is written pieces just pass, and the fewer warps meet, the better: the smallest cluster that gives all
-// SMs several rows.
-static unsigned passing_cluster(const choice *c) {
-    unsigned cluster = 1;
-    while (cluster < STREAM_CLUSTER && c->plan->params.value[ROW_ROWS] * cluster < 4 * (uint64_t)c->limits->sm_count)
-        cluster *= 2;
+// Blocks a row: one; or so many that each has so little of the row that several of them fit an SM.
+static unsigned stream_cluster(const choice *c) {
+    enum { SHARE_BYTES = 12288, PASSING_BYTES = 16 * STAGE_BYTES };
+    const uint64_t bytes = c->s->columns * c->s->in_bytes * c->op->inputs;
+    const uint64_t share = c->op->outputs ? SHARE_BYTES : PASSING_BYTES;
+    unsigned       cluster = 1;
+    if (bytes <= STAGE_BYTES) return 1;
+    while (2 * cluster <= least(STREAM_CLUSTER, c->limits->max_cluster) && bytes > share * cluster) cluster *= 2;
     return cluster;
 }
 
-// The smallest cluster with so many stages of 64 KiB; then several pieces of that size.
-static bool search_claimed(choice *c, unsigned stages) {
-    const unsigned wanted = is_asked(c, ROW_CLUSTER) ? asked(c, ROW_CLUSTER) : c->op->outputs ? 0 : passing_cluster(c);
-    for (uint64_t pieces = most(asked(c, ROW_PIECES), 1); pieces <= ROW_PIECES_MAX; pieces++) {
-        for (unsigned cluster = 1; cluster <= c->limits->max_cluster; cluster *= 2) {
-            if (wanted ? cluster != wanted : cluster > STREAM_CLUSTER) continue;
-            cut_stream(c, cluster, pieces);
-            const bool small = stage_bytes(c) <= STAGE_BYTES || asked(c, ROW_PIECES);
-            if (small && c->s->stages >= stages && fits_stream(c)) return true;
-        }
-        if (asked(c, ROW_PIECES)) break;
+// Whether the pieces are small enough for what is chosen beside them. Without columns a row that more than a few warps
+// of each block would hold comes in two pieces: so they remain few.
+static bool is_small(const choice *c) {
+    enum { FEW_WARPS = 4 };
+    const row_shape *s = c->s;
+    const unsigned   held = s->warps > COLUMNS_WARPS && s->cluster > 1 ? held_by_many(c) : stream_held(c);
+    if (!asked(c, ROW_WARPS) && s->held > held) return false;
+    if (asked(c, ROW_PIECES)) return true;
+    const bool one = s->pieces == 1 && s->cluster > 1 && !c->op->columns && c->op->outputs && !asked(c, ROW_WARPS);
+    return stage_bytes(c) <= STAGE_BYTES && (!one || s->warps <= FEW_WARPS);
+}
+
+// The fewest pieces that leave so many stages free; of what stays in shared memory because it seems worth it, two.
+static bool search_pieces(choice *c, unsigned cluster, unsigned ahead) {
+    enum { BESIDE_RESIDENT = 2 };
+    const uint64_t given = asked(c, ROW_PIECES), first = most(given, 1);
+    const bool     chosen = c->s->resident && c->plan->params.value[ROW_RESIDENT] != ROW_RESIDENT_YES;
+    const uint64_t last = given ? given : chosen ? BESIDE_RESIDENT : ROW_PIECES_MAX;
+    for (uint64_t pieces = first; pieces <= last; pieces++) {
+        cut_stream(c, cluster, pieces);
+        const bool free = asked(c, ROW_STAGES) || c->s->stages >= pieces_kept(c) + ahead;
+        if (free && is_small(c) && fits_stream(c)) return true;
     }
     return false;
+}
+
+// How many of the stream's clusters the GPU holds at once.
+static void count_clusters(const choice *c, cj_occupancy *o) {
+    const row_shape    *s = c->s;
+    const cj_kernel_use use = {.threads = (s->warps + 1) * ROW_WARP,
+                               .shared = pool_bytes(c) + slot_bytes(s, c->op) + STREAM_BARRIERS,
+                               .cluster = s->cluster};
+    cj__occupancy(&use, c->limits, o);
+}
+
+// Whether the GPU's GPCs have room for such clusters on most of their SMs.
+static bool has_room(const choice *c) {
+    cj_occupancy o;
+    count_clusters(c, &o);
+    return o.active_clusters && 2 * o.stranded_sms <= c->limits->sm_count;
+}
+
+static bool search_claimed(choice *c, unsigned ahead) {
+    const unsigned wanted = asked(c, ROW_CLUSTER), chosen = stream_cluster(c);
+    const unsigned largest = (unsigned)least(STREAM_CLUSTER, c->limits->max_cluster);
+    if (wanted) return wanted <= c->limits->max_cluster && search_pieces(c, wanted, ahead);
+    for (unsigned cluster = chosen; cluster; cluster /= 2)
+        if (search_pieces(c, cluster, ahead) && has_room(c)) return true;
+    return chosen < largest && search_pieces(c, largest, ahead) && has_room(c);
 }
 
 // With sums over rows: the smallest cluster that holds a row in so many stages of 64 KiB and has something to do on every
@@ -233,8 +357,8 @@ static bool search_dealt(choice *c, unsigned stages) {
     const uint64_t   rows = c->plan->params.value[ROW_ROWS];
     for (int any_size = 0; any_size < 2; any_size++)
         for (unsigned cluster = 1; cluster <= c->limits->max_cluster; cluster *= 2) {
-            const bool few = rows * cluster < c->limits->sm_count && cluster < STREAM_CLUSTER;
-            if (wanted ? cluster != wanted : few || (!any_size && cluster > STREAM_CLUSTER)) continue;
+            const bool few = rows * cluster < c->limits->sm_count && cluster < DEALT_CLUSTER;
+            if (wanted ? cluster != wanted : few || (!any_size && cluster > DEALT_CLUSTER)) continue;
             cut_stream(c, cluster, 1);
             const bool sized = any_size ? s->stages > 1 || asked(c, ROW_STAGES) : stage_bytes(c) <= STAGE_BYTES;
             if (sized && s->stages >= stages && s->held <= dealt_held(c) && fits_stream(c)) return true;
@@ -242,27 +366,48 @@ static bool search_dealt(choice *c, unsigned stages) {
     return false;
 }
 
-// What columns have is read for every row. The waits for other blocks' parts empty the L1 cache, so that it would come
-// from the L2 cache each time, which has its hands full with the rows: it stays in shared memory, where two stages
-// remain beside it, or one where pieces pass on into registers.
-static bool plan_stream(choice *c) {
+static bool plan_dealt_stream(choice *c) {
     const uint64_t resident = c->plan->params.value[ROW_RESIDENT];
-    bool (*const search)(choice *, unsigned) = c->s->totals ? search_dealt : search_claimed;
+    const unsigned least_stages = resident == ROW_RESIDENT_YES ? 1 : 2;
     c->s->resident = resident != ROW_RESIDENT_NO && c->op->columns > 0;
-    const unsigned least_stages = c->s->totals && resident != ROW_RESIDENT_YES ? 2 : 1;
     for (unsigned stages = 2; c->s->resident && stages >= least_stages; stages--)
-        if (search(c, stages)) return true;
+        if (search_dealt(c, stages)) return true;
     c->s->resident = false;
-    return resident != ROW_RESIDENT_YES && search(c, 1);
+    return resident != ROW_RESIDENT_YES && search_dealt(c, 1);
 }
 
-// Rows that one block holds well by direct loads, and rows too few for clusters to stay and claim them.
+// What columns have is read for every row. The waits for other blocks' parts empty the L1 cache, so that it would come
+// from the L2 cache each time, which has its hands full with the rows: it stays in shared memory, where two stages
+// beside those that are kept remain.
+static bool plan_stream(choice *c) {
+    enum { AHEAD = 2 };
+    const uint64_t resident = c->plan->params.value[ROW_RESIDENT];
+    c->s->resident = resident != ROW_RESIDENT_NO && c->op->columns > 0;
+    if (c->s->resident && search_claimed(c, AHEAD)) return true;
+    if (resident == ROW_RESIDENT_YES && !c->s->resident) return false;
+    c->s->resident = resident == ROW_RESIDENT_YES;
+    for (unsigned ahead = AHEAD + 1; ahead-- > 0;)
+        if (search_claimed(c, ahead)) return true;
+    return false;
+}
+
+// Whether registers of clusters hold a row, where that is as good as it gets: f32 without anything that columns have.
+static bool is_held(const choice *c) {
+    const row_shape *s = c->s;
+    const unsigned   blocks = asked(c, ROW_CLUSTER) ? asked(c, ROW_CLUSTER) : c->limits->max_cluster;
+    return s->in_bytes == 4 && !c->op->columns && asked(c, ROW_PIECES) <= 1 && s->vectors <= cluster_holds(c, blocks);
+}
+
+// Rows that one block holds well by direct loads, rows that are few; and what is held or passes, unless a stream's
+// parameters are asked for.
 static bool is_direct(const choice *c) {
     enum { WIDE_BYTES = 131072, NARROW_BYTES = 32768 };  // narrow elements ask more of a block's arithmetic
     const row_shape *s = c->s;
-    const uint64_t   rows = c->plan->params.value[ROW_ROWS], bytes = s->columns * s->in_bytes * c->op->inputs;
-    const uint64_t   blocks = least(ceil_div(bytes, STAGE_BYTES), STREAM_CLUSTER);
-    return bytes <= (s->in_bytes == 4 ? WIDE_BYTES : NARROW_BYTES) || rows * blocks < 4 * (uint64_t)c->limits->sm_count;
+    const bool       streams = asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) ||
+                         c->plan->params.value[ROW_RESIDENT] == ROW_RESIDENT_YES;
+    const uint64_t bytes = s->columns * s->in_bytes * c->op->inputs;
+    return bytes <= (s->in_bytes == 4 ? WIDE_BYTES : NARROW_BYTES) || is_few(c) ||
+           (!streams && (is_passing(c) || is_held(c)));
 }
 
 // ---- the plan
@@ -290,7 +435,7 @@ static bool is_dealt_stream(const choice *c) {
     enum { LONG_BYTES = 16384 };
     const uint64_t bytes = c->s->columns * c->s->in_bytes * c->op->inputs, rows = c->plan->params.value[ROW_ROWS];
     if (is_asked(c, ROW_CLUSTER) || asked(c, ROW_PIECES)) return asked(c, ROW_CLUSTER) > 0;
-    return can_stream(c) && bytes >= LONG_BYTES && rows * STREAM_CLUSTER >= c->limits->sm_count;
+    return can_stream(c) && bytes >= LONG_BYTES && rows * DEALT_CLUSTER >= c->limits->sm_count;
 }
 
 static cj_status choose_dealt(choice *c, cj_error *error) {
@@ -304,7 +449,7 @@ static cj_status choose_dealt(choice *c, cj_error *error) {
         return CJ_INVALID_ARGUMENT;
     }
     if (must || (form == ROW_AUTO && is_dealt_stream(c))) {
-        if (can_stream(c) && asked(c, ROW_PIECES) <= 1 && plan_stream(c)) return CJ_OK;
+        if (can_stream(c) && asked(c, ROW_PIECES) <= 1 && plan_dealt_stream(c)) return CJ_OK;
         if (must) return refuse(c, error);
         c->s->stages = 0;
     }
@@ -326,7 +471,14 @@ static cj_status choose_claimed(choice *c, cj_error *error) {
 
 static cj_status choose(choice *c, cj_error *error) {
     const row_shape *s = c->s;
-    const cj_status  status = s->totals ? choose_dealt(c, error) : choose_claimed(c, error);
+    const uint64_t  *value = c->plan->params.value;
+    if (value[ROW_FORM] == ROW_DIRECT && value[ROW_RESIDENT] == ROW_RESIDENT_YES) {
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "resident: yes with form=direct, which has nothing in shared memory that could stay there");
+        cj__hint(error, "form=stream keeps what columns have; or leave resident at its default");
+        return CJ_INVALID_ARGUMENT;
+    }
+    const cj_status status = s->totals ? choose_dealt(c, error) : choose_claimed(c, error);
     if (status) return status;
     if (s->held <= ROW_HELD) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT,
@@ -361,9 +513,6 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     cut(s);
     if (s->totals) cj__row_total_cut(plan, s);
 }
-
-// Of a stream: its stages, and what columns have behind them.
-static uint32_t pool_bytes(const choice *c) { return (uint32_t)(c->s->stages * stage_bytes(c) + resident_bytes(c)); }
 
 static cj_status check_grid(const choice *c, uint64_t grid, cj_error *error) {
     const row_shape *s = c->s;
@@ -411,11 +560,8 @@ static cj_status plan_grid(choice *c, cj_error *error) {
         return CJ_OK;
     }
     plan->dynamic_shared = pool_bytes(c);
-    const cj_kernel_use use = {.threads = plan->block.x,
-                               .shared = plan->dynamic_shared + slot_bytes(s, c->op) + STREAM_BARRIERS,
-                               .cluster = s->cluster};
-    cj_occupancy        o;
-    cj__occupancy(&use, c->limits, &o);
+    cj_occupancy o;
+    count_clusters(c, &o);
     cj_status status = check_grid(c, grid, error);
     if (status) return status;
     plan->grid = (cj_dim3){(uint32_t)(grid ? grid : most(least(o.active_clusters, rows), 1) * s->cluster), 1, 1};

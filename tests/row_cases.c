@@ -218,7 +218,9 @@ static void draw_choices(uint64_t *seed, const cj_family *family, sentence *s) {
     for (size_t i = 0; i < cj_family_param_count(family); i++) {
         const cj_param_info *info = cj_family_param(family, i);
         char                 words[64], *word;
-        if (!info->choices || !strcmp(info->name, "align") || !strcmp(info->name, "form")) continue;
+        if (!info->choices || !strcmp(info->name, "align") || !strcmp(info->name, "form") ||
+            !strcmp(info->name, "resident"))
+            continue;
         if (strstr(info->name, "-gradient") && !says(s, "pass=backward")) continue;
         snprintf(words, sizeof words, "%s", info->choices);
         uint64_t count = 1;
@@ -233,6 +235,7 @@ void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, u
     enum { HELD = 4096 };  // elements that any block holds, one a vector
     static const unsigned    clusters[] = {0, 1, 2, 4, 8};
     static const char *const aligns[] = {"16", "8", "4"};
+    static const char *const residents[] = {"auto", "no", "yes"};
     const cj_family         *found;
     cj_error                 error = {0};
     sentence                 s = {""};
@@ -248,7 +251,10 @@ void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, u
     }
     if (says(&s, "mask=yes") && says(&s, "pass=forward") && below(seed, 2))
         append(&s, " mask-rows=%" PRIu64, 1 + below(seed, rows + 2));
-    if (below(seed, 2)) append(&s, " form=direct cluster=%u", clusters[says(&s, "-gradient=yes") ? 0 : below(seed, 5)]);
+    if (below(seed, 2))
+        append(&s, " form=direct cluster=%u", clusters[says(&s, "-gradient=yes") ? 0 : below(seed, 5)]);
+    else
+        append(&s, " resident=%s", residents[below(seed, 3)]);
     if (below(seed, 3) == 0) append(&s, " pieces=%" PRIu64 " vectors=8", columns / HELD + 1 + below(seed, 3));
     cj_test_row(device, s.words, (16u >> align) * (unsigned)below(seed, 3), *seed);
 }

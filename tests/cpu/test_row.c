@@ -252,6 +252,8 @@ static void impossible_rows_are_refused_by_name(void **state) {
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100 align=2", "align: 2");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 form=stream", "form=stream does not fit");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100000 form=direct warps=1 pieces=1", "vectors");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=4096 form=direct resident=yes",
+                    "resident: yes with form=direct");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 rows=4096 cluster=4 grid=6", "grid: 6");
     cj_test_refused("crossentropy", CJ_INVALID_ARGUMENT, "smoothing=1.5", "smoothing: 1.5");
     cj_test_refused("crossentropy", CJ_INVALID_ARGUMENT, "ignore=0.5", "ignore: 0.5");
