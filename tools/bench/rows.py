@@ -1,105 +1,299 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What torch does with rows, eagerly and compiled: prints JSON, a list of {family, dtype, rows, columns, way, us, tbs}.
+"""Our kernels over rows against torch, shape by shape, on one GPU and in one run: a table, and all figures as JSON.
 
-Usage: torch_rows.py [--few] [FAMILY...]; families: softmax, rmsnorm, layernorm, crossentropy, scan, topk,
-topk-unsorted (both k = 64).
-Times are medians over replays between two CUDA events; bytes count each matrix once. Without torch or a GPU: exit code 77.
-"""
+    rows.py [--only TEXT] [--rounds N] [--no-torch] [--json FILE] [--ptxgen PATH]
+
+Ours is `ptxgen bench`, which checks its results too; torch's is the better of eager and torch.compile, which several processes
+let compile all shapes beforehand. Both: medians over rounds of CUDA graph replays on a GPU that is warm, inputs rotated beyond
+the L2 cache. Bytes count each matrix once; the share is of the ceilings that ptxgen measures beside each kernel; the ratio is
+torch's time over ours; '*' marks what is short of its goal. torch.compile's mode is max-autotune without torch's own CUDA graphs:
+those copy their inputs in each call, and ours, which leave python's overhead out as well, cannot capture them.
+Exit codes: 0 measured, 1 a failure, 2 usage, 77 nothing to measure: no GPU, or no ptxgen."""
+import argparse
+import collections
+import concurrent.futures
+import itertools
 import json
+import math
+import multiprocessing
+import os
+import pathlib
+import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
+import time
 
-try:
-    import torch
-    import torch.nn.functional as F
-except ImportError:
-    sys.exit(77)
-if not torch.cuda.is_available():
-    sys.exit(77)
+BYTES = 1 << 30
+TABLE = [  # families, dtypes, rows (0: as many as make x BYTES long), columns and the least ratio, k, least share of the ceiling
+    ("softmax", "f32", [0], {4096: 1, 16384: 1, 32768: 1, 65536: 1.2, 131072: 1.5, 262144: 1.5}, None, 0.95),
+    ("softmax", "f32", [0], {524288: 1.7}, None, 0.9),
+    ("softmax", "f32", [0], {1048576: None}, None, None),
+    ("softmax", "bf16", [0], {4096: 1.8, 16384: 1.8, 32768: 1.8, 65536: 1.8, 131072: 1.8, 262144: 1.8}, None, 0.95),
+    ("softmax", "bf16", [0], {524288: None}, None, None),
+    ("softmax", "bf16", [0], {1048576: 1.7}, None, 0.9),
+    ("rmsnorm layernorm", "f32 bf16", [0], {4096: 1, 16384: 1, 32768: 1, 65536: 1, 131072: 1.5, 262144: 1.5}, None, 0.95),
+    ("softmax rmsnorm", "f32 bf16", [1, 4, 16], {131072: 3, 262144: 3, 1048576: 3}, None, None),
+    ("crossentropy", "bf16", [8192], {131072: 2}, None, 0.93),
+    ("crossentropy", "f32", [4096], {65536: None}, None, None),
+    ("scan", "f32", [4096], {65536: None}, None, 0.93),
+    ("scan", "f32", [1], {1 << 28: None}, None, 0.93),
+    ("topk", "f32", [4096], {65536: 8}, 64, None),
+    ("topk", "f32", [32], {131072: 3}, 50, None),
+]
+SIZE = {"f32": 4, "bf16": 2}
 
-BYTES = 1 << 30  # of x, where there are many rows
-COLUMNS = [4096, 16384, 32768, 65536, 131072, 262144, 524288, 1048576]
-FEW = [(rows, columns) for rows in (1, 4, 16) for columns in (131072, 262144, 1048576)]
-ROUNDS, REPEAT = 7, 5
-
-
-def softmax(x, weight, label):
-    return torch.softmax(x, -1)
-
-
-def rmsnorm(x, weight, label):
-    return F.rms_norm(x, (x.shape[-1],), weight, 1e-5)
-
-
-def layernorm(x, weight, label):
-    return F.layer_norm(x, (x.shape[-1],), weight, None, 1e-5)
-
-
-def crossentropy(x, weight, label):
-    return F.cross_entropy(x, label, reduction="none")
-
-
-def scan(x, weight, label):
-    return torch.cumsum(x, -1)
-
-
-def topk(x, weight, label):
-    return torch.topk(x, 64, -1)
+MODE = "max-autotune-no-cudagraphs"
+ROTATE = 3 * 60_000_000       # bytes that all copies of an input exceed: three times an H200's L2 cache
+GRAPH_BYTES, GRAPH_CALLS = 8 << 30, 512  # what a graph moves at most, 2 ms or more: gaps between replays count little
+WARM_MS, ROUND_MS = 100, 10
+WORKERS, THREADS = 8, 2       # processes that compile, and threads of each
+LIMIT = 300                   # seconds for a call of ptxgen
+BUILT = pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/ptxgen"
+FORMAT = "{:<12} {:<5} {:>17} {:>10} {:>6} {:>7} {:>10}  {:<18} {:>6}  {}"
+TITLES = ("family", "dtype", "rows x columns", "ours us", "TB/s", "share ", "torch us", "way", "ratio ", "goals")
+pt = None                     # torch, where it is and sees a GPU
+Shape = collections.namedtuple("Shape", "label family dtype rows columns k share ratio")
 
 
-def topk_unsorted(x, weight, label):
-    return torch.topk(x, 64, -1, sorted=False)
+def shapes_with(words):
+    shapes = []
+    for families, dtypes, rows_list, ratios, k, share in TABLE:
+        for family, dtype, rows, columns in itertools.product(families.split(), dtypes.split(), rows_list, ratios):
+            label = f"{family} {dtype} " + (f"{rows}x" if rows else "") + f"{columns}" + (f" k={k}" if k else "")
+            rows = rows or BYTES // columns // SIZE[dtype]
+            shapes.append(Shape(label, family, dtype, rows, columns, k, share, ratios[columns]))
+    return [shape for shape in shapes if words <= set(shape.label.split())]
 
 
-# A family, and how many matrices it moves.
-FAMILIES = {"softmax": (softmax, 2), "rmsnorm": (rmsnorm, 2), "layernorm": (layernorm, 2), "crossentropy": (crossentropy, 1),
-            "scan": (scan, 2), "topk": (topk, 1), "topk-unsorted": (topk_unsorted, 1)}
+def progress(text=""):
+    if sys.stderr.isatty():
+        print("\r\033[K" + text, end="", file=sys.stderr, flush=True)
 
 
-def microseconds(call, repeat):
-    for _ in range(3):
-        call()
-    times = []
-    for _ in range(ROUNDS):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+def say(text):
+    progress()
+    print(f"rows.py: {text}", file=sys.stderr, flush=True)
+
+
+def die(text, code=1):
+    say(text)
+    sys.exit(code)
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+def measure_ours(ptxgen, shape, rounds):
+    done = run(ptxgen, "bench", shape.family, "--device", "gpu", "--rows", str(shape.rows), "--columns", str(shape.columns),
+               "--dtype", shape.dtype, *(["--k", str(shape.k)] if shape.k else []), "--rounds", str(rounds), "--json")
+    if done.returncode:
+        die(f"'{' '.join(done.args)}' failed with exit code {done.returncode}:\n{done.stderr.rstrip()}")
+    return json.loads(done.stdout)
+
+
+def load_torch():
+    """Imports torch, once a process, or leaves None. Not as `torch`: pickle would name torch's objects by that name in a worker's
+    __mp_main__, and the keys of inductor's cache, made of pickles, would not be those of the process that measures."""
+    global pt
+    try:
+        import torch as pt
+    except ImportError as error:
+        return say(f"our side alone: {error}")
+    if not pt.cuda.is_available():
+        pt = None
+        return say("our side alone: torch sees no GPU")
+    pt.set_grad_enabled(False)
+
+
+FUNCTIONS = {
+    "softmax": lambda x, weight, label, k: pt.softmax(x, -1),
+    "rmsnorm": lambda x, weight, label, k: pt.nn.functional.rms_norm(x, (x.shape[-1],), weight, 1e-5),
+    "layernorm": lambda x, weight, label, k: pt.nn.functional.layer_norm(x, (x.shape[-1],), weight, None, 1e-5),
+    "crossentropy": lambda x, weight, label, k: pt.nn.functional.cross_entropy(x, label, reduction="none"),
+    "scan": lambda x, weight, label, k: pt.cumsum(x, -1),
+    "topk": lambda x, weight, label, k: pt.topk(x, k, -1),
+}
+
+
+def make_inputs(shape):
+    """Arguments of a call; what a family does not take is None."""
+    dtype = {"f32": pt.float32, "bf16": pt.bfloat16}[shape.dtype]
+    x = pt.randn(shape.rows, shape.columns, device="cuda", dtype=dtype)
+    weight = pt.rand(shape.columns, device="cuda", dtype=dtype) + 0.5 if shape.family.endswith("norm") else None
+    label = pt.randint(shape.columns, (shape.rows,), device="cuda") if shape.family == "crossentropy" else None
+    return x, weight, label, shape.k
+
+
+def capture(call, copies):
+    """How to replay a CUDA graph that goes through all copies, once or more often, and the calls in it."""
+    turns = max(1, min(GRAPH_BYTES // sum(2 * x.nbytes for x, *_ in copies), GRAPH_CALLS // len(copies)))
+    graph, here, side = pt.cuda.CUDAGraph(), pt.cuda.current_stream(), pt.cuda.Stream()
+    side.wait_stream(here)
+    with pt.cuda.stream(side):  # what is done once must not happen in a capture
+        for copy in (copies[0], copies[-1], copies[0]):
+            call(*copy)
+    here.wait_stream(side)
+    try:
+        with pt.cuda.graph(graph):
+            for _ in range(turns):
+                results = [call(*copy) for copy in copies]  # stay until the next turn's: they rotate as well
+        return graph.replay, turns * len(copies), ""
+    except RuntimeError as error:
+        pt.cuda.set_stream(here)  # a capture that fails leaves its own
+        say(f"no capture: {error}")
+        return lambda: [call(*copy) for copy in copies], len(copies), ", loop"
+
+
+def time_rounds(replay, calls, rounds):
+    """Microseconds a call, of each round; the rounds begin when the GPU is warm."""
+    begin, end = pt.cuda.Event(enable_timing=True), pt.cuda.Event(enable_timing=True)
+
+    def milliseconds(repeat):
         begin.record()
         for _ in range(repeat):
-            call()
+            replay()
         end.record()
         end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3 / repeat)
-    return statistics.median(times)
+        return begin.elapsed_time(end)
+
+    warm = 0
+    while warm < WARM_MS:
+        once = milliseconds(1)
+        warm += once
+    repeat = math.ceil(ROUND_MS / once)
+    return [milliseconds(repeat) * 1e3 / repeat / calls for _ in range(rounds)]
 
 
-def measure(family, dtype, rows, columns):
-    function, matrices = FAMILIES[family]
-    x = torch.randn(rows, columns, device="cuda", dtype=dtype)
-    weight = torch.rand(columns, device="cuda", dtype=dtype) + 0.5
-    label = torch.randint(columns, (rows,), device="cuda")
-    torch._dynamo.reset()
-    for way, made in (("eager", function), ("compile", torch.compile(function, mode="max-autotune", dynamic=False))):
-        us = microseconds(lambda: made(x, weight, label), REPEAT if x.nbytes >= BYTES // 4 else 10 * REPEAT)
-        yield {"family": family, "dtype": str(dtype).removeprefix("torch."), "rows": rows, "columns": columns, "way": way,
-               "us": us, "tbs": matrices * x.nbytes / us / 1e6}
+def measure_torch(shape, rounds):
+    """What each way took; one that fails has its error under 'failed'."""
+    pt.compiler.reset()
+    eager, ways = FUNCTIONS[shape.family], {}
+    copies = [make_inputs(shape) for _ in range(ROTATE // (shape.rows * shape.columns * SIZE[shape.dtype]) + 1)]
+    for way, call in (("eager", eager), ("compile", pt.compile(eager, mode=MODE, dynamic=False))):
+        try:
+            replay, calls, note = capture(call, copies)
+            times = time_rounds(replay, calls, rounds)
+            ways[way] = {"us": statistics.median(times), "rounds_us": times, "calls": calls, "copies": len(copies), "note": note}
+        except Exception as error:  # torch has errors of many types, and the other way may still do
+            ways[way] = {"failed": f"{type(error).__name__}: {error}"}
+            say(f"{shape.label}: torch, {way}: {ways[way]['failed']}")
+    del copies
+    pt.cuda.empty_cache()
+    return ways
 
 
-def shapes(dtype, few):
-    return FEW if few else [(BYTES // columns // dtype.itemsize, columns) for columns in COLUMNS]
+def start_worker(lock):
+    """Inductor's own measurements happen in one process at a time: beside others' kernels it would choose badly."""
+    load_torch()
+    from torch._inductor.runtime.benchmarking import benchmarker
+    measure = benchmarker.benchmark_gpu
+
+    def alone(*arguments, **named):
+        with lock:
+            return measure(*arguments, **named)
+
+    benchmarker.benchmark_gpu = alone
 
 
-def main(arguments):
-    few = "--few" in arguments
-    families = [a for a in arguments if a != "--few"] or list(FAMILIES)
-    results = []
-    with torch.no_grad():
-        for family in families:
-            for dtype in (torch.float32, torch.bfloat16):
-                for rows, columns in shapes(dtype, few):
-                    results += measure(family, dtype, rows, columns)
-    json.dump(results, sys.stdout, indent=1)
-    print()
+def compile_shape(shape):
+    pt.compiler.reset()
+    pt.compile(FUNCTIONS[shape.family], mode=MODE, dynamic=False)(*make_inputs(shape))
+    pt.cuda.synchronize()
+
+
+def compile_all(shapes):
+    """Fills inductor's cache. What fails here is compiled, and its error shown, where it is measured."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(min(WORKERS, len(shapes)), context, start_worker, (context.Lock(),)) as pool:
+        jobs = [pool.submit(compile_shape, shape) for shape in shapes]
+        for i, job in enumerate(concurrent.futures.as_completed(jobs)):
+            progress(f"compiled by torch: {i + 1} of {len(jobs)}")
+    if any(isinstance(job.exception(), concurrent.futures.BrokenExecutor) for job in jobs):
+        say("a process that compiles died: torch compiles the rest one by one")
+
+
+def compare(shape, ours, ways):
+    """A row: its shape, the raw figures of both sides, what follows from them, and which of it is short of its goal."""
+    row = {**shape._asdict(), "goals": {name: getattr(shape, name) for name in ("share", "ratio") if getattr(shape, name)},
+           "ours_us": ours["time_ms"] * 1e3, "tbs": ours["bytes_per_second"] / 1e12, "share": ours.get("share_of_ceiling"),
+           "torch_us": None, "way": "failed" if ways else "", "ratio": None}
+    measured = [way for way in ways if "us" in ways[way]]
+    if measured:
+        best = min(measured, key=lambda way: ways[way]["us"])
+        row["way"] = best + (" only" if len(measured) < len(ways) else "") + ways[best]["note"]
+        row.update(torch_us=ways[best]["us"], ratio=ways[best]["us"] / row["ours_us"])
+    row["short"] = [name for name, goal in row["goals"].items() if row[name] is not None and row[name] < goal]
+    return {**row, "ours": ours, "torch": ways}
+
+
+def show(row):
+    def text(name, form, mark=""):
+        return "" if row[name] is None else format(row[name], form) + ("*" if name in row["short"] else mark)
+
+    cells = (row["family"] + (f" k={row['k']}" if row["k"] else ""), row["dtype"], f"{row['rows']} x {row['columns']}",
+             text("ours_us", ".2f"), text("tbs", ".3f"), text("share", ".3f", " "), text("torch_us", ".2f"), row["way"],
+             text("ratio", ".2f", " "), ", ".join(f"{name} {goal:g}" for name, goal in row["goals"].items()))
+    progress()
+    print(FORMAT.format(*cells).rstrip(), flush=True)
+
+
+def measure_all(options):
+    if pt and len(options.shapes) > 1:
+        compile_all(options.shapes)
+    rows, about = [], {"torch": pt.__version__ if pt else None, "mode": MODE, "rounds": options.rounds}
+    progress()
+    print(FORMAT.format(*TITLES), flush=True)
+    for i, shape in enumerate(options.shapes):
+        progress(f"{i + 1} of {len(options.shapes)}: {shape.label}")
+        ours = measure_ours(options.ptxgen, shape, options.rounds)
+        rows.append(compare(shape, ours, measure_torch(shape, options.rounds) if pt else {}))
+        show(rows[-1])
+        if options.json:
+            options.json.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
+    return rows
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="TEXT", help="with these words: 'softmax f32 65536', '16x131072', 'k=64'")
+    parser.add_argument("--rounds", type=int, default=9, metavar="N", help="of both sides, 1 to 300 (9)")
+    parser.add_argument("--no-torch", action="store_true", help="our side alone")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where all figures go")
+    parser.add_argument("--ptxgen", metavar="PATH", help="ours (build/release/bin/ptxgen, else the one in PATH)",
+                        default=str(BUILT) if BUILT.exists() else shutil.which("ptxgen"))
+    options = parser.parse_args()
+    if not 1 <= options.rounds <= 300:
+        parser.error(f"--rounds is {options.rounds}; it is 1 to 300")
+    options.shapes = shapes_with(set(options.only.split()))
+    return options if options.shapes else parser.error(f"no shape has all words of '{options.only}'")
+
+
+def main():
+    options, start = parse(), time.monotonic()
+    if not options.ptxgen:
+        die(f"there is no '{BUILT}', and no ptxgen in PATH\nhint: tools/bench/run builds it, or name one with --ptxgen", 77)
+    info = run(options.ptxgen, "info", "--device", "gpu")
+    if info.returncode:
+        die(f"ptxgen finds no GPU to measure on:\n{info.stderr.rstrip()}", 77)
+    if options.json:
+        options.json.touch()  # fails now, where it cannot be written
+    with tempfile.TemporaryDirectory(prefix="rows-", ignore_cleanup_errors=True) as cache:
+        for name, value in (("CACHE_DIR", cache), ("FX_GRAPH_CACHE", "1"), ("COMPILE_THREADS", str(THREADS))):
+            os.environ.setdefault("TORCHINDUCTOR_" + name, value)
+        if not options.no_torch:
+            load_torch()
+        rows = measure_all(options)
+    judged = [name in row["short"] for row in rows for name in row["goals"] if row[name] is not None]
+    print(f"{rows[0]['ours']['device']['name']}, {'torch ' + pt.__version__ if pt else 'no torch'}, "
+          f"{time.monotonic() - start:.0f} s: {sum(judged)} of {len(judged)} goals fall short")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main()
+    except (OSError, subprocess.TimeoutExpired) as error:
+        die(str(error))
