@@ -58,14 +58,16 @@ pt = None                     # torch, where it is and sees a GPU
 Shape = collections.namedtuple("Shape", "label family dtype rows columns k share ratio")
 
 
-def shapes_with(words):
+def shapes_with(only):
+    """Those with all words of one of the alternatives, which commas separate."""
+    wanted = [set(words.split()) for words in only.split(",")]
     shapes = []
     for families, dtypes, rows_list, ratios, k, share in TABLE:
         for family, dtype, rows, columns in itertools.product(families.split(), dtypes.split(), rows_list, ratios):
             label = f"{family} {dtype} " + (f"{rows}x" if rows else "") + f"{columns}" + (f" k={k}" if k else "")
             rows = rows or BYTES // columns // SIZE[dtype]
             shapes.append(Shape(label, family, dtype, rows, columns, k, share, ratios[columns]))
-    return [shape for shape in shapes if words <= set(shape.label.split())]
+    return [shape for shape in shapes if any(words <= set(shape.label.split()) for words in wanted)]
 
 
 def progress(text=""):
@@ -259,7 +261,7 @@ def measure_all(options):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="TEXT", help="with these words: 'softmax f32 65536', '16x131072', 'k=64'")
+    parser.add_argument("--only", default="", metavar="TEXT", help="with these words: 'softmax f32 65536', '16x131072, k=64'")
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="of both sides, 1 to 300 (9)")
     parser.add_argument("--no-torch", action="store_true", help="our side alone")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where all figures go")
@@ -268,7 +270,7 @@ def parse():
     options = parser.parse_args()
     if not 1 <= options.rounds <= 300:
         parser.error(f"--rounds is {options.rounds}; it is 1 to 300")
-    options.shapes = shapes_with(set(options.only.split()))
+    options.shapes = shapes_with(options.only)
     return options if options.shapes else parser.error(f"no shape has all words of '{options.only}'")
 
 
