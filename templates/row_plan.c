@@ -287,11 +287,12 @@ static void cut_stream(choice *c, unsigned cluster, uint64_t pieces) {
     if (!s->stages) s->stages = (unsigned)least(most(stream_room(c) / stage_bytes(c), 1), stages_wanted(c));
 }
 
-// Blocks a row: one; or so many that each has so little of the row that several of them fit an SM.
+// Blocks a row: one; or so many that each has so little of the row that several of them fit an SM. What columns have
+// takes room there too, and norms meet twice a row: for which larger shares are better.
 static unsigned stream_cluster(const choice *c) {
-    enum { SHARE_BYTES = 12288, PASSING_BYTES = 16 * STAGE_BYTES };
+    enum { SHARE_BYTES = 12288, WITH_COLUMNS = 16384, PASSING_BYTES = 16 * STAGE_BYTES };
     const uint64_t bytes = c->s->columns * c->s->in_bytes * c->op->inputs;
-    const uint64_t share = c->op->outputs ? SHARE_BYTES : PASSING_BYTES;
+    const uint64_t share = !c->op->outputs ? PASSING_BYTES : c->op->columns ? WITH_COLUMNS : SHARE_BYTES;
     unsigned       cluster = 1;
     if (bytes <= STAGE_BYTES) return 1;
     while (2 * cluster <= least(STREAM_CLUSTER, c->limits->max_cluster) && bytes > share * cluster) cluster *= 2;
