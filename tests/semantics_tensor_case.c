@@ -140,12 +140,32 @@ static void make_multicast(unsigned i, cj_tensor_case *c) {
     c->mask = masks[i % 4];
 }
 
+// Rows that end inside of 16 bytes, of every size of elements.
+enum { RAGGED_TYPES = 6, RAGGED_LENGTHS = 5, RAGGED_ACTIONS = 3 };
+
+static void make_ragged(unsigned i, cj_tensor_case *c) {
+    static const cj_tensormap_type kinds[RAGGED_TYPES] = {CJ_TENSORMAP_U8,  CJ_TENSORMAP_F16, CJ_TENSORMAP_U16,
+                                                          CJ_TENSORMAP_U32, CJ_TENSORMAP_F32, CJ_TENSORMAP_U64};
+    static const cj_tensor_action  actions[RAGGED_ACTIONS] = {CJ_TENSOR_STORE, CJ_TENSOR_LOAD, CJ_TENSOR_ADD};
+    const unsigned                 length = i / RAGGED_TYPES % RAGGED_LENGTHS;
+    set_type(c, kinds[i % RAGGED_TYPES]);
+    set_dims(c, 2, (uint64_t[]){32 / c->element + 1 + length * 2, 7});
+    c->box[0] = 64 / c->element;
+    c->box[1] = 5;
+    c->at[0] = length % 2 ? (int32_t)(16 / c->element) : 0;
+    c->at[1] = length < 3 ? 1 : 4;
+    c->action = actions[i / RAGGED_TYPES / RAGGED_LENGTHS];
+    if (c->action == CJ_TENSOR_ADD && c->element < 4 && c->type != CJ_TENSORMAP_F16) c->action = CJ_TENSOR_STORE_HINT;
+    if (length % 2) c->swizzle = CJ_TENSORMAP_SWIZZLE_64B;
+}
+
 static const struct {
     unsigned count;
     void (*make)(unsigned i, cj_tensor_case *c);
 } groups[] = {{13 * 9, make_type},         {14 * 6, make_swizzle},
               {2 * 5 * PLACES, make_load}, {2 * CJ_TEST_COUNT(reductions), make_reduction},
-              {5 * 4, make_multicast},     {CJ_TENSOR_REPLACEMENTS, cj_tensor_replacement_make},
+              {5 * 4, make_multicast},     {RAGGED_TYPES * RAGGED_LENGTHS * RAGGED_ACTIONS, make_ragged},
+              {CJ_TENSOR_REPLACEMENTS, cj_tensor_replacement_make},
               {2 * 5 * PLACES, make_store}};  // with strides last: no page says what hardware makes of them
 
 unsigned cj_tensor_count(void) {
@@ -207,6 +227,12 @@ static size_t place_in_tile(const cj_tensor_case *c, unsigned row, unsigned colu
     return at ^ (at / 128 & pieces) * 16;
 }
 
+// How long rows are for what is done: stores and reductions write whole 16 bytes, the last ones of a row too.
+static int64_t row_length(const cj_tensor_case *c) {
+    const int64_t unit = cj_tensor_loads(c->action) ? 1 : 16 / (int64_t)c->element;
+    return ((int64_t)c->dims[0] + unit - 1) / unit * unit;
+}
+
 // Where it lies in the tensor; false outside.
 static bool place_in_tensor(const cj_tensor_case *c, unsigned row, unsigned column, size_t *place) {
     *place = 0;
@@ -214,7 +240,7 @@ static bool place_in_tensor(const cj_tensor_case *c, unsigned row, unsigned colu
         const unsigned extent = cj_tensor_extent(c, i), index = i ? row % extent : column;
         const int64_t  at = c->at[i] + (int64_t)index * c->steps[i];
         if (i) row /= extent;
-        if (at < 0 || at >= (int64_t)c->dims[i]) return false;
+        if (at < 0 || at >= (i ? (int64_t)c->dims[i] : row_length(c))) return false;
         *place += (size_t)at * (i ? c->strides[i - 1] : c->element);
     }
     return true;

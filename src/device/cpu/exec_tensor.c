@@ -187,6 +187,7 @@ CJ_EXEC(tensor_copy) {
         if (plan->reduces) t.scope = CJ_SCOPE_GPU;
         t.tile = cj__cpu_tile_new(&map, at, offset);
         if (!t.tile) return w->block->cluster->status = CJ_OUT_OF_MEMORY, CJ_STEP_STOP;
+        t.tile->stores = !plan->loads;
         const cj_cpu_step step = may_begin(t.who, plan, t.tile) ? begin(&t, plan) : CJ_STEP_STOP;
         cj__cpu_tile_drop(t.tile);
         if (step) return step;

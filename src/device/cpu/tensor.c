@@ -114,9 +114,11 @@ void cj__cpu_tile_drop(cj_cpu_tile *tile) {
     if (tile && !--tile->users) free(tile);
 }
 
-// The part of the innermost dimension that lies inside of the tensor: elements [*first, *end) of a row.
+// The part of the innermost dimension that lies inside of the tensor: elements [*first, *end) of a row. What writes to
+// the tensor writes whole units of 16 bytes, a row's last ones too (an H200 does; no page says so).
 static bool clip_row(const cj_cpu_tile *tile, uint32_t *first, uint32_t *end) {
-    const int64_t at = tile->at[0], length = (int64_t)tile->map.last[0] + 1;
+    const int64_t unit = tile->stores ? PIECE / tile->element : 1;
+    const int64_t at = tile->at[0], length = ((int64_t)tile->map.last[0] + unit) / unit * unit;
     const int64_t from = at < 0 ? -at : 0, to = length - at < tile->count[0] ? length - at : tile->count[0];
     *first = from < to ? (uint32_t)from : 0;
     *end = from < to ? (uint32_t)to : 0;

@@ -36,6 +36,7 @@ _Static_assert(sizeof(cj_cpu_tensor) == sizeof(cj_tensormap), "a tensor map has 
 
 typedef struct cj_cpu_tile {
     uint32_t      users;
+    bool          stores;  // whole units of 16 bytes
     cj_cpu_tensor map;
     int32_t       at[CJ_TENSOR_RANK_MAX];
     uint16_t      offset[CJ_TENSOR_SPACE_MAX];  // im2col
