@@ -24,6 +24,9 @@
 // them, column by column: what is being read stays in the L2 cache. What lies beyond the edges of A and B is zero, and
 // beyond those of D and C it is not there: the tensor maps say so; they have a third dimension for batches.
 //
+// Tensor stores write whole units of 16 bytes. Where D's lines are no multiple of those, D's map ends before the last
+// unit, and lanes store the elements there: gemm_tail.c.
+//
 // Where there are few tiles and a long K, several blocks share a tile's steps: gemm_split.c says how their sums meet.
 //
 // Layouts. Both operands may lie by rows or by columns: wgmma multiplies from either (cj_matrix_order), but for elements
@@ -42,6 +45,7 @@
 //                 for all lanes; behind it, after each lane's fence.proxy.async: all rows are there for the copy that
 //                 lane 0 starts; between pieces of C: all lanes have read the one before, and
 //                 before 8-bit results take its place.
+//                 Where a tile is one piece with C, before the next tile's C: all lanes have stored their lines' ends.
 //   c_ready[warp] C has come (only with c=yes).
 //   B2  the cluster's: a peer may still arrive at this block's mbarriers until it is done.
 #include "gemm.h"
@@ -152,6 +156,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
                 g->split, g->parts);
     cj_head(b, "  A lies by %s, B by %s%s", g->a == CJ_BY_K ? "k" : "rows", g->b == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
+    if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
     cj_head(b, "%s", "");
     cj_head(b,
             "Launch: block %" PRIu32 " threads (a producer warp group and %" PRIu32 " of consumers), %" PRIu32
@@ -175,12 +180,21 @@ static void declare(gemm_kernel *k) {
     k->scale_a = cj_param(f, "u64", "scale_a", unless(scaled, "f32, or NULL for 1"));
     k->scale_b = cj_param(f, "u64", "scale_b", unless(scaled, "f32, or NULL for 1"));
     k->scale_d = cj_param(f, "u64", "scale_d", unless(cj__gemm_is_d_scaled(g), "f32, or NULL for 1"));
+    if (cj__gemm_is_ragged(g)) {
+        k->d = cj_param(f, "u64", "d", "as its map has it, for the ends of its lines");
+        k->d_leading = cj_param(f, "u64", "d_leading", "elements from a line to the next");
+        k->d_stride = cj_param(f, "u64", "d_stride", unless(batched, "elements from a product to the next"));
+    }
     k->tiles_m = cj_param(f, "u64", "tiles_m", "rows of tiles of clusters");
     k->tiles_n = cj_param(f, "u64", "tiles_n", "columns of them");
     k->steps = cj_param(f, "u64", "steps",
                         g->kept && !cj__gemm_is_split(g) ? "of K, at least 1 for each piece of a tile" : "of K");
     k->batches = cj_param(f, "u64", "batches", unless(batched, "products"));
     k->bias_length = cj_param(f, "u64", "bias_length", unless(g->bias, NULL));
+    if (cj__gemm_is_ragged(g)) {
+        k->d_rows = cj_param(f, "u64", "d_rows", NULL);
+        k->d_columns = cj_param(f, "u64", "d_columns", NULL);
+    }
     k->workspace = cj_param(f, "u64", "workspace", unless(g->parts > 1, "arrivals of parts, then their sums"));
     cj_block(f, k->plan->block.x, 1, 1);
     cj_registers_max(f, REGISTERS);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the matrix product's files share: a problem and the way it is done as numbers, and the kernel's pieces. gemm.c
-// What the matrix product's files share: a problem and the way it is done as numbers, and the kernel's pieces. gemm.c
 // describes the family and writes the kernel's frame, gemm_load.c its producer, gemm_multiply.c its consumers,
-// gemm_value.c what becomes of a sum, gemm_epilogue.c the way to D, gemm_split.c how the sums of several blocks meet;
-// gemm_problem.c says what is asked for, gemm_plan.c and gemm_split_plan.c choose.
+// gemm_value.c what becomes of a sum, gemm_epilogue.c the way to D, gemm_tail.c that of the ends of its lines,
+// gemm_split.c how the sums of several blocks meet; gemm_problem.c says what is asked for, gemm_plan.c and
+// gemm_split_plan.c choose.
 #ifndef CJ_TEMPLATES_GEMM_H
 #define CJ_TEMPLATES_GEMM_H
 
@@ -128,6 +128,7 @@ typedef struct gemm_map {
     const gemm_type     *type;
     cj_tensormap_swizzle swizzle;
     uint32_t             rank;
+    uint64_t             length;  // elements of the matrix's lines; D's map may have fewer
     uint64_t             dims[3];
     uint32_t             box[3];
 } gemm_map;
@@ -148,6 +149,7 @@ typedef struct gemm_kernel {
     const gemm_shape *g;
     cj_func          *f;
     cj_var            map[GEMM_MAPS], alpha, beta, bias, scale_a, scale_b, scale_d;
+    cj_var            d, d_leading, d_stride, d_rows, d_columns;  // where D's lines are ragged
     cj_var            tiles_m, tiles_n, steps, batches, bias_length, workspace;
     cj_reg            thread, lane, warp, group;  // the warp's and the group's number in the block
     cj_reg            leader;                     // lane 0
@@ -224,6 +226,8 @@ typedef struct gemm_results {
     cj_reg      some;                       // predicate: there are any
     cj_reg      map, map_c;
     cj_reg      c_ready, c_parity;
+    cj_reg      columns, whole;  // of D, where its lines are ragged, and those of whole 16 bytes
+    cj_reg      sends;           // predicate: this lane starts a box's store
 } gemm_results;
 
 void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r);
@@ -236,10 +240,25 @@ void cj__gemm_results_store(gemm_kernel *k, const gemm_results *r, uint32_t piec
 void cj__gemm_results_place(gemm_kernel *k, gemm_results *r, const gemm_place *place);
 void cj__gemm_results_take_piece(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t piece);
 
+// ---- the ends of D's lines (gemm_tail.c)
+
+// Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
+// leading dimension and stride (elements) too, behind the scales.
+bool cj__gemm_is_ragged(const gemm_shape *g);
+
+// Columns of such a D's tensor map.
+uint64_t cj__gemm_tail_map(const gemm_shape *g);
+
+// Of the box that begins at `column` and lies in `buffer`: who starts its store, and the store of what that leaves out.
+void   cj__gemm_tail_begin(const gemm_kernel *k, gemm_results *r);
+cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_results *r, cj_reg column);
+void   cj__gemm_tail_store(const gemm_kernel *k, const gemm_results *r, cj_reg column, cj_reg buffer);
+
 // ---- tiles whose K is shared (gemm_split.c)
 
 // Whether a tile's sums come from several blocks. Then each cluster makes one tile, or its part of one, and is done.
-bool cj__gemm_is_split(const gemm_shape *g);
+bool     cj__gemm_is_split(const gemm_shape *g);
+uint32_t cj__gemm_shares(const gemm_shape *g);  // blocks that take turns with the steps of a tile
 
 // Shared memory for the sums that come from peers, behind all else.
 uint32_t cj__gemm_split_bytes(const gemm_shape *g);

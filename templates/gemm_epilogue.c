@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a tile's sums to D: values (gemm_value.c) are rounded to D's type, packed, and sent on by tensor stores of 16 rows
-// by a piece of 64 columns (32 of f32) a warp.
+// by a piece of 64 columns (32 of f32) a warp. Those write whole units of 16 bytes: the end of a line that is none is
+// gemm_tail.c's.
 //
 // A warp's buffer holds a piece of C or of D, rows of 128 bytes (of 64 for 8-bit results), swizzled as its tensor map
 // says. 16-bit elements pass it as fragments of 16 by 16. A thread's neighbours of other types, two elements of row
@@ -68,6 +69,7 @@ void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r) {
     }
     r->some = cj_pred(f, "some");
     r->map = cj__gemm_map_address(k, GEMM_MAP_D);
+    if (cj__gemm_is_ragged(g)) cj__gemm_tail_begin(k, r);
     cj_ptx(f, "setp.ne.u32 $1, $2, $2;", r->some, own);
     cj__gemm_values_begin(k, &r->values);
     if (!g->adds_c) return;
@@ -197,7 +199,12 @@ void cj__gemm_results_take(gemm_kernel *k, gemm_results *r, const cj_reg *sum, c
     cj_step(k->f, g->kept ? "the sums become results, which leave behind the next tile's first steps"
                           : "the sums become results, which leave");
     cj__gemm_results_place(k, r, place);
-    if (g->kept && g->adds_c) cj_bulk_wait_read(k->f, buffers_of(g) - 1, "the first buffer is free for C");
+    if (g->kept && g->adds_c) {
+        cj_bulk_wait_read(k->f, buffers_of(g) - 1, "the first buffer is free for C");
+        // With several pieces, others have been sent since the ends of lines were read there, with such a barrier.
+        if (cj__gemm_is_ragged(g) && g->pieces == 1)
+            cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the ends of their lines there");
+    }
     for (uint32_t piece = 0; piece < g->pieces; piece++) {
         cj__gemm_results_take_piece(k, r, sum, piece);
         if (!g->kept) cj__gemm_results_store(k, r, piece);
@@ -243,13 +250,15 @@ static void claim_buffer(const gemm_kernel *k, uint32_t piece) {
 }
 
 void cj__gemm_results_store(gemm_kernel *k, const gemm_results *r, uint32_t piece) {
-    cj_func *f = k->f;
-    cj_reg   buffer = in_buffer(k, r->buffer, piece), at[3];
-    uint32_t rank = cj__gemm_at(k, at, column_of(k, r->place.column, piece), r->place.row, r->place.batch, false);
+    cj_func   *f = k->f;
+    const bool ragged = cj__gemm_is_ragged(k->g);
+    cj_reg     buffer = in_buffer(k, r->buffer, piece), column = column_of(k, r->place.column, piece), at[3];
+    uint32_t   rank = cj__gemm_at(k, at, column, r->place.row, r->place.batch, false);
     claim_buffer(k, piece);
     write_results(k, r, piece);
     cj_async_fence(f, "what this lane wrote is there for the copy,");
     cj_ptx(f, "bar.warp.sync -1; // and what all lanes wrote");
-    cj_tensor_store(f, k->leader, r->map, at, rank, buffer);
+    cj_tensor_store(f, ragged ? cj__gemm_tail_sender(k, r, column) : k->leader, r->map, at, rank, buffer);
     cj_bulk_commit(f);
+    if (ragged) cj__gemm_tail_store(k, r, column, buffer);
 }

@@ -88,7 +88,7 @@ static void load_operand(const gemm_kernel *k, const operand *o, cj_reg batch, c
         else
             cj_tensor_load(f, cj_always(), to, o->map, at, rank, full);
     }
-    cj_ptx(f, "add.s32 $1, $1, $2;", o->k, k->g->step);
+    cj_ptx(f, "add.s32 $1, $1, $2;", o->k, k->g->step * cj__gemm_shares(k->g));
 }
 
 void cj__gemm_load(gemm_kernel *k, cj_label done) {

@@ -190,9 +190,9 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     shape_launch(plan, limits, &g);
     // Results leave behind the steps of the next tile: there are enough of them, with zeros from beyond K.
     const uint64_t steps = g.steps < g.kept && !cj__gemm_is_split(&g) ? g.kept : g.steps;
-    const uint64_t derived[] = {g.tiles_m, g.tiles_n, steps, g.batches, g.bias == GEMM_BIAS_ROWS ? g.m : g.n};
+    const uint64_t derived[] = {g.tiles_m, g.tiles_n, steps, g.batches, g.bias == GEMM_BIAS_ROWS ? g.m : g.n, g.m, g.n};
     memcpy(plan->derived, derived, sizeof derived);
-    plan->derived_count = sizeof derived / sizeof *derived;
+    plan->derived_count = sizeof derived / sizeof *derived - (cj__gemm_is_ragged(&g) ? 0 : 2);
     plan->workspace_bytes = cj__gemm_split_workspace(&g);
     plan->error_bound = cj__gemm_error_bound(&g);
     int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%" PRIu32 "x%" PRIu32, g.a_type->name, g.tile_m,
@@ -224,6 +224,8 @@ void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map) {
                           .dims = {g->n, g->m},
                           .box = {g->piece, GEMM_WARP_ROWS}};
     map->swizzle = map->box[0] * map->type->bytes == GEMM_ROW ? CJ_TENSORMAP_SWIZZLE_128B : CJ_TENSORMAP_SWIZZLE_64B;
+    map->length = map->dims[0];
+    if (which == GEMM_MAP_D && cj__gemm_is_ragged(g)) map->dims[0] = cj__gemm_tail_map(g);
     map->rank = g->batches > 1 && !shared[which] ? 3 : 2;
     map->dims[2] = g->batches;
     map->box[2] = 1;

@@ -3,7 +3,7 @@
 // clusters, whose sums meet in global memory.
 //
 // A tile of few thousand elements and a long K would leave most of the GPU idle. So `split` blocks of a cluster (times
-// those that load together) and `parts` clusters take shares of its steps, as equal as can be; a share may be none.
+// those that load together) and `parts` clusters take turns with its steps; one that comes too late has none.
 // Sums are then added up piece by piece: 16 rows by 64 columns (32 of f32), which one warp
 // holds, and one warp sends on to D.
 //
@@ -21,23 +21,30 @@
 // ranks; of several parts the one that comes last, a warp for itself, adds up those of all in their order. So results
 // are the same each time.
 //
+// What takes time there is waiting: for one counter, whatever the pieces, since a warp posts all of its own before it
+// counts itself once; and for loads, of which AT_ONCE summands' are on their way together before they are added.
+//
 // Barriers besides those of gemm.c, and why each is needed and enough:
 //   B1            is the cluster's: peers have started, and their mbarriers count what is pushed. None waits for the
 //                 peers' steps: the memory for sums is used for nothing else.
 //   arrived[i]    the bytes of the i-th piece that this block owns have come from every rank. A block cannot leave
 //                 before, so that no barrier is needed at the end; who pushes can.
-//   bar.warp.sync before lane 0 counts its part at a counter in global memory: all lanes' sums are there, and the
-//                 atomic publishes them; behind it: what lane 0 has acquired, all lanes see.
+//   bar.warp.sync before lane 0 counts its part at a counter in global memory: all lanes' sums of all of the warp's
+//                 pieces are there, and the atomic's release publishes them with lane 0's own. Behind it: what the last
+//                 part's lane 0 has acquired, the posts of all parts, all lanes see. Warps have counters of their own
+//                 and post and add up the same pieces in each part, so that none waits for another one.
 // A counter wraps at the last part, so that it is ready for the next launch.
 #include "gemm.h"
 
-enum { PIECE_SUMS_MAX = GEMM_BOX / 2, VECTOR = 4, VECTOR_BYTES = GEMM_WARP * 16 };
+// Summands whose loads are on their way together: as many as there are registers for.
+enum { PIECE_SUMS_MAX = GEMM_BOX / 2, VECTOR = 4, VECTOR_BYTES = GEMM_WARP * 16, AT_ONCE = 4 };
 
 // A lane's sums of a piece, and the bytes of a warp's.
 static uint32_t sums_of(const gemm_shape *g) { return g->piece / 2; }
 static uint32_t piece_bytes(const gemm_shape *g) { return GEMM_WARP * sums_of(g) * (uint32_t)sizeof(float); }
 
-bool cj__gemm_is_split(const gemm_shape *g) { return g->split > 1 || g->parts > 1; }
+bool     cj__gemm_is_split(const gemm_shape *g) { return g->split > 1 || g->parts > 1; }
+uint32_t cj__gemm_shares(const gemm_shape *g) { return g->split * g->parts; }
 
 static uint32_t mates_of(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
 static uint32_t warps_of(const gemm_shape *g) { return g->groups * GEMM_WARPS; }
@@ -60,21 +67,16 @@ size_t cj__gemm_split_workspace(const gemm_shape *g) {
 
 // ---- who does what
 
-// The steps are dealt out as evenly as can be, the first shares one more each where they do not come out even.
+// Shares take turns with the steps: at any time they load what follows each other in memory, whose pages stay open.
 static void find_share(gemm_kernel *k, cj_reg share, cj_reg steps) {
     cj_func       *f = k->f;
     gemm_range    *range = &k->range;
-    const uint32_t shares = k->g->split * k->g->parts;
-    cj_reg         rest = cj_u32(f, "rest"), more = cj_pred(f, "one_more");
-    range->first = cj_u32(f, "first_step");
+    const uint32_t shares = cj__gemm_shares(k->g);
+    range->first = share;
     range->steps = cj_u32(f, "steps");
-    cj_ptx(f, "div.u32 $1, $2, $3;", range->steps, steps, shares);
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", rest, range->steps, shares);
-    cj_ptx(f, "sub.u32 $1, $2, $1;", rest, steps);
-    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, share, rest);
-    cj_ptx(f, "min.u32 $1, $1, $2;", rest, share);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", range->first, share, range->steps, rest);
-    cj_ptx(f, "@$1 add.u32 $2, $2, 1;", more, range->steps);
+    cj_ptx(f, "add.u32 $1, $2, $3;", range->steps, steps, shares - 1);
+    cj_ptx(f, "sub.u32 $1, $1, $2;", range->steps, share);
+    cj_ptx(f, "div.u32 $1, $1, $2;", range->steps, shares);
 }
 
 // Blocks that load together follow each other.
@@ -182,25 +184,36 @@ static void push_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
 
 // ---- adding up
 
-static void load_sums(gemm_kernel *k, const char *space, const cj_reg *to, cj_reg at) {
+static void load_sums(gemm_kernel *k, const char *space, const cj_reg *to, cj_reg at, uint32_t index) {
     for (uint32_t i = 0; i < sums_of(k->g) / VECTOR; i++, to += VECTOR)
         cj_ptx(k->f, "ld.$1.v4.f32 {$2, $3, $4, $5}, [$6 + $7];", space, to[0], to[1], to[2], to[3], at,
-               i * VECTOR_BYTES);
+               index * piece_bytes(k->g) + i * VECTOR_BYTES);
 }
 
-// sum = the sum of `count` pieces that follow each other, in this order. `at`, of the type `type`, is used up.
+static void add_sums(gemm_kernel *k, const cj_reg *sum, const cj_reg *next) {
+    for (uint32_t i = 0; i < sums_of(k->g); i++) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum[i], next[i]);
+}
+
+// sum = the sum of `count` pieces that follow each other, in this order. AT_ONCE are on their way together, but for the
+// first ones, which are as many as make the others come out even. `at`, of the type `type`, is used up.
 static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg at, uint32_t count, const cj_reg *sum) {
-    cj_func *f = k->f;
-    cj_reg   next[PIECE_SUMS_MAX], left = cj_u32(f, "summands_left"), more = cj_pred(f, "more");
-    cj_label again = cj_label_new(f, "next_summand");
-    for (uint32_t i = 0; i < sums_of(k->g); i++) next[i] = cj_f32(f, "summand");
-    load_sums(k, space, sum, at);
-    cj_ptx(f, "mov.u32 $1, $2;", left, count - 1);
+    cj_func       *f = k->f;
+    const uint32_t first = (count - 1) % AT_ONCE + 1, used = first < count ? AT_ONCE : first - 1, n = sums_of(k->g);
+    cj_reg         next[AT_ONCE][PIECE_SUMS_MAX];
+    for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
+    load_sums(k, space, sum, at, 0);
+    for (uint32_t i = 1; i < first; i++) load_sums(k, space, next[i - 1], at, i);
+    for (uint32_t i = 1; i < first; i++) add_sums(k, sum, next[i - 1]);
+    if (first == count) return;
+    cj_reg   left = cj_u32(f, "summands_left"), more = cj_pred(f, "more");
+    cj_label again = cj_label_new(f, "next_summands");
+    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, first * piece_bytes(k->g));
+    cj_ptx(f, "mov.u32 $1, $2;", left, count - first);
     cj_label_here(f, again);
-    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, piece_bytes(k->g));
-    load_sums(k, space, next, at);
-    for (uint32_t i = 0; i < sums_of(k->g); i++) cj_ptx(f, "add.rn.f32 $1, $1, $2;", sum[i], next[i]);
-    cj_ptx(f, "sub.u32 $1, $1, 1;", left);
+    for (uint32_t i = 0; i < AT_ONCE; i++) load_sums(k, space, next[i], at, i);
+    for (uint32_t i = 0; i < AT_ONCE; i++) add_sums(k, sum, next[i]);
+    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, AT_ONCE * piece_bytes(k->g));
+    cj_ptx(f, "sub.u32 $1, $1, $2;", left, AT_ONCE);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     cj_ptx(f, "@$1 bra $2;", more, again);
 }

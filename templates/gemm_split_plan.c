@@ -7,27 +7,24 @@
 #include "gemm.h"
 #include "occupancy.h"
 
-// What a model of an H200 knows: clocks of a step of the largest tile; bytes a clock that a block gets from L2, and from
-// its peers; in such steps: an exchange in a cluster, a meeting in global memory, and each part more there. What is
-// shared must be faster by a margin, for the model is coarse.
-static const double STEP_CLOCKS = 1024, L2_BYTES = 38, PEER_BYTES = 21, EXCHANGE = 1, MEETING = 2.5, PART = 0.5,
-                    MARGIN = 1.25;
+// What a model of an H200 knows, in clocks: a step of the largest tile; how long a stage takes to be refilled; an
+// exchange in a cluster besides its bytes, and a meeting of parts in global memory (what is posted, and a counter's
+// round trip); there, one round of loads for a warp, which brings the sums of ROUND_PARTS parts. Bytes a clock: of L2
+// and of peers for one block, of L2 for the block whose warps come last, and of global memory for all. What is shared
+// must be faster by a margin, for the model is coarse.
+static const double STEP = 1024, REFILL = 1500, EXCHANGE = 800, MEETING = 2200, ROUND = 600, L2_BYTES = 38,
+                    PEER_BYTES = 32, POST_BYTES = 55, GLOBAL_BYTES = 2500, MARGIN = 1.25;
 
-enum { GPC_SMS = 18 };
+enum { ROUND_PARTS = 4 };
+
+// SMs of GPCs as there are: all that a GPC can have, and what most have at least.
+enum { GPC_SMS = 18, GPC_SMS_FEW = 16 };
 
 static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 static uint32_t mates_of(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
 
-// Clusters that a GPU holds at once, an SM for each block. GPCs that are not known are taken for whole ones: a cluster
-// that does not fit beside the others comes after them and doubles the time.
-static uint64_t room_for(const gemm_shape *g, const cj_limits *target) {
-    cj_limits copy = *target, *limits = &copy;
-    uint32_t  left = target->gpc_sms[0] ? 0 : target->sm_count;
-    for (size_t i = 0; left && i < sizeof copy.gpc_sms / sizeof *copy.gpc_sms; i++) {
-        copy.gpc_sms[i] = (uint8_t)(left < GPC_SMS ? left : GPC_SMS);
-        left -= copy.gpc_sms[i];
-    }
+static uint64_t room_in(const gemm_shape *g, const cj_limits *limits) {
     const cj_kernel_use use = {.threads = GEMM_GROUP * (g->groups + 1),
                                .shared = limits->shared_per_block_optin,
                                .cluster = mates_of(g) * g->split};
@@ -36,18 +33,61 @@ static uint64_t room_for(const gemm_shape *g, const cj_limits *target) {
     return o.active_clusters ? o.active_clusters : 1;
 }
 
-static double cost_whole(const gemm_shape *g, const cj_limits *limits, double cost) {
-    const uint64_t room = limits->sm_count > mates_of(g) ? limits->sm_count / mates_of(g) : 1;
-    return (double)(ceil_div(cj__gemm_tiles(g), room) * g->steps) * cost;
+static uint64_t room_in_gpcs_of(const gemm_shape *g, const cj_limits *target, uint32_t sms) {
+    cj_limits limits = *target;
+    uint32_t  left = target->sm_count;
+    for (size_t i = 0; left && i < sizeof limits.gpc_sms / sizeof *limits.gpc_sms; i++) {
+        limits.gpc_sms[i] = (uint8_t)(left < sms ? left : sms);
+        left -= limits.gpc_sms[i];
+    }
+    return room_in(g, &limits);
 }
 
-static double cost_shared(const gemm_shape *g, uint64_t room, double cost) {
-    const double loaded = (double)(g->a_bytes / g->cluster_n + g->b_bytes / g->cluster_m) / L2_BYTES / STEP_CLOCKS;
-    const double steps = (double)ceil_div(g->steps, (uint64_t)g->split * g->parts) * fmax(cost, loaded);
+// Clusters that a GPU holds at once, an SM for each block. A cluster that does not fit beside the others comes after
+// them and doubles the time: where GPCs are not known, they are taken for those that hold fewer. (22 clusters of 6 fit
+// GPCs of 18 SMs, but 16 those of 16, of which an H200 has some.)
+static uint64_t room_for(const gemm_shape *g, const cj_limits *limits) {
+    if (limits->gpc_sms[0]) return room_in(g, limits);
+    const uint64_t whole = room_in_gpcs_of(g, limits, GPC_SMS), few = room_in_gpcs_of(g, limits, GPC_SMS_FEW);
+    return whole < few ? whole : few;
+}
+
+// Clocks of a block's steps: what is slowest of products, loads, and refills of all stages that the sums of peers leave
+// room for.
+static double steps_clocks(const gemm_shape *g, uint64_t steps, double cost) {
+    const double bytes = (double)(g->a_bytes / g->cluster_n + g->b_bytes / g->cluster_m);
+    const double refills = steps > g->stages ? (double)(steps - g->stages) / (g->stages - 1) : 0;
+    return fmax((double)steps * fmax(cost * STEP, bytes / L2_BYTES), refills * REFILL);
+}
+
+// Clocks that global memory takes at least: all of A and B comes from there if L2 does not hold it.
+static double global_clocks(const gemm_shape *g, const cj_limits *limits) {
+    const double bytes = (double)g->k * (double)g->a_type->bytes * (double)g->batches * ((double)g->m + (double)g->n);
+    return bytes > (double)limits->l2_bytes ? bytes / GLOBAL_BYTES : 0;
+}
+
+static double cost_whole(const gemm_shape *g, const cj_limits *limits, double cost) {
+    const uint64_t room = limits->sm_count > mates_of(g) ? limits->sm_count / mates_of(g) : 1;
+    const double   steps = steps_clocks(g, ceil_div(cj__gemm_tiles(g), room) * g->steps, cost);
+    return fmax(steps, global_clocks(g, limits)) / STEP;
+}
+
+// Clocks of a meeting in global memory: every part posts the pieces that its block owns, and the last one, a warp for
+// itself, adds up those of all, round by round.
+static double meeting_clocks(const gemm_shape *g) {
+    const uint64_t warps = (uint64_t)g->groups * GEMM_WARPS, owned = ceil_div(warps * g->pieces, g->split);
+    const double   rounds = (double)(ceil_div(owned, warps) * ceil_div(g->parts, ROUND_PARTS));
+    const double   piece = (double)(g->piece * GEMM_WARP_ROWS * sizeof(float));
+    if (g->parts == 1) return 0;
+    return MEETING + fmax(rounds * ROUND, (double)(owned * g->parts) * piece / POST_BYTES);
+}
+
+static double cost_shared(const gemm_shape *g, const cj_limits *limits, uint64_t room, double cost) {
     const double rounds = (double)ceil_div(cj__gemm_tiles(g) * g->parts, room);
-    const double peers = g->split > 1 ? EXCHANGE + cj__gemm_split_bytes(g) / PEER_BYTES / STEP_CLOCKS : 0;
-    const double meeting = g->parts > 1 ? MEETING + PART * g->parts : 0;
-    return rounds * (steps + peers + meeting) * MARGIN;
+    const double steps = steps_clocks(g, ceil_div(g->steps, cj__gemm_shares(g)), cost);
+    const double peers = g->split > 1 ? EXCHANGE + cj__gemm_split_bytes(g) / PEER_BYTES : 0;
+    const double sums = rounds * (peers + meeting_clocks(g));
+    return (fmax(rounds * steps * MARGIN, global_clocks(g, limits)) + sums * MARGIN) / STEP;
 }
 
 typedef struct span {
@@ -72,8 +112,10 @@ double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, doubl
         const uint64_t room = room_for(g, limits), most = room / tiles;
         const span     parts = span_of(value[GEMM_PARTS], most < GEMM_PARTS_MAX ? most : GEMM_PARTS_MAX);
         for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {
-            if (cj__gemm_stages_most(g, limits) < stages) continue;
-            const double takes = cj__gemm_is_split(g) ? cost_shared(g, room, cost) : cost_whole(g, limits, cost);
+            g->stages = cj__gemm_stages_most(g, limits);
+            if (g->stages < stages) continue;
+            const double takes = cj__gemm_is_split(g) ? cost_shared(g, limits, room, cost)
+                                                      : cost_whole(g, limits, cost);
             if (takes < least) least = takes, best = *g;
         }
     }

@@ -19,6 +19,10 @@ void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *rando
 // around the boundaries of tiles, boxes and steps.
 void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_t *random);
 
+// Every type of D with lines of every kind of end, in rows and in columns, with C, batches and shared K by turns: each
+// `stride`th of them.
+void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random);
+
 // The typed calls: created and run, and in one call; what they refuse, by name.
 void cj_test_gemm_calls(cj_device *device);
 

@@ -100,6 +100,7 @@ CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launch
 //   CJ_E4M3, CJ_E5M2 2^-11 + k 2^-18: the hardware keeps about 14 bits of a sum at each 32 of k
 // which GELU and SILU may make 1.13 times as much, and 2^-20 of what they are taken of. D in 8 bits: what is too large
 // becomes the largest number. NaN and infinities go through as in any such sum; with beta 0 they come from C too.
+// Behind the ends of D's lines nothing is written.
 // Each launch gives the same bits. Asynchronous on `stream`; allocates nothing. Launches of one handle need no order
 // where its plan has no workspace (`parts` 1 makes sure of that); those with one must be ordered.
 CJ_API cj_status cj_gemm_run(cj_gemm *gemm, const cj_gemm_operands *operands, cj_stream stream, cj_error *error);

@@ -112,7 +112,7 @@ static cj_status check_stride(unsigned which, const matrix *x, const gemm_map *m
                         "ld%s: %" PRIu64 " times %" PRIu64 " elements of %" PRIu32 " bytes are not below the 2^40 bytes"
                         " that can be from one product to the next",
                         x->name, rows, leading, m->type->bytes);
-    return check_distance("stride_", x, x->stride, (rows - 1) * leading + m->dims[0], m->type->bytes, error);
+    return check_distance("stride_", x, x->stride, (rows - 1) * leading + m->length, m->type->bytes, error);
 }
 
 static cj_status encode(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, cj_tensormap *map,
@@ -121,9 +121,9 @@ static cj_status encode(cj_device *device, const gemm_shape *g, unsigned which, 
     gemm_map              m;
     cj__gemm_map(g, which, &m);
     const uint32_t bytes = m.type->bytes;
-    const uint64_t leading = x->leading ? x->leading : m.dims[0];
+    const uint64_t leading = x->leading ? x->leading : m.length;
     cj_status      status = cj__call_array(x->name, x->address, ALIGNMENT, NULL, error);
-    if (!status) status = check_distance("ld", x, leading, m.dims[0], bytes, error);
+    if (!status) status = check_distance("ld", x, leading, m.length, bytes, error);
     if (!status && m.rank > 2) status = check_stride(which, x, &m, leading, error);
     if (status) return status;
     const uint64_t strides[] = {leading * bytes, x->stride * bytes};
@@ -193,13 +193,29 @@ static cj_status find_maps(cj_device *device, cj_kernel *kernel, const cj_gemm_d
 
 cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
                                 const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
+    enum { ENDS = 3 };  // the last ones, for the ends of ragged lines, whose leading dimension is always given
     maps             m;
+    gemm_shape       g;
     cj_gemm_operands given = *operands;
+    uint64_t         leading = desc->ldd, stride = desc->stride_d;
     cj_status        status = find_maps(device, kernel, desc, operands, &m, error);
-    void            *arguments[] = {&m.map[GEMM_MAP_A], &m.map[GEMM_MAP_B], &m.map[GEMM_MAP_C], &m.map[GEMM_MAP_D],
-                                    &given.alpha,       &given.beta,        &given.bias,        &given.scale_a,
-                                    &given.scale_b,     &given.scale_d};
-    return status ? status : cj_kernel_launch(kernel, stream, WORDS(arguments), error);
+    void            *arguments[] = {&m.map[GEMM_MAP_A],
+                                    &m.map[GEMM_MAP_B],
+                                    &m.map[GEMM_MAP_C],
+                                    &m.map[GEMM_MAP_D],
+                                    &given.alpha,
+                                    &given.beta,
+                                    &given.bias,
+                                    &given.scale_a,
+                                    &given.scale_b,
+                                    &given.scale_d,
+                                    &given.d,
+                                    &leading,
+                                    &stride};
+    if (status) return status;
+    cj__gemm_problem(&cj_kernel_plan(kernel)->params, &g);
+    const uint32_t count = sizeof arguments / sizeof *arguments - (cj__gemm_is_ragged(&g) ? 0 : ENDS);
+    return cj_kernel_launch(kernel, stream, arguments, count, error);
 }
 
 // ---- the handle

@@ -148,6 +148,13 @@ static void batches_and_what_they_share_are_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words), 1);
 }
 
+static void lines_end_where_they_should(void **state) {
+    (void)state;
+    uint64_t random = 1;
+    cj_test_watch(1);
+    cj_test_gemm_ragged(cj_test_device, cj_test_few() ? 23 : 5, &random);
+}
+
 static void random_problems_are_right(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
@@ -241,6 +248,7 @@ int main(void) {
         cmocka_unit_test(every_epilogue_is_right),
         cmocka_unit_test(every_type_is_right),
         cmocka_unit_test(batches_and_what_they_share_are_right),
+        cmocka_unit_test(lines_end_where_they_should),
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(nan_and_infinity_pass_through),
         cmocka_unit_test(typed_calls_are_right),

@@ -8,18 +8,18 @@
 #include "gemm.h"
 #include "mutation.h"
 
-enum { SEEDS = 12, BYTES = 1 << 18 };
+enum { SEEDS = 12, BYTES = 1 << 18, ARGUMENTS_MAX = 24 };
 
 // A grid of one cluster makes all tiles: the ring goes round, and results leave behind other tiles' steps. Where K is
 // shared, the grid stays.
 static const char *const kernels[] = {
-    "m=190 n=70 k=200 tile=64x64 cluster=2 stages=2",
+    "m=190 n=76 k=200 tile=64x64 cluster=2 stages=2",
     "m=70 n=190 k=130 tile=64x64 cluster=1 cluster-n=2 stages=2 a=column c=yes",
     "m=60 n=384 k=200 tile=64x128 cluster=0 stages=3",
     "m=60 n=320 k=150 tile=64x128 cluster=1 stages=2 c=yes",
     "m=60 n=70 k=700 tile=64x64 cluster=1 stages=2 split=2 parts=2",
-    "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 c=yes",
-    "m=180 n=200 k=600 tile=64x128 cluster=1 cluster-n=2 stages=2 dtype=e4m3 b=column out=e4m3 c=yes bias=n",
+    "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 c=yes",
+    "m=180 n=200 k=600 tile=64x128 cluster=1 cluster-n=2 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 c=yes bias=n",
     "m=60 n=300 k=100 tile=64x256 cluster=1 stages=2 out=f32 c=yes batch=2 shared=b",
 };
 
@@ -67,11 +67,17 @@ static void close_kernel(kernel *k) {
     cj_text_free(k->ptx);
 }
 
+static uint64_t line_bytes(const kernel *k, unsigned which) {
+    gemm_map m;
+    cj__gemm_map(&k->shape, which, &m);
+    return (m.length * m.type->bytes + 15) / 16 * 16;
+}
+
 static cj_status encode(const kernel *k, unsigned which, cj_tensormap *map, cj_error *error) {
     static const uint32_t ones[] = {1, 1, 1};
     gemm_map              m;
     cj__gemm_map(&k->shape, which, &m);
-    const uint64_t line = (m.dims[0] * m.type->bytes + 15) / 16 * 16, strides[] = {line, line * m.dims[1]};
+    const uint64_t line = line_bytes(k, which), strides[] = {line, line * m.dims[1]};
     assert_true(strides[1] * (m.rank > 2 ? m.dims[2] : 1) <= BYTES);
     return cj_tensormap_encode_tiled(cj_test_device, map, m.type->in_map, m.rank, k->at[which], m.dims, strides, m.box,
                                      ones, CJ_TENSORMAP_INTERLEAVE_NONE, m.swizzle, CJ_TENSORMAP_L2_NONE,
@@ -84,12 +90,18 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     cj_tensormap map[GEMM_MAPS];
     cj_status    status = CJ_OK;
     float        alpha = 0.5F, beta = 2;
-    uint64_t     derived[5];
+    uint64_t     leading = line_bytes(k, GEMM_MAP_D) / k->shape.d_type->bytes, stride = leading * k->shape.m;
     cj_ptr       no_scale = 0;
-    memcpy(derived, k->plan.derived, sizeof derived);
-    void *arguments[] = {
-        &map[0],   &map[1],   &map[2],     &map[3],     &alpha,      &beta,       &k->at[GEMM_MAP_C], &no_scale,
-        &no_scale, &no_scale, &derived[0], &derived[1], &derived[2], &derived[3], &derived[4],        &k->workspace};
+    void        *arguments[ARGUMENTS_MAX] = {&map[0],   &map[1],   &map[2],  &map[3], &alpha, &beta, &k->at[GEMM_MAP_C],
+                                             &no_scale, &no_scale, &no_scale};
+    uint32_t     count = 10;
+    if (cj__gemm_is_ragged(&k->shape)) {
+        arguments[count++] = &k->at[GEMM_MAP_D];
+        arguments[count++] = &leading;
+        arguments[count++] = &stride;
+    }
+    for (uint32_t i = 0; i < k->plan.derived_count; i++) arguments[count++] = &k->plan.derived[i];
+    arguments[count++] = &k->workspace;
     for (unsigned i = 0; !status && i < GEMM_MAPS; i++) status = encode(k, i, &map[i], error);
     cj_launch_config config = {.function = function,
                                .grid = k->plan.grid,
@@ -98,7 +110,7 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
                                .dynamic_shared = k->plan.dynamic_shared,
                                .nonportable = true,
                                .arguments = arguments,
-                               .argument_count = CJ_TEST_COUNT(arguments)};
+                               .argument_count = count};
     if (!status) status = cj_mem_fill(cj_test_device, k->at[GEMM_MAP_D], 0xa5, BYTES, NULL, error);
     if (!status) status = cj_mem_fill(cj_test_device, k->workspace, 0, k->plan.workspace_bytes + 1, NULL, error);
     if (!status) status = cj_launch(cj_test_device, &config, error);

@@ -47,6 +47,12 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
     are_right(words, cj_test_few() ? 1 : CJ_TEST_COUNT(words));
 }
 
+static void lines_end_where_they_should(void **state) {
+    (void)state;
+    uint64_t random = 1;
+    cj_test_gemm_ragged(cj_test_device, cj_test_few() ? 53 : 7, &random);
+}
+
 static void nan_and_infinity_pass_through(void **state) {
     (void)state;
     uint64_t random = 1;
@@ -68,6 +74,7 @@ int main(void) {
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(large_problems_are_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
+        cmocka_unit_test(lines_end_where_they_should),
         cmocka_unit_test(nan_and_infinity_pass_through),
         cmocka_unit_test(typed_calls_are_right),
     };

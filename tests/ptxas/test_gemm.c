@@ -36,6 +36,16 @@ static void kernels_that_share_k_assemble(void **state) {
     assemble("tile=64x256 cluster=0 parts=3");
 }
 
+// D's lines of no whole 16 bytes.
+static void ragged_kernels_assemble(void **state) {
+    (void)state;
+    assemble("n=4500 tile=128x256 cluster=2 c=yes bias=n activation=gelu batch=2");
+    assemble("n=4501 tile=128x256 cluster=2 out=f32 c=yes bias=n activation=gelu batch=2");
+    assemble("n=4500 tile=128x256 cluster=2 dtype=e4m3 b=column out=e4m3 c=yes bias=n activation=gelu batch=2");
+    assemble("m=1001 d=column tile=64x256 dtype=f16 split=2 parts=3 cluster=1");
+    assemble("n=5 tile=64x64 dtype=tf32 b=column cluster=0 c=yes");
+}
+
 static void emitted_kernels_assemble(void **state) {
     (void)state;
     unsigned turn = 0;
@@ -78,6 +88,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emitted_kernels_assemble),
         cmocka_unit_test(kernels_that_share_k_assemble),
+        cmocka_unit_test(ragged_kernels_assemble),
         cmocka_unit_test(every_type_and_epilogue_assembles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
