@@ -69,7 +69,9 @@ typedef enum cj_tensormap_l2 {
     CJ_TENSORMAP_L2_256B = 3
 } cj_tensormap_l2;
 
-// What is read outside of the tensor: zeros, or NaNs (floating point types only).
+// What is read outside of the tensor: zeros, or NaNs (floating point types only). Nothing is written there, but where a
+// row's length is no multiple of 16 bytes: the last 16 bytes of a row are written whole (seen on an H200; the PTX ISA
+// does not say so).
 typedef enum cj_tensormap_fill { CJ_TENSORMAP_FILL_ZEROS = 0, CJ_TENSORMAP_FILL_NAN = 1 } cj_tensormap_fill;
 
 // Encodes the map of a tensor that is copied in boxes (tile mode), as cuTensorMapEncodeTiled does. Arrays have one
