@@ -84,7 +84,7 @@ typedef enum cj_tensormap_fill { CJ_TENSORMAP_FILL_ZEROS = 0, CJ_TENSORMAP_FILL_
 //                    swizzle's
 //   element_strides  1 to 8: of so many elements of the box one is taken; [0] counts for nothing without interleave
 // The tensor's memory need not exist yet. INVALID_ARGUMENT names the argument and its limit, UNSUPPORTED what the
-// device cannot do (interleaved layouts and tf32 on the cpu device), DRIVER what the driver refuses besides.
+// device cannot do (interleaved layouts on the cpu device), DRIVER what the driver refuses besides.
 // Thread safety: any number of threads at once.
 CJ_API cj_status cj_tensormap_encode_tiled(cj_device *device, cj_tensormap *map, cj_tensormap_type type, uint32_t rank,
                                            cj_ptr address, const uint64_t *dims, const uint64_t *strides,
