@@ -38,8 +38,8 @@ enum {
 };
 
 // Bytes of a row of a box, which are the bytes of K of a step; lines of a box of 16-bit elements that lies by line; rows
-// of a warp group and of a warp; rows of clusters that are worked on side by side, so that what they read stays in L2; bytes after which a
-// swizzle pattern repeats, at a multiple of which the stages begin.
+// of a warp group and of a warp; rows of clusters that are worked on side by side, so that what they read stays in L2;
+// bytes after which a swizzle pattern repeats, at a multiple of which the stages begin.
 enum {
     GEMM_ROW = 128,
     GEMM_BOX = 64,
@@ -245,6 +245,9 @@ void cj__gemm_results_take_piece(gemm_kernel *k, const gemm_results *r, const cj
 // Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
 // leading dimension and stride (elements) too, behind the scales.
 bool cj__gemm_is_ragged(const gemm_shape *g);
+
+// The same of a plan's kernel, for launches: nothing is worked out.
+bool cj__gemm_takes_ends(const cj_plan *plan);
 
 // Columns of such a D's tensor map.
 uint64_t cj__gemm_tail_map(const gemm_shape *g);

@@ -176,6 +176,11 @@ static void choose_target(cj_plan *plan, const cj_limits *limits) {
         snprintf(plan->arch, sizeof plan->arch, "sm_90a");
 }
 
+// What a plan derives; the last ones, D's extents, only for the ends of ragged lines.
+enum { DERIVED = 7, DERIVED_ENDS = 2 };
+
+bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count == DERIVED; }
+
 cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     gemm_shape g;
     (void)clusters;  // the target that it is for has them
@@ -190,9 +195,10 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     shape_launch(plan, limits, &g);
     // Results leave behind the steps of the next tile: there are enough of them, with zeros from beyond K.
     const uint64_t steps = g.steps < g.kept && !cj__gemm_is_split(&g) ? g.kept : g.steps;
-    const uint64_t derived[] = {g.tiles_m, g.tiles_n, steps, g.batches, g.bias == GEMM_BIAS_ROWS ? g.m : g.n, g.m, g.n};
+    const uint64_t bias_length = g.bias == GEMM_BIAS_ROWS ? g.m : g.n;
+    const uint64_t derived[DERIVED] = {g.tiles_m, g.tiles_n, steps, g.batches, bias_length, g.m, g.n};
     memcpy(plan->derived, derived, sizeof derived);
-    plan->derived_count = sizeof derived / sizeof *derived - (cj__gemm_is_ragged(&g) ? 0 : 2);
+    plan->derived_count = cj__gemm_is_ragged(&g) ? DERIVED : DERIVED - DERIVED_ENDS;
     plan->workspace_bytes = cj__gemm_split_workspace(&g);
     plan->error_bound = cj__gemm_error_bound(&g);
     int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%" PRIu32 "x%" PRIu32, g.a_type->name, g.tile_m,

@@ -84,7 +84,8 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
 
 // ---- errors
 
-// Of the sums. Tensor maps of tf32 round an f32 to the nearest with 10 bits of fraction, on its way to shared memory. Sums of 8-bit elements are known to keep 14 bits at each product.
+// Of the sums. Tensor maps of tf32 round an f32 to the nearest with 10 bits of fraction, on its way to shared memory.
+// Sums of 8-bit elements are known to keep 14 bits at each product.
 static double sum_error(const gemm_shape *g) {
     switch (g->a_type->bytes) {
     case 1: return 0x1p-11 + (double)g->k * 0x1p-18;

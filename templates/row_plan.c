@@ -97,14 +97,19 @@ static bool is_few(const choice *c) {
 // Nothing is written but a value a row: pieces just pass.
 static bool is_passing(const choice *c) { return !c->op->outputs && !c->s->totals && !is_few(c); }
 
+// Vectors that a thread should hold of a piece of several, or of a stage.
+static unsigned piece_held(const choice *c) {
+    return asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : ROW_HELD / c->op->inputs;
+}
+
 // ---- direct
 
 // Vectors that a thread should hold. Passing pieces come one behind the other: what is in flight is what is held.
 static unsigned direct_held(const choice *c) {
     enum { PASSING = 4 };
+    if (is_passing(c) && c->s->pieces > 1) return piece_held(c);
     if (asked(c, ROW_VECTORS)) return asked(c, ROW_VECTORS);
-    if (!is_passing(c)) return held_most(c);
-    return (c->s->pieces > 1 ? ROW_HELD : PASSING) / c->op->inputs;
+    return is_passing(c) ? PASSING / c->op->inputs : held_most(c);
 }
 
 // Threads for the pieces there are: so that each holds as many vectors as it may, but not fewer than a few warps.
@@ -155,19 +160,19 @@ static unsigned direct_cluster(const choice *c) {
     return cluster > 1 ? cluster : 0;
 }
 
-// One, if the most warps hold it; else as many as registers need; and where they pass a few more, so that the block stays small.
+// One, if the most warps hold it; else as many as registers need; and where they pass a few more, so that the block
+// stays small.
 static uint64_t direct_pieces(const choice *c) {
     enum { PASSING = 1024, PASSING_PIECES = 4, PASSING_WARPS = 8 };
     const unsigned blocks = cj__row_blocks(c->s);
     if (!is_passing(c)) {
-        const unsigned once = asked(c, ROW_WARPS) ? asked(c, ROW_WARPS) : warps_most(c->s);
-        const bool     holds = c->s->vectors <= (uint64_t)blocks * once * ROW_WARP * direct_held(c);
+        const bool holds = c->s->vectors <= blocks * cluster_holds(c, 1);
         return holds ? 1 : ceil_div(c->s->vectors, cluster_holds(c, blocks));
     }
     const uint64_t share = ceil_div(c->s->vectors, blocks);
     const unsigned warps = asked(c, ROW_WARPS) ? asked(c, ROW_WARPS) : PASSING_WARPS;
-    const unsigned held = asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : ROW_HELD / c->op->inputs;
-    return most(least(ceil_div(share, PASSING), PASSING_PIECES), ceil_div(share, (uint64_t)warps * ROW_WARP * held));
+    return most(least(ceil_div(share, PASSING), PASSING_PIECES),
+                ceil_div(share, (uint64_t)warps * ROW_WARP * piece_held(c)));
 }
 
 static void plan_direct(choice *c) {
@@ -248,17 +253,13 @@ static unsigned dealt_warps(const choice *c) {
                            warps_most(c->s));
 }
 
-static unsigned stream_held(const choice *c) {
-    return asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : ROW_HELD / c->op->inputs;
-}
-
 // What columns have takes time for each row, for which there are twice as many warps; and registers, of which more warps
 // than those have too few for narrow elements.
 enum { COLUMNS_WARPS = 8 };
 
 static unsigned held_by_many(const choice *c) {
     enum { NARROW_COLUMNS = 6 };
-    const unsigned held = stream_held(c);
+    const unsigned held = piece_held(c);
     return c->op->columns && c->s->in_bytes == 2 ? (unsigned)most(least(held, NARROW_COLUMNS / c->op->inputs), 1)
                                                  : held;
 }
@@ -269,7 +270,7 @@ static unsigned stream_warps(const choice *c) {
     enum { WARPS_LEAST = 4 };
     if (c->s->totals) return dealt_warps(c);
     if (c->s->cluster == 1) return ALONE_WARPS - 1;
-    const uint64_t warps = most(ceil_div(c->s->piece, (uint64_t)ROW_WARP * stream_held(c)),
+    const uint64_t warps = most(ceil_div(c->s->piece, (uint64_t)ROW_WARP * piece_held(c)),
                                 c->op->columns ? COLUMNS_WARPS : WARPS_LEAST);
     if (warps <= COLUMNS_WARPS) return (unsigned)warps;
     return (unsigned)least(ceil_div(c->s->piece, (uint64_t)ROW_WARP * held_by_many(c)), SHARING_WARPS);
@@ -304,7 +305,7 @@ static unsigned stream_cluster(const choice *c) {
 static bool is_small(const choice *c) {
     enum { FEW_WARPS = 4 };
     const row_shape *s = c->s;
-    const unsigned   held = s->warps > COLUMNS_WARPS && s->cluster > 1 ? held_by_many(c) : stream_held(c);
+    const unsigned   held = s->warps > COLUMNS_WARPS && s->cluster > 1 ? held_by_many(c) : piece_held(c);
     if (!asked(c, ROW_WARPS) && s->held > held) return false;
     if (asked(c, ROW_PIECES)) return true;
     const bool one = s->pieces == 1 && s->cluster > 1 && !c->op->columns && c->op->outputs && !asked(c, ROW_WARPS);

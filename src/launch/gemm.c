@@ -195,7 +195,6 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
                                 const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
     enum { ENDS = 3 };  // the last ones, for the ends of ragged lines, whose leading dimension is always given
     maps             m;
-    gemm_shape       g;
     cj_gemm_operands given = *operands;
     uint64_t         leading = desc->ldd, stride = desc->stride_d;
     cj_status        status = find_maps(device, kernel, desc, operands, &m, error);
@@ -212,10 +211,9 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
                                     &given.d,
                                     &leading,
                                     &stride};
-    if (status) return status;
-    cj__gemm_problem(&cj_kernel_plan(kernel)->params, &g);
-    const uint32_t count = sizeof arguments / sizeof *arguments - (cj__gemm_is_ragged(&g) ? 0 : ENDS);
-    return cj_kernel_launch(kernel, stream, arguments, count, error);
+    const uint32_t   all = sizeof arguments / sizeof *arguments;
+    const uint32_t   count = cj__gemm_takes_ends(cj_kernel_plan(kernel)) ? all : all - ENDS;
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, count, error);
 }
 
 // ---- the handle
