@@ -411,6 +411,7 @@ void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random) {
                                        "tile=128x256 cluster=0 bias=m"};
     enum { TYPES = CJ_TEST_COUNT(outs), KINDS = TYPES * CJ_TEST_COUNT(orders) };
     size_t way = 0;
+    assert_true(stride % 2 && stride % TYPES);
     for (size_t i = 0; i < KINDS * CJ_TEST_COUNT(lengths); i += stride, way++) {
         const bool     by_columns = i / TYPES % 2;
         const uint32_t length = lengths[i / KINDS], lines = draw(random, 1, 80);

@@ -152,7 +152,7 @@ static void lines_end_where_they_should(void **state) {
     (void)state;
     uint64_t random = 1;
     cj_test_watch(1);
-    cj_test_gemm_ragged(cj_test_device, cj_test_few() ? 23 : 5, &random);
+    cj_test_gemm_ragged(cj_test_device, cj_test_few() ? 23 : 3, &random);
 }
 
 static void random_problems_are_right(void **state) {

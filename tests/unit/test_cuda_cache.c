@@ -320,7 +320,7 @@ static void an_array_that_linking_moves_is_compiled_where_it_is_loaded(void **st
                                "    mov.u32 %%r0, tile;\n    mov.u32 %%r1, bar;\n    ret;\n}\n";
     for (unsigned align = 8; align <= 1024; align *= 2) {
         const unsigned links = cj_fake_calls("cuLinkCreate");
-        char      ptx[sizeof text + 8];
+        char           ptx[sizeof text + 8];
         snprintf(ptx, sizeof ptx, text, align);
         cj_device *device = open_device();
         assert_int_equal(compiles_text(device, ptx), 1);
