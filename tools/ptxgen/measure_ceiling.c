@@ -6,12 +6,10 @@
 #include <clusterjit/ptx.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "measure.h"
 
-enum { VECTOR = 16, UNROLL_MAX = 4, L2_TIMES = 64, MEMORY_SHARE = 16, TRIES = 5 };
+enum { VECTOR = 16, UNROLL_MAX = 4, L2_TIMES = 64, MEMORY_SHARE = 16, ROUNDS = 5 };
 
 typedef struct ceiling_kernel {
     const char *name;
@@ -19,7 +17,8 @@ typedef struct ceiling_kernel {
     int         unroll;  // vectors a thread and turn: copies are at their best when reads and writes alternate
 } ceiling_kernel;
 
-static const ceiling_kernel kernels[] = {{"read", false, 4}, {"copy", true, 1}};
+enum { READ, COPY };
+static const ceiling_kernel kernels[] = {[READ] = {"read", false, 4}, [COPY] = {"copy", true, 1}};
 
 // Threads a block; blocks an SM, 0: as many as leave each one turn; whether a block's vectors of a turn lie together, else the
 // grid's first ones do, then its second ones, and so on.
@@ -41,8 +40,12 @@ static void write_start(cj_func *f, const ceiling_kernel *k, registers *r) {
     cj_var p_turn = cj_param(f, "u64", "turn", "from a turn's first vector to the next one's");
     cj_var p_turns = cj_param(f, "u32", "turns", NULL);
     cj_reg first = cj_u64(f, "first"), block = cj_u64(f, "block"), id = cj_u32(f, "id");
-    *r = (registers){.from = cj_u64(f, "from"), .to = cj_u64(f, "to"), .step = cj_u64(f, "step"), .turn = cj_u64(f, "turn"),
-                     .turns = cj_u32(f, "turns"), .fold = cj_b32(f, "fold")};
+    *r = (registers){.from = cj_u64(f, "from"),
+                     .to = cj_u64(f, "to"),
+                     .step = cj_u64(f, "step"),
+                     .turn = cj_u64(f, "turn"),
+                     .turns = cj_u32(f, "turns"),
+                     .fold = cj_b32(f, "fold")};
     for (int i = 0; i < k->unroll * 4; i++) r->v[i / 4][i % 4] = cj_b32(f, "v");
 
     cj_step(f, "this thread's first vector");
@@ -67,8 +70,10 @@ static void write_vectors(cj_func *f, const ceiling_kernel *k, const registers *
     cj_ptx(f, "mov.u64 $1, $2;", at, base);
     for (int i = 0; i < k->unroll; i++) {
         const cj_reg *v = r->v[i];
-        if (store) cj_ptx(f, "st.global.v4.b32 [$1], {$2, $3, $4, $5};", at, v[0], v[1], v[2], v[3]);
-        else cj_ptx(f, "ld.global.nc.v4.b32 {$1, $2, $3, $4}, [$5];", v[0], v[1], v[2], v[3], at);
+        if (store)
+            cj_ptx(f, "st.global.v4.b32 [$1], {$2, $3, $4, $5};", at, v[0], v[1], v[2], v[3]);
+        else
+            cj_ptx(f, "ld.global.nc.v4.b32 {$1, $2, $3, $4}, [$5];", v[0], v[1], v[2], v[3], at);
         cj_ptx(f, "add.u64 $1, $1, $2;", at, r->step);
     }
     cj_ptx(f, "add.u64 $1, $1, $2;", base, r->turn);
@@ -97,20 +102,27 @@ static void write_kernel(cj_builder *b, const ceiling_kernel *k) {
 }
 
 typedef struct ceiling {
-    cj_device            *device;
-    cj_module            *module;
-    const ceiling_kernel *kernel;
-    cj_ptr                from, to;
-    uint64_t              bytes;  // of each
-    uint32_t              grid, block, turns;
-    uint64_t              block_bytes, step, turn;
+    cj_device *device;
+    cj_module *module;
+    cj_ptr     from, to;
+    uint64_t   bytes;  // of each
 } ceiling;
+
+// A kernel in one of the shapes.
+typedef struct trial {
+    const ceiling *c;
+    cj_function   *function;
+    uint32_t       grid, block, turns;
+    uint64_t       block_bytes, step, turn;
+} trial;
+
+enum { KERNELS = sizeof kernels / sizeof *kernels, SHAPES = sizeof shapes / sizeof *shapes };
 
 static cj_status load(ceiling *c, cj_error *error) {
     char       *text = NULL;
     size_t      length;
     cj_builder *b = cj_builder_create(cj_limits_arch(cj_device_limits(c->device)));
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) write_kernel(b, &kernels[i]);
+    for (size_t i = 0; i < KERNELS; i++) write_kernel(b, &kernels[i]);
     cj_status status = cj_builder_finish(b, &text, &length, error);
     if (!status) status = cj_module_from_ptx(c->device, text, length, &c->module, error);
     cj_text_free(text);
@@ -118,55 +130,63 @@ static cj_status load(ceiling *c, cj_error *error) {
     return status;
 }
 
-static cj_status launch(void *user, cj_stream stream, cj_error *error) {
-    ceiling         *c = user;
-    cj_launch_config config = {.grid = {c->grid, 1, 1},
-                               .block = {c->block, 1, 1},
+static cj_status launch(void *user, unsigned copy, cj_stream stream, cj_error *error) {
+    const trial     *t = user;
+    cj_launch_config config = {.function = t->function,
+                               .grid = {t->grid, 1, 1},
+                               .block = {t->block, 1, 1},
                                .stream = stream,
-                               CJ_ARGS(c->from, c->to, c->block_bytes, c->step, c->turn, c->turns)};
-    cj_status status = cj_module_function(c->module, c->kernel->name, &config.function, error);
-    return status ? status : cj_launch(c->device, &config, error);
+                               CJ_ARGS(t->c->from, t->c->to, t->block_bytes, t->step, t->turn, t->turns)};
+    (void)copy;  // there is one set of buffers, much larger than the cache
+    return cj_launch(t->c->device, &config, error);
 }
 
-static void choose_shape(ceiling *c, size_t i) {
-    uint64_t row = (uint64_t)shapes[i].threads * VECTOR, share = row * (uint64_t)c->kernel->unroll;  // a block's, of a turn
-    c->block = shapes[i].threads;
-    c->grid = shapes[i].blocks ? shapes[i].blocks * cj_device_limits(c->device)->sm_count : (uint32_t)(c->bytes / share);
-    c->block_bytes = shapes[i].together ? share : row;
-    c->step = shapes[i].together ? row : row * c->grid;
-    c->turn = share * c->grid;
-    c->turns = (uint32_t)(c->bytes / c->turn);
+static cj_status choose_shape(trial *t, const ceiling *c, size_t kernel, size_t shape, cj_error *error) {
+    const uint64_t row = (uint64_t)shapes[shape].threads * VECTOR;
+    const uint64_t share = row * (uint64_t)kernels[kernel].unroll;  // a block's, of a turn
+    *t = (trial){.c = c, .block = shapes[shape].threads};
+    t->grid = shapes[shape].blocks ? shapes[shape].blocks * cj_device_limits(c->device)->sm_count
+                                   : (uint32_t)(c->bytes / share);
+    t->block_bytes = shapes[shape].together ? share : row;
+    t->step = shapes[shape].together ? row : row * t->grid;
+    t->turn = share * t->grid;
+    t->turns = (uint32_t)(c->bytes / t->turn);
+    return cj_module_function(c->module, kernels[kernel].name, &t->function, error);
 }
 
-// The fastest shape's median, in bytes a second.
-static cj_status measure_kernel(ceiling *c, const ceiling_kernel *k, double *rate, cj_error *error) {
+// The fastest shape's median of each kernel, in bytes a second.
+static cj_status measure_kernels(const ceiling *c, double rate[KERNELS], cj_error *error) {
+    trial     trials[KERNELS][SHAPES];
+    contender contenders[KERNELS * SHAPES] = {0};
     cj_status status = CJ_OK;
-    c->kernel = k;
-    *rate = 0;
-    for (size_t i = 0; !status && i < sizeof shapes / sizeof *shapes; i++) {
-        double milliseconds[TRIES];
-        choose_shape(c, i);
-        for (int t = 0; !status && t < TRIES; t++) status = cj_time_graph(c->device, launch, c, 1, &milliseconds[t], error);
-        if (status) return status;
-        qsort(milliseconds, TRIES, sizeof *milliseconds, measure_ascending);
-        *rate = fmax(*rate, (double)(c->turns * c->turn) * (k->writes ? 2 : 1) / (milliseconds[TRIES / 2] * 1e-3));
+    for (size_t i = 0; !status && i < KERNELS * SHAPES; i++) {
+        trial *t = &trials[i / SHAPES][i % SHAPES];
+        status = choose_shape(t, c, i / SHAPES, i % SHAPES, error);
+        contenders[i] = (contender){.launch = launch, .user = t, .copies = 1};
+    }
+    if (!status) status = measure(c->device, contenders, KERNELS * SHAPES, ROUNDS, error);
+    for (size_t i = 0; !status && i < KERNELS * SHAPES; i++) {
+        const trial *t = contenders[i].user;
+        const double bytes = (double)(t->turns * t->turn) * (kernels[i / SHAPES].writes ? 2 : 1);
+        rate[i / SHAPES] = fmax(rate[i / SHAPES], bytes / (contenders[i].time.median * 1e-3));
     }
     return status;
 }
 
 cj_status measure_ceilings(cj_device *device, double *read, double *copy, cj_error *error) {
     const cj_limits *limits = cj_device_limits(device);
+    double           rate[KERNELS] = {0};
     *read = *copy = 0;
-    if (strcmp(cj_device_kind(device), "gpu") != 0) return CJ_OK;
+    if (!measure_is_real(device)) return CJ_OK;
     ceiling c = {.device = device, .bytes = limits->l2_bytes * L2_TIMES};
     if (c.bytes > limits->global_bytes / MEMORY_SHARE) c.bytes = limits->global_bytes / MEMORY_SHARE;
     cj_status status = load(&c, error);
     if (!status) status = cj_mem_alloc(device, (size_t)c.bytes, &c.from, error);
     if (!status) status = cj_mem_alloc(device, (size_t)c.bytes, &c.to, error);
     if (!status) status = cj_mem_fill(device, c.from, 0x3c, (size_t)c.bytes, NULL, error);
-    if (!status) status = measure_kernel(&c, &kernels[1], copy, error);  // warms the device up
-    if (!status) status = measure_kernel(&c, &kernels[0], read, error);
-    if (!status) status = measure_kernel(&c, &kernels[1], copy, error);
+    if (!status) status = measure_kernels(&c, rate, error);
+    *read = rate[READ];
+    *copy = rate[COPY];
     cj_mem_free(device, c.from);
     cj_mem_free(device, c.to);
     cj_module_unload(c.module);
