@@ -3,30 +3,31 @@
 // alone.
 //
 // Algorithm. A block (or the blocks of a cluster, slice by slice in turn) reads its row once and keeps candidates: what
-// is greater than the k-th greatest element of all that stood before. A candidate is a number of 64 bits: the element,
+// is greater than a threshold that k elements before are not below. A candidate is a number of 64 bits: the element,
 // mapped to a u32 of the same order, above the complement of its index; so candidates differ, of equal elements the
-// first is the greater, and their order is the result's. When there are more than `limit` candidates, they are sorted,
-// the first k stay, and the k-th is the new threshold. An element equal to it needs not be kept, for k before it are at
-// least as great. Of elements in random order about k * ln(columns / k) become candidates; ascending ones all do, and
-// cost a sort every few slices. The end sorts what there is. Where the result may have any order, nothing is sorted:
-// the first k candidates are selected (topk_select.c tells how), then and at the end.
+// first is the greater, and their order is the result's. An element equal to the threshold needs not be kept. The first
+// threshold is guessed from the first round, before anything is a candidate (topk_sift.c tells how); where k is too
+// large for that, everything is a candidate at first.
 //
-//   x: | slice 0 | slice 1 | …   global; 16-byte loads, four slices on their way
-//        keys above the threshold, ballot by ballot
-//   pool[]  candidates           shared
-//        bitonic sort: strides of up to 32 within a warp, by bar.warp.sync, longer ones by bar.sync
-//        cluster: every rank pushes its first k into rank 0's pool, which is sorted once more
+// Each warp has places of its own, so that finding a candidate needs no other warp. When one has too many for another
+// round, the first k of all are selected, bit by bit (topk_select.c): they move together, and the new threshold follows
+// from them. Of elements in random order about k * (1 + ln(columns / first round)) become candidates; ascending ones
+// all do, and cost a selection a round. The end selects from what there is. Each of these k counts those that are
+// greater, which is its place, or they are sorted where k is large (topk_sort.c); unless they may have any order.
+//
+//   x: | slice 0 | slice 1 | …   global; 16-byte loads, four slices (a round) on their way
+//        one comparison an element; what passes, as a key
+//   pool[]  k together | each warp's           shared
+//        selection; cluster: every rank pushes its first k into rank 0's pool, which selects once more
 //   values[], indices[]          global; values are read from x again, so their bits are those of x
 //
-// Barriers, and why each is needed and enough:
-//   B1  bar.sync: the count is 0 before any warp adds to it.
-//   B2  bar.red behind each slice: all its candidates are in the pool, and every thread learns whether they are too
-//       many.
-//   B3  bar.sync: the places behind the candidates are filled, and the count has been read by all, before the sort.
-//   B4  bar.sync or bar.warp.sync: the pairs of a step of the sort are written before the next step reads them.
-//   B5  bar.sync: the new count stands, and the threshold has been read, before candidates are added.
+// Barriers, and why each is needed and enough (B0: topk_sift.c; B3, B4: topk_sort.c; B1, B7 to B9: topk_select.c):
+//   B2  bar.red behind each round: every thread learns whether a warp has too many; the first one orders the clearing
+//       of the meetings before their use.
+//   B5  bar.sync: the selected candidates are together before results are made of them, and the warps' places are read,
+//       into which the sort reaches.
 //   B6  barrier.cluster: rank 0 is done with its own candidates, so the places behind its first k may be written to.
-//   B7  barrier.cluster: the candidates of all ranks are in rank 0's pool. Rank 0 alone goes on.
+//   B10 barrier.cluster: the candidates of all ranks are in rank 0's pool. Rank 0 alone goes on.
 #include "topk.h"
 
 #include <inttypes.h>
@@ -84,10 +85,15 @@ enum { RESULT_ALL, RESULT_KTH, RESULT_ANY };  // in the order of the words
 enum {
     SLICE = 2048,
     CLUSTER_SLICES = 4,
-    CLUSTER_MAX = 8
-};  // elements of a slice; slices that make a block of a cluster worth it
+    CLUSTER_MAX = 8,
+    SHARING = 256,
+    RANKED = 256
+};  // elements of a slice; slices that make a block of a cluster worth it; threads of blocks of which an SM has several;
+    // results whose places are counted, not sorted
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static unsigned power_from(uint64_t value) {
     unsigned power = 1;
@@ -117,14 +123,15 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
     s->loads = s->width < TOPK_EACH ? TOPK_EACH / s->width : 1;
     const unsigned each = s->loads * s->width;
     const uint64_t wanted = value[TOPK_COLUMNS] / each + 1;
-    s->block = value[TOPK_BLOCK] != CJ_PARAM_AUTO
-                   ? (unsigned)value[TOPK_BLOCK]
-                   : power_from(wanted < TOPK_WARP ? TOPK_WARP : least(wanted, SLICE / each));
+    const uint64_t threads = s->cluster || 4 * s->k > SLICE / each ? SLICE / each : least(SLICE / each, SHARING);
+    s->block = value[TOPK_BLOCK] != CJ_PARAM_AUTO ? (unsigned)value[TOPK_BLOCK]
+                                                  : power_from(wanted < TOPK_WARP ? TOPK_WARP : least(wanted, threads));
     s->slice = s->block * each;
-    s->limit = 2 * s->k > s->slice / 2 ? 2 * s->k : s->slice / 2;
-    s->pool = power_from(s->limit + s->slice);
-    if (s->cluster && s->pool < power_from((uint64_t)s->cluster * s->k))
-        s->pool = power_from((uint64_t)s->cluster * s->k);
+    s->guesses = 2 * s->k <= s->block;
+    s->sorts = !s->any && s->k > RANKED;
+    s->slack = (unsigned)most(TOPK_WARP, 2 * s->k * TOPK_WARP / s->block);
+    s->own = s->slack + TOPK_SLICES * TOPK_WARP * each;
+    s->pool = (unsigned)most(s->k + s->block / TOPK_WARP * s->own, most(s->cluster * s->k, power_from(s->k)));
 }
 
 // A cluster where rows are too few for the SMs, and long enough.

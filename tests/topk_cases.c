@@ -176,6 +176,19 @@ void cj_test_topk(cj_device *device, const char *words, cj_topk_fill fill, unsig
     free(found);
 }
 
+void cj_test_topk_rounds(cj_device *device, uint64_t seed) {
+    static const unsigned     columns[] = {63, 1023, 1024, 1025, 2048, 3101}, ks[] = {1, 32, 33};
+    static const char *const  kinds[] = {"dtype=f32", "dtype=bf16 order=smallest", "dtype=i32 result=any"};
+    static const cj_topk_fill fills[] = {CJ_TOPK_RANDOM, CJ_TOPK_RISING, CJ_TOPK_WILD, CJ_TOPK_EQUAL};
+    for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++)
+        for (size_t k = 0; k < CJ_TEST_COUNT(ks); k++)
+            for (size_t i = 0; i < CJ_TEST_COUNT(fills); i++) {
+                char words[160];
+                snprintf(words, sizeof words, "rows=2 columns=%u k=%u block=64 %s", columns[c], ks[k], kinds[(c + k + i) % 3]);
+                cj_test_topk(device, words, fills[i], 0, seed + i);
+            }
+}
+
 // ---- drawn from a seed
 
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }

@@ -25,6 +25,10 @@ void cj_test_topk(cj_device *device, const char *words, cj_topk_fill fill, unsig
 // A kernel and a fill drawn from the seed, with rows of at most `most` elements.
 void cj_test_topk_random(cj_device *device, uint64_t *seed, uint64_t most);
 
+// Rows about one, two and three rounds of a small block, with k that the first threshold is guessed for, just so and
+// not any more.
+void cj_test_topk_rounds(cj_device *device, uint64_t seed);
+
 // The typed call, through a handle and in one call; what it refuses. And without an order, in one call.
 void cj_test_topk_call(cj_device *device);
 void cj_test_topk_call_unsorted(cj_device *device);

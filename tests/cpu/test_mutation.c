@@ -61,10 +61,11 @@ static const char *const kernels[] = {
     "scan columns=1000 block=64 loads=1 heads=i64 segments=30 dtype=f64",
     "scan columns=200 block=64 heads=i64 segments=7 reverse=yes",
     "scan columns=1000 block=64 loads=1 cluster=4 heads=flags",
-    "topk rows=2 columns=1000 k=60 result=kth block=64",
-    "topk rows=1 columns=900 k=60 result=kth block=64 cluster=2",
-    "topk rows=1 columns=900 k=60 result=any block=64 cluster=2",
-    "topk rows=1 columns=1000 k=60 result=any block=64",
+    "topk rows=1 columns=2900 k=300 result=kth block=64",
+    "topk rows=1 columns=11000 k=60 block=128 dtype=bf16",
+    "topk rows=1 columns=2900 k=100 block=64 cluster=2",
+    "topk rows=1 columns=2900 k=60 result=any block=64 cluster=2",
+    "topk rows=1 columns=2900 k=60 result=any block=64",
 };
 
 typedef struct kernel {
@@ -106,7 +107,9 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     cj_ptr        x = 0, result = 0, workspace = 0;
     uint64_t      n = N, derived[CJ_TEST_COUNT(k->plan.derived)], input[N + OFFSETS];
     size_t        bytes = sizeof input, room = k->plan.workspace_bytes ? k->plan.workspace_bytes : 64;
-    for (uint64_t i = 0; i < N; i++) input[i] = UINT64_C(0x3ff8000040200000) + i % 7;  // small floats of either width
+    const bool    mixed = !strcmp(cj_family_name(k->params.family), "topk");  // all differ, in no order
+    for (uint64_t i = 0; i < N; i++)                                          // small floats of either width
+        input[i] = UINT64_C(0x3ff8000040200000) + (mixed ? i * 40503 % 65536 : i % 7);
     for (uint64_t i = 0; i < OFFSETS; i++) input[N + i] = 31 * i;
     cj_status status = cj_mem_alloc(cj_test_device, bytes, &x, error);
     if (!status) status = cj_mem_alloc(cj_test_device, OUT * 8, &result, error);
@@ -116,17 +119,24 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     for (int time = 0; time < 2 && !status; time++) {
         cj_ptr   half = result + OUT * 4, last = result + OUT * 6, offsets = x + N * 8;
         uint64_t turn = 0;
-        void    *given[] = {['i' - 'i'] = &x, ['o' - 'i'] = &result, ['p' - 'i'] = &half, ['q' - 'i'] = &last,
+        void    *given[] = {['i' - 'i'] = &x, ['o' - 'i'] = &result,    ['p' - 'i'] = &half,   ['q' - 'i'] = &last,
                             ['n' - 'i'] = &n, ['w' - 'i'] = &workspace, ['s' - 'i'] = &offsets};
         void    *arguments[8 + CJ_TEST_COUNT(derived)];
-        uint32_t count = cj_function_param_count(function) - k->plan.derived_count - (k->plan.launches > 0) - 1;  // the family's own
+        uint32_t count = cj_function_param_count(function) - k->plan.derived_count - (k->plan.launches > 0) -
+                         1;  // the family's own
         for (uint32_t i = 0; i < count; i++) arguments[i] = given[order_of(k)[i] - 'i'];
-        for (uint32_t i = 0; i < k->plan.derived_count; i++) arguments[count++] = memcpy(&derived[i], &k->plan.derived[i], 8);
+        for (uint32_t i = 0; i < k->plan.derived_count; i++)
+            arguments[count++] = memcpy(&derived[i], &k->plan.derived[i], 8);
         if (k->plan.launches) arguments[count++] = &turn;
         arguments[count++] = &workspace;
-        cj_launch_config config = {.function = function, .grid = k->plan.grid, .block = k->plan.block,
-                                   .cluster = k->plan.cluster, .dynamic_shared = k->plan.dynamic_shared, .nonportable = true,
-                                   .arguments = arguments, .argument_count = count};
+        cj_launch_config config = {.function = function,
+                                   .grid = k->plan.grid,
+                                   .block = k->plan.block,
+                                   .cluster = k->plan.cluster,
+                                   .dynamic_shared = k->plan.dynamic_shared,
+                                   .nonportable = true,
+                                   .arguments = arguments,
+                                   .argument_count = count};
         status = cj_mem_fill(cj_test_device, result, 0xa5, OUT * 8, NULL, error);
         do status = status ? status : cj_launch(cj_test_device, &config, error);
         while (!status && ++turn < k->plan.launches);

@@ -31,6 +31,12 @@ static void one_element_and_all_of_them_are_found(void **state) {
     cj_test_topk(cj_test_device, "rows=2 columns=3000 k=77 result=kth index=u32", CJ_TOPK_FEW, 0, 5);
 }
 
+static void rows_about_a_round_and_thresholds_about_a_guess_are_right(void **state) {
+    (void)state;
+    cj_test_watch(2);
+    cj_test_topk_rounds(cj_test_device, 7);
+}
+
 static void the_blocks_of_a_cluster_find_what_one_would(void **state) {
     (void)state;
     static const unsigned clusters[] = {1, 2, 3, 8, 16};
@@ -89,6 +95,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_order_and_kind_of_row_is_right),
         cmocka_unit_test(one_element_and_all_of_them_are_found),
+        cmocka_unit_test(rows_about_a_round_and_thresholds_about_a_guess_are_right),
         cmocka_unit_test(the_blocks_of_a_cluster_find_what_one_would),
         cmocka_unit_test(without_an_order_the_same_elements_are_found),
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),

@@ -27,6 +27,11 @@ static void long_rows_of_every_kind_are_right(void **state) {
     }
 }
 
+static void rows_about_a_round_and_thresholds_about_a_guess_are_right(void **state) {
+    (void)state;
+    if (!cj_test_few()) cj_test_topk_rounds(cj_test_device, cj_test_seed());
+}
+
 static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_topk_call(cj_test_device);
@@ -37,6 +42,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),
         cmocka_unit_test(long_rows_of_every_kind_are_right),
+        cmocka_unit_test(rows_about_a_round_and_thresholds_about_a_guess_are_right),
         cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
