@@ -72,6 +72,9 @@ void cj__topk_emit(const cj_plan *plan, cj_builder *builder);
 
 const char *cj__topk_register(const topk_kernel *k);  // type of an element's registers
 
+// How many of a key's lowest bits follow from the others: those that 16-bit elements do not have of an f32.
+unsigned cj__topk_key_low(const topk_kernel *k);
+
 // All slices of the first round; slice i of the round that follows.
 void cj__topk_load_first(topk_kernel *k);
 void cj__topk_load_next(topk_kernel *k, unsigned i);

@@ -4,7 +4,8 @@
 //
 // The greatest number t that at least k candidates are not below is searched bit by bit, from the highest bit in which
 // the greatest key and the threshold differ. Candidates differ from each other, so at the latest with the last bit
-// exactly k are not below t, mostly long before. These move together, to the pool's first places. With k or fewer
+// exactly k are not below t, mostly long before; bits that are the same in all indices of the row, and in all keys of
+// 16-bit elements, are left out. These move together, to the pool's first places. With k or fewer
 // candidates all do.
 //
 // What warps tell each other is in one of two meetings, { greatest key, most of a warp, found by all, places taken },
@@ -113,6 +114,37 @@ static void count(topk_kernel *k, cj_reg probe, cj_reg all) {
     }
 }
 
+// ones = what the bits of a key are that follow from its others: all ones below the sign bit 0, else zeros.
+static void find_key_ones(topk_kernel *k, cj_reg ones, cj_reg key) {
+    cj_ptx(k->f, "shr.s32 $1, $2, 31;", ones, key);
+    cj_ptx(k->f, "not.b32 $1, $1;", ones);
+    cj_ptx(k->f, "and.b32 $1, $1, $2;", ones, (1u << cj__topk_key_low(k)) - 1);
+}
+
+// From the last bit of the key that counts, the search goes on at the first one of the index: the bits between are the
+// same in all candidates that have those before, ones in the index' complement.
+static void skip_to_index(topk_kernel *k, cj_reg mask, cj_reg least) {
+    cj_func       *f = k->f;
+    const unsigned low = cj__topk_key_low(k);
+    cj_reg         past = cj_pred(f, "past_key"), bit = cj_u32(f, "index_bit"), index = cj_b32(f, "index_ones"),
+           key = cj_b32(f, "key_ones");
+    cj_label on = cj_label_new(f, "not_past_key");
+    cj_ptx(f, "setp.eq.u64 $1, $2, $3; // all that counts of the key is known", past, mask, UINT64_C(1) << (31 + low));
+    cj_ptx(f, "@!$1 bra.uni $2;", past, on);
+    cj_ptx(f, "bfind.u32 $1, $2;", bit, k->columns);
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", index, key, least);
+    if (low) {
+        cj_reg ones = cj_b32(f, "ones");
+        find_key_ones(k, ones, key);
+        cj_ptx(f, "or.b32 $1, $1, $2;", key, ones);
+    }
+    cj_ptx(f, "shl.b32 $1, 0xfffffffe, $2;", index, bit);
+    cj_ptx(f, "mov.b64 $1, {$2, $3};", least, index, key);
+    cj_ptx(f, "mov.u64 $1, 1;", mask);
+    cj_ptx(f, "shl.b64 $1, $1, $2;", mask, bit);
+    cj_label_here(f, on);
+}
+
 // least = a number that exactly k candidates are not below, of more than k.
 static void find_least(topk_kernel *k, cj_reg greatest, cj_reg least) {
     cj_func *f = k->f;
@@ -137,6 +169,7 @@ static void find_least(topk_kernel *k, cj_reg greatest, cj_reg least) {
     cj_ptx(f, "setp.eq.u32 $1, $2, $3;", exact, all, k->s.k);
     cj_ptx(f, "@$1 bra.uni $2;", exact, done);
     cj_ptx(f, "shr.u64 $1, $1, 1;", mask);
+    skip_to_index(k, mask, least);
     cj_ptx(f, "setp.ne.u64 $1, $2, 0;", more, mask);
     cj_ptx(f, "@$1 bra.uni $2;", more, next);
     cj_label_here(f, done);
@@ -193,6 +226,11 @@ void cj__topk_select(topk_kernel *k) {
     cj_ptx(f, "@$1 bra.uni $2;", few, all_stay);
     find_least(k, greatest, least);
     cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, k->threshold, least);
+    if (cj__topk_key_low(k)) {
+        cj_reg ones = cj_b32(f, "ones");
+        find_key_ones(k, ones, k->threshold);
+        cj_ptx(f, "or.b32 $1, $1, $2;", k->threshold, ones);
+    }
     cj_ptx(f, "setp.ne.u32 $1, 0, 0;", k->filling);
     cj__topk_set_bound(k);
     cj_label_here(f, all_stay);

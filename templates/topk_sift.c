@@ -95,6 +95,8 @@ static cj_reg number_of(topk_kernel *k, cj_reg element) {
     return number;
 }
 
+unsigned cj__topk_key_low(const topk_kernel *k) { return k->s.dtype == CJ_BF16 ? 16 : k->s.dtype == CJ_F16 ? 13 : 0; }
+
 // A u32 in the order of the numbers, or, for the smallest, in the opposite one.
 static cj_reg key_of(topk_kernel *k, cj_reg number) {
     cj_func *f = k->f;
@@ -195,7 +197,7 @@ void cj__topk_guess(topk_kernel *k) {
     cj_ptx(f, "@$1 mov.u32 $2, $3;", enough, least, probe);
     cj_ptx(f, "setp.le.and.u32 $1, $2, $3, $4;", close, all, k->s.k + k->s.k / TOPK_CLOSE, enough);
     cj_ptx(f, "shr.u32 $1, $1, 1;", mask);
-    cj_ptx(f, "setp.ne.and.u32 $1, $2, 0, !$3;", more, mask, close);
+    cj_ptx(f, "setp.ge.and.u32 $1, $2, $3, !$4;", more, mask, 1u << cj__topk_key_low(k), close);
     cj_ptx(f, "@$1 bra.uni $2;", more, next);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0; // too few threads have elements", k->filling, least);
     cj_ptx(f, "@!$1 sub.u32 $2, $3, 1;", k->filling, k->threshold, least);
