@@ -248,13 +248,27 @@ static void describe(const cj_plan *plan, row_op *op, norm *own) {
         describe_forward(op, own);
 }
 
+// A parameter of the other pass is refused.
+static cj_status check_pass(const cj_params *p, cj_error *error) {
+    static const unsigned char forward[] = {BIAS, RESIDUAL, STATS}, backward[] = {WEIGHT_GRADIENT, BIAS_GRADIENT};
+    const unsigned char       *other = p->value[PASS] ? forward : backward;
+    const size_t               count = p->value[PASS] ? sizeof forward : sizeof backward;
+    for (size_t i = 0; i < count; i++)
+        if (p->value[other[i]]) {
+            cj__fail(error, CJ_INVALID_ARGUMENT, "%s: pass=%s has none", params[other[i]].name,
+                     p->value[PASS] ? "backward" : "forward");
+            cj__hint(error, "it belongs to pass=%s", p->value[PASS] ? "forward" : "backward");
+            return CJ_INVALID_ARGUMENT;
+        }
+    return CJ_OK;
+}
+
 static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    row_op op;
-    norm   own;
+    row_op    op;
+    norm      own;
+    cj_status status = check_pass(&plan->params, error);
+    if (status) return status;
     describe(plan, &op, &own);
-    if (!plan->params.value[PASS] && (own.weight_gradient || own.bias_gradient))
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s-gradient: pass=forward has none",
-                        own.weight_gradient ? "weight" : "bias");
     return cj__row_plan(plan, &op, limits, clusters, error);
 }
 

@@ -213,22 +213,36 @@ CJ_PRINTF(2, 3) static void append(sentence *s, const char *format, ...) {
 
 static bool says(const sentence *s, const char *words) { return strstr(s->words, words) != NULL; }
 
-// Words of the family's own parameters: for choices any of them; forward passes have no gradients of weights and bias.
+// Whether a pass that is drawn before has no such parameter.
+static bool is_of_other_pass(const cj_param_info *info, const cj_family *family, const sentence *s) {
+    static const char *const forward[] = {"bias", "residual", "stats"};
+    const bool               backward = says(s, "pass=backward");
+    if (strstr(info->name, "-gradient")) return !backward;
+    for (size_t i = 0; i < CJ_TEST_COUNT(forward); i++)
+        if (backward && strstr(cj_family_name(family), "norm") && !strcmp(info->name, forward[i])) return true;
+    return false;
+}
+
+// Words of the family's own parameters, pass first: for choices any of them that the pass has.
+static void draw_choice(uint64_t *seed, const cj_param_info *info, sentence *s) {
+    char words[64], *word;
+    snprintf(words, sizeof words, "%s", info->choices);
+    uint64_t count = 1;
+    for (const char *at = words; *at; at++) count += *at == ' ';
+    word = strtok(words, " ");
+    for (uint64_t n = below(seed, count); n; n--) word = strtok(NULL, " ");
+    append(s, " %s=%s", info->name, word);
+}
+
 static void draw_choices(uint64_t *seed, const cj_family *family, sentence *s) {
-    for (size_t i = 0; i < cj_family_param_count(family); i++) {
-        const cj_param_info *info = cj_family_param(family, i);
-        char                 words[64], *word;
-        if (!info->choices || !strcmp(info->name, "align") || !strcmp(info->name, "form") ||
-            !strcmp(info->name, "resident"))
-            continue;
-        if (strstr(info->name, "-gradient") && !says(s, "pass=backward")) continue;
-        snprintf(words, sizeof words, "%s", info->choices);
-        uint64_t count = 1;
-        for (const char *at = words; *at; at++) count += *at == ' ';
-        word = strtok(words, " ");
-        for (uint64_t n = below(seed, count); n; n--) word = strtok(NULL, " ");
-        append(s, " %s=%s", info->name, word);
-    }
+    static const char *const drawn_elsewhere[] = {"align", "form", "resident"};
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t i = 0; i < cj_family_param_count(family); i++) {
+            const cj_param_info *info = cj_family_param(family, i);
+            bool                 skip = !info->choices || (strcmp(info->name, "pass") == 0) == (turn == 1);
+            for (size_t e = 0; e < CJ_TEST_COUNT(drawn_elsewhere); e++) skip |= !strcmp(info->name, drawn_elsewhere[e]);
+            if (!skip && !is_of_other_pass(info, family, s)) draw_choice(seed, info, s);
+        }
 }
 
 void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, uint64_t most) {

@@ -261,6 +261,9 @@ static void impossible_rows_are_refused_by_name(void **state) {
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "mask-rows=2 mask=yes pass=backward", "mask-rows: 2");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "weight-gradient=yes", "weight-gradient: pass=forward");
     cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "bias-gradient=yes", "bias-gradient: pass=forward");
+    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "bias=yes pass=backward", "bias: pass=backward");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "residual=yes pass=backward", "residual: pass=backward");
+    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "stats=yes pass=backward", "stats: pass=backward");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes form=direct cluster=2",
                     "cluster: 2");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes rows=300 columns=4001 cluster=2",
