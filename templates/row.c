@@ -19,6 +19,7 @@
 //     workers          --st.global-------->  what is written
 //     each loader      --bulk copy, once-->  resident                               the block's weights, bias or mask
 //
+//            A block that is a cluster by itself has no peers: who would push stores, and arrives.
 //            With sums over rows (row_total.c) rows are dealt: there are no claims, and registers have the sums.
 //            Where the block's share is more than one piece, the first is held in registers and the others stay in
 //            their stages until they have been written from; without anything to be written they just pass.

@@ -256,6 +256,8 @@ row_part cj__row_part_new(row_kernel *k, const char *name);
 void     cj__row_part_clear(row_kernel *k, const row_part *part);
 unsigned cj__row_slot_words(const row_op *op);  // of a part in shared memory: 1, 2 or 4
 
+void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot);  // k->part
+
 // k->part = all slots of an array of `count` parts at the address `slots`, in every lane of every warp that executes
 // it.
 void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count);

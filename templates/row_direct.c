@@ -61,10 +61,10 @@ void cj__row_meet(row_kernel *k, const row_meeting *m) {
         cj_ptx(f, "add.u32 $1, $2, $3;", slots, m->slots, m->turn);
         cj_ptx(f, "xor.b32 $1, $1, $2;", m->turn, 4 * words * slot_count(k));
     }
-    cj_reg slot = cj_u32(f, "own_slot"), writes = cj_pred(f, "writes"), value[ROW_VALUES];
-    for (unsigned i = 0; i < words; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
+    cj_reg slot = cj_u32(f, "own_slot"), writes = cj_pred(f, "writes");
     if (is_pushed(k)) {
-        cj_reg to = cj_u32(f, "to");
+        cj_reg to = cj_u32(f, "to"), value[ROW_VALUES];
+        for (unsigned i = 0; i < words; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
         cj_step(f, "each warp pushes its part to every block of the cluster, lane r to rank r");
         cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->rank, k->s->warps, k->warp);
         cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", slot, 4 * words, slots);
@@ -75,13 +75,10 @@ void cj__row_meet(row_kernel *k, const row_meeting *m) {
         cj_st_async(f, writes, "f32", value, words, peer, 0, mbarrier);
         cj_mbarrier_wait(f, m->met, CJ_ARG(0), CJ_SCOPE_CLUSTER, "D3: every part of the row is here");
     } else {
-        static const char *const lines[] = {"", "@$6 st.shared.f32 [$5], $1;", "@$6 st.shared.v2.f32 [$5], {$1, $2};",
-                                            "", "@$6 st.shared.v4.f32 [$5], {$1, $2, $3, $4};"};
         cj_step(f, "a slot a warp");
         cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->warp, 4 * words, slots);
         cj_ptx(f, "setp.eq.u32 $1, $2, 0;", writes, k->lane);
-        cj_ptx(f, lines[words], value[0], value[words > 1 ? 1 : 0], value[words > 2 ? 2 : 0], value[words > 2 ? 3 : 0],
-               slot, writes);
+        cj__row_store_slot(k, writes, slot);
         cj_ptx(f, "bar.sync 0; // D1: every part of the row is written");
     }
     cj_step(f, "every warp combines all parts");

@@ -114,6 +114,14 @@ static void load_slot(row_kernel *k, const row_part *part, cj_reg slot, unsigned
            value[words > 2 ? 3 : 0], slot, when, offset);
 }
 
+void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot) {
+    static const char *const lines[] = {"", "@$6 st.shared.f32 [$5], $1;", "@$6 st.shared.v2.f32 [$5], {$1, $2};", "",
+                                        "@$6 st.shared.v4.f32 [$5], {$1, $2, $3, $4};"};
+    cj_reg                   value[ROW_VALUES];
+    for (unsigned i = 0; i < ROW_VALUES; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
+    cj_ptx(k->f, lines[cj__row_slot_words(k->op)], value[0], value[1], value[2], value[3], slot, when);
+}
+
 void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count) {
     const unsigned bytes = 4 * cj__row_slot_words(k->op), parts = (count + ROW_WARP - 1) / ROW_WARP;
     row_part       part[SLOTS_A_LANE];

@@ -45,6 +45,10 @@ typedef struct stream {
     cj_reg      piece;
 } stream;
 
+// One block to a cluster: what meets does so in its own shared memory, and nothing needs a peer's address.
+static bool     is_alone(const stream *t) { return t->k->s->cluster == 1; }
+static cj_scope scope_of(const stream *t) { return is_alone(t) ? CJ_SCOPE_BLOCK : CJ_SCOPE_CLUSTER; }
+
 // An array in shared memory: its address.
 static cj_reg shared_array(cj_func *f, const char *type, const char *name, unsigned count, unsigned align) {
     char   base[32];
@@ -90,7 +94,7 @@ static void emit_shared(stream *t) {
     init_barriers(f, inits, t->full, s->stages, 1);
     init_barriers(f, inits, t->empty, s->stages, s->warps);
     init_barriers(f, inits, t->claimed, t->claims, 1);
-    init_barriers(f, inits, t->met, 2, 1);
+    init_barriers(f, inits, t->met, 2, is_alone(t) ? s->warps : 1);
     if (s->resident) init_barriers(f, inits, t->resident, 1, 1);
     cj_mbarrier_init_done(f, "publishes the mbarriers, at S1");
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started, its mbarriers are there");
@@ -122,19 +126,11 @@ static void begin_dealing(stream *t) {
 
 static void deal(stream *t) { cj_ptx(t->k->f, "add.u32 $1, $1, $2;", t->k->row, t->clusters); }
 
-// Rank 0 takes the next row, and tells every block of the cluster.
-static void emit_claim(stream *t, cj_reg counter) {
+// k->row = the next of all, in every lane. The last claim of all leaves the counter ready for the next launch.
+static void take_row(stream *t, cj_reg counter) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
-    cj_label    told = cj_label_new(f, "told");
-    cj_reg      tells = cj_pred(f, "tells"), to = cj_u32(f, "to"), other = cj_pred(f, "other_rank");
     cj_reg      last = cj_u32(f, "last"), is_last = cj_pred(f, "is_last");
-    cj_reg      claimed = at_ring(f, "claimed_at", t->claimed, &t->next, 8),
-           claim = at_ring(f, "claim_at", t->claim, &t->next, 4);
-    cj_mbarrier_arrive_expect(f, t->leads, claimed, CJ_ARG(4), NULL);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", other, k->rank);
-    cj_ptx(f, "@$1 bra $2;", other, told);
-    cj_note(f, "rank 0 claims a row and pushes its number to all");
     cj_ptx(f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1;", t->leads, k->row, counter);
     cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, 0xffffffff;", k->row);
     cj_ptx(f, "mov.u32 $1, %nclusterid.x;", last);
@@ -143,8 +139,32 @@ static void emit_claim(stream *t, cj_reg counter) {
     cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $4;", is_last, k->row, last, t->leads);
     cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the last claim of all: ready for the next launch", is_last,
            counter);
-    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", tells, k->lane, cj__row_blocks(k->s));
-    cj_ptx(f, "min.u32 $1, $2, $3;", to, k->lane, cj__row_blocks(k->s) - 1);
+}
+
+static void emit_claim_alone(stream *t, cj_reg counter) {
+    cj_func *f = t->k->f;
+    cj_note(f, "the block claims a row");
+    take_row(t, counter);
+    cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", t->leads, at_ring(f, "claim_at", t->claim, &t->next, 4), t->k->row);
+    cj_mbarrier_arrive(f, t->leads, at_ring(f, "claimed_at", t->claimed, &t->next, 8), "S3: the row's number is here");
+    advance(f, &t->next);
+}
+
+// Rank 0 takes the next row, and tells every block of the cluster.
+static void emit_claim(stream *t, cj_reg counter) {
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
+    cj_label    told = cj_label_new(f, "told");
+    cj_reg      tells = cj_pred(f, "tells"), to = cj_u32(f, "to"), other = cj_pred(f, "other_rank");
+    cj_reg      claimed = at_ring(f, "claimed_at", t->claimed, &t->next, 8),
+           claim = at_ring(f, "claim_at", t->claim, &t->next, 4);
+    cj_mbarrier_arrive_expect(f, t->leads, claimed, CJ_ARG(4), NULL);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", other, k->rank);
+    cj_ptx(f, "@$1 bra $2;", other, told);
+    cj_note(f, "rank 0 claims a row and pushes its number to all");
+    take_row(t, counter);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", tells, k->lane, k->s->cluster);
+    cj_ptx(f, "min.u32 $1, $2, $3;", to, k->lane, k->s->cluster - 1);
     cj_reg peer = cj_cluster_map_address(f, claim, to), mbarrier = cj_cluster_map_address(f, claimed, to);
     cj_st_async(f, tells, "u32", &k->row, 1, peer, 0, mbarrier);
     cj_label_here(f, told);
@@ -252,7 +272,9 @@ static void emit_loader(stream *t, cj_label done) {
     cj_label_here(f, next);
     cj_step(f, "when there is room for it: the next row");
     wait_empty(t);
-    if (t->claims)
+    if (t->claims && is_alone(t))
+        emit_claim_alone(t, counter);
+    else if (t->claims)
         emit_claim(t, counter);
     else
         deal(t);
@@ -348,19 +370,26 @@ static void emit_give_more(stream *t, const ring *kept) {
     cj_ptx(f, "@$1 bra $2;", more, next);
 }
 
-// Every warp pushes its part to every block of the cluster, waits for all parts and combines them by itself.
+// Every warp gives its part to every block of the cluster, waits for all parts and combines them by itself.
 static void emit_meet(stream *t) {
     row_kernel    *k = t->k;
     cj_func       *f = k->f;
-    const unsigned words = t->slot_bytes / 4, turn_bytes = t->slot_count * t->slot_bytes;
-    cj_reg         value[ROW_VALUES];
-    cj_step(f, "the warp's part goes to every block of the cluster, lane r to rank r");
+    const unsigned turn_bytes = t->slot_count * t->slot_bytes;
+    cj_step(f, is_alone(t) ? "the warp's part goes to its slot"
+                           : "the warp's part goes to every block of the cluster, lane r to rank r");
     cj__row_fold(k, &k->part, &k->part, 1, true);
-    for (unsigned i = 0; i < words; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
-    cj_st_async(f, t->pushes, "f32", value, words, at_ring(f, "peer_slot", t->peer_slot, &t->turn, turn_bytes), 0,
-                at_ring(f, "peer_met", t->peer_met, &t->turn, 8));
-    cj_mbarrier_wait(f, at_ring(f, "met_at", t->met, &t->turn, 8), CJ_ARG(t->turn.parity), CJ_SCOPE_CLUSTER,
-                     "S5: every part of the row is here");
+    cj_reg slot = at_ring(f, is_alone(t) ? "slot_at" : "peer_slot", t->peer_slot, &t->turn, turn_bytes),
+           met = at_ring(f, is_alone(t) ? "met_at" : "peer_met", t->peer_met, &t->turn, 8);
+    if (is_alone(t)) {
+        cj__row_store_slot(k, t->leads, slot);
+        cj_mbarrier_arrive(f, t->leads, met, "S5: this warp's part");
+    } else {
+        cj_reg value[ROW_VALUES];
+        for (unsigned i = 0; i < ROW_VALUES; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
+        cj_st_async(f, t->pushes, "f32", value, t->slot_bytes / 4, slot, 0, met);
+        met = at_ring(f, "met_at", t->met, &t->turn, 8);
+    }
+    cj_mbarrier_wait(f, met, CJ_ARG(t->turn.parity), scope_of(t), "S5: every part of the row is here");
     cj_step(f, "every warp combines all parts");
     cj__row_fold_slots(k, at_ring(f, "slots_at", t->slots, &t->turn, turn_bytes), t->slot_count);
     advance(f, &t->turn);
@@ -428,7 +457,7 @@ static void take_claim(stream *t) {
     cj_func *f = t->k->f;
     cj_reg   claimed = at_ring(f, "claimed_at", t->claimed, &t->next, 8),
            claim = at_ring(f, "claim_at", t->claim, &t->next, 4);
-    cj_mbarrier_wait(f, claimed, CJ_ARG(t->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
+    cj_mbarrier_wait(f, claimed, CJ_ARG(t->next.parity), scope_of(t), "S3: the row's number is here");
     cj_ptx(f, "ld.shared.u32 $1, [$2];", t->k->row, claim);
     advance(f, &t->next);
 }
@@ -448,24 +477,38 @@ static void emit_wait_resident(stream *t) {
     }
 }
 
+// Where the warp's parts go: the block's own slots, or those of rank r, for lane r.
+static void aim_parts(stream *t) {
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
+    cj_reg      own_slot = cj_u32(f, "own_slot"), to;
+    if (is_alone(t))
+        cj_ptx(f, "mov.u32 $1, $2;", own_slot, k->warp);
+    else
+        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own_slot, k->rank, k->s->warps, k->warp);
+    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", own_slot, t->slot_bytes, t->slots);
+    t->peer_slot = own_slot;
+    t->peer_met = t->met;
+    if (is_alone(t)) return;
+    to = cj_u32(f, "to");
+    t->pushes = cj_pred(f, "pushes");
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", t->pushes, k->lane, k->s->cluster);
+    cj_ptx(f, "min.u32 $1, $2, $3;", to, k->lane, k->s->cluster - 1);
+    t->peer_slot = cj_cluster_map_address(f, own_slot, to);
+    t->peer_met = cj_cluster_map_address(f, t->met, to);
+}
+
 static void emit_workers(stream *t, cj_label done) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
     cj_label    next = cj_label_new(f, "next_row");
-    cj_reg      own_slot = cj_u32(f, "own_slot"), to = cj_u32(f, "to"), past = cj_pred(f, "past"),
-           expects = cj_pred(f, "expects");
+    cj_reg      past = cj_pred(f, "past"), expects = is_alone(t) ? (cj_reg){0} : cj_pred(f, "expects");
     cj_step(f, "the other warps work: where a warp's parts go");
     t->stage = new_ring(f, "stage", k->s->stages, 0);
     if (t->claims) t->next = new_ring(f, "next_row", t->claims, 0);
     t->turn = new_ring(f, "turn", 2, 0);
-    t->pushes = cj_pred(f, "pushes");
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own_slot, k->rank, k->s->warps, k->warp);
-    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", own_slot, t->slot_bytes, t->slots);
-    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", t->pushes, k->lane, cj__row_blocks(k->s));
-    cj_ptx(f, "min.u32 $1, $2, $3;", to, k->lane, cj__row_blocks(k->s) - 1);
-    t->peer_slot = cj_cluster_map_address(f, own_slot, to);
-    t->peer_met = cj_cluster_map_address(f, t->met, to);
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", expects, k->thread);
+    aim_parts(t);
+    if (!is_alone(t)) cj_ptx(f, "setp.eq.u32 $1, $2, 0;", expects, k->thread);
     if (k->s->pieces == 1) cj__row_set_piece(k, t->piece);
     if (k->s->resident) emit_wait_resident(t);
     if (!t->claims) {
@@ -480,8 +523,9 @@ static void emit_workers(stream *t, cj_label done) {
         deal(t);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, k->row, t->rows);
     cj_ptx(f, "@$1 bra $2;", past, done);
-    cj_mbarrier_arrive_expect(f, expects, at_ring(f, "met_at", t->met, &t->turn, 8),
-                              CJ_ARG(t->slot_count * t->slot_bytes), NULL);
+    if (!is_alone(t))
+        cj_mbarrier_arrive_expect(f, expects, at_ring(f, "met_at", t->met, &t->turn, 8),
+                                  CJ_ARG(t->slot_count * t->slot_bytes), NULL);
     if (t->claims)
         emit_row(t);
     else
