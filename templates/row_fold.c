@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the values of a row come together: parts of threads, of lanes, and of warps that stand in slots of shared memory.
 #include <stdio.h>
+#include <string.h>
 
 #include "row.h"
 
@@ -38,6 +39,26 @@ static void across_lanes(row_kernel *k, const char *operation, cj_reg value) {
     }
 }
 
+// Bits of floats, those below 0 turned round, are in the floats' order as integers, of which the hardware finds the largest
+// (from sm_80 on) in one step. No value is NaN: what a part has as its largest is at least LOWEST.
+static void largest_of_lanes(row_kernel *k, cj_reg value) {
+    cj_func *f = k->f;
+    if (!strcmp(k->plan->arch, "sm_70") || !strcmp(k->plan->arch, "sm_75")) {
+        across_lanes(k, "max", value);
+        return;
+    }
+    cj_reg   bits = cj_s32(f, "bits"), sign = cj_s32(f, "sign");
+    cj_ptx(f, "mov.b32 $1, $2;", bits, value);
+    cj_ptx(f, "shr.s32 $1, $2, 31;", sign, bits);
+    cj_ptx(f, "and.b32 $1, $1, 0x7fffffff;", sign);
+    cj_ptx(f, "xor.b32 $1, $1, $2;", bits, sign);
+    cj_ptx(f, "redux.sync.max.s32 $1, $1, 0xffffffff;", bits);
+    cj_ptx(f, "shr.s32 $1, $2, 31;", sign, bits);
+    cj_ptx(f, "and.b32 $1, $1, 0x7fffffff;", sign);
+    cj_ptx(f, "xor.b32 $1, $1, $2;", bits, sign);
+    cj_ptx(f, "mov.b32 $1, $2;", value, bits);
+}
+
 // into = the sum of value i of all parts.
 static void fold_sum(row_kernel *k, cj_reg into, unsigned i, const row_part *part, unsigned parts, bool lanes) {
     cj_reg sum = cj_f32(k->f, "sum");
@@ -53,7 +74,7 @@ static void fold_exp(row_kernel *k, const row_part *into, const row_part *part, 
     cj_reg   largest = cj_f32(f, "largest"), powers = cj_f32(f, "powers"), scale = cj_f32(f, "scale");
     cj_ptx(f, "mov.f32 $1, $2;", largest, part[0].value[0]);
     for (unsigned p = 1; p < parts; p++) cj_ptx(f, "max.f32 $1, $1, $2;", largest, part[p].value[0]);
-    if (lanes) across_lanes(k, "max", largest);
+    if (lanes) largest_of_lanes(k, largest);
     for (unsigned p = 0; p < parts; p++) {
         cj_ptx(f, "sub.f32 $1, $2, $3;", scale, part[p].value[0], largest);
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", scale);
