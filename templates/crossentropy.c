@@ -65,7 +65,7 @@ static void prepare(row_kernel *k) {
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->row, k->s->stride * k->s->in_bytes, k->base[own->x]);
     cj_ptx(f, "mad.lo.s64 $1, $2, $3, $1;", at, r->label, k->s->in_bytes);
     cj_ptx(f, narrow ? "mov.b16 $1, 0x7fff;" : "mov.f32 $1, 0f7FFFFFFF;", bits);
-    cj_ptx(f, "@$1 ld.global.nc.$2 $3, [$4];", there, narrow ? "b16" : "f32", bits, at);
+    cj_ptx(f, "@$1 $2.$3 $4, [$5];", there, cj__row_load_global(k), narrow ? "b16" : "f32", bits, at);
     if (narrow) cj__row_convert(k, r->target, bits);
 }
 

@@ -23,6 +23,21 @@
 //            With sums over rows (row_total.c) rows are dealt: there are no claims, and registers have the sums.
 //            Where the block's share is more than one piece, the first is held in registers and the others stay in
 //            their stages until they have been written from; without anything to be written they just pass.
+//   spread   few rows: groups of blocks, too large for a cluster, stay and have a row each, which comes by direct
+//            loads; where rows are left, a group claims its next one while the present one comes in:
+//
+//     warps            --st.shared-------->  slots[warps]                           their parts
+//     warp 0           --tagged words----->  posts[2][blocks], in the workspace     the block's part; rank 0: the claim
+//     a lane a block   <--polls------------  posts of the group
+//     its warps        --st.shared-------->  row_part, from where every warp takes the row's
+//
+//            A tag is written as one with the value beside it, so whoever sees the tag has the value, and nothing needs
+//            to be published or acquired. A block's tag is one more for each row; the last one stays in the workspace
+//            for the next launch. A group's blocks have had the same rows, so their tags are equal. The blocks of a
+//            group wait for each other, so that all must be resident at once: the launch is cooperative. It is a
+//            dependent one too, where there are such (sm_90): the blocks may start while the kernels before still run,
+//            and have their share of the first row, and of what columns have, prefetched into the L2 cache, which
+//            reads nothing; all else is behind griddepcontrol.wait.
 //
 // Barriers of direct, and why each is needed and enough:
 //   D1  bar.sync: all slots of the block are written before any warp reads them. A block has one row: slots are
@@ -42,19 +57,28 @@
 //   S5  met[turn]: every part of the row has arrived. Two turns are enough: a warp that pushes parts of row i + 2 has
 //       met in row i + 1, for which all warps have pushed behind their reading of the parts of row i.
 //   S6  resident: what columns have has arrived; it is never written again.
-// Every block waits for all that comes to it, its last claim among that, so that each may exit behind it; the blocks of
-// a cluster are dealt the same rows.
+//   Every block waits for all that comes to it, its last claim among that, so that each may exit behind it; the blocks
+//   of a cluster are dealt the same rows.
+// Barriers of spread:
+//   P1  bar.sync: all slots of the block are written before warp 0 reads them. They are written again behind P2, to
+//       which warp 0 comes behind its reading.
+//   P2  bar.sync: what the warps that polled have of the row is written before any warp reads it. It is written again
+//       behind the next row's P1, to which every warp comes behind its reading.
+//   P3  one warp alone: all lanes have read the block's last tag before it is written.
+//   Posts alternate between two turns. That is enough: a block that posts for row i + 2 has seen all posts of row
+//   i + 1, each of which was made behind its block's reading of those of row i. Between launches their end orders all.
 #include "row.h"
 
 #include <inttypes.h>
 
-static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
-    const bool stream = s->form == ROW_STREAM;
+static void write_head(const cj_plan *plan, const row_op *op, const row_shape *s, cj_builder *b) {
+    static const char *const forms[] = {"", "direct", "stream", "spread"};
+    const bool               stream = s->form == ROW_STREAM;
     cj_head(b,
             "clusterjit: %s  columns=%" PRIu64 " dtype=%s out=%s stride=%" PRIu64 " out-stride=%" PRIu64
             " form=%s cluster=%u",
             plan->params.family->name, s->columns, cj__row_type(plan, ROW_DTYPE), cj__row_type(plan, ROW_OUT),
-            s->stride, s->out_stride, stream ? "stream" : "direct", s->cluster);
+            s->stride, s->out_stride, forms[s->form], s->cluster);
     for (size_t i = ROW_OWN; i < plan->params.family->param_count; i++) {
         const char *name = plan->params.family->param[i].name;
         char        word[32];
@@ -70,12 +94,14 @@ static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
     else
         cj_head(b, "  row  -->  registers%s  -->  parts, %s  -->  out", s->pieces > 1 ? ", twice" : "",
                 s->rows_per_block > 1 ? "of a warp"
+                : s->blocks           ? "posted to all"
                 : s->cluster > 1      ? "pushed to all"
                                       : "in shared memory");
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads%s; %u bytes of dynamic shared memory; grid %s.", plan->block.x,
             s->cluster ? ", as a cluster launch" : "", plan->dynamic_shared,
             stream                  ? "any multiple of the cluster"
+            : s->blocks             ? "any multiple of a row's blocks, all resident at once (cooperative)"
             : s->totals             ? "any number of blocks"
             : s->rows_per_block > 1 ? "a block for as many rows as it has warps"
                                     : "a block, or a cluster, a row");
@@ -84,13 +110,23 @@ static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
                 plan->workspace_bytes);
     else if (stream)
         cj_head(b, "The workspace is a u32 counter of claims, zero before the first launch and behind each.");
+    else if (s->blocks)
+        cj_head(
+            b,
+            "The workspace, zero before the first launch: a u32 counter of claims; from byte 16 on, twice, %u tagged"
+            " values of 8 bytes for each block%s; and then for each a u32, its last tag.",
+            cj__row_slot_words(op), s->claims ? ", then its tagged claim" : "");
 }
 
-// Two blocks of a stream share an SM where their stages fit it twice: registers must then, too.
-static bool shares_sm(const row_kernel *k) {
-    enum { WARPS_MOST = 16, BYTES_MOST = 100 * 1024 };
-    return k->s->form == ROW_STREAM && !k->s->totals && k->s->warps <= WARPS_MOST &&
-           k->plan->dynamic_shared <= BYTES_MOST;
+// Two blocks of a stream share an SM where their stages fit it twice, and of spread rows as many as have 32 warps:
+// registers must then, too.
+static unsigned blocks_per_sm(const row_kernel *k) {
+    enum { SHARING_WARPS = 16, SHARING_BYTES = 100 * 1024, SPREAD_WARPS = 32 };
+    if (k->s->form == ROW_SPREAD) return SPREAD_WARPS / k->s->warps;
+    return k->s->form == ROW_STREAM && !k->s->totals && k->s->warps <= SHARING_WARPS &&
+                   k->plan->dynamic_shared <= SHARING_BYTES
+               ? 2
+               : 1;
 }
 
 static void declare(row_kernel *k) {
@@ -102,10 +138,23 @@ static void declare(row_kernel *k) {
     k->workspace = cj_param(f, "u64", "workspace",
                             k->s->totals               ? "parts of the sums over rows"
                             : k->s->form == ROW_STREAM ? "claims"
+                            : k->s->blocks             ? "posts"
                                                        : "not used");
     cj_block(f, k->plan->block.x, 1, 1);
-    if (shares_sm(k)) cj_blocks_per_sm(f, 2);
+    if (blocks_per_sm(k) > 1) cj_blocks_per_sm(f, blocks_per_sm(k));
     if (k->s->cluster) cj_cluster(f, k->s->cluster, 1, 1);
+}
+
+// The block's place in its group, and the group's first row.
+static void begin_group(row_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   block = cj_u32(f, "block");
+    k->rank = cj_u32(f, "rank");
+    cj_ptx(f, "mov.u32 $1, %ctaid.x;", block);
+    cj_ptx(f, "div.u32 $1, $2, $3;", k->row, block, k->s->blocks);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", k->rank, k->row, k->s->blocks);
+    cj_ptx(f, "sub.u32 $1, $2, $1;", k->rank, block);
+    cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $1;", k->first, k->rank);
 }
 
 static void emit_begin(row_kernel *k) {
@@ -126,6 +175,7 @@ static void emit_begin(row_kernel *k) {
         k->rank = cj_cluster_rank(f);
         cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $1;", k->first, k->rank);
     }
+    if (k->s->blocks) begin_group(k);
     for (unsigned i = 0; i < k->op->operands; i++) {
         const row_role role = k->op->operand[i].role;
         k->base[i] = cj__load_pointer(f, k->param[i], k->op->operand[i].name);
@@ -139,13 +189,15 @@ void cj__row_emit(const cj_plan *plan, const row_op *op, void *own, cj_builder *
     row_shape shape;
     cj__row_read(plan, op, &shape);
     row_kernel k = {.plan = plan, .op = op, .s = &shape, .own = own};
-    write_head(plan, &shape, builder);
+    write_head(plan, op, &shape, builder);
     if (shape.form == ROW_STREAM) cj_declare(builder, ".extern .shared .align 16 .b8 row_pool[];");
     k.f = cj_entry(builder, plan->entry);
     declare(&k);
     emit_begin(&k);
     if (shape.form == ROW_STREAM)
         cj__row_emit_stream(&k);
+    else if (shape.form == ROW_SPREAD)
+        cj__row_emit_spread(&k);
     else if (shape.totals)
         cj__row_emit_dealt(&k);
     else

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The row engine: kernels that read each row of a matrix, bring a few values of it together, and write what follows
 // from them. row.c tells the algorithm; row_plan.c chooses the shape; row_load.c moves elements; row_fold.c brings
-// values together; row_direct.c and row_stream.c write a form each; row_total.c has sums over rows. A family says what
-// is done with elements (row_op).
+// values together; row_direct.c, row_stream.c and row_spread.c write a form each; row_total.c has sums over rows. A
+// family says what is done with elements (row_op).
 #ifndef CJ_TEMPLATES_ROW_H
 #define CJ_TEMPLATES_ROW_H
 
@@ -19,6 +19,7 @@ enum {
     ROW_ALIGN,
     ROW_FORM,
     ROW_CLUSTER,
+    ROW_BLOCKS,
     ROW_WARPS,
     ROW_VECTORS,
     ROW_STAGES,
@@ -55,16 +56,24 @@ enum {
                    .initial = "16",                                                                                    \
                    .help = "bytes that all pointers to elements are multiples of"},                                    \
     [ROW_FORM] = {.name = "form",                                                                                      \
-                  .choices = "auto direct stream",                                                                     \
+                  .choices = "auto direct stream spread",                                                              \
                   .initial = "auto",                                                                                   \
-                  .tune = "direct stream",                                                                             \
-                  .help = "direct: a row a block or cluster; stream: clusters stay, and rows come by bulk copies"},    \
+                  .tune = "direct stream spread",                                                                      \
+                  .help = "direct: a row a block or cluster; stream: clusters stay, and rows come by bulk copies;"     \
+                          " spread: few rows, each of as many blocks as there are"},                                   \
     [ROW_CLUSTER] = {.name = "cluster",                                                                                \
                      .maximum = 16,                                                                                    \
                      .automatic = true,                                                                                \
                      .initial = "auto",                                                                                \
                      .tune = "0 1 2 4 8 16",                                                                           \
                      .help = "blocks a row; 0: generate without clusters"},                                            \
+    [ROW_BLOCKS] = {.name = "blocks",                                                                                  \
+                    .minimum = 1,                                                                                      \
+                    .maximum = 1024,                                                                                   \
+                    .automatic = true,                                                                                 \
+                    .initial = "auto",                                                                                 \
+                    .tune = "8 16 32 64 128",                                                                          \
+                    .help = "spread: blocks a row, whose parts meet in global memory"},                                \
     [ROW_WARPS] = {.name = "warps",                                                                                    \
                    .minimum = 1,                                                                                       \
                    .maximum = 32,                                                                                      \
@@ -102,7 +111,7 @@ enum {
                   .maximum = INT32_MAX,                                                                                \
                   .automatic = true,                                                                                   \
                   .initial = "auto",                                                                                   \
-                  .help = "stream, and sums over rows: blocks in the grid, a multiple of cluster"}
+                  .help = "stream, spread, and sums over rows: blocks in the grid, a multiple of those of a row"}
 
 enum {
     ROW_INPUTS = 2,
@@ -117,7 +126,7 @@ enum {
     ROW_PIECES_MAX = 32  // of a stream
 };
 
-typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM } row_form;
+typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM, ROW_SPREAD } row_form;
 enum { ROW_RESIDENT_AUTO, ROW_RESIDENT_NO, ROW_RESIDENT_YES };
 
 // How rows are cut, in vectors: what a thread loads at once, `elements` elements. A row has `vectors` of them, and
@@ -129,6 +138,8 @@ typedef struct row_shape {
     unsigned elements;             // of a vector
     uint64_t columns, stride, out_stride, vectors;
     unsigned cluster;  // blocks a row; 0: no cluster
+    unsigned blocks;   // a row, of the spread form; else 0
+    bool     claims;   // … whose groups claim the rows behind their first
     unsigned warps, rows_per_block;
     unsigned held, stages;
     uint64_t pieces, piece;
@@ -206,7 +217,8 @@ struct row_kernel {
     bool             in_place;                  // what sweeps write into elements is found again by give
     bool             in_shared;                 // elements are read from shared memory, at stage_at
     cj_reg           stage_at;
-    cj_reg           resident_at[ROW_OPERANDS];  // where column 0 of it would be in shared memory
+    cj_reg           resident_at[ROW_OPERANDS];                // where column 0 of it would be in shared memory
+    cj_reg           kept[ROW_OPERANDS][ROW_HELD][ROW_WORDS];  // of columns, as loaded, where registers keep them
     cj_reg           raw[ROW_INPUTS][ROW_HELD][ROW_WORDS], passing[ROW_INPUTS][ROW_WORDS];
     cj_reg           total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];
     row_part         part;
@@ -231,6 +243,7 @@ void        cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value);  
 void        cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]);
 cj_reg      cj__row_count(row_kernel *k);                              // the thread's elements of the piece, a new f32
 const char *cj__row_type(const cj_plan *plan, unsigned param);         // "f32", "f16", "bf16" of dtype and out
+const char *cj__row_load_global(const row_kernel *k);                  // "ld.global.nc", or "ld.global"
 void        cj__row_convert(row_kernel *k, cj_reg into, cj_reg half);  // one element of dtype, as loaded
 
 unsigned cj__row_nth(const row_op *op, row_role role, unsigned n);  // the index of the n-th operand of that role
@@ -242,9 +255,10 @@ void     cj__row_add_repeated(row_op *op, const char *name, uint64_t period, con
 void cj__row_load_piece(row_kernel *k);   // from global memory, at k->at, into registers
 void cj__row_fetch_piece(row_kernel *k);  // from shared memory, at k->stage_at, into registers
 void cj__row_new_registers(row_kernel *k);
-void cj__row_take(row_kernel *k);                     // sweeps: a piece into k->part
-void cj__row_give(row_kernel *k);                     // a piece's outputs
-void cj__row_place(row_kernel *k);                    // k->at of k->row
+void cj__row_keep_columns(row_kernel *k);  // loads what columns of this piece have into registers, if there are enough
+void cj__row_take(row_kernel *k);          // sweeps: a piece into k->part
+void cj__row_give(row_kernel *k);          // a piece's outputs
+void cj__row_place(row_kernel *k);         // k->at of k->row
 void cj__row_set_piece(row_kernel *k, cj_reg piece);  // column and left of the piece of that number in the row
 
 // k->row, or, of an operand that repeats, the row of it that this one has: a new register.
@@ -257,14 +271,23 @@ void     cj__row_part_clear(row_kernel *k, const row_part *part);
 unsigned cj__row_slot_words(const row_op *op);  // of a part in shared memory: 1, 2 or 4
 
 void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot);  // k->part
+void cj__row_load_slot(row_kernel *k, const row_part *part, cj_reg slot, unsigned offset, cj_reg when);
 
 // k->part = all slots of an array of `count` parts at the address `slots`, in every lane of every warp that executes
 // it.
 void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count);
 
+// Where the parts of a row's blocks meet in global memory, and the row's tag (row_spread.c).
+typedef struct row_posts {
+    cj_reg tag, rows, leads;  // leads: the block's thread 0
+    cj_reg claimed, next;     // the next row: as rank 0 has it, and then all
+    cj_reg row, next_at;      // where the block's warps find the row's part and the next row, in shared memory
+} row_posts;
+
 // Where the parts of a block's or a cluster's warps meet: once, or, `again`, for row after row.
 typedef struct row_meeting {
-    cj_reg slots, met, turn;  // addresses; bytes from the slots of one row to those of the next
+    cj_reg    slots, met, turn;  // addresses; bytes from the slots of one row to those of the next
+    row_posts posts;             // of the spread form
 } row_meeting;
 
 row_meeting cj__row_meeting(row_kernel *k, bool again);
@@ -276,7 +299,15 @@ void cj__row_held(row_kernel        *k,
 // The values of pieces `piece` to `last`, two registers of which the first is counted up: a new part.
 row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
 
+void cj__row_set_share(row_kernel *k);                    // column and left of the block's one piece
+void cj__row_twice(row_kernel *k, const row_meeting *m);  // a row that is read twice
+
+size_t    cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // of the workspace
+row_posts cj__row_posts(row_kernel *k);
+void      cj__row_meet_posts(row_kernel *k, const row_posts *p, cj_reg slots);  // of the block's warps
+
 void cj__row_emit_direct(row_kernel *k);
+void cj__row_emit_spread(row_kernel *k);
 void cj__row_emit_stream(row_kernel *k);
 
 // Sums over rows. What the kernel writes behind the rows' own launches goes to a label of its own: _turns branches

@@ -25,12 +25,13 @@ static void emit_row_number(row_kernel *k, cj_label done) {
 
 // ---- where the warps' parts meet
 
-static unsigned slot_count(const row_kernel *k) { return cj__row_blocks(k->s) * k->s->warps; }
+static unsigned slot_count(const row_kernel *k) { return (k->s->cluster ? k->s->cluster : 1) * k->s->warps; }
 
 row_meeting cj__row_meeting(row_kernel *k, bool again) {
     cj_func       *f = k->f;
     const unsigned words = cj__row_slot_words(k->op);
     row_meeting    m = {0};
+    if (k->s->form == ROW_SPREAD) m.posts = cj__row_posts(k);
     if (k->s->rows_per_block > 1 || slot_count(k) == 1) return m;
     m.slots = cj_shared_address(f, cj_shared(f, "f32", "slots", slot_count(k) * words * (again ? 2 : 1), 16));
     if (again) {
@@ -55,6 +56,7 @@ void cj__row_meet(row_kernel *k, const row_meeting *m) {
     cj_reg         slots = m->slots;
     cj_step(f, "the warp's part, in every lane");
     cj__row_fold(k, &k->part, &k->part, 1, true);
+    if (!m->slots.id && m->posts.tag.id) cj__row_meet_posts(k, &m->posts, m->slots);
     if (!m->slots.id) return;
     if (m->turn.id) {
         slots = cj_u32(f, "slots_at");
@@ -79,7 +81,12 @@ void cj__row_meet(row_kernel *k, const row_meeting *m) {
         cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->warp, 4 * words, slots);
         cj_ptx(f, "setp.eq.u32 $1, $2, 0;", writes, k->lane);
         cj__row_store_slot(k, writes, slot);
-        cj_ptx(f, "bar.sync 0; // D1: every part of the row is written");
+        cj_ptx(f, m->posts.tag.id ? "bar.sync 0; // P1: every part of the block is written"
+                                  : "bar.sync 0; // D1: every part of the row is written");
+    }
+    if (m->posts.tag.id) {
+        cj__row_meet_posts(k, &m->posts, slots);
+        return;
     }
     cj_step(f, "every warp combines all parts");
     cj__row_fold_slots(k, slots, slot_count(k));
@@ -89,7 +96,7 @@ void cj__row_meet(row_kernel *k, const row_meeting *m) {
 
 static cj_reg first_piece(row_kernel *k) {
     cj_reg piece = cj_u32(k->f, "piece");
-    if (is_pushed(k))
+    if (cj__row_blocks(k->s) > 1)
         cj_ptx(k->f, "mul.lo.u32 $1, $2, $3;", piece, k->rank, k->s->pieces);
     else
         cj_ptx(k->f, "mov.u32 $1, 0;", piece);
@@ -137,7 +144,7 @@ row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last) {
     return all;
 }
 
-static void emit_twice(row_kernel *k, const row_meeting *m) {
+void cj__row_twice(row_kernel *k, const row_meeting *m) {
     cj_func *f = k->f;
     if (k->op->prepare) k->op->prepare(k);
     cj_reg piece = first_piece(k);
@@ -165,20 +172,19 @@ void cj__row_held(row_kernel *k, const row_meeting *m) {
     cj__row_give(k);
 }
 
-static void emit_once(row_kernel *k, const row_meeting *m) {
-    cj_step(k->f, "the thread's share of the row, in registers");
-    cj__row_set_piece(k, first_piece(k));
-    cj__row_held(k, m);
-}
+void cj__row_set_share(row_kernel *k) { cj__row_set_piece(k, first_piece(k)); }
 
 void cj__row_emit_direct(row_kernel *k) {
     cj_label          done = cj_label_new(k->f, "done");
     const row_meeting m = cj__row_meeting(k, false);
     emit_row_number(k, done);
-    if (k->s->pieces > 1)
-        emit_twice(k, &m);
-    else
-        emit_once(k, &m);
+    if (k->s->pieces > 1) {
+        cj__row_twice(k, &m);
+    } else {
+        cj_step(k->f, "the thread's share of the row, in registers");
+        cj__row_set_share(k);
+        cj__row_held(k, &m);
+    }
     if (k->s->rows_per_block > 1) cj_label_here(k->f, done);
     cj_ptx(k->f, "ret;");
 }

@@ -39,15 +39,15 @@ static void across_lanes(row_kernel *k, const char *operation, cj_reg value) {
     }
 }
 
-// Bits of floats, those below 0 turned round, are in the floats' order as integers, of which the hardware finds the largest
-// (from sm_80 on) in one step. No value is NaN: what a part has as its largest is at least LOWEST.
+// Bits of floats, those below 0 turned round, are in the floats' order as integers, of which the hardware finds the
+// largest (from sm_80 on) in one step. No value is NaN: what a part has as its largest is at least LOWEST.
 static void largest_of_lanes(row_kernel *k, cj_reg value) {
     cj_func *f = k->f;
     if (!strcmp(k->plan->arch, "sm_70") || !strcmp(k->plan->arch, "sm_75")) {
         across_lanes(k, "max", value);
         return;
     }
-    cj_reg   bits = cj_s32(f, "bits"), sign = cj_s32(f, "sign");
+    cj_reg bits = cj_s32(f, "bits"), sign = cj_s32(f, "sign");
     cj_ptx(f, "mov.b32 $1, $2;", bits, value);
     cj_ptx(f, "shr.s32 $1, $2, 31;", sign, bits);
     cj_ptx(f, "and.b32 $1, $1, 0x7fffffff;", sign);
@@ -124,7 +124,7 @@ void cj__row_fold(row_kernel *k, const row_part *into, const row_part *part, uns
 
 enum { SLOTS_A_LANE = 16 };  // 16 blocks of 32 warps
 
-static void load_slot(row_kernel *k, const row_part *part, cj_reg slot, unsigned offset, cj_reg when) {
+void cj__row_load_slot(row_kernel *k, const row_part *part, cj_reg slot, unsigned offset, cj_reg when) {
     static const char *const lines[] = {"", "@$6 ld.shared.f32 $1, [$5 + $7];",
                                         "@$6 ld.shared.v2.f32 {$1, $2}, [$5 + $7];", "",
                                         "@$6 ld.shared.v4.f32 {$1, $2, $3, $4}, [$5 + $7];"};
@@ -155,7 +155,7 @@ void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count) {
             cj__row_part_clear(k, &part[p]);
             cj_ptx(k->f, "setp.lt.u32 $1, $2, $3;", has, k->lane, count - p * ROW_WARP);
         }
-        load_slot(k, &part[p], slot, p * ROW_WARP * bytes, whole ? cj_always() : has);
+        cj__row_load_slot(k, &part[p], slot, p * ROW_WARP * bytes, whole ? cj_always() : has);
     }
     cj__row_fold(k, &k->part, part, parts, true);
 }

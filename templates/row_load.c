@@ -6,7 +6,7 @@
 #include "row.h"
 
 unsigned cj__row_threads(const row_shape *s) { return s->rows_per_block > 1 ? ROW_WARP : s->warps * ROW_WARP; }
-unsigned cj__row_blocks(const row_shape *s) { return s->cluster ? s->cluster : 1; }
+unsigned cj__row_blocks(const row_shape *s) { return s->blocks ? s->blocks : s->cluster ? s->cluster : 1; }
 
 // Whether some thread has no vector v of some piece.
 static bool is_guarded(const row_shape *s, unsigned v) {
@@ -70,7 +70,7 @@ static void move_words(row_kernel *k, const char *operation, access a, const cj_
 }
 
 // Streams with sums over rows leave the registers to these, and read every piece from its stage.
-static bool is_held(const row_kernel *k) { return k->s->form == ROW_DIRECT || !k->s->totals; }
+static bool is_held(const row_kernel *k) { return k->s->form != ROW_STREAM || !k->s->totals; }
 static bool is_passing(const row_kernel *k) { return k->s->form == ROW_STREAM && (k->s->pieces > 1 || k->s->totals); }
 
 void cj__row_new_registers(row_kernel *k) {
@@ -124,9 +124,16 @@ static void load_vectors(row_kernel *k, const char *operation, bool shared) {
     }
 }
 
+// A kernel that may start before others have ended must not say that nobody writes what it reads.
+const char *cj__row_load_global(const row_kernel *k) { return k->plan->programmatic ? "ld.global" : "ld.global.nc"; }
+
 // With several pieces a row is read again, from the L2 cache where it is still there.
 void cj__row_load_piece(row_kernel *k) {
-    load_vectors(k, k->s->pieces > 1 ? "ld.global" : "ld.global.nc.L1::no_allocate", false);
+    load_vectors(k,
+                 k->s->pieces > 1        ? "ld.global"
+                 : k->plan->programmatic ? "ld.global.L1::no_allocate"
+                                         : "ld.global.nc.L1::no_allocate",
+                 false);
 }
 
 void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true); }
@@ -301,7 +308,7 @@ static cj_reg each_address(row_kernel *k, unsigned operand) {
 cj_reg cj__row_load_each(row_kernel *k, unsigned operand, cj_reg when) {
     const row_operand *o = &k->op->operand[operand];
     cj_reg             value = cj_register(k->f, o->type, o->name), at = each_address(k, operand);
-    cj_ptx(k->f, when.id ? "@$4 ld.global.nc.$1 $2, [$3];" : "ld.global.nc.$1 $2, [$3];", o->type, value, at, when);
+    cj_ptx(k->f, when.id ? "@$5 $1.$2 $3, [$4];" : "$1.$2 $3, [$4];", cj__row_load_global(k), o->type, value, at, when);
     return value;
 }
 
@@ -310,17 +317,35 @@ void cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value) {
     cj_ptx(k->f, "@$1 st.global.$2 [$3], $4;", k->first, k->op->operand[operand].type, at, value);
 }
 
-void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
+// A new vector of what columns have, as loaded.
+static void load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg word[ROW_WORDS]) {
     const access a = access_of(in_bytes(k), k->s->in_bytes);
     const bool   resident = k->s->resident;
     const char  *name = k->op->operand[operand].name;
-    cj_reg       word[ROW_WORDS], at = resident ? cj_u32(k->f, "column_at") : cj_u64(k->f, "column_at");
+    cj_reg       at = resident ? cj_u32(k->f, "column_at") : cj_u64(k->f, "column_at");
     for (unsigned w = 0; w < a.words; w++) word[w] = cj_register(k->f, a.type, name);
     cj_ptx(k->f, resident ? "mad.lo.u32 $1, $2, $3, $4;" : "mad.wide.u32 $1, $2, $3, $4;", at, k->column,
            k->s->in_bytes, resident ? k->resident_at[operand] : k->base[operand]);
-    move_words(k, resident ? "ld.shared" : "ld.global.nc", a, word, at,
+    move_words(k, resident ? "ld.shared" : cj__row_load_global(k), a, word, at,
                (uint64_t)v * cj__row_threads(k->s) * in_bytes(k), false);
-    widen(k, name, word, into);
+}
+
+void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
+    cj_reg word[ROW_WORDS], *kept = k->kept[operand][v];
+    if (!kept[0].id) load_column(k, operand, v, word);
+    widen(k, k->op->operand[operand].name, kept[0].id ? kept : word, into);
+}
+
+void cj__row_keep_columns(row_kernel *k) {
+    enum { WORDS_MOST = 32 };  // of columns and rows
+    const unsigned words = access_of(in_bytes(k), k->s->in_bytes).words;
+    if (k->s->held * words * (k->op->inputs + k->op->columns) > WORDS_MOST) return;
+    for (unsigned i = 0; i < k->op->operands; i++)
+        for (unsigned v = 0; k->op->operand[i].role == ROW_COLUMN && v < k->s->held; v++) {
+            cj_label skip = begin_guard(k, v);
+            load_column(k, i, v, k->kept[i][v]);
+            end_guard(k, skip);
+        }
 }
 
 cj_reg cj__row_count(row_kernel *k) {

@@ -6,6 +6,7 @@
 // and clusters large enough to hold the row in them. In short:
 //
 //   rows that are short, or few      direct, a block each, or as many blocks as there are SMs
+//   few and long                     spread over all SMs
 //   nothing is written               direct, in pieces that pass, of small blocks
 //   f32, and no column has anything  direct while registers hold it, by clusters of 16 warps a block
 //   up to 64 KiB                     stream, a block with all of its SM
@@ -62,11 +63,14 @@ static void read_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->vectors = s->columns / s->elements;
 }
 
-// Pieces of whole 16-byte words, where the share of each block is cut into so many.
+// Pieces of whole 16-byte words in a stream, of whole cache lines where rows are spread, where the share of each
+// block is cut into so many.
 static void cut(row_shape *s) {
-    const unsigned vector_bytes = s->elements * s->in_bytes, words = vector_bytes < 16 ? 16 / vector_bytes : 1;
-    s->piece = ceil_div(ceil_div(s->vectors, cj__row_blocks(s) * s->pieces), s->form == ROW_STREAM ? words : 1);
-    if (s->form == ROW_STREAM) s->piece *= words;
+    enum { LINE_BYTES = 128 };
+    const unsigned vector_bytes = s->elements * s->in_bytes;
+    const unsigned unit = s->form == ROW_DIRECT ? 1 : s->form == ROW_SPREAD ? LINE_BYTES : 16;
+    const unsigned vectors = unit > vector_bytes ? unit / vector_bytes : 1;
+    s->piece = ceil_div(ceil_div(s->vectors, cj__row_blocks(s) * s->pieces), vectors) * vectors;
 }
 
 // Vectors that a thread may hold: of all inputs together 32 registers. Sums over rows need registers too, for which
@@ -190,6 +194,60 @@ static void plan_direct(choice *c) {
     }
     if (!asked(c, ROW_PIECES)) s->pieces = direct_pieces(c);
     spread_threads(c);
+}
+
+// ---- spread
+
+// How many blocks of so many warps the GPU holds at once: few rows are long ones, of which threads hold what they
+// can.
+static unsigned room_for(const choice *c, unsigned warps) {
+    enum { REGISTERS = 64 };
+    cj_occupancy        o;
+    const cj_kernel_use use = {.threads = warps * ROW_WARP, .registers = REGISTERS};
+    cj__occupancy(&use, c->limits, &o);
+    return o.active_clusters;
+}
+
+static unsigned spread_held(const choice *c) { return asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : held_most(c); }
+static unsigned spread_warps(const choice *c) { return asked(c, ROW_WARPS) ? asked(c, ROW_WARPS) : SHARING_WARPS; }
+
+// Blocks a row: a row's share of the SMs, or of all blocks there is room for where threads would have much each.
+// More, and fewer rows at a time, where these do not hold it; but half as many as hold it where the second reading
+// finds the matrix in the L2 cache. None with less than a little of the row.
+static unsigned spread_blocks(const choice *c) {
+    enum { LEAST = 512, MUCH = 4 };
+    const uint64_t rows = least(c->plan->params.value[ROW_ROWS], c->limits->sm_count), vectors = c->s->vectors;
+    const uint64_t threads = (uint64_t)spread_warps(c) * ROW_WARP, room = room_for(c, spread_warps(c));
+    const uint64_t one = c->limits->sm_count / rows, all = room / rows;
+    const uint64_t blocks = most(vectors >= MUCH * threads * one ? all : one, 1);
+    const uint64_t hold = ceil_div(vectors, threads * spread_held(c));
+    const uint64_t bytes = rows * c->s->columns * c->s->in_bytes * c->op->inputs;
+    const uint64_t fewest = hold > blocks && 3 * bytes <= 2 * c->limits->l2_bytes ? ceil_div(hold, 2) : hold;
+    return (unsigned)most(least(least(most(fewest, blocks), room), vectors / LEAST), 1);
+}
+
+// Few rows, each long enough for more blocks than a cluster would give it.
+static bool is_spread(const choice *c) {
+    enum { LONG = 32768, LONG_A_ROW = 2048 };  // columns
+    const uint64_t rows = c->plan->params.value[ROW_ROWS];
+    const bool     streams = asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) ||
+                         c->plan->params.value[ROW_RESIDENT] == ROW_RESIDENT_YES;
+    if (is_asked(c, ROW_BLOCKS)) return true;
+    return is_few(c) && !is_asked(c, ROW_CLUSTER) && !streams && c->s->columns >= most(LONG, LONG_A_ROW * rows);
+}
+
+static void plan_spread(choice *c) {
+    row_shape *s = c->s;
+    s->form = ROW_SPREAD;
+    s->blocks = asked(c, ROW_BLOCKS) ? asked(c, ROW_BLOCKS) : spread_blocks(c);
+    s->pieces = asked(c, ROW_PIECES) ? asked(c, ROW_PIECES) : 1;
+    cut(s);
+    s->warps = (unsigned)least(spread_warps(c), asked(c, ROW_WARPS) ? ALONE_WARPS : ceil_div(s->piece, ROW_WARP));
+    if (!asked(c, ROW_PIECES)) {
+        s->pieces = ceil_div(s->piece, (uint64_t)s->warps * ROW_WARP * spread_held(c));
+        cut(s);
+    }
+    s->held = (unsigned)most(ceil_div(s->piece, cj__row_threads(s)), 1);
 }
 
 // ---- stream
@@ -462,6 +520,10 @@ static cj_status choose_dealt(choice *c, cj_error *error) {
 static cj_status choose_claimed(choice *c, cj_error *error) {
     row_shape     *s = c->s;
     const uint64_t form = c->plan->params.value[ROW_FORM];
+    if (form == ROW_SPREAD || (form == ROW_AUTO && is_spread(c))) {
+        plan_spread(c);
+        return CJ_OK;
+    }
     if (form == ROW_STREAM || (form == ROW_AUTO && can_stream(c) && !is_direct(c))) {
         if (can_stream(c) && plan_stream(c)) return CJ_OK;
         if (form == ROW_STREAM) return refuse(c, error);
@@ -471,16 +533,38 @@ static cj_status choose_claimed(choice *c, cj_error *error) {
     return CJ_OK;
 }
 
+// Parameters that exclude each other.
+static cj_status check_form(const choice *c, cj_error *error) {
+    static const char *const forms[] = {"auto", "direct", "stream", "spread"};
+    const uint64_t          *value = c->plan->params.value;
+    const char              *form = forms[value[ROW_FORM]];
+    const bool               blocks = is_asked(c, ROW_BLOCKS), spread = value[ROW_FORM] == ROW_SPREAD;
+    if ((value[ROW_FORM] == ROW_DIRECT || spread) && value[ROW_RESIDENT] == ROW_RESIDENT_YES) {
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "resident: yes with form=%s, which has nothing in shared memory that could stay there", form);
+        cj__hint(error, "form=stream keeps what columns have; or leave resident at its default");
+    } else if ((spread || blocks) && c->s->totals) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "%s with sums over rows, which need rows that a block or a cluster has",
+                 spread ? "form: spread" : "blocks");
+        cj__hint(error, "leave %s at its default", spread ? "form" : "blocks");
+    } else if (blocks && value[ROW_FORM] && !spread) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "blocks: %u with form=%s", asked(c, ROW_BLOCKS), form);
+        cj__hint(error, "it belongs to form=spread; here `cluster` says how many blocks have a row");
+    } else if ((spread || blocks) && asked(c, ROW_CLUSTER)) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "cluster: %u with form=spread, whose blocks meet in global memory",
+                 asked(c, ROW_CLUSTER));
+        cj__hint(error, "`blocks` says how many of them have a row");
+    } else {
+        return CJ_OK;
+    }
+    return CJ_INVALID_ARGUMENT;
+}
+
 static cj_status choose(choice *c, cj_error *error) {
     const row_shape *s = c->s;
-    const uint64_t  *value = c->plan->params.value;
-    if (value[ROW_FORM] == ROW_DIRECT && value[ROW_RESIDENT] == ROW_RESIDENT_YES) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "resident: yes with form=direct, which has nothing in shared memory that could stay there");
-        cj__hint(error, "form=stream keeps what columns have; or leave resident at its default");
-        return CJ_INVALID_ARGUMENT;
-    }
-    const cj_status status = s->totals ? choose_dealt(c, error) : choose_claimed(c, error);
+    cj_status        status = check_form(c, error);
+    if (status) return status;
+    status = s->totals ? choose_dealt(c, error) : choose_claimed(c, error);
     if (status) return status;
     if (s->held <= ROW_HELD) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT,
@@ -494,6 +578,7 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     uint64_t *value = plan->params.value;
     value[ROW_FORM] = s->form;
     value[ROW_CLUSTER] = s->cluster;
+    value[ROW_BLOCKS] = s->blocks ? s->blocks : CJ_PARAM_AUTO;
     value[ROW_WARPS] = s->rows_per_block > 1 ? CJ_PARAM_AUTO : s->warps;
     value[ROW_VECTORS] = s->held;
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
@@ -506,10 +591,12 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     read_problem(plan, op, s);
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];
+    s->blocks = value[ROW_BLOCKS] == CJ_PARAM_AUTO ? 0 : (unsigned)value[ROW_BLOCKS];
     s->held = (unsigned)value[ROW_VECTORS];
     s->stages = value[ROW_STAGES] == CJ_PARAM_AUTO ? 0 : (unsigned)value[ROW_STAGES];
     s->pieces = value[ROW_PIECES];
     s->resident = value[ROW_RESIDENT] == ROW_RESIDENT_YES;
+    s->claims = s->blocks && value[ROW_ROWS] > plan->grid.x / s->blocks;
     s->rows_per_block = value[ROW_WARPS] == CJ_PARAM_AUTO ? plan->block.x / ROW_WARP : 1;
     s->warps = value[ROW_WARPS] == CJ_PARAM_AUTO ? s->rows_per_block : (unsigned)value[ROW_WARPS];
     cut(s);
@@ -517,11 +604,11 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
 }
 
 static cj_status check_grid(const choice *c, uint64_t grid, cj_error *error) {
-    const row_shape *s = c->s;
-    if (grid % cj__row_blocks(s) == 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of the cluster's %u blocks", grid,
-             s->cluster);
-    cj__hint(error, "%" PRIu64 " is", ceil_div(grid, s->cluster) * s->cluster);
+    const unsigned blocks = cj__row_blocks(c->s);
+    if (grid % blocks == 0) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of %s's %u blocks", grid,
+             c->s->cluster ? "the cluster" : "a row", blocks);
+    cj__hint(error, "%" PRIu64 " is", ceil_div(grid, blocks) * blocks);
     return CJ_INVALID_ARGUMENT;
 }
 
@@ -552,11 +639,33 @@ static cj_status plan_dealt_grid(choice *c, cj_error *error) {
     return check_grid(c, grid, error);
 }
 
+// Blocks wait for each other, so all are resident. Groups stay, and have every n-th row.
+static cj_status plan_spread_grid(choice *c, cj_error *error) {
+    cj_plan       *plan = c->plan;
+    row_shape     *s = c->s;
+    const uint64_t rows = plan->params.value[ROW_ROWS], grid = asked(c, ROW_GRID), room = room_for(c, s->warps);
+    if (s->blocks > room) {
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "blocks: %u of %u threads are more than the %" PRIu64 " that %s holds at once", s->blocks,
+                 plan->block.x, room, c->limits->name);
+        cj__hint(error, "fewer blocks or warps, or leave them at their defaults");
+        return CJ_INVALID_ARGUMENT;
+    }
+    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : least(room / s->blocks, rows) * s->blocks), 1, 1};
+    plan->resident = grid ? 0 : s->blocks;
+    plan->cooperative = true;
+    plan->programmatic = c->clusters;  // of the same targets
+    s->claims = rows > plan->grid.x / s->blocks;
+    plan->workspace_bytes = cj__row_posts_bytes(c->op, s, plan->grid.x);
+    return check_grid(c, grid, error);
+}
+
 static cj_status plan_grid(choice *c, cj_error *error) {
     cj_plan         *plan = c->plan;
     const row_shape *s = c->s;
     const uint64_t   rows = plan->params.value[ROW_ROWS], grid = asked(c, ROW_GRID);
     if (s->totals) return plan_dealt_grid(c, error);
+    if (s->form == ROW_SPREAD) return plan_spread_grid(c, error);
     if (s->form == ROW_DIRECT) {
         plan->grid = (cj_dim3){(uint32_t)(ceil_div(rows, s->rows_per_block) * cj__row_blocks(s)), 1, 1};
         return CJ_OK;

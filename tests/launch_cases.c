@@ -349,7 +349,7 @@ static const family_run runs[] = {
     {"softmax", "rows=8 columns=512", launch_pair},
     {"logsoftmax", "rows=8 columns=512 cluster=2", launch_pair},
     {"rmsnorm", "rows=16 columns=512 weight=no pass=backward bias-gradient=yes", launch_gradients},
-    {"layernorm", "rows=8 columns=512 weight=no", launch_pair},
+    {"layernorm", "rows=8 columns=512 weight=no form=spread blocks=4", launch_pair},
     {"crossentropy", "rows=8 columns=512 ignore=-1", launch_crossentropy},
     {"gemm", "m=64 n=64 k=64", launch_gemm},
     {"scan", "columns=12000 block=128 dtype=u32", launch_pair},

@@ -265,10 +265,12 @@ void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, u
     }
     if (says(&s, "mask=yes") && says(&s, "pass=forward") && below(seed, 2))
         append(&s, " mask-rows=%" PRIu64, 1 + below(seed, rows + 2));
-    if (below(seed, 2))
-        append(&s, " form=direct cluster=%u", clusters[says(&s, "-gradient=yes") ? 0 : below(seed, 5)]);
-    else
-        append(&s, " resident=%s", residents[below(seed, 3)]);
+    const bool totals = says(&s, "-gradient=yes");
+    switch (below(seed, totals ? 2 : 3)) {
+    case 0: append(&s, " form=direct cluster=%u", clusters[totals ? 0 : below(seed, 5)]); break;
+    case 1: append(&s, " resident=%s", residents[below(seed, 3)]); break;
+    case 2: append(&s, " form=spread blocks=%" PRIu64, 1 + below(seed, 40)); break;
+    }
     if (below(seed, 3) == 0) append(&s, " pieces=%" PRIu64 " vectors=8", columns / HELD + 1 + below(seed, 3));
     cj_test_row(device, s.words, (16u >> align) * (unsigned)below(seed, 3), *seed);
 }
@@ -409,6 +411,12 @@ static const char *const forms[] = {
     "rows=5 columns=2040 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3 resident=no",
     "rows=5 columns=2040 form=stream cluster=1 warps=2 grid=3 stages=3 pieces=3",
     "rows=3 columns=24 form=stream cluster=8 warps=1 grid=16 stages=2",  // ranks without any
+    "rows=1 columns=1000 form=spread blocks=4",
+    "rows=2 columns=5000 form=spread blocks=33 warps=1",
+    "rows=7 columns=1003 form=spread blocks=3 warps=2 grid=6",
+    "rows=5 columns=300 form=spread blocks=1 warps=1 grid=2",
+    "rows=3 columns=16 form=spread blocks=8 warps=2",
+    "rows=3 columns=2040 form=spread blocks=2 warps=2 vectors=2 pieces=3 grid=4",
 };
 
 void cj_test_row_forms(cj_device *device) {

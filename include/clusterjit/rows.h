@@ -16,6 +16,10 @@ typedef enum cj_rows_out { CJ_ROWS_OUT_SAME, CJ_ROWS_OUT_F32, CJ_ROWS_OUT_F16, C
 // Zero-initialize, then set what matters: a zero field takes the default in brackets. What is written overlaps nothing
 // that is read. Arithmetic is in f32 whatever the types. Rows are fastest where columns and strides are whole multiples
 // of 16 bytes.
+// Few long rows (up to some 60, of 32768 columns and more) are spread over all of the GPU. Such a launch is cooperative:
+// it begins when there is room for all of its blocks. And it is a programmatic dependent one, where the GPU has those: it
+// may begin while the kernel before it on the stream still runs, reads nothing before that one has ended, and lets the
+// next kernel do the same.
 typedef struct cj_rows {
     uint64_t    rows, columns;  // 1 to 2^26 and 1 to 2^28
     cj_dtype    dtype;          // of matrices and columns that are read: CJ_F32, CJ_F16, CJ_BF16 [f32]

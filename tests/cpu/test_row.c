@@ -255,6 +255,15 @@ static void impossible_rows_are_refused_by_name(void **state) {
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=4096 form=direct resident=yes",
                     "resident: yes with form=direct");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 rows=4096 cluster=4 grid=6", "grid: 6");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 blocks=4 grid=6", "grid: 6");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 form=spread cluster=4", "cluster: 4");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 form=stream blocks=4", "blocks: 4 with form=stream");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=1048576 blocks=1000", "blocks: 1000 of ");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=4096 form=spread resident=yes",
+                    "resident: yes with form=spread");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes blocks=4", "blocks with sums");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes form=spread",
+                    "form: spread with sums");
     cj_test_refused("crossentropy", CJ_INVALID_ARGUMENT, "smoothing=1.5", "smoothing: 1.5");
     cj_test_refused("crossentropy", CJ_INVALID_ARGUMENT, "ignore=0.5", "ignore: 0.5");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "mask-rows=2", "mask-rows: 2");

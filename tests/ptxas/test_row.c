@@ -31,6 +31,9 @@ static const char *const forms[] = {
     "rows=10 columns=999999",
     "rows=4096 columns=65536 form=stream",
     "rows=2000 columns=131072 form=stream cluster=8 pieces=3 stages=2",
+    "rows=1 columns=1048576",
+    "rows=16 columns=262144",
+    "rows=30 columns=524288 form=spread",
 };
 static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a"};
@@ -76,6 +79,7 @@ static void kernels_without_clusters_assemble(void **state) {
     assemble("layernorm", "columns=4096 align=4 residual=yes", "sm_86");
     assemble("crossentropy", "columns=1001 dtype=f16 gradient=yes align=2", "sm_89");
     assemble("rmsnorm", "columns=7 pass=backward", "sm_80");
+    assemble("softmax", "rows=2 columns=1000000", "sm_80");
     assemble("rmsnorm", "columns=8192 pass=backward dtype=bf16 weight-gradient=yes", "sm_80");
     assemble("layernorm", "columns=30000 pass=backward weight-gradient=yes bias-gradient=yes", "sm_86");
 }
