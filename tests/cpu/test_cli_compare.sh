@@ -26,6 +26,14 @@ gives '8: not launched: sm_80 has no thread block clusters' compare reduce --dev
 gives '"refused": "grid 4' compare reduce --device cpu --grid 4 --n 3000 --json
 gives '2: not launched: planned without clusters' compare scan --device cpu --columns 100 --rounds 1
 
+# Where the blocks of a cluster are the problem, each size has one of its own; what does not go with a size is a row too.
+gives 'none: not launched: cluster: a collective is of a cluster' compare collective --device cpu --rounds 1
+gives '"refused": "root: 3 is no rank of a cluster of 2"' compare collective --device cpu --op broadcast --root 3 --rounds 1 --json
+json '[r["cluster"] for r in o["rows"] if "refused" not in r] == [4, 8, 16] and "bytes_read" not in o'
+json '[r["bytes_written"] for r in o["rows"] if "refused" not in r] == [16, 32, 64]'
+gives '4: not launched: size=8 blocks trade, but cluster=4' compare exchange --device cpu --size 8 --n 64 --rounds 1
+refuses 1 'no cluster size can be launched: op=allreduce does not go with dtype=i8' compare collective --device cpu --dtype i8
+
 # No more sizes than the family has.
 gives '"rows": [' compare gemm --device cpu --m 64 --n 64 --k 64 --rounds 1 --json
 json '[r["cluster"] for r in o["rows"]] == [0, 1, 2, 4]'

@@ -30,7 +30,7 @@ static void print_params(const cj_params *params) {
 
 static void print_rates(const study *s, const variant *v) {
     char rate[STUDY_TEXT], read[STUDY_TEXT], copy[STUDY_TEXT];
-    printf("Rate: %s", study_rate_text(study_rate(s, v), "B", rate));
+    printf("Rate: %s", study_rate_text(study_rate(v), "B", rate));
     if (s->gpu)
         printf(", %.1f %% of the ceiling (read %s, copy %s)", 100 * study_share(s, v),
                study_rate_text(s->read_ceiling, "B", read), study_rate_text(s->copy_ceiling, "B", copy));

@@ -21,7 +21,8 @@ static const struct argp_option options[] = {
 
 static const args_spec spec = {
     .doc = "Measures the same problem without clusters and with clusters of 1, 2, 4, 8 and 16 blocks, in turns, as bench does, "
-           "and says whether a cluster pays. The CPU device shows what the kernels do instead of how long they take.",
+           "and says whether a cluster pays. Where the blocks of a cluster are the problem (collective, exchange), each size has one "
+           "of its own. The CPU device shows what the kernels do instead of how long they take.",
     .options = options,
     .set = study_set,
 };
@@ -103,7 +104,10 @@ static void spread_cell(const study *s, const variant *v, char cell[CELL]) {
     snprintf(cell, CELL, "%.1f %%", spread(&v->race->time));
 }
 
-static void rate_cell(const study *s, const variant *v, char cell[CELL]) { study_rate_text(study_rate(s, v), "B", cell); }
+static void rate_cell(const study *s, const variant *v, char cell[CELL]) {
+    (void)s;
+    study_rate_text(study_rate(v), "B", cell);
+}
 
 static void share_cell(const study *s, const variant *v, char cell[CELL]) {
     snprintf(cell, CELL, "%.1f %%", 100 * study_share(s, v));
@@ -235,7 +239,7 @@ static int add_sizes(study *s) {
         if (code) return code;
     }
     if (s->race_count) return CODE_OK;
-    return message_error(CJ_CONTRACT, "no cluster size can be launched: %s", s->variants[0].refused);
+    return message_error(CJ_CONTRACT, "no cluster size can be launched: %s", s->variants[s->count - 1].refused);
 }
 
 static int compare(study *s, plot *p) {
@@ -257,7 +261,7 @@ static int refuse_cluster(const args_family *family) {
 }
 
 int cmd_compare(int argc, char **argv) {
-    study_options o = {.device = "auto"};
+    study_options o = {.device = "auto", .sizes = true};
     args_family   family;
     study         s = {0};
     plot          p = {0};

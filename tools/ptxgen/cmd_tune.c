@@ -92,7 +92,7 @@ static void rate_cell(const tune *t, const candidate *c, char cell[CELL]) {
     if (t->s.w.unit)
         study_rate_text(t->s.w.operations / (c->v->race->time.median * 1e-3), t->s.w.unit, cell);
     else
-        study_rate_text(study_rate(&t->s, c->v), "B", cell);
+        study_rate_text(study_rate(c->v), "B", cell);
 }
 
 static double ratio(const tune *t, const candidate *c) {

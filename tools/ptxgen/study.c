@@ -60,13 +60,19 @@ int study_open(study *s, const study_options *options, const args_family *family
                       .rotate = true};
     int code = s->w.type ? refuse_options(options) : workload_missing(name);
     if (!code) code = open_device(s);
-    return code ? code : s->w.type->open(&s->w);
+    if (code || !options->sizes || !s->w.type->of_clusters) return code ? code : s->w.type->open(&s->w);
+    s->own = calloc(capacity, sizeof *s->own);
+    return s->own ? CODE_OK : message_error(CJ_OUT_OF_MEMORY, "no memory for %zu workloads", capacity);
 }
 
 void study_close(study *s) {
-    for (size_t i = 0; i < s->count; i++) cj_kernel_destroy(s->variants[i].kernel);
+    for (size_t i = 0; i < s->count; i++) {
+        cj_kernel_destroy(s->variants[i].kernel);
+        if (s->own && s->own[i].device) s->w.type->close(&s->own[i]);
+    }
     free(s->variants);
     free(s->races);
+    free(s->own);
     if (!s->w.device) return;
     s->w.type->close(&s->w);
     cj_device_close(s->w.device);
@@ -112,16 +118,31 @@ static cj_status load(study *s, variant *v, const cj_params *params, cj_error *e
     return status ? status : count_sms(s, v, error);
 }
 
+// The variant's own problem, where it has one.
+static int open_own(study *s, variant *v, const cj_params *params) {
+    if (!s->own) return CODE_OK;
+    v->w = &s->own[v - s->variants];
+    *v->w = s->w;
+    v->w->params = *params;
+    return v->w->type->open(v->w);
+}
+
+static bool is_refusal(const study *s, cj_status status) {
+    return status == CJ_CONTRACT || status == CJ_UNSUPPORTED || (s->options.sizes && status == CJ_INVALID_ARGUMENT);
+}
+
 int study_add(study *s, const cj_params *params, uint32_t cluster) {
     variant  *v = &s->variants[s->count++];
     cj_error  error;
     *v = (variant){.w = &s->w, .cluster = cluster};
     cj_status status = load(s, v, params, &error);
-    if (status && status != CJ_CONTRACT && status != CJ_UNSUPPORTED) return message_failure(&error);
+    if (status && !is_refusal(s, status)) return message_failure(&error);
     if (status) snprintf(v->refused, sizeof v->refused, "%s%s%s", error.message, *error.rule ? ", rule " : "", error.rule);
     if (!v->refused[0]) {
+        int code = open_own(s, v, params);
+        if (code) return code;
         v->race = &s->races[s->race_count++];
-        *v->race = (contender){.launch = launch, .user = v, .copies = s->w.copies};
+        *v->race = (contender){.launch = launch, .user = v, .copies = v->w->copies};
         return CODE_OK;
     }
     cj_kernel_destroy(v->kernel);
@@ -135,9 +156,9 @@ enum { CHECKED = 8 };  // sets of buffers whose results are held against the ref
 
 static int check(study *s, variant *v) {
     workload_verdict verdict;
-    unsigned         checked = s->w.copies < CHECKED ? s->w.copies : CHECKED;
+    unsigned         copies = v->w->copies, checked = copies < CHECKED ? copies : CHECKED;
     for (unsigned i = 0; i < checked; i++) {
-        int code = workload_try(&s->w, v->kernel, (unsigned)((uint64_t)i * s->w.copies / checked), NULL, &verdict);
+        int code = workload_try(v->w, v->kernel, (unsigned)((uint64_t)i * copies / checked), NULL, &verdict);
         if (code) return code;
         if (!s->gpu) cj_cpu_stats_read(s->w.device, &v->stats, NULL);
         if (!verdict.ok) return workload_wrong(&verdict);
@@ -153,8 +174,8 @@ static int check_all(study *s) {
 }
 
 // What must be read and written at least, the one beside the other as far as it goes, at the pace of the ceilings.
-static double least_time(const study *s) {
-    double both = fmin(s->w.bytes_read, s->w.bytes_written), rest = fmax(s->w.bytes_read, s->w.bytes_written) - both;
+static double least_time(const study *s, const workload *w) {
+    double both = fmin(w->bytes_read, w->bytes_written), rest = fmax(w->bytes_read, w->bytes_written) - both;
     return s->gpu ? 1e3 * (2 * both / s->copy_ceiling + rest / s->read_ceiling) : 0;
 }
 
@@ -165,17 +186,16 @@ int study_run(study *s) {
     if (measure_ceilings(s->w.device, &s->read_ceiling, &s->copy_ceiling, &error) ||
         measure(s->w.device, s->races, s->race_count, s->options.rounds, &error))
         return message_failure(&error);
-    s->least = least_time(s);
     return check_all(s);
 }
 
 // ---- figures
 
-double study_rate(const study *s, const variant *v) {
-    return (s->w.bytes_read + s->w.bytes_written) / (v->race->time.median * 1e-3);
+double study_rate(const variant *v) {
+    return (v->w->bytes_read + v->w->bytes_written) / (v->race->time.median * 1e-3);
 }
 
-double study_share(const study *s, const variant *v) { return s->least / v->race->time.median; }
+double study_share(const study *s, const variant *v) { return least_time(s, v->w) / v->race->time.median; }
 
 const char *study_time_text(double milliseconds, char buffer[STUDY_TEXT]) {
     if (milliseconds < 0.1)
@@ -193,14 +213,21 @@ const char *study_rate_text(double per_second, const char *unit, char buffer[STU
     return buffer;
 }
 
+static void add_work(json_t *object, const workload *w) {
+    if (!object) return;
+    json_object_set_new(object, "buffer_sets", json_integer(w->copies));
+    json_object_set_new(object, "bytes_read", output_json_real(w->bytes_read));
+    json_object_set_new(object, "bytes_written", output_json_real(w->bytes_written));
+    json_object_set_new(object, "operations", output_json_real(w->operations));
+    if (w->unit) json_object_set_new(object, "unit", json_string(w->unit));
+}
+
 json_t *study_json(const study *s) {
-    json_t *object = json_pack(
-        "{s:s, s:o, s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "family", cj_family_name(s->w.params.family), "parameters",
-        describe_params(&s->w.params), "device", describe_device(s->w.device), "time_source", measure_clock(s->w.device),
-        "buffer_sets", (json_int_t)s->w.copies, "bytes_read", output_json_real(s->w.bytes_read), "bytes_written",
-        output_json_real(s->w.bytes_written), "operations", output_json_real(s->w.operations), "read_ceiling",
-        output_json_real(s->read_ceiling), "copy_ceiling", output_json_real(s->copy_ceiling));
-    if (object && s->w.unit) json_object_set_new(object, "unit", json_string(s->w.unit));
+    json_t *object = json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "family", cj_family_name(s->w.params.family), "parameters",
+                               describe_params(&s->w.params), "device", describe_device(s->w.device), "time_source",
+                               measure_clock(s->w.device), "read_ceiling", output_json_real(s->read_ceiling), "copy_ceiling",
+                               output_json_real(s->copy_ceiling));
+    if (!s->own) add_work(object, &s->w);
     return object;
 }
 
@@ -216,7 +243,8 @@ json_t *study_json_variant(const study *s, const variant *v) {
     json_t            *object = json_pack(
         "{s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:I}", "cluster", (json_int_t)v->plan.cluster.x, "plan",
         describe_plan(&v->plan), "time_ms", t->median, "low_ms", t->low, "high_ms", t->high, "rounds", (json_int_t)t->rounds,
-        "launches", (json_int_t)t->launches, "bytes_per_second", output_json_real(study_rate(s, v)), "sms", (json_int_t)v->sms);
+        "launches", (json_int_t)t->launches, "bytes_per_second", output_json_real(study_rate(v)), "sms", (json_int_t)v->sms);
+    if (s->own) add_work(object, v->w);
     if (object) json_object_set_new(object, "round_ms", rounds_json(v->race));
     if (object && s->gpu) json_object_set_new(object, "share_of_ceiling", json_real(study_share(s, v)));
     if (object && !s->gpu) json_object_set_new(object, "stats", stats_json(&v->stats));

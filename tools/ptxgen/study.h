@@ -15,6 +15,7 @@ typedef struct study_options {
     unsigned        rounds;                               // 0: as many as suit the device
     bool            json;
     bool            untuned;  // plans are made as if nothing had been tuned
+    bool            sizes;    // kernels differ in their cluster size: what one cannot do is no failure of the others
     int           (*admit)(const cj_device *device);  // an exit code, after its message, of a device that will not do; or NULL
     machine_options machine;
 } study_options;
@@ -48,7 +49,7 @@ enum { STUDY_REASON = 1200 };
 
 // One kernel that does the work.
 typedef struct variant {
-    workload     *w;
+    workload     *w;        // the study's, or its own
     uint32_t      cluster;  // blocks, as asked for; 0: without clusters, or as the plan has it
     cj_plan       plan;
     cj_kernel    *kernel;                 // NULL: it cannot be launched here
@@ -63,9 +64,9 @@ typedef struct study {
     workload      w;
     bool          gpu;
     double        read_ceiling, copy_ceiling;  // bytes a second, measured in this run; 0 on the CPU device
-    double        least;                       // milliseconds that the work's bytes take at these; 0: not known
     variant      *variants;                    // `count` of them, of `capacity`
     contender    *races;
+    workload     *own;                         // of each variant, where each cluster size has a problem of its own; else NULL
     size_t        count, race_count, capacity;
 } study;
 
@@ -76,10 +77,10 @@ int  study_add(study *s, const cj_params *params, uint32_t cluster);  // what ca
 int  study_run(study *s);
 void study_close(study *s);
 
-double study_rate(const study *s, const variant *v);   // bytes a second that any kernel must move
+double study_rate(const variant *v);                    // bytes a second that any kernel must move
 double study_share(const study *s, const variant *v);  // of the ceiling, 0 to 1 and a little; 0: not known
 
-json_t *study_json(const study *s);  // all but the variants
+json_t *study_json(const study *s);  // all but the variants, and what they have of their own
 json_t *study_json_variant(const study *s, const variant *v);
 
 // In words: "3.104 us", "0.2547 ms", "4.22 TB/s"; return `buffer`.

@@ -197,6 +197,7 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 
 const workload_type work_collective = {
     .family = "collective",
+    .of_clusters = true,
     .open = open_collective,
     .close = close_collective,
     .poison = poison,

@@ -185,6 +185,7 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 
 const workload_type work_exchange = {
     .family = "exchange",
+    .of_clusters = true,
     .open = open_exchange,
     .close = close_exchange,
     .poison = poison,

@@ -43,6 +43,7 @@ struct workload {
 
 struct workload_type {
     const char *family;
+    bool        of_clusters;  // the problem is what the blocks of a cluster have: each cluster size has one of its own
     // Allocates and fills. Returns an exit code, after its message. close is called also after a failure.
     int  (*open)(workload *w);
     void (*close)(workload *w);
