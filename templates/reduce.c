@@ -4,7 +4,7 @@
 // Algorithm. The grid's threads take 16-byte loads of x in turn, four in flight each, so that together they read x as
 // one stream. Each thread makes one part of what it read; then parts meet at up to four levels: warp (redux.sync or
 // shuffles), block (shared memory) or cluster (every warp pushes its part to rank 0 by st.async, which needs no barrier
-// of the block before it), grid (a workspace in global memory, which the last group's threads watch). A group is a
+// of the block before it), grid (a workspace in global memory, which the last group watches). A group is a
 // cluster, or a block without clusters. A small x is one block's, a larger one one cluster's (reduce_plan.c).
 //
 //   x: | load 0 | load 1 | load 2 | …                                   global
@@ -13,7 +13,8 @@
 //   cluster_part[cluster][warps] of rank 0, with clusters               distributed shared
 //        warp 0 (of rank 0) -> one part a group
 //   workspace: | tag | unused | words of group 0 | words of group 1 | … global
-//        all threads of one block of the last group -> last_part[warps] -> warp 0 -> out
+//        warp 0 of the last group, several parts a lane -> out
+//        of more groups: all threads of one of its blocks -> last_part[warps] -> warp 0 -> out
 //
 // A part is one value; or, for argmin and argmax, a value and its index; or, for mean and variance, count, mean and
 // squared distances (reduce_combine.c).
@@ -33,7 +34,8 @@
 //   B3  the mbarrier of rank 0: its phase ends when the bytes of all parts have arrived, which also makes them visible
 //       to warp 0. No block but rank 0 is written to, and rank 0 waits here, so every block may exit behind its push.
 //   B4  bar.sync: orders the writes of last_part before warp 0 reads them, and the last reading of the tag before it is
-//       overwritten. Threads of the last group alone come here.
+//       overwritten. Threads of the last group alone come here, and only where more than its warp 0 take parts: that has
+//       read the tag itself, and whoever posted before had read it, too.
 //
 // With result=block or weight=block each block has a slice of x of its own, which its threads read in the same manner.
 // With result=block nothing meets above the cluster: rank 0 writes the parts of its cluster's blocks to out. Generated
@@ -41,8 +43,9 @@
 //
 // With dependent=yes (programmatic dependent launch) the next kernel's blocks may start where there is room as soon as
 // all of this one have, and nothing global is touched before griddepcontrol.wait, behind which all that the kernels
-// before have written is visible: also the workspace, when that is this very kernel. It is right behind any kernel, and
-// so the default. x is then not read through ld.global.nc, which asks that nobody writes it while the kernel runs.
+// before have written is visible: also the workspace, when that is this very kernel. It is right behind any kernel, and so
+// the default. x is then not read through ld.global.nc, which asks that nobody writes it while the kernel runs. What each
+// block loads first is fetched into L2 in front of that wait: a hint, on which no write is lost, as writes go there, too.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -134,6 +137,14 @@ static void describe_part(reduce_kernel *k) {
     }
 }
 
+// Warp 0 alone, while it is one pass of its lanes.
+static void describe_end(reduce_kernel *k) {
+    const unsigned groups = k->plan->grid.x / (k->cluster ? k->cluster : 1), most = REDUCE_POSTS / cj__reduce_words(k->plan);
+    const bool     few = groups <= 32 * most || k->warps == 1;
+    k->gatherers = few ? 1 : k->warps;
+    k->posts = few ? (groups + 31) / 32 < most ? (groups + 31) / 32 : most : 1;
+}
+
 static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     const reduce_dtype *dtype = cj__reduce_dtype(plan);
     char                identity[24];
@@ -149,6 +160,7 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
                              .sliced = cj__reduce_is_sliced(plan),
                              .meets = cj__reduce_meets(plan)};
     describe_part(&k);
+    if (k.meets) describe_end(&k);
     k.combine = (cj_combine){.op = k.op->combine, .type = k.type[0]};
     write_head(&k, b);
     add_functions(&k, b, identity);

@@ -59,6 +59,9 @@ cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
 // Bytes a load and loads in flight a thread; the workspace: where the groups' words begin.
 enum { REDUCE_LOAD = 16, REDUCE_FLIGHT = 4, REDUCE_WORDS_AT = 16 };
 
+// Of a grid's end: posted words that a lane takes at once, at most.
+enum { REDUCE_POSTS = 8 };
+
 // 32-bit words of a part: each travels to the last group beside a tag of 32 bits.
 unsigned cj__reduce_words(const cj_plan *plan);
 
@@ -79,6 +82,7 @@ typedef struct reduce_kernel {
     unsigned            warps, cluster;      // cluster 0: without
     bool                pushes;              // blocks of a cluster send parts to rank 0: there are several
     bool                per_block, sliced, meets;
+    unsigned            gatherers, posts;    // warps that take the posted parts, and parts that a lane takes at once
     cj_var              x, out, n, slice, workspace;
     cj_reg              thread, lane, warp, block, rank;
     cj_reg              leader, warp_leader;  // lane 0 of warp 0; of each warp

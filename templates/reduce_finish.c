@@ -121,13 +121,15 @@ void cj__reduce_open_workspace(reduce_kernel *k) {
     k->tag = cj_u32(f, "tag");
     k->is_last = cj_pred(f, "is_last");
     k->reads_tag = cj_pred(f, "reads_tag");
-    cj_step(f, "who needs the tag: warp 0 of each block, and all of the last %s", k->cluster ? "cluster" : "block");
+    cj_step(f, k->gatherers > 1 ? "who needs the tag: warp 0 of each block, and all of the last %s" : "warp 0 needs the tag",
+            k->cluster ? "cluster" : "block");
     k->space = cj__load_pointer(k->f, k->workspace, "space");
     cj_ptx(f, "mov.u32 $1, %$2;", groups, k->cluster ? "nclusterid.x" : "nctaid.x");
     cj_ptx(f, "mov.u32 $1, %$2;", group, k->cluster ? "clusterid.x" : "ctaid.x");
     cj_ptx(f, "add.u32 $1, $1, 1;", group);
     cj_ptx(f, "setp.eq.u32 $1, $2, $3;", k->is_last, group, groups);
-    cj_ptx(f, "setp.eq.or.u32 $1, $2, 0, $3;", k->reads_tag, k->warp, k->is_last);
+    if (k->gatherers > 1) cj_ptx(f, "setp.eq.or.u32 $1, $2, 0, $3;", k->reads_tag, k->warp, k->is_last);
+    else cj_ptx(f, "setp.eq.u32 $1, $2, 0;", k->reads_tag, k->warp);
     cj_ptx(f, "mov.u32 $1, 0;", k->last_tag);
 }
 
@@ -284,51 +286,79 @@ static void emit_post(reduce_kernel *k) {
     }
 }
 
-// Reads all words of a group, again until every one has this launch's tag.
-static void emit_poll(reduce_kernel *k, const reduce_part *to, cj_reg at) {
-    cj_func *f = k->f;
-    cj_reg   word[2 * REDUCE_PIECES], tagged = cj_b64(f, "tagged"), found = cj_b32(f, "found");
-    cj_reg   late = cj_pred(f, "late");
-    unsigned words = cj__reduce_words(k->plan), next = 0;
-    cj_label again = cj_label_new(f, "not_posted");
-    for (unsigned w = 0; w < words; w++) word[w] = cj_b32(f, "word");
+// What a thread takes of the posted parts at once, and where.
+typedef struct taken {
+    unsigned    count;
+    reduce_part part[REDUCE_POSTS];
+    cj_reg      there[REDUCE_POSTS];  // none of one: the loop has looked
+} taken;
+
+// Reads all words of so many groups, again until every one has this launch's tag.
+static void emit_poll(reduce_kernel *k, const taken *t, cj_reg at, uint32_t stride) {
+    cj_func       *f = k->f;
+    const unsigned words = cj__reduce_words(k->plan), all = t->count * words;
+    cj_reg         word[REDUCE_POSTS], tagged[REDUCE_POSTS], found = cj_b32(f, "found"), late = cj_pred(f, "late");
+    cj_label       again = cj_label_new(f, "not_posted");
+    for (unsigned w = 0; w < all; w++) {
+        word[w] = cj_b32(f, "word");
+        tagged[w] = cj_b64(f, "tagged");
+        if (t->count > 1) cj_ptx(f, "mov.b64 $1, {$2, $2};", tagged[w], k->tag);
+    }
     cj_label_here(f, again);
-    for (unsigned w = 0; w < words; w++) {
-        cj_ptx(f, "ld.relaxed.gpu.global.b64 $1, [$2 + $3];", tagged, at, REDUCE_WORDS_AT + 8 * w);
-        cj_ptx(f, "mov.b64 {$1, $2}, $3;", word[w], found, tagged);
+    for (unsigned w = 0; w < all; w++) {
+        const uint32_t offset = REDUCE_WORDS_AT + w / words * stride + 8 * (w % words);
+        if (t->count > 1)
+            cj_ptx(f, "@$1 ld.relaxed.gpu.global.b64 $2, [$3 + $4];", t->there[w / words], tagged[w], at, offset);
+        else cj_ptx(f, "ld.relaxed.gpu.global.b64 $1, [$2 + $3];", tagged[w], at, offset);
+    }
+    for (unsigned w = 0; w < all; w++) {
+        cj_ptx(f, "mov.b64 {$1, $2}, $3;", word[w], found, tagged[w]);
         if (w) cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $1;", late, found, k->tag);
         else cj_ptx(f, "setp.ne.u32 $1, $2, $3;", late, found, k->tag);
     }
     cj_ptx(f, "@$1 bra $2;", late, again);
-    for (unsigned i = 0; i < k->pieces; next += words_of(k, i), i++) unpack_words(k, i, to->piece[i], &word[next]);
+    for (unsigned u = 0; u < t->count; u++)
+        for (unsigned i = 0, next = u * words; i < k->pieces; next += words_of(k, i), i++)
+            unpack_words(k, i, t->part[u].piece[i], &word[next]);
 }
 
-// All threads of one block of the last group take the posted parts, each those of every block.x-th group.
+// The last group takes the posted parts: of few groups warp 0, several a lane on their way together; of many all threads of
+// a block, each those of every block.x-th group.
 static void emit_gather(reduce_kernel *k) {
-    cj_func    *f = k->f;
-    reduce_part posted = cj__reduce_part_new(k, "posted");
-    cj_reg      group = cj_u32(f, "group"), groups = cj_u32(f, "groups");
-    cj_reg      at = cj_u64(f, "at"), past = cj_pred(f, "past");
-    cj_label    next = cj_label_new(f, "next_part"), all = cj_label_new(f, "all_parts");
-    unsigned    words = cj__reduce_words(k->plan);
+    cj_func       *f = k->f;
+    cj_reg         group = cj_u32(f, "group"), groups = cj_u32(f, "groups"), at = cj_u64(f, "at"), past = cj_pred(f, "past");
+    cj_label       next = cj_label_new(f, "next_part"), all = cj_label_new(f, "all_parts");
+    const uint32_t threads = 32 * k->gatherers, stride = 8 * cj__reduce_words(k->plan) * threads;
+    taken          t = {.count = k->posts};
     cj_step(f, "the last %s combines what all have posted, always in the same order", k->cluster ? "cluster" : "block");
     cj_ptx(f, "@!$1 bra $2;", k->is_last, k->done);
-    make_tag(k);
+    if (k->gatherers > 1) make_tag(k);
     cj__reduce_part_clear(k, &k->part);
     cj_ptx(f, "mov.u32 $1, %$2;", groups, k->cluster ? "nclusterid.x" : "nctaid.x");
     cj_ptx(f, "mov.u32 $1, $2;", group, k->thread);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->thread, 8 * words, k->space);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->thread, stride / threads, k->space);
     cj_label_here(f, next);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, group, groups);
     cj_ptx(f, "@$1 bra $2;", past, all);
-    emit_poll(k, &posted, at);
-    cj__reduce_combine(k, &k->part, &posted);
-    cj_ptx(f, "add.u32 $1, $1, $2;", group, k->plan->block.x);
-    cj_ptx(f, "add.u64 $1, $1, $2;", at, 8 * words * k->plan->block.x);
+    for (unsigned u = 0; u < t.count; u++) {
+        t.part[u] = cj__reduce_part_new(k, "posted");
+        if (t.count == 1) continue;
+        cj_reg number = cj_u32(f, "number");
+        t.there[u] = cj_pred(f, "there");
+        cj_ptx(f, "add.u32 $1, $2, $3;", number, group, u * threads);
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", t.there[u], number, groups);
+    }
+    emit_poll(k, &t, at, stride);
+    for (unsigned u = 0; u < t.count; u++) {
+        if (u) cj_ptx(f, "@!$1 bra $2;", t.there[u], all);
+        cj__reduce_combine(k, &k->part, &t.part[u]);
+    }
+    cj_ptx(f, "add.u32 $1, $1, $2;", group, t.count * threads);
+    cj_ptx(f, "add.u64 $1, $1, $2;", at, t.count * stride);
     cj_ptx(f, "bra $1;", next);
     cj_label_here(f, all);
     cj__reduce_warp(k, 32);
-    if (k->warps > 1) {
+    if (k->gatherers > 1) {
         slots last_part = make_slots(k, "last_part", k->warps);
         store_slot(k, &last_part, k->warp, k->warp_leader);
         cj_ptx(f, "bar.sync 0; // B4: last_part is written, and nobody reads the tag any more");
@@ -342,7 +372,7 @@ static void emit_gather(reduce_kernel *k) {
 
 void cj__reduce_finish(reduce_kernel *k) {
     cj_func *f = k->f;
-    cj_label others = k->meets && !k->per_block ? cj_label_new(f, "gather") : k->done;
+    cj_label others = k->gatherers > 1 ? cj_label_new(f, "gather") : k->done;
     slots    part = {0};
     cj_step(f, "warp: lane 0 gets the warp's part");
     cj__reduce_warp(k, 32);
@@ -361,7 +391,7 @@ void cj__reduce_finish(reduce_kernel *k) {
     if (k->pushes) combine_slots(k, &part);
     if (k->meets) {
         emit_post(k);
-        if (k->warps > 1) cj_label_here(f, others);
+        if (k->gatherers > 1) cj_label_here(f, others);
         emit_gather(k);
     }
     emit_result(k);

@@ -181,6 +181,24 @@ static const reduce_part *part_at(const reduce_kernel *k, const reduce_part *par
     return &part[u % parts_of(k)];
 }
 
+// A kernel that starts beside the one before it fetches what it loads first into L2 while it waits. That reads nothing: L2 is
+// where the other's writes arrive, too. One thread for each of the block's rows of loads.
+static void emit_prefetch(reduce_kernel *k, cj_reg at) {
+    cj_func *f = k->f;
+    cj_reg   row = cj_u64(f, "row"), step = cj_u64(f, "row_step"), left = cj_u64(f, "left"), bytes = cj_u32(f, "row_bytes");
+    cj_reg   fetches = cj_pred(f, "fetches");
+    cj_step(f, "meanwhile the block's first loads are fetched into L2: a row of them by a thread");
+    cj_ptx(f, "cvt.u64.u32 $1, $2;", row, k->thread);
+    cj_ptx(f, "sub.u64 $1, $2, $3;", step, k->stride, REDUCE_LOAD);
+    cj_ptx(f, "mad.lo.u64 $1, $1, $2, $3;", row, step, at);
+    cj_ptx(f, "sub.u64 $1, $2, $3;", left, k->tail, row);
+    cj_ptx(f, "min.u64 $1, $1, $2;", left, REDUCE_LOAD * k->plan->block.x);
+    cj_ptx(f, "cvt.u32.u64 $1, $2;", bytes, left);
+    cj_ptx(f, "setp.lt.u64 $1, $2, $3;", fetches, row, k->tail);
+    cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", fetches, k->thread, REDUCE_FLIGHT);
+    cj_ptx(f, "@$1 cp.async.bulk.prefetch.L2.global [$2], $3;", fetches, row, bytes);
+}
+
 // Four loads in flight, while four are left.
 static void emit_body(reduce_kernel *k, const registers *r, const reduce_part *part, cj_reg at) {
     cj_func *f = k->f;
@@ -193,6 +211,7 @@ static void emit_body(reduce_kernel *k, const registers *r, const reduce_part *p
     cj_ptx(f, "mul.lo.s64 $1, $2, $3;", limit, k->stride, REDUCE_FLIGHT - 1);
     cj_ptx(f, "sub.s64 $1, $2, $1;", limit, k->tail);
     cj_ptx(f, "setp.lt.s64 $1, $2, $3;", more, at, limit);
+    if (k->plan->programmatic) emit_prefetch(k, at);
     cj__reduce_wait(k);
     cj_step(f, "body: four loads in flight a thread, while four are left");
     cj_ptx(f, "@!$1 bra $2;", more, end);

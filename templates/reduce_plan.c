@@ -12,13 +12,10 @@
 #include "reduce.h"
 #include "user_function.h"
 
-// Of 16-byte loads: what one block takes, what one cluster takes, and up to where pairs of blocks make the grid's end
-// shorter; a thread's share in a cluster that does without the grid's end; the share behind which the SMs want all the
-// threads that they hold, and that behind which each place on an SM takes two blocks, one after the other, so that an
-// SM that comes to the end early takes over from one that is late.
-enum {
-    BLOCK_LOADS = 1024, CLUSTER_LOADS = 1 << 16, PAIR_LOADS = 1 << 18, ALONE_LOADS = 8, MANY_LOADS = 16, LONG_LOADS = 128
-};
+// Of 16-byte loads: what one block takes, what one cluster takes; a thread's share in a cluster that does without the
+// grid's end; the share behind which the SMs want all the threads that they hold, and that behind which each place on an
+// SM takes two blocks, one after the other, so that an SM that comes to the end early takes over from one that is late.
+enum { BLOCK_LOADS = 1024, CLUSTER_LOADS = 1 << 16, ALONE_LOADS = 8, MANY_LOADS = 16, LONG_LOADS = 128 };
 
 enum { LINE_BYTES = 128, DESCRIBED_CLUSTER = 4, DESCRIBED_BLOCK = 256 };
 
@@ -131,26 +128,30 @@ static uint64_t loads_of(const cj_plan *plan) {
     return ceil_div(plan->params.value[REDUCE_N] * cj__reduce_dtype(plan)->bytes, REDUCE_LOAD);
 }
 
-// One block, one cluster, or pairs of blocks or blocks that meet in global memory: what is fastest at that size.
+// One block, one cluster, or blocks that meet in global memory: what is fastest at that size.
 static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, bool clusters) {
     const uint64_t *value = plan->params.value, loads = loads_of(plan);
     uint64_t        cluster = 0;
     if (!clusters) return 0;
     if (cj__reduce_is_sliced(plan)) cluster = DESCRIBED_CLUSTER;
-    else if (loads > BLOCK_LOADS) cluster = loads <= CLUSTER_LOADS ? limits->max_cluster : loads <= PAIR_LOADS ? 2 : 0;
+    else if (loads > BLOCK_LOADS && loads <= CLUSTER_LOADS) cluster = limits->max_cluster;
     if (value[REDUCE_GRID] != CJ_PARAM_AUTO && cluster && value[REDUCE_GRID] % cluster) return 0;
     return cluster;
 }
 
+// As many threads as have all their loads in flight at once, while one block an SM, or the one cluster, holds them.
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t cluster) {
     const uint64_t loads = loads_of(plan), threads = limits->sm_count * UINT64_C(1024);
+    const uint64_t together = cluster ? cluster : limits->sm_count;
     if (cj__reduce_is_sliced(plan) || loads <= BLOCK_LOADS) return DESCRIBED_BLOCK;
-    if (cluster && loads <= cluster * DESCRIBED_BLOCK * REDUCE_FLIGHT) return DESCRIBED_BLOCK;
+    if (loads <= together * DESCRIBED_BLOCK * REDUCE_FLIGHT) return DESCRIBED_BLOCK;
+    if (cluster && loads <= together * 1024 * REDUCE_FLIGHT)
+        return loads <= together * 512 * REDUCE_FLIGHT || is_heavy(plan) ? 512 : 1024;
     return loads > threads * (cluster ? 1 : MANY_LOADS) && !is_heavy(plan) ? 1024 : 512;
 }
 
-// Without clusters the grid fills the SMs, twice where it is long; clusters cannot use every SM, and a second wave of
-// them would make the others wait, so they get half of the room.
+// Without clusters each SM has a block, more where all threads have their loads in flight, and twice what it holds where x
+// is long; clusters cannot use every SM, and a second wave of them would make the others wait, so they get half of the room.
 static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64_t group) {
     const uint64_t block = plan->block.x, loads = loads_of(plan), sms = limits->sm_count;
     const bool     sliced = cj__reduce_is_sliced(plan);
@@ -162,6 +163,10 @@ static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64
     if (whole && loads > sms * 1024 * LONG_LOADS) per_sm *= 2;
     uint64_t most = sms * (per_sm ? per_sm : 1) / group;  // groups
     uint64_t wanted = least(ceil_div(loads, block * group), most);
+    if (whole) {
+        const uint64_t enough = ceil_div(loads, block * REDUCE_FLIGHT);
+        wanted = least(wanted, enough > sms ? enough : sms);
+    }
     return (wanted ? wanted : 1) * group;
 }
 
@@ -199,7 +204,7 @@ static double roundings(const cj_plan *plan) {
     bool   together = cj__reduce_op(plan)->kind == REDUCE_MOMENTS;
     double thread = (together ? loads : ceil(loads / REDUCE_FLIGHT)) + log2(vector) + 6;  // 6: their sum, edges, weight
     double tree = 5 + 5 + 4 + 16;                                                   // warp, block, cluster's slots
-    return thread + tree + ceil((double)groups_of(plan) / plan->block.x) + 10 + 3;  // 3: a mean's division, conversions
+    return thread + tree + ceil((double)groups_of(plan) / 32) + 10 + 3;  // 3: a mean's division, conversions
 }
 
 static double error_bound(const cj_plan *plan) {
