@@ -13,7 +13,12 @@
 // Algorithm. Threads hold what travels in registers, up to 8 units of up to 16 bytes each. A round hands it over and
 // takes what came:
 //   push   st.async straight into its place in the peer's buffer; the peer's mbarrier counts the bytes. No barrier of
-//          the cluster: a block waits for what it needs alone.
+//          the cluster: a block waits for what it needs alone. An all-to-all begins with the part of the next rank, so
+//          that the blocks do not all write to the same one, and its own part stays in registers.
+//          Where many rounds follow each other, long parts (of units of 16 bytes, where no free[] is needed: see below) go
+//          by bulk copies, of which an SM sends more than of stores: what came into one buffer is copied from there into
+//          the peers' other one, by a thread a part. Only the first and the last round go through registers, which is
+//          what makes it slower for few of them.
 //   pull   into the own buffer, cluster barrier, ld.shared::cluster
 //   global without clusters: into the own buffer in the workspace, a flag for each block, and loads. The blocks are
 //          launched together (cooperative): they wait for each other.
@@ -33,11 +38,19 @@
 //   me in round r + 1, and I have waited for that. But a thread that holds nothing in the next tile pushes nothing that
 //   would tell: there is
 //   B4  bar.sync between such tiles, which puts all threads' reads before any push of the next one.
+//   With bulk copies all of that is the same: the place that I overwrite was sent from there to me. But a copy reads on its
+//       own, so each thread that copies also arrives at the peer's full[], beside the bytes, which says in the memory
+//       model's terms that what it overwrites has come and been sent on; full[] counts these arrivals too. And there are
+//   C1  fence.proxy.async and bar.sync: copies see what all threads have put into the buffer, and come behind what they
+//       have read. One that puts and reads nothing takes part, too, so B4 is not needed.
+//   C2  bar.sync: warp 0, which makes all rounds, has waited for the last one's bytes.
+//   B3  below: nobody exits while a copy reads its buffer.
 //   free[b]  in a ring ends a phase when the block that I push to has read its buffer b: one arrival. Before it nobody
 //       may overwrite the buffer. A first pass through each buffer waits for the phase before the first, which an
 //       mbarrier counts as ended.
 //   B2  in a ring: bar.sync between reading a buffer and telling who wrote it: one thread speaks for all.
-//   B3  barrier.cluster before the exit, in a ring for the last arrivals at free[], in a pull for the last loads.
+//   B3  barrier.cluster before the exit, in a ring for the last arrivals at free[], in a pull for the last loads, for
+//       bulk copies from this block.
 //   P1  pull: barrier.cluster between the buffer's stores and its loads. It also says that everyone has read the other
 //       buffer, which was read before it.
 //   G1  global: bar.sync, then the flag by one thread (release), which speaks for all.
@@ -144,7 +157,11 @@ cj_exchange_shape cj__exchange_shape(const cj_plan *plan) {
     s.guarded = s.tile * s.parts % s.threads || s.part % s.tile;
     const bool pushes = s.strategy == CJ_EXCHANGE_PUSH;
     s.credits = pushes && s.pattern == CJ_EXCHANGE_RING && 2 * s.shift % s.size;
-    s.settles = pushes && !s.credits && s.guarded && s.items > s.groups;
+    s.turned = pushes && is_all && s.parts > 1;
+    s.bulk = pushes && !s.credits && s.unit == 16 && s.tile * s.slot >= EXCHANGE_BULK &&
+             s.repeat >= EXCHANGE_BULK_ROUNDS;
+    s.copy_bytes = s.tile * s.slot > 2 * EXCHANGE_COPY ? EXCHANGE_COPY : 2 * EXCHANGE_COPY;
+    s.settles = pushes && !s.bulk && !s.credits && s.guarded && s.items > s.groups;
     return s;
 }
 

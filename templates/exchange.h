@@ -12,6 +12,9 @@ enum {
         8,  // units that a thread holds, at most; half of that where two buffers must fit an SM's shared memory
     EXCHANGE_BUFFERS = 2,  // in which parts arrive, used in turn
     EXCHANGE_HEAD = 128,   // bytes of shared memory before the buffers: the mbarriers
+    EXCHANGE_BULK = 1024,      // bytes of a part's tile from which on bulk copies push it …
+    EXCHANGE_BULK_ROUNDS = 8,  // … in so many rounds or more
+    EXCHANGE_COPY = 2048,      // bytes a copy of what is longer than two of them: longer copies keep others waiting
     EXCHANGE_FLAG = 128,   // bytes from one block's flag to the next one's: a cache line
     EXCHANGE_BUFFER_ALIGN = 16,
     EXCHANGE_RESIDENT = 1024,                       // threads that an SM is counted on to hold, …
@@ -29,12 +32,14 @@ typedef struct cj_exchange_shape {
     uint32_t             unit, slot;                // bytes: 1, 2, 4, 8 or 16; 4, 8 or 16
     uint32_t             chunk, halo, parts, part;  // in units
     uint32_t             tile, tiles, vectors;      // units of a part, tiles of a part, units that a thread holds
-    uint32_t             buffer_bytes;
+    uint32_t             buffer_bytes, copy_bytes;
     uint32_t             in_stride, out_stride;  // units from one part to the next in x and in out
     uint32_t             out_chunk;              // units a block in out
     uint64_t             items;                  // clusters of the problem times tiles
     bool                 guarded;                // some threads hold less in some tiles
+    bool                 turned;                 // push all-to-all: parts begin with the own one, which stays
     bool                 credits;                // push: a block must be told that its peer has read the buffer
+    bool                 bulk;                   // push by bulk copies from buffer to buffer
     bool                 settles;                // push without credits: a barrier between tiles
 } cj_exchange_shape;
 

@@ -25,6 +25,8 @@ typedef struct kernel {
     cj_reg            holds;                        // the thread holds some unit; then, too
     cj_reg            window[EXCHANGE_VECTORS];     // of each unit: where that block's box or buffers begin
     cj_reg            address[EXCHANGE_VECTORS];    // … and its place in the first buffer there
+    cj_reg            place[EXCHANGE_VECTORS];      // all-to-all pushed: its place in the own first buffer
+    cj_reg            sends, from, to, there;       // bulk copies: a thread for each part, from where to where and whose
     cj_reg            box, own;                     // own box, or all buffers; the thread's own first place
     cj_reg            round, turn, buffer, parity;  // rounds so far; of this one: its buffer, mbarriers, and parity
     cj_reg            link;                 // push: the box of the block that writes here; global: a flag to watch
@@ -42,7 +44,8 @@ static void write_head(const kernel *k, cj_builder *b) {
     cj_head(b, "  a unit is %u bytes; %u units a chunk, of which %u part%s of %u travel, %u of each at a time", s->unit,
             s->chunk, s->parts, s->parts > 1 ? "s" : "", s->part, s->tile);
     cj_head(b, "  x --> registers --%s--> out",
-            s->strategy == CJ_EXCHANGE_PUSH   ? "st.async--> peer's buffer --ld.shared--> registers"
+            s->bulk ? "st.shared--> buffer --cp.async.bulk--> peer's buffer --ld.shared--> registers"
+            : s->strategy == CJ_EXCHANGE_PUSH   ? "st.async--> peer's buffer --ld.shared--> registers"
             : s->strategy == CJ_EXCHANGE_PULL ? "st.shared--> buffer --ld.shared::cluster--> registers"
                                               : "st.global--> buffer, flag --ld.global--> registers");
     cj_head(b, "%s", "");
@@ -105,6 +108,13 @@ static cj_reg around(const kernel *k, cj_arg distance) {
     return peer;
 }
 
+// (rank + 1 + distance) modulo size, in a new register.
+static cj_reg next_rank(const kernel *k, cj_reg distance) {
+    cj_reg next = cj_u32(k->f, "next");
+    cj_ptx(k->f, "add.u32 $1, $2, 1;", next, distance);
+    return around(k, CJ_ARG(next));
+}
+
 static cj_reg partner(const kernel *k) {
     cj_func *f = k->f;
     cj_reg   peer = cj_u32(f, "peer");
@@ -157,6 +167,9 @@ static cj_reg window_of(const kernel *k, cj_reg peer) {
 
 // ---- what a thread holds
 
+// Beyond the last part there is nobody to ask for.
+static void cap_part(const kernel *k, cj_reg part) { cj_ptx(k->f, "min.u32 $1, $1, $2;", part, k->s.parts - 1); }
+
 // Of the thread's i-th unit.
 static place place_of(const kernel *k, unsigned i) {
     cj_func *f = k->f;
@@ -171,9 +184,13 @@ static place place_of(const kernel *k, unsigned i) {
     p.part = cj_u32(f, "part");
     cj_ptx(f, "div.u32 $1, $2, $3;", p.part, p.within, k->s.tile);
     cj_ptx(f, "rem.u32 $1, $1, $2;", p.within, k->s.tile);
-    if (!k->s.guarded) return p;
-    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", p.is_held, p.within, k->left);
-    cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", p.is_held, p.part, k->s.parts);
+    if (k->s.guarded) {
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", p.is_held, p.within, k->left);
+        cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", p.is_held, p.part, k->s.parts);
+    }
+    if (!k->s.turned) return p;
+    if (k->s.guarded) cap_part(k, p.part);
+    p.part = next_rank(k, p.part);
     return p;
 }
 
@@ -270,42 +287,78 @@ static void emit_store(kernel *k) {
 
 // ---- buffers
 
-// Where the units of a thread go to, or come from, in the first buffer of a block.
-static void emit_addresses(kernel *k) {
-    cj_func                 *f = k->f;
+// Units of an all-to-all's own part, its last one, stay where they are, in registers.
+static uint32_t travelling(const kernel *k) { return k->s.tile * (k->s.parts - k->s.turned); }
+static bool     stays(const kernel *k, unsigned i) { return i * k->s.threads >= travelling(k); }
+
+// Whether the thread's i-th unit is held and leaves the block; none: that of every thread does.
+static cj_reg travels(const kernel *k, unsigned i, cj_reg is_held) {
+    if (!k->s.turned || stays(k, i) || (i + 1) * k->s.threads <= travelling(k)) return is_held;
+    cj_reg goes = cj_pred(k->f, "goes");
+    cj_ptx(k->f, "setp.lt.u32 $1, $2, $3;", goes, k->thread, travelling(k) - i * k->s.threads);
+    if (is_held.id) cj_ptx(k->f, "and.pred $1, $1, $2;", goes, is_held);
+    return goes;
+}
+
+// Where a unit goes to, or comes from, in the first buffer of a block.
+static void find_address(kernel *k, unsigned i, const place *p) {
+    cj_func                *f = k->f;
     const cj_exchange_shape *s = &k->s;
-    cj_step(f, "where each unit %s, in the first buffer there",
+    cj_reg                  index = cj_u32(f, "index");
+    if (s->guarded && s->parts > 1 && !s->turned) cap_part(k, p->part);
+    k->window[i] = i && s->parts == 1 ? k->window[0]
+                                      : window_of(k, trades_with(k, p->part, s->strategy != CJ_EXCHANGE_PUSH));
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", index, part_there(k, p->part), s->tile, p->within);
+    k->address[i] = cj_register(f, s->strategy == CJ_EXCHANGE_GLOBAL ? "u64" : "u32",
+                                s->strategy == CJ_EXCHANGE_PUSH ? "to" : "from");
+    cj_ptx(f, "mad.$1.u32 $2, $3, $4, $5;", s->strategy == CJ_EXCHANGE_GLOBAL ? "wide" : "lo", k->address[i], index,
+           s->slot, k->window[i]);
+}
+
+// Where its place is in the own first buffer: without turning, places follow each other as threads do.
+static void find_place(kernel *k, unsigned i, const place *p) {
+    cj_reg index = cj_u32(k->f, "index");
+    k->place[i] = cj_u32(k->f, "place");
+    cj_ptx(k->f, "mad.lo.u32 $1, $2, $3, $4;", index, p->part, k->s.tile, p->within);
+    cj_ptx(k->f, "mad.lo.u32 $1, $2, $3, $4;", k->place[i], index, k->s.slot, k->box);
+}
+
+// Some thread may hold nothing that travels: then which do.
+static void find_holders(kernel *k) {
+    for (unsigned i = 0; i < k->s.vectors; i++)
+        if (!stays(k, i) && !k->is_held[i].id) return;
+    k->holds = cj_pred(k->f, "holds");
+    cj_ptx(k->f, "mov.pred $1, $2;", k->holds, k->is_held[0]);
+    for (unsigned i = 1; i < k->s.vectors; i++)
+        if (!stays(k, i)) cj_ptx(k->f, "or.pred $1, $1, $2;", k->holds, k->is_held[i]);
+}
+
+static void emit_addresses(kernel *k) {
+    const cj_exchange_shape *s = &k->s;
+    cj_step(k->f, s->bulk ? "where each unit has its place, in the first buffer"
+                          : "where each unit %s, in the first buffer there",
             s->strategy == CJ_EXCHANGE_PUSH ? "goes" : "comes from");
     for (unsigned i = 0; i < s->vectors; i++) {
-        place  p = place_of(k, i);
-        cj_reg index = cj_u32(f, "index");
-        k->is_held[i] = p.is_held;
-        if (s->guarded && s->parts > 1)  // beyond the last part there is nobody to ask for
-            cj_ptx(f, "min.u32 $1, $1, $2;", p.part, s->parts - 1);
-        k->window[i] = i && s->parts == 1 ? k->window[0]
-                                          : window_of(k, trades_with(k, p.part, s->strategy != CJ_EXCHANGE_PUSH));
-        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", index, part_there(k, p.part), s->tile, p.within);
-        k->address[i] = cj_register(f, s->strategy == CJ_EXCHANGE_GLOBAL ? "u64" : "u32",
-                                    s->strategy == CJ_EXCHANGE_PUSH ? "to" : "from");
-        cj_ptx(f, "mad.$1.u32 $2, $3, $4, $5;", s->strategy == CJ_EXCHANGE_GLOBAL ? "wide" : "lo", k->address[i], index,
-               s->slot, k->window[i]);
+        const place p = place_of(k, i);
+        k->is_held[i] = travels(k, i, p.is_held);
+        if (stays(k, i)) continue;
+        if (!s->bulk) find_address(k, i, &p);
+        if (s->turned) find_place(k, i, &p);
     }
-    if (!s->guarded || s->strategy != CJ_EXCHANGE_PUSH) return;
-    k->holds = cj_pred(f, "holds");
-    cj_ptx(f, "mov.pred $1, $2;", k->holds, k->is_held[0]);
-    for (unsigned i = 1; i < s->vectors; i++) cj_ptx(f, "or.pred $1, $1, $2;", k->holds, k->is_held[i]);
+    if (s->strategy == CJ_EXCHANGE_PUSH && !s->bulk) find_holders(k);
 }
 
 // The buffer of this round.
 static void emit_turn(const kernel *k) {
-    cj_func *f = k->f;
+    cj_func   *f = k->f;
+    const bool counts = k->s.strategy == CJ_EXCHANGE_PUSH && !k->s.bulk;
     cj_ptx(f, "and.b32 $1, $2, 1;", k->turn, k->round);
-    if (k->s.strategy == CJ_EXCHANGE_PUSH) {
+    if (counts) {
         cj_ptx(f, "shr.u32 $1, $2, 1;", k->parity, k->round);
         cj_ptx(f, "and.b32 $1, $1, 1;", k->parity);
     }
     cj_ptx(f, "mul.lo.u32 $1, $2, $3;", k->buffer, k->turn, k->s.buffer_bytes);
-    if (k->s.strategy == CJ_EXCHANGE_PUSH) cj_ptx(f, "shl.b32 $1, $1, 3;", k->turn);
+    if (counts) cj_ptx(f, "shl.b32 $1, $1, 3;", k->turn);
 }
 
 // An address of a shared-memory buffer in this round: base + buffer.
@@ -327,7 +380,7 @@ static cj_reg in_workspace(const kernel *k, cj_reg base) {
 static void move_slot(const kernel *k, unsigned i, const char *space, cj_reg at, uint32_t offset, bool store) {
     static const char *const types[] = {[4] = "b32", [8] = "v2.b32", [16] = "v4.b32"};
     static const char *const lists[] = {[4] = "$4", [8] = "{$4, $5}", [16] = "{$4, $5, $6, $7}"};
-    const char              *guard = k->s.guarded ? "@$1 " : "", *type = types[k->s.slot], *list = lists[k->s.slot];
+    const char              *guard = k->is_held[i].id ? "@$1 " : "", *type = types[k->s.slot], *list = lists[k->s.slot];
     const cj_reg            *v = k->value[i];
     char                     text[96];
     if (store)
@@ -341,6 +394,16 @@ static void move_slot(const kernel *k, unsigned i, const char *space, cj_reg at,
 static void move_own(const kernel *k, const char *space, cj_reg own, bool store) {
     const uint32_t head = k->s.strategy == CJ_EXCHANGE_GLOBAL ? 0 : EXCHANGE_HEAD;
     for (unsigned i = 0; i < k->s.vectors; i++) move_slot(k, i, space, own, head + i * k->s.threads * k->s.slot, store);
+}
+
+// The units that travel, between registers and their places in the own buffer of this round.
+static void move_travelling(const kernel *k, bool store) {
+    if (!k->s.turned) {
+        move_own(k, "shared", in_buffer(k, k->own), store);
+        return;
+    }
+    for (unsigned i = 0; i < k->s.vectors; i++)
+        if (!stays(k, i)) move_slot(k, i, "shared", in_buffer(k, k->place[i]), EXCHANGE_HEAD, store);
 }
 
 // ---- push
@@ -364,7 +427,8 @@ static void init_mbarriers(const kernel *k, uint32_t from, uint32_t arrivals, co
 static void emit_push_setup(kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "mbarriers, before any peer needs them");
-    init_mbarriers(k, 0, 1, "full: one arrival, which expects the bytes");
+    if (k->s.bulk) init_mbarriers(k, 0, 1 + k->s.parts - k->s.turned, "full: the arrival that expects the bytes, and one for each part");
+    else init_mbarriers(k, 0, 1, "full: one arrival, which expects the bytes");
     if (k->s.credits) init_mbarriers(k, FREE_AT, 1, "free: one arrival, of the block to the left");
     cj_mbarrier_init_done(f, "peers may see them");
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, NULL);
@@ -375,10 +439,10 @@ static void emit_push_setup(kernel *k) {
 static void emit_push_round(kernel *k) {
     cj_func *f = k->f;
     cj_reg   bytes = cj_u32(f, "bytes"), mbarrier = {0}, full = mbarrier_at(k, k->box, 0, "full");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", bytes, k->left, k->s.parts * k->s.slot);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", bytes, k->left, (k->s.parts - k->s.turned) * k->s.slot);
     cj_mbarrier_arrive_expect(f, k->leader, full, CJ_ARG(bytes), "what will come");
     cj_label passed = cj_label_new(f, "holds_nothing");
-    if (k->s.guarded) cj_ptx(f, "@!$1 bra $2; // it would not be waited for, and could miss a phase", k->holds, passed);
+    if (k->holds.id) cj_ptx(f, "@!$1 bra $2; // it would not be waited for, and could miss a phase", k->holds, passed);
     if (k->s.credits) {
         cj_reg before = cj_u32(f, "parity_before");
         cj_ptx(f, "xor.b32 $1, $2, 1;", before, k->parity);
@@ -387,16 +451,103 @@ static void emit_push_round(kernel *k) {
     }
     for (unsigned i = 0; i < k->s.vectors; i++) {
         static const uint32_t counts[] = {[4] = 1, [8] = 2, [16] = 4};
+        if (stays(k, i)) continue;
         cj_reg                to = in_buffer(k, k->address[i]);
         if (!i || k->s.parts > 1) mbarrier = mbarrier_at(k, k->window[i], 0, "full_there");
         cj_st_async(f, k->is_held[i], "b32", k->value[i], counts[k->s.slot], to, EXCHANGE_HEAD, mbarrier);
     }
     cj_mbarrier_wait(f, full, CJ_ARG(k->parity), CJ_SCOPE_CLUSTER, "everything has come");
-    move_own(k, "shared", in_buffer(k, k->own), false);
-    if (k->s.guarded) cj_label_here(f, passed);
+    move_travelling(k, false);
+    if (k->holds.id) cj_label_here(f, passed);
     if (!k->s.credits) return;
     cj_ptx(f, "bar.sync 0; // B2: every thread has read it");
     cj_mbarrier_arrive_peer(f, k->leader, mbarrier_at(k, k->link, FREE_AT, "free_there"), "it may be written again");
+}
+
+// ---- bulk copies
+
+// Thread p of warp 0 copies part p, in an all-to-all from the own part on the next one. All blocks begin with the same
+// peer: measured on an H200, that is faster than if each began with the next rank.
+static void emit_bulk_setup(kernel *k) {
+    cj_func       *f = k->f;
+    const uint32_t slots = k->s.tile * k->s.slot;
+    emit_push_setup(k);
+    cj_step(f, "a thread for each part that leaves: where the part begins, and where it goes");
+    cj_reg part = cj_u32(f, "part");
+    k->sends = cj_pred(f, "sends");
+    k->from = cj_u32(f, "from");
+    k->to = cj_u32(f, "to");
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", k->sends, k->thread, k->s.parts - k->s.turned);
+    cj_ptx(f, "min.u32 $1, $2, $3;", part, k->thread, k->s.parts - 1);
+    if (k->s.turned) {
+        cj_reg behind = cj_pred(f, "behind_own");
+        cj_ptx(f, "setp.ge.u32 $1, $2, $3;", behind, part, k->rank);
+        cj_ptx(f, "@$1 add.u32 $2, $2, 1;", behind, part);
+        cj_ptx(f, "min.u32 $1, $1, $2;", part, k->s.parts - 1);
+    }
+    k->there = window_of(k, trades_with(k, part, false));
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", k->from, part, slots, k->box);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", k->to, part_there(k, part), slots, k->there);
+}
+
+// One round by warp 0, from the buffer of this turn into the peers' other ones.
+static void emit_bulk_round(const kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   other = cj_u32(f, "other"), full = cj_u32(f, "full"), full_there = cj_u32(f, "full_there");
+    cj_reg   bytes = cj_u32(f, "bytes"), left = cj_u32(f, "bytes_left"), from = cj_u32(f, "from"), to = cj_u32(f, "to");
+    cj_reg   more = cj_pred(f, "more");
+    cj_label next = cj_label_new(f, "next_copy");
+    cj_ptx(f, "and.b32 $1, $2, 1;", k->turn, k->round);
+    cj_ptx(f, "xor.b32 $1, $2, 1;", other, k->turn);
+    cj_ptx(f, "bfe.u32 $1, $2, 1, 1;", k->parity, k->round);
+    cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", full, other, k->box);
+    cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", full_there, other, k->there);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", from, k->turn, k->s.buffer_bytes, k->from);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", to, other, k->s.buffer_bytes, k->to);
+    cj_ptx(f, "add.u32 $1, $1, $2;", from, EXCHANGE_HEAD);
+    cj_ptx(f, "add.u32 $1, $1, $2;", to, EXCHANGE_HEAD);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", left, k->left, k->s.slot);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", bytes, left, k->s.parts - k->s.turned);
+    cj_mbarrier_arrive_expect(f, k->leader, full, CJ_ARG(bytes), "what will come");
+    cj_ptx(f, "@$1 mbarrier.arrive.shared::cluster.b64 _, [$2]; // what this round overwrites there has been sent and taken",
+           k->sends, full_there);
+    cj_label_here(f, next);
+    cj_ptx(f, "min.u32 $1, $2, $3;", bytes, left, k->s.copy_bytes);
+    cj_bulk_push(f, k->sends, to, from, CJ_ARG(bytes), full_there);
+    cj_ptx(f, "add.u32 $1, $1, $2;", from, bytes);
+    cj_ptx(f, "add.u32 $1, $1, $2;", to, bytes);
+    cj_ptx(f, "sub.u32 $1, $1, $2;", left, bytes);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
+    cj_ptx(f, "@$1 bra $2;", more, next);
+    cj_mbarrier_wait(f, full, CJ_ARG(k->parity), CJ_SCOPE_CLUSTER, "everything has come");
+}
+
+// Into the buffer of the first round's turn; out of that of the turn behind the last one.
+static void emit_bulk_rounds(const kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   end = cj_u32(f, "rounds_end"), more = cj_pred(f, "more"), others = cj_pred(f, "other_warp");
+    cj_label next = cj_label_new(f, "next_round"), done = cj_label_new(f, "rounds_done");
+    cj_step(f, "what leaves, into the buffer");
+    emit_turn(k);
+    move_travelling(k, true);
+    cj_async_fence(f, "copies see what threads wrote, and come behind what they read");
+    cj_ptx(f, "bar.sync 0; // C1: the buffer is written, and what came before has been read");
+    cj_ptx(f, "add.u32 $1, $2, $3;", end, k->round, k->s.repeat);
+    if (k->s.threads > 32) {
+        cj_ptx(f, "setp.ge.u32 $1, $2, 32;", others, k->thread);
+        cj_ptx(f, "@$1 bra $2;", others, done);
+    }
+    cj_step(f, "a round, by warp 0");
+    cj_label_here(f, next);
+    emit_bulk_round(k);
+    cj_ptx(f, "add.u32 $1, $1, 1;", k->round);
+    cj_ptx(f, "setp.ne.u32 $1, $2, $3;", more, k->round, end);
+    cj_ptx(f, "@$1 bra $2;", more, next);
+    cj_label_here(f, done);
+    cj_ptx(f, "bar.sync 0; // C2: what came can be read");
+    cj_ptx(f, "mov.u32 $1, $2;", k->round, end);
+    emit_turn(k);
+    move_travelling(k, false);
 }
 
 // ---- pull
@@ -540,7 +691,8 @@ void cj__exchange_emit(const cj_plan *plan, cj_builder *b) {
     name_registers(&k);
     emit_identity(&k);
     emit_box(&k);
-    if (ways[k.s.strategy].setup) ways[k.s.strategy].setup(&k);
+    if (k.s.bulk) emit_bulk_setup(&k);
+    else if (ways[k.s.strategy].setup) ways[k.s.strategy].setup(&k);
     cj_label next = cj_label_new(f, "next_item");
     cj_reg   more = cj_pred(f, "more");
     cj_ptx(f, "mov.u32 $1, 0;", k.round);
@@ -550,7 +702,8 @@ void cj__exchange_emit(const cj_plan *plan, cj_builder *b) {
     emit_body(&k);
     emit_load(&k);
     emit_addresses(&k);
-    emit_rounds(&k);
+    if (k.s.bulk) emit_bulk_rounds(&k);
+    else emit_rounds(&k);
     if (k.s.settles)
         cj_ptx(f,
                "bar.sync 0; // B4: every thread has read the last buffer, also those that hold less of the next tile");
@@ -558,9 +711,10 @@ void cj__exchange_emit(const cj_plan *plan, cj_builder *b) {
     cj_ptx(f, "add.u32 $1, $1, $2;", k.item, k.s.groups);
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, k.item, k.s.items);
     cj_ptx(f, "@$1 bra $2;", more, next);
-    if (k.s.strategy == CJ_EXCHANGE_PULL || k.s.credits) {
+    if (k.s.strategy == CJ_EXCHANGE_PULL || k.s.credits || k.s.bulk) {
         cj_step(f, "the end");
-        cj_cluster_sync(f, "B3: nobody needs this block's memory any more");
+        cj_cluster_arrive(f, k.s.bulk ? CJ_ARRIVE_RELAXED : CJ_ARRIVE_RELEASE, NULL);
+        cj_cluster_wait(f, "B3: nobody needs this block's memory any more");
     }
     cj_ptx(f, "ret;");
 }

@@ -63,6 +63,26 @@ static void chunks_of_several_tiles_are_right(void **state) {
         }
 }
 
+// Parts that go by bulk copies: of one copy and of several, in one tile and in more with a shorter last one, for groups that
+// take turns, under random schedules.
+static void long_parts_are_right(void **state) {
+    (void)state;
+    static const struct { uint32_t part, size, block; } cases[] = {{256, 2, 0}, {260, 2, 128}, {1300, 2, 0}, {516, 3, 96}, {256, 8, 512}};
+    uint64_t seed = cj_test_seed();
+    for (unsigned i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        const uint32_t   n = cases[i].part, size = cases[i].size;
+        cj_exchange_desc d = {.pattern = CJ_EXCHANGE_ALL_TO_ALL, .n = n * size, .size = size, .groups = 2, .repeat = 8 + i % 2,
+                              .block = cases[i].block, .grid = i % 2 ? size : 0};
+        configure(i % 3 ? seed + i : 0);
+        cj_test_exchange(cj_test_device, &d);
+        if (size > 3) continue;
+        d.pattern = i % 2 ? CJ_EXCHANGE_PAIR : CJ_EXCHANGE_HALO;
+        d.n = d.halo = n;
+        cj_test_exchange(cj_test_device, &d);
+    }
+    configure(0);
+}
+
 static void random_descriptions_are_right_under_random_schedules(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
@@ -130,6 +150,7 @@ int main(void) {
         cmocka_unit_test(every_pattern_gives_what_its_definition_says),
         cmocka_unit_test(groups_of_up_to_sixteen_blocks_are_right),
         cmocka_unit_test(chunks_of_several_tiles_are_right),
+        cmocka_unit_test(long_parts_are_right),
         cmocka_unit_test(random_descriptions_are_right_under_random_schedules),
         cmocka_unit_test(an_exchange_in_place_is_right),
         cmocka_unit_test(what_cannot_be_exchanged_is_refused_by_name),

@@ -41,6 +41,8 @@ static const char *const kernels[] = {
     "exchange pattern=ring n=64 align=4 block=64 cluster=3 repeat=5 dtype=u32",
     "exchange pattern=all-to-all n=300 dtype=u16 align=2 block=64 cluster=2 clusters=2 grid=2",
     "exchange pattern=all-to-all n=64 align=4 block=64 cluster=2 repeat=5 strategy=pull",
+    "exchange pattern=all-to-all n=768 align=16 block=64 cluster=3 repeat=8",
+    "exchange pattern=pair n=600 align=16 block=64 cluster=2 clusters=2 grid=2 repeat=8",
     "exchange pattern=halo n=64 halo=64 align=4 block=64 cluster=0 size=3 repeat=5",
     "softmax rows=2 columns=64 form=direct cluster=0 warps=2",
     "softmax rows=2 columns=64 form=direct cluster=2 warps=2",

@@ -34,6 +34,8 @@ static const struct {
     {"stencil", "stencil_blocked_registers", "sm_80", "nx=1024 ny=1024 steps=7 boundary=clamp depth=2"},
     {"stencil", "stencil_step_shared", "sm_90", "nx=99 ny=77 steps=3 shape=box strategy=step cluster=0"},
     {"exchange", "exchange_pair", "sm_90", ""},
+    {"exchange", "exchange_all_to_all", "sm_90", "pattern=all-to-all cluster=8 n=4096 dtype=u16 repeat=3"},
+    {"exchange", "exchange_all_to_all_bulk", "sm_90", "pattern=all-to-all cluster=8 n=32768 clusters=40 repeat=8"},
     {"exchange", "exchange_all_to_all_pull", "sm_90", "pattern=all-to-all cluster=4 n=4096 strategy=pull repeat=10"},
     {"exchange", "exchange_halo_sm_80", "sm_80", "pattern=halo halo=3 n=1000 cluster=4 dtype=u16 align=2"},
     {"softmax", "softmax_block", "sm_80", "columns=4096"},
