@@ -121,7 +121,8 @@ unsigned cj__reduce_blocks_per_sm(const cj_plan *plan) {
     const cj_limits *limits;
     if (is_heavy(plan) || plan->cluster.x || !cj__reduce_meets(plan)) return 1;
     if (cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
-    return (unsigned)least(limits->max_threads_per_sm / plan->block.x, limits->max_blocks_per_sm);
+    const uint64_t there = 2 * ceil_div(plan->grid.x, limits->sm_count);  // those of the next launch, too
+    return (unsigned)least(least(limits->max_threads_per_sm / plan->block.x, limits->max_blocks_per_sm), there);
 }
 
 static uint64_t loads_of(const cj_plan *plan) {
@@ -147,10 +148,11 @@ static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint6
     if (loads <= together * DESCRIBED_BLOCK * REDUCE_FLIGHT) return DESCRIBED_BLOCK;
     if (cluster && loads <= together * 1024 * REDUCE_FLIGHT)
         return loads <= together * 512 * REDUCE_FLIGHT || is_heavy(plan) ? 512 : 1024;
-    return loads > threads * (cluster ? 1 : MANY_LOADS) && !is_heavy(plan) ? 1024 : 512;
+    const bool many = loads > threads * (cluster ? 1 : MANY_LOADS), best = cj__reduce_op(plan)->kind == REDUCE_BEST;
+    return many && (!is_heavy(plan) || best) ? 1024 : 512;
 }
 
-// Without clusters each SM has a block, more where all threads have their loads in flight, and twice what it holds where x
+// Without clusters each SM has one block, as many as it holds where their threads have many loads, and twice as many where x
 // is long; clusters cannot use every SM, and a second wave of them would make the others wait, so they get half of the room.
 static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64_t group) {
     const uint64_t block = plan->block.x, loads = loads_of(plan), sms = limits->sm_count;
@@ -163,10 +165,7 @@ static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64
     if (whole && loads > sms * 1024 * LONG_LOADS) per_sm *= 2;
     uint64_t most = sms * (per_sm ? per_sm : 1) / group;  // groups
     uint64_t wanted = least(ceil_div(loads, block * group), most);
-    if (whole) {
-        const uint64_t enough = ceil_div(loads, block * REDUCE_FLIGHT);
-        wanted = least(wanted, enough > sms ? enough : sms);
-    }
+    if (whole && loads <= sms * block * MANY_LOADS) wanted = least(wanted, sms);
     return (wanted ? wanted : 1) * group;
 }
 
