@@ -181,6 +181,16 @@ static const reduce_part *part_at(const reduce_kernel *k, const reduce_part *par
     return &part[u % parts_of(k)];
 }
 
+// Rows of loads, one a thread of the block, that are fetched ahead: as many as there are, or as the memory gives while the
+// kernel before ends. More would keep that one waiting.
+static unsigned rows_ahead(const reduce_kernel *k) {
+    enum { AHEAD_BYTES = 5 << 20, MOST = 32 };
+    const uint64_t row = (uint64_t)k->plan->grid.x * k->plan->block.x * REDUCE_LOAD;
+    const uint64_t all = (k->plan->params.value[REDUCE_N] * k->dtype->bytes + row - 1) / row, ahead = AHEAD_BYTES / row;
+    const uint64_t rows = all < ahead ? all : ahead ? ahead : 1;
+    return rows < MOST ? (unsigned)rows : MOST;
+}
+
 // A kernel that starts beside the one before it fetches what it loads first into L2 while it waits. That reads nothing: L2 is
 // where the other's writes arrive, too. One thread for each of the block's rows of loads.
 static void emit_prefetch(reduce_kernel *k, cj_reg at) {
@@ -195,7 +205,7 @@ static void emit_prefetch(reduce_kernel *k, cj_reg at) {
     cj_ptx(f, "min.u64 $1, $1, $2;", left, REDUCE_LOAD * k->plan->block.x);
     cj_ptx(f, "cvt.u32.u64 $1, $2;", bytes, left);
     cj_ptx(f, "setp.lt.u64 $1, $2, $3;", fetches, row, k->tail);
-    cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", fetches, k->thread, REDUCE_FLIGHT);
+    cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", fetches, k->thread, rows_ahead(k));
     cj_ptx(f, "@$1 cp.async.bulk.prefetch.L2.global [$2], $3;", fetches, row, bytes);
 }
 

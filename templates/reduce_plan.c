@@ -15,7 +15,7 @@
 // Of 16-byte loads: what one block takes, what one cluster takes; a thread's share in a cluster that does without the
 // grid's end; the share behind which the SMs want all the threads that they hold, and that behind which each place on an
 // SM takes two blocks, one after the other, so that an SM that comes to the end early takes over from one that is late.
-enum { BLOCK_LOADS = 1024, CLUSTER_LOADS = 1 << 16, ALONE_LOADS = 8, MANY_LOADS = 16, LONG_LOADS = 128 };
+enum { BLOCK_LOADS = 1024, CLUSTER_LOADS = 1 << 15, ALONE_LOADS = 8, MANY_LOADS = 16, LONG_LOADS = 128 };
 
 enum { LINE_BYTES = 128, DESCRIBED_CLUSTER = 4, DESCRIBED_BLOCK = 256 };
 
@@ -140,14 +140,14 @@ static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, boo
     return cluster;
 }
 
-// As many threads as have all their loads in flight at once, while one block an SM, or the one cluster, holds them.
+// A small block while its threads, in one cluster or one block on each SM, have all their loads in flight at once; without
+// clusters, twice.
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t cluster) {
     const uint64_t loads = loads_of(plan), threads = limits->sm_count * UINT64_C(1024);
     const uint64_t together = cluster ? cluster : limits->sm_count;
     if (cj__reduce_is_sliced(plan) || loads <= BLOCK_LOADS) return DESCRIBED_BLOCK;
-    if (loads <= together * DESCRIBED_BLOCK * REDUCE_FLIGHT) return DESCRIBED_BLOCK;
-    if (cluster && loads <= together * 1024 * REDUCE_FLIGHT)
-        return loads <= together * 512 * REDUCE_FLIGHT || is_heavy(plan) ? 512 : 1024;
+    const unsigned each = cluster || is_heavy(plan) ? REDUCE_FLIGHT : 2 * REDUCE_FLIGHT;
+    if (loads <= together * DESCRIBED_BLOCK * each) return DESCRIBED_BLOCK;
     const bool many = loads > threads * (cluster ? 1 : MANY_LOADS), best = cj__reduce_op(plan)->kind == REDUCE_BEST;
     return many && (!is_heavy(plan) || best) ? 1024 : 512;
 }
