@@ -21,6 +21,7 @@ static const char *const kernels[] = {
     "reduce op=argmax dtype=f32 n=3000 block=64 cluster=2 grid=4",
     "reduce op=meanvar dtype=f32 n=3000 block=64 cluster=0 grid=3",
     "reduce op=mean dtype=i8 n=3000 block=64 cluster=4 grid=4",
+    "reduce op=meanvar dtype=f64 n=3000 block=64 cluster=0 grid=40",
     "reduce op=product dtype=bf16 n=3000 block=64 cluster=0 grid=1",
     "histogram bins=16 lower=1075838976 upper=1075838992 n=3000 block=64 cluster=0 grid=3",
     "histogram bins=16 lower=1075838976 upper=1075838992 n=3000 block=64 cluster=2 grid=4 width=4",
