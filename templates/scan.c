@@ -28,11 +28,31 @@
 // the tag has the word, and nothing is published or acquired beside it. The tag counts launches: nothing needs to be
 // cleared between them. Who claims the last tile begins the counter anew.
 //
+// Stream. A block that loads, waits for what stands before and stores, one after the other, leaves memory idle. Where
+// there is much to scan, blocks stay on their SMs, and each of these steps has warps of its own, that work on tiles one
+// behind the other; so loads never stop, and there is time to find out what stands before:
+//
+//   one thread  claims       --bulk copy-->  stage[stages]    the tile and its flags; told[]: which it is
+//   summing     (all warps)  stage           -->  before_warps[]  the sum of each warp's share
+//   telling     (a warp)     before_warps[]  -->  what stands before each share in the tile; posts the tile's total
+//   looking     (a warp)     posts           -->  before_tile[]   what stands before the tile
+//   scanning    (all warps)  stage           -->  registers, out  and the stage is free
+//
+// The warp that looks keeps what stood before the group of the block's tile before, and adds all tiles since then, some
+// groups in a look, a lane a tile: each group by itself and then one after the other, so that the order is the same for
+// every block here, too. It depends on what tiles sum to alone, not on what others found out: there is no chain. A block
+// that claims rows has all tiles of one, one behind the other: it posts nothing, and the warp that tells knows what
+// stands before. Tiles of a block are claimed in their order, and what a tile waits for are sums of tiles that were
+// claimed before it, by blocks that run: these need nothing but their own earlier tiles to be done. So none waits
+// forever, however many blocks run at once. Tiles are whole loads; what one array has behind its last is a tile of its
+// own, of which a lane reads and writes element by element.
+//
 // Segments. What is scanned is then a pair: a value, and whether a segment begins in it; (a, p) and (b, q) become (q
 // ? b : a op b, p or q). The flags of a warp's lanes are one ballot, so lanes need to pass values alone: a lane takes
 // from as many lanes before it as its segment reaches back. Warps and ranks put the flag beside the total, a tile
 // into its post's tag. A tile in whose group a segment has begun before it needs no group before that. Flags come a
-// byte an element, in loads as wide as those of x in elements. Offsets become bits of the tile in shared memory: warp
+// byte an element, in loads as wide as those of x in elements; in a stream through the stage, behind the tile, as far as
+// they begin and end there at multiples of 16 bytes. Offsets become bits of the tile in shared memory: warp
 // 0 looks for the first that lies in the tile, 32 places a look, while x is on its way; then each thread marks some
 // of them. A segment is the same elements in reverse, so there its first element ends its scan: the flag counts
 // behind it.
@@ -47,6 +67,15 @@
 //       behind that, so it may exit.
 //   B5  bar.sync: the bits are clear before any is set, and the first offset is known to all; only with offsets.
 //   B6  bar.sync: all bits are set before they are read.
+// Barriers of a stream, in which a block counts as a cluster of its own:
+//   S1  barrier.cluster: the mbarriers count, which fence.mbarrier_init publishes: so the arrival is relaxed.
+//   S2  tile_empty[stage]: the warps that scan have read the tile, told[] and what stands before it. Nobody else reads
+//       or writes these any more: scanning waits for S5, that for S4, and these for all others of the stage.
+//   S3  tile_full[stage]: told[] is written, and the bytes of the tile and its flags have come.
+//   S4  summed[stage]: before_warps[] has every warp's sum.
+//   S5  known[stage]: before_warps[] and before_tile[] have what stands before. Telling and looking arrive, or telling
+//       alone where rows are claimed.
+// Each warp arrives once, by one lane, behind a bar.warp.sync: then all lanes have read or written what it tells of.
 #include "scan.h"
 
 #include <inttypes.h>
@@ -103,14 +132,37 @@ const cj_param_info cj__scan_params[] = {
                     .automatic = true,
                     .initial = "auto",
                     .tune = "128 256 512 1024",
-                    .help = "threads a block, a power of two"},
+                    .help = "threads a block, a power of two; stream: that scan"},
     [SCAN_LOADS] = {.name = "loads",
                     .minimum = 1,
                     .maximum = SCAN_LOADS_MAX,
                     .automatic = true,
                     .initial = "auto",
-                    .tune = "1 2 4 8",
+                    .tune = "1 2 4 6 8",
                     .help = "loads of a thread"},
+    [SCAN_FORM] = {.name = "form",
+                   .choices = "auto direct stream",
+                   .initial = "auto",
+                   .tune = "direct stream",
+                   .help = "direct: a tile a block; stream: blocks stay, and tiles come by bulk copies"},
+    [SCAN_CLAIM] = {.name = "claim",
+                    .choices = "auto tile row",
+                    .initial = "auto",
+                    .tune = "tile row",
+                    .help = "stream: what a block takes at a time"},
+    [SCAN_STAGES] = {.name = "stages",
+                     .minimum = 1,
+                     .maximum = SCAN_STAGES_MAX,
+                     .automatic = true,
+                     .initial = "auto",
+                     .tune = "4 6 8 12",
+                     .help = "stream: tiles that fit shared memory at once"},
+    [SCAN_GRID] = {.name = "grid",
+                   .minimum = 1,
+                   .maximum = INT32_MAX,
+                   .automatic = true,
+                   .initial = "auto",
+                   .help = "stream: blocks in the grid"},
     [SCAN_OP_EXPR] = {.name = "op-expr",
                       .function = "a b",
                       .initial = "",
@@ -120,6 +172,18 @@ const cj_param_info cj__scan_params[] = {
                        .initial = "",
                        .help = "with op-expr: the constant e for which op-expr of e and any x is x"},
 };
+
+static void write_launch(const scan_kernel *k, cj_builder *b) {
+    const scan_shape *s = &k->s;
+    if (s->form == SCAN_STREAM)
+        cj_head(b, "Launch: block %u threads; %u bytes of dynamic shared memory; grid: any number of blocks.", s->block,
+                k->plan->dynamic_shared);
+    else
+        cj_head(b, "Launch: block %u threads%s; grid: %s.", s->block, s->cluster ? ", as a cluster launch" : "",
+                s->cluster          ? "a cluster a row"
+                : cj__scan_posts(s) ? "a block for each tile of each row"
+                                    : "a tile a row");
+}
 
 static void write_head(const scan_kernel *k, cj_builder *b) {
     const scan_shape *s = &k->s;
@@ -132,20 +196,25 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
         if (k->plan->params.function[i])
             cj_head(b, "  %s: %.200s", cj__scan_params[i].name, k->plan->params.function[i]->text);
     cj_head(b, "%s", "");
+    if (s->form == SCAN_STREAM)
+        cj_head(b, "  row  --bulk copies-->  %u stages, a tile each  --summed, and then scanned-->  out", s->stages);
     cj_head(b, "  row  --%u loads of %u elements a thread-->  a tile of %u threads, %" PRIu64 " elements", s->loads,
             s->width, s->threads, s->tile);
     if (s->cluster) cj_head(b, "  tile's total  --mapa + st.async-->  cluster_total of the ranks behind");
     if (cj__scan_posts(s)) cj_head(b, "  tile's total  --tagged words-->  workspace  --by the tiles behind-->  carry");
     cj_head(b, "%s", "");
-    cj_head(b, "Launch: block %u threads%s; grid: %s.", s->block, s->cluster ? ", as a cluster launch" : "",
-            s->cluster          ? "a cluster a row"
-            : cj__scan_posts(s) ? "a block for each tile of each row"
-                                : "a tile a row");
-    cj_head(b, "Columns and strides are multiples of %u elements, x and out of %u bytes.", s->width,
-            s->width * s->bytes);
+    write_launch(k, b);
+    if (s->tail)
+        cj_head(b, "x and out are multiples of %u bytes; the last %u elements come one by one.", s->width * s->bytes,
+                s->tail);
+    else
+        cj_head(b, "Columns and strides are multiples of %u elements, x and out of %u bytes.", s->width,
+                s->width * s->bytes);
     if (s->heads == SCAN_FLAGS)
         cj_head(b, "A flag that is not 0 begins a segment; flags are a multiple of %u bytes.", s->width);
     if (s->heads > SCAN_FLAGS) cj_head(b, "Each of the %" PRIu64 " offsets begins a segment.", s->segments + 1);
+    if (s->whole_rows)
+        cj_head(b, "The workspace, zero before the first launch, holds a u32 of rows claimed and one of launches.");
     if (cj__scan_posts(s))
         cj_head(
             b,
@@ -192,14 +261,19 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     cj__scan_shape(plan, &k.s);
     k.combine = (cj_combine){.op = ops[value[SCAN_OP]], .type = k.s.type};
     write_head(&k, b);
+    if (k.s.form == SCAN_STREAM) cj_declare(b, ".extern .shared .align 128 .b8 scan_pool[];");
     add_functions(&k, b, identity);
     k.f = cj_entry(b, plan->entry);
     declare(&k);
-    cj__scan_place(&k);
-    cj__scan_load(&k);
-    cj__scan_fold(&k);
-    cj__scan_meet(&k);
-    cj__scan_give(&k);
+    if (k.s.form == SCAN_STREAM) {
+        cj__scan_stream(&k);
+    } else {
+        cj__scan_place(&k);
+        cj__scan_load(&k);
+        cj__scan_fold(&k);
+        cj__scan_meet(&k);
+        cj__scan_give(&k);
+    }
     cj_ptx(k.f, "ret;");
 }
 

@@ -6,18 +6,31 @@ enum { WORDS_MAX = 2, HEAD_BYTES = 4 };  // of 32 bits, in a value; of whether a
 
 static bool grouped(const scan_kernel *k) { return cj__scan_groups(&k->s) > 0; }
 
-static unsigned post_bytes(const scan_kernel *k) { return 2 * k->s.computed; }  // a word and its tag are 8 bytes
+unsigned cj__scan_post_bytes(const scan_kernel *k) { return 2 * k->s.computed; }  // a word and its tag are 8 bytes
 
 // ---- which tile
 
 // The counter's low half counts the tiles of this launch that are claimed, its high half launches: one atomic tells
 // both.
+void cj__scan_claim(scan_kernel *k, cj_reg all) {
+    cj_func *f = k->f;
+    cj_reg   ticket = cj_u64(f, "ticket"), is_last = cj_pred(f, "is_last"), last = cj_u32(f, "last");
+    cj_reg   anew = cj_u64(f, "anew"), number = cj_u64(f, "number");
+    cj_ptx(f, "atom.relaxed.gpu.global.add.u64 $1, [$2], 1;", ticket, k->space);
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", k->claim, k->tag, ticket);
+    cj_ptx(f, "cvt.u64.u32 $1, $2;", number, all);
+    cj_ptx(f, "mov.u64 $1, 0x100000000;", anew);
+    cj_ptx(f, "sub.u64 $1, $1, $2;", anew, number);
+    cj_ptx(f, "sub.u32 $1, $2, 1;", last, all);
+    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", is_last, k->claim, last);
+    cj_ptx(f, "@$1 red.relaxed.gpu.global.add.u64 [$2], $3;", is_last, k->space, anew);
+    cj_ptx(f, "mad.lo.u32 $1, $1, 2, 2;", k->tag);
+}
+
 static void claim_tile(scan_kernel *k) {
     cj_func *f = k->f;
     cj_var   slot = cj_shared(f, "u32", "claimed", 4, 16);
-    cj_reg   leader = cj_pred(f, "leader"), ticket = cj_u64(f, "ticket"), all = cj_u32(f, "all_tiles"),
-           is_last = cj_pred(f, "is_last");
-    cj_reg   anew = cj_u64(f, "anew"), number = cj_u64(f, "number");
+    cj_reg   leader = cj_pred(f, "leader"), all = cj_u32(f, "all_tiles");
     cj_label others = cj_label_new(f, "others");
     k->claim = cj_u32(f, "claim");
     k->tag = cj_u32(f, "tag");
@@ -27,16 +40,8 @@ static void claim_tile(scan_kernel *k) {
     cj_ptx(f, "cvta.to.global.u64 $1, $1;", k->space);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leader, k->thread);
     cj_ptx(f, "@!$1 bra $2;", leader, others);
-    cj_ptx(f, "atom.relaxed.gpu.global.add.u64 $1, [$2], 1;", ticket, k->space);
-    cj_ptx(f, "mov.b64 {$1, $2}, $3;", k->claim, k->tag, ticket);
     cj_ptx(f, "mov.u32 $1, %nctaid.x;", all);
-    cj_ptx(f, "cvt.u64.u32 $1, $2;", number, all);
-    cj_ptx(f, "mov.u64 $1, 0x100000000;", anew);
-    cj_ptx(f, "sub.u64 $1, $1, $2;", anew, number);
-    cj_ptx(f, "sub.u32 $1, $1, 1;", all);
-    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", is_last, k->claim, all);
-    cj_ptx(f, "@$1 red.relaxed.gpu.global.add.u64 [$2], $3;", is_last, k->space, anew);
-    cj_ptx(f, "mad.lo.u32 $1, $1, 2, 2;", k->tag);
+    cj__scan_claim(k, all);
     cj_ptx(f, "div.u32 $1, $2, $3;", k->row, k->claim, (uint32_t)k->s.tiles);
     cj_ptx(f, "mul.lo.u32 $1, $2, $3;", k->tile, k->row, (uint32_t)k->s.tiles);
     cj_ptx(f, "sub.u32 $1, $2, $1;", k->tile, k->claim);
@@ -99,7 +104,7 @@ static void new_words(scan_kernel *k, cj_reg word[WORDS_MAX]) {
     for (unsigned w = 0; w < words_of(k); w++) word[w] = cj_b32(k->f, "word");
 }
 
-static void post(scan_kernel *k, cj_reg when, cj_reg at, cj_reg value, cj_reg tag) {
+void cj__scan_post(scan_kernel *k, cj_reg when, cj_reg at, cj_reg value, cj_reg tag) {
     cj_reg word[WORDS_MAX], tagged = cj_b64(k->f, "tagged");
     new_words(k, word);
     pack(k, word, value);
@@ -109,14 +114,14 @@ static void post(scan_kernel *k, cj_reg when, cj_reg at, cj_reg value, cj_reg ta
     }
 }
 
-// value and tag of the post at `at`; where the tags of its words differ, it is being written, and `tag` becomes 0.
-static void look(scan_kernel *k, cj_reg when, cj_reg at, cj_reg value, cj_reg tag) {
+// Where the tags of a post's words differ, it is being written.
+void cj__scan_look(scan_kernel *k, cj_reg when, cj_reg at, int offset, cj_reg value, cj_reg tag) {
     cj_func *f = k->f;
     cj_reg   word[WORDS_MAX], tagged = cj_b64(f, "tagged"), other = cj_b32(f, "other_tag"), torn = cj_pred(f, "torn");
     new_words(k, word);
     for (unsigned w = 0; w < words_of(k); w++) {
         cj_ptx(f, "mov.b64 $1, 0;", tagged);
-        cj_ptx(f, "@$1 ld.relaxed.gpu.global.b64 $2, [$3 + $4];", when, tagged, at, 8 * w);
+        cj_ptx(f, "@$1 ld.relaxed.gpu.global.b64 $2, [$3 + $4];", when, tagged, at, offset + 8 * (int)w);
         cj_ptx(f, "mov.b64 {$1, $2}, $3;", word[w], w ? other : tag, tagged);
         if (!w) continue;
         cj_ptx(f, "setp.ne.u32 $1, $2, $3;", torn, other, tag);
@@ -125,14 +130,13 @@ static void look(scan_kernel *k, cj_reg when, cj_reg at, cj_reg value, cj_reg ta
     unpack(k, value, word);
 }
 
-// Of segments: takes from a tile's tag whether it has a head.
-static void take_head(scan_kernel *k, cj_reg head, cj_reg tag) {
+void cj__scan_take_head(scan_kernel *k, cj_reg head, cj_reg tag) {
     if (!cj__scan_segmented(&k->s)) return;
     cj_ptx(k->f, "and.b32 $1, $2, 1;", head, tag);
     cj_ptx(k->f, "xor.b32 $1, $1, $2;", tag, head);
 }
 
-static scan_cut cut_tiles(scan_kernel *k, cj_reg head) {
+scan_cut cj__scan_cut_tiles(scan_kernel *k, cj_reg head) {
     if (!cj__scan_segmented(&k->s)) return (scan_cut){0};
     cj_reg begins = cj_pred(k->f, "begins");
     cj_ptx(k->f, "setp.ne.u32 $1, $2, 0;", begins, head);
@@ -151,15 +155,15 @@ static cj_reg gather_tiles(scan_kernel *k, cj_reg place, cj_reg at, cj_reg *head
     cj_step(f, "lane i waits for the total of tile i of the group, as far as these stand before");
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", earlier, k->lane, place);
     cj_ptx(f, "sub.s32 $1, $2, $3;", back, k->lane, place);
-    cj_ptx(f, "mad.wide.s32 $1, $2, $3, $4;", from, back, post_bytes(k), at);
+    cj_ptx(f, "mad.wide.s32 $1, $2, $3, $4;", from, back, cj__scan_post_bytes(k), at);
     cj_label_here(f, again);
-    look(k, earlier, from, value, tag);
-    take_head(k, head, tag);
+    cj__scan_look(k, earlier, from, 0, value, tag);
+    cj__scan_take_head(k, head, tag);
     cj_ptx(f, "setp.ne.and.u32 $1, $2, $3, $4;", late, tag, k->tag, earlier);
     cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
     cj_ptx(f, "@$1 bra $2;", late, again);
     cj_ptx(f, "@!$1 mov.$2 $3, $4;", earlier, k->s.type, value, cj_combine_identity(k->combine));
-    scan_cut cut = cut_tiles(k, head);
+    scan_cut cut = cj__scan_cut_tiles(k, head);
     cj__scan_lanes(k, value, cut.reach, SCAN_WARP);
     cj__scan_pick(k, result, value, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
     *heads = cut.heads;
@@ -180,9 +184,9 @@ static void gather_groups(scan_kernel *k, cj_reg carry, cj_reg group, cj_reg at,
     cj_ptx(f, "sub.s32 $1, $2, $3;", back, k->lane, SCAN_WARP);
     cj_ptx(f, "add.s32 $1, $2, $3;", number, back, group);
     cj_ptx(f, "setp.ge.s32 $1, $2, 0;", there, number);
-    cj_ptx(f, "mad.wide.s32 $1, $2, $3, $4;", from, back, post_bytes(k), at);
+    cj_ptx(f, "mad.wide.s32 $1, $2, $3, $4;", from, back, cj__scan_post_bytes(k), at);
     cj_label_here(f, again);
-    look(k, there, from, value, tag);
+    cj__scan_look(k, there, from, 0, value, tag);
     cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $4;", whole, tag, whole_tag, there);
     cj_ptx(f, "or.b32 $1, $1, 1;", tag);
     cj_ptx(f, "setp.ne.u32 $1, $2, $3;", missing, tag, whole_tag);
@@ -216,8 +220,8 @@ static void gather_all(scan_kernel *k, cj_reg leader, cj_reg place, cj_reg in_gr
     cj_step(f, "the groups before; the last tile of a group posts its total, and then that of all up to it");
     cj_ptx(f, "shr.u32 $1, $2, 5;", group, k->tile);
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", index, k->row, (uint32_t)cj__scan_groups(s), group);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, index, post_bytes(k), k->space);
-    cj_ptx(f, "add.u64 $1, $1, $2;", at, SCAN_POSTS_AT + s->rows * s->tiles * post_bytes(k));
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, index, cj__scan_post_bytes(k), k->space);
+    cj_ptx(f, "add.u64 $1, $1, $2;", at, SCAN_POSTS_AT + s->rows * s->tiles * cj__scan_post_bytes(k));
     cj_ptx(f, "or.b32 $1, $2, 1;", whole, k->tag);
     cj_ptx(f, "setp.eq.and.u32 $1, $2, 31, $3;", closes, place, leader);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, group);
@@ -225,16 +229,16 @@ static void gather_all(scan_kernel *k, cj_reg leader, cj_reg place, cj_reg in_gr
     cj__scan_move(k, cj_always(), sum, in_group);
     cj__scan_append(k, sum, k->total, k->headed);
     cj_ptx(f, "@$1 bra $2;", first, known);
-    post(k, closes, at, sum, tag);
+    cj__scan_post(k, closes, at, sum, tag);
     gather_groups(k, k->carry, group, at, whole);
     cj__scan_before(k, cj__scan_none(k, k->headed), sum, k->carry);
     cj_label_here(f, known);
-    post(k, closes, at, sum, whole);
+    cj__scan_post(k, closes, at, sum, whole);
     cj_combine_into(f, k->combine, k->carry, in_group);
 }
 
 // The launch's tag, and of segments one more where one begins in the tile.
-static cj_reg tile_tag(scan_kernel *k) {
+cj_reg cj__scan_tile_tag(scan_kernel *k) {
     if (!cj__scan_segmented(&k->s)) return k->tag;
     cj_reg tag = cj_u32(k->f, "tile_tag"), begins = cj_pred(k->f, "begins");
     cj_ptx(k->f, "setp.ne.u32 $1, $2, 0;", begins, k->headed);
@@ -253,10 +257,10 @@ static void gather_posts(scan_kernel *k) {
     cj_var   slot = cj_shared(f, s->type, "carried", 1, 0);
     cj_step(f, "the tile's total is posted");
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leader, k->thread);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->claim, post_bytes(k), k->space);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->claim, cj__scan_post_bytes(k), k->space);
     cj_ptx(f, "add.u64 $1, $1, $2;", at, SCAN_POSTS_AT);
-    cj_reg tag = tile_tag(k);
-    post(k, leader, at, k->total, tag);
+    cj_reg tag = cj__scan_tile_tag(k);
+    cj__scan_post(k, leader, at, k->total, tag);
     if (s->warps > 1) {
         cj_ptx(f, "setp.ne.u32 $1, $2, 0;", other, k->warp);
         cj_ptx(f, "@$1 bra $2;", other, known);

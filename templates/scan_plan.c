@@ -7,12 +7,22 @@
 #include <string.h>
 
 #include "error.h"
+#include "occupancy.h"
 #include "scan.h"
 #include "user_function.h"
 
 // Bytes of registers for what a thread holds of a row of one tile, and of a longer one, whose way to the other tiles
 // takes registers too; threads of a block that takes one of many tiles, and at least of one that takes short rows.
 enum { ALONE_BYTES = 160, TILED_BYTES = 144, TILED_BLOCK = 512, LEAST_BLOCK = 128 };
+
+// The same of a stream: bytes, where registers are for 608 threads; threads that scan; bytes of all stages. Of 4-byte
+// elements 24 KiB are enough for a tile, and smaller ones are known sooner to those behind them.
+enum { STREAM_BYTES = 288, STREAM_BLOCK = 256, STREAM_POOL = 204800, STREAM_LOADS = 6 };
+
+// Bytes of all and of a row that are worth a stream, measured on an H200: up to 16 MiB direct tiles are as fast or
+// faster, and a row of 16 KiB is as fast in the registers of a block alone. And rows of up to so many bytes, so many an SM,
+// are claimed as a whole: with fewer or longer ones some SMs would have one more than others.
+enum { STREAM_LEAST = 3 << 23, STREAM_ROW = 16384, WHOLE_ROW = 131072, ROWS_PER_SM = 16 };
 
 static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
@@ -45,9 +55,39 @@ static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned byte
     return loads;
 }
 
-bool     cj__scan_posts(const scan_shape *s) { return s->tiles > 1 && !s->cluster; }
+bool cj__scan_posts(const scan_shape *s) {
+    return s->form == SCAN_STREAM ? !s->whole_rows : s->tiles > 1 && !s->cluster;
+}
+
 uint64_t cj__scan_groups(const scan_shape *s) {
     return cj__scan_posts(s) && s->tiles > SCAN_GROUP ? ceil_div(s->tiles, SCAN_GROUP) : 0;
+}
+
+static bool is_asked(const cj_plan *plan, int param) { return plan->params.value[param] != CJ_PARAM_AUTO; }
+
+uint64_t cj__scan_claims(const scan_shape *s) { return s->whole_rows ? s->rows : s->rows * (s->tiles + (s->tail > 0)); }
+
+// One array may end anywhere: what is behind its last whole load is a tile of its own. In reverse it would be the first.
+// A stream's blocks: warps that sum, warps that scan, one thread that loads, one warp that tells, one that looks.
+static void shape_stream(const cj_plan *plan, scan_shape *s) {
+    const uint64_t *value = plan->params.value;
+    if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = SCAN_LOAD / s->bytes;
+    s->threads = is_asked(plan, SCAN_BLOCK) ? (unsigned)value[SCAN_BLOCK] : STREAM_BLOCK;
+    s->loads = loads_of(plan, s, STREAM_BYTES);
+    if (!is_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) && value[SCAN_CLAIM] != SCAN_CLAIM_ROW &&
+        s->loads > STREAM_LOADS)
+        s->loads = STREAM_LOADS;
+    const uint64_t row = s->columns / s->width;  // loads of a row, whose tiles should be of one length
+    if (!is_asked(plan, SCAN_LOADS) && row)
+        s->loads = (unsigned)ceil_div(row, ceil_div(row, (uint64_t)s->threads * s->loads) * s->threads);
+    s->lanes = SCAN_WARP;
+    s->warps = s->threads / SCAN_WARP;
+    s->tile = (uint64_t)s->threads * s->loads * s->width;
+    s->tail = (unsigned)(s->columns % s->width);
+    s->tiles = ceil_div(s->columns - s->tail, s->tile);
+    s->stages = (unsigned)value[SCAN_STAGES];
+    s->whole_rows = value[SCAN_CLAIM] == SCAN_CLAIM_ROW;
+    s->block = SCAN_WARP * (2 * s->warps + (s->whole_rows ? 2 : 3));
 }
 
 // The shape of the parameters, of which block, loads and cluster say themselves where they are not "auto".
@@ -62,6 +102,14 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
                       .heads = (scan_heads)value[SCAN_HEADS],
                       .segments = value[SCAN_SEGMENTS]};
     s->width = width_of(plan, s->bytes);
+    s->form = (scan_form)value[SCAN_FORM];
+    if (s->form == SCAN_STREAM) {
+        shape_stream(plan, s);
+        return;
+    }
+    if (!is_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) && value[SCAN_CLAIM] != SCAN_CLAIM_ROW &&
+        s->loads > STREAM_LOADS)
+        s->loads = STREAM_LOADS;
     const uint64_t row = s->columns / s->width;  // loads of a row
     const unsigned alone = loads_of(plan, s, ALONE_BYTES);
     const unsigned most = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? (unsigned)value[SCAN_BLOCK] : SCAN_BLOCK_MAX;
@@ -138,8 +186,8 @@ static cj_status check_segments(const cj_plan *plan, cj_error *error) {
 }
 
 static cj_status check_shape(const scan_shape *s, cj_error *error) {
-    if (s->block & (s->block - 1))
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "block: %u is not a power of two", s->block);
+    const unsigned block = s->form == SCAN_STREAM ? s->threads : s->block;
+    if (block & (block - 1)) return cj__fail(error, CJ_INVALID_ARGUMENT, "block: %u is not a power of two", block);
     if (s->cluster && s->tiles > s->cluster) {
         cj__fail(error, CJ_CONTRACT,
                  "cluster: a row of %" PRIu64 " elements is %" PRIu64 " blocks' of %" PRIu64
@@ -148,12 +196,79 @@ static cj_status check_shape(const scan_shape *s, cj_error *error) {
         cj__hint(error, "take a larger cluster, or cluster=0, with which rows have any length");
         return CJ_CONTRACT;
     }
-    const uint64_t blocks = s->cluster ? s->rows * s->cluster : s->rows * s->tiles;
-    if (blocks <= INT32_MAX) return CJ_OK;
+    const uint64_t blocks = s->form == SCAN_STREAM ? cj__scan_claims(s)
+                            : s->cluster           ? s->rows * s->cluster
+                                                   : s->rows * s->tiles;
+    if (blocks <= INT32_MAX && s->tiles <= INT32_MAX) return CJ_OK;
     return cj__fail(error, CJ_CONTRACT,
                     "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the"
                     " 2^31 - 1 of a grid",
                     s->rows, s->tiles);
+}
+
+// ---- the form
+
+// Whether bulk copies can have the tiles: rows of whole 16 bytes, but for one array's end.
+static bool can_stream(const scan_shape *s, bool clusters) {
+    return clusters && s->width * s->bytes == SCAN_LOAD && s->heads <= SCAN_FLAGS && s->tiles > 0 &&
+           !(s->whole_rows && s->tail);
+}
+
+// So many stages as were asked for, or as fit beside what else there is.
+static unsigned stages_of(const cj_plan *plan, scan_shape *s, const cj_limits *limits) {
+    if (is_asked(plan, SCAN_STAGES)) return (unsigned)plan->params.value[SCAN_STAGES];
+    for (s->stages = SCAN_STAGES_MAX; s->stages > 1; s->stages--)
+        if (cj__scan_pool(s) <= STREAM_POOL && cj__scan_pool(s) + cj__scan_slots(s) <= limits->shared_per_block_optin)
+            break;
+    return s->stages;
+}
+
+static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_error *error) {
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "form=stream does not fit: rows of %" PRIu64 " elements of %u bytes in loads of %u, block=%u loads=%u"
+             " stages=%u; %s has %u bytes of shared memory a block",
+             s->columns, s->bytes, s->width * s->bytes, s->threads, s->loads, s->stages, limits->name,
+             limits->shared_per_block_optin);
+    cj__hint(error,
+             "streams need sm_90, rows and strides of whole 16 bytes, and no offsets; leave form, claim and stages"
+             " at their defaults");
+    return CJ_INVALID_ARGUMENT;
+}
+
+// The stream that is asked for, or chosen: what is not said of it, written back. False where it does not fit.
+static bool try_stream(cj_plan *plan, scan_shape *s, const cj_limits *limits, bool clusters) {
+    uint64_t *value = plan->params.value;
+    value[SCAN_FORM] = SCAN_STREAM;
+    const bool whole = s->rows >= (uint64_t)ROWS_PER_SM * limits->sm_count && s->columns * s->bytes <= WHOLE_ROW;
+    if (!value[SCAN_CLAIM]) value[SCAN_CLAIM] = whole ? SCAN_CLAIM_ROW : SCAN_CLAIM_TILE;
+    cj__scan_shape(plan, s);
+    value[SCAN_STAGES] = s->stages = stages_of(plan, s, limits);
+    value[SCAN_BLOCK] = s->threads;
+    value[SCAN_LOADS] = s->loads;
+    if (!value[SCAN_CLUSTER]) value[SCAN_CLUSTER] = CJ_PARAM_AUTO;
+    return can_stream(s, clusters) && s->block <= limits->max_threads_per_block &&
+           cj__scan_pool(s) + cj__scan_slots(s) <= limits->shared_per_block_optin;
+}
+
+static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    uint64_t       *value = plan->params.value;
+    const cj_params asked = plan->params;
+    const uint64_t  form = value[SCAN_FORM];
+    const bool      must = form == SCAN_STREAM, with_cluster = is_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER];
+    const bool      asks = value[SCAN_CLAIM] || is_asked(plan, SCAN_STAGES) || is_asked(plan, SCAN_GRID);
+    scan_shape      s;
+    value[SCAN_FORM] = SCAN_DIRECT;
+    cj__scan_shape(plan, &s);
+    const bool large = s.rows * s.columns * s.bytes >= STREAM_LEAST && s.columns * s.bytes >= STREAM_ROW;
+    if (must || (form == SCAN_AUTO && !with_cluster && (large || asks))) {
+        if (try_stream(plan, &s, limits, clusters) && !with_cluster) return CJ_OK;
+        if (must) return refuse_stream(&s, limits, error);
+        memcpy(value, asked.value, sizeof asked.value);
+    }
+    value[SCAN_FORM] = SCAN_DIRECT;
+    value[SCAN_CLAIM] = SCAN_CLAIM_AUTO;
+    value[SCAN_STAGES] = value[SCAN_GRID] = CJ_PARAM_AUTO;
+    return CJ_OK;
 }
 
 // ---- the bound
@@ -161,7 +276,9 @@ static cj_status check_shape(const scan_shape *s, cj_error *error) {
 // Roundings on the longest way from an element to a result.
 static double roundings(const scan_shape *s) {
     const double warps = log2((double)s->warps) + 1, groups = (double)cj__scan_groups(s);
-    return 2 * s->width + 5 + s->loads + 2 + warps + 1 + (s->tiles > 1 ? 6 : 0) + (groups > 0 ? groups + 2 : 0);
+    const double shares = s->form == SCAN_STREAM ? s->loads * s->width + (s->whole_rows ? (double)s->tiles : 0) : 0;
+    return 2 * s->width + 5 + s->loads + 2 + warps + 1 + (s->tiles > 1 ? 6 : 0) + (groups > 0 ? groups + 2 : 0) +
+           shares;
 }
 
 static double error_bound(const cj_plan *plan, const scan_shape *s) {
@@ -181,12 +298,24 @@ static uint64_t grid_of(const scan_shape *s) {
     return ceil_div(s->rows, s->block / s->threads);
 }
 
+// As many blocks as the GPU holds at once, but no more than there is to claim. None waits for one that has not begun.
+static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits *limits) {
+    const cj_kernel_use use = {.threads = s->block, .shared = cj__scan_pool(s) + cj__scan_slots(s)};
+    const uint64_t      claims = cj__scan_claims(s);
+    cj_occupancy        o;
+    cj__occupancy(&use, limits, &o);
+    const uint64_t room = o.active_clusters ? o.active_clusters : 1;
+    const bool     given = is_asked(plan, SCAN_GRID);
+    plan->grid.x = given ? (uint32_t)plan->params.value[SCAN_GRID] : (uint32_t)(room < claims ? room : claims);
+    plan->resident = given ? 0 : 1;
+    plan->dynamic_shared = (uint32_t)cj__scan_pool(s);
+}
+
 cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     scan_shape      s;
     char            op[12], dtype[8];
-    (void)limits;
-    cj_status status = check_functions(plan, error);
+    cj_status       status = check_functions(plan, error);
     if (!status) status = check_strides(plan, error);
     if (!status) status = check_segments(plan, error);
     if (status) return status;
@@ -197,17 +326,22 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
                  plan->arch, value[SCAN_CLUSTER]);
         plan->params.value[SCAN_CLUSTER] = 0;
     }
+    status = choose_form(plan, limits, clusters, error);
+    if (status) return status;
     cj__scan_shape(plan, &s);
     status = check_shape(&s, error);
     if (status) return status;
     plan->block = (cj_dim3){s.block, 1, 1};
     plan->grid = (cj_dim3){(uint32_t)grid_of(&s), 1, 1};
+    if (s.form == SCAN_STREAM) plan_stream_grid(plan, &s, limits);
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
     const uint64_t derived[] = {s.rows, s.columns, stride_of(plan, SCAN_STRIDE), stride_of(plan, SCAN_OUT_STRIDE)};
     memcpy(plan->derived, derived, sizeof derived);
     plan->derived_count = sizeof derived / sizeof *derived;
-    const uint64_t posts = s.rows * (s.tiles + cj__scan_groups(&s));
-    plan->workspace_bytes = cj__scan_posts(&s) ? SCAN_POSTS_AT + posts * 2 * s.computed : 0;
+    const uint64_t posts = s.form == SCAN_STREAM ? cj__scan_claims(&s) : s.rows * (s.tiles + cj__scan_groups(&s));
+    plan->workspace_bytes = cj__scan_posts(&s)      ? SCAN_POSTS_AT + posts * 2 * s.computed
+                            : s.form == SCAN_STREAM ? SCAN_POSTS_AT
+                                                    : 0;
     plan->error_bound = error_bound(plan, &s);
     snprintf(plan->entry, sizeof plan->entry, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",
              plan->params.function[SCAN_OP_EXPR] ? "user" : cj_params_word(&plan->params, "op", op, sizeof op),

@@ -13,6 +13,15 @@ bool cj__scan_segmented(const scan_shape *s) { return s->heads != SCAN_WHOLE; }
 
 // ---- flags in memory: of each load as many bytes as it has elements
 
+// Where they have come to shared memory, they are read there: the address is generic.
+static void find_flags(scan_kernel *k, cj_reg at) {
+    cj_reg here = cj__scan_in_stage(k, k->flags_stage, k->s.width, "flags_here"), wide = cj_u64(k->f, "flags_here");
+    cj_ptx(k->f, "cvta.global.u64 $1, $1;", at);
+    cj_ptx(k->f, "cvt.u64.u32 $1, $2;", wide, here);
+    cj_ptx(k->f, "cvta.shared.u64 $1, $1;", wide);
+    cj_ptx(k->f, "selp.b64 $1, $2, $1, $3;", at, wide, k->flags_come);
+}
+
 static void load_flags(scan_kernel *k) {
     static const char *const ways[] = {[1] = "u8 $2", [2] = "u16 $2", [4] = "u32 $2", [8] = "v2.u32 {$2, $5}"};
     const scan_shape        *s = &k->s;
@@ -20,7 +29,9 @@ static void load_flags(scan_kernel *k) {
     cj_step(f, "the flags of the loads' elements");
     cj_reg at = cj__scan_address(k, k->heads, k->stride, 1, "flags_at");
     char   line[96];
-    snprintf(line, sizeof line, "@$1 ld.global.L1::no_allocate.%s, [$3 + $4];", ways[s->width]);
+    if (k->flags_stage.id) find_flags(k, at);
+    snprintf(line, sizeof line, "@$1 ld%s.%s, [$3 + $4];", k->flags_stage.id ? "" : ".global.L1::no_allocate",
+             ways[s->width]);
     for (unsigned v = 0; v < s->loads; v++) {
         cj_reg there = cj__scan_has_load(k, v);
         for (unsigned w = 0; w * FLAG_WORD < s->width; w++) {
@@ -176,13 +187,17 @@ static void load_offsets(scan_kernel *k) {
     read_bits(k, bits);
 }
 
-void cj__scan_find_heads(scan_kernel *k) {
-    if (!cj__scan_segmented(&k->s)) return;
+void cj__scan_find_masks(scan_kernel *k) {
     k->below = cj_u32(k->f, "lanes_below");
     k->upto = cj_u32(k->f, "lanes_upto");
     cj_step(k->f, "masks of the lanes before this one, and with it");
     cj_ptx(k->f, "mov.u32 $1, %lanemask_lt;", k->below);
     cj_ptx(k->f, "mov.u32 $1, %lanemask_le;", k->upto);
+}
+
+void cj__scan_find_heads(scan_kernel *k) {
+    if (!cj__scan_segmented(&k->s)) return;
+    cj__scan_find_masks(k);
     if (has_offsets(k))
         load_offsets(k);
     else

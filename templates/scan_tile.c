@@ -48,6 +48,10 @@ void cj__scan_pick(scan_kernel *k, cj_reg to, cj_reg from, cj_arg source, unsign
     shuffle(k, "idx", cj_pred(k->f, "there"), to, from, source, segment(lanes) | (SCAN_WARP - 1));
 }
 
+void cj__scan_previous(scan_kernel *k, cj_reg to, cj_reg from) {
+    shuffle(k, "up", cj_pred(k->f, "there"), to, from, CJ_ARG(1), segment(SCAN_WARP));
+}
+
 void cj__scan_lanes(scan_kernel *k, cj_reg value, cj_reg reach, unsigned lanes) {
     cj_reg other = cj__scan_value(k, "other"), there = cj_pred(k->f, "there");
     for (unsigned distance = 1; distance < lanes; distance *= 2) {
@@ -60,28 +64,37 @@ void cj__scan_lanes(scan_kernel *k, cj_reg value, cj_reg reach, unsigned lanes) 
 
 // ---- where
 
-// The thread's first load, and how many of the row's are left from there.
-static void find_first(scan_kernel *k) {
+void cj__scan_find_place(scan_kernel *k) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg            columns = cj_u64(f, "columns"), left = cj_s64(f, "loads_left"), member = cj_u32(f, "member");
+    cj_reg            member = cj_u32(f, "member");
     k->place = cj_u32(f, "place");
-    k->first = cj_u64(f, "first");
-    k->left = cj_s32(f, "left");
-    cj_step(f, "the thread's first load of its row, and how many are left from there to the row's end");
     cj_ptx(f, "and.b32 $1, $2, $3;", member, k->thread, s->threads - 1);
     cj_ptx(f, "and.b32 $1, $2, $3;", k->place, member, s->lanes - 1);
     cj_ptx(f, "sub.u32 $1, $1, $2;", member, k->place);
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", k->place, member, s->loads);
+}
+
+void cj__scan_find_left(scan_kernel *k) {
+    const scan_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_reg            columns = cj_u64(f, "columns"), left = cj_s64(f, "loads_left");
+    k->first = cj_u64(f, "first");
+    k->left = cj_s32(f, "left");
     cj_ptx(f, "cvt.u64.u32 $1, $2;", k->first, k->place);
-    if (s->tiles > 1) cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", k->first, k->tile, s->threads * s->loads);
+    if (s->tiles > 1 || s->tail) cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", k->first, k->tile, s->threads * s->loads);
     cj_ptx(f, "ld.param.u64 $1, [$2];", columns, k->columns);
     cj_ptx(f, "div.u64 $1, $2, $3;", left, columns, s->width);
     cj_ptx(f, "sub.s64 $1, $1, $2;", left, k->first);
     cj_ptx(f, "min.s64 $1, $1, $2;", left, INT32_MAX);
     cj_ptx(f, "max.s64 $1, $1, -1;", left);
     cj_ptx(f, "cvt.u32.u64 $1, $2;", k->left, left);
-    if (s->block == s->threads) return;
+}
+
+// Of blocks that have several rows: the last may have fewer.
+static void find_row(scan_kernel *k) {
+    cj_func *f = k->f;
+    if (k->s.block == k->s.threads) return;
     cj_reg rows = cj_u64(f, "rows"), row = cj_u64(f, "row"), none = cj_pred(f, "no_row");
     cj_ptx(f, "ld.param.u64 $1, [$2];", rows, k->rows);
     cj_ptx(f, "cvt.u64.u32 $1, $2;", row, k->row);
@@ -145,14 +158,17 @@ static transfer transfer_of(scan_kernel *k, const cj_reg *element) {
     return t;
 }
 
-static void move(scan_kernel *k, const transfer *t, cj_reg when, cj_reg at, int offset, bool stores) {
-    const cj_reg *w = t->word;
-    const char   *list = t->words == 4 ? "{$5, $6, $7, $8}" : t->words == 2 ? "{$5, $6}" : "$5";
-    char          line[96];
-    if (stores)
-        snprintf(line, sizeof line, "@$1 st.global.cs%s.$2 [$3 + $4], %s;", t->vector, list);
+typedef enum way { FROM_GLOBAL, FROM_SHARED, TO_GLOBAL, TO_GLOBAL_ONCE } way;
+
+static void move(scan_kernel *k, const transfer *t, cj_reg when, cj_reg at, int offset, way which) {
+    static const char *const instruction[] = {"ld.global.L1::no_allocate", "ld.shared", "st.global", "st.global.cs"};
+    const cj_reg            *w = t->word;
+    const char              *list = t->words == 4 ? "{$5, $6, $7, $8}" : t->words == 2 ? "{$5, $6}" : "$5";
+    char                     line[96];
+    if (which >= TO_GLOBAL)
+        snprintf(line, sizeof line, "@$1 %s%s.$2 [$3 + $4], %s;", instruction[which], t->vector, list);
     else
-        snprintf(line, sizeof line, "@$1 ld.global.L1::no_allocate%s.$2 %s, [$3 + $4];", t->vector, list);
+        snprintf(line, sizeof line, "@$1 %s%s.$2 %s, [$3 + $4];", instruction[which], t->vector, list);
     cj_ptx(k->f, line, when, t->type, at, offset, w[0], w[1 % t->words], w[2 % t->words], w[3 % t->words]);
 }
 
@@ -192,28 +208,63 @@ static void convert(scan_kernel *k, const transfer *t, const cj_reg *element,
     }
 }
 
-void cj__scan_load(scan_kernel *k) {
+// The loads' elements; what lies behind the row's end is the identity, of halves once they are unpacked.
+static void fetch(scan_kernel *k, transfer t[SCAN_LOADS_MAX], cj_reg at, way which) {
     const scan_shape *s = &k->s;
-    cj_func          *f = k->f;
-    transfer          t[SCAN_LOADS_MAX];
-    find_first(k);
-    cj_step(f, "%u loads of %u bytes; what lies behind the row's end is the identity", s->loads, s->width * s->bytes);
-    cj_reg at = cj__scan_address(k, k->x, k->stride, k->s.bytes, "from");
     for (unsigned v = 0; v < s->loads; v++) {
         cj_reg there = cj__scan_has_load(k, v);
         for (unsigned e = 0; e < s->width; e++) k->element[v][e] = cj__scan_value(k, "element");
         t[v] = transfer_of(k, k->element[v]);
         for (unsigned w = 0; w < t[v].words; w++)
-            cj_ptx(f, "mov.$1 $2, $3;", t[v].type, t[v].word[w], is_half(k) ? "0" : cj_combine_identity(k->combine));
-        move(k, &t[v], there, at, cj__scan_offset(k, v, s->bytes), false);
+            cj_ptx(k->f, "mov.$1 $2, $3;", t[v].type, t[v].word[w], is_half(k) ? "0" : cj_combine_identity(k->combine));
+        move(k, &t[v], there, at, cj__scan_offset(k, v, s->bytes), which);
     }
-    cj__scan_find_heads(k);
+}
+
+static void widen(scan_kernel *k, const transfer t[SCAN_LOADS_MAX]) {
+    const scan_shape *s = &k->s;
     for (unsigned v = 0; v < s->loads && is_half(k); v++) {
         cj_reg there = cj__scan_has_load(k, v);
         convert(k, &t[v], k->element[v], unpack);
         for (unsigned e = 0; e < s->width; e++)
-            cj_ptx(f, "@!$1 mov.$2 $3, $4;", there, s->type, k->element[v][e], cj_combine_identity(k->combine));
+            cj_ptx(k->f, "@!$1 mov.$2 $3, $4;", there, s->type, k->element[v][e], cj_combine_identity(k->combine));
     }
+}
+
+void cj__scan_load_found(scan_kernel *k) {
+    const scan_shape *s = &k->s;
+    cj_func          *f = k->f;
+    transfer          t[SCAN_LOADS_MAX];
+    cj_step(f, "%u loads of %u bytes; what lies behind the row's end is the identity", s->loads, s->width * s->bytes);
+    fetch(k, t, cj__scan_address(k, k->x, k->stride, k->s.bytes, "from"), FROM_GLOBAL);
+    cj__scan_find_heads(k);
+    widen(k, t);
+}
+
+void cj__scan_load(scan_kernel *k) {
+    cj_step(k->f, "the thread's first load of its row, and how many are left from there to the row's end");
+    cj__scan_find_place(k);
+    cj__scan_find_left(k);
+    find_row(k);
+    cj__scan_load_found(k);
+}
+
+cj_reg cj__scan_in_stage(scan_kernel *k, cj_reg stage, unsigned load_bytes, const char *name) {
+    cj_func *f = k->f;
+    cj_reg   at = cj_u32(f, name);
+    if (k->reverse) {
+        cj_ptx(f, "add.u32 $1, $2, $3;", at, stage, (k->s.threads * k->s.loads - 1) * load_bytes);
+        cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", at, k->place, -(int)load_bytes);
+    } else {
+        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", at, k->place, load_bytes, stage);
+    }
+    return at;
+}
+
+void cj__scan_take(scan_kernel *k, cj_reg stage) {
+    transfer t[SCAN_LOADS_MAX];
+    fetch(k, t, cj__scan_in_stage(k, stage, k->s.width * k->s.bytes, "taken_from"), FROM_SHARED);
+    widen(k, t);
 }
 
 // ---- sums
@@ -230,15 +281,16 @@ static void fold_load(scan_kernel *k, unsigned load, cj_reg all) {
     }
 }
 
-// before[v] becomes what stands before load v in the warp (in each `lanes` lanes of it), total all of that.
-static void fold_warp(scan_kernel *k) {
+void cj__scan_fold_warp(scan_kernel *k, bool befores, bool total) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_reg            all[SCAN_LOADS_MAX] = {{0}}, first = cj_pred(f, "first_lane"), lane = cj_u32(f, "lane_of_row");
     scan_cut          cut[SCAN_LOADS_MAX];
     cj_step(f, "warp: every load's sum, scanned over the lanes; then the loads one after the other");
-    cj_ptx(f, "and.b32 $1, $2, $3;", lane, k->lane, s->lanes - 1);
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, lane);
+    if (befores) {
+        cj_ptx(f, "and.b32 $1, $2, $3;", lane, k->lane, s->lanes - 1);
+        cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, lane);
+    }
     for (unsigned v = 0; v < s->loads; v++) {
         all[v] = cj__scan_value(k, "all");
         k->before[v] = cj__scan_value(k, "before");
@@ -249,16 +301,34 @@ static void fold_warp(scan_kernel *k) {
         cj__scan_open_load(k, v, &cut[v]);
     }
     for (unsigned v = 0; v < s->loads && s->lanes > 1; v++) cj__scan_lanes(k, all[v], cut[v].reach, s->lanes);
-    for (unsigned v = 0; v < s->loads; v++) {
+    for (unsigned v = 0; v < s->loads && befores; v++) {
         if (s->lanes > 1) shuffle(k, "up", cj_pred(f, "there"), k->before[v], all[v], CJ_ARG(1), segment(s->lanes));
         cj_ptx(f, "@$1 mov.$2 $3, $4;", first, s->type, k->before[v], cj_combine_identity(k->combine));
         if (s->lanes > 1) cj__scan_pick(k, all[v], all[v], CJ_ARG(s->lanes - 1), s->lanes);
     }
     k->total = all[0];
     for (unsigned v = 1; v < s->loads; v++) {
-        cj__scan_before(k, cj__scan_none(k, cut[v].before), k->before[v], k->total);
-        cj__scan_append(k, k->total, all[v], cut[v].within);
+        if (befores) cj__scan_before(k, cj__scan_none(k, cut[v].before), k->before[v], k->total);
+        if (total || v + 1 < s->loads) cj__scan_append(k, k->total, all[v], cut[v].within);
     }
+}
+
+// Where neither the order of operands nor segments are of concern, each lane sums what it has first.
+void cj__scan_sum_warp(scan_kernel *k) {
+    const scan_shape *s = &k->s;
+    if (k->combine.op == CJ_COMBINE_USER || cj__scan_segmented(s)) {
+        cj__scan_fold_warp(k, false, true);
+        return;
+    }
+    cj_step(k->f, "warp: the sum of every lane, then over the lanes");
+    cj_reg more = cj__scan_value(k, "all");
+    k->total = cj__scan_value(k, "all");
+    fold_load(k, 0, k->total);
+    for (unsigned v = 1; v < s->loads; v++) {
+        fold_load(k, v, more);
+        cj_combine_into(k->f, k->combine, k->total, more);
+    }
+    cj__scan_lanes(k, k->total, (cj_reg){0}, s->lanes);
 }
 
 // The warps of a tile, each by every warp; before[] and total become those of the tile.
@@ -297,7 +367,7 @@ static void fold_tile(scan_kernel *k) {
 }
 
 void cj__scan_fold(scan_kernel *k) {
-    fold_warp(k);
+    cj__scan_fold_warp(k, true, true);
     fold_tile(k);
 }
 
@@ -310,7 +380,7 @@ void cj__scan_give(scan_kernel *k) {
     cj_reg at = cj__scan_address(k, k->out, k->out_stride, s->bytes, "to"), next = cj__scan_value(k, "next");
     for (unsigned v = 0; v < s->loads; v++) {
         cj_reg running = k->before[v], there = cj__scan_has_load(k, v);
-        if (s->tiles > 1) cj__scan_before(k, cj__scan_is_open(k, v), running, k->carry);
+        if (k->carry.id) cj__scan_before(k, cj__scan_is_open(k, v), running, k->carry);
         for (unsigned e = 0; e < s->width; e++) {
             if (!k->reverse) cj__scan_restart(k, running, v, e);
             if (k->exclusive) cj__scan_move(k, cj_always(), next, running);
@@ -320,6 +390,6 @@ void cj__scan_give(scan_kernel *k) {
         }
         transfer t = transfer_of(k, k->element[v]);
         convert(k, &t, k->element[v], pack);
-        move(k, &t, there, at, cj__scan_offset(k, v, s->bytes), true);
+        move(k, &t, there, at, cj__scan_offset(k, v, s->bytes), s->form == SCAN_STREAM ? TO_GLOBAL : TO_GLOBAL_ONCE);
     }
 }

@@ -309,17 +309,44 @@ void cj_test_scan(cj_device *device, const char *words, unsigned shift, uint64_t
 
 // ---- drawn from a seed
 
+static const char *const type_words[] = {"f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16"};
+static const char *const op_words[] = {"sum", "min", "max", "product"};
+
+static size_t bytes_of(unsigned type) {
+    return type == 6 || type == 7 ? 2 : type == 1 || type == 4 || type == 5 ? 8 : 4;
+}
+
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
 
+// Rows of whole 16 bytes, or one array, by blocks that stay.
+static void random_stream(cj_device *device, uint64_t *seed, uint64_t most) {
+    const unsigned type = (unsigned)below(seed, 8), block = 32u << below(seed, 3), loads = 1u << below(seed, 3);
+    const uint64_t width = 16 / bytes_of(type), tile = block * loads * width, some = 1 + below(seed, 80);
+    const uint64_t wanted = some * tile + (below(seed, 2) ? width * below(seed, tile / width) : 0);
+    const uint64_t columns = wanted < most ? wanted : most / width * width, gap = width * below(seed, 3);
+    const uint64_t rows = 1 + below(seed, 1 + most / columns), grid = 1 + below(seed, below(seed, 2) ? 6 : 140);
+    char           words[320];
+    snprintf(words, sizeof words,
+             "rows=%" PRIu64 " columns=%" PRIu64 " op=%s dtype=%s exclusive=%s reverse=%s stride=%" PRIu64
+             " out-stride=%" PRIu64 " form=stream claim=%s block=%u loads=%u stages=%u grid=%" PRIu64 "%s",
+             rows, columns, op_words[below(seed, type < 6 ? 4 : 3)], type_words[type], below(seed, 2) ? "yes" : "no",
+             below(seed, 2) ? "yes" : "no", columns + gap, columns + (below(seed, 2) ? gap : 0),
+             below(seed, 3) ? "tile" : "row", block, loads, (unsigned)(1 + below(seed, 4)), grid,
+             below(seed, 3) ? "" : " heads=flags");
+    cj_test_scan(device, words, 0, *seed);
+}
+
 void cj_test_scan_random(cj_device *device, uint64_t *seed, uint64_t most) {
-    static const char *const types[] = {"f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16"};
-    static const char *const ops[] = {"sum", "min", "max", "product"};
-    static const unsigned    aligns[] = {16, 8, 4, 2};
+    static const unsigned aligns[] = {16, 8, 4, 2};
+    if (!below(seed, 4)) {
+        random_stream(device, seed, most);
+        return;
+    }
     const unsigned type = (unsigned)below(seed, 8), align = (unsigned)below(seed, 4), block = 32u << below(seed, 3);
     const uint64_t power = UINT64_C(1) << below(seed, 12), columns = 1 + below(seed, power < most ? power : most);
     const uint64_t heads = below(seed, 6), many = 1 + below(seed, 1 + most / columns);
     const uint64_t rows = heads == 2 || heads == 3 ? 1 : many, gap = below(seed, 2) ? 0 : below(seed, 40);
-    const size_t   bytes = type == 6 || type == 7 ? 2 : type == 1 || type == 4 || type == 5 ? 8 : 4;
+    const size_t   bytes = bytes_of(type);
     char           words[320], extra[64] = "", cuts[48] = "";
     if (below(seed, 2)) snprintf(extra, sizeof extra, " block=%u loads=%u", block, (unsigned)(1 + below(seed, 4)));
     if (*extra && below(seed, 2) && columns <= 8u * block) strcat(extra, " cluster=8");
@@ -330,7 +357,7 @@ void cj_test_scan_random(cj_device *device, uint64_t *seed, uint64_t most) {
     snprintf(words, sizeof words,
              "rows=%" PRIu64 " columns=%" PRIu64 " op=%s dtype=%s exclusive=%s reverse=%s stride=%" PRIu64
              " out-stride=%" PRIu64 " align=%u%s%s",
-             rows, columns, ops[below(seed, 4)], types[type], below(seed, 2) ? "yes" : "no",
+             rows, columns, op_words[below(seed, 4)], type_words[type], below(seed, 2) ? "yes" : "no",
              below(seed, 2) ? "yes" : "no", columns + gap, columns + (below(seed, 2) ? gap : 0), aligns[align], extra,
              cuts);
     cj_test_scan(device, words, aligns[align] >= 16 ? 0 : (unsigned)((aligns[align] + bytes - 1) / bytes), *seed);
@@ -446,38 +473,74 @@ static uint32_t then(uint32_t a, uint32_t b) {
 }
 
 // Segments, where there are any, are of 100 elements, in each row.
-static void scan_maps(cj_device *device, const cj_scan_desc *desc) {
-    enum { ALL = 9000, LENGTH = 100 };
-    static uint32_t x[ALL], found[ALL];
-    static uint8_t  flags[ALL];
-    cj_error        error = {0};
-    cj_scan        *scan = NULL;
-    cj_ptr          at = 0, heads = 0;
-    uint64_t        seed = 11;
-    for (uint64_t i = 0; i < ALL; i++) {
-        x[i] = (uint32_t)cj_test_random(&seed) | 1u << 16;
-        flags[i] = i % desc->columns % LENGTH == 0;
+enum { MAPS = 9000, MAPS_LENGTH = 100 };
+
+typedef struct maps {
+    uint32_t x[MAPS];
+    uint8_t  flags[MAPS];
+    cj_ptr   at, heads;
+} maps;
+
+static void make_maps(cj_device *device, uint64_t columns, maps *m) {
+    cj_error error = {0};
+    uint64_t seed = 11;
+    for (uint64_t i = 0; i < MAPS; i++) {
+        m->x[i] = (uint32_t)cj_test_random(&seed) | 1u << 16;
+        m->flags[i] = i % columns % MAPS_LENGTH == 0;
     }
-    cj_test_ok(cj_mem_alloc(device, sizeof x, &at, &error), &error);
-    cj_test_ok(cj_mem_alloc(device, sizeof flags, &heads, &error), &error);
-    cj_test_ok(cj_mem_write(device, heads, flags, sizeof flags, NULL, &error), &error);
-    cj_test_ok(cj_mem_write(device, at, x, sizeof x, NULL, &error), &error);
-    cj_test_ok(cj_scan_create(device, desc, &scan, &error), &error);
-    cj_test_ok(desc->heads ? cj_scan_run_segmented(scan, at, heads, at, NULL, &error)
-                           : cj_scan_run(scan, at, at, NULL, &error),
-               &error);
-    cj_test_ok(cj_mem_read(device, found, at, sizeof found, NULL, &error), &error);
-    for (uint64_t row = 0; row < desc->rows; row++) {
+    cj_test_ok(cj_mem_alloc(device, sizeof m->x, &m->at, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof m->flags, &m->heads, &error), &error);
+    cj_test_ok(cj_mem_write(device, m->heads, m->flags, sizeof m->flags, NULL, &error), &error);
+    cj_test_ok(cj_mem_write(device, m->at, m->x, sizeof m->x, NULL, &error), &error);
+}
+
+static void check_maps(cj_device *device, uint64_t rows, uint64_t columns, bool segmented, const maps *m) {
+    static uint32_t found[MAPS];
+    cj_error        error = {0};
+    cj_test_ok(cj_mem_read(device, found, m->at, sizeof found, NULL, &error), &error);
+    for (uint64_t row = 0; row < rows; row++) {
         uint32_t all = 1u << 16;
-        for (uint64_t c = 0; c < desc->columns; c++) {
-            if (desc->heads && c % LENGTH == 0) all = 1u << 16;
-            all = then(all, x[row * desc->columns + c]);
-            assert_int_equal(found[row * desc->columns + c], all);
+        for (uint64_t c = 0; c < columns; c++) {
+            if (segmented && c % MAPS_LENGTH == 0) all = 1u << 16;
+            all = then(all, m->x[row * columns + c]);
+            assert_int_equal(found[row * columns + c], all);
         }
     }
+    cj_mem_free(device, m->at);
+    cj_mem_free(device, m->heads);
+}
+
+static void scan_maps(cj_device *device, const cj_scan_desc *desc) {
+    static maps m;
+    cj_error    error = {0};
+    cj_scan    *scan = NULL;
+    make_maps(device, desc->columns, &m);
+    cj_test_ok(cj_scan_create(device, desc, &scan, &error), &error);
+    cj_test_ok(desc->heads ? cj_scan_run_segmented(scan, m.at, m.heads, m.at, NULL, &error)
+                           : cj_scan_run(scan, m.at, m.at, NULL, &error),
+               &error);
+    check_maps(device, desc->rows, desc->columns, desc->heads, &m);
     cj_scan_destroy(scan);
-    cj_mem_free(device, at);
-    cj_mem_free(device, heads);
+}
+
+// By blocks that stay, which the plan has for much larger arrays.
+static void stream_maps(cj_device *device, const char *words, const cj_user_function *op,
+                        const cj_user_function *identity) {
+    static maps m;
+    cj_params   params;
+    cj_error    error = {0};
+    cj_kernel  *kernel = NULL;
+    char        heads[16];
+    cj_test_ok(cj_test_params("scan", words, &params, &error), &error);
+    cj_test_ok(cj_params_set_function(&params, "op-expr", op, &error), &error);
+    cj_test_ok(cj_params_set_function(&params, "identity", identity, &error), &error);
+    make_maps(device, cj_params_get(&params, "columns"), &m);
+    const bool segmented = !strcmp(cj_params_word(&params, "heads", heads, sizeof heads), "flags");
+    void      *arguments[] = {&m.at, &m.at, &m.heads};
+    cj_test_ok(cj_kernel_create(device, &params, &kernel, &error), &error);
+    cj_test_ok(cj_kernel_launch(kernel, NULL, arguments, segmented ? 3 : 2, &error), &error);
+    check_maps(device, cj_params_get(&params, "rows"), cj_params_get(&params, "columns"), segmented, &m);
+    cj_kernel_destroy(kernel);
 }
 
 void cj_test_scan_user(cj_device *device) {
@@ -499,6 +562,11 @@ void cj_test_scan_user(cj_device *device) {
         desc.identity = identity;
         scan_maps(device, &desc);
     }
+    static const char *const streams[] = {
+        "columns=9000 dtype=u32 form=stream block=32 loads=2 stages=3 grid=4",
+        "rows=2 columns=4500 dtype=u32 form=stream claim=row block=64 loads=1 stages=2 grid=3",
+        "rows=2 columns=4500 dtype=u32 form=stream block=64 loads=2 stages=2 grid=50 heads=flags"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(streams); i++) stream_maps(device, streams[i], op, identity);
     cj_user_function_destroy(op);
     cj_user_function_destroy(identity);
 }

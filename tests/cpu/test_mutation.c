@@ -9,7 +9,7 @@
 #include "emit.h"
 #include "mutation.h"
 
-enum { SEEDS = 100, N = 3000, OFFSETS = 32, OUT = 1200 };  // N: elements; OUT: u64 of the results
+enum { SEEDS = 100, N = 3000, OFFSETS = 32, OUT = 2400 };  // N: elements; OUT: u64 of the results
 
 // The shipped kernels: a family, and its parameters as "name=value" words. Grids of several clusters, so that all steps run.
 static const char *const kernels[] = {
@@ -66,6 +66,10 @@ static const char *const kernels[] = {
     "scan columns=1000 block=64 loads=1 heads=i64 segments=30 dtype=f64",
     "scan columns=200 block=64 heads=i64 segments=7 reverse=yes",
     "scan columns=1000 block=64 loads=1 cluster=4 heads=flags",
+    "scan columns=4700 form=stream claim=tile block=32 loads=1 stages=2 grid=8",
+    "scan rows=2 columns=1000 form=stream claim=tile block=64 loads=1 stages=3 grid=3 dtype=f64 reverse=yes",
+    "scan rows=3 columns=700 form=stream claim=row block=64 loads=1 stages=2 grid=2 dtype=i32 op=max",
+    "scan rows=2 columns=1000 form=stream claim=tile block=64 loads=1 stages=2 grid=3 heads=flags dtype=u32 reverse=yes",
     "topk rows=1 columns=2900 k=300 result=kth block=64",
     "topk rows=1 columns=11000 k=60 block=128 dtype=bf16",
     "topk rows=1 columns=2900 k=100 block=64 cluster=2",

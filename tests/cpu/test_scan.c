@@ -60,6 +60,50 @@ static void clusters_take_rows_together(void **state) {
     }
 }
 
+// Blocks that stay, and have tiles or rows one after the other: every type and direction; groups of 32 tiles, none to
+// several; a load less than a tile, a whole one, one more; rows with gaps; segments; more stages than tiles, and one.
+static void blocks_that_stay_have_tile_after_tile(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16"};
+    static const char *const ops[] = {"sum", "min", "max", "product"};
+    static const unsigned    tiles[] = {1, 2, 3, 31, 32, 33, 64, 65, 100};
+    for (unsigned i = 0; i < 8 * CJ_TEST_COUNT(tiles); i++) {
+        char           words[256];
+        const unsigned count = tiles[i / 8], loads = 1 + i % 2,
+                       width = i % 8 > 5                      ? 8
+                               : i % 8 == 1 || i % 8 / 2 == 2 ? 2
+                                                              : 4;
+        const unsigned columns = (count * 32 * loads + (i + i / 8) % 3 - 1) * width;
+        cj_test_watch(i % 5);
+        snprintf(words, sizeof words,
+                 "rows=%u columns=%u dtype=%s op=%s exclusive=%s reverse=%s form=stream claim=%s block=32 loads=%u"
+                 " stages=%u grid=%u stride=%u%s",
+                 count > 30 ? 2 : 5, columns, types[i % 8], i % 8 > 5 ? "sum" : ops[i / 8 % 4],
+                 i / 2 % 2 ? "yes" : "no", i / 3 % 2 ? "yes" : "no", i / 4 % 3 ? "tile" : "row", loads, 1 + i % 4,
+                 1 + i % 3 * 40, columns + i % 3 * width, i / 5 % 2 ? " heads=flags" : "");
+        cj_test_scan(cj_test_device, words, 0, i);
+    }
+    cj_test_scan(cj_test_device, "columns=40000 form=stream loads=2 stages=4", 0, 3);
+    cj_test_scan(cj_test_device, "rows=2 columns=40000 form=stream claim=row loads=2 dtype=u32", 0, 3);
+}
+
+// One array may end within 16 bytes: what is left stands behind the last tile, which is whole, or not.
+static void one_array_ends_anywhere(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f64", "i32", "bf16", "f16", "u64"};
+    static const unsigned    widths[] = {4, 2, 4, 8, 8, 2};
+    for (unsigned i = 0; i < 24; i++) {
+        char           words[192];
+        const unsigned width = widths[i % 6], tail = 1 + i % (width - 1), loads[] = {1, 32, 33, 32 * 32};
+        cj_test_watch(i % 5);
+        snprintf(words, sizeof words,
+                 "columns=%u dtype=%s exclusive=%s form=stream block=32 loads=1 stages=2 grid=%u%s",
+                 loads[i / 6] * width + tail, types[i % 6], i % 4 / 2 ? "yes" : "no", 1 + i,
+                 i % 5 > 2 ? " heads=flags" : "");
+        cj_test_scan(cj_test_device, words, 0, i);
+    }
+}
+
 // Flags and offsets of either type, in rows of every length, by lanes, warps, blocks, and tiles that meet: forward
 // and in reverse. How often segments begin comes with the seed, from never to at each element.
 static void segments_begin_where_it_is_said(void **state) {
@@ -130,7 +174,18 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=flags segments=3", "segments: 3 go with offsets only");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=i64 segments=3 rows=2",
                     "offsets are of one array, not of 2 rows");
-    cj_test_refused("scan", CJ_CONTRACT, "columns=2^40 rows=2^20", "more blocks");
+    cj_test_refused("scan", CJ_CONTRACT, "columns=2^40 rows=2^20 form=direct", "more blocks");
+    cj_test_refused("scan", CJ_CONTRACT, "columns=2^40 block=32 loads=1 form=stream claim=row", "more blocks");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "rows=2 columns=1001 form=stream", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=1001 reverse=yes form=stream", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=1001 claim=row form=stream", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=3 form=stream", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream align=8", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream heads=i32 segments=9",
+                    "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream cluster=8", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream block=512", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream stages=16", "form=stream does not fit");
 }
 
 int main(void) {
@@ -139,6 +194,8 @@ int main(void) {
         cmocka_unit_test(rows_of_every_length_are_right),
         cmocka_unit_test(long_rows_meet_in_the_workspace),
         cmocka_unit_test(clusters_take_rows_together),
+        cmocka_unit_test(blocks_that_stay_have_tile_after_tile),
+        cmocka_unit_test(one_array_ends_anywhere),
         cmocka_unit_test(segments_begin_where_it_is_said),
         cmocka_unit_test(carries_stop_where_a_segment_begins),
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),

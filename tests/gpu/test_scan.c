@@ -23,6 +23,19 @@ static void long_rows_meet_in_the_workspace(void **state) {
     cj_test_scan(cj_test_device, "rows=100 columns=65536 dtype=bf16 exclusive=yes", 0, 4);
 }
 
+// As the plan has them, many small tiles, and small blocks of which an SM has several.
+static void blocks_that_stay_have_tile_after_tile(void **state) {
+    (void)state;
+    cj_test_scan(cj_test_device, "columns=1000000 form=stream", 0, 1);
+    cj_test_scan(cj_test_device, "rows=300 columns=1000 form=stream claim=row block=32 loads=1 dtype=i32", 0, 2);
+    if (cj_test_few()) return;
+    cj_test_scan(cj_test_device, "columns=10000000 form=stream block=32 loads=1 stages=2 dtype=i64", 0, 3);
+    cj_test_scan(cj_test_device, "columns=20000000 form=stream reverse=yes", 0, 4);
+    cj_test_scan(cj_test_device, "rows=1000 columns=20000 form=stream claim=row dtype=bf16 exclusive=yes", 0, 5);
+    cj_test_scan(cj_test_device, "rows=1000 columns=20000 form=stream claim=tile dtype=f16 reverse=yes", 0, 6);
+    cj_test_scan(cj_test_device, "columns=12000003", 0, 7);
+}
+
 static void clusters_take_rows_together(void **state) {
     (void)state;
     cj_test_scan(cj_test_device, "rows=50 columns=2000 block=64 loads=1 cluster=8", 0, 1);
@@ -60,6 +73,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),
         cmocka_unit_test(long_rows_meet_in_the_workspace),
+        cmocka_unit_test(blocks_that_stay_have_tile_after_tile),
         cmocka_unit_test(clusters_take_rows_together),
         cmocka_unit_test(segments_begin_where_it_is_said),
         cmocka_unit_test(a_call_scans_in_place_and_refuses_what_it_cannot),
