@@ -29,6 +29,12 @@
 //
 // Where there are few tiles and a long K, several blocks share a tile's steps: gemm_split.c says how their sums meet.
 //
+// With dependent=yes (programmatic dependent launch) the next kernel's blocks may start where there is room as soon as
+// all of this one have, and make their mbarriers and fetch their tensor maps while this one's last tiles are made.
+// Nothing global is touched before griddepcontrol.wait, behind which the kernels before have ended: what they have
+// written is visible, and what they read (D may be that) can be written. Every thread waits there, so that what a
+// thread reads by itself (scales, bias, posts of parts) needs no other order. It is right behind any kernel.
+//
 // Layouts. Both operands may lie by rows or by columns: wgmma multiplies from either (cj_matrix_order), but for elements
 // of 4 bytes and of 1, which lie by K. With D in columns the kernel makes its transpose: D' = B' A', where "m", "A" here
 // are the problem's n and B'.
@@ -129,6 +135,10 @@ static const cj_param_info params[] = {
                     .initial = "0",
                     .tune = "1 2 4 7 8 16 32",
                     .help = "clusters that share the K of a tile; their sums meet in global memory; 0: chosen"},
+    [GEMM_DEPENDENT] = {.name = "dependent",
+                        .choices = "no yes",
+                        .initial = "yes",
+                        .help = "yes: may start while the kernel before it on the stream still runs, whatever that is"},
 };
 
 // A thread, at the start. The roles go on with fewer and more: with two groups of consumers that is all there are.
@@ -268,8 +278,11 @@ static void emit_begin(gemm_kernel *k) {
     cj_ptx(f, "and.b32 $1, $1, $2; // a whole swizzle pattern: the driver's linker does not keep such an .align", k->shared,
            -GEMM_SHARED_ALIGN);
     if (g->adds_c) k->c_ready = cj_shared_address(f, cj_shared(f, "b64", "c_ready", g->groups * GEMM_WARPS, 8));
-    cj_step(f, "mbarriers, made by one thread");
+    cj_step(f, "mbarriers, made by one thread, which fetches the tensor maps too");
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, k->thread);
+    for (unsigned i = 0; i < GEMM_MAPS; i++)
+        if (i != GEMM_MAP_C || g->adds_c)
+            cj_ptx(f, "@$1 prefetch.tensormap [$2];", first, cj__gemm_map_address(k, i));
     for (uint32_t i = 0; g->adds_c && i < g->groups * GEMM_WARPS; i++)
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first, k->c_ready, 8 * i);
     if (g->split > 1) cj__gemm_split_begin(k, first);
@@ -280,6 +293,13 @@ static void emit_begin(gemm_kernel *k) {
     }
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "B1: the fence has published them");
     cj_cluster_wait(f, "every block's mbarriers are ready");
+}
+
+// What comes before it touches no global memory.
+static void emit_wait(const gemm_kernel *k) {
+    if (!k->plan->programmatic) return;
+    cj_step(k->f, "the kernels before have ended: what they wrote can be read, and what they read can be written");
+    cj_ptx(k->f, "griddepcontrol.wait;");
 }
 
 // ---- tiles
@@ -366,8 +386,13 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
     cj_declare(b, ".extern .shared .align 16 .b8 gemm_stages[];");
     cj_func *f = k.f = cj_entry(b, plan->entry);
     declare(&k);
+    if (plan->programmatic) {
+        cj_step(f, "the next kernel's blocks may start where there is room");
+        cj_ptx(f, "griddepcontrol.launch_dependents;");
+    }
     emit_identity(&k);
     emit_begin(&k);
+    emit_wait(&k);
     cj_reg   consumes = cj_pred(f, "consumes");
     cj_label consume = cj_label_new(f, "consumer"), done = cj_label_new(f, "done");
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", consumes, k.group);

@@ -34,7 +34,8 @@ enum {
     GEMM_CLUSTER_N,
     GEMM_STAGES,
     GEMM_SPLIT,
-    GEMM_PARTS
+    GEMM_PARTS,
+    GEMM_DEPENDENT
 };
 
 // Bytes of a row of a box, which are the bytes of K of a step; lines of a box of 16-bit elements that lies by line; rows

@@ -201,6 +201,7 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->derived_count = cj__gemm_is_ragged(&g) ? DERIVED : DERIVED - DERIVED_ENDS;
     plan->workspace_bytes = cj__gemm_split_workspace(&g);
     plan->error_bound = cj__gemm_error_bound(&g);
+    plan->programmatic = plan->params.value[GEMM_DEPENDENT] != 0;
     int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%" PRIu32 "x%" PRIu32, g.a_type->name, g.tile_m,
                           g.tile_n);
     if (cj__gemm_is_split(&g))

@@ -313,7 +313,7 @@ static void launch_twice(problem *p, uint64_t *random) {
 }
 
 static void send_all(const problem *p) {
-    for (unsigned i = 0; i < D; i++) send(p, &p->matrix[i]);
+    for (unsigned i = 0; i < MATRICES; i++) send(p, &p->matrix[i]);
 }
 
 void cj_test_gemm(cj_device *device, const char *words, uint64_t *random) {
@@ -332,6 +332,48 @@ void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *rando
     set(&p, B, 0, p.n / 3, -(double)INFINITY);
     send_all(&p);
     launch_twice(&p, random);
+    close_problem(&p);
+}
+
+// ---- products that wait for each other
+
+// D = A B, A = D B, D = A B, …: each launch reads what the one before it has written and writes what that has read.
+static void launch_chain(problem *p, const char *dependent, unsigned char *results) {
+    matrix          *a = &p->matrix[A], *d = &p->matrix[D];
+    cj_gemm_operands forth = operands_of(p), back = forth;
+    cj_gemm_desc     strides = p->desc;
+    cj_kernel       *kernel = NULL;
+    cj_error         error = {0};
+    forth.alpha = back.alpha = 1 / (float)p->k;
+    back.a = forth.d;
+    back.d = forth.a;
+    strides.lda = p->desc.ldd;
+    strides.ldd = p->desc.lda;
+    send_all(p);
+    cj_test_ok(cj_params_set(&p->params, "dependent", dependent, &error), &error);
+    cj_test_ok(cj_kernel_create(p->device, &p->params, &kernel, &error), &error);
+    assert_int_equal(cj_kernel_plan(kernel)->programmatic, !strcmp(dependent, "yes"));
+    for (int time = 0; time < 7; time++) {
+        cj_test_ok(cj_gemm_kernel_launch(p->device, kernel, &p->desc, &forth, NULL, &error), &error);
+        cj_test_ok(cj_gemm_kernel_launch(p->device, kernel, &strides, &back, NULL, &error), &error);
+    }
+    cj_test_ok(cj_mem_read(p->device, results, a->device, bytes_of(a), NULL, &error), &error);
+    cj_test_ok(cj_mem_read(p->device, results + bytes_of(a), d->device, bytes_of(d), NULL, &error), &error);
+    cj_kernel_destroy(kernel);
+}
+
+void cj_test_gemm_chain(cj_device *device, const char *words, uint64_t *random) {
+    problem p;
+    open_problem(&p, device, words, random);
+    const size_t   bytes = bytes_of(&p.matrix[A]) + bytes_of(&p.matrix[D]);
+    unsigned char *results = malloc(bytes), *wanted = malloc(bytes);
+    assert_true(results && wanted);
+    memset(p.matrix[D].at, POISON, bytes_of(&p.matrix[D]));
+    launch_chain(&p, "no", wanted);
+    launch_chain(&p, "yes", results);
+    if (memcmp(results, wanted, bytes)) fail_msg("%s: a dependent launch did not wait for the one before it", words);
+    free(results);
+    free(wanted);
     close_problem(&p);
 }
 

@@ -15,6 +15,10 @@ void cj_test_gemm(cj_device *device, const char *words, uint64_t *random);
 // A few such elements of A and B are NaN or infinite: D must be so, and nowhere else.
 void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *random);
 
+// Launches of a square product that read and write each other's matrices, without a pause between them: results are those
+// of launches that do not overlap. A and D are of one type and lie in rows.
+void cj_test_gemm_chain(cj_device *device, const char *words, uint64_t *random);
+
 // `count` random problems of at most `most` in each direction, in every layout, tile, cluster and type; sizes lie
 // around the boundaries of tiles, boxes and steps.
 void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_t *random);

@@ -174,6 +174,12 @@ static void nan_and_infinity_pass_through(void **state) {
     cj_test_gemm_specials(cj_test_device, "m=65 n=70 k=31 dtype=e5m2 b=column out=e4m3 tile=64x64", &random);
 }
 
+static void dependent_launches_wait_for_each_other(void **state) {
+    (void)state;
+    uint64_t random = 1;
+    cj_test_gemm_chain(cj_test_device, "m=70 n=70 k=70 tile=64x64 cluster=1 split=2 parts=2", &random);
+}
+
 static void typed_calls_are_right(void **state) {
     (void)state;
     cj_test_watch(0);
@@ -251,6 +257,7 @@ int main(void) {
         cmocka_unit_test(lines_end_where_they_should),
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(nan_and_infinity_pass_through),
+        cmocka_unit_test(dependent_launches_wait_for_each_other),
         cmocka_unit_test(typed_calls_are_right),
         cmocka_unit_test(the_head_states_block_registers_and_cluster),
         cmocka_unit_test(a_block_that_is_no_multiple_of_128_is_refused_by_name),

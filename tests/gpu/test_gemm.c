@@ -64,6 +64,16 @@ static void nan_and_infinity_pass_through(void **state) {
     cj_test_gemm_specials(cj_test_device, "m=165 n=270 k=31 dtype=e5m2 b=column out=e4m3", &random);
 }
 
+static void dependent_launches_wait_for_each_other(void **state) {
+    (void)state;
+    uint64_t random = 1;
+    cj_test_gemm_chain(cj_test_device, "m=1000 n=1000 k=1000", &random);
+    if (cj_test_few()) return;
+    cj_test_gemm_chain(cj_test_device, "m=3000 n=3000 k=3000 b=column", &random);
+    cj_test_gemm_chain(cj_test_device, "m=200 n=200 k=200 tile=64x64 cluster=1 cluster-n=1 split=2 parts=2", &random);
+    cj_test_gemm_chain(cj_test_device, "m=70 n=70 k=70 tile=64x64 cluster=0 parts=2", &random);
+}
+
 static void typed_calls_are_right(void **state) {
     (void)state;
     cj_test_gemm_calls(cj_test_device);
@@ -76,6 +86,7 @@ int main(void) {
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
         cmocka_unit_test(lines_end_where_they_should),
         cmocka_unit_test(nan_and_infinity_pass_through),
+        cmocka_unit_test(dependent_launches_wait_for_each_other),
         cmocka_unit_test(typed_calls_are_right),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
