@@ -50,9 +50,14 @@ static cj_reg of_stage(cj_func *f, const char *name, cj_reg first, cj_reg stage)
     return own;
 }
 
+void cj_pipeline_wait_free(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at) {
+    cj_mbarrier_wait(f, of_stage(f, "empty", ring->empty, at->stage), CJ_ARG(at->parity), CJ_SCOPE_CLUSTER,
+                     "the stage is free in every block");
+}
+
 cj_reg cj_pipeline_acquire(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at, cj_arg bytes) {
-    cj_reg full = of_stage(f, "full", ring->full, at->stage), empty = of_stage(f, "empty", ring->empty, at->stage);
-    cj_mbarrier_wait(f, empty, CJ_ARG(at->parity), CJ_SCOPE_CLUSTER, "the stage is free in every block");
+    cj_reg full = of_stage(f, "full", ring->full, at->stage);
+    cj_pipeline_wait_free(f, ring, at);
     cj_mbarrier_arrive_expect(f, cj_always(), full, bytes, NULL);
     return full;
 }

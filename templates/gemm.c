@@ -53,7 +53,8 @@
 //                 before 8-bit results take its place.
 //                 Where a tile is one piece with C, before the next tile's C: all lanes have stored their lines' ends.
 //   c_ready[warp] C has come (only with c=yes).
-//   B2  the cluster's: a peer may still arrive at this block's mbarriers until it is done.
+//   empty[stage], once more for every stage, by the loading thread at its end (in clusters of several blocks): peers
+//                 arrive at this block's mbarriers no more, so that it can leave.
 #include "gemm.h"
 
 #include <inttypes.h>
@@ -401,10 +402,6 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
     cj_label_here(f, consume);
     cj__gemm_multiply(&k);
     cj_label_here(f, done);
-    if (cj__gemm_blocks(&g) > 1) {
-        cj_ptx(f, "barrier.cluster.arrive.release; // B2: not .aligned, for the loading thread comes last");
-        cj_ptx(f, "barrier.cluster.wait.acquire; // peers arrive at this block's mbarriers no more");
-    }
     cj_ptx(f, "ret;");
 }
 

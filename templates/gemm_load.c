@@ -91,6 +91,22 @@ static void load_operand(const gemm_kernel *k, const operand *o, cj_reg batch, c
     cj_ptx(f, "add.s32 $1, $1, $2;", o->k, k->g->step * cj__gemm_shares(k->g));
 }
 
+// A peer's consumers may be behind this block's. When all stages are free again, nobody arrives here any more.
+static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
+    cj_func *f = k->f;
+    if (cj__gemm_blocks(k->g) == 1) return;
+    cj_step(f, "this block stays until its peers have released all stages");
+    cj_reg   left = cj_u32(f, "stages_left"), more = cj_pred(f, "more");
+    cj_label next = cj_label_new(f, "stay");
+    cj_ptx(f, "mov.u32 $1, $2;", left, k->g->stages);
+    cj_label_here(f, next);
+    cj_pipeline_wait_free(f, &k->ring, at);
+    cj_pipeline_next(f, &k->ring, at);
+    cj_ptx(f, "sub.u32 $1, $1, 1;", left);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
+    cj_ptx(f, "@$1 bra $2;", more, next);
+}
+
 void cj__gemm_load(gemm_kernel *k, cj_label done) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
@@ -121,5 +137,6 @@ void cj__gemm_load(gemm_kernel *k, cj_label done) {
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     cj_ptx(f, "@$1 bra $2;", more, next);
     cj__gemm_tiles_end(k, &loop);
+    wait_for_releases(k, &at);
     cj_ptx(f, "bra $1;", done);
 }

@@ -55,6 +55,10 @@ CJ_API void cj_pipeline_next(cj_func *f, const cj_pipeline *ring, const cj_pipel
 // name.
 CJ_API cj_reg cj_pipeline_acquire(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at, cj_arg bytes);
 
+// Waits until the stage is free, as acquire does, and fills it no more: a block whose peers release its stages stays until
+// it has done so with as many stages as there are.
+CJ_API void cj_pipeline_wait_free(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at);
+
 // Waits until the stage is full; the thread sees what was copied.
 CJ_API void cj_pipeline_wait(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at);
 
