@@ -32,8 +32,12 @@
 // With dependent=yes (programmatic dependent launch) the next kernel's blocks may start where there is room as soon as
 // all of this one have, and make their mbarriers and fetch their tensor maps while this one's last tiles are made.
 // Nothing global is touched before griddepcontrol.wait, behind which the kernels before have ended: what they have
-// written is visible, and what they read (D may be that) can be written. Every thread waits there, so that what a
-// thread reads by itself (scales, bias, posts of parts) needs no other order. It is right behind any kernel.
+// written is visible, and what they read (D may be that) can be written. The loading thread and all consumers wait,
+// each when it has worked out all that it can before, so that what a thread reads by itself (scales, bias, posts of
+// parts) needs no other order. It is right behind any kernel.
+//
+// Where the number of tiles is no multiple of the clusters', the steps of those that are left may be shared by all
+// clusters: gemm_rest.c.
 //
 // Layouts. Both operands may lie by rows or by columns: wgmma multiplies from either (cj_matrix_order), but for elements
 // of 4 bytes and of 1, which lie by K. With D in columns the kernel makes its transpose: D' = B' A', where "m", "A" here
@@ -136,6 +140,12 @@ static const cj_param_info params[] = {
                     .initial = "0",
                     .tune = "1 2 4 7 8 16 32",
                     .help = "clusters that share the K of a tile; their sums meet in global memory; 0: chosen"},
+    [GEMM_REST] = {.name = "rest",
+                   .choices = "auto whole shared",
+                   .initial = "auto",
+                   .tune = "whole shared",
+                   .help = "the tiles that are left when all clusters have as many: made whole by some of them, or by "
+                           "all, whose sums meet in global memory"},
     [GEMM_DEPENDENT] = {.name = "dependent",
                         .choices = "no yes",
                         .initial = "yes",
@@ -165,6 +175,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
     if (cj__gemm_is_split(g))
         cj_head(b, "  the K of a tile is shared: %" PRIu32 " ways in a cluster, %" PRIu32 " ways among clusters",
                 g->split, g->parts);
+    if (g->rest) cj_head(b, "  the steps of the tiles that are left behind whole rounds are shared by all clusters");
     cj_head(b, "  A lies by %s, B by %s%s", g->a == CJ_BY_K ? "k" : "rows", g->b == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
@@ -206,7 +217,7 @@ static void declare(gemm_kernel *k) {
         k->d_rows = cj_param(f, "u64", "d_rows", NULL);
         k->d_columns = cj_param(f, "u64", "d_columns", NULL);
     }
-    k->workspace = cj_param(f, "u64", "workspace", unless(g->parts > 1, "arrivals of parts, then their sums"));
+    k->workspace = cj_param(f, "u64", "workspace", unless(g->parts > 1 || g->rest, "arrivals of those that share a tile, then their sums"));
     cj_block(f, k->plan->block.x, 1, 1);
     cj_registers_max(f, REGISTERS);
     if (g->clustered) cj_cluster(f, k->plan->cluster.x, 1, 1);
@@ -256,6 +267,7 @@ static void emit_identity(gemm_kernel *k) {
         cj_ptx(f, "mov.u32 $1, $2;", k->of_one, k->count);
         cj_ptx(f, "mul.lo.u32 $1, $1, $2;", k->count, cj__gemm_load_u32(k, k->batches, "batches"));
     }
+    if (g->rest) cj__gemm_rest_identity(k);
     if (cj__gemm_is_split(g)) cj__gemm_split_identity(k, cj__gemm_load_u32(k, k->steps, "all_steps"));
     if (cj__gemm_blocks(g) == 1) return;
     cj_reg rank = cj__gemm_is_split(g) ? k->range.mate : cj_cluster_rank(f);
@@ -296,8 +308,7 @@ static void emit_begin(gemm_kernel *k) {
     cj_cluster_wait(f, "every block's mbarriers are ready");
 }
 
-// What comes before it touches no global memory.
-static void emit_wait(const gemm_kernel *k) {
+void cj__gemm_wait(const gemm_kernel *k) {
     if (!k->plan->programmatic) return;
     cj_step(k->f, "the kernels before have ended: what they wrote can be read, and what they read can be written");
     cj_ptx(k->f, "griddepcontrol.wait;");
@@ -365,15 +376,13 @@ gemm_tiles cj__gemm_tiles_begin(const gemm_kernel *k) {
     gemm_tiles loop = {cj_u32(f, "tile"), cj_label_new(f, "next_tile"), cj_label_new(f, "no_tile")};
     cj_reg     past = cj_pred(f, "past");
     cj_ptx(f, "mov.u32 $1, $2;", loop.tile, k->cluster);
-    if (cj__gemm_is_split(k->g)) return loop;
     cj_label_here(f, loop.next);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, loop.tile, k->count);
+    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, loop.tile, k->g->rest ? k->whole : k->count);
     cj_ptx(f, "@$1 bra $2;", past, loop.end);
     return loop;
 }
 
 void cj__gemm_tiles_end(const gemm_kernel *k, const gemm_tiles *loop) {
-    if (cj__gemm_is_split(k->g)) return;
     cj_ptx(k->f, "add.u32 $1, $1, $2;", loop->tile, k->clusters);
     cj_ptx(k->f, "bra $1;", loop->next);
     cj_label_here(k->f, loop->end);
@@ -393,7 +402,6 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
     }
     emit_identity(&k);
     emit_begin(&k);
-    emit_wait(&k);
     cj_reg   consumes = cj_pred(f, "consumes");
     cj_label consume = cj_label_new(f, "consumer"), done = cj_label_new(f, "done");
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", consumes, k.group);

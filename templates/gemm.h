@@ -2,7 +2,7 @@
 // What the matrix product's files share: a problem and the way it is done as numbers, and the kernel's pieces. gemm.c
 // describes the family and writes the kernel's frame, gemm_load.c its producer, gemm_multiply.c its consumers,
 // gemm_value.c what becomes of a sum, gemm_epilogue.c the way to D, gemm_tail.c that of the ends of its lines,
-// gemm_split.c how the sums of several blocks meet; gemm_problem.c says what is asked for, gemm_plan.c and
+// gemm_split.c how the sums of several blocks meet, gemm_rest.c what becomes of the tiles that are left; gemm_problem.c says what is asked for, gemm_plan.c and
 // gemm_split_plan.c choose.
 #ifndef CJ_TEMPLATES_GEMM_H
 #define CJ_TEMPLATES_GEMM_H
@@ -35,6 +35,7 @@ enum {
     GEMM_STAGES,
     GEMM_SPLIT,
     GEMM_PARTS,
+    GEMM_REST,
     GEMM_DEPENDENT
 };
 
@@ -65,6 +66,9 @@ enum {
     GEMM_BIAS_MAX = 8
 };
 
+// In the order of the words of `rest`.
+enum { GEMM_REST_AUTO, GEMM_REST_WHOLE, GEMM_REST_SHARED };
+
 // Blocks of a cluster, and clusters, that share the K of a tile.
 enum { GEMM_SPLIT_MAX = 16, GEMM_PARTS_MAX = 64 };
 
@@ -92,6 +96,7 @@ typedef struct gemm_shape {
     gemm_activation  activation;
     uint32_t         tile_m, tile_n;
     uint32_t         cluster_m, cluster_n;    // blocks that share what they load
+    bool             rest;                    // the tiles that are left behind whole rounds are shared by all clusters
     uint32_t         split, parts;            // groups of such blocks in a cluster, and clusters, that share a tile's K
     uint32_t         step;                    // K of a step
     uint32_t         groups, pieces, stages;  // consumer warp groups; pieces of a tile; of the ring
@@ -158,6 +163,7 @@ typedef struct gemm_kernel {
     cj_reg            cluster, clusters;          // this one's number and how many there are
     cj_reg            rows, columns, count;       // tiles_m, tiles_n, and tiles in all
     cj_reg            of_one;                     // tiles of one product of a batch
+    cj_reg            whole, rest_tiles;          // where the rest is shared: tiles before it, and its own
     cj_pipeline       ring;
     cj_reg            shared;   // where the stages of A begin
     gemm_range        range;    // where K is shared
@@ -177,10 +183,13 @@ cj_reg   cj__gemm_map_address(const gemm_kernel *k, unsigned which);
 cj_reg   cj__gemm_load_u32(const gemm_kernel *k, cj_var param, const char *name);
 uint32_t cj__gemm_log2(uint32_t power);
 
+// Until the kernels before have ended: what comes before it touches no global memory.
+void cj__gemm_wait(const gemm_kernel *k);
+
 // ---- tiles (gemm.c)
 
-// The loop over this cluster's tiles: its number, and the labels at its head and behind its end. Of a tile whose K is
-// shared there is one.
+// The loop over this cluster's tiles, all or those before the rest: the tile's number, and the labels at the loop's head
+// and behind its end.
 typedef struct gemm_tiles {
     cj_reg   tile;
     cj_label next, end;
@@ -278,5 +287,26 @@ cj_status cj__gemm_split_no_room(const gemm_shape *g, cj_error *error);
 void cj__gemm_split_identity(gemm_kernel *k, cj_reg steps);
 void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread);
 void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place);
+
+// ---- tiles that are left (gemm_rest.c)
+
+// The loop over a cluster's shares of them: the share's tile, its first step there and how many it has. All else is of
+// the row of steps: where the cluster is and where its part ends, how it was dealt out, the tile's number.
+typedef struct gemm_rest {
+    cj_reg   tile, first, steps;
+    cj_reg   at, last, each, longer, number, of_tile;
+    cj_label next, end;
+} gemm_rest;
+
+void      cj__gemm_rest_identity(gemm_kernel *k);
+gemm_rest cj__gemm_rest_begin(const gemm_kernel *k, cj_reg steps);
+void      cj__gemm_rest_end(const gemm_kernel *k, const gemm_rest *rest);
+
+// The sums of a share: whoever comes last takes those of the tile.
+void   cj__gemm_rest_results(gemm_kernel *k, gemm_results *r, const gemm_rest *rest, const cj_reg *sum);
+size_t cj__gemm_rest_workspace(const gemm_shape *g, uint64_t clusters);
+
+// Whether so many clusters are done earlier by it (gemm_split_plan.c).
+bool cj__gemm_rest_pays(const gemm_shape *g, uint64_t clusters);
 
 #endif

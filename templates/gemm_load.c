@@ -55,8 +55,8 @@ static operand make_operand(const gemm_kernel *k, bool is_a) {
     return o;
 }
 
-// The operand's part of a new tile: `line` is the tile's first one.
-static void begin_operand(const gemm_kernel *k, const operand *o, cj_reg line) {
+// The operand's part of a new tile: `line` is the tile's first one, `first_step` the block's first step of it (none: 0).
+static void begin_operand(const gemm_kernel *k, const operand *o, cj_reg line, cj_reg first_step) {
     if (o->part_line.id)
         cj_ptx(k->f, "add.s32 $1, $2, $3;", o->line, line, o->part_line);
     else
@@ -65,7 +65,7 @@ static void begin_operand(const gemm_kernel *k, const operand *o, cj_reg line) {
         cj_ptx(k->f, "mov.s32 $1, $2;", o->k, o->part_k);
     else
         cj_ptx(k->f, "mov.s32 $1, 0;", o->k);
-    if (cj__gemm_is_split(k->g)) cj_ptx(k->f, "mad.lo.s32 $1, $2, $3, $1;", o->k, k->range.first, k->g->step);
+    if (first_step.id) cj_ptx(k->f, "mad.lo.s32 $1, $2, $3, $1;", o->k, first_step, k->g->step);
 }
 
 // A box of its own for each 64 lines that follow each other in memory; by k, one for all.
@@ -107,36 +107,66 @@ static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
     cj_ptx(f, "@$1 bra $2;", more, next);
 }
 
-void cj__gemm_load(gemm_kernel *k, cj_label done) {
+// What the producer goes on with.
+typedef struct producer {
+    operand        a, b;
+    cj_pipeline_at at;
+} producer;
+
+// Steps of a tile, from the block's first one on (none: 0). Where the first ones are to be loaded is worked out before the
+// kernels ahead are waited for, which takes no time for other tiles.
+static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_reg first, cj_reg steps) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    cj_reg            other = cj_pred(f, "other"), left = cj_u32(f, "steps_left"), more = cj_pred(f, "more"), steps;
+    const gemm_place  place = cj__gemm_place(k, tile);
+    cj_reg            left = cj_u32(f, "steps_left"), more = cj_pred(f, "more");
+    cj_label          next = cj_label_new(f, "load_step");
+    begin_operand(k, &p->a, place.row, first);
+    begin_operand(k, &p->b, place.column, first);
+    cj_ptx(f, "mov.u32 $1, $2;", left, steps);
+    cj__gemm_wait(k);
+    cj_label_here(f, next);
+    cj_reg full = cj_pipeline_acquire(f, &k->ring, &p->at, CJ_ARG(g->a_bytes + g->b_bytes));
+    load_operand(k, &p->a, place.batch, p->at.stage, full);
+    load_operand(k, &p->b, place.batch, p->at.stage, full);
+    cj_pipeline_next(f, &k->ring, &p->at);
+    cj_ptx(f, "sub.u32 $1, $1, 1;", left);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
+    cj_ptx(f, "@$1 bra $2;", more, next);
+}
+
+static void load_share(const gemm_kernel *k, const producer *p, cj_label done) {
+    cj_reg none = cj_pred(k->f, "no_steps");
+    cj_ptx(k->f, "setp.eq.u32 $1, $2, 0;", none, k->range.steps);
+    cj_ptx(k->f, "@$1 bra $2; // there are fewer steps than shares", none, done);
+    load_steps(k, p, k->cluster, k->range.first, k->range.steps);
+}
+
+static void load_tiles(const gemm_kernel *k, const producer *p) {
+    cj_reg     steps = cj__gemm_load_u32(k, k->steps, "steps");
+    gemm_tiles loop = cj__gemm_tiles_begin(k);
+    load_steps(k, p, loop.tile, (cj_reg){0}, steps);
+    cj__gemm_tiles_end(k, &loop);
+    if (!k->g->rest) return;
+    const gemm_rest rest = cj__gemm_rest_begin(k, steps);
+    load_steps(k, p, rest.tile, rest.first, rest.steps);
+    cj__gemm_rest_end(k, &rest);
+}
+
+void cj__gemm_load(gemm_kernel *k, cj_label done) {
+    cj_func *f = k->f;
+    cj_reg   other = cj_pred(f, "other");
     cj_step(f, "the producer: one thread loads");
     cj_setmaxnreg_dec(f, REGISTERS, NULL);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", other, k->thread);
     cj_ptx(f, "@$1 bra $2;", other, done);
-    const operand a = make_operand(k, true), b = make_operand(k, false);
-    steps = cj__gemm_is_split(g) ? k->range.steps : cj__gemm_load_u32(k, k->steps, "steps");
-    cj_pipeline_at at = cj_pipeline_begin(f, &k->ring, CJ_PRODUCER);
-    gemm_tiles     loop = cj__gemm_tiles_begin(k);
-    gemm_place     place = cj__gemm_place(k, loop.tile);
-    cj_label       next = cj_label_new(f, "load_step");
-    begin_operand(k, &a, place.row);
-    begin_operand(k, &b, place.column);
-    cj_ptx(f, "mov.u32 $1, $2;", left, steps);
-    if (cj__gemm_is_split(g)) {
-        cj_ptx(f, "setp.eq.u32 $1, $2, 0;", more, left);
-        cj_ptx(f, "@$1 bra $2; // there are fewer steps than shares", more, done);
-    }
-    cj_label_here(f, next);
-    cj_reg full = cj_pipeline_acquire(f, &k->ring, &at, CJ_ARG(g->a_bytes + g->b_bytes));
-    load_operand(k, &a, place.batch, at.stage, full);
-    load_operand(k, &b, place.batch, at.stage, full);
-    cj_pipeline_next(f, &k->ring, &at);
-    cj_ptx(f, "sub.u32 $1, $1, 1;", left);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
-    cj_ptx(f, "@$1 bra $2;", more, next);
-    cj__gemm_tiles_end(k, &loop);
-    wait_for_releases(k, &at);
+    producer p = {.a = make_operand(k, true)};
+    p.b = make_operand(k, false);
+    p.at = cj_pipeline_begin(f, &k->ring, CJ_PRODUCER);
+    if (cj__gemm_is_split(k->g))
+        load_share(k, &p, done);
+    else
+        load_tiles(k, &p);
+    wait_for_releases(k, &p.at);
     cj_ptx(f, "bra $1;", done);
 }

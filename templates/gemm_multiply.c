@@ -140,6 +140,20 @@ static void emit_last_results(gemm_kernel *k, const gemm_results *r) {
     cj_label_here(f, done);
 }
 
+// All that was kept of the tile before leaves behind the first step of a share, which may have but one.
+static void emit_first_step_of_share(gemm_kernel *k, consumer *c, const gemm_results *r) {
+    cj_func *f = k->f;
+    cj_label none = cj_label_new(f, "nothing_to_store");
+    cj_step(f, k->g->kept ? "the share's first step; behind it leave the results of the tile before"
+                          : "the share's first step");
+    emit_products(k, c, true);
+    if (!k->g->kept) return;
+    cj_ptx(f, "@!$1 bra $2;", r->some, none);
+    for (uint32_t piece = 0; piece < k->g->kept; piece++) cj__gemm_results_store(k, r, piece);
+    cj_label_here(f, none);
+    cj_ptx(f, "setp.ne.u32 $1, $2, $2;", r->some, c->before);
+}
+
 // The bias of the tile whose steps follow.
 static void load_bias(gemm_kernel *k, const gemm_results *r, cj_reg tile) {
     if (!k->g->bias) return;
@@ -167,6 +181,20 @@ static void emit_share(gemm_kernel *k, consumer *c, gemm_results *r) {
     cj__gemm_split_results(k, r, c->sum, &place);
 }
 
+// This cluster's shares of the tiles that are left.
+static void emit_rest(gemm_kernel *k, consumer *c, gemm_results *r) {
+    cj_func  *f = k->f;
+    cj_reg    others = cj_u32(f, "other_steps");
+    gemm_rest rest = cj__gemm_rest_begin(k, cj__gemm_load_u32(k, k->steps, "steps"));
+    load_bias(k, r, rest.tile);
+    emit_first_step_of_share(k, c, r);
+    cj_ptx(f, "sub.u32 $1, $2, 1;", others, rest.steps);
+    emit_other_steps(k, c, others);
+    cj_pipeline_release(f, c->releases, c->peer, c->before, NULL);
+    cj__gemm_rest_results(k, r, &rest, c->sum);
+    cj__gemm_rest_end(k, &rest);
+}
+
 // Tile after tile, whose results leave behind the first steps of the next one where they are kept.
 static void emit_tiles(gemm_kernel *k, consumer *c, gemm_results *r) {
     cj_func *f = k->f;
@@ -181,6 +209,7 @@ static void emit_tiles(gemm_kernel *k, consumer *c, gemm_results *r) {
     const gemm_place place = cj__gemm_place(k, loop.tile);
     cj__gemm_results_take(k, r, c->sum, &place);
     cj__gemm_tiles_end(k, &loop);
+    if (k->g->rest) emit_rest(k, c, r);
     emit_last_results(k, r);
 }
 
@@ -191,6 +220,7 @@ void cj__gemm_multiply(gemm_kernel *k) {
     cj_step(f, "the consumers: 64 rows a warp group");
     cj_setmaxnreg_inc(f, REGISTERS, NULL);
     begin_consumer(k, &c);
+    cj__gemm_wait(k);
     cj__gemm_results_begin(k, &r);
     if (cj__gemm_is_split(k->g))
         emit_share(k, &c, &r);

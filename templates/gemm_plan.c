@@ -47,6 +47,7 @@ void cj__gemm_read(const cj_params *p, gemm_shape *g) {
     cj__gemm_problem(p, g);
     g->split = (uint32_t)p->value[GEMM_SPLIT];
     g->parts = (uint32_t)p->value[GEMM_PARTS];
+    g->rest = p->value[GEMM_REST] == GEMM_REST_SHARED;
     set_tile(g, &tiles[p->value[GEMM_TILE]]);
     set_cluster(g, p->value[GEMM_CLUSTER], p->value[GEMM_CLUSTER_N]);
     g->stages = (uint32_t)p->value[GEMM_STAGES];
@@ -114,7 +115,7 @@ static uint64_t tile_index(const gemm_shape *g) {
 
 enum { TILES_MAX = INT32_MAX };
 
-static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
+static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_shape *g, cj_error *error) {
     const uint64_t *value = plan->params.value;
     if (strcmp(plan->arch, "sm_90a")) {
         cj__fail(error, CJ_UNSUPPORTED, "gemm uses wgmma and setmaxnreg, which only sm_90a has; the target is %s",
@@ -137,6 +138,8 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
     if (!value[GEMM_CLUSTER] && value[GEMM_CLUSTER_N] > 1 && value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "cluster-n: %" PRIu64 ", but cluster=0 asks for none",
                         value[GEMM_CLUSTER_N]);
+    if (g->rest && g->steps * limits->sm_count > INT32_MAX)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "rest: shared, but %" PRIu64 " steps of K are too many for it", g->steps);
     return cj__gemm_split_check(g, error);
 }
 
@@ -148,9 +151,18 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
     plan->params.value[GEMM_STAGES] = g->stages;
     plan->params.value[GEMM_SPLIT] = g->split;
     plan->params.value[GEMM_PARTS] = g->parts;
+    plan->params.value[GEMM_REST] = g->rest ? GEMM_REST_SHARED : GEMM_REST_WHOLE;
 }
 
-static void shape_launch(cj_plan *plan, const cj_limits *limits, const gemm_shape *g) {
+static uint64_t clusters_of(const cj_plan *plan, const gemm_shape *g) { return plan->grid.x / cj__gemm_blocks(g); }
+
+// Whether the tiles that are left are shared. It takes a workspace, which parts=1 rules out.
+static void choose_rest(const cj_plan *plan, gemm_shape *g) {
+    const bool may = plan->params.value[GEMM_REST] == GEMM_REST_AUTO && plan->params.value[GEMM_PARTS] != 1;
+    if (may) g->rest = cj__gemm_rest_pays(g, clusters_of(plan, g));
+}
+
+static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) {
     const uint32_t blocks = cj__gemm_blocks(g) * g->split;
     plan->block = (cj_dim3){GEMM_GROUP * (g->groups + 1), 1, 1};
     if (g->clustered) plan->cluster = (cj_dim3){blocks, 1, 1};
@@ -165,9 +177,11 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, const gemm_shap
     cj_occupancy o;
     cj__occupancy(&use, limits, &o);
     uint64_t clusters = g->clustered ? o.active_clusters : (uint64_t)o.blocks_per_sm * limits->sm_count;
-    if (clusters > cj__gemm_tiles(g)) clusters = cj__gemm_tiles(g);
+    const uint64_t wanted = cj__gemm_tiles(g) * (g->rest ? g->steps : 1);
+    if (clusters > wanted) clusters = wanted;
     plan->grid = (cj_dim3){(uint32_t)(clusters ? clusters * blocks : blocks), 1, 1};
     plan->resident = blocks;
+    choose_rest(plan, g);
 }
 
 // Devices of compute capability 9.0 run sm_90a too.
@@ -186,20 +200,21 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     (void)clusters;  // the target that it is for has them
     choose_target(plan, limits);
     cj__gemm_problem(&plan->params, &g);
+    g.rest = plan->params.value[GEMM_REST] == GEMM_REST_SHARED;
     choose_tile(plan, limits, &g);
     cj_status status = cj__gemm_check_problem(&plan->params, &g, error);
-    if (!status) status = check(plan, &g, error);
+    if (!status) status = check(plan, limits, &g, error);
     if (!status) status = choose_stages(plan, limits, &g, error);
     if (status) return status;
-    keep_choices(plan, &g);
     shape_launch(plan, limits, &g);
+    keep_choices(plan, &g);
     // Results leave behind the steps of the next tile: there are enough of them, with zeros from beyond K.
     const uint64_t steps = g.steps < g.kept && !cj__gemm_is_split(&g) ? g.kept : g.steps;
     const uint64_t bias_length = g.bias == GEMM_BIAS_ROWS ? g.m : g.n;
     const uint64_t derived[DERIVED] = {g.tiles_m, g.tiles_n, steps, g.batches, bias_length, g.m, g.n};
     memcpy(plan->derived, derived, sizeof derived);
     plan->derived_count = cj__gemm_is_ragged(&g) ? DERIVED : DERIVED - DERIVED_ENDS;
-    plan->workspace_bytes = cj__gemm_split_workspace(&g);
+    plan->workspace_bytes = cj__gemm_split_workspace(&g) + cj__gemm_rest_workspace(&g, clusters_of(plan, &g));
     plan->error_bound = cj__gemm_error_bound(&g);
     plan->programmatic = plan->params.value[GEMM_DEPENDENT] != 0;
     int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%" PRIu32 "x%" PRIu32, g.a_type->name, g.tile_m,

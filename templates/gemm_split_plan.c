@@ -15,7 +15,7 @@
 static const double STEP = 1024, REFILL = 1500, EXCHANGE = 800, MEETING = 2200, ROUND = 600, L2_BYTES = 38,
                     PEER_BYTES = 32, POST_BYTES = 55, GLOBAL_BYTES = 2500, MARGIN = 1.25;
 
-enum { ROUND_PARTS = 4 };
+enum { ROUND_PARTS = 4, LARGEST = 128 * 256 };  // sums of the largest tile
 
 // SMs of GPCs as there are: all that a GPC can have, and what most have at least.
 enum { GPC_SMS = 18, GPC_SMS_FEW = 16 };
@@ -103,13 +103,13 @@ double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, doubl
     const uint64_t *value = plan->params.value, tiles = cj__gemm_tiles(g);
     const uint64_t  peers = limits->max_cluster < GEMM_SPLIT_MAX ? limits->max_cluster : GEMM_SPLIT_MAX;
     const uint64_t  stages = value[GEMM_STAGES] > GEMM_STAGES_MIN ? value[GEMM_STAGES] : GEMM_STAGES_MIN;
-    const span      split = span_of(value[GEMM_SPLIT], g->clustered ? peers / mates_of(g) : 1);
+    const span      split = span_of(value[GEMM_SPLIT], g->clustered && !g->rest ? peers / mates_of(g) : 1);
     gemm_shape      best = *g;
     double          least = INFINITY;
     best.split = (uint32_t)split.from;
     best.parts = value[GEMM_PARTS] ? (uint32_t)value[GEMM_PARTS] : 1;
     for (g->split = (uint32_t)split.from; g->split <= split.to; g->split++) {
-        const uint64_t room = room_for(g, limits), most = room / tiles;
+        const uint64_t room = room_for(g, limits), most = g->rest ? 1 : room / tiles;
         const span     parts = span_of(value[GEMM_PARTS], most < GEMM_PARTS_MAX ? most : GEMM_PARTS_MAX);
         for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {
             g->stages = cj__gemm_stages_most(g, limits);
@@ -123,6 +123,16 @@ double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, doubl
     return least;
 }
 
+// The last round takes its share of a tile's steps instead of all of them, and then the sums of the shares of a tile meet.
+bool cj__gemm_rest_pays(const gemm_shape *g, uint64_t clusters) {
+    const uint64_t tiles = cj__gemm_tiles(g), left = tiles % clusters;
+    if (cj__gemm_is_split(g) || tiles < clusters || !left || g->steps * clusters > INT32_MAX) return false;
+    const double shares = ceil((double)clusters / (double)left) + 1;
+    const double saved = (double)g->steps * (1 - (double)left / (double)clusters) * STEP * g->tile_m * g->tile_n / LARGEST;
+    const double sums = (double)g->tile_m * g->tile_n * sizeof(float) * (shares + 1) / POST_BYTES;
+    return saved > (MEETING + sums) * MARGIN;
+}
+
 // ---- what cannot be
 
 cj_status cj__gemm_split_check(const gemm_shape *g, cj_error *error) {
@@ -134,6 +144,12 @@ cj_status cj__gemm_split_check(const gemm_shape *g, cj_error *error) {
                  "split: %" PRIu32 " times %" PRIu32 " x %" PRIu32 " blocks are more than the %d of a cluster",
                  g->split, g->cluster_m, g->cluster_n, GEMM_SPLIT_MAX);
         cj__hint(error, "cluster=1 cluster-n=1 leaves all of them to split");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (g->rest && cj__gemm_is_split(g)) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "rest: shared, but all tiles are: split %" PRIu32 ", parts %" PRIu32,
+                 g->split, g->parts);
+        cj__hint(error, "rest=auto goes with any split and parts");
         return CJ_INVALID_ARGUMENT;
     }
     if (cj__gemm_is_split(g) && clusters * g->split * mates_of(g) > INT32_MAX)

@@ -394,7 +394,7 @@ static uint32_t draw_size(uint64_t *random, uint32_t most) {
     ((const char *const[]){ \
         __VA_ARGS__})[draw(random, 0, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) - 1)]
 
-// Every third shares K among blocks; the largest tile has no room for that in a cluster.
+// Every third shares K among blocks; the largest tile has no room for that in a cluster. Others share what is left.
 static void draw_blocks(uint64_t *random, char *words, size_t size) {
     const bool  shares = draw(random, 0, 2) == 0;
     const char *tile = shares ? PICK(random, "auto", "128x128", "64x256", "64x128", "64x64")
@@ -405,7 +405,7 @@ static void draw_blocks(uint64_t *random, char *words, size_t size) {
                                        "cluster=2 cluster-n=2 split=4 parts=2")
                                 : PICK(random, "cluster=auto", "cluster=0", "cluster=1", "cluster=2", "cluster=4",
                                        "cluster=1 cluster-n=2", "cluster=1 cluster-n=4", "cluster=2 cluster-n=2");
-    snprintf(words, size, "tile=%s %s", tile, blocks);
+    snprintf(words, size, "tile=%s %s%s", tile, blocks, shares ? "" : PICK(random, "", "", " rest=shared"));
 }
 
 // Types of A and B, with a layout that they can have.

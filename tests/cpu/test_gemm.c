@@ -59,6 +59,22 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words), cj_test_few() ? 3 : 1);
 }
 
+// Fewer steps than clusters, shares of one step and of a whole tile, whole tiles before them, edges of M and N.
+static void tiles_that_are_left_are_shared(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=300 n=100 k=700 tile=64x64 cluster=1 cluster-n=1 rest=shared",
+        "m=768 n=770 k=130 tile=64x64 cluster=1 cluster-n=1 rest=shared",
+        "m=130 n=140 k=330 tile=64x64 cluster=2 cluster-n=2 rest=shared c=yes dtype=f16",
+        "m=200 n=300 k=70 tile=64x128 cluster=0 rest=shared a=column b=column",
+        "m=200 n=300 k=400 tile=128x256 cluster=2 rest=shared b=column bias=n",
+        "m=70 n=270 k=200 tile=64x256 cluster=1 cluster-n=2 rest=shared out=f32 c=yes bias=m activation=silu",
+        "m=70 n=270 k=600 dtype=e4m3 b=column tile=128x128 out=e4m3 rest=shared bias=n activation=gelu d=column",
+        "m=70 n=133 k=101 dtype=tf32 b=column tile=64x64 cluster=1 batch=3 shared=b rest=shared",
+    };
+    are_right(words, CJ_TEST_COUNT(words), cj_test_few() ? 3 : 1);
+}
+
 // What becomes of a sum: every activation, both biases, C, types of D, each also where D lies in columns.
 static void every_epilogue_is_right(void **state) {
     (void)state;
@@ -119,7 +135,24 @@ static void many_tiles_or_a_short_k_are_not_shared(void **state) {
         plan_for(words[i], &plan);
         assert_int_equal(cj_params_get(&plan.params, "split"), 1);
         assert_int_equal(cj_params_get(&plan.params, "parts"), 1);
-        assert_int_equal(plan.workspace_bytes, 0);
+        assert_int_equal(plan.workspace_bytes != 0, cj_params_get(&plan.params, "rest") == 2);
+    }
+}
+
+// Where the last round of tiles takes long and leaves many without one; parts=1 rules the workspace out.
+static void tiles_that_are_left_are_shared_where_it_pays(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        bool        shared;
+    } cases[] = {{"m=8192 n=8192 k=8192", true},          {"m=16384 n=16384 k=16384", true},
+                 {"m=8192 n=8192 k=8192 parts=1", false}, {"m=8192 n=8192 k=1024", false},
+                 {"m=4096 n=4096 k=4096", false},         {"m=8448 n=8192 k=8192", false}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_plan plan;
+        plan_for(cases[i].words, &plan);
+        if (cases[i].shared != (cj_params_get(&plan.params, "rest") == 2)) fail_msg("%s", cases[i].words);
+        assert_int_equal(plan.workspace_bytes != 0, cases[i].shared);
     }
 }
 
@@ -230,6 +263,8 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"", "sm_75", "wgmma", CJ_UNSUPPORTED},
         {"cluster=0 split=2", NULL, "split: 2, but cluster=0", CJ_INVALID_ARGUMENT},
         {"cluster=4 split=8", NULL, "split: 8 times 4 x 1 blocks", CJ_INVALID_ARGUMENT},
+        {"split=2 cluster=1 rest=shared tile=64x64", NULL, "rest: shared, but all tiles are: split 2",
+         CJ_INVALID_ARGUMENT},
         {"tile=128x256 cluster=1 split=2", NULL, "split: the sums of 2 blocks take 131072 bytes", CJ_CONTRACT},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
@@ -251,6 +286,8 @@ int main(void) {
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
         cmocka_unit_test(many_tiles_or_a_short_k_are_not_shared),
+        cmocka_unit_test(tiles_that_are_left_are_shared),
+        cmocka_unit_test(tiles_that_are_left_are_shared_where_it_pays),
         cmocka_unit_test(every_epilogue_is_right),
         cmocka_unit_test(every_type_is_right),
         cmocka_unit_test(batches_and_what_they_share_are_right),

@@ -11,7 +11,7 @@
 enum { SEEDS = 12, BYTES = 1 << 18, ARGUMENTS_MAX = 24 };
 
 // A grid of one cluster makes all tiles: the ring goes round, and results leave behind other tiles' steps. Where K is
-// shared, the grid stays.
+// shared, the grid stays; where the tiles that are left are, two clusters make three whole tiles each and share a seventh.
 static const char *const kernels[] = {
     "m=190 n=76 k=200 tile=64x64 cluster=2 stages=2",
     "m=70 n=190 k=130 tile=64x64 cluster=1 cluster-n=2 stages=2 a=column c=yes",
@@ -21,6 +21,7 @@ static const char *const kernels[] = {
     "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 c=yes",
     "m=180 n=200 k=600 tile=64x128 cluster=1 cluster-n=2 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 c=yes "
     "bias=n",
+    "m=404 n=76 k=320 tile=64x64 cluster=1 cluster-n=2 stages=2 rest=shared",
     "m=60 n=300 k=100 tile=64x256 cluster=1 stages=2 out=f32 c=yes batch=2 shared=b",
 };
 
@@ -51,7 +52,8 @@ static void open_kernel(const char *words, kernel *k) {
     cj_test_ok(cj_plan_make(&k->params, cj_device_limits(cj_test_device), NULL, &k->plan, &error), &error);
     cj_test_ok(cj_plan_emit(&k->plan, &k->ptx, NULL, &error), &error);
     cj__gemm_read(&k->plan.params, &k->shape);
-    if (!cj__gemm_is_split(&k->shape)) k->plan.grid.x = k->plan.cluster.x ? k->plan.cluster.x : 1;
+    if (!cj__gemm_is_split(&k->shape))
+        k->plan.grid.x = (k->shape.rest ? 2 : 1) * (k->plan.cluster.x ? k->plan.cluster.x : 1);
     for (unsigned i = 0; i < GEMM_MAPS; i++) {
         gemm_map map;
         cj__gemm_map(&k->shape, i, &map);
