@@ -101,7 +101,7 @@ typedef struct gemm_shape {
     uint32_t         step;                    // K of a step
     uint32_t         groups, pieces, stages;  // consumer warp groups; pieces of a tile; of the ring
     uint32_t         piece;                   // columns of a piece, which leaves by a tensor store a warp
-    uint32_t         kept;                    // pieces that are kept to leave behind the next tile's steps: all or none
+    uint32_t         kept;                    // pieces that are kept to leave behind the next tile's steps: all, or none
     uint32_t         a_bytes, b_bytes;        // of a stage
     uint64_t         tiles_m, tiles_n, steps;  // tiles of clusters; steps of K a tile
 } gemm_shape;

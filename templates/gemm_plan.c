@@ -29,7 +29,7 @@ static void set_tile(gemm_shape *g, const struct tile *tile) {
     g->groups = tile->m / GEMM_GROUP_ROWS;
     g->piece = g->d_type->bytes == 4 ? GEMM_ROW / 4 : GEMM_BOX;
     g->pieces = tile->n / g->piece;
-    g->kept = g->pieces <= GEMM_KEPT_MAX ? g->pieces : 0;
+    g->kept = g->pieces <= GEMM_KEPT_MAX && !cj__gemm_is_split(g) ? g->pieces : 0;
     g->a_bytes = tile->m * GEMM_ROW;
     g->b_bytes = tile->n * GEMM_ROW;
 }
@@ -84,6 +84,7 @@ static void choose_tile(const cj_plan *plan, const cj_limits *limits, gemm_shape
         if (cost < least) least = cost, best = i;
     }
     try_tile(plan, limits, &tiles[best], g);
+    set_tile(g, &tiles[best]);  // which knows now whether K is shared
 }
 
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
@@ -209,7 +210,7 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     shape_launch(plan, limits, &g);
     keep_choices(plan, &g);
     // Results leave behind the steps of the next tile: there are enough of them, with zeros from beyond K.
-    const uint64_t steps = g.steps < g.kept && !cj__gemm_is_split(&g) ? g.kept : g.steps;
+    const uint64_t steps = g.steps < g.kept ? g.kept : g.steps;
     const uint64_t bias_length = g.bias == GEMM_BIAS_ROWS ? g.m : g.n;
     const uint64_t derived[DERIVED] = {g.tiles_m, g.tiles_n, steps, g.batches, bias_length, g.m, g.n};
     memcpy(plan->derived, derived, sizeof derived);

@@ -13,13 +13,13 @@
 //               |       +--> 0                       p * warps + w, and of n pieces number i is owned by rank
 //               +----> 0                             i * split / n, by the warp w there
 //
-//   owner's shared memory   | piece 0: sums of rank 0 | of rank 1 | … | piece 1: … |   pushed (st.async)
+//   owner's shared memory   | piece 0: sums of rank 0 | of rank 1 | … | piece 1: … |   pushed (st.async), but its own
 //   workspace               | counters of arrivals | piece 0: sums of part 0 | of part 1 | … | piece 1: … |   global
 //
 // Sums are pushed straight from registers, since stores to a peer run several times faster than loads from it; they lie
-// as registers do, 512 bytes a warp's store, so that nothing needs a layout. The owner adds them up in order of the
-// ranks; of several parts the one that comes last, a warp for itself, adds up those of all in their order. So results
-// are the same each time.
+// as registers do, 512 bytes a warp's store, so that nothing needs a layout. A block sends 21 bytes a clock at most, so
+// the owner's own sums stay in registers; to them it adds the others in order of the ranks. Of several parts the one
+// that comes last, a warp for itself, adds up those of all in their order. So results are the same each time.
 //
 // What takes time there is waiting: for one counter, whatever the pieces, since a warp posts all of its own before it
 // counts itself once; and for loads, of which AT_ONCE summands' are on their way together before they are added.
@@ -27,7 +27,7 @@
 // Barriers besides those of gemm.c, and why each is needed and enough:
 //   B1            is the cluster's: peers have started, and their mbarriers count what is pushed. None waits for the
 //                 peers' steps: the memory for sums is used for nothing else.
-//   arrived[i]    the bytes of the i-th piece that this block owns have come from every rank. A block cannot leave
+//   arrived[i]    the bytes of the i-th piece that this block owns have come from every other rank. A block cannot leave
 //                 before, so that no barrier is needed at the end; who pushes can.
 //   bar.warp.sync before lane 0 counts its part at a counter in global memory: all lanes' sums of all of the warp's
 //                 pieces are there, and the atomic's release publishes them with lane 0's own. Behind it: what the last
@@ -54,7 +54,7 @@ static uint32_t pieces_of(const gemm_shape *g) { return warps_of(g) * g->pieces;
 static uint32_t owned_of(const gemm_shape *g) { return (pieces_of(g) + g->split - 1) / g->split; }
 
 uint32_t cj__gemm_split_bytes(const gemm_shape *g) {
-    return g->split > 1 ? owned_of(g) * g->split * piece_bytes(g) : 0;
+    return owned_of(g) * (g->split - 1) * piece_bytes(g);
 }
 
 // Bytes of all parts' sums of a block's tile.
@@ -125,7 +125,7 @@ void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
     for (uint32_t i = 0; i < owned_of(g); i++) {
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->range.arrived, 8 * i);
         cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->range.arrived, 8 * i,
-               g->split * piece_bytes(g));
+               (g->split - 1) * piece_bytes(g));
     }
 }
 
@@ -153,7 +153,7 @@ static void find_owner(gemm_kernel *k, piece *p) {
     cj_ptx(f, "sub.u32 $1, $2, $1;", slot, p->number);
     cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", p->arrived, slot, k->range.arrived);
     cj_ptx(f, "mad.lo.u32 $1, $2, 16, $3;", p->sums, k->lane, k->range.slots);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", p->sums, slot, g->split * piece_bytes(g));
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", p->sums, slot, (g->split - 1) * piece_bytes(g));
 }
 
 static void find_pieces(gemm_kernel *k, piece *pieces) {
@@ -168,18 +168,24 @@ static void find_pieces(gemm_kernel *k, piece *pieces) {
     }
 }
 
+// To an owner that is another rank; behind the owner's place the ranks have the slot of the one before.
 static void push_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    cj_reg            rank = p->owner, own = cj_u32(f, "own_sums");
+    cj_reg            rank = p->owner, own = cj_u32(f, "own_sums"), behind = cj_pred(f, "behind_owner");
+    cj_label          stays = cj_label_new(f, "stays_here");
+    cj_ptx(f, "@$1 bra $2;", p->owned, stays);
     if (mates_of(g) > 1) {
         rank = cj_u32(f, "owner_rank");
         cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", rank, p->owner, mates_of(g), k->range.mate);
     }
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own, k->range.rank, piece_bytes(g), p->sums);
+    cj_ptx(f, "setp.gt.u32 $1, $2, $3;", behind, k->range.rank, p->owner);
+    cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", behind, own, piece_bytes(g));
     cj_reg to = cj_cluster_map_address(f, own, rank), arrived = cj_cluster_map_address(f, p->arrived, rank);
     for (int i = 0; i < (int)sums_of(g) / VECTOR; i++)
         cj_st_async(f, cj_always(), "f32", sum + VECTOR * i, VECTOR, to, i * VECTOR_BYTES, arrived);
+    cj_label_here(f, stays);
 }
 
 // ---- adding up
@@ -194,16 +200,18 @@ static void add_sums(gemm_kernel *k, const cj_reg *sum, const cj_reg *next) {
     for (uint32_t i = 0; i < sums_of(k->g); i++) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum[i], next[i]);
 }
 
-// sum = the sum of `count` pieces that follow each other, in this order. AT_ONCE are on their way together, but for the
-// first ones, which are as many as make the others come out even. `at`, of the type `type`, is used up.
-static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg at, uint32_t count, const cj_reg *sum) {
+// To `sum` are added `count` pieces that follow each other, in this order; if it is `fresh`, the first one becomes it.
+// AT_ONCE are on their way together, but for the first ones, which are as many as make the others come out even. `at`, of
+// the type `type`, is used up.
+static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg at, uint32_t count, bool fresh,
+                   const cj_reg *sum) {
     cj_func       *f = k->f;
-    const uint32_t first = (count - 1) % AT_ONCE + 1, used = first < count ? AT_ONCE : first - 1, n = sums_of(k->g);
+    const uint32_t first = (count - 1) % AT_ONCE + 1, used = first < count ? AT_ONCE : first - fresh, n = sums_of(k->g);
     cj_reg         next[AT_ONCE][PIECE_SUMS_MAX];
     for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
-    load_sums(k, space, sum, at, 0);
-    for (uint32_t i = 1; i < first; i++) load_sums(k, space, next[i - 1], at, i);
-    for (uint32_t i = 1; i < first; i++) add_sums(k, sum, next[i - 1]);
+    if (fresh) load_sums(k, space, sum, at, 0);
+    for (uint32_t i = fresh; i < first; i++) load_sums(k, space, next[i - fresh], at, i);
+    for (uint32_t i = fresh; i < first; i++) add_sums(k, sum, next[i - fresh]);
     if (first == count) return;
     cj_reg   left = cj_u32(f, "summands_left"), more = cj_pred(f, "more");
     cj_label again = cj_label_new(f, "next_summands");
@@ -219,8 +227,8 @@ static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg a
 }
 
 static void gather_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
-    cj_mbarrier_wait(k->f, p->arrived, CJ_ARG(0), CJ_SCOPE_CLUSTER, "every rank's sums have come");
-    add_up(k, "shared", "u32", p->sums, k->g->split, sum);
+    cj_mbarrier_wait(k->f, p->arrived, CJ_ARG(0), CJ_SCOPE_CLUSTER, "every other rank's sums have come");
+    add_up(k, "shared", "u32", p->sums, k->g->split - 1, false, sum);
 }
 
 // ---- from parts to the last one
@@ -289,10 +297,9 @@ static cj_label if_owned(gemm_kernel *k, const piece *p) {
     return others;
 }
 
-// Results that cannot be kept leave at once.
 static void finish_piece(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t index) {
     cj__gemm_results_take_piece(k, r, sum, index);
-    if (!k->g->kept) cj__gemm_results_store(k, r, index);
+    cj__gemm_results_store(k, r, index);
 }
 
 void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
@@ -321,14 +328,8 @@ void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, 
     }
     for (uint32_t i = 0; posts_them && i < g->pieces; i++) {
         cj_label others = if_owned(k, &pieces[i]);
-        add_up(k, "global", "u64", post_of(k, &w, &pieces[i]), g->parts, sum + sums_of(g) * i);
+        add_up(k, "global", "u64", post_of(k, &w, &pieces[i]), g->parts, true, sum + sums_of(g) * i);
         finish_piece(k, r, sum, i);
-        cj_label_here(f, others);
-    }
-    if (g->kept) cj_step(f, "the results leave");
-    for (uint32_t i = 0; i < g->kept; i++) {
-        cj_label others = if_owned(k, &pieces[i]);
-        cj__gemm_results_store(k, r, i);
         cj_label_here(f, others);
     }
     cj_label_here(f, leave);
