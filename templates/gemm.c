@@ -2,11 +2,11 @@
 // gemm: D = activation(alpha A B + beta C + bias) on tensor cores, for A of m x k and B of k x n, sums in f32: of 16-bit
 // floats, of f32 as tf32, or of 8-bit floats with scales; one product, or a batch of them.
 //
-// Algorithm. A block makes one tile of D after another (128 x 256 where there is enough of it). Its first warp group
-// is the producer: one thread of it starts the tensor copies (TMA) that bring steps of A and B, 128 bytes of K each,
-// into a ring of stages. The other one or two warp groups are consumers of 64 rows each: they multiply a stage (wgmma, out
-// of shared memory) into registers. What all blocks of a column of a cluster need of B, and all of a row of A, is
-// loaded once: each of them loads a part and multicasts it to all.
+// Algorithm. A block makes one tile of D after another (128 x 128 or 128 x 256 where there is enough of it). Its first
+// warp group is the producer: one thread of it starts the tensor copies (TMA) that bring steps of A and B, 128 bytes of
+// K each, into a ring of stages. The other one or two warp groups are consumers of 64 rows each: they multiply a stage
+// (wgmma, out of shared memory) into registers. What all blocks of a column of a cluster need of B, and all of a row of
+// A, is loaded once: each of them loads a part and multicasts it to all.
 //
 //            shared memory of a block                              registers of a consumer
 //   A rows   | stage 0 | stage 1 | …    128 x 64      ---wgmma-->  64 x 256 sums, f32
@@ -217,7 +217,8 @@ static void declare(gemm_kernel *k) {
         k->d_rows = cj_param(f, "u64", "d_rows", NULL);
         k->d_columns = cj_param(f, "u64", "d_columns", NULL);
     }
-    k->workspace = cj_param(f, "u64", "workspace", unless(g->parts > 1 || g->rest, "arrivals of those that share a tile, then their sums"));
+    k->workspace = cj_param(f, "u64", "workspace",
+                            unless(g->parts > 1 || g->rest, "arrivals of those that share a tile, then their sums"));
     cj_block(f, k->plan->block.x, 1, 1);
     cj_registers_max(f, REGISTERS);
     if (g->clustered) cj_cluster(f, k->plan->cluster.x, 1, 1);
@@ -273,7 +274,10 @@ static void emit_identity(gemm_kernel *k) {
     cj_reg rank = cj__gemm_is_split(g) ? k->range.mate : cj_cluster_rank(f);
     k->rank_m = cj_u32(f, "rank_m");
     k->rank_n = cj_u32(f, "rank_n");
-    cj_ptx(f, "and.b32 $1, $2, $3;", k->rank_m, rank, g->cluster_m - 1);
+    if (g->cluster_m > 1)
+        cj_ptx(f, "and.b32 $1, $2, $3;", k->rank_m, rank, g->cluster_m - 1);
+    else
+        cj_ptx(f, "mov.u32 $1, 0;", k->rank_m);
     cj_ptx(f, "shr.u32 $1, $2, $3;", k->rank_n, rank, cj__gemm_log2(g->cluster_m));
 }
 

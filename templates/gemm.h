@@ -2,8 +2,8 @@
 // What the matrix product's files share: a problem and the way it is done as numbers, and the kernel's pieces. gemm.c
 // describes the family and writes the kernel's frame, gemm_load.c its producer, gemm_multiply.c its consumers,
 // gemm_value.c what becomes of a sum, gemm_epilogue.c the way to D, gemm_tail.c that of the ends of its lines,
-// gemm_split.c how the sums of several blocks meet, gemm_rest.c what becomes of the tiles that are left; gemm_problem.c says what is asked for, gemm_plan.c and
-// gemm_split_plan.c choose.
+// gemm_split.c how the sums of several blocks meet, gemm_rest.c what becomes of the tiles that are left; gemm_problem.c
+// says what is asked for, gemm_plan.c and gemm_split_plan.c choose.
 #ifndef CJ_TEMPLATES_GEMM_H
 #define CJ_TEMPLATES_GEMM_H
 
@@ -278,8 +278,8 @@ uint32_t cj__gemm_split_bytes(const gemm_shape *g);
 size_t   cj__gemm_split_workspace(const gemm_shape *g);
 
 // How many blocks and clusters share a tile, where the parameters leave that open; returns what the product then takes,
-// in steps of the largest tile. `cost`: what a step of the chosen tile takes.
-double    cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, double cost, gemm_shape *g);
+// in steps of the largest tile. `cost`, `end`: what a step and the results of the chosen tile take.
+double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, double cost, double end, gemm_shape *g);
 cj_status cj__gemm_split_check(const gemm_shape *g, cj_error *error);
 cj_status cj__gemm_split_no_room(const gemm_shape *g, cj_error *error);
 

@@ -113,8 +113,8 @@ typedef struct producer {
     cj_pipeline_at at;
 } producer;
 
-// Steps of a tile, from the block's first one on (none: 0). Where the first ones are to be loaded is worked out before the
-// kernels ahead are waited for, which takes no time for other tiles.
+// Steps of a tile, from the block's first one on (none: 0). Where they are is worked out before the kernels ahead are
+// waited for; for other tiles than the first that takes no time.
 static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_reg first, cj_reg steps) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;

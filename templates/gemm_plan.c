@@ -10,13 +10,16 @@
 #include "occupancy.h"
 
 // In the order of the words of `tile`. What a step of K takes, measured against the largest tile: smaller ones load
-// more for each product.
+// more for each product; and what of a tile's results the next tile's steps do not hide, in such steps.
 static const struct tile {
     uint32_t m, n;
-    double   cost;
-} tiles[] = {{0, 0, 0}, {128, 256, 1}, {128, 128, 0.56}, {64, 256, 0.62}, {64, 128, 0.36}, {64, 64, 0.25}};
+    double   cost, end;
+} tiles[] = {{0, 0, 0, 0},       {128, 256, 1, 3},      {128, 128, 0.5, 0.5},
+             {64, 256, 0.62, 1}, {64, 128, 0.36, 0.25}, {64, 64, 0.25, 0.125}};
 
 enum { TILE_COUNT = sizeof tiles / sizeof *tiles, STAGES_MAX = 8 };
+
+enum { SQUARE = 128 };  // the side of the large square tile
 
 // Bytes that the mbarriers take besides, at most.
 enum { SHARED_ASIDE = 512 };
@@ -69,10 +72,19 @@ static void choose_cluster(const cj_plan *plan, gemm_shape *g) {
     set_cluster(g, along_m, along_n);
 }
 
+// A pair of square tiles that makes whole tiles of a D that is no wider than high lies side by side: measured, that takes
+// 1 to 3 % less.
+static void turn_pair(const cj_plan *plan, gemm_shape *g) {
+    const uint64_t *value = plan->params.value;
+    const bool      open = value[GEMM_CLUSTER] == CJ_PARAM_AUTO && value[GEMM_CLUSTER_N] == CJ_PARAM_AUTO;
+    const bool      square = g->tile_m == SQUARE && g->tile_n == SQUARE && g->n > SQUARE && g->n <= g->m;
+    if (open && square && g->cluster_m == 2 && !cj__gemm_is_split(g)) set_cluster(g, 1, 2);
+}
+
 static double try_tile(const cj_plan *plan, const cj_limits *limits, const struct tile *tile, gemm_shape *g) {
     set_tile(g, tile);
     choose_cluster(plan, g);
-    return cj__gemm_split_choose(plan, limits, tile->cost, g);
+    return cj__gemm_split_choose(plan, limits, tile->cost, tile->end, g);
 }
 
 static void choose_tile(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) {
@@ -85,6 +97,7 @@ static void choose_tile(const cj_plan *plan, const cj_limits *limits, gemm_shape
     }
     try_tile(plan, limits, &tiles[best], g);
     set_tile(g, &tiles[best]);  // which knows now whether K is shared
+    turn_pair(plan, g);
 }
 
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
@@ -140,7 +153,8 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
         return cj__fail(error, CJ_INVALID_ARGUMENT, "cluster-n: %" PRIu64 ", but cluster=0 asks for none",
                         value[GEMM_CLUSTER_N]);
     if (g->rest && g->steps * limits->sm_count > INT32_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "rest: shared, but %" PRIu64 " steps of K are too many for it", g->steps);
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "rest: shared, but %" PRIu64 " steps of K are too many for it",
+                        g->steps);
     return cj__gemm_split_check(g, error);
 }
 

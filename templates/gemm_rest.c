@@ -187,7 +187,8 @@ static void load_sums(const gemm_kernel *k, const cj_reg *to, uint32_t count, cj
 static void add_up(const gemm_kernel *k, const shares *s, const cj_reg *sum) {
     cj_func       *f = k->f;
     const uint32_t count = sums_of(k->g), at_once = count < AT_ONCE ? count : AT_ONCE;
-    cj_reg         at = post_of(k, s->first), left = cj_u32(f, "shares_left"), none = cj_pred(f, "none_left"), next[AT_ONCE];
+    cj_reg         at = post_of(k, s->first), left = cj_u32(f, "shares_left"), none = cj_pred(f, "none_left");
+    cj_reg         next[AT_ONCE];
     cj_label       again = cj_label_new(f, "next_sums"), done = cj_label_new(f, "sums_are_added");
     for (uint32_t i = 0; i < at_once; i++) next[i] = cj_f32(f, "summand");
     cj_step(f, "the sums of all shares of the tile");

@@ -10,10 +10,10 @@
 // What a model of an H200 knows, in clocks: a step of the largest tile; how long a stage takes to be refilled; an
 // exchange in a cluster besides its bytes, and a meeting of parts in global memory (what is posted, and a counter's
 // round trip); there, one round of loads for a warp, which brings the sums of ROUND_PARTS parts. Bytes a clock: of L2
-// and of peers for one block, of L2 for the block whose warps come last, and of global memory for all. What is shared
-// must be faster by a margin, for the model is coarse.
+// (where K is shared, and where it is not) and of peers for one block, of L2 for the block whose warps come last, and of
+// global memory for all. What is shared must be faster by a margin, for the model is coarse.
 static const double STEP = 1024, REFILL = 1500, EXCHANGE = 800, MEETING = 2200, ROUND = 600, L2_BYTES = 38,
-                    PEER_BYTES = 32, POST_BYTES = 55, GLOBAL_BYTES = 2500, MARGIN = 1.25;
+                    L2_BYTES_WHOLE = 48, PEER_BYTES = 32, POST_BYTES = 55, GLOBAL_BYTES = 2500, MARGIN = 1.25;
 
 enum { ROUND_PARTS = 4, LARGEST = 128 * 256 };  // sums of the largest tile
 
@@ -66,10 +66,22 @@ static double global_clocks(const gemm_shape *g, const cj_limits *limits) {
     return bytes > (double)limits->l2_bytes ? bytes / GLOBAL_BYTES : 0;
 }
 
-static double cost_whole(const gemm_shape *g, const cj_limits *limits, double cost) {
+// Clocks of the meeting of a tile's shares, where all clusters share what is left behind whole rounds.
+static double rest_clocks(const gemm_shape *g, uint64_t clusters, uint64_t left) {
+    const double shares = ceil((double)clusters / (double)left) + 1;
+    return MEETING + (double)g->tile_m * g->tile_n * sizeof(float) * (shares + 1) / POST_BYTES;
+}
+
+// Rounds of whole tiles, the last of which may be a part of one, and what comes behind them.
+static double cost_whole(const gemm_shape *g, const cj_limits *limits, bool may_share, double cost, double end) {
     const uint64_t room = limits->sm_count > mates_of(g) ? limits->sm_count / mates_of(g) : 1;
-    const double   steps = steps_clocks(g, ceil_div(cj__gemm_tiles(g), room) * g->steps, cost);
-    return fmax(steps, global_clocks(g, limits)) / STEP;
+    const uint64_t tiles = cj__gemm_tiles(g), left = tiles % room;
+    const bool     rest = may_share && cj__gemm_rest_pays(g, room);
+    const double   rounds = rest ? (double)tiles / (double)room : (double)ceil_div(tiles, room);
+    const double   bytes = (double)(g->a_bytes / g->cluster_n + g->b_bytes / g->cluster_m);
+    const double   steps = rounds * (double)g->steps * fmax(cost * STEP, bytes / L2_BYTES_WHOLE);
+    const double   results = ceil(rounds) * end * STEP + (rest ? rest_clocks(g, room, left) : 0);
+    return fmax(steps + results, global_clocks(g, limits)) / STEP;
 }
 
 // Clocks of a meeting in global memory: every part posts the pieces that its block owns, and the last one, a warp for
@@ -85,7 +97,7 @@ static double meeting_clocks(const gemm_shape *g) {
 static double cost_shared(const gemm_shape *g, const cj_limits *limits, uint64_t room, double cost) {
     const double rounds = (double)ceil_div(cj__gemm_tiles(g) * g->parts, room);
     const double steps = steps_clocks(g, ceil_div(g->steps, cj__gemm_shares(g)), cost);
-    const double peers = g->split > 1 ? EXCHANGE + cj__gemm_split_bytes(g) / PEER_BYTES : 0;
+    const double peers = g->split > 1 ? EXCHANGE + cj__gemm_split_bytes(g) / PEER_BYTES * g->split / (g->split - 1) : 0;
     const double sums = rounds * (peers + meeting_clocks(g));
     return (fmax(rounds * steps * MARGIN, global_clocks(g, limits)) + sums * MARGIN) / STEP;
 }
@@ -99,11 +111,12 @@ static span span_of(uint64_t asked, uint64_t most) {
 }
 
 // Of all that fits, what takes least; what was asked for where nothing does.
-double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, double cost, gemm_shape *g) {
+double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, double cost, double end, gemm_shape *g) {
     const uint64_t *value = plan->params.value, tiles = cj__gemm_tiles(g);
     const uint64_t  peers = limits->max_cluster < GEMM_SPLIT_MAX ? limits->max_cluster : GEMM_SPLIT_MAX;
     const uint64_t  stages = value[GEMM_STAGES] > GEMM_STAGES_MIN ? value[GEMM_STAGES] : GEMM_STAGES_MIN;
     const span      split = span_of(value[GEMM_SPLIT], g->clustered && !g->rest ? peers / mates_of(g) : 1);
+    const bool      may_share = g->rest || (value[GEMM_REST] == GEMM_REST_AUTO && value[GEMM_PARTS] != 1);
     gemm_shape      best = *g;
     double          least = INFINITY;
     best.split = (uint32_t)split.from;
@@ -115,7 +128,7 @@ double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, doubl
             g->stages = cj__gemm_stages_most(g, limits);
             if (g->stages < stages) continue;
             const double takes = cj__gemm_is_split(g) ? cost_shared(g, limits, room, cost)
-                                                      : cost_whole(g, limits, cost);
+                                                      : cost_whole(g, limits, may_share, cost, end);
             if (takes < least) least = takes, best = *g;
         }
     }
@@ -123,14 +136,12 @@ double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, doubl
     return least;
 }
 
-// The last round takes its share of a tile's steps instead of all of them, and then the sums of the shares of a tile meet.
+// The last round takes its share of a tile's steps instead of all of them, and then the sums of a tile's shares meet.
 bool cj__gemm_rest_pays(const gemm_shape *g, uint64_t clusters) {
     const uint64_t tiles = cj__gemm_tiles(g), left = tiles % clusters;
     if (cj__gemm_is_split(g) || tiles < clusters || !left || g->steps * clusters > INT32_MAX) return false;
-    const double shares = ceil((double)clusters / (double)left) + 1;
-    const double saved = (double)g->steps * (1 - (double)left / (double)clusters) * STEP * g->tile_m * g->tile_n / LARGEST;
-    const double sums = (double)g->tile_m * g->tile_n * sizeof(float) * (shares + 1) / POST_BYTES;
-    return saved > (MEETING + sums) * MARGIN;
+    const double part = (double)(g->tile_m * g->tile_n) / LARGEST, whole = (double)g->steps * STEP * part;
+    return whole * (1 - (double)left / (double)clusters) > rest_clocks(g, clusters, left) * MARGIN;
 }
 
 // ---- what cannot be

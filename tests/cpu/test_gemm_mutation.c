@@ -11,7 +11,7 @@
 enum { SEEDS = 12, BYTES = 1 << 18, ARGUMENTS_MAX = 24 };
 
 // A grid of one cluster makes all tiles: the ring goes round, and results leave behind other tiles' steps. Where K is
-// shared, the grid stays; where the tiles that are left are, two clusters make three whole tiles each and share a seventh.
+// shared, the grid stays; where the tiles that are left are, two clusters make three each and share the seventh.
 static const char *const kernels[] = {
     "m=190 n=76 k=200 tile=64x64 cluster=2 stages=2",
     "m=70 n=190 k=130 tile=64x64 cluster=1 cluster-n=2 stages=2 a=column c=yes",
