@@ -51,6 +51,9 @@ static void segments_begin_where_it_is_said(void **state) {
         cj_test_scan(cj_test_device, "rows=1 columns=100000 block=32 loads=1 heads=flags dtype=i32", 0, seed);
         cj_test_scan(cj_test_device, "rows=1 columns=100000 heads=i32 segments=5000 reverse=yes", 0, seed);
         if (cj_test_few()) continue;
+        cj_test_scan(cj_test_device, "columns=8000005 heads=flags", 0, seed);
+        cj_test_scan(cj_test_device, "rows=30 columns=100004 heads=flags dtype=i32 reverse=yes form=stream", 0, seed);
+        cj_test_scan(cj_test_device, "rows=300 columns=20000 heads=flags dtype=f64 form=stream claim=row", 0, seed);
         cj_test_scan(cj_test_device, "rows=1 columns=3000000 heads=flags dtype=f32 exclusive=yes", 0, seed);
         cj_test_scan(cj_test_device, "rows=1 columns=3000001 heads=i64 segments=70 dtype=f64 align=8", 1, seed);
         cj_test_scan(cj_test_device, "rows=50 columns=65536 heads=flags dtype=bf16 reverse=yes", 0, seed);
