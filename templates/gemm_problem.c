@@ -76,8 +76,12 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
     if (a->bytes != 1 && value[GEMM_DTYPE_B])
         return cj__fail(error, CJ_INVALID_ARGUMENT, "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed",
                         types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
-    if (g->batches > 1 || !value[GEMM_SHARED]) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "shared: with batch %" PRIu64 " there is nobody to share with", g->batches);
+    if (value[GEMM_SHARED] && g->batches == 1)
+        cj__fail(error, CJ_INVALID_ARGUMENT, "shared: with batch 1 there is nobody to share with");
+    else if (shared[value[GEMM_SHARED]].c && !value[GEMM_C])
+        cj__fail(error, CJ_INVALID_ARGUMENT, "shared: names C, which there is none of with c=no");
+    else
+        return CJ_OK;
     cj__hint(error, "shared says which matrices all products of a batch have in common");
     return CJ_INVALID_ARGUMENT;
 }

@@ -431,7 +431,7 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
             PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
             PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
             PICK(random, "none", "none", "relu", "gelu", "silu"),
-            PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3 shared=bc"),
+            PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3"),
             blocks, PICK(random, "0", "0", "2", "3"));
         cj_test_gemm(device, words, random);
     }

@@ -22,6 +22,7 @@ gives $'\nLast element: nan (expected nan)' run "${problem[@]}" --dtype e5m2 --b
 refuses 64 'only where those of K follow each other' run "${problem[@]}" --dtype tf32
 refuses 64 'only e4m3 and e5m2 are mixed' run "${problem[@]}" --dtype-b e5m2
 refuses 64 'nobody to share with' run "${problem[@]}" --shared a
+refuses 64 'names C' run "${problem[@]}" --batch 2 --shared c
 refuses 64 'more than the 16 of a cluster' run "${problem[@]}" --split 16 --cluster 2
 refuses 1 'do not fit the shared memory' run "${problem[@]}" --stages 16 --tile 128x256
 refuses 64 'larger than any memory' run gemm --device cpu --m 2^24 --n 1 --k 2^30 --batch 2^14
