@@ -42,7 +42,7 @@
 //       own, so each thread that copies also arrives at the peer's full[], beside the bytes, which says in the memory
 //       model's terms that what it overwrites has come and been sent on; full[] counts these arrivals too. And there are
 //   C1  fence.proxy.async and bar.sync: copies see what all threads have put into the buffer, and come behind what they
-//       have read. One that puts and reads nothing takes part, too, so B4 is not needed.
+//       have read. A thread that puts and reads nothing takes part, too, so B4 is not needed.
 //   C2  bar.sync: warp 0, which makes all rounds, has waited for the last one's bytes.
 //   B3  below: nobody exits while a copy reads its buffer.
 //   free[b]  in a ring ends a phase when the block that I push to has read its buffer b: one arrival. Before it nobody
@@ -74,7 +74,7 @@ static const cj_param_info params[] = {
     [STRATEGY] = {.name = "strategy",
                   .choices = "push pull",
                   .initial = "push",
-                  .help = "push: st.async and mbarriers; pull: cluster barrier and loads"},
+                  .help = "push: st.async or bulk copies, and mbarriers; pull: cluster barrier and loads"},
     [N] = {.name = "n", .minimum = 1, .maximum = UINT32_MAX, .initial = "256", .help = "elements of a block's chunk"},
     [CLUSTERS] =
         {.name = "clusters", .minimum = 1, .maximum = 1 << 24, .initial = "1", .help = "clusters of chunks in x"},

@@ -427,7 +427,8 @@ static void init_mbarriers(const kernel *k, uint32_t from, uint32_t arrivals, co
 static void emit_push_setup(kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "mbarriers, before any peer needs them");
-    if (k->s.bulk) init_mbarriers(k, 0, 1 + k->s.parts - k->s.turned, "full: the arrival that expects the bytes, and one for each part");
+    if (k->s.bulk)
+        init_mbarriers(k, 0, 1 + k->s.parts - k->s.turned, "full: the arrival that expects the bytes, and one for each part");
     else init_mbarriers(k, 0, 1, "full: one arrival, which expects the bytes");
     if (k->s.credits) init_mbarriers(k, FREE_AT, 1, "free: one arrival, of the block to the left");
     cj_mbarrier_init_done(f, "peers may see them");

@@ -67,7 +67,9 @@ static void chunks_of_several_tiles_are_right(void **state) {
 // take turns, under random schedules.
 static void long_parts_are_right(void **state) {
     (void)state;
-    static const struct { uint32_t part, size, block; } cases[] = {{256, 2, 0}, {260, 2, 128}, {1300, 2, 0}, {516, 3, 96}, {256, 8, 512}};
+    static const struct {
+        uint32_t part, size, block;
+    } cases[] = {{256, 2, 0}, {260, 2, 128}, {1300, 2, 0}, {516, 3, 96}, {256, 8, 512}};
     uint64_t seed = cj_test_seed();
     for (unsigned i = 0; i < CJ_TEST_COUNT(cases); i++) {
         const uint32_t   n = cases[i].part, size = cases[i].size;
@@ -78,6 +80,8 @@ static void long_parts_are_right(void **state) {
         if (size > 3) continue;
         d.pattern = i % 2 ? CJ_EXCHANGE_PAIR : CJ_EXCHANGE_HALO;
         d.n = d.halo = n;
+        cj_test_exchange(cj_test_device, &d);
+        d.pattern = CJ_EXCHANGE_RING;
         cj_test_exchange(cj_test_device, &d);
     }
     configure(0);
