@@ -115,7 +115,7 @@ static void write_head(const cj_plan *plan, const row_op *op, const row_shape *s
             b,
             "The workspace, zero before the first launch: a u32 counter of claims; from byte 16 on, twice, %u tagged"
             " values of 8 bytes for each block%s; and then for each a u32, its last tag.",
-            cj__row_slot_words(op), s->claims ? ", then its tagged claim" : "");
+            cj__row_slot_words(op), s->claims ? ", and then 16 for its tagged claim" : "");
 }
 
 // Two blocks of a stream share an SM where their stages fit it twice, and of spread rows as many as have 32 warps:

@@ -5,12 +5,13 @@
 // and every block reads all. row.c tells why the barriers are needed and enough.
 #include "row.h"
 
-enum { POST_BYTES = 8, POSTS_AT = 16 };  // a value and its tag; where posts begin, behind the counter of claims
+// A value and its tag; where posts begin, behind the counter of claims; room for a claim, so that posts stay aligned.
+enum { POST_BYTES = 8, POSTS_AT = 16, CLAIM_BYTES = 16 };
 
 static unsigned post_words(const row_kernel *k) { return cj__row_slot_words(k->op); }
 
 size_t cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
-    const size_t turn = POST_BYTES * (size_t)(cj__row_slot_words(op) + s->claims);
+    const size_t turn = POST_BYTES * (size_t)cj__row_slot_words(op) + (s->claims ? CLAIM_BYTES : 0);
     return POSTS_AT + blocks * (2 * turn + sizeof(uint32_t));
 }
 
@@ -34,7 +35,7 @@ static cj_reg posts_at(row_kernel *k) {
 static void add_turns(row_kernel *k, cj_reg at, cj_arg times) {
     cj_reg bytes = cj_u32(k->f, "turn_bytes");
     cj_ptx(k->f, "mov.u32 $1, %nctaid.x;", bytes);
-    cj_ptx(k->f, "mul.lo.u32 $1, $1, $2;", bytes, post_bytes(k) + (k->s->claims ? POST_BYTES : 0));
+    cj_ptx(k->f, "mul.lo.u32 $1, $1, $2;", bytes, post_bytes(k) + (k->s->claims ? CLAIM_BYTES : 0));
     cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, bytes, times);
 }
 
@@ -63,7 +64,7 @@ static cj_reg claim_at(row_kernel *k, cj_reg turn) {
     cj_reg at = cj_u64(k->f, "claim_at"), blocks = cj_u32(k->f, "blocks");
     cj_ptx(k->f, "mov.u32 $1, %nctaid.x;", blocks);
     cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", at, blocks, post_bytes(k), turn);
-    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, group_of(k), POST_BYTES);
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, group_of(k), CLAIM_BYTES);
     return at;
 }
 
@@ -292,7 +293,7 @@ static void prefetch(row_kernel *k) {
 
 void cj__row_emit_spread(row_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   past = cj_pred(f, "past");
+    cj_reg   past = cj_pred(f, "past"), more = cj_pred(f, "more_rows");
     if (k->plan->programmatic) {
         if (k->s->pieces == 1 && k->s->elements * k->s->in_bytes == 16) prefetch(k);
         cj_step(f,
@@ -300,9 +301,11 @@ void cj__row_emit_spread(row_kernel *k) {
         cj_ptx(f, "griddepcontrol.launch_dependents;");
         cj_ptx(f, "griddepcontrol.wait;");
     }
-    cj_label          next = cj_label_new(f, "next_row"), done = cj_label_new(f, "rows_done");
+    cj_label          next = cj_label_new(f, "next_row"), done = cj_label_new(f, "done");
     const row_meeting m = cj__row_meeting(k, false);
     const row_posts  *p = &m.posts;
+    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, k->row, p->rows);
+    cj_ptx(f, "@$1 bra $2; // a group too many", past, done);
     if (k->s->pieces == 1) {
         cj_step(f, "the thread's share of each row");
         cj__row_set_share(k);
@@ -310,8 +313,6 @@ void cj__row_emit_spread(row_kernel *k) {
     }
     cj_label_here(f, next);
     cj_step(f, "the group's next row");
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, k->row, p->rows);
-    cj_ptx(f, "@$1 bra $2;", past, done);
     if (k->s->claims)
         cj_ptx(f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1; // the one behind it", k->first, p->claimed,
                cj__load_pointer(f, k->workspace, "counter"));
@@ -323,10 +324,11 @@ void cj__row_emit_spread(row_kernel *k) {
         cj_ptx(f, "mov.u32 $1, $2;", k->row, p->next);
     else
         add_groups(k, k->row, k->row);
-    cj_ptx(f, "bra $1;", next);
-    cj_label_here(f, done);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, k->row, p->rows);
+    cj_ptx(f, "@$1 bra $2;", more, next);
     cj_step(f, "the tag stays, for the next launch");
     if (k->s->warps == 1) cj_ptx(f, "bar.warp.sync 0xffffffff; // P3: all lanes have read the last one");
     cj_ptx(f, "@$1 st.global.u32 [$2], $3;", p->leads, last_at(k), p->tag);
+    cj_label_here(f, done);
     cj_ptx(f, "ret;");
 }

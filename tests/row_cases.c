@@ -269,7 +269,11 @@ void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, u
     switch (below(seed, totals ? 2 : 3)) {
     case 0: append(&s, " form=direct cluster=%u", clusters[totals ? 0 : below(seed, 5)]); break;
     case 1: append(&s, " resident=%s", residents[below(seed, 3)]); break;
-    case 2: append(&s, " form=spread blocks=%" PRIu64, 1 + below(seed, 40)); break;
+    case 2: {
+        const uint64_t blocks = 1 + below(seed, 40);
+        append(&s, " form=spread blocks=%" PRIu64 " grid=%" PRIu64, blocks, blocks * (1 + below(seed, 3)));
+        break;
+    }
     }
     if (below(seed, 3) == 0) append(&s, " pieces=%" PRIu64 " vectors=8", columns / HELD + 1 + below(seed, 3));
     cj_test_row(device, s.words, (16u >> align) * (unsigned)below(seed, 3), *seed);
@@ -415,6 +419,8 @@ static const char *const forms[] = {
     "rows=2 columns=5000 form=spread blocks=33 warps=1",
     "rows=7 columns=1003 form=spread blocks=3 warps=2 grid=6",
     "rows=5 columns=300 form=spread blocks=1 warps=1 grid=2",
+    "rows=4 columns=1003 form=spread blocks=3 warps=2 grid=3",
+    "rows=4 columns=500 form=spread blocks=5 warps=1 grid=5",
     "rows=3 columns=16 form=spread blocks=8 warps=2",
     "rows=3 columns=2040 form=spread blocks=2 warps=2 vectors=2 pieces=3 grid=4",
 };

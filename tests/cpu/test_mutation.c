@@ -51,6 +51,7 @@ static const char *const kernels[] = {
     "softmax rows=5 columns=32 form=stream cluster=2 warps=2 grid=4 stages=1",
     "softmax rows=3 columns=64 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3",
     "softmax rows=5 columns=64 form=spread blocks=3 warps=2 grid=6",
+    "rmsnorm rows=1 columns=1200 form=spread blocks=34 warps=3",
     "rmsnorm rows=3 columns=64 form=stream cluster=2 warps=1 grid=4 stages=1 resident=yes",
     "rmsnorm rows=6 columns=64 pass=backward weight=no weight-gradient=yes warps=2 grid=2",
     "rmsnorm rows=20 columns=8 pass=backward weight=no weight-gradient=yes bias-gradient=yes grid=1",
