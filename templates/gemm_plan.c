@@ -14,7 +14,7 @@
 static const struct tile {
     uint32_t m, n;
     double   cost, end;
-} tiles[] = {{0, 0, 0, 0},       {128, 256, 1, 3},      {128, 128, 0.5, 0.5},
+} tiles[] = {{0, 0, 0, 0},       {128, 256, 1, 2.5},    {128, 128, 0.5, 0.5},
              {64, 256, 0.62, 1}, {64, 128, 0.36, 0.25}, {64, 64, 0.25, 0.125}};
 
 enum { TILE_COUNT = sizeof tiles / sizeof *tiles, STAGES_MAX = 8 };
@@ -181,8 +181,8 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
     const uint32_t blocks = cj__gemm_blocks(g) * g->split;
     plan->block = (cj_dim3){GEMM_GROUP * (g->groups + 1), 1, 1};
     if (g->clustered) plan->cluster = (cj_dim3){blocks, 1, 1};
-    plan->dynamic_shared =
-        GEMM_SHARED_ALIGN + g->stages * (g->a_bytes + g->b_bytes) + store_bytes(g) + cj__gemm_split_bytes(g);
+    plan->dynamic_shared = GEMM_SHARED_ALIGN + g->stages * (g->a_bytes + g->b_bytes) + store_bytes(g) +
+                           cj__gemm_split_bytes(g);
     if (cj__gemm_is_split(g)) {
         plan->grid = (cj_dim3){(uint32_t)(cj__gemm_tiles(g) * g->parts * blocks), 1, 1};
         return;
@@ -191,7 +191,7 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
         .threads = plan->block.x, .shared = plan->dynamic_shared + SHARED_ASIDE, .cluster = plan->cluster.x};
     cj_occupancy o;
     cj__occupancy(&use, limits, &o);
-    uint64_t clusters = g->clustered ? o.active_clusters : (uint64_t)o.blocks_per_sm * limits->sm_count;
+    uint64_t       clusters = g->clustered ? o.active_clusters : (uint64_t)o.blocks_per_sm * limits->sm_count;
     const uint64_t wanted = cj__gemm_tiles(g) * (g->rest ? g->steps : 1);
     if (clusters > wanted) clusters = wanted;
     plan->grid = (cj_dim3){(uint32_t)(clusters ? clusters * blocks : blocks), 1, 1};
