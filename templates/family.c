@@ -105,3 +105,11 @@ cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name) {
     cj_ptx(f, "cvta.to.global.u64 $1, $1;", pointer);
     return pointer;
 }
+
+cj_reg cj__pool_address(cj_func *f, const char *pool) {
+    cj_reg at = cj_u32(f, "pool");
+    cj_ptx(f, "mov.u32 $1, $2;", at, pool);
+    cj_ptx(f, "add.u32 $1, $1, $2;", at, CJ_POOL_ALIGN - 1);
+    cj_ptx(f, "and.b32 $1, $1, $2; // bulk copies are faster to multiples of that", at, -CJ_POOL_ALIGN);
+    return at;
+}

@@ -32,6 +32,12 @@ const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
 // The pointer that a kernel is given in `param`, into global memory: a new u64 register.
 cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name);
 
+// Where bulk copies may go: the first multiple of 128 bytes in `pool`, the kernel's unsized array of shared memory,
+// which takes CJ_POOL_SLACK bytes more for it; a new u32 register. Copies to elsewhere are an eighth slower on an H200.
+// An .align of the array would do, but the driver's linker keeps none beyond 16.
+enum { CJ_POOL_ALIGN = 128, CJ_POOL_SLACK = CJ_POOL_ALIGN - 16 };
+cj_reg cj__pool_address(cj_func *f, const char *pool);
+
 extern const cj_family cj__family_collective;
 extern const cj_family cj__family_exchange;
 extern const cj_family cj__family_gemm;

@@ -265,12 +265,15 @@ static uint64_t resident_bytes(const choice *c) {
 }
 
 // Of a stream: its stages, and what columns have behind them.
-static uint32_t pool_bytes(const choice *c) { return (uint32_t)(c->s->stages * stage_bytes(c) + resident_bytes(c)); }
+static uint32_t pool_bytes(const choice *c) {
+    return (uint32_t)(CJ_POOL_SLACK + c->s->stages * stage_bytes(c) + resident_bytes(c));
+}
 
 // For stages.
 static uint64_t stream_room(const choice *c) {
-    const uint64_t all = c->limits->shared_per_block_optin, used = slot_bytes(c->s, c->op) + resident_bytes(c);
-    return all > STREAM_BARRIERS + used ? all - STREAM_BARRIERS - used : 0;
+    const uint64_t all = c->limits->shared_per_block_optin;
+    const uint64_t used = slot_bytes(c->s, c->op) + resident_bytes(c) + STREAM_BARRIERS + CJ_POOL_SLACK;
+    return all > used ? all - used : 0;
 }
 
 // Whether bulk copies can have the rows: whole multiples of 16 bytes.

@@ -81,8 +81,7 @@ static void emit_shared(stream *t) {
     t->share_bytes = s->piece * s->pieces * t->vector_bytes;
     cj_step(f, "shared memory: stages, and mbarriers for what fills and empties them%s, and for parts that meet",
             t->claims ? ", for claims" : "");
-    t->pool = cj_u32(f, "pool");
-    cj_ptx(f, "mov.u32 $1, row_pool;", t->pool);
+    t->pool = cj__pool_address(f, "row_pool");
     t->full = shared_array(f, "b64", "full", s->stages, 0);
     t->empty = shared_array(f, "b64", "empty", s->stages, 0);
     if (t->claims) t->claimed = shared_array(f, "b64", "claimed", t->claims, 0);

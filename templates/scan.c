@@ -261,7 +261,7 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     cj__scan_shape(plan, &k.s);
     k.combine = (cj_combine){.op = ops[value[SCAN_OP]], .type = k.s.type};
     write_head(&k, b);
-    if (k.s.form == SCAN_STREAM) cj_declare(b, ".extern .shared .align 128 .b8 scan_pool[];");
+    if (k.s.form == SCAN_STREAM) cj_declare(b, ".extern .shared .align 16 .b8 scan_pool[];");
     add_functions(&k, b, identity);
     k.f = cj_entry(b, plan->entry);
     declare(&k);

@@ -27,7 +27,7 @@ static bool     looks(const stream *t) { return !t->k->s.whole_rows; }
 static uint64_t stage_bytes(const scan_shape *s) { return tile_bytes(s) + (cj__scan_segmented(s) ? s->tile : 0); }
 static unsigned before_bytes(const scan_shape *s) { return s->warps * cj__scan_slot(s); }
 
-uint64_t cj__scan_pool(const scan_shape *s) { return s->stages * stage_bytes(s); }
+uint64_t cj__scan_pool(const scan_shape *s) { return CJ_POOL_SLACK + s->stages * stage_bytes(s); }
 
 // Four mbarriers, what is told of a claim, what stands before each warp and before the tile.
 uint64_t cj__scan_slots(const scan_shape *s) {
@@ -53,7 +53,6 @@ static void arrive(stream *t, cj_reg mbarriers, const char *why) {
     cj_mbarrier_arrive(f, t->lead, of_stage(t, "mbarrier", mbarriers, 8), why);
 }
 
-// Bulk copies are an eighth slower where stages do not lie at multiples of 128 bytes (scan.c declares scan_pool so).
 static void emit_shared(stream *t) {
     scan_kernel      *k = t->k;
     cj_func          *f = k->f;
@@ -61,8 +60,7 @@ static void emit_shared(stream *t) {
     cj_reg            inits = cj_pred(f, "inits");
     cj_step(
         f, "shared memory: stages; mbarriers for what fills, empties, sums and completes each; and what is told of it");
-    t->pool = cj_u32(f, "pool");
-    cj_ptx(f, "mov.u32 $1, scan_pool;", t->pool);
+    t->pool = cj__pool_address(f, "scan_pool");
     t->ring = cj_pipeline_declare(f, "tile", s->stages);
     t->summed = cj_shared_address(f, cj_shared(f, "b64", "summed", s->stages, 0));
     t->known = cj_shared_address(f, cj_shared(f, "b64", "known", s->stages, 0));
