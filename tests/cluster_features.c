@@ -143,7 +143,15 @@ void cj_feature_run(cj_device *device, const cj_feature *feature) {
 
 static cj_device *on;
 
-static void run(void **state) { cj_feature_run(on, *state); }
+// A GPU takes .shared::cluster in a cluster of one block; compute-sanitizer's memcheck stops it there.
+static bool is_stopped(const cj_feature *feature) {
+    return cj_test_few() && !strcmp(cj_device_kind(on), "gpu") && cj_feature_size(feature->cluster) == 1;
+}
+
+static void run(void **state) {
+    if (is_stopped(*state)) skip();
+    cj_feature_run(on, *state);
+}
 
 int cj_features_test(cj_device *device, const cj_features *features, const char *group) {
     struct CMUnitTest *tests = calloc(features->count, sizeof *tests);
