@@ -229,9 +229,22 @@ static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_
              " stages=%u; %s has %u bytes of shared memory a block",
              s->columns, s->bytes, s->width * s->bytes, s->threads, s->loads, s->stages, limits->name,
              limits->shared_per_block_optin);
-    cj__hint(error,
-             "streams need sm_90, rows and strides of whole 16 bytes, and no offsets; leave form, claim and stages"
-             " at their defaults");
+    cj__hint(error, "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; "
+                    "leave form, claim,"
+                    " stages and grid at their defaults");
+    return CJ_INVALID_ARGUMENT;
+}
+
+// What streams alone have, and was asked for: its name, or NULL.
+static const char *asked_of_stream(const cj_plan *plan) {
+    if (plan->params.value[SCAN_CLAIM]) return "claim";
+    if (is_asked(plan, SCAN_STAGES)) return "stages";
+    return is_asked(plan, SCAN_GRID) ? "grid" : NULL;
+}
+
+static cj_status refuse_direct(const char *name, cj_error *error) {
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%s: form=direct deals a tile a block, and has none", name);
+    cj__hint(error, "%s belongs to form=stream", name);
     return CJ_INVALID_ARGUMENT;
 }
 
@@ -254,13 +267,15 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
     uint64_t       *value = plan->params.value;
     const cj_params asked = plan->params;
     const uint64_t  form = value[SCAN_FORM];
-    const bool      must = form == SCAN_STREAM, with_cluster = is_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER];
-    const bool      asks = value[SCAN_CLAIM] || is_asked(plan, SCAN_STAGES) || is_asked(plan, SCAN_GRID);
+    const char     *of_stream = asked_of_stream(plan);
+    const bool      must = form == SCAN_STREAM || of_stream;
+    const bool      with_cluster = is_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER];
     scan_shape      s;
+    if (form == SCAN_DIRECT && of_stream) return refuse_direct(of_stream, error);
     value[SCAN_FORM] = SCAN_DIRECT;
     cj__scan_shape(plan, &s);
     const bool large = s.rows * s.columns * s.bytes >= STREAM_LEAST && s.columns * s.bytes >= STREAM_ROW;
-    if (must || (form == SCAN_AUTO && !with_cluster && (large || asks))) {
+    if (must || (form == SCAN_AUTO && !with_cluster && large)) {
         if (try_stream(plan, &s, limits, clusters) && !with_cluster) return CJ_OK;
         if (must) return refuse_stream(&s, limits, error);
         memcpy(value, asked.value, sizeof asked.value);

@@ -186,6 +186,9 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream cluster=8", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream block=512", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream stages=16", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 claim=tile cluster=8", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct claim=row", "claim: form=direct");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct grid=2", "grid: form=direct");
 }
 
 int main(void) {
