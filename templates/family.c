@@ -10,9 +10,11 @@
 #include "contract.h"
 #include "error.h"
 
-static const cj_family *const families[] = {&cj__family_reduce, &cj__family_stencil, &cj__family_histogram, &cj__family_exchange, &cj__family_collective, &cj__family_scan, &cj__family_topk,
-                                            &cj__family_softmax, &cj__family_logsoftmax,
-                                            &cj__family_rmsnorm, &cj__family_layernorm, &cj__family_crossentropy, &cj__family_gemm};
+static const cj_family *const families[] = {&cj__family_reduce,   &cj__family_stencil,    &cj__family_histogram,
+                                            &cj__family_exchange, &cj__family_collective, &cj__family_scan,
+                                            &cj__family_topk,     &cj__family_softmax,    &cj__family_logsoftmax,
+                                            &cj__family_rmsnorm,  &cj__family_layernorm,  &cj__family_crossentropy,
+                                            &cj__family_gemm};
 
 enum { FAMILY_COUNT = sizeof families / sizeof *families };
 
@@ -36,10 +38,12 @@ cj_status cj_family_find(const char *name, const cj_family **family, cj_error *e
             *family = families[i];
             return CJ_OK;
         }
-    cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "there is no kernel family '%s'", name);
+    cj_status   status = cj__fail(error, CJ_INVALID_ARGUMENT, "there is no kernel family '%s'", name);
     const char *nearest = cj__nearest(name, family_name_at, NULL);
-    if (nearest) cj__hint(error, "is '%s' meant?", nearest);
-    else cj__hint(error, "'ptxgen list' shows the families there are");
+    if (nearest)
+        cj__hint(error, "is '%s' meant?", nearest);
+    else
+        cj__hint(error, "'ptxgen list' shows the families there are");
     return status;
 }
 
@@ -63,9 +67,13 @@ static cj_status check_contract(const cj_plan *plan, const cj_limits *limits, cj
     cj_contract contract = {.reqntid = plan->block, .reqnctapercluster = plan->cluster};
     contract.explicitcluster = contract.uses_clusters = has_blocks(plan->cluster);
     snprintf(contract.entry, sizeof contract.entry, "%s", plan->entry);
-    cj_launch_shape shape = {.grid = plan->grid, .block = plan->block, .cluster = plan->cluster,
-                             .dynamic_shared = plan->dynamic_shared, .cooperative = plan->cooperative,
-                             .nonportable = true, .smem_optin = true};
+    cj_launch_shape shape = {.grid = plan->grid,
+                             .block = plan->block,
+                             .cluster = plan->cluster,
+                             .dynamic_shared = plan->dynamic_shared,
+                             .cooperative = plan->cooperative,
+                             .nonportable = true,
+                             .smem_optin = true};
     return cj__contract_check(&contract, &shape, limits, error);
 }
 
@@ -73,7 +81,7 @@ cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const c
                        cj_error *error) {
     *plan = (cj_plan){.params = *params};
     const cj_target_info *target;
-    cj_status status = choose_arch(plan, limits, arch, &target, error);
+    cj_status             status = choose_arch(plan, limits, arch, &target, error);
     if (status) return status;
     if (target->number > limits->compute_capability)
         return cj__fail(error, CJ_UNSUPPORTED, "a kernel for %s does not run on %s (sm_%" PRIu32 ")", plan->arch,
@@ -93,9 +101,12 @@ cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, cj_erro
 const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]) {
     const bool narrow = type[1] == '3';
     if (narrow) bits &= UINT32_MAX;
-    if (*type == 'f') snprintf(buffer, 24, narrow ? "0f%08" PRIX64 : "0d%016" PRIX64, bits);
-    else if (*type == 'u') snprintf(buffer, 24, "%" PRIu64, bits);
-    else snprintf(buffer, 24, "%" PRId64, narrow ? (int64_t)(int32_t)bits : (int64_t)bits);
+    if (*type == 'f')
+        snprintf(buffer, 24, narrow ? "0f%08" PRIX64 : "0d%016" PRIX64, bits);
+    else if (*type == 'u')
+        snprintf(buffer, 24, "%" PRIu64, bits);
+    else
+        snprintf(buffer, 24, "%" PRId64, narrow ? (int64_t)(int32_t)bits : (int64_t)bits);
     return buffer;
 }
 

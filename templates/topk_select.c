@@ -16,9 +16,10 @@
 //   B7   bar.sync: all warps have told what they have, those that were together have got to their places, and the
 //        other meeting, which all have left (by B2 or B6), is clear.
 //   B8   bar.red of each look: counts.
-//   B9  bar.sync: candidates that were together have been read, a block of them at a time, before what stays of them is
-//        written, to a place that was read by then.
-// A warp's candidates, which it alone reads, are there: B2 or B10 comes before. Nothing follows the last move: who reads the candidates has a barrier before (B5, B6, B7).
+//   B9   bar.sync: candidates that were together have been read, a block of them at a time, before what stays of them
+//        is written, to a place that was read by then.
+// A warp's candidates, which it alone reads, are there: B2 or B10 comes before. Nothing follows the last move: who reads
+// the candidates has a barrier before (B5, B6, B7).
 #include "topk.h"
 
 enum { MEETING_BYTES = 16 };
