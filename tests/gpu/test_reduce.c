@@ -3,7 +3,6 @@
 // sizes and shapes, for compute-sanitizer.
 #include "reduce_cases.h"
 
-
 #include "test.h"
 
 static const uint64_t sizes[] = {1,    2,    31,   255,     256,     257,           1023,

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 
 BYTES = 1 << 30
 TABLE = [  # families, dtypes, rows (0: as many as make x BYTES long), columns and the least ratio, k, least share of the ceiling
@@ -109,6 +110,7 @@ def load_torch():
         pt = None
         return say("our side alone: torch sees no GPU")
     pt.set_grad_enabled(False)
+    warnings.filterwarnings("ignore", module="torch._inductor")  # about how it compiles, once a shape and process
 
 
 FUNCTIONS = {
