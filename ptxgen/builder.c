@@ -376,6 +376,8 @@ void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsi
     if (p->status) name_line(f->builder, file, line);
 }
 
+unsigned cj__func_target(const cj_func *f) { return f->builder->parser.module->target_sm; }
+
 void cj__func_refuse(cj_func *f, const char *rule, const char *format, ...) {
     if (!is_open(f)) return;
     char    text[256];

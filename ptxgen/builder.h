@@ -5,6 +5,9 @@
 
 #include <clusterjit/ptx.h>
 
+// The number of the module's target: 90 for sm_90a. 0: it is unknown, which finish says.
+unsigned cj__func_target(const cj_func *f);
+
 // Makes it the builder's error, unless there is one already.
 void cj__func_refuse(cj_func *f, const char *rule, const char *format, ...) CJ_PRINTF(3, 4);
 

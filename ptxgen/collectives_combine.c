@@ -4,6 +4,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "builder.h"
+
+enum { REDUX_TARGET = 80 };
+
 // Types that can be combined, and the identity of each operation.
 static const struct combinable {
     const char *type;
@@ -61,7 +65,7 @@ static void butterfly_step(cj_func *f, unsigned bytes, cj_reg to, cj_reg from, c
 void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes) {
     const struct combinable *c = find(combine.type);
     if (!c || lanes < 2) return;
-    if (c->redux && combine.op < CJ_COMBINE_PRODUCT) {
+    if (c->redux && combine.op < CJ_COMBINE_PRODUCT && cj__func_target(f) >= REDUX_TARGET) {
         cj_ptx(f, "redux.sync.$1.$2 $3, $3, 0xffffffff;", op_name(combine), combine.type, value);
         return;
     }

@@ -40,19 +40,15 @@ static void across_lanes(row_kernel *k, const char *operation, cj_reg value) {
 }
 
 // Bits of floats, those below 0 turned round, are in the floats' order as integers, of which the hardware finds the
-// largest (from sm_80 on) in one step. No value is NaN: what a part has as its largest is at least LOWEST.
+// largest (sm_80) in one step. No value is NaN: what a part has as its largest is at least LOWEST.
 static void largest_of_lanes(row_kernel *k, cj_reg value) {
     cj_func *f = k->f;
-    if (!strcmp(k->plan->arch, "sm_70") || !strcmp(k->plan->arch, "sm_75")) {
-        across_lanes(k, "max", value);
-        return;
-    }
     cj_reg bits = cj_s32(f, "bits"), sign = cj_s32(f, "sign");
     cj_ptx(f, "mov.b32 $1, $2;", bits, value);
     cj_ptx(f, "shr.s32 $1, $2, 31;", sign, bits);
     cj_ptx(f, "and.b32 $1, $1, 0x7fffffff;", sign);
     cj_ptx(f, "xor.b32 $1, $1, $2;", bits, sign);
-    cj_ptx(f, "redux.sync.max.s32 $1, $1, 0xffffffff;", bits);
+    cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_MAX, .type = "s32"}, bits, ROW_WARP);
     cj_ptx(f, "shr.s32 $1, $2, 31;", sign, bits);
     cj_ptx(f, "and.b32 $1, $1, 0x7fffffff;", sign);
     cj_ptx(f, "xor.b32 $1, $1, $2;", bits, sign);

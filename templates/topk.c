@@ -124,14 +124,27 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
     const unsigned each = s->loads * s->width;
     const uint64_t wanted = value[TOPK_COLUMNS] / each + 1;
     const uint64_t threads = s->cluster || 4 * s->k > SLICE / each ? SLICE / each : least(SLICE / each, SHARING);
-    s->block = value[TOPK_BLOCK] != CJ_PARAM_AUTO ? (unsigned)value[TOPK_BLOCK]
-                                                  : power_from(wanted < TOPK_WARP ? TOPK_WARP : least(wanted, threads));
+    s->block = plan->block.x ? plan->block.x : power_from(wanted < TOPK_WARP ? TOPK_WARP : least(wanted, threads));
     s->slice = s->block * each;
     s->guesses = 2 * s->k <= s->block;
     s->sorts = !s->any && s->k > RANKED;
     s->slack = (unsigned)most(TOPK_WARP, 2 * s->k * TOPK_WARP / s->block);
     s->own = s->slack + TOPK_SLICES * TOPK_WARP * each;
     s->pool = (unsigned)most(s->k + s->block / TOPK_WARP * s->own, most(s->cluster * s->k, power_from(s->k)));
+}
+
+// The block that is asked for, or chosen: smaller where the pool has no room. The meetings take some of it.
+static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
+    enum { MEETINGS = 64 };
+    const uint64_t asked = plan->params.value[TOPK_BLOCK];
+    if (asked != CJ_PARAM_AUTO) plan->block = (cj_dim3){(uint32_t)asked, 1, 1};
+    cj__topk_shape(plan, s);
+    while (asked == CJ_PARAM_AUTO && s->block > TOPK_WARP &&
+           s->pool * sizeof(uint64_t) + MEETINGS > limits->shared_per_block_optin) {
+        plan->block = (cj_dim3){s->block / 2, 1, 1};
+        cj__topk_shape(plan, s);
+    }
+    plan->block = (cj_dim3){s->block, 1, 1};
 }
 
 // A cluster where rows are too few for the SMs, and long enough.
@@ -178,9 +191,8 @@ static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters
                         "rows: %" PRIu64 " in clusters of %" PRIu64 " are more blocks than the 2^31 - 1 of a"
                         " grid",
                         value[TOPK_ROWS], cluster);
-    cj__topk_shape(plan, &s);
+    choose_block(plan, limits, &s);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
-    plan->block = (cj_dim3){s.block, 1, 1};
     plan->dynamic_shared = s.pool * (uint32_t)sizeof(uint64_t);
     plan->derived[plan->derived_count++] = value[TOPK_COLUMNS];
     plan->derived[plan->derived_count++] = stride_of(plan);

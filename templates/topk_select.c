@@ -84,7 +84,7 @@ static void meet(topk_kernel *k, cj_reg greatest, cj_reg total) {
         cj_ptx(f, "max.u32 $1, $1, $2;", greatest, key);
         turns_end(k, &p, &t);
     }
-    cj_ptx(f, "redux.sync.max.u32 $1, $1, 0xffffffff;", greatest);
+    cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_MAX, .type = "u32"}, greatest, TOPK_WARP);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, k->lane);
     cj_ptx(f, "@$1 red.shared.max.u32 [$2], $3;", first, k->meeting, greatest);
     cj_ptx(f, "@$1 red.shared.max.u32 [$2 + 4], $3;", first, k->meeting, k->mine);

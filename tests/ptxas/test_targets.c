@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of families that do without clusters, for targets that have none or less shared memory: they are planned to
+// fit, use no instruction that is younger, and assemble.
+#include <clusterjit/ptx.h>
+#include <stdio.h>
+
+#include "emit.h"
+#include "test.h"
+
+typedef struct kernel {
+    const char *family, *params;
+} kernel;
+
+static const kernel kernels[] = {
+    {"reduce", "n=2^24"},
+    {"reduce", "n=2^24 dtype=i32"},
+    {"reduce", "n=2^20 dtype=u32 op=max"},
+    {"reduce", "n=2^20 dtype=f16 op=argmin"},
+    {"histogram", "n=2^24 bins=2^12"},
+    {"stencil", "nx=1000 ny=1000 steps=5"},
+    {"exchange", "pattern=ring n=1000 cluster=4"},
+    {"softmax", "rows=4000 columns=500"},
+    {"softmax", "rows=3 columns=300000"},
+    {"rmsnorm", "rows=100 columns=8192 residual=yes"},
+    {"layernorm", "rows=2 columns=2^20"},
+    {"crossentropy", "rows=3 columns=200000 gradient=yes"},
+    {"scan", "columns=2^24"},
+    {"scan", "rows=4096 columns=65536 heads=flags"},
+    {"topk", "rows=200 columns=65536"},
+    {"topk", "rows=2 columns=65536 k=2048 dtype=bf16"},
+    {"topk", "rows=200 columns=65536 k=2048 result=any order=smallest"},
+};
+
+static const char *const targets[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_120"};
+
+static void kernels_fit_and_assemble_for_every_older_or_smaller_target(void **state) {
+    (void)state;
+    for (size_t t = 0; t < CJ_TEST_COUNT(targets); t++)
+        for (size_t i = t ? t % 2 : 0; i < CJ_TEST_COUNT(kernels); i += t ? 2 : 1) {  // all of them for the oldest
+            char  log[4096];
+            char *text = cj_test_emit(kernels[i].family, kernels[i].params, targets[t]);
+            if (!cj_test_assemble(text, targets[t], log, sizeof log))
+                fail_msg("%s %s, %s: %s", kernels[i].family, kernels[i].params, targets[t], log);
+            cj_text_free(text);
+        }
+}
+
+int main(void) {
+    cj_test_ptxas();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_fit_and_assemble_for_every_older_or_smaller_target),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
