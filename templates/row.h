@@ -241,6 +241,7 @@ cj_reg      cj__row_f32(row_kernel *k, const char *name, double value);         
 cj_reg      cj__row_load_each(row_kernel *k, unsigned operand, cj_reg when);    // the row's value, a new register
 void        cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value);  // by the first thread
 void        cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]);
+cj_reg      cj__row_load_rows(row_kernel *k);                          // how many there are, a new u32
 cj_reg      cj__row_count(row_kernel *k);                              // the thread's elements of the piece, a new f32
 const char *cj__row_type(const cj_plan *plan, unsigned param);         // "f32", "f16", "bf16" of dtype and out
 const char *cj__row_load_global(const row_kernel *k);                  // "ld.global.nc", or "ld.global"
@@ -270,7 +271,8 @@ row_part cj__row_part_new(row_kernel *k, const char *name);
 void     cj__row_part_clear(row_kernel *k, const row_part *part);
 unsigned cj__row_slot_words(const row_op *op);  // of a part in shared memory: 1, 2 or 4
 
-void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot);  // k->part
+void cj__row_slot_values(const row_kernel *k, cj_reg value[ROW_VALUES]);  // k->part, as a slot has it
+void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot);         // k->part
 void cj__row_load_slot(row_kernel *k, const row_part *part, cj_reg slot, unsigned offset, cj_reg when);
 
 // k->part = all slots of an array of `count` parts at the address `slots`, in every lane of every warp that executes

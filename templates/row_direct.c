@@ -66,7 +66,7 @@ void cj__row_meet(row_kernel *k, const row_meeting *m) {
     cj_reg slot = cj_u32(f, "own_slot"), writes = cj_pred(f, "writes");
     if (is_pushed(k)) {
         cj_reg to = cj_u32(f, "to"), value[ROW_VALUES];
-        for (unsigned i = 0; i < words; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
+        cj__row_slot_values(k, value);
         cj_step(f, "each warp pushes its part to every block of the cluster, lane r to rank r");
         cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->rank, k->s->warps, k->warp);
         cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", slot, 4 * words, slots);

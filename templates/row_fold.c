@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the values of a row come together: parts of threads, of lanes, and of warps that stand in slots of shared memory.
 #include <stdio.h>
-#include <string.h>
 
 #include "row.h"
 
@@ -43,7 +42,7 @@ static void across_lanes(row_kernel *k, const char *operation, cj_reg value) {
 // largest (sm_80) in one step. No value is NaN: what a part has as its largest is at least LOWEST.
 static void largest_of_lanes(row_kernel *k, cj_reg value) {
     cj_func *f = k->f;
-    cj_reg bits = cj_s32(f, "bits"), sign = cj_s32(f, "sign");
+    cj_reg   bits = cj_s32(f, "bits"), sign = cj_s32(f, "sign");
     cj_ptx(f, "mov.b32 $1, $2;", bits, value);
     cj_ptx(f, "shr.s32 $1, $2, 31;", sign, bits);
     cj_ptx(f, "and.b32 $1, $1, 0x7fffffff;", sign);
@@ -131,11 +130,15 @@ void cj__row_load_slot(row_kernel *k, const row_part *part, cj_reg slot, unsigne
            value[words > 2 ? 3 : 0], slot, when, offset);
 }
 
+void cj__row_slot_values(const row_kernel *k, cj_reg value[ROW_VALUES]) {
+    for (unsigned i = 0; i < ROW_VALUES; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
+}
+
 void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot) {
     static const char *const lines[] = {"", "@$6 st.shared.f32 [$5], $1;", "@$6 st.shared.v2.f32 [$5], {$1, $2};", "",
                                         "@$6 st.shared.v4.f32 [$5], {$1, $2, $3, $4};"};
     cj_reg                   value[ROW_VALUES];
-    for (unsigned i = 0; i < ROW_VALUES; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
+    cj__row_slot_values(k, value);
     cj_ptx(k->f, lines[cj__row_slot_words(k->op)], value[0], value[1], value[2], value[3], slot, when);
 }
 

@@ -348,6 +348,13 @@ void cj__row_keep_columns(row_kernel *k) {
         }
 }
 
+cj_reg cj__row_load_rows(row_kernel *k) {
+    cj_reg rows = cj_u64(k->f, "row_count"), count = cj_u32(k->f, "rows");
+    cj_ptx(k->f, "ld.param.u64 $1, [$2];", rows, k->rows);
+    cj_ptx(k->f, "cvt.u32.u64 $1, $2;", count, rows);
+    return count;
+}
+
 cj_reg cj__row_count(row_kernel *k) {
     cj_reg   count = cj_f32(k->f, "count"), has = cj_pred(k->f, "has_vector");
     unsigned whole = 0;

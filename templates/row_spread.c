@@ -84,13 +84,6 @@ static void add_groups(row_kernel *k, cj_reg row, cj_reg from) {
     cj_ptx(k->f, "add.u32 $1, $2, $3;", row, from, groups);
 }
 
-static cj_reg load_rows(row_kernel *k) {
-    cj_reg rows = cj_u64(k->f, "row_count"), count = cj_u32(k->f, "rows");
-    cj_ptx(k->f, "ld.param.u64 $1, [$2];", rows, k->rows);
-    cj_ptx(k->f, "cvt.u32.u64 $1, $2;", count, rows);
-    return count;
-}
-
 static cj_reg leads_of(row_kernel *k) {
     cj_reg leads = cj_pred(k->f, "leads");
     cj_ptx(k->f, "setp.eq.u32 $1, $2, 0;", leads, k->thread);
@@ -100,7 +93,7 @@ static cj_reg leads_of(row_kernel *k) {
 row_posts cj__row_posts(row_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "the rows, and the tag of this block's last post");
-    row_posts p = {.tag = cj_u32(f, "tag"), .rows = load_rows(k), .leads = leads_of(k)};
+    row_posts p = {.tag = cj_u32(f, "tag"), .rows = cj__row_load_rows(k), .leads = leads_of(k)};
     cj_ptx(f, "ld.global.u32 $1, [$2];", p.tag, last_at(k));
     if (k->s->claims) {
         p.claimed = cj_u32(f, "claimed");
@@ -274,7 +267,7 @@ static void prefetch(row_kernel *k) {
     const unsigned   vector_bytes = s->elements * s->in_bytes;
     cj_func         *f = k->f;
     cj_reg           bytes = cj_s32(f, "share_bytes"), has = cj_pred(f, "has_share"), from = cj_u64(f, "from");
-    cj_reg           rows = load_rows(k);
+    cj_reg           rows = cj__row_load_rows(k);
     cj_step(f, "the block's share of the first row may come into the L2 cache");
     cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", bytes, k->rank, -(int64_t)s->piece, (int64_t)s->vectors);
     cj_ptx(f, "min.s32 $1, $1, $2;", bytes, s->piece);

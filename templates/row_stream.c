@@ -384,7 +384,7 @@ static void emit_meet(stream *t) {
         cj_mbarrier_arrive(f, t->leads, met, "S5: this warp's part");
     } else {
         cj_reg value[ROW_VALUES];
-        for (unsigned i = 0; i < ROW_VALUES; i++) value[i] = k->part.value[i < k->op->values ? i : 0];
+        cj__row_slot_values(k, value);
         cj_st_async(f, t->pushes, "f32", value, t->slot_bytes / 4, slot, 0, met);
         met = at_ring(f, "met_at", t->met, &t->turn, 8);
     }

@@ -206,13 +206,6 @@ void cj__row_total_add_up(row_kernel *k, cj_label here, const char *parts) {
 
 // ---- rows that a block or a warp holds
 
-static cj_reg load_rows(row_kernel *k) {
-    cj_reg rows = cj_u64(k->f, "row_count"), count = cj_u32(k->f, "rows");
-    cj_ptx(k->f, "ld.param.u64 $1, [$2];", rows, k->rows);
-    cj_ptx(k->f, "cvt.u32.u64 $1, $2;", count, rows);
-    return count;
-}
-
 // Each warp of a block with rows of their own adds what the warp before it has left; the last one has the sums of all.
 static void add_warps(row_kernel *k) {
     cj_func         *f = k->f;
@@ -247,8 +240,8 @@ static void emit_held(row_kernel *k) {
     cj_func          *f = k->f;
     const unsigned    each = k->s->rows_per_block;
     const row_meeting m = cj__row_meeting(k, true);
-    cj_reg rows = load_rows(k), step = cj_u32(f, "rows_step"), past = cj_pred(f, "past"), part = cj_u32(f, "own_part"),
-           piece = cj_u32(f, "piece"), leaves = cj_pred(f, "leaves");
+    cj_reg            rows = cj__row_load_rows(k), step = cj_u32(f, "rows_step"), past = cj_pred(f, "past"),
+           part = cj_u32(f, "own_part"), piece = cj_u32(f, "piece"), leaves = cj_pred(f, "leaves");
     cj_label next = cj_label_new(f, "next_row"), stored = cj_label_new(f, "rows_done");
     cj_step(f, "every n-th row, from the block's number on");
     cj_ptx(f, "mov.u32 $1, 0;", piece);
@@ -325,7 +318,7 @@ static void emit_values(row_kernel *k) {
     const uint64_t    pieces = ceil_div(k->s->pieces, k->s->shares);
     const row_part    own = k->part;
     const row_meeting m = cj__row_meeting(k, true);
-    cj_reg            count = load_rows(k), piece = cj_u32(f, "piece"), last = cj_u32(f, "last_piece");
+    cj_reg            count = cj__row_load_rows(k), piece = cj_u32(f, "piece"), last = cj_u32(f, "last_piece");
     cj_step(f, "the first launch: the values of every row, or of its shares");
     cj_ptx(f, "mul.lo.u32 $1, $1, $2;", count, k->s->shares);
     const items i = begin_items(k, "next_values", "values_done", k->s->shares, count);
@@ -356,7 +349,7 @@ static void load_values(row_kernel *k) {
 
 static void emit_tiles(row_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   rows = load_rows(k), count = cj_u32(f, "tiles"), past = cj_pred(f, "past");
+    cj_reg   rows = cj__row_load_rows(k), count = cj_u32(f, "tiles"), past = cj_pred(f, "past");
     cj_label next = cj_label_new(f, "next_row"), stored = cj_label_new(f, "rows_done");
     cj_step(f, "the second launch: pieces of columns, of every n-th row");
     cj_ptx(f, "mov.u32 $1, $2;", count, k->s->pieces * k->s->strips);
