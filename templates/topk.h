@@ -70,7 +70,9 @@ void cj__topk_emit(const cj_plan *plan, cj_builder *builder);
 
 // ---- topk_sift.c
 
-const char *cj__topk_register(const topk_kernel *k);  // type of an element's registers
+unsigned    cj__topk_round(const topk_kernel *k);                   // elements of a round, of all blocks of the row
+const char *cj__topk_register(const topk_kernel *k);                // type of an element's registers
+cj_reg      cj__topk_new_number(topk_kernel *k, const char *name);  // of what an element is compared as
 
 // How many of a key's lowest bits follow from the others: those that 16-bit elements do not have of an f32.
 unsigned cj__topk_key_low(const topk_kernel *k);

@@ -4,8 +4,6 @@
 
 #include "topk.h"
 
-static unsigned blocks_of(const topk_kernel *k) { return k->s.cluster ? k->s.cluster : 1; }
-
 static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
     char              dtype[8];
@@ -72,7 +70,7 @@ static void begin(topk_kernel *k) {
     k->below = cj_u32(f, "lanes_below");
     k->columns = cj_u32(f, "columns");
     k->threshold = cj_u32(f, "threshold");
-    k->bound = cj_register(f, k->s.dtype == CJ_I32 || k->s.dtype == CJ_U32 ? "b32" : "f32", "bound");
+    k->bound = cj__topk_new_number(k, "bound");
     k->filling = cj_pred(f, "filling");
     k->resume = cj_u32(f, "resume");
     cj_ptx(f, "mov.u32 $1, %tid.x;", k->thread);
@@ -121,7 +119,7 @@ static void emit_rounds(topk_kernel *k) {
     cj_ptx(f, "mov.u32 $1, $2;", k->resume, TOPK_AFTER_ROUND);
     cj_ptx(f, "@$1 bra.uni $2;", k->full, k->select);
     cj_label_here(f, k->after[TOPK_AFTER_ROUND]);
-    cj_ptx(f, "add.u32 $1, $1, $2;", start, TOPK_SLICES * k->s.slice * blocks_of(k));
+    cj_ptx(f, "add.u32 $1, $1, $2;", start, cj__topk_round(k));
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, start, k->columns);
     cj_ptx(f, "@$1 bra.uni $2;", more, next);
 }

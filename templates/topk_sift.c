@@ -17,6 +17,8 @@ static unsigned blocks_of(const topk_kernel *k) { return k->s.cluster ? k->s.clu
 
 static bool is_float(const topk_kernel *k) { return k->s.dtype != CJ_I32 && k->s.dtype != CJ_U32; }
 
+unsigned cj__topk_round(const topk_kernel *k) { return TOPK_SLICES * k->s.slice * blocks_of(k); }
+
 const char *cj__topk_register(const topk_kernel *k) {
     if (k->s.bytes == 2) return "b16";
     return is_float(k) ? "f32" : "b32";
@@ -73,7 +75,7 @@ void cj__topk_load_first(topk_kernel *k) {
 
 void cj__topk_load_next(topk_kernel *k, unsigned i) {
     for (unsigned l = 0; l < k->s.loads; l++) {
-        cj_ptx(k->f, "add.u32 $1, $1, $2;", k->column[i][l], TOPK_SLICES * k->s.slice * blocks_of(k));
+        cj_ptx(k->f, "add.u32 $1, $1, $2;", k->column[i][l], cj__topk_round(k));
         load(k, i, l);
     }
 }
@@ -82,6 +84,10 @@ void cj__topk_load_next(topk_kernel *k, unsigned i) {
 
 static const char *number_type(const topk_kernel *k) {
     return is_float(k) ? "f32" : k->s.dtype == CJ_I32 ? "s32" : "u32";
+}
+
+cj_reg cj__topk_new_number(topk_kernel *k, const char *name) {
+    return cj_register(k->f, is_float(k) ? "f32" : "b32", name);
 }
 
 // An element as what it is compared as.
@@ -163,7 +169,7 @@ static void take_greater(topk_kernel *k, cj_reg best, cj_reg number, cj_reg insi
 static cj_reg find_greatest(topk_kernel *k) {
     const topk_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg            best = cj_register(f, is_float(k) ? "f32" : "b32", "greatest"), past = cj_pred(f, "past");
+    cj_reg            best = cj__topk_new_number(k, "greatest"), past = cj_pred(f, "past");
     cj_ptx(f, "mov.b32 $1, $2;", best, number_of(k, k->element[0][0]));
     for (unsigned load = 0; load < TOPK_SLICES * s->loads; load++) {
         const unsigned i = load / s->loads, l = load % s->loads;
