@@ -124,3 +124,9 @@ cj_reg cj__pool_address(cj_func *f, const char *pool) {
     cj_ptx(f, "and.b32 $1, $1, $2; // bulk copies are faster to multiples of that", at, -CJ_POOL_ALIGN);
     return at;
 }
+
+void cj__launch_dependents(const cj_plan *plan, cj_func *f) {
+    if (!plan->programmatic) return;
+    cj_step(f, "the next kernel's blocks may start where there is room");
+    cj_ptx(f, "griddepcontrol.launch_dependents;");
+}

@@ -32,6 +32,9 @@ const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
 // The pointer that a kernel is given in `param`, into global memory: a new u64 register.
 cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name);
 
+// With programmatic dependent launch: lets the next kernel's blocks start.
+void cj__launch_dependents(const cj_plan *plan, cj_func *f);
+
 // Where bulk copies may go: the first multiple of 128 bytes in `pool`, the kernel's unsized array of shared memory,
 // which takes CJ_POOL_SLACK bytes more for it; a new u32 register. Copies to elsewhere are an eighth slower on an H200.
 // An .align of the array would do, but the driver's linker keeps none beyond 16.

@@ -400,10 +400,7 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
     cj_declare(b, ".extern .shared .align 16 .b8 gemm_stages[];");
     cj_func *f = k.f = cj_entry(b, plan->entry);
     declare(&k);
-    if (plan->programmatic) {
-        cj_step(f, "the next kernel's blocks may start where there is room");
-        cj_ptx(f, "griddepcontrol.launch_dependents;");
-    }
+    cj__launch_dependents(plan, f);
     emit_identity(&k);
     emit_begin(&k);
     cj_reg   consumes = cj_pred(f, "consumes");

@@ -167,10 +167,7 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     k.f = cj_entry(b, plan->entry);
     k.done = cj_label_new(k.f, "done");
     cj__reduce_declare(&k);
-    if (plan->programmatic) {
-        cj_step(k.f, "the next kernel's blocks may start where there is room");
-        cj_ptx(k.f, "griddepcontrol.launch_dependents;");
-    }
+    cj__launch_dependents(plan, k.f);
     cj__reduce_begin(&k);
     cj__reduce_open_workspace(&k);
     cj__reduce_share(&k);
