@@ -2,8 +2,8 @@
 // What the matrix product's files share: a problem and the way it is done as numbers, and the kernel's pieces. gemm.c
 // describes the family and writes the kernel's frame, gemm_load.c its producer, gemm_multiply.c its consumers,
 // gemm_value.c what becomes of a sum, gemm_epilogue.c the way to D, gemm_tail.c that of the ends of its lines,
-// gemm_split.c how the sums of several blocks meet, gemm_rest.c what becomes of the tiles that are left; gemm_problem.c
-// says what is asked for, gemm_plan.c and gemm_split_plan.c choose.
+// gemm_split.c how the sums of several blocks meet (in global memory by gemm_meet.c), gemm_rest.c what becomes of the
+// tiles that are left; gemm_problem.c says what is asked for, gemm_plan.c and gemm_split_plan.c choose.
 #ifndef CJ_TEMPLATES_GEMM_H
 #define CJ_TEMPLATES_GEMM_H
 
@@ -288,6 +288,21 @@ void cj__gemm_split_identity(gemm_kernel *k, cj_reg steps);
 void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread);
 void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place);
 
+// ---- sums that meet in global memory (gemm_meet.c)
+
+// A lane's sums as they lie in posts: four of them, the lanes of a warp side by side.
+enum { GEMM_VECTOR = 4, GEMM_VECTOR_BYTES = GEMM_WARP * 16 };
+
+// `count` sums, a multiple of GEMM_VECTOR, from or to where this lane's lie.
+void cj__gemm_sums_load(const gemm_kernel *k, const char *space, const cj_reg *to, uint32_t count, cj_reg at,
+                        uint32_t offset);
+void cj__gemm_sums_post(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at);
+
+// The warp has posted, and counts itself, which wraps behind `others`, a u32; it goes on if it comes last. `before` and
+// `last`, a u32 and a predicate, are made by the caller.
+void cj__gemm_come_last(const gemm_kernel *k, cj_reg counter, cj_arg others, cj_reg before, cj_reg last,
+                        cj_label not_last);
+
 // ---- tiles that are left (gemm_rest.c)
 
 // The loop over a cluster's shares of them: the share's tile, its first step there and how many it has. All else is of
@@ -306,7 +321,9 @@ void      cj__gemm_rest_end(const gemm_kernel *k, const gemm_rest *rest);
 void   cj__gemm_rest_results(gemm_kernel *k, gemm_results *r, const gemm_rest *rest, const cj_reg *sum);
 size_t cj__gemm_rest_workspace(const gemm_shape *g, uint64_t clusters);
 
-// Whether so many clusters are done earlier by it (gemm_split_plan.c).
+// Whether the plan may choose it, which takes a workspace: parts=1 rules that out; and whether so many clusters are done
+// earlier by it (gemm_split_plan.c).
+bool cj__gemm_rest_may(const cj_params *p);
 bool cj__gemm_rest_pays(const gemm_shape *g, uint64_t clusters);
 
 #endif

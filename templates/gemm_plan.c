@@ -171,10 +171,9 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
 
 static uint64_t clusters_of(const cj_plan *plan, const gemm_shape *g) { return plan->grid.x / cj__gemm_blocks(g); }
 
-// Whether the tiles that are left are shared. It takes a workspace, which parts=1 rules out.
+// Whether the tiles that are left are shared.
 static void choose_rest(const cj_plan *plan, gemm_shape *g) {
-    const bool may = plan->params.value[GEMM_REST] == GEMM_REST_AUTO && plan->params.value[GEMM_PARTS] != 1;
-    if (may) g->rest = cj__gemm_rest_pays(g, clusters_of(plan, g));
+    if (cj__gemm_rest_may(&plan->params)) g->rest = cj__gemm_rest_pays(g, clusters_of(plan, g));
 }
 
 static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) {

@@ -19,7 +19,7 @@
 // A counter wraps at the last share, so that it is ready for the next launch.
 #include "gemm.h"
 
-enum { VECTOR = 4, VECTOR_BYTES = GEMM_WARP * 16, AT_ONCE = 64, ALIGN = 1024 };
+enum { AT_ONCE = 64, ALIGN = 1024 };
 
 static uint32_t sums_of(const gemm_shape *g) { return g->tile_n / 2; }
 static uint32_t warp_bytes(const gemm_shape *g) { return GEMM_WARP * sums_of(g) * (uint32_t)sizeof(float); }
@@ -156,10 +156,7 @@ static void post(const gemm_kernel *k, const gemm_rest *rest, const cj_reg *sum)
     cj_reg   share = cj_u32(f, "share");
     cj_step(f, "the sums of this share are posted");
     cj_ptx(f, "add.u32 $1, $2, $3;", share, k->cluster, rest->number);
-    cj_reg at = post_of(k, share);
-    for (uint32_t i = 0; i < sums_of(k->g); i += VECTOR)
-        cj_ptx(f, "st.global.v4.f32 [$1 + $2], {$3, $4, $5, $6};", at, i / VECTOR * VECTOR_BYTES, sum[i], sum[i + 1],
-               sum[i + 2], sum[i + 3]);
+    cj__gemm_sums_post(k, sum, sums_of(k->g), post_of(k, share));
 }
 
 // Whoever is not the last one of the tile's goes on.
@@ -168,19 +165,7 @@ static void meet(const gemm_kernel *k, const gemm_rest *rest, const shares *s, c
     cj_reg   counter = cj__load_pointer(f, k->workspace, "counter"), before = cj_u32(f, "shares_before"),
            last = cj_pred(f, "came_last");
     cj_ptx(f, "mad.wide.u32 $1, $2, 4, $1;", counter, warp_number(k, rest->number));
-    cj_ptx(f, "bar.warp.sync -1; // all lanes' sums are there,");
-    cj_ptx(f, "@$1 atom.acq_rel.gpu.global.inc.u32 $2, [$3], $4; // which lane 0 says", k->leader, before, counter,
-           s->others);
-    cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, -1;", before);
-    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", last, before, s->others);
-    cj_ptx(f, "@!$1 bra $2;", last, not_last);
-    cj_ptx(f, "bar.warp.sync -1; // what lane 0 has acquired, all lanes see");
-}
-
-static void load_sums(const gemm_kernel *k, const cj_reg *to, uint32_t count, cj_reg at, uint32_t first) {
-    for (uint32_t i = 0; i < count; i += VECTOR)
-        cj_ptx(k->f, "ld.global.v4.f32 {$1, $2, $3, $4}, [$5 + $6];", to[i], to[i + 1], to[i + 2], to[i + 3], at,
-               (first + i) / VECTOR * VECTOR_BYTES);
+    cj__gemm_come_last(k, counter, CJ_ARG(s->others), before, last, not_last);
 }
 
 // sum = those of the tile's shares, added up in their order.
@@ -192,14 +177,14 @@ static void add_up(const gemm_kernel *k, const shares *s, const cj_reg *sum) {
     cj_label       again = cj_label_new(f, "next_sums"), done = cj_label_new(f, "sums_are_added");
     for (uint32_t i = 0; i < at_once; i++) next[i] = cj_f32(f, "summand");
     cj_step(f, "the sums of all shares of the tile");
-    load_sums(k, sum, count, at, 0);
+    cj__gemm_sums_load(k, "global", sum, count, at, 0);
     cj_ptx(f, "mov.u32 $1, $2;", left, s->others);
     cj_label_here(f, again);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", none, left);
     cj_ptx(f, "@$1 bra $2;", none, done);
     cj_ptx(f, "add.u64 $1, $1, $2;", at, cluster_warps(k->g) * warp_bytes(k->g));
     for (uint32_t first = 0; first < count; first += at_once) {
-        load_sums(k, next, at_once, at, first);
+        cj__gemm_sums_load(k, "global", next, at_once, at, first / GEMM_VECTOR * GEMM_VECTOR_BYTES);
         for (uint32_t i = 0; i < at_once; i++) cj_ptx(f, "add.rn.f32 $1, $1, $2;", sum[first + i], next[i]);
     }
     cj_ptx(f, "sub.u32 $1, $1, 1;", left);

@@ -37,7 +37,7 @@
 #include "gemm.h"
 
 // Summands whose loads are on their way together: as many as there are registers for.
-enum { PIECE_SUMS_MAX = GEMM_BOX / 2, VECTOR = 4, VECTOR_BYTES = GEMM_WARP * 16, AT_ONCE = 4 };
+enum { PIECE_SUMS_MAX = GEMM_BOX / 2, AT_ONCE = 4 };
 
 // A lane's sums of a piece, and the bytes of a warp's.
 static uint32_t sums_of(const gemm_shape *g) { return g->piece / 2; }
@@ -183,17 +183,15 @@ static void push_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
     cj_ptx(f, "setp.gt.u32 $1, $2, $3;", behind, k->range.rank, p->owner);
     cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", behind, own, piece_bytes(g));
     cj_reg to = cj_cluster_map_address(f, own, rank), arrived = cj_cluster_map_address(f, p->arrived, rank);
-    for (int i = 0; i < (int)sums_of(g) / VECTOR; i++)
-        cj_st_async(f, cj_always(), "f32", sum + VECTOR * i, VECTOR, to, i * VECTOR_BYTES, arrived);
+    for (int i = 0; i < (int)sums_of(g) / GEMM_VECTOR; i++)
+        cj_st_async(f, cj_always(), "f32", sum + GEMM_VECTOR * i, GEMM_VECTOR, to, i * GEMM_VECTOR_BYTES, arrived);
     cj_label_here(f, stays);
 }
 
 // ---- adding up
 
 static void load_sums(gemm_kernel *k, const char *space, const cj_reg *to, cj_reg at, uint32_t index) {
-    for (uint32_t i = 0; i < sums_of(k->g) / VECTOR; i++, to += VECTOR)
-        cj_ptx(k->f, "ld.$1.v4.f32 {$2, $3, $4, $5}, [$6 + $7];", space, to[0], to[1], to[2], to[3], at,
-               index * piece_bytes(k->g) + i * VECTOR_BYTES);
+    cj__gemm_sums_load(k, space, to, sums_of(k->g), at, index * piece_bytes(k->g));
 }
 
 static void add_sums(gemm_kernel *k, const cj_reg *sum, const cj_reg *next) {
@@ -267,25 +265,9 @@ static cj_reg post_of(gemm_kernel *k, const posts *w, const piece *p) {
 }
 
 static void post_piece(gemm_kernel *k, const posts *w, const piece *p, const cj_reg *sum) {
-    cj_func *f = k->f;
-    cj_reg   at = post_of(k, w, p);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", at, k->range.part, piece_bytes(k->g));
-    for (uint32_t i = 0; i < sums_of(k->g); i += VECTOR)
-        cj_ptx(f, "st.global.v4.f32 [$1 + $2], {$3, $4, $5, $6};", at, i / VECTOR * VECTOR_BYTES, sum[i], sum[i + 1],
-               sum[i + 2], sum[i + 3]);
-}
-
-// Whoever is not the last leaves.
-static void meet(gemm_kernel *k, const posts *w, cj_label leave) {
-    cj_func *f = k->f;
-    cj_reg   before = cj_u32(f, "parts_before");
-    cj_ptx(f, "bar.warp.sync -1; // all lanes' sums are there,");
-    cj_ptx(f, "@$1 atom.acq_rel.gpu.global.inc.u32 $2, [$3], $4; // which lane 0 says", k->leader, before, w->counter,
-           k->g->parts - 1);
-    cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, -1;", before);
-    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", w->last, before, k->g->parts - 1);
-    cj_ptx(f, "@!$1 bra $2;", w->last, leave);
-    cj_ptx(f, "bar.warp.sync -1; // what lane 0 has acquired, all lanes see");
+    cj_reg at = post_of(k, w, p);
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, k->range.part, piece_bytes(k->g));
+    cj__gemm_sums_post(k, sum, sums_of(k->g), at);
 }
 
 // ---- from sums to D
@@ -324,7 +306,7 @@ void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, 
     }
     if (posts_them) {
         cj_step(f, "the part that comes last adds up those of all");
-        meet(k, &w, leave);
+        cj__gemm_come_last(k, w.counter, CJ_ARG(g->parts - 1), cj_u32(f, "parts_before"), w.last, leave);
     }
     for (uint32_t i = 0; posts_them && i < g->pieces; i++) {
         cj_label others = if_owned(k, &pieces[i]);

@@ -116,7 +116,7 @@ double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, doubl
     const uint64_t  peers = limits->max_cluster < GEMM_SPLIT_MAX ? limits->max_cluster : GEMM_SPLIT_MAX;
     const uint64_t  stages = value[GEMM_STAGES] > GEMM_STAGES_MIN ? value[GEMM_STAGES] : GEMM_STAGES_MIN;
     const span      split = span_of(value[GEMM_SPLIT], g->clustered && !g->rest ? peers / mates_of(g) : 1);
-    const bool      may_share = g->rest || (value[GEMM_REST] == GEMM_REST_AUTO && value[GEMM_PARTS] != 1);
+    const bool      may_share = g->rest || cj__gemm_rest_may(&plan->params);
     gemm_shape      best = *g;
     double          least = INFINITY;
     best.split = (uint32_t)split.from;
@@ -134,6 +134,10 @@ double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, doubl
     }
     *g = best;
     return least;
+}
+
+bool cj__gemm_rest_may(const cj_params *p) {
+    return p->value[GEMM_REST] == GEMM_REST_AUTO && p->value[GEMM_PARTS] != 1;
 }
 
 // The last round takes its share of a tile's steps instead of all of them, and then the sums of a tile's shares meet.
