@@ -33,4 +33,8 @@ void cj_test_reduce_ties_and_nan(cj_device *device);
 // Mean and variance of numbers that are far from 0 beside their spread.
 void cj_test_reduce_offsets(cj_device *device);
 
+// The ends of grids: one warp takes what the blocks have posted, in one part a lane or several, or all threads of a block
+// do, as the grid and the words of a part have it. For each of the sizes.
+void cj_test_reduce_ends(cj_device *device, const uint64_t *n, size_t n_count);
+
 #endif

@@ -76,18 +76,10 @@ static void every_block_size_is_right(void **state) {
     cj_test_reduce(gpu, CJ_U64, &cases);
 }
 
-// One warp takes what the blocks have posted, in one part a lane or several, or all threads of a block do: as the grid and the
-// words of a part have it.
 static void every_end_of_a_grid_is_right(void **state) {
     (void)state;
-    static const uint64_t        n[] = {100, 20000};
-    static const cj_reduce_shape ends[] = {
-        {64, CJ_REDUCE_NO_CLUSTER, 32},  {64, CJ_REDUCE_NO_CLUSTER, 33},  {64, CJ_REDUCE_NO_CLUSTER, 64},
-        {32, CJ_REDUCE_NO_CLUSTER, 65},  {64, CJ_REDUCE_NO_CLUSTER, 65},  {64, CJ_REDUCE_NO_CLUSTER, 129},
-        {64, CJ_REDUCE_NO_CLUSTER, 256}, {96, CJ_REDUCE_NO_CLUSTER, 257}, {32, CJ_REDUCE_NO_CLUSTER, 300}, {64, 2, 66}};
-    const cj_reduce_cases cases = {.n = n, .n_count = CJ_TEST_COUNT(n), .shape = ends, .shape_count = CJ_TEST_COUNT(ends)};
-    cj_test_reduce(gpu, CJ_F32, &cases);
-    cj_test_reduce(gpu, CJ_F64, &cases);
+    static const uint64_t n[] = {100, 20000};
+    cj_test_reduce_ends(gpu, n, CJ_TEST_COUNT(n));
 }
 
 int main(void) {
