@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of tools/ptxgen/measure.c, for a command whose times are made up: a kernel takes 1 ms, and for each
-// "PARAMETER=WORD" of the environment's CJ_MADE_UP_FAST that its plan agrees with 10 % less. They count as real on any
-// device.
+// In place of tools/ptxgen/measure.c and measure_ceiling.c, for a command whose times are made up: a kernel takes 1 ms, and
+// for each "PARAMETER=WORD" of the environment's CJ_MADE_UP_FAST that its plan agrees with 10 % less; a peer half of one, the
+// last of its ways less where CJ_MADE_UP_PEER=last. They count as real on any device.
 #define _POSIX_C_SOURCE 200809L
 #include "measure.h"
 
@@ -38,14 +38,26 @@ static double time_of(const cj_plan *plan) {
     return time;
 }
 
+static double time_of_peer(bool is_last) {
+    const char *fast = getenv("CJ_MADE_UP_PEER");
+    return fast && !strcmp(fast, "last") && is_last ? 0.4 : 0.5;
+}
+
 cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error) {
     cj_status status = CJ_OK;
     for (contender *c = contenders; !status && c < contenders + count; c++) {
-        const double time = time_of(&((const variant *)c->user)->plan);
+        const double time = c->peer ? time_of_peer(c == contenders + count - 1)
+                                    : time_of(&((const variant *)c->user)->plan);
         c->time = (measurement){.median = time, .low = time, .high = time, .rounds = rounds, .launches = 1};
         status = c->launch(c->user, 0, NULL, error);
     }
     return status ? status : cj_synchronize(device, NULL, error);
+}
+
+cj_status measure_ceilings(cj_device *device, double *read, double *copy, cj_error *error) {
+    (void)device, (void)error;
+    *read = *copy = 1e12;
+    return CJ_OK;
 }
 
 int measure_faster(const measurement *a, const measurement *b) { return a->median * 1.02 < b->median; }

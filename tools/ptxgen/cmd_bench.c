@@ -13,7 +13,8 @@ static const struct argp_option options[] = {STUDY_OPTIONS, MACHINE_OPTIONS, {0}
 static const args_spec spec = {
     .doc = "Measures a kernel of FAMILY on a device: the median time of a launch and its spread, by CUDA graph replay, on "
            "inputs that do not stay in the L2 cache; bytes a second, and their share of the fastest that this device reads and "
-           "copies, measured in the same run. Results are checked before and after.",
+           "copies, measured in the same run. Results are checked before and after. gemm has cuBLAS beside it where libcublasLt "
+           "is found: the fastest of the first 8 algorithms of its heuristics, in turns with ours.",
     .options = options,
     .set = study_set,
 };
@@ -39,6 +40,24 @@ static void print_rates(const study *s, const variant *v) {
         printf("Work: %s\n", study_rate_text(s->w.operations / (v->race->time.median * 1e-3), s->w.unit, rate));
 }
 
+// Its results are held against our bound, which it has not promised to keep.
+static void print_peer(const study *s, const variant *v) {
+    const peer *p = &s->peer;
+    char        median[STUDY_TEXT], low[STUDY_TEXT], high[STUDY_TEXT], rate[STUDY_TEXT];
+    if (!p->w) return;
+    printf("%s", s->w.type->peer->name);
+    if (!p->race) {
+        printf(": not measured: %s\n", p->facts.absent);
+        return;
+    }
+    const measurement *t = &p->race->time;
+    printf(" %s: %s, half of the rounds from %s to %s, %s (way %u of %u, the fastest)\n", p->facts.version,
+           study_time_text(t->median, median), study_time_text(t->low, low), study_time_text(t->high, high),
+           study_rate_text(s->w.operations / (t->median * 1e-3), s->w.unit, rate), p->way + 1, p->facts.ways);
+    if (!p->verdict.ok) printf("Its error: %.3g, beyond our bound of %.3g\n", p->verdict.error, p->verdict.bound);
+    printf("Ratio: %.3f (its time over ours)\n", t->median / v->race->time.median);
+}
+
 static int print_text(const study *s, const variant *v) {
     const measurement *t = &v->race->time;
     const cj_plan     *p = &v->plan;
@@ -54,6 +73,7 @@ static int print_text(const study *s, const variant *v) {
            study_time_text(t->low, low), study_time_text(t->high, high), t->rounds, t->launches, t->launches == 1 ? "" : "es",
            measure_clock(s->w.device));
     print_rates(s, v);
+    print_peer(s, v);
     if (!s->gpu) puts("This is the CPU device: its times say nothing about a GPU");
     return CODE_OK;
 }
@@ -77,7 +97,7 @@ static int bench(study *s) {
 }
 
 int cmd_bench(int argc, char **argv) {
-    study_options o = {.device = "auto"};
+    study_options o = {.device = "auto", .beside = true};
     args_family   family;
     study         s;
     args_parse(&spec, argc, argv, &o, &family);

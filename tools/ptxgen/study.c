@@ -50,7 +50,7 @@ int study_open(study *s, const study_options *options, const args_family *family
     const char *name = cj_family_name(family->params.family);
     *s = (study){.options = *options, .capacity = capacity};
     s->variants = calloc(capacity, sizeof *s->variants);
-    s->races = calloc(capacity, sizeof *s->races);
+    s->races = calloc(capacity + 1, sizeof *s->races);  // and the peer
     if (!s->variants || !s->races) return message_error(CJ_OUT_OF_MEMORY, "no memory for %zu kernels", capacity);
     s->w = (workload){.type = workload_find(name),
                       .params = family->params,
@@ -74,6 +74,7 @@ void study_close(study *s) {
     free(s->races);
     free(s->own);
     if (!s->w.device) return;
+    peer_close(&s->peer);
     s->w.type->close(&s->w);
     cj_device_close(s->w.device);
 }
@@ -180,13 +181,16 @@ static double least_time(const study *s, const workload *w) {
 }
 
 int study_run(study *s) {
-    cj_error error;
-    int      code = check_all(s);
+    cj_error         error;
+    const cj_kernel *first = s->variants[0].kernel;
+    int              code = check_all(s);
+    if (!code && s->options.beside) code = peer_open(&s->peer, &s->w, first, &s->races[s->race_count]);
     if (code) return code;
     if (measure_ceilings(s->w.device, &s->read_ceiling, &s->copy_ceiling, &error) ||
-        measure(s->w.device, s->races, s->race_count, s->options.rounds, &error))
+        measure(s->w.device, s->races, s->race_count + (s->peer.race != NULL), s->options.rounds, &error))
         return message_failure(&error);
-    return check_all(s);
+    code = check_all(s);
+    return code ? code : peer_check(&s->peer, first);
 }
 
 // ---- figures
@@ -222,19 +226,32 @@ static void add_work(json_t *object, const workload *w) {
     if (w->unit) json_object_set_new(object, "unit", json_string(w->unit));
 }
 
+static json_t *rounds_json(const contender *c) {
+    json_t *rounds = json_array();
+    for (unsigned i = 0; rounds && i < c->time.rounds; i++) json_array_append_new(rounds, json_real(c->round[i]));
+    return rounds;
+}
+
+static json_t *peer_json(const peer *p) {
+    const char *name = p->w->type->peer->name;
+    if (!p->race) return json_pack("{s:s, s:o}", "name", name, "absent", output_json_text(p->facts.absent));
+    const measurement *t = &p->race->time;
+    return json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:b, s:o, s:o, s:o}", "name", name, "version",
+                     p->facts.version, "ways", (json_int_t)p->facts.ways, "way", (json_int_t)p->way, "time_ms",
+                     t->median, "low_ms", t->low, "high_ms", t->high, "rounds", (json_int_t)t->rounds, "launches",
+                     (json_int_t)t->launches, "within_bound", p->verdict.ok, "error",
+                     output_json_real(p->verdict.error), "bound", output_json_real(p->verdict.bound), "round_ms",
+                     rounds_json(p->race));
+}
+
 json_t *study_json(const study *s) {
     json_t *object = json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "family", cj_family_name(s->w.params.family), "parameters",
                                describe_params(&s->w.params), "device", describe_device(s->w.device), "time_source",
                                measure_clock(s->w.device), "read_ceiling", output_json_real(s->read_ceiling), "copy_ceiling",
                                output_json_real(s->copy_ceiling));
     if (!s->own) add_work(object, &s->w);
+    if (object && s->peer.w) json_object_set_new(object, "peer", peer_json(&s->peer));
     return object;
-}
-
-static json_t *rounds_json(const contender *c) {
-    json_t *rounds = json_array();
-    for (unsigned i = 0; rounds && i < c->time.rounds; i++) json_array_append_new(rounds, json_real(c->round[i]));
-    return rounds;
 }
 
 json_t *study_json_variant(const study *s, const variant *v) {

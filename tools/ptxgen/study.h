@@ -8,6 +8,7 @@
 #include "args.h"
 #include "machine.h"
 #include "measure.h"
+#include "peer.h"
 #include "workload.h"
 
 typedef struct study_options {
@@ -15,6 +16,7 @@ typedef struct study_options {
     unsigned        rounds;                               // 0: as many as suit the device
     bool            json;
     bool            untuned;  // plans are made as if nothing had been tuned
+    bool            beside;   // the workload's peer is measured too, in turns with the first kernel
     bool            sizes;    // kernels differ in their cluster size: what one cannot do is no failure of the others
     int           (*admit)(const cj_device *device);  // an exit code, after its message, of a device that will not do; or NULL
     machine_options machine;
@@ -68,6 +70,7 @@ typedef struct study {
     contender    *races;
     workload     *own;                         // of each variant, where each cluster size has a problem of its own; else NULL
     size_t        count, race_count, capacity;
+    peer          peer;
 } study;
 
 // In this order; each returns an exit code after its message, and study_close may follow any of them. At most

@@ -41,6 +41,25 @@ struct workload {
     void       *state;
 };
 
+enum { PEER_WAYS = 8 };
+
+typedef struct peer_facts {
+    unsigned ways;  // PEER_WAYS at most
+    char     version[24], absent[160];
+} peer_facts;
+
+// What people use for the same work today, over the same sets of buffers.
+typedef struct workload_peer {
+    const char *name;
+    // Makes it ready. Its version ("13.1.0"), and how many ways it has to do this work: the fastest of them is held against
+    // ours. Without a library here, or without a way, there are none, and `absent` says why. Returns an exit code. close is
+    // called in any case.
+    int (*open)(workload *w, peer_facts *facts);
+    void (*close)(workload *w);
+    // Launches on a set, with the same outputs; can be captured into a graph.
+    cj_status (*launch)(workload *w, unsigned way, unsigned copy, cj_stream stream, cj_error *error);
+} workload_peer;
+
 struct workload_type {
     const char *family;
     bool        of_clusters;  // the problem is what the blocks of a cluster have: each cluster size has one of its own
@@ -57,6 +76,7 @@ struct workload_type {
     // device and the time; or members added to `object` ("expected", "result"; these others are there).
     void (*print)(const workload *w, const cj_kernel *kernel);
     void (*json)(const workload *w, const cj_kernel *kernel, json_t *object);
+    const workload_peer *peer;  // for bench; NULL: none
 };
 
 // The type of a family's workloads, NULL where there is none.

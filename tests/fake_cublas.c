@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays libcublasLt for `ptxgen bench gemm` on the CPU device, whose memory is the host's: does what the descriptors say, sum
+// by sum, so that a product described otherwise than ours comes out wrong. It has three algorithms: the first cannot be run,
+// the last is wrong where CJ_FAKE_CUBLAS=wrong. With CJ_FAKE_CUBLAS=none it has none.
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cublas_abi.h"
+#include "half.h"
+
+enum { INVALID = 7, NOT_SUPPORTED = 15, CANNOT = 0, RIGHT = 1, LAST = 2, ALGORITHMS = 3 };
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef struct layout {
+    int      type;
+    uint64_t rows, columns;
+    int64_t  leading, stride;
+    int32_t  batch;
+} layout;
+
+typedef struct product {
+    int32_t      compute, turned[2], epilogue, bias_type;
+    const void  *bias;
+    const float *scale[3];  // of the first, the second and the result
+    int8_t       fast;
+} product;
+
+static bool is_mode(const char *mode) {
+    const char *asked = getenv("CJ_FAKE_CUBLAS");
+    return asked && !strcmp(asked, mode);
+}
+
+// ---- numbers
+
+static const half_format *format_of(int type) {
+    return type == CUBLAS_R_16F       ? &half_f16
+           : type == CUBLAS_R_16BF    ? &half_bf16
+           : type == CUBLAS_R_8F_E4M3 ? &half_e4m3
+           : type == CUBLAS_R_8F_E5M2 ? &half_e5m2
+                                      : NULL;
+}
+
+static size_t size_of(int type) {
+    return type == CUBLAS_R_32F ? 4 : type == CUBLAS_R_16F || type == CUBLAS_R_16BF ? 2 : 1;
+}
+
+static double get(int type, const void *from, int64_t at) {
+    const half_format   *format = format_of(type);
+    const unsigned char *bytes = (const unsigned char *)from + (size_t)at * size_of(type);
+    uint16_t             bits = 0;
+    float                single;
+    memcpy(&single, bytes, format ? 0 : sizeof single);
+    memcpy(&bits, bytes, format ? size_of(type) : 0);
+    return format ? half_to(*format, bits) : (double)single;
+}
+
+static void put(int type, double value, void *to, int64_t at) {
+    const half_format *format = format_of(type);
+    unsigned char     *bytes = (unsigned char *)to + (size_t)at * size_of(type);
+    const float        single = (float)value;
+    const uint16_t     bits = format ? half_from(*format, value) : 0;
+    memcpy(bytes, format ? (const void *)&bits : &single, size_of(type));
+}
+
+// ---- the library
+
+EXPORT size_t cublasLtGetVersion(void) { return 130100; }
+
+EXPORT int cublasLtCreate(void **handle) { return (*handle = malloc(1)) == NULL; }
+
+EXPORT int cublasLtDestroy(void *handle) { return free(handle), 0; }
+
+EXPORT int cublasLtMatmulDescCreate(void **made, int compute, int scale) {
+    product *p = calloc(1, sizeof *p);
+    *made = p;
+    if (!p || scale != CUBLAS_R_32F) return INVALID;
+    p->compute = compute;
+    p->epilogue = CUBLAS_EPILOGUE_PLAIN;
+    return 0;
+}
+
+EXPORT int cublasLtMatmulDescDestroy(void *p) { return free(p), 0; }
+
+EXPORT int cublasLtMatmulDescSetAttribute(void *to, int which, const void *value, size_t size) {
+    product *p = to;
+    struct {
+        int    which;
+        void  *field;
+        size_t size;
+    } fields[] = {
+        {CUBLAS_TRANSA, &p->turned[0], sizeof p->turned[0]}, {CUBLAS_TRANSB, &p->turned[1], sizeof p->turned[1]},
+        {CUBLAS_EPILOGUE, &p->epilogue, sizeof p->epilogue}, {CUBLAS_BIAS_TYPE, &p->bias_type, sizeof p->bias_type},
+        {CUBLAS_BIAS_POINTER, &p->bias, sizeof p->bias},     {CUBLAS_A_SCALE, &p->scale[0], sizeof p->scale[0]},
+        {CUBLAS_B_SCALE, &p->scale[1], sizeof p->scale[1]},  {CUBLAS_D_SCALE, &p->scale[2], sizeof p->scale[2]},
+        {CUBLAS_FAST_ACCUMULATION, &p->fast, sizeof p->fast}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].which == which && fields[i].size == size) return memcpy(fields[i].field, value, size), 0;
+    return INVALID;
+}
+
+EXPORT int cublasLtMatrixLayoutCreate(void **made, int type, uint64_t rows, uint64_t columns, int64_t leading) {
+    layout *x = malloc(sizeof *x);
+    *made = x;
+    if (!x || leading < (int64_t)rows) return INVALID;
+    *x = (layout){.type = type, .rows = rows, .columns = columns, .leading = leading, .batch = 1};
+    return 0;
+}
+
+EXPORT int cublasLtMatrixLayoutDestroy(void *x) { return free(x), 0; }
+
+EXPORT int cublasLtMatrixLayoutSetAttribute(void *to, int which, const void *value, size_t size) {
+    layout *x = to;
+    if (which == CUBLAS_LAYOUT_BATCH && size == sizeof x->batch) return memcpy(&x->batch, value, size), 0;
+    if (which == CUBLAS_LAYOUT_STRIDE && size == sizeof x->stride) return memcpy(&x->stride, value, size), 0;
+    return INVALID;
+}
+
+EXPORT int cublasLtMatmulPreferenceCreate(void **made) { return (*made = malloc(1)) == NULL; }
+
+EXPORT int cublasLtMatmulPreferenceDestroy(void *wish) { return free(wish), 0; }
+
+EXPORT int cublasLtMatmulPreferenceSetAttribute(void *wish, int which, const void *value, size_t size) {
+    return !wish || which != CUBLAS_WISH_WORKSPACE || !value || size != sizeof(size_t) ? INVALID : 0;
+}
+
+static bool fits(const product *p, const layout *a, const layout *b, const layout *c, const layout *d) {
+    const uint64_t m = p->turned[0] ? a->columns : a->rows, k = p->turned[0] ? a->rows : a->columns;
+    const uint64_t n = p->turned[1] ? b->rows : b->columns, other = p->turned[1] ? b->columns : b->rows;
+    return k == other && d->rows == m && d->columns == n && c->rows == m && c->columns == n;
+}
+
+EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *p, void *a, void *b, void *c, void *d, void *wish,
+                                          int asked, cublas_choice *choices, int *found) {
+    *found = 0;
+    if (!handle || !wish || !fits(p, a, b, c, d)) return INVALID;
+    if (is_mode("none")) return NOT_SUPPORTED;
+    for (int i = 0; i < ALGORITHMS && i < asked; i++, ++*found)
+        choices[i] = (cublas_choice){.algorithm = {{(uint64_t)i}}};
+    return 0;
+}
+
+static double activated(int epilogue, double x) {
+    if (epilogue & CUBLAS_EPILOGUE_RELU) return x < 0 ? 0 : x;
+    if (epilogue & CUBLAS_EPILOGUE_GELU) return x / 2 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+    return x;
+}
+
+static double element(const product *p, const layout *a, const void *from_a, const layout *b, const void *from_b,
+                      int64_t t, int64_t row, int64_t column) {
+    const int64_t count = (int64_t)(p->turned[0] ? a->rows : a->columns);
+    double        sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at_a = t * a->stride + (p->turned[0] ? row * a->leading + i : i * a->leading + row);
+        const int64_t at_b = t * b->stride + (p->turned[1] ? i * b->leading + column : column * b->leading + i);
+        sum += get(a->type, from_a, at_a) * get(b->type, from_b, at_b);
+    }
+    return sum * (p->scale[0] ? (double)*p->scale[0] : 1) * (p->scale[1] ? (double)*p->scale[1] : 1);
+}
+
+EXPORT int cublasLtMatmul(void *handle, void *described, const float *alpha, const void *from_a, void *of_a,
+                          const void *from_b, void *of_b, const float *beta, const void *from_c, void *of_c, void *to_d,
+                          void *of_d, const cublas_algorithm *algorithm, void *workspace, size_t room, void *stream) {
+    const product *p = described;
+    const layout  *c = of_c, *d = of_d;
+    const double   wrong = algorithm->data[0] == LAST && is_mode("wrong") ? 1.25 : 1;
+    if (!handle || !workspace || !room || stream) return INVALID;
+    if (algorithm->data[0] == CANNOT) return NOT_SUPPORTED;
+    for (int32_t t = 0; t < d->batch; t++)
+        for (int64_t column = 0; column < (int64_t)d->columns; column++)
+            for (int64_t row = 0; row < (int64_t)d->rows; row++) {
+                double x = *alpha * element(p, of_a, from_a, of_b, from_b, t, row, column);
+                if (*beta != 0) x += *beta * get(c->type, from_c, t * c->stride + column * c->leading + row);
+                if (p->epilogue & CUBLAS_EPILOGUE_BIAS) x += get(p->bias_type, p->bias, row);
+                x = activated(p->epilogue, x) * (p->scale[2] ? (double)*p->scale[2] : 1) * wrong;
+                put(d->type, x, to_d, t * d->stride + column * d->leading + row);
+            }
+    return 0;
+}
