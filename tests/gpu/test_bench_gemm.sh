@@ -8,7 +8,7 @@ source "$(dirname "$0")/../cpu/cli.bash"
     exit 77
 }
 
-small=(bench gemm --device gpu --m 200 --n 328 --k 144 --rounds 3)
+small=(bench gemm --device gpu --m 192 --n 336 --k 144 --rounds 3)
 gives 'cuBLAS' "${small[@]}"
 if [[ $(<"$dir/out") == *'not found'* ]]; then
     echo "libcublasLt is not found: its part is left out"
