@@ -40,9 +40,8 @@ static uint32_t expect_barriers(const cj_feature *feature, uint32_t block, uint3
 
 // ---- arriving on another block's mbarrier
 
-// Rounds of a value that goes around the ring: each block stores it into its right neighbour and arrives there.
-// `number` rounds on one reused mbarrier; a second one, at which every thread arrives when it has read, tells the left
-// neighbour that it was taken.
+// Rounds of a value that goes around the ring: one thread of each block stores it into the right neighbour and arrives there.
+// `number` rounds on one reused mbarrier; a second one tells the left neighbour that it was taken.
 static void write_ring(const cj_feature_scene *s) {
     cj_func *f = s->f;
     cj_var   slot = cj_shared(f, "u32", "slot", 1, 0), bars = cj_shared(f, "b64", "full_and_free", 2, 8);
@@ -52,10 +51,10 @@ static void write_ring(const cj_feature_scene *s) {
     cj_reg parity = cj_u32(f, "parity"), before = cj_u32(f, "before"), round = cj_u32(f, "round"),
            more = cj_pred(f, "more");
     cj_reg   own = cj_shared_address(f, slot);
-    cj_label next = cj_label_new(f, "next_round");
+    cj_label next = cj_label_new(f, "next_round"), end = cj_label_new(f, "end");
     cj_ptx(f, "add.u32 $1, $2, 8;", free, full);
     cj_mbarrier_init(f, leader, full, CJ_ARG(1), "one value");
-    cj_mbarrier_init(f, leader, free, CJ_ARG(cj_feature_size(s->feature->block)), "its takers");
+    cj_mbarrier_init(f, leader, free, CJ_ARG(1), "its taker");
     cj_mbarrier_init_done(f, "peers may see them");
     cj_reg there = cj_cluster_map(f, slot, right), full_there = cj_cluster_map(f, bars, right);
     cj_reg free_there = cj_cluster_map_address(f, free, left);
@@ -63,11 +62,12 @@ static void write_ring(const cj_feature_scene *s) {
     cj_ptx(f, "mov.u32 $1, 0;", parity);
     cj_ptx(f, "mov.u32 $1, $2;", round, s->feature->number);
     cj_cluster_sync(f, "every mbarrier is ready");
+    cj_ptx(f, "@!$1 bra $2; // one thread a block passes it on", leader, end);
     cj_label_here(f, next);
     cj_ptx(f, "xor.b32 $1, $2, 1;", before, parity);
     cj_mbarrier_wait(f, free, CJ_ARG(before), CJ_SCOPE_CLUSTER, "the right neighbour has taken the last one");
-    cj_dsmem_store(f, leader, "u32", &value, 1, there, 0);
-    cj_mbarrier_arrive_peer(f, leader, full_there, "publish the value");
+    cj_dsmem_store(f, cj_always(), "u32", &value, 1, there, 0);
+    cj_mbarrier_arrive_peer(f, cj_always(), full_there, "publish the value");
     cj_mbarrier_wait(f, full, CJ_ARG(parity), CJ_SCOPE_CLUSTER, "the left neighbour's value");
     cj_ptx(f, "ld.shared.u32 $1, [$2];", value, own);
     cj_ptx(f, "add.u32 $1, $1, 10;", value);
@@ -76,8 +76,11 @@ static void write_ring(const cj_feature_scene *s) {
     cj_ptx(f, "sub.u32 $1, $1, 1;", round);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, round);
     cj_ptx(f, "@$1 bra $2;", more, next);
-    cj_cluster_sync(f, "nobody arrives here any more");
+    cj_ptx(f, "st.shared.u32 [$1], $2;", own, value);
+    cj_label_here(f, end);
+    cj_cluster_sync(f, "nobody arrives here any more, and the block may see its value");
     cj_mbarrier_inval(f, leader, full, "the memory is free for something else");
+    cj_ptx(f, "ld.shared.u32 $1, [$2];", value, own);
     cj_feature_put(s, 0, value);
 }
 

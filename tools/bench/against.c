@@ -39,8 +39,9 @@ static int open_peers(peer_library *library, const char *path) {
                              dlerror());
     *(void **)&library->run = dlsym(handle, "peers_run");
     *(void **)&library->fill = dlsym(handle, "peers_fill");
-    if (library->run && library->fill) return CODE_OK;
-    return message_error(CJ_FILE, "'%s' lacks peers_run or peers_fill", path ? path : beside);
+    *(void **)&library->have = dlsym(handle, "peers_have");
+    if (library->run && library->fill && library->have) return CODE_OK;
+    return message_error(CJ_FILE, "'%s' lacks peers_run, peers_fill or peers_have", path ? path : beside);
 }
 
 // ---- measuring
@@ -64,16 +65,22 @@ static void measure_line(const report *r, const arguments *a, const peer_library
 
 static int measure_all(report *r, const arguments *a, const peer_library *peers, line *lines) {
     cj_error error;
+    unsigned left_out = 0;
     if (measure_ceilings(r->device, &r->read_ceiling, &r->copy_ceiling, &error)) return message_failure(&error);
     for (unsigned i = 0; i < contest_count; i++) {
         char name[128];
         snprintf(name, sizeof name, "%s %s", contests[i].work, contests[i].size);
         if (a->only && !strstr(name, a->only)) continue;
+        if (!peers->have(&contests[i].problem)) {
+            fprintf(stderr, "%s: left out, the toolkit that built the peers has no %s\n", name, contests[i].peer);
+            left_out++;
+            continue;
+        }
         fprintf(stderr, "%s\n", name);
         lines[r->count] = (line){.row = &contests[i]};
         measure_line(r, a, peers, &lines[r->count++]);
     }
-    if (r->count) return CODE_OK;
+    if (r->count || left_out) return CODE_OK;
     return message_error(CJ_INVALID_ARGUMENT, "no row has '%s' in its work and size\nwithout --only all are measured", a->only);
 }
 

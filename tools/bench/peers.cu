@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peers.h"
 
+#define CUB_DISABLE_TOPK_UNSUPPORTED_ARCH_ASSERT  // what a device cannot do it says at run time
 #include <cub/cub.cuh>
 #include <cuda_bf16.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/transform_output_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
+#include <thrust/tuple.h>
 
 namespace {
 
@@ -162,6 +164,37 @@ cudaError_t scan_flags(const peer_problem &p, void *temporary, size_t *bytes, co
                                           join{}, static_cast<int64_t>(p.n), stream);
 }
 
+// ---- CUB's top-k of rows, with the promise that ours makes: of equal elements those in front
+
+#if __has_include(<cub/device/device_batched_topk.cuh>)
+constexpr bool has_topk = true;
+
+template <int64_t columns, int64_t k>
+cudaError_t topk_of(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    namespace execution = cuda::execution;
+    const int64_t rows = static_cast<int64_t>(p.n) / columns;
+    float        *values = static_cast<float *>(out);
+    auto starts = [](auto *first, int64_t length) { return cuda::make_strided_iterator(cuda::make_counting_iterator(first), length); };
+    auto promise = execution::require(execution::determinism::gpu_to_gpu, execution::tie_break::prefer_smaller_index,
+                                      execution::output_ordering::unsorted);
+    return cub::DeviceBatchedTopK::MaxPairs(
+        temporary, *bytes, starts(static_cast<const float *>(in), columns), starts(values, k),
+        cuda::make_constant_iterator(cuda::make_counting_iterator(0u)), starts(reinterpret_cast<uint32_t *>(values + rows * k), k),
+        cuda::args::constant<columns>{}, cuda::args::constant<k>{}, cuda::args::immediate{rows},
+        cuda::std::execution::env{promise, cuda::stream_ref{stream}});
+}
+
+cudaError_t topk(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    if (p.columns == 65536 && p.k == 64) return topk_of<65536, 64>(p, temporary, bytes, in, out, stream);
+    if (p.columns == 131072 && p.k == 50) return topk_of<131072, 50>(p, temporary, bytes, in, out, stream);
+    return cudaErrorInvalidValue;
+}
+#else
+constexpr bool has_topk = false;
+
+cudaError_t topk(const peer_problem &, void *, size_t *, const void *, void *, cudaStream_t) { return cudaErrorNotSupported; }
+#endif
+
 // ---- a stencil, one kernel a step: 4 points a thread, all problems in it
 
 __global__ void stencil_step(const float *in, float *out, int height, int width, int rows) {
@@ -252,9 +285,11 @@ const char *words(cudaError_t error) { return error ? cudaGetErrorString(error) 
 
 const char *peers_run(const peer_problem *p, void *temporary, size_t *bytes, const void *in, void *out, void *stream) {
     static decltype(&any_sum) const works[] = {any_sum, argmax, mean_variance, histogram, stencil, exchange,
-                                               scan, scan_rows, scan_flags};
+                                               scan, scan_rows, scan_flags, topk};
     return words(works[p->work](*p, temporary, bytes, in, out, as_stream(stream)));
 }
+
+int peers_have(const peer_problem *p) { return has_topk || p->work != PEER_TOPK; }
 
 const char *peers_fill(const peer_problem *p, void *in) {
     fill<<<1056, 256>>>(*p, in);

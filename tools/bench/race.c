@@ -12,18 +12,19 @@
 enum { COPIES_MAX = 4096, L2_TIMES = 3, ALIGNMENT = 256, REFERENCE_BLOCK = 256, REFERENCE_BLOCKS_PER_SM = 8, CYCLES_BYTES = 4096 };
 
 // What a family's kernels take, in order: x the input, o the output, n the number of elements, c room for
-// cycles, f the flags behind the input.
+// cycles, f the flags behind the input, i the indices behind the values.
 static const struct {
     const char *name, *arguments;
     bool        adds;
 } families[] = {{"reduce", "xon", false}, {"histogram", "xon", true}, {"stencil", "xo", false},
              {"exchange", "xo", false}, {"collective", "xoc", false},
-             {"scan", "xo", false}};
+             {"scan", "xo", false}, {"topk", "xoi", false}};
 
 static size_t type_bytes(peer_type type) { return type == PEER_F64 ? 8 : type == PEER_BF16 ? 2 : 4; }
 
 double race_bytes_read(const contest *row) {
-    return row->problem.work <= PEER_HISTOGRAM ? (double)row->problem.n * (double)type_bytes(row->problem.type) : 0;
+    const peer_work work = row->problem.work;
+    return work <= PEER_HISTOGRAM || work == PEER_TOPK ? (double)row->problem.n * (double)type_bytes(row->problem.type) : 0;
 }
 
 static size_t input_bytes(const peer_problem *p) {
@@ -92,8 +93,9 @@ static cj_status make_kernel(race *r, int side, const char *text, cj_error *erro
 static cj_status launch_kernel(race *r, int side, unsigned copy, cj_stream stream, cj_error *error) {
     cj_ptr    in = r->in + copy * r->in_bytes, out = r->out[side] + copy * r->out_bytes;
     uint64_t  n = r->row->problem.n;
-    cj_ptr    flags = in + n * type_bytes(r->row->problem.type);
-    void     *of[] = {['x'] = &in, ['o'] = &out, ['n'] = &n, ['c'] = &r->cycles, ['f'] = &flags}, *argument[4];
+    cj_ptr    flags = in + n * type_bytes(r->row->problem.type), indices = out + result_bytes(&r->row->problem) / 2;
+    void     *of[] = {['x'] = &in, ['o'] = &out, ['n'] = &n, ['c'] = &r->cycles, ['f'] = &flags, ['i'] = &indices},
+         *argument[4];
     uint32_t  count = 0;
     cj_status status = CJ_OK;
     for (const char *a = r->arguments; *a; a++) argument[count++] = of[(unsigned char)*a];

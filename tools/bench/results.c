@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Of results: those of bf16 are f32.
@@ -75,6 +76,41 @@ static bool same_bytes(const peer_problem *p, const void *ours, const void *peer
     return true;
 }
 
+// Pairs of a row in any order: both sides' by index.
+enum { K_MAX = 64 };
+
+typedef struct pair {
+    uint32_t index;
+    float    value;
+} pair;
+
+static int by_index(const void *a, const void *b) {
+    const pair *x = a, *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static void read_pairs(const peer_problem *p, const void *from, size_t row, pair pairs[K_MAX]) {
+    const float    *values = (const float *)from;
+    const uint32_t *indices = (const uint32_t *)from + p->n / p->columns * p->k;
+    for (size_t i = 0; i < p->k; i++) pairs[i] = (pair){indices[row * p->k + i], values[row * p->k + i]};
+    qsort(pairs, p->k, sizeof *pairs, by_index);
+}
+
+static bool same_pairs(const peer_problem *p, const void *ours, const void *peer, char *words, size_t size) {
+    pair a[K_MAX], b[K_MAX];
+    for (size_t row = 0; row < p->n / p->columns; row++) {
+        read_pairs(p, ours, row, a);
+        read_pairs(p, peer, row, b);
+        for (size_t i = 0; i < p->k; i++) {
+            if (a[i].index == b[i].index && a[i].value == b[i].value) continue;
+            snprintf(words, size, "row %zu has %.9g at %" PRIu32 ", the peer's %.9g at %" PRIu32, row, (double)a[i].value, a[i].index,
+                     (double)b[i].value, b[i].index);
+            return false;
+        }
+    }
+    return true;
+}
+
 // ---- by work
 
 typedef bool (*same_call)(const peer_problem *p, const void *ours, const void *peer, char *words, size_t size);
@@ -92,10 +128,12 @@ static const struct {
     [PEER_SCAN] = {same_sums, 0, 0, 4},
     [PEER_SCAN_ROWS] = {same_sums, 0, 0, 4},
     [PEER_SCAN_FLAGS] = {same_sums, 0, 0, 4},
+    [PEER_TOPK] = {same_pairs, 0, 0, 0},
     [PEER_OURS] = {same_bytes, 0, 0, 4},
 };
 
 size_t result_bytes(const peer_problem *p) {
+    if (p->work == PEER_TOPK) return p->n / p->columns * p->k * sizeof(pair);
     return works[p->work].fixed + works[p->work].per_bin * p->bins + works[p->work].per_element * (size_t)p->n;
 }
 

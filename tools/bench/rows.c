@@ -60,6 +60,14 @@
      .problem = {.work = work_, .type = PEER_F32, .n = UINT64_C(1) << 28, .columns = columns_}, .goal = 1,               \
      .share = share_, .rotate = true}
 
+// ---- the largest of each row, with their indices, in any order
+
+#define TOPK(rows_, columns_, k_)                                                                                        \
+    {.work = "top-k, k = " #k_, .size = #rows_ " x " #columns_, .peer = "CUB DeviceBatchedTopK", .family = "topk",        \
+     .params = "rows=" #rows_ " columns=" #columns_ " k=" #k_ " index=u32 result=any",                                   \
+     .problem = {.work = PEER_TOPK, .type = PEER_F32, .n = UINT64_C(rows_) * (columns_), .columns = columns_, .k = k_},  \
+     .goal = 1, .rotate = true}
+
 const contest contests[] = {
     SUM(f32, "2^12", PEER_F32, 12, 1, 0),
     SUM(f32, "2^13", PEER_F32, 13, 1, 0),
@@ -102,6 +110,8 @@ const contest contests[] = {
          PEER_SCAN_FLAGS, 64, 0.9),
     SCAN("segmented scan, flags", "2^28 in segments of 2^20", "CUB InclusiveScan of pairs", "columns=2^28 heads=flags",
          PEER_SCAN_FLAGS, 1 << 20, 0.9),
+    TOPK(4096, 65536, 64),
+    TOPK(32, 131072, 50),
     REFERENCE(10, "4", "cooperative groups"),
     REFERENCE(20, "4", "cooperative groups"),
     REFERENCE(20, "0", "CUDA without clusters"),
