@@ -11,10 +11,8 @@ bias=n"); without any, the usual ones. The ratio is cuBLAS's time over ours; '*'
 Exit codes: 0 measured, 1 a failure, 2 usage, 77 nothing to measure: no GPU, or no ptxgen."""
 import argparse
 import json
-import pathlib
-import shutil
-import subprocess
-import sys
+
+import ours
 
 SKINNY = {8192: ("64x512", "128x512", "256x512"), 65536: ("64x64", "64x512", "128x512", "256x512", "256x256")}
 TABLE = [  # words, least ratio
@@ -25,36 +23,20 @@ TABLE = [  # words, least ratio
     ("m=8192 n=8192 k=8192 bias=n", None), ("m=8192 n=8192 k=8192 bias=n activation=gelu", None),
     ("m=8192 n=8192 k=1024 bias=n activation=gelu", None),
 ]
-LIMIT = 300  # seconds for a call of ptxgen
-BUILT = pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/ptxgen"
 FORMAT = "{:<44} {:<24} {:>10} {:>9} {:>10} {:>9} {:>7}  {}"
 TITLES = ("problem", "kernel", "ours us", "TFLOP/s", "cuBLAS us", "TFLOP/s", "ratio ", "goal")
 
 
-def die(text, code=1):
-    print(f"gemm.py: {text}", file=sys.stderr)
-    sys.exit(code)
-
-
-def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
-
-
 def measure(ptxgen, words, rounds):
-    options = [part for word in words.split() for part in ("--" + word.partition("=")[0], word.partition("=")[2])]
-    if "--b" not in options:
-        options += ["--b", "column"]  # as weights lie
-    done = run(ptxgen, "bench", "gemm", "--device", "gpu", *options, "--rounds", str(rounds), "--json")
-    if done.returncode:
-        die(f"'{' '.join(done.args)}' failed with exit code {done.returncode}:\n{done.stderr.rstrip()}")
-    return json.loads(done.stdout)
+    parameters = dict(word.split("=", 1) for word in words.split())
+    return ours.bench(ptxgen, "gemm", rounds, **{"b": "column", **parameters})  # as weights lie
 
 
 def show(words, goal, figures):
-    peer, ours = figures["peer"], figures["time_ms"]
+    peer, mine = figures["peer"], figures["time_ms"]
     rate = figures["operations"] * 1e-9  # TFLOP/s in a millisecond
-    cells = [words, figures["plan"]["entry"], f"{ours * 1e3:.2f}", f"{rate / ours:.1f}"]
-    ratio = peer["time_ms"] / ours if "time_ms" in peer else None
+    cells = [words, figures["plan"]["entry"], f"{mine * 1e3:.2f}", f"{rate / mine:.1f}"]
+    ratio = peer["time_ms"] / mine if "time_ms" in peer else None
     if ratio is None:
         cells += ["", "", "", peer["absent"]]
     else:
@@ -69,13 +51,10 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problems", nargs="*", metavar="PROBLEM", help="words of the family, as one argument")
     parser.add_argument("--only", default="", metavar="TEXT", help="of the usual ones, those with all these words: 'k=65536 m=256'")
-    parser.add_argument("--rounds", type=int, default=11, metavar="N", help="of both sides, 1 to 300 (11)")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where all figures go")
-    parser.add_argument("--ptxgen", metavar="PATH", help="ours (build/release/bin/ptxgen, else the one in PATH)",
-                        default=str(BUILT) if BUILT.exists() else shutil.which("ptxgen"))
-    options = parser.parse_args()
-    if not 1 <= options.rounds <= 300:
-        parser.error(f"--rounds is {options.rounds}; it is 1 to 300")
+    ours.add_options(parser, 11)
+    options = ours.parse(parser)
+    if any("=" not in word for problem in options.problems for word in problem.split()):
+        parser.error("a problem is words like m=512, all of one in one argument")
     usual = [row for row in TABLE if set(options.only.split()) <= set(row[0].split())]
     options.table = [(words, None) for words in options.problems] or usual
     return options if options.table else parser.error(f"no problem has all words of '{options.only}'")
@@ -83,11 +62,7 @@ def parse():
 
 def main():
     options = parse()
-    if not options.ptxgen:
-        die(f"there is no '{BUILT}', and no ptxgen in PATH\nhint: tools/bench/run builds it, or name one with --ptxgen", 77)
-    info = run(options.ptxgen, "info", "--device", "gpu")
-    if info.returncode:
-        die(f"ptxgen finds no GPU to measure on:\n{info.stderr.rstrip()}", 77)
+    ours.require(options)
     print(FORMAT.format(*TITLES), flush=True)
     rows = []
     for words, goal in options.table:
@@ -99,7 +74,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (OSError, subprocess.TimeoutExpired) as error:
-        die(str(error))
+    ours.guard(main)

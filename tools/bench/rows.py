@@ -18,14 +18,13 @@ import json
 import math
 import multiprocessing
 import os
-import pathlib
-import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
+
+import ours
+from ours import progress, say
 
 BYTES = 1 << 30
 TABLE = [  # families, dtypes, rows (0: as many as make x BYTES long), columns and the least ratio, k, least share of the ceiling
@@ -51,8 +50,6 @@ ROTATE = 3 * 60_000_000       # bytes that all copies of an input exceed: three 
 GRAPH_BYTES, GRAPH_CALLS = 8 << 30, 512  # what a graph moves at most, 2 ms or more: gaps between replays count little
 WARM_MS, ROUND_MS = 100, 10
 WORKERS, THREADS = 8, 2       # processes that compile, and threads of each
-LIMIT = 300                   # seconds for a call of ptxgen
-BUILT = pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/ptxgen"
 FORMAT = "{:<12} {:<5} {:>17} {:>10} {:>6} {:>7} {:>10}  {:<18} {:>6}  {}"
 TITLES = ("family", "dtype", "rows x columns", "ours us", "TB/s", "share ", "torch us", "way", "ratio ", "goals")
 pt = None                     # torch, where it is and sees a GPU
@@ -69,33 +66,6 @@ def shapes_with(only):
             rows = rows or BYTES // columns // SIZE[dtype]
             shapes.append(Shape(label, family, dtype, rows, columns, k, share, ratios[columns]))
     return [shape for shape in shapes if any(words <= set(shape.label.split()) for words in wanted)]
-
-
-def progress(text=""):
-    if sys.stderr.isatty():
-        print("\r\033[K" + text, end="", file=sys.stderr, flush=True)
-
-
-def say(text):
-    progress()
-    print(f"rows.py: {text}", file=sys.stderr, flush=True)
-
-
-def die(text, code=1):
-    say(text)
-    sys.exit(code)
-
-
-def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
-
-
-def measure_ours(ptxgen, shape, rounds):
-    done = run(ptxgen, "bench", shape.family, "--device", "gpu", "--rows", str(shape.rows), "--columns", str(shape.columns),
-               "--dtype", shape.dtype, *(["--k", str(shape.k)] if shape.k else []), "--rounds", str(rounds), "--json")
-    if done.returncode:
-        die(f"'{' '.join(done.args)}' failed with exit code {done.returncode}:\n{done.stderr.rstrip()}")
-    return json.loads(done.stdout)
 
 
 def load_torch():
@@ -220,10 +190,10 @@ def compile_all(shapes):
         say("a process that compiles died: torch compiles the rest one by one")
 
 
-def compare(shape, ours, ways):
+def compare(shape, mine, ways):
     """A row: its shape, the raw figures of both sides, what follows from them, and which of it is short of its goal."""
     row = {**shape._asdict(), "goals": {name: getattr(shape, name) for name in ("share", "ratio") if getattr(shape, name)},
-           "ours_us": ours["time_ms"] * 1e3, "tbs": ours["bytes_per_second"] / 1e12, "share": ours.get("share_of_ceiling"),
+           "ours_us": mine["time_ms"] * 1e3, "tbs": mine["bytes_per_second"] / 1e12, "share": mine.get("share_of_ceiling"),
            "torch_us": None, "way": "failed" if ways else "", "ratio": None}
     measured = [way for way in ways if "us" in ways[way]]
     if measured:
@@ -231,7 +201,7 @@ def compare(shape, ours, ways):
         row["way"] = best + (" only" if len(measured) < len(ways) else "") + ways[best]["note"]
         row.update(torch_us=ways[best]["us"], ratio=ways[best]["us"] / row["ours_us"])
     row["short"] = [name for name, goal in row["goals"].items() if row[name] is not None and row[name] < goal]
-    return {**row, "ours": ours, "torch": ways}
+    return {**row, "ours": mine, "torch": ways}
 
 
 def show(row):
@@ -253,8 +223,9 @@ def measure_all(options):
     print(FORMAT.format(*TITLES), flush=True)
     for i, shape in enumerate(options.shapes):
         progress(f"{i + 1} of {len(options.shapes)}: {shape.label}")
-        ours = measure_ours(options.ptxgen, shape, options.rounds)
-        rows.append(compare(shape, ours, measure_torch(shape, options.rounds) if pt else {}))
+        mine = ours.bench(options.ptxgen, shape.family, options.rounds, rows=shape.rows, columns=shape.columns,
+                          dtype=shape.dtype, k=shape.k)
+        rows.append(compare(shape, mine, measure_torch(shape, options.rounds) if pt else {}))
         show(rows[-1])
         if options.json:
             options.json.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
@@ -264,27 +235,16 @@ def measure_all(options):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="TEXT", help="with these words: 'softmax f32 65536', '16x131072, k=64'")
-    parser.add_argument("--rounds", type=int, default=9, metavar="N", help="of both sides, 1 to 300 (9)")
     parser.add_argument("--no-torch", action="store_true", help="our side alone")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where all figures go")
-    parser.add_argument("--ptxgen", metavar="PATH", help="ours (build/release/bin/ptxgen, else the one in PATH)",
-                        default=str(BUILT) if BUILT.exists() else shutil.which("ptxgen"))
-    options = parser.parse_args()
-    if not 1 <= options.rounds <= 300:
-        parser.error(f"--rounds is {options.rounds}; it is 1 to 300")
+    ours.add_options(parser, 9)
+    options = ours.parse(parser)
     options.shapes = shapes_with(options.only)
     return options if options.shapes else parser.error(f"no shape has all words of '{options.only}'")
 
 
 def main():
     options, start = parse(), time.monotonic()
-    if not options.ptxgen:
-        die(f"there is no '{BUILT}', and no ptxgen in PATH\nhint: tools/bench/run builds it, or name one with --ptxgen", 77)
-    info = run(options.ptxgen, "info", "--device", "gpu")
-    if info.returncode:
-        die(f"ptxgen finds no GPU to measure on:\n{info.stderr.rstrip()}", 77)
-    if options.json:
-        options.json.touch()  # fails now, where it cannot be written
+    ours.require(options)
     with tempfile.TemporaryDirectory(prefix="rows-", ignore_cleanup_errors=True) as cache:
         for name, value in (("CACHE_DIR", cache), ("FX_GRAPH_CACHE", "1"), ("COMPILE_THREADS", str(THREADS))):
             os.environ.setdefault("TORCHINDUCTOR_" + name, value)
@@ -297,7 +257,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (OSError, subprocess.TimeoutExpired) as error:
-        die(str(error))
+    ours.guard(main)

@@ -235,6 +235,8 @@ static int check_sizes(const gemm *g) {
     return code;
 }
 
+static cj_ptr place_of_scale(const gemm *g, unsigned which) { return g->scales + (cj_ptr)which * ALIGNED_BYTES; }
+
 static int allocate(workload *w, gemm *g) {
     cj_error error;
     double   bytes = 0;
@@ -254,8 +256,10 @@ static int allocate(workload *w, gemm *g) {
         int code = x->host ? sets_alloc(w, bytes_of(x), &x->at) : no_memory();
         if (code) return code;
     }
-    if (cj_mem_alloc(w->device, sizeof g->scale, &g->scales, &error)) return message_failure(&error);
-    if (cj_mem_write(w->device, g->scales, g->scale, sizeof g->scale, NULL, &error)) return message_failure(&error);
+    if (cj_mem_alloc(w->device, SCALES * ALIGNED_BYTES, &g->scales, &error)) return message_failure(&error);
+    for (unsigned i = 0; i < SCALES; i++)
+        if (cj_mem_write(w->device, place_of_scale(g, i), &g->scale[i], sizeof g->scale[i], NULL, &error))
+            return message_failure(&error);
     return CODE_OK;
 }
 
@@ -321,9 +325,9 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
                                        .alpha = g->alpha,
                                        .beta = g->beta,
                                        .bias = x[BIAS].is_there ? x[BIAS].at[copy] : 0,
-                                       .scale_a = g->scales + SCALE_A * sizeof(float),
-                                       .scale_b = g->scales + SCALE_B * sizeof(float),
-                                       .scale_d = g->scales + SCALE_D * sizeof(float)};
+                                       .scale_a = place_of_scale(g, SCALE_A),
+                                       .scale_b = place_of_scale(g, SCALE_B),
+                                       .scale_d = place_of_scale(g, SCALE_D)};
     return cj_gemm_kernel_launch(w->device, kernel, &g->desc, &operands, stream, error);
 }
 
@@ -440,9 +444,9 @@ static void describe(const gemm *g, cublas_problem *problem) {
                                 .has_bias = g->bias,
                                 .bias_type = g->matrix[BIAS].type,
                                 .activation = activations[g->activation],
-                                .scale_a = g->scales + SCALE_A * sizeof(float),
-                                .scale_b = g->scales + SCALE_B * sizeof(float),
-                                .scale_d = g->scales + SCALE_D * sizeof(float)};
+                                .scale_a = place_of_scale(g, SCALE_A),
+                                .scale_b = place_of_scale(g, SCALE_B),
+                                .scale_d = place_of_scale(g, SCALE_D)};
     for (unsigned i = 0; i < CUBLAS_MATRICES; i++) {
         const matrix *x = &g->matrix[from[i]];
         problem->matrix[i] = (cublas_matrix){x->type,   x->by_columns, x->lines,
