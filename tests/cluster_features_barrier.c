@@ -51,7 +51,7 @@ static void write_ring(const cj_feature_scene *s) {
     cj_reg parity = cj_u32(f, "parity"), before = cj_u32(f, "before"), round = cj_u32(f, "round"),
            more = cj_pred(f, "more");
     cj_reg   own = cj_shared_address(f, slot);
-    cj_label next = cj_label_new(f, "next_round"), end = cj_label_new(f, "end");
+    cj_label next = cj_label_new(f, "next_round"), step = cj_label_new(f, "in_step");
     cj_ptx(f, "add.u32 $1, $2, 8;", free, full);
     cj_mbarrier_init(f, leader, full, CJ_ARG(1), "one value");
     cj_mbarrier_init(f, leader, free, CJ_ARG(1), "its taker");
@@ -62,8 +62,8 @@ static void write_ring(const cj_feature_scene *s) {
     cj_ptx(f, "mov.u32 $1, 0;", parity);
     cj_ptx(f, "mov.u32 $1, $2;", round, s->feature->number);
     cj_cluster_sync(f, "every mbarrier is ready");
-    cj_ptx(f, "@!$1 bra $2; // one thread a block passes it on", leader, end);
     cj_label_here(f, next);
+    cj_ptx(f, "@!$1 bra $2; // one thread a block passes it on", leader, step);
     cj_ptx(f, "xor.b32 $1, $2, 1;", before, parity);
     cj_mbarrier_wait(f, free, CJ_ARG(before), CJ_SCOPE_CLUSTER, "the right neighbour has taken the last one");
     cj_dsmem_store(f, cj_always(), "u32", &value, 1, there, 0);
@@ -73,11 +73,12 @@ static void write_ring(const cj_feature_scene *s) {
     cj_ptx(f, "add.u32 $1, $1, 10;", value);
     cj_mbarrier_arrive_peer(f, cj_always(), free_there, "it was taken");
     cj_mbarrier_flip(f, parity);
+    cj_label_here(f, step);
+    cj_ptx(f, "bar.sync 0; // the others keep step");
     cj_ptx(f, "sub.u32 $1, $1, 1;", round);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, round);
     cj_ptx(f, "@$1 bra $2;", more, next);
-    cj_ptx(f, "st.shared.u32 [$1], $2;", own, value);
-    cj_label_here(f, end);
+    cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", leader, own, value);
     cj_cluster_sync(f, "nobody arrives here any more, and the block may see its value");
     cj_mbarrier_inval(f, leader, full, "the memory is free for something else");
     cj_ptx(f, "ld.shared.u32 $1, [$2];", value, own);
@@ -141,9 +142,9 @@ static void write_red_async(const cj_feature_scene *s) {
     cj_mbarrier_init(f, leader, ready, CJ_ARG(1), NULL);
     cj_mbarrier_init_done(f, NULL);
     cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", leader, cj_shared_address(f, sum), zero);
-    cj_mbarrier_arrive_expect(f, leader, ready, CJ_ARG(threads * 4), "a word of each thread");
     cj_reg sum_there = cj_cluster_map(f, sum, zero), ready_there = cj_cluster_map(f, bar, zero);
-    cj_cluster_sync(f, "the sum is there");
+    cj_cluster_sync(f, "the sum and the mbarrier are there");
+    cj_mbarrier_arrive_expect(f, leader, ready, CJ_ARG(threads * 4), "a word of each thread");
     cj_red_async(f, cj_always(), "add", "u32", sum_there, 0, one, ready_there);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", outside, cj_cluster_rank(f));
     cj_ptx(f, "@$1 bra $2;", outside, end);
