@@ -28,6 +28,14 @@ bool cj_test_few(void) {
     return value && !strcmp(value, "1");
 }
 
+bool cj_test_mine(size_t number) {
+    const char *value = getenv("CJ_PART");
+    size_t      part = 0, parts = 1;
+    if (value && (sscanf(value, "%zu/%zu", &part, &parts) != 2 || part >= parts))
+        fail_msg("CJ_PART=%s is no K/N, with K from 0 to N - 1", value);
+    return number % parts == part;
+}
+
 uint64_t cj_test_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
