@@ -19,7 +19,7 @@
 //     workers          --st.global-------->  what is written
 //     each loader      --bulk copy, once-->  resident                               the block's weights, bias or mask
 //
-//            A block that is a cluster by itself has no peers: who would push stores, and arrives.
+//            A block that is a cluster by itself has no peers: who would push stores, and the workers have a barrier.
 //            With sums over rows (row_total.c) rows are dealt: there are no claims, and registers have the sums.
 //            Where the block's share is more than one piece, the first is held in registers and the others stay in
 //            their stages until they have been written from; without anything to be written they just pass.
@@ -42,20 +42,26 @@
 // Barriers of direct, and why each is needed and enough:
 //   D1  bar.sync: all slots of the block are written before any warp reads them. A block has one row: slots are
 //       used once.
-//   D2  barrier.cluster: a block's memory may be written once it has started, and its mbarrier once it counts, which
+//   D2  barrier.cluster: a block's memory may be written once it has started, and its mbarrier is there, which
 //       fence.mbarrier_init publishes: so the arrival is relaxed. The loads hide it.
-//   D3  the mbarrier of each block: all bytes of the parts have arrived, and are visible. Every block waits for what
-//       comes to it, so that each may exit behind it.
+//   D3  the mbarrier of each block: all bytes of the parts have arrived, and are visible. Its phase cannot end before
+//       thread 0 arrives, which says how many bytes there are: some may come before. Every block waits for what comes to
+//       it, so that each may exit behind it.
 // Barriers of stream:
 //   S1  barrier.cluster: as D2; it also orders the mbarriers' initialization before the block's own waits.
-//   S2  empty[stage]: all warps have read it for the last time (a warp's lanes by bar.warp.sync, then one arrival),
-//       before the next copy.
+//   S2  the barrier of the stage's number, of all threads: workers arrive when they have read it for the last time, and
+//       as they begin; the loader's warp waits before the next copy. A worker arrives again only behind S4, for which
+//       the loader has been there: so each phase ends before one of the next arrives. Nobody waits for the last ones,
+//       which hold nobody up.
 //   S3  claimed[]: the row's number is there. A slot of claims comes round after stages + 1 rows. Rank 0 claims row i
 //       when its warps have freed the stage of row i - stages or a later one; so they have met in row i - stages - 1
-//       or later, and every warp of the cluster has read that row's number, and its loader copied that row, before.
+//       or later, and every warp of the cluster has read that row's number, and its loader copied that row, before: all
+//       their lanes, for the workers as in S5, for the loader by bar.warp.sync or by S2 of the row's next piece.
 //   S4  full[stage]: the bytes of the piece have arrived.
 //   S5  met[turn]: every part of the row has arrived. Two turns are enough: a warp that pushes parts of row i + 2 has
-//       met in row i + 1, for which all warps have pushed behind their reading of the parts of row i.
+//       met in row i + 1, for which all warps have pushed behind their reading of the parts of row i: all their lanes,
+//       by bar.warp.sync. Where a row's last piece cannot come before all lanes have released one of the row before
+//       behind its meeting, S2 and S4 say so already. Without peers it is a barrier of the workers.
 //   S6  resident: what columns have has arrived; it is never written again.
 //   Every block waits for all that comes to it, its last claim among that, so that each may exit behind it; the blocks
 //   of a cluster are dealt the same rows.

@@ -289,6 +289,7 @@ typedef struct row_posts {
 // Where the parts of a block's or a cluster's warps meet: once, or, `again`, for row after row.
 typedef struct row_meeting {
     cj_reg    slots, met, turn;  // addresses; bytes from the slots of one row to those of the next
+    cj_reg    leads;             // thread 0, where parts are pushed
     row_posts posts;             // of the spread form
 } row_meeting;
 

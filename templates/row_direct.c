@@ -39,14 +39,13 @@ row_meeting cj__row_meeting(row_kernel *k, bool again) {
         cj_ptx(f, "mov.u32 $1, 0;", m.turn);
     }
     if (!is_pushed(k)) return m;
-    cj_reg leads = cj_pred(f, "leads");
+    m.leads = cj_pred(f, "leads");
     cj_step(f, "each block counts the bytes of the parts that come to it");
     m.met = cj_shared_address(f, cj_shared(f, "b64", "met", 1, 0));
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leads, k->thread);
-    cj_mbarrier_init(f, leads, m.met, CJ_ARG(1), NULL);
-    cj_mbarrier_arrive_expect(f, leads, m.met, CJ_ARG(slot_count(k) * words * 4), NULL);
+    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", m.leads, k->thread);
+    cj_mbarrier_init(f, m.leads, m.met, CJ_ARG(1), NULL);
     cj_mbarrier_init_done(f, "publishes the mbarrier, at D2");
-    cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "D2: this block has started; its mbarrier counts");
+    cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "D2: this block has started, its mbarrier is there");
     return m;
 }
 
@@ -74,6 +73,7 @@ void cj__row_meet(row_kernel *k, const row_meeting *m) {
         cj_ptx(f, "min.u32 $1, $2, $3;", to, k->lane, k->s->cluster - 1);
         cj_reg peer = cj_cluster_map_address(f, slot, to), mbarrier = cj_cluster_map_address(f, m->met, to);
         cj_cluster_wait(f, "D2: all blocks have started, their memory may be written");
+        cj_mbarrier_arrive_expect(f, m->leads, m->met, CJ_ARG(slot_count(k) * words * 4), "D3: all parts of the row");
         cj_st_async(f, writes, "f32", value, words, peer, 0, mbarrier);
         cj_mbarrier_wait(f, m->met, CJ_ARG(0), CJ_SCOPE_CLUSTER, "D3: every part of the row is here");
     } else {

@@ -21,8 +21,9 @@
 #include "row.h"
 
 // Bytes of a stage, as far as that is free; the most clusters are worth in a stream, with sums over rows in another one;
-// bytes of static shared memory of a stream's barriers, besides its slots.
-enum { STAGE_BYTES = 65536, STREAM_CLUSTER = 16, DEALT_CLUSTER = 8, STREAM_BARRIERS = 256 };
+// bytes of static shared memory of a stream's mbarriers and claims, besides its slots. A register says which of the
+// block's barriers is meant, so that ptxas gives it all.
+enum { STAGE_BYTES = 65536, STREAM_CLUSTER = 16, DEALT_CLUSTER = 8, STREAM_MBARRIERS = 256, BARRIERS = 16 };
 
 // Warps of a block: that has its SM to itself, in a stream beside the one that loads; and of one among several.
 enum { ALONE_WARPS = 32, SHARING_WARPS = 16 };
@@ -272,7 +273,7 @@ static uint32_t pool_bytes(const choice *c) {
 // For stages.
 static uint64_t stream_room(const choice *c) {
     const uint64_t all = c->limits->shared_per_block_optin;
-    const uint64_t used = slot_bytes(c->s, c->op) + resident_bytes(c) + STREAM_BARRIERS + CJ_POOL_SLACK;
+    const uint64_t used = slot_bytes(c->s, c->op) + resident_bytes(c) + STREAM_MBARRIERS + CJ_POOL_SLACK;
     return all > used ? all - used : 0;
 }
 
@@ -391,7 +392,8 @@ static bool search_pieces(choice *c, unsigned cluster, unsigned ahead) {
 static void count_clusters(const choice *c, cj_occupancy *o) {
     const row_shape    *s = c->s;
     const cj_kernel_use use = {.threads = (s->warps + 1) * ROW_WARP,
-                               .shared = pool_bytes(c) + slot_bytes(s, c->op) + STREAM_BARRIERS,
+                               .shared = pool_bytes(c) + slot_bytes(s, c->op) + STREAM_MBARRIERS,
+                               .barriers = BARRIERS,
                                .cluster = s->cluster};
     cj__occupancy(&use, c->limits, o);
 }
@@ -629,7 +631,8 @@ static cj_status plan_dealt_grid(choice *c, cj_error *error) {
     plan->dynamic_shared = stream ? pool_bytes(c) : 0;
     const cj_kernel_use use = {.threads = plan->block.x,
                                .registers = (uint32_t)(OTHER_REGISTERS + s->held * held),
-                               .shared = plan->dynamic_shared + slot_bytes(s, c->op) + STREAM_BARRIERS,
+                               .shared = plan->dynamic_shared + slot_bytes(s, c->op) + STREAM_MBARRIERS,
+                               .barriers = stream ? BARRIERS : 1,
                                .cluster = s->cluster};
     cj__occupancy(&use, c->limits, &o);
     const uint64_t room = most(o.active_clusters, 1), work = ceil_div(rows, s->rows_per_block);

@@ -5,16 +5,22 @@
 
 #include "row.h"
 
-// Counts round and round; its parity is that of the mbarrier's phase to wait for.
+// Counts round and round. The parity is that of the mbarrier's phase to wait for; barriers have none.
 typedef struct ring {
     cj_reg   number, parity;
     unsigned count;
 } ring;
 
-static ring new_ring(cj_func *f, const char *name, unsigned count, unsigned parity) {
-    ring r = {cj_u32(f, name), cj_u32(f, "parity"), count};
+static ring new_ring(cj_func *f, const char *name, unsigned count) {
+    ring r = {.number = cj_u32(f, name), .count = count};
     cj_ptx(f, "mov.u32 $1, 0;", r.number);
-    cj_ptx(f, "mov.u32 $1, $2;", r.parity, parity);
+    return r;
+}
+
+static ring new_ring_with_phases(cj_func *f, const char *name, unsigned count) {
+    ring r = new_ring(f, name, count);
+    r.parity = cj_u32(f, "parity");
+    cj_ptx(f, "mov.u32 $1, 0;", r.parity);
     return r;
 }
 
@@ -23,7 +29,7 @@ static void advance(cj_func *f, const ring *r) {
     cj_ptx(f, "add.u32 $1, $1, 1;", r->number);
     cj_ptx(f, "setp.eq.u32 $1, $2, $3;", round, r->number, r->count);
     cj_ptx(f, "@$1 mov.u32 $2, 0;", round, r->number);
-    cj_ptx(f, "@$1 xor.b32 $2, $2, 1;", round, r->parity);
+    if (r->parity.id) cj_ptx(f, "@$1 xor.b32 $2, $2, 1;", round, r->parity);
 }
 
 // base + number * bytes, a new register.
@@ -35,19 +41,24 @@ static cj_reg at_ring(cj_func *f, const char *name, cj_reg base, const ring *r, 
 
 typedef struct stream {
     row_kernel *k;
-    cj_reg      pool, full, empty, claimed, claim, met, slots, resident;  // addresses in shared memory
-    cj_reg      rows, leads;                                              // leads: lane 0 of each warp
-    cj_reg      clusters;                                                 // dealt rows: from one to the next
-    unsigned    claims, slot_bytes, slot_count;                           // claims: 0 where rows are dealt
-    uint64_t    vector_bytes, stage_bytes, share_bytes;  // share: of one matrix, what a block has of a row
-    ring        stage, turn, next;                       // of the warp: pieces, meetings, claims
+    cj_reg      pool, full, claimed, claim, met, slots, resident;  // addresses in shared memory
+    cj_reg      rows, leads;                                       // leads: lane 0 of each warp
+    cj_reg      clusters;                                          // dealt rows: from one to the next
+    unsigned    claims, slot_bytes, slot_count;                    // claims: 0 where rows are dealt
+    uint64_t    vector_bytes, stage_bytes, share_bytes;            // share: of one matrix, what a block has of a row
+    ring        stage, turn, next;                                 // of the warp: pieces, meetings, claims
     cj_reg      peer_slot, peer_met, pushes;
     cj_reg      piece;
 } stream;
 
 // One block to a cluster: what meets does so in its own shared memory, and nothing needs a peer's address.
-static bool     is_alone(const stream *t) { return t->k->s->cluster == 1; }
-static cj_scope scope_of(const stream *t) { return is_alone(t) ? CJ_SCOPE_BLOCK : CJ_SCOPE_CLUSTER; }
+static bool is_alone(const stream *t) { return t->k->s->cluster == 1; }
+
+// At the barrier of a stage's number the workers arrive, and the warp that loads waits.
+static unsigned block_threads(const stream *t) { return t->k->plan->block.x; }
+
+// The workers' own barrier, where they have no peers.
+static unsigned behind_stages(const stream *t) { return t->k->s->stages; }
 
 // An array in shared memory: its address.
 static cj_reg shared_array(cj_func *f, const char *type, const char *name, unsigned count, unsigned align) {
@@ -59,11 +70,11 @@ static cj_reg shared_array(cj_func *f, const char *type, const char *name, unsig
     return at;
 }
 
-static void init_barriers(cj_func *f, cj_reg when, cj_reg first, unsigned count, unsigned arrivals) {
+static void init_barriers(cj_func *f, cj_reg when, cj_reg first, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         cj_reg at = cj_u32(f, "mbarrier");
         cj_ptx(f, "add.u32 $1, $2, $3;", at, first, 8 * i);
-        cj_mbarrier_init(f, when, at, CJ_ARG(arrivals), NULL);
+        cj_mbarrier_init(f, when, at, CJ_ARG(1), NULL);
     }
 }
 
@@ -79,22 +90,19 @@ static void emit_shared(stream *t) {
     t->vector_bytes = (uint64_t)s->elements * s->in_bytes;
     t->stage_bytes = s->piece * t->vector_bytes * k->op->inputs;
     t->share_bytes = s->piece * s->pieces * t->vector_bytes;
-    cj_step(f, "shared memory: stages, and mbarriers for what fills and empties them%s, and for parts that meet",
-            t->claims ? ", for claims" : "");
+    cj_step(f, "shared memory: stages, claims and parts that meet, and mbarriers for what comes to them");
     t->pool = cj__pool_address(f, "row_pool");
     t->full = shared_array(f, "b64", "full", s->stages, 0);
-    t->empty = shared_array(f, "b64", "empty", s->stages, 0);
     if (t->claims) t->claimed = shared_array(f, "b64", "claimed", t->claims, 0);
-    t->met = shared_array(f, "b64", "met", 2, 0);
+    if (!is_alone(t)) t->met = shared_array(f, "b64", "met", 2, 0);
     if (t->claims) t->claim = shared_array(f, "u32", "claim", t->claims, 0);
     t->slots = shared_array(f, "f32", "slots", 2 * t->slot_count * words, 16);
     if (s->resident) t->resident = shared_array(f, "b64", "resident", 1, 0);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", inits, k->thread);
-    init_barriers(f, inits, t->full, s->stages, 1);
-    init_barriers(f, inits, t->empty, s->stages, s->warps);
-    init_barriers(f, inits, t->claimed, t->claims, 1);
-    init_barriers(f, inits, t->met, 2, is_alone(t) ? s->warps : 1);
-    if (s->resident) init_barriers(f, inits, t->resident, 1, 1);
+    init_barriers(f, inits, t->full, s->stages);
+    init_barriers(f, inits, t->claimed, t->claims);
+    if (!is_alone(t)) init_barriers(f, inits, t->met, 2);
+    if (s->resident) init_barriers(f, inits, t->resident, 1);
     cj_mbarrier_init_done(f, "publishes the mbarriers, at S1");
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started, its mbarriers are there");
     cj_reg rows = cj_u64(f, "row_count");
@@ -109,9 +117,7 @@ static void emit_shared(stream *t) {
 // ---- the warp that loads
 
 static void wait_empty(stream *t) {
-    cj_func *f = t->k->f;
-    cj_mbarrier_wait(f, at_ring(f, "empty_at", t->empty, &t->stage, 8), CJ_ARG(t->stage.parity), CJ_SCOPE_BLOCK,
-                     "S2: the stage is free");
+    cj_ptx(t->k->f, "bar.sync $1, $2; // S2: the stage is free", t->stage.number, block_threads(t));
 }
 
 // Where rows are dealt, each warp counts by itself, from before the cluster's first row.
@@ -169,7 +175,8 @@ static void emit_claim(stream *t, cj_reg counter) {
     cj_label_here(f, told);
     cj_mbarrier_wait(f, claimed, CJ_ARG(t->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
     cj_ptx(f, "ld.shared.u32 $1, [$2];", k->row, claim);
-    cj_ptx(f, "bar.warp.sync 0xffffffff; // S3: all lanes have read it, before what tells others that");
+    if (t->k->s->pieces == 1)  // else a barrier comes before the row's last piece
+        cj_ptx(f, "bar.warp.sync 0xffffffff; // S3: all lanes have read it, before what tells others that");
     advance(f, &t->next);
 }
 
@@ -251,9 +258,9 @@ static void emit_loader(stream *t, cj_label done) {
     cj_reg           counter = cj_u64(f, "counter"), past = cj_pred(f, "past");
     cj_reg           base[ROW_INPUTS], from[ROW_INPUTS], policy[ROW_INPUTS], bytes[ROW_PIECES_MAX];
     cj_step(f, "the last warp loads");
-    t->stage = new_ring(f, "free_stage", s->stages, 1);
+    t->stage = new_ring(f, "free_stage", s->stages);
     if (t->claims) {
-        t->next = new_ring(f, "next_row", t->claims, 0);
+        t->next = is_alone(t) ? new_ring(f, "next_row", t->claims) : new_ring_with_phases(f, "next_row", t->claims);
         cj_ptx(f, "ld.param.u64 $1, [$2];", counter, k->workspace);
         cj_ptx(f, "cvta.to.global.u64 $1, $1;", counter);
     } else {
@@ -305,9 +312,7 @@ static void set_stage(stream *t, const ring *stage) {
 }
 
 static void release(stream *t, const ring *stage) {
-    cj_func *f = t->k->f;
-    cj_ptx(f, "bar.warp.sync 0xffffffff; // S2: all lanes have read the stage");
-    cj_mbarrier_arrive(f, t->leads, at_ring(f, "empty_at", t->empty, stage, 8), "S2: this warp has read it");
+    cj_ptx(t->k->f, "bar.arrive $1, $2; // S2: this warp has read the stage", stage->number, block_threads(t));
 }
 
 static void fetch(stream *t) {
@@ -369,6 +374,13 @@ static void emit_give_more(stream *t, const ring *kept) {
     cj_ptx(f, "@$1 bra $2;", more, next);
 }
 
+// Whether a row's last piece comes when all lanes have released a piece of the row before behind its meeting.
+static bool awaits_reading(const stream *t) {
+    const row_kernel *k = t->k;
+    const uint64_t    behind = !t->claims ? 1 : k->op->outputs ? k->s->pieces - 1 : 0;
+    return k->s->stages < k->s->pieces + behind;
+}
+
 // Every warp gives its part to every block of the cluster, waits for all parts and combines them by itself.
 static void emit_meet(stream *t) {
     row_kernel    *k = t->k;
@@ -377,18 +389,20 @@ static void emit_meet(stream *t) {
     cj_step(f, is_alone(t) ? "the warp's part goes to its slot"
                            : "the warp's part goes to every block of the cluster, lane r to rank r");
     cj__row_fold(k, &k->part, &k->part, 1, true);
-    cj_reg slot = at_ring(f, is_alone(t) ? "slot_at" : "peer_slot", t->peer_slot, &t->turn, turn_bytes),
-           met = at_ring(f, is_alone(t) ? "met_at" : "peer_met", t->peer_met, &t->turn, 8);
+    cj_reg slot = at_ring(f, is_alone(t) ? "slot_at" : "peer_slot", t->peer_slot, &t->turn, turn_bytes);
     if (is_alone(t)) {
         cj__row_store_slot(k, t->leads, slot);
-        cj_mbarrier_arrive(f, t->leads, met, "S5: this warp's part");
+        cj_ptx(f, "bar.sync $1, $2; // S5: every part of the row is here", behind_stages(t), cj__row_threads(k->s));
     } else {
         cj_reg value[ROW_VALUES];
         cj__row_slot_values(k, value);
-        cj_st_async(f, t->pushes, "f32", value, t->slot_bytes / 4, slot, 0, met);
-        met = at_ring(f, "met_at", t->met, &t->turn, 8);
+        if (!awaits_reading(t))
+            cj_ptx(f, "bar.warp.sync 0xffffffff; // S5: all lanes have read the parts of the row before");
+        cj_st_async(f, t->pushes, "f32", value, t->slot_bytes / 4, slot, 0,
+                    at_ring(f, "peer_met", t->peer_met, &t->turn, 8));
+        cj_mbarrier_wait(f, at_ring(f, "met_at", t->met, &t->turn, 8), CJ_ARG(t->turn.parity), CJ_SCOPE_CLUSTER,
+                         "S5: every part of the row is here");
     }
-    cj_mbarrier_wait(f, met, CJ_ARG(t->turn.parity), scope_of(t), "S5: every part of the row is here");
     cj_step(f, "every warp combines all parts");
     cj__row_fold_slots(k, at_ring(f, "slots_at", t->slots, &t->turn, turn_bytes), t->slot_count);
     advance(f, &t->turn);
@@ -406,10 +420,8 @@ static void emit_row(stream *t) {
     fetch(t);
     advance(f, &t->stage);
     if (keeps) {
-        kept.number = cj_u32(f, "kept_stage");
-        kept.parity = cj_u32(f, "kept_parity");
+        kept = (ring){.number = cj_u32(f, "kept_stage"), .count = t->stage.count};
         cj_ptx(f, "mov.u32 $1, $2;", kept.number, t->stage.number);
-        cj_ptx(f, "mov.u32 $1, $2;", kept.parity, t->stage.parity);
     }
     const bool in_place = k->s->in_bytes == 4 && (k->op->outputs || !many);
     k->in_place = in_place;
@@ -456,7 +468,8 @@ static void take_claim(stream *t) {
     cj_func *f = t->k->f;
     cj_reg   claimed = at_ring(f, "claimed_at", t->claimed, &t->next, 8),
            claim = at_ring(f, "claim_at", t->claim, &t->next, 4);
-    cj_mbarrier_wait(f, claimed, CJ_ARG(t->next.parity), scope_of(t), "S3: the row's number is here");
+    cj_mbarrier_wait(f, claimed, CJ_ARG(t->next.parity), is_alone(t) ? CJ_SCOPE_BLOCK : CJ_SCOPE_CLUSTER,
+                     "S3: the row's number is here");
     cj_ptx(f, "ld.shared.u32 $1, [$2];", t->k->row, claim);
     advance(f, &t->next);
 }
@@ -487,7 +500,6 @@ static void aim_parts(stream *t) {
         cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own_slot, k->rank, k->s->warps, k->warp);
     cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", own_slot, t->slot_bytes, t->slots);
     t->peer_slot = own_slot;
-    t->peer_met = t->met;
     if (is_alone(t)) return;
     to = cj_u32(f, "to");
     t->pushes = cj_pred(f, "pushes");
@@ -502,10 +514,12 @@ static void emit_workers(stream *t, cj_label done) {
     cj_func    *f = k->f;
     cj_label    next = cj_label_new(f, "next_row");
     cj_reg      past = cj_pred(f, "past"), expects = is_alone(t) ? (cj_reg){0} : cj_pred(f, "expects");
-    cj_step(f, "the other warps work: where a warp's parts go");
-    t->stage = new_ring(f, "stage", k->s->stages, 0);
-    if (t->claims) t->next = new_ring(f, "next_row", t->claims, 0);
-    t->turn = new_ring(f, "turn", 2, 0);
+    cj_step(f, "the other warps work: all stages are free");
+    for (unsigned i = 0; i < k->s->stages; i++) cj_ptx(f, "bar.arrive $1, $2; // S2", i, block_threads(t));
+    t->stage = new_ring_with_phases(f, "stage", k->s->stages);
+    if (t->claims) t->next = new_ring_with_phases(f, "next_row", t->claims);
+    t->turn = is_alone(t) ? new_ring(f, "turn", 2) : new_ring_with_phases(f, "turn", 2);
+    cj_step(f, "where a warp's parts go");
     aim_parts(t);
     if (!is_alone(t)) cj_ptx(f, "setp.eq.u32 $1, $2, 0;", expects, k->thread);
     if (k->s->pieces == 1) cj__row_set_piece(k, t->piece);
