@@ -75,7 +75,7 @@
 //   S4  summed[stage]: before_warps[] has every warp's sum.
 //   S5  known[stage]: before_warps[] and before_tile[] have what stands before. Telling and looking arrive, or telling
 //       alone where rows are claimed.
-// Each warp arrives once, by one lane, behind a bar.warp.sync: then all lanes have read or written what it tells of.
+// Each lane arrives for what it has itself read or written, so that nothing within a warp needs to be ordered.
 #include "scan.h"
 
 #include <inttypes.h>

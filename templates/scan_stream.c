@@ -46,17 +46,15 @@ static void wait(stream *t, cj_reg mbarriers, const char *why) {
     cj_mbarrier_wait(t->k->f, of_stage(t, "mbarrier", mbarriers, 8), CJ_ARG(t->at.parity), CJ_SCOPE_BLOCK, why);
 }
 
-// All lanes have come, then one arrives for them.
 static void arrive(stream *t, cj_reg mbarriers, const char *why) {
-    cj_func *f = t->k->f;
-    cj_ptx(f, "bar.warp.sync 0xffffffff; // all lanes, before what tells others that");
-    cj_mbarrier_arrive(f, t->lead, of_stage(t, "mbarrier", mbarriers, 8), why);
+    cj_mbarrier_arrive(t->k->f, cj_always(), of_stage(t, "mbarrier", mbarriers, 8), why);
 }
 
 static void emit_shared(stream *t) {
     scan_kernel      *k = t->k;
     cj_func          *f = k->f;
     const scan_shape *s = &k->s;
+    const unsigned    lanes = s->warps * SCAN_WARP, tell = (looks(t) ? 2 : 1) * SCAN_WARP;
     cj_reg            inits = cj_pred(f, "inits");
     cj_step(
         f, "shared memory: stages; mbarriers for what fills, empties, sums and completes each; and what is told of it");
@@ -70,10 +68,10 @@ static void emit_shared(stream *t) {
     t->carries = cj_shared_address(f, cj_shared(f, s->type, "before_tile", s->stages, 0));
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", inits, k->thread);
     for (unsigned i = 0; i < s->stages; i++) {
-        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], $4;", inits, t->summed, 8 * i, s->warps);
-        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], $4;", inits, t->known, 8 * i, looks(t) ? 2 : 1);
+        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], $4;", inits, t->summed, 8 * i, lanes);
+        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], $4;", inits, t->known, 8 * i, tell);
     }
-    cj_pipeline_init(f, inits, &t->ring, CJ_ARG(s->warps));
+    cj_pipeline_init(f, inits, &t->ring, CJ_ARG(lanes));
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: the mbarriers are there");
     t->lead = cj_pred(f, "lead");
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", t->lead, k->lane);
