@@ -293,13 +293,23 @@ static bool fits_stream(const choice *c) {
            s->stages * stage_bytes(c) <= stream_room(c) && s->pieces <= ROW_PIECES_MAX;
 }
 
+// One f32 row that the largest cluster just holds: no more than two of its blocks fit an SM. Then one that has its SM to
+// itself, and three stages for what is ahead, is better.
+static bool fills_sms(const choice *c) {
+    enum { LARGEST = 16, THREE_FIT = 12 };  // warps of a block
+    const row_shape *s = c->s;
+    return s->in_bytes == 4 && c->op->inputs == 1 && c->op->outputs && !c->op->columns && !s->totals &&
+           c->limits->max_cluster >= LARGEST && s->vectors > (uint64_t)LARGEST * THREE_FIT * ROW_WARP * ROW_HELD;
+}
+
 // Two stages beside those that are kept. With what columns have there is more to do for each row, and a third one pays;
 // so it does where there is no other block on the SM.
 static unsigned stages_wanted(const choice *c) {
     enum { STAGES_MOST = 4 };
     const row_shape *s = c->s;
     if (s->totals) return s->in_bytes == 4 ? 2 : 3;
-    return (unsigned)least(pieces_kept(c) + 2 + (s->pieces == 1 && (c->op->columns || s->cluster == 1)), STAGES_MOST);
+    const bool third = s->pieces == 1 && (c->op->columns || s->cluster == 1 || fills_sms(c));
+    return (unsigned)least(pieces_kept(c) + 2 + third, STAGES_MOST);
 }
 
 // With sums over rows a thread has registers for those of so many vectors.
@@ -371,7 +381,7 @@ static bool is_small(const choice *c) {
     if (!asked(c, ROW_WARPS) && s->held > held) return false;
     if (asked(c, ROW_PIECES)) return true;
     const bool one = s->pieces == 1 && s->cluster > 1 && !c->op->columns && c->op->outputs && !asked(c, ROW_WARPS);
-    return stage_bytes(c) <= STAGE_BYTES && (!one || s->warps <= FEW_WARPS);
+    return stage_bytes(c) <= STAGE_BYTES && (!one || s->warps <= FEW_WARPS || fills_sms(c));
 }
 
 // The fewest pieces that leave so many stages free; of what stays in shared memory because it seems worth it, two.
@@ -456,11 +466,13 @@ static bool plan_stream(choice *c) {
     return false;
 }
 
-// Whether registers of clusters hold a row, where that is as good as it gets: f32 without anything that columns have.
+// Whether registers of clusters hold a row, where that is as good as it gets: f32 without anything that columns have, and
+// not of the longest rows.
 static bool is_held(const choice *c) {
     const row_shape *s = c->s;
     const unsigned   blocks = asked(c, ROW_CLUSTER) ? asked(c, ROW_CLUSTER) : c->limits->max_cluster;
-    return s->in_bytes == 4 && !c->op->columns && asked(c, ROW_PIECES) <= 1 && s->vectors <= cluster_holds(c, blocks);
+    return s->in_bytes == 4 && !c->op->columns && asked(c, ROW_PIECES) <= 1 && s->vectors <= cluster_holds(c, blocks) &&
+           !fills_sms(c);
 }
 
 // Rows that one block holds well by direct loads, rows that are few; and what is held or passes, unless a stream's

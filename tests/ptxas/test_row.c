@@ -33,6 +33,7 @@ static const char *const forms[] = {
     "rows=2000 columns=131072 form=stream cluster=8 pieces=3 stages=2",
     "rows=1 columns=1048576",
     "rows=16 columns=262144",
+    "rows=1000 columns=262144",
     "rows=30 columns=524288 form=spread",
 };
 static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
