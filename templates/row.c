@@ -27,8 +27,8 @@
 //            loads; where rows are left, a group claims its next one while the present one comes in:
 //
 //     warps            --st.shared-------->  slots[warps]                           their parts
-//     warp 0           --tagged words----->  posts[2][blocks], in the workspace     the block's part; rank 0: the claim
-//     a lane a block   <--polls------------  posts of the group
+//     warp 0           --tagged words----->  posts[2][copies][blocks] (workspace)   the block's part; rank 0: the claim
+//     a lane a block   <--polls------------  posts of the group, in one of the copies
 //     its warps        --st.shared-------->  row_part, from where every warp takes the row's
 //
 //            A tag is written as one with the value beside it, so whoever sees the tag has the value, and nothing needs
@@ -38,6 +38,9 @@
 //            dependent one too, where there are such (sm_90): the blocks may start while the kernels before still run,
 //            and have their share of the first row, and of what columns have, prefetched into the L2 cache, which
 //            reads nothing; all else is behind griddepcontrol.wait.
+//
+//            Posts of many blocks are written in several copies, each of which some of them read: all wait at the
+//            same time, and who reads the same words at once is served one after the other.
 //
 // Barriers of direct, and why each is needed and enough:
 //   D1  bar.sync: all slots of the block are written before any warp reads them. A block has one row: slots are
@@ -122,6 +125,9 @@ static void write_head(const cj_plan *plan, const row_op *op, const row_shape *s
             "The workspace, zero before the first launch: a u32 counter of claims; from byte 16 on, twice, %u tagged"
             " values of 8 bytes for each block%s; and then for each a u32, its last tag.",
             cj__row_slot_words(op), s->claims ? ", and then 16 for its tagged claim" : "");
+    if (s->blocks && cj__row_post_copies(s) > 1)
+        cj_head(b, "There are %u copies of the tagged values, each %zu bytes behind the one before.",
+                cj__row_post_copies(s), cj__row_copy_bytes(op, s, plan->grid.x));
 }
 
 // Two blocks of a stream share an SM where their stages fit it twice, and of spread rows as many as have 32 warps:

@@ -305,6 +305,8 @@ row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
 void cj__row_set_share(row_kernel *k);                    // column and left of the block's one piece
 void cj__row_twice(row_kernel *k, const row_meeting *m);  // a row that is read twice
 
+unsigned  cj__row_post_copies(const row_shape *s);
+size_t    cj__row_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // from one to the next
 size_t    cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // of the workspace
 row_posts cj__row_posts(row_kernel *k);
 void      cj__row_meet_posts(row_kernel *k, const row_posts *p, cj_reg slots);  // of the block's warps

@@ -2,7 +2,8 @@
 // The spread form: a group of blocks that stay has a row, and then every n-th one; groups are so large that few rows
 // keep the whole GPU busy. Loads go straight to registers, as in the direct form. Parts meet in two steps: those of
 // a block's warps in its shared memory, those of the group's blocks in global memory, where each block posts its own
-// and every block reads all. row.c tells why the barriers are needed and enough.
+// and every block reads all; in several copies where blocks are many, for they all wait at once, and readers of the
+// same words wait for each other. row.c tells why the barriers are needed and enough.
 #include "row.h"
 
 // A value and its tag; where posts begin, behind the counter of claims; room for a claim, so that posts stay aligned.
@@ -10,9 +11,28 @@ enum { POST_BYTES = 8, POSTS_AT = 16, CLAIM_BYTES = 16 };
 
 static unsigned post_words(const row_kernel *k) { return cj__row_slot_words(k->op); }
 
-size_t cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
+// How often a post is written: a lane of a warp writes each, and so many blocks as share one read it.
+unsigned cj__row_post_copies(const row_shape *s) {
+    enum { READERS = 16, COPIES_MOST = 8 };
+    unsigned copies = 1;
+    while (copies < COPIES_MOST && s->blocks > READERS * copies) copies *= 2;
+    return copies;
+}
+
+// Of what there is once but for copies: the counter, both turns of posts, and last tags.
+static size_t once_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
     const size_t turn = POST_BYTES * (size_t)cj__row_slot_words(op) + (s->claims ? CLAIM_BYTES : 0);
     return POSTS_AT + blocks * (2 * turn + sizeof(uint32_t));
+}
+
+// From one copy to the next: far enough for other parts of the L2 cache to have it.
+size_t cj__row_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
+    enum { APART = 65536 };
+    return (once_bytes(op, s, blocks) + APART - 1) / APART * APART;
+}
+
+size_t cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
+    return once_bytes(op, s, blocks) + (cj__row_post_copies(s) - 1) * cj__row_copy_bytes(op, s, blocks);
 }
 
 // How many warps wait for posts, each for those of every so-many-th 32 blocks.
@@ -57,6 +77,11 @@ static cj_reg group_of(row_kernel *k) {
     cj_reg group = block_of(k);
     cj_ptx(k->f, "sub.u32 $1, $1, $2;", group, k->rank);
     return group;
+}
+
+// += as many copies.
+static void add_copies(row_kernel *k, cj_reg at, cj_reg copies) {
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, copies, cj__row_copy_bytes(k->op, k->s, k->plan->grid.x));
 }
 
 // Where the group's claim of its next row is posted, behind the parts of all blocks.
@@ -127,12 +152,18 @@ static void post_claim(row_kernel *k, const row_posts *p, cj_reg turn) {
     cj_ptx(f, "@$1 st.relaxed.gpu.global.b64 [$2], $3;", k->first, claim_at(k, turn), tagged);
 }
 
-// A value and the tag are written as one, so whoever reads the tag has the value.
+// A value and the tag are written as one, so whoever reads the tag has the value. A lane writes each copy.
 static void post(row_kernel *k, const row_posts *p, cj_reg turn) {
     cj_func       *f = k->f;
     const unsigned words = post_words(k);
+    const unsigned copies = cj__row_post_copies(k->s);
     cj_reg         posts = p->leads, at = cj_u64(f, "post_at"), tagged[ROW_VALUES];
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, block_of(k), post_bytes(k), turn);
+    if (copies > 1) {
+        posts = cj_pred(f, "posts");
+        add_copies(k, at, k->thread);
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", posts, k->thread, copies);
+    }
     for (unsigned w = 0; w < words; w++) tagged[w] = tag_value(k, p, k->part.value[w < k->op->values ? w : 0]);
     if (words == 1) cj_ptx(f, "@$1 st.relaxed.gpu.global.b64 [$2], $3;", posts, at, tagged[0]);
     for (unsigned w = 0; w + 1 < words; w += 2)
@@ -185,6 +216,7 @@ static void gather(row_kernel *k, const row_posts *p, cj_reg turn) {
     enum { POSTS = 32 };
     cj_func       *f = k->f;
     const unsigned lanes = waiting_warps(k) * ROW_WARP, posts = posts_a_lane(k), bytes = post_bytes(k);
+    const unsigned copies = cj__row_post_copies(k->s);
     const bool     whole = k->s->blocks % lanes == 0;
     row_part       part[POSTS];
     cj_reg   at = cj_u64(f, "posts_at"), from = group_of(k), late = cj_pred(f, "late"), has = cj_pred(f, "has_post");
@@ -193,6 +225,11 @@ static void gather(row_kernel *k, const row_posts *p, cj_reg turn) {
     cj_step(f, "a lane waits for each post");
     cj_ptx(f, "add.u32 $1, $1, $2;", from, k->thread);
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, from, bytes, turn);
+    if (copies > 1) {
+        cj_reg copy = cj_u32(f, "copy");
+        cj_ptx(f, "and.b32 $1, $2, $3; // blocks share the copies", copy, k->rank, copies - 1);
+        add_copies(k, at, copy);
+    }
     for (unsigned i = 0; i < posts; i++) part[i] = cj__row_part_new(k, "posted");
     if (!whole) {
         cj_ptx(f, "setp.lt.u32 $1, $2, $3;", has, k->thread, k->s->blocks % lanes);

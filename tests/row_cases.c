@@ -421,6 +421,8 @@ static const char *const forms[] = {
     "rows=5 columns=300 form=spread blocks=1 warps=1 grid=2",
     "rows=4 columns=1003 form=spread blocks=3 warps=2 grid=3",
     "rows=4 columns=500 form=spread blocks=5 warps=1 grid=5",
+    "rows=3 columns=2000 form=spread blocks=20 warps=1 grid=20",
+    "rows=2 columns=9000 form=spread blocks=65 warps=2",
     "rows=3 columns=16 form=spread blocks=8 warps=2",
     "rows=3 columns=2040 form=spread blocks=2 warps=2 vectors=2 pieces=3 grid=4",
 };
