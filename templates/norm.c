@@ -229,6 +229,7 @@ static void describe_forward(row_op *op, norm *own) {
     op->sweep[1] = own->centered ? add_distances : NULL;
     op->finish = finish;
     op->give = give;
+    op->columns_given = true;
 }
 
 static void describe(const cj_plan *plan, row_op *op, norm *own) {

@@ -196,6 +196,7 @@ typedef struct row_op {
     void (*after)(row_kernel *k);                          // them, where the part is not yet one; may be NULL
     void (*finish)(row_kernel *k);                         // k->part is the row's
     void (*give)(row_kernel *k, const row_vector *v);  // what is written, and adds to k->total; NULL with no outputs
+    bool        columns_given;                         // what columns have is for give alone, not for sweeps
     const void *own;                                   // the family's, for these functions
 } row_op;
 
@@ -305,9 +306,10 @@ row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
 void cj__row_set_share(row_kernel *k);                    // column and left of the block's one piece
 void cj__row_twice(row_kernel *k, const row_meeting *m);  // a row that is read twice
 
-unsigned  cj__row_post_copies(const row_shape *s);
-size_t    cj__row_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // from one to the next
-size_t    cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // of the workspace
+unsigned cj__row_post_copies(const row_shape *s);
+size_t   cj__row_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);   // from one to the next
+size_t   cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // of the workspace
+void cj__row_keep_behind(row_kernel *k, bool row);  // keeps columns, behind the row's loads or its meeting's first step
 row_posts cj__row_posts(row_kernel *k);
 void      cj__row_meet_posts(row_kernel *k, const row_posts *p, cj_reg slots);  // of the block's warps
 

@@ -161,6 +161,7 @@ void cj__row_held(row_kernel *k, const row_meeting *m) {
     cj_func *f = k->f;
     cj__row_place(k);
     cj__row_load_piece(k);
+    if (k->s->blocks) cj__row_keep_behind(k, true);
     if (k->op->prepare) k->op->prepare(k);
     k->in_place = k->s->in_bytes == 4;
     cj_step(f, "its part of the row's values");

@@ -115,6 +115,15 @@ static cj_reg leads_of(row_kernel *k) {
     return leads;
 }
 
+// What columns have comes behind a group's one row, which is wanted first; and a little of it, where no sweep needs it,
+// when the row is here: it then comes while the blocks' parts meet.
+void cj__row_keep_behind(row_kernel *k, bool row) {
+    enum { LITTLE_BYTES = 16384 };
+    const uint64_t bytes = k->s->piece * k->s->elements * k->s->in_bytes * k->op->columns;
+    const bool     later = k->op->columns_given && bytes <= LITTLE_BYTES;
+    if (k->op->columns && !k->s->claims && k->s->pieces == 1 && later != row) cj__row_keep_columns(k);
+}
+
 row_posts cj__row_posts(row_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "the rows, and the tag of this block's last post");
@@ -287,6 +296,7 @@ void cj__row_meet_posts(row_kernel *k, const row_posts *p, cj_reg slots) {
     const bool one = k->s->warps == 1;
     cj_label   others = one ? (cj_label){0} : cj_label_new(f, "others");
     cj_label   waits = waiting_warps(k) == 1 ? (cj_label){0} : cj_label_new(f, "wait_for_posts");
+    cj__row_keep_behind(k, false);
     cj_ptx(f, "add.u32 $1, $1, 1;", p->tag);
     cj_reg turn = turn_at(k, p);
     if (!one) combine_slots(k, slots, others, waits);
@@ -339,7 +349,7 @@ void cj__row_emit_spread(row_kernel *k) {
     if (k->s->pieces == 1) {
         cj_step(f, "the thread's share of each row");
         cj__row_set_share(k);
-        cj__row_keep_columns(k);
+        if (k->s->claims) cj__row_keep_columns(k);
     }
     cj_label_here(f, next);
     cj_step(f, "the group's next row");
