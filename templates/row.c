@@ -37,7 +37,8 @@
 //            group wait for each other, so that all must be resident at once: the launch is cooperative. It is a
 //            dependent one too, where there are such (sm_90): the blocks may start while the kernels before still run,
 //            and have their share of the first row, and of what columns have, prefetched into the L2 cache, which
-//            reads nothing; all else is behind griddepcontrol.wait.
+//            reads nothing; all else is behind griddepcontrol.wait. They are let in when this launch's rows have come,
+//            whose way they would be in; where those are long, at once.
 //
 //            Posts of many blocks are written in several copies, each of which some of them read: all wait at the
 //            same time, and who reads the same words at once is served one after the other.

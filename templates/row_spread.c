@@ -124,6 +124,30 @@ void cj__row_keep_behind(row_kernel *k, bool row) {
     if (k->op->columns && !k->s->claims && k->s->pieces == 1 && later != row) cj__row_keep_columns(k);
 }
 
+// So much of a row a block that the next launch's blocks have hardly room beside it, nor time to fetch theirs.
+static bool is_long(const row_kernel *k) {
+    enum { LONG = 4 };  // vectors of a thread
+    return k->s->pieces > 1 || k->s->held > LONG;
+}
+
+// Before the next launch's blocks start and have their rows fetched into the L2 cache, this one's row is to be here; but
+// a long one takes so long to come that they start at once.
+static bool starts_next_late(const row_kernel *k) { return k->plan->programmatic && !is_long(k); }
+
+// Not what is read twice; and of long rows, what is fetched while the launch before ends costs more than it brings where
+// these are several, or columns have something: 4 % on an H200, which a long row by itself gains.
+static bool is_prefetched(const row_kernel *k) {
+    enum { BLOCKS = 32 };
+    const row_shape *s = k->s;
+    const bool       whole = s->pieces == 1 && s->elements * s->in_bytes == 16;
+    return k->plan->programmatic && whole && !(is_long(k) && (k->op->columns || s->blocks <= BLOCKS));
+}
+
+static void start_next(row_kernel *k) {
+    cj_note(k->f, "the next kernel's blocks may start where there is room");
+    cj_ptx(k->f, "griddepcontrol.launch_dependents;");
+}
+
 row_posts cj__row_posts(row_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "the rows, and the tag of this block's last post");
@@ -281,6 +305,7 @@ static void combine_slots(row_kernel *k, cj_reg slots, cj_label others, cj_label
     cj_reg   other = cj_pred(f, "other_warp"), idle = cj_pred(f, "idle");
     if (waiting_warps(k) < k->s->warps) {
         cj_ptx(f, "setp.ge.u32 $1, $2, $3;", idle, k->warp, waiting_warps(k));
+        if (starts_next_late(k)) cj_ptx(f, "@$1 griddepcontrol.launch_dependents;", idle);
         cj_ptx(f, "@$1 bra $2;", idle, others);
     }
     if (waits.id) {
@@ -303,6 +328,7 @@ void cj__row_meet_posts(row_kernel *k, const row_posts *p, cj_reg slots) {
     cj_step(f, "the block's part is posted, value by value, each with the row's tag");
     post(k, p, turn);
     if (waits.id) cj_label_here(f, waits);
+    if (starts_next_late(k)) start_next(k);
     gather(k, p, turn);
     if (!one) share(k, p, others);
 }
@@ -335,11 +361,10 @@ void cj__row_emit_spread(row_kernel *k) {
     cj_func *f = k->f;
     cj_reg   past = cj_pred(f, "past"), more = cj_pred(f, "more_rows");
     if (k->plan->programmatic) {
-        if (k->s->pieces == 1 && k->s->elements * k->s->in_bytes == 16) prefetch(k);
-        cj_step(f,
-                "the next kernel's blocks may start where there is room; what those before have written can be read");
-        cj_ptx(f, "griddepcontrol.launch_dependents;");
+        if (is_prefetched(k)) prefetch(k);
+        cj_step(f, "what the kernels before have written can be read");
         cj_ptx(f, "griddepcontrol.wait;");
+        if (!starts_next_late(k)) start_next(k);
     }
     cj_label          next = cj_label_new(f, "next_row"), done = cj_label_new(f, "done");
     const row_meeting m = cj__row_meeting(k, false);

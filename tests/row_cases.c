@@ -424,6 +424,7 @@ static const char *const forms[] = {
     "rows=3 columns=2000 form=spread blocks=20 warps=1 grid=20",
     "rows=2 columns=9000 form=spread blocks=65 warps=2",
     "rows=1 columns=9000 form=spread blocks=1 warps=20",
+    "rows=2 columns=2500 form=spread blocks=1 warps=3",
     "rows=3 columns=16 form=spread blocks=8 warps=2",
     "rows=3 columns=2040 form=spread blocks=2 warps=2 vectors=2 pieces=3 grid=4",
 };
