@@ -278,8 +278,10 @@ uint32_t cj__gemm_split_bytes(const gemm_shape *g);
 size_t   cj__gemm_split_workspace(const gemm_shape *g);
 
 // How many blocks and clusters share a tile, where the parameters leave that open; returns what the product then takes,
-// in steps of the largest tile. `cost`, `end`: what a step and the results of the chosen tile take.
-double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, double cost, double end, gemm_shape *g);
+// in steps of the largest tile. `cost`, `end`: what a step and the results of the chosen tile take; `whole`: the tile may
+// be one block's.
+double    cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, double cost, double end, bool whole,
+                                gemm_shape *g);
 cj_status cj__gemm_split_check(const gemm_shape *g, cj_error *error);
 cj_status cj__gemm_split_no_room(const gemm_shape *g, cj_error *error);
 

@@ -81,10 +81,32 @@ static void turn_pair(const cj_plan *plan, gemm_shape *g) {
     if (open && square && g->cluster_m == 2 && !cj__gemm_is_split(g)) set_cluster(g, 1, 2);
 }
 
+// Clusters that may be worth it where K is shared, besides the pair that whole tiles have. Those that share more come
+// last, for they are faster where the model sees no difference.
+static const struct {
+    uint32_t m, n;
+} shared_clusters[] = {{1, 1}, {1, 2}, {2, 1}, {1, 4}, {4, 1}, {2, 2}};
+
+static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t tile) {
+    return asked == along || (asked == CJ_PARAM_AUTO && length > (uint64_t)tile * (along - 1));
+}
+
 static double try_tile(const cj_plan *plan, const cj_limits *limits, const struct tile *tile, gemm_shape *g) {
+    const uint64_t *value = plan->params.value;
     set_tile(g, tile);
     choose_cluster(plan, g);
-    return cj__gemm_split_choose(plan, limits, tile->cost, tile->end, g);
+    double     least = cj__gemm_split_choose(plan, limits, tile->cost, tile->end, true, g);
+    gemm_shape best = *g;
+    for (size_t i = 0; i < sizeof shared_clusters / sizeof *shared_clusters; i++) {
+        const uint32_t along_m = shared_clusters[i].m, along_n = shared_clusters[i].n;
+        if (!is_open(value[GEMM_CLUSTER], along_m, g->m, g->tile_m)) continue;
+        if (!is_open(value[GEMM_CLUSTER_N], along_n, g->n, g->tile_n)) continue;
+        set_cluster(g, along_m, along_n);
+        const double cost = cj__gemm_split_choose(plan, limits, tile->cost, tile->end, false, g);
+        if (cost <= least && cost < INFINITY) least = cost, best = *g;
+    }
+    *g = best;
+    return least;
 }
 
 static void choose_tile(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) {

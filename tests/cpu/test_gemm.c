@@ -126,6 +126,25 @@ static void few_tiles_and_a_long_k_are_shared(void **state) {
     }
 }
 
+// By rows and by columns of a cluster, where that leaves less to load; what is asked for stays.
+static void clusters_that_share_a_k_share_both_operands(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        uint64_t    cluster, cluster_n;
+    } cases[] = {{"m=256 n=512 k=65536 b=column", 2, 2},
+                 {"m=128 n=512 k=65536 b=column", 2, 2},
+                 {"m=64 n=512 k=65536 b=column", 1, 4},
+                 {"m=256 n=512 k=65536 b=column cluster=1", 1, 4},
+                 {"m=256 n=512 k=65536 b=column cluster=1 cluster-n=1", 1, 1}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_plan plan;
+        plan_for(cases[i].words, &plan);
+        assert_int_equal(cj_params_get(&plan.params, "cluster"), cases[i].cluster);
+        assert_int_equal(cj_params_get(&plan.params, "cluster-n"), cases[i].cluster_n);
+    }
+}
+
 static void many_tiles_or_a_short_k_are_not_shared(void **state) {
     (void)state;
     static const char *const words[] = {"m=8192 n=8192 k=8192", "m=2048 n=2048 k=2048", "m=1024 n=1024 k=1024",
@@ -285,6 +304,7 @@ int main(void) {
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
+        cmocka_unit_test(clusters_that_share_a_k_share_both_operands),
         cmocka_unit_test(many_tiles_or_a_short_k_are_not_shared),
         cmocka_unit_test(tiles_that_are_left_are_shared),
         cmocka_unit_test(tiles_that_are_left_are_shared_where_it_pays),
