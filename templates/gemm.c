@@ -15,10 +15,10 @@
 //                 | tensor store
 //            global D
 //
-// The packed results of a tile leave 64 columns at a time behind the products of the first steps of the tile that
-// follows, so that the tensor cores hardly wait for them: a tile has at least as many steps as pieces (zeros from
-// beyond K). f32 results leave by 32 columns, and those of tiles of 256 columns at once: there are no registers for them
-// beside the next tile's sums.
+// The packed results of a tile leave 64 columns at a time behind the products of some steps of the tile that follows, as
+// far from each other as they can be, so that neither the tensor cores nor what is loaded waits for them: a tile has at
+// least as many steps as pieces (zeros from beyond K). f32 results leave by 32 columns, and those of tiles of 256 columns
+// at once: there are no registers for them beside the next tile's sums.
 //
 // Tiles of clusters are taken in the order of their number, one product of a batch after the other, bands of 8 rows of
 // them, column by column: what is being read stays in the L2 cache. What lies beyond the edges of A and B is zero, and

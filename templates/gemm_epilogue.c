@@ -196,7 +196,7 @@ void cj__gemm_results_place(gemm_kernel *k, gemm_results *r, const gemm_place *p
 
 void cj__gemm_results_take(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
     const gemm_shape *g = k->g;
-    cj_step(k->f, g->kept ? "the sums become results, which leave behind the next tile's first steps"
+    cj_step(k->f, g->kept ? "the sums become results, which leave behind the next tile's steps"
                           : "the sums become results, which leave");
     cj__gemm_results_place(k, r, place);
     if (g->kept && g->adds_c) {
