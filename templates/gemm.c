@@ -57,8 +57,8 @@
 //                 before 8-bit results take its place.
 //                 Where a tile is one piece with C, before the next tile's C: all lanes have stored their lines' ends.
 //   c_ready[warp] C has come (only with c=yes).
-//   empty[stage], once more for every stage, by the loading thread at its end (in clusters of several blocks): peers
-//                 arrive at this block's mbarriers no more, so that it can leave.
+//   empty[stage], once more for every stage, by the loading thread at its end (in clusters of several blocks, but with
+//                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
 #include "gemm.h"
 
 #include <inttypes.h>
@@ -146,6 +146,12 @@ static const cj_param_info params[] = {
                    .tune = "whole shared",
                    .help = "the tiles that are left when all clusters have as many: made whole by some of them, or by "
                            "all, whose sums meet in global memory"},
+    [GEMM_SUMS] = {.name = "sums",
+                   .choices = "auto apart ring",
+                   .initial = "auto",
+                   .tune = "apart ring",
+                   .help = "where sums that blocks of a cluster push to each other come: into memory of their own, or "
+                           "into the stages, which are more then, when all of these blocks are done with them"},
     [GEMM_DEPENDENT] = {.name = "dependent",
                         .choices = "no yes",
                         .initial = "yes",
@@ -175,6 +181,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
     if (cj__gemm_is_split(g))
         cj_head(b, "  the K of a tile is shared: %" PRIu32 " ways in a cluster, %" PRIu32 " ways among clusters",
                 g->split, g->parts);
+    if (g->in_ring) cj_head(b, "  the sums of a cluster's blocks meet in the stages, when they are done with them");
     if (g->rest) cj_head(b, "  the steps of the tiles that are left behind whole rounds are shared by all clusters");
     cj_head(b, "  A lies by %s, B by %s%s", g->a == CJ_BY_K ? "k" : "rows", g->b == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");

@@ -36,6 +36,7 @@ enum {
     GEMM_SPLIT,
     GEMM_PARTS,
     GEMM_REST,
+    GEMM_SUMS,
     GEMM_DEPENDENT
 };
 
@@ -69,6 +70,9 @@ enum {
 // In the order of the words of `rest`.
 enum { GEMM_REST_AUTO, GEMM_REST_WHOLE, GEMM_REST_SHARED };
 
+// In the order of the words of `sums`.
+enum { GEMM_SUMS_AUTO, GEMM_SUMS_APART, GEMM_SUMS_RING };
+
 // Blocks of a cluster, and clusters, that share the K of a tile.
 enum { GEMM_SPLIT_MAX = 16, GEMM_PARTS_MAX = 64 };
 
@@ -98,6 +102,7 @@ typedef struct gemm_shape {
     uint32_t         cluster_m, cluster_n;    // blocks that share what they load
     bool             rest;                    // the tiles that are left behind whole rounds are shared by all clusters
     uint32_t         split, parts;            // groups of such blocks in a cluster, and clusters, that share a tile's K
+    bool             in_ring;                 // peers' sums come into the ring's stages
     uint32_t         step;                    // K of a step
     uint32_t         groups, pieces, stages;  // consumer warp groups; pieces of a tile; of the ring
     uint32_t         piece;                   // columns of a piece, which leaves by a tensor store a warp
@@ -273,8 +278,9 @@ void   cj__gemm_tail_store(const gemm_kernel *k, const gemm_results *r, cj_reg c
 bool     cj__gemm_is_split(const gemm_shape *g);
 uint32_t cj__gemm_shares(const gemm_shape *g);  // blocks that take turns with the steps of a tile
 
-// Shared memory for the sums that come from peers, behind all else.
+// Shared memory for the sums that come from peers; what of it is none of the ring's, behind all else.
 uint32_t cj__gemm_split_bytes(const gemm_shape *g);
+uint32_t cj__gemm_split_apart(const gemm_shape *g);
 size_t   cj__gemm_split_workspace(const gemm_shape *g);
 
 // How many blocks and clusters share a tile, where the parameters leave that open; returns what the product then takes,
@@ -283,6 +289,7 @@ size_t   cj__gemm_split_workspace(const gemm_shape *g);
 double    cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, double cost, double end, bool whole,
                                 gemm_shape *g);
 cj_status cj__gemm_split_check(const gemm_shape *g, cj_error *error);
+cj_status cj__gemm_split_check_ring(const gemm_shape *g, cj_error *error);
 cj_status cj__gemm_split_no_room(const gemm_shape *g, cj_error *error);
 
 // Which steps of which tile are this block's; the mbarriers for peers' sums; from the sums of these steps to D.

@@ -91,10 +91,11 @@ static void load_operand(const gemm_kernel *k, const operand *o, cj_reg batch, c
     cj_ptx(f, "add.s32 $1, $1, $2;", o->k, k->g->step * cj__gemm_shares(k->g));
 }
 
-// A peer's consumers may be behind this block's. When all stages are free again, nobody arrives here any more.
+// A peer's consumers may be behind this block's. When all stages are free again, nobody arrives here any more. (Where the
+// block's own consumers wait for all peers' products, to have their sums in the ring, it stays for that.)
 static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
     cj_func *f = k->f;
-    if (cj__gemm_blocks(k->g) == 1) return;
+    if (cj__gemm_blocks(k->g) == 1 || k->g->in_ring) return;
     cj_step(f, "this block stays until its peers have released all stages");
     cj_reg   left = cj_u32(f, "stages_left"), more = cj_pred(f, "more");
     cj_label next = cj_label_new(f, "stay");

@@ -201,7 +201,8 @@ static void emit_share(gemm_kernel *k, consumer *c, gemm_results *r) {
     emit_products(k, c, true);
     cj_ptx(f, "sub.u32 $1, $2, 1;", others, k->range.steps);
     emit_other_steps(k, c, others);
-    if (cj__gemm_blocks(k->g) > 1) cj_pipeline_release(f, c->releases, c->peer, c->before, NULL);
+    if (cj__gemm_blocks(k->g) > 1 && !k->g->in_ring)
+        cj_pipeline_release(f, c->releases, c->peer, c->before, "nobody loads there, but its block waits to leave");
     cj_label_here(f, none);
     const gemm_place place = cj__gemm_place(k, k->cluster);
     cj__gemm_split_results(k, r, c->sum, &place);

@@ -54,6 +54,7 @@ void cj__gemm_read(const cj_params *p, gemm_shape *g) {
     set_tile(g, &tiles[p->value[GEMM_TILE]]);
     set_cluster(g, p->value[GEMM_CLUSTER], p->value[GEMM_CLUSTER_N]);
     g->stages = (uint32_t)p->value[GEMM_STAGES];
+    g->in_ring = p->value[GEMM_SUMS] == GEMM_SUMS_RING;
 }
 
 // ---- choices
@@ -124,7 +125,7 @@ static void choose_tile(const cj_plan *plan, const cj_limits *limits, gemm_shape
 
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
     const uint32_t all = limits->shared_per_block_optin - SHARED_ASIDE - GEMM_SHARED_ALIGN,
-                   taken = store_bytes(g) + cj__gemm_split_bytes(g);
+                   taken = store_bytes(g) + cj__gemm_split_apart(g);
     return all > taken ? (all - taken) / (g->a_bytes + g->b_bytes) : 0;
 }
 
@@ -135,7 +136,7 @@ static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gem
                         "stages: 1; a stage is free when the next one is being multiplied, so it takes 2");
     if (most < GEMM_STAGES_MIN && g->split > 1) return cj__gemm_split_no_room(g, error);
     g->stages = asked ? asked : most < STAGES_MAX ? most : STAGES_MAX;
-    if (g->stages <= most) return CJ_OK;
+    if (g->stages <= most) return cj__gemm_split_check_ring(g, error);
     cj__fail(error, CJ_CONTRACT,
              "stages: %" PRIu32 " stages of %" PRIu32 " bytes do not fit the shared memory of a block", asked,
              g->a_bytes + g->b_bytes);
@@ -177,6 +178,9 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
     if (g->rest && g->steps * limits->sm_count > INT32_MAX)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "rest: shared, but %" PRIu64 " steps of K are too many for it",
                         g->steps);
+    if (value[GEMM_SUMS] == GEMM_SUMS_RING && !g->in_ring)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "sums: ring, but no blocks of a cluster share a K: split %" PRIu32,
+                        g->split);
     return cj__gemm_split_check(g, error);
 }
 
@@ -188,6 +192,7 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
     plan->params.value[GEMM_STAGES] = g->stages;
     plan->params.value[GEMM_SPLIT] = g->split;
     plan->params.value[GEMM_PARTS] = g->parts;
+    plan->params.value[GEMM_SUMS] = g->in_ring ? GEMM_SUMS_RING : GEMM_SUMS_APART;
     plan->params.value[GEMM_REST] = g->rest ? GEMM_REST_SHARED : GEMM_REST_WHOLE;
 }
 
@@ -203,7 +208,7 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
     plan->block = (cj_dim3){GEMM_GROUP * (g->groups + 1), 1, 1};
     if (g->clustered) plan->cluster = (cj_dim3){blocks, 1, 1};
     plan->dynamic_shared = GEMM_SHARED_ALIGN + g->stages * (g->a_bytes + g->b_bytes) + store_bytes(g) +
-                           cj__gemm_split_bytes(g);
+                           cj__gemm_split_apart(g);
     if (cj__gemm_is_split(g)) {
         plan->grid = (cj_dim3){(uint32_t)(cj__gemm_tiles(g) * g->parts * blocks), 1, 1};
         return;
@@ -237,6 +242,7 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     choose_target(plan, limits);
     cj__gemm_problem(&plan->params, &g);
     g.rest = plan->params.value[GEMM_REST] == GEMM_REST_SHARED;
+    g.in_ring = false;
     choose_tile(plan, limits, &g);
     cj_status status = cj__gemm_check_problem(&plan->params, &g, error);
     if (!status) status = check(plan, limits, &g, error);

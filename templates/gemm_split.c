@@ -21,12 +21,19 @@
 // the owner's own sums stay in registers; to them it adds the others in order of the ranks. Of several parts the one
 // that comes last, a warp for itself, adds up those of all in their order. So results are the same each time.
 //
+// Memory for the sums of peers is what stages could have. Where that would leave too few of them for a long K, the sums
+// come into the stages themselves (sums=ring), when all blocks of the cluster are done with theirs.
+//
 // What takes time there is waiting: for one counter, whatever the pieces, since a warp posts all of its own before it
 // counts itself once; and for loads, of which AT_ONCE summands' are on their way together before they are added.
 //
 // Barriers besides those of gemm.c, and why each is needed and enough:
 //   B1            is the cluster's: peers have started, and their mbarriers count what is pushed. None waits for the
-//                 peers' steps: the memory for sums is used for nothing else.
+//                 peers' steps where the memory for sums is used for nothing else.
+//   B2            is the cluster's, with sums=ring alone: all consumers come there behind their last products, for which
+//                 they have waited, as these have for every copy into a stage; so that nothing reads or writes a stage
+//                 any more. It releases, for the copies' writes come before those of peers. Behind it no peer arrives
+//                 at this block's mbarriers either, and the loading thread need not wait for that.
 //   arrived[i]    the bytes of the i-th piece that this block owns have come from every other rank. A block cannot leave
 //                 before, so that no barrier is needed at the end; who pushes can.
 //   bar.warp.sync before lane 0 counts its part at a counter in global memory: all lanes' sums of all of the warp's
@@ -56,6 +63,8 @@ static uint32_t owned_of(const gemm_shape *g) { return (pieces_of(g) + g->split 
 uint32_t cj__gemm_split_bytes(const gemm_shape *g) {
     return owned_of(g) * (g->split - 1) * piece_bytes(g);
 }
+
+uint32_t cj__gemm_split_apart(const gemm_shape *g) { return g->in_ring ? 0 : cj__gemm_split_bytes(g); }
 
 // Bytes of all parts' sums of a block's tile.
 static uint32_t post_bytes(const gemm_shape *g) { return pieces_of(g) * g->parts * piece_bytes(g); }
@@ -121,7 +130,7 @@ void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
     k->range.arrived = cj_shared_address(f, cj_shared(f, "b64", "sums_arrived", owned_of(g), 8));
     k->range.slots = cj_u32(f, "sums_of_peers");
     cj_ptx(f, "add.u32 $1, $2, $3;", k->range.slots, k->shared,
-           k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_split_bytes(g));
+           g->in_ring ? 0 : k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_split_bytes(g));
     for (uint32_t i = 0; i < owned_of(g); i++) {
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->range.arrived, 8 * i);
         cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->range.arrived, 8 * i,
@@ -166,6 +175,13 @@ static void find_pieces(gemm_kernel *k, piece *pieces) {
         if (i) cj_ptx(f, "add.u32 $1, $1, $2;", pieces[i].number, i * warps_of(g));
         if (g->split > 1) find_owner(k, &pieces[i]);
     }
+}
+
+// Of consumers: the loading thread has nothing more to do, and leaves.
+static void wait_for_rings(gemm_kernel *k) {
+    cj_step(k->f, "sums come into the stages when all blocks of the cluster are done with theirs");
+    cj_cluster_arrive(k->f, CJ_ARRIVE_RELEASE, "B2: this block's products are over");
+    cj_cluster_wait(k->f, "every block's stages are free");
 }
 
 // To an owner that is another rank; behind the owner's place the ranks have the slot of the one before.
@@ -294,6 +310,7 @@ void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, 
     cj__gemm_results_place(k, r, place);
     find_pieces(k, pieces);
     if (posts_them) w = find_posts(k);
+    if (g->in_ring) wait_for_rings(k);
     if (pushes) cj_step(f, "the sums are pushed to the owners of their pieces");
     for (uint32_t i = 0; pushes && i < g->pieces; i++) push_piece(k, &pieces[i], sum + sums_of(g) * i);
     for (uint32_t i = 0; i < g->pieces; i++) {

@@ -8,13 +8,13 @@
 #include "occupancy.h"
 
 // What a model of an H200 knows, in clocks: a step of the largest tile; how long a stage takes to be refilled from global
-// memory; an exchange in a cluster besides its bytes, and a meeting of parts in global memory (what is posted, and a
+// memory; an exchange in a cluster besides its bytes, and what waiting for all rings adds; a meeting of parts in global memory (what is posted, and a
 // counter's round trip); there, one round of loads for a warp, which brings the sums of ROUND_PARTS parts. Bytes a clock:
 // what one block can take, what L2 gives to all (what is multicast counts once), what it gives to one where K is not
 // shared; sums to peers and from peers; what the block whose warps come last reads; and global memory for all. Where K is shared, this
 // differs by 4 % from 106 measurements of 10 problems. What is shared must be faster by a margin, and the rest by a wider
 // one, of which less was measured.
-static const double STEP = 1024, REFILL = 1970, EXCHANGE = 480, MEETING = 1180, ROUND = 750, BLOCK_BYTES = 70,
+static const double STEP = 1024, REFILL = 1970, EXCHANGE = 480, RINGS = 300, MEETING = 1180, ROUND = 750, BLOCK_BYTES = 70,
                     L2_BYTES = 5150, L2_BYTES_WHOLE = 48, SEND_BYTES = 9.4, PEER_BYTES = 12, POST_BYTES = 43,
                     GLOBAL_BYTES = 2500, MARGIN = 1.1, REST_MARGIN = 1.25;
 
@@ -105,7 +105,7 @@ static double meeting_clocks(const gemm_shape *g) {
 static double exchange_clocks(const gemm_shape *g) {
     const double sent = (double)(g->tile_m * g->tile_n * sizeof(float)) * (g->split - 1) / g->split;
     if (g->split == 1) return 0;
-    return EXCHANGE + fmax(sent / SEND_BYTES, cj__gemm_split_bytes(g) / PEER_BYTES);
+    return EXCHANGE + (g->in_ring ? RINGS : 0) + fmax(sent / SEND_BYTES, cj__gemm_split_bytes(g) / PEER_BYTES);
 }
 
 static double cost_shared(const gemm_shape *g, const cj_limits *limits, uint64_t room, double cost) {
@@ -114,6 +114,25 @@ static double cost_shared(const gemm_shape *g, const cj_limits *limits, uint64_t
     const double   steps = (double)ceil_div(g->steps, cj__gemm_shares(g)) * step_clocks(g, limits, blocks, cost);
     const double   sums = rounds * (exchange_clocks(g) + meeting_clocks(g));
     return (beside(rounds * steps, global_clocks(g, limits)) + sums) * MARGIN / STEP;
+}
+
+// Stages that would be more, and shares so long that they are worth it: measured, of 74 steps 3 % with a sixth stage, and
+// of 18 none.
+enum { RING_STAGES = 6, RING_STEPS = 32 };
+
+// Where peers' sums come, and how many stages there is room for then.
+static void choose_sums(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) {
+    const uint64_t asked = plan->params.value[GEMM_SUMS], stages = plan->params.value[GEMM_STAGES];
+    g->in_ring = false;
+    const uint32_t apart = g->stages = cj__gemm_stages_most(g, limits);
+    if (g->split == 1 || asked == GEMM_SUMS_APART) return;
+    g->in_ring = true;
+    const uint32_t most = cj__gemm_stages_most(g, limits);
+    const bool     is_long = apart < RING_STAGES && ceil_div(g->steps, cj__gemm_shares(g)) >= RING_STEPS;
+    const bool     pays = most > apart && (apart < GEMM_STAGES_MIN || stages > apart || (!stages && is_long));
+    const bool     fits = (stages ? stages : most) * (g->a_bytes + g->b_bytes) >= cj__gemm_split_bytes(g);
+    g->in_ring = asked == GEMM_SUMS_RING || (pays && fits);
+    if (g->in_ring) g->stages = most;
 }
 
 typedef struct span {
@@ -141,7 +160,7 @@ double cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, doubl
         const uint64_t room = room_for(g, limits), most = g->rest ? 1 : room / tiles;
         const span     parts = span_of(value[GEMM_PARTS], most < GEMM_PARTS_MAX ? most : GEMM_PARTS_MAX);
         for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {
-            g->stages = cj__gemm_stages_most(g, limits);
+            choose_sums(plan, limits, g);
             if (g->stages < stages || (!whole && !cj__gemm_is_split(g))) continue;
             const double takes = cj__gemm_is_split(g) ? cost_shared(g, limits, room, cost)
                                                       : cost_whole(g, limits, may_share, cost, end);
@@ -187,6 +206,16 @@ cj_status cj__gemm_split_check(const gemm_shape *g, cj_error *error) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "split, parts: %" PRIu64 " clusters are more than a grid holds",
                         clusters);
     return CJ_OK;
+}
+
+cj_status cj__gemm_split_check_ring(const gemm_shape *g, cj_error *error) {
+    const uint32_t stages = g->stages * (g->a_bytes + g->b_bytes), sums = cj__gemm_split_bytes(g);
+    if (!g->in_ring || stages >= sums) return CJ_OK;
+    cj__fail(error, CJ_CONTRACT,
+             "sums: ring, but the sums of %" PRIu32 " blocks take %" PRIu32 " bytes, and %" PRIu32 " stages have %" PRIu32,
+             g->split, sums, g->stages, stages);
+    cj__hint(error, "stages=0 takes as many as there is room for, and sums=apart needs none of theirs");
+    return CJ_CONTRACT;
 }
 
 cj_status cj__gemm_split_no_room(const gemm_shape *g, cj_error *error) {

@@ -55,6 +55,10 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
         "m=50 n=250 k=200 tile=64x256 cluster=1 split=2 parts=2 out=f32 c=yes bias=n activation=silu",
         "m=50 n=250 k=500 tile=64x128 cluster=2 cluster-n=1 split=2 dtype=e4m3 b=column out=e4m3 c=yes bias=m",
         "m=70 n=70 k=150 tile=64x64 cluster=1 split=2 parts=2 dtype=tf32 b=column batch=2 shared=a",
+        "m=40 n=60 k=70 tile=64x64 cluster=1 split=16 parts=2 sums=ring",
+        "m=100 n=100 k=700 tile=128x128 cluster=1 split=3 parts=2 sums=ring a=column",
+        "m=50 n=250 k=400 tile=64x128 cluster=1 cluster-n=2 split=4 stages=3 sums=ring c=yes d=column",
+        "m=200 n=250 k=600 tile=128x256 cluster=2 split=4 sums=ring b=column out=f32 bias=m",
     };
     are_right(words, CJ_TEST_COUNT(words), cj_test_few() ? 3 : 1);
 }
@@ -123,6 +127,27 @@ static void few_tiles_and_a_long_k_are_shared(void **state) {
         const uint32_t cluster = plan.cluster.x ? plan.cluster.x : 1;
         assert_true(cj_params_get(&plan.params, "split") * cj_params_get(&plan.params, "parts") >= 4);
         if (cluster < CJ_TEST_COUNT(room) && room[cluster]) assert_in_range(plan.grid.x / cluster, 1, room[cluster]);
+    }
+}
+
+// Where stages would be few for a long K, peers' sums come into them.
+static void sums_come_into_the_ring_where_it_pays(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        uint64_t    sums, stages;
+    } cases[] = {{"m=256 n=512 k=65536 b=column tile=128x128 split=2 parts=7", 2, 6},
+                 {"m=256 n=512 k=65536 b=column tile=128x128 split=2 parts=7 sums=apart", 1, 5},
+                 {"m=256 n=512 k=16384 b=column tile=128x128 split=2 parts=7", 1, 5},
+                 {"m=256 n=512 k=16384 b=column tile=128x128 split=2 parts=7 stages=6", 2, 6},
+                 {"m=256 n=512 k=16384 tile=128x256 cluster=1 split=8", 2, 4},
+                 {"m=64 n=512 k=65536 b=column", 1, 8},
+                 {"m=4096 n=4096 k=4096", 1, 6}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_plan plan;
+        plan_for(cases[i].words, &plan);
+        assert_int_equal(cj_params_get(&plan.params, "sums"), cases[i].sums);
+        assert_int_equal(cj_params_get(&plan.params, "stages"), cases[i].stages);
     }
 }
 
@@ -284,7 +309,11 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"cluster=4 split=8", NULL, "split: 8 times 4 x 1 blocks", CJ_INVALID_ARGUMENT},
         {"split=2 cluster=1 rest=shared tile=64x64", NULL, "rest: shared, but all tiles are: split 2",
          CJ_INVALID_ARGUMENT},
-        {"tile=128x256 cluster=1 split=8", NULL, "split: the sums of 8 blocks take 114688 bytes", CJ_CONTRACT},
+        {"tile=64x64 cluster=1 split=1 sums=ring", NULL, "sums: ring, but no blocks of a cluster share a K: split 1",
+         CJ_INVALID_ARGUMENT},
+        {"tile=64x64 cluster=1 split=16 sums=ring stages=2", NULL,
+         "sums: ring, but the sums of 16 blocks take 61440 bytes, and 2 stages have 32768", CJ_CONTRACT},
+        {"tile=128x256 cluster=1 split=8 sums=apart", NULL, "split: the sums of 8 blocks take 114688 bytes", CJ_CONTRACT},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_params params;
@@ -305,6 +334,7 @@ int main(void) {
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
         cmocka_unit_test(clusters_that_share_a_k_share_both_operands),
+        cmocka_unit_test(sums_come_into_the_ring_where_it_pays),
         cmocka_unit_test(many_tiles_or_a_short_k_are_not_shared),
         cmocka_unit_test(tiles_that_are_left_are_shared),
         cmocka_unit_test(tiles_that_are_left_are_shared_where_it_pays),

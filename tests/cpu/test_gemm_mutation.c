@@ -19,6 +19,7 @@ static const char *const kernels[] = {
     "m=60 n=320 k=260 tile=64x128 cluster=1 stages=2 c=yes",
     "m=60 n=70 k=700 tile=64x64 cluster=1 stages=2 split=2 parts=2",
     "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 c=yes",
+    "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 sums=ring",
     "m=180 n=200 k=600 tile=64x128 cluster=1 cluster-n=2 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 c=yes "
     "bias=n",
     "m=404 n=76 k=320 tile=64x64 cluster=1 cluster-n=2 stages=2 rest=shared",

@@ -43,6 +43,8 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
         "m=60 n=60 k=40000 tile=64x64 cluster=1 split=16 parts=7 dtype=f16",
         "m=120 n=500 k=9000 tile=128x256 cluster=1 cluster-n=2 parts=30 d=column",
         "m=130 n=70 k=5000 tile=64x64 cluster=0 parts=5 a=column",
+        "m=250 n=500 k=30000 tile=128x128 cluster=2 cluster-n=2 split=2 parts=3 sums=ring c=yes",
+        "m=120 n=500 k=20000 tile=128x256 cluster=1 cluster-n=2 split=8 sums=ring",
     };
     are_right(words, cj_test_few() ? 1 : CJ_TEST_COUNT(words));
 }
