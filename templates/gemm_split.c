@@ -215,21 +215,24 @@ static void add_sums(gemm_kernel *k, const cj_reg *sum, const cj_reg *next) {
 }
 
 // To `sum` are added `count` pieces that follow each other, in this order; if it is `fresh`, the first one becomes it.
-// AT_ONCE are on their way together, but for the first ones, which are as many as make the others come out even. `at`, of
+// AT_ONCE are on their way together, but for the first ones, which are as many as make the others come out even: none of 8,
+// whose sums begin at 0. (ptxas has no registers for the loads of a first four and of the only four behind them.) `at`, of
 // the type `type`, is used up.
 static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg at, uint32_t count, bool fresh,
                    const cj_reg *sum) {
     cj_func       *f = k->f;
-    const uint32_t first = (count - 1) % AT_ONCE + 1, used = first < count ? AT_ONCE : first - fresh, n = sums_of(k->g);
+    const uint32_t first = count <= AT_ONCE ? count : count % AT_ONCE, n = sums_of(k->g),
+                   used = first < count ? AT_ONCE : first - fresh;
     cj_reg         next[AT_ONCE][PIECE_SUMS_MAX];
     for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
-    if (fresh) load_sums(k, space, sum, at, 0);
+    for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(f, "mov.f32 $1, $2;", sum[i], 0.0F);
+    if (fresh && first) load_sums(k, space, sum, at, 0);
     for (uint32_t i = fresh; i < first; i++) load_sums(k, space, next[i - fresh], at, i);
     for (uint32_t i = fresh; i < first; i++) add_sums(k, sum, next[i - fresh]);
     if (first == count) return;
     cj_reg   left = cj_u32(f, "summands_left"), more = cj_pred(f, "more");
     cj_label again = cj_label_new(f, "next_summands");
-    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, first * piece_bytes(k->g));
+    if (first) cj_ptx(f, "add.$1 $2, $2, $3;", type, at, first * piece_bytes(k->g));
     cj_ptx(f, "mov.u32 $1, $2;", left, count - first);
     cj_label_here(f, again);
     for (uint32_t i = 0; i < AT_ONCE; i++) load_sums(k, space, next[i], at, i);

@@ -34,6 +34,7 @@ static void kernels_that_share_k_assemble(void **state) {
     assemble("tile=128x128 cluster=2 cluster-n=2 split=4 parts=7 dtype=f16");
     assemble("tile=128x256 cluster=2 parts=32 c=yes");
     assemble("tile=64x256 cluster=0 parts=3");
+    assemble("tile=128x128 cluster=2 split=2 parts=8");
     assemble("tile=128x128 cluster=2 cluster-n=2 split=2 parts=7 sums=ring");
     assemble("tile=128x256 cluster=2 split=4 parts=2 c=yes sums=ring");
     assemble("tile=128x256 cluster=2 rest=shared c=yes bias=n activation=gelu");
