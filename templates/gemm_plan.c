@@ -83,10 +83,8 @@ static void turn_pair(const cj_plan *plan, gemm_shape *g) {
 }
 
 // Clusters that may be worth it where K is shared, besides the pair that whole tiles have. Those that share more come
-// last, for they are faster where the model sees no difference.
-static const struct {
-    uint32_t m, n;
-} shared_clusters[] = {{1, 1}, {1, 2}, {2, 1}, {1, 4}, {4, 1}, {2, 2}};
+// last, for they are faster where the model sees no difference; but four along one axis never were.
+static const struct { uint32_t m, n; } shared_clusters[] = {{1, 1}, {1, 2}, {2, 1}, {2, 2}};
 
 static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t tile) {
     return asked == along || (asked == CJ_PARAM_AUTO && length > (uint64_t)tile * (along - 1));

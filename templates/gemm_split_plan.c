@@ -8,15 +8,15 @@
 #include "occupancy.h"
 
 // What a model of an H200 knows, in clocks: a step of the largest tile; how long a stage takes to be refilled from global
-// memory; an exchange in a cluster besides its bytes, and what waiting for all rings adds; a meeting of parts in global memory (what is posted, and a
-// counter's round trip); there, one round of loads for a warp, which brings the sums of ROUND_PARTS parts. Bytes a clock:
-// what one block can take, what L2 gives to all (what is multicast counts once), what it gives to one where K is not
-// shared; sums to peers and from peers; what the block whose warps come last reads; and global memory for all. Where K is shared, this
-// differs by 4 % from 106 measurements of 10 problems. What is shared must be faster by a margin, and the rest by a wider
-// one, of which less was measured.
-static const double STEP = 1024, REFILL = 1970, EXCHANGE = 480, RINGS = 300, MEETING = 1180, ROUND = 750, BLOCK_BYTES = 70,
-                    L2_BYTES = 5150, L2_BYTES_WHOLE = 48, SEND_BYTES = 9.4, PEER_BYTES = 12, POST_BYTES = 43,
-                    GLOBAL_BYTES = 2500, MARGIN = 1.1, REST_MARGIN = 1.25;
+// memory; an exchange in a cluster besides its bytes, and what waiting for all rings adds; a meeting of parts in global
+// memory (what is posted, and a counter's round trip); there, one round of loads for a warp, which brings the sums of
+// ROUND_PARTS parts. Bytes a clock: what one block can take, what L2 gives to all (what is multicast counts once), what it
+// gives to one where K is not shared; sums to peers and from peers; what the block whose warps come last reads; and global
+// memory for all. Where K is shared, this differs by 4 % from 106 measurements of 10 problems. What is shared must be
+// faster by a margin in all that global memory does not take: what tiles take that are not is known less well.
+static const double STEP = 1024, REFILL = 1970, EXCHANGE = 480, RINGS = 300, MEETING = 1180, ROUND = 750,
+                    BLOCK_BYTES = 70, L2_BYTES = 5150, L2_BYTES_WHOLE = 48, SEND_BYTES = 9.4, PEER_BYTES = 12,
+                    POST_BYTES = 43, GLOBAL_BYTES = 2500, MARGIN = 1.25;
 
 enum { ROUND_PARTS = 4, LARGEST = 128 * 256 };  // sums of the largest tile
 
@@ -55,10 +55,12 @@ static uint64_t room_for(const gemm_shape *g, const cj_limits *limits) {
     return whole < few ? whole : few;
 }
 
-// Clocks that global memory takes at least: all of A and B comes from there if L2 does not hold it.
-static double global_clocks(const gemm_shape *g, const cj_limits *limits) {
+// Clocks that global memory takes at least: all of A and B comes from there if L2 does not hold it, a little faster to many
+// blocks than to few.
+static double global_clocks(const gemm_shape *g, const cj_limits *limits, double blocks) {
     const double bytes = (double)g->k * (double)g->a_type->bytes * (double)g->batches * ((double)g->m + (double)g->n);
-    return bytes > (double)limits->l2_bytes ? bytes / GLOBAL_BYTES : 0;
+    const double share = fmin(blocks / limits->sm_count, 1);
+    return bytes > (double)limits->l2_bytes ? bytes / (GLOBAL_BYTES * sqrt(sqrt(share))) : 0;
 }
 
 // Both at the same time: where they are near each other, neither hides the other.
@@ -69,7 +71,7 @@ static double beside(double clocks, double others) { return cbrt(clocks * clocks
 static double step_clocks(const gemm_shape *g, const cj_limits *limits, double blocks, double cost) {
     const double once = (double)(g->a_bytes / g->cluster_n + g->b_bytes / g->cluster_m);
     const double loads = fmax((double)(g->a_bytes + g->b_bytes) / BLOCK_BYTES, once * blocks / L2_BYTES);
-    const double refill = global_clocks(g, limits) > 0 ? REFILL / (g->stages - 1) : 0;
+    const double refill = global_clocks(g, limits, blocks) > 0 ? REFILL / (g->stages - 1) : 0;
     return fmax(cost * STEP, fmax(loads, refill));
 }
 
@@ -88,7 +90,8 @@ static double cost_whole(const gemm_shape *g, const cj_limits *limits, bool may_
     const double   bytes = (double)(g->a_bytes / g->cluster_n + g->b_bytes / g->cluster_m);
     const double   steps = rounds * (double)g->steps * fmax(cost * STEP, bytes / L2_BYTES_WHOLE);
     const double   results = ceil(rounds) * end * STEP + (rest ? rest_clocks(g, room, left) : 0);
-    return beside(steps + results, global_clocks(g, limits)) / STEP;
+    const double   blocks = (double)(tiles < room ? tiles : room) * mates_of(g);
+    return beside(steps + results, global_clocks(g, limits, blocks)) / STEP;
 }
 
 // Clocks of a meeting in global memory: every part posts the pieces that its block owns, and the last one, a warp for
@@ -113,7 +116,8 @@ static double cost_shared(const gemm_shape *g, const cj_limits *limits, uint64_t
     const double   rounds = (double)ceil_div(clusters, room), blocks = (double)(at_once * mates_of(g) * g->split);
     const double   steps = (double)ceil_div(g->steps, cj__gemm_shares(g)) * step_clocks(g, limits, blocks, cost);
     const double   sums = rounds * (exchange_clocks(g) + meeting_clocks(g));
-    return (beside(rounds * steps, global_clocks(g, limits)) + sums) * MARGIN / STEP;
+    const double   global = global_clocks(g, limits, blocks), takes = beside(rounds * steps, global) + sums;
+    return (global + (takes - global) * MARGIN) / STEP;
 }
 
 // Stages that would be more, and shares so long that they are worth it: measured, of 74 steps 3 % with a sixth stage, and
@@ -180,7 +184,7 @@ bool cj__gemm_rest_pays(const gemm_shape *g, uint64_t clusters) {
     const uint64_t tiles = cj__gemm_tiles(g), left = tiles % clusters;
     if (cj__gemm_is_split(g) || tiles < clusters || !left || g->steps * clusters > INT32_MAX) return false;
     const double part = (double)(g->tile_m * g->tile_n) / LARGEST, whole = (double)g->steps * STEP * part;
-    return whole * (1 - (double)left / (double)clusters) > rest_clocks(g, clusters, left) * REST_MARGIN;
+    return whole * (1 - (double)left / (double)clusters) > rest_clocks(g, clusters, left) * MARGIN;
 }
 
 // ---- what cannot be

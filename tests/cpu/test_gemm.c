@@ -159,8 +159,8 @@ static void clusters_that_share_a_k_share_both_operands(void **state) {
         uint64_t    cluster, cluster_n;
     } cases[] = {{"m=256 n=512 k=65536 b=column", 2, 2},
                  {"m=128 n=512 k=65536 b=column", 2, 2},
-                 {"m=64 n=512 k=65536 b=column", 1, 4},
-                 {"m=256 n=512 k=65536 b=column cluster=1", 1, 4},
+                 {"m=64 n=512 k=65536 b=column", 1, 2},
+                 {"m=256 n=512 k=65536 b=column cluster=1", 1, 2},
                  {"m=256 n=512 k=65536 b=column cluster=1 cluster-n=1", 1, 1}};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_plan plan;
