@@ -394,15 +394,15 @@ static uint32_t draw_size(uint64_t *random, uint32_t most) {
     ((const char *const[]){ \
         __VA_ARGS__})[draw(random, 0, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) - 1)]
 
-// Every third shares K among blocks; the largest tile has no room for that in a cluster. Others share what is left.
+// Every third shares K among blocks. Others share what is left.
 static void draw_blocks(uint64_t *random, char *words, size_t size) {
     const bool  shares = draw(random, 0, 2) == 0;
-    const char *tile = shares ? PICK(random, "auto", "128x128", "64x256", "64x128", "64x64")
-                              : PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64");
+    const char *tile = PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64");
     const char *blocks = shares ? PICK(random, "cluster=auto split=2", "cluster=0 parts=3",
                                        "cluster=1 split=16 cluster-n=1", "cluster=2 parts=2",
                                        "cluster=2 cluster-n=1 split=3 parts=2", "cluster=1 cluster-n=2 split=8",
-                                       "cluster=2 cluster-n=2 split=4 parts=2")
+                                       "cluster=2 cluster-n=2 split=4 parts=2",
+                                       "cluster=2 cluster-n=1 split=4 sums=ring")
                                 : PICK(random, "cluster=auto", "cluster=0", "cluster=1", "cluster=2", "cluster=4",
                                        "cluster=1 cluster-n=2", "cluster=1 cluster-n=4", "cluster=2 cluster-n=2");
     snprintf(words, size, "tile=%s %s%s", tile, blocks, shares ? "" : PICK(random, "", "", " rest=shared"));
