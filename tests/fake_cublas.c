@@ -11,7 +11,7 @@
 #include "cublas_abi.h"
 #include "half.h"
 
-enum { INVALID = 7, NOT_SUPPORTED = 15, CANNOT = 0, RIGHT = 1, LAST = 2, ALGORITHMS = 3 };
+enum { INVALID = 7, NOT_SUPPORTED = 15, FIRST = 0, LAST = 2, ALGORITHMS = 3 };
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -127,6 +127,14 @@ EXPORT int cublasLtMatmulPreferenceSetAttribute(void *wish, int which, const voi
     return !wish || which != CUBLAS_WISH_WORKSPACE || !value || size != sizeof(size_t) ? INVALID : 0;
 }
 
+// As the real one: sums of 8-bit types are asked for as ours are made, and scale factors lie at multiples of 16 bytes.
+static bool can(const product *p, const layout *a) {
+    for (int i = 0; i < 3; i++)
+        if ((uintptr_t)p->scale[i] % 16) return false;
+    return (size_of(a->type) == 1) == (p->fast == 1) &&
+           (a->type == CUBLAS_R_32F) == (p->compute == CUBLAS_COMPUTE_TF32);
+}
+
 static bool fits(const product *p, const layout *a, const layout *b, const layout *c, const layout *d) {
     const uint64_t m = p->turned[0] ? a->columns : a->rows, k = p->turned[0] ? a->rows : a->columns;
     const uint64_t n = p->turned[1] ? b->rows : b->columns, other = p->turned[1] ? b->columns : b->rows;
@@ -137,7 +145,7 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *p, void *a, void *
                                           int asked, cublas_choice *choices, int *found) {
     *found = 0;
     if (!handle || !wish || !fits(p, a, b, c, d)) return INVALID;
-    if (is_mode("none")) return NOT_SUPPORTED;
+    if (is_mode("none") || !can(p, a)) return NOT_SUPPORTED;
     for (int i = 0; i < ALGORITHMS && i < asked; i++, ++*found)
         choices[i] = (cublas_choice){.algorithm = {{(uint64_t)i}}};
     return 0;
@@ -168,7 +176,7 @@ EXPORT int cublasLtMatmul(void *handle, void *described, const float *alpha, con
     const layout  *c = of_c, *d = of_d;
     const double   wrong = algorithm->data[0] == LAST && is_mode("wrong") ? 1.25 : 1;
     if (!handle || !workspace || !room || stream) return INVALID;
-    if (algorithm->data[0] == CANNOT) return NOT_SUPPORTED;
+    if (algorithm->data[0] == FIRST) return NOT_SUPPORTED;
     for (int32_t t = 0; t < d->batch; t++)
         for (int64_t column = 0; column < (int64_t)d->columns; column++)
             for (int64_t row = 0; row < (int64_t)d->rows; row++) {
