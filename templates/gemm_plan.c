@@ -176,10 +176,10 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
     if (g->rest && g->steps * limits->sm_count > INT32_MAX)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "rest: shared, but %" PRIu64 " steps of K are too many for it",
                         g->steps);
-    if (value[GEMM_SUMS] == GEMM_SUMS_RING && !g->in_ring)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "sums: ring, but no blocks of a cluster share a K: split %" PRIu32,
-                        g->split);
-    return cj__gemm_split_check(g, error);
+    if (value[GEMM_SUMS] != GEMM_SUMS_RING || g->in_ring) return cj__gemm_split_check(g, error);
+    cj__fail(error, CJ_INVALID_ARGUMENT, "sums: ring, but no blocks of a cluster share a K: split %" PRIu32, g->split);
+    cj__hint(error, "split=2 and more has blocks that do; or leave sums at its default");
+    return CJ_INVALID_ARGUMENT;
 }
 
 // What was chosen becomes the parameters, so that emit chooses nothing.
