@@ -35,7 +35,9 @@ gives 'not measured: it adds a bias along the lines of D only' "${small[@]}" --b
 CJ_FAKE_CUBLAS=none gives 'not measured: it has no algorithm for this problem (status 15)' "${small[@]}"
 CJ_FAKE_CUBLAS=none gives '"absent": "it has no algorithm' "${small[@]}" --json
 CJ_FAKE_CUBLAS=wrong CJ_MADE_UP_PEER=last gives 'beyond our bound of ' "${small[@]}"
-CUDA_HOME=$dir gives 'cuBLAS: not measured: ' "${small[@]}"
+mkdir "$dir/lib64"
+"${CC:-cc}" -shared -x c -o "$dir/lib64/libcublasLt.so" /dev/null  # the first that is found, and has nothing
+CUDA_HOME=$dir gives 'cuBLAS: not measured: no libcublasLt.so with all that it takes' "${small[@]}"
 
 # Nobody else has one, and times of the CPU device are not held against anything.
 gives 'Rate: ' bench reduce --device cpu --n 3000 --rounds 1

@@ -146,7 +146,7 @@ cublas *cublas_open(cj_device *device, const cublas_problem *problem, unsigned *
     }
     *c = (cublas){.device = device, .problem = *problem};
     if (!load(c))
-        why = "libcublasLt.so is not found; its folder belongs into LD_LIBRARY_PATH";
+        why = "no libcublasLt.so with all that it takes is found; its folder belongs into LD_LIBRARY_PATH";
     else if (cj_mem_alloc(device, WORKSPACE, &c->workspace, NULL))
         why = "its workspace of 64 MiB finds no room on the device";
     else if ((status = c->create(&c->handle)))
