@@ -143,11 +143,6 @@ static bool is_prefetched(const row_kernel *k) {
     return k->plan->programmatic && whole && !(is_long(k) && (k->op->columns || s->blocks <= BLOCKS));
 }
 
-static void start_next(row_kernel *k) {
-    cj_note(k->f, "the next kernel's blocks may start where there is room");
-    cj_ptx(k->f, "griddepcontrol.launch_dependents;");
-}
-
 row_posts cj__row_posts(row_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "the rows, and the tag of this block's last post");
@@ -328,7 +323,7 @@ void cj__row_meet_posts(row_kernel *k, const row_posts *p, cj_reg slots) {
     cj_step(f, "the block's part is posted, value by value, each with the row's tag");
     post(k, p, turn);
     if (waits.id) cj_label_here(f, waits);
-    if (starts_next_late(k)) start_next(k);
+    if (starts_next_late(k)) cj__launch_dependents(k->plan, f);
     gather(k, p, turn);
     if (!one) share(k, p, others);
 }
@@ -364,7 +359,7 @@ void cj__row_emit_spread(row_kernel *k) {
         if (is_prefetched(k)) prefetch(k);
         cj_step(f, "what the kernels before have written can be read");
         cj_ptx(f, "griddepcontrol.wait;");
-        if (!starts_next_late(k)) start_next(k);
+        if (!starts_next_late(k)) cj__launch_dependents(k->plan, f);
     }
     cj_label          next = cj_label_new(f, "next_row"), done = cj_label_new(f, "done");
     const row_meeting m = cj__row_meeting(k, false);

@@ -6,6 +6,14 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failures=0
 
+# For tests of the command on a GPU: without one the test is skipped, or fails where CJ_REQUIRE_GPU=1.
+needs_gpu() {
+    "$ptxgen" info --device gpu >"$dir/out" 2>"$dir/err" && return
+    [[ ${CJ_REQUIRE_GPU:-0} == 0 ]] || { echo "there is no GPU"; exit 1; }
+    echo "skipped: there is no GPU"
+    exit 77
+}
+
 # Runs ptxgen with the arguments; leaves its exit code in $code, its output in $dir/out and $dir/err.
 run() {
     "$ptxgen" "$@" >"$dir/out" 2>"$dir/err"

@@ -2,11 +2,7 @@
 # ptxgen bench gemm on a GPU: cuBLAS does the same products in the same run, whatever their order, type and epilogue, and where
 # its library is not found this is said.
 source "$(dirname "$0")/../cpu/cli.bash"
-"$ptxgen" info --device gpu >"$dir/out" 2>"$dir/err" || {
-    [[ ${CJ_REQUIRE_GPU:-0} == 0 ]] || { echo "there is no GPU"; exit 1; }
-    echo "skipped: there is no GPU"
-    exit 77
-}
+needs_gpu
 
 small=(bench gemm --device gpu --m 192 --n 336 --k 144 --rounds 3)
 gives 'cuBLAS' "${small[@]}"

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ptxgen probe on a GPU: every kernel keeps its check, every figure is there and is one, and the plot is drawn.
 source "$(dirname "$0")/../cpu/cli.bash"
-"$ptxgen" info --device gpu >"$dir/out" 2>"$dir/err" || {
-    [[ ${CJ_REQUIRE_GPU:-0} == 0 ]] || { echo "there is no GPU"; exit 1; }
-    echo "skipped: there is no GPU"
-    exit 77
-}
+needs_gpu
 
 plot=(--plot "$dir/probe.svg")
 [[ -n $(type -P gnuplot) ]] || plot=()
