@@ -62,9 +62,17 @@ cj_reg cj_pipeline_acquire(cj_func *f, const cj_pipeline *ring, const cj_pipelin
     return full;
 }
 
-void cj_pipeline_wait(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at) {
-    cj_mbarrier_wait(f, of_stage(f, "full", ring->full, at->stage), CJ_ARG(at->parity), CJ_SCOPE_BLOCK,
+static void wait_full(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at, cj_scope writers) {
+    cj_mbarrier_wait(f, of_stage(f, "full", ring->full, at->stage), CJ_ARG(at->parity), writers,
                      "the stage's bytes are there");
+}
+
+void cj_pipeline_wait(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at) {
+    wait_full(f, ring, at, CJ_SCOPE_BLOCK);
+}
+
+void cj_pipeline_wait_peer(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at) {
+    wait_full(f, ring, at, CJ_SCOPE_CLUSTER);
 }
 
 cj_reg cj_pipeline_peer(cj_func *f, const cj_pipeline *ring, cj_reg rank) {
@@ -76,4 +84,17 @@ cj_reg cj_pipeline_peer(cj_func *f, const cj_pipeline *ring, cj_reg rank) {
 void cj_pipeline_release(cj_func *f, cj_reg when, cj_reg peer, cj_reg stage, const char *why) {
     cj_ptx(f, WHEN(when, "mbarrier.arrive.shared::cluster.b64 _, [$2];$3$4"), when, of_stage(f, "empty", peer, stage),
            WHY(why));
+}
+
+cj_reg cj_pipeline_consumer(cj_func *f, const cj_pipeline *ring, cj_reg rank) {
+    return cj_cluster_map_address(f, ring->full, rank);
+}
+
+// The announcement publishes nothing, so it does without .release.cluster, as cj_pipeline_release does.
+cj_reg cj_pipeline_acquire_peer(cj_func *f, cj_reg one, const cj_pipeline *ring, const cj_pipeline_at *at,
+                                cj_reg consumer, cj_arg bytes) {
+    cj_reg full = of_stage(f, "full", consumer, at->stage);
+    cj_pipeline_wait_free(f, ring, at);
+    cj_ptx(f, WHEN(one, "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [$2], $3;"), one, full, bytes);
+    return full;
 }

@@ -47,9 +47,9 @@ static cj_reg linear(cj_func *f, const char *name, const char *index, const char
     return number;
 }
 
-static cj_status write_kernel(const cj_feature *feature, const char *arch, char **text, cj_error *error) {
-    cj_builder      *b = cj_builder_create(arch);
-    cj_func         *f = cj_entry(b, "feature");
+cj_status cj_feature_write(const cj_feature *feature, char **text, cj_error *error) {
+    cj_builder      *b = cj_builder_create("sm_90");
+    cj_func         *f = cj_entry(b, CJ_FEATURE_ENTRY);
     cj_feature_scene s = {.feature = feature, .f = f};
     cj_var out = cj_param(f, "u64", "out", "the threads' words"), map = cj_param(f, "u64", "map", "a tensor map");
     cj_block(f, feature->block.x, feature->block.y, feature->block.z);
@@ -109,32 +109,42 @@ static void compare(const cj_feature *feature, const uint32_t *words) {
             }
 }
 
-void cj_feature_run(cj_device *device, const cj_feature *feature) {
-    const size_t bytes = (size_t)cj_feature_size(feature->grid) * cj_feature_size(feature->block) * feature->words * 4;
-    cj_module   *module = NULL;
-    cj_function *function = NULL;
+size_t cj_feature_bytes(const cj_feature *feature) {
+    return (size_t)cj_feature_size(feature->grid) * cj_feature_size(feature->block) * feature->words * 4;
+}
+
+cj_status cj_feature_launch(cj_device *device, const cj_feature *feature, cj_function *function, uint32_t *words,
+                            cj_error *error) {
+    const size_t bytes = cj_feature_bytes(feature);
     memory       m = {0};
-    cj_error     error = {0};
-    char        *text = NULL;
-    uint32_t    *words = malloc(bytes);
-    assert_non_null(words);
-    cj_test_ok(write_kernel(feature, "sm_90", &text, &error), &error);
     prepare(device, bytes, &m);
-    cj_test_ok(cj_module_from_ptx(device, text, strlen(text), &module, &error), &error);
-    cj_test_ok(cj_module_function(module, "feature", &function, &error), &error);
     cj_launch_config config = {.function = function,
                                .grid = feature->grid,
                                .block = feature->block,
                                .cluster = feature->cluster,
                                .nonportable = true,
                                CJ_ARGS(m.out, m.map)};
-    cj_test_ok(cj_launch(device, &config, &error), &error);
-    cj_test_ok(cj_mem_read(device, words, m.out, bytes, NULL, &error), &error);
-    compare(feature, words);
-    cj_module_unload(module);
+    cj_status        status = cj_launch(device, &config, error);
+    if (!status) status = cj_mem_read(device, words, m.out, bytes, NULL, error);
     cj_mem_free(device, m.out);
     cj_mem_free(device, m.tile);
     cj_mem_free(device, m.map);
+    return status;
+}
+
+void cj_feature_run(cj_device *device, const cj_feature *feature) {
+    cj_module   *module = NULL;
+    cj_function *function = NULL;
+    cj_error     error = {0};
+    char        *text = NULL;
+    uint32_t    *words = malloc(cj_feature_bytes(feature));
+    assert_non_null(words);
+    cj_test_ok(cj_feature_write(feature, &text, &error), &error);
+    cj_test_ok(cj_module_from_ptx(device, text, strlen(text), &module, &error), &error);
+    cj_test_ok(cj_module_function(module, CJ_FEATURE_ENTRY, &function, &error), &error);
+    cj_test_ok(cj_feature_launch(device, feature, function, words, &error), &error);
+    compare(feature, words);
+    cj_module_unload(module);
     cj_text_free(text);
     free(words);
 }

@@ -31,7 +31,17 @@ typedef struct cj_features {
     size_t            count;
 } cj_features;
 
-extern const cj_features cj_features_identity, cj_features_memory, cj_features_barrier, cj_features_copy;
+extern const cj_features cj_features_identity, cj_features_memory, cj_features_barrier, cj_features_copy,
+    cj_features_stage;
+
+// Its kernel's text, whose entry is CJ_FEATURE_ENTRY; cj_text_free releases it.
+#define CJ_FEATURE_ENTRY "feature"
+cj_status cj_feature_write(const cj_feature *feature, char **text, cj_error *error);
+
+// Launches the loaded kernel on poisoned memory and reads the words of all threads, cj_feature_bytes of them.
+size_t    cj_feature_bytes(const cj_feature *feature);
+cj_status cj_feature_launch(cj_device *device, const cj_feature *feature, cj_function *function, uint32_t *words,
+                            cj_error *error);
 
 // Writes, checks, loads and launches it, and fails the running test at the first wrong word.
 void cj_feature_run(cj_device *device, const cj_feature *feature);

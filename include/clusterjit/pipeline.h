@@ -69,6 +69,38 @@ CJ_API cj_reg cj_pipeline_peer(cj_func *f, const cj_pipeline *ring, cj_reg rank)
 // that reads are over and publishes nothing: behind wgmma.wait_group, or reads whose values are in registers.
 CJ_API void cj_pipeline_release(cj_func *f, cj_reg when, cj_reg peer, cj_reg stage, const char *why);
 
+// ---- stages that another block fills
+//
+// The consumer's block holds the stages and their `full` mbarriers; the producer's block holds the `empty` ones, since a
+// thread waits only at mbarriers of its own block. Both blocks declare and initialize the same ring, then meet at a
+// barrier of the cluster. The producer pushes with cj_bulk_push, of one thread, or with cj_st_async, of many.
+//
+//     producer, in block p                                       consumer, in block c
+//     to = cj_pipeline_consumer(f, &ring, c)                     from = cj_pipeline_peer(f, &ring, p)
+//     at = cj_pipeline_begin(f, &ring, CJ_PRODUCER)              at = cj_pipeline_begin(f, &ring, CJ_CONSUMER)
+//     for each item:                                             for each item:
+//       full = cj_pipeline_acquire_peer(f, one, &ring, &at,        cj_pipeline_wait_peer(f, &ring, &at)
+//                                       to, bytes)                 reads of stage at.stage
+//       pushes into c's stage, counted by `full`                   cj_pipeline_release(f, when, from, at.stage, why)
+//       cj_pipeline_next(f, &ring, &at)                            cj_pipeline_next(f, &ring, &at)
+//     a barrier of the cluster                                   a barrier of the cluster
+//
+// The last barrier keeps each block alive while the other still writes to it. A stage that is free again has been pushed
+// to its end, so the producer may then reuse what it pushed from. tests/examples/producer_consumer.c is a whole kernel.
+
+// The `full` mbarriers of the block of that rank, which this block fills: a new register.
+CJ_API cj_reg cj_pipeline_consumer(cj_func *f, const cj_pipeline *ring, cj_reg rank);
+
+// Waits until the consumer has released the stage, and returns its `full` mbarrier in the consumer's block, a new
+// register in the shared::cluster window: every thread that pushes executes it. `one` is a predicate that is true in one
+// thread of the producer (cj_always() where one thread pushes): that thread lets the stage expect `bytes` from all
+// pushes. The bytes of other threads' pushes may arrive before: the phase ends only after the announcement.
+CJ_API cj_reg cj_pipeline_acquire_peer(cj_func *f, cj_reg one, const cj_pipeline *ring, const cj_pipeline_at *at,
+                                       cj_reg consumer, cj_arg bytes);
+
+// Waits until the stage is full, as cj_pipeline_wait does; the thread sees what a peer has pushed.
+CJ_API void cj_pipeline_wait_peer(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,7 @@
 
 int main(void) {
     const cj_features *const groups[] = {&cj_features_identity, &cj_features_memory, &cj_features_barrier,
-                                         &cj_features_copy};
+                                         &cj_features_copy, &cj_features_stage};
     const cj_cpu_options     options = {.hazards = true};
     cj_device               *device = NULL;
     int                      failed = 0;
