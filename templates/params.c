@@ -38,44 +38,6 @@ static const char *choice_text(const char *choices, uint64_t index, char *buffer
     return NULL;
 }
 
-// Digits in base 10 or, behind 0x, 16; false at none or on overflow.
-static bool parse_digits(const char **at, uint64_t *value) {
-    unsigned base = (*at)[0] == '0' && ((*at)[1] | 32) == 'x' ? 16 : 10;
-    const char *c = *at + (base == 16 ? 2 : 0), *first = c;
-    for (*value = 0;; c++) {
-        unsigned digit = *c >= '0' && *c <= '9'                         ? (unsigned)(*c - '0')
-                         : base == 16 && (*c | 32) >= 'a' && (*c | 32) <= 'f' ? (unsigned)((*c | 32) - 'a') + 10
-                                                                        : base;
-        if (digit == base) break;
-        if (*value > (UINT64_MAX - digit) / base) return false;
-        *value = *value * base + digit;
-    }
-    *at = c;
-    return c > first;
-}
-
-// 1024, 0x400, 2^10, 2^20+3, 2^20-1, 4K, 1M, 2G (powers of 1024).
-static bool parse_number(const char *text, uint64_t *value) {
-    uint64_t more;
-    if (!parse_digits(&text, value)) return false;
-    if (*text == '^') {
-        text++;
-        if (*value != 2 || !parse_digits(&text, &more) || more > 63) return false;
-        *value = UINT64_C(1) << more;
-    } else if (*text && strchr("KMG", *text)) {
-        unsigned shift = *text == 'K' ? 10 : *text == 'M' ? 20 : 30;
-        if (*value > UINT64_MAX >> shift) return false;
-        *value <<= shift;
-        text++;
-    }
-    if (*text == '+' || *text == '-') {
-        bool plus = *text++ == '+';
-        if (!parse_digits(&text, &more) || (plus ? *value > UINT64_MAX - more : *value < more)) return false;
-        *value = plus ? *value + more : *value - more;
-    }
-    return !*text;
-}
-
 static const char *param_name_at(const void *user, size_t i) {
     const cj_family *family = user;
     return i < family->param_count ? family->param[i].name : NULL;
@@ -109,9 +71,10 @@ static cj_status set_number(const cj_param_info *info, const char *text, uint64_
         *slot = CJ_PARAM_AUTO;
         return CJ_OK;
     }
-    if (!parse_number(text, &value)) {
+    const char *end = cj_number_read(text, &value);
+    if (!end || *end) {
         cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is not a whole number that fits 64 bits", info->name, text);
-        cj__hint(error, "write digits, 0x…, 2^k, 2^k+c, or a suffix K, M, G");
+        cj__hint(error, "write " CJ_NUMBER_FORMS);
         return CJ_INVALID_ARGUMENT;
     }
     if (value < info->minimum || value > info->maximum)
@@ -130,9 +93,9 @@ static cj_status set_number(const cj_param_info *info, const char *text, uint64_
 }
 
 static cj_status set_real(const cj_param_info *info, const char *text, uint64_t *slot, cj_error *error) {
-    char  *end;
-    double value = strtod(text, &end);
-    if (end == text || *end || !isfinite(value))
+    double      value;
+    const char *end = cj_real_read(text, &value);
+    if (!end || *end || !isfinite(value))
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is not a finite number", info->name, text);
     memcpy(slot, &value, sizeof value);
     return CJ_OK;
@@ -156,10 +119,9 @@ static cj_status set_list(cj_params *params, size_t at, const char *text, cj_err
     double               list[CJ_REALS_MAX] = {0};
     uint32_t             count = 0;
     for (const char *next = text; *next; next += *next == ',') {
-        char *end;
         if (count == info->reals) return bad_list(info, text, error);
-        list[count] = strtod(next, &end);
-        if (end == next || (*end && *end != ',') || (*end && !end[1]) || !isfinite(list[count++]))
+        const char *end = cj_real_read(next, &list[count]);
+        if (!end || (*end && *end != ',') || (*end && !end[1]) || !isfinite(list[count++]))
             return bad_list(info, text, error);
         next = end;
     }

@@ -59,7 +59,7 @@ typedef struct cj_params {
     double                  reals[CJ_REALS_MAX];     // the list; zero behind its end
 } cj_params;
 
-// All defaults; one value by name from text (digits, 0x…, 2^k, 2^k+c, K/M/G suffixes; a real number as C reads it; a list with
+// All defaults; one value by name from text (a number as cj_number_read and cj_real_read take it; a list with
 // commas, "" for none; "auto"); a value by name.
 // cj_params_set: INVALID_ARGUMENT names the parameter, the text, the range and the nearest valid word.
 // cj_params_set_function: INVALID_ARGUMENT where that parameter is no function; NULL takes it back, and so does "" as text.

@@ -51,19 +51,14 @@ static cj_status find_place(char *path, size_t size, cj_error *error) {
     return CJ_FILE;
 }
 
-// 1000000, 64K, 256M, 2G.
 static uint64_t size_limit(void) {
     const char *text = variable("CLUSTERJIT_CACHE_SIZE");
-    if (!text) return SIZE_DEFAULT;
-    const char       suffixes[] = "KMG";
-    char            *end;
-    uint64_t         value = strtoull(text, &end, 10);
-    const char      *suffix = *end ? strchr(suffixes, *end) : NULL;
-    const unsigned   shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
-    const bool       number = *text >= '0' && *text <= '9' && !end[suffix ? 1 : 0];
-    if (number && value <= UINT64_MAX >> shift) return value << shift;
-    cj__log(CJ_LOG_WARNING, "CLUSTERJIT_CACHE_SIZE is '%s'; it must be a number of bytes, with or without K, M or G: "
-                            "the cache is limited to 256M", text);
+    uint64_t    value;
+    const char *end = text ? cj_number_read(text, &value) : NULL;
+    if (end && !*end) return value;
+    if (text)
+        cj__log(CJ_LOG_WARNING, "CLUSTERJIT_CACHE_SIZE is '%s'; it must be a number of bytes (" CJ_NUMBER_FORMS
+                "): the cache is limited to 256M", text);
     return SIZE_DEFAULT;
 }
 

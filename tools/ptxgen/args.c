@@ -220,10 +220,11 @@ void args_family_free(args_family *family) {
 }
 
 unsigned args_number(const char *option, const char *text, unsigned minimum, unsigned maximum) {
-    char         *end;
-    unsigned long value = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || value < minimum || value > maximum)
-        exit(message_error(CJ_INVALID_ARGUMENT, "%s is '%s'; it must be a whole number from %u to %u", option, text,
+    uint64_t    value;
+    const char *end = cj_number_read(text, &value);
+    if (!end || *end || value < minimum || value > maximum)
+        exit(message_error(CJ_INVALID_ARGUMENT,
+                           "%s is '%s'; it must be a whole number from %u to %u\nwrite " CJ_NUMBER_FORMS, option, text,
                            minimum, maximum));
     return (unsigned)value;
 }
@@ -232,10 +233,9 @@ cj_dim3 args_dim3(const char *option, const char *text) {
     uint32_t    value[3] = {1, 1, 1};
     const char *at = text;
     for (int i = 0; i < 3; i++) {
-        char *end;
-        if (*at < '0' || *at > '9') break;
-        unsigned long long number = strtoull(at, &end, 10);
-        if (number > UINT32_MAX) break;
+        uint64_t    number;
+        const char *end = cj_number_read(at, &number);
+        if (!end || number > UINT32_MAX) break;
         value[i] = (uint32_t)number;
         at = end;
         if (*at != ',' || i == 2) break;

@@ -80,11 +80,8 @@ static int fill_buffer(argument *a, const char *spec) {
 
 // [COUNT], up to the =.
 static bool read_count(const char *text, const char *end, uint64_t *count) {
-    char *stop;
-    if (*text != '[' || text[1] < '0' || text[1] > '9') return false;
-    errno = 0;
-    *count = strtoull(text + 1, &stop, 0);
-    return !errno && *count && *stop == ']' && stop + 1 == end;
+    const char *stop = *text == '[' ? cj_number_read(text + 1, count) : NULL;
+    return stop && *count && *stop == ']' && stop + 1 == end;
 }
 
 static int parse_elements(argument *a, const char *equals) {
@@ -95,7 +92,7 @@ static int parse_elements(argument *a, const char *equals) {
     a->count = 1;
     a->type = value_type_named(a->text, (size_t)((is_buffer ? bracket : equals) - a->text));
     if (!a->type) return bad_argument(a->text, "that is no type");
-    if (is_buffer && !read_count(bracket, equals, &a->count)) return bad_argument(a->text, "the count makes no sense");
+    if (is_buffer && !read_count(bracket, equals, &a->count)) return bad_argument(a->text, "the count is no number of elements, at least 1");
     if (is_buffer) return fill_buffer(a, equals + 1);
     if ((size_t)snprintf(spec, sizeof spec, "const:%s", equals + 1) >= sizeof spec)
         return bad_argument(a->text, "the value is too long");
@@ -106,12 +103,10 @@ static int hex_digit(char c) { return isdigit((unsigned char)c) ? c - '0' : tolo
 
 // bytes:N=HEX, the first byte first, or bytes:N=@FILE.
 static int parse_bytes(argument *a, const char *equals) {
-    char *stop;
-    errno = 0;
     a->kind = ARGUMENT_BYTES;
     a->type = value_type_named("u8", 2);
-    a->count = strtoull(a->text + strlen("bytes:"), &stop, 10);
-    if (errno || stop != equals || !a->count) return bad_argument(a->text, "the number of bytes makes no sense");
+    const char *stop = cj_number_read(a->text + strlen("bytes:"), &a->count);
+    if (stop != equals || !a->count) return bad_argument(a->text, "the number of bytes makes no sense");
     if (equals[1] == '@') return fill_buffer(a, equals + 1);
     size_t digits = strspn(equals + 1, "0123456789abcdefABCDEF");
     if (equals[1 + digits] || digits / 2 != a->count || digits % 2)

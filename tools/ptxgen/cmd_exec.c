@@ -42,16 +42,16 @@ static const struct argp_option options[] = {
 
 // I, I:COUNT or I=FILE; what I is can be told only when all arguments are known.
 static int add_wanted(exec_options *o, const char *option, const char *text, char separator) {
-    char  *end;
-    wanted w = {.count = UINT64_MAX};
+    uint64_t index;
+    wanted   w = {.count = UINT64_MAX};
     if (o->wanted_count == OUTPUTS_MAX)
         return message_error(CJ_INVALID_ARGUMENT, "more than %d of --print and --dump", OUTPUTS_MAX);
-    unsigned long index = strtoul(text, &end, 10);
-    bool          ok = *text >= '0' && *text <= '9' && index < ARGUMENTS_MAX;
+    const char *end = cj_number_read(text, &index);
+    bool        ok = end && index < ARGUMENTS_MAX;
     if (ok && separator == '=')
         ok = *end == '=' && end[1], w.path = end + 1;
     else if (ok && *end == ':')
-        w.count = strtoull(end + 1, &end, 10), ok = !*end && w.count;
+        end = cj_number_read(end + 1, &w.count), ok = end && !*end && w.count;
     else
         ok = ok && !*end;
     if (!ok)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 
 static bool is_float(const fill *f) { return element_kind_of(f->type) == ELEMENT_FLOAT; }
@@ -52,27 +52,35 @@ static void write_rand(const fill *f, uint64_t first, size_t count, element *to)
 
 // Each reads what follows "name:" into the fill and returns why it cannot, or NULL.
 static const char *read_whole(const char *text, uint64_t *value) {
-    char *end;
-    errno = 0;
-    *value = strtoull(text, &end, 10);
-    return text[0] >= '0' && text[0] <= '9' && !*end && !errno ? NULL : "it takes a whole number";
+    const char *end = cj_number_read(text, value);
+    return end && !*end ? NULL : "it takes a whole number";
+}
+
+// A whole number with or without a minus, which wraps around in 64 bits; `fits`: whether it did not.
+static const char *read_integer(const char *text, bool is_signed, element *value, bool *fits) {
+    const bool     negative = *text == '-';
+    const char    *end = cj_number_read(text + negative, &value->u);
+    const uint64_t limit = is_signed ? (UINT64_C(1) << 63) - !negative : negative ? 0 : UINT64_MAX;
+    *fits = end && value->u <= limit;
+    if (end && negative) value->u = -value->u;
+    return end;
 }
 
 // A number that overflows is refused; one that is too small to be told from 0 becomes that.
 static const char *read_value(const char *text, cj_dtype type, element *value) {
-    char *end = NULL;
-    bool  real = element_kind_of(type) == ELEMENT_FLOAT;
+    const element_kind kind = element_kind_of(type);
+    const char        *end;
+    bool               fits;
     errno = 0;
-    switch (element_kind_of(type)) {
-    case ELEMENT_FLOAT: value->f = strtod(text, &end); break;
-    case ELEMENT_SIGNED: value->i = strtoll(text, &end, 10); break;
-    case ELEMENT_UNSIGNED: value->u = strtoull(text, &end, 10); break;
+    if (kind == ELEMENT_FLOAT) {
+        end = cj_real_read(text, &value->f);
+        fits = end && !(errno == ERANGE && isinf(value->f));
+    } else {
+        end = read_integer(text, kind == ELEMENT_SIGNED, value, &fits);
     }
-    if (end == text || *end) return "the value is no number of this type";
-    bool    negative = element_kind_of(type) == ELEMENT_UNSIGNED && strchr(text, '-');
-    bool    overflows = errno == ERANGE && (!real || isinf(value->f));
+    if (!end || *end) return "the value is no number of this type";
     element stored = element_stored(type, *value);
-    if (negative || overflows || (real ? isinf(stored.f) && !isinf(value->f) : stored.u != value->u))
+    if (!fits || (kind == ELEMENT_FLOAT ? isinf(stored.f) && !isinf(value->f) : stored.u != value->u))
         return "the value does not fit the type";
     *value = stored;
     return NULL;

@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "machine.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +15,15 @@
 
 // "fixed", "seed:N" or "seed:A..B".
 static bool read_schedule(const char *value, machine_options *o) {
-    char *end;
+    const char *end;
     o->cpu.random_schedule = strcmp(value, "fixed") != 0;
     o->cpu.seed = o->last_seed = 0;
     if (!o->cpu.random_schedule) return true;
-    if (strncmp(value, "seed:", 5) || value[5] < '0' || value[5] > '9') return false;
-    errno = 0;
-    o->cpu.seed = o->last_seed = strtoull(value + 5, &end, 10);
-    if (!strncmp(end, "..", 2) && end[2] >= '0' && end[2] <= '9') o->last_seed = strtoull(end + 2, &end, 10);
-    return !*end && !errno && o->cpu.seed <= o->last_seed;
+    if (strncmp(value, "seed:", 5)) return false;
+    end = cj_number_read(value + 5, &o->cpu.seed);
+    o->last_seed = o->cpu.seed;
+    if (end && !strncmp(end, "..", 2)) end = cj_number_read(end + 2, &o->last_seed);
+    return end && !*end && o->cpu.seed <= o->last_seed;
 }
 
 static void set_schedule(machine_options *o, const char *value) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "message.h"
@@ -23,21 +21,16 @@ static bool same(const char *text, size_t length, const char *word) {
 
 // A whole number that takes up all of [text, end).
 static bool read_number(const char *text, const char *end, uint64_t *value) {
-    char *stop;
-    if (text == end || *text < '0' || *text > '9') return false;
-    errno = 0;
-    *value = strtoull(text, &stop, 10);
-    return !errno && stop == end;
+    return text < end && cj_number_read(text, value) == end;
 }
 
 // AxBxC: returns how many there are, 0 where it makes no sense.
 static uint32_t read_list(const char *text, const char *end, uint64_t value[TILE_RANK_MAX]) {
     uint32_t count = 0;
     while (count < TILE_RANK_MAX) {
-        const char *stop = memchr(text, 'x', (size_t)(end - text));
-        if (!read_number(text, stop ? stop : end, &value[count++])) return 0;
-        if (!stop) return count;
-        text = stop + 1;
+        text = text < end ? cj_number_read(text, &value[count++]) : NULL;
+        if (!text || text > end || (text < end && *text != 'x')) return 0;
+        if (text++ == end) return count;
     }
     return 0;
 }
