@@ -66,11 +66,13 @@ CJ_API const char *cj_version(void);
 
 // A whole number as parameters, the command's options and the environment's variables have it: digits or 0x…, 2^k, 1e6, or
 // digits and a suffix K, M, G (powers of 1024), and after any of them +c or -c. Returns the first character after it;
-// NULL, with *value untouched, where `text` begins with no such number or the number does not fit 64 bits.
+// NULL, with *value untouched, where `text` begins with no such number (errno is EINVAL) or it does not fit 64 bits
+// (ERANGE).
 #define CJ_NUMBER_FORMS "digits, 0x…, 1e6, 2^k, 2^k+c, or a suffix K, M, G"
 CJ_API const char *cj_number_read(const char *text, uint64_t *value);
 
-// The same of a real number: as C's strtod reads it, or a whole number of the forms above, with or without a minus.
+// The same of a real number: as C's strtod reads it, or a whole number of the forms above, with or without a
+// minus; errno is strtod's.
 CJ_API const char *cj_real_read(const char *text, double *value);
 
 // An extent or a position in up to three dimensions, x fastest.

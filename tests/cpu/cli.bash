@@ -39,14 +39,19 @@ finds() {
 # gives TEXT ARGUMENT...: succeeds, and TEXT is within the output.
 gives() { finds 0 "$@"; }
 
-# refuses CODE TEXT ARGUMENT...: fails with CODE, TEXT is within its message, and there is no output.
+# refuses CODE TEXT ARGUMENT...: fails with CODE, TEXT is within its message, and there is no output; with --json there
+# is the failure alone.
 refuses() {
     local want=$1 text=$2
     shift 2
     run "$@"
     [[ $code == "$want" ]] || failed "$*" "exit code $code, not $want"
     [[ $(<"$dir/err") == "ptxgen: error: "*"$text"* ]] || failed "$*" "no '$text' in its message"
-    [[ ! -s $dir/out ]] || failed "$*" "it wrote output"
+    if [[ " $* " == *' --json '* ]]; then
+        json 'list(o) == ["schema", "failure"] and o["failure"]["message"] and len(o["failure"]) >= 4'
+    else
+        [[ ! -s $dir/out ]] || failed "$*" "it wrote output"
+    fi
 }
 
 # json EXPRESSION: true of the output, `o`, where there is a python3 to ask.

@@ -86,7 +86,7 @@ done
 
 # --- JSON
 finds 0 '"warnings": 0' check --json "$dir/reduce.ptx"
-json 'o == {"findings": [], "errors": 0, "warnings": 0}'
+json 'o == {"schema": 1, "findings": [], "errors": 0, "warnings": 0}'
 finds 1 '"errors": 1' check --json "$bad" "$dir/warning.ptx"
 json '[f["severity"] for f in o["findings"]] == ["error", "warning"] and o["warnings"] == 1'
 json 'all(sorted(f) == ["column", "file", "hint", "line", "message", "rule", "severity"] for f in o["findings"])'

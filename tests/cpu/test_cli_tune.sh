@@ -42,7 +42,7 @@ json 'abs(o["candidates"][0]["ratio"] - 1 / 0.81) < 1e-6 and o["time_source"] ==
 ptxgen=$real
 gives 'm=100 n=72 k=40 cluster=1 cluster-n=1 split=1 parts=1' tune --list
 gives '"choice": "tile=64x128 stages=3"' tune --list --json
-json 'len(o) == 1 and o[0]["untuned_ms"] == 1 and "CPU device, sm_" in o[0]["device"]'
+json 'len(o["plans"]) == 1 and o["plans"][0]["untuned_ms"] == 1 and "CPU device, sm_" in o["plans"][0]["device"]'
 gives '"note": "tuned for this device: tile=64x128 stages=3"' run "${problem[@]}" --cluster 1 --cluster-n 1 --json
 json 'o["ok"] and o["plan"]["entry"].endswith("64x128")'
 gives 'tile=64x128' bench "${problem[@]}" --cluster 1 --cluster-n 1 --rounds 1

@@ -12,13 +12,16 @@
 #include "output.h"
 
 enum {
-    KEY_HELP = '?',
+    KEY_HELP = 'h',
+    KEY_VERSION = 'V',
+    KEY_COLOUR = 0x2000,
     KEY_PARAM = 0x1000,  // parameter i of the family has the key KEY_PARAM + i
     GROUP_PARAMS = 1,
     GROUP_OPTIONS = 2,
     OPTION_MAX = 48,
     DOC_SIZE = 256,
     ARG_SIZE = 64,
+    CHOICES_SIZE = 256,
 };
 
 typedef struct parse {
@@ -31,7 +34,7 @@ typedef struct parse {
     size_t             count;
     char               header[ARG_SIZE];
     char               docs[CJ_PARAM_MAX][DOC_SIZE];
-    char               args[CJ_PARAM_MAX][ARG_SIZE];
+    char               args[CJ_PARAM_MAX][CHOICES_SIZE];
 } parse;
 
 // Large powers of two, and one less, read better as such.
@@ -91,7 +94,7 @@ static void add_params(parse *p, const cj_family *family) {
         char                 values[ARG_SIZE];
         args_values(info, values, sizeof values);
         if (info->choices) {
-            join_words(info->choices, "|", p->args[i], ARG_SIZE);
+            join_words(info->choices, "|", p->args[i], CHOICES_SIZE);
             snprintf(p->docs[i], DOC_SIZE, "%s (default %s)", info->help, info->initial);
         } else if (info->function) {
             snprintf(p->args[i], ARG_SIZE, "EXPRESSION");
@@ -108,6 +111,17 @@ static void add_params(parse *p, const cj_family *family) {
     }
 }
 
+static const struct argp_option common_options[] = {
+    {.name = "color",
+     .key = KEY_COLOUR,
+     .arg = "auto|always|never",
+     .doc = "Colours; auto: on a terminal, unless NO_COLOR is set (default auto)",
+     .group = GROUP_OPTIONS},
+    {.name = "help", .key = KEY_HELP, .doc = "Show this help", .group = GROUP_OPTIONS},
+    {.name = "version", .key = KEY_VERSION, .doc = "Show the version", .group = GROUP_OPTIONS},
+    {0},
+};
+
 static void add_options(parse *p) {
     add_option(p, (struct argp_option){.doc = "Options:", .group = GROUP_OPTIONS});
     for (const struct argp_option *option = p->spec->options; option->name; option++) {
@@ -115,8 +129,27 @@ static void add_options(parse *p) {
         copy.group = GROUP_OPTIONS;
         add_option(p, copy);
     }
-    add_option(p,
-               (struct argp_option){.name = "help", .key = KEY_HELP, .doc = "Show this help", .group = GROUP_OPTIONS});
+    for (const struct argp_option *option = common_options; option->name; option++) add_option(p, *option);
+}
+
+static bool lacks_family(const parse *p) { return p->family && !p->family->params.family; }
+
+const char *args_family_among(int argc, char **argv) {
+    const cj_family *family;
+    for (int i = 0; i < argc; i++)
+        if (!cj_family_find(argv[i], &family, NULL)) return argv[i];
+    return NULL;
+}
+
+// A family's parameters are options only once the family is known.
+static int before_family(const parse *p, const struct argp_state *state, const char *word, int length) {
+    const char *family = args_family_among(state->argc - 1, state->argv + 1);
+    if (!family)
+        return message_error(CJ_INVALID_ARGUMENT,
+                             "'%.*s' is no option before a kernel family\nthe family's name comes first: %s FAMILY %.*s",
+                             length, word, p->name, length, word);
+    return message_error(CJ_INVALID_ARGUMENT, "'%.*s' stands before the kernel family '%s'\nthe family comes first: %s %s %.*s",
+                         length, word, family, p->name, family, length, word);
 }
 
 static bool is_option(const struct argp_option *option, const char *word, size_t length) {
@@ -136,11 +169,10 @@ static int bad_option(const parse *p, const struct argp_state *state) {
         if (option->arg) return message_error(CJ_INVALID_ARGUMENT, "option '%s' needs a value: %s", word, option->arg);
         return message_error(CJ_INVALID_ARGUMENT, "option '%.*s' takes no value", length, word);
     }
+    if (lacks_family(p)) return before_family(p, state, word, length);
     return message_error(CJ_INVALID_ARGUMENT, "unknown option '%.*s'\n'%s --help' lists the options", length, word,
                          p->name);
 }
-
-static bool lacks_family(const parse *p) { return p->family && !p->family->params.family; }
 
 int args_late_family(const char *word) {
     return message_error(CJ_INVALID_ARGUMENT, "'%s' stands after the options; a kernel family comes before them", word);
@@ -164,12 +196,24 @@ static int set_param(parse *p, size_t index, const char *value) {
     return CODE_OK;
 }
 
+static int set_colour(const char *when) {
+    if (message_set_colours(when)) return CODE_OK;
+    return message_error(CJ_INVALID_ARGUMENT, "--color is '%s'; it is auto, always or never", when);
+}
+
+void args_print_version(void) { printf("ptxgen %s\n", cj_version()); }
+
 static error_t parse_option(int key, char *value, struct argp_state *state) {
     parse *p = state->input;
     int    code = CODE_OK;
     if (key == KEY_HELP) {
         argp_help(p->argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, p->name);
         exit(output_finish(CODE_OK));
+    } else if (key == KEY_VERSION) {
+        args_print_version();
+        exit(output_finish(CODE_OK));
+    } else if (key == KEY_COLOUR) {
+        code = set_colour(value);
     } else if (key == ARGP_KEY_ARG) {
         code = p->spec->take ? p->spec->take(p->user, value) : bad_word(p, value);
     } else if (key == ARGP_KEY_ERROR) {

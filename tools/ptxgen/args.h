@@ -32,6 +32,11 @@ typedef struct args_family {
 // Like argp itself it does not return after --help or a mistake, but exits, with CODE_USAGE for a mistake.
 void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_family *family);
 
+// The first word that is a kernel family's name; NULL: there is none.
+const char *args_family_among(int argc, char **argv);
+
+void args_print_version(void);
+
 // Says that a word behind the options, where none stands, is no family; returns the exit code.
 int args_late_family(const char *word);
 

@@ -53,18 +53,18 @@ static const char legend[] =
     "           a number is a vector's length, n what a word like x4, 3d or m64n128k16 says;\n"
     "           behind the colon the type, T that of the form.\n\n";
 
-enum { FORM_COLUMN = 15, SET_COLUMN = 18, FORM_WIDTH = OUTPUT_WIDTH - FORM_COLUMN };
+enum { FORM_COLUMN = 15, SET_COLUMN = 18 };
 
 // How much of a form stands on one line: it breaks before a dot or a brace that begins a part.
 static size_t form_piece(const char *form) {
-    size_t length = strlen(form), piece = 0;
+    size_t length = strlen(form), piece = 0, width = output_width() - FORM_COLUMN;
     int    depth = 0;
-    if (length <= FORM_WIDTH) return length;
-    for (size_t i = 0; i < FORM_WIDTH; i++) {
+    if (length <= width) return length;
+    for (size_t i = 0; i < width; i++) {
         if (depth == 0 && i && (form[i] == '{' || form[i] == '.')) piece = i;
         depth += (form[i] == '{' || form[i] == '(') - (form[i] == '}' || form[i] == ')');
     }
-    return piece ? piece : FORM_WIDTH;
+    return piece ? piece : width;
 }
 
 static void print_form(const char *form) {

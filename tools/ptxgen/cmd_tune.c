@@ -299,7 +299,7 @@ static int list_kept(const cj_tuning_filter *filter, bool json) {
         json_decref(l.array);
         return list_text(filter);
     }
-    if (!cj_tuning_each(filter, list_line, &l, &error)) return output_json(l.array);
+    if (!cj_tuning_each(filter, list_line, &l, &error)) return output_json(json_pack("{s:o}", "plans", l.array));
     json_decref(l.array);
     return message_failure(&error);
 }

@@ -78,6 +78,7 @@ static const char *read_value(const char *text, cj_dtype type, element *value) {
     } else {
         end = read_integer(text, kind == ELEMENT_SIGNED, value, &fits);
     }
+    if (!end && errno == ERANGE) return "the value does not fit the type";
     if (!end || *end) return "the value is no number of this type";
     element stored = element_stored(type, *value);
     if (!fits || (kind == ELEMENT_FLOAT ? isinf(stored.f) && !isinf(value->f) : stored.u != value->u))

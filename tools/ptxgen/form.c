@@ -73,14 +73,14 @@ bool form_uses(const char *form, const char *set) {
 }
 
 // `at` is where the line stands; words that do not fit begin another one in `column`.
-static void print_words(slice words, size_t column, size_t *at) {
+static void print_words(slice words, size_t column, size_t width, size_t *at) {
     slice word;
     while (next_word(&words, &word)) {
         if (*word.at == '$') {
-            print_words(set_words((slice){word.at + 1, word.length - 1}), column, at);
+            print_words(set_words((slice){word.at + 1, word.length - 1}), column, width, at);
             continue;
         }
-        if (*at > column && *at + 1 + word.length > OUTPUT_WIDTH) {
+        if (*at > column && *at + 1 + word.length > width) {
             printf("\n%*s", (int)column, "");
             *at = column;
         }
@@ -90,6 +90,6 @@ static void print_words(slice words, size_t column, size_t *at) {
 
 void form_print_words(const char *words, size_t column) {
     size_t at = column;
-    print_words((slice){words, strlen(words)}, column, &at);
+    print_words((slice){words, strlen(words)}, column, output_width(), &at);
     putchar('\n');
 }

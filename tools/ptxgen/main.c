@@ -2,9 +2,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include <clusterjit/log.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "args.h"
 #include "command.h"
 #include "message.h"
 #include "output.h"
@@ -71,21 +74,43 @@ static int cmd_help(int argc, char **argv) {
     return run_command(argc > 2 ? 3 : 2, words);
 }
 
+static int early_option(int argc, char **argv) {
+    const char *family = args_family_among(argc, argv);
+    const int   length = (int)strcspn(argv[0], "=");
+    for (int k = 1; k < argc; k++)
+        for (size_t i = 0; i < COMMAND_COUNT; i++)
+            if (!strcmp(argv[k], commands[i].name))
+                return message_error(CJ_INVALID_ARGUMENT, "'%.*s' stands before the command '%s'\nthe command comes first: "
+                                     "ptxgen %s%s%s %.*s", length, argv[0], argv[k], argv[k], family ? " " : "",
+                                     family ? family : "", length, argv[0]);
+    return message_error(CJ_INVALID_ARGUMENT, "'%.*s' stands where a command is wanted\nthe command comes first: "
+                         "ptxgen %s %s %.*s", length, argv[0], family ? "run" : "COMMAND", family ? family : "[FAMILY]",
+                         length, argv[0]);
+}
+
 static int run_word(int argc, char **argv) {
     const char *word = argv[0];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         print_help(stdout);
         return CODE_OK;
     }
-    if (strcmp(word, "--version") == 0) {
-        printf("ptxgen %s\n", cj_version());
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        args_print_version();
         return CODE_OK;
     }
-    return run_command(argc, argv);
+    return word[0] == '-' && word[1] ? early_option(argc, argv) : run_command(argc, argv);
+}
+
+// Whether the command prints JSON, whatever else its words say: then its mistakes are JSON, too.
+static bool asks_for_json(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+        if (!strcmp(argv[i], "--json")) return true;
+    return false;
 }
 
 int main(int argc, char **argv) {
     cj_log_set(message_log, NULL);
+    if (asks_for_json(argc, argv)) atexit(output_json_failure);
     signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough is no error, even where a parent ignores the signal
     if (argc < 2) {
         print_help(stderr);

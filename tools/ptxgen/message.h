@@ -5,6 +5,7 @@
 
 #include <clusterjit/base.h>
 #include <clusterjit/log.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef enum exit_code {
@@ -22,6 +23,9 @@ int message_failure(const cj_error *error);
 // Prints an error of the command's own; returns the exit code of `status`. A newline in the text begins the hint.
 int message_error(cj_status status, const char *format, ...) CJ_PRINTF(2, 3);
 
+// The first failure that was printed, NULL: none was.
+const cj_error *message_first(void);
+
 // Something to know about a command that succeeds.
 void message_note(const char *text);
 
@@ -35,7 +39,12 @@ void message_log(void *user, cj_log_level level, const char *text);
 #define COLOUR_YELLOW "\033[1;33m"
 #define COLOUR_CYAN "\033[1;36m"
 
-// One of these, or "" where `to` is no terminal or NO_COLOR is set.
+typedef enum message_colours { COLOURS_AUTO, COLOURS_ALWAYS, COLOURS_NEVER } message_colours;
+
+// "auto" (terminals, unless NO_COLOR is set), "always" or "never"; false for another word.
+bool message_set_colours(const char *when);
+
+// One of these, or "" where there are to be none on `to`.
 const char *message_colour(FILE *to, const char *colour);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _DEFAULT_SOURCE  // struct winsize
 #define _XOPEN_SOURCE 700
 #include "output.h"
 
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +20,8 @@ static int lost_output(int number) {
     return message_error(CJ_FILE, "cannot write standard output: %s",
                          number ? strerror(number) : "an earlier write failed");
 }
+
+static bool printed;  // a JSON document
 
 int output_finish(int code) {
     errno = 0;
@@ -83,11 +87,21 @@ int output_save(const char *path, const char *text, size_t length) {
     return code;
 }
 
+size_t output_width(void) {
+    struct winsize size;
+    const char    *columns = getenv("COLUMNS");
+    uint64_t       number;
+    const char    *end = columns ? cj_number_read(columns, &number) : NULL;
+    if (end && !*end && number) return number < OUTPUT_WIDTH_LEAST ? OUTPUT_WIDTH_LEAST : (size_t)number;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col) return OUTPUT_WIDTH;
+    return size.ws_col < OUTPUT_WIDTH_LEAST ? OUTPUT_WIDTH_LEAST : size.ws_col;
+}
+
 void output_wrapped(const char *text, size_t column) {
-    size_t at = column;
+    size_t at = column, width = output_width();
     while (*text) {
         size_t length = strcspn(text, " ");
-        if (at > column && at + 1 + length > OUTPUT_WIDTH) {
+        if (at > column && at + 1 + length > width) {
             printf("\n%*s", (int)column, "");
             at = column;
         }
@@ -98,12 +112,35 @@ void output_wrapped(const char *text, size_t column) {
     putchar('\n');
 }
 
+static json_t *text_or_null(const char *text) { return *text ? output_json_text(text) : json_null(); }
+
+static json_t *failure_json(const cj_error *error) {
+    json_t *object = json_pack("{s:s, s:o, s:o, s:o}", "status", cj_status_name(error->status), "rule",
+                               text_or_null(error->rule), "message", output_json_text(error->message), "hint",
+                               text_or_null(error->hint));
+    if (error->line) json_object_set_new(object, "line", json_integer(error->line));
+    if (error->line) json_object_set_new(object, "column", json_integer(error->column));
+    return object;
+}
+
 int output_json(json_t *value) {
-    if (!value) return message_error(CJ_OUT_OF_MEMORY, "no memory for the JSON output");
-    json_dumpf(value, stdout, JSON_INDENT(2));
-    putchar('\n');
+    json_t         *document = json_pack("{s:i}", "schema", OUTPUT_SCHEMA);
+    const cj_error *failure = message_first();
+    int             failed = !value || json_object_update(document, value);
+    if (failure) failed |= json_object_set_new(document, "failure", failure_json(failure));
     json_decref(value);
+    errno = 0;
+    if (!failed) failed = json_dumpf(document, stdout, JSON_INDENT(2));
+    json_decref(document);
+    if (failed && ferror(stdout)) return lost_output(errno);
+    if (failed) return message_error(CJ_OUT_OF_MEMORY, "no memory for the JSON output");
+    putchar('\n');
+    printed = true;
     return CODE_OK;
+}
+
+void output_json_failure(void) {
+    if (!printed && message_first()) output_json(json_object());
 }
 
 json_t *output_json_real(double value) {

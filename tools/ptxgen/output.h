@@ -14,13 +14,23 @@ int output_finish(int code);
 // Writes `text` to `path` ("-" is standard output). Returns an exit code.
 int output_save(const char *path, const char *text, size_t length);
 
-enum { OUTPUT_WIDTH = 100 };  // columns of text that is read on a terminal
+enum { OUTPUT_WIDTH = 100, OUTPUT_WIDTH_LEAST = 40 };
 
-// Prints a text in lines of OUTPUT_WIDTH; the first begins where the output stands, in `column`, and so do the others.
+// Columns of text that is read on a terminal: the terminal's, or those that COLUMNS says; OUTPUT_WIDTH for a file or a
+// pipe.
+size_t output_width(void);
+
+// Prints a text in lines of output_width(); the first begins where the output stands, in `column`, and so do the others.
 void output_wrapped(const char *text, size_t column);
 
-// Prints `value` on standard output and releases it. Returns an exit code.
+enum { OUTPUT_SCHEMA = 1 };  // a member that goes away or means something else makes it 2; new members do not
+
+// Prints `value`, an object, on standard output and releases it, with "schema" before its members and, where a failure
+// was printed before, that as "failure" after them. Returns an exit code.
 int output_json(json_t *value);
+
+// At the end of a command that prints JSON: the failure alone, where there was one and no document was printed.
+void output_json_failure(void);
 
 // JSON has neither NaN nor integers beyond 2^63-1 that its readers keep: NaN and infinities become the strings "NaN",
 // "Infinity" and "-Infinity", larger integers their digits in a string.

@@ -21,16 +21,23 @@ static bool same(const char *text, size_t length, const char *word) {
 
 // A whole number that takes up all of [text, end).
 static bool read_number(const char *text, const char *end, uint64_t *value) {
-    return text < end && cj_number_read(text, value) == end;
+    char         piece[32];
+    const size_t length = (size_t)(end - text);
+    if (length >= sizeof piece) return false;
+    memcpy(piece, text, length);
+    piece[length] = '\0';
+    const char *stop = cj_number_read(piece, value);
+    return stop && !*stop;
 }
 
 // AxBxC: returns how many there are, 0 where it makes no sense.
 static uint32_t read_list(const char *text, const char *end, uint64_t value[TILE_RANK_MAX]) {
     uint32_t count = 0;
     while (count < TILE_RANK_MAX) {
-        text = text < end ? cj_number_read(text, &value[count++]) : NULL;
-        if (!text || text > end || (text < end && *text != 'x')) return 0;
-        if (text++ == end) return count;
+        const char *stop = memchr(text, 'x', (size_t)(end - text));
+        if (!read_number(text, stop ? stop : end, &value[count++])) return 0;
+        if (!stop) return count;
+        text = stop + 1;
     }
     return 0;
 }
