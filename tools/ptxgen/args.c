@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _POSIX_C_SOURCE 200809L
 #include "args.h"
 
+#include <clusterjit/contract.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@ enum {
     GROUP_PARAMS = 1,
     GROUP_OPTIONS = 2,
     OPTION_MAX = 48,
-    DOC_SIZE = 256,
+    DOC_SIZE = 384,
     ARG_SIZE = 64,
     CHOICES_SIZE = 256,
 };
@@ -34,7 +36,7 @@ typedef struct parse {
     size_t             count;
     char               header[ARG_SIZE];
     char               docs[CJ_PARAM_MAX][DOC_SIZE];
-    char               args[CJ_PARAM_MAX][CHOICES_SIZE];
+    char               args[CJ_PARAM_MAX][ARG_SIZE];
 } parse;
 
 // Large powers of two, and one less, read better as such.
@@ -91,11 +93,14 @@ static void add_params(parse *p, const cj_family *family) {
     add_option(p, (struct argp_option){.doc = p->header, .group = GROUP_PARAMS});
     for (size_t i = 0; i < cj_family_param_count(family); i++) {
         const cj_param_info *info = cj_family_param(family, i);
-        char                 values[ARG_SIZE];
+        char                 values[CHOICES_SIZE];
         args_values(info, values, sizeof values);
         if (info->choices) {
-            join_words(info->choices, "|", p->args[i], CHOICES_SIZE);
-            snprintf(p->docs[i], DOC_SIZE, "%s (default %s)", info->help, info->initial);
+            join_words(info->choices, "|", p->args[i], ARG_SIZE);
+            const bool fits = strlen(p->args[i]) + 1 < ARG_SIZE;
+            if (!fits) snprintf(p->args[i], ARG_SIZE, "WORD");
+            snprintf(p->docs[i], DOC_SIZE, "%s (%s%sdefault %s)", info->help, fits ? "" : values, fits ? "" : "; ",
+                     info->initial);
         } else if (info->function) {
             snprintf(p->args[i], ARG_SIZE, "EXPRESSION");
             snprintf(p->docs[i], DOC_SIZE, "%s (%s)", info->help, values);
@@ -201,12 +206,20 @@ static int set_colour(const char *when) {
     return message_error(CJ_INVALID_ARGUMENT, "--color is '%s'; it is auto, always or never", when);
 }
 
+// What argp reads the width of its help from.
+static void set_help_width(void) {
+    char format[40];
+    snprintf(format, sizeof format, "rmargin=%zu", output_width() - 1);
+    setenv("ARGP_HELP_FMT", format, 0);
+}
+
 void args_print_version(void) { printf("ptxgen %s\n", cj_version()); }
 
 static error_t parse_option(int key, char *value, struct argp_state *state) {
     parse *p = state->input;
     int    code = CODE_OK;
     if (key == KEY_HELP) {
+        set_help_width();
         argp_help(p->argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, p->name);
         exit(output_finish(CODE_OK));
     } else if (key == KEY_VERSION) {
@@ -288,4 +301,11 @@ cj_dim3 args_dim3(const char *option, const char *text) {
     if (*at || at == text || at[-1] == ',')
         exit(message_error(CJ_INVALID_ARGUMENT, "%s is '%s'; it is one to three whole numbers, X[,Y,Z]", option, text));
     return (cj_dim3){value[0], value[1], value[2]};
+}
+
+const char *args_target(const char *name) {
+    cj_limits limits;
+    for (size_t i = 0; cj_limits_part(i); i++)
+        if (!strcmp(name, cj_limits_part(i)) && !cj_limits_named(name, &limits, NULL)) return cj_limits_arch(&limits);
+    return name;
 }

@@ -23,7 +23,8 @@ enum { LIMIT = 1000 };  // million thread instructions a launch: arguments that 
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN };
 
 static const struct argp_option options[] = {
-    {.name = "arch", .key = KEY_ARCH, .arg = "TARGET", .doc = "Hold the file against this target, not its own .target"},
+    {.name = "arch", .key = KEY_ARCH, .arg = "TARGET", .doc = "Hold the file against this target, sm_90a, or that of a part, h200, not its own .target"},
+    {.name = "target", .key = KEY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},
     {.name = "ptxas",
      .key = KEY_PTXAS,
      .doc = "Assemble it as well, with ptxas or nvJitLink, and show what that says in its place"},
@@ -42,7 +43,7 @@ static const struct argp_option options[] = {
 
 static int set(void *user, int key, char *value) {
     check_options *o = user;
-    if (key == KEY_ARCH) o->arch = value;
+    if (key == KEY_ARCH) o->arch = args_target(value);
     if (key == KEY_JSON) o->json = true;
     if (key == KEY_PTXAS) o->ptxas = true;
     if (key == KEY_RUN) o->run = true;

@@ -55,6 +55,7 @@ static const struct argp_option options[] = {
      .key = KEY_TARGET,
      .arg = "h200|sm_90|...|device",
      .doc = "The GPU: a part, a target, or the one here (default device)"},
+    {.name = "arch", .key = KEY_TARGET, .arg = "TARGET", .flags = OPTION_ALIAS},
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
     {0},
 };

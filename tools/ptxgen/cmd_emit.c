@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <clusterjit/contract.h>
 #include <string.h>
 
 #include "args.h"
@@ -13,7 +14,8 @@ typedef struct emit_options {
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_OUTPUT = 'o' };
 
 static const struct argp_option options[] = {
-    {.name = "arch", .key = KEY_ARCH, .arg = "TARGET", .doc = "The target, as ptxas names it (default sm_90)"},
+    {.name = "arch", .key = KEY_ARCH, .arg = "TARGET", .doc = "The target, as ptxas names it, or a part, h200 (default sm_90)"},
+    {.name = "target", .key = KEY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},
     {.name = "output",
      .key = KEY_OUTPUT,
      .arg = "FILE",
@@ -40,13 +42,13 @@ int cmd_emit(int argc, char **argv) {
     args_family  family;
     args_parse(&spec, argc, argv, &o, &family);
 
-    const cj_limits *limits;
-    cj_plan          plan;
-    char            *text;
-    size_t           length;
-    cj_error         error;
-    bool             failed = cj_limits_builtin(o.arch, &limits, &error) ||
-                  cj_plan_make(&family.params, limits, o.arch, &plan, &error) ||
+    cj_limits limits;
+    cj_plan   plan;
+    char     *text;
+    size_t    length;
+    cj_error  error;
+    bool      failed = cj_limits_named(o.arch, &limits, &error) ||
+                  cj_plan_make(&family.params, &limits, args_target(o.arch), &plan, &error) ||
                   cj_plan_emit(&plan, &text, &length, &error);
     args_family_free(&family);
     if (failed) return message_failure(&error);

@@ -42,6 +42,7 @@ enum { KEY_ENTRY = ARGS_LONG_ONLY, KEY_BLOCK, KEY_SMEM, KEY_REGISTERS, KEY_TARGE
          .key = KEY_TARGET,                                                                                            \
          .arg = "h200|sm_90|...",                                                                                      \
          .doc = "Count for this part or target, by the model"},                                                        \
+        {.name = "arch", .key = KEY_TARGET, .arg = "TARGET", .flags = OPTION_ALIAS},                                   \
         {.name = "device",                                                                                             \
          .key = KEY_DEVICE,                                                                                            \
          .arg = "auto|gpu|gpu:N|cpu",                                                                                  \

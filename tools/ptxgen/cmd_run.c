@@ -10,7 +10,8 @@ static const struct argp_option options[] = {
     {.name = "arch",
      .key = KEY_ARCH,
      .arg = "TARGET",
-     .doc = "Generate for this target (default: the device's newest)"},
+     .doc = "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"},
+    {.name = "target", .key = KEY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},
     {.name = "device",
      .key = KEY_DEVICE,
      .arg = "auto|gpu|gpu:N|cpu",
@@ -35,7 +36,7 @@ static const struct argp_option options[] = {
 static int set(void *user, int key, char *value) {
     run_options *o = user;
     switch (key) {
-    case KEY_ARCH: o->arch = value; break;
+    case KEY_ARCH: o->arch = args_target(value); break;
     case KEY_DEVICE: o->device = value; break;
     case KEY_FILL: o->fill = value; break;
     case KEY_INPUT: o->input = value; break;

@@ -16,7 +16,7 @@
 int study_set(void *user, int key, char *value) {
     study_options *o = user;
     switch (key) {
-    case STUDY_ARCH: o->arch = value; break;
+    case STUDY_ARCH: o->arch = args_target(value); break;
     case STUDY_DEVICE: o->device = value; break;
     case STUDY_FILL: o->fill = value; break;
     case STUDY_INPUT: o->input = value; break;

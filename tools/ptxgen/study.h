@@ -28,7 +28,8 @@ enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY
     {.name = "arch",                                                                                                    \
      .key = STUDY_ARCH,                                                                                                 \
      .arg = "TARGET",                                                                                                   \
-     .doc = "Generate for this target (default: the device's newest)"},                                                 \
+     .doc = "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"},                \
+        {.name = "target", .key = STUDY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},                                  \
         {.name = "device",                                                                                              \
          .key = STUDY_DEVICE,                                                                                           \
          .arg = "auto|gpu|gpu:N|cpu",                                                                                   \
