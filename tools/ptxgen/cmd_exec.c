@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // exec: runs an entry of any PTX file, with arguments from the command line.
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ typedef struct exec_options {
     launch_options  launch;
     wanted          wanted[OUTPUTS_MAX];
     unsigned        wanted_count;
+    bool            ran;  // the last launch, to its end or into a hazard: there are results
     machine_options machine;
 } exec_options;
 
@@ -110,9 +112,25 @@ static int launch_once(exec_options *o, cj_device *device, document *ptx, cj_fun
     int      code = machine_apply(&o->machine, device);
     if (!code) code = arguments_upload(&o->launch.arguments, device);
     if (code) return code;
-    code = machine_report(device, ptx, launch_run(&o->launch, device, function, &error), &error);
+    const cj_status status = launch_run(&o->launch, device, function, &error);
+    o->ran = !status || status == CJ_HAZARD;
+    code = machine_report(device, ptx, status, &error);
     machine_stats(&o->machine, device);
     return code;
+}
+
+// exec opts in to the cluster that it is given, which a program has to do itself.
+static void note_nonportable(const exec_options *o, const cj_device *device, const cj_function *function) {
+    cj_entry_info info;
+    char          note[160];
+    cj_function_info(function, &info);
+    const cj_dim3  c = o->launch.cluster.x ? o->launch.cluster : info.cluster;
+    const uint64_t blocks = (uint64_t)c.x * c.y * c.z, portable = cj_device_limits(device)->max_cluster_portable;
+    if (blocks <= portable || blocks > cj_device_limits(device)->max_cluster) return;
+    snprintf(note, sizeof note,
+             "a cluster of %" PRIu64 " blocks is above the portable %" PRIu64 ": exec opts in to it; a program must set nonportable",
+             blocks, portable);
+    message_note(note);
 }
 
 // Until a schedule shows something.
@@ -146,8 +164,9 @@ static int run(exec_options *o, cj_device *device, document *ptx, cj_module *mod
     cj_function *function;
     int          code = launch_find(o->launch.entry, o->path, module, &function);
     if (!code) code = launch_check(&o->launch, function);
+    if (!code) note_nonportable(o, device, function);
     if (!code) code = launch_all(o, device, ptx, function);
-    if (code && code != CODE_WRONG) return code;
+    if (!o->ran) return code;
     int shown = show(o, device);
     return code ? code : shown;
 }
