@@ -129,6 +129,8 @@ static const double   float_edges[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2
                                        9.2e18, -9.3e18, 1.8446744073709552e19, 3.4028234663852886e38,
                                        1.1754943508222875e-38, 1e-40, 1.5e300, 1e-310, (double)INFINITY,
                                        -(double)INFINITY, (double)NAN};
+// Besides the NaN above: of either sign, signaling and quiet, each with bits of its own.
+static const uint64_t nan_edges[] = {0xfff8000040000123, 0x7ff4000080000456, 0x7ffc0000c0000789, 0xfff0000060000abc};
 static const uint16_t half_edges[] = {0, 0x8000, 0x3c00, 0xbc00, 0x3800, 0x7bff, 0xfbff, 0x7c00,
                                       0xfc00, 0x7e00, 0x7c01, 0x0001, 0x03ff, 0x0400, 0x8001, 0x3555,
                                       0x4248, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc0, 0x0080, 0x7f7f};
@@ -143,9 +145,17 @@ static bool is_half(cj_word type) {
     return type == CJ_W_F16 || type == CJ_W_F16X2 || type == CJ_W_BF16 || type == CJ_W_BF16X2;
 }
 
+static uint64_t wide_edge(uint64_t i, unsigned bits) {
+    const uint64_t numbers = CJ_TEST_COUNT(float_edges);
+    i %= numbers + CJ_TEST_COUNT(nan_edges);
+    if (i < numbers) return bits_of(float_edges[i], bits);
+    const uint64_t nan = nan_edges[i - numbers];
+    return bits == 64 ? nan : (nan >> 32 & 0x80000000) | 0x7f800000 | (nan >> 29 & 0x7fffff);
+}
+
 uint64_t cj_edge_value(cj_word type, uint64_t i) {
     const uint64_t halves = CJ_TEST_COUNT(half_edges);
-    if (is_wide_float(type)) return bits_of(float_edges[i % CJ_TEST_COUNT(float_edges)], cj__words[type].bits);
+    if (is_wide_float(type)) return wide_edge(i, cj__words[type].bits);
     if (is_half(type)) return half_edges[i % halves] | (uint64_t)half_edges[i / 3 % halves] << 16;
     return integer_edges[i % CJ_TEST_COUNT(integer_edges)];
 }

@@ -313,7 +313,7 @@ unsigned cj_semantics_uncovered(void) {
 // ---- values
 
 static uint64_t edge_or_random(cj_word type, unsigned k, unsigned lane, unsigned lanes, uint64_t *random) {
-    const uint64_t pair = k == 0 ? lane : k == 1 ? lane * 43 / lanes : lane / 7 + lane;
+    const uint64_t pair = k == 0 ? lane : k == 1 ? lane * 49 / lanes : lane / 7 + lane;
     const uint64_t drawn = cj_random_value(type, random);
     return lane < lanes * 3 / 4 ? cj_edge_value(type, pair) : drawn;
 }

@@ -149,8 +149,40 @@ OPERATIONS(floats,
       {"cvt.sat.f64.f32", "df", {0x40000000}, 0x3ff0000000000000},
       {"cvt.rmi.sat.f32.f32", "ff", {0x3fc00000}, 0x3f800000})
 
+// Which of several NaNs stays, in every rounding mode: an H200's choice, whatever the host's compiler makes of a product.
+static void one_nan_stays(void **state) {
+    (void)state;
+    enum { A = 1, B = 2, C = 4 };
+    static const struct {
+        const char *opcode, *classes;
+        unsigned    nans;  // which operands are
+        unsigned    stays;
+    } cases[] = {{"add", "ddd", A | B, B}, {"sub", "ddd", A | B, B}, {"mul", "ddd", A | B, B}, {"div", "ddd", A | B, A},
+                 {"mul", "ddd", A, A}, {"div", "ddd", B, B}, {"fma", "dddd", A | B | C, B}, {"fma", "dddd", A | C, C},
+                 {"fma", "dddd", A, A}, {"add", "fff", A | B, 0}, {"sub", "fff", A | B, 0}, {"mul", "fff", A | B, 0},
+                 {"div", "fff", A | B, 0}, {"fma", "ffff", A | B | C, 0}};
+    static const char *const modes[] = {"rn", "rz", "rm", "rp"};
+    static const uint64_t    nan64[] = {0x7ff4000000000aaa, 0xfffc000000000bbb, 0xfff1000000000ccc};
+    static const uint64_t    nan32[] = {0x7fa00aaa, 0xffe00bbb, 0xff900ccc};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        const bool wide = cases[i].classes[0] == 'd';
+        for (size_t mode = 0; mode < CJ_TEST_COUNT(modes); mode++) {
+            char      name[16];
+            operation o = {.name = name, .classes = cases[i].classes, .expected = 0x7fffffff};
+            snprintf(name, sizeof name, "%s.%s.f%d", cases[i].opcode, modes[mode], wide ? 64 : 32);
+            for (unsigned k = 0; k < 3; k++) {
+                o.source[k] = wide ? 0x3ff0000000000000 : 0x3f800000;
+                if (cases[i].nans >> k & 1) o.source[k] = wide ? nan64[k] : nan32[k];
+                if (cases[i].stays >> k & 1) o.expected = nan64[k] | 0x0008000000000000;
+            }
+            run_operations(&o, 1);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_nan_stays),
         cmocka_unit_test(integers),
         cmocka_unit_test(bits),
         cmocka_unit_test(sets_and_selections),

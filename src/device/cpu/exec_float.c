@@ -64,13 +64,14 @@ F32_SAT(fma, 3, fmaf(a, b, c), (double)a *(double)b + (double)c)
 F32(div, 2, a / b)
 F32(rcp, 1, 1.0f / a)
 F32(sqrt, 1, sqrtf(a))
-// Of several NaNs of f64 one stays, quiet: a sum's second, a product's first, of both in one b, then c, then a.
+// Of several NaNs of f64 one stays, quiet, in every rounding mode: b, then c, then a. A quotient, which ptxas computes step by
+// step, keeps a, then b. The host would choose by how its compiler orders the operands.
 #define NAN_OR(x, otherwise) ((x) != (x) ? (x) + (x) : (otherwise))
 F64(add, 2, NAN_OR(b, a + b))
 F64(sub, 2, NAN_OR(b, a - b))
-F64(mul, 2, NAN_OR(a, a *b))
+F64(mul, 2, NAN_OR(b, a *b))
 F64(fma, 3, NAN_OR(b, NAN_OR(c, fma(a, b, c))))
-F64(div, 2, a / b)
+F64(div, 2, NAN_OR(a, a / b))
 F64(rcp, 1, 1.0 / a)
 F64(sqrt, 1, sqrt(a))
 
