@@ -201,6 +201,44 @@ static void a_cooperative_grid_meets(void **state) {
     assert_string_equal(error.rule, "cooperative-size");
 }
 
+// With .blocksareclusters the launch counts clusters; a block of one thread stands for the required one. Each thread of the
+// grid says who it is.
+static const char counted[] =
+    ".version 9.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry counted(.param .u64 out)\n.reqntid 64, 1, 1\n.blocksareclusters\n.reqnctapercluster 2, 1, 1\n{\n"
+    "    .reg .b64 %at;\n    .reg .b32 %i, %n, %v, %row;\n"
+    "    ld.param.u64 %at, [out];\n    cvta.to.global.u64 %at, %at;\n"
+    "    mov.u32 %i, %ctaid.x;\n    mov.u32 %row, %ctaid.y;\n    mov.u32 %n, %nctaid.x;\n"
+    "    mad.lo.u32 %i, %row, %n, %i;\n    mov.u32 %v, %tid.x;\n    mad.lo.u32 %i, %i, 64, %v;\n"
+    "    mad.wide.u32 %at, %i, 4, %at;\n    mov.u32 %v, %nclusterid.x;\n    mad.lo.u32 %n, %v, 256, %n;\n"
+    "    mov.u32 %v, %clusterid.x;\n    mad.lo.u32 %n, %v, 65536, %n;\n    mov.u32 %v, %cluster_ctarank;\n"
+    "    mad.lo.u32 %n, %v, 16777216, %n;\n    st.global.u32 [%at], %n;\n    ret;\n}\n";
+
+static void a_grid_of_clusters_has_all_its_blocks(void **state) {
+    (void)state;
+    enum { CLUSTERS = 3, ROWS = 2, BLOCKS = 2 * CLUSTERS, THREADS_A_BLOCK = 64 };
+    cj_module       *own = NULL;
+    cj_error         error = {0};
+    cj_launch_config config = {.grid = {CLUSTERS, ROWS, 1}, .block = {1, 1, 1}, CJ_ARGS(memory)};
+    cj_test_ok(cj_module_from_ptx(device, counted, sizeof counted - 1, &own, &error), &error);
+    cj_test_ok(cj_module_function(own, "counted", &config.function, &error), &error);
+    for (config.block.x = 1; config.block.x <= THREADS_A_BLOCK; config.block.x += THREADS_A_BLOCK - 1) {
+        poison(NULL);
+        cj_test_ok(cj_launch(device, &config, &error), &error);
+        read_back(ROWS * BLOCKS * THREADS_A_BLOCK + 1);
+        for (uint32_t i = 0; i < ROWS * BLOCKS * THREADS_A_BLOCK; i++) {
+            const uint32_t block = i / THREADS_A_BLOCK % BLOCKS;
+            assert_int_equal(words[i], BLOCKS | CLUSTERS << 8 | block / 2 << 16 | block % 2 << 24);
+        }
+        assert_int_equal(words[ROWS * BLOCKS * THREADS_A_BLOCK], UINT32_MAX);
+    }
+    config.block.x = THREADS_A_BLOCK;
+    config.grid.y = 65536;
+    assert_int_equal(cj_launch(device, &config, &error), CJ_CONTRACT);
+    assert_string_equal(error.rule, "grid-axis");
+    cj_module_unload(own);
+}
+
 static void a_dependent_kernel_reads_what_the_one_before_it_wrote(void **state) {
     (void)state;
     enum { N = 64 * 128 };
@@ -460,6 +498,7 @@ int cj_test_launches(cj_device *on, unsigned count) {
         cmocka_unit_test_setup(a_cluster_of_16_launches_when_asked_for, poison),
         cmocka_unit_test_setup(all_shared_memory_of_a_block_can_be_used, poison),
         cmocka_unit_test_setup(a_cooperative_grid_meets, poison),
+        cmocka_unit_test_setup(a_grid_of_clusters_has_all_its_blocks, poison),
         cmocka_unit_test_setup(a_dependent_kernel_reads_what_the_one_before_it_wrote, poison),
         cmocka_unit_test_setup(dependent_reductions_follow_each_other, poison),
         cmocka_unit_test_setup(structures_and_tensor_maps_are_passed_by_value, poison),

@@ -52,6 +52,11 @@ CJ_API cj_status cj_contract_check(const cj_contract_query *query,
                                    void (*visit)(void *user, const cj_violation *violation), void *user,
                                    cj_error *error);
 
+// What runs when that launch is not refused: query->shape with `grid` in blocks, also where .blocksareclusters makes a
+// launch count clusters; `block` as .reqntid says, for which a launch's 1 x 1 x 1 stands; and the cluster in force,
+// {0, 0, 0} without. `limits` is not read. Errors as cj_contract_check, CONTRACT excepted.
+CJ_API cj_status cj_contract_shape(const cj_contract_query *query, cj_launch_shape *shape, cj_error *error);
+
 // Every rule of the contract, in the order in which they are held against a launch.
 typedef struct cj_contract_rule {
     const char *id;

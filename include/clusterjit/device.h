@@ -124,6 +124,7 @@ typedef struct cj_entry_info {
     uint32_t static_shared;         // bytes
     int      needs_cluster;         // .explicitcluster, or something that it does works in clusters only
     int      needs_dynamic_shared;  // it names shared memory whose bytes the launch says
+    int      grid_counts_clusters;  // .blocksareclusters: a launch's grid is in clusters, not in blocks
 } cj_entry_info;
 CJ_API void cj_function_info(const cj_function *function, cj_entry_info *info);
 

@@ -29,6 +29,15 @@ cj_dim3 cj__contract_cluster(const cj_contract *contract, cj_dim3 given) {
     return is_given(given) ? given : contract->reqnctapercluster;
 }
 
+cj_dim3 cj__contract_block(const cj_contract *contract, cj_dim3 given) {
+    return is_given(contract->reqntid) && volume(given) == 1 ? contract->reqntid : given;
+}
+
+cj_dim3 cj__contract_grid(const cj_contract *contract, cj_dim3 given, cj_dim3 cluster) {
+    if (!contract->blocksareclusters || !is_given(cluster)) return given;
+    return (cj_dim3){given.x * cluster.x, given.y * cluster.y, given.z * cluster.z};
+}
+
 // ---- what the rules ask
 
 // Plain PTX runs on its own capability and every later one, that of a family on the family's, with an a on its own
@@ -59,6 +68,12 @@ static uint32_t preferred_limit(const cj_contract *kernel, const cj_launch_shape
     return kernel->maxclusterrank && kernel->maxclusterrank < most ? kernel->maxclusterrank : most;
 }
 
+// Whether so many clusters have more blocks along an axis than a grid may have.
+static bool clusters_exceed(cj_dim3 clusters, cj_dim3 cluster, cj_dim3 limit) {
+    return (uint64_t)clusters.x * cluster.x > limit.x || (uint64_t)clusters.y * cluster.y > limit.y ||
+           (uint64_t)clusters.z * cluster.z > limit.z;
+}
+
 static uint32_t largest_gpc(const cj_limits *target) {
     uint32_t largest = 0;
     for (size_t i = 0; i < sizeof target->gpc_sms / sizeof *target->gpc_sms; i++) {
@@ -68,8 +83,8 @@ static uint32_t largest_gpc(const cj_limits *target) {
 }
 
 // Whether the occupancy of such blocks can be asked for: what is beyond a block's own limits has rules of its own.
-static bool sane(const cj_launch_shape *launch, const cj_limits *target, uint64_t threads, uint64_t shared) {
-    return !has_zero(launch->block) && threads <= target->max_threads_per_block &&
+static bool sane(const cj_limits *target, uint64_t threads, uint64_t shared) {
+    return threads && threads <= target->max_threads_per_block &&
            shared <= target->shared_per_block_optin;
 }
 
@@ -121,7 +136,8 @@ static uint64_t broken_by_kernel(const cj_contract *kernel, const cj_limits *tar
 // What rules on launches call by a short name.
 #define LAUNCH_SCOPE                                                                  \
     const cj_dim3  cluster = cj__contract_cluster(kernel, launch->cluster);           \
-    const uint64_t threads = volume(launch->block), blocks = volume(cluster);         \
+    const cj_dim3  block = cj__contract_block(kernel, launch->block);                 \
+    const uint64_t threads = volume(block), blocks = volume(cluster);                 \
     const uint64_t shared = (uint64_t)kernel->static_shared + launch->dynamic_shared; \
     const uint64_t grid = volume(launch->grid) * (kernel->blocksareclusters ? blocks : 1)
 
@@ -166,7 +182,7 @@ cj_severity cj__contract_explain(unsigned rule, const cj_contract *kernel, const
                                  const cj_limits *target, cj_error *error) {
     LAUNCH_SCOPE;
     cj_occupancy room = {0};
-    if (sane(launch, target, threads, shared)) room = occupancy(kernel, target, threads, blocks, shared);
+    if (sane(target, threads, shared)) room = occupancy(kernel, target, threads, blocks, shared);
     unsigned at = 0;
 #define KERNEL_RULE(id, severity, broken, message, remedy) \
     if (at++ == rule) {                                    \

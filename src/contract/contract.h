@@ -37,6 +37,12 @@ cj_status cj__contract_read(const cj_contract_query *query, cj_contract *contrac
 // The cluster dimensions in force: what the launch gives, else what .reqnctapercluster says, else {0,0,0}.
 cj_dim3 cj__contract_cluster(const cj_contract *contract, cj_dim3 given);
 
+// The block in force: 1 x 1 x 1 stands for the one that .reqntid says, which the driver then launches.
+cj_dim3 cj__contract_block(const cj_contract *contract, cj_dim3 given);
+
+// Blocks in the grid of a launch that is not refused: with .blocksareclusters the launch counts clusters.
+cj_dim3 cj__contract_grid(const cj_contract *contract, cj_dim3 given, cj_dim3 cluster);
+
 // The first broken rule of severity ERROR as an error (CONTRACT; rule id, message with field, value and limit, hint),
 // or OK. The rules are in two parts: those of the kernel and the limits alone, which can be held once and for all, and
 // those of a launch of it. cj__contract_check holds both.

@@ -72,6 +72,18 @@ cj_status cj__contract_read(const cj_contract_query *query, cj_contract *contrac
     return status;
 }
 
+cj_status cj_contract_shape(const cj_contract_query *query, cj_launch_shape *shape, cj_error *error) {
+    if (!query || !shape) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s is NULL", query ? "shape" : "query");
+    cj_contract contract = {.entry = "the kernel"};
+    cj_status   status = query->ptx ? cj__contract_read(query, &contract, error) : CJ_OK;
+    if (status) return status;
+    *shape = query->shape;
+    shape->cluster = cj__contract_cluster(&contract, query->shape.cluster);
+    shape->block = cj__contract_block(&contract, query->shape.block);
+    shape->grid = cj__contract_grid(&contract, query->shape.grid, shape->cluster);
+    return CJ_OK;
+}
+
 static void visit_all(uint64_t broken, const cj_contract *contract, const cj_contract_query *query,
                       void (*visit)(void *user, const cj_violation *violation), void *user) {
     for (unsigned i = 0; i < cj_contract_rule_count(); i++) {

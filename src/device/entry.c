@@ -108,6 +108,7 @@ void cj_function_info(const cj_function *function, cj_entry_info *info) {
                             .cluster = contract->reqnctapercluster,
                             .cluster_max = contract->maxclusterrank,
                             .static_shared = contract->static_shared,
+                            .grid_counts_clusters = contract->blocksareclusters,
                             .needs_cluster = contract->explicitcluster || contract->uses_clusters,
                             .needs_dynamic_shared = needs_dynamic_shared(function->entry)};
 }

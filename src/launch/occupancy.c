@@ -68,8 +68,9 @@ cj_status cj_occupancy_model(const cj_limits *limits, const cj_block_use *use, u
 static cj_status shape_of(const cj_contract *contract, const cj_limits *limits, const cj_occupancy_query *query,
                           cj_launch_shape *shape, cj_error *error) {
     const cj_dim3 one = {1, 1, 1}, cluster = cj__contract_cluster(contract, query->cluster);
-    *shape = (cj_launch_shape){.grid = has_blocks(cluster) ? cluster : one,
-                               .block = has_blocks(query->block) ? query->block : contract->reqntid,
+    const bool    counts_clusters = contract->blocksareclusters || !has_blocks(cluster);
+    *shape = (cj_launch_shape){.grid = counts_clusters ? one : cluster,
+                               .block = cj__contract_block(contract, has_blocks(query->block) ? query->block : contract->reqntid),
                                .cluster = cluster,
                                .dynamic_shared = query->dynamic_shared,
                                .nonportable = true,

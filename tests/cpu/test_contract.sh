@@ -40,11 +40,43 @@ PTX
 # --- what launches
 judged 0 'NVIDIA H200 (built in) would make this launch: 0 of ' --grid 64 --block 256 --cluster 4 --target h200
 [[ $(<"$dir/out") == *'cluster  4 x 1 x 1 = 4 blocks, portable to 8, at most 16'* ]] || failed contract 'no line on the cluster'
-judged 0 'as the kernel says' "$dir/k.ptx" --entry pair --grid 4 --block 128 --target sm_90
+judged 0 '2 x 1 x 1 = 2 blocks, as the kernel says' "$dir/k.ptx" --entry pair --grid 4 --block 128 --target sm_90
 judged 0 '48 KiB' --help
 judged 0 'would make' --grid 16 --block 32 --cluster 16 --nonportable --target h100
 judged 0 'would make' --grid 1 --block 1024 --smem 232448 --smem-opt-in yes --target h200
 judged 0 'would make' --grid 1 --block 1
+
+cat >"$dir/clusters.ptx" <<'PTX'
+.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry clusters(.param .u64 out)
+.reqntid 32
+.blocksareclusters
+.reqnctapercluster 1, 2
+{
+    .reg .b64 %out;
+    .reg .b32 %n;
+    ld.param.u64 %out, [out];
+    mov.u32 %n, %nctaid.y;
+    st.relaxed.gpu.global.u32 [%out], %n;
+    red.gpu.global.add.u32 [%out + 4], 1;
+    ret;
+}
+PTX
+judged 0 'grid     3 x 5 x 1 clusters = 3 x 10 x 1 blocks' "$dir/clusters.ptx" --grid 3,5 --block 1 --target h200
+[[ $(<"$dir/out") == *'block    32 x 1 x 1 = 32 threads, as the kernel says'* ]] || failed contract 'the block is not the required one'
+judged 0 '"runs"' "$dir/clusters.ptx" --grid 3,5 --block 32 --target h200 --json
+[[ $(tr -d ' \n' <"$dir/out") == *'"runs":{"grid":[3,10,1],"block":[32,1,1],"cluster":[1,2,1]}'* ]] || failed 'contract --json' 'what runs is not told'
+judged 1 'counts clusters' "$dir/clusters.ptx" --grid 1,32768 --block 32 --target h200
+rules grid-axis
+run exec "$dir/clusters.ptx" --grid 3,5 --block 32 --arg 'u32[2]=zeros' --print 0
+[[ $code == 0 && $(<"$dir/out") == *'10 960'* ]] || failed exec "a grid of 3 x 5 clusters of 2 blocks: $(<"$dir/out")"
+run occupancy "$dir/clusters.ptx" --target h200
+[[ $code == 0 && $(<"$dir/out") == *' 2 '*'<- chosen'* ]] || failed occupancy "the cluster of 1 x 2 blocks is not counted"
+sed 's/cluster 1, 2/cluster 1, 3/' "$dir/clusters.ptx" >"$dir/three.ptx"
+run occupancy "$dir/three.ptx" --target h200
+[[ $code == 0 && $(<"$dir/out") == *$'\n      3 '*'<- chosen'* ]] || failed occupancy "the cluster of 1 x 3 blocks is not counted"
 
 # --- what does not, with every rule
 judged 1 'would refuse this launch: 3 of ' "$dir/k.ptx" --entry pair --grid 3 --block 64 --smem 50000 --target h200

@@ -36,7 +36,7 @@ enum {
 
 static const struct argp_option options[] = {
     {.name = "entry", .key = KEY_ENTRY, .arg = "NAME", .doc = "The kernel (default: the file's only one)"},
-    {.name = "grid", .key = KEY_GRID, .arg = "X[,Y,Z]", .doc = "Blocks in the grid"},
+    {.name = "grid", .key = KEY_GRID, .arg = "X[,Y,Z]", .doc = "Blocks in the grid, clusters of a kernel with .blocksareclusters"},
     {.name = "block", .key = KEY_BLOCK, .arg = "X[,Y,Z]", .doc = "Threads a block"},
     {.name = "cluster", .key = KEY_CLUSTER, .arg = "X[,Y,Z]", .doc = "Blocks a cluster (default: none given)"},
     {.name = "preferred", .key = KEY_PREFERRED, .arg = "X[,Y,Z]", .doc = "Preferred cluster (default: none)"},
@@ -129,35 +129,46 @@ static void show(void *user, const cj_violation *v) {
 static uint64_t volume(cj_dim3 d) { return (uint64_t)d.x * d.y * d.z; }
 static bool     given(cj_dim3 d) { return d.x || d.y || d.z; }
 
-static void print_verdict(const contract_options *o, const cj_limits *l, const verdict *v) {
-    const cj_launch_shape *s = &o->shape;
+static bool same(cj_dim3 a, cj_dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+
+// `s` is what runs.
+static void print_verdict(const contract_options *o, const cj_launch_shape *s, const cj_limits *l, const verdict *v) {
+    const cj_dim3 grid = o->shape.grid, block = o->shape.block;
     printf("%s %s this launch: %zu of %zu rules broken", l->name, v->errors ? "would refuse" : "would make", v->errors,
            cj_contract_rule_count());
     printf(v->warnings ? ", %zu warning%s\n" : "\n", v->warnings, v->warnings == 1 ? "" : "s");
     if (v->errors) return;
-    printf("  block    %u x %u x %u = %" PRIu64 " threads, at most %u\n", s->block.x, s->block.y, s->block.z,
-           volume(s->block), l->max_threads_per_block);
-    printf("  grid     %u x %u x %u, at most %u x %u x %u\n", s->grid.x, s->grid.y, s->grid.z, l->max_grid.x,
-           l->max_grid.y, l->max_grid.z);
-    if (given(s->cluster))
-        printf("  cluster  %u x %u x %u = %" PRIu64 " blocks, portable to %u, at most %u\n", s->cluster.x, s->cluster.y,
-               s->cluster.z, volume(s->cluster), l->max_cluster_portable, l->max_cluster);
+    printf("  block    %u x %u x %u = %" PRIu64 " threads%s, at most %u\n", s->block.x, s->block.y, s->block.z,
+           volume(s->block), same(s->block, block) ? "" : ", as the kernel says", l->max_threads_per_block);
+    if (same(s->grid, grid))
+        printf("  grid     %u x %u x %u", grid.x, grid.y, grid.z);
     else
-        printf("  cluster  as the kernel says\n");
+        printf("  grid     %u x %u x %u clusters = %u x %u x %u blocks", grid.x, grid.y, grid.z, s->grid.x, s->grid.y, s->grid.z);
+    printf(", at most %u x %u x %u\n", l->max_grid.x, l->max_grid.y, l->max_grid.z);
+    if (given(s->cluster))
+        printf("  cluster  %u x %u x %u = %" PRIu64 " blocks%s, portable to %u, at most %u\n", s->cluster.x, s->cluster.y,
+               s->cluster.z, volume(s->cluster), given(o->shape.cluster) ? "" : ", as the kernel says",
+               l->max_cluster_portable, l->max_cluster);
+    else
+        printf("  cluster  none\n");
     printf("  shared   %u B dynamic, at most %u B a block, %u B with opt-in\n", s->dynamic_shared, l->shared_per_block,
            l->shared_per_block_optin);
 }
 
-static int print_json(const contract_options *o, const cj_limits *l, const verdict *v) {
+static int print_json(const contract_options *o, const cj_launch_shape *runs, const cj_limits *l, const verdict *v) {
     const cj_launch_shape *s = &o->shape;
+    json_t *made = v->errors ? json_null()
+                             : json_pack("{s:o, s:o, s:o}", "grid", output_json_dim3(runs->grid), "block",
+                                         output_json_dim3(runs->block), "cluster",
+                                         given(runs->cluster) ? output_json_dim3(runs->cluster) : json_null());
     json_t *shape = json_pack("{s:o, s:o, s:o, s:o, s:I, s:b, s:b, s:b}", "grid", output_json_dim3(s->grid), "block",
                               output_json_dim3(s->block), "cluster",
                               given(s->cluster) ? output_json_dim3(s->cluster) : json_null(), "preferred",
                               given(s->preferred) ? output_json_dim3(s->preferred) : json_null(), "dynamic_shared",
                               (json_int_t)s->dynamic_shared, "nonportable", s->nonportable, "smem_optin", s->smem_optin,
                               "cooperative", s->cooperative);
-    return output_json(json_pack("{s:b, s:o, s:o, s:I, s:o}", "launches", v->errors == 0, "target",
-                                 output_json_text(l->name), "shape", shape, "rules",
+    return output_json(json_pack("{s:b, s:o, s:o, s:o, s:I, s:o}", "launches", v->errors == 0, "target",
+                                 output_json_text(l->name), "shape", shape, "runs", made, "rules",
                                  (json_int_t)cj_contract_rule_count(), "violations", v->array));
 }
 
@@ -188,11 +199,13 @@ static int judge(const contract_options *o, document *ptx, const cj_limits *limi
         json_decref(v.array);
         return ptx ? finding_refuse(ptx, &error) : message_failure(&error);
     }
-    int code = CODE_OK;
+    int             code = CODE_OK;
+    cj_launch_shape runs;
+    cj_contract_shape(&query, &runs, NULL);  // the text has just been read
     if (o->json)
-        code = print_json(o, limits, &v);
+        code = print_json(o, &runs, limits, &v);
     else
-        print_verdict(o, limits, &v);
+        print_verdict(o, &runs, limits, &v);
     return code ? code : status ? CODE_WRONG : CODE_OK;
 }
 

@@ -153,9 +153,23 @@ static cj_status count_family(const occupancy_options *o, row *r, bool *noted, c
     return status;
 }
 
+static bool is_listed(uint64_t size) {
+    for (size_t i = 0; i < SIZE_COUNT; i++) {
+        if (sizes[i] == size) return true;
+    }
+    return false;
+}
+
+// The cluster that the kernel declares is counted as it is, along whichever axes, and in any size.
 static cj_status count_file(const occupancy_options *o, row *r, cj_error *error) {
-    kernel k = {.text = o->ptx.text, .length = o->ptx.length, .entry = o->entry, .query = o->query};
-    if (r->size) k.query.cluster = (cj_dim3){r->size, 1, 1};
+    kernel                  k = {.text = o->ptx.text, .length = o->ptx.length, .entry = o->entry, .query = o->query};
+    const cj_contract_query text = {.ptx = k.text, .length = k.length, .entry = k.entry};
+    cj_launch_shape         shape;
+    cj_status               status = cj_contract_shape(&text, &shape, error);
+    if (status) return status;
+    const uint64_t declared = (uint64_t)shape.cluster.x * shape.cluster.y * shape.cluster.z;
+    if (!r->size && !is_listed(declared)) r->size = (uint32_t)declared;
+    k.query.cluster = r->size == declared ? shape.cluster : (cj_dim3){r->size, r->size != 0, r->size != 0};
     return count_kernel(o, &k, r, error);
 }
 

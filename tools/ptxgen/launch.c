@@ -81,7 +81,7 @@ static int derive_shape(launch_options *l, const char *path, const cj_entry_info
         return untold(path, "the entry needs clusters and has no .reqnctapercluster", "--cluster X[,Y,Z]");
     if (!l->grid.x) {
         cj_dim3 cluster = l->cluster.x ? l->cluster : info->cluster;
-        l->grid = cluster.x ? cluster : (cj_dim3){1, 1, 1};
+        l->grid = cluster.x && !info->grid_counts_clusters ? cluster : (cj_dim3){1, 1, 1};
         *made = true;
     }
     if (info->needs_dynamic_shared && !l->shared_given)

@@ -259,7 +259,9 @@ static cj_status run_launch(cpu_device *device, cj_cpu_launch *launch, cj_error 
 
 static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 given, cj_error *error) {
     const cj_cpu_program *program = ((const cpu_function *)config->function)->program;
-    const cj_dim3         grid = config->grid, block = config->block;
+    const cj_contract    *contract = &config->function->contract;
+    const cj_dim3         grid = cj__contract_grid(contract, config->grid, given);
+    const cj_dim3         block = cj__contract_block(contract, config->block);
     const bool            is_cluster = given.x != 0;
     const cj_dim3         cluster = is_cluster ? given : (cj_dim3){1, 1, 1};
     const uint32_t        threads = block.x * block.y * block.z;
