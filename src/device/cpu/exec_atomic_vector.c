@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomics of halves, of vectors, and of 128 bits (PTX ISA, "atom", "red"). A vector's elements are
 // atomic one by one. Slots: d for each element, then b for each; of a red b only.
-#include <pthread.h>
-
 #include "address.h"
 #include "exec.h"
 #include "half.h"
+#include "single.h"
 #include "watch.h"
 
 typedef uint16_t (*half_operation)(uint16_t a, uint16_t b, bool brain);
@@ -88,26 +87,22 @@ static bool select_vector(cj_cpu_prepare *p, bool returns) {
 bool cj__cpu_select_atom_vector(cj_cpu_prepare *p) { return select_vector(p, true); }
 bool cj__cpu_select_red_vector(cj_cpu_prepare *p) { return select_vector(p, false); }
 
-// ---- 128 bits: hosts have no common instruction for it, so one lock makes them atomic among themselves
-
-static pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER;
+// ---- 128 bits
 
 CJ_EXEC(exchange_128) {
     unsigned char *at[CJ_LANES];
     if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;
     const bool compares = op->mode;
-    pthread_mutex_lock(&wide_lock);
+    w->block->cluster->polls += compares;
     CJ_SOME_LANES(i, mask) {
         const lane_u128 b = CJ_LANES_OF(const lane_u128, 1)[i];
         const lane_u128 next = compares ? CJ_LANES_OF(const lane_u128, 2)[i] : b;
-        lane_u128       was;
-        memcpy(&was, at[i], sizeof was);
-        const bool stores = !compares || was == b;
-        if (stores) memcpy(at[i], &next, sizeof next);
+        lane_u128       was = compares ? b : 0;
+        bool            stores = cj__single_swap_16(at[i], &was, &next);
+        while (!compares && !stores) stores = cj__single_swap_16(at[i], &was, &next);
         CJ_LANES_OF(lane_u128, 0)[i] = was;
         cj__watch_atomic(w, op, i, stores);
     }
-    pthread_mutex_unlock(&wide_lock);
     return CJ_STEP_NEXT;
 }
 

@@ -1,18 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads, stores and fences (PTX ISA, "ld", "st", "membar/fence"). Caches, eviction and .nc make no difference here.
-// Every access is made at once and in program order. Strong ones are atomic between host threads, and acquire or
-// release there whatever they say: fences then need no more of the host than they have by themselves.
+// Every access is made at once and in program order. An aligned access of up to 16 bytes, vectors included, is a single
+// copy. Strong ones are so between host threads, too, and acquire or release there whatever they say: fences then need no
+// more of the host than they have by themselves.
 #include <stdatomic.h>
 
 #include "address.h"
 #include "exec.h"
+#include "single.h"
 #include "watch.h"
+
+// ---- single copies
+
+// What an access is, in op->mode: 0 is a weak one of a single element, which needs no more than the element's own copy. A
+// WHOLE one is made in one copy of all its elements, or in copies of 16 bytes; a STRONG one for other host threads, too.
+enum { WHOLE = 1, STRONG = 2 };
+
+enum { VECTOR_BYTES = 32 };  // of the longest vector
+
+typedef struct piece {
+    _Alignas(CJ_SINGLE_BYTES) unsigned char byte[VECTOR_BYTES];
+} piece;
+
+// Copies in one piece as far as the host's compiler makes it one.
+static void copy_weak(void *to, const void *from, unsigned bytes) {
+    switch (bytes) {
+    case 2: *(lane_u16 *)to = *(const lane_u16 *)from; break;
+    case 4: *(lane_u32 *)to = *(const lane_u32 *)from; break;
+    case 8: *(lane_u64 *)to = *(const lane_u64 *)from; break;
+    default: memcpy(to, from, CJ_SINGLE_BYTES);
+    }
+}
+
+// Reads what the lanes access into copies, where they read on.
+static void take(const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES], piece copy[CJ_LANES]) {
+    const unsigned bytes = (unsigned)op->bytes * op->count, part = bytes < CJ_SINGLE_BYTES ? bytes : CJ_SINGLE_BYTES;
+    CJ_SOME_LANES(i, mask) {
+        for (unsigned k = 0; k < bytes; k += part) {
+            if (op->mode & STRONG)
+                cj__single_load(copy[i].byte + k, at[i] + k, part);
+            else
+                copy_weak(copy[i].byte + k, at[i] + k, part);
+        }
+        at[i] = copy[i].byte;
+    }
+}
+
+// The other way; of lanes with one address the last one's stays.
+static void give(const cj_cpu_op *op, uint32_t mask, unsigned char *const at[CJ_LANES], const piece copy[CJ_LANES]) {
+    const unsigned bytes = (unsigned)op->bytes * op->count, part = bytes < CJ_SINGLE_BYTES ? bytes : CJ_SINGLE_BYTES;
+    CJ_SOME_LANES(i, mask) {
+        for (unsigned k = 0; k < bytes; k += part) {
+            if (op->mode & STRONG)
+                cj__single_store(at[i] + k, copy[i].byte + k, part);
+            else
+                copy_weak(at[i] + k, copy[i].byte + k, part);
+        }
+    }
+}
 
 // Loads elements of type `memory` into registers of type `wide`, which extends by the sign of `memory`.
 #define LOAD(memory, wide)                                                                             \
     CJ_EXEC(ld_##memory##_##wide) {                                                                    \
         unsigned char *at[CJ_LANES];                                                                   \
+        piece          copy[CJ_LANES];                                                                 \
         if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                          \
+        if (op->mode) take(op, mask, at, copy);                                                        \
+        if (op->mode & STRONG) w->block->cluster->polls++;                                             \
         for (unsigned k = 0; k < op->count; k++) {                                                     \
             lane_##wide *d = CJ_LANES_OF(lane_##wide, k);                                              \
             CJ_EACH_LANE(i, mask, { d[i] = (lane_##wide)((const lane_##memory *)(void *)at[i])[k]; }); \
@@ -20,80 +74,18 @@
         return CJ_STEP_NEXT;                                                                           \
     }
 
-#define STORE(memory, wide)                                                                          \
-    CJ_EXEC(st_##memory##_##wide) {                                                                  \
-        unsigned char *at[CJ_LANES];                                                                 \
-        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                        \
-        CJ_SOME_LANES(i, mask) {                                                                     \
-            for (unsigned k = 0; k < op->count; k++) {                                               \
-                ((lane_##memory *)(void *)at[i])[k] = (lane_##memory)CJ_LANES_OF(lane_##wide, k)[i]; \
-            }                                                                                        \
-        }                                                                                            \
-        return CJ_STEP_NEXT;                                                                         \
+#define STORE(memory, wide)                                                                                       \
+    CJ_EXEC(st_##memory##_##wide) {                                                                               \
+        unsigned char *at[CJ_LANES];                                                                              \
+        piece          copy[CJ_LANES];                                                                            \
+        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                                     \
+        CJ_SOME_LANES(i, mask) {                                                                                  \
+            lane_##memory *cell = (lane_##memory *)(void *)(op->mode ? copy[i].byte : at[i]);                     \
+            for (unsigned k = 0; k < op->count; k++) { cell[k] = (lane_##memory)CJ_LANES_OF(lane_##wide, k)[i]; } \
+        }                                                                                                         \
+        if (op->mode) give(op, mask, at, copy);                                                                   \
+        return CJ_STEP_NEXT;                                                                                      \
     }
-
-// Strong accesses: relaxed, acquire, release, volatile. op->mode: the register's bytes, and SIGNED.
-enum { SIGNED = 1 << 8 };
-
-static uint64_t load_strong(const unsigned char *at, unsigned bytes, bool is_signed) {
-    const void *cell = at;
-    switch (bytes) {
-    case 1: {
-        const uint8_t value = __atomic_load_n((const lane_u8 *)cell, __ATOMIC_ACQUIRE);
-        return is_signed ? (uint64_t)(int8_t)value : value;
-    }
-    case 2: {
-        const uint16_t value = __atomic_load_n((const lane_u16 *)cell, __ATOMIC_ACQUIRE);
-        return is_signed ? (uint64_t)(int16_t)value : value;
-    }
-    case 4: {
-        const uint32_t value = __atomic_load_n((const lane_u32 *)cell, __ATOMIC_ACQUIRE);
-        return is_signed ? (uint64_t)(int32_t)value : value;
-    }
-    default: return __atomic_load_n((const lane_u64 *)cell, __ATOMIC_ACQUIRE);
-    }
-}
-
-static void store_strong(unsigned char *at, unsigned bytes, uint64_t value) {
-    void *cell = at;
-    switch (bytes) {
-    case 1: __atomic_store_n((lane_u8 *)cell, (uint8_t)value, __ATOMIC_RELEASE); break;
-    case 2: __atomic_store_n((lane_u16 *)cell, (uint16_t)value, __ATOMIC_RELEASE); break;
-    case 4: __atomic_store_n((lane_u32 *)cell, (uint32_t)value, __ATOMIC_RELEASE); break;
-    default: __atomic_store_n((lane_u64 *)cell, value, __ATOMIC_RELEASE);
-    }
-}
-
-CJ_EXEC(ld_strong) {
-    unsigned char *at[CJ_LANES];
-    w->block->cluster->polls++;
-    if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;
-    for (unsigned k = 0; k < op->count; k++) {
-        CJ_SOME_LANES(i, mask) {
-            const uint64_t value = load_strong(at[i] + k * op->bytes, op->bytes, op->mode & SIGNED);
-            switch (op->mode & ~SIGNED) {
-            case 2: CJ_LANES_OF(lane_u16, k)[i] = (uint16_t)value; break;
-            case 4: CJ_LANES_OF(lane_u32, k)[i] = (uint32_t)value; break;
-            default: CJ_LANES_OF(lane_u64, k)[i] = value;
-            }
-        }
-    }
-    return CJ_STEP_NEXT;
-}
-
-CJ_EXEC(st_strong) {
-    unsigned char *at[CJ_LANES];
-    if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;
-    CJ_SOME_LANES(i, mask) {
-        for (unsigned k = 0; k < op->count; k++) {
-            const uint64_t value = op->mode == 2   ? CJ_LANES_OF(const lane_u16, k)[i]
-                                   : op->mode == 4 ? CJ_LANES_OF(const lane_u32, k)[i]
-                                                   : CJ_LANES_OF(const lane_u64, k)[i];
-            store_strong(at[i] + k * op->bytes, op->bytes, value);
-        }
-    }
-    return CJ_STEP_NEXT;
-}
 
 // Which types in memory go to and from which registers: (of 16, 32, 64 bits).
 #define WIDTHS(X, memory) X(memory, u16) X(memory, u32) X(memory, u64)
@@ -164,10 +156,7 @@ static bool select_access(cj_cpu_prepare *p, const by_width table, cj_cpu_exec w
     p->op.bytes = (uint8_t)(type->bits / 8);
     p->op.count = (uint8_t)count;
     p->op.run = executor_of(p, table, widest);
-    if (p->op.run && type->bits <= 64 && is_strong(p)) {
-        p->op.run = table == storing ? st_strong : ld_strong;
-        p->op.mode = (uint16_t)((p->bits[0] <= 16 ? 2 : p->bits[0] / 8) | (table == sign_extending ? SIGNED : 0));
-    }
+    p->op.mode = is_strong(p) ? WHOLE | STRONG : count > 1 || type->bits > 64 ? WHOLE : 0;
     return p->op.run != NULL;
 }
 
