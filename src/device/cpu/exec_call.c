@@ -16,11 +16,13 @@
 
 enum { ALLOCA_ALIGNMENT = 8, ALLOCA_ALIGNMENT_MAX = 1 << 23 };  // the least and the most
 
+enum { REGISTER_BYTES = 64 };  // of the largest vector of registers, at least
+
 // Where a caller has an argument, or wants a result: in a register, or in its local memory.
 typedef struct home {
-    bool     in_register;
-    uint32_t at, bytes;  // slot or offset; of one lane's
-    uint32_t frame;      // slot: from where the offset counts
+    cj_cpu_packed in;
+    uint32_t      at, bytes;  // of one lane's; offset in local memory
+    uint32_t      frame;      // slot: from where the offset counts
 } home;
 
 typedef struct call {
@@ -33,11 +35,6 @@ static lane_u32 *lanes_at(const cj_cpu_warp *w, uint32_t slot) { return (lane_u3
 
 static unsigned char *local_of(const cj_cpu_warp *w, unsigned lane) {
     return w->block->local + ((size_t)w->index * CJ_LANES + lane) * w->block->cluster->launch->local_bytes;
-}
-
-static unsigned char *find(const cj_cpu_warp *w, unsigned lane, home h) {
-    if (h.in_register) return w->file + h.at + (size_t)lane * h.bytes;
-    return local_of(w, lane) + lanes_at(w, h.frame)[lane] + h.at;
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
@@ -65,30 +62,48 @@ static cj_cpu_step overflow(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, 
                           bytes, top, launch->local_bytes);
 }
 
+// Copies a lane's part of a place in the file to memory, or back; returns what lies behind it there.
+static unsigned char *copy_place(const cj_cpu_warp *w, cj_cpu_kept place, unsigned lane, unsigned char *memory,
+                                 bool back) {
+    unsigned char *slot = w->file + place.slot;
+    if (!place.bytes && back)
+        cj__cpu_predicate_set(slot, 1u << lane, (uint32_t)*memory << lane);
+    else if (!place.bytes)
+        *memory = (unsigned char)(lanes_at(w, place.slot)[0] >> lane & 1);
+    else if (back)
+        memcpy(slot + (size_t)lane * place.bytes, memory, place.bytes);
+    else
+        memcpy(memory, slot + (size_t)lane * place.bytes, place.bytes);
+    return memory + (place.bytes ? place.bytes : 1);
+}
+
 // Copies what a lane's call has in the file to the stack, or back.
 static void keep(const cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane, uint32_t at, bool back) {
     unsigned char *memory = local_of(w, lane) + at;
-    for (size_t i = 0; i < f->kept_count; i++) {
-        const cj_cpu_kept kept = f->kept[i];
-        unsigned char    *slot = w->file + kept.slot;
-        if (!kept.bytes && back)
-            cj__cpu_predicate_set(slot, 1u << lane, (uint32_t)*memory << lane);
-        else if (!kept.bytes)
-            *memory = (unsigned char)(lanes_at(w, kept.slot)[0] >> lane & 1);
-        else if (back)
-            memcpy(slot + (size_t)lane * kept.bytes, memory, kept.bytes);
-        else
-            memcpy(memory, slot + (size_t)lane * kept.bytes, kept.bytes);
-        memory += kept.bytes ? kept.bytes : 1;
+    for (size_t i = 0; i < f->kept_count; i++) memory = copy_place(w, f->kept[i], lane, memory, back);
+}
+
+static void copy_packed(const cj_cpu_warp *w, cj_cpu_packed packed, unsigned lane, unsigned char *memory, bool back) {
+    cj_cpu_kept place = packed.first;
+    for (uint32_t k = 0; k < packed.count; k++) {
+        memory = copy_place(w, place, lane, memory, back);
+        place.slot += place.bytes ? place.bytes * CJ_LANES : (uint32_t)sizeof(lane_u32);
     }
+}
+
+// Copies from where a caller has it to memory, or back: what both have of it.
+static void copy_home(const cj_cpu_warp *w, home h, unsigned lane, unsigned char *memory, uint32_t bytes, bool back) {
+    unsigned char  packed[REGISTER_BYTES];
+    unsigned char *at = h.in.count ? packed : local_of(w, lane) + lanes_at(w, h.frame)[lane] + h.at;
+    if (h.in.count) copy_packed(w, h.in, lane, packed, false);
+    memcpy(back ? at : memory, back ? memory : at, smaller(bytes, h.bytes));
+    if (h.in.count && back) copy_packed(w, h.in, lane, packed, true);
 }
 
 // The caller's frame is still the one that its homes count from.
 static void pass_arguments(const cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsigned lane, uint32_t frame) {
     for (uint32_t k = 0; k < c->argument_count; k++) {
-        const cj_cpu_param *param = &f->param[k];
-        const home          from = c->argument[k];
-        memcpy(local_of(w, lane) + frame + param->at, find(w, lane, from), smaller(param->bytes, from.bytes));
+        copy_home(w, c->argument[k], lane, local_of(w, lane) + frame + f->param[k].at, f->param[k].bytes, false);
     }
 }
 
@@ -96,10 +111,7 @@ static void pass_arguments(const cj_cpu_warp *w, const call *c, const cj_cpu_fun
 static void use_registers(const cj_cpu_warp *w, const cj_cpu_param *param, size_t count, unsigned lane, uint32_t frame,
                           bool back) {
     for (size_t k = 0; k < count; k++) {
-        if (param[k].slot == CJ_SLOT_NONE) continue;
-        unsigned char *memory = local_of(w, lane) + frame + param[k].at;
-        unsigned char *slot = w->file + param[k].slot + (size_t)lane * param[k].bytes;
-        memcpy(back ? memory : slot, back ? slot : memory, param[k].bytes);
+        copy_packed(w, param[k].in, lane, local_of(w, lane) + frame + param[k].at, !back);
     }
 }
 
@@ -136,14 +148,13 @@ static bool push(const cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsi
 static uint32_t pop(const cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane) {
     const cj_cpu_program *program = w->block->cluster->launch->program;
     const uint32_t        back = lanes_at(w, f->back)[lane], outer = lanes_at(w, f->outer)[lane];
-    const unsigned char  *frame = local_of(w, lane) + lanes_at(w, f->frame)[lane];
+    unsigned char        *frame = local_of(w, lane) + lanes_at(w, f->frame)[lane];
     const call           *c = program->op[back - 1].plan;
     use_registers(w, f->result, f->func->result_count, lane, lanes_at(w, f->frame)[lane], true);
     lanes_at(w, program->stack)[lane] = outer;
     if (--lanes_at(w, f->depth)[lane]) keep(w, f, lane, outer, true);
     for (uint32_t k = 0; k < c->result_count; k++) {
-        const home to = c->result[k];
-        memcpy(find(w, lane, to), frame + f->result[k].at, smaller(to.bytes, f->result[k].bytes));
+        copy_home(w, c->result[k], lane, frame + f->result[k].at, f->result[k].bytes, true);
     }
     return back;
 }
@@ -281,9 +292,11 @@ static home home_of(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t ty
                           .frame = symbol->in_frame ? p->callee->frame : cj__cpu_constant(p, 0, 32)};
         }
     }
-    uint16_t       bits = 0;
-    const uint32_t slot = cj__cpu_slot_of(p, operand, type, &bits);
-    return (home){.in_register = true, .at = slot, .bytes = bits <= 16 ? 2 : bits / 8u};
+    uint16_t            bits = 0;
+    const uint32_t      slot = cj__cpu_slot_of(p, operand, type, &bits);
+    const bool          is_whole = operand->kind == CJ_OPERAND_REG && !operand->component;
+    const cj_cpu_packed in = cj__cpu_packed(slot, bits, is_whole ? operand->reg->vector : 1);
+    return (home){.in = in, .bytes = cj__cpu_packed_bytes(in)};
 }
 
 // The homes of a list of arguments or results. A literal has the type of the parameter.

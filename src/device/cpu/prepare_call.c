@@ -155,19 +155,25 @@ uint32_t cj__cpu_frame_slot(cj_cpu_prepare *p, uint64_t offset, unsigned bits) {
     return cj__cpu_keep_place(p, func, slot, bits) ? slot : CJ_SLOT_NONE;
 }
 
-static uint32_t lane_bytes(const cj_ir_reg *reg) {
-    const uint32_t bits = cj__words[reg->type].bits;
-    return bits <= 16 ? 2 : bits / 8;
+cj_cpu_packed cj__cpu_packed(uint32_t slot, unsigned bits, unsigned vector) {
+    return (cj_cpu_packed){.first = {.slot = slot,
+                                     .bytes = bits == 1    ? 0
+                                              : bits <= 16 ? 2
+                                                           : bits / 8},
+                           .count = vector ? vector : 1};
+}
+
+uint32_t cj__cpu_packed_bytes(cj_cpu_packed packed) {
+    return packed.count * (packed.first.bytes ? packed.first.bytes : 1);
 }
 
 // A parameter in a register has a place in the frame, too.
 static cj_cpu_param param_of(const cj_cpu_program *program, cj_cpu_func *func, const cj_ir_var *var) {
     const cj_cpu_symbol *symbol = cj__cpu_symbol_of(program, var);
-    if (symbol) {
-        return (cj_cpu_param){.at = (uint32_t)symbol->offset, .bytes = (uint32_t)symbol->bytes, .slot = CJ_SLOT_NONE};
-    }
-    const cj_cpu_param param = {
-        .at = func->frame_bytes, .bytes = lane_bytes(var->reg), .slot = func->place[var->reg->index]};
+    if (symbol) return (cj_cpu_param){.at = (uint32_t)symbol->offset, .bytes = (uint32_t)symbol->bytes};
+    const cj_ir_reg    *reg = var->reg;
+    const cj_cpu_packed in = cj__cpu_packed(func->place[reg->index], cj__words[reg->type].bits, reg->vector);
+    const cj_cpu_param  param = {.at = func->frame_bytes, .bytes = cj__cpu_packed_bytes(in), .in = in};
     func->frame_bytes += param.bytes;
     return param;
 }

@@ -91,16 +91,22 @@ typedef struct cj_cpu_symbol {
     bool             in_frame;  // the offset counts from where a function's frame begins
 } cj_cpu_symbol;
 
-// A function's parameter or result: in its frame, and for as long as the function runs in a register, if it has one.
-typedef struct cj_cpu_param {
-    uint32_t at, bytes;
-    uint32_t slot;  // or CJ_SLOT_NONE
-} cj_cpu_param;
-
 // A place in the file whose lanes belong to a call, not to the function: bytes of a lane, 0 for a predicate's bit.
 typedef struct cj_cpu_kept {
     uint32_t slot, bytes;
 } cj_cpu_kept;
+
+// A register of `count` elements, whose places lie side by side; in memory they are packed, a predicate in a byte.
+typedef struct cj_cpu_packed {
+    cj_cpu_kept first;
+    uint32_t    count;  // 0: no register
+} cj_cpu_packed;
+
+// A function's parameter or result: in its frame, and for as long as the function runs in a register, if it has one.
+typedef struct cj_cpu_param {
+    uint32_t      at, bytes;
+    cj_cpu_packed in;
+} cj_cpu_param;
 
 // The address of something in a function's frame, as an operand: filled in by each call.
 typedef struct cj_cpu_frame_address {
