@@ -18,16 +18,26 @@ enum {
 
 // ---- lists
 
-static void unlink_from(cj_cpu_transfers *list, cj_cpu_transfer *t) {
-    *(t->before ? &t->before->after : &list->first) = t->after;
-    *(t->after ? &t->after->before : &list->last) = t->before;
+static void unlink_from(cj_cpu_transfers *list, cj_cpu_list kind, cj_cpu_transfer *t) {
+    const cj_cpu_link at = t->link[kind];
+    *(at.before ? &at.before->link[kind].after : &list->first) = at.after;
+    *(at.after ? &at.after->link[kind].before : &list->last) = at.before;
 }
 
-static void append(cj_cpu_transfers *list, cj_cpu_transfer *t) {
-    t->before = list->last;
-    t->after = NULL;
-    *(list->last ? &list->last->after : &list->first) = t;
+static void append(cj_cpu_transfers *list, cj_cpu_list kind, cj_cpu_transfer *t) {
+    t->link[kind] = (cj_cpu_link){.before = list->last};
+    *(list->last ? &list->last->link[kind].after : &list->first) = t;
     list->last = t;
+}
+
+static cj_cpu_transfer *next_in_cluster(const cj_cpu_transfer *t) { return t->link[CJ_LIST_CLUSTER].after; }
+static cj_cpu_transfer *next_of_thread(const cj_cpu_transfer *t) { return t->link[CJ_LIST_THREAD].after; }
+
+static size_t warp_index(const cj_cpu_warp *w) { return w->block->rank * w->block->cluster->launch->warps + w->index; }
+
+// The transfers of its thread.
+static cj_cpu_transfers *own_of(const cj_cpu_async *async, const cj_cpu_transfer *t) {
+    return &async->groups[warp_index(t->who.w) * CJ_LANES + t->who.lane].own;
 }
 
 static void end_watch(cj_watch_async *async) {
@@ -35,17 +45,14 @@ static void end_watch(cj_watch_async *async) {
     *async = (cj_watch_async){0};
 }
 
-static void discard(cj_cpu_transfers *list, cj_cpu_transfer *t) {
-    unlink_from(list, t);
+static void discard(cj_cpu_async *async, cj_cpu_transfer *t) {
+    unlink_from(t->is_done ? &async->done : &async->pending, CJ_LIST_CLUSTER, t);
+    unlink_from(own_of(async, t), CJ_LIST_THREAD, t);
     end_watch(&t->reader);
     end_watch(&t->writer);
     cj__cpu_tile_drop(t->tile);
     free(t->data);
     free(t);
-}
-
-static void discard_all(cj_cpu_transfers *list) {
-    while (list->first) discard(list, list->first);
 }
 
 // ---- a cluster's
@@ -62,9 +69,8 @@ cj_cpu_async *cj__cpu_async_new(const cj_cpu_launch *launch) {
 }
 
 static void forget(cj_cpu_async *async) {
-    discard_all(&async->pending);
-    discard_all(&async->written);
-    discard_all(&async->settled);
+    while (async->pending.first) discard(async, async->pending.first);
+    while (async->done.first) discard(async, async->done.first);
     cj__cpu_mbarriers_clear(&async->mbarriers);
 }
 
@@ -88,8 +94,6 @@ void cj__cpu_async_start(cj_cpu_cluster *cluster) {
     async->used = false;
     async->round = async->expired = async->in_vain = 0;
 }
-
-static size_t warp_index(const cj_cpu_warp *w) { return w->block->rank * w->block->cluster->launch->warps + w->index; }
 
 cj_cpu_poll *cj__cpu_async_poll(const cj_cpu_warp *w) {
     cj_cpu_async *async = w->block->cluster->async;
@@ -131,7 +135,8 @@ cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
     made->due = async->round + lateness(cluster);
     made->writer = cj__watch_fork(who.w, who.op, who.lane);
     if (made->signal == CJ_SIGNAL_BULK_GROUP) made->reader = cj__watch_fork(who.w, who.op, who.lane);
-    append(&async->pending, made);
+    append(&async->pending, CJ_LIST_CLUSTER, made);
+    append(own_of(async, made), CJ_LIST_THREAD, made);
     return CJ_STEP_NEXT;
 }
 
@@ -203,10 +208,6 @@ static bool write_destination(const cj_cpu_transfer *t) {
 
 // ---- what the end of a transfer signals
 
-static bool same_thread(const cj_cpu_transfer *t, const cj_cpu_warp *w, unsigned lane) {
-    return t->who.w == w && t->who.lane == lane;
-}
-
 static cj_cpu_mbarrier *mbarrier_of(const cj_cpu_transfer *t) {
     static const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_INIT, .scope = CJ_SCOPE_CLUSTER};
     const cj_watch_place      place = {t->mbarrier.block, t->mbarrier.address, CJ_MBARRIER_BYTES};
@@ -219,7 +220,7 @@ static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
     if (!m) return false;
     cj__sync_complete(&t->writer, t->is_proxy, &m->sync);
     const bool fits = cj__cpu_mbarrier_transact(t->who, m, -(int64_t)t->bytes);
-    discard(&async->pending, t);
+    discard(async, t);
     return fits;
 }
 
@@ -227,35 +228,35 @@ static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
 static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_mbarrier *m = mbarrier_of(t);
     if (!m) return false;
-    for (cj_cpu_transfer *copy = async->written.first, *after; copy; copy = after) {
-        after = copy->after;
-        if (copy->signal != CJ_SIGNAL_COPY_GROUP || !same_thread(copy, t->who.w, t->who.lane)) continue;
-        if (copy->begun > t->begun) continue;
+    for (cj_cpu_transfer *copy = own_of(async, t)->first, *after; copy != t; copy = after) {
+        after = next_of_thread(copy);
+        if (copy->signal != CJ_SIGNAL_COPY_GROUP || !copy->is_done) continue;
         cj__sync_complete(&copy->writer, true, &m->sync);
-        discard(&async->written, copy);
+        discard(async, copy);
     }
     const bool fits = cj__cpu_mbarrier_arrive(t->who, m, 1, false);
-    discard(&async->pending, t);
+    discard(async, t);
     return fits;
 }
 
 static bool signal_group(cj_cpu_async *async, cj_cpu_transfer *t) {
     async->signals += t->signal == CJ_SIGNAL_BULK_GROUP;
     if (!t->writer.block) {  // nobody watches
-        discard(&async->pending, t);
+        discard(async, t);
         return true;
     }
     free(t->data);
     t->data = NULL;
-    unlink_from(&async->pending, t);
-    append(&async->written, t);
+    unlink_from(&async->pending, CJ_LIST_CLUSTER, t);
+    append(&async->done, CJ_LIST_CLUSTER, t);
+    t->is_done = true;
     return true;
 }
 
 static bool is_ready(const cj_cpu_async *async, const cj_cpu_transfer *t) {
     if (t->signal != CJ_SIGNAL_COPY_ARRIVAL) return true;
-    for (const cj_cpu_transfer *other = async->pending.first; other != t; other = other->after) {
-        if (other->signal == CJ_SIGNAL_COPY_GROUP && same_thread(other, t->who.w, t->who.lane)) return false;
+    for (const cj_cpu_transfer *other = own_of(async, t)->first; other != t; other = next_of_thread(other)) {
+        if (other->signal == CJ_SIGNAL_COPY_GROUP && !other->is_done) return false;
     }
     return true;
 }
@@ -283,7 +284,7 @@ static bool step(cj_cpu_async *async, cj_cpu_transfer *t) {
 
 static bool step_due(cj_cpu_async *async, bool *stepped) {
     for (cj_cpu_transfer *t = async->pending.first, *after; t; t = after) {
-        after = t->after;
+        after = next_in_cluster(t);
         if (t->due > async->round || !is_ready(async, t)) continue;
         if (!step(async, t)) return false;
         *stepped = true;
@@ -299,11 +300,11 @@ static cj_cpu_transfer *pick(cj_cpu_cluster *cluster) {
         const bool oldest = draw(cluster, 2);
         if (oldest) t = async->pending.first;
         for (uint64_t skip = draw(cluster, PICK_AMONG); skip; skip--) {
-            cj_cpu_transfer *other = oldest ? t->after : t->before;
+            cj_cpu_transfer *other = oldest ? next_in_cluster(t) : t->link[CJ_LIST_CLUSTER].before;
             if (other) t = other;
         }
     }
-    while (t && !is_ready(async, t)) t = t->before;  // what it waits for was begun earlier
+    while (t && !is_ready(async, t)) t = t->link[CJ_LIST_CLUSTER].before;  // what it waits for was begun earlier
     return t;
 }
 
@@ -351,41 +352,28 @@ bool cj__cpu_async_timeout(const cj_cpu_warp *w) {
 
 // ---- groups
 
-static bool concerns(const cj_cpu_transfer *t, const cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal,
-                     uint32_t last) {
-    return t->signal == signal && same_thread(t, w, lane) && t->group <= last;
+static bool concerns(const cj_cpu_transfer *t, cj_cpu_signal signal, uint32_t last) {
+    return t->signal == signal && t->group <= last;
 }
 
 bool cj__cpu_async_pending(const cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only) {
-    const cj_cpu_transfer *t = w->block->cluster->async->pending.first;
-    for (; t; t = t->after) {
-        if (concerns(t, w, lane, signal, last) && !(read_only && t->is_read)) return true;
+    const cj_cpu_transfer *t = cj__cpu_async_groups(w, lane)->own.first;
+    for (; t; t = next_of_thread(t)) {
+        if (!t->is_done && concerns(t, signal, last) && !(read_only && t->is_read)) return true;
     }
     return false;
 }
 
-static void join_reader(cj_cpu_warp *w, unsigned lane, cj_cpu_transfer *t) {
-    cj__watch_join(w, 1u << lane, &t->reader);
-    end_watch(&t->reader);
-}
-
 void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only) {
     cj_cpu_async *async = w->block->cluster->async;
-    for (cj_cpu_transfer *t = async->pending.first; t; t = t->after) {
-        if (concerns(t, w, lane, signal, last)) join_reader(w, lane, t);
-    }
-    for (cj_cpu_transfer *t = async->written.first, *after; t; t = after) {
-        after = t->after;
-        if (!concerns(t, w, lane, signal, last)) continue;
-        join_reader(w, lane, t);
-        unlink_from(&async->written, t);
-        append(&async->settled, t);
-    }
-    for (cj_cpu_transfer *t = read_only ? NULL : async->settled.first, *after; t; t = after) {
-        after = t->after;
-        if (!concerns(t, w, lane, signal, last)) continue;
+    for (cj_cpu_transfer *t = cj__cpu_async_groups(w, lane)->own.first, *after; t; t = after) {
+        after = next_of_thread(t);
+        if (!concerns(t, signal, last)) continue;
+        cj__watch_join(w, 1u << lane, &t->reader);
+        end_watch(&t->reader);
+        if (!t->is_done || read_only) continue;
         cj__watch_join(w, 1u << lane, &t->writer);
-        discard(&async->settled, t);
+        discard(async, t);
     }
 }
 
@@ -409,10 +397,10 @@ void cj__cpu_async_leave(cj_cpu_block *block) {
     cj_cpu_async *async = block->cluster->async;
     for (cj_cpu_transfer *t = async->pending.first, *after; t; t = after) {
         const char *use;
-        after = t->after;
+        after = next_in_cluster(t);
         if (!use_of(t, block, &use)) continue;
         if (t->signal == CJ_SIGNAL_COPY_GROUP || t->signal == CJ_SIGNAL_COPY_ARRIVAL) {
-            discard(&async->pending, t);  // small copies end with their block
+            discard(async, t);  // small copies end with their block
             continue;
         }
         cj__cpu_hazard(t->who.w, t->who.op, t->who.lane, CJ_HAZARD_EXIT_IN_FLIGHT,

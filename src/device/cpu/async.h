@@ -12,6 +12,9 @@
 // A transfer of a bulk group takes these steps apart from each other, others at once. Then it signals: its mbarrier
 // counts the bytes, or its group has one less pending. What was written stays listed, where hazards are watched for,
 // until its thread has waited for it: only then are its accesses ordered before what the thread does next.
+//
+// A cluster's list says what comes next; a thread's list is what its waits look through, so that they cost the same
+// however many threads copy.
 #ifndef CJ_CPU_ASYNC_H
 #define CJ_CPU_ASYNC_H
 
@@ -32,22 +35,29 @@ enum { CJ_SMALL_BYTES = 16 };
 
 typedef struct cj_cpu_transfer cj_cpu_transfer;
 
+typedef struct cj_cpu_link {
+    cj_cpu_transfer *before, *after;
+} cj_cpu_link;
+
+// The lists that a transfer is in: the cluster's of those that are pending or of those that are done; its thread's.
+typedef enum cj_cpu_list { CJ_LIST_CLUSTER, CJ_LIST_THREAD, CJ_LISTS } cj_cpu_list;
+
 struct cj_cpu_transfer {
-    cj_cpu_transfer *before, *after;  // in its list
-    cj_cpu_who       who;
-    uint64_t         begun, due;  // number of the transfer; the round in which it happens at the latest
-    cj_cpu_signal    signal;
-    bool             is_read, is_proxy;  // has been read; goes through the async proxy
-    uint8_t          scope;              // cj_scope of its accesses
-    uint16_t         byte_mask;          // of each 16 bytes, those that are written
-    uint32_t         group;              // of its thread, where a group is signalled
-    cj_cpu_spot      from, to, mbarrier;
-    uint32_t         bytes, from_bytes;  // written and counted; read, the rest being zero
-    cj_cpu_combine   combine;            // NULL: a copy
-    cj_cpu_tile     *tile;               // of a tensor copy, held: how its global end and its shared end lie
-    unsigned char   *data;               // read so far, owned; NULL: in `small`
-    unsigned char    small[CJ_SMALL_BYTES];
-    cj_watch_async   reader, writer;  // the same one, in `writer`, but for bulk groups
+    cj_cpu_link    link[CJ_LISTS];
+    cj_cpu_who     who;
+    uint64_t       begun, due;  // number of the transfer; the round in which it happens at the latest
+    cj_cpu_signal  signal;
+    bool           is_read, is_done, is_proxy;  // has been read; written, too; goes through the async proxy
+    uint8_t        scope;                       // cj_scope of its accesses
+    uint16_t       byte_mask;                   // of each 16 bytes, those that are written
+    uint32_t       group;                       // of its thread, where a group is signalled
+    cj_cpu_spot    from, to, mbarrier;
+    uint32_t       bytes, from_bytes;  // written and counted; read, the rest being zero
+    cj_cpu_combine combine;            // NULL: a copy
+    cj_cpu_tile   *tile;               // of a tensor copy, held: how its global end and its shared end lie
+    unsigned char *data;               // read so far, owned; NULL: in `small`
+    unsigned char  small[CJ_SMALL_BYTES];
+    cj_watch_async reader, writer;  // the same one, in `writer`, but for bulk groups
 };
 
 // In the order begun.
@@ -55,8 +65,10 @@ typedef struct cj_cpu_transfers {
     cj_cpu_transfer *first, *last;
 } cj_cpu_transfers;
 
+// A thread's.
 typedef struct cj_cpu_groups {
-    uint32_t copy, bulk;  // committed so far
+    uint32_t         copy, bulk;  // committed so far
+    cj_cpu_transfers own;
 } cj_cpu_groups;
 
 // How a warp waits for mbarriers' phases.
@@ -71,9 +83,7 @@ typedef struct cj_cpu_poll {
 
 struct cj_cpu_async {
     cj_cpu_mbarriers mbarriers;
-    cj_cpu_transfers pending;
-    cj_cpu_transfers written;  // of groups, where hazards are watched for: not yet waited for,
-    cj_cpu_transfers settled;  // or only their reading
+    cj_cpu_transfers pending, done;
     cj_cpu_groups   *groups;   // of every thread of the cluster
     cj_cpu_poll     *polls;    // of every warp
     bool             used;     // since the cluster began
