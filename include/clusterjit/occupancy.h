@@ -77,12 +77,16 @@ CJ_API cj_status cj_ptx_occupancy(const cj_limits *limits, const char *ptx, size
 CJ_API cj_status cj_function_max_cluster(cj_function *function, const cj_occupancy_query *query, uint32_t *blocks,
                                          cj_error *error);
 
-// Chooses among candidates: the largest cluster that keeps at least `keep` percent of the most blocks that any of them keeps
-// on the GPU at once (CJ_OCCUPANCY_KEEP: 90). A larger cluster shares more, and blocks that find no room cost in proportion:
-// who knows what sharing gains a kernel gives a lower percentage, and 100 takes only what costs nothing.
+// Chooses the smallest cluster that does the job, among candidates in any order.
+//   needed  the fewest blocks that can do it: as many as hold its data in their shared memory together, 1 where a block can.
+//           The smallest candidate of so many blocks that can run is taken (one without a cluster counts as one block).
+//           0: nothing is known of the job. Then it is a cluster of 2 blocks, or of up to CJ_OCCUPANCY_SMALL where that keeps
+//           at least `keep` percent of the most blocks that any candidate keeps on the GPU at once (CJ_OCCUPANCY_KEEP: 90),
+//           the larger where both do: what larger ones gain must be measured (ptxgen compare), what they cost is here.
+// Where there is no such candidate, the one that keeps the most blocks, of those the smallest cluster.
 // Returns the index; `count` when no candidate can run.
-enum { CJ_OCCUPANCY_KEEP = 90 };
-CJ_API size_t cj_occupancy_choose(const cj_cluster_occupancy *candidates, size_t count, unsigned keep);
+enum { CJ_OCCUPANCY_KEEP = 90, CJ_OCCUPANCY_SMALL = 4 };
+CJ_API size_t cj_occupancy_choose(const cj_cluster_occupancy *candidates, size_t count, uint32_t needed, unsigned keep);
 
 #ifdef __cplusplus
 }

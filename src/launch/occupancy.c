@@ -2,6 +2,7 @@
 #include "occupancy.h"
 
 #include <clusterjit/occupancy.h>
+#include <stdbool.h>
 
 #include "device.h"
 
@@ -173,13 +174,34 @@ cj_status cj_function_max_cluster(cj_function *function, const cj_occupancy_quer
     return CJ_OK;
 }
 
-size_t cj_occupancy_choose(const cj_cluster_occupancy *candidates, size_t count, unsigned keep) {
-    uint64_t most = 0;
-    size_t   chosen = count;
-    for (size_t i = 0; i < count; i++) most = resident(&candidates[i]) > most ? resident(&candidates[i]) : most;
+static uint32_t blocks_of(const cj_cluster_occupancy *o) { return o->cluster ? o->cluster : 1; }
+
+// Whether a candidate does the job, and suits it better than the one chosen so far (NULL: none).
+static bool is_smaller(const cj_cluster_occupancy *o, const cj_cluster_occupancy *chosen, uint32_t needed) {
+    return blocks_of(o) >= needed && (!chosen || blocks_of(o) < blocks_of(chosen));
+}
+
+// Where nothing is known of the job: the larger of the small ones that keep enough, else a pair.
+static bool is_better_guess(const cj_cluster_occupancy *o, const cj_cluster_occupancy *chosen, uint64_t enough) {
+    if (o->cluster < 2 || o->cluster > CJ_OCCUPANCY_SMALL) return false;
+    if (!chosen) return o->cluster == 2 || resident(o) * 100 >= enough;
+    return resident(o) * 100 >= enough && (o->cluster > chosen->cluster || resident(chosen) * 100 < enough);
+}
+
+static bool keeps_more(const cj_cluster_occupancy *o, const cj_cluster_occupancy *chosen) {
+    if (!chosen || resident(o) != resident(chosen)) return !chosen || resident(o) > resident(chosen);
+    return o->cluster < chosen->cluster;
+}
+
+size_t cj_occupancy_choose(const cj_cluster_occupancy *candidates, size_t count, uint32_t needed, unsigned keep) {
+    const cj_cluster_occupancy *chosen = NULL, *fullest = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (candidates[i].active_clusters && keeps_more(&candidates[i], fullest)) fullest = &candidates[i];
     for (size_t i = 0; i < count; i++) {
-        if (!candidates[i].active_clusters || resident(&candidates[i]) * 100 < most * keep) continue;
-        if (chosen == count || candidates[i].cluster > candidates[chosen].cluster) chosen = i;
+        const cj_cluster_occupancy *o = &candidates[i];
+        if (!o->active_clusters) continue;
+        if (needed ? is_smaller(o, chosen, needed) : is_better_guess(o, chosen, resident(fullest) * keep)) chosen = o;
     }
-    return chosen;
+    if (!chosen) chosen = fullest;
+    return chosen ? (size_t)(chosen - candidates) : count;
 }

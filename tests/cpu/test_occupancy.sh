@@ -14,11 +14,20 @@ gives 'CLUSTER BLOCKS/SM ACTIVE CLUSTERS BLOCKS SMS IN USE STRANDED LIMITED BY' 
     occupancy "$dir/large.ptx" --block 256 --smem 204800 --target h200
 counts=$(awk '$1 ~ /^(none|[0-9]+)$/ { print $1 ":" $3 ":" $6 }' "$dir/out" | tr '\n' ' ')
 [[ $counts == 'none:132:0 1:132:0 2:66:0 4:30:12 8:15:12 16:7:20 ' ]] || failed "occupancy" "it counts $counts"
-[[ $(grep chosen "$dir/out") == *' 8 '*'shared memory, GPC size  <- chosen'* ]] || failed "occupancy" "8 is not chosen"
+[[ $(grep '<- chosen' "$dir/out") == *' 4 '*'shared memory, GPC size  <- chosen'* ]] || failed "occupancy" "4 is not chosen"
+grep -q '^Chosen: nothing is known' "$dir/out" || failed "occupancy" "it does not say why"
 
-# The choice follows what is to be kept.
+# The smallest that does the job: a family's plan knows, of a kernel in a file nothing is known.
 gives '"chosen": 2' occupancy "$dir/large.ptx" --block 256 --smem 204800 --target h200 --keep 100 --json
-gives '"chosen": 16' occupancy "$dir/large.ptx" --block 256 --smem 204800 --target h200 --keep 80 --json
+gives '"chosen": 4' occupancy "$dir/large.ptx" --block 256 --smem 204800 --target h200 --keep 80 --json
+json '"nothing is known" in o["why"]'
+for rows in 8192x32768 1024x262144 64x200; do
+    problem=(softmax --rows "${rows%x*}" --columns "${rows#*x}")
+    "$ptxgen" emit "${problem[@]}" --arch sm_90 >"$dir/emitted.ptx"
+    cluster=$(sed -n 's/.*reqnctapercluster \([0-9]*\).*/\1/p' "$dir/emitted.ptx")
+    gives "\"chosen\": ${cluster:-0}" occupancy "${problem[@]}" --target h200 --json
+    json '"the plan takes" in o["why"]'
+done
 
 # What limits: registers, threads.
 gives '"limited_by": "registers"' occupancy "$dir/large.ptx" --block 1024 --registers 64 --target h200 --json

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which cluster size should a kernel take? Clusters pool shared memory, and larger ones leave more SMs without work: what a
-// GPU holds of each size, and the largest that costs little. Without a GPU the built-in H200 is asked.
+// GPU holds of each size, and the smallest that holds what is to be pooled. Without a GPU the built-in H200 is asked.
 #include <string.h>
 
 #include "example.h"
@@ -16,19 +16,21 @@ int main(int argc, char **argv) {
     const cj_block_use   use = {.threads = 256, .registers = 40, .shared = 200 * 1024};
     if (!strcmp(cj_device_kind(device), "cpu")) must(cj_limits_named("h200", &limits, &error), &error);
 
-    printf("%s, blocks of %u threads and %u KiB of shared memory\n", limits.name, use.threads, (unsigned)(use.shared / 1024));
+    printf("%s, blocks of %u threads and %u KiB of shared memory\n", limits.name, use.threads,
+           (unsigned)(use.shared / 1024));
     printf("cluster  clusters  blocks  SMs without work\n");
     for (size_t i = 0; i < SIZES; i++) {
         must(cj_occupancy_model(&limits, &use, sizes[i], &table[i], &error), &error);
         printf("%7u  %8u  %6u  %16u\n", sizes[i], table[i].active_clusters, table[i].active_clusters * sizes[i],
                table[i].sms_stranded);
     }
-    const size_t chosen = cj_occupancy_choose(table, SIZES, CJ_OCCUPANCY_KEEP);
+    const uint32_t pooled = 600 * 1024;                                          // bytes
+    const uint32_t needed = (uint32_t)((pooled + use.shared - 1) / use.shared);  // blocks that hold them
+    const size_t   chosen = cj_occupancy_choose(table, SIZES, needed, CJ_OCCUPANCY_KEEP);
     if (chosen == SIZES) return verdict(0);
-    printf("the largest cluster that keeps %d %% of the blocks: %u\n", CJ_OCCUPANCY_KEEP, sizes[chosen]);
+    printf("the smallest cluster that holds %u KiB: %u\n", (unsigned)(pooled / 1024), sizes[chosen]);
 
-    const uint32_t most = table[0].active_clusters;
-    const int      right = table[chosen].active_clusters * sizes[chosen] * 100 >= most * CJ_OCCUPANCY_KEEP;
+    const int right = table[chosen].active_clusters > 0 && sizes[chosen] >= needed && sizes[chosen] < 2 * needed;
     cj_device_close(device);
     return verdict(right);
 }

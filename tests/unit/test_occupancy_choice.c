@@ -102,21 +102,29 @@ static void a_function_is_counted_on_its_device(void **state) {
     cj_device_close(device);
 }
 
-static void the_largest_cluster_that_keeps_enough_is_chosen(void **state) {
+static void the_smallest_cluster_that_does_the_job_is_chosen(void **state) {
     (void)state;
     static const cj_cluster_occupancy h200_rows[] = {{.cluster = 0, .active_clusters = 132}, {.cluster = 1, .active_clusters = 132},
                                                      {.cluster = 2, .active_clusters = 66},  {.cluster = 4, .active_clusters = 30},
                                                      {.cluster = 8, .active_clusters = 15},  {.cluster = 16, .active_clusters = 7}};
     static const struct {
+        uint32_t needed;
         unsigned keep;
         uint32_t cluster;
-    } rows[] = {{100, 2}, {95, 2}, {CJ_OCCUPANCY_KEEP, 8}, {84, 16}, {1, 16}};
+    } rows[] = {{0, 100, 2}, {0, 95, 2}, {0, CJ_OCCUPANCY_KEEP, 4}, {0, 1, 4},   // nothing is known: 2 to 4
+                {1, 90, 0},  {2, 90, 2}, {3, 100, 4}, {5, 90, 8},  {16, 100, 16},  // as many as it takes, however few stay
+                {17, 90, 0}};                                                      // none is large enough
     for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++)
-        assert_int_equal(h200_rows[cj_occupancy_choose(h200_rows, 6, rows[i].keep)].cluster, rows[i].cluster);
+        assert_int_equal(h200_rows[cj_occupancy_choose(h200_rows, 6, rows[i].needed, rows[i].keep)].cluster, rows[i].cluster);
 
+    // a pair where that is all; neither where there is none
+    assert_int_equal(cj_occupancy_choose(h200_rows, 3, 0, 100), 2);
+    assert_int_equal(cj_occupancy_choose(h200_rows, 2, 0, 100), 0);
+    assert_int_equal(cj_occupancy_choose(h200_rows + 4, 2, 0, 100), 0);
     const cj_cluster_occupancy none[] = {{.cluster = 1}, {.cluster = 16}};
-    assert_int_equal(cj_occupancy_choose(none, 2, 1), 2);
-    assert_int_equal(cj_occupancy_choose(NULL, 0, 90), 0);
+    assert_int_equal(cj_occupancy_choose(none, 2, 0, 1), 2);
+    assert_int_equal(cj_occupancy_choose(none, 2, 4, 1), 2);
+    assert_int_equal(cj_occupancy_choose(NULL, 0, 0, 90), 0);
 }
 
 int main(void) {
@@ -125,7 +133,7 @@ int main(void) {
         cmocka_unit_test(the_limit_is_named),
         cmocka_unit_test(a_kernels_own_words_are_used),
         cmocka_unit_test(a_function_is_counted_on_its_device),
-        cmocka_unit_test(the_largest_cluster_that_keeps_enough_is_chosen),
+        cmocka_unit_test(the_smallest_cluster_that_does_the_job_is_chosen),
     };
     return cmocka_run_group_tests(tests, find_h200, NULL);
 }

@@ -27,6 +27,7 @@ typedef struct occupancy_options {
     document           ptx;     // that file
     cj_device         *device;  // a GPU that counts; NULL: the model does
     cj_limits          limits;
+    uint32_t           needed;  // blocks, by the family's plan: 1 without clusters; 0: nothing is known
 } occupancy_options;
 
 enum { KEY_ENTRY = ARGS_LONG_ONLY, KEY_BLOCK, KEY_SMEM, KEY_REGISTERS, KEY_TARGET, KEY_DEVICE, KEY_KEEP, KEY_JSON };
@@ -50,7 +51,8 @@ enum { KEY_ENTRY = ARGS_LONG_ONLY, KEY_BLOCK, KEY_SMEM, KEY_REGISTERS, KEY_TARGE
         {.name = "keep",                                                                                               \
          .key = KEY_KEEP,                                                                                              \
          .arg = "PERCENT",                                                                                             \
-         .doc = "Choose the largest cluster that keeps so many of the blocks resident (default 90)"},                  \
+         .doc = "Of a kernel in a file: take 4 blocks rather than 2 where so many of the blocks stay resident (default " \
+                "90)"},                  \
         {.name = "json", .key = KEY_JSON, .doc = "Print JSON"}, {                                                      \
         0                                                                                                              \
     }
@@ -87,7 +89,8 @@ static int take(void *user, char *word) {
 }
 
 static const char doc[] = "Shows how many blocks and clusters of a kernel a GPU holds at once, for each cluster size, what "
-                          "limits each, and which size to take. The kernel is one of FAMILY, or an entry of a PTX file ('-' "
+                          "limits each, and which size to take, and why: of FAMILY the one that its plan takes for the problem, else the "
+                          "smallest that does not cost much; 'ptxgen compare' measures what larger ones gain. The kernel is one of FAMILY, or an entry of a PTX file ('-' "
                           "is standard input).";
 
 static const args_spec family_spec = {.doc = doc, .options = family_options, .set = set};
@@ -261,21 +264,52 @@ static json_t *json_row(const row *r, bool chosen) {
                      "gpc_limited", c->gpc_limited, "chosen", chosen);
 }
 
-static int print_json(const occupancy_options *o, const row *rows, size_t count, size_t chosen) {
+static int print_json(const occupancy_options *o, const row *rows, size_t count, size_t chosen, const char *why) {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++) json_array_append_new(array, json_row(&rows[i], i == chosen));
-    return output_json(json_pack("{s:o, s:s, s:o, s:o}", "target", output_json_text(o->limits.name), "counted_by",
+    return output_json(json_pack("{s:o, s:s, s:o, s:s?, s:o}", "target", output_json_text(o->limits.name), "counted_by",
                                  o->device ? "driver" : "model", "chosen",
-                                 chosen < count ? json_integer((json_int_t)rows[chosen].size) : json_null(), "clusters",
-                                 array));
+                                 chosen < count ? json_integer((json_int_t)rows[chosen].size) : json_null(), "why", why,
+                                 "clusters", array));
+}
+
+// ---- which to take
+
+// The family's own plan knows what the blocks have to hold together. What it refuses, the rows say.
+static void ask_plan(occupancy_options *o) {
+    cj_plan plan;
+    if (!o->family || cj_plan_make(&o->family->params, &o->limits, NULL, &plan, NULL)) return;
+    const uint64_t cluster = plan.cluster.x ? cj_params_get(&plan.params, "cluster") : 1;
+    o->needed = (uint32_t)(cluster ? cluster : 1);
+}
+
+enum { WHY = 160 };
+
+static const char *why_chosen(const occupancy_options *o, const cj_cluster_occupancy *c, char text[WHY]) {
+    if (o->needed == 1)
+        snprintf(text, WHY, "the plan takes no cluster for this problem");
+    else if (o->needed && c->cluster >= o->needed)
+        snprintf(text, WHY, "the plan takes %" PRIu32 " blocks for this problem: the fewest that do it", o->needed);
+    else if (o->needed)
+        snprintf(text, WHY, "the plan's %" PRIu32 " blocks do not fit: this keeps the most blocks", o->needed);
+    else if (c->cluster < 2)
+        snprintf(text, WHY, "no small cluster fits: this keeps the most blocks");
+    else
+        snprintf(text, WHY, "nothing is known of what the blocks share, so it is 2 to %d, of which this keeps %" PRIu32
+                 " blocks; ptxgen compare measures what more gain", CJ_OCCUPANCY_SMALL, c->active_clusters * c->cluster);
+    return text;
 }
 
 // Rows that were refused cannot be chosen: they hold no cluster. Where none can be, the kernel cannot be launched.
 static int show(const occupancy_options *o, const row *rows, size_t count) {
     cj_cluster_occupancy candidates[SIZE_COUNT];
     for (size_t i = 0; i < count; i++) candidates[i] = rows[i].count;
-    size_t chosen = cj_occupancy_choose(candidates, count, o->keep);
-    int    code = o->json ? print_json(o, rows, count, chosen) : print_table(o, rows, count, chosen);
+    size_t chosen = cj_occupancy_choose(candidates, count, o->needed, o->keep);
+    char   text[WHY];
+    if (chosen < count) why_chosen(o, &candidates[chosen], text);
+    const char *why = chosen < count ? text : NULL;
+    int         code = o->json ? print_json(o, rows, count, chosen, why) : print_table(o, rows, count, chosen);
+    if (!code && !o->json && why) printf("Chosen: %s\n", why);
     return code || chosen < count ? code : CODE_WRONG;
 }
 
@@ -297,6 +331,7 @@ static int run(occupancy_options *o) {
     size_t count = 0;
     if (o->target && o->spec) return message_error(CJ_INVALID_ARGUMENT, "--target and --device exclude each other");
     int code = open_target(o);
+    if (!code) ask_plan(o);
     if (!code) code = count_all(o, rows, &count);
     if (!code) code = show(o, rows, count);
     cj_device_close(o->device);
