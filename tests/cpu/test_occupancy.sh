@@ -40,6 +40,12 @@ gives 'none ' occupancy reduce --target a100
 grep -q 'no thread block clusters' "$dir/err" || failed "occupancy reduce --target a100" "it does not say why"
 gives 'LIMITED BY' occupancy reduce --device cpu --block 512
 
+# Sizes that the problem cannot have are left out.
+gives '"chosen"' occupancy gemm --target h200 --json
+json '[r["cluster"] for r in o["clusters"]] == [0, 1, 2, 4]'
+gives '"chosen": 4' occupancy collective --target h200 --json
+refuses 64 'does not go with dtype=i8' occupancy collective --dtype i8 --target h200
+
 # A kernel that declares its cluster has no other.
 gives 'refused: cluster-required' occupancy "$(dirname "$0")/cluster_sum.ptx" --target h200
 gives '"chosen": 4' occupancy "$(dirname "$0")/cluster_sum.ptx" --target h200 --json

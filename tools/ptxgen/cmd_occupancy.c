@@ -132,7 +132,8 @@ static cj_status count_kernel(const occupancy_options *o, const kernel *k, row *
     return CJ_OK;
 }
 
-// A family's kernel of this cluster size. What the plan notes is said once.
+// A family's kernel of this cluster size. What the plan notes is said once. A size that the problem cannot have gives
+// INVALID_ARGUMENT.
 static cj_status count_family(const occupancy_options *o, row *r, bool *noted, cj_error *error) {
     cj_params params = o->family->params;
     cj_plan   plan;
@@ -186,6 +187,7 @@ static int count_all(occupancy_options *o, row rows[SIZE_COUNT], size_t *count) 
         row *r = &rows[*count];
         *r = (row){.size = sizes[i]};
         cj_status status = o->family ? count_family(o, r, &noted, &error) : count_file(o, r, &error);
+        if (status == CJ_INVALID_ARGUMENT && o->family) continue;
         if (status) return o->family ? message_failure(&error) : finding_refuse(&o->ptx, &error);
         if (!strcmp(r->refused, "block-zero"))
             return message_error(CJ_INVALID_ARGUMENT, "how many threads a block? The kernel does not say\n--block says it");
@@ -275,12 +277,15 @@ static int print_json(const occupancy_options *o, const row *rows, size_t count,
 
 // ---- which to take
 
-// The family's own plan knows what the blocks have to hold together. What it refuses, the rows say.
-static void ask_plan(occupancy_options *o) {
-    cj_plan plan;
-    if (!o->family || cj_plan_make(&o->family->params, &o->limits, NULL, &plan, NULL)) return;
+// The family's own plan knows what the blocks have to hold together. The launch rules that it breaks, the rows name.
+static int ask_plan(occupancy_options *o) {
+    cj_plan   plan;
+    cj_error  error;
+    cj_status status = o->family ? cj_plan_make(&o->family->params, &o->limits, NULL, &plan, &error) : CJ_CONTRACT;
+    if (status) return status == CJ_CONTRACT ? CODE_OK : message_failure(&error);
     const uint64_t cluster = plan.cluster.x ? cj_params_get(&plan.params, "cluster") : 1;
     o->needed = (uint32_t)(cluster ? cluster : 1);
+    return CODE_OK;
 }
 
 enum { WHY = 160 };
@@ -289,7 +294,7 @@ static const char *why_chosen(const occupancy_options *o, const cj_cluster_occup
     if (o->needed == 1)
         snprintf(text, WHY, "the plan takes no cluster for this problem");
     else if (o->needed && c->cluster >= o->needed)
-        snprintf(text, WHY, "the plan takes %" PRIu32 " blocks for this problem: the fewest that do it", o->needed);
+        snprintf(text, WHY, "the plan takes %" PRIu32 " blocks for this problem", o->needed);
     else if (o->needed)
         snprintf(text, WHY, "the plan's %" PRIu32 " blocks do not fit: this keeps the most blocks", o->needed);
     else if (c->cluster < 2)
@@ -331,7 +336,7 @@ static int run(occupancy_options *o) {
     size_t count = 0;
     if (o->target && o->spec) return message_error(CJ_INVALID_ARGUMENT, "--target and --device exclude each other");
     int code = open_target(o);
-    if (!code) ask_plan(o);
+    if (!code) code = ask_plan(o);
     if (!code) code = count_all(o, rows, &count);
     if (!code) code = show(o, rows, count);
     cj_device_close(o->device);
