@@ -88,7 +88,8 @@ typedef struct cj_cpu_stats {
     uint64_t by_class[CJ_CPU_CLASS_COUNT];       // thread instructions
     uint64_t global_read, global_written;        // bytes
     uint64_t shared_read, shared_written;        // of the thread's own block
-    uint64_t dsmem_read, dsmem_written;          // of other blocks of the cluster
+    uint64_t dsmem_read, dsmem_written;          // of other blocks of the cluster, by st.async and bulk copies too (which
+                                                 // are in async_bytes as well), but not what multicast brings them
     uint64_t local_bytes, async_bytes;           // local memory; all that was moved asynchronously. Of that:
     uint64_t copy_bytes, bulk_bytes, tensor_bytes;  // by cp.async; by bulk copies and reductions; by those with a tensor map
     uint64_t multicast_bytes;                    // bulk and tensor, with .multicast: for each block that received them

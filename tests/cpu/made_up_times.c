@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // In place of tools/ptxgen/measure.c and measure_ceiling.c, for a command whose times are made up: a kernel takes 1 ms, and
-// for each "PARAMETER=WORD" of the environment's CJ_MADE_UP_FAST that its plan agrees with 10 % less; a peer half of one, the
-// last of its ways less where CJ_MADE_UP_PEER=last. They count as real on any device.
+// for each "PARAMETER=WORD" of the environment's CJ_MADE_UP_FAST that its plan agrees with 10 % less, or so many times that
+// with "PARAMETER=WORD:FACTOR"; "blocks" is a parameter of all: those of a cluster that is launched, 0 without. A peer takes
+// half of 1 ms, the last of its ways less where CJ_MADE_UP_PEER=last. They count as real on any device.
 #define _POSIX_C_SOURCE 200809L
 #include "measure.h"
 
@@ -14,8 +15,6 @@
 bool        measure_is_real(const cj_device *device) { return device != NULL; }
 const char *measure_clock(const cj_device *device) { return device ? "made up" : ""; }
 
-void measure_progress(const char *what, unsigned done, unsigned all) { (void)what, (void)done, (void)all; }
-
 int measure_ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -25,6 +24,7 @@ static bool agrees(const cj_plan *plan, char *assignment) {
     char *value = strchr(assignment, '='), word[64];
     if (!value) return false;
     *value = '\0';
+    if (!strcmp(assignment, "blocks")) return study_cluster(plan) == strtoul(value + 1, NULL, 10);
     return !strcmp(cj_params_word(&plan->params, assignment, word, sizeof word), value + 1);
 }
 
@@ -33,8 +33,11 @@ static double time_of(const cj_plan *plan) {
     char        words[256], *rest = NULL;
     double      time = 1;
     snprintf(words, sizeof words, "%s", fast ? fast : "");
-    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        if (agrees(plan, word)) time *= 0.9;
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *factor = strchr(word, ':');
+        if (factor) *factor++ = '\0';
+        if (agrees(plan, word)) time *= factor ? strtod(factor, NULL) : 0.9;
+    }
     return time;
 }
 
@@ -48,10 +51,16 @@ cj_status measure(cj_device *device, contender *contenders, size_t count, unsign
     for (contender *c = contenders; !status && c < contenders + count; c++) {
         const double time = c->peer ? time_of_peer(c == contenders + count - 1)
                                     : time_of(&((const variant *)c->user)->plan);
-        c->time = (measurement){.median = time, .low = time, .high = time, .rounds = rounds, .launches = 1};
+        c->time = (measurement){.median = time, .low = time, .high = time, .rounds = rounds ? rounds : 1, .launches = 1};
         status = c->launch(c->user, 0, NULL, error);
     }
     return status ? status : cj_synchronize(device, NULL, error);
+}
+
+cj_status measure_glance(cj_device *device, const contender *c, double *ms, cj_error *error) {
+    (void)device, (void)error;
+    *ms = time_of(&((const variant *)c->user)->plan);
+    return CJ_OK;
 }
 
 cj_status measure_ceilings(cj_device *device, double *read, double *copy, cj_error *error) {

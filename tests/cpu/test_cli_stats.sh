@@ -108,6 +108,12 @@ counts '  by tensor copies' $((2 * 128))
 counts '  of these, multicast' $((2 * 256))
 counts 'moved asynchronously' $((2 * 32 * 4 + 2 * 256 + 64 + 2 * 128))
 
+# What goes to a peer asynchronously, by st.async or bulk copies, is of distributed shared memory.
+gives '' run exchange --device cpu --stats --cluster 4 --n 1024
+counts 'distributed shared, written' $((4 * 1024 * 4))
+gives '' run exchange --device cpu --stats --cluster 4 --n 16384 --pattern all-to-all --repeat 5
+counts 'distributed shared, written' $((5 * 4 * 16384 * 4 * 3 / 4))
+
 # Of a kernel that is launched again and again, the launches of one run count, and not those of other runs.
 gives 'Mismatches: 0 of' run stencil --device cpu --stats --strategy blocked --depth 4 --nx 64 --ny 64 --steps 16
 counts 'global, written' $((16 / 4 * 64 * 64 * 4))

@@ -30,20 +30,20 @@ static void print_params(const cj_params *params) {
 }
 
 static void print_rates(const study *s, const variant *v) {
-    char rate[STUDY_TEXT], read[STUDY_TEXT], copy[STUDY_TEXT];
-    printf("Rate: %s", study_rate_text(study_rate(v), "B", rate));
+    char rate[FIGURE_TEXT], read[FIGURE_TEXT], copy[FIGURE_TEXT];
+    printf("Rate: %s", figure_rate(study_rate(v), "B", rate));
     if (s->gpu)
         printf(", %.1f %% of the ceiling (read %s, copy %s)", 100 * study_share(s, v),
-               study_rate_text(s->read_ceiling, "B", read), study_rate_text(s->copy_ceiling, "B", copy));
+               figure_rate(s->read_ceiling, "B", read), figure_rate(s->copy_ceiling, "B", copy));
     putchar('\n');
     if (s->w.unit)
-        printf("Work: %s\n", study_rate_text(s->w.operations / (v->race->time.median * 1e-3), s->w.unit, rate));
+        printf("Work: %s\n", figure_rate(s->w.operations / (v->race->time.median * 1e-3), s->w.unit, rate));
 }
 
 // Its results are held against our bound, which it has not promised to keep.
 static void print_peer(const study *s, const variant *v) {
     const peer *p = &s->peer;
-    char        median[STUDY_TEXT], low[STUDY_TEXT], high[STUDY_TEXT], rate[STUDY_TEXT];
+    char        median[FIGURE_TEXT], low[FIGURE_TEXT], high[FIGURE_TEXT], rate[FIGURE_TEXT];
     if (!p->w) return;
     printf("%s", s->w.type->peer->name);
     if (!p->race) {
@@ -52,8 +52,8 @@ static void print_peer(const study *s, const variant *v) {
     }
     const measurement *t = &p->race->time;
     printf(" %s: %s, half of the rounds from %s to %s, %s (way %u of %u, the fastest)\n", p->facts.version,
-           study_time_text(t->median, median), study_time_text(t->low, low), study_time_text(t->high, high),
-           study_rate_text(s->w.operations / (t->median * 1e-3), s->w.unit, rate), p->way + 1, p->facts.ways);
+           figure_time(t->median, median), figure_time(t->low, low), figure_time(t->high, high),
+           figure_rate(s->w.operations / (t->median * 1e-3), s->w.unit, rate), p->way + 1, p->facts.ways);
     if (!p->verdict.ok) printf("Its error: %.3g, beyond our bound of %.3g\n", p->verdict.error, p->verdict.bound);
     printf("Ratio: %.3f (its time over ours)\n", t->median / v->race->time.median);
 }
@@ -61,7 +61,7 @@ static void print_peer(const study *s, const variant *v) {
 static int print_text(const study *s, const variant *v) {
     const measurement *t = &v->race->time;
     const cj_plan     *p = &v->plan;
-    char               median[STUDY_TEXT], low[STUDY_TEXT], high[STUDY_TEXT];
+    char               median[FIGURE_TEXT], low[FIGURE_TEXT], high[FIGURE_TEXT];
     printf("%s:", cj_family_name(p->params.family));
     print_params(&p->params);
     printf("Launch: grid %" PRIu32 " x %" PRIu32 " x %" PRIu32 ", block %" PRIu32 " x %" PRIu32 " x %" PRIu32 ", cluster %" PRIu32
@@ -69,8 +69,8 @@ static int print_text(const study *s, const variant *v) {
            p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z, p->cluster.x, v->sms,
            cj_device_limits(s->w.device)->sm_count);
     printf("Device: %s (%s)\n", cj_device_name(s->w.device), cj_device_reason(s->w.device));
-    printf("Time: %s, half of the rounds from %s to %s (%u rounds of %u launch%s, %s)\n", study_time_text(t->median, median),
-           study_time_text(t->low, low), study_time_text(t->high, high), t->rounds, t->launches, t->launches == 1 ? "" : "es",
+    printf("Time: %s, half of the rounds from %s to %s (%u rounds of %u launch%s, %s)\n", figure_time(t->median, median),
+           figure_time(t->low, low), figure_time(t->high, high), t->rounds, t->launches, t->launches == 1 ? "" : "es",
            measure_clock(s->w.device));
     print_rates(s, v);
     print_peer(s, v);
@@ -87,7 +87,7 @@ static int print_json(const study *s, const variant *v) {
 
 static int bench(study *s) {
     const variant *v = &s->variants[0];
-    int            code = study_add(s, &s->w.params, 0);
+    int            code = study_add(s, &s->w.params);
     if (code) return code;
     if (!v->kernel) return message_error(CJ_CONTRACT, "%s", v->refused);
     if (v->plan.note[0]) message_note(v->plan.note);

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "command.h"
+#include "compare.h"
 #include "message.h"
 #include "output.h"
 #include "plot.h"
-#include "study.h"
 
 static const struct argp_option options[] = {
     STUDY_OPTIONS,
@@ -20,108 +20,58 @@ static const struct argp_option options[] = {
 };
 
 static const args_spec spec = {
-    .doc = "Measures the same problem without clusters and with clusters of 1, 2, 4, 8 and 16 blocks, in turns, as bench does, "
-           "and says whether a cluster pays. Where the blocks of a cluster are the problem (collective, exchange), each size has one "
-           "of its own. The CPU device shows what the kernels do instead of how long they take.",
+    .doc = "Answers one question: is the best kernel with clusters faster than the best without? Measures the plan's own "
+           "choice, and without clusters and with clusters of 1, 2, 4, 8 and 16 blocks the best form of each, which a short "
+           "tuning finds (up to 20 s; nothing of it is kept), in turns, as bench does. Where the blocks of a cluster are the "
+           "problem (collective, exchange), each number of blocks has a line with a cluster and one without. The CPU device "
+           "shows what the kernels do instead of how long they take.",
     .options = options,
     .set = study_set,
 };
 
-static const uint32_t sizes[] = {0, 1, 2, 4, 8, 16};
-
-enum { SIZES = sizeof sizes / sizeof *sizes };
-
-// ---- the verdict
-
-typedef struct judgement {
-    const variant *without, *best;  // the version without clusters; the fastest cluster of two or more blocks. NULL: none ran
-    int            pays;            // 1: beyond the spread; 0: no difference beyond it; -1: clusters are slower
-    char           text[STUDY_REASON + 256];
-} judgement;
-
-static const variant *fastest_cluster(const study *s) {
-    const variant *best = NULL;
-    for (const variant *v = s->variants; v < s->variants + s->count; v++)
-        if (v->kernel && v->cluster > 1 && (!best || v->race->time.median < best->race->time.median)) best = v;
-    return best;
-}
-
-static double spread(const measurement *t) { return 100 * (t->high - t->low) / t->median; }
-
-static void judge_times(judgement *j) {
-    const measurement *with = &j->best->race->time, *without = &j->without->race->time;
-    double             wider = spread(with) > spread(without) ? spread(with) : spread(without);
-    char               a[STUDY_TEXT], b[STUDY_TEXT];
-    j->pays = measure_faster(with, without) - measure_faster(without, with);
-    study_time_text(with->median, a);
-    study_time_text(without->median, b);
-    if (j->pays > 0)
-        snprintf(j->text, sizeof j->text,
-                 "A cluster pays: with %u blocks it takes %s, %.2f times faster than without clusters (%s); the spread is %.1f %%.",
-                 j->best->cluster, a, without->median / with->median, b, wider);
-    else if (j->pays < 0)
-        snprintf(j->text, sizeof j->text,
-                 "A cluster does not pay: without clusters it takes %s, %.2f times faster than with the best, of %u blocks (%s); "
-                 "the spread is %.1f %%.",
-                 b, with->median / without->median, j->best->cluster, a, wider);
-    else
-        snprintf(j->text, sizeof j->text,
-                 "A cluster makes no difference (of more than %d %%, and beyond the spread of %.1f %%): %s with %u blocks, %s without "
-                 "clusters.",
-                 MEASURE_PERCENT, wider, a, j->best->cluster, b);
-}
-
-static void judge(const study *s, judgement *j) {
-    *j = (judgement){.best = fastest_cluster(s)};
-    if (s->variants[0].kernel) j->without = &s->variants[0];
-    if (!s->gpu)
-        snprintf(j->text, sizeof j->text, "No verdict: this is the CPU device, whose times say nothing about a GPU; the counts are "
-                                          "the same there.");
-    else if (!j->best)
-        snprintf(j->text, sizeof j->text, "No verdict: clusters of two and more blocks cannot be launched here.");
-    else if (!j->without)
-        snprintf(j->text, sizeof j->text, "No verdict: there is no version without clusters here: %s.", s->variants[0].refused);
-    else
-        judge_times(j);
-}
-
 // ---- the table
 
-enum { CELL = 64 };
+enum { CELL = 320 };
 
 typedef struct column {
     const char *name;
-    void (*text)(const study *s, const variant *v, char cell[CELL]);
+    void (*text)(const comparison *c, const form *f, char cell[CELL]);
 } column;
 
-static void time_cell(const study *s, const variant *v, char cell[CELL]) {
-    (void)s;
-    study_time_text(v->race->time.median, cell);
+static void time_cell(const comparison *c, const form *f, char cell[CELL]) {
+    (void)c;
+    figure_time(f->time.median, cell);
 }
 
-static void spread_cell(const study *s, const variant *v, char cell[CELL]) {
-    (void)s;
-    snprintf(cell, CELL, "%.1f %%", spread(&v->race->time));
+static void spread_cell(const comparison *c, const form *f, char cell[CELL]) {
+    (void)c;
+    snprintf(cell, CELL, "%.1f %%", 100 * (f->time.high - f->time.low) / f->time.median);
 }
 
-static void rate_cell(const study *s, const variant *v, char cell[CELL]) {
-    (void)s;
-    study_rate_text(study_rate(v), "B", cell);
+static void rate_cell(const comparison *c, const form *f, char cell[CELL]) {
+    (void)c;
+    figure_rate(study_rate(f->v), "B", cell);
 }
 
-static void share_cell(const study *s, const variant *v, char cell[CELL]) {
-    snprintf(cell, CELL, "%.1f %%", 100 * study_share(s, v));
+static void share_cell(const comparison *c, const form *f, char cell[CELL]) {
+    snprintf(cell, CELL, "%.1f %%", 100 * study_share(&c->s, f->v));
 }
 
-static void sms_cell(const study *s, const variant *v, char cell[CELL]) {
-    (void)s;
-    snprintf(cell, CELL, "%" PRIu32, v->sms);
+static void waves_cell(const comparison *c, const form *f, char cell[CELL]) {
+    (void)c;
+    snprintf(cell, CELL, "%.2f", study_waves(f->v));
 }
 
-#define CJ_COUNT_CELL(name, expression)                                                \
-    static void name##_cell(const study *s, const variant *v, char cell[CELL]) {       \
-        (void)s;                                                                       \
-        snprintf(cell, CELL, "%" PRIu64, (uint64_t)(expression));                      \
+static void form_cell(const comparison *c, const form *f, char cell[CELL]) {
+    char text[COMPARE_TEXT];
+    snprintf(cell, CELL, "%s%s", compare_choice(c, f, text), f == c->plan ? "  <- the plan's choice" : "");
+}
+
+#define CJ_COUNT_CELL(name, expression)                                              \
+    static void name##_cell(const comparison *c, const form *f, char cell[CELL]) {   \
+        const variant *v = f->v;                                                     \
+        (void)c;                                                                     \
+        snprintf(cell, CELL, "%" PRIu64, (uint64_t)(expression));                    \
     }
 CJ_COUNT_CELL(global, v->stats.global_read + v->stats.global_written)
 CJ_COUNT_CELL(dsmem, v->stats.dsmem_read + v->stats.dsmem_written)
@@ -129,9 +79,13 @@ CJ_COUNT_CELL(async, v->stats.async_bytes)
 CJ_COUNT_CELL(block_barriers, v->stats.block_barriers)
 CJ_COUNT_CELL(cluster_barriers, v->stats.cluster_barriers)
 CJ_COUNT_CELL(mbarrier_waits, v->stats.mbarrier_waits)
+CJ_COUNT_CELL(active, v->active)
+CJ_COUNT_CELL(sms, v->sms)
+
+#define PLACEMENT {"ACTIVE CLUSTERS", active_cell}, {"WAVES", waves_cell}, {"SMS IN USE", sms_cell}, {"FORM", form_cell}
 
 static const column gpu_columns[] = {{"TIME", time_cell},   {"SPREAD", spread_cell},  {"RATE", rate_cell},
-                                     {"SHARE", share_cell}, {"SMS IN USE", sms_cell}, {0}};
+                                     {"SHARE", share_cell}, PLACEMENT,                {0}};
 
 static const column cpu_columns[] = {{"HOST TIME", time_cell},
                                      {"GLOBAL BYTES", global_cell},
@@ -140,79 +94,160 @@ static const column cpu_columns[] = {{"HOST TIME", time_cell},
                                      {"BLOCK BARRIERS", block_barriers_cell},
                                      {"CLUSTER BARRIERS", cluster_barriers_cell},
                                      {"MBARRIER WAITS", mbarrier_waits_cell},
-                                     {"SMS IN USE", sms_cell},
+                                     PLACEMENT,
                                      {0}};
 
-static const char *size_text(const variant *v, char cell[CELL]) {
-    if (v->cluster)
-        snprintf(cell, CELL, "%u", v->cluster);
+static const char *size_text(const line *l, char cell[CELL]) {
+    if (l->cluster)
+        snprintf(cell, CELL, "%u", l->cluster);
     else
         strcpy(cell, "none");
     return cell;
 }
 
-static void fill_line(struct libscols_line *line, const study *s, const column *columns, const variant *v) {
-    char cell[CELL];
-    scols_line_set_data(line, 0, size_text(v, cell));
+// Where each number of blocks is a problem of its own, a column says how many.
+static void fill_line(struct libscols_line *to, const comparison *c, const column *columns, const line *l) {
+    const size_t at = c->s.own != NULL;
+    char         cell[CELL];
+    snprintf(cell, CELL, "%u", l->blocks);
+    if (at) scols_line_set_data(to, 0, cell);
+    scols_line_set_data(to, at, size_text(l, cell));
     for (size_t i = 0; columns[i].name; i++) {
-        if (v->kernel)
-            columns[i].text(s, v, cell);
-        else
-            strcpy(cell, "-");
-        scols_line_set_data(line, i + 1, cell);
+        strcpy(cell, columns[i].text == form_cell ? "" : "-");
+        if (l->best) columns[i].text(c, l->best, cell);
+        scols_line_set_data(to, at + i + 1, cell);
     }
 }
 
-static int print_table(const study *s, const judgement *j) {
-    const column          *columns = s->gpu ? gpu_columns : cpu_columns;
+static int print_lines(const comparison *c) {
+    const column          *columns = c->s.gpu || c->timed ? gpu_columns : cpu_columns;
     struct libscols_table *table = scols_new_table();
-    char                   read[STUDY_TEXT], copy[STUDY_TEXT], cell[CELL];
     if (!table) return message_error(CJ_OUT_OF_MEMORY, "no memory for the table");
+    if (c->s.own) scols_table_new_column(table, "BLOCKS", 1, SCOLS_FL_RIGHT);
     scols_table_new_column(table, "CLUSTER", 1, SCOLS_FL_RIGHT);
-    for (size_t i = 0; columns[i].name; i++) scols_table_new_column(table, columns[i].name, 1, SCOLS_FL_RIGHT);
-    for (size_t i = 0; i < s->count; i++) {
-        struct libscols_line *line = scols_table_new_line(table, NULL);
-        if (line) fill_line(line, s, columns, &s->variants[i]);
+    for (size_t i = 0; columns[i].name; i++)
+        scols_table_new_column(table, columns[i].name, 1, columns[i].text == form_cell ? 0 : SCOLS_FL_RIGHT);
+    for (size_t i = 0; i < c->line_count; i++) {
+        struct libscols_line *to = scols_table_new_line(table, NULL);
+        if (to) fill_line(to, c, columns, &c->lines[i]);
     }
-    printf("%s on %s (%s)\n", cj_family_name(s->w.params.family), cj_device_name(s->w.device), cj_device_reason(s->w.device));
-    if (s->gpu)
-        printf("The ceiling: read %s, copy %s\n", study_rate_text(s->read_ceiling, "B", read),
-               study_rate_text(s->copy_ceiling, "B", copy));
     fflush(stdout);
-    int failed = scols_print_table(table);
+    const int failed = scols_print_table(table);
     scols_unref_table(table);
-    for (const variant *v = s->variants; v < s->variants + s->count; v++)
-        if (!v->kernel) printf("%s: not launched: %s\n", size_text(v, cell), v->refused);
-    puts(j->text);
     return failed ? message_error(CJ_OUT_OF_MEMORY, "no memory for the table") : CODE_OK;
 }
 
-static int print_json(const study *s, const judgement *j) {
-    json_t *object = study_json(s), *rows = json_array(), *verdict = json_pack("{s:s}", "text", j->text);
-    for (size_t i = 0; i < s->count; i++) json_array_append_new(rows, study_json_variant(s, &s->variants[i]));
-    if (s->gpu && j->best && j->without) {
-        json_object_set_new(verdict, "pays", json_string(j->pays > 0 ? "yes" : j->pays < 0 ? "no" : "no difference"));
-        json_object_set_new(verdict, "cluster", json_integer((json_int_t)j->best->cluster));
-        json_object_set_new(verdict, "speedup", json_real(j->without->race->time.median / j->best->race->time.median));
+static const char cpu_verdict[] = "No verdict: this is the CPU device, whose times say nothing about a GPU; the counts are the "
+                                  "same there.";
+
+// What is still to be had by tuning.
+static void print_plan(const comparison *c, const group *g) {
+    const form *best = NULL;
+    char        own[FIGURE_TEXT], text[COMPARE_TEXT];
+    for (size_t i = g->first; i < g->first + g->count; i++) {
+        const form *f = c->lines[i].best;
+        if (f && (!best || f->time.median < best->time.median)) best = f;
     }
+    if (!c->plan || !best || !measure_faster(&best->time, &c->plan->time)) return;
+    printf("The plan's choice takes %s, %.2f times as long as the fastest here (cluster %u %s): ptxgen tune keeps what is faster.\n",
+           figure_time(c->plan->time.median, own), c->plan->time.median / best->time.median, best->cluster,
+           compare_choice(c, best, text));
+}
+
+static void print_verdicts(const comparison *c) {
+    if (!c->timed) puts(cpu_verdict);
+    if (c->left_out) printf("%zu values were left out, since the time for tuning was over.\n", c->left_out);
+    for (const group *g = c->groups; g < c->groups + c->group_count; g++) {
+        if (g->blocks) printf("%u blocks: ", g->blocks);
+        puts(g->verdict.text);
+        print_plan(c, g);
+    }
+}
+
+static int print_table(const comparison *c) {
+    const study *s = &c->s;
+    char         read[FIGURE_TEXT], copy[FIGURE_TEXT], cell[CELL];
+    printf("%s on %s (%s)\n", cj_family_name(s->w.params.family), cj_device_name(s->w.device), cj_device_reason(s->w.device));
+    if (s->gpu)
+        printf("The ceiling: read %s, copy %s\n", figure_rate(s->read_ceiling, "B", read),
+               figure_rate(s->copy_ceiling, "B", copy));
+    int code = print_lines(c);
+    for (const line *l = c->lines; l < c->lines + c->line_count; l++) {
+        if (l->best) continue;
+        if (c->s.own) printf("%u blocks, ", l->blocks);
+        printf("%s: not launched: %s\n", size_text(l, cell), l->refused);
+    }
+    print_verdicts(c);
+    return code;
+}
+
+// ---- JSON
+
+static json_t *line_json(const comparison *c, const line *l) {
+    char    text[COMPARE_TEXT];
+    json_t *object = l->best ? study_json_variant(&c->s, l->best->v)
+                             : json_pack("{s:I, s:o}", "cluster", (json_int_t)l->cluster, "refused",
+                                         output_json_text(l->refused));
+    if (object && l->blocks) json_object_set_new(object, "blocks", json_integer(l->blocks));
+    if (!object || !l->best) return object;
+    json_object_set_new(object, "form", json_string(compare_choice(c, l->best, text)));
+    json_object_set_new(object, "plans_choice", json_boolean(l->is_plan));
+    return object;
+}
+
+static json_t *verdict_json(const comparison *c, const group *g) {
+    const verdict *v = &g->verdict;
+    json_t        *object = json_pack("{s:s}", "text", v->text);
+    if (g->blocks) json_object_set_new(object, "blocks", json_integer(g->blocks));
+    if (v->with == g->count || v->without == g->count) return object;
+    const line *with = &c->lines[g->first + v->with], *without = &c->lines[g->first + v->without];
+    json_object_set_new(object, "pays", json_string(v->pays > 0 ? "yes" : v->pays < 0 ? "no" : "no difference"));
+    json_object_set_new(object, "cluster", json_integer((json_int_t)with->cluster));
+    json_object_set_new(object, "speedup", json_real(without->best->time.median / with->best->time.median));
+    return object;
+}
+
+static int print_json(const comparison *c) {
+    json_t *object = study_json(&c->s), *rows = json_array(), *verdicts = json_array();
+    for (size_t i = 0; i < c->line_count; i++) json_array_append_new(rows, line_json(c, &c->lines[i]));
+    for (size_t i = 0; i < c->group_count; i++) json_array_append_new(verdicts, verdict_json(c, &c->groups[i]));
     json_object_set_new(object, "rows", rows);
-    json_object_set_new(object, "verdict", verdict);
+    json_object_set_new(object, "left_out", json_integer((json_int_t)c->left_out));
+    if (!c->timed)
+        json_object_set_new(object, "verdict", json_pack("{s:s}", "text", cpu_verdict));
+    else if (c->s.own)
+        json_object_set(object, "verdicts", verdicts);
+    else
+        json_object_set(object, "verdict", json_array_get(verdicts, 0));
+    json_decref(verdicts);
     return output_json(object);
 }
 
 // ---- the plot
 
-static int draw(const study *s, plot *p) {
-    char title[256], cell[CELL];
-    snprintf(title, sizeof title, "%s on %s", cj_family_name(s->w.params.family), cj_device_name(s->w.device));
+// "4", "8 of 8 blocks", "none*" for the plan's choice where a better one stands beside it.
+static void label_text(const comparison *c, const line *l, char label[CELL]) {
+    char size[CELL];
+    size_text(l, size);
+    if (c->s.own)
+        snprintf(label, CELL, "%u: %.16s", l->blocks, size);
+    else
+        snprintf(label, CELL, "%.16s%s", size, l->is_plan ? " (plan)" : "");
+}
+
+static int draw(const comparison *c, plot *p) {
+    char title[256], label[CELL];
+    snprintf(title, sizeof title, "%s on %s", cj_family_name(c->s.w.params.family), cj_device_name(c->s.w.device));
     fputs("set title ", p->script);
     plot_string(p, title);
-    fprintf(p->script, "\nset xlabel 'blocks a cluster'\nset ylabel 'time of a launch (us, %s)'\nset yrange [0:*]\nset key off\n"
-                       "set boxwidth 0.6\nset style fill solid 0.8\n$times << END\n", measure_clock(s->w.device));
-    for (const variant *v = s->variants; v < s->variants + s->count; v++) {
-        if (!v->kernel) continue;
-        fprintf(p->script, "%s %.9g %.9g %.9g\n", size_text(v, cell), v->race->time.median * 1e3, v->race->time.low * 1e3,
-                v->race->time.high * 1e3);
+    fprintf(p->script, "\nset xlabel '%sblocks a cluster'\nset ylabel 'time of a launch (us, %s)'\nset yrange [0:*]\nset key off\n"
+                       "set boxwidth 0.6\nset style fill solid 0.8\n$times << END\n", c->s.own ? "blocks that work together: " : "",
+            measure_clock(c->s.w.device));
+    for (const line *l = c->lines; l < c->lines + c->line_count; l++) {
+        if (!l->best) continue;
+        const measurement *t = &l->best->time;
+        label_text(c, l, label);
+        fprintf(p->script, "\"%s\" %.9g %.9g %.9g\n", label, t->median * 1e3, t->low * 1e3, t->high * 1e3);
     }
     fputs("END\nplot $times using 0:2:xtic(1) with boxes lt 1, '' using 0:2:3:4 with yerrorbars lc rgb '#000000' pt 0\n", p->script);
     return plot_finish(p);
@@ -220,36 +255,10 @@ static int draw(const study *s, plot *p) {
 
 // ---- the command
 
-// The largest cluster that the family knows.
-static uint64_t most_blocks(const cj_family *family) {
-    for (size_t i = 0; i < cj_family_param_count(family); i++)
-        if (!strcmp(cj_family_param(family, i)->name, "cluster")) return cj_family_param(family, i)->maximum;
-    return UINT64_MAX;
-}
-
-static int add_sizes(study *s) {
-    const uint64_t most = most_blocks(s->w.params.family);
-    for (size_t i = 0; i < SIZES && sizes[i] <= most; i++) {
-        cj_params params = s->w.params;
-        char      text[12];
-        cj_error  error;
-        snprintf(text, sizeof text, "%u", sizes[i]);
-        if (cj_params_set(&params, "cluster", text, &error)) return message_failure(&error);
-        int code = study_add(s, &params, sizes[i]);
-        if (code) return code;
-    }
-    if (s->race_count) return CODE_OK;
-    return message_error(CJ_CONTRACT, "no cluster size can be launched: %s", s->variants[s->count - 1].refused);
-}
-
-static int compare(study *s, plot *p) {
-    judgement j;
-    int       code = add_sizes(s);
-    if (!code) code = study_run(s);
-    if (code) return code;
-    judge(s, &j);
-    code = s->options.json ? print_json(s, &j) : print_table(s, &j);
-    return code || !s->options.plot ? code : draw(s, p);
+static int compare(comparison *c, plot *p) {
+    int code = compare_search(c);
+    if (!code) code = c->s.options.json ? print_json(c) : print_table(c);
+    return code || !c->s.options.plot ? code : draw(c, p);
 }
 
 static int refuse_cluster(const args_family *family) {
@@ -261,16 +270,16 @@ static int refuse_cluster(const args_family *family) {
 }
 
 int cmd_compare(int argc, char **argv) {
-    study_options o = {.device = "auto", .sizes = true};
+    study_options o = {.device = "auto", .forms = true};
     args_family   family;
-    study         s = {0};
+    comparison    c = {0};
     plot          p = {0};
     args_parse(&spec, argc, argv, &o, &family);
     int code = refuse_cluster(&family);
     if (!code && o.plot) code = plot_open(&p, o.plot);
-    if (!code) code = study_open(&s, &o, &family, SIZES);
-    if (!code) code = compare(&s, &p);
-    study_close(&s);
+    if (!code) code = compare_open(&c, &o, &family);
+    if (!code) code = compare(&c, &p);
+    compare_close(&c);
     plot_close(&p);
     args_family_free(&family);
     return code;

@@ -79,7 +79,7 @@ typedef struct column {
 
 static void time_cell(const tune *t, const candidate *c, char cell[CELL]) {
     (void)t;
-    study_time_text(c->v->race->time.median, cell);
+    figure_time(c->v->race->time.median, cell);
 }
 
 static void spread_cell(const tune *t, const candidate *c, char cell[CELL]) {
@@ -90,9 +90,9 @@ static void spread_cell(const tune *t, const candidate *c, char cell[CELL]) {
 
 static void rate_cell(const tune *t, const candidate *c, char cell[CELL]) {
     if (t->s.w.unit)
-        study_rate_text(t->s.w.operations / (c->v->race->time.median * 1e-3), t->s.w.unit, cell);
+        figure_rate(t->s.w.operations / (c->v->race->time.median * 1e-3), t->s.w.unit, cell);
     else
-        study_rate_text(study_rate(c->v), "B", cell);
+        figure_rate(study_rate(c->v), "B", cell);
 }
 
 static double ratio(const tune *t, const candidate *c) {
@@ -250,7 +250,7 @@ typedef struct listing {
 
 static void list_line(void *user, const cj_tuning *k) {
     const listing *l = user;
-    char           time[STUDY_TEXT], untuned[STUDY_TEXT];
+    char           time[FIGURE_TEXT], untuned[FIGURE_TEXT];
     if (l->array) {
         json_array_append_new(l->array,
                               json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:s}", "family", k->family, "device",
@@ -263,8 +263,8 @@ static void list_line(void *user, const cj_tuning *k) {
                                      k->device,
                                      k->problem,
                                      k->choice,
-                                     study_time_text(k->time, time),
-                                     study_time_text(k->untuned, untuned),
+                                     figure_time(k->time, time),
+                                     figure_time(k->untuned, untuned),
                                      k->made};
     struct libscols_line *line = scols_table_new_line(l->table, NULL);
     for (size_t i = 0; line && i < sizeof cells / sizeof *cells; i++) scols_line_set_data(line, i, cells[i]);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _POSIX_C_SOURCE 200809L
 #include "measure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "progress.h"
 
 enum { ROUNDS_GPU = 15, ROUNDS_CPU = 3, LAUNCHES_MAX = 512, WARM_MAX = 10 };
 static const double ROUND_MS = 2.0;  // a round of short launches takes about this long, or once through the sets
@@ -61,14 +61,6 @@ static cj_status choose_launches(cj_device *device, contender *c, cj_error *erro
 
 // ---- all rounds
 
-void measure_progress(const char *what, unsigned done, unsigned all) {
-    if (!isatty(STDERR_FILENO)) return;
-    if (done < all)
-        fprintf(stderr, "\r%s %u of %u", what, done + 1, all);
-    else
-        fputs("\r\033[K", stderr);
-}
-
 // The value that a share `q` of the sorted times lies below, between two of them where it must.
 static double quantile(const double *time, unsigned count, double q) {
     double   at = q * (count - 1);
@@ -119,13 +111,19 @@ cj_status measure(cj_device *device, contender *contenders, size_t count, unsign
     for (size_t i = 0; !status && i < count; i++) status = choose_launches(device, &contenders[i], error);
     if (!status) status = warm_up(device, contenders, count, error);
     for (unsigned k = 0; !status && k < rounds; k++) {
-        measure_progress("measuring: round", k, rounds);
+        progress_show("measuring: round", k, rounds);
         for (contender *c = contenders; !status && c < contenders + count; c++)
             status = time_round(device, c, c->time.launches, &c->round[k], error);
     }
-    measure_progress("measuring: round", rounds, rounds);
+    progress_show("measuring: round", rounds, rounds);
     for (size_t i = 0; !status && i < count; i++) summarize(&contenders[i], rounds);
     return status;
+}
+
+// Two launches, the second of which is timed: the first finds caches and clocks as others have left them.
+cj_status measure_glance(cj_device *device, const contender *c, double *ms, cj_error *error) {
+    cj_status status = time_round(device, c, 1, ms, error);
+    return status ? status : time_round(device, c, 1, ms, error);
 }
 
 int measure_faster(const measurement *a, const measurement *b) {

@@ -36,9 +36,8 @@ const char *measure_clock(const cj_device *device);
 // them all. Shows progress where standard error is a terminal.
 cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error);
 
-// Shows how far something is, where standard error is a terminal: "measuring: round 3 of 15"; clears that once `done`
-// is `all`.
-void measure_progress(const char *what, unsigned done, unsigned all);
+// About how long a launch takes, in milliseconds: enough to pass over what is several times slower than another.
+cj_status measure_glance(cj_device *device, const contender *c, double *ms, cj_error *error);
 
 // Whether `a` takes less time than `b`, beyond the spread (their quartiles do not overlap) and what two runs differ by.
 enum { MEASURE_PERCENT = 2 };

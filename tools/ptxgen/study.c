@@ -60,7 +60,7 @@ int study_open(study *s, const study_options *options, const args_family *family
                       .rotate = true};
     int code = s->w.type ? refuse_options(options) : workload_missing(name);
     if (!code) code = open_device(s);
-    if (code || !options->sizes || !s->w.type->of_clusters) return code ? code : s->w.type->open(&s->w);
+    if (code || !options->forms || !s->w.type->of_clusters) return code ? code : s->w.type->open(&s->w);
     s->own = calloc(capacity, sizeof *s->own);
     return s->own ? CODE_OK : message_error(CJ_OUT_OF_MEMORY, "no memory for %zu workloads", capacity);
 }
@@ -100,6 +100,7 @@ static cj_status count_sms(const study *s, variant *v, cj_error *error) {
     cj_module_unload(module);
     if (status) return status;
     uint64_t blocks = (uint64_t)p->grid.x * p->grid.y * p->grid.z;
+    v->active = count.active_clusters;
     v->sms = blocks < count.sms_used ? (uint32_t)blocks : count.sms_used;
     if (!count.active_clusters)
         snprintf(v->refused, sizeof v->refused, "the device has no room for a cluster of %u such blocks", p->cluster.x);
@@ -111,11 +112,7 @@ static cj_status load(study *s, variant *v, const cj_params *params, cj_error *e
     const char *arch = s->options.arch;
     cj_status   status = s->options.untuned ? cj_plan_make(params, cj_device_limits(device), arch, &v->plan, error)
                                             : cj_tuning_plan(device, params, arch, &v->plan, error);
-    const char *note = v->plan.note;
-    bool        instead = !status && v->cluster && !v->plan.cluster.x;  // planned without clusters
-    if (instead) snprintf(v->refused, sizeof v->refused, "%s", *note ? note : "planned without clusters");
-    if (status || instead) return status;
-    status = cj_kernel_load(device, &v->plan, &v->kernel, error);
+    if (!status) status = cj_kernel_load(device, &v->plan, &v->kernel, error);
     return status ? status : count_sms(s, v, error);
 }
 
@@ -129,13 +126,13 @@ static int open_own(study *s, variant *v, const cj_params *params) {
 }
 
 static bool is_refusal(const study *s, cj_status status) {
-    return status == CJ_CONTRACT || status == CJ_UNSUPPORTED || (s->options.sizes && status == CJ_INVALID_ARGUMENT);
+    return status == CJ_CONTRACT || status == CJ_UNSUPPORTED || (s->options.forms && status == CJ_INVALID_ARGUMENT);
 }
 
-int study_add(study *s, const cj_params *params, uint32_t cluster) {
+int study_add(study *s, const cj_params *params) {
     variant  *v = &s->variants[s->count++];
     cj_error  error;
-    *v = (variant){.w = &s->w, .cluster = cluster};
+    *v = (variant){.w = &s->w};
     cj_status status = load(s, v, params, &error);
     if (status && !is_refusal(s, status)) return message_failure(&error);
     if (status) snprintf(v->refused, sizeof v->refused, "%s%s%s", error.message, *error.rule ? ", rule " : "", error.rule);
@@ -155,11 +152,11 @@ int study_add(study *s, const cj_params *params, uint32_t cluster) {
 
 enum { CHECKED = 8 };  // sets of buffers whose results are held against the reference, before and after
 
-static int check(study *s, variant *v) {
+int study_check(study *s, variant *v, unsigned sets, double *milliseconds) {
     workload_verdict verdict;
-    unsigned         copies = v->w->copies, checked = copies < CHECKED ? copies : CHECKED;
+    unsigned         copies = v->w->copies, checked = copies < sets ? copies : sets;
     for (unsigned i = 0; i < checked; i++) {
-        int code = workload_try(v->w, v->kernel, (unsigned)((uint64_t)i * copies / checked), NULL, &verdict);
+        int code = workload_try(v->w, v->kernel, (unsigned)((uint64_t)i * copies / checked), milliseconds, &verdict);
         if (code) return code;
         if (!s->gpu) cj_cpu_stats_read(s->w.device, &v->stats, NULL);
         if (!verdict.ok) return workload_wrong(&verdict);
@@ -170,7 +167,7 @@ static int check(study *s, variant *v) {
 static int check_all(study *s) {
     int code = CODE_OK;
     for (size_t i = 0; !code && i < s->count; i++)
-        if (s->variants[i].kernel) code = check(s, &s->variants[i]);
+        if (s->variants[i].kernel) code = study_check(s, &s->variants[i], CHECKED, NULL);
     return code;
 }
 
@@ -195,27 +192,19 @@ int study_run(study *s) {
 
 // ---- figures
 
+uint32_t study_cluster(const cj_plan *plan) { return plan->cluster.x * plan->cluster.y * plan->cluster.z; }
+
+double study_waves(const variant *v) {
+    const uint32_t cluster = study_cluster(&v->plan);
+    const double   blocks = (double)v->plan.grid.x * v->plan.grid.y * v->plan.grid.z;
+    return v->active ? blocks / (cluster ? cluster : 1) / v->active : 0;
+}
+
 double study_rate(const variant *v) {
     return (v->w->bytes_read + v->w->bytes_written) / (v->race->time.median * 1e-3);
 }
 
 double study_share(const study *s, const variant *v) { return least_time(s, v->w) / v->race->time.median; }
-
-const char *study_time_text(double milliseconds, char buffer[STUDY_TEXT]) {
-    if (milliseconds < 0.1)
-        snprintf(buffer, STUDY_TEXT, "%.4g us", milliseconds * 1e3);
-    else
-        snprintf(buffer, STUDY_TEXT, "%.4g ms", milliseconds);
-    return buffer;
-}
-
-const char *study_rate_text(double per_second, const char *unit, char buffer[STUDY_TEXT]) {
-    static const char *const prefixes[] = {"", "k", "M", "G", "T"};
-    size_t                   i = 0;
-    for (; per_second >= 1000 && i + 1 < sizeof prefixes / sizeof *prefixes; i++) per_second /= 1000;
-    snprintf(buffer, STUDY_TEXT, "%.3g %s%s%s/s", per_second, prefixes[i], unit[1] ? " " : "", unit);  // TB/s, G samples/s
-    return buffer;
-}
 
 static void add_work(json_t *object, const workload *w) {
     if (!object) return;
@@ -255,12 +244,12 @@ json_t *study_json(const study *s) {
 }
 
 json_t *study_json_variant(const study *s, const variant *v) {
-    if (!v->kernel) return json_pack("{s:I, s:o}", "cluster", (json_int_t)v->cluster, "refused", output_json_text(v->refused));
     const measurement *t = &v->race->time;
     json_t            *object = json_pack(
-        "{s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:I}", "cluster", (json_int_t)v->plan.cluster.x, "plan",
+        "{s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:I, s:I, s:f}", "cluster", (json_int_t)study_cluster(&v->plan), "plan",
         describe_plan(&v->plan), "time_ms", t->median, "low_ms", t->low, "high_ms", t->high, "rounds", (json_int_t)t->rounds,
-        "launches", (json_int_t)t->launches, "bytes_per_second", output_json_real(study_rate(v)), "sms", (json_int_t)v->sms);
+        "launches", (json_int_t)t->launches, "bytes_per_second", output_json_real(study_rate(v)), "sms", (json_int_t)v->sms, "active_clusters", (json_int_t)v->active,
+        "waves", study_waves(v));
     if (s->own) add_work(object, v->w);
     if (object) json_object_set_new(object, "round_ms", rounds_json(v->race));
     if (object && s->gpu) json_object_set_new(object, "share_of_ceiling", json_real(study_share(s, v)));

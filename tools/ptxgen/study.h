@@ -6,6 +6,7 @@
 #include <clusterjit/cpu.h>
 
 #include "args.h"
+#include "figure.h"
 #include "machine.h"
 #include "measure.h"
 #include "peer.h"
@@ -17,7 +18,7 @@ typedef struct study_options {
     bool            json;
     bool            untuned;  // plans are made as if nothing had been tuned
     bool            beside;   // the workload's peer is measured too, in turns with the first kernel
-    bool            sizes;    // kernels differ in their cluster size: what one cannot do is no failure of the others
+    bool            forms;    // kernels differ in their form: what one cannot do is no failure of the others
     int           (*admit)(const cj_device *device);  // an exit code, after its message, of a device that will not do; or NULL
     machine_options machine;
 } study_options;
@@ -52,12 +53,12 @@ enum { STUDY_REASON = 1200 };
 
 // One kernel that does the work.
 typedef struct variant {
-    workload     *w;        // the study's, or its own
-    uint32_t      cluster;  // blocks, as asked for; 0: without clusters, or as the plan has it
+    workload     *w;  // the study's, or its own
     cj_plan       plan;
     cj_kernel    *kernel;                 // NULL: it cannot be launched here
     char          refused[STUDY_REASON];  // and this is why
     uint32_t      sms;                    // that have blocks of it, in all its time; 0: not known
+    uint32_t      active;                 // clusters (without clusters: blocks) that the device holds at once; 0: not known
     contender    *race;                   // its times; NULL without a kernel
     cj_cpu_stats  stats;                  // of one run of the kernel, on the CPU device
 } variant;
@@ -77,19 +78,21 @@ typedef struct study {
 // In this order; each returns an exit code after its message, and study_close may follow any of them. At most
 // `capacity` variants can be added.
 int  study_open(study *s, const study_options *options, const args_family *family, size_t capacity);
-int  study_add(study *s, const cj_params *params, uint32_t cluster);  // what cannot be launched is added as refused
+int  study_add(study *s, const cj_params *params);  // what cannot be launched is added as refused
 int  study_run(study *s);
 void study_close(study *s);
+
+// Runs the kernel on `sets` sets of buffers, spread over all of them, and holds the results against the reference. On the
+// CPU device its counts are read; *milliseconds is how long the last of these launches took (may be NULL).
+int study_check(study *s, variant *v, unsigned sets, double *milliseconds);
+
+uint32_t study_cluster(const cj_plan *plan);  // blocks of a cluster; 0: launched without clusters
+double   study_waves(const variant *v);       // how often the grid is what the device holds at once; 0: not known
 
 double study_rate(const variant *v);                    // bytes a second that any kernel must move
 double study_share(const study *s, const variant *v);  // of the ceiling, 0 to 1 and a little; 0: not known
 
 json_t *study_json(const study *s);  // all but the variants, and what they have of their own
 json_t *study_json_variant(const study *s, const variant *v);
-
-// In words: "3.104 us", "0.2547 ms", "4.22 TB/s"; return `buffer`.
-enum { STUDY_TEXT = 48 };
-const char *study_time_text(double milliseconds, char buffer[STUDY_TEXT]);
-const char *study_rate_text(double per_second, const char *unit, char buffer[STUDY_TEXT]);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "message.h"
+#include "progress.h"
 
 enum { CANDIDATES_MAX = 1024, FIRST_ROUNDS = 3, FASTEST = 4, FINALISTS = 8 };
 
@@ -74,7 +75,7 @@ static bool is_refusal(cj_status status) {
 
 static int load(tune *t, candidate *c) {
     variant *v = &t->s.variants[t->s.count];
-    int      code = study_add(&t->s, &c->params, 0);
+    int      code = study_add(&t->s, &c->params);
     if (code) return code;
     c->v = v;
     if (v->kernel) t->ranking[t->ranked++] = c;
@@ -132,12 +133,12 @@ static int expand(tune *t, candidate *c) {
         while (!code && next_word(&words, word)) {
             cj_params params = c->params;
             cj_error  error;
-            measure_progress("loading: candidate", done++, all);
+            progress_show("loading: candidate", done++, all);
             code = cj_params_set(&params, open_param(t, i)->name, word, &error) ? message_failure(&error)
                                                                                 : add(t, &params);
         }
     }
-    measure_progress("", all, all);
+    progress_show("", all, all);
     return code;
 }
 
@@ -155,10 +156,10 @@ static int check(tune *t, const candidate *c) {
 static int check_new(tune *t) {
     int code = CODE_OK;
     for (; !code && t->checked < t->ranked; t->checked++) {
-        measure_progress("checking: candidate", (unsigned)t->checked, (unsigned)t->ranked);
+        progress_show("checking: candidate", t->checked, t->ranked);
         code = check(t, t->ranking[t->checked]);
     }
-    measure_progress("", (unsigned)t->ranked, (unsigned)t->ranked);
+    progress_show("", t->ranked, t->ranked);
     return code;
 }
 

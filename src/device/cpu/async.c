@@ -188,11 +188,16 @@ static void copy_masked(unsigned char *to, const unsigned char *from, uint32_t b
     }
 }
 
+// Whether one end lies in the shared memory of another block than the one that began it.
+static bool of_peer(const cj_cpu_transfer *t, const cj_cpu_spot *end) {
+    return end->block && end->block != t->who.w->block;
+}
+
 static bool write_destination(const cj_cpu_transfer *t) {
     const unsigned char *data = t->data ? t->data : t->small;
     cj_cpu_counts       *counts = t->who.w->block->cluster->counts;
     cj_cpu_run           run;
-    if (counts) cj__stats_transfer(counts, t->who.op, t->bytes);
+    if (counts) cj__stats_transfer(counts, t->who.op, t->bytes, of_peer(t, &t->from), of_peer(t, &t->to));
     for (uint32_t next = 0; next_run(t, &t->to, t->bytes, &next, &run);) {
         unsigned char *to = host_of(&t->to, &run);
         if (!watch(t, &t->writer, t->combine ? CJ_USE_READ | CJ_USE_WRITE : CJ_USE_WRITE, &t->to, &run)) return false;

@@ -184,14 +184,17 @@ void cj__stats_access(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const 
     if (owner) counts->bank_conflicts += conflicts(mask, each, address);
 }
 
-void cj__stats_transfer(cj_cpu_counts *counts, const cj_cpu_op *op, uint32_t bytes) {
+void cj__stats_transfer(cj_cpu_counts *counts, const cj_cpu_op *op, uint32_t bytes, bool from_peer, bool to_peer) {
     const cj_mnemonic *m = op->inst->mnemonic;
+    const bool         is_multicast = cj__mnemonic_has(m, CJ_W_MULTICAST_CLUSTER);  // comes from global memory to all
     counts->async += bytes;
+    if (from_peer) counts->dsmem[0] += bytes;
+    if (to_peer && !is_multicast) counts->dsmem[1] += bytes;
     if (cj__mnemonic_has(m, CJ_W_TENSOR))
         counts->tensor += bytes;
     else if (cj__mnemonic_has(m, CJ_W_BULK))
         counts->bulk += bytes;
     else if (is_opcode(op, "cp"))
         counts->copy += bytes;
-    if (cj__mnemonic_has(m, CJ_W_MULTICAST_CLUSTER)) counts->multicast += bytes;
+    if (is_multicast) counts->multicast += bytes;
 }

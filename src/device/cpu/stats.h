@@ -22,7 +22,7 @@ void           cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts 
 void cj__stats_access(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_block *owner, bool is_global,
                       const uint64_t *address);
 
-// Asynchronous work of that instruction has written its bytes.
-void cj__stats_transfer(cj_cpu_counts *counts, const cj_cpu_op *op, uint32_t bytes);
+// Asynchronous work of that instruction has written its bytes, from or to a peer's shared memory, or neither.
+void cj__stats_transfer(cj_cpu_counts *counts, const cj_cpu_op *op, uint32_t bytes, bool from_peer, bool to_peer);
 
 #endif

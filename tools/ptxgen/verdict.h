@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a cluster pays: the fastest kernel with clusters of two or more blocks against the fastest without, whatever
+// their forms. Sees times alone.
+#ifndef PTXGEN_VERDICT_H
+#define PTXGEN_VERDICT_H
+
+#include "measure.h"
+
+// A kernel that was measured.
+typedef struct verdict_time {
+    uint32_t           cluster;  // blocks of its cluster; 0: launched without clusters
+    const measurement *time;
+} verdict_time;
+
+enum { VERDICT_TEXT = 320 };
+
+typedef struct verdict {
+    size_t with, without;       // the fastest of each, by index; `count` where there is none
+    int    pays;                // 1: faster beyond the spread; 0: no difference beyond it, or one is missing; -1: slower
+    char   text[VERDICT_TEXT];  // a sentence
+} verdict;
+
+// A cluster of one block is neither: it shares nothing, and is launched as one all the same.
+void verdict_of(const verdict_time *times, size_t count, verdict *v);
+
+#endif
