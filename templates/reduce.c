@@ -37,9 +37,11 @@
 //       overwritten. Threads of the last group alone come here, and only where more than its warp 0 take parts: that has
 //       read the tag itself, and whoever posted before had read it, too.
 //
-// With result=block or weight=block each block has a slice of x of its own, which its threads read in the same manner.
-// With result=block nothing meets above the cluster: rank 0 writes the parts of its cluster's blocks to out. Generated
-// without clusters (cluster=0, or a target that has none) or with one block in each, B2 and B3 are gone.
+// With result=block, result=both or weight=block each block has a slice of x of its own, which its threads read in the same
+// manner; also where a cluster or a grid is asked for and its threads have fewer than eight loads each, so that no block is
+// left without (reduce_plan.c). With result=block nothing meets above the cluster: rank 0 writes the parts of its cluster's
+// blocks to out. With result=both it does so, too, and then combines them: out has the total first. Generated without
+// clusters (cluster=0, or a target that has none) or with one block in each, B2 and B3 are gone.
 //
 // With dependent=yes (programmatic dependent launch) the next kernel's blocks may start where there is room as soon as
 // all of this one have, and nothing global is touched before griddepcontrol.wait, behind which all that the kernels
@@ -64,8 +66,8 @@ const cj_param_info cj__reduce_params[] = {
                       .help = "type of x; narrow ones are computed in f32, i32 or u32"},
     [REDUCE_GRID] = {.name = "grid", .minimum = 1, .maximum = INT32_MAX, .automatic = true, .initial = "auto",
                      .help = "blocks in the grid, a multiple of cluster"},
-    [REDUCE_RESULT] = {.name = "result", .choices = "total block", .initial = "total",
-                       .help = "one value for all of x, or one for each block's slice"},
+    [REDUCE_RESULT] = {.name = "result", .choices = "total block both", .initial = "total",
+                       .help = "one value for all of x, or one for each block's slice; both: the total, then the blocks'"},
     [REDUCE_WEIGHT] = {.name = "weight", .choices = "none block", .initial = "none",
                        .help = "block: the elements of block b's slice count b + 1 times"},
     [REDUCE_DEPENDENT] = {.name = "dependent", .choices = "no yes", .initial = "yes",
@@ -87,8 +89,10 @@ static void write_path(const reduce_kernel *k, cj_builder *b) {
     if (k->pushes)
         cj_head(b, "  %s parts%s  --mapa + st.async--->  cluster_part[%u] of rank 0",
                 k->per_block ? "blocks'" : "warps'", k->per_block ? " " : "  ", k->cluster * (k->per_block ? 1 : k->warps));
-    if (k->per_block) cj_head(b, "  each block's value  --------------->  out[block]");
-    else if (k->meets)
+    if (k->per_block)
+        cj_head(b, "  each block's value  --------------->  out[%sblock]", k->total ? "1 + " : "");
+    if (!k->total) return;
+    if (k->meets)
         cj_head(b, "  %s' parts %s--tagged words------>  workspace --last %s--> out", group_name(k),
                 k->cluster ? "" : "  ", group_name(k));
     else cj_head(b, "  the %s's part  --> out", group_name(k));
@@ -96,11 +100,12 @@ static void write_path(const reduce_kernel *k, cj_builder *b) {
 
 static void write_head(const reduce_kernel *k, cj_builder *b) {
     const cj_plan *plan = k->plan;
-    char           op[12], dtype[8];
+    char           op[12], dtype[8], result[8];
     cj_head(b, "clusterjit: reduce  op=%s dtype=%s block=%u cluster=%u result=%s weight=%s%s",
             plan->params.function[REDUCE_OP_EXPR] ? "op-expr" : cj_params_word(&plan->params, "op", op, sizeof op),
             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), plan->block.x, k->cluster,
-            k->per_block ? "block" : "total", plan->params.value[REDUCE_WEIGHT] ? "block" : "none",
+            cj_params_word(&plan->params, "result", result, sizeof result),
+            plan->params.value[REDUCE_WEIGHT] ? "block" : "none",
             plan->programmatic ? " dependent=yes" : "");
     for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++)
         if (plan->params.function[i])
@@ -111,7 +116,8 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
     cj_head(b, "Launch: block %u threads%s; grid %s%s%s.", plan->block.x, k->cluster ? ", as a cluster launch" : "",
             k->meets || k->per_block ? "any" : "one ", k->meets || k->per_block ? "" : group_name(k),
             (k->meets || k->per_block) && k->cluster > 1 ? " multiple of the cluster" : "");
-    if (k->sliced) cj_head(b, "slice * grid >= n.");
+    if (k->sliced)
+        cj_head(b, "slice is n / grid, rounded down: each of the first n mod grid blocks has one element more.");
     if (k->meets)
         cj_head(b, "The workspace holds the last launch's u32 tag, zero before the first, and from byte %d on, %u"
                    " tagged word%s of 8 bytes for each %s.", REDUCE_WORDS_AT, cj__reduce_words(plan),
@@ -156,7 +162,8 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
                              .warps = plan->block.x / 32,
                              .cluster = plan->cluster.x,
                              .pushes = plan->cluster.x > 1,
-                             .per_block = plan->params.value[REDUCE_RESULT] != 0,
+                             .per_block = plan->params.value[REDUCE_RESULT] != RESULT_TOTAL,
+                             .total = plan->params.value[REDUCE_RESULT] != RESULT_BLOCK,
                              .sliced = cj__reduce_is_sliced(plan),
                              .meets = cj__reduce_meets(plan)};
     describe_part(&k);

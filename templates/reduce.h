@@ -13,6 +13,9 @@ enum {
     REDUCE_DEPENDENT, REDUCE_MAP, REDUCE_OP_EXPR, REDUCE_IDENTITY
 };
 
+// What is written, in the order of the words of `result`.
+enum { RESULT_TOTAL, RESULT_BLOCK, RESULT_BOTH };
+
 extern const cj_param_info cj__reduce_params[];
 
 // What is carried from element to result (a part): one value; the best value and its index; count, mean and the sum of
@@ -45,7 +48,9 @@ const reduce_dtype *cj__reduce_dtype(const cj_plan *plan);
 // The type in which values meet: "f64" for means of integers.
 const char *cj__reduce_meeting_type(const cj_plan *plan);
 
-// Each block has a slice of its own, instead of loads dealt out to the whole grid.
+// Each block has a slice of its own, instead of loads dealt out to the whole grid: n / blocks elements, and one more in each
+// of the first n mod blocks. So it is with results or weights of blocks, and where a cluster or a grid is asked for whose
+// threads have few loads each: dealt out, these would be the first blocks' alone. The plan's shape is chosen.
 bool cj__reduce_is_sliced(const cj_plan *plan);
 
 // Blocks that the compiler shall make room for on each SM: as many as its threads allow, where they keep little.
@@ -81,7 +86,8 @@ typedef struct reduce_kernel {
     const char         *load;                // ld.global or ld.global.nc
     unsigned            warps, cluster;      // cluster 0: without
     bool                pushes;              // blocks of a cluster send parts to rank 0: there are several
-    bool                per_block, sliced, meets;
+    bool                per_block;           // each block's part is made and written; `total`: that of all is
+    bool                total, sliced, meets;
     unsigned            gatherers, posts;    // warps that take the posted parts, and parts that a lane takes at once
     cj_var              x, out, n, slice, workspace;
     cj_reg              thread, lane, warp, block, rank;

@@ -69,7 +69,8 @@ static void leave_unless_warp_0(reduce_kernel *k, cj_label where) {
 void cj__reduce_declare(reduce_kernel *k) {
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[n], aligned to the element");
-    k->out = cj_param(f, "u64", "out", k->per_block ? "out[blocks]" : "the result");
+    k->out = cj_param(f, "u64", "out", !k->per_block ? "the result" : k->total ? "the total, then out[1 + blocks]"
+                                                                               : "out[blocks]");
     k->n = cj_param(f, "u64", "n", "elements");
     if (k->sliced) k->slice = cj_param(f, "u64", "slice", "elements a block");
     k->workspace = cj_param(f, "u64", "workspace", k->meets ? "the groups' tagged words" : "not used");
@@ -233,7 +234,8 @@ static void emit_result(reduce_kernel *k) {
         cj_ptx(f, "@$1 st.global.$2 [$3 + $4], $5;", k->leader, type, out, k->bytes[0], piece[2]);
 }
 
-// result=block: out[block] by one thread a block, or by the lanes of rank 0, whose block is the cluster's first.
+// result=block, both: the block's element of out by one thread a block, or by the lanes of rank 0, whose block is the
+// cluster's first. Behind the total, where there is one.
 static void emit_block_results(reduce_kernel *k, const slots *part) {
     cj_func *f = k->f;
     cj_reg   writes = k->leader;
@@ -247,7 +249,7 @@ static void emit_block_results(reduce_kernel *k, const slots *part) {
         cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", writes, k->type[0], k->part.piece[0], slot);
         cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", out, k->lane, k->bytes[0]);
     }
-    cj_ptx(f, "@$1 st.global.$2 [$3], $4;", writes, k->type[0], out, k->part.piece[0]);
+    cj_ptx(f, "@$1 st.global.$2 [$3 + $4], $5;", writes, k->type[0], out, k->total ? k->bytes[0] : 0, k->part.piece[0]);
 }
 
 // ---- grid
@@ -368,6 +370,16 @@ static void emit_gather(reduce_kernel *k) {
     cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], $3;", k->leader, k->space, k->tag);
 }
 
+// All threads of the last group come here; of a cluster, its rank 0: the warps that have made their block's part come
+// straight from there, those of other ranks too.
+static void open_gather(reduce_kernel *k, cj_label here) {
+    cj_label_here(k->f, here);
+    if (!k->pushes || !k->per_block) return;
+    cj_reg other = cj_pred(k->f, "other_rank");
+    cj_ptx(k->f, "setp.ne.u32 $1, $2, 0;", other, k->rank);
+    cj_ptx(k->f, "@$1 bra $2;", other, k->done);
+}
+
 // ---- all of it
 
 void cj__reduce_finish(reduce_kernel *k) {
@@ -384,14 +396,12 @@ void cj__reduce_finish(reduce_kernel *k) {
         if (!k->per_block && k->warps > 1) leave_unless_warp_0(k, others);
         wait_for_parts(k);
     }
-    if (k->per_block) {
-        emit_block_results(k, &part);
-        return;
-    }
+    if (k->per_block) emit_block_results(k, &part);
+    if (!k->total) return;
     if (k->pushes) combine_slots(k, &part);
     if (k->meets) {
         emit_post(k);
-        if (k->gatherers > 1) cj_label_here(f, others);
+        if (k->gatherers > 1) open_gather(k, others);
         emit_gather(k);
     }
     emit_result(k);

@@ -34,12 +34,18 @@ static void share_all(reduce_kernel *k, cj_reg n) {
 static void share_slice(reduce_kernel *k, cj_reg n) {
     cj_func *f = k->f;
     cj_reg   slice = load_u64(k, k->slice, "slice"), begin = cj_u64(f, "begin"), end = cj_u64(f, "end");
+    cj_reg   blocks = cj_u32(f, "blocks"), rest = cj_u64(f, "rest"), before = cj_u64(f, "before"), more = cj_pred(f, "more");
     cj_step(f, "the block's slice, [begin, end) in elements, [first, last) in bytes; its aligned part is [body, tail)");
+    cj_ptx(f, "mov.u32 $1, %nctaid.x;", blocks);
+    cj_ptx(f, "cvt.u64.u32 $1, $2;", rest, blocks);
+    cj_ptx(f, "mul.lo.u64 $1, $1, $2;", rest, slice);
+    cj_ptx(f, "sub.u64 $1, $2, $1; // as many blocks have one element more", rest, n);
     cj_ptx(f, "cvt.u64.u32 $1, $2;", begin, k->block);
-    cj_ptx(f, "mul.lo.u64 $1, $1, $2;", begin, slice);
-    cj_ptx(f, "min.u64 $1, $1, $2;", begin, n);
+    cj_ptx(f, "setp.lt.u64 $1, $2, $3;", more, begin, rest);
+    cj_ptx(f, "min.u64 $1, $2, $3;", before, begin, rest);
+    cj_ptx(f, "mad.lo.u64 $1, $1, $2, $3;", begin, slice, before);
     cj_ptx(f, "add.u64 $1, $2, $3;", end, begin, slice);
-    cj_ptx(f, "min.u64 $1, $1, $2;", end, n);
+    cj_ptx(f, "@$1 add.u64 $2, $2, 1;", more, end);
     cj_ptx(f, "mad.lo.u64 $1, $2, $3, $4;", k->first, begin, k->dtype->bytes, k->base);
     cj_ptx(f, "mad.lo.u64 $1, $2, $3, $4;", k->last, end, k->dtype->bytes, k->base);
     cj_ptx(f, "cvt.u64.u32 $1, $2;", k->number, k->thread);

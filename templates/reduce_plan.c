@@ -17,7 +17,7 @@
 // SM takes two blocks, one after the other, so that an SM that comes to the end early takes over from one that is late.
 enum { BLOCK_LOADS = 1024, CLUSTER_LOADS = 1 << 15, ALONE_LOADS = 8, MANY_LOADS = 16, LONG_LOADS = 128 };
 
-enum { LINE_BYTES = 128, DESCRIBED_CLUSTER = 4, DESCRIBED_BLOCK = 256 };
+enum { DESCRIBED_CLUSTER = 4, DESCRIBED_BLOCK = 256 };
 
 static const reduce_op ops[] = {
     [CJ_REDUCE_SUM] = {REDUCE_VALUE, CJ_COMBINE_SUM, false},
@@ -48,13 +48,27 @@ const char *cj__reduce_meeting_type(const cj_plan *plan) {
     return cj__reduce_op(plan)->mean && *type != 'f' ? "f64" : type;
 }
 
+// Blocks are told apart in what is written.
+static bool is_by_block(const cj_plan *plan) {
+    return plan->params.value[REDUCE_RESULT] != RESULT_TOTAL || plan->params.value[REDUCE_WEIGHT];
+}
+
+static uint64_t loads_of(const cj_plan *plan) {
+    return ceil_div(plan->params.value[REDUCE_N] * cj__reduce_dtype(plan)->bytes, REDUCE_LOAD);
+}
+
 bool cj__reduce_is_sliced(const cj_plan *plan) {
-    return plan->params.value[REDUCE_RESULT] || plan->params.value[REDUCE_WEIGHT];
+    const uint64_t cluster = plan->params.value[REDUCE_CLUSTER], grid = plan->params.value[REDUCE_GRID];
+    const bool     asked = (cluster && cluster != CJ_PARAM_AUTO) || grid != CJ_PARAM_AUTO;
+    if (is_by_block(plan)) return true;
+    return asked && plan->grid.x > 1 && loads_of(plan) < (uint64_t)plan->grid.x * plan->block.x * ALONE_LOADS;
 }
 
 static uint64_t groups_of(const cj_plan *plan) { return plan->grid.x / (plan->cluster.x ? plan->cluster.x : 1); }
 
-bool cj__reduce_meets(const cj_plan *plan) { return !plan->params.value[REDUCE_RESULT] && groups_of(plan) > 1; }
+bool cj__reduce_meets(const cj_plan *plan) {
+    return plan->params.value[REDUCE_RESULT] != RESULT_BLOCK && groups_of(plan) > 1;
+}
 
 unsigned cj__reduce_words(const cj_plan *plan) {
     const unsigned value = cj__reduce_meeting_type(plan)[1] == '3' ? 1 : 2;  // f32, s32, u32; f64, s64, u64
@@ -103,8 +117,9 @@ static cj_status check_blocks(const cj_plan *plan, cj_error *error) {
         cj__hint(error, "choose op=sum or weight=none");
         return CJ_INVALID_ARGUMENT;
     }
-    if (!value[REDUCE_RESULT] || (op->kind == REDUCE_VALUE && !op->mean)) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "result=block goes with sum, min, max, product and op-expr only");
+    if (value[REDUCE_RESULT] == RESULT_TOTAL || (op->kind == REDUCE_VALUE && !op->mean)) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "result=%s goes with sum, min, max, product and op-expr only",
+             value[REDUCE_RESULT] == RESULT_BLOCK ? "block" : "both");
     cj__hint(error, "choose one of these, or result=total");
     return CJ_INVALID_ARGUMENT;
 }
@@ -125,16 +140,12 @@ unsigned cj__reduce_blocks_per_sm(const cj_plan *plan) {
     return (unsigned)least(least(limits->max_threads_per_sm / plan->block.x, limits->max_blocks_per_sm), there);
 }
 
-static uint64_t loads_of(const cj_plan *plan) {
-    return ceil_div(plan->params.value[REDUCE_N] * cj__reduce_dtype(plan)->bytes, REDUCE_LOAD);
-}
-
 // One block, one cluster, or blocks that meet in global memory: what is fastest at that size.
 static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, bool clusters) {
     const uint64_t *value = plan->params.value, loads = loads_of(plan);
     uint64_t        cluster = 0;
     if (!clusters) return 0;
-    if (cj__reduce_is_sliced(plan)) cluster = DESCRIBED_CLUSTER;
+    if (is_by_block(plan)) cluster = DESCRIBED_CLUSTER;
     else if (loads > BLOCK_LOADS && loads <= CLUSTER_LOADS) cluster = limits->max_cluster;
     if (value[REDUCE_GRID] != CJ_PARAM_AUTO && cluster && value[REDUCE_GRID] % cluster) return 0;
     return cluster;
@@ -145,7 +156,7 @@ static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, boo
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t cluster) {
     const uint64_t loads = loads_of(plan), threads = limits->sm_count * UINT64_C(1024);
     const uint64_t together = cluster ? cluster : limits->sm_count;
-    if (cj__reduce_is_sliced(plan) || loads <= BLOCK_LOADS) return DESCRIBED_BLOCK;
+    if (is_by_block(plan) || loads <= BLOCK_LOADS) return DESCRIBED_BLOCK;
     const unsigned each = cluster || is_heavy(plan) ? REDUCE_FLIGHT : 2 * REDUCE_FLIGHT;
     if (loads <= together * DESCRIBED_BLOCK * each) return DESCRIBED_BLOCK;
     const bool many = loads > threads * (cluster ? 1 : MANY_LOADS), best = cj__reduce_op(plan)->kind == REDUCE_BEST;
@@ -156,7 +167,7 @@ static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint6
 // is long; clusters cannot use every SM, and a second wave of them would make the others wait, so they get half of the room.
 static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64_t group) {
     const uint64_t block = plan->block.x, loads = loads_of(plan), sms = limits->sm_count;
-    const bool     sliced = cj__reduce_is_sliced(plan);
+    const bool     sliced = is_by_block(plan);
     if (!sliced && loads <= group * block * (plan->cluster.x ? ALONE_LOADS : REDUCE_FLIGHT)) return group;
     const bool     whole = !plan->cluster.x && !sliced;
     const bool     fills = whole && !is_heavy(plan) && loads > sms * 1024 * MANY_LOADS;
@@ -187,10 +198,8 @@ static void choose_shape(cj_plan *plan, const cj_limits *limits, bool clusters) 
     plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
 }
 
-static uint64_t slice_of(const cj_plan *plan) {
-    uint64_t bytes = cj__reduce_dtype(plan)->bytes, slice = ceil_div(plan->params.value[REDUCE_N], plan->grid.x);
-    return plan->params.value[REDUCE_RESULT] ? slice : ceil_div(slice * bytes, LINE_BYTES) * (LINE_BYTES / bytes);
-}
+// Elements that every block has; the first ones take what is left, one each.
+static uint64_t slice_of(const cj_plan *plan) { return plan->params.value[REDUCE_N] / plan->grid.x; }
 
 // ---- the bound
 
@@ -199,7 +208,7 @@ static double roundings(const cj_plan *plan) {
     const reduce_dtype *dtype = cj__reduce_dtype(plan);
     double threads = (double)plan->grid.x * plan->block.x, vector = REDUCE_LOAD / dtype->bytes;
     double loads = ceil((double)plan->params.value[REDUCE_N] / vector / threads);
-    if (cj__reduce_is_sliced(plan)) loads = ceil((double)slice_of(plan) / vector / plan->block.x) + 1;
+    if (cj__reduce_is_sliced(plan)) loads = ceil((double)(slice_of(plan) + 1) / vector / plan->block.x) + 1;
     bool   together = cj__reduce_op(plan)->kind == REDUCE_MOMENTS;
     double thread = (together ? loads : ceil(loads / REDUCE_FLIGHT)) + log2(vector) + 6;  // 6: their sum, edges, weight
     double tree = 5 + 5 + 4 + 16;                                                   // warp, block, cluster's slots

@@ -375,3 +375,159 @@ void cj_test_reduce_offsets(cj_device *device) {
         }
     }
 }
+
+// ---- parts
+
+// Element i of an array that both devices and every slice tell apart.
+static uint64_t numbered(uint64_t i) { return i * i + 1; }
+
+// The sum of numbered(i) over block b's slice, by the definition (clusterjit/reduce.h).
+static uint64_t slice_sum(uint64_t n, uint64_t blocks, uint64_t b) {
+    const uint64_t more = n % blocks, each = n / blocks;
+    const uint64_t first = b * each + (b < more ? b : more), end = first + each + (b < more);
+    uint64_t       sum = 0;
+    for (uint64_t i = first; i < end; i++) sum += numbered(i);
+    return sum;
+}
+
+static void expect_parts(cj_device *device, const cj_reduce_desc *desc, cj_ptr x, cj_ptr out, uint64_t *found) {
+    cj_error   error = {0};
+    cj_reduce *reduce = NULL;
+    char       where[120];
+    cj_test_ok(cj_reduce_create(device, desc, &reduce, &error), &error);
+    const uint64_t blocks = cj_kernel_plan(cj_reduce_kernel(reduce))->grid.x, first = desc->result != CJ_REDUCE_BLOCKS;
+    snprintf(where, sizeof where, "n=%" PRIu64 " block=%u cluster=%d grid=%" PRIu64 " result %d weight %d", desc->n,
+             desc->block, (int)desc->cluster, blocks, (int)desc->result, (int)desc->weight);
+    for (int time = 0; time < 2; time++) {
+        cj_test_ok(cj_mem_fill(device, out, 0xa5, (blocks + 2) * 8, NULL, &error), &error);
+        cj_test_ok(cj_reduce_run(reduce, x, out, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(device, found, out, (blocks + 2) * 8, NULL, &error), &error);
+        uint64_t total = 0;
+        for (uint64_t b = 0; b < blocks; b++) {
+            const uint64_t want = slice_sum(desc->n, blocks, b) * (desc->weight ? b + 1 : 1);
+            total += want;
+            if (desc->result != CJ_REDUCE_TOTAL && found[first + b] != want)
+                fail_msg("%s: the part of block %" PRIu64 " is %" PRIu64 ", not %" PRIu64, where, b, found[first + b], want);
+        }
+        if (first && found[0] != total) fail_msg("%s: the total is %" PRIu64 ", not %" PRIu64, where, found[0], total);
+        const uint64_t written = first + (desc->result == CJ_REDUCE_TOTAL ? 0 : blocks);
+        if (found[written] != UINT64_C(0xa5a5a5a5a5a5a5a5)) fail_msg("%s: more was written than there is", where);
+    }
+    cj_reduce_destroy(reduce);
+}
+
+void cj_test_reduce_parts(cj_device *device, uint64_t seed, int cases) {
+    enum { MOST = 20000, BLOCKS = 1200 };
+    cj_error  error = {0};
+    cj_ptr    x = 0, out = 0;
+    uint64_t *host = malloc(MOST * sizeof *host), *found = malloc((BLOCKS + 2) * sizeof *found);
+    assert_true(host && found);
+    for (uint64_t i = 0; i < MOST; i++) host[i] = numbered(i);
+    cj_test_ok(cj_mem_alloc(device, MOST * 8, &x, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, (BLOCKS + 2) * 8, &out, &error), &error);
+    cj_test_ok(cj_mem_write(device, x, host, MOST * 8, NULL, &error), &error);
+    for (int i = 0; i < cases; i++) {
+        static const uint32_t clusters[] = {CJ_REDUCE_NO_CLUSTER, 1, 2, 3, 4, 7, 8, 16};
+        const uint32_t        cluster = clusters[cj_test_random(&seed) % CJ_TEST_COUNT(clusters)];
+        const uint64_t        most = cj_test_random(&seed) % 4 ? 12 : (uint64_t)(BLOCKS / 16);
+        const uint32_t        groups = 1 + (uint32_t)(cj_test_random(&seed) % most);
+        const cj_reduce_desc  desc = {.n = 1 + cj_test_random(&seed) % (cj_test_random(&seed) % 3 ? MOST : 40),
+                                      .dtype = CJ_U64,
+                                      .block = 32 * (1 + (uint32_t)(cj_test_random(&seed) % 4)),
+                                      .cluster = cluster,
+                                      .grid = cluster == CJ_REDUCE_NO_CLUSTER ? groups : groups * cluster,
+                                      .result = (cj_reduce_result)(cj_test_random(&seed) % 3),
+                                      .weight = (cj_reduce_weight)(cj_test_random(&seed) % 2)};
+        if (desc.result || desc.weight) expect_parts(device, &desc, x, out, found);
+    }
+    cj_mem_free(device, x);
+    cj_mem_free(device, out);
+    free(host);
+    free(found);
+}
+
+// Of a total alone: what `map` makes of an element is 1 in the 16 bits of the block that has loaded it, so that the sum says
+// how many elements each block has summed.
+static cj_user_function *count_by_block(void) {
+    static const char ptx[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
+                              ".visible .func (.param .u64 r) count(.param .u64 x)\n"
+                              "{\n"
+                              "    .reg .u64 %one;\n"
+                              "    .reg .u32 %block;\n"
+                              "    mov.u32 %block, %ctaid.x;\n"
+                              "    shl.b32 %block, %block, 4;\n"
+                              "    mov.u64 %one, 1;\n"
+                              "    shl.b64 %one, %one, %block;\n"
+                              "    st.param.u64 [r], %one;\n"
+                              "    ret;\n"
+                              "}\n";
+    const cj_signature signature = {.result = CJ_U64, .count = 1, .argument = {CJ_U64}};
+    cj_user_function  *function = NULL;
+    cj_error           error = {0};
+    cj_test_ok(cj_function_from_ptx(ptx, sizeof ptx - 1, "count", &signature, &function, &error), &error);
+    return function;
+}
+
+void cj_test_reduce_shares(cj_device *device) {
+    enum { MOST = 4096, BLOCKS = 4 };
+    static const uint64_t        n[] = {4, 5, 7, 64, 257, 1024, 1030, MOST};
+    static const cj_reduce_shape shapes[] = {{256, 4, 0}, {128, 4, 4}, {256, 2, 4}, {512, 1, 4}, {256, CJ_REDUCE_NO_CLUSTER, 4}};
+    cj_user_function            *map = count_by_block();
+    cj_error                     error = {0};
+    cj_ptr                       x = 0, out = 0;
+    cj_test_ok(cj_mem_alloc(device, MOST * 8, &x, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, OUT_BYTES, &out, &error), &error);
+    cj_test_ok(cj_mem_fill(device, x, 0, MOST * 8, NULL, &error), &error);
+    for (size_t i = 0; i < CJ_TEST_COUNT(n) * CJ_TEST_COUNT(shapes); i++) {
+        const cj_reduce_shape *s = &shapes[i % CJ_TEST_COUNT(shapes)];
+        const cj_reduce_desc   desc = {.n = n[i / CJ_TEST_COUNT(shapes)], .dtype = CJ_U64, .block = s->block,
+                                       .cluster = s->cluster, .grid = s->grid, .map = map};
+        unsigned char          result[OUT_BYTES];
+        uint64_t               counts;
+        launch(device, &desc, x, out, NULL, result, "");
+        memcpy(&counts, result, 8);
+        for (unsigned b = 0; b < BLOCKS; b++) {
+            const uint64_t has = counts >> 16 * b & 0xffff, want = desc.n / BLOCKS + (b < desc.n % BLOCKS);
+            if (has != want)
+                fail_msg("n=%" PRIu64 " shape %zu: block %u has summed %" PRIu64 " elements, not %" PRIu64, desc.n,
+                         i % CJ_TEST_COUNT(shapes), b, has, want);
+        }
+    }
+    cj_user_function_destroy(map);
+    cj_mem_free(device, x);
+    cj_mem_free(device, out);
+}
+
+// FEATURES of the published examples: 1024 elements, four blocks of 256.
+void cj_test_reduce_four_blocks(cj_device *device) {
+    enum { N = 1024 };
+    static const struct {
+        uint64_t         period;
+        double           step, parts[4];
+        cj_reduce_weight weight;
+    } wanted[] = {{N, 1, {32640, 98176, 163712, 229248}, CJ_REDUCE_WEIGHT_NONE},
+                  {10, 0.1, {114.0, 231.2, 345.6, 459.2}, CJ_REDUCE_WEIGHT_BLOCK},
+                  {50, 0.02, {122.8, 247.04, 372.72, 499.84}, CJ_REDUCE_WEIGHT_BLOCK}};
+    static float x[N];
+    float        found[5];
+    cj_error     error = {0};
+    cj_ptr       in = 0, out = 0;
+    cj_test_ok(cj_mem_alloc(device, sizeof x, &in, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof found, &out, &error), &error);
+    for (size_t k = 0; k < CJ_TEST_COUNT(wanted); k++) {
+        const cj_reduce_desc desc = {.n = N, .block = 256, .cluster = 4, .weight = wanted[k].weight,
+                                     .result = CJ_REDUCE_TOTAL_AND_BLOCKS};
+        double               total = 0;
+        for (int i = 0; i < N; i++) x[i] = (float)((double)((uint64_t)i % wanted[k].period) * wanted[k].step);
+        cj_test_ok(cj_mem_write(device, in, x, sizeof x, NULL, &error), &error);
+        cj_test_ok(cj_reduce_launch(device, &desc, in, out, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(device, found, out, sizeof found, NULL, &error), &error);
+        for (int b = 0; b < 4; b++) {
+            total += wanted[k].parts[b];
+            near((double)found[1 + b], (long double)wanted[k].parts[b], 1e-6 * wanted[k].parts[b], "part", "four blocks");
+        }
+        near((double)found[0], (long double)total, 1e-6 * total, "total", "four blocks");
+    }
+    cj_mem_free(device, in);
+    cj_mem_free(device, out);
+}

@@ -37,4 +37,13 @@ void cj_test_reduce_offsets(cj_device *device);
 // do, as the grid and the words of a part have it. For each of the sizes.
 void cj_test_reduce_ends(cj_device *device, const uint64_t *n, size_t n_count);
 
+// Parts of blocks, weighted or not, with and without the total, in random shapes: integers, against the definition.
+void cj_test_reduce_parts(cj_device *device, uint64_t seed, int cases);
+
+// Of a total, too, each block of a cluster or grid that is asked for has its share of x.
+void cj_test_reduce_shares(cj_device *device);
+
+// The published examples of four blocks of 256 elements: every block's part.
+void cj_test_reduce_four_blocks(cj_device *device);
+
 #endif

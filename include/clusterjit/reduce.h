@@ -23,6 +23,18 @@ typedef enum cj_reduce_op {
     CJ_REDUCE_MEANVAR,  // mean and variance (sum of squared distances from the mean, over n), in one pass
 } cj_reduce_op;
 
+// What is written to out. The others than the total go with sum, min, max, product and op_function.
+typedef enum cj_reduce_result {
+    CJ_REDUCE_TOTAL,             // one value for all of x
+    CJ_REDUCE_BLOCKS,            // out[b]: that of block b's slice of x
+    CJ_REDUCE_TOTAL_AND_BLOCKS,  // out[0]: the total; out[1 + b]: that of block b's slice
+} cj_reduce_result;
+
+typedef enum cj_reduce_weight {
+    CJ_REDUCE_WEIGHT_NONE,
+    CJ_REDUCE_WEIGHT_BLOCK,  // the elements of block b's slice count b + 1 times; with sum alone
+} cj_reduce_weight;
+
 #define CJ_REDUCE_NO_CLUSTER UINT32_MAX  // of desc.cluster: a kernel without clusters
 
 // What to reduce and how. Zero-initialize, then set what matters: a zero field takes the default in brackets.
@@ -38,6 +50,8 @@ typedef struct cj_reduce_desc {
     const cj_user_function *map;          // of one argument: what each element becomes first [itself]
     const cj_user_function *op_function;  // of two: how two values become one, in place of op; associative and commutative
     const cj_user_function *identity;     // with op_function: a constant e for which op_function of e and any x is x
+    cj_reduce_result result;  // [the total]
+    cj_reduce_weight weight;  // [none]
 } cj_reduce_desc;
 
 typedef struct cj_reduce cj_reduce;
@@ -54,6 +68,10 @@ CJ_API void      cj_reduce_destroy(cj_reduce *reduce);  // NULL is allowed; its 
 //     argmin, argmax                        T at byte 0, the index as u64 at byte 8
 //     mean                                  F
 //     meanvar                               F[2]: the mean, the variance
+// With desc.result, one T for each block of the grid (cj_kernel_plan(…)->grid.x), and one for the total in front of them.
+// Where results or weights are of blocks, block b of B has a slice of x: n / B elements, and one more for b < n mod B, one
+// block's behind the other's. So it is, too, where a cluster or a grid is given whose threads have fewer than eight 16-byte
+// loads each. Else the 16-byte loads are dealt out to the threads of the grid, which is faster for a long x.
 // Asynchronous on `stream`; allocates nothing. Launches of one cj_reduce must be ordered with each other: they share
 // its workspace. A launch may begin while the kernel before it on the stream still runs, and touches no memory before
 // that one has ended (programmatic dependent launch); it lets the next kernel do the same.

@@ -10,6 +10,10 @@ static const char *const op_names[] = {
     [CJ_REDUCE_PRODUCT] = "product", [CJ_REDUCE_ARGMIN] = "argmin", [CJ_REDUCE_ARGMAX] = "argmax",
     [CJ_REDUCE_MEAN] = "mean",       [CJ_REDUCE_MEANVAR] = "meanvar"};
 
+static const char *const result_names[] = {
+    [CJ_REDUCE_TOTAL] = "total", [CJ_REDUCE_BLOCKS] = "block", [CJ_REDUCE_TOTAL_AND_BLOCKS] = "both"};
+static const char *const weight_names[] = {[CJ_REDUCE_WEIGHT_NONE] = "none", [CJ_REDUCE_WEIGHT_BLOCK] = "block"};
+
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_reduce_desc *desc = from;
     cj_status             status = cj__call_family(params, "reduce", error);
@@ -21,6 +25,8 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "block", desc->block, error);
     if (!status) status = cj__call_cluster(params, desc->cluster, error);
     if (!status) status = cj__call_number(params, "grid", desc->grid, error);
+    if (!status) status = cj__call_word(params, "result", WORDS(result_names), desc->result, error);
+    if (!status) status = cj__call_word(params, "weight", WORDS(weight_names), desc->weight, error);
     if (!status) status = cj_params_set_function(params, "map", desc->map, error);
     if (!status) status = cj_params_set_function(params, "op-expr", desc->op_function, error);
     if (!status) status = cj_params_set_function(params, "identity", desc->identity, error);
@@ -48,7 +54,7 @@ cj_status cj_reduce_run(cj_reduce *reduce, cj_ptr x, cj_ptr out, cj_stream strea
 typedef struct CALL_KEY call_key {
     uint64_t    n;
     const void *map, *op_function, *identity;  // kept alive by the kernel, so no others have these addresses meanwhile
-    uint32_t    op, dtype, block, cluster, grid;
+    uint32_t    op, dtype, block, cluster, grid, result, weight, unused;  // unused: 0, so that every byte is set
 } call_key;
 
 _Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
@@ -62,7 +68,9 @@ static call_key key_of(const cj_reduce_desc *d) {
                       .dtype = (uint32_t)d->dtype,
                       .block = d->block,
                       .cluster = d->cluster,
-                      .grid = d->grid};
+                      .grid = d->grid,
+                      .result = (uint32_t)d->result,
+                      .weight = (uint32_t)d->weight};
 }
 
 cj_status cj_reduce_launch(cj_device *device, const cj_reduce_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,

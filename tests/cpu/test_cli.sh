@@ -6,13 +6,26 @@ source "$(dirname "$0")/cli.bash"
 gives 'SIZE: 1024 TPB: 256 CLUSTER_SIZE: 4
 Expected sum: 523776.0
 Cluster reduction result: 523776.0
+Parts of the blocks: 32640.0 98176.0 163712.0 229248.0
 Error: 0.0
 Error bound: ' run reduce --device cpu --cluster 4
-[[ $(sed -n 6p "$dir/out") == "Device: "* ]] || failed "run reduce" "line 6 does not name the device"
-[[ $(sed -n 7p "$dir/out") == "Time: "*" ms "* ]] || failed "run reduce" "line 7 does not give the time"
+[[ $(sed -n 7p "$dir/out") == "Device: "* ]] || failed "run reduce" "line 7 does not name the device"
+[[ $(sed -n 8p "$dir/out") == "Time: "*" ms "* ]] || failed "run reduce" "line 8 does not give the time"
 [[ ! -s $dir/err ]] || failed "run reduce" "it has something to say"
 
+# --- without a cluster it is not called one's
+gives 'SIZE: 1024 TPB: 256 CLUSTER_SIZE: 0 BLOCKS: 1
+Expected sum: 523776.0
+Reduction result: 523776.0
+Error: ' run reduce --device cpu
+
 # --- sums of blocks
+gives 'Cluster reduction result: 1150.0
+Parts of the blocks: 114.0 231.2 345.6 459.2' run reduce --device cpu --cluster 4 --weight block --fill mod:10:0.1
+gives 'Parts of the blocks: 1.0 2.0 3.0 4.0 5.0 6.0 7.0' run reduce --device cpu --n 8 --grid 7
+gives '"parts": [
+    1,
+    3' run reduce --device cpu --n 4 --grid 2 --dtype i32 --op max --json
 gives 'Block sums: 114.0 231.2 345.6 459.2' \
     run reduce --device cpu --fill mod:10:0.1 --weight block --result block
 gives 'Block sums: 122.8 247.04 372.72 499.84' \

@@ -15,8 +15,17 @@ read -ra flags <<<"${CJ_CFLAGS:-}"
 
 # All but the device and the time, which differ from machine to machine.
 awk '/^SIZE: /, /^Error bound/' "$root/README.md" >"$dir/want"
-"$CJ_PTXGEN" run reduce --block 256 --cluster 4 --device cpu | head -n 5 >"$dir/got"
+"$CJ_PTXGEN" run reduce --block 256 --cluster 4 --device cpu | head -n 6 >"$dir/got"
 diff "$dir/want" "$dir/got"
+
+# The parts of the blocks that it says of a command.
+grep -o 'run reduce .* # .*: .*' "$root/README.md" | grep -- '--weight' >"$dir/weighted"
+[[ $(wc -l <"$dir/weighted") == 2 ]] || { echo "the README has not two weighted reductions"; exit 1; }
+while read -r line; do
+    read -ra command <<<"${line%%#*}"
+    parts=$("$CJ_PTXGEN" "${command[@]}" --device cpu | sed -n 's/^Parts of the blocks: //p')
+    [[ -n $parts && $line == *"$parts"* ]] || { echo "$line"; echo "it gives: $parts"; exit 1; }
+done <"$dir/weighted"
 
 awk '/^error: grid 15/, /rules broken$/' "$root/README.md" >"$dir/want"
 "$CJ_PTXGEN" emit reduce --cluster 4 >"$dir/reduce.ptx"

@@ -72,12 +72,30 @@ static void every_end_of_a_grid_is_right(void **state) {
     cj_test_reduce_ends(cj_test_device, n, CJ_TEST_COUNT(n));
 }
 
+static void every_block_has_its_part(void **state) {
+    (void)state;
+    cj_test_reduce_parts(cj_test_device, cj_test_seed(), cj_test_few() ? 60 : 300);
+}
+
+static void blocks_that_are_asked_for_share_x_evenly(void **state) {
+    (void)state;
+    cj_test_reduce_shares(cj_test_device);
+}
+
+static void four_blocks_have_the_parts_of_the_published_examples(void **state) {
+    (void)state;
+    cj_test_reduce_four_blocks(cj_test_device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_around_every_boundary_are_right),
         cmocka_unit_test(every_block_size_is_right),
         cmocka_unit_test(chosen_shapes_are_right),
         cmocka_unit_test(every_end_of_a_grid_is_right),
+        cmocka_unit_test(every_block_has_its_part),
+        cmocka_unit_test(blocks_that_are_asked_for_share_x_evenly),
+        cmocka_unit_test(four_blocks_have_the_parts_of_the_published_examples),
         cmocka_unit_test(the_first_of_equals_is_found_and_nan_is_passed_over),
         cmocka_unit_test(variance_keeps_its_digits_far_from_zero),
         cmocka_unit_test(arrays_that_are_missing_or_misaligned_are_refused_by_name),

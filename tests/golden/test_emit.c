@@ -19,6 +19,7 @@ static const struct {
     {"reduce", "u32_max", "sm_90a", "op=max dtype=u32"},
     {"reduce", "f64_min_cluster_16", "sm_90", "op=min dtype=f64 cluster=16 block=32"},
     {"reduce", "block_results_weighted", "sm_90", "result=block weight=block"},
+    {"reduce", "total_and_blocks", "sm_90", "cluster=4 result=both"},
     {"reduce", "independent", "sm_90", "n=2^28 dependent=no"},
     {"reduce", "bf16_argmax", "sm_90", "op=argmax dtype=bf16 n=2^14"},
     {"reduce", "i8_meanvar", "sm_90", "op=meanvar dtype=i8 cluster=2 grid=4"},

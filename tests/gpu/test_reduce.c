@@ -84,11 +84,29 @@ static void every_end_of_a_grid_is_right(void **state) {
     cj_test_reduce_ends(gpu, n, CJ_TEST_COUNT(n));
 }
 
+static void every_block_has_its_part(void **state) {
+    (void)state;
+    cj_test_reduce_parts(gpu, cj_test_seed(), cj_test_few() ? 20 : 200);
+}
+
+static void blocks_that_are_asked_for_share_x_evenly(void **state) {
+    (void)state;
+    cj_test_reduce_shares(gpu);
+}
+
+static void four_blocks_have_the_parts_of_the_published_examples(void **state) {
+    (void)state;
+    cj_test_reduce_four_blocks(gpu);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_and_operation_is_right),
         cmocka_unit_test(every_block_size_is_right),
         cmocka_unit_test(every_end_of_a_grid_is_right),
+        cmocka_unit_test(every_block_has_its_part),
+        cmocka_unit_test(blocks_that_are_asked_for_share_x_evenly),
+        cmocka_unit_test(four_blocks_have_the_parts_of_the_published_examples),
         cmocka_unit_test(the_first_of_equals_is_found_and_nan_is_passed_over),
         cmocka_unit_test(variance_keeps_its_digits_far_from_zero),
         cmocka_unit_test(large_arrays_are_right),

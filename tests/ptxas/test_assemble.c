@@ -15,7 +15,7 @@ static const char *const dtypes[] = {"f32", "f64", "i32",  "u32", "i64", "u64",
                                     "f16", "bf16", "i8", "u8",  "i16", "u16"};
 static const char *const clusters[] = {"0", "1", "4", "8", "2"};
 static const char *const blocks[] = {"32", "96", "256", "1024"};
-static const char *const results[] = {"total", "block"};  // block: of the first operations alone
+static const char *const results[] = {"total", "block", "both"};  // these two: of the first operations alone
 
 enum { OPS_OF_BLOCKS = 4 };
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a", "sm_120"};
@@ -36,7 +36,7 @@ static void emitted_kernels_assemble(void **state) {
                 char params[160];
                 bool by_block = op < OPS_OF_BLOCKS && (turn + turn / 4) % 2;
                 snprintf(params, sizeof params, "op=%s dtype=%s cluster=%s block=%s result=%s n=%s", ops[op],
-                         dtypes[dtype], clusters[turn % CJ_TEST_COUNT(clusters)], blocks[turn % 4], results[by_block],
+                         dtypes[dtype], clusters[turn % CJ_TEST_COUNT(clusters)], blocks[turn % 4], results[by_block ? 1 + turn / 2 % 2 : 0],
                          turn % 3 ? "2^24" : "1024");
                 assemble(params, targets[(turn + turn / 4 + turn / 16) % 4]);
             }
@@ -48,7 +48,7 @@ static void weighted_sums_assemble(void **state) {
         for (unsigned turn = 0; turn < 4; turn++) {
             char params[128];
             snprintf(params, sizeof params, "weight=block dtype=%s cluster=%s result=%s", dtypes[dtype],
-                     clusters[(dtype + turn) % CJ_TEST_COUNT(clusters)], results[turn % 2]);
+                     clusters[(dtype + turn) % CJ_TEST_COUNT(clusters)], results[turn % 3]);
             assemble(params, targets[(dtype + turn / 2) % 4]);
         }
 }

@@ -79,9 +79,9 @@ static void add_extremes(const reference *r, reference_value *to, const element 
     }
 }
 
-// Elements of one block.
-static void add_run(const reference *r, const element *x, size_t count, uint64_t block) {
-    reference_value *to = &r->results[r->by_block ? block : 0], so_far = *to;  // a copy can live in registers
+// Elements of one block, to one result.
+static void add_to(const reference *r, reference_value *to, const element *x, size_t count, uint64_t block) {
+    reference_value so_far = *to;  // a copy can live in registers
     switch (r->op) {
     case CJ_REDUCE_SUM: add_sums(r, &so_far, x, count, r->weighted ? block + 1 : 1); break;
     case CJ_REDUCE_PRODUCT: add_factors(r, &so_far, x, count); break;
@@ -91,6 +91,13 @@ static void add_run(const reference *r, const element *x, size_t count, uint64_t
     }
     so_far.count += count;
     *to = so_far;
+}
+
+uint64_t reference_block_at(const reference *r, uint64_t position, uint64_t *end) {
+    const uint64_t each = r->n / r->blocks, longer = r->n % r->blocks;  // the first slices are longer by one
+    const uint64_t block = position < longer * (each + 1) ? position / (each + 1) : (position - longer) / each;
+    *end = (block + 1) * each + (block < longer ? block + 1 : longer);
+    return block;
 }
 
 void reference_begin(reference *r) {
@@ -104,11 +111,12 @@ void reference_add(reference *r, const void *x, size_t count) {
     element batch[BATCH];
     size_t  size = cj_dtype_size(r->type);
     for (size_t done = 0; done < count;) {
-        uint64_t block = r->position / r->slice, left = (block + 1) * r->slice - r->position;
+        uint64_t end, block = reference_block_at(r, r->position, &end), left = end - r->position;
         size_t   step = count - done < BATCH ? count - done : BATCH;
         if (left < step) step = (size_t)left;
         element_widen(r->type, (const char *)x + done * size, step, batch);
-        add_run(r, batch, step, block);
+        if (r->total) add_to(r, &r->results[0], batch, step, block);
+        if (r->by_block) add_to(r, &r->results[r->total + block], batch, step, block);
         r->position += step;
         done += step;
     }

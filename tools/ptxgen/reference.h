@@ -31,9 +31,10 @@ typedef struct reference_value {
 typedef struct reference {
     cj_dtype         type;      // of the elements: one that is computed in
     cj_reduce_op     op;
-    uint64_t         slice;     // elements of one block
-    bool             weighted;  // those of block b are multiplied by b + 1; sums only
-    bool             by_block;  // a result for each block instead of one
+    uint64_t         n, blocks;  // elements, and the blocks that have slices of them as clusterjit/reduce.h says; 1: no slices
+    bool             weighted;   // those of block b are multiplied by b + 1; sums only
+    bool             total;      // results[0] is that of all elements;
+    bool             by_block;   // then, or alone, one for each block comes. At least one of the two
     uint64_t         position;  // elements seen
     size_t           count;     // results
     reference_value *results;   // owned by the caller, who begins with reference_begin
@@ -53,6 +54,9 @@ reference_layout reference_layout_of(const reference *r);
 void reference_begin(reference *r);
 void reference_add(reference *r, const void *x, size_t count);
 void reference_finish(reference *r, double bound);
+
+// The block whose slice has the element at `position`, below n; *end is where that slice ends.
+uint64_t reference_block_at(const reference *r, uint64_t position, uint64_t *end);
 
 // |found - expected| of a piece; NaN where one of them is not finite and they differ.
 double reference_error(const reference *r, const reference_value *expected, unsigned piece, element found);

@@ -131,6 +131,8 @@ int run_workload(const run_options *options, const args_family *family) {
     runner r = {.options = options,
                 .w = {.params = family->params,
                       .given = family->given,
+                      .arch = options->arch,
+                      .parts = true,
                       .fill = options->fill,
                       .input = options->input}};
     int    code = CODE_OK;

@@ -2,6 +2,7 @@
 // reduce: made-up numbers or a file's, against the host's own reduction (reference.c), or, where functions of the
 // user's take part, against those applied one element after the other (user_reference.c).
 #define _POSIX_C_SOURCE 200809L
+#include <clusterjit/tuning.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "user_reference.h"
 #include "workload.h"
 
+enum { PARTS_SHOWN = 16 };
 enum { CHUNK_BYTES = 64 << 20, POISON = 0xff };  // host memory for the input, however long it is
 
 typedef struct reduction {
@@ -48,6 +50,17 @@ static size_t param_index(const cj_params *params, const char *name) {
 static bool parameter_is(const workload *w, const char *name, const char *word) {
     char buffer[32];
     return strcmp(cj_params_word(&w->params, name, buffer, sizeof buffer), word) == 0;
+}
+
+// Operations whose parts are values of the kind of the result.
+static bool has_parts(const workload *w) {
+    switch ((cj_reduce_op)cj_params_get(&w->params, "op")) {
+    case CJ_REDUCE_SUM:
+    case CJ_REDUCE_MIN:
+    case CJ_REDUCE_MAX:
+    case CJ_REDUCE_PRODUCT: return true;
+    default: return false;
+    }
 }
 
 static const cj_user_function *function_of(const workload *w, const char *name) {
@@ -83,6 +96,7 @@ static void choose_results(const workload *w, reduction *r) {
     r->most = 1;
     if (!r->reference.by_block) return;
     r->most = grid != CJ_PARAM_AUTO ? (size_t)grid : (size_t)limits->sm_count * limits->max_blocks_per_sm;
+    r->most += r->reference.total;
 }
 
 static int prepare_reference(workload *w, reduction *r) {
@@ -90,7 +104,8 @@ static int prepare_reference(workload *w, reduction *r) {
     f->type = cj_dtype_arithmetic(r->type);
     f->op = (cj_reduce_op)cj_params_get(&w->params, "op");
     f->weighted = parameter_is(w, "weight", "block");
-    f->by_block = parameter_is(w, "result", "block");
+    f->by_block = !parameter_is(w, "result", "total");
+    f->total = !parameter_is(w, "result", "block");
     r->sliced = f->weighted || f->by_block;
     r->op = function_of(w, "op-expr");
     choose_results(w, r);
@@ -130,8 +145,10 @@ static void show_progress(double started, uint64_t done, uint64_t all) {
     fprintf(stderr, "writing the input: %3.0f %%\r%s", 100.0 * (double)done / (double)all, done == all ? "\033[K" : "");
 }
 
-static int begin_reference(workload *w, reduction *r, uint64_t slice, size_t count) {
-    r->reference.slice = slice;
+static int begin_reference(workload *w, reduction *r, uint64_t blocks) {
+    const size_t count = r->reference.total + (r->reference.by_block ? (size_t)blocks : 0);
+    r->reference.n = r->n;
+    r->reference.blocks = blocks;
     r->reference.count = count;
     reference_begin(&r->reference);
     user_reference_close(&r->user);
@@ -145,10 +162,10 @@ static int fold(reduction *r, const char *elements, size_t count) {
     reference *f = &r->reference;
     int        code = CODE_OK;
     while (!code && count) {
-        uint64_t part = f->by_block ? f->position / f->slice : 0;
-        uint64_t left = f->by_block ? (part + 1) * f->slice - f->position : count;
+        uint64_t end, block = reference_block_at(f, f->position, &end), left = end - f->position;
         size_t   step = left < count ? (size_t)left : count;
-        code = user_reference_fold(&r->user, elements, step, (size_t)part);
+        if (f->total) code = user_reference_fold(&r->user, elements, step, 0);
+        if (!code && f->by_block) code = user_reference_fold(&r->user, elements, step, f->total + (size_t)block);
         elements += step * cj_dtype_size(f->type);
         f->position += step;
         count -= step;
@@ -219,7 +236,7 @@ static int take_kept(workload *w, reduction *r, const cj_plan *plan) {
     const size_t   size = cj_dtype_size(r->reference.type), room = chunk_elements(r);
     unsigned char *chunk = malloc(room * size);
     int            code = chunk ? CODE_OK : no_memory("input");
-    if (!code) code = begin_reference(w, r, plan->derived[0], r->reference.by_block ? plan->grid.x : 1);
+    if (!code) code = begin_reference(w, r, plan->grid.x);
     for (uint64_t done = 0; !code && done < r->n;) {
         size_t count = r->n - done < room ? (size_t)(r->n - done) : room;
         memcpy(chunk, r->kept + done * size, count * size);
@@ -232,13 +249,37 @@ static int take_kept(workload *w, reduction *r, const cj_plan *plan) {
 
 // ---- the workload
 
+static bool is_given(const workload *w, const char *name) { return w->given[param_index(&w->params, name)]; }
+
+static cj_status set_number(workload *w, const char *name, uint32_t value, cj_error *error) {
+    char text[16];
+    snprintf(text, sizeof text, "%" PRIu32, value);
+    return cj_params_set(&w->params, name, text, error);
+}
+
+// A few blocks that were asked for show what each has summed: the same shape, with results=both.
+static int ask_for_parts(workload *w) {
+    cj_plan  plan;
+    cj_error error;
+    if (is_given(w, "result") || !(is_given(w, "cluster") || is_given(w, "grid"))) return CODE_OK;
+    if (cj_tuning_plan(w->device, &w->params, w->arch, &plan, &error)) return message_failure(&error);
+    if (plan.grid.x < 2 || plan.grid.x > PARTS_SHOWN || !has_parts(w)) return CODE_OK;
+    cj_status status = set_number(w, "block", plan.block.x, &error);
+    if (!status) status = set_number(w, "grid", plan.grid.x, &error);
+    if (!status && !is_given(w, "cluster")) status = set_number(w, "cluster", plan.cluster.x, &error);
+    if (!status) status = cj_params_set(&w->params, "result", "both", &error);
+    return status ? message_failure(&error) : CODE_OK;
+}
+
 static int open_reduction(workload *w) {
     reduction *r = w->state = calloc(1, sizeof *r);
     if (!r) return no_memory("reduction");
     int code = open_source(w, r);
+    if (!code) code = workload_plan_check(w);
+    if (!code && w->parts) code = ask_for_parts(w);
     if (!code) code = prepare_reference(w, r);
     if (!code) code = allocate(w, r);
-    if (!code && !r->sliced) code = begin_reference(w, r, r->n, 1);
+    if (!code && !r->sliced) code = begin_reference(w, r, 1);
     return code ? code : upload(w, r);
 }
 
@@ -330,11 +371,11 @@ static element piece_of(const reduction *r, size_t i, unsigned piece, bool found
     return e;
 }
 
-static void print_values(const reduction *r, bool found) {
+static void print_values(const reduction *r, size_t first, size_t end, bool found) {
     const reference_layout layout = reference_layout_of(&r->reference);
     const bool             at = layout.pieces == 2 && layout.type[1] == CJ_U64;
     char                   text[ELEMENT_TEXT];
-    for (size_t i = 0; i < r->reference.count; i++)
+    for (size_t i = first; i < end; i++)
         for (unsigned k = 0; k < layout.pieces; k++)
             printf("%s %s", k && at ? " at" : "", element_text(layout.type[k], piece_of(r, i, k, found), text));
     putchar('\n');
@@ -343,24 +384,30 @@ static void print_values(const reduction *r, bool found) {
 static void print(const workload *w, const cj_kernel *kernel) {
     const reduction *r = w->state;
     const cj_plan   *plan = cj_kernel_plan(kernel);
-    const char      *blocks = r->reference.by_block ? "s" : "";
+    const char      *blocks = r->reference.total ? "" : "s";
+    const size_t     count = r->reference.count, shown = r->reference.total ? 1 : count;
     char             op[16];
     const char      *word = r->op ? "result" : cj_params_word(&w->params, "op", op, sizeof op);
     if (r->user.device)
         printf("Reference: %s one element after the other, on the CPU device\n", r->op ? "op-expr" : "map");
-    printf("SIZE: %" PRIu64 " TPB: %" PRIu32 " CLUSTER_SIZE: %" PRIu32 "\n", r->n, plan->block.x, plan->cluster.x);
+    printf("SIZE: %" PRIu64 " TPB: %" PRIu32 " CLUSTER_SIZE: %" PRIu32, r->n, plan->block.x, plan->cluster.x);
+    if (plan->grid.x != plan->cluster.x) printf(" BLOCKS: %" PRIu32, plan->grid.x);
+    putchar('\n');
     printf("Expected %s%s%s:", *blocks ? "block " : "", word, blocks);
-    print_values(r, false);
+    print_values(r, 0, shown, false);
     if (*blocks) printf("Block %ss:", word);
-    else printf("Cluster reduction result:");
-    print_values(r, true);
+    else printf(plan->cluster.x ? "Cluster reduction result:" : "Reduction result:");
+    print_values(r, 0, shown, true);
+    if (shown == count || count - 1 > PARTS_SHOWN) return;
+    printf("Parts of the blocks:");
+    print_values(r, 1, count, true);
 }
 
-static json_t *json_values(const reduction *r, bool found) {
+static json_t *json_values(const reduction *r, size_t first, size_t end, bool found) {
     const reference_layout layout = reference_layout_of(&r->reference);
-    if (!r->reference.by_block && layout.pieces == 1) return element_json(layout.type[0], piece_of(r, 0, 0, found));
+    if (r->reference.total && !first && layout.pieces == 1) return element_json(layout.type[0], piece_of(r, 0, 0, found));
     json_t *array = json_array();
-    for (size_t i = 0; i < r->reference.count; i++)
+    for (size_t i = first; i < end; i++)
         for (unsigned k = 0; k < layout.pieces; k++)
             json_array_append_new(array, element_json(layout.type[k], piece_of(r, i, k, found)));
     return array;
@@ -368,8 +415,11 @@ static json_t *json_values(const reduction *r, bool found) {
 
 static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     (void)kernel;
-    json_object_set_new(object, "expected", json_values(w->state, false));
-    json_object_set_new(object, "result", json_values(w->state, true));
+    const reduction *r = w->state;
+    const size_t     count = r->reference.count, shown = r->reference.total ? 1 : count;
+    json_object_set_new(object, "expected", json_values(r, 0, shown, false));
+    json_object_set_new(object, "result", json_values(r, 0, shown, true));
+    if (shown < count) json_object_set_new(object, "parts", json_values(r, 1, count, true));
 }
 
 const workload_type work_reduce = {

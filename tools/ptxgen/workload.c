@@ -52,7 +52,7 @@ int workload_fits(const char *names, double bytes) {
 int workload_plan_check(const workload *w) {
     cj_plan  plan;
     cj_error error;
-    return cj_plan_make(&w->params, cj_device_limits(w->device), NULL, &plan, &error) ? message_failure(&error) : CODE_OK;
+    return cj_plan_make(&w->params, cj_device_limits(w->device), w->arch, &plan, &error) ? message_failure(&error) : CODE_OK;
 }
 
 // A failed launch is shown with the kernel's own lines.

@@ -30,6 +30,8 @@ struct workload {
     const bool          *given;    // which of them stood on the command line
     const char          *fill;     // of the inputs; NULL: what shows the family best
     const char          *input;    // a file with the input, where the family takes one; NULL: none
+    const char          *arch;     // of the kernel that will run, where the command knows; NULL: the device's newest
+    bool                 parts;    // run: parts of the result are shown beside it, where there are a few
     bool                 rotate;   // bench and compare: as many sets of buffers as go beyond the L2 cache
 
     // Set by open.
