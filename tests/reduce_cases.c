@@ -429,7 +429,8 @@ void cj_test_reduce_parts(cj_device *device, uint64_t seed, int cases) {
     for (int i = 0; i < cases; i++) {
         static const uint32_t clusters[] = {CJ_REDUCE_NO_CLUSTER, 1, 2, 3, 4, 7, 8, 16};
         const uint32_t        cluster = clusters[cj_test_random(&seed) % CJ_TEST_COUNT(clusters)];
-        const uint64_t        most = cj_test_random(&seed) % 4 ? 12 : (uint64_t)(BLOCKS / 16);
+        const uint64_t        size = cluster == CJ_REDUCE_NO_CLUSTER ? 1 : cluster;
+        const uint64_t        most = cj_test_random(&seed) % 8 ? 12 : BLOCKS / (size > 4 ? size : 4);  // 129: all threads gather
         const uint32_t        groups = 1 + (uint32_t)(cj_test_random(&seed) % most);
         const cj_reduce_desc  desc = {.n = 1 + cj_test_random(&seed) % (cj_test_random(&seed) % 3 ? MOST : 40),
                                       .dtype = CJ_U64,

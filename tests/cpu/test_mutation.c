@@ -18,7 +18,7 @@ static const char *const kernels[] = {
     "reduce op=min dtype=f64 n=3000 block=32 cluster=2 grid=4",
     "reduce op=sum dtype=u32 n=3000 block=64 cluster=0 grid=4",
     "reduce op=sum dtype=f32 n=3000 block=64 cluster=2 grid=4 result=block weight=block",
-    "reduce op=sum dtype=u32 n=3000 block=64 cluster=2 grid=70 result=both weight=block",
+    "reduce op=sum dtype=u32 n=3000 block=64 cluster=2 grid=6 result=both weight=block",
     "reduce op=min dtype=f64 n=3000 block=64 cluster=0 grid=4 result=both",
     "reduce op=argmax dtype=f32 n=3000 block=64 cluster=2 grid=4",
     "reduce op=meanvar dtype=f32 n=3000 block=64 cluster=0 grid=3",

@@ -7,12 +7,16 @@
 #include <clusterjit/clusterjit.h>
 #include <stdbool.h>
 
+enum { USER_REFERENCE_BLOCK = 128 };  // threads of a block, of functions that take an element a thread
+
 typedef struct user_reference {
     cj_dtype     type;
     cj_device   *device;
     cj_module   *module;
-    cj_function *map, *fold;       // NULL: no such function was given
+    const cj_user_function *op, *identity;
+    cj_function *map, *fold, *scan, *apply;  // NULL: no such function was given
     cj_ptr       elements, parts;  // memory for one chunk, and a part for each result
+    cj_ptr       begins;           // of a scan: a byte for each element of a chunk
     size_t       count;            // parts
 } user_reference;
 
@@ -27,6 +31,15 @@ int user_reference_map(user_reference *u, void *elements, size_t count);
 
 // part = op(part, element) for each of the elements, in their order.
 int user_reference_fold(user_reference *u, const void *elements, size_t count, size_t part);
+
+// What a user's operation must be for its results not to depend on how elements are grouped: tries it, and its identity, on
+// some of these elements, and refuses by name what it finds. `commutes`: whether the two arguments may change places, too.
+// Floats may differ by roundings. Returns an exit code.
+int user_reference_try(user_reference *u, const void *elements, size_t count, bool commutes);
+
+// Replaces the elements, of the next chunk, by running values of op: an element with a byte that is not 0 in `begins` starts
+// anew, others go on from the one before, also from that of the chunk before. Of part 0.
+int user_reference_scan(user_reference *u, void *elements, const unsigned char *begins, size_t count);
 
 // The parts, as stored.
 int user_reference_parts(user_reference *u, void *parts);

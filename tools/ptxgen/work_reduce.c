@@ -29,6 +29,7 @@ typedef struct reduction {
     source         source;
     reference      reference;
     user_reference user;      // of the functions that were given, map and op-expr
+    bool           tried;     // op-expr, on the first elements
     const cj_user_function *op;
     bool           sliced;    // what is expected depends on the plan: then the elements are kept
     unsigned char *kept;      // as computed with
@@ -176,6 +177,8 @@ static int fold(reduction *r, const char *elements, size_t count) {
 // Takes the next elements, as computed with; they may be overwritten.
 static int add_to_reference(reduction *r, void *elements, size_t count) {
     int code = user_reference_map(&r->user, elements, count);
+    if (!code && r->op && !r->tried) code = user_reference_try(&r->user, elements, count, true);
+    r->tried = true;
     if (!code && r->op) return fold(r, elements, count);
     if (!code) reference_add(&r->reference, elements, count);
     return code;
@@ -345,7 +348,8 @@ static void explain(const workload *w, const reduction *r, workload_verdict *v) 
     if (w->whole) snprintf(error, sizeof error, "%.0f", v->error), snprintf(bound, sizeof bound, "%.0f", v->bound);
     else element_real_text(v->error, 7, error), element_real_text(v->bound, 7, bound);
     snprintf(v->text, sizeof v->text, "the error is %s, the bound %s%s", error, bound,
-             r->op ? "\nis op-expr associative and commutative, and does identity leave every value as it is?" : "");
+             r->op ? "\nis op-expr associative and commutative on all of x, and does identity leave every value as it is?"
+                   : "");
 }
 
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {

@@ -11,17 +11,18 @@
 #include "output.h"
 #include "sets.h"
 #include "source.h"
+#include "user_reference.h"
 #include "workload.h"
 
 // SEGMENT: elements of a segment, on average, where flags say where they begin.
-enum { POISON = 0xa5, SEGMENT = 64 };
+enum { POISON = 0xa5, SEGMENT = 64, CHUNK = 1 << 20 };  // CHUNK: elements that a user's operation scans at once
 
 typedef struct scan {
     cj_dtype       type;
     size_t         bytes;  // of an element
     uint64_t       rows, columns, stride, out_stride;
     bool           exclusive, reverse, segmented;
-    char           op;            // 's', 'n' (min), 'x' (max), 'p'
+    char           kind;          // of op: 's', 'n' (min), 'x' (max), 'p'
     uint64_t       segments;      // that offsets tell of; 0: flags, or none
     size_t         offset_bytes;  // of one
     source         source;
@@ -29,6 +30,8 @@ typedef struct scan {
     unsigned char *begins;   // of each element of x whether a segment begins there; NULL: none do
     cj_ptr        *x, *out;  // of each set
     cj_ptr         heads;    // flags or offsets
+    const cj_user_function *op, *identity;  // a user's; NULL: none
+    unsigned char *user;                    // what they give, as computed with, in the order of the scan, row by row
     element        last_expected, last_found;
     bool           has_last;
 } scan;
@@ -42,13 +45,13 @@ static bool is_yes(const workload *w, const char *name) {
     return !strcmp(cj_params_word(&w->params, name, word, sizeof word), "yes");
 }
 
-static int read_params(workload *w, scan *s) {
+static void read_params(workload *w, scan *s) {
     char word[16];
-    for (size_t i = 0; i < cj_family_param_count(w->params.family); i++)
-        if (w->params.function[i])
-            return message_error(CJ_UNSUPPORTED,
-                                 "ptxgen has no reference for a scan of a user's operation\n'ptxgen emit scan'"
-                                 " writes its PTX");
+    for (size_t i = 0; i < cj_family_param_count(w->params.family); i++) {
+        const char *name = cj_family_param(w->params.family, i)->name;
+        if (!strcmp(name, "op-expr")) s->op = w->params.function[i];
+        if (!strcmp(name, "identity")) s->identity = w->params.function[i];
+    }
     element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &s->type);
     s->bytes = cj_dtype_size(s->type);
     s->rows = cj_params_get(&w->params, "rows");
@@ -63,8 +66,7 @@ static int read_params(workload *w, scan *s) {
     s->offset_bytes = !strcmp(cj_params_word(&w->params, "heads", word, sizeof word), "i64") ? 8 : 4;
     s->segmented = strcmp(word, "none") != 0;
     cj_params_word(&w->params, "op", word, sizeof word);
-    s->op = word[0] == 'm' ? word[2] : word[0];
-    return CODE_OK;
+    s->kind = word[0] == 'm' ? word[2] : word[0];
 }
 
 static int fill_input(workload *w, scan *s) {
@@ -110,13 +112,48 @@ static int make_heads(workload *w, scan *s) {
     return status ? message_failure(&error) : CODE_OK;
 }
 
+// ---- a user's operation: applied to one element after the other (user_reference.h)
+
+// Element i of a row in the order of its scan.
+static uint64_t column_of(const scan *s, uint64_t i) { return s->reverse ? s->columns - 1 - i : i; }
+
+static bool begins_at(const scan *s, uint64_t row, uint64_t i) {
+    return !i || (s->begins && s->begins[row * s->stride + column_of(s, i) + s->reverse]);
+}
+
+static int scan_by_user(scan *s) {
+    const cj_dtype held = cj_dtype_arithmetic(s->type);
+    const size_t   size = cj_dtype_size(held);
+    const uint64_t all = s->rows * s->columns;
+    user_reference user = {0};
+    unsigned char *begins = malloc(CHUNK);
+    s->user = malloc((size_t)all * size);
+    int code = begins && s->user ? CODE_OK : no_memory();
+    if (!code) code = user_reference_open(&user, held, NULL, s->op, s->identity, CHUNK, 1);
+    for (uint64_t done = 0, step; !code && done < all; done += step) {
+        step = all - done < CHUNK ? all - done : CHUNK;
+        for (uint64_t k = 0; k < step; k++) {
+            const uint64_t row = (done + k) / s->columns, i = (done + k) % s->columns;
+            element        x;
+            element_widen(s->type, s->input + (row * s->stride + column_of(s, i)) * s->bytes, 1, &x);
+            element_narrow(held, &x, 1, s->user + (done + k) * size);
+            begins[k] = begins_at(s, row, i);
+        }
+        if (!done) code = user_reference_try(&user, s->user, (size_t)step, false);
+        if (!code) code = user_reference_scan(&user, s->user + done * size, begins, (size_t)step);
+    }
+    user_reference_close(&user);
+    free(begins);
+    return code;
+}
+
 static int open_scan(workload *w) {
     scan *s = w->state = calloc(1, sizeof *s);
     if (!s) return no_memory();
     int code = workload_plan_check(w);
     if (code) return code;
-    code = read_params(w, s);
-    if (!code) code = workload_fits("rows, stride", (double)s->rows * (double)s->stride * (double)s->bytes);
+    read_params(w, s);
+    code = workload_fits("rows, stride", (double)s->rows * (double)s->stride * (double)s->bytes);
     if (!code) code = workload_fits("rows, out-stride", (double)s->rows * (double)s->out_stride * (double)s->bytes);
     if (code) return code;
     const size_t in = span(s, s->stride), out = span(s, s->out_stride);
@@ -128,6 +165,7 @@ static int open_scan(workload *w) {
     if (!s->input || !s->found) return no_memory();
     code = fill_input(w, s);
     if (!code && s->segmented) code = make_heads(w, s);
+    if (!code && s->op) code = scan_by_user(s);
     if (!code) code = sets_alloc(w, in, &s->x);
     if (!code) code = sets_alloc(w, out, &s->out);
     return code ? code : sets_write(w, s->x, s->input, in);
@@ -141,6 +179,7 @@ static void close_scan(workload *w) {
     cj_mem_free(w->device, s->heads);
     source_close(&s->source);
     free(s->begins);
+    free(s->user);
     free(s->input);
     free(s->found);
     free(s);
@@ -173,11 +212,11 @@ static bool is_less(const scan *s, element a, element b) {
 static void take_whole(const scan *s, running *r, element x) {
     if (!r->any)
         r->whole = x;
-    else if (s->op == 's')
+    else if (s->kind == 's')
         r->whole.u += x.u;
-    else if (s->op == 'p')
+    else if (s->kind == 'p')
         r->whole.u *= x.u;
-    else if (is_less(s, x, r->whole) == (s->op == 'n'))
+    else if (is_less(s, x, r->whole) == (s->kind == 'n'))
         r->whole = x;
     r->any = true;
 }
@@ -186,12 +225,12 @@ static void take_real(const scan *s, running *r, double x) {
     r->magnitude += fabs(x);
     if (!r->any)
         r->real = x;
-    else if (s->op == 's')
+    else if (s->kind == 's')
         r->real += x;
-    else if (s->op == 'p')
+    else if (s->kind == 'p')
         r->real *= x;
     else
-        r->real = s->op == 'n' ? fminl(r->real, x) : fmaxl(r->real, x);
+        r->real = s->kind == 'n' ? fminl(r->real, x) : fmaxl(r->real, x);
     r->any = true;
 }
 
@@ -215,28 +254,42 @@ static double error_of(const scan *s, const running *r, element found, element *
     }
     expected->f = (double)r->real;
     if (isinf(element_stored(s->type, *expected).f)) *expected = element_stored(s->type, *expected);
-    const double off = fabs(found.f - expected->f), scale = (double)(s->op == 's' ? r->magnitude : fabsl(r->real));
-    if (element_same(s->type, found, *expected) || (s->op == 'p' && off < least_normal(s->type))) return 0;
+    const double off = fabs(found.f - expected->f), scale = (double)(s->kind == 's' ? r->magnitude : fabsl(r->real));
+    if (element_same(s->type, found, *expected) || (s->kind == 'p' && off < least_normal(s->type))) return 0;
     return scale > 0 ? off / scale : INFINITY;
+}
+
+// The same of a user's operation, of which no bound is known: the difference itself. NaN where one side alone is finite.
+static double error_of_user(const scan *s, uint64_t row, uint64_t i, element found, element *expected) {
+    const cj_dtype held = cj_dtype_arithmetic(s->type);
+    if (s->exclusive && begins_at(s, row, i)) return 0;
+    element_widen(held, s->user + (row * s->columns + i - s->exclusive) * cj_dtype_size(held), 1, expected);
+    *expected = element_stored(s->type, *expected);
+    if (element_kind_of(s->type) != ELEMENT_FLOAT) return expected->u != found.u;
+    return element_same(s->type, found, *expected) ? 0 : fabs(found.f - expected->f);
+}
+
+static bool is_right(const scan *s, double error, double bound) {
+    return error <= bound || (isnan(bound) && (!s->op || isfinite(error)));
 }
 
 static void check_row(scan *s, uint64_t row, double bound, workload_verdict *verdict) {
     char    wanted[ELEMENT_TEXT], is[ELEMENT_TEXT];
     running r = {0};
     for (uint64_t i = 0; i < s->columns; i++) {
-        const uint64_t column = s->reverse ? s->columns - 1 - i : i;
+        const uint64_t column = column_of(s, i);
         element        x, found, expected = {0};
-        if (i && s->begins && s->begins[row * s->stride + column + s->reverse]) r = (running){0};
+        if (begins_at(s, row, i)) r = (running){0};
         element_widen(s->type, s->input + (row * s->stride + column) * s->bytes, 1, &x);
         element_widen(s->type, s->found + (row * s->out_stride + column) * s->bytes, 1, &found);
         if (!s->exclusive) take(s, &r, x);
-        const double error = error_of(s, &r, found, &expected);
+        const double error = s->op ? error_of_user(s, row, i, found, &expected) : error_of(s, &r, found, &expected);
         s->last_expected = expected;
         s->last_found = found;
         s->has_last = r.any;
         if (s->exclusive) take(s, &r, x);
         if (!(error <= verdict->error)) verdict->error = error;
-        if (error <= bound || isnan(bound) || !verdict->ok) continue;
+        if (is_right(s, error, bound) || !verdict->ok) continue;
         verdict->ok = false;
         snprintf(verdict->text, sizeof verdict->text, "row %" PRIu64 ", column %" PRIu64 " is %s, not %s", row, column,
                  element_text(s->type, found, is), element_text(s->type, expected, wanted));
@@ -252,7 +305,8 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     *verdict = (workload_verdict){.ok = true, .bound = bound};
     for (uint64_t row = 0; row < s->rows; row++) check_row(s, row, bound, verdict);
     if (isnan(bound) && verdict->ok)
-        snprintf(verdict->text, sizeof verdict->text, "nothing is known about the roundings of products this long");
+        snprintf(verdict->text, sizeof verdict->text, s->op ? "op-expr rounds in another order"
+                                                            : "nothing is known about the roundings of products this long");
     return CODE_OK;
 }
 
@@ -262,6 +316,7 @@ static void print(const workload *w, const cj_kernel *kernel) {
     const scan *s = w->state;
     char        text[ELEMENT_TEXT];
     (void)kernel;
+    if (s->op) printf("Reference: op-expr one element after the other, on the CPU device\n");
     printf("Rows: %" PRIu64 " of %" PRIu64 " elements\n", s->rows, s->columns);
     if (s->has_last) printf("Expected, at the last row's end: %s\n", element_text(s->type, s->last_expected, text));
     printf("Result, at the last row's end: %s\n", element_text(s->type, s->last_found, text));
