@@ -15,6 +15,14 @@
 //        red.global.add
 //   counts[bins]                                                        global
 //
+// So it is with strategy=owner. With strategy=remote it is as in the CUDA programming guide, for comparison: each block of
+// a cluster reads a share of its own, and adds to the counter of the block that has the bin, in that one's shared memory
+// (mapa, red.shared::cluster). x is read once, but a remote addition is what all waits for.
+//
+//   x: | slice of block 0 | slice of block 1 | …                        global
+//        each block reads its own
+//   counter[own bins of rank 0]   counter[own bins of rank 1]   …       distributed shared, by every block of the cluster
+//
 // Counters are as wide as there is room for: 32 bits, or 16, 10, 8 or 4, several in a word, so that fewer blocks make
 // a pool. A narrow counter wraps. Exactly one thread sees that it does, for the atomic addition returns the word
 // before it and all additions to a word have one order: it adds 2^width to the bin's count in global memory. The
@@ -30,182 +38,27 @@
 // Barriers, and why each is needed and enough:
 //   B1  bar.sync: the counters are zero before any thread counts.
 //   B2  bar.sync: all threads have counted before the counters are read.
-// Blocks touch no shared memory but their own: a cluster's blocks need no barrier among them.
+// Blocks touch no shared memory but their own: a cluster's blocks need no barrier among them. With remote counters they
+// do, so both are cluster barriers, whose arrivals release: B1 says, too, that every block has started, and B2, behind which
+// each block reads its own counters alone, lets every block exit.
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "error.h"
-#include "family.h"
+#include <clusterjit/cluster.h>
+
 #include "histogram.h"
-#include "occupancy.h"
 
-enum { N, BINS, DTYPE, COUNTS, LOWER, UPPER, BLOCK, CLUSTER, GRID, WIDTH };
-
-static const cj_param_info params[] = {
-    [N] = {.name = "n", .minimum = 1, .maximum = UINT64_C(1) << 40, .initial = "1024", .help = "elements of x"},
-    [BINS] = {.name = "bins", .minimum = 1, .maximum = 1 << 20, .initial = "256", .help = "bins, of equal width"},
-    [DTYPE] = {.name = "dtype", .choices = "f32 u8 u16 u32", .initial = "u32", .help = "type of x"},
-    [COUNTS] = {.name = "counts",
-                .choices = "u32 u64",
-                .initial = "u32",
-                .help = "type of the counts; u32 wrap modulo 2^32"},
-    [LOWER] = {.name = "lower", .real = true, .initial = "0", .help = "samples below are not counted"},
-    [UPPER] = {.name = "upper",
-               .real = true,
-               .initial = "0",
-               .help = "samples from here on are not counted; lower = upper = 0: from 0 to bins, of floats to 1"},
-    [BLOCK] =
-        {.name = "block", .minimum = 32, .maximum = 1024, .multiple = 32, .initial = "1024", .help = "threads a block"},
-    [CLUSTER] = {.name = "cluster",
-                 .maximum = 16,
-                 .initial = "0",
-                 .help = "blocks a cluster, which pool their bins; 0: generate without clusters"},
-    [GRID] = {.name = "grid",
-              .maximum = INT32_MAX,
-              .initial = "0",
-              .help = "blocks in the grid, a multiple of the pool; 0: chosen for the device"},
-    [WIDTH] = {.name = "width",
-               .choices = "auto 32 16 10 8 4",
-               .initial = "auto",
-               .help =
-                   "bits of a counter in shared memory; auto: the widest for which there is room, at least 8; 4 suits"
-                   " samples without frequent bins"},
-};
-
-// Bits of a counter, and counters in a word, as the words of `width` name them.
-static const struct width { unsigned bits, in_word; } widths[] = {{0, 0}, {32, 1}, {16, 2}, {10, 3}, {8, 4}, {4, 8}};
-enum { WIDTH_COUNT = sizeof widths / sizeof *widths, AUTO_BITS = 8 };
-
-// Bytes a load, the most loads in flight a thread, samples counted at once, bytes of a cache line, the most blocks of a
-// pool.
-enum { LOAD_BYTES = 16, UNROLL_MAX = 8, BATCH = 4, LINE_BYTES = 128, POOL_MAX = 16, WARP = 32 };
-
-static const struct dtype {
-    cj_sample   sample;
-    const char *load, *reg;  // types of one element as loaded, and of its register
-    unsigned    bytes;
-} dtypes[] = {{CJ_SAMPLE_F32, "f32", "f32", 4},
-              {CJ_SAMPLE_U8, "u8", "u32", 1},
-              {CJ_SAMPLE_U16, "u16", "u32", 2},
-              {CJ_SAMPLE_U32, "u32", "u32", 4}};
-
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
-static const struct dtype *dtype_of(const cj_plan *plan) { return &dtypes[plan->params.value[DTYPE]]; }
-
-// How the bins lie in shared memory: width.in_word of them in a word, from its low bits up.
-typedef struct layout {
-    struct width width;
-    unsigned     pool;  // blocks
-    uint64_t     own;   // bins a block, in whole words
-} layout;
-
-static layout layout_of(uint64_t bins, struct width width, unsigned pool) {
-    return (layout){width, pool, ceil_div(ceil_div(bins, pool), width.in_word) * width.in_word};
-}
-
-static uint64_t shared_bytes(const layout *l) {
-    return ceil_div(l->own / l->width.in_word * 4, LOAD_BYTES) * LOAD_BYTES;
-}
-
-// The smallest pool, of `cluster` blocks where that is not 0, that needs no more than `room` bytes a block, and in it
-// the widest counters; of 4 bits only if asked for. What was chosen once is chosen again with its own bytes as room.
-static bool choose_layout(const cj_plan *plan, uint64_t room, unsigned cluster, layout *l) {
-    const uint64_t *value = plan->params.value;
-    const unsigned  least = cluster ? cluster : 1, most = cluster ? cluster : POOL_MAX;
-    for (unsigned pool = least; pool <= most; pool++)
-        for (unsigned w = 1; w < WIDTH_COUNT; w++) {
-            if (value[WIDTH] ? value[WIDTH] != w : widths[w].bits < AUTO_BITS) continue;
-            *l = layout_of(value[BINS], widths[w], pool);
-            if (shared_bytes(l) <= room) return true;
-        }
-    return false;
-}
-
-static cj_status plan_layout(const cj_plan *plan, const cj_limits *limits, unsigned cluster, layout *l,
-                             cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    if (choose_layout(plan, limits->shared_per_block_optin, cluster, l)) return CJ_OK;
-    const unsigned asked = widths[value[WIDTH]].bits;
-    cj__fail(error, CJ_CONTRACT,
-             "bins: %" PRIu64 " counters of %u bits do not fit the shared memory of %u blocks,"
-             " %u bytes each",
-             value[BINS], asked ? asked : (unsigned)AUTO_BITS, cluster ? cluster : POOL_MAX,
-             limits->shared_per_block_optin);
-    cj__hint(error, "take larger clusters, narrower counters, or fewer bins");
-    return CJ_CONTRACT;
-}
-
-// Counters of 32 bits, and of a warp's run, must hold a slice.
-static uint64_t least_pools(const cj_plan *plan) { return ceil_div(plan->params.value[N], UINT32_MAX / 2); }
-
-// As many pools as the GPU holds at once, none without a load for each of its threads.
-static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const layout *l) {
-    enum { BLOCKS_PER_SM = 2 };  // these saturate the memory
-    const uint64_t      bytes = plan->params.value[N] * dtype_of(plan)->bytes;
-    const cj_kernel_use use = {.threads = plan->block.x, .shared = plan->dynamic_shared, .cluster = plan->cluster.x};
-    cj_occupancy        o;
-    cj__occupancy(&use, limits, &o);
-    uint64_t blocks = o.blocks_per_sm < BLOCKS_PER_SM ? o.blocks_per_sm : BLOCKS_PER_SM;
-    uint64_t pools = o.blocks_per_sm ? (uint64_t)o.active_clusters * blocks / o.blocks_per_sm : 1;
-    if (!plan->cluster.x) pools /= l->pool;
-    const uint64_t wanted = ceil_div(bytes, (uint64_t)plan->block.x * LOAD_BYTES);
-    const uint64_t least = least_pools(plan);
-    if (pools > wanted) pools = wanted;
-    if (pools < least) pools = least;
-    return pools ? pools : 1;
-}
-
-static cj_status plan_histogram(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t     *value = plan->params.value;
-    cj_binning          binning;
-    layout              l;
-    unsigned            cluster = (unsigned)value[CLUSTER];
-    const struct dtype *dtype = dtype_of(plan);
-    cj_status status = cj__binning_make(&binning, dtype->sample, value[BINS], cj_params_real(&plan->params, "lower"),
-                                        cj_params_real(&plan->params, "upper"), error);
-    if (status) return status;
-    if (cluster && !clusters) {
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without,"
-                 " cluster=%u is not used",
-                 plan->arch, cluster);
-        cluster = 0;
-    }
-    status = plan_layout(plan, limits, cluster, &l, error);
-    if (status) return status;
-    plan->block = (cj_dim3){(uint32_t)value[BLOCK], 1, 1};
-    if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};
-    plan->dynamic_shared = (uint32_t)shared_bytes(&l);
-    const uint64_t grid = value[GRID] ? value[GRID] : choose_pools(plan, limits, &l) * l.pool;
-    if (grid % l.pool) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool", grid,
-                 l.pool);
-        cj__hint(error, "%" PRIu64 " is", ceil_div(grid, l.pool) * l.pool);
-        return CJ_INVALID_ARGUMENT;
-    }
-    if (grid / l.pool < least_pools(plan))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
-                        value[N], least_pools(plan) * l.pool);
-    plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
-    plan->resident = value[GRID] || grid / l.pool < 4 * least_pools(plan) ? 0 : l.pool;  // slices may become as large
-    char type[8];
-    snprintf(plan->entry, sizeof plan->entry, "histogram_%s",
-             cj_params_word(&plan->params, "dtype", type, sizeof type));
-    return CJ_OK;
-}
-
-// ---- the kernel
+// The most loads in flight a thread, samples counted at once.
+enum { UNROLL_MAX = 8, BATCH = 4, WARP = 32 };
 
 // What the steps share.
 typedef struct kernel {
     const cj_plan      *plan;
-    const struct dtype *dtype;
+    const cj_histogram_dtype *dtype;
     cj_func            *f;
     cj_binning          binning;
     cj_binning_regs     binning_regs;
-    layout              layout;
+    cj_histogram_layout layout;
     unsigned            cluster, count_bytes;  // blocks, 0: without; bytes of a count
     const char         *count_type;
     cj_var              x, counts, n;
@@ -213,6 +66,7 @@ typedef struct kernel {
     cj_reg body, tail, begin, end;            // addresses: the slice is [begin, end), its vectors [body, tail)
     cj_reg value, bin[BATCH], owned[BATCH], word[BATCH], field[BATCH], old[BATCH];
     cj_reg amount, at_count, wide_amount;
+    cj_reg rank;                                                   // of remote counters: their block's
     cj_reg lane, lanes, common, same, alike, run_bin, run_length;  // of narrow counters
 } kernel;
 
@@ -233,15 +87,21 @@ static void write_head(const kernel *k, cj_builder *b) {
     char           type[8], counts[8];
     cj_head(b,
             "clusterjit: histogram  dtype=%s bins=%" PRIu64
-            " lower=%.9g upper=%.9g counts=%s block=%u cluster=%u width=%u",
-            cj_params_word(&plan->params, "dtype", type, sizeof type), plan->params.value[BINS],
+            " lower=%.9g upper=%.9g counts=%s block=%u cluster=%u width=%u%s",
+            cj_params_word(&plan->params, "dtype", type, sizeof type), plan->params.value[HISTOGRAM_BINS],
             cj_params_real(&plan->params, "lower"), cj_params_real(&plan->params, "upper"),
             cj_params_word(&plan->params, "counts", counts, sizeof counts), plan->block.x, k->cluster,
-            k->layout.width.bits);
+            k->layout.width.bits, k->layout.remote ? " strategy=remote" : "");
     cj_head(b, "%s", "");
-    cj_head(b, "  slice of x, a pool  --16-byte loads-->  every block of the pool (%u)", k->layout.pool);
-    cj_head(b, "  its own bins        --shared atomics->  counter, %" PRIu64 " of %u bits   (each block)",
-            k->layout.own, k->layout.width.bits);
+    if (k->layout.remote) {
+        cj_head(b, "  slice of x, a block --16-byte loads-->  its threads");
+        cj_head(b, "  each bin            --red.shared::cluster->  counter of its owner, %" PRIu64 " of 32 bits   (each block)",
+                k->layout.own);
+    } else {
+        cj_head(b, "  slice of x, a pool  --16-byte loads-->  every block of the pool (%u)", k->layout.pool);
+        cj_head(b, "  its own bins        --shared atomics->  counter, %" PRIu64 " of %u bits   (each block)",
+                k->layout.own, k->layout.width.bits);
+    }
     cj_head(b, "  counter             --red.global----->  counts");
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads%s; grid any multiple of %u; %u bytes of dynamic shared memory.", plan->block.x,
@@ -293,32 +153,34 @@ static void emit_zero(kernel *k) {
     cj_ptx(f, "mov.u32 $1, counter;", k->counter);
     cj_ptx(f, "mov.u32 $1, 0;", zero);
     cj_ptx(f, "add.u32 $1, $2, $3;", end, k->counter, k->plan->dynamic_shared);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", at, k->thread, LOAD_BYTES, k->counter);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", at, k->thread, HISTOGRAM_LOAD, k->counter);
     cj_label_here(f, next);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, at, end);
     cj_ptx(f, "@$1 bra $2;", past, done);
     cj_ptx(f, "st.shared.v4.u32 [$1], {$2, $2, $2, $2};", at, zero);
-    cj_ptx(f, "add.u32 $1, $1, $2;", at, k->plan->block.x * LOAD_BYTES);
+    cj_ptx(f, "add.u32 $1, $1, $2;", at, k->plan->block.x * HISTOGRAM_LOAD);
     cj_ptx(f, "bra $1;", next);
     cj_label_here(f, done);
-    cj_ptx(f, "bar.sync 0; // B1: they are");
+    if (k->layout.remote) cj_cluster_sync(f, "B1: every block's are, and each has started");
+    else cj_ptx(f, "bar.sync 0; // B1: they are");
 }
 
 static void emit_slice(kernel *k) {
     cj_func       *f = k->f;
-    const unsigned in_line = LINE_BYTES / k->dtype->bytes;
-    cj_reg         x = cj_u64(f, "x"), n = cj_u64(f, "n"), slice = cj_u64(f, "slice"), count = cj_u64(f, "pools");
-    cj_reg         pool = cj_u32(f, "pool"), pools = cj_u32(f, "grid");
+    const unsigned in_line = HISTOGRAM_LINE / k->dtype->bytes;
+    cj_reg         x = cj_u64(f, "x"), n = cj_u64(f, "n"), slice = cj_u64(f, "slice"), count = cj_u64(f, k->layout.remote ? "blocks" : "pools");
+    cj_reg         pool = cj_u32(f, k->layout.remote ? "block" : "pool"), pools = cj_u32(f, "grid");
     k->begin = cj_u64(f, "begin");
     k->end = cj_u64(f, "end");
     k->body = cj_u64(f, "body");
     k->tail = cj_u64(f, "tail");
-    cj_step(f, "a slice is ceil(n / pools) elements, rounded up to cache lines");
+    const bool by_cluster = k->cluster && !k->layout.remote;
+    cj_step(f, "a slice is ceil(n / %s) elements, rounded up to cache lines", k->layout.remote ? "blocks" : "pools");
     cj_ptx(f, "ld.param.u64 $1, [$2];", x, k->x);
     cj_ptx(f, "ld.param.u64 $1, [$2];", n, k->n);
     cj_ptx(f, "cvta.to.global.u64 $1, $1;", x);
-    cj_ptx(f, "mov.u32 $1, %$2;", pool, k->cluster ? "clusterid.x" : "ctaid.x");
-    cj_ptx(f, "mov.u32 $1, %$2;", pools, k->cluster ? "nclusterid.x" : "nctaid.x");
+    cj_ptx(f, "mov.u32 $1, %$2;", pool, by_cluster ? "clusterid.x" : "ctaid.x");
+    cj_ptx(f, "mov.u32 $1, %$2;", pools, by_cluster ? "nclusterid.x" : "nctaid.x");
     if (!k->cluster && k->layout.pool > 1) {
         cj_ptx(f, "div.u32 $1, $1, $2;", pool, k->layout.pool);
         cj_ptx(f, "div.u32 $1, $1, $2;", pools, k->layout.pool);
@@ -330,7 +192,8 @@ static void emit_slice(kernel *k) {
     cj_ptx(f, "add.u64 $1, $1, $2;", slice, in_line - 1);
     cj_ptx(f, "and.b64 $1, $1, $2;", slice, -(int)in_line);
 
-    cj_step(f, "the pool's slice, [begin, end) in bytes; its aligned part is [body, tail)");
+    cj_step(f, k->layout.remote ? "the block's slice, [begin, end) in bytes; its aligned part is [body, tail)"
+                                : "the pool's slice, [begin, end) in bytes; its aligned part is [body, tail)");
     cj_ptx(f, "cvt.u64.u32 $1, $2;", k->begin, pool);
     cj_ptx(f, "mul.lo.u64 $1, $1, $2;", k->begin, slice);
     cj_ptx(f, "min.u64 $1, $1, $2;", k->begin, n);
@@ -338,10 +201,10 @@ static void emit_slice(kernel *k) {
     cj_ptx(f, "min.u64 $1, $1, $2;", k->end, n);
     cj_ptx(f, "mad.lo.u64 $1, $1, $2, $3;", k->begin, k->dtype->bytes, x);
     cj_ptx(f, "mad.lo.u64 $1, $1, $2, $3;", k->end, k->dtype->bytes, x);
-    cj_ptx(f, "add.u64 $1, $2, $3;", k->body, k->begin, LOAD_BYTES - 1);
-    cj_ptx(f, "and.b64 $1, $1, $2;", k->body, -LOAD_BYTES);
+    cj_ptx(f, "add.u64 $1, $2, $3;", k->body, k->begin, HISTOGRAM_LOAD - 1);
+    cj_ptx(f, "and.b64 $1, $1, $2;", k->body, -HISTOGRAM_LOAD);
     cj_ptx(f, "min.u64 $1, $1, $2;", k->body, k->end);
-    cj_ptx(f, "and.b64 $1, $2, $3;", k->tail, k->end, -LOAD_BYTES);
+    cj_ptx(f, "and.b64 $1, $2, $3;", k->tail, k->end, -HISTOGRAM_LOAD);
     cj_ptx(f, "max.u64 $1, $1, $2;", k->tail, k->body);
 }
 
@@ -357,6 +220,7 @@ static void declare_counting(kernel *k) {
     cj_func *f = k->f;
     cj__binning_declare(&k->binning, f, &k->binning_regs);
     k->value = cj_register(f, k->dtype->reg, "value");
+    if (k->layout.remote) k->rank = cj_u32(f, "owner");
     k->at_count = cj_u64(f, "at_count");
     if (k->count_bytes == 8) k->wide_amount = cj_u64(f, "wide_amount");
     for (unsigned i = 0; i < BATCH; i++) {
@@ -381,10 +245,11 @@ static void declare_counting(kernel *k) {
     cj_ptx(f, "mov.u32 $1, 0;", k->run_length);
 }
 
-// bin[i] = the bin of a sample among this block's own; any other number from `own` on where it is not.
+// bin[i] = the bin of a sample among this block's own; any other number from `own` on where it is not. With remote
+// counters, among all.
 static void emit_bin(kernel *k, unsigned i, cj_reg sample) {
     cj__binning_write(&k->binning, k->f, &k->binning_regs, k->bin[i], sample);
-    if (k->layout.pool > 1) cj_ptx(k->f, "sub.u32 $1, $1, $2;", k->bin[i], k->first);
+    if (k->layout.pool > 1 && !k->layout.remote) cj_ptx(k->f, "sub.u32 $1, $1, $2;", k->bin[i], k->first);
 }
 
 // Sample i of a vector loaded as words.
@@ -403,10 +268,21 @@ static void add_wide(kernel *k, unsigned i) {
     cj_ptx(k->f, "@$1 red.shared.add.u32 [$2], 1;", k->owned[i], k->word[i]);
 }
 
+// One more in the counter of the bin, in the memory of the block that has it.
+static void add_remote(kernel *k, unsigned i) {
+    cj_func *f = k->f;
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", k->owned[i], k->bin[i], k->binning.bins);
+    cj_ptx(f, "div.u32 $1, $2, $3; // the rank of its block", k->rank, k->bin[i], k->layout.own);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", k->bin[i], k->rank, -(int)k->layout.own);
+    cj_ptx(f, "mad.lo.u32 $1, $2, 4, $3;", k->word[i], k->bin[i], k->counter);
+    cj_ptx(f, "@$1 mapa.shared::cluster.u32 $2, $2, $3;", k->owned[i], k->word[i], k->rank);
+    cj_dsmem_red(f, k->owned[i], "add", "u32", k->word[i], 0, CJ_ARG(1));
+}
+
 // Where the counter of `bin` is: the address of its word, and how far its field lies above bit 0, modulo 32.
 static void emit_place(kernel *k, cj_reg word, cj_reg shift, cj_reg bin) {
     cj_func           *f = k->f;
-    const struct width width = k->layout.width;
+    const cj_histogram_width width = k->layout.width;
     if (width.in_word == 3) {
         cj_ptx(f, "mul.hi.u32 $1, $2, $3; // bin / 3", word, bin, UINT32_MAX / 3 + 1);
         cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", shift, word, -3, bin);
@@ -437,7 +313,7 @@ static void find_wrap(kernel *k, unsigned i) {
 // Counts in global memory what wrapped, bin by bin up to where the carry ends.
 static void settle_wrap(kernel *k, unsigned i) {
     cj_func           *f = k->f;
-    const struct width width = k->layout.width;
+    const cj_histogram_width width = k->layout.width;
     const char        *type = k->count_type;
     cj_label           next = cj_label_new(f, "carry"), done = cj_label_new(f, "settled");
     cj_reg             ends = k->owned[i];
@@ -467,7 +343,7 @@ static void settle_wrap(kernel *k, unsigned i) {
 static void emit_adds(kernel *k, unsigned count) {
     cj_func *f = k->f;
     if (!is_narrow(k)) {
-        for (unsigned i = 0; i < count; i++) add_wide(k, i);
+        for (unsigned i = 0; i < count; i++) (k->layout.remote ? add_remote : add_wide)(k, i);
         return;
     }
     cj_label none = cj_label_new(f, "no_wrap");
@@ -542,7 +418,7 @@ static void emit_runs(kernel *k, unsigned count, cj_label counted) {
 
 // Counts a vector, a batch of samples at a time; `whole` where all lanes of the warp are here.
 static void emit_vector(kernel *k, const cj_reg *vector, bool whole) {
-    const unsigned samples = LOAD_BYTES / k->dtype->bytes;
+    const unsigned samples = HISTOGRAM_LOAD / k->dtype->bytes;
     for (unsigned i = 0; i < samples; i += BATCH) {
         cj_label counted = is_narrow(k) && whole ? cj_label_new(k->f, "counted") : (cj_label){0};
         for (unsigned j = 0; j < BATCH; j++) emit_bin(k, j, sample_of(k, vector, i + j));
@@ -574,7 +450,7 @@ static void emit_edge(kernel *k, cj_reg at, cj_reg from, cj_reg to) {
 
 static void emit_body(kernel *k, cj_reg at) {
     cj_func       *f = k->f;
-    const unsigned stride = k->plan->block.x * LOAD_BYTES, unroll = unroll_of(k);
+    const unsigned stride = k->plan->block.x * HISTOGRAM_LOAD, unroll = unroll_of(k);
     cj_reg   v[UNROLL_MAX][4], tile = cj_u64(f, "tile"), tile_end = cj_u64(f, "tile_end"), more = cj_pred(f, "more");
     cj_reg   lane = cj_u32(f, "lane"), place = cj_u32(f, "place");
     cj_label next = cj_label_new(f, "next_tile"), rest = cj_label_new(f, "rest"), one = cj_label_new(f, "next_one");
@@ -590,13 +466,13 @@ static void emit_body(kernel *k, cj_reg at) {
     cj_ptx(f, "and.b32 $1, $2, 31;", lane, k->thread);
     cj_ptx(f, "sub.u32 $1, $2, $3;", place, k->thread, lane);
     cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", place, unroll, lane);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, place, LOAD_BYTES, k->body);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, place, HISTOGRAM_LOAD, k->body);
     cj_ptx(f, "mov.b64 $1, $2;", tile, k->body);
     cj_ptx(f, "add.u64 $1, $2, $3;", tile_end, tile, unroll * stride);
     cj_ptx(f, "setp.gt.u64 $1, $2, $3;", more, tile_end, k->tail);
     cj_ptx(f, "@$1 bra $2;", more, rest);
     cj_label_here(f, next);
-    for (unsigned u = 0; u < unroll; u++) load_vector(k, v[u], at, u * WARP * LOAD_BYTES);
+    for (unsigned u = 0; u < unroll; u++) load_vector(k, v[u], at, u * WARP * HISTOGRAM_LOAD);
     cj_note(f, "all loads are on their way before the first is counted");
     cj_ptx(f, "mov.b64 $1, $2;", tile, tile_end);
     cj_ptx(f, "add.u64 $1, $1, $2;", at, unroll * stride);
@@ -607,7 +483,7 @@ static void emit_body(kernel *k, cj_reg at) {
 
     cj_step(f, "the vectors of the last tile, of which some threads have fewer");
     cj_label_here(f, rest);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->thread, LOAD_BYTES, tile);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->thread, HISTOGRAM_LOAD, tile);
     cj_label_here(f, one);
     cj_ptx(f, "setp.ge.u64 $1, $2, $3;", more, at, k->tail);
     cj_ptx(f, "@$1 bra $2;", more, done);
@@ -625,7 +501,8 @@ static void emit_flush(kernel *k) {
     cj_reg   past = cj_pred(f, "past"), some = cj_pred(f, "some");
     cj_label next = cj_label_new(f, "next_bin"), done = cj_label_new(f, "done");
     cj_step(f, "every count that is not 0 goes to global memory");
-    cj_ptx(f, "bar.sync 0; // B2: all samples are counted");
+    if (k->layout.remote) cj_cluster_sync(f, "B2: every block has counted its samples");
+    else cj_ptx(f, "bar.sync 0; // B2: all samples are counted");
     cj_ptx(f, "mov.u32 $1, $2;", i, k->thread);
     cj_label_here(f, next);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, i, k->own);
@@ -647,13 +524,13 @@ static void emit_flush(kernel *k) {
 static void emit_histogram(const cj_plan *plan, cj_builder *b) {
     const uint64_t *value = plan->params.value;
     kernel          k = {.plan = plan,
-                         .dtype = dtype_of(plan),
+                         .dtype = cj__histogram_dtype(plan),
                          .cluster = plan->cluster.x,
-                         .count_bytes = value[COUNTS] ? 8 : 4,
-                         .count_type = value[COUNTS] ? "u64" : "u32"};
-    cj__binning_make(&k.binning, k.dtype->sample, value[BINS], cj_params_real(&plan->params, "lower"),
+                         .count_bytes = value[HISTOGRAM_COUNTS] ? 8 : 4,
+                         .count_type = value[HISTOGRAM_COUNTS] ? "u64" : "u32"};
+    cj__binning_make(&k.binning, k.dtype->sample, value[HISTOGRAM_BINS], cj_params_real(&plan->params, "lower"),
                      cj_params_real(&plan->params, "upper"), NULL);
-    choose_layout(plan, plan->dynamic_shared, plan->cluster.x, &k.layout);
+    k.layout = cj__histogram_layout(plan);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 counter[];");
     k.f = cj_entry(b, plan->entry);
@@ -677,8 +554,8 @@ static void emit_histogram(const cj_plan *plan, cj_builder *b) {
 const cj_family cj__family_histogram = {
     .name = "histogram",
     .summary = "how many samples fall into each of equal bins",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
-    .plan = plan_histogram,
+    .param = cj__histogram_params,
+    .param_count = HISTOGRAM_PARAMS,
+    .plan = cj__histogram_plan,
     .emit = emit_histogram,
 };

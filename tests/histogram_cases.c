@@ -222,11 +222,13 @@ void cj_test_histogram_random(cj_device *device, uint64_t *seed, uint64_t most) 
     const unsigned           cluster = clusters[below(seed, CJ_TEST_COUNT(clusters))];
     const uint64_t           n = 1 + (below(seed, 2) ? below(seed, most) : around_powers(seed, 12) % most);
     char                     range[96], words[256];
+    const bool remote = cluster && below(seed, 3) == 0;
     draw_range(seed, type, range, sizeof range);
     snprintf(words, sizeof words,
-             "n=%" PRIu64 " bins=%" PRIu64 " dtype=%s counts=%s width=%s block=%u cluster=%u grid=%u%s", n,
-             around_powers(seed, 15), cj_dtype_name(type), below(seed, 4) ? "u32" : "u64", widths[below(seed, 6)],
-             blocks[below(seed, 4)], cluster, (cluster ? cluster : 1) * (unsigned)(1 + below(seed, 3)), range);
+             "n=%" PRIu64 " bins=%" PRIu64 " dtype=%s counts=%s width=%s block=%u cluster=%u grid=%u%s%s", n,
+             around_powers(seed, 15), cj_dtype_name(type), below(seed, 4) ? "u32" : "u64",
+             remote ? "auto" : widths[below(seed, 6)], blocks[below(seed, 4)], cluster,
+             (cluster ? cluster : 1) * (unsigned)(1 + below(seed, 3)), range, remote ? " strategy=remote" : "");
     cj_test_histogram(device, words, (cj_test_fill)below(seed, CJ_FILL_COUNT), (unsigned)below(seed, 16), *seed);
 }
 
@@ -234,7 +236,8 @@ void cj_test_histogram_random(cj_device *device, uint64_t *seed, uint64_t most) 
 
 void cj_test_histogram_call(cj_device *device) {
     enum { N = 5000, BINS = 256 };
-    const cj_histogram_desc desc = {.n = N, .dtype = CJ_U8};
+    const cj_histogram_desc desc = {.n = N, .dtype = CJ_U8}, remote = {.n = N, .dtype = CJ_U8, .cluster = 4,
+                                                                      .strategy = CJ_HISTOGRAM_REMOTE};
     static uint8_t          samples[N];
     uint32_t                expected[BINS] = {0}, found[BINS];
     uint64_t                seed = cj_test_seed();
@@ -246,9 +249,9 @@ void cj_test_histogram_call(cj_device *device) {
     cj_test_ok(cj_mem_alloc(device, sizeof found, &counts, &error), &error);
     cj_test_ok(cj_mem_write(device, x, samples, sizeof samples, NULL, &error), &error);
     cj_test_ok(cj_histogram_create(device, &desc, &histogram, &error), &error);
-    for (int way = 0; way < 2; way++) {  // through a handle, and in one call
+    for (int way = 0; way < 3; way++) {  // through a handle, and in one call, then with remote counters
         cj_test_ok(cj_mem_fill(device, counts, 0xa5, sizeof found, NULL, &error), &error);
-        cj_test_ok(way ? cj_histogram_launch(device, &desc, x, counts, NULL, &error)
+        cj_test_ok(way ? cj_histogram_launch(device, way > 1 ? &remote : &desc, x, counts, NULL, &error)
                        : cj_histogram_run(histogram, x, counts, NULL, &error),
                    &error);
         cj_test_ok(cj_mem_read(device, found, counts, sizeof found, NULL, &error), &error);

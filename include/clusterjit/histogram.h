@@ -12,6 +12,13 @@
 extern "C" {
 #endif
 
+// How the blocks of a cluster count together.
+typedef enum cj_histogram_strategy {
+    CJ_HISTOGRAM_OWNER,   // every block reads all samples of its cluster, and counts those of its own bins in its own memory
+    CJ_HISTOGRAM_REMOTE,  // each block reads its share, and adds to the counters of the bins' blocks, of 32 bits, in distributed
+                          // shared memory (PTX ISA 9.7.13, red), as the CUDA programming guide does; with clusters only
+} cj_histogram_strategy;
+
 // What to count and how. Zero-initialize, then set what matters: a zero field takes the default in brackets.
 //
 // A sample x with lower <= x < upper counts in one bin, others (NaN among them) in none. The bin of
@@ -30,6 +37,7 @@ typedef struct cj_histogram_desc {
     uint32_t block;    // threads a block, a multiple of 32, 32 to 1024 [1024]
     uint32_t cluster;  // blocks a cluster, 1 to 16 [without clusters]
     uint32_t grid;     // blocks [chosen for the device]
+    cj_histogram_strategy strategy;  // of a cluster [owner]
 } cj_histogram_desc;
 
 typedef struct cj_histogram cj_histogram;

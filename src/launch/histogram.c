@@ -7,6 +7,8 @@
 
 enum { BINS = 256 };  // the default
 
+static const char *const strategies[] = {[CJ_HISTOGRAM_OWNER] = "owner", [CJ_HISTOGRAM_REMOTE] = "remote"};
+
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_histogram_desc *desc = from;
     cj_status                status = cj__call_family(params, "histogram", error);
@@ -20,6 +22,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "block", desc->block, error);
     if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
     if (!status) status = cj__call_number(params, "grid", desc->grid, error);
+    if (!status) status = cj__call_word(params, "strategy", WORDS(strategies), desc->strategy, error);
     return status;
 }
 
@@ -62,7 +65,7 @@ cj_status cj_histogram_run(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_
 typedef struct CALL_KEY call_key {
     uint64_t n, bins;
     double   lower, upper;
-    uint32_t dtype, counts, block, cluster, grid;
+    uint32_t dtype, counts, block, cluster, grid, strategy;
 } call_key;
 
 _Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
@@ -76,7 +79,8 @@ static call_key key_of(const cj_histogram_desc *d) {
                       .counts = (uint32_t)d->counts,
                       .block = d->block,
                       .cluster = d->cluster,
-                      .grid = d->grid};
+                      .grid = d->grid,
+                      .strategy = (uint32_t)d->strategy};
 }
 
 cj_status cj_histogram_launch(cj_device *device, const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts,

@@ -69,6 +69,22 @@ static void bins_are_dealt_out_over_a_cluster(void **state) {
         }
 }
 
+// The same, where blocks add to each other's counters; samples of every type and kind, many of them in one counter.
+static void blocks_count_in_each_others_memory(void **state) {
+    (void)state;
+    static const unsigned    clusters[] = {1, 2, 3, 5, 8, 16}, bins[] = {1, 7, 64, 1000};
+    static const char *const types[] = {"u8", "u16", "u32", "f32"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(clusters) * CJ_TEST_COUNT(bins); i++) {
+        char           words[160];
+        const unsigned cluster = clusters[i % CJ_TEST_COUNT(clusters)], count = bins[i / CJ_TEST_COUNT(clusters)];
+        snprintf(words, sizeof words, "n=1500 bins=%u dtype=%s block=32 cluster=%u grid=%u counts=%s strategy=remote",
+                 types[i % 4][1] == '8' && count > 256 ? 256 : count, types[i % 4], cluster, 2 * cluster, i % 3 ? "u32" : "u64");
+        cj_test_histogram(cj_test_device, words, (cj_test_fill)(i % CJ_FILL_COUNT), (unsigned)i % 5, i);
+    }
+    cj_test_histogram(cj_test_device, "n=20000 bins=131072 dtype=u32 cluster=4 grid=4 block=256 strategy=remote",
+                      CJ_FILL_UNIFORM, 0, 1);
+}
+
 // More than one block's shared memory holds: by narrow counters, by a cluster, and without clusters by neighbours.
 static void bins_beyond_one_blocks_shared_memory_are_pooled(void **state) {
     (void)state;
@@ -102,6 +118,9 @@ static void impossible_ranges_and_layouts_are_refused_by_name(void **state) {
     cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "dtype=f32 lower=1 upper=1.00000000001", "f32");
     cj_test_refused("histogram", CJ_CONTRACT, "bins=2^20 cluster=1", "do not fit");
     cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "cluster=4 grid=6", "grid: 6");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "strategy=remote", "strategy: remote");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "strategy=remote cluster=2 width=16", "width: 16");
+    cj_test_refused("histogram", CJ_CONTRACT, "strategy=remote cluster=2 bins=2^20", "counters of 32 bits do not fit");
     cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "n=2^34 grid=1", "grid: 1 blocks are too few for");
 }
 
@@ -123,6 +142,7 @@ int main(void) {
         cmocka_unit_test(bins_begin_and_end_exactly_where_they_should),
         cmocka_unit_test(wrapped_counters_lose_nothing),
         cmocka_unit_test(bins_are_dealt_out_over_a_cluster),
+        cmocka_unit_test(blocks_count_in_each_others_memory),
         cmocka_unit_test(bins_beyond_one_blocks_shared_memory_are_pooled),
         cmocka_unit_test(any_size_range_and_alignment_is_right),
         cmocka_unit_test(a_call_overwrites_the_counts_or_adds_to_them),

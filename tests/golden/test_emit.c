@@ -26,6 +26,7 @@ static const struct {
     {"histogram", "histogram_u8", "sm_80", "dtype=u8 n=2^20 cluster=4"},
     {"histogram", "histogram_u32_narrow", "sm_90", "bins=2^17 n=2^20 counts=u64 width=8"},
     {"histogram", "histogram_f32_cluster_2", "sm_90", "bins=100000 dtype=f32 lower=-1 upper=1 n=2^20 width=32 cluster=2"},
+    {"histogram", "histogram_remote", "sm_90", "bins=2^14 n=2^20 cluster=4 strategy=remote"},
     {"collective", "collective_allreduce", "sm_90", ""},
     {"collective", "collective_scan_arrays", "sm_90", "op=scan count=1000 cluster=3 dtype=f16"},
     {"collective", "collective_shift_pull", "sm_90", "op=shift count=64 cluster=2 cluster-y=2 strategy=pull around=no"},

@@ -25,6 +25,9 @@ static void large_inputs_are_right_in_every_layout(void **state) {
                                           "bins=2^19 cluster=4",
                                           "bins=2^20 cluster=8",
                                           "bins=2^20 cluster=16 width=16",
+                                          "bins=2^14 cluster=4 strategy=remote",
+                                          "bins=2^17 cluster=4 counts=u64 strategy=remote",
+                                          "bins=3000 cluster=16 dtype=u16 strategy=remote",
                                           "bins=1000003 dtype=f32",
                                           "bins=200 dtype=u8",
                                           "bins=5000 dtype=u16"};

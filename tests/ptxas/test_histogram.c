@@ -42,6 +42,17 @@ static void emitted_kernels_assemble(void **state) {
         }
 }
 
+static void remote_counters_assemble(void **state) {
+    (void)state;
+    for (size_t type = 0; type < CJ_TEST_COUNT(types); type++)
+        for (size_t cluster = 1; cluster < CJ_TEST_COUNT(clusters); cluster++) {
+            char params[192];
+            snprintf(params, sizeof params, "n=2^24 dtype=%s cluster=%s block=%s counts=%s strategy=remote %s", types[type],
+                     clusters[cluster], blocks[cluster % 3], type % 2 ? "u32" : "u64", ranges[(type + cluster) % 6]);
+            assemble(params, targets[(type + cluster) % 3]);
+        }
+}
+
 static void every_way_to_a_bin_assembles(void **state) {
     (void)state;
     for (size_t range = 0; range < CJ_TEST_COUNT(ranges); range++) {
@@ -56,12 +67,14 @@ static void kernels_without_clusters_assemble(void **state) {
     assemble("n=2^28 bins=2^18", "sm_80");
     assemble("n=2^28 dtype=f32 counts=u64", "sm_86");
     assemble("n=2^28 dtype=u8 cluster=2", "sm_75");
+    assemble("n=2^28 cluster=2 strategy=remote", "sm_75");
 }
 
 int main(void) {
     cj_test_ptxas();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emitted_kernels_assemble),
+        cmocka_unit_test(remote_counters_assemble),
         cmocka_unit_test(every_way_to_a_bin_assembles),
         cmocka_unit_test(kernels_without_clusters_assemble),
     };

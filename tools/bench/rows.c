@@ -28,6 +28,15 @@
     HISTOGRAM(text, fill, 15, 10, 1 / 1.3), HISTOGRAM(text, fill, 16, 10, 1 / 1.6), HISTOGRAM(text, fill, 17, 10, 1 / 2.5), \
     HISTOGRAM(text, fill, 18, 10, 0), HISTOGRAM(text, fill, 19, 4, 0)
 
+// Blocks that count their own bins against blocks that add to each other's counters: the same clusters.
+#define REMOTE(power, cluster_)                                                                                          \
+    {.work = "histogram of a cluster", .size = "2^" #power " bins, cluster " #cluster_, .peer = "remote counters",         \
+     .family = "histogram", .params = "n=2^28 dtype=u32 bins=2^" #power " cluster=" #cluster_,                           \
+     .peer_params = "n=2^28 dtype=u32 bins=2^" #power " cluster=" #cluster_ " strategy=remote",                          \
+     .problem = {.work = PEER_HISTOGRAM, .type = PEER_U32, .fill = PEER_UNIFORM, .n = UINT64_C(1) << 28,                 \
+                 .bins = 1u << (power)},                                                                                 \
+     .rotate = true}
+
 // ---- stencils
 
 #define STENCIL(size_, edge, problems_, steps_, ideal_)                                                                  \
@@ -92,6 +101,11 @@ const contest contests[] = {
     HISTOGRAMS("skewed", PEER_SKEWED),
     HISTOGRAMS("all equal", PEER_EQUAL),
     HISTOGRAMS("sorted", PEER_SORTED),
+    REMOTE(11, 2),
+    REMOTE(14, 2),
+    REMOTE(14, 4),
+    REMOTE(16, 8),
+    REMOTE(17, 4),
     STENCIL("256^2, 1024 steps", 256, 1, 1024, false),
     STENCIL("15 x 512^2, 1024 steps", 512, 15, 1024, false),
     STENCIL("8192^2, 256 steps", 8192, 1, 256, true),
