@@ -215,7 +215,8 @@ static void a_plan_of_one_cluster(void **state) {
     assert_int_equal(plan.grid.y * plan.grid.z * plan.block.y * plan.block.z * plan.cluster.y * plan.cluster.z, 1);
     assert_string_equal(plan.arch, "sm_90");
     assert_string_equal(plan.entry, "reduce_sum_f32");
-    assert_int_equal(plan.derived_count, 0);
+    assert_int_equal(plan.derived_count, 1);
+    assert_int_equal(plan.derived[0], 256);  // of 1024 elements, a block
     assert_int_equal(plan.dynamic_shared, 0);
     assert_int_equal(plan.workspace_bytes, 0);
     assert_true(plan.error_bound > 0 && plan.error_bound < 1e-5);
@@ -274,9 +275,10 @@ static void slices_cover_every_element(void **state) {
             const cj_limits *limits = limits_of("sm_90");
             cj_plan          plan = made(text, "sm_90");
             uint64_t         n = cj_params_get(&plan.params, "n"), grid = plan.grid.x, threads = plan.block.x;
-            if (plan.derived_count && plan.derived[0] * grid < n)
-                fail_msg("%s: %u blocks do not cover x", text, plan.grid.x);
-            assert_int_equal(plan.derived_count, strstr(text, "result=") != NULL);
+            if (plan.derived_count && plan.derived[0] != n / grid)
+                fail_msg("%s: %u blocks do not share x evenly", text, plan.grid.x);
+            if (strstr(text, "result=")) assert_int_equal(plan.derived_count, 1);
+            if (!*others[k]) assert_int_equal(plan.derived_count, 0);
             if (plan.cluster.x && grid % plan.cluster.x) fail_msg("%s: grid %u", text, plan.grid.x);
             uint64_t most = 2 * (uint64_t)limits->sm_count * limits->max_threads_per_sm;  // one behind the other
             if (!strstr(text, "grid=")) assert_true(grid * threads <= most);
