@@ -32,6 +32,7 @@ static void agrees_with_plain_loops(void **state) {
 #define MMA "    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%e0, %e1, %e2, %e3}, %l2, %l3, %p2, 1, 1, 0, 0;\n"
 #define COMMIT "    wgmma.commit_group.sync.aligned;\n"
 #define WAIT "    wgmma.wait_group.sync.aligned 0;\n"
+#define WAIT_1 "    wgmma.wait_group.sync.aligned 1;\n"
 #define GEMM_CLOSE "    @%p1 st.global.f32 [%out], %e0;\n" CLOSE
 #define GEMM(...) GEMM_OPEN __VA_ARGS__ GEMM_CLOSE
 
@@ -56,8 +57,8 @@ static const fault faults[] = {
     {"wgmma-registers", 128, 128, GEMM(PROXY BAR MMA COMMIT WAIT), GEMM(PROXY BAR FENCE MMA COMMIT WAIT)},
     {"wgmma-registers", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT "    mov.f32 %e1, 0f3f800000;\n" WAIT),
      GEMM(PROXY BAR FENCE MMA COMMIT WAIT "    mov.f32 %e1, 0f3f800000;\n")},
-    {"race-block", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT WAIT "    st.shared.b32 [%r3], 0;\n"),
-     GEMM(PROXY BAR FENCE MMA COMMIT WAIT BAR "    st.shared.b32 [%r3], 0;\n")},
+    {"race-block", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT WAIT_1 "    st.shared.b32 [%r3], 0;\n" WAIT),
+     GEMM(PROXY BAR FENCE MMA COMMIT WAIT "    st.shared.b32 [%r3], 0;\n")},
     {"race-block", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT BAR "    st.shared.b32 [%r3], 0;\n" WAIT),
      GEMM(PROXY BAR FENCE MMA COMMIT WAIT BAR "    st.shared.b32 [%r3], 0;\n")},
     {"wgmma-registers", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT "    mov.f32 %e1, 0f3f800000;\n" WAIT),

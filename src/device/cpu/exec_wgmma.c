@@ -6,6 +6,10 @@
 // at any time behind it: registers and shared memory are read then and D is written then. So whoever does not wait
 // reads old values, and whoever changes an operand too early spoils the result. Where hazards are watched for, the
 // registers of what is in flight are sealed by a checksum besides.
+//
+// The four warps' parts are one multiplication: it has ended once any of them has passed a wait_group for it. The first warp
+// that passes therefore executes all four parts, and every warp that passes learns of the reads of all four: each of them
+// may free the shared memory for the whole warp group, as mainloops do by one thread's arrival at an mbarrier.
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +38,10 @@ struct cj_cpu_wgmma {
     cj_cpu_wgmma    *next;
     const cj_cpu_op *op;
     uint64_t         a, b;  // descriptors
-    bool             adds, done;
+    bool             adds, done, has_ended;  // done: this part; has_ended: all parts
+    uint32_t         number;  // of its warp's, from 0: the same in the other three
     uint32_t         group;
+    cj_sync          ended;   // the accesses of all four parts, once one of the warps has waited for it
     uint64_t         seal;  // of the registers of A and D
     cj_watch_async   watch;
 };
@@ -158,6 +164,7 @@ static void drop_first(cj_cpu_warp *w) {
     w->wgmma.first = it->next;
     if (!it->next) w->wgmma.last = NULL;
     cj__watch_end(&it->watch);
+    cj__sync_free(&it->ended);
     free(it);
 }
 
@@ -182,11 +189,44 @@ static bool execute_once(cj_cpu_warp *w, cj_cpu_wgmma *it) {
     return true;
 }
 
-// The first that is in flight is waited for: what it has read and written is now ordered before what its warp does.
+static cj_cpu_warp *warps_of(const cj_cpu_warp *w) { return &w->block->warp[w->index / GROUP * GROUP]; }
+
+// A warp's part of one; NULL: the warp has exited without waiting for it.
+static cj_cpu_wgmma *part_of(const cj_cpu_warp *w, uint32_t number) {
+    cj_cpu_wgmma *it = w->wgmma.first;
+    while (it && it->number != number) it = it->next;
+    return it;
+}
+
+// Executes all parts of the first that a warp has in flight; those before it have ended. All parts then tell what all of
+// them have read.
+static bool end_for_group(cj_cpu_warp *w) {
+    cj_cpu_warp   *warps = warps_of(w);
+    const uint32_t number = w->wgmma.first->number;
+    cj_cpu_wgmma  *part[GROUP];
+    cj_sync        ended = {0};
+    bool           ok = true;
+    for (unsigned i = 0; i < GROUP && ok; i++) {
+        part[i] = part_of(&warps[i], number);
+        if (!part[i]) continue;
+        ok = is_sealed(&warps[i], part[i]) && execute_once(&warps[i], part[i]);
+        cj__sync_complete(&part[i]->watch, true, &ended);
+    }
+    for (unsigned i = 0; i < GROUP && ok; i++) {
+        if (!part[i]) continue;
+        part[i]->has_ended = true;
+        part[i]->ended.complete = cj__clock_hold(ended.gathering);
+    }
+    cj__sync_free(&ended);
+    return ok;
+}
+
+// The first that is in flight is waited for: what its four parts have read is now ordered before what its warp does.
 static bool finish_first(cj_cpu_warp *w) {
     cj_cpu_wgmma *it = w->wgmma.first;
-    if (!is_sealed(w, it) || !execute_once(w, it)) return false;
-    cj__watch_join(w, CJ_ALL_LANES, &it->watch);
+    if (!is_sealed(w, it)) return false;
+    if (!it->has_ended && !end_for_group(w)) return false;
+    cj__sync_acquire(w, CJ_ALL_LANES, &it->ended, CJ_ORDER_FULL);
     drop_first(w);
     return true;
 }
@@ -202,8 +242,6 @@ static bool execute_some(cj_cpu_warp *w) {
 }
 
 // ---- instructions
-
-static const cj_cpu_warp *warps_of(const cj_cpu_warp *w) { return &w->block->warp[w->index / GROUP * GROUP]; }
 
 // Like whole_warp, of four warps that the block has.
 static cj_cpu_step whole_group(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
@@ -236,6 +274,7 @@ CJ_EXEC(mma_async) {
     it->a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0;
     it->b = *CJ_LANES_OF(const lane_u64, plan->b_at);
     it->adds = *CJ_LANES_OF(const lane_u32, plan->adds_at) & 1;
+    it->number = w->wgmma.begun;
     it->group = w->wgmma.groups;
     it->watch = cj__watch_fork(w, op, 0);
     if (w->watch) it->seal = seal_of(w, op);
