@@ -201,6 +201,52 @@ static void a_cooperative_grid_meets(void **state) {
     assert_string_equal(error.rule, "cooperative-size");
 }
 
+// The barrier of the grid that nvcc makes of this_grid().sync(), twice: on the memory whose address is in %envreg1 and
+// %envreg2, where the highest bit of the second word turns over once all blocks have counted themselves. The counter is 1 where
+// there was no such memory.
+#define GRID_SYNC(label)                                                                                        \
+    "    bar.sync 0;\n    @%rest bra " label "_met;\n    atom.add.release.gpu.u32 %old, [%memory + 4], %add;\n" \
+    label ":\n    ld.acquire.gpu.u32 %now, [%memory + 4];\n    xor.b32 %now, %now, %old;\n"                  \
+    "    setp.ge.s32 %p, %now, 0;\n    @%p bra " label ";\n" label "_met:\n    bar.sync 0;\n"
+static const char grid_sync[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry grid_sync(.param .u64 out)\n{\n"
+    "    .reg .b64 %out, %at, %memory;\n    .reg .b32 %i, %n, %v, %add, %old, %now, %low, %high, %t;\n"
+    "    .reg .pred %p, %rest;\n"
+    "    ld.param.u64 %out, [out];\n    cvta.to.global.u64 %out, %out;\n    mov.u32 %high, %envreg1;\n"
+    "    mov.u32 %low, %envreg2;\n    mov.b64 %memory, {%low, %high};\n    mov.u32 %t, %tid.x;\n"
+    "    mov.u32 %i, %ctaid.x;\n    mov.u32 %n, %nctaid.x;\n    setp.ne.u32 %rest, %t, 0;\n"
+    "    setp.ne.u64 %p, %memory, 0;\n    @%p bra cooperative;\n"
+    "    mad.wide.u32 %at, %i, 4, %out;\n    st.global.u32 [%at], 1;\n    ret;\n"
+    "cooperative:\n    setp.eq.u32 %p, %i, 0;\n    sub.u32 %add, 0x80000001, %n;\n    selp.b32 %add, %add, 1, %p;\n"
+    "    mov.u32 %v, %ntid.x;\n    mad.lo.u32 %i, %i, %v, %t;\n    mul.lo.u32 %n, %n, %v;\n"
+    "    mad.wide.u32 %at, %i, 4, %out;\n    st.global.u32 [%at], %i;\n" GRID_SYNC("first")
+    "    add.u32 %t, %i, 37;\n    rem.u32 %t, %t, %n;\n    mad.wide.u32 %at, %t, 4, %out;\n    ld.global.u32 %v, [%at];\n"
+    GRID_SYNC("second")
+    "    mad.wide.u32 %at, %i, 4, %out;\n    st.global.u32 [%at], %v;\n    ret;\n}\n";
+
+static void a_cooperative_grid_meets_as_nvcc_has_it(void **state) {
+    (void)state;
+    enum { BLOCKS = 100, THREADS_A_BLOCK = 64, N = BLOCKS * THREADS_A_BLOCK };
+    cj_module       *own = NULL;
+    cj_error         error = {0};
+    cj_launch_config config = {.grid = {BLOCKS, 1, 1}, .block = {THREADS_A_BLOCK, 1, 1}, CJ_ARGS(memory)};
+    cj_test_ok(cj_module_from_ptx(device, grid_sync, sizeof grid_sync - 1, &own, &error), &error);
+    cj_test_ok(cj_module_function(own, "grid_sync", &config.function, &error), &error);
+    config.attributes.cooperative = true;
+    for (int time = 0; time < 3; time++) {
+        poison(NULL);
+        cj_test_ok(cj_launch(device, &config, &error), &error);
+        read_back(N);
+        for (uint32_t i = 0; i < N; i++) assert_int_equal(words[i], (i + 37) % N);
+    }
+    config.attributes.cooperative = false;
+    cj_test_ok(cj_launch(device, &config, &error), &error);
+    read_back(BLOCKS);
+    for (uint32_t i = 0; i < BLOCKS; i++) assert_int_equal(words[i], 1);
+    cj_module_unload(own);
+}
+
 // With .blocksareclusters the launch counts clusters; a block of one thread stands for the required one. Each thread of the
 // grid says who it is.
 static const char counted[] =
@@ -498,6 +544,7 @@ int cj_test_launches(cj_device *on, unsigned count) {
         cmocka_unit_test_setup(a_cluster_of_16_launches_when_asked_for, poison),
         cmocka_unit_test_setup(all_shared_memory_of_a_block_can_be_used, poison),
         cmocka_unit_test_setup(a_cooperative_grid_meets, poison),
+        cmocka_unit_test_setup(a_cooperative_grid_meets_as_nvcc_has_it, poison),
         cmocka_unit_test_setup(a_grid_of_clusters_has_all_its_blocks, poison),
         cmocka_unit_test_setup(a_dependent_kernel_reads_what_the_one_before_it_wrote, poison),
         cmocka_unit_test_setup(dependent_reductions_follow_each_other, poison),

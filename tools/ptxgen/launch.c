@@ -33,6 +33,7 @@ bool launch_set(launch_options *l, int key, const char *value) {
     case LAUNCH_BLOCK: l->block = read_dim3("--block", value); return true;
     case LAUNCH_CLUSTER: l->cluster = read_dim3("--cluster", value); return true;
     case LAUNCH_SMEM: l->shared = args_number("--smem", value, 0, UINT32_MAX), l->shared_given = true; return true;
+    case LAUNCH_COOPERATIVE: l->cooperative = true; return true;
     case LAUNCH_ARG: add_argument(l, value); return true;
     default: return false;
     }
@@ -148,6 +149,7 @@ cj_status launch_run(const launch_options *l, cj_device *device, cj_function *fu
                                .cluster = l->cluster,
                                .dynamic_shared = l->shared,
                                .nonportable = true,  // the command line asks for the cluster that it names
+                               .attributes.cooperative = l->cooperative,
                                .arguments = value,
                                .argument_count = l->arguments.count};
     cj_cpu_stats_clear(device, NULL);  // where there are any
@@ -190,6 +192,7 @@ void launch_text(const launch_options *l, char *buffer, size_t size) {
         if (d->z > 1) append(buffer, size, ",%" PRIu32, d->z);
     }
     if (l->shared) append(buffer, size, " --smem %" PRIu32, l->shared);
+    if (l->cooperative) append(buffer, size, " --cooperative");
     for (unsigned i = 0; i < l->arguments.count; i++) append(buffer, size, " --arg '%s'", l->arguments.item[i].text);
 }
 
@@ -202,6 +205,7 @@ json_t *launch_json(const launch_options *l, const char *path, const char *entry
     for (unsigned i = 0; i < l->arguments.count; i++)
         json_array_append_new(given, output_json_text(l->arguments.item[i].text));
     json_object_set_new(object, "dynamic_shared", output_json_uint(l->shared));
+    json_object_set_new(object, "cooperative", json_boolean(l->cooperative));
     json_object_set_new(object, "arguments", given);
     return object;
 }

@@ -13,11 +13,11 @@ typedef struct launch_options {
     const char *entry;
     cj_dim3     grid, block, cluster;  // {0, 0, 0}: not given
     uint32_t    shared;
-    bool        shared_given;
+    bool        shared_given, cooperative;
     arguments   arguments;
 } launch_options;
 
-enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_SMEM, LAUNCH_ARG };
+enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_SMEM, LAUNCH_COOPERATIVE, LAUNCH_ARG };
 
 // What the defaults are is the command's to say.
 #define LAUNCH_OPTIONS(which, grid_size, block_size, bytes)                                                            \
@@ -32,6 +32,9 @@ enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_S
          .key = LAUNCH_SMEM,                                                                                           \
          .arg = "BYTES",                                                                                               \
          .doc = "Dynamic shared memory a block (default: " bytes ")"},                                                 \
+        {.name = "cooperative",                                                                                        \
+         .key = LAUNCH_COOPERATIVE,                                                                                    \
+         .doc = "A cooperative launch: all blocks at once, so that they may meet (this_grid().sync())"},               \
     {                                                                                                                  \
         .name = "arg", .key = LAUNCH_ARG, .arg = "ARGUMENT", .doc = "The next argument: " ARGUMENT_HELP ". " TILE_HELP \
     }

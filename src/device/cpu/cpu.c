@@ -257,6 +257,31 @@ static cj_status run_launch(cpu_device *device, cj_cpu_launch *launch, cj_error 
     return status;
 }
 
+// ---- cooperative grids
+//
+// CUDA C++'s cooperative_groups::this_grid().sync() is code of the kernel, on memory that the driver gives each cooperative
+// launch: %envreg1 and %envreg2 are the upper and lower half of its address, 0 in other launches, in which the kernel traps.
+// The first word is its size; blocks count themselves in the second, whose highest bit turns over when all are there.
+
+enum { WORKSPACE_BYTES = 64 };
+
+static bool asks_for_workspace(const cj_cpu_program *program) {
+    for (size_t i = 0; i < program->fixed_count; i++) {
+        const cj_special special = program->fixed[i].special;
+        if (special == CJ_S_ENVREG1 || special == CJ_S_ENVREG2) return true;
+    }
+    return false;
+}
+
+static cj_status make_workspace(cj_device *device, const cj_launch_config *config, cj_ptr *workspace, cj_error *error) {
+    static const uint32_t words[WORKSPACE_BYTES / 4] = {WORKSPACE_BYTES};
+    *workspace = 0;
+    if (!config->attributes.cooperative || !asks_for_workspace(((const cpu_function *)config->function)->program))
+        return CJ_OK;
+    cj_status status = cj__cpu_alloc(memory_of(device), sizeof words, "the grid's workspace", workspace, error);
+    return status ? status : cpu_write(device, *workspace, words, sizeof words, NULL, error);
+}
+
 static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 given, cj_error *error) {
     const cj_cpu_program *program = ((const cpu_function *)config->function)->program;
     const cj_contract    *contract = &config->function->contract;
@@ -271,8 +296,14 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         return cj__fail(error, CJ_CONTRACT, "%s and what it may call declare %llu B of shared memory; a block has %u B",
                         program->entry->name, (unsigned long long)shared, device->limits.shared_per_block_optin);
     }
-    unsigned char        *param = copy_arguments(program, config);
-    if (!param) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s", program->entry->name);
+    cj_ptr workspace;
+    cj_status status = make_workspace(device, config, &workspace, error);
+    if (status) return status;
+    unsigned char *param = copy_arguments(program, config);
+    if (!param) {
+        cpu_free(device, workspace);
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s", program->entry->name);
+    }
 
     cj_cpu_launch launch = {
         .program = program,
@@ -285,6 +316,7 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         .clusters = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z},
         .is_cluster = is_cluster,
         .cooperative = config->attributes.cooperative,
+        .workspace = workspace,
         .dynamic_shared = dynamic,
         .shared_bytes = (uint32_t)shared,
         .local_bytes = program->local_bytes + (program->stack_grows ? ((cpu_device *)device)->options.stack_bytes : 0),
@@ -293,8 +325,9 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         .ranks = cluster.x * cluster.y * cluster.z,
         .options = ((cpu_device *)device)->options,
     };
-    cj_status status = run_launch((cpu_device *)device, &launch, error);
+    status = run_launch((cpu_device *)device, &launch, error);
     cj__cpu_ranges_drop(memory_of(device), launch.ranges);
+    cpu_free(device, workspace);
     free(param);
     return status;
 }

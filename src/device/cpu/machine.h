@@ -105,6 +105,7 @@ typedef struct cj_cpu_launch {
     cj_dim3               grid, block, cluster, clusters;  // `cluster` is 1, 1, 1 without; `clusters` in the grid
     bool                  is_cluster;
     bool                  cooperative;  // all clusters run at once
+    cj_ptr                workspace;    // of a cooperative grid that asks for it (cpu.c), else 0
     uint32_t              dynamic_shared, shared_bytes;  // a block's: dynamic, and in all
     uint32_t              threads, warps, ranks;         // a block's threads and warps, a cluster's blocks
     uint32_t              local_bytes;                   // a thread's, its stack included

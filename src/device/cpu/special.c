@@ -79,7 +79,9 @@ uint64_t cj__cpu_special(const cj_cpu_warp *w, cj_special special, unsigned comp
     case CJ_S_CLUSTER_NCTAID: return component_of(launch->cluster, component);
     case CJ_S_CLUSTER_CTARANK: return block->rank;
     case CJ_S_CLUSTER_NCTARANK: return launch->ranks;
-    default: return 0;  // counters, the driver's registers, reserved memory: there are none here
+    case CJ_S_ENVREG1: return launch->workspace >> 32;
+    case CJ_S_ENVREG2: return (uint32_t)launch->workspace;
+    default: return 0;  // counters, the driver's other registers, reserved memory: there are none here
     }
 }
 
