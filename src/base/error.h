@@ -16,4 +16,10 @@ void cj__rule(cj_error *error, const char *rule);
 // `next(user, i)` returns candidate i, NULL at the end.
 const char *cj__nearest(const char *word, const char *(*next)(const void *user, size_t i), const void *user);
 
+// Refuses a public call's argument that is 0. For functions that return cj_status and have `error`.
+#define REQUIRE(pointer)                                                                               \
+    do {                                                                                               \
+        if (!(pointer)) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: " #pointer " is 0", __func__); \
+    } while (0)
+
 #endif

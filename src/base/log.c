@@ -33,6 +33,7 @@ void cj_log_set(cj_log_callback callback, void *user) {
     hearer = callback;
     hearer_user = user;
     pthread_mutex_unlock(&lock);
+    if (callback) cj__environment_check();
 }
 
 // What CLUSTERJIT_LOG lets through; `initial` where it is not set. A word that is no level was meant to show something.

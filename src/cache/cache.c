@@ -46,7 +46,8 @@ static cj_status find_place(char *path, size_t size, cj_error *error) {
         cj__hint(error, "set CLUSTERJIT_CACHE_DIR to a shorter one");
         return CJ_FILE;
     }
-    cj__fail(error, CJ_FILE, "there is no cache directory: CLUSTERJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set");
+    cj__fail(error, CJ_FILE, "there is no cache directory: CLUSTERJIT_CACHE_DIR is not set, and neither XDG_CACHE_HOME nor HOME "
+                            "is an absolute path");
     cj__hint(error, "set CLUSTERJIT_CACHE_DIR to a directory of your own, or to nothing for no disk cache");
     return CJ_FILE;
 }

@@ -126,12 +126,6 @@ cj_status cj__attributes_check(const cj_device *device, const cj_launch_attribut
 // What most launches do not come to: kept out of the way of what they do.
 #define CJ_COLD __attribute__((cold, noinline))
 
-// Refuses a public call's argument that is 0. For functions that return cj_status and have `error`.
-#define REQUIRE(pointer)                                                                               \
-    do {                                                                                               \
-        if (!(pointer)) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: " #pointer " is 0", __func__); \
-    } while (0)
-
 // A device is freed when its user has closed it and its last module is unloaded: one of the two calls this.
 void cj__device_drop(cj_device *device);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From parameters to what is kept of them, and back.
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE  // secure_getenv, as everywhere
 #include <clusterjit/tuning.h>
 #include <inttypes.h>
 #include <math.h>
@@ -170,7 +170,7 @@ static bool is_tunable(const cj_params *params) {
 }
 
 static bool is_switched_off(void) {
-    const char *value = getenv("CLUSTERJIT_TUNING");
+    const char *value = secure_getenv("CLUSTERJIT_TUNING");
     return value && !strcmp(value, "off");
 }
 

@@ -4,6 +4,7 @@
 // user's own.
 #include <clusterjit/nvrtc.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,8 +182,9 @@ static cj_status explain(const cj_cuda_desc *desc, cj_status status, cj_error *e
 static cj_disk *open_disk(void) {
     cj_disk *disk;
     cj_error why;
-    if (cj__cache_open(true, &cj__files, &disk, &why))
-        cj__log(CJ_LOG_INFO, "user functions are compiled anew in every process: %s; %s", why.message, why.hint);
+    static atomic_bool warned;
+    if (cj__cache_open(true, &cj__files, &disk, &why) && !atomic_exchange(&warned, true))
+        cj__log(CJ_LOG_WARNING, "user functions are compiled anew in every process: %s; %s", why.message, why.hint);
     return disk;
 }
 

@@ -459,7 +459,7 @@ static void the_environment_says_how_much(void **state) {
         const char *text;
         bool        fits, warned;  // an entry of 368 bytes
     } rows[] = {{"367", false, false}, {"368", true, false},     {"1K", true, false},    {"1x", true, true},
-                {"", true, false},     {"99999999999999G", true, true}, {"-1", true, true}, {"0", false, false}};
+                {"", true, false},     {"0x170", true, false}, {"1e3", true, false}, {"2^8", false, false}, {"99999999999999G", true, true}, {"-1", true, true}, {"0", false, false}};
     set("CLUSTERJIT_CACHE_DIR", directory);
     for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++) {
         said     heard = {0};
