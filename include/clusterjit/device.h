@@ -18,7 +18,8 @@ typedef struct cj_device   cj_device;
 typedef struct cj_module   cj_module;
 typedef struct cj_function cj_function;
 
-// A device address. On the cpu device it is a host address.
+// A device address: of cj_mem_alloc, or of cj_mem_wrap on the cpu device, where it is a host address. Another pointer of
+// the host's, cast to a cj_ptr, is none.
 typedef uint64_t cj_ptr;
 
 // A CUstream cast to a pointer; NULL is the default stream. The cpu device runs every launch to its end and ignores it.
@@ -81,6 +82,15 @@ CJ_API const cj_limits *cj_device_limits(const cj_device *device);
 // Memory on the device, aligned to at least 256 bytes, contents undefined; bytes > 0.
 CJ_API cj_status cj_mem_alloc(cj_device *device, size_t bytes, cj_ptr *memory, cj_error *error);
 CJ_API void      cj_mem_free(cj_device *device, cj_ptr memory);  // 0 is allowed
+
+// The caller's own array as memory of the cpu device, without a copy: kernels read and write it in place, and it is watched
+// as any allocation is (bounds, races), what it holds being initialized. It stays the caller's, who must keep it until
+// cj_mem_free, which gives up the device's claim and frees nothing; it must not be read or written by others while a kernel
+// runs. Any alignment that the kernels allow (family calls want 16 bytes); its bytes do not count against the device's.
+// A pointer of the host's that was not wrapped is no address of the device: accesses through it are out of bounds.
+// INVALID_ARGUMENT where some of it is the device's already; UNSUPPORTED on a gpu device, where kernels would reach the
+// host's memory over the bus: copy with cj_mem_write there.
+CJ_API cj_status cj_mem_wrap(cj_device *device, void *host, size_t bytes, cj_ptr *memory, cj_error *error);
 
 // Copies and fills ordered on `stream`. Host memory may be reused as soon as the call returns: cj_mem_write and cj_mem_read
 // wait for the stream, so neither can be captured into a CUDA graph; cj_mem_fill can.

@@ -36,6 +36,18 @@ cj_status cj_mem_alloc(cj_device *device, size_t bytes, cj_ptr *memory, cj_error
     return device->ops->alloc(device, bytes, memory, error);
 }
 
+cj_status cj_mem_wrap(cj_device *device, void *host, size_t bytes, cj_ptr *memory, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(host);
+    REQUIRE(bytes);
+    REQUIRE(memory);
+    if (device->ops->wrap) return device->ops->wrap(device, host, bytes, memory, error);
+    cj__fail(error, CJ_UNSUPPORTED, "cj_mem_wrap: %s is a %s device, whose kernels work in memory of its own",
+             device->limits.name, device->ops->kind);
+    cj__hint(error, "allocate with cj_mem_alloc and copy with cj_mem_write and cj_mem_read");
+    return CJ_UNSUPPORTED;
+}
+
 void cj_mem_free(cj_device *device, cj_ptr memory) {
     if (device && memory) device->ops->free(device, memory);
 }

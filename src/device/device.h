@@ -42,6 +42,8 @@ typedef struct cj_device_ops {
     void (*close)(cj_device *device);
     cj_status (*alloc)(cj_device *device, size_t bytes, cj_ptr *memory, cj_error *error);
     void (*free)(cj_device *device, cj_ptr memory);
+    // Memory of the caller's as the device's own, until `free`; NULL where kernels cannot work in it.
+    cj_status (*wrap)(cj_device *device, void *host, size_t bytes, cj_ptr *memory, cj_error *error);
     cj_status (*write)(cj_device *device, cj_ptr to, const void *from, size_t bytes, cj_stream stream, cj_error *error);
     cj_status (*read)(cj_device *device, void *to, cj_ptr from, size_t bytes, cj_stream stream, cj_error *error);
     cj_status (*fill)(cj_device *device, cj_ptr to, uint8_t byte, size_t bytes, cj_stream stream, cj_error *error);

@@ -44,7 +44,7 @@ CLUSTERJIT_CACHE_DIR=$dir/none gives "$dir/none: 0 entries" cache
 CLUSTERJIT_CACHE_DIR='' gives 'switched off' cache
 CLUSTERJIT_CACHE_DIR='' gives '"directory": null' cache ls --json
 unset CLUSTERJIT_CACHE_DIR XDG_CACHE_HOME
-HOME='' refuses 2 "CLUSTERJIT_CACHE_DIR, XDG_CACHE_HOME and HOME" cache
+HOME='' refuses 2 "CLUSTERJIT_CACHE_DIR is not set, and neither XDG_CACHE_HOME nor HOME" cache
 XDG_CACHE_HOME=$dir gives "$dir/clusterjit: 0 entries" cache
 refuses 64 "'lost' is none of ls, verify, clear" cache lost
 refuses 64 "one action too many" cache ls clear

@@ -47,6 +47,19 @@ static void limits_are_the_drivers(void **state) {
     rig_close(&r);
 }
 
+static void the_hosts_memory_is_not_wrapped_on_a_gpu(void **state) {
+    (void)state;
+    rig      r = rig_open();
+    float    array[4];
+    cj_ptr   memory = 0;
+    cj_error error = {0};
+    assert_int_equal(cj_mem_wrap(r.device, array, sizeof array, &memory, &error), CJ_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "Fake H200"));
+    assert_non_null(strstr(error.hint, "cj_mem_write"));
+    assert_int_equal(memory, 0);
+    rig_close(&r);
+}
+
 static void cluster_limits_follow_the_family(void **state) {
     (void)state;
     static const struct {
@@ -422,6 +435,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(open_and_close_leave_nothing_alive, reset),
         cmocka_unit_test_setup(limits_are_the_drivers, reset),
+        cmocka_unit_test_setup(the_hosts_memory_is_not_wrapped_on_a_gpu, reset),
         cmocka_unit_test_setup(cluster_limits_follow_the_family, reset),
         cmocka_unit_test_setup(auto_takes_the_gpu_with_clusters, reset),
         cmocka_unit_test_setup(auto_says_why_it_takes_the_cpu, reset),

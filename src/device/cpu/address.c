@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _DEFAULT_SOURCE  // mincore
 #include "address.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "exec.h"
 #include "stats.h"
@@ -75,10 +78,23 @@ static bool is_inside(const span *found, uint64_t address) {
     return offset < found->bytes && found->access <= found->bytes - offset;
 }
 
+// So many bytes past an allocation nobody overruns it.
+enum { FAR = 4096 };
+
+// Whether the process has memory there.
+static bool is_mapped(uint64_t address) {
+    const long    page = sysconf(_SC_PAGESIZE);
+    unsigned char resident;
+    return page > 0 && !mincore((void *)(uintptr_t)(address & ~((uint64_t)page - 1)), 1, &resident);
+}
+
 static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t access,
                            const cj_cpu_range *nearest) {
-    char where[160] = "; no allocation lies below it";
-    if (nearest) {
+    char       where[200] = "; no allocation lies below it";
+    const bool far = !nearest || (address >= nearest->end && address - nearest->end >= FAR);
+    if (far && is_mapped(address)) {
+        snprintf(where, sizeof where, "; it is an address of the host's: cj_mem_wrap makes an array the device's");
+    } else if (nearest) {
         const bool inside = address < nearest->end;
         snprintf(where, sizeof where, ", %" PRIu64 " bytes %s an allocation of %" PRIu64 " bytes%s%.64s",
                  inside ? nearest->end - address : address - nearest->end,

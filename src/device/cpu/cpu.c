@@ -62,6 +62,12 @@ static cj_status cpu_alloc(cj_device *device, size_t bytes, cj_ptr *memory, cj_e
     return cj__cpu_alloc(memory_of(device), bytes, NULL, memory, error);
 }
 
+static cj_status cpu_wrap(cj_device *device, void *host, size_t bytes, cj_ptr *memory, cj_error *error) {
+    cj_status status = cj__cpu_wrap(memory_of(device), host, bytes, error);
+    if (!status) *memory = (uintptr_t)host;
+    return status;
+}
+
 static void cpu_free(cj_device *device, cj_ptr memory) { cj__cpu_release(memory_of(device), memory); }
 
 // Refuses copies that leave an allocation, as the driver does. What the host writes is initialized.
@@ -71,8 +77,10 @@ static cj_status check_range(cj_cpu_memory *memory, cj_ptr at, size_t bytes, boo
     if (range && writes) cj__cpu_written_mark(range, at - range->begin, bytes);
     cj__cpu_ranges_drop(memory, ranges);
     if (range) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT, "%zu bytes at 0x%llx are not in one allocation of the CPU device",
-                    bytes, (unsigned long long)at);
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%zu bytes at 0x%llx are not in one allocation of the CPU device", bytes,
+             (unsigned long long)at);
+    cj__hint(error, "memory of the device is that of cj_mem_alloc, or of the host's after cj_mem_wrap");
+    return CJ_INVALID_ARGUMENT;
 }
 
 static cj_status cpu_write(cj_device *device, cj_ptr to, const void *from, size_t bytes, cj_stream stream,
@@ -361,6 +369,7 @@ static const cj_device_ops operations = {
     .kind = "cpu",
     .close = cpu_close,
     .alloc = cpu_alloc,
+    .wrap = cpu_wrap,
     .free = cpu_free,
     .write = cpu_write,
     .read = cpu_read,

@@ -27,7 +27,10 @@ static void drop(cj_cpu_ranges *ranges) {
 }
 
 void cj__cpu_memory_free(cj_cpu_memory *memory) {
-    for (size_t i = 0; i < memory->ranges->count; i++) free((void *)(uintptr_t)memory->ranges->range[i].begin);
+    for (size_t i = 0; i < memory->ranges->count; i++) {
+        const cj_cpu_range *range = &memory->ranges->range[i];
+        if (!range->wrapped) free((void *)(uintptr_t)range->begin);
+    }
     drop(memory->ranges);
     pthread_mutex_destroy(&memory->lock);
 }
@@ -69,9 +72,33 @@ static bool fits(cj_cpu_memory *memory, uint64_t bytes) {
     uint64_t left = memory->limits->global_bytes;
     pthread_mutex_lock(&memory->lock);
     const cj_cpu_ranges *ranges = memory->ranges;
-    for (size_t i = 0; i < ranges->count; i++) left -= ranges->range[i].end - ranges->range[i].begin;
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (!ranges->range[i].wrapped) left -= ranges->range[i].end - ranges->range[i].begin;
+    }
     pthread_mutex_unlock(&memory->lock);
     return bytes <= left && left <= memory->limits->global_bytes;
+}
+
+// Takes a range into the list; frees range->written where it cannot.
+static cj_status add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error *error) {
+    pthread_mutex_lock(&memory->lock);
+    const cj_cpu_ranges *ranges = memory->ranges;
+    const size_t         at = above(ranges, range->begin);
+    const cj_cpu_range  *other = at && ranges->range[at - 1].end > range->begin                ? &ranges->range[at - 1]
+                                 : at < ranges->count && ranges->range[at].begin < range->end ? &ranges->range[at]
+                                                                                              : NULL;
+    const cj_cpu_range   known = other ? *other : (cj_cpu_range){0};
+    const bool           added = !other && replace(memory, at, 0, range);
+    pthread_mutex_unlock(&memory->lock);
+    if (added) return CJ_OK;
+    free(range->written);
+    if (!other) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%llu bytes at 0x%llx are the CPU device's already: %llu bytes at 0x%llx are %s",
+             (unsigned long long)(range->end - range->begin), (unsigned long long)range->begin,
+             (unsigned long long)(known.end - known.begin), (unsigned long long)known.begin,
+             known.wrapped ? "wrapped" : "allocated");
+    cj__hint(error, "end the one with cj_mem_free first");
+    return CJ_INVALID_ARGUMENT;
 }
 
 cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error) {
@@ -88,27 +115,36 @@ cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, c
     }
     memset(data, CJ_POISON, bytes);
 
-    const uint64_t begin = (uintptr_t)data;
-    pthread_mutex_lock(&memory->lock);
-    const cj_cpu_ranges *new = replace(memory, above(memory->ranges, begin), 0,
-                                       &(cj_cpu_range){begin, begin + bytes, name, written});
-    pthread_mutex_unlock(&memory->lock);
-    if (!new) {
+    const uint64_t  begin = (uintptr_t)data;
+    const cj_status status = add(memory, &(cj_cpu_range){begin, begin + bytes, name, written, false}, error);
+    if (status) {
         free(data);
-        free(written);
-        return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
+        return status;
     }
     *address = begin;
     return CJ_OK;
+}
+
+cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error *error) {
+    const uint64_t begin = (uintptr_t)host;
+    if (bytes > UINTPTR_MAX - begin)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "%zu bytes from 0x%llx on are past the end of the host's addresses",
+                        bytes, (unsigned long long)begin);
+    cj_cpu_written *written = calloc(1, sizeof *written);
+    if (!written) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
+    written->all = true;
+    return add(memory, &(cj_cpu_range){begin, begin + bytes, NULL, written, true}, error);
 }
 
 void cj__cpu_release(cj_cpu_memory *memory, cj_ptr address) {
     pthread_mutex_lock(&memory->lock);
     const size_t at = above(memory->ranges, address);
     // Without memory for a shorter list the allocation is kept: a leak, but no access to freed memory.
-    const bool ours = at && memory->ranges->range[at - 1].begin == address && replace(memory, at - 1, 1, NULL);
+    const bool known = at && memory->ranges->range[at - 1].begin == address;
+    const bool owned = known && !memory->ranges->range[at - 1].wrapped;
+    const bool gone = known && replace(memory, at - 1, 1, NULL);
     pthread_mutex_unlock(&memory->lock);
-    if (ours) free((void *)(uintptr_t)address);
+    if (owned && gone) free((void *)(uintptr_t)address);
 }
 
 cj_cpu_ranges *cj__cpu_ranges_hold(cj_cpu_memory *memory) {

@@ -26,6 +26,7 @@ typedef struct cj_cpu_range {
     uint64_t        begin, end;
     const char     *name;  // of a module's variable, else NULL
     cj_cpu_written *written;
+    bool            wrapped;  // the caller's memory: never freed here
 } cj_cpu_range;
 
 typedef struct cj_cpu_ranges {
@@ -45,6 +46,9 @@ void      cj__cpu_memory_free(cj_cpu_memory *memory);  // frees what is still al
 
 // Aligned to 256 bytes, poisoned, and with as much room behind it that is nobody's: small overruns are always seen.
 cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error);
+// The caller's own memory, which holds something and stays where it is, until it is released. INVALID_ARGUMENT where some
+// of it is the device's already.
+cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error *error);
 void      cj__cpu_release(cj_cpu_memory *memory, cj_ptr address);
 
 // The list of now, held until it is given back.
