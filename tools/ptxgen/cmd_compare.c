@@ -270,7 +270,7 @@ static int refuse_cluster(const args_family *family) {
 }
 
 int cmd_compare(int argc, char **argv) {
-    study_options o = {.device = "auto", .forms = true};
+    study_options o = {.device = "auto", .forms = true, .kernels = COMPARE_SIZES};
     args_family   family;
     comparison    c = {0};
     plot          p = {0};

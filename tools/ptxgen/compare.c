@@ -18,6 +18,7 @@ static const double SLOW = 3;  // times the fastest of its size at a glance: not
 // Cluster sizes that are asked for. 0: without clusters.
 static const uint32_t sizes[] = {0, 1, 2, 4, 8, 16};
 enum { SIZES = sizeof sizes / sizeof *sizes };
+_Static_assert((int)SIZES == (int)COMPARE_SIZES, "");
 
 int compare_open(comparison *c, const study_options *options, const args_family *family) {
     *c = (comparison){.given = family->given, .begun = progress_clock()};

@@ -38,7 +38,7 @@ typedef struct line {
     char        refused[STUDY_REASON];  // why there is none
 } line;
 
-enum { COMPARE_LINES = 64, COMPARE_GROUPS = 8, COMPARE_SEEDS = 16 };
+enum { COMPARE_LINES = 64, COMPARE_GROUPS = 8, COMPARE_SEEDS = 16, COMPARE_SIZES = 6 };
 
 // One question: of a number of blocks that work together, or of the problem.
 typedef struct group {

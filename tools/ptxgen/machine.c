@@ -5,12 +5,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "args.h"
+#include "estimate.h"
 #include "finding.h"
 #include "message.h"
+#include "progress.h"
 #include "stats.h"
 
 // "fixed", "seed:N" or "seed:A..B".
@@ -67,27 +68,35 @@ bool machine_set(machine_options *o, int key, const char *value) {
     return true;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+// ", about 12 s left": of the launch, or of all that was said to take long.
+static const char *time_left(double spent, uint64_t done, uint64_t clusters, char text[PROGRESS_TEXT + 16]) {
+    const double all = estimate_left(), launch = done ? spent / (double)done * (double)(clusters - done) : 0;
+    char         seconds[PROGRESS_TEXT];
+    text[0] = '\0';
+    if (all > 0 || launch >= 1)
+        snprintf(text, PROGRESS_TEXT + 16, ", about %s left", progress_seconds(all > launch ? all : launch, seconds));
+    return text;
 }
 
 // A line that is written over and over, where somebody watches, and taken away at the launch's end.
 static void show_progress(void *user, uint64_t done, uint64_t clusters, uint64_t instructions) {
     static struct {
         uint64_t instructions;
-        double   time;  // 0: no call yet in this launch, which is half a second old at the first
+        double   time, begun;  // 0: no call yet in this launch, which is half a second old at the first
     } before;
+    char left[PROGRESS_TEXT + 16];
     (void)user;
-    double time = now(), seconds = before.time > 0 ? time - before.time : 0.5;
+    const double time = progress_clock(), seconds = before.time > 0 ? time - before.time : 0.5;
+    if (!(before.begun > 0)) before.begun = time - 0.5;
     if (done < clusters)
-        fprintf(stderr, "%" PRIu64 " of %" PRIu64 " clusters, %.0f million thread instructions a second\033[K\r", done,
-                clusters, (double)(instructions - before.instructions) / seconds * 1e-6);
+        fprintf(stderr, "%" PRIu64 " of %" PRIu64 " clusters, %.0f million thread instructions a second%s\033[K\r", done,
+                clusters, (double)(instructions - before.instructions) / seconds * 1e-6,
+                time_left(time - before.begun, done, clusters, left));
     else
         fputs("\033[K", stderr);
     before.instructions = done < clusters ? instructions : 0;
     before.time = done < clusters ? time : 0;
+    if (done >= clusters) before.begun = 0;
 }
 
 int machine_apply(const machine_options *o, cj_device *device) {

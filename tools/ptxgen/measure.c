@@ -8,7 +8,7 @@
 
 #include "progress.h"
 
-enum { ROUNDS_GPU = 15, ROUNDS_CPU = 3, LAUNCHES_MAX = 512, WARM_MAX = 10 };
+enum { ROUNDS_GPU = 15, LAUNCHES_MAX = 512, WARM_MAX = 10 };
 static const double ROUND_MS = 2.0;  // a round of short launches takes about this long, or once through the sets
 static const double WARM_MS = 100;   // an idle GPU's memory needs tens of milliseconds until it is as fast as it gets
 static const double WARM_ENOUGH = 0.99;
@@ -107,7 +107,7 @@ static cj_status warm_up(cj_device *device, contender *contenders, size_t count,
 
 cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error) {
     cj_status status = CJ_OK;
-    if (!rounds) rounds = is_gpu(device) ? ROUNDS_GPU : ROUNDS_CPU;
+    if (!rounds) rounds = is_gpu(device) ? ROUNDS_GPU : MEASURE_ROUNDS_CPU;
     for (size_t i = 0; !status && i < count; i++) status = choose_launches(device, &contenders[i], error);
     if (!status) status = warm_up(device, contenders, count, error);
     for (unsigned k = 0; !status && k < rounds; k++) {

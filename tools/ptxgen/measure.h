@@ -13,7 +13,7 @@ typedef struct measurement {
     unsigned rounds, launches;  // launches of each round, one after another
 } measurement;
 
-enum { MEASURE_ROUNDS_MAX = 300 };
+enum { MEASURE_ROUNDS_MAX = 300, MEASURE_ROUNDS_CPU = 3 };
 
 // One of those that are compared.
 typedef struct contender {

@@ -10,6 +10,7 @@
 
 #include "describe.h"
 #include "element.h"
+#include "estimate.h"
 #include "measure.h"
 #include "message.h"
 #include "output.h"
@@ -40,6 +41,17 @@ static int open_device(runner *r) {
     return machine_apply(&r->options->machine, r->w.device);
 }
 
+static unsigned launches_of(const runner *r) {
+    const bool gpu = strcmp(cj_device_kind(r->w.device), "gpu") == 0;
+    return r->options->repeat ? r->options->repeat : gpu ? REPEAT_GPU : REPEAT_CPU;
+}
+
+static int estimate(runner *r) {
+    const unsigned times = 1 + launches_of(r);
+    estimate_say(&r->w, (estimate_use){.launches = times, .checks = times});
+    return CODE_OK;
+}
+
 static int open_workload(runner *r) { return r->w.type->open(&r->w); }
 
 static int load_kernel(runner *r) {
@@ -53,8 +65,7 @@ static int load_kernel(runner *r) {
 
 // Every launch starts from poisoned outputs and a workspace that only its forerunner has left.
 static int launch_all(runner *r) {
-    bool gpu = strcmp(cj_device_kind(r->w.device), "gpu") == 0;
-    r->launches = r->options->repeat ? r->options->repeat : gpu ? REPEAT_GPU : REPEAT_CPU;
+    r->launches = launches_of(r);
     r->times = malloc(r->launches * sizeof *r->times);
     if (!r->times) return message_error(CJ_OUT_OF_MEMORY, "no host memory for the times");
     int code = workload_try(&r->w, r->kernel, 0, NULL, &r->verdict);
@@ -127,7 +138,7 @@ static void release(runner *r) {
 }
 
 int run_workload(const run_options *options, const args_family *family) {
-    static int (*const steps[])(runner *r) = {find_type, open_device, open_workload, load_kernel, launch_all, report};
+    static int (*const steps[])(runner *r) = {find_type, open_device, estimate, open_workload, load_kernel, launch_all, report};
     runner r = {.options = options,
                 .w = {.params = family->params,
                       .given = family->given,

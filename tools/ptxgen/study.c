@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "describe.h"
+#include "estimate.h"
 #include "message.h"
 #include "output.h"
 #include "stats.h"
@@ -46,6 +47,14 @@ static int open_device(study *s) {
     return machine_apply(&s->options.machine, s->w.device);
 }
 
+// On the CPU device a kernel is launched and checked before and after its rounds; of many forms each is run once.
+static void say_how_long(const study *s) {
+    const study_options *o = &s->options;
+    const unsigned       rounds = o->rounds ? o->rounds : o->forms ? 0 : MEASURE_ROUNDS_CPU, kernels = o->kernels ? o->kernels : 1;
+    const unsigned       checks = o->forms ? kernels : 2 * kernels;
+    if (!s->gpu) estimate_say(&s->w, (estimate_use){.launches = checks + kernels * rounds, .checks = checks});
+}
+
 int study_open(study *s, const study_options *options, const args_family *family, size_t capacity) {
     const char *name = cj_family_name(family->params.family);
     *s = (study){.options = *options, .capacity = capacity};
@@ -60,6 +69,7 @@ int study_open(study *s, const study_options *options, const args_family *family
                       .rotate = true};
     int code = s->w.type ? refuse_options(options) : workload_missing(name);
     if (!code) code = open_device(s);
+    if (!code) say_how_long(s);
     if (code || !options->forms || !s->w.type->of_clusters) return code ? code : s->w.type->open(&s->w);
     s->own = calloc(capacity, sizeof *s->own);
     return s->own ? CODE_OK : message_error(CJ_OUT_OF_MEMORY, "no memory for %zu workloads", capacity);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trial is the same problem with its largest sizes halved until little work is left. Instructions of a launch are counted
+// exactly, so two trials tell what a problem costs besides those that grow with it (a histogram's bins); the second one's
+// pace makes time of them. Work is taken for the product of all sizes.
+#include "estimate.h"
+
+#include <clusterjit/cpu.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "message.h"
+#include "progress.h"
+
+enum { SIZES_MAX = 12 };
+
+static const double TRIAL_WORK = 0x1p14, GROWTH = 16;      // of the first trial; from one to the next
+static const double TRIAL_SECONDS = 0.1;                   // one as long as this is the last
+static const double SMALL_WORK = 0x1p20;                   // takes no time worth speaking of
+static const double SAID_SECONDS = 5, SHORT_SECONDS = 1.5;  // what is worth saying; of the smaller size that is named
+
+// Parameters that work grows with, in all families. Those that repeat the same are made small first, since less of the
+// others may be another kind of kernel.
+static const struct {
+    const char *name;
+    bool        repeats;
+} size_names[] = {{"rows", true},   {"batch", true},    {"steps", true}, {"clusters", true}, {"repeat", true}, {"rounds", true},
+                  {"n", false},     {"columns", false}, {"nx", false},   {"ny", false},      {"nz", false},    {"m", false},
+                  {"k", false},     {"count", false}};
+enum { NAMES = sizeof size_names / sizeof *size_names, REPEATED = 4 };
+
+typedef struct sizes {
+    size_t   index[SIZES_MAX];  // of the parameters
+    bool     repeats[SIZES_MAX];
+    bool     fixed[SIZES_MAX];  // cannot be smaller
+    unsigned count;
+} sizes;
+
+// What a trial took, in seconds.
+typedef struct trial {
+    double work, instructions;
+    double open, launch, check;
+} trial;
+
+static double end;  // when what was said is over
+
+double estimate_left(void) { return end > progress_clock() ? end - progress_clock() : 0; }
+
+// ---- sizes
+
+// nz with dim=2 is not used.
+static bool is_used(const cj_params *p, const char *name) {
+    const uint64_t dim = cj_params_get(p, "dim");
+    if (!strcmp(name, "k") && cj_params_get(p, "m") == UINT64_MAX) return false;  // of topk: not a size
+    return dim == UINT64_MAX || !((dim < 2 && !strcmp(name, "ny")) || (dim < 3 && !strcmp(name, "nz")));
+}
+
+static sizes sizes_of(const cj_params *p) {
+    sizes s = {.count = 0};
+    for (size_t i = 0; i < cj_family_param_count(p->family) && s.count < SIZES_MAX; i++) {
+        const char *name = cj_family_param(p->family, i)->name;
+        for (size_t k = 0; k < NAMES; k++) {
+            if (strcmp(name, size_names[k].name) || !is_used(p, name)) continue;
+            s.repeats[s.count] = size_names[k].repeats;
+            s.index[s.count++] = i;
+            break;
+        }
+    }
+    return s;
+}
+
+static double work_of(const cj_params *p, const sizes *s) {
+    double work = 1;
+    for (unsigned i = 0; i < s->count; i++) work *= (double)p->value[s->index[i]];
+    return work;
+}
+
+static bool is_planned(const workload *w, const cj_params *p) {
+    cj_plan plan;
+    return !cj_plan_make(p, cj_device_limits(w->device), NULL, &plan, NULL);
+}
+
+// The largest that can be smaller, of those that repeat first; s->count where none can.
+static unsigned largest_of(const cj_params *p, const sizes *s) {
+    for (int repeats = 1; repeats >= 0; repeats--) {
+        unsigned largest = s->count;
+        for (unsigned i = 0; i < s->count; i++) {
+            const uint64_t value = p->value[s->index[i]];
+            if (s->fixed[i] || value <= (repeats ? REPEATED : 1) || s->repeats[i] < repeats) continue;
+            if (largest == s->count || value > p->value[s->index[largest]]) largest = i;
+        }
+        if (largest < s->count) return largest;
+    }
+    return s->count;
+}
+
+// Halves a size; false where none can be smaller.
+static bool shrink(const workload *w, cj_params *p, sizes *s) {
+    for (unsigned i; (i = largest_of(p, s)) < s->count;) {
+        const uint64_t before = p->value[s->index[i]];
+        p->value[s->index[i]] = before / 2;
+        if (is_planned(w, p)) return true;
+        p->value[s->index[i]] = before;
+        s->fixed[i] = true;
+    }
+    return false;
+}
+
+// ---- trials
+
+// What fails says nothing: the command will.
+static bool run_once(workload *t, trial *found) {
+    cj_kernel       *kernel = NULL;
+    workload_verdict verdict;
+    cj_cpu_stats     stats;
+    double           ms = 0;
+    const double     begin = progress_clock();
+    bool             done = !t->type->open(t) && !cj_kernel_create(t->device, &t->params, &kernel, NULL);
+    const double     opened = progress_clock();
+    done = done && !workload_try(t, kernel, 0, &ms, &verdict) && !cj_cpu_stats_read(t->device, &stats, NULL);
+    found->open = opened - begin;
+    found->launch = ms * 1e-3;
+    found->check = progress_clock() - opened - found->launch;
+    found->instructions = done ? (double)stats.thread_instructions : 0;
+    cj_kernel_destroy(kernel);
+    t->type->close(t);
+    return done;
+}
+
+static bool try_size(const workload *w, double most, trial *found) {
+    sizes    s = sizes_of(&w->params);
+    workload t = {.type = w->type, .device = w->device, .params = w->params, .given = w->given, .fill = w->fill};
+    while (work_of(&t.params, &s) > most)
+        if (!shrink(w, &t.params, &s)) return false;
+    found->work = work_of(&t.params, &s);
+    return run_once(&t, found);
+}
+
+// Two trials at least, the second as large as is quick.
+static bool make_trials(const workload *w, double work, trial *first, trial *second) {
+    if (!try_size(w, TRIAL_WORK, second)) return false;
+    do {
+        *first = *second;
+        if (!try_size(w, first->work * GROWTH, second)) return false;
+    } while (second->launch + second->check < TRIAL_SECONDS && second->work * GROWTH < work);
+    return second->work > first->work && second->instructions > 0;
+}
+
+// Seconds of the whole command for so much work.
+static double predict(const trial *a, const trial *b, double work, estimate_use use) {
+    const double growth = (b->instructions - a->instructions) / (b->work - a->work), times = work / b->work;
+    const double instructions = b->instructions + fmax(growth, 0) * (work - b->work);
+    const double checking = (b->check - a->check) / (b->work - a->work), check = b->check + fmax(checking, 0) * (work - b->work);
+    return use.launches * b->launch * instructions / b->instructions + times * b->open + use.checks * check;
+}
+
+// ---- in words
+
+// "2^20" where it is a round number of that kind.
+static int add_size(char *to, size_t room, const char *name, uint64_t value) {
+    unsigned bits = 0;
+    while (value >> bits > 1) bits++;
+    if (bits >= 12 && value == UINT64_C(1) << bits) return snprintf(to, room, " --%s 2^%u", name, bits);
+    return snprintf(to, room, " --%s %" PRIu64, name, value);
+}
+
+// The options that make it short; "" where no size does.
+static const char *name_smaller(const workload *w, const trial *a, const trial *b, estimate_use use, char text[160],
+                                double *seconds) {
+    cj_params p = w->params;
+    sizes     s = sizes_of(&p);
+    size_t    used = 0;
+    text[0] = '\0';
+    while ((*seconds = predict(a, b, work_of(&p, &s), use)) > SHORT_SECONDS)
+        if (!shrink(w, &p, &s)) return "";
+    for (unsigned i = 0; i < s.count && used < 160; i++)
+        if (p.value[s.index[i]] != w->params.value[s.index[i]])
+            used += (size_t)add_size(text + used, 160 - used, cj_family_param(p.family, s.index[i])->name,
+                                     p.value[s.index[i]]);
+    return text;
+}
+
+void estimate_say(const workload *w, estimate_use use) {
+    const sizes  s = sizes_of(&w->params);
+    const double work = work_of(&w->params, &s);
+    trial        a, b;
+    char         all[PROGRESS_TEXT], less[PROGRESS_TEXT], smaller[160], text[320];
+    double       seconds, fewer;
+    if (strcmp(cj_device_kind(w->device), "cpu") || w->input || work <= SMALL_WORK || !is_planned(w, &w->params)) return;
+    progress_say("seeing how long this takes");
+    const bool known = make_trials(w, work, &a, &b);
+    progress_clear();
+    cj_cpu_stats_clear(w->device, NULL);
+    if (!known || (seconds = predict(&a, &b, work, use)) < SAID_SECONDS) return;
+    const int used = snprintf(text, sizeof text, "this takes about %s on the CPU device", progress_seconds(seconds, all));
+    if (*name_smaller(w, &a, &b, use, smaller, &fewer))
+        snprintf(text + used, sizeof text - (size_t)used, ";%s takes about %s", smaller, progress_seconds(fewer, less));
+    message_note(text);
+    end = progress_clock() + seconds;
+}
