@@ -8,6 +8,15 @@ gives 'No verdict: this is the CPU device' compare reduce --device cpu --n 2^14
 [[ $(sed -n 2p "$dir/out") == *'DSMEM BYTES'*'ASYNC BYTES'*'CLUSTER BARRIERS'* ]] || failed 'compare reduce' 'it does not count'
 [[ ! -s $dir/err ]] || failed 'compare reduce' 'it has something to say'
 
+# Of a histogram each size is there twice: blocks that count their own bins, and blocks that add to each other's counters.
+gives 'No verdict' compare histogram --device cpu --n 2^12 --rounds 1
+grep -q '^ *4 .* strategy=remote' "$dir/out" || failed 'compare histogram' 'no row with remote counters'
+gives '"form": "strategy=remote"' compare histogram --device cpu --n 2^12 --rounds 1 --json
+json '[(r["cluster"], r["form"][9:]) for r in o["rows"]] == [(0, "owner"), (1, "owner")] + [(c, f) for c in (2, 4, 8, 16) for f in ("owner", "remote")]'
+json 'all((r["stats"]["dsmem_written"] > 0) == ("remote" in r["form"]) for r in o["rows"])'
+gives 'No verdict' compare histogram --device cpu --n 2^12 --rounds 1 --strategy owner
+! grep -q remote "$dir/out" || failed 'compare --strategy owner' 'it shows the other strategy'
+
 # Cluster barriers are where there are clusters.
 gives '"verdict": {' compare reduce --device cpu --n 2^14 --rounds 1 --json
 json '[r["cluster"] for r in o["rows"]] == [0, 1, 2, 4, 8, 16] and all(r["time_ms"] > 0 and r["rounds"] == 1 for r in o["rows"])'

@@ -43,8 +43,17 @@ static const char *name_of(const comparison *c, size_t i) { return cj_family_par
 
 // ---- adding forms
 
+// A histogram whose blocks count in each other's memory is shown beside that of owners, whichever is faster.
+static bool is_remote(const form *f) {
+    char word[WORD];
+    return !strcmp(cj_family_name(f->params.family), "histogram") &&
+           !strcmp(cj_params_word(&f->params, "strategy", word, sizeof word), "remote");
+}
+
 // Those of its size, for the same problem.
-static bool is_alike(const form *a, const form *b) { return a->blocks == b->blocks && a->cluster == b->cluster; }
+static bool is_alike(const form *a, const form *b) {
+    return a->blocks == b->blocks && a->cluster == b->cluster && is_remote(a) == is_remote(b);
+}
 
 // Different values may come to the same plan.
 static form *find_planned(comparison *c, const cj_plan *plan, uint32_t blocks) {
@@ -129,6 +138,20 @@ static uint64_t most_of(const comparison *c, const char *name) {
     return 0;
 }
 
+static bool is_given(const comparison *c, const char *name) {
+    size_t i = 0;
+    while (strcmp(name_of(c, i), name) != 0) i++;
+    return c->given[i];
+}
+
+static int add_remote(comparison *c, uint32_t cluster) {
+    cj_params params = c->s.w.params;
+    cj_error  error;
+    if (cluster < 2 || strcmp(cj_family_name(family_of(c)), "histogram") || is_given(c, "strategy")) return CODE_OK;
+    if (cj_params_set(&params, "strategy", "remote", &error)) return message_failure(&error);
+    return add_size(c, &params, 0, cluster);
+}
+
 static int add_problem(comparison *c) {
     char  refused[STUDY_REASON] = "";
     form *f;
@@ -136,6 +159,7 @@ static int add_problem(comparison *c) {
     for (size_t i = 0; !code && i < SIZES && sizes[i] <= most_of(c, "cluster"); i++) {
         progress_show("loading: cluster size", i, SIZES);
         code = add_size(c, &c->s.w.params, 0, sizes[i]);
+        if (!code) code = add_remote(c, sizes[i]);
     }
     if (!code && c->count) c->plan = f;
     return code;
@@ -337,6 +361,7 @@ static int by_size(const void *a, const void *b) {
     const line *x = a, *y = b;
     if (x->blocks != y->blocks) return x->blocks < y->blocks ? -1 : 1;
     if (x->cluster != y->cluster) return x->cluster < y->cluster ? -1 : 1;
+    if (x->best && y->best && is_remote(x->best) != is_remote(y->best)) return is_remote(x->best) ? 1 : -1;
     return (y->best != NULL) - (x->best != NULL) + x->is_plan - y->is_plan;
 }
 
