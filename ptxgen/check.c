@@ -51,21 +51,25 @@ static unsigned vector_bits(const cj_mnemonic *mnemonic) {
     return mnemonic->vector > 1 ? mnemonic->vector * cj__words[mnemonic->type_last].bits : 0;
 }
 
-// Least .version of a mnemonic's words. Of cp.async ptxas takes .shared::cta in any version that has the form.
-static uint16_t words_version(const cj_ir_inst *inst) {
+// What a mnemonic's words ask for. Of a few instructions ptxas takes a word as soon as it takes the instruction.
+static needs words_needs(const cj_ir_inst *inst) {
     const cj_mnemonic *mnemonic = inst->mnemonic;
-    uint16_t most = 0;
-    if (!(inst->row->effects & CJ_EARLY_CTA)) return mnemonic->ptx;
+    const uint32_t     early = inst->row->effects & (CJ_EARLY_CTA | CJ_EARLY_SCOPE);
+    needs              n = {mnemonic->ptx, mnemonic->target};
+    if (!early) return n;
+    n = (needs){0, 0};
     for (unsigned i = 0; i < mnemonic->word_count; i++) {
-        const cj_word_info *word = &cj__words[mnemonic->word[i]];
-        if (mnemonic->word[i] != CJ_W_SHARED_CTA && word->ptx > most) most = word->ptx;
+        const cj_word id = mnemonic->word[i];
+        const bool    is_early = early & CJ_EARLY_CTA ? id == CJ_W_SHARED_CTA : id >= CJ_W_CTA && id <= CJ_W_SYS;
+        if (!is_early) raise(&n, cj__words[id].ptx, cj__words[id].target);
     }
-    return most;
+    return n;
 }
 
-static needs inst_needs(const cj_ir_inst *inst) {
-    needs n = {inst->row->ptx, inst->row->target};
-    raise(&n, words_version(inst), inst->mnemonic->target);
+static needs inst_needs(const cj_ir_inst *inst, unsigned target) {
+    needs n = {inst->row->ptx, inst->row->target}, words = words_needs(inst);
+    raise(&n, words.ptx, words.target);
+    if (inst->row->effects & CJ_LATE_89 && target < 90) raise(&n, 81, 0);
     if (cj__row_pattern(inst->row)->vectors && vector_bits(inst->mnemonic) > 128) raise(&n, 88, 100);
     if (inst->mnemonic->type_last == CJ_W_B128 && cj__mnemonic_has(inst->mnemonic, CJ_W_SYS)) raise(&n, 84, 0);
     for (unsigned i = 0; i < inst->operand_count; i++) operand_needs(&n, &inst->operand[i]);
@@ -81,7 +85,8 @@ uint16_t cj__least_version(const cj_ir_module *module) {
         for (int d = 0; d < CJ_DIR_COUNT; d++)
             if (func->directive[d].given) raise(&most, directive_needs[d].ptx, 0);
         for (size_t s = 0; s < func->stmt_count; s++) {
-            if (func->stmt[s].kind == CJ_STMT_INST) raise(&most, inst_needs(func->stmt[s].inst).ptx, 0);
+            const cj_ir_stmt *stmt = &func->stmt[s];
+            if (stmt->kind == CJ_STMT_INST) raise(&most, inst_needs(stmt->inst, module->target_sm).ptx, 0);
         }
     }
     return most.ptx;
@@ -148,7 +153,7 @@ static void check_arch(const cj_ir_module *module, const cj_ir_stmt *stmt, unsig
 }
 
 static void check_inst(const cj_ir_module *module, const cj_ir_stmt *stmt, cj_report *report) {
-    needs n = inst_needs(stmt->inst);
+    needs n = inst_needs(stmt->inst, module->target_sm);
     check_needs(module, n, stmt->inst->mnemonic->text, stmt->line, stmt->column, report);
     check_arch(module, stmt, n.target, report);
     cj__check_types(stmt, report);

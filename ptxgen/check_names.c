@@ -188,13 +188,6 @@ static void note_all(names *n) {
     }
 }
 
-// Debug sections name labels; so do tables of targets, which stand behind labels of their own.
-static bool labels_are_debug(const cj_ir_module *module) {
-    for (size_t i = 0; i < module->item_count; i++)
-        if (module->item[i].kind == CJ_ITEM_DIRECTIVE && !strncmp(module->item[i].text, ".section", 8)) return true;
-    return false;
-}
-
 // Registers that nvcc declares wherever they might be needed.
 static bool is_compilers(const char *name) {
     return !strcmp(name, "%SP") || !strcmp(name, "%SPL") || !strncmp(name, "temp_param_reg", 14);
@@ -208,7 +201,7 @@ static void find_unused(const names *n) {
                            func->reg[r]->name);
             cj__report_hint(n->report, "remove its declaration");
         }
-    if (labels_are_debug(func->module)) return;
+    if (func->module->has_sections) return;  // debug sections name labels
     for (size_t i = 0; i < func->stmt_count; i++) {
         const cj_ir_stmt *stmt = &func->stmt[i];
         if (stmt->kind == CJ_STMT_LABEL && !stmt->label->uses)

@@ -84,6 +84,16 @@ static void check_constant(const place *at, const cj_ir_operand *operand, cj_wor
     cj__report_hint(at->report, wants_float ? "write it as 0f… or with a point" : "write it as a whole number");
 }
 
+// An address that stands for a number: space + 4.
+static void check_number(const place *at, const cj_ir_operand *operand, cj_word want) {
+    cj_type_class class = cj__words[want].class;
+    if (class == CJ_CLASS_BITS || class == CJ_CLASS_UNSIGNED || class == CJ_CLASS_SIGNED) return;
+    cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
+                   "operand %u of '%s' must be .%s, the address of %s is a whole number", at->index + 1,
+                   at->mnemonic->text, cj__words[want].text,
+                   operand->kind == CJ_OPERAND_VAR ? operand->var->name : operand->func->name);
+}
+
 static void length_differs(const place *at, const cj_ir_operand *operand, unsigned expected, bool plain) {
     cj__report_add(at->report, "vector-length", at->stmt->line, operand->column,
                    "'%s' takes a vector of %u, this one has %u elements", at->mnemonic->text, expected, operand->count);
@@ -130,6 +140,8 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
     case CJ_OPERAND_INT:
     case CJ_OPERAND_FLOAT: check_constant(at, operand, want); return;
     case CJ_OPERAND_SPECIAL: check_special(at, operand, want); return;
+    case CJ_OPERAND_VAR:
+    case CJ_OPERAND_FUNC: check_number(at, operand, want); return;
     case CJ_OPERAND_MEMORY:
     case CJ_OPERAND_VECTOR: check_vector(at, operand, item, want); return;
     default: return;

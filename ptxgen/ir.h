@@ -229,6 +229,7 @@ struct cj_ir_module {
     bool        retargeted;    // it is held against `target`; the file named another one
     uint16_t    address_size;  // 32 or 64
     bool        broken;        // something is missing: it broke a rule (only after cj__ir_parse_report)
+    bool        has_sections;  // .section, which debuggers read
     cj_ir_item *item;
     size_t      item_count, item_capacity;
     cj_map      names;         // module-level name -> cj_ir_item

@@ -209,6 +209,7 @@ static bool parse_pragma(cj_parser *p) {
 static bool parse_section(cj_parser *p) {
     const char *start = p->at, *end = start;
     unsigned depth = 0;
+    p->module->has_sections = true;
     cj__take_word(p, ".section");
     while (p->at < p->end && (depth || *p->at == '.' || *p->at == '{' || cj__name_length(p))) {
         char c = *p->at;

@@ -180,7 +180,8 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     cj_operand_kind kind = operand->kind;
     bool reg = kind == CJ_OPERAND_REG, sink = kind == CJ_OPERAND_SINK, vector = kind == CJ_OPERAND_VECTOR;
     bool constant = kind == CJ_OPERAND_INT || kind == CJ_OPERAND_FLOAT;
-    bool source = reg || constant;
+    bool address = kind == CJ_OPERAND_FUNC || (kind == CJ_OPERAND_VAR && operand->offset_written);  // as a number
+    bool source = reg || constant || address;
     if (operand->predicate && !item->predicate) return false;
     if (item->paired && (!operand->predicate || operand->predicate->kind != CJ_OPERAND_REG)) return false;
     if (operand->negated && (!reg || operand->reg->type != CJ_W_PRED || !strchr("ps", item->kind))) return false;
@@ -198,7 +199,7 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     case 't': return kind == CJ_OPERAND_MEMORY && operand->list;
     case '_': return sink;
     case 'i': return constant;
-    case 'a': return reg || constant || kind == CJ_OPERAND_VAR;
+    case 'a': return source || kind == CJ_OPERAND_VAR;
     case 'v': return kind == CJ_OPERAND_VAR || kind == CJ_OPERAND_FUNC;
     case 'x': return kind == CJ_OPERAND_SPECIAL;
     case 'l': return kind == CJ_OPERAND_NAME;

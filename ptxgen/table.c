@@ -126,22 +126,66 @@ static uint16_t word_extent(const char *text) {
 
 // Words of one of these orders keep it among themselves: f32.f16 is no f16.f32, and a copy goes from the second space
 // to the first. All others may change places.
-typedef enum { ORDER_FREE, ORDER_TYPES, ORDER_SPACES, ORDER_COUNT } cj_order;
+typedef enum {
+    ORDER_FREE, ORDER_TYPES, ORDER_SPACES, ORDER_LAYOUTS, ORDER_POLICIES, ORDER_FORMATS, ORDER_BITS, ORDER_COUNT
+} cj_order;
 
 static cj_order word_order(unsigned word) {
-    if (cj__words[word].class) return ORDER_TYPES;
-    return word >= CJ_W_GLOBAL && word <= CJ_W_PARAM_FUNC ? ORDER_SPACES : ORDER_FREE;
+    if (cj__words[word].class && word != CJ_W_B1024) return ORDER_TYPES;
+    switch (word) {
+    case CJ_W_ROW: case CJ_W_COL: return ORDER_LAYOUTS;
+    case CJ_W_L2_EVICT_NORMAL: case CJ_W_L2_EVICT_UNCHANGED: case CJ_W_L2_EVICT_FIRST: case CJ_W_L2_EVICT_LAST:
+        return ORDER_POLICIES;
+    case CJ_W_B8X16: case CJ_W_B6X16_P32: case CJ_W_B4X16_P64: return ORDER_FORMATS;
+    case CJ_W_AND: case CJ_W_XOR: case CJ_W_POPC: return ORDER_BITS;
+    default: return word >= CJ_W_GLOBAL && word <= CJ_W_PARAM_FUNC ? ORDER_SPACES : ORDER_FREE;
+    }
 }
 
-// Whether a word says how an instruction is done, not what it is: then it never belongs to the words that lead.
-static bool is_modifier(unsigned word) {
-    bool semantics = word >= CJ_W_CTA && word <= CJ_W_MMIO;
-    bool converges = word == CJ_W_SYNC || word == CJ_W_ALIGNED;
-    return semantics || converges || word_order(word) || word_extent(cj__words[word].text);
+// Names of several words, which stand first. Sorted; where "a.b.c" is here, "a.b" is, too.
+static const char *const names[] = {
+    "bar.arrive", "bar.cta", "bar.cta.arrive", "bar.cta.red", "bar.cta.sync", "bar.red", "bar.sync", "bar.warp",
+    "bar.warp.sync", "barrier.arrive", "barrier.cluster", "barrier.cluster.arrive", "barrier.cluster.wait",
+    "barrier.cta", "barrier.cta.arrive", "barrier.cta.red", "barrier.cta.sync", "barrier.red", "barrier.sync",
+    "clusterlaunchcontrol.query_cancel", "clusterlaunchcontrol.try_cancel", "clusterlaunchcontrol.try_cancel.async",
+    "cp.async", "cp.async.bulk", "cp.async.bulk.commit_group", "cp.async.bulk.prefetch",
+    "cp.async.bulk.prefetch.tensor", "cp.async.bulk.tensor", "cp.async.bulk.wait_group", "cp.async.commit_group",
+    "cp.async.mbarrier", "cp.async.mbarrier.arrive", "cp.async.wait_all", "cp.async.wait_group", "cp.reduce",
+    "cp.reduce.async", "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor", "createpolicy.cvt",
+    "createpolicy.fractional", "createpolicy.range", "cvt.pack", "cvta.to", "div.full", "dp2a.lo", "fence.proxy",
+    "griddepcontrol.launch_dependents", "griddepcontrol.wait", "mad.hi", "mad.lo", "mad.wide", "mad24.hi", "mad24.lo",
+    "madc.hi", "madc.lo", "mbarrier.arrive", "mbarrier.arrive.expect_tx", "mbarrier.arrive_drop",
+    "mbarrier.arrive_drop.expect_tx", "mbarrier.complete_tx", "mbarrier.expect_tx", "mbarrier.init", "mbarrier.inval",
+    "mbarrier.pending_count", "mbarrier.test_wait", "mbarrier.test_wait.parity", "mbarrier.try_wait",
+    "mbarrier.try_wait.parity", "mul.hi", "mul.lo", "mul.wide", "mul24.hi", "mul24.lo", "multimem.cp",
+    "multimem.cp.async", "multimem.cp.async.bulk", "multimem.cp.reduce", "multimem.cp.reduce.async",
+    "multimem.cp.reduce.async.bulk", "multimem.ld_reduce", "multimem.red", "multimem.st", "red.async",
+    "setmaxnreg.dec", "setmaxnreg.inc", "shf.l", "st.async", "st.bulk", "tcgen05.alloc", "tcgen05.commit",
+    "tcgen05.cp", "tcgen05.dealloc", "tcgen05.fence::after_thread_sync", "tcgen05.fence::before_thread_sync",
+    "tcgen05.ld", "tcgen05.ld.red", "tcgen05.mma", "tcgen05.mma.ws", "tcgen05.relinquish_alloc_permit",
+    "tcgen05.shift", "tcgen05.st", "tcgen05.wait::ld", "tcgen05.wait::st", "tensormap.cp_fenceproxy",
+    "tensormap.replace", "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group", "wmma.load",
+    "wmma.load.a", "wmma.load.b", "wmma.load.c", "wmma.mma", "wmma.store", "wmma.store.d",
+};
+
+static int compare_names(const void *key, const void *element) {
+    const char *name = key, *const *known = element;
+    return strcmp(name, *known);
+}
+
+static bool is_name(const char *name) {
+    return bsearch(name, names, sizeof names / sizeof *names, sizeof *names, compare_names);
+}
+
+// The first word that a slot takes.
+static const char *word_text(const cj_form *form, unsigned slot) {
+    return cj__words[table.pool[form->slots[slot].first]].text;
 }
 
 static void compile_syntax(cj_form *form, const char *syntax) {
     const char *at = syntax + opcode_length(syntax);
+    char        name[128];  // of the words so far, while they are a name: no word has more than 64 letters
+    size_t      length = (size_t)snprintf(name, sizeof name, "%s", form->opcode);
     while (*at) {
         if (form->slot_count == SLOTS_MAX) broken(syntax);
         cj_slot *slot = &form->slots[form->slot_count++];
@@ -156,9 +200,10 @@ static void compile_syntax(cj_form *form, const char *syntax) {
         if (!end) broken(syntax);
         add_words(at + 1 + (at[1] == '('), end);
         slot->count = (uint16_t)(table.pool_count - slot->first);
-        uint16_t word = table.pool[slot->first];
-        bool leads = form->slot_count == 1 ? !cj__words[word].class : !is_modifier(word);
-        if (form->fixed + 1 == form->slot_count && !slot->optional && leads) form->fixed++;
+        if (form->fixed + 1 == form->slot_count && !slot->optional) {
+            length += (size_t)snprintf(name + length, sizeof name - length, ".%s", word_text(form, form->fixed));
+            form->fixed += is_name(name);
+        }
         at = end + (*end == '}' || *end == ')');
     }
 }
@@ -224,6 +269,8 @@ static uint16_t *opcode_bucket(const char *opcode, size_t length) {
 }
 
 static void build(void) {
+    for (size_t i = 1; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i - 1], names[i]) >= 0) broken(names[i]);
     for (cj_word word = 1; word < CJ_WORD_COUNT; word++) {
         size_t i = cj__hash(cj__words[word].text, strlen(cj__words[word].text));
         while (table.word_bucket[i % WORD_BUCKETS]) i++;
@@ -237,10 +284,10 @@ static void build(void) {
     for (size_t row = CJ_ROW_COUNT; row-- > 0;) {  // backwards, so that chains run forwards
         cj_form *form = &table.forms[row];
         const char *syntax = cj__rows[row].syntax;
+        memcpy(form->opcode, syntax, opcode_length(syntax));
         compile_syntax(form, syntax);
         compile_pattern(&form->pattern, cj__rows[row].operands);
         uint16_t *bucket = opcode_bucket(syntax, opcode_length(syntax));
-        memcpy(form->opcode, syntax, opcode_length(syntax));
         form->next = *bucket;
         *bucket = (uint16_t)(row + 1);
     }
@@ -311,8 +358,10 @@ static bool matches(const cj_form *form, unsigned s, const cj_mnemonic *mnemonic
     return slot->optional && matches(form, s + 1, mnemonic, w, reached);
 }
 
-// Whether words [w..] fill the slots that are not `taken`; those of an order go to slots from next[order] on.
-static bool fills(const cj_form *form, uint32_t taken, const uint8_t *next, const cj_mnemonic *mnemonic, unsigned w) {
+// Whether words [w..] fill the slots that are not `taken`; those of an order go to slots from next[order] on. slot_of
+// becomes the slot of each word.
+static bool fills(const cj_form *form, uint32_t taken, const uint8_t *next, const cj_mnemonic *mnemonic, unsigned w,
+                  uint8_t *slot_of) {
     bool     last = w == mnemonic->word_count;
     cj_order order = last ? ORDER_FREE : word_order(mnemonic->word[w]);
     for (unsigned s = next[order]; s < form->slot_count; s++) {
@@ -323,17 +372,49 @@ static bool fills(const cj_form *form, uint32_t taken, const uint8_t *next, cons
         uint8_t then[ORDER_COUNT];
         memcpy(then, next, sizeof then);
         if (order) then[order] = (uint8_t)(s + 1);
-        if (fills(form, taken | 1u << s, then, mnemonic, w + 1)) return true;
+        slot_of[w] = (uint8_t)s;
+        if (fills(form, taken | 1u << s, then, mnemonic, w + 1, slot_of)) return true;
     }
     return last;
 }
 
-// ptxas takes the words in any order, behind those that lead; libcu++ writes atom.add.acquire.gpu.u32.
-static bool matches_unordered(const cj_form *form, const cj_mnemonic *mnemonic) {
+// Brings the words into the order of their slots, which all readers of a mnemonic expect.
+static void arrange(cj_mnemonic *mnemonic, uint8_t *slot_of) {
+    for (unsigned i = 1; i < mnemonic->word_count; i++) {
+        const uint16_t word = mnemonic->word[i];
+        const uint8_t  slot = slot_of[i];
+        unsigned       at = i;
+        for (; at && slot_of[at - 1] > slot; at--) {
+            mnemonic->word[at] = mnemonic->word[at - 1];
+            slot_of[at] = slot_of[at - 1];
+        }
+        mnemonic->word[at] = word;
+        slot_of[at] = slot;
+    }
+}
+
+// ptxas takes the words in any order, after those of the name; libcu++ writes atom.add.acquire.gpu.u32.
+static bool matches_unordered(const cj_form *form, cj_mnemonic *mnemonic) {
+    uint8_t slot_of[CJ_WORDS_MAX];
     if (mnemonic->word_count < form->fixed) return false;
-    for (unsigned s = 0; s < form->fixed; s++)
+    for (unsigned s = 0; s < form->fixed; s++) {
         if (!slot_takes(&form->slots[s], mnemonic->word[s])) return false;
-    return fills(form, (1u << form->fixed) - 1, (const uint8_t[ORDER_COUNT]){0}, mnemonic, form->fixed);
+        slot_of[s] = (uint8_t)s;
+    }
+    if (!fills(form, (1u << form->fixed) - 1, (const uint8_t[ORDER_COUNT]){0}, mnemonic, form->fixed, slot_of))
+        return false;
+    if (!mnemonic->candidate_count) arrange(mnemonic, slot_of);
+    return true;
+}
+
+// T, T1, T2, …
+static void note_types(cj_mnemonic *mnemonic) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < mnemonic->word_count; i++) {
+        if (!cj__words[mnemonic->word[i]].class) continue;
+        mnemonic->type_last = mnemonic->word[i];
+        if (count < 4) mnemonic->type[count++] = mnemonic->word[i];
+    }
 }
 
 // Splits the words behind the opcode; false at a word that no table knows.
@@ -348,14 +429,6 @@ static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, 
         mnemonic->word[mnemonic->word_count++] = (uint16_t)id;
         if (info->ptx > mnemonic->ptx) mnemonic->ptx = info->ptx;
         if (info->target > mnemonic->target) mnemonic->target = info->target;
-        if (info->class) {
-            mnemonic->type_last = (uint16_t)id;
-            for (unsigned i = 0; i < 4; i++)
-                if (!mnemonic->type[i]) {
-                    mnemonic->type[i] = (uint16_t)id;
-                    break;
-                }
-        }
         uint16_t extent = word_extent(info->text);
         if (extent && (*info->text != 'm' || !mnemonic->extent)) mnemonic->extent = extent;
         if (id == CJ_W_V2 || id == CJ_W_V4 || id == CJ_W_V8) mnemonic->vector = (uint8_t)(info->text[1] - '0');
@@ -380,5 +453,6 @@ bool cj__mnemonic_resolve(const char *text, size_t length, cj_mnemonic *mnemonic
         }
     }
     *wrong = reached + 1;
+    note_types(mnemonic);
     return mnemonic->candidate_count > 0;
 }

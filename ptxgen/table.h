@@ -5,8 +5,8 @@
 // A row's syntax is its mnemonic with alternatives:   ld{.weak}{.global|.shared}.(u32|f32)
 //   .word      this word                     .(a|b|c)   one of these words
 //   {.a|.b}    one of these words or none    $SET       in an alternative: the words of a set of sets.def
-// Words may also be written in another order, as ptxas allows: those that lead the syntax and must be there keep their
-// place, and types their order.
+// Words may also be written in another order, as ptxas allows: the words of a name (mul.lo, mbarrier.arrive) stay where
+// they are, and types, state spaces and matrix layouts keep their order among themselves.
 // A row's operand pattern has one item an operand, blank-separated:   kind:type
 //   d  destination register                  s  source: register or constant
 //   D  the same, or a vector {a, b, …}       S  the same, or a vector {a, b, …}
@@ -71,6 +71,8 @@ enum {
     CJ_END = 1 << 7,          // never continues below
     CJ_ARCH = 1 << 8,         // needs an architecture-specific target: one of those named below, any where none is
     CJ_EARLY_CTA = 1 << 9,    // its .shared::cta is as old as the form, older than the word elsewhere
+    CJ_EARLY_SCOPE = 1 << 10, // its scope is as old as the form
+    CJ_LATE_89 = 1 << 11,     // sm_89 has it from .version 8.1 on, later targets before
     CJ_ON_90A = 1 << 16, CJ_ON_100A = 1 << 17, CJ_ON_100F = 1 << 18, CJ_ON_103A = 1 << 19, CJ_ON_103F = 1 << 20,
     CJ_ON_110A = 1 << 21, CJ_ON_110F = 1 << 22, CJ_ON_120A = 1 << 23, CJ_ON_120F = 1 << 24, CJ_ON_121A = 1 << 25,
     CJ_ON_121F = 1 << 26,
@@ -122,7 +124,7 @@ typedef struct cj_pattern {
 const cj_pattern *cj__row_pattern(const cj_row *row);
 const char       *cj__row_opcode(const cj_row *row);  // the syntax up to its first dot
 
-// A mnemonic as it was written, resolved against the table: the words in the order written. At most CJ_WORDS_MAX.
+// A mnemonic resolved against the table: its text as written, its words in the order of the syntax. At most CJ_WORDS_MAX.
 enum { CJ_WORDS_MAX = 16, CJ_CANDIDATES_MAX = 8 };
 
 typedef struct cj_mnemonic {

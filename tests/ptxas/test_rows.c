@@ -29,8 +29,9 @@ static int by_needs(const void *a, const void *b) {
 
 static sample sample_of(const cj_row *row) {
     cj_ir_module *module = cj_test_module(990, "sm_999", row->sample);
-    sample        s = {.row = row, .version = cj__least_version(module), .target = cj_test_least_target(module),
-                       .specific = row->effects & CJ_ARCH};
+    sample        s = {.row = row, .target = cj_test_least_target(module), .specific = row->effects & CJ_ARCH};
+    module->target_sm = (uint16_t)s.target;
+    s.version = cj__least_version(module);
     cj__ir_free(module);
     if (s.target < OLDEST_TARGET) s.target = OLDEST_TARGET;
     char target[16];
