@@ -103,12 +103,21 @@ static void length_differs(const place *at, const cj_ir_operand *operand, unsign
 
 // {a, b} of a pack or unpack: the parts have the bits of the whole.
 static void check_parts(const place *at, const cj_ir_operand *operand, cj_word want) {
-    unsigned bits = 0, expected = cj__words[want].bits;
+    unsigned expected = cj__words[want].bits, count = operand->count, bits = 0;
+    bool     even = true;
+    if (operand->kind == CJ_OPERAND_REG) count = operand->reg->vector, bits = count * cj__words[operand->reg->type].bits;
     for (unsigned i = 0; i < operand->count; i++) {
         const cj_ir_operand *part = &operand->list[i];
-        bits += part->kind == CJ_OPERAND_REG ? cj__words[part->reg->type].bits : expected / operand->count;
+        const unsigned       own = part->kind == CJ_OPERAND_REG ? cj__words[part->reg->type].bits : expected / count;
+        even = even && own * count == expected;
+        bits += own;
     }
-    if (bits == expected) return;
+    if (bits == expected && even && (count == 2 || count == 4)) return;
+    if (bits == expected) {
+        cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
+                       "'%s' takes two or four parts of the same width", at->mnemonic->text);
+        return;
+    }
     cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
                    "the parts of '%s' have %u bits in all, not %u", at->mnemonic->text, bits, expected);
 }
@@ -119,10 +128,27 @@ static void check_vector(const place *at, const cj_ir_operand *operand, const cj
         check_parts(at, operand, want);
         return;
     }
+    if (item->kind == 't' && !item->length) return;  // a texture's coordinates: a layer is no number as the others are
     unsigned expected = item->length ? cj__pattern_length(item, at->mnemonic) : at->mnemonic->vector;
     if (operand->count != expected) length_differs(at, operand, expected, !item->length && expected == 1);
     for (unsigned i = 0; i < operand->count; i++)
         if (operand->list[i].kind == CJ_OPERAND_REG) check_reg(at, &operand->list[i], want);
+}
+
+// A vector register without a component, which stands for all of its elements.
+static void check_whole(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
+    if (item->kind == 'P' || item->kind == 'U') {
+        check_parts(at, operand, want);
+        return;
+    }
+    if (operand->reg->vector != at->mnemonic->vector) {
+        cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
+                       "operand %u of '%s' has %u elements, %s has %u", at->index + 1, at->mnemonic->text,
+                       at->mnemonic->vector, operand->reg->name, operand->reg->vector);
+        cj__report_hint(at->report, "name one element, as in %s.x, or use .v%u", operand->reg->name,
+                        operand->reg->vector);
+    }
+    check_reg(at, operand, want);
 }
 
 static void check_operand(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item) {
@@ -136,6 +162,7 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
     switch ((cj_operand_kind)operand->kind) {
     case CJ_OPERAND_REG:
         if (operand->reg->vector == 1 || operand->component) check_reg(at, operand, want);
+        else check_whole(at, operand, item, want);
         return;
     case CJ_OPERAND_INT:
     case CJ_OPERAND_FLOAT: check_constant(at, operand, want); return;

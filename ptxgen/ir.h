@@ -115,7 +115,7 @@ typedef struct cj_ir_operand {
     };
     int64_t     offset;
     union {
-        const char                 *text;    // as written: numbers, names, labels
+        const char                 *text;    // as written: numbers, names, labels, the .b0 of a REG, else NULL
         const struct cj_ir_operand *list;    // `count` of them: of a VECTOR or LIST, or a MEMORY's coordinates
     };
     const struct cj_ir_operand *predicate;   // of d|p, else NULL

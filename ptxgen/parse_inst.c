@@ -79,10 +79,23 @@ static const char *component_refused(const cj_ir_operand *operand, bool written)
     return parts ? "expected .x, .y or .z of this special register" : "this special register has no parts";
 }
 
+// .b0, .h1, .b7654: the parts of a register that a video instruction takes, kept as text.
+static bool parse_selector(cj_parser *p, cj_ir_operand *operand) {
+    const size_t length = cj__word_length(p);
+    const char   kind = length > 1 ? p->at[1] : 0;
+    bool         digits = length > 2 && length < 7;
+    for (size_t i = 2; i < length; i++) digits = digits && p->at[i] >= '0' && p->at[i] <= '7';
+    if (!digits || (kind != 'b' && kind != 'h')) return cj__expected(p, p->at, "parts of the register such as .b0 or .h1");
+    operand->text = cj__text_of(p, p->at, p->at + length);
+    p->at += length;
+    return operand->text != NULL;
+}
+
 // .x .y .z .w, also called .r .g .b .a
 static bool parse_component(cj_parser *p, cj_ir_operand *operand) {
     static const char names[] = "xyzwrgba";
     size_t length = cj__word_length(p);
+    if (length && p->is_video && operand->kind == CJ_OPERAND_REG) return parse_selector(p, operand);
     const char *wrong = component_refused(operand, length > 0);
     if (wrong) return cj__parse_error(p, p->at, "syntax", "%s", wrong);
     if (!length) return true;
@@ -175,10 +188,16 @@ static bool elements_fit(const cj_ir_operand *vector, bool written) {
     return true;
 }
 
+// A vector register without a component: it stands for all of its elements.
+static bool is_whole_vector(const cj_ir_operand *operand) {
+    return operand->kind == CJ_OPERAND_REG && operand->reg->vector > 1 && !operand->component;
+}
+
 // Whether an operand is of the kind that a pattern's item asks for. Types are the checker's business.
 static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     cj_operand_kind kind = operand->kind;
-    bool reg = kind == CJ_OPERAND_REG, sink = kind == CJ_OPERAND_SINK, vector = kind == CJ_OPERAND_VECTOR;
+    bool whole = is_whole_vector(operand), reg = kind == CJ_OPERAND_REG && !whole;
+    bool sink = kind == CJ_OPERAND_SINK, vector = kind == CJ_OPERAND_VECTOR;
     bool constant = kind == CJ_OPERAND_INT || kind == CJ_OPERAND_FLOAT;
     bool address = kind == CJ_OPERAND_FUNC || (kind == CJ_OPERAND_VAR && operand->offset_written);  // as a number
     bool source = reg || constant || address;
@@ -187,11 +206,11 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     if (operand->negated && (!reg || operand->reg->type != CJ_W_PRED || !strchr("ps", item->kind))) return false;
     switch (item->kind) {
     case 'd': return reg || sink;
-    case 'D': return reg || sink || (vector && elements_fit(operand, true));
+    case 'D': return reg || whole || sink || (vector && elements_fit(operand, true));
     case 's': return source;
-    case 'S': return source || (vector && elements_fit(operand, false));
-    case 'U': return vector && elements_fit(operand, true);
-    case 'P': return vector && elements_fit(operand, false);
+    case 'S': return source || whole || (vector && elements_fit(operand, false));
+    case 'U': return (whole && !item->length) || (vector && elements_fit(operand, true));
+    case 'P': return (whole && !item->length) || (vector && elements_fit(operand, false));
     case 'q': return reg;
     case 'p': return reg || kind == CJ_OPERAND_INT;
     case 'm': return kind == CJ_OPERAND_MEMORY && !operand->list && !operand->unified;
@@ -398,6 +417,7 @@ bool cj__parse_instruction(cj_parser *p) {
     if (!inst.mnemonic) return false;
     cj__skip(p);
     p->is_call = !strncmp(inst.mnemonic->text, "call", 4);
+    p->is_video = *inst.mnemonic->text == 'v' && strncmp(inst.mnemonic->text, "vote", 4);
     cj_ir_operand operand[CJ_OPERANDS_MAX];
     if (!parse_operands(p, operand, &inst.operand_count)) return false;
     stmt->inst = keep_inst(p, &inst, operand);

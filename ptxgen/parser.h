@@ -60,6 +60,7 @@ typedef struct cj_parser {
     cj_scope     *scope;
     unsigned      scope_depth;
     bool          is_call;       // the instruction at hand takes (lists) of operands
+    bool          is_video;      // and parts of registers: %r1.b0
     unsigned      depth;         // of operands in operands, expressions in expressions
     cj_comment   *comment;       // read, not yet attached
     size_t        comment_count, comment_capacity;

@@ -54,7 +54,10 @@ void cj__print_operand(cj_text *text, const cj_ir_operand *o) {
     static const char *const components[] = {"", ".x", ".y", ".z", ".w"};
     if (o->negated) cj__text_puts(text, "!");
     switch ((cj_operand_kind)o->kind) {
-    case CJ_OPERAND_REG: cj__text_puts(text, o->reg->name); break;
+    case CJ_OPERAND_REG:
+        cj__text_puts(text, o->reg->name);
+        if (o->text) cj__text_puts(text, o->text);
+        break;
     case CJ_OPERAND_SPECIAL:
         cj__text_puts(text, "%");
         cj__text_puts(text, cj__specials[o->special].text);

@@ -119,18 +119,32 @@ static void cpu_unload(cj_module *base) {
     free(module);
 }
 
-static bool takes_memory(const cj_ir_item *item) {
-    return item->kind == CJ_ITEM_VAR && (item->var->space == CJ_SPACE_GLOBAL || item->var->space == CJ_SPACE_CONST);
+// One without a size belongs to another module: a kernel that needs it is told so.
+static bool takes_memory(const cj_ir_var *var) {
+    return (var->space == CJ_SPACE_GLOBAL || var->space == CJ_SPACE_CONST) && !var->unsized && var->bytes;
+}
+
+// Calls `each` for the variables of an item, those in a function's body included, while it returns OK.
+static cj_status each_variable(cpu_module *module, const cj_ir_item *item, cj_error *error,
+                               cj_status (*each)(cpu_module *module, const cj_ir_var *var, cj_error *error)) {
+    cj_status status = CJ_OK;
+    if (item->kind == CJ_ITEM_VAR) return takes_memory(item->var) ? each(module, item->var, error) : CJ_OK;
+    const cj_ir_func *func = item->kind == CJ_ITEM_FUNC ? item->func : NULL;
+    for (size_t i = 0; func && i < func->var_count && !status; i++) {
+        if (takes_memory(func->var[i])) status = each(module, func->var[i], error);
+    }
+    return status;
+}
+
+static cj_status count_variable(cpu_module *module, const cj_ir_var *var, cj_error *error) {
+    (void)var, (void)error;
+    module->variable_count++;
+    return CJ_OK;
 }
 
 // Gives a module's variable its memory, with its initial bytes, zeros behind them.
 static cj_status add_variable(cpu_module *module, const cj_ir_var *var, cj_error *error) {
     cj_cpu_variable *variable = &module->variable[module->variable_count];
-    if (var->unsized || !var->bytes) {
-        cj__fail(error, CJ_UNSUPPORTED, "%s: the CPU device does not place variables without a size", var->name);
-        if (error) error->line = var->line;
-        return CJ_UNSUPPORTED;
-    }
     cj_status status = cj__cpu_alloc(module->memory, var->bytes, var->name, &variable->address, error);
     if (status) return status;
     variable->var = var;
@@ -176,11 +190,12 @@ static cj_status cpu_load(cj_device *device, const char *ptx, size_t length, cj_
     cpu_module *made = calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a module");
     made->memory = memory_of(device);
-    made->variable = calloc(ir->item_count + 1, sizeof *made->variable);
+    for (size_t i = 0; i < ir->item_count; i++) each_variable(made, &ir->item[i], NULL, count_variable);
+    made->variable = calloc(made->variable_count + 1, sizeof *made->variable);
+    made->variable_count = 0;
     if (!made->variable) status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a module's variables");
-    for (size_t i = 0; i < ir->item_count && !status; i++) {
-        if (takes_memory(&ir->item[i])) status = add_variable(made, ir->item[i].var, error);
-    }
+    for (size_t i = 0; i < ir->item_count && !status; i++)
+        status = each_variable(made, &ir->item[i], error, add_variable);
     for (size_t i = 0; i < made->variable_count && !status; i++) status = relocate(made, &made->variable[i], error);
     if (status)
         cpu_unload(&made->base);
@@ -258,6 +273,7 @@ static cj_status run_launch(cpu_device *device, cj_cpu_launch *launch, cj_error 
     cj_status    status = equip_launch(launch, error);
     if (!status) status = cj__cpu_run(launch, &instructions, error);
     if (!status || status == CJ_HAZARD) status = judge(launch, error);
+    if (status == CJ_UNSUPPORTED) status = cj__cpu_unsupported_error(launch->findings, error);
     if (!launch->watch) cj__cpu_written_mark_all(launch->ranges);
     cj__watch_close(launch);
     if (launch->findings) keep_results(device, launch, instructions, (milliseconds_now() - start) * 1e-3);

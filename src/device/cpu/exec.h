@@ -99,6 +99,12 @@ static inline float cj__cpu_canonical(float x) {
 // The executor of what has no effect here.
 cj_cpu_step cj__cpu_nothing(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 
+// exec_move.c: the executor that copies the low bits of slot 1, op->bytes wide, to slot 0 of op->mode bits, zeros above.
+cj_cpu_step cj__cpu_resize(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
+
+// hazard.c: the executor of what the CPU device cannot execute; op->plan says why. It ends the launch.
+cj_cpu_step cj__cpu_unsupported(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
+
 // exec_half.c: the executor of a comparison of halves, for slots p, q, a, b, with.
 bool cj__cpu_choose_half_comparison(cj_cpu_prepare *p);
 

@@ -247,3 +247,26 @@ bool cj__cpu_select_getctarank(cj_cpu_prepare *p) {
     p->op.run = generic ? getctarank_u64_true : wide ? getctarank_u64_false : getctarank_u32_false;
     return wide || !generic;
 }
+
+// ---- registers of other widths
+
+static uint64_t lane_value(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) {
+    switch (op->bytes) {
+    case 2: return CJ_LANES_OF(const lane_u16, 1)[lane];
+    case 4: return CJ_LANES_OF(const lane_u32, 1)[lane];
+    default: return CJ_LANES_OF(const lane_u64, 1)[lane];
+    }
+}
+
+cj_cpu_step cj__cpu_resize(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
+    CJ_SOME_LANES(i, mask) {
+        const uint64_t value = lane_value(w, op, i);
+        if (op->mode == 16)
+            CJ_LANES_OF(lane_u16, 0)[i] = (uint16_t)value;
+        else if (op->mode == 32)
+            CJ_LANES_OF(lane_u32, 0)[i] = (uint32_t)value;
+        else
+            CJ_LANES_OF(lane_u64, 0)[i] = value;
+    }
+    return CJ_STEP_NEXT;
+}

@@ -115,6 +115,26 @@ cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, c
     return CJ_STEP_STOP;
 }
 
+// ---- what cannot be executed
+
+cj_cpu_step cj__cpu_unsupported(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
+    cj_cpu_findings *findings = w->block->cluster->launch->findings;
+    (void)mask;
+    pthread_mutex_lock(&findings->lock);
+    if (!findings->unsupported) findings->unsupported = op;
+    pthread_mutex_unlock(&findings->lock);
+    w->block->cluster->status = CJ_UNSUPPORTED;
+    return CJ_STEP_STOP;
+}
+
+cj_status cj__cpu_unsupported_error(const cj_cpu_findings *findings, cj_error *error) {
+    const cj_cpu_op *op = findings->unsupported;
+    cj__fail(error, CJ_UNSUPPORTED, "%s", (const char *)op->plan);
+    cj__hint(error, "run the kernel on a GPU, or with arguments that do not lead there");
+    if (error) error->line = op->line;
+    return CJ_UNSUPPORTED;
+}
+
 // ---- accesses that are watched; the launch goes on behind these
 
 // An operation is known by the thread that issued it: watch.c numbers them so.

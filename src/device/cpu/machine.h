@@ -180,10 +180,13 @@ typedef struct cj_cpu_findings {
     pthread_mutex_t lock;
     size_t          count;
     cj_hazard       hazard[CJ_CPU_FINDINGS];
+    const struct cj_cpu_op *unsupported;  // the first that was reached, or NULL
 } cj_cpu_findings;
 
 // The first of the findings as an error; returns HAZARD, or OK where there are none.
 cj_status cj__cpu_findings_error(const cj_cpu_findings *findings, cj_error *error);
+// What was reached that the CPU device cannot execute, as an error; returns UNSUPPORTED.
+cj_status cj__cpu_unsupported_error(const cj_cpu_findings *findings, cj_error *error);
 
 // Reports a hazard of one lane and returns CJ_STEP_STOP. The message is what was done (from the format), by whom.
 cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,

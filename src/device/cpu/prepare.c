@@ -414,9 +414,35 @@ void cj__cpu_add_slot(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, uint16_t 
     p->type[p->slot_count++] = type;
 }
 
+// A register of bits may be wider than the float that it takes or gives: the slot of the low part, which an op of its own
+// fills before the instruction or spreads after it.
+static uint32_t low_part(cj_cpu_prepare *p, uint32_t whole, uint16_t type, bool is_destination, uint16_t *bits) {
+    uint32_t      *slot = cj__cpu_keep(p, 2 * sizeof *slot);
+    const uint32_t wide = *bits, narrow = register_bits(type);
+    if (!slot || p->widened == CJ_WIDENED_MAX) return whole;
+    const uint32_t  part = cj__cpu_place(p, narrow);
+    const cj_cpu_op made = p->op;
+    slot[0] = is_destination ? whole : part;
+    slot[1] = is_destination ? part : whole;
+    p->op.slot = slot;
+    p->op.run = cj__cpu_resize;
+    p->op.mode = (uint16_t)(is_destination ? wide : narrow);
+    p->op.bytes = (uint8_t)((is_destination ? narrow : wide) / 8);
+    if (is_destination)
+        p->widening[p->widened++] = p->op;
+    else
+        cj__cpu_append(p);
+    p->op = made;
+    *bits = (uint16_t)narrow;
+    return part;
+}
+
 static void add_scalar(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type, bool is_destination) {
-    uint16_t       bits = 0;
-    const uint32_t slot = scalar_slot(p, operand, type, is_destination, &bits);
+    uint16_t   bits = 0;
+    uint32_t   slot = scalar_slot(p, operand, type, is_destination, &bits);
+    const bool is_bits = operand->kind == CJ_OPERAND_REG && cj__words[operand->reg->type].class == CJ_CLASS_BITS;
+    if (is_bits && cj__words[type].class == CJ_CLASS_FLOAT && bits > register_bits(type) && bits <= 64)
+        slot = low_part(p, slot, type, is_destination, &bits);
     if (operand->negated) p->op.flip |= 1u << p->slot_count;
     cj__cpu_add_slot(p, slot, bits, type);
 }
@@ -492,9 +518,9 @@ static void add_operand(cj_cpu_prepare *p, const cj_ir_operand *operand, const c
         set_memory(p, operand);
         for (unsigned i = 0; i < operand->count; i++) add_scalar(p, &operand->list[i], type, is_destination);
     } else if (is_vector) {
-        const bool is_part = strchr("UP", item->kind) && operand->kind == CJ_OPERAND_VECTOR &&
-                             !cj__pattern_length(item, p->mnemonic);  // with a length the type is each element's
-        const unsigned count = add_vector(p, operand, is_part ? part_type(type, operand->count) : type, is_destination);
+        const unsigned parts = operand->kind == CJ_OPERAND_REG ? operand->reg->vector : operand->count;
+        const bool     is_part = strchr("UP", item->kind) && !cj__pattern_length(item, p->mnemonic);  // else type is each's
+        const unsigned count = add_vector(p, operand, is_part ? part_type(type, parts) : type, is_destination);
         p->elements = p->elements == UINT32_MAX || p->elements == count ? count : 0;
     } else if (!strchr("lfL", item->kind)) {
         add_scalar(p, operand, type, is_destination);
@@ -545,25 +571,62 @@ static bool check_widths(cj_cpu_prepare *p) {
     return true;
 }
 
+static bool lower_guard(cj_cpu_prepare *p, const cj_ir_inst *inst) {
+    if (!inst->guard) return true;
+    if (inst->guard->type != CJ_W_PRED) {
+        return cj__cpu_refuse(p, CJ_INVALID_KERNEL, "the guard %s is no predicate", inst->guard->name), false;
+    }
+    p->op.guard = p->place[inst->guard->index];
+    p->op.guard_flip = inst->guard_negated ? UINT32_MAX : 0;
+    return true;
+}
+
+static bool lower_known(cj_cpu_prepare *p) {
+    if (!add_operands(p)) return false;
+    if (!selectors[p->inst->row - cj__rows](p) && !p->status) {
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s", p->mnemonic->text);
+    }
+    if (p->status || !check_widths(p) || !cj__cpu_append(p)) return false;
+    for (uint32_t i = 0; i < p->widened; i++) {
+        p->op = p->widening[i];
+        if (!cj__cpu_append(p)) return false;
+    }
+    return true;
+}
+
+// What cannot be executed is no reason to refuse the kernel: it ends a launch that reaches it, with the words that were
+// written to `why`.
+static bool lower_unknown(cj_cpu_prepare *p, const cj_error *why) {
+    const size_t length = strlen(why->message);
+    char        *text = cj__cpu_keep(p, length + 1);
+    if (!text) return false;
+    memcpy(text, why->message, length);
+    p->op = (cj_cpu_op){.line = p->line, .inst = p->inst, .guard = CJ_SLOT_TRUE, .plan = text};
+    p->op.run = cj__cpu_unsupported;
+    return lower_guard(p, p->inst) && cj__cpu_append(p);
+}
+
 static bool lower(cj_cpu_prepare *p, const cj_ir_stmt *stmt) {
     const cj_ir_inst *inst = stmt->inst;
+    const size_t      begin = p->program->op_count;
+    cj_error         *error = p->error, why = {0};
     p->line = stmt->line;
     p->inst = inst;
     p->mnemonic = inst->mnemonic;
     p->any_width = false;
+    p->widened = 0;
     p->op = (cj_cpu_op){.line = stmt->line, .inst = inst, .guard = CJ_SLOT_TRUE};
-    if (inst->guard) {
-        if (inst->guard->type != CJ_W_PRED) {
-            return cj__cpu_refuse(p, CJ_INVALID_KERNEL, "the guard %s is no predicate", inst->guard->name), false;
-        }
-        p->op.guard = p->place[inst->guard->index];
-        p->op.guard_flip = inst->guard_negated ? UINT32_MAX : 0;
+    p->error = &why;
+    const bool ok = lower_guard(p, inst) && lower_known(p);
+    p->error = error;
+    if (ok) return true;
+    if (p->status == CJ_UNSUPPORTED && p->file_bytes <= FILE_MAX) {
+        p->status = CJ_OK;
+        p->program->op_count = begin;
+        return lower_unknown(p, &why);
     }
-    if (!add_operands(p)) return false;
-    if (!selectors[inst->row - cj__rows](p) && !p->status) {
-        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s", p->mnemonic->text);
-    }
-    return !p->status && check_widths(p) && cj__cpu_append(p);
+    if (error) *error = why;
+    return false;
 }
 
 // Branches name statements; they go to the first op at or behind it.

@@ -6,6 +6,8 @@
 
 #include "program.h"
 
+enum { CJ_WIDENED_MAX = 8 };
+
 typedef struct cj_cpu_prepare {
     cj_cpu_program        *program;
     const cj_cpu_variable *variables;
@@ -22,6 +24,8 @@ typedef struct cj_cpu_prepare {
     cj_cpu_memory_operand *memory;  // op.memory, as it is filled
     uint32_t               memory_count;
     bool      any_width;  // set by a selector whose executor takes registers wider than their integer types
+    cj_cpu_op widening[CJ_WIDENED_MAX];  // what gives the results of the instruction at hand to wider registers
+    uint32_t  widened;
     uint32_t  line;
     uint32_t  file_bytes;
     uint32_t *place;  // of each register of the function, in the file
