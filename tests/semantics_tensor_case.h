@@ -56,7 +56,7 @@ extern const char *const cj_tensor_operations[CJ_TENSOR_ACTIONS];  // "add", …
 
 // ---- tensormap.replace (semantics_tensor_replace.c)
 
-enum { CJ_TENSOR_REPLACEMENTS = 26 };
+enum { CJ_TENSOR_REPLACEMENTS = 28 };
 
 void cj_tensor_replacement_make(unsigned index, cj_tensor_case *c);
 // Makes the case, and the tensor's address, what the wrong map says.

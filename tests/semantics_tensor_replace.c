@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tensormap.replace: a map that is wrong in one field is copied, and put right by the kernel that loads with it.
+// tensormap.replace: a map that is wrong in one field is copied, and put right by the kernel that loads with it; or the kernel
+// makes the map itself, of zeros and every field, as Triton's device descriptors do.
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ typedef struct replacement {
     unsigned    bits;       // of the value; 0: an immediate
     unsigned    immediate;
 } replacement;
+
+#define EVERY_FIELD "every field"
 
 enum { ELEMTYPE_F32_FTZ = 8, ELEMTYPE_BF16 = 10, SPACES = 2 };
 
@@ -28,7 +31,8 @@ static const replacement replacements[] = {{"global_address", -1, 64, 0},
                                            {"elemtype", -1, 0, ELEMTYPE_BF16},
                                            {"interleave_layout", -1, 0, CJ_TENSORMAP_INTERLEAVE_NONE},
                                            {"swizzle_mode", -1, 0, CJ_TENSORMAP_SWIZZLE_128B},
-                                           {"fill_mode", -1, 0, CJ_TENSORMAP_FILL_NAN}};
+                                           {"fill_mode", -1, 0, CJ_TENSORMAP_FILL_NAN},
+                                           {EVERY_FIELD, -1, 64, 0}};
 
 _Static_assert(CJ_TEST_COUNT(replacements) * SPACES == CJ_TENSOR_REPLACEMENTS, "each in both spaces");
 
@@ -71,7 +75,7 @@ void cj_tensor_replacement_spoil(cj_tensor_case *c, uint64_t *address) {
 
 uint64_t cj_tensor_replacement_value(const cj_tensor_case *c, uint64_t address) {
     const replacement *r = replacement_at(c->replacement);
-    if (!strcmp(r->field, "global_address")) return address;
+    if (!strcmp(r->field, "global_address") || !strcmp(r->field, EVERY_FIELD)) return address;
     if (!strcmp(r->field, "rank")) return c->rank - 1;  // counts from 0
     if (!strcmp(r->field, "box_dim")) return c->box[r->dimension];
     if (!strcmp(r->field, "global_dim")) return c->dims[r->dimension];
@@ -79,8 +83,29 @@ uint64_t cj_tensor_replacement_value(const cj_tensor_case *c, uint64_t address) 
     return c->steps[1];
 }
 
+// The map of cj_tensor_replacement_make; the address is in %l2.
+static void write_every_field(const char *space, cj_text *text) {
+    static const struct {
+        const char *field, *value;
+    } fields[] = {{"rank", "1"},             {"box_dim", "0, 32"},        {"box_dim", "1, 12"},       {"global_dim", "0, 64"},
+                  {"global_dim", "1, 40"},   {"element_stride", "0, 1"},  {"element_stride", "1, 1"}, {"elemtype", "7"},
+                  {"interleave_layout", "0"}, {"swizzle_mode", "0"},      {"fill_mode", "0"}};
+    const char *map = space[0] == 'g' ? "%l7" : "copy";
+    cj__text_printf(text,
+                    "    tensormap.replace.tile.global_address.%s.b1024.b64 [%s], %%l2;\n"
+                    "    mov.u64 %%l3, 320;\n    tensormap.replace.tile.global_stride.%s.b1024.b64 [%s], 0, %%l3;\n",
+                    space, map, space, map);
+    for (size_t i = 0; i < CJ_TEST_COUNT(fields); i++)
+        cj__text_printf(text, "    tensormap.replace.tile.%s.%s.b1024.b32 [%s], %s;\n", fields[i].field, space, map,
+                        fields[i].value);
+}
+
 static void write_replace(const replacement *r, const char *space, cj_text *text) {
     char dimension[16] = "";
+    if (!strcmp(r->field, EVERY_FIELD)) {
+        write_every_field(space, text);
+        return;
+    }
     if (r->dimension >= 0) snprintf(dimension, sizeof dimension, "%d, ", r->dimension);
     cj__text_printf(text, "    tensormap.replace.tile.%s.%s.b1024.b%d [%s], %s", r->field, space,
                     r->bits == 64 ? 64 : 32, space[0] == 'g' ? "%l7" : "copy", dimension);
@@ -97,6 +122,7 @@ void cj_tensor_replacement_write(unsigned index, cj_text *text) {
     cj__text_puts(text,
                   "    .shared .align 128 .b8 copy[128];\n    setp.ge.u32 %p4, %r0, 32;\n    @%p4 bra published;\n"
                   "    setp.lt.u32 %p5, %r0, 16;\n    mad.wide.u32 %l3, %r0, 8, %l1;\n    @%p5 ld.u64 %l5, [%l3];\n");
+    if (is_field(index, EVERY_FIELD)) cj__text_puts(text, "    mov.u64 %l5, 0;\n");
     if (in_shared) {
         cj__text_puts(text, "    mov.u32 %r9, copy;\n    mad.lo.u32 %r9, %r0, 8, %r9;\n"
                             "    @%p5 st.shared.u64 [%r9], %l5;\n    bar.warp.sync -1;\n    @!%p0 bra replaced;\n");

@@ -172,6 +172,28 @@ static void maps_are_changed_by_kernels(void **state) {
     close_bench(&b);
 }
 
+// Hosts do that in maps of tensors of less than 128 KiB (bit 21 of the second 64 bits): they are the same maps.
+static void a_bit_that_hosts_clear_means_nothing(void **state) {
+    (void)state;
+    const tensor good = swizzled;
+    bench        b = open_bench();
+    char         ptx[PTX_BYTES];
+    uint64_t     words[sizeof(cj_tensormap) / 8];
+    cj_error     error = {0};
+    cj_tensormap map = encode(&b, &good);
+    memcpy(words, &map, sizeof map);
+    assert_false(words[1] >> 21 & 1);  // wherever the tensor lies
+    assert_int_equal(words[1] & UINT32_MAX, 0);
+    words[1] &= ~(UINT64_C(1) << 21);
+    memcpy(&map, words, sizeof map);
+    tensor_load_ptx(ptx, sizeof ptx, 2, 2048);
+    cj_test_ok(run_bench(&b, ptx, &map, 2048, good.at, (shape){1, 128, 0}, &error), &error);
+    memset(&map, 0, sizeof map);  // no map either
+    assert_int_equal(run_bench(&b, ptx, &map, 2048, good.at, (shape){1, 128, 0}, &error), CJ_HAZARD);
+    assert_string_equal(error.rule, "tensor-map");
+    close_bench(&b);
+}
+
 static void wrong_maps_are_refused(void **state) {
     (void)state;
     const tensor good = swizzled;
@@ -266,6 +288,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_are_as_their_model),     cmocka_unit_test(a_tile_for_four_blocks),
         cmocka_unit_test(a_tile_that_nobody_waits_for), cmocka_unit_test(maps_are_changed_by_kernels),
+        cmocka_unit_test(a_bit_that_hosts_clear_means_nothing),
         cmocka_unit_test(wrong_maps_are_refused),       cmocka_unit_test(stores_begin_in_the_tensor),
         cmocka_unit_test(arguments_are_checked),
     };

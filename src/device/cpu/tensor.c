@@ -8,7 +8,7 @@
 #include "exec.h"
 #include "half.h"
 
-#define MAGIC 0x50414d4a43u  // "CJMAP"
+#define MARK 0x504d4a43u  // "CJMP"
 
 enum { PIECE = 16, BOX_MAX = 256, PIXELS_MAX = 1024 };  // bytes that a swizzle keeps together; elements, pixels
 
@@ -30,7 +30,7 @@ cj_status cj__cpu_tensor_encode(cj_device *device, const cj_tensor_tile *tile, c
     if (tile->interleave != CJ_TENSORMAP_INTERLEAVE_NONE) {
         return cj__fail(error, CJ_UNSUPPORTED, "the CPU device knows no interleaved tensor layouts");
     }
-    cj_cpu_tensor made = {.magic = MAGIC,
+    cj_cpu_tensor made = {.mark = MARK,
                           .address = tile->address,
                           .rank = (uint8_t)tile->rank,
                           .type = (uint8_t)tile->type,
@@ -67,7 +67,7 @@ static const char *columns_fault(const cj_cpu_tensor *map) {
 }
 
 const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map) {
-    if (map->magic != MAGIC) return "these 128 bytes are no tensor map of the CPU device";
+    if (map->cleared || (map->mark && map->mark != MARK)) return "these 128 bytes are no tensor map of the CPU device";
     if (!map->rank || map->rank > CJ_TENSOR_RANK_MAX) return "its rank is not 1 to 5";
     if (map->type >= sizeof element_bytes / sizeof *element_bytes) return "its element type is unknown";
     if (map->interleave) return "its layout is interleaved, which the CPU device does not know";

@@ -2,7 +2,9 @@
 // Tensor maps and the copies made with them (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled and
 // cuTensorMapEncodeIm2col).
 //
-// The 128 bytes are this device's own: only it reads them. A tile is a map at coordinates: a box, or (im2col) a column
+// The 128 bytes are this device's own: only it reads them. Kernels make maps too, of 128 zeros by tensormap.replace in every
+// field: such a map has no mark. Hosts clear bit 21 of the second 64 bits in maps of small tensors, which nothing uses here.
+// A tile is a map at coordinates: a box, or (im2col) a column
 // of pixels, moved by offsets. Its bytes have an order, rows of the innermost dimension one after another, in which
 // they are kept between their two ends:
 //
@@ -20,8 +22,9 @@
 enum { CJ_TENSOR_RANK_MAX = 5, CJ_TENSOR_SPACE_MAX = CJ_TENSOR_RANK_MAX - 2 };
 
 typedef struct cj_cpu_tensor {
-    uint64_t magic;
     uint64_t address;
+    uint32_t cleared;  // by hosts
+    uint32_t mark;     // that this device encoded it; 0: a kernel made it
     uint64_t stride[CJ_TENSOR_RANK_MAX - 1];  // bytes; [i] of dimension i + 1
     uint32_t last[CJ_TENSOR_RANK_MAX];        // the greatest coordinate
     uint16_t box[CJ_TENSOR_RANK_MAX];  // im2col: channels, pixels
