@@ -49,6 +49,7 @@ typedef struct cj_limits {
     uint64_t l2_bytes;
     uint64_t global_bytes;
     uint32_t driver_version;          // CUDA driver API, 13000 for 13.0; 0 without a driver
+    bool     every_target;            // code for any .target runs, as far as its instructions do: the CPU device
 } cj_limits;
 
 // Resolves a CUDA driver symbol as cuGetProcAddress does: `version` is the CUDA version of the wanted signature (12000).

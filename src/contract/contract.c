@@ -41,10 +41,10 @@ cj_dim3 cj__contract_grid(const cj_contract *contract, cj_dim3 given, cj_dim3 cl
 // ---- what the rules ask
 
 // Plain PTX runs on its own capability and every later one, that of a family on the family's, with an a on its own
-// alone.
+// alone. The CPU device looks at instructions, not at the name.
 static bool runs_on(const cj_contract *kernel, const cj_limits *target) {
     const uint32_t has = target->compute_capability, wants = kernel->target_sm;
-    if (!wants || has == wants) return true;
+    if (!wants || has == wants || target->every_target) return true;
     return has > wants && (!kernel->target_suffix || (kernel->target_suffix == 'f' && has / 10 == wants / 10));
 }
 

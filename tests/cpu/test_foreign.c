@@ -120,6 +120,23 @@ static void one_kernel_does_not_hinder_another(void **state) {
            4);
 }
 
+// Those of targets.def, alone or with a suffix, and an older one.
+static void every_target_runs(void **state) {
+    (void)state;
+    static const char *const targets[] = {
+#define CJ_PTX_TARGET(text, number, suffix, ptx) text,
+#include "targets.def"
+#undef CJ_PTX_TARGET
+        "sm_50",
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(targets); i++) {
+        char        text[4096];
+        const char *kernel = ENTRY OPEN "    mov.u64 %l1, 8;\n" STORE CLOSE;
+        snprintf(text, sizeof text, ".version 9.0\n.target %s\n.address_size 64\n%s", targets[i], kernel);
+        expect(text, 8);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floats_move_through_wider_registers_of_bits),
@@ -129,6 +146,7 @@ int main(void) {
         cmocka_unit_test(calls_need_no_list_of_arguments),
         cmocka_unit_test(words_out_of_order_are_executed_alike),
         cmocka_unit_test(what_is_not_executed_is_refused_when_it_is_reached),
+        cmocka_unit_test(every_target_runs),
         cmocka_unit_test(one_kernel_does_not_hinder_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

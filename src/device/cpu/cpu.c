@@ -476,6 +476,7 @@ cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_
     made->options.stack_bytes = STACK_BYTES;
     made->base.ops = &operations;
     made->base.limits = *limits;  // so that plans are those of an H200
+    made->base.limits.every_target = true;
     made->base.support = (cj_launch_support){.in_order = true, .priority_least = -5, .sync_domains = 4};
     if (made->base.limits.global_bytes > host_bytes()) made->base.limits.global_bytes = host_bytes();
     snprintf(made->base.limits.name, sizeof made->base.limits.name, "CPU device");
