@@ -94,9 +94,12 @@ bool cj__reserved_name(const char *name, size_t length) {
 
 bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_ir_var *var, const char *at) {
     size_t length = strlen(name);
-    if (reg && cj__reserved_name(name, length))
-        return cj__parse_error(p, at, "name-reserved",
-                               "a register cannot be named %s: ptxas reads that as the special register", name);
+    if (reg && cj__reserved_name(name, length)) {
+        cj__parse_error(p, at, "name-reserved",
+                        "a register cannot be named %s: ptxas reads that as the special register", name);
+        cj__hint(p->error, "name it otherwise, as %s_0", name);
+        return false;
+    }
     if (cj__map_get(&p->scope->names, name, length))
         return cj__parse_error(p, at, "name-twice", "'%s' is declared twice in this scope", name);
     cj_name *entry = cj__arena_alloc(&p->module->arena, sizeof *entry);
@@ -236,9 +239,9 @@ bool cj__add_jump(cj_parser *p, cj_ir_operand *operand) {
 
 static const char *label_at(const void *user, size_t i) {
     const cj_map *labels = user;
-    for (size_t slot = 0; slot < labels->capacity; slot++) {
-        const cj_ir_label *label = labels->slot[slot].value;
-        if (label && label->defined && !i--) return label->name;
+    for (; i < labels->capacity && i < NEAREST_MAX; i++) {
+        const cj_ir_label *label = labels->slot[i].value;
+        if (label && label->defined) return label->name;
     }
     return NULL;
 }

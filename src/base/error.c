@@ -89,6 +89,8 @@ void cj__rule(cj_error *error, const char *rule) {
     if (error) snprintf(error->rule, sizeof error->rule, "%s", rule);
 }
 
+static unsigned cost(char c) { return c >= '0' && c <= '9' ? 2 : 1; }  // another number is rarely a slip
+
 // Levenshtein distance over at most NAME_MAX characters; longer words are compared by their first ones.
 enum { NAME_MAX_LENGTH = 63 };
 
@@ -97,14 +99,16 @@ static unsigned edit_distance(const char *a, const char *b) {
     if (m > NAME_MAX_LENGTH) m = NAME_MAX_LENGTH;
     if (n > NAME_MAX_LENGTH) n = NAME_MAX_LENGTH;
     unsigned row[NAME_MAX_LENGTH + 1];
-    for (size_t j = 0; j <= n; j++) row[j] = (unsigned)j;
+    row[0] = 0;
+    for (size_t j = 1; j <= n; j++) row[j] = row[j - 1] + cost(b[j - 1]);
     for (size_t i = 1; i <= m; i++) {
         unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
+        row[0] += cost(a[i - 1]);
         for (size_t j = 1; j <= n; j++) {
-            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best) best = row[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            const unsigned change = cost(a[i - 1]) > cost(b[j - 1]) ? cost(a[i - 1]) : cost(b[j - 1]);
+            unsigned       best = diagonal + (a[i - 1] != b[j - 1] ? change : 0);
+            if (row[j] + cost(a[i - 1]) < best) best = row[j] + cost(a[i - 1]);
+            if (row[j - 1] + cost(b[j - 1]) < best) best = row[j - 1] + cost(b[j - 1]);
             diagonal = row[j];
             row[j] = best;
         }

@@ -116,12 +116,12 @@ static const char *next_name(const void *user, size_t i) {
 
 static void nearest_finds_slips_only(void **state) {
     (void)state;
-    static const char *const names[] = {"sum", "min", "max", "reduce", "histogram", NULL};
+    static const char *const names[] = {"sum", "min", "max", "reduce", "histogram", "sm_89", "sm_90", NULL};
     static const struct {
         const char *word, *nearest;
     } rows[] = {
         {"sum", "sum"}, {"sun", "sum"},      {"mix", "min"}, {"redcue", "reduce"}, {"histgram", "histogram"},
-        {"xyz", NULL},  {"transpose", NULL}, {"", NULL},
+        {"xyz", NULL},  {"transpose", NULL}, {"", NULL},    {"sm_999", NULL},    {"sm90", "sm_90"},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++) {
         const char *found = cj__nearest(rows[i].word, next_name, names);

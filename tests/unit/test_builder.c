@@ -338,8 +338,8 @@ static void open_brace(cj_builder *b, cj_func *f) { cj_ptx(f, "{ ret;"), cj_entr
 
 static const struct mistake other_mistakes[] = {
     {wrong_type, "type", "'u33' is not a type", ""},
-    {reserved_tid, "name-reserved", "cannot be named %tid", ""},
-    {reserved_clock, "name-reserved", "cannot be named %clock", ""},
+    {reserved_tid, "name-reserved", "cannot be named %tid", "as %tid_0"},
+    {reserved_clock, "name-reserved", "cannot be named %clock", "as %clock_0"},
     {no_element, "array-size", "shared memory 'tile' of 0 elements", ""},
     {odd_align, "array-size", "aligned to 12", ""},
     {param_twice, "name-twice", "'x' is declared twice", ""},

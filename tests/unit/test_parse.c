@@ -301,7 +301,7 @@ static const broken broken_lines[] = {
     {"again: ^again:", "name-twice", "the label 'again' is defined twice", ""},
     {".reg .u32 %a, ^%a;", "name-twice", "'%a' is declared twice in this scope", ""},
     {".reg .u32 %a<3>; .reg .u32 ^%a<3>;", "name-twice", "the registers '%a' are declared twice", ""},
-    {".reg .u32 ^%tid;", "name-reserved", "ptxas reads that as the special register", ""},
+    {".reg .u32 ^%tid;", "name-reserved", "ptxas reads that as the special register", "as %tid_0"},
     {".reg .u32 ^%clock;", "name-reserved", "cannot be named %clock", ""},
     {".shared .u32 ^tile;", "name-twice", "'tile' is declared twice in this scope", ""},
     // mnemonics

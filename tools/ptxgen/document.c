@@ -42,6 +42,7 @@ int document_read(document *d, const char *path) {
     int code = read_all(d, file);
     if (file != stdin) fclose(file);
     if (code) document_free(d);
+    else message_document(d->name);
     return code;
 }
 

@@ -82,10 +82,21 @@ static cj_error first;  // failure of this process; OK: none yet
 
 const cj_error *message_first(void) { return first.status ? &first : NULL; }
 
+static const char *document;  // of which the errors' lines are
+
+void message_document(const char *name) { document = name; }
+
+static void write_place(const cj_error *error, char *place, size_t size) {
+    int length = document ? snprintf(place, size, "%.200s:%u", document, error->line)
+                          : snprintf(place, size, "line %u of the generated PTX", error->line);
+    if (error->column) length += snprintf(place + length, size - (size_t)length, document ? ":%u" : ", column %u", error->column);
+    snprintf(place + length, size - (size_t)length, ": ");
+}
+
 int message_failure(const cj_error *error) {
-    char text[sizeof error->message + sizeof error->rule + 64], place[48] = "", rule[sizeof error->rule + 4] = "";
+    char text[sizeof error->message + sizeof error->rule + 300], place[256] = "", rule[sizeof error->rule + 4] = "";
     if (!first.status) first = *error;
-    if (error->line) snprintf(place, sizeof place, "PTX line %u, column %u: ", error->line, error->column);
+    if (error->line) write_place(error, place, sizeof place);
     if (error->rule[0]) snprintf(rule, sizeof rule, " [%s]", error->rule);
     snprintf(text, sizeof text, "%s%s%s", place, error->message, rule);
     print_line("ptxgen: ", COLOUR_RED, "error:", text, error->status == CJ_COMPILER);

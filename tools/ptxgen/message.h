@@ -20,6 +20,10 @@ typedef enum exit_code {
 // Prints what a library call reported; returns its exit code.
 int message_failure(const cj_error *error);
 
+// The file whose lines errors name from here on: FILE:LINE:COLUMN. The name stays with the caller. Without one the
+// lines are those of PTX that was generated.
+void message_document(const char *name);
+
 // Prints an error of the command's own; returns the exit code of `status`. A newline in the text begins the hint.
 int message_error(cj_status status, const char *format, ...) CJ_PRINTF(2, 3);
 

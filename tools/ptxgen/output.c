@@ -119,7 +119,7 @@ static json_t *failure_json(const cj_error *error) {
                                text_or_null(error->rule), "message", output_json_text(error->message), "hint",
                                text_or_null(error->hint));
     if (error->line) json_object_set_new(object, "line", json_integer(error->line));
-    if (error->line) json_object_set_new(object, "column", json_integer(error->column));
+    if (error->column) json_object_set_new(object, "column", json_integer(error->column));
     return object;
 }
 
