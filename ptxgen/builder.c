@@ -701,6 +701,7 @@ static cj_status check_text(const cj_text *text, cj_error *error) {
 }
 
 cj_status cj_builder_finish(cj_builder *b, char **text, size_t *length, cj_error *error) {
+    REQUIRE(text);
     *text = NULL;
     if (!b) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory: there is no builder");
     cj_parser *p = &b->parser;

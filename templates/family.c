@@ -33,6 +33,8 @@ static const char *family_name_at(const void *user, size_t i) {
 }
 
 cj_status cj_family_find(const char *name, const cj_family **family, cj_error *error) {
+    REQUIRE(name);
+    REQUIRE(family);
     for (size_t i = 0; i < FAMILY_COUNT; i++)
         if (!strcmp(families[i]->name, name)) {
             *family = families[i];
@@ -79,6 +81,9 @@ static cj_status check_contract(const cj_plan *plan, const cj_limits *limits, cj
 
 cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const char *arch, cj_plan *plan,
                        cj_error *error) {
+    REQUIRE(params);
+    REQUIRE(limits);
+    REQUIRE(plan);
     *plan = (cj_plan){.params = *params};
     const cj_target_info *target;
     cj_status             status = choose_arch(plan, limits, arch, &target, error);
@@ -91,6 +96,8 @@ cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const c
 }
 
 cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, cj_error *error) {
+    REQUIRE(plan);
+    REQUIRE(text);
     cj_builder *builder = cj_builder_create(plan->arch);
     plan->params.family->emit(plan, builder);
     cj_status status = cj_builder_finish(builder, text, length, error);

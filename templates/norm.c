@@ -264,10 +264,21 @@ static cj_status check_pass(const cj_params *p, cj_error *error) {
     return CJ_OK;
 }
 
+// The root is taken of a sum with it.
+static cj_status check_epsilon(const cj_params *p, cj_error *error) {
+    const double epsilon = cj_params_real(p, "epsilon");
+    if (epsilon >= 0) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows",
+             epsilon);
+    cj__hint(error, "1e-05 is usual");
+    return CJ_INVALID_ARGUMENT;
+}
+
 static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     row_op    op;
     norm      own;
     cj_status status = check_pass(&plan->params, error);
+    if (!status) status = check_epsilon(&plan->params, error);
     if (status) return status;
     describe(plan, &op, &own);
     return cj__row_plan(plan, &op, limits, clusters, error);

@@ -165,6 +165,9 @@ static cj_status no_param(const cj_family *family, const char *name, cj_error *e
 }
 
 cj_status cj_params_set(cj_params *params, const char *name, const char *text, cj_error *error) {
+    REQUIRE(params);
+    REQUIRE(name);
+    REQUIRE(text);
     const cj_family *family = params->family;
     size_t i = find_param(family, name);
     if (i == family->param_count) return no_param(family, name, error);
@@ -186,6 +189,8 @@ cj_status cj_params_set(cj_params *params, const char *name, const char *text, c
 
 cj_status cj_params_set_function(cj_params *params, const char *name, const cj_user_function *function,
                                  cj_error *error) {
+    REQUIRE(params);
+    REQUIRE(name);
     const cj_family *family = params->family;
     size_t i = find_param(family, name);
     if (i == family->param_count) return no_param(family, name, error);
@@ -197,6 +202,8 @@ cj_status cj_params_set_function(cj_params *params, const char *name, const cj_u
 
 cj_status cj_params_set_reals(cj_params *params, const char *name, const double *value, uint32_t count,
                               cj_error *error) {
+    REQUIRE(params);
+    REQUIRE(name);
     const cj_family *family = params->family;
     size_t i = find_param(family, name);
     if (i == family->param_count) return no_param(family, name, error);

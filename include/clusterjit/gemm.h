@@ -89,7 +89,7 @@ typedef struct cj_gemm_operands {
 typedef struct cj_gemm cj_gemm;
 
 // Plans, generates, checks and loads the kernel. *gemm is owned by the caller. INVALID_ARGUMENT and CONTRACT name
-// field, value and limit; UNSUPPORTED where the device has no wgmma.
+// field, value and limit (a leading dimension below its row, too); UNSUPPORTED where the device has no wgmma.
 CJ_API cj_status cj_gemm_create(cj_device *device, const cj_gemm_desc *desc, cj_gemm **gemm, cj_error *error);
 CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launches must have ended
 

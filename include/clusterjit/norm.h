@@ -33,7 +33,7 @@ typedef struct cj_norm_desc {
     int          stats;            // forward: rstd, and with LAYER mean, are written
     int          weight_gradient;  // backward: dw is written, with or without `weight`
     int          bias_gradient;    // backward: db is written
-    double       epsilon;          // finite [1e-5]
+    double       epsilon;          // finite, not negative [1e-5]
 } cj_norm_desc;
 
 // Device pointers. What a description does not use stays 0.

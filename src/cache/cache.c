@@ -72,7 +72,10 @@ cj_status cj__cache_open(bool make, const cj_files *files, cj_disk **disk, cj_er
     return cj__disk_open(path, make, limit, files, disk, error);
 }
 
-cj_status cj_cache_directory(char *path, size_t size, cj_error *error) { return find_place(path, size, error); }
+cj_status cj_cache_directory(char *path, size_t size, cj_error *error) {
+    REQUIRE(path);
+    return find_place(path, size, error);
+}
 
 cj_status cj_cache_each(cj_cache_visit visit, void *user, cj_error *error) {
     cj_disk  *disk;

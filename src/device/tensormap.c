@@ -142,6 +142,10 @@ cj_status cj_tensormap_encode_tiled(cj_device *device, cj_tensormap *map, cj_ten
                                     const uint32_t *element_strides, cj_tensormap_interleave interleave,
                                     cj_tensormap_swizzle swizzle, cj_tensormap_l2 l2, cj_tensormap_fill fill,
                                     cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(map);
+    REQUIRE(dims);
+    REQUIRE(box);
     const cj_tensor_tile tile = {.type = type,
                                  .rank = rank,
                                  .address = address,
@@ -168,6 +172,11 @@ cj_status cj_tensormap_encode_im2col(cj_device *device, cj_tensormap *map, cj_te
                                      const uint32_t *element_strides, cj_tensormap_interleave interleave,
                                      cj_tensormap_swizzle swizzle, cj_tensormap_l2 l2, cj_tensormap_fill fill,
                                      cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(map);
+    REQUIRE(dims);
+    REQUIRE(lower);
+    REQUIRE(upper);
     const cj_tensor_tile tile = {.type = type,
                                  .rank = rank,
                                  .address = address,

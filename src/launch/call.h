@@ -61,13 +61,16 @@ void      cj__call_destroy(void *handle);
     };                                                                                                         \
     _Static_assert(offsetof(struct noun, desc) == sizeof(cj_call), "the description is where the copy is");    \
     cj_status noun##_create(cj_device *device, const noun##_desc *desc, struct noun **made, cj_error *error) { \
+        REQUIRE(device);                                                                                       \
+        REQUIRE(desc);                                                                                         \
+        REQUIRE(made);                                                                                         \
         void     *handle;                                                                                      \
         cj_status status = cj__call_create(device, describe, desc, sizeof *desc, &handle, error);              \
         *made = handle;                                                                                        \
         return status;                                                                                         \
     }                                                                                                          \
     void             noun##_destroy(struct noun *made) { cj__call_destroy(made); }                             \
-    const cj_kernel *noun##_kernel(const struct noun *made) { return made->call.kernel; }
+    const cj_kernel *noun##_kernel(const struct noun *made) { return made ? made->call.kernel : NULL; }
 
 // ---- one-call functions
 

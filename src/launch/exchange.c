@@ -53,6 +53,7 @@ static cj_status run(cj_kernel *kernel, uint32_t align, cj_ptr x, cj_ptr out, cj
 }
 
 cj_status cj_exchange_run(cj_exchange *exchange, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+    REQUIRE(exchange);
     return run(exchange->call.kernel, align_of(&exchange->desc), x, out, stream, error);
 }
 

@@ -46,6 +46,25 @@ static cj_status describe_results(const cj_gemm_desc *desc, cj_params *params, c
     return status ? status : describe_batch(desc, params, error);
 }
 
+// A leading dimension that is given goes over the rows (columns) that lie in the matrix.
+static cj_status check_leading(const cj_gemm_desc *desc, cj_error *error) {
+    const struct {
+        const char *name;
+        uint64_t    leading, least;
+    } rows[] = {{"lda", desc->lda, desc->a ? desc->m : desc->k},
+                {"ldb", desc->ldb, desc->b ? desc->k : desc->n},
+                {"ldc", desc->adds_c ? desc->ldc : 0, desc->d ? desc->m : desc->n},
+                {"ldd", desc->ldd, desc->d ? desc->m : desc->n}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!rows[i].leading || rows[i].leading >= rows[i].least) continue;
+        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " elements are less than the %" PRIu64 " that follow each other",
+                 rows[i].name, rows[i].leading, rows[i].least);
+        cj__hint(error, "leave it 0 for matrices without gaps");
+        return CJ_INVALID_ARGUMENT;
+    }
+    return CJ_OK;
+}
+
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_gemm_desc *desc = from;
     cj_status           status = cj__call_family(params, "gemm", error);
@@ -63,7 +82,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "split", desc->split, error);
     if (!status) status = cj__call_number(params, "parts", desc->parts, error);
     if (!status) status = describe_results(desc, params, error);
-    return status;
+    return status ? status : check_leading(desc, error);
 }
 
 // ---- tensor maps
@@ -193,6 +212,10 @@ static cj_status find_maps(cj_device *device, cj_kernel *kernel, const cj_gemm_d
 
 cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
                                 const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(kernel);
+    REQUIRE(desc);
+    REQUIRE(operands);
     enum { ENDS = 3 };  // the last ones, for the ends of ragged lines, whose leading dimension is always given
     maps             m;
     cj_gemm_operands given = *operands;
@@ -221,6 +244,8 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
 CALL_HANDLE(cj_gemm)
 
 cj_status cj_gemm_run(cj_gemm *gemm, const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
+    REQUIRE(gemm);
+    REQUIRE(operands);
     return cj_gemm_kernel_launch(gemm->call.device, gemm->call.kernel, &gemm->desc, operands, stream, error);
 }
 

@@ -54,11 +54,13 @@ static cj_status run(cj_device *device, cj_kernel *kernel, const cj_histogram_de
 }
 
 cj_status cj_histogram_add(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_stream stream, cj_error *error) {
+    REQUIRE(histogram);
     cj_status status = check(&histogram->desc, x, counts, error);
     return status ? status : add(histogram->call.kernel, histogram->desc.n, x, counts, stream, error);
 }
 
 cj_status cj_histogram_run(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_stream stream, cj_error *error) {
+    REQUIRE(histogram);
     return run(histogram->call.device, histogram->call.kernel, &histogram->desc, x, counts, stream, error);
 }
 

@@ -55,6 +55,9 @@ static cj_status load(cj_kernel *kernel, cj_error *error) {
 }
 
 cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **kernel, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(plan);
+    REQUIRE(kernel);
     *kernel = NULL;
     cj_kernel *made = calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a kernel");
@@ -78,6 +81,9 @@ cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **ker
 }
 
 cj_status cj_kernel_create(cj_device *device, const cj_params *params, cj_kernel **kernel, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(params);
+    REQUIRE(kernel);
     cj_plan plan;
     *kernel = NULL;
     cj_status status = cj_tuning_plan(device, params, NULL, &plan, error);
@@ -142,6 +148,8 @@ const char    *cj_kernel_ptx(const cj_kernel *kernel) { return kernel->ptx; }
 
 cj_status cj_kernel_launch(cj_kernel *kernel, cj_stream stream, void *const *arguments, uint32_t count,
                            cj_error *error) {
+    REQUIRE(kernel);
+    if (count) REQUIRE(arguments);
     cj_plan *plan = &kernel->plan;
     void *all[ARGUMENTS_MAX];
     if (count + plan->derived_count + 2 > ARGUMENTS_MAX)

@@ -48,6 +48,7 @@ static cj_status run(cj_kernel *kernel, const cj_reduce_desc *desc, cj_ptr x, cj
 }
 
 cj_status cj_reduce_run(cj_reduce *reduce, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+    REQUIRE(reduce);
     return run(reduce->call.kernel, &reduce->desc, x, out, stream, error);
 }
 

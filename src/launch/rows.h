@@ -61,6 +61,8 @@ cj_status cj__row_call_launch(cj_device *device, row_spec *spec, row_call *call,
     }                                                                                                                  \
     CALL_HANDLE(noun)                                                                                                  \
     cj_status noun##_run(struct noun *made, const noun##_arrays *arrays, cj_stream stream, cj_error *error) {          \
+        REQUIRE(made);                                                                                                 \
+        REQUIRE(arrays);                                                                                               \
         row_call call = call_of(&made->desc, arrays);                                                                  \
         return cj__row_call_run(made->call.kernel, made->desc.shape.align, &call, stream, error);                      \
     }                                                                                                                  \

@@ -82,10 +82,12 @@ static cj_status run(cj_kernel *kernel, const cj_scan_desc *desc, arrays a, cj_s
 }
 
 cj_status cj_scan_run(cj_scan *scan, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+    REQUIRE(scan);
     return run(scan->call.kernel, &scan->desc, (arrays){.x = x, .out = out}, stream, error);
 }
 
 cj_status cj_scan_run_segmented(cj_scan *scan, cj_ptr x, cj_ptr heads, cj_ptr out, cj_stream stream, cj_error *error) {
+    REQUIRE(scan);
     return run(scan->call.kernel, &scan->desc, (arrays){.x = x, .heads = heads, .out = out, .segmented = true}, stream,
                error);
 }
@@ -128,10 +130,14 @@ static cj_status launch(cj_device *device, const cj_scan_desc *desc, arrays a, c
 
 cj_status cj_scan_launch(cj_device *device, const cj_scan_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
                          cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(desc);
     return launch(device, desc, (arrays){.x = x, .out = out}, stream, error);
 }
 
 cj_status cj_scan_launch_segmented(cj_device *device, const cj_scan_desc *desc, cj_ptr x, cj_ptr heads, cj_ptr out,
                                    cj_stream stream, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(desc);
     return launch(device, desc, (arrays){.x = x, .heads = heads, .out = out, .segmented = true}, stream, error);
 }

@@ -59,6 +59,7 @@ static cj_status run(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream,
 }
 
 cj_status cj_stencil_run(cj_stencil *stencil, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    REQUIRE(stencil);
     return run(stencil->call.kernel, in, out, stream, error);
 }
 

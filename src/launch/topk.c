@@ -44,6 +44,7 @@ static cj_status run(cj_kernel *kernel, const cj_topk_desc *desc, cj_ptr x, cj_p
 }
 
 cj_status cj_topk_run(cj_topk *topk, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error) {
+    REQUIRE(topk);
     return run(topk->call.kernel, &topk->desc, x, values, indices, stream, error);
 }
 

@@ -421,6 +421,7 @@ static uint32_t core_count(void) {
 }
 
 cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_error *error) {
+    REQUIRE(device);
     cpu_device *cpu = cpu_of(device);
     if (!cpu) return refuse_device(device, error);
     if (!options) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: options is 0", __func__);
@@ -445,6 +446,7 @@ const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index) {
 }
 
 cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_error *error) {
+    REQUIRE(device);
     const cpu_device *cpu = cpu_of(device);
     if (!cpu) return refuse_device(device, error);
     if (!stats) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stats is 0", __func__);
@@ -453,6 +455,7 @@ cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_err
 }
 
 cj_status cj_cpu_stats_clear(cj_device *device, cj_error *error) {
+    REQUIRE(device);
     cpu_device *cpu = cpu_of(device);
     if (!cpu) return refuse_device(device, error);
     cpu->stats = (cj_cpu_stats){0};
