@@ -4,7 +4,7 @@
 #include "message.h"
 #include "run_workload.h"
 
-enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_REPEAT };
+enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_OUTPUT, KEY_REPEAT };
 
 static const struct argp_option options[] = {
     {.name = "arch",
@@ -21,10 +21,15 @@ static const struct argp_option options[] = {
      .key = KEY_INPUT,
      .arg = "FILE",
      .doc = "Read the input from FILE.npy, from FILE.f32 (or .f64, .i32, …: raw, little-endian), or, for -, from "
-            "standard input; --n is then the number of elements in it unless it is given"},
+            "standard input; --n, --rows and --columns and their like are then those of its array unless they are given"},
     {.name = "json",
      .key = KEY_JSON,
      .doc = "Print JSON; NaN and infinities become strings, and so do integers above 2^63-1"},
+    {.name = "output",
+     .key = KEY_OUTPUT,
+     .arg = "FILE.npy",
+     .doc = "Write what the kernel has written: its result to FILE.npy, and what else there is (indices, gradients, "
+            "statistics) to FILE.NAME.npy; types that numpy does not have become f32"},
     {.name = "repeat",
      .key = KEY_REPEAT,
      .arg = "N",
@@ -41,6 +46,7 @@ static int set(void *user, int key, char *value) {
     case KEY_FILL: o->fill = value; break;
     case KEY_INPUT: o->input = value; break;
     case KEY_JSON: o->json = true; break;
+    case KEY_OUTPUT: o->output = value; break;
     case KEY_REPEAT: o->repeat = args_number("--repeat", value, 1, 100000); break;
     default: machine_set(&o->machine, key, value); break;
     }

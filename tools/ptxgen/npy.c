@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "npy.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,9 @@ enum { HEADER_MAX = 65536, DESCR_MAX = 32 };
 typedef struct reader {
     const char *at;
     char        descr[DESCR_MAX];
-    uint64_t    count;
+    uint64_t    count, extent[NPY_DIMS];
+    unsigned    dims;
+    bool        fortran;
     bool        has_descr, has_order, has_shape;
 } reader;
 
@@ -46,7 +50,8 @@ static bool take_descr(reader *r) {
 }
 
 static bool take_order(reader *r) {
-    r->has_order = take(r, "True") || take(r, "False");
+    r->fortran = take(r, "True");
+    r->has_order = r->fortran || take(r, "False");
     return r->has_order;
 }
 
@@ -61,6 +66,8 @@ static bool take_shape(reader *r) {
         if (*r->at < '0' || *r->at > '9' || (extent && r->count > INT64_MAX / extent)) return false;
         r->at = end;
         r->count *= extent;
+        if (r->dims < NPY_DIMS) r->extent[r->dims] = extent;
+        r->dims++;
         take(r, "L");  // Python 2 wrote long integers so
         if (!take(r, ",")) return take(r, ")");
     }
@@ -115,6 +122,9 @@ static int parse_header(const char *text, const char *name, npy *header) {
         return message_error(CJ_FILE, "'%s' has a damaged .npy header: byte %td of its dictionary", name, r.at - text);
     }
     header->count = r.count;
+    header->dims = r.dims;
+    header->fortran = r.fortran;
+    memcpy(header->extent, r.extent, sizeof r.extent);
     return type_of(name, r.descr, &header->type);
 }
 
@@ -156,4 +166,42 @@ int npy_read_header(FILE *file, const char *name, npy *header) {
     header->start = sizeof prefix + bytes + length;
     free(text);
     return code;
+}
+
+// ---- writing
+
+cj_dtype npy_type(cj_dtype type) {
+    switch (type) {
+    case CJ_BF16:
+    case CJ_TF32:
+    case CJ_E4M3:
+    case CJ_E5M2: return CJ_F32;
+    default: return type;
+    }
+}
+
+enum { NPY_ALIGN = 64, NPY_PREFIX = 10 };  // bytes that the data begin at a multiple of; magic, version and length
+
+static size_t append(char *to, size_t used, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    used += (size_t)vsnprintf(to + used, NPY_HEADER - used, format, arguments);
+    va_end(arguments);
+    return used;
+}
+
+size_t npy_write_header(cj_dtype type, unsigned dims, const uint64_t *extent, char to[NPY_HEADER]) {
+    const size_t bytes = cj_dtype_size(type);
+    size_t       used = NPY_PREFIX;
+    used = append(to, used, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (", bytes == 1 ? '|' : '<',
+                  cj_dtype_name(type)[0], bytes);
+    for (unsigned i = 0; i < dims; i++) used = append(to, used, i ? " %" PRIu64 "," : "%" PRIu64 ",", extent[i]);
+    if (dims > 1) used--;  // (3,) but (3, 4)
+    used = append(to, used, "), }");
+    while ((used + 1) % NPY_ALIGN) to[used++] = ' ';
+    to[used++] = '\n';
+    memcpy(to, NPY_MAGIC "\1\0", NPY_MAGIC_SIZE + 2);
+    to[NPY_MAGIC_SIZE + 2] = (char)(used - NPY_PREFIX);
+    to[NPY_MAGIC_SIZE + 3] = (char)((used - NPY_PREFIX) >> 8);
+    return used;
 }

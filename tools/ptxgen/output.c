@@ -87,6 +87,21 @@ int output_save(const char *path, const char *text, size_t length) {
     return code;
 }
 
+int output_check(const char *path) {
+    struct stat status;
+    char       *parent = strdup(path);
+    if (!parent) return message_error(CJ_OUT_OF_MEMORY, "no memory for the name of a file");
+    char *slash = strrchr(parent, '/');
+    if (slash) slash[slash == parent] = '\0';
+    const bool  there = stat(path, &status) == 0;
+    int         failure = there ? 0 : errno == ENOENT ? 0 : errno;
+    if (there && S_ISDIR(status.st_mode)) failure = EISDIR;
+    else if (there && access(path, W_OK)) failure = errno;
+    else if (!there && !failure && access(slash ? parent : ".", W_OK | X_OK)) failure = errno;
+    free(parent);
+    return failure ? cannot_write(path, failure) : CODE_OK;
+}
+
 size_t output_width(void) {
     struct winsize size;
     const char    *columns = getenv("COLUMNS");

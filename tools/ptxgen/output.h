@@ -14,6 +14,9 @@ int output_finish(int code);
 // Writes `text` to `path` ("-" is standard output). Returns an exit code.
 int output_save(const char *path, const char *text, size_t length);
 
+// Whether output_save will be able to write there, as far as can be known before. Returns an exit code.
+int output_check(const char *path);
+
 enum { OUTPUT_WIDTH = 100, OUTPUT_WIDTH_LEAST = 40 };
 
 // Columns of text that is read on a terminal: the terminal's, or those that COLUMNS says; OUTPUT_WIDTH for a file or a

@@ -14,6 +14,7 @@
 #include "measure.h"
 #include "message.h"
 #include "output.h"
+#include "run_output.h"
 #include "workload.h"
 
 enum { REPEAT_GPU = 10, REPEAT_CPU = 1 };
@@ -32,6 +33,12 @@ static int find_type(runner *r) {
     const char *name = cj_family_name(r->w.params.family);
     r->w.type = workload_find(name);
     return r->w.type ? CODE_OK : workload_missing(name);
+}
+
+static int check_output(runner *r) { return r->options->output ? run_output_check(r->options->output) : CODE_OK; }
+
+static int write_output(runner *r) {
+    return r->options->output ? run_output_write(&r->w, r->kernel, r->options->output) : CODE_OK;
 }
 
 static int open_device(runner *r) {
@@ -138,7 +145,8 @@ static void release(runner *r) {
 }
 
 int run_workload(const run_options *options, const args_family *family) {
-    static int (*const steps[])(runner *r) = {find_type, open_device, estimate, open_workload, load_kernel, launch_all, report};
+    static int (*const steps[])(runner *r) = {find_type,   check_output, open_device,  estimate, open_workload,
+                                             load_kernel, launch_all,   write_output, report};
     runner r = {.options = options,
                 .w = {.params = family->params,
                       .given = family->given,

@@ -7,7 +7,7 @@
 #include "machine.h"
 
 typedef struct run_options {
-    const char *device, *arch, *input, *fill;  // arch, input and fill may be NULL
+    const char *device, *arch, *input, *fill, *output;  // all but the device may be NULL
     unsigned    repeat;                        // timed launches; 0: as many as suit the device
     bool        json;
     machine_options machine;

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "message.h"
-#include "npy.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian and read as they are");
 
@@ -31,10 +30,11 @@ static int spool(source *s) {
     return failure ? cannot_read(s->name, failure) : CODE_OK;
 }
 
-static int check_type(const source *s, cj_dtype found) {
-    if (found == s->type) return CODE_OK;
+static int check_type(source *s, cj_dtype found) {
+    s->stored = found;
+    if (found == s->type || found == npy_type(s->type)) return CODE_OK;
     return message_error(CJ_FILE, "'%s' holds %s, but the kernel reads %s\nuse --dtype %s", s->name,
-                         cj_dtype_name(found), cj_dtype_name(s->type), cj_dtype_name(found));
+                         cj_dtype_name(found), cj_dtype_name(npy_type(s->type)), cj_dtype_name(found));
 }
 
 static int open_npy(source *s, uint64_t bytes) {
@@ -48,14 +48,15 @@ static int open_npy(source *s, uint64_t bytes) {
                              "'%s' is truncated: its header says %" PRIu64 " elements, the file holds %" PRIu64,
                              s->name, header.count, there);
     s->available = header.count;
+    s->shape = header;
     return CODE_OK;
 }
 
 static int open_raw(source *s, uint64_t bytes) {
-    uint64_t size = cj_dtype_size(s->type);
+    uint64_t size = cj_dtype_size(s->stored);
     if (bytes % size)
         return message_error(CJ_FILE, "'%s' has %" PRIu64 " bytes, which is no multiple of the %" PRIu64 " of a %s",
-                             s->name, bytes, size, cj_dtype_name(s->type));
+                             s->name, bytes, size, cj_dtype_name(s->stored));
     s->available = bytes / size;
     return CODE_OK;
 }
@@ -102,7 +103,7 @@ static int open_file(source *s, const char *path) {
 }
 
 int source_open(source *s, cj_dtype type, const char *path, const char *spec) {
-    *s = (source){.type = type, .available = UINT64_MAX};
+    *s = (source){.type = type, .stored = type, .available = UINT64_MAX};
     const char *wrong = path ? NULL : fill_parse(spec, type, &s->fill);
     if (wrong)
         return message_error(CJ_INVALID_ARGUMENT, "--fill '%s' makes no sense for %s: %s\none of: %s", spec,
@@ -117,15 +118,35 @@ void source_close(source *s) {
     s->file = NULL;
 }
 
-int source_read(source *s, void *to, size_t count) {
-    if (!s->file) {
-        fill_write(&s->fill, s->position, count, to);
-    } else if (fread(to, cj_dtype_size(s->type), count, s->file) != count) {
-        if (ferror(s->file)) return cannot_read(s->name, errno);
-        return message_error(CJ_FILE, "'%s' became shorter while it was read", s->name);
+static int read_stored(source *s, void *to, size_t count) {
+    if (fread(to, cj_dtype_size(s->stored), count, s->file) == count) return CODE_OK;
+    if (ferror(s->file)) return cannot_read(s->name, errno);
+    return message_error(CJ_FILE, "'%s' became shorter while it was read", s->name);
+}
+
+// Rounded to the type, to nearest.
+static int read_rounded(source *s, char *to, size_t count) {
+    enum { BATCH = 512 };
+    float   stored[BATCH];
+    element wide[BATCH];
+    int     code = CODE_OK;
+    for (size_t done = 0, step; !code && done < count; done += step) {
+        step = count - done < BATCH ? count - done : BATCH;
+        code = read_stored(s, stored, step);
+        element_widen(s->stored, stored, step, wide);
+        element_narrow(s->type, wide, step, to + done * cj_dtype_size(s->type));
     }
+    return code;
+}
+
+int source_read(source *s, void *to, size_t count) {
+    int code = CODE_OK;
+    if (!s->file)
+        fill_write(&s->fill, s->position, count, to);
+    else
+        code = s->stored == s->type ? read_stored(s, to, count) : read_rounded(s, to, count);
     s->position += count;
-    return CODE_OK;
+    return code;
 }
 
 int source_read_rows(source *s, void *to, size_t count) {

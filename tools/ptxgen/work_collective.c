@@ -195,6 +195,16 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     json_object_set_new(object, "cycles", output_json_uint(slowest(c)));
 }
 
+// out[clusters][blocks that get something][count].
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const collective *c = w->state;
+    const uint64_t    each = c->outputs / c->clusters, count = c->model.count;
+    (void)kernel;
+    list[0] = (workload_output){.name = "out", .type = c->model.dtype, .at = c->set[0].out, .dims = 3,
+                                .extent = {c->clusters, each / count, count}, .stride = {each, count, 1}};
+    return 1;
+}
+
 const workload_type work_collective = {
     .family = "collective",
     .of_clusters = true,
@@ -205,4 +215,5 @@ const workload_type work_collective = {
     .check = check,
     .print = print,
     .json = json,
+    .outputs = outputs,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// exchange: chunks of made-up bits traded by the blocks of each group, byte for byte against the definition.
+// exchange: chunks of made-up bits, or of a file or a fill, traded by the blocks of each group, byte for byte against the definition.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "message.h"
 #include "output.h"
 #include "sets.h"
+#include "source.h"
 #include "workload.h"
 
 enum { POISON = 0xa5, SHOWN = 8 };
@@ -18,6 +19,8 @@ typedef struct exchange {
     pattern        pattern;
     const char    *name;
     uint64_t       size, groups, shift, rounds;
+    cj_dtype       type;
+    source         source;  // where there is a file or a fill
     size_t         bytes;           // of an element
     size_t         n, halo, out_n;  // elements
     size_t         in_bytes, out_bytes;
@@ -64,8 +67,6 @@ static uint64_t mixed(uint64_t i) {  // splitmix64
 
 static void read_params(const workload *w, exchange *e) {
     static const char *const names[] = {"pair", "ring", "halo", "all-to-all"};
-    char                     word[16];
-    int                      type = 0;
     e->pattern = (pattern)cj_params_get(&w->params, "pattern");
     e->name = names[e->pattern];
     e->size = cj_params_get(&w->params, "size");
@@ -73,9 +74,7 @@ static void read_params(const workload *w, exchange *e) {
     e->groups = cj_params_get(&w->params, "clusters");
     e->shift = cj_params_get(&w->params, "shift");
     e->rounds = cj_params_get(&w->params, "repeat");
-    cj_params_word(&w->params, "dtype", word, sizeof word);
-    while (strcmp(cj_dtype_name((cj_dtype)type), word) != 0) type++;
-    e->bytes = cj_dtype_size((cj_dtype)type);
+    e->bytes = cj_dtype_size(e->type);
     e->n = cj_params_get(&w->params, "n");
     e->halo = e->pattern == HALO ? cj_params_get(&w->params, "halo") : 0;
     e->out_n = e->n + 2 * e->halo;
@@ -88,21 +87,38 @@ static int allocate(workload *w, exchange *e) {
     e->x = malloc(e->in_bytes);
     e->found = malloc(e->out_bytes);
     if (!e->x || !e->found) return no_memory();
-    for (size_t i = 0; i < e->in_bytes; i++) e->x[i] = (unsigned char)(mixed(i / 8) >> i % 8 * 8);
-    int code = sets_alloc(w, e->in_bytes, &e->in);
+    for (size_t i = 0; !w->input && !w->fill && i < e->in_bytes; i++) e->x[i] = (unsigned char)(mixed(i / 8) >> i % 8 * 8);
+    int code = w->input || w->fill ? source_read_rows(&e->source, e->x, e->in_bytes / e->bytes) : CODE_OK;
+    if (!code) code = sets_alloc(w, e->in_bytes, &e->in);
     if (!code) code = sets_alloc(w, e->out_bytes, &e->out);
     return code ? code : sets_write(w, e->in, e->x, e->in_bytes);
 }
 
+static int open_source(workload *w, exchange *e) {
+    char word[16];
+    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &e->type);
+    return w->input || w->fill ? source_open(&e->source, e->type, w->input, w->fill) : CODE_OK;
+}
+
+// A file with a shape has the chunks of blocks, one after the other.
+static int check_chunks(const exchange *e) {
+    const npy     *shape = &e->source.shape;
+    const uint64_t chunk = shape->dims > 1 && shape->dims <= NPY_DIMS ? shape->extent[shape->dims - 1] : e->n;
+    if (chunk == e->n && !(shape->dims > 1 && shape->fortran)) return CODE_OK;
+    return message_error(CJ_INVALID_ARGUMENT, "n is %zu, but '%s' holds chunks of %" PRIu64 " elements%s\n"
+                         "a file of one dimension is taken as it lies", e->n, e->source.name, chunk,
+                         shape->fortran ? ", by columns (fortran_order)" : "");
+}
+
 static int open_exchange(workload *w) {
-    if (w->input || w->fill)
-        return message_error(CJ_INVALID_ARGUMENT,
-                             "exchange makes up its own bits: --input and --fill do not go with it");
     exchange *e = w->state = calloc(1, sizeof *e);
     if (!e) return no_memory();
-    int code = workload_plan_check(w);
+    int code = open_source(w, e);
+    if (!code) code = workload_plan_check(w);
     if (code) return code;
     read_params(w, e);
+    code = check_chunks(e);
+    if (code) return code;
     w->bytes_read = (double)e->in_bytes;
     w->bytes_written = (double)e->out_bytes;
     w->operations = (double)(e->groups * e->size * e->rounds) *
@@ -115,6 +131,7 @@ static int open_exchange(workload *w) {
 static void close_exchange(workload *w) {
     exchange *e = w->state;
     if (!e) return;
+    source_close(&e->source);
     sets_free(w, e->in);
     sets_free(w, e->out);
     free(e->x);
@@ -133,9 +150,9 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
     return cj_kernel_launch(kernel, stream, arguments, 2, error);
 }
 
-static uint64_t bits(const unsigned char *element, size_t bytes) {
+static uint64_t bits(const unsigned char *from, size_t bytes) {
     uint64_t value = 0;
-    memcpy(&value, element, bytes);  // little-endian
+    memcpy(&value, from, bytes);  // little-endian
     return value;
 }
 
@@ -183,6 +200,14 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     json_object_set_new(object, "result", json_pack("{s:o}", "mismatches", output_json_uint(e->mismatches)));
 }
 
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const exchange *e = w->state;
+    (void)kernel;
+    list[0] = (workload_output){.name = "out", .type = e->type, .at = e->out[0], .dims = 2,
+                                .extent = {e->groups * e->size, e->out_n}, .stride = {e->out_n, 1}};
+    return 1;
+}
+
 const workload_type work_exchange = {
     .family = "exchange",
     .of_clusters = true,
@@ -193,4 +218,5 @@ const workload_type work_exchange = {
     .check = check,
     .print = print,
     .json = json,
+    .outputs = outputs,
 };

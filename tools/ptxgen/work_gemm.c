@@ -498,6 +498,19 @@ static const workload_peer peer_cublas = {
     .launch = launch_cublas,
 };
 
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const gemm   *g = w->state;
+    const matrix *d = &g->matrix[D];
+    const bool    batch = g->batch > 1;
+    (void)kernel;
+    workload_output found = {.name = "d", .type = d->type, .at = d->at[0], .dims = 2 + batch, .extent = {g->batch},
+                             .stride = {d->stride}};
+    found.extent[batch] = g->m, found.stride[batch] = d->by_columns ? 1 : d->leading;
+    found.extent[batch + 1] = g->n, found.stride[batch + 1] = d->by_columns ? d->leading : 1;
+    list[0] = found;
+    return 1;
+}
+
 const workload_type work_gemm = {
     .family = "gemm",
     .open = open_gemm,
@@ -507,5 +520,6 @@ const workload_type work_gemm = {
     .check = check,
     .print = print,
     .json = json,
+    .outputs = outputs,
     .peer = &peer_cublas,
 };

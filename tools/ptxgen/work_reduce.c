@@ -30,6 +30,7 @@ typedef struct reduction {
     reference      reference;
     user_reference user;      // of the functions that were given, map and op-expr
     bool           tried;     // op-expr, on the first elements
+    bool           asked;     // for the parts, which are shown beside the result that was asked for
     const cj_user_function *op;
     bool           sliced;    // what is expected depends on the plan: then the elements are kept
     unsigned char *kept;      // as computed with
@@ -271,6 +272,7 @@ static int ask_for_parts(workload *w) {
     if (!status) status = set_number(w, "grid", plan.grid.x, &error);
     if (!status && !is_given(w, "cluster")) status = set_number(w, "cluster", plan.cluster.x, &error);
     if (!status) status = cj_params_set(&w->params, "result", "both", &error);
+    ((reduction *)w->state)->asked = true;
     return status ? message_failure(&error) : CODE_OK;
 }
 
@@ -426,6 +428,19 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     if (shown < count) json_object_set_new(object, "parts", json_values(r, 1, count, true));
 }
 
+// The value; of argmin and argmax its index beside it.
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const reduction       *r = w->state;
+    const reference_layout layout = reference_layout_of(&r->reference);
+    const bool             indexed = layout.pieces > 1 && layout.type[1] == CJ_U64, one = r->reference.total && layout.pieces == 1;
+    const size_t           count = layout.pieces > 1 ? layout.pieces : r->reference.count;
+    (void)kernel;
+    list[0] = (workload_output){.name = "value", .type = layout.type[0], .at = r->out[0], .stride = {1}};
+    if (!indexed && !(one && (r->asked || count == 1))) list[0].dims = 1, list[0].extent[0] = count;
+    if (indexed) list[1] = (workload_output){.name = "index", .type = CJ_U64, .at = r->out[0] + layout.second};
+    return 1 + indexed;
+}
+
 const workload_type work_reduce = {
     .family = "reduce",
     .open = open_reduction,
@@ -435,4 +450,5 @@ const workload_type work_reduce = {
     .check = check,
     .print = print,
     .json = json,
+    .outputs = outputs,
 };

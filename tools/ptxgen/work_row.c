@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families of rows: matrices of random elements, a sample of whose rows is held against the definition
+// The families of rows: matrices of random elements, the first of a file or a fill where there is one, a sample of whose rows is held against the definition
 // (row_model.h).
 #include <inttypes.h>
 #include <math.h>
@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "element.h"
 #include "message.h"
 #include "output.h"
 #include "row_model.h"
+#include "source.h"
 #include "workload.h"
 
 // Elements repeat after so many (a prime, so that rows differ); elements that are checked, at most, by whole rows, and
@@ -24,6 +26,8 @@ typedef struct rows {
     void     *bytes;              // of the longest row
     double    first[SHOWN];       // of what is written first, in row 0
     uint64_t  checked;            // rows
+    source    source;             // of the first array
+    void     *input;              // all of it, where it comes from there; else NULL
 } rows;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for rows"); }
@@ -42,6 +46,30 @@ static double rows_of(const row_model *m, unsigned i) {
 }
 
 static cj_ptr *memory_of(const rows *r, unsigned copy, unsigned i) { return &r->memory[copy * r->model.count + i]; }
+
+enum { INPUT };  // the array that a file or a fill is for: the first, which every family reads
+
+// With a file, rows and columns are its array's, unless they are given.
+static int open_source(workload *w, rows *r) {
+    static const char *const names[] = {"rows", "columns"};
+    char                     word[16];
+    cj_dtype                 type;
+    if (!w->input && !w->fill) return CODE_OK;
+    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &type);
+    int code = source_open(&r->source, type, w->input, w->fill);
+    return !code && w->input ? workload_shape(w, &r->source, names, 2) : code;
+}
+
+static int read_input(workload *w, rows *r) {
+    const size_t bytes = array_bytes(&r->model, INPUT);
+    cj_error     error;
+    r->input = malloc(bytes);
+    if (!r->input) return no_memory();
+    int code = source_read_rows(&r->source, r->input, (size_t)row_model_elements(&r->model, INPUT));
+    for (unsigned c = 0; !code && c < w->copies; c++)
+        if (cj_mem_write(w->device, *memory_of(r, c, INPUT), r->input, bytes, NULL, &error)) code = message_failure(&error);
+    return code;
+}
 
 // One period is made and written as often as it takes, into every copy.
 static int fill_array(workload *w, const rows *r, unsigned i) {
@@ -84,18 +112,16 @@ static int allocate(workload *w, rows *r) {
 }
 
 static int open_rows(workload *w) {
-    if (w->input || w->fill)
-        return message_error(CJ_INVALID_ARGUMENT, "%s makes up its own rows: --input and --fill do not go with it",
-                             cj_family_name(w->params.family));
     rows *r = w->state = calloc(1, sizeof *r);
     if (!r) return no_memory();
-    int code = workload_plan_check(w);
+    int code = open_source(w, r);
+    if (!code) code = workload_plan_check(w);
     if (code) return code;
     row_model_make(&r->model, &w->params);
     code = allocate(w, r);
     for (unsigned i = 0; !code && i < r->model.count; i++)
-        if (!r->model.array[i].written) code = fill_array(w, r, i);
-    return code;
+        if (!r->model.array[i].written && (i != INPUT || !(w->input || w->fill))) code = fill_array(w, r, i);
+    return !code && (w->input || w->fill) ? read_input(w, r) : code;
 }
 
 static void close_rows(workload *w) {
@@ -106,6 +132,8 @@ static void close_rows(workload *w) {
         free(r->value[i]);
         free(r->sum[i]);
     }
+    source_close(&r->source);
+    free(r->input);
     free(r->memory);
     free(r->bytes);
     free(r);
@@ -179,14 +207,16 @@ static int check_row(const workload *w, unsigned copy, uint64_t row, workload_ve
 // The `n`-th of `count` numbers at equal distances below `end`, the first and the last among them.
 static uint64_t spread(uint64_t n, uint64_t count, uint64_t end) { return count > 1 ? n * (end - 1) / (count - 1) : 0; }
 
-// Rows of some columns alone, whose elements are what fill_array wrote, into r->sum; `size` gets the sums of sizes.
+// Rows of some columns alone, whose elements are what was written to the device, into r->sum; `size` gets the sums of sizes.
 static void add_rows(rows *r, const row_model *some, double size[ROW_ARRAYS]) {
     for (uint64_t row = 0; row < some->rows; row++) {
         double own[ROW_ARRAYS] = {0};
         for (unsigned i = 0; i < some->count; i++)
             for (uint64_t c = 0; !some->array[i].written && c < row_model_width(some, i); c++) {
                 const uint64_t column = spread(c, some->columns, r->model.columns);
-                r->value[i][c] = row_model_fill(some, i, (row_model_begin(some, i, row) + column) % PERIOD, SEED);
+                const uint64_t at = row_model_begin(some, i, row) + column;
+                r->value[i][c] = i == INPUT && r->input ? row_model_read(some->array[i].type, r->input, at)
+                                                        : row_model_fill(some, i, at % PERIOD, SEED);
             }
         some->row(some, r->value, own);
         for (unsigned i = 0; i < some->count; i++) {
@@ -268,6 +298,24 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
                         json_pack("{s:o, s:o}", "rows_checked", output_json_uint(r->checked), "first", first));
 }
 
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const rows      *r = w->state;
+    const row_model *m = &r->model;
+    unsigned         count = 0;
+    (void)kernel;
+    for (unsigned i = 0; i < m->count; i++) {
+        const row_array *a = &m->array[i];
+        if (!a->written) continue;
+        workload_output found = {.name = a->name, .type = a->type, .at = *memory_of(r, 0, i), .dims = 1, .stride = {1},
+                                 .extent = {a->kind == ROW_ARRAY_EACH ? m->rows : m->columns}};
+        if (a->kind == ROW_ARRAY_MATRIX)
+            found.dims = 2, found.extent[0] = m->rows, found.extent[1] = m->columns, found.stride[0] = row_model_stride(m, i),
+            found.stride[1] = 1;
+        list[count++] = found;
+    }
+    return count;
+}
+
 #define WORK(name)                      \
     const workload_type work_##name = { \
         .family = #name,                \
@@ -278,6 +326,7 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
         .check = check,                 \
         .print = print,                 \
         .json = json,                   \
+        .outputs = outputs,             \
     }
 
 WORK(softmax);

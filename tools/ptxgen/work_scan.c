@@ -69,9 +69,13 @@ static void read_params(workload *w, scan *s) {
     s->kind = word[0] == 'm' ? word[2] : word[0];
 }
 
-static int fill_input(workload *w, scan *s) {
+// With a file, rows and columns are its array's, unless they are given.
+static int open_source(workload *w, scan *s) {
+    static const char *const names[] = {"rows", "columns"};
+    char                     word[16];
+    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &s->type);
     int code = source_open(&s->source, s->type, w->input, w->fill ? w->fill : "rand:1");
-    return code ? code : source_read_rows(&s->source, s->input, span(s, s->stride) / s->bytes);
+    return !code && w->input ? workload_shape(w, &s->source, names, 2) : code;
 }
 
 // ---- segments: of random lengths, the same in each run
@@ -150,7 +154,8 @@ static int scan_by_user(scan *s) {
 static int open_scan(workload *w) {
     scan *s = w->state = calloc(1, sizeof *s);
     if (!s) return no_memory();
-    int code = workload_plan_check(w);
+    int code = open_source(w, s);
+    if (!code) code = workload_plan_check(w);
     if (code) return code;
     read_params(w, s);
     code = workload_fits("rows, stride", (double)s->rows * (double)s->stride * (double)s->bytes);
@@ -163,7 +168,7 @@ static int open_scan(workload *w) {
     s->input = malloc(in);
     s->found = malloc(out);
     if (!s->input || !s->found) return no_memory();
-    code = fill_input(w, s);
+    code = source_read_rows(&s->source, s->input, span(s, s->stride) / s->bytes);
     if (!code && s->segmented) code = make_heads(w, s);
     if (!code && s->op) code = scan_by_user(s);
     if (!code) code = sets_alloc(w, in, &s->x);
@@ -329,6 +334,14 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     json_object_set_new(object, "result", element_json(s->type, s->last_found));
 }
 
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const scan *s = w->state;
+    (void)kernel;
+    list[0] = (workload_output){.name = "out", .type = s->type, .at = s->out[0], .dims = 2, .extent = {s->rows, s->columns},
+                                .stride = {s->out_stride, 1}};
+    return 1;
+}
+
 const workload_type work_scan = {
     .family = "scan",
     .open = open_scan,
@@ -338,4 +351,5 @@ const workload_type work_scan = {
     .check = check,
     .print = print,
     .json = json,
+    .outputs = outputs,
 };

@@ -229,13 +229,25 @@ static int allocate(workload *w, stencil *s) {
     return code;
 }
 
+// The grid of a file with a shape: its last dimensions are x, y and z, as many as `dim` has, and what is in front a batch.
+static int take_shape(workload *w, stencil *s) {
+    static const char *const axes[] = {"nz", "ny", "nx"};
+    const unsigned           dim = (unsigned)cj_params_get(&w->params, "dim"), there = s->source.shape.dims;
+    const char              *names[1 + AXES] = {"batch"};
+    if (there < 2) return CODE_OK;
+    for (unsigned i = 0; i < dim; i++) names[1 + i] = axes[AXES - dim + i];
+    return workload_shape(w, &s->source, names + (there == dim), dim + (there != dim));
+}
+
 static int open_stencil(workload *w) {
     stencil *s = w->state = calloc(1, sizeof *s);
     if (!s) return no_memory();
-    int code = workload_plan_check(w);
+    s->dtype = cj_params_get(&w->params, "dtype") == 1 ? CJ_F64 : CJ_F32;
+    int code = source_open(&s->source, s->dtype, w->input, w->fill ? w->fill : "rand:1");
+    if (!code) code = take_shape(w, s);
+    if (!code) code = workload_plan_check(w);
     if (code) return code;
     read_params(s, &w->params);
-    code = source_open(&s->source, s->dtype, w->input, w->fill ? w->fill : "rand:1");
     if (!code && w->input && s->source.available < s->points * (size_t)s->batch)
         code = message_error(CJ_INVALID_ARGUMENT, "the grids have %zu points, but '%s' holds only %" PRIu64 " elements",
                              s->points * (size_t)s->batch, s->source.name, s->source.available);
@@ -293,6 +305,20 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
                                   output_json_uint(s->checked), "mismatches", output_json_uint(s->mismatches)));
 }
 
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const stencil  *s = w->state;
+    workload_output grids = {.name = "grids", .type = s->dtype, .at = s->to[0], .dims = (unsigned)s->dim + (s->batch > 1)};
+    uint64_t        stride = 1;
+    (void)kernel;
+    for (unsigned i = grids.dims, axis = 0; i-- > 0; axis++) {
+        grids.extent[i] = (uint64_t)(axis < (unsigned)s->dim ? s->n[axis] : s->batch);
+        grids.stride[i] = stride;
+        stride *= grids.extent[i];
+    }
+    list[0] = grids;
+    return 1;
+}
+
 const workload_type work_stencil = {
     .family = "stencil",
     .open = open_stencil,
@@ -302,4 +328,5 @@ const workload_type work_stencil = {
     .check = check,
     .print = print,
     .json = json,
+    .outputs = outputs,
 };

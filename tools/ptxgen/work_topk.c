@@ -52,9 +52,13 @@ static void read_params(const workload *w, topk *t) {
     t->any = has_word(w, "result", "any");
 }
 
-static int fill_input(workload *w, topk *t) {
+// With a file, rows and columns are its array's, unless they are given.
+static int open_source(workload *w, topk *t) {
+    static const char *const names[] = {"rows", "columns"};
+    char                     word[16];
+    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &t->type);
     int code = source_open(&t->source, t->type, w->input, w->fill ? w->fill : "rand:1");
-    return code ? code : source_read_rows(&t->source, t->input, span(t) / t->bytes);
+    return !code && w->input ? workload_shape(w, &t->source, names, 2) : code;
 }
 
 static int allocate(workload *w, topk *t) {
@@ -78,12 +82,13 @@ static int allocate(workload *w, topk *t) {
 static int open_topk(workload *w) {
     topk *t = w->state = calloc(1, sizeof *t);
     if (!t) return no_memory();
-    int code = workload_plan_check(w);
+    int code = open_source(w, t);
+    if (!code) code = workload_plan_check(w);
     if (code) return code;
     read_params(w, t);
     code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
     if (!code) code = allocate(w, t);
-    if (!code) code = fill_input(w, t);
+    if (!code) code = source_read_rows(&t->source, t->input, span(t) / t->bytes);
     return code ? code : sets_write(w, t->x, t->input, span(t));
 }
 
@@ -200,6 +205,17 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     json_object_set_new(object, "result", result);
 }
 
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const topk     *t = w->state;
+    const cj_dtype  index = has_word(w, "index", "u32") ? CJ_U32 : has_word(w, "index", "i32") ? CJ_I32 : CJ_I64;
+    workload_output found = {.dims = 2, .extent = {t->rows, t->given}, .stride = {t->given, 1}};
+    (void)kernel;
+    list[0] = list[1] = found;
+    list[0].name = "values", list[0].type = t->type, list[0].at = t->out[0];
+    list[1].name = "indices", list[1].type = index, list[1].at = t->where[0];
+    return 2;
+}
+
 const workload_type work_topk = {
     .family = "topk",
     .open = open_topk,
@@ -209,4 +225,5 @@ const workload_type work_topk = {
     .check = check,
     .print = print,
     .json = json,
+    .outputs = outputs,
 };

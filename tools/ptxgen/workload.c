@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workload.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "machine.h"
@@ -47,6 +49,55 @@ int workload_fits(const char *names, double bytes) {
     if (bytes < 0x1p62) return CODE_OK;
     return message_error(CJ_INVALID_ARGUMENT,
                          "%s: a buffer of %.3g bytes is larger than any memory\nmake one of them smaller", names, bytes);
+}
+
+static size_t index_of(const workload *w, const char *name) {
+    size_t i = 0;
+    while (strcmp(cj_family_param(w->params.family, i)->name, name) != 0) i++;
+    return i;
+}
+
+static int take_extent(workload *w, const source *from, const char *name, uint64_t extent) {
+    char     text[24];
+    cj_error error;
+    snprintf(text, sizeof text, "%" PRIu64, extent);
+    if (!w->given[index_of(w, name)])
+        return cj_params_set(&w->params, name, text, &error) ? message_failure(&error) : CODE_OK;
+    if (cj_params_get(&w->params, name) == extent) return CODE_OK;
+    return message_error(CJ_INVALID_ARGUMENT, "%s is %" PRIu64 ", but the array in '%s' has %" PRIu64 " there\n"
+                         "leave --%s out, or give the file's elements in one dimension", name, cj_params_get(&w->params, name),
+                         from->name, extent, name);
+}
+
+// All in one row, or in as many as were asked for.
+static int take_flat(workload *w, const source *from, const char *const *names, unsigned count) {
+    uint64_t outer = 1;
+    if (w->given[index_of(w, names[count - 1])]) return CODE_OK;
+    for (unsigned i = 0; i + 1 < count; i++) {
+        int code = w->given[index_of(w, names[i])] ? CODE_OK : take_extent(w, from, names[i], 1);
+        if (code) return code;
+        outer *= cj_params_get(&w->params, names[i]);
+    }
+    if (outer && from->available % outer == 0) return take_extent(w, from, names[count - 1], from->available / outer);
+    return message_error(CJ_INVALID_ARGUMENT, "%" PRIu64 " elements of '%s' do not make %" PRIu64 " rows of one length\n"
+                         "give --%s, too", from->available, from->name, outer, names[count - 1]);
+}
+
+int workload_shape(workload *w, const source *from, const char *const *names, unsigned count) {
+    const npy *shape = &from->shape;
+    if (shape->dims < 2) return take_flat(w, from, names, count);
+    if (shape->fortran)
+        return message_error(CJ_FILE, "'%s' holds its array by columns (fortran_order); rows are read\n"
+                             "in numpy: numpy.ascontiguousarray(array)", from->name);
+    if (shape->dims < count || shape->dims > NPY_DIMS)
+        return message_error(CJ_FILE, "'%s' holds an array of %u dimensions; %s needs %u", from->name, shape->dims,
+                             cj_family_name(w->params.family), count);
+    uint64_t outer = 1;
+    int      code = CODE_OK;
+    for (unsigned i = 0; i <= shape->dims - count; i++) outer *= shape->extent[i];
+    for (unsigned i = 0; !code && i < count; i++)
+        code = take_extent(w, from, names[i], i ? shape->extent[shape->dims - count + i] : outer);
+    return code;
 }
 
 int workload_plan_check(const workload *w) {

@@ -9,6 +9,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "source.h"
+
 typedef struct workload      workload;
 typedef struct workload_type workload_type;
 
@@ -62,6 +64,16 @@ typedef struct workload_peer {
     cj_status (*launch)(workload *w, unsigned way, unsigned copy, cj_stream stream, cj_error *error);
 } workload_peer;
 
+// An array that the kernel has written, in set 0.
+enum { WORKLOAD_OUTPUTS = 8, WORKLOAD_DIMS = 4 };
+typedef struct workload_output {
+    const char *name;
+    cj_dtype    type;
+    cj_ptr      at;
+    unsigned    dims;  // 0: one element
+    uint64_t    extent[WORKLOAD_DIMS], stride[WORKLOAD_DIMS];  // elements; the outermost first
+} workload_output;
+
 struct workload_type {
     const char *family;
     bool        of_clusters;  // the problem is what the blocks of a cluster have: each cluster size has one of its own
@@ -78,6 +90,8 @@ struct workload_type {
     // device and the time; or members added to `object` ("expected", "result"; these others are there).
     void (*print)(const workload *w, const cj_kernel *kernel);
     void (*json)(const workload *w, const cj_kernel *kernel, json_t *object);
+    // What run --output writes: the result first. Returns how many, WORKLOAD_OUTPUTS at most.
+    unsigned (*outputs)(const workload *w, const cj_kernel *kernel, workload_output *list);
     const workload_peer *peer;  // for bench; NULL: none
 };
 
@@ -90,6 +104,11 @@ int workload_missing(const char *family);
 // How many sets of buffers to make, for open: 1 without `rotate`, else enough of `bytes` each to go through more than three
 // times the L2 cache before a set returns, within a quarter of the device's memory.
 unsigned workload_copies(const workload *w, double bytes);
+
+// For open, with a file: the extents of its array become the parameters `names`, of `count` dimensions with the outermost
+// first, where they were not given; those that were must agree. More dimensions in front are taken as more of the first. A
+// file without a shape, or of one dimension, has what is innermost, in one row unless rows were given. Returns an exit code.
+int workload_shape(workload *w, const source *from, const char *const *names, unsigned count);
 
 // For open, before it relies on parameters that make sense together: says what the plan refuses. Returns an exit code.
 int workload_plan_check(const workload *w);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// run --output: what the kernel has written, as .npy files.
+#ifndef PTXGEN_RUN_OUTPUT_H
+#define PTXGEN_RUN_OUTPUT_H
+
+#include "workload.h"
+
+// Before anything runs: a name that is not .npy, or where nothing can be written, is refused. Returns an exit code.
+int run_output_check(const char *path);
+
+// Writes the first of the workload's outputs to `path`, FILE.npy, and each other one to FILE.NAME.npy. Returns an exit code.
+int run_output_write(const workload *w, const cj_kernel *kernel, const char *path);
+
+#endif
