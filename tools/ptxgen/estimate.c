@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trial is the same problem with its largest sizes halved until little work is left. Instructions of a launch are counted
-// exactly, so two trials tell what a problem costs besides those that grow with it (a histogram's bins); the second one's
-// pace makes time of them. Work is taken for the product of all sizes.
+// exactly, so two trials, of as many blocks where the grid is left open, tell what a block costs (a histogram's bins) and
+// what work does; the second one's pace makes time of them. Work is taken for the product of all sizes.
 #include "estimate.h"
 
 #include <clusterjit/cpu.h>
@@ -39,7 +39,7 @@ typedef struct sizes {
 
 // What a trial took, in seconds.
 typedef struct trial {
-    double work, instructions;
+    double work, blocks, instructions;
     double open, launch, check;
 } trial;
 
@@ -76,10 +76,14 @@ static double work_of(const cj_params *p, const sizes *s) {
     return work;
 }
 
-static bool is_planned(const workload *w, const cj_params *p) {
+// Blocks of the grid; 0: it is refused.
+static double blocks_of(const workload *w, const cj_params *p) {
     cj_plan plan;
-    return !cj_plan_make(p, cj_device_limits(w->device), NULL, &plan, NULL);
+    if (cj_plan_make(p, cj_device_limits(w->device), NULL, &plan, NULL)) return 0;
+    return (double)plan.grid.x * plan.grid.y * plan.grid.z;
 }
+
+static bool is_planned(const workload *w, const cj_params *p) { return blocks_of(w, p) > 0; }
 
 // The largest that can be smaller, of those that repeat first; s->count where none can.
 static unsigned largest_of(const cj_params *p, const sizes *s) {
@@ -128,29 +132,47 @@ static bool run_once(workload *t, trial *found) {
     return done;
 }
 
-static bool try_size(const workload *w, double most, trial *found) {
+// Leaves the grid as it is where it has a value, or cannot have that one.
+static void set_grid(const workload *w, cj_params *p, double blocks) {
+    cj_params changed = *p;
+    for (size_t i = 0; i < cj_family_param_count(p->family); i++) {
+        if (strcmp(cj_family_param(p->family, i)->name, "grid") || w->given[i]) continue;
+        changed.value[i] = (uint64_t)blocks;
+        if (is_planned(w, &changed)) *p = changed;
+    }
+}
+
+static bool try_size(const workload *w, double most, double blocks, trial *found) {
     sizes    s = sizes_of(&w->params);
     workload t = {.type = w->type, .device = w->device, .params = w->params, .given = w->given, .fill = w->fill};
     while (work_of(&t.params, &s) > most)
         if (!shrink(w, &t.params, &s)) return false;
     found->work = work_of(&t.params, &s);
+    if (blocks > 0) set_grid(w, &t.params, blocks);
+    found->blocks = blocks_of(w, &t.params);
     return run_once(&t, found);
 }
 
 // Two trials at least, the second as large as is quick.
 static bool make_trials(const workload *w, double work, trial *first, trial *second) {
-    if (!try_size(w, TRIAL_WORK, second)) return false;
+    if (!try_size(w, TRIAL_WORK, 0, second)) return false;
     do {
         *first = *second;
-        if (!try_size(w, first->work * GROWTH, second)) return false;
+        if (!try_size(w, first->work * GROWTH, first->blocks, second)) return false;
     } while (second->launch + second->check < TRIAL_SECONDS && second->work * GROWTH < work);
     return second->work > first->work && second->instructions > 0;
 }
 
+// Thread instructions of a launch. Where both trials have as many blocks, those have a cost of their own.
+static double predict_instructions(const trial *a, const trial *b, double work, double blocks) {
+    const double growth = fmax((b->instructions - a->instructions) / (b->work - a->work), 0);
+    if (a->blocks != b->blocks) return b->instructions + growth * (work - b->work);
+    return growth * work + fmax(b->instructions - growth * b->work, 0) / b->blocks * blocks;
+}
+
 // Seconds of the whole command for so much work.
-static double predict(const trial *a, const trial *b, double work, estimate_use use) {
-    const double growth = (b->instructions - a->instructions) / (b->work - a->work), times = work / b->work;
-    const double instructions = b->instructions + fmax(growth, 0) * (work - b->work);
+static double predict(const trial *a, const trial *b, double work, double blocks, estimate_use use) {
+    const double instructions = predict_instructions(a, b, work, blocks), times = work / b->work;
     const double checking = (b->check - a->check) / (b->work - a->work), check = b->check + fmax(checking, 0) * (work - b->work);
     return use.launches * b->launch * instructions / b->instructions + times * b->open + use.checks * check;
 }
@@ -172,7 +194,7 @@ static const char *name_smaller(const workload *w, const trial *a, const trial *
     sizes     s = sizes_of(&p);
     size_t    used = 0;
     text[0] = '\0';
-    while ((*seconds = predict(a, b, work_of(&p, &s), use)) > SHORT_SECONDS)
+    while ((*seconds = predict(a, b, work_of(&p, &s), blocks_of(w, &p), use)) > SHORT_SECONDS)
         if (!shrink(w, &p, &s)) return "";
     for (unsigned i = 0; i < s.count && used < 160; i++)
         if (p.value[s.index[i]] != w->params.value[s.index[i]])
@@ -192,7 +214,7 @@ void estimate_say(const workload *w, estimate_use use) {
     const bool known = make_trials(w, work, &a, &b);
     progress_clear();
     cj_cpu_stats_clear(w->device, NULL);
-    if (!known || (seconds = predict(&a, &b, work, use)) < SAID_SECONDS) return;
+    if (!known || (seconds = predict(&a, &b, work, blocks_of(w, &w->params), use)) < SAID_SECONDS) return;
     const int used = snprintf(text, sizeof text, "this takes about %s on the CPU device", progress_seconds(seconds, all));
     if (*name_smaller(w, &a, &b, use, smaller, &fewer))
         snprintf(text + used, sizeof text - (size_t)used, ";%s takes about %s", smaller, progress_seconds(fewer, less));

@@ -47,12 +47,11 @@ static int open_device(study *s) {
     return machine_apply(&s->options.machine, s->w.device);
 }
 
-// On the CPU device a kernel is launched and checked before and after its rounds; of many forms each is run once.
+// On the CPU device one kernel is launched and checked before and after its rounds; each of several once.
 static void say_how_long(const study *s) {
     const study_options *o = &s->options;
-    const unsigned       rounds = o->rounds ? o->rounds : o->forms ? 0 : MEASURE_ROUNDS_CPU, kernels = o->kernels ? o->kernels : 1;
-    const unsigned       checks = o->forms ? kernels : 2 * kernels;
-    if (!s->gpu) estimate_say(&s->w, (estimate_use){.launches = checks + kernels * rounds, .checks = checks});
+    const unsigned       checks = o->kernels ? o->kernels : 2, rounds = o->rounds ? o->rounds : MEASURE_ROUNDS_CPU;
+    estimate_say(&s->w, (estimate_use){.launches = o->kernels ? checks : checks + rounds, .checks = checks});
 }
 
 int study_open(study *s, const study_options *options, const args_family *family, size_t capacity) {

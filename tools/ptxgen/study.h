@@ -15,7 +15,7 @@
 typedef struct study_options {
     const char     *device, *arch, *input, *fill, *plot;  // all but the device may be NULL
     unsigned        rounds;                               // 0: as many as suit the device
-    unsigned        kernels;                              // that will be run, about, for how long it takes; 0: one
+    unsigned        kernels;  // about so many will run once on the CPU device, to say how long it takes; 0: one is measured
     bool            json;
     bool            untuned;  // plans are made as if nothing had been tuned
     bool            beside;   // the workload's peer is measured too, in turns with the first kernel

@@ -35,6 +35,24 @@ static int refuse_family(const cj_family *family) {
                          names);
 }
 
+// The next of blank-separated words; false behind the last.
+enum { WORD = 32 };
+static bool next_word(const char **at, char word[WORD]) {
+    *at += strspn(*at, " ");
+    const size_t length = strcspn(*at, " ");
+    snprintf(word, WORD, "%.*s", (int)length, *at);
+    *at += length;
+    return length > 0;
+}
+
+static unsigned count_values(const tune *t) {
+    unsigned count = 0;
+    char     word[WORD];
+    for (size_t i = 0; i < t->open_count; i++)
+        for (const char *words = open_param(t, i)->tune; next_word(&words, word);) count++;
+    return count;
+}
+
 int tune_open(tune *t, const study_options *options, const args_family *family) {
     *t = (tune){.s.w.params = family->params};
     find_open(t, &family->params);
@@ -43,7 +61,9 @@ int tune_open(tune *t, const study_options *options, const args_family *family) 
     t->ranking = calloc(CANDIDATES_MAX, sizeof(candidate *));
     if (!t->candidates || !t->ranking)
         return message_error(CJ_OUT_OF_MEMORY, "no memory for %d candidates", CANDIDATES_MAX);
-    return study_open(&t->s, options, family, CANDIDATES_MAX);
+    study_options with_count = *options;
+    with_count.kernels = 1 + count_values(t);
+    return study_open(&t->s, &with_count, family, CANDIDATES_MAX);
 }
 
 void tune_close(tune *t) {
@@ -101,24 +121,6 @@ static int add_first(tune *t) {
     int code = add(t, &t->s.w.params);
     if (code || t->ranked) return code;
     return message_error(CJ_CONTRACT, "%s", tune_plan(t)->v->refused);
-}
-
-// The next of blank-separated words; false behind the last.
-enum { WORD = 32 };
-static bool next_word(const char **at, char word[WORD]) {
-    *at += strspn(*at, " ");
-    const size_t length = strcspn(*at, " ");
-    snprintf(word, WORD, "%.*s", (int)length, *at);
-    *at += length;
-    return length > 0;
-}
-
-static unsigned count_values(const tune *t) {
-    unsigned count = 0;
-    char     word[WORD];
-    for (size_t i = 0; i < t->open_count; i++)
-        for (const char *words = open_param(t, i)->tune; next_word(&words, word);) count++;
-    return count;
 }
 
 // All that differ from it in one parameter.
