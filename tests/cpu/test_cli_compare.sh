@@ -68,7 +68,7 @@ gives 'No verdict' compare reduce --device cpu --plot "$dir/plot.svg"
 # form that was shown took 35.8 and the best cluster 14.4), and the row without clusters has none (long rows of bf16).
 real=$ptxgen
 ptxgen=${CJ_PTXGEN_MADE_UP_TIMES:?the path of ptxgen with made-up times}
-problem=(rmsnorm --device cpu --rows 2 --columns 4096)
+problem=(rmsnorm --device cpu --rows 2 --columns 512 --warps 4 --resident no)
 CJ_MADE_UP_FAST='form=direct:35.8 form=stream:40 form=spread:11.8 blocks=8:0.4' gives '"pays": "no"' compare "${problem[@]}" --json
 json 'abs(o["verdict"]["speedup"] - 11.8 / (0.4 * 35.8)) < 1e-9 and o["verdict"]["cluster"] == 8'
 json '[r["form"].split()[0] for r in o["rows"] if r["cluster"] == 0] == ["form=spread", "form=direct"]'
