@@ -10,13 +10,16 @@
 
 #include "message.h"
 #include "output.h"
+#include "progress.h"
 #include "sets.h"
 #include "source.h"
 #include "workload.h"
 
-enum { AXES = 3, TAPS = 32, WINDOW = 8, WINDOWS = 3, POISON = 0xff };
+// GRIDS: as many of a batch are looked at, at most.
+enum { AXES = 3, TAPS = 32, WINDOW = 8, WINDOWS = 3, GRIDS = 1 << 16, POISON = 0xff };
 
-#define WORK_MAX 3e8  // products that the host computes for all points
+#define WORK_MAX 3e8    // products that the host computes for all points
+#define SHOWN_WORK 3e7  // of a window, which take long enough to be shown
 
 enum { ZERO, CLAMP, PERIODIC };
 
@@ -24,6 +27,14 @@ typedef struct tap {
     int64_t at[AXES];
     double  weight;
 } tap;
+
+// A part of a grid: the points that are looked at, and those that are computed for them.
+typedef struct window {
+    int64_t grid;
+    int64_t first[AXES], count[AXES];  // looked at
+    int64_t low[AXES], length[AXES];   // computed
+    double *now, *next;
+} window;
 
 typedef struct stencil {
     cj_dtype dtype;
@@ -37,14 +48,9 @@ typedef struct stencil {
     void    *in, *found;  // on the host
     cj_ptr  *from, *to;   // of each set
     uint64_t checked, mismatches;
+    window  *window;  // what is looked at, computed once
+    size_t   window_count;
 } stencil;
-
-// A part of a grid: the points that are looked at, and those that are computed for them.
-typedef struct window {
-    int64_t first[AXES], count[AXES];  // looked at
-    int64_t low[AXES], length[AXES];   // computed
-    double *now, *next;
-} window;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a stencil"); }
 
@@ -123,11 +129,47 @@ static double new_value(const stencil *s, const window *w, const int64_t at[AXES
     return sum;
 }
 
+// Whether all taps of the points in a row that lie between two of them lie in the window.
+static bool is_inner(const stencil *s, const window *w, int64_t y, int64_t z) {
+    const int64_t at[AXES] = {s->radius, y, z};
+    if (w->length[0] <= 2 * s->radius) return false;
+    for (unsigned i = 0; i < s->tap_count; i++)
+        for (int a = 1; a < AXES; a++) {
+            const int64_t there = at[a] + s->tap[i].at[a];
+            if (there < 0 || there >= w->length[a]) return false;
+        }
+    return true;
+}
+
+// The same sums as new_value's, of a row's points from `at` on.
+static void inner_row(const stencil *s, const window *w, size_t at, int64_t points) {
+    int64_t away[TAPS];
+    for (unsigned i = 0; i < s->tap_count; i++)
+        away[i] = (s->tap[i].at[2] * w->length[1] + s->tap[i].at[1]) * w->length[0] + s->tap[i].at[0];
+    for (const double *v = w->now + at, *end = v + points; v < end; v++, at++) {
+        double sum = v[away[0]] * s->tap[0].weight;
+        float  narrow = (float)v[away[0]] * (float)s->tap[0].weight;
+        if (s->dtype == CJ_F64)
+            for (unsigned i = 1; i < s->tap_count; i++) sum = fma(v[away[i]], s->tap[i].weight, sum);
+        else
+            for (unsigned i = 1; i < s->tap_count; i++) narrow = fmaf((float)v[away[i]], (float)s->tap[i].weight, narrow);
+        w->next[at] = s->dtype == CJ_F64 ? sum : (double)narrow;
+    }
+}
+
+static void step_row(const stencil *s, const window *w, int64_t y, int64_t z) {
+    const size_t  row = (size_t)((z * w->length[1] + y) * w->length[0]);
+    const int64_t r = is_inner(s, w, y, z) ? s->radius : w->length[0], inner = w->length[0] - 2 * r;
+    if (inner > 0) inner_row(s, w, row + (size_t)r, inner);
+    for (int64_t x = 0; x < w->length[0]; x++) {
+        if (inner > 0 && x == r) x += inner;
+        w->next[row + (size_t)x] = new_value(s, w, (const int64_t[]){x, y, z});
+    }
+}
+
 static void step(const stencil *s, window *w) {
-    size_t i = 0;
     for (int64_t z = 0; z < w->length[2]; z++)
-        for (int64_t y = 0; y < w->length[1]; y++)
-            for (int64_t x = 0; x < w->length[0]; x++) w->next[i++] = new_value(s, w, (const int64_t[]){x, y, z});
+        for (int64_t y = 0; y < w->length[1]; y++) step_row(s, w, y, z);
     double *swap = w->now;
     w->now = w->next;
     w->next = swap;
@@ -135,8 +177,8 @@ static void step(const stencil *s, window *w) {
 
 static size_t window_points(const window *w) { return (size_t)(w->length[0] * w->length[1] * w->length[2]); }
 
-// Computes the window in grid `grid`; false without memory.
-static bool compute(const stencil *s, window *w, int64_t grid) {
+// Computes the window; false without memory.
+static bool compute(const stencil *s, window *w) {
     size_t i = 0;
     w->now = malloc(window_points(w) * sizeof *w->now);
     w->next = malloc(window_points(w) * sizeof *w->next);
@@ -144,14 +186,22 @@ static bool compute(const stencil *s, window *w, int64_t grid) {
     for (int64_t z = 0; z < w->length[2]; z++)
         for (int64_t y = 0; y < w->length[1]; y++)
             for (int64_t x = 0; x < w->length[0]; x++)
-                w->now[i++] = value_at(s, s->in, (size_t)grid * s->points + grid_index(s, w, x, y, z));
-    for (int64_t k = 0; k < s->steps; k++) step(s, w);
+                w->now[i++] = value_at(s, s->in, (size_t)w->grid * s->points + grid_index(s, w, x, y, z));
+    const bool is_long = (double)window_points(w) * (double)s->steps * s->tap_count > SHOWN_WORK;
+    for (int64_t k = 0; k < s->steps; k++) {
+        if (is_long) progress_show("computing what is expected: step", (size_t)k, (size_t)s->steps);
+        step(s, w);
+    }
+    if (is_long) progress_clear();
+    free(w->next);
+    w->next = NULL;
     return true;
 }
 
 // ---- the check
 
-static void compare(stencil *s, const window *w, int64_t grid, workload_verdict *verdict) {
+static void compare(stencil *s, const window *w, workload_verdict *verdict) {
+    const int64_t grid = w->grid;
     for (int64_t z = 0; z < w->count[2]; z++)
         for (int64_t y = 0; y < w->count[1]; y++)
             for (int64_t x = 0; x < w->count[0]; x++) {
@@ -172,8 +222,8 @@ static void compare(stencil *s, const window *w, int64_t grid, workload_verdict 
 }
 
 // The whole grid, or the k-th window of a few points.
-static window window_of(const stencil *s, bool all, int k) {
-    window w = {.now = NULL};
+static window window_of(const stencil *s, int64_t grid, bool all, int k) {
+    window w = {.grid = grid};
     for (int a = 0; a < AXES; a++) {
         const int64_t n = s->n[a], reach = a < s->dim ? s->steps * s->radius : 0, most = all || n < WINDOW ? n : WINDOW;
         w.count[a] = most;
@@ -189,26 +239,39 @@ static window window_of(const stencil *s, bool all, int k) {
     return w;
 }
 
-static bool check_window(stencil *s, window w, int64_t grid, workload_verdict *verdict) {
-    const bool made = compute(s, &w, grid);
-    if (made) compare(s, &w, grid, verdict);
-    free(w.now);
-    free(w.next);
-    return made;
+static bool is_whole(const stencil *s, const window *w) {
+    for (int a = 0; a < AXES; a++)
+        if (w->length[a] < s->n[a]) return false;
+    return true;
+}
+
+// Where what a window depends on is the whole grid, all of that is looked at.
+static bool make_windows(stencil *s) {
+    const bool    all = (double)s->points * (double)s->batch * (double)s->steps * s->tap_count <= WORK_MAX;
+    const int64_t stride = all ? (s->batch + GRIDS - 1) / GRIDS : s->batch < 2 ? 1 : s->batch - 1;
+    s->window = calloc((size_t)((s->batch + stride - 1) / stride) * (all ? 1 : WINDOWS), sizeof *s->window);
+    if (!s->window) return false;
+    for (int64_t grid = 0; grid < s->batch; grid += stride)
+        for (int k = 0; k < WINDOWS; k++) {
+            window       w = window_of(s, grid, all, k);
+            const bool   whole = is_whole(s, &w);
+            window      *kept = &s->window[s->window_count++];
+            *kept = whole ? window_of(s, grid, true, 0) : w;
+            if (!compute(s, kept)) return false;
+            if (whole) break;
+        }
+    return true;
 }
 
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
     stencil *s = w->state;
     cj_error error;
     (void)kernel;
+    if (!s->window && !make_windows(s)) return no_memory();
     if (cj_mem_read(w->device, s->found, s->to[copy], s->bytes, NULL, &error)) return message_failure(&error);
     *verdict = (workload_verdict){.ok = true};
     s->checked = s->mismatches = 0;
-    const bool    all = (double)s->points * (double)s->batch * (double)s->steps * s->tap_count <= WORK_MAX;
-    const int64_t stride = all || s->batch < 2 ? 1 : s->batch - 1;
-    for (int64_t grid = 0; grid < s->batch; grid += stride)
-        for (int k = 0; k < (all ? 1 : WINDOWS); k++)
-            if (!check_window(s, window_of(s, all, k), grid, verdict)) return no_memory();
+    for (size_t i = 0; i < s->window_count; i++) compare(s, &s->window[i], verdict);
     return CODE_OK;
 }
 
@@ -259,6 +322,11 @@ static void close_stencil(workload *w) {
     if (!s) return;
     sets_free(w, s->from);
     sets_free(w, s->to);
+    for (size_t i = 0; i < s->window_count; i++) {
+        free(s->window[i].now);
+        free(s->window[i].next);
+    }
+    free(s->window);
     source_close(&s->source);
     free(s->in);
     free(s->found);
