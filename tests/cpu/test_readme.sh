@@ -32,4 +32,14 @@ awk '/^error: grid 15/, /rules broken$/' "$root/README.md" >"$dir/want"
 "$CJ_PTXGEN" contract "$dir/reduce.ptx" --grid 15 --block 256 --cluster 4 --target h200 >"$dir/got" 2>&1 || code=$?
 [[ ${code:-0} == 1 ]] || { echo "contract: exit code ${code:-0}, not 1"; exit 1; }
 diff "$dir/want" "$dir/got"
+
+# Each row of the table of what clusters offer has a command that works; the first one's launch is refused, as it says.
+count=0
+while read -r number command; do
+    count=$((count + 1)) want=0 code=0
+    if [[ $number == 1 ]]; then want=1; fi
+    (cd "$dir" && bash -c "${command//tools\/run/$CJ_PTXGEN}") >"$dir/got" 2>&1 || code=$?
+    [[ $code == "$want" ]] || { cat "$dir/got"; echo "row $number: exit code $code, not $want: $command"; exit 1; }
+done < <(sed -nE 's/^\| ([0-9]+) \|.*\| `(tools\/run [^`]*)`.*/\1 \2/p' "$root/README.md" | sed 's/\\|/|/g')
+((count > 10)) || { echo "the table has $count commands"; exit 1; }
 echo "all passed"
