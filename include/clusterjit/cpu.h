@@ -61,6 +61,12 @@ typedef struct cj_hazard {
 CJ_API size_t           cj_cpu_hazard_count(const cj_device *device);
 CJ_API const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index);  // NULL behind the last
 
+// What the last launch did that looks like a race and gives the same result in any order: several threads, or all lanes of
+// a bulk copy, write the same value ("same-value"); a weak load that only begins a compare-and-swap loop ("cas-guess").
+// Kept as hazards are; a launch does not fail for them.
+CJ_API size_t           cj_cpu_note_count(const cj_device *device);
+CJ_API const cj_hazard *cj_cpu_note_at(const cj_device *device, size_t index);  // NULL after the last
+
 // What the launches since the last cj_cpu_stats_clear did, or all of the device's. Counts are of threads (an instruction of
 // a full warp counts 32), bytes are those of threads.
 #define CJ_CPU_CLASSES(X) X(INTEGER, "integer") X(FLOAT, "float") X(MOVE, "move and convert") X(MEMORY, "memory") \

@@ -98,6 +98,7 @@ static int run_entry(check_run *r, const launch_options *given, machine_options 
         code = launch_once(r, &l, &machine, device, function);
         if (!machine_next(&machine)) break;
     }
+    if (!code) machine_notes(device, d->name);  // the last launch's: other schedules have the same
     arguments_release(&l.arguments, device);
     if (!given->arguments.count) arguments_free(&l.arguments);
     return code;

@@ -125,7 +125,17 @@ cj_diagnostic machine_finding(document *ptx, const cj_hazard *hazard) {
                            .hint = hazard->hint};
 }
 
+void machine_notes(const cj_device *device, const char *file) {
+    char text[sizeof(cj_hazard) + 256];
+    for (size_t i = 0; i < cj_cpu_note_count(device); i++) {
+        const cj_hazard *note = cj_cpu_note_at(device, i);
+        snprintf(text, sizeof text, "%s: %s [%s]; %s", file, note->message, note->rule, note->hint);
+        message_note(text);
+    }
+}
+
 int machine_report(const cj_device *device, document *ptx, cj_status status, const cj_error *error) {
+    machine_notes(device, ptx->name);
     if (!status) return CODE_OK;
     size_t count = status == CJ_HAZARD ? cj_cpu_hazard_count(device) : 0;
     if (!count) return message_failure(error);

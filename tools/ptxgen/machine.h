@@ -53,7 +53,10 @@ const char *machine_schedule(const machine_options *o, char buffer[MACHINE_SCHED
 // A hazard as a finding at the instruction that was seen to break the rule; it borrows the hazard's strings.
 cj_diagnostic machine_finding(document *ptx, const cj_hazard *hazard);
 
-// After a launch: the hazards under their PTX lines, or the error, on standard error. Returns the exit code of `status`.
+// After a launch: what looked like a race and made no difference, on standard error.
+void machine_notes(const cj_device *device, const char *file);
+
+// After a launch: its notes, and the hazards under their PTX lines, or the error, on standard error. Returns the exit code of `status`.
 int machine_report(const cj_device *device, document *ptx, cj_status status, const cj_error *error);
 
 // With --stats: a table on standard error; the same as JSON, NULL without.

@@ -153,10 +153,10 @@ static bool next_run(const cj_cpu_transfer *t, const cj_cpu_spot *end, uint32_t 
 }
 
 static bool watch(const cj_cpu_transfer *t, const cj_watch_async *agent, unsigned flags, const cj_cpu_spot *end,
-                  const cj_cpu_run *run) {
+                  const cj_cpu_run *run, const unsigned char *written) {
     const cj_watch_use   use = {.flags = (uint8_t)(flags | (t->is_proxy ? CJ_USE_ASYNC_PROXY : 0)), .scope = t->scope};
     const cj_watch_place place = {.block = end->block, .address = run->address, .bytes = run->bytes};
-    return cj__watch_async_access(agent, use, place) != CJ_STEP_STOP;
+    return cj__watch_async_access(agent, use, place, written) != CJ_STEP_STOP;
 }
 
 static unsigned char *host_of(const cj_cpu_spot *end, const cj_cpu_run *run) {
@@ -174,7 +174,7 @@ static bool read_source(cj_cpu_transfer *t) {
         memset(data, 0, t->bytes);
     cj_cpu_run run;
     for (uint32_t next = 0; next_run(t, &t->from, t->from_bytes, &next, &run);) {
-        if (!watch(t, agent, CJ_USE_READ, &t->from, &run)) return false;
+        if (!watch(t, agent, CJ_USE_READ, &t->from, &run, NULL)) return false;
         memcpy(data + run.offset, host_of(&t->from, &run), run.bytes);
         if (loads_tile) cj__cpu_tile_round(t->tile, data + run.offset, run.bytes);
     }
@@ -200,7 +200,11 @@ static bool write_destination(const cj_cpu_transfer *t) {
     if (counts) cj__stats_transfer(counts, t->who.op, t->bytes, of_peer(t, &t->from), of_peer(t, &t->to));
     for (uint32_t next = 0; next_run(t, &t->to, t->bytes, &next, &run);) {
         unsigned char *to = host_of(&t->to, &run);
-        if (!watch(t, &t->writer, t->combine ? CJ_USE_READ | CJ_USE_WRITE : CJ_USE_WRITE, &t->to, &run)) return false;
+        const bool     is_whole = !t->combine && t->byte_mask == UINT16_MAX;
+        if (!watch(t, &t->writer, t->combine ? CJ_USE_READ | CJ_USE_WRITE : CJ_USE_WRITE, &t->to, &run,
+                   is_whole ? data + run.offset : NULL)) {
+            return false;
+        }
         if (t->combine)
             t->combine(to, data + run.offset, run.bytes);
         else if (t->byte_mask != UINT16_MAX)
@@ -216,7 +220,7 @@ static bool write_destination(const cj_cpu_transfer *t) {
 static cj_cpu_mbarrier *mbarrier_of(const cj_cpu_transfer *t) {
     static const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_INIT, .scope = CJ_SCOPE_CLUSTER};
     const cj_watch_place      place = {t->mbarrier.block, t->mbarrier.address, CJ_MBARRIER_BYTES};
-    if (cj__watch_async_access(&t->writer, use, place) == CJ_STEP_STOP) return NULL;
+    if (cj__watch_async_access(&t->writer, use, place, NULL) == CJ_STEP_STOP) return NULL;
     return cj__cpu_mbarrier_at(t->who, &t->mbarrier);
 }
 

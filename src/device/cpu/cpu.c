@@ -438,11 +438,20 @@ cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_
 
 size_t cj_cpu_hazard_count(const cj_device *device) {
     const cpu_device *cpu = cpu_of(device);
-    return cpu && cpu->findings ? cpu->findings->count : 0;
+    return cpu && cpu->findings ? cpu->findings->hazards.count : 0;
 }
 
 const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index) {
-    return index < cj_cpu_hazard_count(device) ? &cpu_of(device)->findings->hazard[index] : NULL;
+    return index < cj_cpu_hazard_count(device) ? &cpu_of(device)->findings->hazards.hazard[index] : NULL;
+}
+
+size_t cj_cpu_note_count(const cj_device *device) {
+    const cpu_device *cpu = cpu_of(device);
+    return cpu && cpu->findings ? cpu->findings->notes.count : 0;
+}
+
+const cj_hazard *cj_cpu_note_at(const cj_device *device, size_t index) {
+    return index < cj_cpu_note_count(device) ? &cpu_of(device)->findings->notes.hazard[index] : NULL;
 }
 
 cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_error *error) {

@@ -90,7 +90,7 @@ static bool read_panel(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint64_t bits, bo
         if (!cj__cpu_locate(w, it->op, 0, CJ_W_SHARED_CTA, chunk_address(&d, by_k, panel, i, j), span, &spot)) {
             return false;
         }
-        if (cj__watch_async_access(&it->watch, use, (cj_watch_place){spot.block, spot.address, CHUNK_BYTES})) {
+        if (cj__watch_async_access(&it->watch, use, (cj_watch_place){spot.block, spot.address, CHUNK_BYTES}, NULL)) {
             return false;
         }
         const unsigned to = by_k ? i * line_step + j * elements * k_step : (j * PANEL + i) * k_step;

@@ -18,17 +18,24 @@ static const char *name_of(const cj_cpu_op *op) {
 
 static const struct {
     const char *rule, *hint;
+    bool        is_note;
 } rules[] = {
-#define CJ_HAZARD(id, rule, hint) {rule, hint},
+#define CJ_HAZARD(id, rule, hint) {rule, hint, false},
+#define CJ_NOTE(id, rule, hint) {rule, hint, true},
 #include "hazards.def"
 #undef CJ_HAZARD
 };
 
 // ---- findings
 
+static cj_cpu_found *list_of(cj_cpu_findings *findings, cj_cpu_rule rule) {
+    return rules[rule].is_note ? &findings->notes : &findings->hazards;
+}
+
 static cj_hazard *find_known(cj_cpu_findings *findings, cj_cpu_rule rule, unsigned first, unsigned second) {
-    for (size_t i = 0; i < findings->count; i++) {
-        cj_hazard *known = &findings->hazard[i];
+    cj_cpu_found *list = list_of(findings, rule);
+    for (size_t i = 0; i < list->count; i++) {
+        cj_hazard *known = &list->hazard[i];
         if (known->first.line == first && known->second.line == second && !strcmp(known->rule, rules[rule].rule)) {
             return known;
         }
@@ -47,8 +54,9 @@ static bool is_known(cj_cpu_findings *findings, cj_cpu_rule rule, unsigned first
 
 static void add(cj_cpu_findings *findings, cj_cpu_rule rule, const cj_hazard *hazard) {
     pthread_mutex_lock(&findings->lock);
-    if (findings->count < CJ_CPU_FINDINGS) {
-        cj_hazard *kept = &findings->hazard[findings->count++];
+    cj_cpu_found *list = list_of(findings, rule);
+    if (list->count < CJ_CPU_FINDINGS) {
+        cj_hazard *kept = &list->hazard[list->count++];
         *kept = *hazard;
         kept->count = 1;
         snprintf(kept->rule, sizeof kept->rule, "%s", rules[rule].rule);
@@ -58,8 +66,8 @@ static void add(cj_cpu_findings *findings, cj_cpu_rule rule, const cj_hazard *ha
 }
 
 cj_status cj__cpu_findings_error(const cj_cpu_findings *findings, cj_error *error) {
-    if (!findings->count) return CJ_OK;
-    const cj_hazard *first = &findings->hazard[0];
+    if (!findings->hazards.count) return CJ_OK;
+    const cj_hazard *first = &findings->hazards.hazard[0];
     cj__fail(error, CJ_HAZARD, "%s", first->message);
     cj__rule(error, first->rule);
     cj__hint(error, "%s", first->hint);
@@ -187,6 +195,10 @@ static const char *reason(cj_cpu_rule rule, const cj_accessor *a, const cj_acces
         return "the write went through the generic proxy and the operation goes through the async proxy, with no "
                "fence.proxy.async between";
     }
+    if (rule == CJ_HAZARD_SAME_VALUE) return "nothing orders them, but both write the same value";
+    if (rule == CJ_HAZARD_CAS_GUESS) {
+        return "nothing orders them, but the load is only a compare-and-swap's first guess";
+    }
     if (rule == CJ_HAZARD_RELAXED_ARRIVE) return "only a relaxed arrive is between them, which orders no memory";
     if (earlier->use.scope && a->access.use.scope) {
         return "both are atomic, but the scope of one does not reach the other, and nothing orders them";
@@ -194,9 +206,9 @@ static const char *reason(cj_cpu_rule rule, const cj_accessor *a, const cj_acces
     return "nothing orders them";
 }
 
-void cj__cpu_conflict(cj_cpu_cluster *cluster, const cj_accessor *a, const cj_access *earlier, cj_watch_place place) {
+static void report_pair(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_accessor *a, const cj_access *earlier,
+                        cj_watch_place place) {
     const cj_cpu_launch *launch = cluster->launch;
-    const cj_cpu_rule    rule = earlier ? rule_of(a, earlier) : CJ_HAZARD_UNINITIALIZED;
     const unsigned       line = launch->program->op[a->access.op].line;
     const unsigned       first = earlier ? launch->program->op[earlier->op].line : 0;
     if (is_known(launch->findings, rule, first, line)) return;
@@ -215,6 +227,15 @@ void cj__cpu_conflict(cj_cpu_cluster *cluster, const cj_accessor *a, const cj_ac
     }
     cj__text_free(&text);
     add(launch->findings, rule, &hazard);
+}
+
+void cj__cpu_conflict(cj_cpu_cluster *cluster, const cj_accessor *a, const cj_access *earlier, cj_watch_place place) {
+    report_pair(cluster, earlier ? rule_of(a, earlier) : CJ_HAZARD_UNINITIALIZED, a, earlier, place);
+}
+
+void cj__cpu_note(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_accessor *a, const cj_access *earlier,
+                  cj_watch_place place) {
+    report_pair(cluster, rule, a, earlier, place);
 }
 
 void cj__cpu_peer(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_access *access, cj_watch_place place) {

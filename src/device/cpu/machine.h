@@ -173,13 +173,17 @@ typedef enum cj_cpu_rule {
 #undef CJ_HAZARD
 } cj_cpu_rule;
 
-// Hazards found in a launch: each rule and pair of lines once.
+// Hazards found in a launch, and notes: each rule and pair of lines once.
 enum { CJ_CPU_FINDINGS = 64 };
+
+typedef struct cj_cpu_found {
+    size_t    count;
+    cj_hazard hazard[CJ_CPU_FINDINGS];
+} cj_cpu_found;
 
 typedef struct cj_cpu_findings {
     pthread_mutex_t lock;
-    size_t          count;
-    cj_hazard       hazard[CJ_CPU_FINDINGS];
+    cj_cpu_found    hazards, notes;
     const struct cj_cpu_op *unsupported;  // the first that was reached, or NULL
 } cj_cpu_findings;
 

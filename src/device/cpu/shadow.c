@@ -251,20 +251,22 @@ static bool can_conflict(const cj_accessor *a, const crowd *many) {
     return many->scope < CJ_SCOPE_GPU || a->access.use.scope < CJ_SCOPE_GPU;
 }
 
-// The first recorded access that conflicts; its mask is cut down to the lanes that do.
-static bool find_conflict(const cj_accessor *a, const cell *c, cj_access *earlier) {
-    if (c->write_time) {
+// The next recorded access that conflicts, from number *at on: 0 is the weak write. Its mask is cut down to the lanes that do.
+static bool next_conflict(const cj_accessor *a, const cell *c, uint32_t *at, cj_access *earlier) {
+    if (!(*at)++ && c->write_time) {
         *earlier = write_of(c);
         if ((earlier->mask = conflict(a, earlier))) return true;
     }
     if (!c->is_many) {
         *earlier = single_of(c);
-        return c->mask && (earlier->mask = conflict(a, earlier));
+        return (*at)++ == 1 && c->mask && (earlier->mask = conflict(a, earlier));
     }
     if (!can_conflict(a, c->many)) return false;
-    for (uint32_t i = 0; i < c->many->size; i++) {
-        *earlier = c->many->entry[i];
-        if (earlier->time && (earlier->mask = conflict(a, earlier))) return true;
+    for (; *at <= c->many->size; ++*at) {
+        *earlier = c->many->entry[*at - 1];
+        if (!earlier->time || !(earlier->mask = conflict(a, earlier))) continue;
+        ++*at;
+        return true;
     }
     return false;
 }
@@ -378,17 +380,18 @@ void cj__shadow_settle(const cj_shadow *shadow) {
 // Checks and records one granule's access. What was found once is not looked for again.
 static bool access_cell(cj_shadow *shadow, const cj_accessor *a, cell *c, uint64_t offset, uint64_t bytes,
                         cj_shadow_found *found, void *user) {
-    cj_access earlier;
-    bool      skip = false;
     if (*found && a->access.use.flags & CJ_USE_READ && !(c->write_flags & WRITTEN)) {
-        (*found)(user, a, NULL, offset, bytes, &skip);
-        *found = NULL;
+        if ((*found)(user, a, NULL, offset, bytes) == CJ_VERDICT_REPORTED) *found = NULL;
     }
-    if (*found && (c->write_time | c->mask || c->is_many) && find_conflict(a, c, &earlier)) {
-        (*found)(user, a, &earlier, offset, bytes, &skip);
-        if (!skip) *found = NULL;
+    cj_access earlier;
+    uint32_t  at = 0;
+    while (*found && (c->write_time | c->mask || c->is_many) && next_conflict(a, c, &at, &earlier)) {
+        switch ((*found)(user, a, &earlier, offset, bytes)) {
+        case CJ_VERDICT_SAME: return true;
+        case CJ_VERDICT_REPORTED: *found = NULL; break;
+        case CJ_VERDICT_HARMLESS: break;
+        }
     }
-    if (skip) return true;
     if (a->access.use.flags & CJ_USE_WRITE && !a->access.use.scope) {
         set_write(shadow, c, &a->access);
         return true;

@@ -53,10 +53,14 @@ typedef struct cj_accessor {
 
 typedef struct cj_shadow cj_shadow;
 
-// Told of what breaks a rule. `earlier` is NULL for a read of bytes that nobody has written; else a conflicting
-// access, its mask the lanes that are not ordered before this one; *skip set to true leaves the access unrecorded.
-typedef void (*cj_shadow_found)(void *user, const cj_accessor *accessor, const cj_access *earlier, uint64_t offset,
-                                uint64_t bytes, bool *skip);
+// What becomes of an access that is found to break a rule: it was reported, and nothing more is looked for; it breaks none
+// with this earlier access, but may with others; or it is no access of its own, and stays unrecorded.
+typedef enum cj_verdict { CJ_VERDICT_REPORTED, CJ_VERDICT_HARMLESS, CJ_VERDICT_SAME } cj_verdict;
+
+// Judges it. `earlier` is NULL for a read of bytes that nobody has written; else a conflicting access, its mask the lanes
+// that are not ordered before this one.
+typedef cj_verdict (*cj_shadow_found)(void *user, const cj_accessor *accessor, const cj_access *earlier,
+                                      uint64_t offset, uint64_t bytes);
 
 // Of `bytes` bytes; `range` tells what is initialized, NULL: nothing. NULL when out of memory.
 cj_shadow *cj__shadow_new(uint64_t bytes, const cj_cpu_range *range);

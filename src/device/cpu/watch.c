@@ -11,11 +11,13 @@
 
 #include "error.h"
 #include "exec.h"
+#include "judge.h"
 
 // What an op does to memory and order.
 typedef struct op_order {
     cj_watch_use use;
     bool         acquire, release;
+    bool         is_guess;  // a weak load of what a compare-and-swap of the same place then compares with
 } op_order;
 
 struct cj_watch {
@@ -40,7 +42,7 @@ struct cj_watch_warp {
     cj_clock *now[CJ_LANES];
     cj_clock *pending[CJ_LANES][CJ_SCOPES];  // what was read of, for a fence of this scope or a wider one
     fenced    fenced[CJ_LANES][CJ_SCOPES];   // the lane's last fence of each scope, but for those before a wider one
-    uint32_t  passed[3][CJ_LANES];  // time of the lane's last fence for the views SHARED, GLOBAL, INIT
+    uint32_t  passed[3][CJ_LANES];           // time of the lane's last fence for the views SHARED, GLOBAL, INIT
 };
 
 // Operations of thread t are agents t + stride, t + 2 * stride, …: one that is known to its thread lends its number to
@@ -332,54 +334,6 @@ void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool w
 
 // ---- accesses
 
-// Who is behind an access that is found to break a rule.
-typedef struct subject {
-    cj_cpu_warp     *w;  // of a thread, else NULL
-    unsigned         lane;
-    cj_cpu_cluster  *cluster;
-    cj_cpu_block    *owner;
-    const cj_cpu_op *op;
-    uint32_t         mask;
-    const uint64_t  *address;  // of the lanes in `mask`, NULL where the op has no lanes' addresses
-    uint64_t         begin;    // of the memory
-} subject;
-
-// The bits that a store's lane writes are those of another lane: which of them comes last makes no difference.
-static bool writes_the_same(const subject *s, unsigned other) {
-    const cj_ir_inst    *inst = s->op->inst;
-    const cj_ir_operand *value = &inst->operand[inst->operand_count - 1];
-    const unsigned       count = value->kind == CJ_OPERAND_VECTOR ? value->count : 1;
-    for (unsigned k = 0; k < count && k < s->op->count; k++) {
-        const cj_ir_operand *part = value->kind == CJ_OPERAND_VECTOR ? &value->list[k] : value;
-        const unsigned       bits = part->kind == CJ_OPERAND_REG ? cj__words[part->reg->type].bits : s->op->bytes * 8u;
-        const unsigned       stride = bits <= 16 ? 2 : bits / 8;
-        const unsigned char *lanes = s->w->file + s->op->slot[k];
-        if (memcmp(lanes + s->lane * stride, lanes + other * stride, stride)) return false;
-    }
-    return true;
-}
-
-// Whether the conflict is one of two lanes in one execution of a store, of the same value: this is defined.
-static bool is_one_store(const subject *s, const cj_accessor *a, const cj_access *earlier) {
-    if (!s->address || a->access.use.flags != CJ_USE_WRITE || a->access.use.scope) return false;
-    if (earlier->block != a->access.block || earlier->group != a->access.group || earlier->op != a->access.op)
-        return false;
-    if (earlier->time != a->access.time || earlier->mask & (earlier->mask - 1)) return false;
-    const unsigned other = cj__cpu_first(earlier->mask);
-    return other < s->lane && s->mask >> other & 1 && s->address[other] == s->address[s->lane] &&
-           writes_the_same(s, other);
-}
-
-static void on_found(void *user, const cj_accessor *a, const cj_access *earlier, uint64_t offset, uint64_t bytes,
-                     bool *skip) {
-    const subject *s = user;
-    if (earlier && is_one_store(s, a, earlier)) {
-        *skip = true;
-        return;
-    }
-    cj__cpu_conflict(s->cluster, a, earlier, (cj_watch_place){s->owner, s->owner ? offset : s->begin + offset, bytes});
-}
-
 // The shadow of a block's shared memory, or of a global range; NULL when out of memory.
 static cj_shadow *shadow_of(const cj_cpu_launch *launch, const cj_cpu_block *owner, const cj_cpu_range *range) {
     if (owner) return owner->watch->shared;
@@ -407,9 +361,9 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
     const uint64_t       bytes = (uint64_t)op->bytes * op->count;
     cj_shadow           *shadow = shadow_of(launch, owner, w->range);
     if (!shadow) return;
-    const bool is_write = order.use.flags & CJ_USE_WRITE, is_atomic = is_write && order.use.flags & CJ_USE_READ;
-    subject    s = {
-           .w = w, .cluster = cluster, .owner = owner, .op = op, .mask = mask, .address = address, .begin = begin};
+    const bool       is_write = order.use.flags & CJ_USE_WRITE, is_atomic = is_write && order.use.flags & CJ_USE_READ;
+    cj_watch_subject s = {
+        .w = w, .cluster = cluster, .owner = owner, .op = op, .mask = mask, .address = address, .begin = begin};
     cj_accessor a = {.access = {.block = index_of(w->block),
                                 .time = time_of(w->watch, mask),
                                 .group = (uint16_t)w->index,
@@ -423,7 +377,7 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
         a.access.mask = 1u << i;
         a.now = w->watch->now[i];
         if (owner && owner != w->block) check_peer(&a, cluster, w->block, owner, offset, bytes);
-        cj__shadow_access(shadow, &a, offset, bytes, on_found, &s);
+        cj__shadow_access(shadow, &a, offset, bytes, cj__watch_judge, &s);
         if (is_atomic) {
             launch->watch->atomic[i].shadow = shadow;
             launch->watch->atomic[i].offset = offset;
@@ -436,7 +390,7 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
     }
 }
 
-static void access_place(cj_accessor *a, subject *s, const cj_cpu_block *self, cj_watch_place place) {
+static void access_place(cj_accessor *a, cj_watch_subject *s, const cj_cpu_block *self, cj_watch_place place) {
     const cj_cpu_launch *launch = s->cluster->launch;
     const cj_cpu_range  *range = place.block ? NULL
                                              : cj__cpu_ranges_find(launch->ranges, place.address, place.bytes, NULL);
@@ -444,10 +398,11 @@ static void access_place(cj_accessor *a, subject *s, const cj_cpu_block *self, c
     cj_shadow *shadow = shadow_of(launch, place.block, range);
     s->owner = place.block;
     s->begin = range ? range->begin : 0;
+    s->from = place.address - s->begin;
     a->proxy = place.block ? CJ_VIEW_SHARED : CJ_VIEW_GLOBAL;
     a->ranks = launch->ranks;
     if (place.block) check_peer(a, s->cluster, self, place.block, place.address, place.bytes);
-    if (shadow) cj__shadow_access(shadow, a, place.address - s->begin, place.bytes, on_found, s);
+    if (shadow) cj__shadow_access(shadow, a, place.address - s->begin, place.bytes, cj__watch_judge, s);
     if (shadow && a->access.use.flags & CJ_USE_WRITE && !a->access.use.scope) {
         cj__shadow_forget(shadow, place.address - s->begin, place.bytes);
     }
@@ -456,14 +411,14 @@ static void access_place(cj_accessor *a, subject *s, const cj_cpu_block *self, c
 cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_watch_use use,
                              cj_watch_place place) {
     if (!w->watch) return CJ_STEP_NEXT;
-    subject     s = {.w = w, .lane = lane, .cluster = w->block->cluster, .op = op};
-    cj_accessor a = {.access = {.block = index_of(w->block),
-                                .time = time_of(w->watch, 1u << lane),
-                                .mask = 1u << lane,
-                                .group = (uint16_t)w->index,
-                                .use = use,
-                                .op = (uint32_t)(op - w->block->cluster->launch->program->op)},
-                     .now = w->watch->now[lane]};
+    cj_watch_subject s = {.w = w, .lane = lane, .cluster = w->block->cluster, .op = op};
+    cj_accessor      a = {.access = {.block = index_of(w->block),
+                                     .time = time_of(w->watch, 1u << lane),
+                                     .mask = 1u << lane,
+                                     .group = (uint16_t)w->index,
+                                     .use = use,
+                                     .op = (uint32_t)(op - w->block->cluster->launch->program->op)},
+                          .now = w->watch->now[lane]};
     access_place(&a, &s, w->block, place);
     return CJ_STEP_NEXT;
 }
@@ -529,17 +484,18 @@ void cj__watch_end(cj_watch_async *async) {
     *async = (cj_watch_async){0};
 }
 
-cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place) {
+cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place,
+                                   const unsigned char *written) {
     if (!async->block) return CJ_STEP_NEXT;
-    const cj_agents self = agent_of(async);
-    subject         s = {.cluster = async->block->cluster, .op = async->op};
-    cj_accessor     a = {.access = {.block = self.block,
-                                    .time = async->time,
-                                    .mask = self.mask,
-                                    .group = self.group,
-                                    .use = use,
-                                    .op = (uint32_t)(async->op - s.cluster->launch->program->op)},
-                         .now = async->now};
+    const cj_agents  self = agent_of(async);
+    cj_watch_subject s = {.cluster = async->block->cluster, .op = async->op, .written = written};
+    cj_accessor      a = {.access = {.block = self.block,
+                                     .time = async->time,
+                                     .mask = self.mask,
+                                     .group = self.group,
+                                     .use = use,
+                                     .op = (uint32_t)(async->op - s.cluster->launch->program->op)},
+                          .now = async->now};
     access_place(&a, &s, async->block, place);
     return CJ_STEP_NEXT;
 }
@@ -599,6 +555,20 @@ static op_order order_of(const cj_cpu_op *op) {
                       .release = both || cj__mnemonic_has(m, CJ_W_RELEASE)};
 }
 
+// Marks the weak loads with which compare-and-swap loops begin: of what the swap has at its memory operand.
+static void find_guesses(const cj_cpu_program *program, op_order *order) {
+    for (size_t i = 0; i < program->op_count; i++) {
+        const cj_cpu_op *swap = &program->op[i];
+        if (!(order[i].use.flags & CJ_USE_WRITE) || !cj__mnemonic_has(swap->inst->mnemonic, CJ_W_CAS)) continue;
+        for (size_t k = 0; k < program->op_count; k++) {
+            const bool is_load = order[k].use.flags == CJ_USE_READ && !order[k].use.scope;
+            order[k].is_guess |= is_load && cj__watch_guesses(program, &program->op[k], swap);
+        }
+    }
+}
+
+bool cj__watch_is_guess(const cj_cpu_launch *launch, uint32_t op) { return launch->watch->order[op].is_guess; }
+
 cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
     const cj_cpu_program *program = launch->program;
     cj_watch             *watch = calloc(1, sizeof *watch);
@@ -612,6 +582,7 @@ cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
         return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to watch %s", program->entry->name);
     }
     for (size_t i = 0; i < program->op_count; i++) watch->order[i] = order_of(&program->op[i]);
+    find_guesses(program, watch->order);
     return CJ_OK;
 }
 

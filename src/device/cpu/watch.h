@@ -42,9 +42,11 @@ typedef struct cj_watch_async {
 cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane);
 void           cj__watch_end(cj_watch_async *async);
 
-// An access of an operation, made when its bytes are moved. CJ_STEP_STOP: a hazard was reported and the launch ends;
-// else hazards are noted and the run goes on. Bounds and alignment are the caller's.
-cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place);
+// An access of an operation, made when its bytes are moved; of a copy `written` is what it is about to write there, else
+// NULL. CJ_STEP_STOP: a hazard was reported and the launch ends; else hazards are noted and the run goes on. Bounds and
+// alignment are the caller's.
+cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place,
+                                   const unsigned char *written);
 // The same by a thread, for instructions that do not go through op->reach (mbarrier operations, ldmatrix, …).
 cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_watch_use use,
                              cj_watch_place place);
@@ -106,6 +108,9 @@ void cj__watch_barrier(cj_cpu_block *block, cj_cpu_barrier *barrier);
 // Reports a conflict of two accesses, or with `earlier` NULL a read of bytes that nobody has written.
 void cj__cpu_conflict(cj_cpu_cluster *cluster, const cj_accessor *accessor, const cj_access *earlier,
                       cj_watch_place place);
+// Notes one that makes no difference, by the rule that says why.
+void cj__cpu_note(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_accessor *accessor, const cj_access *earlier,
+                  cj_watch_place place);
 // Reports an access to a peer's shared memory that is not certainly there.
 void cj__cpu_peer(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_access *access, cj_watch_place place);
 

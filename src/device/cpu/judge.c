@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge.h"
+
+#include <string.h>
+
+#include "exec.h"
+
+enum { STORED_BYTES = 32 };  // by one lane's store, at most
+
+// How far apart the lanes of the k-th register of what is stored lie.
+static unsigned register_stride(const cj_watch_subject *s, unsigned k) {
+    const cj_ir_inst    *inst = s->op->inst;
+    const cj_ir_operand *value = &inst->operand[1];
+    const cj_ir_operand *part = value->kind == CJ_OPERAND_VECTOR ? &value->list[k] : value;
+    const unsigned       bits = part->kind == CJ_OPERAND_REG ? cj__words[part->reg->type].bits : s->op->bytes * 8u;
+    return bits <= 16 ? 2 : bits / 8;
+}
+
+// The bits that a store's lane writes are those of another lane: which of them comes last makes no difference.
+static bool writes_the_same(const cj_watch_subject *s, unsigned other) {
+    for (unsigned k = 0; k < s->op->count; k++) {
+        const unsigned       stride = register_stride(s, k);
+        const unsigned char *lanes = s->w->file + s->op->slot[k];
+        if (memcmp(lanes + s->lane * stride, lanes + other * stride, stride)) return false;
+    }
+    return true;
+}
+
+// Whether the conflict is one of two lanes in one execution of a store, of the same value: this is defined.
+static bool is_one_store(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier) {
+    if (!s->address || a->access.use.flags != CJ_USE_WRITE || a->access.use.scope) return false;
+    if (earlier->block != a->access.block || earlier->group != a->access.group || earlier->op != a->access.op)
+        return false;
+    if (earlier->time != a->access.time || earlier->mask & (earlier->mask - 1)) return false;
+    const unsigned other = cj__cpu_first(earlier->mask);
+    return other < s->lane && s->mask >> other & 1 && s->address[other] == s->address[s->lane] &&
+           writes_the_same(s, other);
+}
+
+// Whether an earlier access is by a lane of the same execution of the op, to bytes that the lane's share: what it writes is
+// not in memory yet.
+static bool is_under_way(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier) {
+    if (!s->address || earlier->block != a->access.block || earlier->group != a->access.group) return false;
+    if (earlier->op != a->access.op || earlier->time != a->access.time) return false;
+    const uint64_t bytes = (uint64_t)s->op->bytes * s->op->count, own = s->address[s->lane];
+    CJ_SOME_LANES(i, earlier->mask & s->mask & ((1u << s->lane) - 1)) {
+        if (s->address[i] < own + bytes && own < s->address[i] + bytes) return true;
+    }
+    return false;
+}
+
+// The bytes that a store's lane is about to write.
+static void stored_bytes(const cj_watch_subject *s, unsigned char *to) {
+    for (unsigned k = 0; k < s->op->count; k++, to += s->op->bytes) {
+        const unsigned stride = register_stride(s, k);
+        memcpy(to, s->w->file + s->op->slot[k] + s->lane * stride, s->op->bytes);
+    }
+}
+
+// Whether a write that conflicts with an earlier one writes what is there already.
+static bool is_same_value(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier, uint64_t offset,
+                          uint64_t bytes) {
+    unsigned char        stored[STORED_BYTES];
+    const unsigned       both = a->access.use.flags | earlier->use.flags;
+    const unsigned char *there = s->owner ? s->owner->shared + offset : (unsigned char *)(uintptr_t)(s->begin + offset);
+    if (both & (CJ_USE_READ | CJ_USE_INIT) || is_under_way(s, a, earlier)) return false;
+    if ((a->access.use.flags ^ earlier->use.flags) & CJ_USE_ASYNC_PROXY) return false;
+    if (!(a->access.use.flags & earlier->use.flags & CJ_USE_WRITE)) return false;
+    if (s->written) return offset >= s->from && !memcmp(s->written + (offset - s->from), there, bytes);
+    if (!s->address || (size_t)s->op->bytes * s->op->count > sizeof stored) return false;
+    const uint64_t from = s->address[s->lane] - s->begin;
+    stored_bytes(s, stored);
+    return offset >= from && offset + bytes <= from + (uint64_t)s->op->bytes * s->op->count &&
+           !memcmp(stored + (offset - from), there, bytes);
+}
+
+// Whether one access is the first load of a compare-and-swap loop, and the other an atomic one whose scope has both.
+static bool is_guess(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier) {
+    const cj_cpu_launch *launch = s->cluster->launch;
+    const bool           is_late = cj__watch_is_guess(launch, a->access.op);
+    const cj_access     *load = is_late ? &a->access : earlier, *other = is_late ? earlier : &a->access;
+    if (!cj__watch_is_guess(launch, load->op) || load->use.flags & CJ_USE_WRITE ||
+        other->use.flags & CJ_USE_ASYNC_PROXY)
+        return false;
+    switch (other->use.scope) {
+    case CJ_SCOPE_WEAK: return false;
+    case CJ_SCOPE_CTA: return load->block == other->block;
+    case CJ_SCOPE_CLUSTER: return load->block / a->ranks == other->block / a->ranks;
+    default: return true;
+    }
+}
+
+cj_verdict cj__watch_judge(void *user, const cj_accessor *a, const cj_access *earlier, uint64_t offset,
+                           uint64_t bytes) {
+    const cj_watch_subject *s = user;
+    const cj_watch_place    place = {s->owner, s->owner ? offset : s->begin + offset, bytes};
+    if (earlier && is_one_store(s, a, earlier)) return CJ_VERDICT_SAME;
+    if (earlier && (is_guess(s, a, earlier) || is_same_value(s, a, earlier, offset, bytes))) {
+        const bool guessed = is_guess(s, a, earlier);
+        cj__cpu_note(s->cluster, guessed ? CJ_HAZARD_CAS_GUESS : CJ_HAZARD_SAME_VALUE, a, earlier, place);
+        return CJ_VERDICT_HARMLESS;
+    }
+    cj__cpu_conflict(s->cluster, a, earlier, place);
+    return CJ_VERDICT_REPORTED;
+}
+
+// ---- compare-and-swap loops
+
+// Whether what a load leaves in its register comes, by moves alone, to where a compare-and-swap expects it.
+static bool reaches(const cj_cpu_program *program, uint32_t from, uint32_t to) {
+    enum { MOVES = 8 };
+    uint32_t known[MOVES] = {from}, count = 1;
+    for (uint32_t next = 0; next < count; next++) {
+        if (known[next] == to) return true;
+        for (size_t i = 0; i < program->op_count && count < MOVES; i++) {
+            const cj_cpu_op *op = &program->op[i];
+            if (!op->inst || strncmp(op->inst->mnemonic->text, "mov.", 4) || op->slot[1] != known[next]) continue;
+            uint32_t k = 0;
+            while (k < count && known[k] != op->slot[0]) k++;
+            if (k == count) known[count++] = op->slot[0];
+        }
+    }
+    return false;
+}
+
+bool cj__watch_guesses(const cj_cpu_program *program, const cj_cpu_op *load, const cj_cpu_op *swap) {
+    if (load->count != 1 || load->bytes != swap->bytes) return false;
+    if (load->base != swap->base || load->offset != swap->offset) return false;
+    return reaches(program, load->slot[0], swap->slot[1]);
+}
