@@ -2,7 +2,8 @@
 // Registers and labels: unused ones, and registers that a path reads before anything wrote them.
 //
 // Compilers leave a register unwritten on paths where its value does not matter, and hand such registers to functions.
-// So of a range %r<54> only those that nothing writes are reported, and not where st.param reads them.
+// So of a range %r<54> only those that nothing writes are reported, and not where they are padding: where st.param reads
+// them, where they are packed beside others, or where what is made of them is not read.
 #include <string.h>
 
 #include "checks.h"
@@ -26,6 +27,7 @@ typedef struct writer {
 // What is known of a register; `stamp` is of the last block that wrote it, + 1.
 typedef struct reg_facts {
     bool     used, kept;  // kept: a comment says that its value does not matter
+    bool     read;
     uint32_t stamp, read_stamp;
     writer  *writers;     // the latest first
     writer  *first;
@@ -40,6 +42,7 @@ typedef struct names {
     uint32_t *under, *past;  // the dominator tree in preorder: block a is above b if under[a] <= under[b] < past[a]
     uint32_t          block;
     const cj_ir_stmt *stmt;
+    bool              has_result, is_result_read;  // of the instruction that is_idle looks at
 } names;
 
 // ---- dominance in one comparison
@@ -78,6 +81,30 @@ static void add_writer(names *n, reg_facts *facts) {
     facts->stamp = n->block + 1;
 }
 
+static void note_result(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
+    names *n = user;
+    (void)operand;
+    if (!written) return;
+    n->has_result = true;
+    n->is_result_read |= n->reg[reg->index].read;
+}
+
+// Whether all that the instruction does is to write registers that nothing reads.
+static bool is_idle(names *n, const cj_ir_inst *inst) {
+    if (inst->row->effects & (CJ_READS | CJ_WRITES | CJ_ASYNC | CJ_BARRIER | CJ_BRANCH | CJ_END)) return false;
+    n->has_result = n->is_result_read = false;
+    cj__visit_regs(inst, note_result, n);
+    return n->has_result && !n->is_result_read;
+}
+
+// Whether a read of a compiler's register is one of padding.
+static bool is_padding(names *n, const cj_ir_inst *inst) {
+    if (inst->operand[0].kind == CJ_OPERAND_MEMORY && cj__mnemonic_has(inst->mnemonic, CJ_W_PARAM)) return true;
+    const bool is_pack = !strncmp(inst->mnemonic->text, "mov.", 4) && inst->operand_count == 2 &&
+                         inst->operand[0].kind != CJ_OPERAND_VECTOR && inst->operand[1].kind == CJ_OPERAND_VECTOR;
+    return is_pack || is_idle(n, inst);
+}
+
 static void note(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
     names *n = user;
     reg_facts *facts = &n->reg[reg->index];
@@ -85,9 +112,7 @@ static void note(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg,
     if (written || facts->stamp == n->block + 1 || facts->read_stamp == n->block + 1) return;
     facts->read_stamp = n->block + 1;
     if (facts->first && dominates(n, facts->first->block, n->block)) return;
-    if (reg->in_range && n->stmt->inst->operand[0].kind == CJ_OPERAND_MEMORY &&
-        cj__mnemonic_has(n->stmt->inst->mnemonic, CJ_W_PARAM))
-        return;
+    if (reg->in_range && is_padding(n, n->stmt->inst)) return;
     exposed *read = cj__arena_alloc(n->arena, sizeof *read);
     if (!read) return;
     *read = (exposed){.reg = reg, .stmt = n->stmt, .operand = operand, .block = n->block, .next = facts->reads};
@@ -151,8 +176,9 @@ static void find_unset(names *n) {
 // ---- what is not used
 
 static void note_used(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
-    (void)operand, (void)written;
+    (void)operand;
     ((names *)user)->reg[reg->index].used = true;
+    ((names *)user)->reg[reg->index].read |= !written;
 }
 
 static const char implicit[] = "implicit-def: ";
