@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // collective: one of the ten collectives of a cluster, as often in a row as wanted.
 //
-// Each cluster works for itself. With count=1 a block's parts are single values, which travel from registers to registers
+// Each cluster works for itself. Without clusters (collective_global.c) each round is a launch. With count=1 a block's parts are single values, which travel from registers to registers
 // (cj_collective_value); else they are arrays in shared memory (cj_collective_array):
 //
 //   x[block]: | part | part | …   --loads-->  pool: | from: parts | to: parts | scratch |  --stores-->  out[block]: | part | …
@@ -32,7 +32,8 @@ static const cj_param_info params[] = {
                           .help = "elements of a part; 1: a value in registers, more: an array in shared memory"},
     [COLLECTIVE_COMBINE] = {.name = "combine", .choices = "sum min max product", .initial = "sum",
                             .help = "how two elements become one (reduce, allreduce, reduce-scatter, scan)"},
-    [COLLECTIVE_CLUSTER] = {.name = "cluster", .maximum = 16, .initial = "4", .help = "blocks a cluster, along x"},
+    [COLLECTIVE_CLUSTER] = {.name = "cluster", .maximum = 16, .initial = "4",
+                            .help = "blocks a cluster, along x; 0: without clusters, through global memory, a launch a round"},
     [COLLECTIVE_CLUSTER_Y] = {.name = "cluster-y", .minimum = 1, .maximum = 16, .initial = "1", .help = "… along y"},
     [COLLECTIVE_CLUSTER_Z] = {.name = "cluster-z", .minimum = 1, .maximum = 16, .initial = "1", .help = "… along z"},
     [COLLECTIVE_ROOT] = {.name = "root", .maximum = 15, .initial = "0",
@@ -49,6 +50,8 @@ static const cj_param_info params[] = {
                           .help = "threads a block; 0: 32 for values, 256 for arrays"},
     [COLLECTIVE_CLUSTERS] = {.name = "clusters", .minimum = 1, .maximum = 1 << 16, .initial = "1",
                              .help = "clusters in the grid, along x, each by itself"},
+    [COLLECTIVE_SIZE] = {.name = "size", .maximum = 16, .initial = "0",
+                         .help = "blocks that work together; 0: those of a cluster"},
 };
 
 // What the steps share.
@@ -278,6 +281,10 @@ static void emit_rounds(const kernel *k) {
 }
 
 static void emit_collective(const cj_plan *plan, cj_builder *b) {
+    if (!plan->cluster.x) {
+        cj__collective_emit_global(plan, b);
+        return;
+    }
     kernel k = {.s = cj__collective_shape(plan), .threads = plan->block.x,
                 .rounds = (uint32_t)plan->params.value[COLLECTIVE_ROUNDS]};
     write_head(&k, plan, b);

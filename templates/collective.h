@@ -9,7 +9,7 @@
 enum {
     COLLECTIVE_OP, COLLECTIVE_STRATEGY, COLLECTIVE_DTYPE, COLLECTIVE_COUNT, COLLECTIVE_COMBINE, COLLECTIVE_CLUSTER,
     COLLECTIVE_CLUSTER_Y, COLLECTIVE_CLUSTER_Z, COLLECTIVE_ROOT, COLLECTIVE_EXCLUSIVE, COLLECTIVE_DISTANCE,
-    COLLECTIVE_TOWARD, COLLECTIVE_AROUND, COLLECTIVE_ROUNDS, COLLECTIVE_BLOCK, COLLECTIVE_CLUSTERS
+    COLLECTIVE_TOWARD, COLLECTIVE_AROUND, COLLECTIVE_ROUNDS, COLLECTIVE_BLOCK, COLLECTIVE_CLUSTERS, COLLECTIVE_SIZE
 };
 
 // A type: what the collective calls it, how an element is loaded and stored, the register that holds it, its bits.
@@ -21,7 +21,7 @@ typedef struct collective_dtype {
 // What a plan asks for, worked out.
 typedef struct collective_shape {
     const collective_dtype *dtype;
-    uint32_t                cluster, count;  // blocks; elements of a part
+    uint32_t                cluster, count;  // blocks that work together; elements of a part
     uint32_t                gives, gets;     // parts of a block's input and output
     uint32_t                part;            // bytes of a part in shared memory, a multiple of 16
     uint32_t                scratch;         // bytes
@@ -30,6 +30,8 @@ typedef struct collective_shape {
 } collective_shape;
 
 collective_shape cj__collective_shape(const cj_plan *plan);
+
+void cj__collective_emit_global(const cj_plan *plan, cj_builder *b);  // without clusters
 
 cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 

@@ -28,9 +28,10 @@ collective_shape cj__collective_shape(const cj_plan *plan) {
     const collective_dtype *dtype = &dtypes[value_of(plan, COLLECTIVE_DTYPE)];
     const uint32_t cluster = value_of(plan, COLLECTIVE_CLUSTER) * value_of(plan, COLLECTIVE_CLUSTER_Y) *
                              value_of(plan, COLLECTIVE_CLUSTER_Z);
+    const uint32_t   size = cluster ? cluster : value_of(plan, COLLECTIVE_SIZE);
     const int32_t    distance = (int32_t)value_of(plan, COLLECTIVE_DISTANCE);
     const bool       is_half = dtype->bytes == 2 && strstr(dtype->type, "f16");
-    collective_shape s = {.dtype = dtype, .cluster = cluster, .count = value_of(plan, COLLECTIVE_COUNT)};
+    collective_shape s = {.dtype = dtype, .cluster = size, .count = value_of(plan, COLLECTIVE_COUNT)};
     s.what = (cj_collective){.op = (cj_collective_op)value_of(plan, COLLECTIVE_OP),
                              .type = dtype->type,
                              .combine = {.op = (cj_combine_op)value_of(plan, COLLECTIVE_COMBINE),
@@ -39,12 +40,12 @@ collective_shape cj__collective_shape(const cj_plan *plan) {
                              .exclusive = value_of(plan, COLLECTIVE_EXCLUSIVE),
                              .distance = value_of(plan, COLLECTIVE_TOWARD) ? -distance : distance,
                              .around = value_of(plan, COLLECTIVE_AROUND)};
-    s.desc = (cj_collectives_desc){.strategy = (cj_strategy)value_of(plan, COLLECTIVE_STRATEGY), .cluster = cluster,
+    s.desc = (cj_collectives_desc){.strategy = (cj_strategy)value_of(plan, COLLECTIVE_STRATEGY), .cluster = size,
                                    .threads = plan->block.x, .values = s.count == 1, .arrays = s.count > 1,
                                    .combines = s.count > 1 && is_in_halves(s.what.op)};
-    cj_collective_parts(s.what.op, cluster, &s.gives, &s.gets);
+    cj_collective_parts(s.what.op, size, &s.gives, &s.gets);
     s.part = (s.count * dtype->bytes + UNIT - 1) / UNIT * UNIT;
-    if (s.count > 1) s.scratch = cj_collective_scratch(&s.desc, &s.what, s.part);
+    if (s.count > 1 && cluster) s.scratch = cj_collective_scratch(&s.desc, &s.what, s.part);
     return s;
 }
 
@@ -65,10 +66,17 @@ static cj_status refuse_types(const cj_plan *plan, const collective_shape *s, cj
 static cj_status refuse_cluster(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
     if (!s->cluster) {
         cj__fail(error, CJ_INVALID_ARGUMENT, "cluster: a collective is of a cluster, there is none without");
-        cj__hint(error, "cluster=1 is the least");
+        cj__hint(error, "cluster=1 is the least; with cluster=0, size says how many blocks work together without one");
         return CJ_INVALID_ARGUMENT;
     }
-    if (!clusters)
+    const uint32_t size = value_of(plan, COLLECTIVE_SIZE);
+    if (size && size != s->cluster) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "size=%" PRIu32 " blocks work together, but a cluster has %" PRIu32, size,
+                 s->cluster);
+        cj__hint(error, "leave size out, or choose cluster=0: without clusters");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (!clusters && plan->cluster.x)
         return cj__fail(error, CJ_UNSUPPORTED, "%s has no thread block clusters (they need sm_90): a collective is of a"
                         " cluster", plan->arch);
     if (s->cluster > 16) {
@@ -95,24 +103,39 @@ static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, c
     return CJ_CONTRACT;
 }
 
+// Blocks that work together stand beside each other along x where they are no cluster.
+static void place_blocks(cj_plan *plan) {
+    const uint32_t many = value_of(plan, COLLECTIVE_CLUSTERS), along = value_of(plan, COLLECTIVE_CLUSTER);
+    plan->grid = (cj_dim3){value_of(plan, COLLECTIVE_SIZE) * many, 1, 1};
+    if (!along) return;
+    plan->cluster = (cj_dim3){along, value_of(plan, COLLECTIVE_CLUSTER_Y), value_of(plan, COLLECTIVE_CLUSTER_Z)};
+    plan->grid = (cj_dim3){along * many, plan->cluster.y, plan->cluster.z};
+}
+
+// Without clusters a round is a launch; outputs go to the workspace by turns.
+static void launch_rounds(cj_plan *plan, const collective_shape *s) {
+    plan->launches = value_of(plan, COLLECTIVE_ROUNDS);
+    if (plan->launches > 1) plan->workspace_bytes = (size_t)plan->grid.x * s->gets * s->count * s->dtype->bytes;
+}
+
 cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t  *value = plan->params.value;
-    const uint32_t   block = value_of(plan, COLLECTIVE_BLOCK), many = value_of(plan, COLLECTIVE_CLUSTERS);
+    const uint32_t   block = value_of(plan, COLLECTIVE_BLOCK);
     const uint32_t   chosen = value[COLLECTIVE_COUNT] == 1 ? WARP : ARRAY_BLOCK;
     plan->block = (cj_dim3){block ? block : chosen, 1, 1};
-    plan->cluster = (cj_dim3){value_of(plan, COLLECTIVE_CLUSTER), value_of(plan, COLLECTIVE_CLUSTER_Y),
-                              value_of(plan, COLLECTIVE_CLUSTER_Z)};
-    plan->grid = (cj_dim3){plan->cluster.x * many, plan->cluster.y, plan->cluster.z};
+    place_blocks(plan);
     const collective_shape s = cj__collective_shape(plan);
     const uint64_t         pool = (uint64_t)(s.gives + s.gets) * s.part + s.scratch;
     cj_status              status = refuse_cluster(plan, &s, clusters, error);
     if (!status) status = refuse_types(plan, &s, error);
     if (status) return status;
-    plan->dynamic_shared = s.count == 1 ? 0 : (uint32_t)pool;
+    plan->dynamic_shared = s.count == 1 || !plan->cluster.x ? 0 : (uint32_t)pool;
+    if (!plan->cluster.x) launch_rounds(plan, &s);
     char op[16], type[8];
     cj_params_word(&plan->params, "op", op, sizeof op);
     for (char *c = op; *c; c++)
         if (*c == '-') *c = '_';
-    snprintf(plan->entry, sizeof plan->entry, "%s_%s", op, cj_params_word(&plan->params, "dtype", type, sizeof type));
+    snprintf(plan->entry, sizeof plan->entry, "%s_%s%s", op, cj_params_word(&plan->params, "dtype", type, sizeof type),
+             plan->cluster.x ? "" : "_global");
     return refuse_memory(plan, &s, limits, error);
 }

@@ -45,6 +45,9 @@ gives '2: not launched: planned without clusters' compare scan --device cpu --co
 gives '"refused": "root: 3 is no rank of a cluster of 2"' compare collective --device cpu --op broadcast --root 3 --rounds 1 --json
 json '[r["cluster"] for r in o["rows"] if r["cluster"] and "refused" not in r] == [4, 8, 16] and "bytes_read" not in o'
 json '[r["bytes_written"] for r in o["rows"] if r["cluster"] and "refused" not in r] == [16, 32, 64]'
+gives '"rows": [' compare collective --device cpu --op allgather --count 8 --json
+json '[(r["blocks"], r["cluster"]) for r in o["rows"]] == [(b, c) for b in (2, 4, 8, 16) for c in (0, b)]'
+json 'all((r["stats"]["dsmem_written"] > 0) == (r["cluster"] > 0) for r in o["rows"])'
 gives 'through global memory' compare exchange --device cpu --n 64
 gives '"rows": [' compare exchange --device cpu --n 64 --json
 json '[(r["blocks"], r["cluster"]) for r in o["rows"]] == [(b, c) for b in (2, 4, 8, 16) for c in (0, b)]'

@@ -29,6 +29,7 @@ static const struct {
     {"histogram", "histogram_remote", "sm_90", "bins=2^14 n=2^20 cluster=4 strategy=remote"},
     {"collective", "collective_allreduce", "sm_90", ""},
     {"collective", "collective_scan_arrays", "sm_90", "op=scan count=1000 cluster=3 dtype=f16"},
+    {"collective", "collective_reduce_global", "sm_80", "op=reduce count=100 cluster=0 size=3 dtype=f16 rounds=2"},
     {"collective", "collective_shift_pull", "sm_90", "op=shift count=64 cluster=2 cluster-y=2 strategy=pull around=no"},
     {"stencil", "stencil_resident_registers", "sm_90", "nx=64 ny=64 steps=8 cluster=4"},
     {"stencil", "stencil_resident_shared", "sm_90", "dim=3 nx=20 ny=16 nz=24 boundary=periodic cluster=4 dtype=f64"},

@@ -16,7 +16,7 @@ collective_model collective_model_of(const cj_params *p) {
     collective_model m = {.op = (cj_collective_op)cj_params_get(p, "op"),
                           .combine = (cj_combine_op)cj_params_get(p, "combine"),
                           .dtype = dtypes[cj_params_get(p, "dtype")],
-                          .cluster = (uint32_t)cluster,
+                          .cluster = (uint32_t)(cluster ? cluster : cj_params_get(p, "size")),
                           .count = (uint32_t)cj_params_get(p, "count"),
                           .root = (uint32_t)cj_params_get(p, "root"),
                           .rounds = (uint32_t)cj_params_get(p, "rounds"),

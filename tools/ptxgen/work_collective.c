@@ -167,13 +167,13 @@ static void print_elements(const collective *c, const char *title, const unsigne
 
 static void print(const workload *w, const cj_kernel *kernel) {
     const collective *c = w->state;
-    (void)kernel;
-    printf("Blocks: %" PRIu64 " in clusters of %" PRIu32 ", parts of %" PRIu32 ": %" PRIu32 " in, %" PRIu32 " out, %" PRIu32
-           " round%s\n", c->clusters * c->model.cluster, c->model.cluster, c->model.count, c->model.gives, c->model.gets,
+    const bool is_cluster = cj_kernel_plan(kernel)->cluster.x != 0;
+    printf("Blocks: %" PRIu64 " in %s of %" PRIu32 ", parts of %" PRIu32 ": %" PRIu32 " in, %" PRIu32 " out, %" PRIu32
+           " round%s\n", c->clusters * c->model.cluster, is_cluster ? "clusters" : "groups, without clusters,", c->model.cluster, c->model.count, c->model.gives, c->model.gets,
            c->model.rounds, c->model.rounds == 1 ? "" : "s");
     print_elements(c, "Expected", c->expected);
     print_elements(c, "Result", c->found);
-    if (!strcmp(cj_device_kind(w->device), "gpu"))
+    if (is_cluster && !strcmp(cj_device_kind(w->device), "gpu"))
         printf("Cycles: %.0f a round, in the slowest block\n", (double)slowest(c) / c->model.rounds);
 }
 
