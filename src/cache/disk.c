@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,11 @@ static int file_open(int directory, const char *name, int flags, mode_t mode) {
     return openat(directory, name, flags, mode);
 }
 static int file_touch(int file) { return futimens(file, NULL); }
+static int file_link(int file, int directory, const char *name) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW);
+}
 static int file_rename(int directory, const char *from, const char *to) {
     return renameat(directory, from, directory, to);
 }
@@ -43,6 +49,7 @@ const cj_files cj__files = {
     .write = write,
     .sync = fsync,
     .touch = file_touch,
+    .link = file_link,
     .rename = file_rename,
     .remove = file_remove,
 };
@@ -316,7 +323,30 @@ static int write_file(const cj_files *files, int file, const piece *pieces, size
     int failure = 0;
     for (size_t i = 0; i < count && !failure; i++) failure = write_all(files, file, pieces[i].data, pieces[i].bytes);
     if (!failure && files->sync(file)) failure = errno;
-    if (files->close(file) && !failure) failure = errno;
+    return failure;
+}
+
+// A file that nobody sees, and that is gone with its descriptor however this process ends; or, where the file system has
+// no such ones, a temporary file of that name. *named says which.
+static int open_new(const cj_disk *disk, const char *temporary, bool *named) {
+    const int file = disk->files->open(disk->directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    *named = file < 0;
+    if (!*named) return file;
+    return disk->files->open(disk->directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+// Gives the written file its name; between the two calls no signal ends this thread.
+static int name_new(const cj_disk *disk, int file, const char *temporary, bool *named, const char *name) {
+    const cj_files *files = disk->files;
+    sigset_t        all, before;
+    int             failure = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    if (!*named && files->link(file, disk->directory, temporary)) failure = errno;
+    *named |= !failure;
+    if (!failure && files->rename(disk->directory, temporary, name)) failure = errno;
+    if (failure && *named) files->remove(disk->directory, temporary);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failure;
 }
 
@@ -325,13 +355,14 @@ static int replace_file(const cj_disk *disk, const char *name, const piece *piec
     const cj_files *files = disk->files;
     char            temporary[CJ_ENTRY_NAME];
     temporary_name(temporary);
-    const int file =
-        files->open(disk->directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool      named;
+    const int file = open_new(disk, temporary, &named);
     if (file < 0) return errno;
     int failure = write_file(files, file, pieces, count);
-    if (!failure && files->rename(disk->directory, temporary, name)) failure = errno;
-    if (failure) files->remove(disk->directory, temporary);
-    else if (files->sync(disk->directory)) failure = errno;
+    if (failure && named) files->remove(disk->directory, temporary);
+    if (!failure) failure = name_new(disk, file, temporary, &named, name);
+    if (files->close(file) && !failure) failure = errno;
+    if (!failure && files->sync(disk->directory)) failure = errno;
     return failure;
 }
 

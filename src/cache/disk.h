@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A directory that keeps values under keys, across processes. Every entry is a file of its own (entry.h), written
-// beside its name and renamed: whoever reads sees a whole entry or none, whoever is killed leaves at most a temporary
-// file, which is removed when it is old. A key is compared in full. All of it may be called from several threads.
+// without a name and renamed: whoever reads sees a whole entry or none, whoever is killed leaves nothing. Where the file
+// system has no files without names, he leaves at most a temporary file, which is removed when it is old. A key is compared in full. All of it may be called from several threads.
 #ifndef CJ_CACHE_DISK_H
 #define CJ_CACHE_DISK_H
 
@@ -23,6 +23,7 @@ typedef struct cj_files {
     ssize_t (*write)(int file, const void *from, size_t bytes);
     int (*sync)(int file);
     int (*touch)(int file);
+    int (*link)(int file, int directory, const char *name);  // a name for a file that has none
     int (*rename)(int directory, const char *from, const char *to);
     int (*remove)(int directory, const char *name);
 } cj_files;

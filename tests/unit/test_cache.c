@@ -46,8 +46,12 @@ static bool interrupted(size_t *bytes) {
     return ++count % 2;
 }
 
+static bool all_named;  // the file system has no files without names
+
 static int test_open(int at, const char *name, int flags, mode_t mode) {
-    const char *call = flags & O_CREAT ? "create" : flags & O_DIRECTORY ? "open directory" : "open";
+    const bool  unnamed = (flags & O_TMPFILE) == O_TMPFILE;
+    const char *call = unnamed ? "open unnamed" : flags & O_CREAT ? "create" : flags & O_DIRECTORY ? "open directory" : "open";
+    if (unnamed && all_named) return errno = EOPNOTSUPP, -1;
     return fails(call) ? -1 : cj__files.open(at, name, flags, mode);
 }
 static int test_close(int file) {
@@ -63,13 +67,16 @@ static ssize_t test_write(int file, const void *from, size_t bytes) {
 }
 static int test_sync(int file) { return (void)file, fails("sync") ? -1 : 0; }  // and is quick
 static int test_touch(int file) { return fails("touch") ? -1 : cj__files.touch(file); }
+static int test_link(int file, int at, const char *name) {
+    return fails("link") ? -1 : cj__files.link(file, at, name);
+}
 static int test_rename(int at, const char *from, const char *to) {
     return fails("rename") ? -1 : cj__files.rename(at, from, to);
 }
 static int test_remove(int at, const char *name) { return fails("remove") ? -1 : cj__files.remove(at, name); }
 
-static const cj_files files = {test_open, test_close, test_stat,   test_read,  test_write,
-                               test_sync, test_touch, test_rename, test_remove};
+static const cj_files files = {test_open, test_close, test_stat, test_read,   test_write,
+                               test_sync, test_touch, test_link, test_rename, test_remove};
 
 static void remove_all(const char *path) {
     char command[128];
@@ -282,7 +289,7 @@ static void what_is_no_plain_file_of_ours_is_not_read(void **state) {
 // ---- failing calls
 
 static const char *const calls[] = {"create", "open", "close", "stat", "read", "write", "sync", "touch", "rename",
-                                    "remove"};
+                                    "remove", "link", "open unnamed"};
 
 // Whatever fails and when: what is got is right or a miss, no temporary file stays unless it could not be removed, and
 // afterwards all is well.
@@ -290,10 +297,11 @@ static void failing_calls_lose_nothing_but_time(void **state) {
     (void)state;
     static const int codes[] = {ENOSPC, EIO, EROFS, EACCES, EMFILE, EDQUOT};
     cj_disk         *disk = open_disk(ROOM);
-    for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++) {
+    for (size_t i = 0; i < 2 * CJ_TEST_COUNT(calls); i++) {
+        all_named = i % 2;
         for (size_t k = 0; k < CJ_TEST_COUNT(codes); k++) {
             for (unsigned nth = 1; nth <= 4; nth++) {
-                fault.call = calls[i];
+                fault.call = calls[i / 2];
                 fault.code = codes[k];
                 fault.nth = nth;
                 fault.seen = 0;
@@ -307,6 +315,34 @@ static void failing_calls_lose_nothing_but_time(void **state) {
                 assert_int_equal(count_files(), 1);
             }
         }
+    }
+    all_named = false;
+    cj__disk_close(disk);
+}
+
+// Whenever a signal ends a process that writes entries, it leaves whole ones and no temporary file.
+static void a_signal_leaves_no_temporary_file(void **state) {
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    uint64_t         random = cj_test_seed();
+    cj_disk         *disk = open_disk(ROOM);
+    const int        probe = open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (probe >= 0) close(probe);
+    for (unsigned i = 0; probe >= 0 && i < 60; i++) {
+        const int   number = signals[i % CJ_TEST_COUNT(signals)];
+        int         status = 0;
+        const pid_t child = fork();
+        if (!child) {
+            signal(number, SIG_DFL);
+            for (;;) put(disk, 1);
+        }
+        assert_true(child > 0);
+        usleep((useconds_t)(cj_test_random(&random) % 3000));
+        assert_int_equal(kill(child, number), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == number);
+        assert_true(count_files() <= 1);
+        if (count_files()) assert_true(got(disk, 1));
     }
     cj__disk_close(disk);
 }
@@ -706,6 +742,7 @@ int main(void) {
         TEST(every_flipped_bit_is_found),
         TEST(what_is_no_plain_file_of_ours_is_not_read),
         TEST(failing_calls_lose_nothing_but_time),
+        TEST(a_signal_leaves_no_temporary_file),
         TEST(a_full_disk_is_said_once),
         TEST(a_directory_that_is_not_ours_alone_is_refused),
         TEST(missing_directories_are_made_for_us_alone),
