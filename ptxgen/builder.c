@@ -80,7 +80,7 @@ static bool is_open(const cj_func *f) { return f && f->ir && !f->builder->parser
 
 void cj_builder_version(cj_builder *b, unsigned version) {
     if (!b || b->parser.status) return;
-    if (version >= 10 && version < 1000) b->version = (uint16_t)version;
+    if (cj__version_exists(version)) b->version = (uint16_t)version;
     else cj__parse_error(&b->parser, NULL, "version", "%u is not a PTX version such as 80, for 8.0", version);
 }
 

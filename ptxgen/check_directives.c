@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directives of a kernel: against each other, against what any launch can give, and against what its body needs.
 // ptxas lets much of this pass; the launch then fails, or the directive is ignored.
+#include <limits.h>
 #include <string.h>
 
 #include "checks.h"
 
 enum { BLOCK_MAX = 1024, BLOCK_MAX_Z = 64, CLUSTER_MAX = 16, WARPGROUP = 128 };
+
+// Registers of a block, and what a thread's are a multiple of. Beside the accumulators of wgmma ptxas 13.0 wants 26 registers
+// for every shape ("(C7602) Insufficient registers", m64n64k16 to m64n256k16).
+enum { BLOCK_REGISTERS = 65536, REGISTER_UNIT = 8, BESIDE_ACCUMULATORS = 26 };
 
 static const cj_ir_directive *given(const cj_ir_func *func, cj_directive which) {
     return func->directive[which].given ? &func->directive[which] : NULL;
@@ -94,26 +99,57 @@ static const cj_ir_stmt *first_warpgroup(const cj_ir_func *func) {
     return NULL;
 }
 
+// A thread's registers, as ptxas gives them out: .maxnreg, else what a block of the stated threads leaves to each.
+static unsigned register_limit(const cj_ir_func *func, cj_directive *by) {
+    *by = CJ_DIR_MAXNREG;
+    if (given(func, CJ_DIR_MAXNREG)) return func->directive[CJ_DIR_MAXNREG].value[0];
+    *by = given(func, CJ_DIR_REQNTID) ? CJ_DIR_REQNTID : CJ_DIR_MAXNTID;
+    const uint64_t threads = given(func, *by) ? volume(&func->directive[*by]) : 0;
+    return threads ? (unsigned)(BLOCK_REGISTERS / threads / REGISTER_UNIT * REGISTER_UNIT) : UINT_MAX;
+}
+
+// The wgmma with the most accumulators; NULL: none, or setmaxnreg changes what a thread has.
+static const cj_ir_stmt *largest_wgmma(const cj_ir_func *func) {
+    const cj_ir_stmt *largest = NULL;
+    for (size_t i = 0; i < func->stmt_count; i++) {
+        if (func->stmt[i].kind != CJ_STMT_INST) continue;
+        const cj_ir_inst *inst = func->stmt[i].inst;
+        if (!strcmp(cj__row_opcode(inst->row), "setmaxnreg")) return NULL;
+        if (strcmp(cj__row_opcode(inst->row), "wgmma") != 0 || !inst->operand_count) continue;
+        if (inst->operand[0].kind != CJ_OPERAND_VECTOR) continue;
+        if (!largest || inst->operand[0].count > largest->inst->operand[0].count) largest = &func->stmt[i];
+    }
+    return largest;
+}
+
+static void check_accumulators(const cj_ir_func *func, cj_report *report) {
+    cj_directive      by;
+    const cj_ir_stmt *stmt = largest_wgmma(func);
+    const unsigned    limit = stmt ? register_limit(func, &by) : UINT_MAX;
+    const unsigned    needs = stmt ? stmt->inst->operand[0].count + BESIDE_ACCUMULATORS : 0;
+    if (limit >= needs) return;
+    ADD(report, "accumulator-registers", func, by,
+        "leaves a thread %u registers, but '%s' on line %u needs %u: %u accumulators and %d beside them", limit,
+        stmt->inst->mnemonic->text, stmt->line, needs, stmt->inst->operand[0].count, BESIDE_ACCUMULATORS);
+    cj__report_hint(report, "allow %u registers, or use a narrower product", needs);
+}
+
 static void check_warpgroups(const cj_ir_func *func, cj_report *report) {
     const cj_ir_stmt *stmt = first_warpgroup(func);
     if (!stmt) return;
-    const char *text = stmt->inst->mnemonic->text;
-    const cj_ir_directive *block = given(func, CJ_DIR_REQNTID), *most = given(func, CJ_DIR_MAXNTID);
-    if (block && block->value[0] % WARPGROUP) {
-        ADD(report, "warpgroup-block", func, CJ_DIR_REQNTID,
-            "has x = %u, but '%s' on line %u works on warp groups of %d threads", block->value[0], text, stmt->line,
-            WARPGROUP);
-        cj__report_hint(report, "make x a multiple of %d, or use mma.sync, which a warp executes", WARPGROUP);
-    } else if (!block && most && volume(most) < WARPGROUP) {
-        ADD(report, "warpgroup-block", func, CJ_DIR_MAXNTID,
-            "allows %llu threads, but '%s' on line %u works on warp groups of %d", (unsigned long long)volume(most),
-            text, stmt->line, WARPGROUP);
-    } else if (!block && !most) {
+    const char        *text = stmt->inst->mnemonic->text;
+    const cj_directive by = given(func, CJ_DIR_REQNTID) ? CJ_DIR_REQNTID : CJ_DIR_MAXNTID;
+    if (!given(func, by)) {
         cj__report_add(report, "warpgroup-unstated", stmt->line, stmt->column,
-                       "'%s' works on warp groups of %d threads, but '%s' states no block", text, WARPGROUP,
-                       func->name);
-        cj__report_hint(report, "add .reqntid with x a multiple of %d", WARPGROUP);
+                       "'%s' works on warp groups of %d threads, but '%s' states no block", text, WARPGROUP, func->name);
+        cj__report_hint(report, "add .reqntid with a multiple of %d threads", WARPGROUP);
+        return;
     }
+    const uint64_t threads = volume(&func->directive[by]);
+    if (threads % WARPGROUP == 0) return;
+    ADD(report, "warpgroup-block", func, by, "%s %llu threads, but '%s' on line %u works on warp groups of %d",
+        by == CJ_DIR_REQNTID ? "asks for" : "allows", (unsigned long long)threads, text, stmt->line, WARPGROUP);
+    cj__report_hint(report, "make it a multiple of %d threads, or use mma.sync, which a warp executes", WARPGROUP);
 }
 
 void cj__check_directives(const cj_ir_func *func, cj_report *report) {
@@ -122,4 +158,5 @@ void cj__check_directives(const cj_ir_func *func, cj_report *report) {
     check_missing(func, report);
     check_shapes(func, report);
     check_warpgroups(func, report);
+    check_accumulators(func, report);
 }

@@ -104,6 +104,12 @@ bool cj__recover(cj_parser *p, cj_mark start) {
 
 // ---- the head
 
+// The last version of each series that has ended (PTX ISA, "Release Notes"; ptxas 13.0 names the same).
+bool cj__version_exists(unsigned version) {
+    static const uint8_t last[] = {0, 15, 23, 32, 43, 51, 65, 78, 88};
+    return version >= 10 && version < 1000 && (version / 10 >= sizeof last || version <= last[version / 10]);
+}
+
 static bool parse_version(cj_parser *p) {
     const char *at = p->at;
     cj_ir_operand number = {0};
@@ -117,6 +123,9 @@ static bool parse_version(cj_parser *p) {
         return cj__parse_error(p, at, "version", "expected a PTX version such as 8.0, found %s",
                                cj__found(p, start).text);
     p->module->version = (uint16_t)(value * 10 + 0.5);
+    if (!cj__version_exists(p->module->version))
+        return cj__parse_error(p, at, "version", "there is no PTX %u.%u", p->module->version / 10u,
+                               p->module->version % 10u);
     return cj__add_item(p, CJ_ITEM_HEAD) != NULL;
 }
 
@@ -155,10 +164,11 @@ static bool parse_address_size(cj_parser *p) {
     const char *at = p->at;
     uint64_t bits;
     cj__take_word(p, ".address_size");
-    if (!cj__integer(p, &bits, "32 or 64")) return false;
+    if (!cj__integer(p, &bits, "64")) return false;
     if (bits != 32 && bits != 64)
-        return cj__parse_error(p, at, "address-size", ".address_size %llu is neither 32 nor 64",
-                               (unsigned long long)bits);
+        return cj__parse_error(p, at, "address-size", ".address_size %llu is not 64", (unsigned long long)bits);
+    if (bits == 32)
+        return cj__parse_error(p, at, "address-size", ".address_size 32: ptxas has no 32-bit addresses since CUDA 13.0; write 64");
     p->module->address_size = (uint16_t)bits;
     return true;
 }

@@ -88,6 +88,9 @@ cj_found cj__found(const cj_parser *p, const char *at);
 
 // Records the first error, at `at`; returns false. The text names what was expected and what was found.
 bool cj__parse_error(cj_parser *p, const char *at, const char *rule, const char *format, ...) CJ_PRINTF(4, 5);
+
+// Whether there is, or may come to be, such a PTX: 90 for 9.0.
+bool cj__version_exists(unsigned version);
 bool cj__expected(cj_parser *p, const char *at, const char *what);  // "expected …, found …"
 bool cj__parse_memory(cj_parser *p);  // out of memory, as an error
 

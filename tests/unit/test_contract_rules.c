@@ -120,9 +120,9 @@ static const rule_case cases[] = {
      {.kernel.registers = 128, BLOCK(512, 1, 1)}},
     {"block-registers", {.kernel.registers = 65, BLOCK(1024, 1, 1)}, "exceed the limit of 65536", "at most 896",
      {.kernel.registers = 64, BLOCK(1024, 1, 1)}},
-    {"warpgroup-block", {.kernel = {.uses_warpgroups = true, .maxntid = {256, 1, 1}}, BLOCK(64, 2, 1)},
-     "x = 64 is not a multiple",
-     "multiple of 128", {.kernel = {.uses_warpgroups = true, .maxntid = {256, 1, 1}}, BLOCK(128, 2, 1)}},
+    {"warpgroup-block", {.kernel = {.uses_warpgroups = true, .maxntid = {256, 1, 1}}, BLOCK(64, 3, 1)},
+     "= 192 threads is not a multiple",
+     "multiple of 128", {.kernel = {.uses_warpgroups = true, .maxntid = {256, 1, 1}}, BLOCK(64, 4, 1)}},
     {"grid-axis", {GRID(1, 65536, 1)}, "limit of 2147483647 x 65535 x 65535", "on x", {GRID(INT32_MAX, 65535, 65535)}},
     {"grid-axis", {GRID(UINT32_MAX, 1, 1)}, "grid 4294967295 x 1 x 1", "on x", {GRID(65536, 1, 65535)}},
     // of the cluster

@@ -223,6 +223,7 @@ static void grid_of_clusters(cj_builder *b, cj_func *f) { (void)b, cj_block(f, 6
 static void old_version(cj_builder *b, cj_func *f) { cj_builder_version(b, 75), cj_cluster(f, 2, 1, 1); }
 static void new_version(cj_builder *b, cj_func *f) { cj_builder_version(b, 80), cj_cluster(f, 2, 1, 1); }
 static void no_version(cj_builder *b, cj_func *f) { (void)f, cj_builder_version(b, 8); }
+static void lost_version(cj_builder *b, cj_func *f) { (void)f, cj_builder_version(b, 79); }
 static void spaced_name(cj_builder *b, cj_func *f) { (void)b, cj_u32(f, "my register"); }
 static void plain_name(cj_builder *b, cj_func *f) {
     (void)b;
@@ -267,6 +268,7 @@ static void the_builder_refuses_by_name(void **state) {
         {old_version, "version-least"},
         {new_version, ""},
         {no_version, "version"},
+        {lost_version, "version"},
         {spaced_name, "name-form"},
         {plain_name, ""},
         {lost_operand, "operand-missing"},
@@ -286,6 +288,50 @@ static void the_builder_refuses_by_name(void **state) {
     }
 }
 
+static void multiply(cj_func *f) {
+    cj_reg d[64], at = cj_u64(f, "at");
+    cj_ptx(f, "mov.u64 $1, 0;", at);
+    char   text[1024] = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {";
+    for (unsigned i = 0; i < 64; i++) {
+        char name[8], word[16];
+        snprintf(name, sizeof name, "d%u", i);
+        snprintf(word, sizeof word, "%s%%%s", i ? ", " : "", name);
+        d[i] = cj_f32(f, name);
+        strcat(text, word);
+    }
+    (void)d;
+    strcat(text, "}, %at, %at, 0, 1, 1, 0, 0;");
+    cj_ptx(f, text);
+}
+
+static void half_a_group(cj_builder *b, cj_func *f) { (void)b, cj_block_max(f, 192, 1, 1), multiply(f); }
+static void ragged_block(cj_builder *b, cj_func *f) { (void)b, cj_block(f, 64, 3, 1), multiply(f); }
+static void two_groups(cj_builder *b, cj_func *f) { (void)b, cj_block_max(f, 64, 4, 1), multiply(f); }
+static void few_registers(cj_builder *b, cj_func *f) {
+    (void)b, cj_block(f, 128, 1, 1), cj_registers_max(f, 89), multiply(f);
+}
+static void just_registers(cj_builder *b, cj_func *f) {
+    (void)b, cj_block(f, 128, 1, 1), cj_registers_max(f, 90), multiply(f);
+}
+static void large_groups(cj_builder *b, cj_func *f) { (void)b, cj_block(f, 1024, 1, 1), multiply(f); }
+
+// What compiles and then breaks, or does not compile for want of registers.
+static void the_builder_knows_what_warp_groups_need(void **state) {
+    (void)state;
+    static const struct {
+        state_contract *contract;
+        const char     *rule;  // "": none
+    } cases[] = {{half_a_group, "warpgroup-block"}, {ragged_block, "warpgroup-block"}, {two_groups, ""},
+                 {few_registers, "accumulator-registers"}, {just_registers, ""}, {large_groups, "accumulator-registers"}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_error error;
+        char    *text = build("sm_90a", cases[i].contract, &error);
+        if (strcmp(error.rule, cases[i].rule) != 0)
+            fail_msg("case %zu: '%s', not '%s': %s", i, error.rule, cases[i].rule, error.message);
+        cj_text_free(text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_are_told_apart_and_explained),
@@ -297,6 +343,7 @@ int main(void) {
         cmocka_unit_test(formatting_is_a_fixed_point),
         cmocka_unit_test(directives_are_printed_in_order),
         cmocka_unit_test(the_builder_refuses_by_name),
+        cmocka_unit_test(the_builder_knows_what_warp_groups_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

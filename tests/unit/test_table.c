@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "parse.h"
+#include "parser.h"
 #include "print.h"
 #include "scaffold.h"
 
@@ -142,6 +143,12 @@ static const char *rule_broken(const cj_row *row, unsigned version, unsigned tar
     return error.rule;
 }
 
+static unsigned version_before(unsigned version) {
+    do version--;
+    while (!cj__version_exists(version));
+    return version;
+}
+
 static void row_minimums_hold(void **state) {
     (void)state;
     for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
@@ -155,7 +162,7 @@ static void row_minimums_hold(void **state) {
         if (*rule) fail_msg("'%s' with .version %u breaks %s", row->sample, version, rule);
         rule = rule_broken(row, ANY_VERSION, target);
         if (*rule) fail_msg("'%s' on sm_%u breaks %s", row->sample, target, rule);
-        if (version > LEAST_VERSION) assert_string_equal(rule_broken(row, version - 1, ANY_TARGET), "version-least");
+        if (version > LEAST_VERSION) assert_string_equal(rule_broken(row, version_before(version), ANY_TARGET), "version-least");
         if (target > LEAST_TARGET) assert_string_equal(rule_broken(row, ANY_VERSION, target - 1), "target-least");
     }
 }
