@@ -22,7 +22,7 @@ gives '"error_bound": ' run layernorm --pass backward --weight-gradient yes --ro
 # --- what makes no sense
 refuses 64 'weight-gradient: pass=forward' run layernorm --weight-gradient yes --device cpu
 refuses 64 'mask-rows: 4 without a mask' run softmax --mask-rows 4 --device cpu
-refuses 64 'softmax makes up its own rows' run softmax --fill zeros --device cpu
-refuses 64 'layernorm makes up its own rows' run layernorm --input "$dir/nothing.f32" --device cpu
+refuses 64 "--fill 'nothing' makes no sense for f32" run softmax --fill nothing --device cpu
+refuses 2 'No such file' run layernorm --input "$dir/nothing.f32" --device cpu
 
 finish

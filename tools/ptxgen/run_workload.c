@@ -53,13 +53,18 @@ static unsigned launches_of(const runner *r) {
     return r->options->repeat ? r->options->repeat : gpu ? REPEAT_GPU : REPEAT_CPU;
 }
 
-static int estimate(runner *r) {
+static void estimate(runner *r) {
     const unsigned times = 1 + launches_of(r);
     estimate_say(&r->w, (estimate_use){.launches = times, .checks = times});
-    return CODE_OK;
 }
 
-static int open_workload(runner *r) { return r->w.type->open(&r->w); }
+// How large the problem is, a file's array may say.
+static int open_workload(runner *r) {
+    if (!r->options->input) estimate(r);
+    const int code = r->w.type->open(&r->w);
+    if (!code && r->options->input) estimate(r);
+    return code;
+}
 
 static int load_kernel(runner *r) {
     cj_error error;
@@ -145,7 +150,7 @@ static void release(runner *r) {
 }
 
 int run_workload(const run_options *options, const args_family *family) {
-    static int (*const steps[])(runner *r) = {find_type,   check_output, open_device,  estimate, open_workload,
+    static int (*const steps[])(runner *r) = {find_type,   check_output, open_device,  open_workload,
                                              load_kernel, launch_all,   write_output, report};
     runner r = {.options = options,
                 .w = {.params = family->params,
