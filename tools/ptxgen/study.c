@@ -135,7 +135,8 @@ static int open_own(study *s, variant *v, const cj_params *params) {
 }
 
 static bool is_refusal(const study *s, cj_status status) {
-    return status == CJ_CONTRACT || status == CJ_UNSUPPORTED || (s->options.forms && status == CJ_INVALID_ARGUMENT);
+    if (status == CJ_INVALID_ARGUMENT || status == CJ_OUT_OF_MEMORY) return s->options.forms;  // of a form's workspace
+    return status == CJ_CONTRACT || status == CJ_UNSUPPORTED;
 }
 
 int study_add(study *s, const cj_params *params) {
