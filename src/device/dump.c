@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -156,8 +157,20 @@ static int write_all(int file, const char *bytes, size_t length) {
     return 0;
 }
 
+// As below, of a file that has no name while it is written: a process that is killed leaves nothing, not half of it.
+static int write_unnamed(int file, int directory, const char *name, const char *bytes, size_t length) {
+    char path[40];
+    int  failure = write_all(file, bytes, length);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    if (!failure && linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW)) failure = errno;
+    close(file);
+    return failure == EEXIST ? 0 : failure;
+}
+
 // 0 or an errno. A file of that name holds the same already: its name has the hash. Nothing is written through a link.
 static int write_file(int directory, const char *name, const char *bytes, size_t length) {
+    const int unnamed = openat(directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (unnamed >= 0) return write_unnamed(unnamed, directory, name, bytes, length);
     const int file = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0) return errno == EEXIST ? 0 : errno;
     int failure = write_all(file, bytes, length);

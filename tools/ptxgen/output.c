@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _DEFAULT_SOURCE  // struct winsize
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE  // O_TMPFILE, struct winsize
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,12 +48,58 @@ static int save_in_place(const char *path, const char *text, size_t length) {
     return failure ? cannot_write(path, failure) : CODE_OK;
 }
 
+// A file in the target's directory that nobody sees, gone with its descriptor however the process ends; -1 where the file
+// system has no such ones.
+static int open_unnamed(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char       *directory = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    const int   descriptor = directory ? open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600) : -1;
+    free(directory);
+    return descriptor;
+}
+
+// Gives it the temporary name, which a rename takes away at once; no signal ends this thread between the two.
+static int name_unnamed(int descriptor, const char *temporary, const char *path) {
+    char     link[40];
+    sigset_t all, before;
+    int      failure = 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    if (linkat(AT_FDCWD, link, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW)) failure = errno;
+    if (!failure && rename(temporary, path)) {
+        failure = errno;
+        unlink(temporary);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failure;
+}
+
+static int write_unnamed(int descriptor, const char *temporary, const char *path, mode_t mode, const char *text,
+                         size_t length) {
+    FILE *file = fdopen(descriptor, "w");
+    int   failure = !file || fchmod(descriptor, mode) || fwrite(text, 1, length, file) != length || fflush(file) ? errno : 0;
+    if (!failure) failure = name_unnamed(descriptor, temporary, path);
+    if (file)
+        fclose(file);
+    else
+        close(descriptor);
+    return failure;
+}
+
 // Written beside its target and renamed, so that nobody ever sees half of it.
 static int save_by_rename(const char *path, mode_t mode, const char *text, size_t length) {
     static const char suffix[] = ".XXXXXX";
     size_t            size = strlen(path) + sizeof suffix;
     char             *temporary = malloc(size);
     if (!temporary) return message_error(CJ_OUT_OF_MEMORY, "no memory for the name of a temporary file");
+    const int unnamed = open_unnamed(path);
+    if (unnamed >= 0) {
+        snprintf(temporary, size, "%s.%06ld", path, (long)getpid() % 1000000);
+        const int refused = write_unnamed(unnamed, temporary, path, mode, text, length);
+        free(temporary);
+        return refused ? cannot_write(path, refused) : CODE_OK;
+    }
     snprintf(temporary, size, "%s%s", path, suffix);
 
     int   failure = 0, descriptor = mkstemp(temporary);
