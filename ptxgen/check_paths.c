@@ -21,23 +21,24 @@ static void walk(cj_values *values, cj_cause *why, cj_clusters *clusters, cj_rep
     cj__check_clusters_end(clusters);
 }
 
-static void check_func(const cj_ir_func *func, cj_report *report) {
-    cj_arena  arena = {0};
+static void check_func(const cj_ir_func *func, cj_arena *arena, cj_report *report) {
     cj_graph  graph;
     cj_values values;
-    if (cj__graph_build(&graph, func, &arena) && cj__values_find(&values, &graph, &arena)) {
-        cj__check_names(&graph, &arena, report);
-        cj_cause *why = cj__arena_alloc(&arena, (graph.count + 1) * sizeof *why);
-        cj_clusters *clusters = cj__check_clusters_begin(&values, &arena, report);
+    if (cj__graph_build(&graph, func, arena) && cj__values_find(&values, &graph, arena)) {
+        cj__check_names(&graph, arena, report);
+        cj_cause *why = cj__arena_alloc(arena, (graph.count + 1) * sizeof *why);
+        cj_clusters *clusters = cj__check_clusters_begin(&values, arena, report);
         if (why && clusters) walk(&values, why, clusters, report);
     }
-    if (arena.failed) report->arena.failed = true;
-    cj__arena_free(&arena);
+    if (arena->failed) report->arena.failed = true;
+    cj__arena_reset(arena);
 }
 
 void cj__check_paths(const cj_ir_module *module, cj_report *report) {
+    cj_arena arena = {0};
     for (size_t i = 0; i < module->item_count; i++) {
         const cj_ir_func *func = module->item[i].kind == CJ_ITEM_FUNC ? module->item[i].func : NULL;
-        if (func && func->has_body && !func->broken) check_func(func, report);
+        if (func && func->has_body && !func->broken) check_func(func, &arena, report);
     }
+    cj__arena_free(&arena);
 }

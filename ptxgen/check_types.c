@@ -71,6 +71,7 @@ static void check_address(const place *at, const cj_ir_operand *memory, cj_word 
     if (base->kind != CJ_OPERAND_REG) return;
     cj_type_class class = cj__words[base->reg->type].class;
     bool whole = class == CJ_CLASS_BITS || class == CJ_CLASS_UNSIGNED || class == CJ_CLASS_SIGNED;
+    whole = whole && cj__words[base->reg->type].bits <= 64;
     if (!whole || want) check_reg(at, base, want ? want : CJ_W_U64);
 }
 
@@ -204,9 +205,10 @@ void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const cj_pattern *pattern = cj__row_pattern(inst->row);
     const char *opcode = cj__row_opcode(inst->row);
     place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .report = report};
-    at.may_be_wider = !strcmp(opcode, "ld") || !strcmp(opcode, "ldu") || !strcmp(opcode, "st") || !strcmp(opcode, "cvt");
+    const bool moves = (*opcode == 'l' || *opcode == 's') && (!strcmp(opcode, "ld") || !strcmp(opcode, "st"));
+    at.may_be_wider = moves || (*opcode == 'l' && !strcmp(opcode, "ldu")) || (*opcode == 'c' && !strcmp(opcode, "cvt"));
     if (pattern->vectors) check_vector_bits(&at, opcode);
-    if (!strcmp(opcode, "ld") || !strcmp(opcode, "st")) check_narrow(&at);
+    if (moves) check_narrow(&at);
     for (at.index = 0; at.index < inst->operand_count; at.index++)
         check_operand(&at, &inst->operand[at.index], cj__pattern_item(pattern, inst->mnemonic, at.index));
 }

@@ -2,6 +2,7 @@
 #include "values.h"
 
 #include <string.h>
+#include <threads.h>
 
 #define MANY UINT32_MAX
 
@@ -21,14 +22,20 @@ static const struct {
     {"bar", CJ_OP_BARRIER},   {"barrier", CJ_OP_BARRIER}, {"ldmatrix", CJ_OP_MATRIX}, {"stmatrix", CJ_OP_MATRIX},
 };
 
+static uint8_t   op_of_row[CJ_ROW_COUNT];
+static once_flag ops_built = ONCE_FLAG_INIT;
+
+static void build_ops(void) {
+    for (size_t row = 0; row < CJ_ROW_COUNT; row++) {
+        const char *opcode = cj__row_opcode(&cj__rows[row]);
+        op_of_row[row] = CJ_OP_OTHER;
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+            if (!strcmp(ops[i].opcode, opcode)) op_of_row[row] = (uint8_t)ops[i].op;
+    }
+}
+
 cj_op cj__values_op(const cj_values *values, const cj_ir_inst *inst) {
-    uint8_t *known = &values->op[inst->row - cj__rows];
-    if (*known) return (cj_op)*known;
-    *known = CJ_OP_OTHER;
-    const char *opcode = cj__row_opcode(inst->row);
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (!strcmp(ops[i].opcode, opcode)) *known = (uint8_t)ops[i].op;
-    return (cj_op)*known;
+    return (cj_op)values->op[inst->row - cj__rows];
 }
 
 cj_space cj__space_named(const cj_mnemonic *mnemonic) {
@@ -294,7 +301,8 @@ static bool run_round(cj_values *v) {
 bool cj__values_find(cj_values *v, const cj_graph *graph, cj_arena *arena) {
     size_t regs = graph->func->reg_count + 1;
     *v = (cj_values){.graph = graph};
-    v->op = cj__arena_alloc(arena, CJ_ROW_COUNT);
+    call_once(&ops_built, build_ops);
+    v->op = op_of_row;
     v->left = cj__arena_alloc(arena, regs * sizeof *v->left);
     v->now = cj__arena_alloc(arena, regs * sizeof *v->now);
     v->now_walk = cj__arena_alloc(arena, regs * sizeof *v->now_walk);

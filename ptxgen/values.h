@@ -42,7 +42,7 @@ typedef enum cj_op {
 
 typedef struct cj_values {
     const cj_graph *graph;
-    uint8_t        *op;          // of each row, looked up once
+    const uint8_t  *op;          // of each row
     uint32_t        block;       // being walked
     uint32_t        walk;        // number of blocks entered so far
     cj_value       *left;        // per register: what it holds outside the blocks that write it

@@ -70,6 +70,16 @@ void *cj__arena_grow(cj_arena *arena, void *array, size_t count, size_t *capacit
     return grown;
 }
 
+void cj__arena_reset(cj_arena *arena) {
+    struct cj_arena_chunk *kept = arena->chunk;
+    if (!kept) return;
+    arena->chunk = kept->older;
+    const bool failed = arena->failed;
+    cj__arena_free(arena);
+    kept->older = NULL;
+    *arena = (cj_arena){.chunk = kept, .at = kept->data, .end = kept->data + kept->bytes, .failed = failed};
+}
+
 void cj__arena_free(cj_arena *arena) {
     while (arena->chunk) {
         struct cj_arena_chunk *older = arena->chunk->older;

@@ -17,6 +17,7 @@ void *cj__arena_alloc(cj_arena *arena, size_t bytes);                   // zeroe
 void *cj__arena_copy(cj_arena *arena, const void *data, size_t bytes);
 char *cj__arena_text(cj_arena *arena, const char *text, size_t length); // a NUL-terminated copy
 void  cj__arena_free(cj_arena *arena);
+void  cj__arena_reset(cj_arena *arena);  // forgets all allocations, and keeps memory for those to come
 
 // A growing array in an arena: makes room for one more element behind `count`; the old array is left to the arena.
 // Returns the array, or NULL when out of memory (the old one stays valid).

@@ -469,7 +469,8 @@ static void set_memory(cj_cpu_prepare *p, const cj_ir_operand *operand) {
     p->memory[p->memory_count++] =
         (cj_cpu_memory_operand){.base = p->op.base, .is_64 = p->op.base_is_64, .offset = p->op.offset};
     if (bits < 32)
-        cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: an address has 32 or 64 bits, not %u", p->mnemonic->text, bits);
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s with an address of %u bits",
+                       p->mnemonic->text, bits);
 }
 
 // The type that a bits-typed part of a vector has: 64 bits in two parts are two of 32.
@@ -564,8 +565,8 @@ static bool check_widths(cj_cpu_prepare *p) {
         const bool     is_integer = cj__words[p->type[i]].class != CJ_CLASS_FLOAT && asked > 1;
         const bool     wider = p->any_width && is_integer && p->bits[i] > asked;
         if (!p->type[i] || p->bits[i] == asked || wider) continue;
-        return cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: operand %u has %u bits where %s has %u", p->mnemonic->text,
-                              i + 1, p->bits[i], cj__words[p->type[i]].text, asked),
+        return cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s with %u bits for operand %u, a .%s of %u",
+                              p->mnemonic->text, p->bits[i], i + 1, cj__words[p->type[i]].text, asked),
                false;
     }
     return true;
