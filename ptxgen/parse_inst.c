@@ -319,7 +319,9 @@ static bool choose_row(cj_parser *p, const char *at, cj_ir_inst *inst) {
 
 static const char *opcode_at(const void *user, size_t i) {
     (void)user;
-    return i < CJ_ROW_COUNT ? cj__row_opcode(&cj__rows[i]) : NULL;
+    if (i >= CJ_ROW_COUNT) return NULL;
+    const char *opcode = cj__row_opcode(&cj__rows[i]);
+    return i && !strcmp(opcode, cj__row_opcode(&cj__rows[i - 1])) ? "" : opcode;  // rows of one follow each other
 }
 
 static bool unknown_mnemonic(cj_parser *p, const char *text, size_t length, unsigned wrong) {

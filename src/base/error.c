@@ -94,16 +94,17 @@ static unsigned cost(char c) { return c >= '0' && c <= '9' ? 2 : 1; }  // anothe
 // Levenshtein distance over at most NAME_MAX characters; longer words are compared by their first ones.
 enum { NAME_MAX_LENGTH = 63 };
 
-static unsigned edit_distance(const char *a, const char *b) {
-    size_t m = strlen(a), n = strlen(b);
+// `most` where it is that or more.
+static unsigned edit_distance(const char *a, size_t m, const char *b, size_t n, unsigned most) {
     if (m > NAME_MAX_LENGTH) m = NAME_MAX_LENGTH;
     if (n > NAME_MAX_LENGTH) n = NAME_MAX_LENGTH;
+    if ((m > n ? m - n : n - m) >= most) return most;
     unsigned row[NAME_MAX_LENGTH + 1];
     row[0] = 0;
     for (size_t j = 1; j <= n; j++) row[j] = row[j - 1] + cost(b[j - 1]);
     for (size_t i = 1; i <= m; i++) {
-        unsigned diagonal = row[0];
-        row[0] += cost(a[i - 1]);
+        unsigned diagonal = row[0], least;
+        least = row[0] += cost(a[i - 1]);
         for (size_t j = 1; j <= n; j++) {
             const unsigned change = cost(a[i - 1]) > cost(b[j - 1]) ? cost(a[i - 1]) : cost(b[j - 1]);
             unsigned       best = diagonal + (a[i - 1] != b[j - 1] ? change : 0);
@@ -111,18 +112,21 @@ static unsigned edit_distance(const char *a, const char *b) {
             if (row[j - 1] + cost(b[j - 1]) < best) best = row[j - 1] + cost(b[j - 1]);
             diagonal = row[j];
             row[j] = best;
+            if (best < least) least = best;
         }
+        if (least >= most) return most;
     }
-    return row[n];
+    return row[n] < most ? row[n] : most;
 }
 
 const char *cj__nearest(const char *word, const char *(*next)(const void *user, size_t i), const void *user) {
     const char *best = NULL;
-    unsigned limit = (unsigned)strlen(word) / 2 + 1;  // more edits than half the word is another word
+    const size_t length = strlen(word);
+    unsigned     limit = (unsigned)length / 2 + 1;  // more edits than half the word is another word
     for (size_t i = 0;; i++) {
         const char *candidate = next(user, i);
         if (!candidate) return best;
-        unsigned distance = edit_distance(word, candidate);
+        unsigned distance = edit_distance(word, length, candidate, strlen(candidate), limit);
         if (distance < limit) {
             limit = distance;
             best = candidate;

@@ -89,7 +89,8 @@ void message_document(const char *name) { document = name; }
 static void write_place(const cj_error *error, char *place, size_t size) {
     int length = document ? snprintf(place, size, "%.200s:%u", document, error->line)
                           : snprintf(place, size, "line %u of the generated PTX", error->line);
-    if (error->column) length += snprintf(place + length, size - (size_t)length, document ? ":%u" : ", column %u", error->column);
+    if (error->column)
+        length += snprintf(place + length, size - (size_t)length, document ? ":%u" : ", column %u", error->column);
     snprintf(place + length, size - (size_t)length, ": ");
 }
 

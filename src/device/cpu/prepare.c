@@ -565,8 +565,8 @@ static bool check_widths(cj_cpu_prepare *p) {
         const bool     is_integer = cj__words[p->type[i]].class != CJ_CLASS_FLOAT && asked > 1;
         const bool     wider = p->any_width && is_integer && p->bits[i] > asked;
         if (!p->type[i] || p->bits[i] == asked || wider) continue;
-        return cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s with %u bits for operand %u, a .%s of %u",
-                              p->mnemonic->text, p->bits[i], i + 1, cj__words[p->type[i]].text, asked),
+        return cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s with %u bits for operand %u, a .%s",
+                              p->mnemonic->text, p->bits[i], i + 1, cj__words[p->type[i]].text),
                false;
     }
     return true;
