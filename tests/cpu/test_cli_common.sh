@@ -83,7 +83,7 @@ for option in --arch --target; do
     gives '' check "$kernel" $option h200
     gives '"launches": true' contract --grid 2 --block 32 --json $option h200
     gives 'H200' occupancy reduce $option h200
-    refuses 64 'did you mean h200?' emit reduce $option h20
+    refuses 64 'did you mean h200?' emit reduce $option hh200
 done
 
 # --- list FAMILY, and widths
