@@ -116,7 +116,7 @@ static void wrong_values_are_refused(void **state) {
         {"op", "su", "op: 'su' is none of", "is 'sum' meant?"},
         {"op", "sum min", "op: 'sum min' is none of", ""},
         {"op", "", "op: '' is none of", ""},
-        {"dtype", "f33", "dtype: 'f33' is none of: f32 f64", "is 'f32' meant?"},
+        {"dtype", "ff32", "dtype: 'ff32' is none of: f32 f64", "is 'f32' meant?"},
         {"result", "blok", "result: 'blok' is none of", "is 'block' meant?"},
         {"blokc", "32", "reduce has no parameter 'blokc'", "is 'block' meant?"},
         {"", "32", "reduce has no parameter ''", ""},
