@@ -456,6 +456,21 @@ static bool add_reg_lines(cj_func *f) {
     return true;
 }
 
+// Takes out the labels that nothing branches to: a kernel's shape may need no branch where another one does.
+static void drop_labels(cj_ir_func *ir) {
+    size_t kept = 0;
+    for (size_t i = 0; i < ir->stmt_count; i++) {
+        const cj_ir_stmt *stmt = &ir->stmt[i];
+        if (stmt->kind == CJ_STMT_LABEL) {
+            cj_ir_label *label = stmt->label;
+            if (!label->uses && !label->targets && !label->prototype) continue;
+            label->stmt = (uint32_t)kept;
+        }
+        ir->stmt[kept++] = *stmt;
+    }
+    ir->stmt_count = kept;
+}
+
 // Puts the declarations before the statements written so far.
 static void end_body(cj_func *f) {
     cj_parser *p = &f->builder->parser;
@@ -483,6 +498,7 @@ static void end_body(cj_func *f) {
         if (body[i].kind == CJ_STMT_LABEL) body[i].label->stmt += (uint32_t)shift;
     }
     cj__close_body(p);
+    drop_labels(ir);
 }
 
 static void end_func(cj_func *f) {

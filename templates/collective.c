@@ -82,12 +82,14 @@ static void write_head(const kernel *k, const cj_plan *plan, cj_builder *b) {
 }
 
 static void declare(kernel *k, const cj_plan *plan) {
+    enum { REGISTERS = 80 };
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[blocks][parts in][count]");
     k->out = cj_param(f, "u64", "out", "out[blocks][parts out][count]");
     k->cycles = cj_param(f, "u64", "cycles", "u64 cycles[blocks]");
     cj_param(f, "u64", "workspace", "not used");
     cj_block(f, k->threads, 1, 1);
+    cj__registers(plan, f, REGISTERS, k->s.count > 1);
     cj_cluster(f, plan->cluster.x, plan->cluster.y, plan->cluster.z);
 }
 

@@ -13,6 +13,8 @@ struct cj_family {
     const char          *name, *summary;
     const cj_param_info *param;
     size_t               param_count;  // at most CJ_PARAM_MAX
+    const char          *arch;         // the target where a caller names none and the device has its compute capability;
+                                       // NULL: the newest that the device runs
 
     // Fills grid, block, cluster, derived arguments, workspace, bound and note; params and arch are set. `clusters` says
     // whether the target has them. The launch contract is checked afterwards.
@@ -31,6 +33,23 @@ const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
 
 // The pointer that a kernel is given in `param`, into global memory: a new u64 register.
 cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name);
+
+// Asks ptxas for registers that let so many blocks fit an SM, or as many as an SM of the target holds: it ignores a larger
+// number, with a warning. 1 is what every kernel has, and is not written.
+void cj__blocks_per_sm(const cj_plan *plan, cj_func *f, uint64_t wanted);
+
+// Lets a thread have so many registers. ptxas by itself now and then spills some for a block more on an SM, and does not where
+// a number of blocks is asked for. For sm_90, where forms were measured as ptxas compiles them by itself, only those that
+// `spills` names are kept from it.
+void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spills);
+
+// The plan's target as a number, 90 for sm_90a.
+unsigned cj__target_number(const cj_plan *plan);
+
+// word = two f32 rounded to f16 or bf16 (`type`); before sm_80 there are no instructions that round to bf16, which
+// cj__refuse_bf16 refuses, as what the parameter `name` asks for.
+void      cj__pack_halves(const cj_plan *plan, cj_func *f, const char *type, cj_reg word, cj_reg high, cj_reg low);
+cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *type, cj_error *error);
 
 // With programmatic dependent launch: lets the next kernel's blocks start.
 void cj__launch_dependents(const cj_plan *plan, cj_func *f);

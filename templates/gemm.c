@@ -426,6 +426,7 @@ const cj_family cj__family_gemm = {
     .summary = "matrix products on tensor cores, with tiles shared by the blocks of a cluster",
     .param = params,
     .param_count = sizeof params / sizeof *params,
+    .arch = "sm_90a",
     .plan = cj__gemm_plan,
     .emit = emit_gemm,
 };

@@ -114,7 +114,11 @@ typedef struct gemm_shape {
 static inline bool     cj__gemm_is_scaled(const gemm_shape *g) { return g->a_type->bytes == 1; }
 static inline bool     cj__gemm_is_d_scaled(const gemm_shape *g) { return g->d_type->bytes == 1; }
 static inline uint32_t cj__gemm_blocks(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
-static inline uint64_t cj__gemm_tiles(const gemm_shape *g) { return g->tiles_m * g->tiles_n * g->batches; }
+// At most 2^48, more than any grid holds: so that nothing that is computed of it wraps.
+static inline uint64_t cj__gemm_tiles(const gemm_shape *g) {
+    const uint64_t most = UINT64_C(1) << 48, tiles = g->tiles_m * g->tiles_n;
+    return tiles > most / g->batches ? most : tiles * g->batches;
+}
 
 // The problem that the parameters describe, without the way it is done; what is refused of it.
 void      cj__gemm_problem(const cj_params *params, gemm_shape *g);

@@ -155,7 +155,10 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
     if (strcmp(plan->arch, "sm_90a")) {
         cj__fail(error, CJ_UNSUPPORTED, "gemm uses wgmma and setmaxnreg, which only sm_90a has; the target is %s",
                  plan->arch);
-        cj__hint(error, "devices of compute capability 9.0 run it");
+        if (limits->compute_capability == 90)
+            cj__hint(error, "name sm_90a, or no target: devices of compute capability 9.0 run it");
+        else
+            cj__hint(error, "only devices of compute capability 9.0 run it");
         return CJ_UNSUPPORTED;
     }
     const uint32_t along_m = g->cluster_m, along_n = g->cluster_n;
@@ -223,12 +226,6 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
     choose_rest(plan, g);
 }
 
-// Devices of compute capability 9.0 run sm_90a too.
-static void choose_target(cj_plan *plan, const cj_limits *limits) {
-    if (!strcmp(plan->arch, "sm_90") && limits->compute_capability == 90)
-        snprintf(plan->arch, sizeof plan->arch, "sm_90a");
-}
-
 // What a plan derives; the last ones, D's extents, only for the ends of ragged lines.
 enum { DERIVED = 7, DERIVED_ENDS = 2 };
 
@@ -237,7 +234,6 @@ bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count == DE
 cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     gemm_shape g;
     (void)clusters;  // the target that it is for has them
-    choose_target(plan, limits);
     cj__gemm_problem(&plan->params, &g);
     g.rest = plan->params.value[GEMM_REST] == GEMM_REST_SHARED;
     g.in_ring = false;

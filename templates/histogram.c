@@ -73,8 +73,11 @@ typedef struct kernel {
 static bool is_narrow(const kernel *k) { return k->layout.width.in_word > 1; }
 
 // Loads in flight a thread: narrow counters keep an SM to one block, so that more are needed; their lines are many, so
-// that a tile has at most 32 samples a thread.
-static unsigned unroll_of(const kernel *k) { return is_narrow(k) ? 2 * k->dtype->bytes : UNROLL_MAX / 2; }
+// that a tile has at most 32 samples a thread, and 28 where 64 registers shall do for wide counts, too.
+static unsigned unroll_of(const kernel *k) {
+    if (!is_narrow(k)) return UNROLL_MAX / 2;
+    return 2 * k->dtype->bytes - (k->count_bytes == 8 && k->dtype->bytes == 4);
+}
 
 static unsigned log2_of(unsigned power) {
     unsigned log2 = 0;

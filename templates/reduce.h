@@ -54,7 +54,7 @@ const char *cj__reduce_meeting_type(const cj_plan *plan);
 bool cj__reduce_is_sliced(const cj_plan *plan);
 
 // Blocks that the compiler shall make room for on each SM: as many as its threads allow, where they keep little.
-unsigned cj__reduce_blocks_per_sm(const cj_plan *plan);
+uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan);
 
 // Several groups (clusters, or blocks without clusters) meet in the workspace.
 bool cj__reduce_meets(const cj_plan *plan);

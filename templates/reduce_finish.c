@@ -67,6 +67,7 @@ static void leave_unless_warp_0(reduce_kernel *k, cj_label where) {
 // ---- the beginning
 
 void cj__reduce_declare(reduce_kernel *k) {
+    enum { REGISTERS = 80 };
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[n], aligned to the element");
     k->out = cj_param(f, "u64", "out", !k->per_block ? "the result" : k->total ? "the total, then out[1 + blocks]"
@@ -75,7 +76,10 @@ void cj__reduce_declare(reduce_kernel *k) {
     if (k->sliced) k->slice = cj_param(f, "u64", "slice", "elements a block");
     k->workspace = cj_param(f, "u64", "workspace", k->meets ? "the groups' tagged words" : "not used");
     cj_block(f, k->plan->block.x, 1, 1);
-    if (cj__reduce_blocks_per_sm(k->plan) > 1) cj_blocks_per_sm(f, cj__reduce_blocks_per_sm(k->plan));
+    if (cj__reduce_blocks_per_sm(k->plan) > 1)
+        cj__blocks_per_sm(k->plan, f, cj__reduce_blocks_per_sm(k->plan));
+    else
+        cj__registers(k->plan, f, REGISTERS, false);
     if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 

@@ -132,12 +132,11 @@ static bool is_heavy(const cj_plan *plan) {
            plan->params.function[REDUCE_OP_EXPR] || cj__reduce_words(plan) > 1;
 }
 
-unsigned cj__reduce_blocks_per_sm(const cj_plan *plan) {
+uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan) {
     const cj_limits *limits;
     if (is_heavy(plan) || plan->cluster.x || !cj__reduce_meets(plan)) return 1;
     if (cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
-    const uint64_t there = 2 * ceil_div(plan->grid.x, limits->sm_count);  // those of the next launch, too
-    return (unsigned)least(least(limits->max_threads_per_sm / plan->block.x, limits->max_blocks_per_sm), there);
+    return 2 * ceil_div(plan->grid.x, limits->sm_count);  // those of the next launch, too
 }
 
 // One block, one cluster, or blocks that meet in global memory: what is fastest at that size.
@@ -227,12 +226,25 @@ static double error_bound(const cj_plan *plan) {
     return relative < 0.5 ? relative / (1 - relative) : (double)NAN;
 }
 
+// Sums of squares of the 16 elements of a load take more registers than the largest blocks have.
+static cj_status check_registers(const cj_plan *plan, cj_error *error) {
+    enum { BLOCK_MOST = 896 };
+    const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && cj__reduce_dtype(plan)->bytes == 1;
+    if (!many || plan->block.x <= BLOCK_MOST) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements",
+             plan->block.x);
+    cj__hint(error, "take at most %d, or leave block at its default", BLOCK_MOST);
+    return CJ_INVALID_ARGUMENT;
+}
+
 cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     cj_status status = check_functions(plan, error);
     if (!status) status = check_blocks(plan, error);
     if (status) return status;
     choose_shape(plan, limits, clusters);
+    status = check_registers(plan, error);
+    if (status) return status;
     if (cj__reduce_is_sliced(plan)) plan->derived[plan->derived_count++] = slice_of(plan);
     plan->programmatic = value[REDUCE_DEPENDENT] && clusters;
     plan->workspace_bytes = cj__reduce_meets(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan) : 0;

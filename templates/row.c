@@ -154,7 +154,7 @@ static void declare(row_kernel *k) {
                             : k->s->blocks             ? "posts"
                                                        : "not used");
     cj_block(f, k->plan->block.x, 1, 1);
-    if (blocks_per_sm(k) > 1) cj_blocks_per_sm(f, blocks_per_sm(k));
+    cj__blocks_per_sm(k->plan, f, blocks_per_sm(k));
     if (k->s->cluster) cj_cluster(f, k->s->cluster, 1, 1);
 }
 

@@ -69,7 +69,7 @@ enum {
                      .help = "blocks a row; 0: generate without clusters"},                                            \
     [ROW_BLOCKS] = {.name = "blocks",                                                                                  \
                     .minimum = 1,                                                                                      \
-                    .maximum = 1024,                                                                                   \
+                    .maximum = ROW_BLOCKS_MAX,                                                                         \
                     .automatic = true,                                                                                 \
                     .initial = "auto",                                                                                 \
                     .tune = "8 16 32 64 128",                                                                          \
@@ -123,7 +123,8 @@ enum {
     ROW_VALUES = 4,
     ROW_TOTALS = 2,
     ROW_WARP = 32,
-    ROW_PIECES_MAX = 32  // of a stream
+    ROW_PIECES_MAX = 32,   // of a stream
+    ROW_BLOCKS_MAX = 1024  // of a spread row
 };
 
 typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM, ROW_SPREAD } row_form;

@@ -105,17 +105,15 @@ static void end_guard(row_kernel *k, cj_label skip) {
 }
 
 // What a thread has no vector for is never used, and yet shall not be undefined.
-static void clear_vector(row_kernel *k, access a, unsigned v) {
-    for (unsigned i = 0; i < k->op->inputs; i++)
-        for (unsigned w = 0; w < a.words; w++)
-            cj_ptx(k->f, "mov.b$1 $2, 0;", a.type[1] == '1' ? 16 : 32, k->raw[i][v][w]);
+static void clear_words(row_kernel *k, access a, const cj_reg *word) {
+    for (unsigned w = 0; w < a.words; w++) cj_ptx(k->f, "mov.b$1 $2, 0;", a.type[1] == '1' ? 16 : 32, word[w]);
 }
 
 static void load_vectors(row_kernel *k, const char *operation, bool shared) {
     const access   a = access_of(in_bytes(k), k->s->in_bytes);
     const uint64_t step = (uint64_t)cj__row_threads(k->s) * in_bytes(k), input_bytes = k->s->piece * in_bytes(k);
     for (unsigned v = 0; v < k->s->held; v++) {
-        if (is_guarded(k->s, v)) clear_vector(k, a, v);
+        for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, a, k->raw[i][v]);
         cj_label skip = begin_guard(k, v);
         for (unsigned i = 0; i < k->op->inputs; i++)
             move_words(k, operation, a, k->raw[i][v], shared ? k->stage_at : k->at[cj__row_nth(k->op, ROW_INPUT, i)],
@@ -172,7 +170,11 @@ static void widen(row_kernel *k, const char *name, const cj_reg *word, cj_reg to
     for (unsigned e = 0; e < k->s->elements; e += 2) cj__row_unpack(k, word[e / 2], &to[e]);
 }
 
-bool cj__row_in_pairs(const row_kernel *k) { return k->op->in_pairs && k->s->in_bytes == 2 && k->s->elements > 1; }
+bool cj__row_in_pairs(const row_kernel *k) {
+    enum { COMPARES_PAIRS = 80 };  // the first target with max.f16x2
+    const bool are_pairs = k->s->in_bytes == 2 && k->s->elements > 1;
+    return k->op->in_pairs && are_pairs && cj__target_number(k->plan) >= COMPARES_PAIRS;
+}
 
 static void begin_vector(row_kernel *k, row_vector *vector, unsigned v, bool as_loaded) {
     const access   a = access_of(in_bytes(k), k->s->in_bytes);
@@ -214,7 +216,7 @@ static void pack(row_kernel *k, const cj_reg *from, cj_reg word[ROW_WORDS]) {
     } else {
         for (unsigned w = 0; w < elements / 2; w++) {
             word[w] = cj_b32(k->f, "packed");
-            cj_ptx(k->f, "cvt.rn.$1x2.f32 $2, $3, $4;", type, word[w], from[2 * w + 1], from[2 * w]);
+            cj__pack_halves(k->plan, k->f, type, word[w], from[2 * w + 1], from[2 * w]);
         }
     }
 }
@@ -317,13 +319,16 @@ void cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value) {
     cj_ptx(k->f, "@$1 st.global.$2 [$3], $4;", k->first, k->op->operand[operand].type, at, value);
 }
 
-// A new vector of what columns have, as loaded.
-static void load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg word[ROW_WORDS]) {
+static void new_column(row_kernel *k, unsigned operand, cj_reg word[ROW_WORDS]) {
+    const access a = access_of(in_bytes(k), k->s->in_bytes);
+    for (unsigned w = 0; w < a.words; w++) word[w] = cj_register(k->f, a.type, k->op->operand[operand].name);
+}
+
+// A vector of what columns have, as loaded.
+static void load_column(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]) {
     const access a = access_of(in_bytes(k), k->s->in_bytes);
     const bool   resident = k->s->resident;
-    const char  *name = k->op->operand[operand].name;
     cj_reg       at = resident ? cj_u32(k->f, "column_at") : cj_u64(k->f, "column_at");
-    for (unsigned w = 0; w < a.words; w++) word[w] = cj_register(k->f, a.type, name);
     cj_ptx(k->f, resident ? "mad.lo.u32 $1, $2, $3, $4;" : "mad.wide.u32 $1, $2, $3, $4;", at, k->column,
            k->s->in_bytes, resident ? k->resident_at[operand] : k->base[operand]);
     move_words(k, resident ? "ld.shared" : cj__row_load_global(k), a, word, at,
@@ -332,16 +337,21 @@ static void load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg word
 
 void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
     cj_reg word[ROW_WORDS], *kept = k->kept[operand][v];
-    if (!kept[0].id) load_column(k, operand, v, word);
+    if (!kept[0].id) {
+        new_column(k, operand, word);
+        load_column(k, operand, v, word);
+    }
     widen(k, k->op->operand[operand].name, kept[0].id ? kept : word, into);
 }
 
 void cj__row_keep_columns(row_kernel *k) {
     enum { WORDS_MOST = 32 };  // of columns and rows
-    const unsigned words = access_of(in_bytes(k), k->s->in_bytes).words;
-    if (k->s->held * words * (k->op->inputs + k->op->columns) > WORDS_MOST) return;
+    const access a = access_of(in_bytes(k), k->s->in_bytes);
+    if (k->s->held * a.words * (k->op->inputs + k->op->columns) > WORDS_MOST) return;
     for (unsigned i = 0; i < k->op->operands; i++)
         for (unsigned v = 0; k->op->operand[i].role == ROW_COLUMN && v < k->s->held; v++) {
+            new_column(k, i, k->kept[i][v]);
+            if (is_guarded(k->s, v)) clear_words(k, a, k->kept[i][v]);
             cj_label skip = begin_guard(k, v);
             load_column(k, i, v, k->kept[i][v]);
             end_guard(k, skip);

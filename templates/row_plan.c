@@ -209,6 +209,15 @@ static unsigned room_for(const choice *c, unsigned warps) {
     return o.active_clusters;
 }
 
+// With rows to claim, and read twice, there is less room for the row itself.
+static unsigned spread_most(const choice *c) {
+    enum { WORDS = 24 };
+    const row_shape *s = c->s;
+    const unsigned   words = (unsigned)most(s->elements * s->in_bytes / 4, 1) * c->op->inputs;
+    const bool       crowded = s->pieces > 1 && c->plan->params.value[ROW_ROWS] > c->limits->sm_count;
+    return crowded ? (unsigned)least(WORDS / words, ROW_HELD) : ROW_HELD;
+}
+
 static unsigned spread_held(const choice *c) { return asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : held_most(c); }
 static unsigned spread_warps(const choice *c) { return asked(c, ROW_WARPS) ? asked(c, ROW_WARPS) : SHARING_WARPS; }
 
@@ -224,7 +233,7 @@ static unsigned spread_blocks(const choice *c) {
     const uint64_t hold = ceil_div(vectors, threads * spread_held(c));
     const uint64_t bytes = rows * c->s->columns * c->s->in_bytes * c->op->inputs;
     const uint64_t fewest = hold > blocks && 3 * bytes <= 2 * c->limits->l2_bytes ? ceil_div(hold, 2) : hold;
-    return (unsigned)most(least(least(most(fewest, blocks), room), vectors / LEAST), 1);
+    return (unsigned)most(least(least(most(fewest, blocks), least(room, ROW_BLOCKS_MAX)), vectors / LEAST), 1);
 }
 
 // Few rows, each long enough for more blocks than a cluster would give it.
@@ -245,7 +254,9 @@ static void plan_spread(choice *c) {
     cut(s);
     s->warps = (unsigned)least(spread_warps(c), asked(c, ROW_WARPS) ? ALONE_WARPS : ceil_div(s->piece, ROW_WARP));
     if (!asked(c, ROW_PIECES)) {
-        s->pieces = ceil_div(s->piece, (uint64_t)s->warps * ROW_WARP * spread_held(c));
+        const uint64_t share = s->piece, threads = (uint64_t)s->warps * ROW_WARP;
+        s->pieces = ceil_div(share, threads * spread_held(c));
+        if (!asked(c, ROW_VECTORS)) s->pieces = ceil_div(share, threads * least(spread_held(c), spread_most(c)));
         cut(s);
     }
     s->held = (unsigned)most(ceil_div(s->piece, cj__row_threads(s)), 1);
@@ -583,10 +594,11 @@ static cj_status choose(choice *c, cj_error *error) {
     if (status) return status;
     status = s->totals ? choose_dealt(c, error) : choose_claimed(c, error);
     if (status) return status;
-    if (s->held <= ROW_HELD) return CJ_OK;
+    const unsigned held = s->form == ROW_SPREAD ? spread_most(c) : ROW_HELD;
+    if (s->held <= held) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT,
-             "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %d", s->held,
-             s->columns, ROW_HELD);
+             "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u", s->held,
+             s->columns, held);
     cj__hint(error, "allow more warps, a larger cluster or more pieces");
     return CJ_INVALID_ARGUMENT;
 }
@@ -731,7 +743,8 @@ cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits,
                  "%s has no thread block clusters (they need sm_90): generated without,"
                  " cluster=%u is not used",
                  plan->arch, asked(&c, ROW_CLUSTER));
-    cj_status status = choose(&c, error);
+    cj_status status = op->outputs ? cj__refuse_bf16(plan, "out", cj__row_type(plan, ROW_OUT), error) : CJ_OK;
+    if (!status) status = choose(&c, error);
     if (status) return status;
     write_back(plan, &s);
     plan->block = (cj_dim3){(s.warps + (s.form == ROW_STREAM)) * ROW_WARP, 1, 1};

@@ -239,37 +239,57 @@ static void look_claim(row_kernel *k, const row_posts *p, cj_reg at, cj_reg late
     cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $1;", late, found, p->tag);
 }
 
-// k->part = the parts that the warp waits for, in every lane.
-static void gather(row_kernel *k, const row_posts *p, cj_reg turn) {
-    enum { POSTS = 32 };
+// Posts of which a lane has the values in registers at once, while the row is there, too.
+static unsigned posts_at_once(const row_kernel *k) { return ROW_VALUES / post_words(k); }
+
+// at = where a lane's first post is, in its copy of the posts; `from`, the group's first block, becomes the one it is of.
+static void find_posts(row_kernel *k, cj_reg at, cj_reg from, cj_reg turn) {
     cj_func       *f = k->f;
-    const unsigned lanes = waiting_warps(k) * ROW_WARP, posts = posts_a_lane(k), bytes = post_bytes(k);
     const unsigned copies = cj__row_post_copies(k->s);
-    const bool     whole = k->s->blocks % lanes == 0;
-    row_part       part[POSTS];
-    cj_reg   at = cj_u64(f, "posts_at"), from = group_of(k), late = cj_pred(f, "late"), has = cj_pred(f, "has_post");
-    cj_reg   claim = k->s->claims ? claim_at(k, turn) : at;
-    cj_label again = cj_label_new(f, "not_posted");
-    cj_step(f, "a lane waits for each post");
     cj_ptx(f, "add.u32 $1, $1, $2;", from, k->thread);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, from, bytes, turn);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, from, post_bytes(k), turn);
     if (copies > 1) {
         cj_reg copy = cj_u32(f, "copy");
         cj_ptx(f, "and.b32 $1, $2, $3; // blocks share the copies", copy, k->rank, copies - 1);
         add_copies(k, at, copy);
     }
-    for (unsigned i = 0; i < posts; i++) part[i] = cj__row_part_new(k, "posted");
+}
+
+// The lane's posts from number `first` on, folded into k->part with those before; in every lane, behind the last.
+static void gather_some(row_kernel *k, const row_posts *p, cj_reg at, unsigned first, unsigned end, cj_reg claim) {
+    cj_func       *f = k->f;
+    const unsigned lanes = waiting_warps(k) * ROW_WARP, posts = posts_a_lane(k), last = end == posts;
+    const bool     whole = !last || k->s->blocks % lanes == 0;
+    row_part       part[ROW_VALUES + 1];  // those before are the first part
+    unsigned       parts = 0;
+    cj_reg         late = cj_pred(f, "late"), has = cj_pred(f, "has_post");
+    cj_label       again = cj_label_new(f, "not_posted");
+    if (first) part[parts++] = k->part;
+    const row_part *new = &part[parts];
+    for (unsigned i = first; i < end; i++) part[parts++] = cj__row_part_new(k, "posted");
     if (!whole) {
         cj_ptx(f, "setp.lt.u32 $1, $2, $3;", has, k->thread, k->s->blocks % lanes);
-        cj__row_part_clear(k, &part[posts - 1]);
+        cj__row_part_clear(k, &part[parts - 1]);
     }
     cj_label_here(f, again);
-    for (unsigned i = 0; i < posts; i++)
-        look(k, p, &part[i], at, i * lanes * bytes, i + 1 == posts && !whole ? has : cj_always(), late, !i);
-    if (k->s->claims) look_claim(k, p, claim, late);
+    for (unsigned i = first; i < end; i++)
+        look(k, p, &new[i - first], at, i * lanes * post_bytes(k), i + 1 == posts && !whole ? has : cj_always(), late,
+             i == first);
+    if (claim.id && last) look_claim(k, p, claim, late);
     cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
     cj_ptx(f, "@$1 bra $2;", late, again);
-    cj__row_fold(k, &k->part, part, posts, true);
+    cj__row_fold(k, &k->part, part, parts, last);
+}
+
+// k->part = the parts that the warp waits for, in every lane.
+static void gather(row_kernel *k, const row_posts *p, cj_reg turn) {
+    const unsigned posts = posts_a_lane(k), most = posts_at_once(k);
+    cj_reg         at = cj_u64(k->f, "posts_at"), from = group_of(k);
+    cj_reg         claim = k->s->claims ? claim_at(k, turn) : cj_always();
+    cj_step(k->f, "a lane waits for each post");
+    find_posts(k, at, from, turn);
+    for (unsigned i = 0; i < posts; i += most)
+        gather_some(k, p, at, i, i + most < posts ? i + most : posts, claim);
 }
 
 // k->part = that of the row, for every warp of the block.

@@ -231,7 +231,14 @@ static void add_functions(scan_kernel *k, cj_builder *b, char identity[24]) {
     k->combine.identity = cj__constant_text(k->s.type, function[SCAN_IDENTITY]->constant, identity);
 }
 
+// What ptxas spills for, when it chooses: wide values; many narrow loads, and segments, in tiles that registers hold.
+static bool spills(const scan_shape *s) {
+    return s->computed == 8 || (s->form == SCAN_DIRECT && (cj__scan_segmented(s) || s->width * s->bytes < SCAN_LOAD));
+}
+
 static void declare(scan_kernel *k) {
+    enum { OTHERS = 56, LEAST = 80 };
+    const uint32_t registers = OTHERS + k->s.loads * k->s.width * k->s.computed / 4;
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[rows][stride]");
     k->out = cj_param(f, "u64", "out", "out[rows][out_stride]; may be x");
@@ -244,6 +251,7 @@ static void declare(scan_kernel *k) {
     k->out_stride = cj_param(f, "u64", "out_stride", "of out");
     k->workspace = cj_param(f, "u64", "workspace", cj__scan_posts(&k->s) ? "claims and posts" : "not used");
     cj_block(f, k->s.block, 1, 1);
+    cj__registers(k->plan, f, registers < LEAST ? LEAST : registers, spills(&k->s));
     if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
     k->thread = cj_u32(f, "thread");
     k->lane = cj_u32(f, "lane");

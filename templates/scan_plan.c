@@ -185,6 +185,20 @@ static cj_status check_segments(const cj_plan *plan, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
+// Whether a thread of a block that an SM holds has registers for its elements; those of 32 bits always fit.
+static cj_status check_registers(const scan_shape *s, cj_error *error) {
+    enum { SCHEDULERS = 4, REGISTERS = 16384, UNIT = 8, OTHERS = 40, FLAGS = 8 };
+    const unsigned warps = (s->block / SCAN_WARP + SCHEDULERS - 1) / SCHEDULERS;
+    const unsigned there = REGISTERS / SCAN_WARP / warps / UNIT * UNIT;
+    const unsigned needed = OTHERS + s->loads * s->width * s->computed / 4 + (cj__scan_segmented(s) ? FLAGS : 0);
+    if (s->computed == 4 || needed <= there) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "loads: %u loads of 64-bit elements take about %u registers of a thread; blocks of %u threads have %u",
+             s->loads, needed, s->block, there);
+    cj__hint(error, "take fewer loads or a smaller block, or leave loads at its default");
+    return CJ_INVALID_ARGUMENT;
+}
+
 static cj_status check_shape(const scan_shape *s, cj_error *error) {
     const unsigned block = s->form == SCAN_STREAM ? s->threads : s->block;
     if (block & (block - 1)) return cj__fail(error, CJ_INVALID_ARGUMENT, "block: %u is not a power of two", block);
@@ -333,6 +347,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     cj_status       status = check_functions(plan, error);
     if (!status) status = check_strides(plan, error);
     if (!status) status = check_segments(plan, error);
+    if (!status) status = cj__refuse_bf16(plan, "dtype", cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), error);
     if (status) return status;
     if (value[SCAN_CLUSTER] != CJ_PARAM_AUTO && value[SCAN_CLUSTER] && !clusters) {
         snprintf(plan->note, sizeof plan->note,
@@ -345,6 +360,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     if (status) return status;
     cj__scan_shape(plan, &s);
     status = check_shape(&s, error);
+    if (!status) status = check_registers(&s, error);
     if (status) return status;
     plan->block = (cj_dim3){s.block, 1, 1};
     plan->grid = (cj_dim3){(uint32_t)grid_of(&s), 1, 1};

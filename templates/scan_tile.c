@@ -195,7 +195,7 @@ static void pack(scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_r
     if (k->s.width == 1)
         cj_ptx(k->f, "cvt.rn.$1.f32 $2, $3;", type, t->word[w], low);
     else
-        cj_ptx(k->f, "cvt.rn.$1x2.f32 $2, $3, $4;", type, t->word[w], high, low);
+        cj__pack_halves(k->plan, k->f, type, t->word[w], high, low);
 }
 
 // The two elements of word w, as memory has them; element[] is in the order of the scan.

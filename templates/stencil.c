@@ -159,6 +159,10 @@ static void declare(kernel *k) {
     if (k->plan->launches) k->turn = cj_param(f, "u64", "turn", "this launch's number");
     k->workspace = cj_param(f, "u64", "workspace", k->plan->launches > 1 ? "as large as the grids" : "not used");
     cj_block(f, k->s->threads, 1, 1);
+    if (k->s->form == FORM_REGISTERS && k->s->strategy != STRATEGY_RESIDENT) {
+        const bool plain = !k->s->box && k->s->radius == 1 && k->s->boundary != BOUNDARY_CLAMP;
+        cj__registers(k->plan, f, cj__stencil_stream_registers(k->s), !plain || k->s->bytes == 8);
+    }
     if (k->s->cluster > 1) cj_cluster(f, k->s->cluster, 1, 1);
 }
 

@@ -75,6 +75,9 @@ void cj__stencil_layout(stencil *s);
 // Bytes of dynamic shared memory.
 uint64_t cj__stencil_shared_bytes(const stencil *s);
 
+// Registers of a thread, of the forms blocked and step in registers.
+uint32_t cj__stencil_stream_registers(const stencil *s);
+
 // ---- the kernel
 
 // What its steps share. Addresses are those of this block's problem.
@@ -109,6 +112,7 @@ typedef struct stencil_row {
 
 stencil_row cj__stencil_row(kernel *k, const char *name);
 void        cj__stencil_row_move(kernel *k, const stencil_row *into, const stencil_row *from);
+void        cj__stencil_row_move_own(kernel *k, const stencil_row *into, const stencil_row *from);  // the lane's own columns
 void        cj__stencil_row_zero(kernel *k, const stencil_row *row);
 
 // Fills in the neighbours' columns, with the boundary's where the lane is at an end of the grid's rows.

@@ -109,13 +109,13 @@ static bool covers(const stencil *s) {
 }
 
 // Registers that a thread may have: a quarter of the file a scheduler, in units of 8.
-static uint32_t registers_of(const stencil *s, const choice *c) {
-    return least(255, c->limits->registers_per_sm / 4 / WARP / ceil_div(s->warps, 4) / 8 * 8);
+static uint32_t registers_of(uint32_t threads, const choice *c) {
+    return least(255, c->limits->registers_per_sm / 4 / WARP / ceil_div(threads, 4 * WARP) / 8 * 8);
 }
 
 static bool fits_rows(const stencil *s, const choice *c) {
     const uint32_t words = s->columns * s->bytes / 4 * (s->tile + 2 * s->radius) + 40;
-    return covers(s) && registers_of(s, c) >= words && shared_fits(s, c);
+    return covers(s) && registers_of(s->warps * WARP, c) >= words && shared_fits(s, c);
 }
 
 // As few warps as have registers for all rows, the same number for each of an SM's four schedulers. Margins of more
@@ -179,6 +179,13 @@ static uint32_t stream_depth(const stencil *s) {
     return most_of(64 / (2 * s->radius * width * (s->bytes / 4)), 1);
 }
 
+// Registers of a thread, as ptxas needs them: the levels' rows, one more to each side that is loaded, a result, and places.
+uint32_t cj__stencil_stream_registers(const stencil *s) {
+    enum { OTHERS = 56 };
+    const uint32_t width = 4 + (s->box ? 2 * s->radius : 0), rows = 2 * s->radius * (s->depth + 1) + 1;
+    return (rows * width + 4) * (s->bytes / 4) + OTHERS;
+}
+
 // Rows a warp: enough warps for all SMs; the rows that it reads beyond them are shared by as many as that allows.
 static uint32_t stream_rows(const stencil *s, const cj_limits *limits) {
     const uint64_t warps = (uint64_t)limits->sm_count * (s->depth > 1 ? 16 : 64);
@@ -186,13 +193,20 @@ static uint32_t stream_rows(const stencil *s, const cj_limits *limits) {
     return most_of(rows, s->depth > 1 ? 2 * s->margin : 1);
 }
 
+static bool has_registers(const stencil *s, const choice *c) {
+    return cj__stencil_stream_registers(s) <= registers_of(s->threads, c);
+}
+
 static bool fit_stream(stencil *s, const choice *c) {
     s->form = FORM_REGISTERS;
     s->cluster = 1;
     if (s->dim != 2 || s->n[0] % 4) return false;
-    if (!s->depth) s->depth = least(stream_depth(s), s->steps);
-    if (s->depth * s->radius > 32) return false;
     if (!s->threads) s->threads = THREADS_STREAM;
+    if (!s->depth) {
+        s->depth = least(stream_depth(s), s->steps);
+        while (s->depth > 1 && !has_registers(s, c)) s->depth--;
+    }
+    if (s->depth * s->radius > 32 || !has_registers(s, c)) return false;
     cj__stencil_layout(s);
     if (!s->tile) s->tile = stream_rows(s, c->limits);
     s->tile = least(s->tile, s->n[1]);
@@ -274,10 +288,10 @@ static cj_status refuse(const cj_plan *plan, const choice *c, cj_error *error) {
     cj__fail(error, CJ_INVALID_ARGUMENT,
              "strategy=%s form=%s does not fit: a grid of %" PRIu32 "x%" PRIu32 "x%" PRIu32 " %s with cluster=%" PRIu32
              " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32 " (0: any); %s has %" PRIu32
-             " bytes of shared memory a block",
+             " bytes of shared memory and %" PRIu32 " registers a block",
              names[0], names[1], s->n[0], s->n[1], s->n[2], s->type, c->cluster, s->threads, s->tile, s->depth,
-             c->limits->name, c->limits->shared_per_block_optin);
-    cj__hint(error, "leave strategy, form, tile and depth at their defaults, or allow larger clusters");
+             c->limits->name, c->limits->shared_per_block_optin, c->limits->registers_per_block);
+    cj__hint(error, "leave strategy, form, block, tile and depth at their defaults, or allow larger clusters");
     return CJ_INVALID_ARGUMENT;
 }
 

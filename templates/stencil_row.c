@@ -22,9 +22,18 @@ static void moved(const kernel *k, uint32_t *from, uint32_t *to) {
     *to = k->s->columns + k->s->radius + (k->s->box ? k->s->radius : 0);
 }
 
+static void move(kernel *k, const stencil_row *into, const stencil_row *from, uint32_t i, uint32_t end) {
+    for (; i < end; i++) cj_ptx(k->f, "mov.$1 $2, $3;", k->s->type, into->at[i], from->at[i]);
+}
+
 void cj__stencil_row_move(kernel *k, const stencil_row *into, const stencil_row *from) {
     uint32_t i, end;
-    for (moved(k, &i, &end); i < end; i++) cj_ptx(k->f, "mov.$1 $2, $3;", k->s->type, into->at[i], from->at[i]);
+    moved(k, &i, &end);
+    move(k, into, from, i, end);
+}
+
+void cj__stencil_row_move_own(kernel *k, const stencil_row *into, const stencil_row *from) {
+    move(k, into, from, k->s->radius, k->s->radius + k->s->columns);
 }
 
 static void move_zero(kernel *k, cj_reg when, cj_reg into) {

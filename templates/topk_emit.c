@@ -28,6 +28,7 @@ static void write_head(const topk_kernel *k, cj_builder *b) {
 // ---- the beginning
 
 static void declare(topk_kernel *k) {
+    enum { REGISTERS = 64 };
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[rows][stride]");
     k->values = cj_param(f, "u64", "values", k->s.kth ? "values[rows]" : "values[rows][k]");
@@ -36,6 +37,7 @@ static void declare(topk_kernel *k) {
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     cj_param(f, "u64", "workspace", "not used");
     cj_block(f, k->s.block, 1, 1);
+    cj__registers(k->plan, f, REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
     if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
     k->select = cj_label_new(f, "select");
     for (int i = 0; i < TOPK_SELECTIONS; i++) k->after[i] = cj_label_new(f, "selected");

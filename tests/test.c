@@ -110,7 +110,7 @@ static bool run_ptxas(const char *options, const char *ptx, const char *arch, ch
 #define STRICT "-Werror -suppress-async-bulk-multicast-advisory-warning"
 
 bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size) {
-    return run_ptxas(STRICT, ptx, arch, log, size);
+    return run_ptxas(STRICT " -warn-spills", ptx, arch, log, size);
 }
 
 bool cj_test_accepts(const char *ptx, const char *arch, char *log, size_t size) {

@@ -101,8 +101,9 @@ CJ_API cj_status cj_limits_builtin(const char *arch, const cj_limits **limits, c
 // The target to generate for on a device with these limits: the newest known one that it can run.
 CJ_API const char *cj_limits_arch(const cj_limits *limits);
 
-// Chooses grid, block, cluster and memory. `arch` may be NULL (cj_limits_arch). CONTRACT or INVALID_ARGUMENT when it
-// could not launch, with the rule's name.
+// Chooses grid, block, cluster and memory. `arch` is the target, or NULL: cj_limits_arch, but sm_90a for what only that has
+// (gemm), where the device runs it. UNSUPPORTED when the family has no kernel for a target that is named. CONTRACT or
+// INVALID_ARGUMENT when it could not launch, with the rule's name.
 CJ_API cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const char *arch, cj_plan *plan,
                               cj_error *error);
 

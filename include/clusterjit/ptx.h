@@ -105,7 +105,8 @@ static inline cj_reg cj_f32(cj_func *f, const char *name) { return cj_register(f
 static inline cj_reg cj_f64(cj_func *f, const char *name) { return cj_register(f, "f64", name); }
 static inline cj_reg cj_pred(cj_func *f, const char *name) { return cj_register(f, "pred", name); }
 
-// A label to branch to, and the place where it stands. A name in use gets a number behind it.
+// A label to branch to, and the place where it stands. A name in use gets a number behind it. A label that nothing branches
+// to is not written.
 CJ_API cj_label cj_label_new(cj_func *f, const char *name);
 CJ_API void     cj_label_here(cj_func *f, cj_label label);
 

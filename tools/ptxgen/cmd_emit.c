@@ -14,7 +14,7 @@ typedef struct emit_options {
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_OUTPUT = 'o' };
 
 static const struct argp_option options[] = {
-    {.name = "arch", .key = KEY_ARCH, .arg = "TARGET", .doc = "The target, as ptxas names it, or a part, h200 (default sm_90)"},
+    {.name = "arch", .key = KEY_ARCH, .arg = "TARGET", .doc = "The target, as ptxas names it, or a part, h200 (default sm_90; gemm: sm_90a)"},
     {.name = "target", .key = KEY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},
     {.name = "output",
      .key = KEY_OUTPUT,
@@ -38,17 +38,18 @@ static const args_spec spec = {
 };
 
 int cmd_emit(int argc, char **argv) {
-    emit_options o = {.arch = "sm_90", .output = "-"};
+    emit_options o = {.output = "-"};
     args_family  family;
     args_parse(&spec, argc, argv, &o, &family);
 
-    cj_limits limits;
-    cj_plan   plan;
-    char     *text;
-    size_t    length;
-    cj_error  error;
-    bool      failed = cj_limits_named(o.arch, &limits, &error) ||
-                  cj_plan_make(&family.params, &limits, args_target(o.arch), &plan, &error) ||
+    const bool is_target = o.arch && args_target(o.arch) == o.arch;  // else a part, whose limits tell the target
+    cj_limits  limits;
+    cj_plan    plan;
+    char      *text;
+    size_t     length;
+    cj_error   error;
+    bool       failed = cj_limits_named(o.arch ? o.arch : "sm_90", &limits, &error) ||
+                  cj_plan_make(&family.params, &limits, is_target ? o.arch : NULL, &plan, &error) ||
                   cj_plan_emit(&plan, &text, &length, &error);
     args_family_free(&family);
     if (failed) return message_failure(&error);

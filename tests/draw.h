@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random requests: a family, some of its parameters, drawn from its table, and a target.
+#ifndef CJ_TESTS_DRAW_H
+#define CJ_TESTS_DRAW_H
+
+#include <clusterjit/kernel.h>
+
+typedef struct cj_draw {
+    cj_params   params;
+    const char *arch;
+    char        command[1024];  // "softmax --rows 63 --dtype f16 --arch sm_90": what `ptxgen emit` is to be given
+} cj_draw;
+
+// The next request of the sequence that starts at *random (cj_test_random). Every value that is drawn lies in its parameter's
+// range; whether the values go together is the plan's to say. Functions stay unset.
+void cj_test_draw(const cj_family *family, uint64_t *random, cj_draw *draw);
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is emitted for random parameters of every family and random targets passes our own checker and ptxas without a
+// word, and spills no register; or the request is refused, and the refusal names what was asked for.
+// CJ_DRAWS=22000 draws so many requests (1300 else); CJ_PART=K/N shares them among N processes.
+#include <clusterjit/check.h>
+#include <clusterjit/ptx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "test.h"
+
+static cj_draw draw;  // kept for the teardown: an emitter that dies does not come back
+
+static bool says(const char *kind, const char *words) {
+    print_error("ptxgen emit %s\n  %s: %s\n", draw.command, kind, words);
+    return false;
+}
+
+// The target, a parameter or a value of one. Refusals of the launch contract have a rule.
+static bool names_what_was_asked(const cj_error *error) {
+    char words[2 * sizeof error->message], value[256];
+    snprintf(words, sizeof words, "%s %s", error->message, error->hint);
+    if (*error->rule || strstr(words, draw.arch)) return true;
+    for (size_t i = 0; i < cj_family_param_count(draw.params.family); i++) {
+        const char *name = cj_family_param(draw.params.family, i)->name;
+        if (strstr(words, name)) return true;
+        if (strstr(words, cj_params_word(&draw.params, name, value, sizeof value))) return true;
+    }
+    return says("refused without a name", error->message);
+}
+
+static bool passes_check(const char *text, size_t length) {
+    cj_report *report;
+    cj_error   error = {0};
+    cj_test_ok(cj_check_ptx(text, length, NULL, &report, &error), &error);
+    const cj_diagnostic *first = cj_report_at(report, 0);
+    char                 words[512];
+    if (first) snprintf(words, sizeof words, "line %u: %s [%s]", first->line, first->message, first->rule);
+    cj_report_destroy(report);
+    return first ? says("check", words) : true;
+}
+
+static bool assembles(const char *text) {
+    char log[4096];
+    return cj_test_assemble(text, draw.arch, log, sizeof log) ? true : says("ptxas", log);
+}
+
+// Emits what is drawn. False where a promise is broken; *texts counts what was emitted.
+static bool keeps_promises(size_t *texts) {
+    const cj_limits *limits;
+    cj_plan          plan;
+    cj_error         error = {0};
+    char            *text;
+    size_t           length;
+    cj_test_ok(cj_limits_builtin(draw.arch, &limits, &error), &error);
+    if (cj_plan_make(&draw.params, limits, draw.arch, &plan, &error)) return names_what_was_asked(&error);
+    if (cj_plan_emit(&plan, &text, &length, &error)) return says("not emitted", error.message);
+    ++*texts;
+    const bool silent = passes_check(text, length) & assembles(text);
+    cj_text_free(text);
+    return silent;
+}
+
+static void what_is_emitted_assembles_without_a_word_or_is_refused(void **state) {
+    (void)state;
+    const char  *given = getenv("CJ_DRAWS");
+    const size_t draws = given ? strtoull(given, NULL, 0) : cj_test_few() ? 130 : 1300;
+    size_t       texts = 0, bad = 0;
+    for (size_t i = 0; i < draws; i++) {
+        uint64_t random = cj_test_seed() + i;
+        cj_test_draw(cj_family_at(i % cj_family_count()), &random, &draw);
+        if (cj_test_mine(i)) bad += !keeps_promises(&texts);
+    }
+    *draw.command = '\0';
+    printf("%zu draws, %zu texts\n", draws, texts);
+    if (bad) fail_msg("%zu of %zu draws", bad, draws);
+}
+
+static int name_what_died(void **state) {
+    (void)state;
+    if (*draw.command) says("died", "while this was emitted or checked");
+    return 0;
+}
+
+int main(void) {
+    cj_test_ptxas();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(what_is_emitted_assembles_without_a_word_or_is_refused, name_what_died),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
