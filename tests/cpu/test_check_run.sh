@@ -106,6 +106,9 @@ finds 0 '' check --run "$dir/bare.ptx" --cluster 2
 kernel $'.extern .shared .align 4 .b8 d[];\n.visible .entry k() .reqntid 64' 'st.shared.u32 [d], 1;' >"$dir/bare.ptx"
 run check --run "$dir/bare.ptx"
 says 'give --smem BYTES'
+finds 0 '' check --run "$dir/bare.ptx" --smem 64
+says 'both write the same value'
+kernel $'.extern .shared .align 4 .b8 d[];\n.visible .entry k() .reqntid 64' 'mov.u32 %r1, %tid.x;' 'st.shared.u32 [d], %r1;' >"$dir/bare.ptx"
 finds 1 '[race-block]' check --run "$dir/bare.ptx" --smem 64
 kernel '.visible .entry k(.param .align 64 .b8 map[128]) .reqntid 32' >"$dir/bare.ptx"
 refuses 64 'parameter map are' check --run "$dir/bare.ptx"

@@ -384,13 +384,17 @@ static void run_reduction(reduction *r, const char *text) {
     cj_test_ok(cj_mem_fill(device, workspace, 0, r->plan.workspace_bytes, NULL, &r->error), &r->error);
     cj_test_ok(cj_module_from_ptx(device, text, strlen(text), &module, &r->error), &r->error);
     cj_test_ok(cj_module_function(module, r->plan.entry, &function, &r->error), &r->error);
+    void    *arguments[4 + CJ_TEST_COUNT(r->plan.derived)] = {&x, &out, &r->n};
+    uint32_t count = 3;
+    for (uint32_t i = 0; i < r->plan.derived_count; i++) arguments[count++] = &r->plan.derived[i];
+    arguments[count++] = &workspace;
     const cj_launch_config config = {.function = function,
                                      .grid = r->plan.grid,
                                      .block = r->plan.block,
                                      .cluster = r->plan.cluster,
                                      .nonportable = true,
-                                     .arguments = (void *[]){&x, &out, &r->n, &workspace},
-                                     .argument_count = 4};
+                                     .arguments = arguments,
+                                     .argument_count = count};
     r->status = cj_launch(device, &config, &r->error);
     keep_found(device);
     cj_test_ok(cj_mem_read(device, &r->bits, out, 4, NULL, NULL), NULL);
