@@ -167,6 +167,23 @@ static void registers_that_no_line_names_are_not_declared(void **state) {
     cj_text_free(text);
 }
 
+static void write_spare_label(cj_builder *b) {
+    cj_func *f = cj_entry(b, "k");
+    cj_label spare = cj_label_new(f, "spare"), next = cj_label_new(f, "next");
+    cj_label_here(f, next);
+    cj_ptx(f, "bra $1;", next);
+    cj_label_here(f, spare);
+    cj_ptx(f, "ret;");
+}
+
+static void labels_that_nothing_branches_to_are_not_written(void **state) {
+    (void)state;
+    char *text = built("sm_90", write_spare_label);
+    assert_non_null(strstr(text, "next:"));
+    assert_null(strstr(text, "spare"));
+    cj_text_free(text);
+}
+
 static void names_begin_anew_in_each_entry(void **state) {
     (void)state;
     char *text = built("sm_90", write_two);
@@ -419,6 +436,7 @@ int main(void) {
         cmocka_unit_test(lines_come_out_as_ptx),
         cmocka_unit_test(arithmetic_that_a_parameter_makes_idle_is_left_out),
         cmocka_unit_test(registers_that_no_line_names_are_not_declared),
+        cmocka_unit_test(labels_that_nothing_branches_to_are_not_written),
         cmocka_unit_test(names_begin_anew_in_each_entry),
         cmocka_unit_test(declarations_stand_before_the_entry_that_names_them),
         cmocka_unit_test(wrong_declarations_are_refused),
