@@ -29,6 +29,8 @@ static void add_between(cj_parser *p, bool blank, const char *text, uint32_t lin
         stmt->line = line;
         stmt->text = text;
     } else {
+        const size_t count = p->module->item_count;  // directives of the head, which are no items, may stand between two
+        if (blank && count && p->module->item[count - 1].kind == CJ_ITEM_BLANK) return;
         cj_ir_item *item = cj__add_item(p, blank ? CJ_ITEM_BLANK : CJ_ITEM_COMMENT);
         if (item) item->text = text;
     }
