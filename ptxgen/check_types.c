@@ -200,6 +200,19 @@ static void check_narrow(const place *at) {
     cj__report_hint(at->report, "move them as .v%u of .b32", bits / 4);
 }
 
+// A function that is called by its name has as many arguments and results as it is given.
+static void check_call(const place *at, const cj_ir_inst *inst) {
+    const unsigned       first = inst->operand_count && inst->operand[0].kind == CJ_OPERAND_LIST;
+    const cj_ir_operand *target = first < inst->operand_count ? &inst->operand[first] : NULL;
+    if (!target || target->kind != CJ_OPERAND_FUNC) return;
+    const unsigned results = first ? inst->operand[0].count : 0;
+    const unsigned arguments = first + 1 < inst->operand_count ? inst->operand[first + 1].count : 0;
+    if (results == target->func->result_count && arguments == target->func->param_count) return;
+    cj__report_add(at->report, "operands", at->stmt->line, target->column,
+                   "'%s' takes %zu arguments and gives %zu results; the call has %u and %u", target->func->name,
+                   target->func->param_count, target->func->result_count, arguments, results);
+}
+
 void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const cj_ir_inst *inst = stmt->inst;
     const cj_pattern *pattern = cj__row_pattern(inst->row);
@@ -209,6 +222,7 @@ void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     at.may_be_wider = moves || (*opcode == 'l' && !strcmp(opcode, "ldu")) || (*opcode == 'c' && !strcmp(opcode, "cvt"));
     if (pattern->vectors) check_vector_bits(&at, opcode);
     if (moves) check_narrow(&at);
+    if (*opcode == 'c' && !strcmp(opcode, "call")) check_call(&at, inst);
     for (at.index = 0; at.index < inst->operand_count; at.index++)
         check_operand(&at, &inst->operand[at.index], cj__pattern_item(pattern, inst->mnemonic, at.index));
 }

@@ -160,12 +160,13 @@ static const char *const names[] = {
     "mbarrier.try_wait.parity", "mul.hi", "mul.lo", "mul.wide", "mul24.hi", "mul24.lo", "multimem.cp",
     "multimem.cp.async", "multimem.cp.async.bulk", "multimem.cp.reduce", "multimem.cp.reduce.async",
     "multimem.cp.reduce.async.bulk", "multimem.ld_reduce", "multimem.red", "multimem.st", "red.async",
-    "setmaxnreg.dec", "setmaxnreg.inc", "shf.l", "st.async", "st.bulk", "tcgen05.alloc", "tcgen05.commit",
-    "tcgen05.cp", "tcgen05.dealloc", "tcgen05.fence::after_thread_sync", "tcgen05.fence::before_thread_sync",
-    "tcgen05.ld", "tcgen05.ld.red", "tcgen05.mma", "tcgen05.mma.ws", "tcgen05.relinquish_alloc_permit",
-    "tcgen05.shift", "tcgen05.st", "tcgen05.wait::ld", "tcgen05.wait::st", "tensormap.cp_fenceproxy",
-    "tensormap.replace", "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group", "wmma.load",
-    "wmma.load.a", "wmma.load.b", "wmma.load.c", "wmma.mma", "wmma.store", "wmma.store.d",
+    "setmaxnreg.dec", "setmaxnreg.inc", "shf.l", "st.async", "st.bulk", "suld.b", "sured.b", "sured.p", "sust.b",
+    "sust.p", "tcgen05.alloc", "tcgen05.commit", "tcgen05.cp", "tcgen05.dealloc", "tcgen05.fence::after_thread_sync",
+    "tcgen05.fence::before_thread_sync", "tcgen05.ld", "tcgen05.ld.red", "tcgen05.mma", "tcgen05.mma.ws",
+    "tcgen05.relinquish_alloc_permit", "tcgen05.shift", "tcgen05.st", "tcgen05.wait::ld", "tcgen05.wait::st",
+    "tensormap.cp_fenceproxy", "tensormap.replace", "tex.base", "tex.grad", "tex.level", "txq.level",
+    "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group", "wmma.load", "wmma.load.a",
+    "wmma.load.b", "wmma.load.c", "wmma.mma", "wmma.store", "wmma.store.d",
 };
 
 static int compare_names(const void *key, const void *element) {
