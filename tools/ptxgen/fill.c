@@ -27,6 +27,13 @@ static void write_mod(const fill *f, uint64_t first, size_t count, element *to) 
         for (size_t k = 0; k < count; k++) to[k].u = (first + k) % f->period * f->value.u;
 }
 
+static void write_twos(const fill *f, uint64_t first, size_t count, element *to) {
+    for (size_t k = 0; k < count; k++) {
+        const uint64_t i = first + k;
+        to[k].f = i % f->period ? 1 : i / f->period % 2 ? 0.5 : 2;
+    }
+}
+
 // Element i + 1 of the splitmix64 sequence that starts at `seed` (Steele, Lea, Flood: Fast splittable pseudorandom
 // number generators, OOPSLA 2014).
 static uint64_t splitmix(uint64_t seed, uint64_t i) {
@@ -106,6 +113,11 @@ static const char *parse_mod(const char *text, fill *f) {
     return read_value(colon + 1, CJ_F64, &f->value);
 }
 
+static const char *parse_twos(const char *text, fill *f) {
+    if (!is_float(f)) return "it is of floats";
+    return read_whole(text, &f->period) || !f->period ? "its period is a whole number, at least 1" : NULL;
+}
+
 static const char *parse_rand(const char *text, fill *f) { return read_whole(text, &f->seed); }
 
 static const struct {
@@ -114,7 +126,7 @@ static const struct {
     void (*write)(const fill *f, uint64_t first, size_t count, element *to);
 } fills[] = {
     {"iota", parse_nothing, write_iota}, {"zeros", parse_nothing, write_const}, {"const:", parse_const, write_const},
-    {"mod:", parse_mod, write_mod},      {"rand:", parse_rand, write_rand},
+    {"mod:", parse_mod, write_mod},      {"twos:", parse_twos, write_twos},   {"rand:", parse_rand, write_rand},
 };
 
 const char *fill_parse(const char *spec, cj_dtype type, fill *f) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference.h"
 
+#include <float.h>
 #include <math.h>
 
 // ---- adding
@@ -53,9 +54,22 @@ static void add_sums(const reference *r, reference_value *to, const element *x, 
         for (size_t k = 0; k < count; k++) to->best.u += x[k].u * weight;
 }
 
+static void add_factor(reference_value *to, double x) {
+    const double exponent = x != 0 && isfinite(x) ? log2(fabs(x)) : 0;
+    to->product *= (long double)x;
+    to->up += fmax(exponent, 0);
+    to->down += fmin(exponent, 0);
+}
+
+// Whether no product of some of the factors leaves the range of the type, in which roundings are relative.
+static bool stays_in_range(const reference *r, const reference_value *v) {
+    const bool narrow = r->type == CJ_F32;
+    return v->up < (narrow ? FLT_MAX_EXP : DBL_MAX_EXP) - 1 && v->down > (narrow ? FLT_MIN_EXP : DBL_MIN_EXP);
+}
+
 static void add_factors(const reference *r, reference_value *to, const element *x, size_t count) {
     if (element_kind_of(r->type) == ELEMENT_FLOAT)
-        for (size_t k = 0; k < count; k++) to->product *= (long double)x[k].f;
+        for (size_t k = 0; k < count; k++) add_factor(to, x[k].f);
     else
         for (size_t k = 0; k < count; k++) to->best.u *= x[k].u;
 }
@@ -178,7 +192,7 @@ static void finish_one(const reference *r, reference_value *v, double bound) {
     } else if (real && sums) {
         finish_sum(v);
     } else if (real && r->op == CJ_REDUCE_PRODUCT) {
-        set_real(v, 0, v->product, fabs((double)v->product));
+        set_real(v, 0, v->product, stays_in_range(r, v) ? fabs((double)v->product) : (double)NAN);
     } else {
         bool extreme = !sums && r->op != CJ_REDUCE_PRODUCT;
         v->value[0] = extreme && v->empty ? neutral(r->type, r->op) : real ? v->best : element_stored(r->type, v->best);

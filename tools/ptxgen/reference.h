@@ -19,13 +19,15 @@ typedef struct reference_value {
     // While elements are added.
     precise_sum sum, squares;
     long double product;  // of floats
+    double      up, down; // the exponents of its factors: of those above 1, and of those below, together
     element     best;     // or the sum or product of integers
     uint64_t    index, count;
     bool        empty;    // nothing counted yet, and NaN does not count for min and max
     // When finished: what is expected, piece by piece (a value and its index; mean and variance).
     element value[REFERENCE_PIECES];
     double  low[REFERENCE_PIECES];    // beside a float's value
-    double  scale[REFERENCE_PIECES];  // a plan's error bound times this is what a piece may be wrong by
+    double  scale[REFERENCE_PIECES];  // a plan's error bound times this is what a piece may be wrong by; NaN: by anything,
+                                      // for a product of some of the factors over- or underflows
 } reference_value;
 
 typedef struct reference {

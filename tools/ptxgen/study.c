@@ -61,6 +61,7 @@ int study_open(study *s, const study_options *options, const args_family *family
     s->races = calloc(capacity + 1, sizeof *s->races);  // and the peer
     if (!s->variants || !s->races) return message_error(CJ_OUT_OF_MEMORY, "no memory for %zu kernels", capacity);
     s->w = (workload){.type = workload_find(name),
+                      .arch = options->arch,
                       .params = family->params,
                       .given = family->given,
                       .fill = options->fill,

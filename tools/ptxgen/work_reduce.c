@@ -69,11 +69,21 @@ static const cj_user_function *function_of(const workload *w, const char *name) 
     return w->params.function[param_index(&w->params, name)];
 }
 
+// 0, 1, 2, …; but a product of floats has at most 64 twos and as many halves, so that none of some of them overflows.
+static const char *default_fill(const workload *w, cj_dtype type, char buffer[32]) {
+    enum { FACTORS = 128 };
+    const uint64_t n = cj_params_get(&w->params, "n");
+    if (!parameter_is(w, "op", "product") || element_kind_of(type) != ELEMENT_FLOAT) return "iota";
+    snprintf(buffer, 32, "twos:%" PRIu64, n / FACTORS + 1);
+    return buffer;
+}
+
 // With a file --n is what the file holds, unless less is asked for.
 static int open_source(workload *w, reduction *r) {
     char dtype[16], count[24];
     element_type(cj_params_word(&w->params, "dtype", dtype, sizeof dtype), &r->type);
-    int code = source_open(&r->source, r->type, w->input, w->fill ? w->fill : "iota");
+    char product[32];
+    int  code = source_open(&r->source, r->type, w->input, w->fill ? w->fill : default_fill(w, r->type, product));
     if (code) return code;
     if (w->input && !w->given[param_index(&w->params, "n")]) {
         cj_error error;
@@ -327,15 +337,14 @@ static int read_results(workload *w, reduction *r, unsigned copy) {
 // Notes the first wrong piece, else the one with the largest share of its bound.
 static void compare(const reduction *r, double plan_bound, workload_verdict *verdict) {
     const reference *f = &r->reference;
-    const bool       unknown = isnan(plan_bound);
     *verdict = (workload_verdict){.ok = true};
     for (size_t at = 0; at < f->count * reference_layout_of(f).pieces && verdict->ok; at++) {
         const unsigned         pieces = reference_layout_of(f).pieces, piece = (unsigned)(at % pieces);
         const reference_value *expected = &f->results[at / pieces];
         double                 error = reference_error(f, expected, piece, r->found[at / pieces][piece]);
-        double                 bound = unknown ? (double)NAN : plan_bound * expected->scale[piece];
-        // a sum that is not finite has no bound
-        verdict->ok = error <= bound || error == 0 || (unknown && isfinite(error));
+        double                 bound = plan_bound * expected->scale[piece];
+        // a sum that is not finite has no bound, and a product that may overflow on its way may come to anything
+        verdict->ok = error <= bound || error == 0 || isnan(expected->scale[piece]) || (isnan(plan_bound) && isfinite(error));
         if (verdict->ok && at && !(error > 0 && error * verdict->bound >= verdict->error * bound)) continue;
         verdict->error = error;
         verdict->bound = bound;
@@ -344,8 +353,10 @@ static void compare(const reduction *r, double plan_bound, workload_verdict *ver
 
 static void explain(const workload *w, const reduction *r, workload_verdict *v) {
     char error[ELEMENT_TEXT], bound[ELEMENT_TEXT];
-    if (v->ok && isnan(v->bound)) snprintf(v->text, sizeof v->text, "%s", r->op ? "op-expr rounds in another order"
-                                                                               : "there are too many roundings");
+    const char *why = r->op                                        ? "op-expr rounds in another order"
+                      : r->reference.op == CJ_REDUCE_PRODUCT ? "a product of some of the elements may over- or underflow"
+                                                                   : "there are too many roundings";
+    if (v->ok && isnan(v->bound)) snprintf(v->text, sizeof v->text, "%s", why);
     if (v->ok) return;
     if (w->whole) snprintf(error, sizeof error, "%.0f", v->error), snprintf(bound, sizeof bound, "%.0f", v->bound);
     else element_real_text(v->error, 7, error), element_real_text(v->bound, 7, bound);
