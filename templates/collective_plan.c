@@ -63,12 +63,13 @@ static cj_status refuse_types(const cj_plan *plan, const collective_shape *s, cj
     return CJ_INVALID_ARGUMENT;
 }
 
+static cj_status refuse_none(cj_error *error) {
+    cj__fail(error, CJ_INVALID_ARGUMENT, "cluster: 0 and size: 0, but a collective is of a cluster, or of size blocks");
+    cj__hint(error, "cluster=1 is the least; with cluster=0, size says how many blocks work together without one");
+    return CJ_INVALID_ARGUMENT;
+}
+
 static cj_status refuse_cluster(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
-    if (!s->cluster) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "cluster: a collective is of a cluster, there is none without");
-        cj__hint(error, "cluster=1 is the least; with cluster=0, size says how many blocks work together without one");
-        return CJ_INVALID_ARGUMENT;
-    }
     const uint32_t size = value_of(plan, COLLECTIVE_SIZE);
     if (size && size != s->cluster) {
         cj__fail(error, CJ_INVALID_ARGUMENT, "size=%" PRIu32 " blocks work together, but a cluster has %" PRIu32, size,
@@ -77,7 +78,8 @@ static cj_status refuse_cluster(const cj_plan *plan, const collective_shape *s, 
         return CJ_INVALID_ARGUMENT;
     }
     if (!clusters && plan->cluster.x)
-        return cj__fail(error, CJ_UNSUPPORTED, "%s has no thread block clusters (they need sm_90): a collective is of a"
+        return cj__refuse(error, CJ_UNSUPPORTED, "choose a target from sm_90 on; or cluster=0: without clusters",
+                          "%s has no thread block clusters (they need sm_90): a collective is of a"
                         " cluster", plan->arch);
     if (s->cluster > 16) {
         cj__fail(error, CJ_INVALID_ARGUMENT, "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16",
@@ -86,7 +88,8 @@ static cj_status refuse_cluster(const cj_plan *plan, const collective_shape *s, 
         return CJ_INVALID_ARGUMENT;
     }
     if (has_root(s->what.op) && s->what.root >= s->cluster)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "root: %" PRIu32 " is no rank of a cluster of %" PRIu32, s->what.root,
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "ranks begin at 0: choose one below the number of blocks",
+                          "root: %" PRIu32 " is no rank of a cluster of %" PRIu32, s->what.root,
                         s->cluster);
     return CJ_OK;
 }
@@ -124,6 +127,7 @@ cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clust
     const uint32_t   chosen = value[COLLECTIVE_COUNT] == 1 ? WARP : ARRAY_BLOCK;
     plan->block = (cj_dim3){block ? block : chosen, 1, 1};
     place_blocks(plan);
+    if (!plan->grid.x) return refuse_none(error);
     const collective_shape s = cj__collective_shape(plan);
     const uint64_t         pool = (uint64_t)(s.gives + s.gets) * s.part + s.scratch;
     cj_status              status = refuse_cluster(plan, &s, clusters, error);

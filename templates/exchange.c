@@ -102,12 +102,19 @@ static const cj_param_info params[] = {
               .minimum = 0,
               .maximum = INT32_MAX,
               .initial = "0",
+              .at_most = true,
               .help = "blocks in the grid at most, a multiple of those that trade; 0: chosen for the device"},
-    [SHIFT] = {.name = "shift", .minimum = 0, .maximum = 15, .initial = "1", .help = "ranks a ring moves by"},
+    [SHIFT] = {.name = "shift",
+               .minimum = 0,
+               .maximum = 15,
+               .initial = "1",
+               .only = "pattern=ring",
+               .help = "ranks a ring moves by, modulo those that trade"},
     [HALO] = {.name = "halo",
               .minimum = 1,
               .maximum = UINT32_MAX,
               .initial = "1",
+              .only = "pattern=halo",
               .help = "elements of each of halo's edges"},
     [REPEAT] = {.name = "repeat", .minimum = 1, .maximum = 1 << 30, .initial = "1", .help = "rounds in one launch"},
     [ALIGN] = {.name = "align",
@@ -179,18 +186,25 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
         cj__hint(error, "choose cluster=%" PRIu64 ", or cluster=0 to go through global memory", size);
         return CJ_UNSUPPORTED;
     }
+    if (!value[CLUSTER] && value[STRATEGY]) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "strategy: pull with cluster=0, whose blocks push through global memory");
+        cj__hint(error, "leave strategy at its default, or choose cluster=%" PRIu64, size);
+        return CJ_INVALID_ARGUMENT;
+    }
     if ((value[N] + 2 * halo) * bytes > UINT32_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "split it over more clusters",
+                          "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1",
                         value[N], (value[N] + 2 * halo) * bytes);
     if (value[GRID] % size)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "grid=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade", value[GRID], size);
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose a multiple, or leave grid at its default",
+                          "grid=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade", value[GRID], size);
     if (halo > value[N])
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "edges are part of a chunk: make halo smaller, or chunks larger",
+                          "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements",
                         halo, value[N]);
     if (value[ALIGN] & (value[ALIGN] - 1) || value[ALIGN] < bytes)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16", value[ALIGN],
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave align at its default where x and out come from cj_mem_alloc",
+                          "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16", value[ALIGN],
                         bytes);
     if (value[PATTERN] != CJ_EXCHANGE_ALL_TO_ALL || value[N] % size == 0) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade",
@@ -225,7 +239,8 @@ static cj_status plan_exchange(cj_plan *plan, const cj_limits *limits, bool clus
     plan->cooperative = s.strategy == CJ_EXCHANGE_GLOBAL;
     if (!plan->cooperative) plan->dynamic_shared = EXCHANGE_HEAD + EXCHANGE_BUFFERS * s.buffer_bytes;
     if (s.items > INT32_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
+                          "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1",
                         value[CLUSTERS], s.tiles);
     const uint64_t groups = value[GRID] ? least(value[GRID] / s.size, s.items) : choose_groups(&s, limits);
     plan->grid = (cj_dim3){(uint32_t)groups * s.size, 1, 1};

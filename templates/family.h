@@ -24,6 +24,11 @@ struct cj_family {
     void (*emit)(const cj_plan *plan, cj_builder *builder);
 };
 
+// What a caller sets he gets, or INVALID_ARGUMENT names it: before planning, parameters that have no effect with the others'
+// words; afterwards, those that the plan does not have as they are set. What is at its default is the plan's to choose.
+cj_status cj__given_check(const cj_params *given, cj_error *error);
+cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool clusters, cj_error *error);
+
 // Who keeps parameters keeps their functions: one share more in each, and one less.
 void cj__params_share(const cj_params *params);
 void cj__params_drop(const cj_params *params);

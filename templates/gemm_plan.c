@@ -130,8 +130,8 @@ uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
 static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
     const uint32_t most = cj__gemm_stages_most(g, limits), asked = (uint32_t)plan->params.value[GEMM_STAGES];
     if (asked == 1)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "stages: 1; a stage is free when the next one is being multiplied, so it takes 2");
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose 2 or more, or leave stages at its default",
+                          "stages: 1; a stage is free when the next one is being multiplied, so it takes 2");
     if (most < GEMM_STAGES_MIN && g->split > 1) return cj__gemm_split_no_room(g, error);
     g->stages = asked ? asked : most < STAGES_MAX ? most : STAGES_MAX;
     if (g->stages <= most) return cj__gemm_split_check_ring(g, error);
@@ -170,14 +170,16 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
         return CJ_INVALID_ARGUMENT;
     }
     if (cj__gemm_tiles(g) > TILES_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
+                          "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles",
                         value[GEMM_M], value[GEMM_N], g->batches, TILES_MAX);
     if (!value[GEMM_CLUSTER] && value[GEMM_CLUSTER_N] > 1 && value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "cluster-n: %" PRIu64 ", but cluster=0 asks for none",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave one of them at its default",
+                          "cluster-n: %" PRIu64 ", but cluster=0 asks for none",
                         value[GEMM_CLUSTER_N]);
     if (g->rest && g->steps * limits->sm_count > INT32_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "rest: shared, but %" PRIu64 " steps of K are too many for it",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave rest at its default",
+                          "rest: shared, but %" PRIu64 " steps of K are too many for it",
                         g->steps);
     if (value[GEMM_SUMS] != GEMM_SUMS_RING || g->in_ring) return cj__gemm_split_check(g, error);
     cj__fail(error, CJ_INVALID_ARGUMENT, "sums: ring, but no blocks of a cluster share a K: split %" PRIu32, g->split);

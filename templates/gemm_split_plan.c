@@ -192,7 +192,8 @@ bool cj__gemm_rest_pays(const gemm_shape *g, uint64_t clusters) {
 cj_status cj__gemm_split_check(const gemm_shape *g, cj_error *error) {
     const uint64_t clusters = cj__gemm_tiles(g) * g->parts;
     if (g->split > 1 && !g->clustered)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "split: %" PRIu32 ", but cluster=0 asks for no clusters", g->split);
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "parts share a K without clusters",
+                          "split: %" PRIu32 ", but cluster=0 asks for no clusters", g->split);
     if (g->split * mates_of(g) > GEMM_SPLIT_MAX) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
                  "split: %" PRIu32 " times %" PRIu32 " x %" PRIu32 " blocks are more than the %d of a cluster",
@@ -207,7 +208,8 @@ cj_status cj__gemm_split_check(const gemm_shape *g, cj_error *error) {
         return CJ_INVALID_ARGUMENT;
     }
     if (cj__gemm_is_split(g) && clusters * g->split * mates_of(g) > INT32_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "split, parts: %" PRIu64 " clusters are more than a grid holds",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "make one of them smaller",
+                          "split, parts: %" PRIu64 " clusters are more than a grid holds",
                         clusters);
     return CJ_OK;
 }

@@ -171,8 +171,8 @@ cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool cluste
         return CJ_INVALID_ARGUMENT;
     }
     if (grid / l.pool < least_pools(plan))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave grid at its default",
+                          "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
                         value[HISTOGRAM_N], least_pools(plan) * l.pool);
     plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
     plan->resident = value[HISTOGRAM_GRID] || grid / l.pool < 4 * least_pools(plan) ? 0 : l.pool;  // slices may become as large

@@ -100,7 +100,8 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
         return CJ_INVALID_ARGUMENT;
     }
     if (function[REDUCE_IDENTITY] && !function[REDUCE_IDENTITY]->is_constant)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "identity: '%.200s' is not a constant",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "an expression without a and b has one value",
+                          "identity: '%.200s' is not a constant",
                         function[REDUCE_IDENTITY]->text);
     if (!function[REDUCE_OP_EXPR] || plan->params.value[REDUCE_OP] == CJ_REDUCE_SUM) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other");

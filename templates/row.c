@@ -19,7 +19,8 @@
 //     workers          --st.global-------->  what is written
 //     each loader      --bulk copy, once-->  resident                               the block's weights, bias or mask
 //
-//            A block that is a cluster by itself has no peers: who would push stores, and the workers have a barrier.
+//            A block that is a cluster by itself has no peers: its warps store their parts, and the workers have a
+//            barrier. With cluster=0 there are no clusters at all: the blocks claim rows, and are dealt them.
 //            With sums over rows (row_total.c) rows are dealt: there are no claims, and registers have the sums.
 //            Where the block's share is more than one piece, the first is held in registers and the others stay in
 //            their stages until they have been written from; without anything to be written they just pass.
@@ -52,7 +53,8 @@
 //       thread 0 arrives, which says how many bytes there are: some may come before. Every block waits for what comes to
 //       it, so that each may exit behind it.
 // Barriers of stream:
-//   S1  barrier.cluster: as D2; it also orders the mbarriers' initialization before the block's own waits.
+//   S1  barrier.cluster: as D2; it also orders the mbarriers' initialization before the block's own waits. Without
+//       clusters that is all there is to order: bar.sync, of all threads.
 //   S2  the barrier of the stage's number, of all threads: workers arrive when they have read it for the last time, and
 //       as they begin; the loader's warp waits before the next copy. A worker arrives again only behind S4, for which
 //       the loader has been there: so each phase ends before one of the next arrives. Nobody waits for the last ones,
@@ -110,7 +112,8 @@ static void write_head(const cj_plan *plan, const row_op *op, const row_shape *s
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads%s; %u bytes of dynamic shared memory; grid %s.", plan->block.x,
             s->cluster ? ", as a cluster launch" : "", plan->dynamic_shared,
-            stream                  ? "any multiple of the cluster"
+            stream && s->cluster    ? "any multiple of the cluster"
+            : stream                ? "any number of blocks"
             : s->blocks             ? "any multiple of a row's blocks, all resident at once (cooperative)"
             : s->totals             ? "any number of blocks"
             : s->rows_per_block > 1 ? "a block for as many rows as it has warps"

@@ -85,8 +85,9 @@ enum {
                      .minimum = 1,                                                                                     \
                      .maximum = 8,                                                                                     \
                      .automatic = true,                                                                                \
+                     .at_most = true,                                                                                  \
                      .initial = "auto",                                                                                \
-                     .help = "loads of a thread that are held in registers at once"},                                  \
+                     .help = "loads of a thread that are held in registers at once, at most"},                                  \
     [ROW_STAGES] = {.name = "stages",                                                                                  \
                     .minimum = 1,                                                                                      \
                     .maximum = 4,                                                                                      \

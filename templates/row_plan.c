@@ -133,8 +133,8 @@ static void spread_threads(choice *c) {
 
 // A short row is a warp's, and a block has several.
 static bool is_warp_row(const choice *c) {
-    return !c->s->cluster && !asked(c, ROW_WARPS) && !asked(c, ROW_PIECES) &&
-           c->s->vectors <= (uint64_t)ROW_WARP * least(held_most(c), 4);
+    const uint64_t held = asked(c, ROW_VECTORS) ? asked(c, ROW_VECTORS) : least(held_most(c), 4);
+    return !c->s->cluster && !asked(c, ROW_WARPS) && asked(c, ROW_PIECES) <= 1 && c->s->vectors <= ROW_WARP * held;
 }
 
 // Warps of each of so many blocks a row. Where rows are few, each gets what there is.
@@ -319,15 +319,16 @@ static unsigned stages_wanted(const choice *c) {
     enum { STAGES_MOST = 4 };
     const row_shape *s = c->s;
     if (s->totals) return s->in_bytes == 4 ? 2 : 3;
-    const bool third = s->pieces == 1 && (c->op->columns || s->cluster == 1 || fills_sms(c));
+    const bool third = s->pieces == 1 && (c->op->columns || s->cluster <= 1 || fills_sms(c));
     return (unsigned)least(pieces_kept(c) + 2 + third, STAGES_MOST);
 }
 
 // With sums over rows a thread has registers for those of so many vectors.
 static unsigned dealt_held(const choice *c) {
     enum { REGISTERS = 48 };
-    const bool given = asked(c, ROW_WARPS) || asked(c, ROW_VECTORS);
-    return given ? ROW_HELD : (unsigned)least(most(REGISTERS / (c->s->totals * c->s->elements), 1), ROW_HELD);
+    if (asked(c, ROW_VECTORS)) return asked(c, ROW_VECTORS);
+    return asked(c, ROW_WARPS) ? ROW_HELD
+                               : (unsigned)least(most(REGISTERS / (c->s->totals * c->s->elements), 1), ROW_HELD);
 }
 
 static unsigned dealt_warps(const choice *c) {
@@ -352,7 +353,7 @@ static unsigned held_by_many(const choice *c) {
 static unsigned stream_warps(const choice *c) {
     enum { WARPS_LEAST = 4 };
     if (c->s->totals) return dealt_warps(c);
-    if (c->s->cluster == 1) return ALONE_WARPS - 1;
+    if (c->s->cluster <= 1) return ALONE_WARPS - 1;
     const uint64_t warps = most(ceil_div(c->s->piece, (uint64_t)ROW_WARP * piece_held(c)),
                                 c->op->columns ? COLUMNS_WARPS : WARPS_LEAST);
     if (warps <= COLUMNS_WARPS) return (unsigned)warps;
@@ -388,8 +389,9 @@ static unsigned stream_cluster(const choice *c) {
 static bool is_small(const choice *c) {
     enum { FEW_WARPS = 4 };
     const row_shape *s = c->s;
-    const unsigned   held = s->warps > COLUMNS_WARPS && s->cluster > 1 ? held_by_many(c) : piece_held(c);
-    if (!asked(c, ROW_WARPS) && s->held > held) return false;
+    const bool       many = s->warps > COLUMNS_WARPS && s->cluster > 1 && !asked(c, ROW_VECTORS);
+    const unsigned   held = many ? held_by_many(c) : piece_held(c);
+    if ((!asked(c, ROW_WARPS) || asked(c, ROW_VECTORS)) && s->held > held) return false;
     if (asked(c, ROW_PIECES)) return true;
     const bool one = s->pieces == 1 && s->cluster > 1 && !c->op->columns && c->op->outputs && !asked(c, ROW_WARPS);
     return stage_bytes(c) <= STAGE_BYTES && (!one || s->warps <= FEW_WARPS || fills_sms(c));
@@ -429,25 +431,33 @@ static bool has_room(const choice *c) {
 static bool search_claimed(choice *c, unsigned ahead) {
     const unsigned wanted = asked(c, ROW_CLUSTER), chosen = stream_cluster(c);
     const unsigned largest = (unsigned)least(STREAM_CLUSTER, c->limits->max_cluster);
-    if (wanted) return wanted <= c->limits->max_cluster && search_pieces(c, wanted, ahead);
+    if (is_asked(c, ROW_CLUSTER)) return wanted <= c->limits->max_cluster && search_pieces(c, wanted, ahead);
     for (unsigned cluster = chosen; cluster; cluster /= 2)
         if (search_pieces(c, cluster, ahead) && has_room(c)) return true;
     return chosen < largest && search_pieces(c, largest, ahead) && has_room(c);
 }
 
-// With sums over rows: the smallest cluster that holds a row in so many stages of 64 KiB and has something to do on every
+// Whether clusters of so many blocks (0: blocks without clusters) hold a row with sums over rows in so many stages, of
+// 64 KiB at most or of any size.
+static bool try_dealt(choice *c, unsigned cluster, unsigned stages, bool any_size) {
+    const row_shape *s = c->s;
+    cut_stream(c, cluster, 1);
+    const bool sized = any_size ? s->stages > 1 || asked(c, ROW_STAGES) : stage_bytes(c) <= STAGE_BYTES;
+    return sized && s->stages >= stages && s->held <= dealt_held(c) && fits_stream(c);
+}
+
+// The cluster that is asked for; else the smallest that holds a row in stages of 64 KiB and has something to do on every
 // SM; else the smallest that has two stages of any size.
 static bool search_dealt(choice *c, unsigned stages) {
-    const row_shape *s = c->s;
-    const unsigned   wanted = asked(c, ROW_CLUSTER);
-    const uint64_t   rows = c->plan->params.value[ROW_ROWS];
+    const unsigned largest = c->limits->max_cluster, wanted = asked(c, ROW_CLUSTER);
+    const uint64_t rows = c->plan->params.value[ROW_ROWS];
+    if (is_asked(c, ROW_CLUSTER))
+        return wanted <= largest && (try_dealt(c, wanted, stages, false) || try_dealt(c, wanted, stages, true));
     for (int any_size = 0; any_size < 2; any_size++)
-        for (unsigned cluster = 1; cluster <= c->limits->max_cluster; cluster *= 2) {
+        for (unsigned cluster = 1; cluster <= largest; cluster *= 2) {
             const bool few = rows * cluster < c->limits->sm_count && cluster < DEALT_CLUSTER;
-            if (wanted ? cluster != wanted : few || (!any_size && cluster > DEALT_CLUSTER)) continue;
-            cut_stream(c, cluster, 1);
-            const bool sized = any_size ? s->stages > 1 || asked(c, ROW_STAGES) : stage_bytes(c) <= STAGE_BYTES;
-            if (sized && s->stages >= stages && s->held <= dealt_held(c) && fits_stream(c)) return true;
+            if (few || (!any_size && cluster > DEALT_CLUSTER)) continue;
+            if (try_dealt(c, cluster, stages, any_size)) return true;
         }
     return false;
 }
@@ -481,7 +491,7 @@ static bool plan_stream(choice *c) {
 // not of the longest rows.
 static bool is_held(const choice *c) {
     const row_shape *s = c->s;
-    const unsigned   blocks = asked(c, ROW_CLUSTER) ? asked(c, ROW_CLUSTER) : c->limits->max_cluster;
+    const unsigned   blocks = is_asked(c, ROW_CLUSTER) ? (unsigned)most(asked(c, ROW_CLUSTER), 1) : c->limits->max_cluster;
     return s->in_bytes == 4 && !c->op->columns && asked(c, ROW_PIECES) <= 1 && s->vectors <= cluster_holds(c, blocks) &&
            !fills_sms(c);
 }
@@ -500,35 +510,45 @@ static bool is_direct(const choice *c) {
 
 // ---- the plan
 
-static cj_status refuse(const choice *c, cj_error *error) {
+// What streams alone have, and was asked for: its name, or NULL. Grids are also of spread rows, and of sums over rows.
+static const char *asked_of_stream(const choice *c) {
+    if (asked(c, ROW_STAGES)) return "stages";
+    if (c->plan->params.value[ROW_RESIDENT] == ROW_RESIDENT_YES) return "resident";
+    return is_asked(c, ROW_GRID) && !c->s->totals ? "grid" : NULL;
+}
+
+// `name`: what asks for a stream, where form does not.
+static cj_status refuse(const choice *c, const char *name, cj_error *error) {
     static const char *const resident[] = {"auto", "no", "yes"};
     const row_shape         *s = c->s;
+    char                     cluster[24];
     cj__fail(
         error, CJ_INVALID_ARGUMENT,
-        "form=stream does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
-        " align=%u, cluster=%u (0: any) warps=%u stages=%u pieces=%u resident=%s; %s has %u bytes of shared memory a"
+        "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
+        " align=%u, cluster=%s warps=%u stages=%u pieces=%u (0: any) resident=%s; %s has %u bytes of shared memory a"
         " block",
-        s->columns, s->in_bytes, s->stride, align_of(c->plan), asked(c, ROW_CLUSTER), asked(c, ROW_WARPS),
-        asked(c, ROW_STAGES), asked(c, ROW_PIECES), resident[c->plan->params.value[ROW_RESIDENT]], c->limits->name,
+        name ? name : "", name ? ": it wants " : "", name ? ", which" : "", s->columns, s->in_bytes, s->stride,
+        align_of(c->plan), cj_params_word(&c->plan->params, "cluster", cluster, sizeof cluster), asked(c, ROW_WARPS), asked(c, ROW_STAGES), asked(c, ROW_PIECES), resident[c->plan->params.value[ROW_RESIDENT]], c->limits->name,
         c->limits->shared_per_block_optin);
     cj__hint(
         error,
-        "streams need clusters and rows of whole 16 bytes; leave form, stages, pieces and resident at their defaults");
+        "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their defaults");
     return CJ_INVALID_ARGUMENT;
 }
 
-// Whether rows with sums over them come in a stream, where they can: what clusters were asked for, and long ones,
-// unless there are too few of them.
+// Whether rows with sums over them come in a stream, where they can: those that clusters were asked for, and long ones,
+// unless there are too few of them or pieces are asked for.
 static bool is_dealt_stream(const choice *c) {
     enum { LONG_BYTES = 16384 };
     const uint64_t bytes = c->s->columns * c->s->in_bytes * c->op->inputs, rows = c->plan->params.value[ROW_ROWS];
-    if (is_asked(c, ROW_CLUSTER) || asked(c, ROW_PIECES)) return asked(c, ROW_CLUSTER) > 0;
-    return can_stream(c) && bytes >= LONG_BYTES && rows * DEALT_CLUSTER >= c->limits->sm_count;
+    if (asked(c, ROW_CLUSTER)) return true;
+    return !asked(c, ROW_PIECES) && can_stream(c) && bytes >= LONG_BYTES && rows * DEALT_CLUSTER >= c->limits->sm_count;
 }
 
 static cj_status choose_dealt(choice *c, cj_error *error) {
     const uint64_t form = c->plan->params.value[ROW_FORM];
-    const bool     must = form == ROW_STREAM || (c->clusters && asked(c, ROW_CLUSTER));
+    const char    *name = asked_of_stream(c);
+    const bool     must = form == ROW_STREAM || (c->clusters && asked(c, ROW_CLUSTER)) || name;
     if (form == ROW_DIRECT && must) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
                  "cluster: %u with form=direct and sums over rows, where each block has rows of its own",
@@ -538,7 +558,7 @@ static cj_status choose_dealt(choice *c, cj_error *error) {
     }
     if (must || (form == ROW_AUTO && is_dealt_stream(c))) {
         if (can_stream(c) && asked(c, ROW_PIECES) <= 1 && plan_dealt_stream(c)) return CJ_OK;
-        if (must) return refuse(c, error);
+        if (must) return refuse(c, form == ROW_STREAM ? NULL : name ? name : "cluster", error);
         c->s->stages = 0;
     }
     plan_direct(c);
@@ -552,9 +572,10 @@ static cj_status choose_claimed(choice *c, cj_error *error) {
         plan_spread(c);
         return CJ_OK;
     }
-    if (form == ROW_STREAM || (form == ROW_AUTO && can_stream(c) && !is_direct(c))) {
+    const char *name = form == ROW_AUTO ? asked_of_stream(c) : NULL;
+    if (form == ROW_STREAM || name || (form == ROW_AUTO && can_stream(c) && !is_direct(c))) {
         if (can_stream(c) && plan_stream(c)) return CJ_OK;
-        if (form == ROW_STREAM) return refuse(c, error);
+        if (form == ROW_STREAM || name) return refuse(c, name, error);
         s->stages = 0;
     }
     plan_direct(c);
@@ -567,9 +588,19 @@ static cj_status check_form(const choice *c, cj_error *error) {
     const uint64_t          *value = c->plan->params.value;
     const char              *form = forms[value[ROW_FORM]];
     const bool               blocks = is_asked(c, ROW_BLOCKS), spread = value[ROW_FORM] == ROW_SPREAD;
-    if ((value[ROW_FORM] == ROW_DIRECT || spread) && value[ROW_RESIDENT] == ROW_RESIDENT_YES) {
+    const bool               direct = value[ROW_FORM] == ROW_DIRECT;
+    if ((direct || spread || blocks) && asked(c, ROW_STAGES)) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "stages: %u with form=%s, whose loads go to registers", asked(c, ROW_STAGES),
+                 direct ? form : "spread");
+        cj__hint(error, "form=stream has stages; or leave stages at its default");
+    } else if (direct && is_asked(c, ROW_GRID) && !c->s->totals) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %u with form=direct, whose rows are dealt to as many blocks as they need",
+                 asked(c, ROW_GRID));
+        cj__hint(error, "the blocks of form=stream and form=spread stay, in a grid of any size; or leave grid at its default");
+    } else if ((direct || spread || blocks) && value[ROW_RESIDENT] == ROW_RESIDENT_YES) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "resident: yes with form=%s, which has nothing in shared memory that could stay there", form);
+                 "resident: yes with form=%s, which has nothing in shared memory that could stay there",
+                 direct ? form : "spread");
         cj__hint(error, "form=stream keeps what columns have; or leave resident at its default");
     } else if ((spread || blocks) && c->s->totals) {
         cj__fail(error, CJ_INVALID_ARGUMENT, "%s with sums over rows, which need rows that a block or a cluster has",
@@ -705,8 +736,9 @@ static cj_status plan_grid(choice *c, cj_error *error) {
     count_clusters(c, &o);
     cj_status status = check_grid(c, grid, error);
     if (status) return status;
-    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : most(least(o.active_clusters, rows), 1) * s->cluster), 1, 1};
-    plan->resident = grid ? 0 : s->cluster;
+    const unsigned blocks = cj__row_blocks(s);
+    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : most(least(o.active_clusters, rows), 1) * blocks), 1, 1};
+    plan->resident = grid ? 0 : blocks;
     plan->workspace_bytes = sizeof(uint32_t);
     return CJ_OK;
 }
@@ -733,11 +765,12 @@ cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits,
     const uint64_t *value = plan->params.value;
     read_problem(plan, op, &s);
     if ((value[ROW_STRIDE] && s.stride < s.columns) || (value[ROW_OUT_STRIDE] && s.out_stride < s.columns))
-        return cj__fail(
-            error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " is less than the %" PRIu64 " columns: rows would overlap",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 stands for rows without a gap",
+                          "%s: %" PRIu64 " is less than the %" PRIu64 " columns: rows would overlap",
             s.stride < s.columns ? "stride" : "out-stride", s.stride < s.columns ? s.stride : s.out_stride, s.columns);
     if (align_of(plan) < (s.in_bytes > s.out_bytes ? s.in_bytes : s.out_bytes))
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "align: %u bytes are less than an element", align_of(plan));
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "say what all pointers are multiples of, at least the size of an element",
+                          "align: %u bytes are less than an element", align_of(plan));
     if (!clusters && is_asked(&c, ROW_CLUSTER) && asked(&c, ROW_CLUSTER))
         snprintf(plan->note, sizeof plan->note,
                  "%s has no thread block clusters (they need sm_90): generated without,"

@@ -51,8 +51,12 @@ typedef struct stream {
     cj_reg      piece;
 } stream;
 
-// One block to a cluster: what meets does so in its own shared memory, and nothing needs a peer's address.
-static bool is_alone(const stream *t) { return t->k->s->cluster == 1; }
+// One block to a cluster, or no clusters: what meets does so in its own shared memory, and nothing needs a peer's address.
+static bool is_alone(const stream *t) { return t->k->s->cluster <= 1; }
+
+// The special registers that count who shares the rows: clusters, or blocks without clusters.
+static const char *groups_register(const row_kernel *k) { return k->s->cluster ? "nclusterid.x" : "nctaid.x"; }
+static const char *group_register(const row_kernel *k) { return k->s->cluster ? "clusterid.x" : "ctaid.x"; }
 
 // At the barrier of a stage's number the workers arrive, and the warp that loads waits.
 static unsigned block_threads(const stream *t) { return t->k->plan->block.x; }
@@ -104,14 +108,15 @@ static void emit_shared(stream *t) {
     if (!is_alone(t)) init_barriers(f, inits, t->met, 2);
     if (s->resident) init_barriers(f, inits, t->resident, 1);
     cj_mbarrier_init_done(f, "publishes the mbarriers, at S1");
-    cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started, its mbarriers are there");
+    if (s->cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started, its mbarriers are there");
     cj_reg rows = cj_u64(f, "row_count");
     t->rows = cj_u32(f, "rows");
     t->leads = cj_pred(f, "leads");
     cj_ptx(f, "ld.param.u64 $1, [$2];", rows, k->rows);
     cj_ptx(f, "cvt.u32.u64 $1, $2;", t->rows, rows);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", t->leads, k->lane);
-    cj_cluster_wait(f, "S1: all blocks have started, their memory may be written");
+    if (s->cluster) cj_cluster_wait(f, "S1: all blocks have started, their memory may be written");
+    else cj_ptx(f, "bar.sync 0; // S1: the mbarriers are there");
 }
 
 // ---- the warp that loads
@@ -124,8 +129,8 @@ static void wait_empty(stream *t) {
 static void begin_dealing(stream *t) {
     cj_func *f = t->k->f;
     t->clusters = cj_u32(f, "clusters");
-    cj_ptx(f, "mov.u32 $1, %nclusterid.x;", t->clusters);
-    cj_ptx(f, "mov.u32 $1, %clusterid.x;", t->k->row);
+    cj_ptx(f, "mov.u32 $1, %$2;", t->clusters, groups_register(t->k));
+    cj_ptx(f, "mov.u32 $1, %$2;", t->k->row, group_register(t->k));
     cj_ptx(f, "sub.u32 $1, $1, $2;", t->k->row, t->clusters);
 }
 
@@ -138,7 +143,7 @@ static void take_row(stream *t, cj_reg counter) {
     cj_reg      last = cj_u32(f, "last"), is_last = cj_pred(f, "is_last");
     cj_ptx(f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1;", t->leads, k->row, counter);
     cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, 0xffffffff;", k->row);
-    cj_ptx(f, "mov.u32 $1, %nclusterid.x;", last);
+    cj_ptx(f, "mov.u32 $1, %$2;", last, groups_register(k));
     cj_ptx(f, "add.u32 $1, $1, $2;", last, t->rows);
     cj_ptx(f, "sub.u32 $1, $1, 1;", last);
     cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $4;", is_last, k->row, last, t->leads);
@@ -549,7 +554,7 @@ static void emit_workers(stream *t, cj_label done) {
 // Behind the workers' last row.
 static void emit_totals(row_kernel *k) {
     cj_reg part = cj_u32(k->f, "own_part");
-    cj_ptx(k->f, "mov.u32 $1, %clusterid.x;", part);
+    cj_ptx(k->f, "mov.u32 $1, %$2;", part, group_register(k));
     cj__row_total_store(k, part);
 }
 
@@ -563,7 +568,8 @@ void cj__row_emit_stream(row_kernel *k) {
     cj_reg     works = cj_pred(f, "works");
     emit_shared(&t);
     t.piece = cj_u32(f, "first_piece");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", t.piece, k->rank, k->s->pieces);
+    if (k->s->cluster) cj_ptx(f, "mul.lo.u32 $1, $2, $3;", t.piece, k->rank, k->s->pieces);
+    else cj_ptx(f, "mov.u32 $1, 0;", t.piece);
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", works, k->warp, k->s->warps);
     cj_ptx(f, "@$1 bra $2;", works, workers);
     emit_loader(&t, done);
@@ -575,5 +581,5 @@ void cj__row_emit_stream(row_kernel *k) {
     }
     cj_label_here(f, done);
     cj_ptx(f, "ret;");
-    if (dealt) cj__row_total_add_up(k, add_up, "nclusterid.x");
+    if (dealt) cj__row_total_add_up(k, add_up, groups_register(k));
 }

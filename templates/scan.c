@@ -68,7 +68,7 @@
 //   B5  bar.sync: the bits are clear before any is set, and the first offset is known to all; only with offsets.
 //   B6  bar.sync: all bits are set before they are read.
 // Barriers of a stream, in which a block counts as a cluster of its own:
-//   S1  barrier.cluster: the mbarriers count, which fence.mbarrier_init publishes: so the arrival is relaxed.
+//   S1  bar.sync: the mbarriers count; fence.mbarrier_init publishes them to the bulk copies.
 //   S2  tile_empty[stage]: the warps that scan have read the tile, told[] and what stands before it. Nobody else reads
 //       or writes these any more: scanning waits for S5, that for S4, and these for all others of the stage.
 //   S3  tile_full[stage]: told[] is written, and the bytes of the tile and its flags have come.
@@ -137,9 +137,10 @@ const cj_param_info cj__scan_params[] = {
                     .minimum = 1,
                     .maximum = SCAN_LOADS_MAX,
                     .automatic = true,
+                    .at_most = true,
                     .initial = "auto",
                     .tune = "1 2 4 6 8",
-                    .help = "loads of a thread"},
+                    .help = "loads of a thread; of rows that one block holds, at most"},
     [SCAN_FORM] = {.name = "form",
                    .choices = "auto direct stream",
                    .initial = "auto",

@@ -90,6 +90,19 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
     s->block = SCAN_WARP * (2 * s->warps + (s->whole_rows ? 2 : 3));
 }
 
+// A row that one block would hold, in the cluster that is asked for: an equal share for each of its blocks, of a warp at
+// least.
+static void share_short_row(const cj_plan *plan, scan_shape *s) {
+    const uint64_t *value = plan->params.value;
+    const uint64_t  row = s->columns / s->width, share = ceil_div(row, value[SCAN_CLUSTER]);
+    const unsigned  held = loads_of(plan, s, TILED_BYTES), threads = power_from(ceil_div(share, held));
+    s->block = s->threads = is_asked(plan, SCAN_BLOCK) ? (unsigned)value[SCAN_BLOCK]
+                            : threads > SCAN_WARP      ? threads
+                                                       : SCAN_WARP;
+    s->loads = is_asked(plan, SCAN_LOADS) ? held : (unsigned)ceil_div(share, s->threads);
+    s->tiles = ceil_div(row, (uint64_t)s->threads * s->loads);
+}
+
 // The shape of the parameters, of which block, loads and cluster say themselves where they are not "auto".
 void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
@@ -107,13 +120,12 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
         shape_stream(plan, s);
         return;
     }
-    if (!is_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) && value[SCAN_CLAIM] != SCAN_CLAIM_ROW &&
-        s->loads > STREAM_LOADS)
-        s->loads = STREAM_LOADS;
     const uint64_t row = s->columns / s->width;  // loads of a row
     const unsigned alone = loads_of(plan, s, ALONE_BYTES);
     const unsigned most = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? (unsigned)value[SCAN_BLOCK] : SCAN_BLOCK_MAX;
-    if (row <= (uint64_t)alone * most) {  // one tile; of a warp or less where that will do
+    if (is_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER] && row <= (uint64_t)alone * most) {
+        share_short_row(plan, s);
+    } else if (row <= (uint64_t)alone * most) {  // one tile; of a warp or less where that will do
         s->threads = power_from(row < SCAN_WARP                    ? row
                                 : ceil_div(row, alone) > SCAN_WARP ? ceil_div(row, alone)
                                                                    : SCAN_WARP);
@@ -149,7 +161,8 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
         return CJ_INVALID_ARGUMENT;
     }
     if (function[SCAN_IDENTITY] && !function[SCAN_IDENTITY]->is_constant)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "identity: '%.200s' is not a constant",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "an expression without a and b has one value",
+                          "identity: '%.200s' is not a constant",
                         function[SCAN_IDENTITY]->text);
     if (!function[SCAN_OP_EXPR] || !plan->params.value[SCAN_OP]) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other");
@@ -178,7 +191,8 @@ static cj_status check_segments(const cj_plan *plan, cj_error *error) {
     }
     if (value[SCAN_HEADS] <= SCAN_FLAGS) return CJ_OK;
     if (!value[SCAN_SEGMENTS])
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "segments: 0 is below 1: offsets are of that many segments");
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "set segments, or heads=flags",
+                          "segments: 0 is below 1: offsets are of that many segments");
     if (value[SCAN_ROWS] == 1) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "rows: offsets are of one array, not of %" PRIu64 " rows", value[SCAN_ROWS]);
     cj__hint(error, "rows without a gap are one array: rows=1, and segments that end with each row");
@@ -199,9 +213,19 @@ static cj_status check_registers(const scan_shape *s, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
-static cj_status check_shape(const scan_shape *s, cj_error *error) {
+// `cluster`: what is asked for, or 0.
+static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *error) {
     const unsigned block = s->form == SCAN_STREAM ? s->threads : s->block;
-    if (block & (block - 1)) return cj__fail(error, CJ_INVALID_ARGUMENT, "block: %u is not a power of two", block);
+    if (block & (block - 1)) return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose 32, 64, 128, 256, 512 or 1024",
+                          "block: %u is not a power of two", block);
+    if (cluster && !s->cluster) {
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "cluster: %u blocks would share a row of %" PRIu64 " elements, of which a block of %u threads with %u"
+                 " loads of %u elements takes all",
+                 cluster, s->columns, s->block, s->loads, s->width);
+        cj__hint(error, "leave cluster at its default; or fewer threads and loads, or longer rows, make several blocks' work");
+        return CJ_INVALID_ARGUMENT;
+    }
     if (s->cluster && s->tiles > s->cluster) {
         cj__fail(error, CJ_CONTRACT,
                  "cluster: a row of %" PRIu64 " elements is %" PRIu64 " blocks' of %" PRIu64
@@ -214,8 +238,8 @@ static cj_status check_shape(const scan_shape *s, cj_error *error) {
                             : s->cluster           ? s->rows * s->cluster
                                                    : s->rows * s->tiles;
     if (blocks <= INT32_MAX && s->tiles <= INT32_MAX) return CJ_OK;
-    return cj__fail(error, CJ_CONTRACT,
-                    "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the"
+    return cj__refuse(error, CJ_CONTRACT, "use several launches",
+                          "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the"
                     " 2^31 - 1 of a grid",
                     s->rows, s->tiles);
 }
@@ -272,7 +296,6 @@ static bool try_stream(cj_plan *plan, scan_shape *s, const cj_limits *limits, bo
     value[SCAN_STAGES] = s->stages = stages_of(plan, s, limits);
     value[SCAN_BLOCK] = s->threads;
     value[SCAN_LOADS] = s->loads;
-    if (!value[SCAN_CLUSTER]) value[SCAN_CLUSTER] = CJ_PARAM_AUTO;
     return can_stream(s, clusters) && s->block <= limits->max_threads_per_block &&
            cj__scan_pool(s) + cj__scan_slots(s) <= limits->shared_per_block_optin;
 }
@@ -359,9 +382,10 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     status = choose_form(plan, limits, clusters, error);
     if (status) return status;
     cj__scan_shape(plan, &s);
-    status = check_shape(&s, error);
+    status = check_shape(&s, is_asked(plan, SCAN_CLUSTER) ? (unsigned)value[SCAN_CLUSTER] : 0, error);
     if (!status) status = check_registers(&s, error);
     if (status) return status;
+    plan->params.value[SCAN_CLUSTER] = s.cluster;
     plan->block = (cj_dim3){s.block, 1, 1};
     plan->grid = (cj_dim3){(uint32_t)grid_of(&s), 1, 1};
     if (s.form == SCAN_STREAM) plan_stream_grid(plan, &s, limits);

@@ -72,10 +72,9 @@ static void emit_shared(stream *t) {
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], $4;", inits, t->known, 8 * i, tell);
     }
     cj_pipeline_init(f, inits, &t->ring, CJ_ARG(lanes));
-    cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: the mbarriers are there");
     t->lead = cj_pred(f, "lead");
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", t->lead, k->lane);
-    cj_cluster_wait(f, "S1: they may be used");
+    cj_ptx(f, "bar.sync 0; // S1: the mbarriers are there");
 }
 
 // ---- the thread that loads

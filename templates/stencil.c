@@ -57,9 +57,9 @@ static const cj_param_info params[] = {
                   .help = "all steps in one launch, several steps a launch, one step a launch; auto: what is fastest"},
     [FORM] = {.name = "form", .choices = "auto shared registers", .initial = "auto", .tune = "shared registers",
               .help = "where a tile lies; registers: 2-D alone, with nx a multiple of 4"},
-    [CLUSTER] = {.name = "cluster", .maximum = 16, .initial = "16",
-                 .help = "blocks a cluster, at most: as many as a resident grid is best spread over, all of them if"
-                         " strategy=blocked is asked for; 0: generate without clusters"},
+    [CLUSTER] = {.name = "cluster", .maximum = 16, .automatic = true, .initial = "auto",
+                 .help = "blocks a cluster; auto: as many as a resident grid is best spread over, all that there may be if"
+                         " strategy=blocked is asked for; 0 and 1: generate without clusters"},
     [BLOCK] = {.name = "block", .maximum = 1024, .multiple = 32, .initial = "0", .help = "threads a block; 0: chosen"},
     [TILE] = {.name = "tile", .maximum = 1 << 30, .initial = "0",
               .help = "form=shared: results a block along the last axis; registers: rows a warp; 0: chosen"},
@@ -110,7 +110,7 @@ void cj__stencil_read(const cj_params *p, stencil *s) {
                    .batch = value[BATCH],
                    .steps = value[STEPS],
                    .depth = (uint32_t)value[DEPTH],
-                   .cluster = value[CLUSTER] ? (uint32_t)value[CLUSTER] : 1,
+                   .cluster = value[CLUSTER] == CJ_PARAM_AUTO || !value[CLUSTER] ? 1 : (uint32_t)value[CLUSTER],
                    .threads = (uint32_t)value[BLOCK],
                    .warps = (uint32_t)value[BLOCK] / WARP,
                    .tile = (uint32_t)value[TILE]};

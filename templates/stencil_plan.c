@@ -86,7 +86,8 @@ uint64_t cj__stencil_shared_bytes(const stencil *s) {
 typedef struct choice {
     const cj_limits *limits;
     const stencil   *asked;
-    uint32_t         cluster;  // the most
+    uint32_t         cluster;  // the most; 0: the target has none
+    bool             exactly;  // it is asked for
 } choice;
 
 static bool shared_fits(const stencil *s, const choice *c) {
@@ -96,6 +97,7 @@ static bool shared_fits(const stencil *s, const choice *c) {
 // Blocks a problem for all of them to run at once: clusters do not reach the last SMs.
 static uint32_t spread(const choice *c) {
     uint32_t cluster = 1;
+    if (c->exactly) return most_of(c->cluster, 1);
     while (2 * cluster <= c->cluster && 2 * cluster * c->asked->batch <= c->limits->sm_count / 16 * 15) cluster *= 2;
     return cluster;
 }
@@ -151,7 +153,9 @@ static bool fit_resident_shared(stencil *s, const choice *c) {
     s->strategy = STRATEGY_RESIDENT;
     s->form = FORM_SHARED;
     const uint32_t rows = most_of(s->n[s->dim - 1] / s->radius, 1);
-    const uint32_t most = most_of(least(c->cluster, rows), 1), grain = most_of(s->points / GRAIN, 1);
+    const uint32_t most = most_of(least(c->cluster, rows), 1);
+    const uint32_t grain = c->exactly ? most : most_of(s->points / GRAIN, 1);
+    if (c->exactly && most < c->cluster) return false;
     s->depth = least(s->steps, 2);  // two buffers, or one
     s->tile = 0;
     for (s->cluster = least(least(spread(c), most), grain);; s->cluster = least(2 * s->cluster, most)) {
@@ -199,6 +203,7 @@ static bool has_registers(const stencil *s, const choice *c) {
 
 static bool fit_stream(stencil *s, const choice *c) {
     s->form = FORM_REGISTERS;
+    if (s->cluster > 1 && c->exactly) return false;
     s->cluster = 1;
     if (s->dim != 2 || s->n[0] % 4) return false;
     if (!s->threads) s->threads = THREADS_STREAM;
@@ -223,6 +228,7 @@ static bool fit_blocked_shared(stencil *s, const choice *c) {
     for (s->tile = first; s->tile; s->tile = c->asked->tile ? 0 : s->tile / 2) {
         cj__stencil_layout(s);
         while (s->cluster > 1 && s->axis[s->dim - 1].length / s->cluster < s->radius) {
+            if (c->exactly) return false;
             s->cluster--;
             cj__stencil_layout(s);
         }
@@ -235,7 +241,7 @@ static bool fit_blocked_shared(stencil *s, const choice *c) {
 static bool fit_blocked(stencil *s, const choice *c, bool one_step) {
     stencil way = *c->asked;
     way.strategy = one_step ? STRATEGY_STEP : STRATEGY_BLOCKED;
-    way.cluster = c->asked->strategy == STRATEGY_BLOCKED && c->cluster ? c->cluster : 1;
+    way.cluster = (c->exactly || c->asked->strategy == STRATEGY_BLOCKED) && c->cluster ? c->cluster : 1;
     way.depth = one_step ? 1 : least(way.depth, way.steps);
     *s = way;
     if (way.form != FORM_SHARED && fit_stream(s, c)) return true;
@@ -244,6 +250,19 @@ static bool fit_blocked(stencil *s, const choice *c, bool one_step) {
 }
 
 // ---- the plan
+
+// Each block of a cluster has rows along the last axis, for its neighbours as many as the radius.
+static cj_status check_cluster(const choice *c, cj_error *error) {
+    const stencil *s = c->asked;
+    const uint32_t n = s->n[s->dim - 1];
+    if (!c->exactly || c->cluster <= 1 || n / c->cluster >= s->radius) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "cluster: %" PRIu32 " blocks would share %" PRIu32 " points along the last axis, of which each needs radius=%"
+             PRIu32, c->cluster, n, s->radius);
+    if (n / s->radius > 1) cj__hint(error, "%" PRIu32 " blocks are the most", n / s->radius);
+    else cj__hint(error, "leave cluster at its default");
+    return CJ_INVALID_ARGUMENT;
+}
 
 static bool choose(stencil *s, const choice *c) {
     const stencil *asked = c->asked;
@@ -261,8 +280,8 @@ static bool choose(stencil *s, const choice *c) {
 static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *error) {
     const double elements = (double)s->n[0] * s->n[1] * s->n[2] * (double)s->batch;
     if (elements > 0x1p40)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "%" PRIu64 " grids of %" PRIu32 "x%" PRIu32 "x%" PRIu32
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
+                          "batch, nx, ny, nz: %" PRIu64 " grids of %" PRIu32 "x%" PRIu32 "x%" PRIu32
                         " points are %.3g points in all, more than 2^40",
                         s->batch, s->n[0], s->n[1], s->n[2], elements);
     if (s->tap_count > CJ_REALS_MAX) {
@@ -281,17 +300,18 @@ static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *e
 }
 
 static cj_status refuse(const cj_plan *plan, const choice *c, cj_error *error) {
-    char           strategy[16], form[16];
+    char           strategy[16], form[16], cluster[24];
     const char    *names[] = {cj_params_word(&plan->params, "strategy", strategy, sizeof strategy),
                               cj_params_word(&plan->params, "form", form, sizeof form)};
     const stencil *s = c->asked;
+    cj_params_word(&plan->params, "cluster", cluster, sizeof cluster);
     cj__fail(error, CJ_INVALID_ARGUMENT,
-             "strategy=%s form=%s does not fit: a grid of %" PRIu32 "x%" PRIu32 "x%" PRIu32 " %s with cluster=%" PRIu32
+             "strategy=%s form=%s does not fit: a grid of %" PRIu32 "x%" PRIu32 "x%" PRIu32 " %s with cluster=%s"
              " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32 " (0: any); %s has %" PRIu32
              " bytes of shared memory and %" PRIu32 " registers a block",
-             names[0], names[1], s->n[0], s->n[1], s->n[2], s->type, c->cluster, s->threads, s->tile, s->depth,
+             names[0], names[1], s->n[0], s->n[1], s->n[2], s->type, cluster, s->threads, s->tile, s->depth,
              c->limits->name, c->limits->shared_per_block_optin, c->limits->registers_per_block);
-    cj__hint(error, "leave strategy, form, block, tile and depth at their defaults, or allow larger clusters");
+    cj__hint(error, "leave strategy, form, cluster, block, tile and depth at their defaults");
     return CJ_INVALID_ARGUMENT;
 }
 
@@ -310,19 +330,25 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     cj__stencil_read(params, &asked);
     cj_status status = check_problem(params, &asked, error);
     if (status) return status;
-    const choice c = {limits, &asked, clusters ? least(params->value[CLUSTER], limits->max_cluster) : 0};
+    const uint64_t given = params->value[CLUSTER];
+    const bool     open = given == CJ_PARAM_AUTO;
+    const choice   c = {limits, &asked, clusters ? open ? limits->max_cluster : (uint32_t)given : 0, clusters && !open};
+    status = check_cluster(&c, error);
+    if (status) return status;
     if (!choose(&s, &c)) return refuse(plan, &c, error);
     cj__stencil_layout(&s);
     const uint64_t blocks = blocks_of(&s), most = least(limits->max_grid.x, UINT32_MAX / s.warps);
     if (blocks > most)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "%" PRIu64 " blocks of %" PRIu32 " threads are more than fit a grid of %s:"
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
+                          "batch, nx, ny, nz: %" PRIu64 " blocks of %" PRIu32 " threads are more than fit a grid of %s:"
                         " %" PRIu64,
                         blocks, s.threads, limits->name, most);
-    if (!clusters && params->value[CLUSTER] > 1)
-        snprintf(plan->note, sizeof plan->note, "%s has no thread block clusters (they need sm_90): generated without",
-                 plan->arch);
+    if (!clusters && !open && given > 1)
+        snprintf(plan->note, sizeof plan->note,
+                 "%s has no thread block clusters (they need sm_90): generated without, cluster=%" PRIu64 " is not used",
+                 plan->arch, given);
     write_back(params, &s);
+    if (given == 1) params->value[CLUSTER] = 1;  // which is the same
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->block = (cj_dim3){s.threads, 1, 1};
     if (s.cluster > 1) plan->cluster = (cj_dim3){s.cluster, 1, 1};

@@ -160,10 +160,12 @@ static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
 static cj_status check(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
     if (value[TOPK_K] > value[TOPK_COLUMNS])
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "there are no more than columns elements to choose from",
+                          "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row",
                         value[TOPK_K], value[TOPK_COLUMNS]);
     if (stride_of(plan) < value[TOPK_COLUMNS])
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 stands for rows without a gap",
+                          "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row",
                         stride_of(plan), value[TOPK_COLUMNS]);
     return CJ_OK;
 }
@@ -187,8 +189,8 @@ static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters
     if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
     const uint64_t blocks = value[TOPK_ROWS] * (cluster ? cluster : 1);
     if (blocks > INT32_MAX)
-        return cj__fail(error, CJ_CONTRACT,
-                        "rows: %" PRIu64 " in clusters of %" PRIu64 " are more blocks than the 2^31 - 1 of a"
+        return cj__refuse(error, CJ_CONTRACT, "use several launches",
+                          "rows: %" PRIu64 " in clusters of %" PRIu64 " are more blocks than the 2^31 - 1 of a"
                         " grid",
                         value[TOPK_ROWS], cluster);
     choose_block(plan, limits, &s);

@@ -87,6 +87,10 @@ uint64_t cj_test_collective(cj_device *device, const char *params) {
 
 static uint32_t below(uint64_t *state, uint32_t limit) { return (uint32_t)(cj_test_random(state) % limit); }
 
+static bool has_root(const char *op) {
+    return !strcmp(op, "broadcast") || !strcmp(op, "reduce") || !strcmp(op, "gather") || !strcmp(op, "scatter");
+}
+
 static bool combines(const char *op) { return strstr(op, "reduce") || !strcmp(op, "scan"); }
 
 static void draw(uint64_t *state, const char *op, const char *strategy, uint32_t most, char params[320]) {
@@ -97,12 +101,17 @@ static void draw(uint64_t *state, const char *op, const char *strategy, uint32_t
     uint32_t                 shape[3] = {1 + below(state, 16), 1, 1};
     if (!below(state, 3)) memcpy(shape, shapes[below(state, CJ_TEST_COUNT(shapes))], sizeof shape);
     const uint32_t cluster = shape[0] * shape[1] * shape[2], count = below(state, 3) ? 2 + below(state, most - 1) : 1;
+    char           own[80] = "";  // what goes with this op alone
+    if (has_root(op)) snprintf(own, sizeof own, " root=%u", below(state, cluster));
+    if (!strcmp(op, "scan")) snprintf(own, sizeof own, " exclusive=%s", below(state, 2) ? "yes" : "no");
+    if (!strcmp(op, "shift"))
+        snprintf(own, sizeof own, " distance=%u toward=%s around=%s", below(state, 2 * cluster),
+                 below(state, 2) ? "higher" : "lower", below(state, 2) ? "yes" : "no");
+    if (combines(op)) snprintf(own + strlen(own), sizeof own - strlen(own), " combine=%s", combine[below(state, 4)]);
     snprintf(params, 320,
-             "op=%s strategy=%s dtype=%s combine=%s count=%u cluster=%u cluster-y=%u cluster-z=%u root=%u exclusive=%s"
-             " distance=%u toward=%s around=%s rounds=%u block=%u clusters=%u", op, strategy, dtypes[below(state, combines(op) ? 8 : CJ_TEST_COUNT(dtypes))], combine[below(state, 4)],
-             count, shape[0], shape[1], shape[2], below(state, cluster), below(state, 2) ? "yes" : "no",
-             below(state, 2 * cluster), below(state, 2) ? "higher" : "lower", below(state, 2) ? "yes" : "no",
-             1 + below(state, 3), 32 * (1 + below(state, 4)), 1 + below(state, 2));
+             "op=%s strategy=%s dtype=%s count=%u cluster=%u cluster-y=%u cluster-z=%u rounds=%u block=%u clusters=%u%s",
+             op, strategy, dtypes[below(state, combines(op) ? 8 : CJ_TEST_COUNT(dtypes))], count, shape[0], shape[1],
+             shape[2], 1 + below(state, 3), 32 * (1 + below(state, 4)), 1 + below(state, 2), own);
 }
 
 void cj_test_collectives(cj_device *device, uint64_t *state, unsigned draws, uint32_t count) {

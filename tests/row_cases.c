@@ -249,7 +249,6 @@ void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, u
     enum { HELD = 4096 };  // elements that any block holds, one a vector
     static const unsigned    clusters[] = {0, 1, 2, 4, 8};
     static const char *const aligns[] = {"16", "8", "4"};
-    static const char *const residents[] = {"auto", "no", "yes"};
     const cj_family         *found;
     cj_error                 error = {0};
     sentence                 s = {""};
@@ -268,7 +267,7 @@ void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, u
     const bool totals = says(&s, "-gradient=yes");
     switch (below(seed, totals ? 2 : 3)) {
     case 0: append(&s, " form=direct cluster=%u", clusters[totals ? 0 : below(seed, 5)]); break;
-    case 1: append(&s, " resident=%s", residents[below(seed, 3)]); break;
+    case 1: append(&s, " resident=%s", below(seed, 2) ? "auto" : "no"); break;
     case 2: {
         const uint64_t blocks = 1 + below(seed, 40);
         append(&s, " form=spread blocks=%" PRIu64 " grid=%" PRIu64, blocks, blocks * (1 + below(seed, 3)));
@@ -415,6 +414,9 @@ static const char *const forms[] = {
     "rows=5 columns=2040 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3 resident=no",
     "rows=5 columns=2040 form=stream cluster=1 warps=2 grid=3 stages=3 pieces=3",
     "rows=3 columns=24 form=stream cluster=8 warps=1 grid=16 stages=2",  // ranks without any
+    "rows=7 columns=1024 form=stream cluster=0 warps=2 grid=2 stages=1",
+    "rows=9 columns=1000 form=stream cluster=0 warps=3 grid=4 stages=2 resident=no",
+    "rows=5 columns=2040 form=stream cluster=0 warps=2 grid=3 stages=3 pieces=3",
     "rows=1 columns=1000 form=spread blocks=4",
     "rows=2 columns=5000 form=spread blocks=33 warps=1",
     "rows=7 columns=1003 form=spread blocks=3 warps=2 grid=6",

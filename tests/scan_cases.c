@@ -348,8 +348,10 @@ void cj_test_scan_random(cj_device *device, uint64_t *seed, uint64_t most) {
     const uint64_t rows = heads == 2 || heads == 3 ? 1 : many, gap = below(seed, 2) ? 0 : below(seed, 40);
     const size_t   bytes = bytes_of(type);
     char           words[320], extra[64] = "", cuts[48] = "";
-    if (below(seed, 2)) snprintf(extra, sizeof extra, " block=%u loads=%u", block, (unsigned)(1 + below(seed, 4)));
-    if (*extra && below(seed, 2) && columns <= 8u * block) strcat(extra, " cluster=8");
+    const unsigned loads = 1 + (unsigned)below(seed, 4);
+    if (below(seed, 2)) snprintf(extra, sizeof extra, " block=%u loads=%u", block, loads);
+    if (*extra && below(seed, 2) && columns > loads * block * (16 / bytes) && columns <= 8 * loads * block)
+        strcat(extra, " cluster=8");  // more than a block takes, not more than all of them
     if (heads == 1) snprintf(cuts, sizeof cuts, " heads=flags");
     if (heads == 2 || heads == 3)
         snprintf(cuts, sizeof cuts, " heads=%s segments=%" PRIu64, heads == 2 ? "i32" : "i64",

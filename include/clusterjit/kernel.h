@@ -28,6 +28,8 @@ typedef struct cj_param_info {
     bool        real;      // a real number: the range above is not used
     uint32_t    reals;     // a list of finite real numbers, at most so many (CJ_REALS_MAX); 0: no list
     bool        automatic; // a number that may also be "auto" (CJ_PARAM_AUTO): the plan chooses
+    bool        at_most;   // a number that limits: the plan may have less
+    const char *only;      // "op=scan shift": it has an effect only with these words of that choice; NULL: with all
     const char *tune;      // values that tuning tries, blank-separated, where the default leaves it to the plan and every
                            // value keeps what the kernel promises, though sums may round in another order
                            // (clusterjit/tuning.h); NULL: not tuned
@@ -103,7 +105,9 @@ CJ_API const char *cj_limits_arch(const cj_limits *limits);
 
 // Chooses grid, block, cluster and memory. `arch` is the target, or NULL: cj_limits_arch, but sm_90a for what only that has
 // (gemm), where the device runs it. UNSUPPORTED when the family has no kernel for a target that is named. CONTRACT or
-// INVALID_ARGUMENT when it could not launch, with the rule's name.
+// INVALID_ARGUMENT when it could not launch, with the rule's name. A parameter that is not
+// at its default is planned as it is set (plan->params has what was chosen for the others), or INVALID_ARGUMENT names it; but a
+// target before sm_90 has no clusters: then plan->note says that the kernel is generated without them.
 CJ_API cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const char *arch, cj_plan *plan,
                               cj_error *error);
 

@@ -43,7 +43,7 @@ typedef struct cj_stencil_desc {
     uint32_t            weight_count;        // star: 2 dim radius + 1; box: (2 radius + 1)^dim, at most 32
     cj_dtype            dtype;               // f32 or f64 [f32]
     cj_stencil_strategy strategy;            // [auto]
-    uint32_t            cluster;             // blocks a cluster at most, 1 to 16; 1: without clusters [16]
+    uint32_t            cluster;             // blocks a cluster, 1 to 16; 1: without clusters [chosen]
     uint32_t            block, tile, depth;  // as the family's parameters [chosen]
 } cj_stencil_desc;
 

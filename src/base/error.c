@@ -67,13 +67,27 @@ cj_dtype cj_dtype_arithmetic(cj_dtype type) {
     }
 }
 
+static void fill(cj_error *error, cj_status status, const char *format, va_list args) {
+    *error = (cj_error){.status = status};
+    vsnprintf(error->message, sizeof error->message, format, args);
+}
+
 cj_status cj__fail(cj_error *error, cj_status status, const char *format, ...) {
     if (!error) return status;
-    *error = (cj_error){.status = status};
     va_list args;
     va_start(args, format);
-    vsnprintf(error->message, sizeof error->message, format, args);
+    fill(error, status, format, args);
     va_end(args);
+    return status;
+}
+
+cj_status cj__refuse(cj_error *error, cj_status status, const char *hint, const char *format, ...) {
+    if (!error) return status;
+    va_list args;
+    va_start(args, format);
+    fill(error, status, format, args);
+    va_end(args);
+    cj__hint(error, "%s", hint);
     return status;
 }
 

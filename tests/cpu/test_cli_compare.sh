@@ -24,7 +24,7 @@ json '[r["stats"]["cluster_barriers"] > 0 for r in o["rows"]] == [False] * 2 + [
 json '[r["plan"]["cluster"][0] for r in o["rows"]] == [0, 1, 2, 4, 8, 16]'
 json '"pays" not in o["verdict"] and o["verdict"]["text"].startswith("No verdict") and o["read_ceiling"] == 0'
 
-# A kernel of several launches is counted as a whole; one that is planned without clusters is shown once.
+# A kernel of several launches is counted as a whole; a cluster that the problem has no work for is refused by name.
 gives '1: not launched: ' compare stencil --device cpu --nx 64 --ny 64 --rounds 1
 gives '"verdict": {' compare stencil --device cpu --strategy blocked --form registers --depth 4 --nx 64 --ny 64 --steps 16 --json
 json 'o["rows"][0]["stats"]["global_written"] == 16 / 4 * 64 * 64 * 4 and all("refused" in r for r in o["rows"][1:])'
@@ -38,7 +38,7 @@ json '{r["cluster"]: r["stats"]["cluster_barriers"] > 0 for r in o["rows"] if "r
 gives '16: not launched: grid 4 x 1 x 1 is not a multiple of cluster 16' compare reduce --device cpu --grid 4 --n 3000
 gives '8: not launched: sm_80 has no thread block clusters' compare reduce --device cpu --arch sm_80
 gives '"refused": "grid 4' compare reduce --device cpu --grid 4 --n 3000 --json
-gives '2: not launched: planned without clusters' compare scan --device cpu --columns 100 --rounds 1
+gives '2: not launched: cluster: 2 blocks would share a row of 100' compare scan --device cpu --columns 100 --rounds 1
 
 # Where the blocks of a cluster are the problem, each number of them has one of its own, with a cluster and without; what does
 # not go with a size is a row too. What st.async brings to peers counts as DSMEM bytes.

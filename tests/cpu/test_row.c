@@ -87,6 +87,8 @@ static const char *const dealt[] = {
     "rows=1 columns=300 form=direct grid=6 warps=5",
     "rows=40 columns=64 form=stream cluster=1 warps=1 grid=40 stages=1",
     "rows=9 columns=1024 form=stream cluster=2 warps=2 grid=4 stages=2",
+    "rows=9 columns=1024 form=stream cluster=0 warps=2 grid=5 stages=2",
+    "rows=40 columns=64 form=stream cluster=0 warps=1 grid=40 stages=1",
     "rows=2 columns=1000 form=stream cluster=4 warps=1 grid=12 stages=3",
     "rows=7 columns=24 form=stream cluster=8 warps=1 grid=16",
     "rows=20 columns=1000 form=direct pieces=3 warps=2 grid=5",
@@ -266,6 +268,16 @@ static void impossible_rows_are_refused_by_name(void **state) {
                     "form: spread with sums");
     cj_test_refused("crossentropy", CJ_INVALID_ARGUMENT, "smoothing=1.5", "smoothing: 1.5");
     cj_test_refused("crossentropy", CJ_INVALID_ARGUMENT, "ignore=0.5", "ignore: 0.5");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 stages=2", "stages: it wants form=stream");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 grid=4", "grid: it wants form=stream");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=101 resident=yes", "resident: it wants form=stream");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "form=direct stages=2", "stages: 2 with form=direct");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "form=direct grid=2", "grid: 2 with form=direct");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 blocks=4 stages=2", "stages: 2 with form=spread");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=4096 form=direct cluster=0 warps=1 vectors=2 pieces=1",
+                    "vectors: a thread would hold 32");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=512 form=direct cluster=0 warps=1 vectors=2 pieces=1",
+                    "vectors: 2 is asked for, but with the other parameters the kernel has 4, which is more");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "mask-rows=2", "mask-rows: 2");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "mask-rows=2 mask=yes pass=backward", "mask-rows: 2");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "weight-gradient=yes", "weight-gradient: pass=forward");
@@ -276,7 +288,7 @@ static void impossible_rows_are_refused_by_name(void **state) {
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes form=direct cluster=2",
                     "cluster: 2");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes rows=300 columns=4001 cluster=2",
-                    "form=stream does not fit");
+                    "cluster: it wants form=stream, which does not fit");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT,
                     "pass=backward weight-gradient=yes form=stream columns=4096 pieces=2", "pieces=2");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT,

@@ -31,11 +31,11 @@ static void grids_smaller_than_the_radius_are_right(void **state) {
         "dim=1 nx=1 radius=4 boundary=periodic steps=5",
         "dim=1 nx=3 radius=4 boundary=periodic steps=5 strategy=blocked",
         "dim=1 nx=2 radius=4 boundary=clamp steps=5 strategy=step",
-        "dim=2 nx=1 ny=1 radius=3 boundary=periodic steps=3 cluster=4",
+        "dim=2 nx=1 ny=1 radius=3 boundary=periodic steps=3",
         "dim=2 nx=4 ny=2 radius=4 boundary=periodic steps=3 strategy=blocked form=registers",
         "dim=2 nx=4 ny=1 radius=4 boundary=clamp steps=3 strategy=step form=registers",
-        "dim=3 nx=2 ny=1 nz=3 radius=2 boundary=periodic steps=3 cluster=2",
-        "dim=3 nx=1 ny=2 nz=1 radius=4 boundary=zero steps=2 strategy=blocked cluster=8",
+        "dim=3 nx=2 ny=1 nz=4 radius=2 boundary=periodic steps=3 cluster=2",
+        "dim=3 nx=1 ny=2 nz=1 radius=4 boundary=zero steps=2 strategy=blocked",
     };
     run_all(words, CJ_TEST_COUNT(words));
 }
@@ -95,6 +95,11 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"form=registers nx=6", "does not fit"},
         {"strategy=blocked form=shared dim=3 nx=512 ny=512 nz=512 depth=64 steps=100", "does not fit"},
         {"nx=2^30 ny=2^30", "more than 2^40"},
+        {"nx=99 ny=11 radius=3 cluster=4", "cluster: 4 blocks would share 11 points"},
+        {"nx=99 ny=99 strategy=blocked form=registers cluster=2", "does not fit"},
+        {"steps=3 strategy=blocked depth=5", "depth: 5 is asked for"},
+        {"strategy=step depth=2", "depth: 2 is asked for"},
+        {"strategy=resident form=shared tile=8", "tile: 8 is asked for"},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_params params;

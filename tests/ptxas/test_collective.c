@@ -30,10 +30,11 @@ static void every_collective_assembles(void **state) {
             const bool folds = strstr(ops[op], "reduce") || !strcmp(ops[op], "scan");
             char       params[160];
             snprintf(params, sizeof params,
-                     "op=%s strategy=%s count=%s dtype=%s combine=%s cluster=%s exclusive=%s around=%s", ops[op],
-                     form & 1 ? "push" : "pull", form & 2 ? "37" : "1", (folds ? combined : moved)[(turn + op) % 8],
-                     combines[(turn + turn / 4) % 4], clusters[(turn + op) % 7], turn % 3 ? "no" : "yes",
-                     turn % 2 ? "no" : "yes");
+                     "op=%s strategy=%s count=%s dtype=%s cluster=%s%s%s%s%s", ops[op], form & 1 ? "push" : "pull",
+                     form & 2 ? "37" : "1", (folds ? combined : moved)[(turn + op) % 8], clusters[(turn + op) % 7],
+                     folds ? " combine=" : "", folds ? combines[(turn + turn / 4) % 4] : "",
+                     strcmp(ops[op], "scan") || turn % 3 ? "" : " exclusive=yes",
+                     strcmp(ops[op], "shift") || turn % 2 == 0 ? "" : " around=no");
             assemble(params, strstr(params, "cluster=16") ? "sm_90" : targets[(turn + turn / 4) % 4]);
         }
 }

@@ -2,6 +2,7 @@
 // Every emitted exchange assembles, without a warning: every pattern by every strategy, and with each of these the next
 // type, group size, chunk and target in turn.
 #include <clusterjit/ptx.h>
+#include <string.h>
 #include <stdio.h>
 
 #include "emit.h"
@@ -29,10 +30,10 @@ static void every_exchange_assembles(void **state) {
                 char     params[200];
                 if (turn % 4 == 3 && size == 16) size = 8;  // sm_120 has clusters of 8 at most
                 snprintf(params, sizeof params,
-                         "pattern=%s strategy=%s size=%u cluster=%u n=%u dtype=%s align=%u halo=9 clusters=3 repeat=%d",
+                         "pattern=%s strategy=%s size=%u cluster=%u n=%u dtype=%s align=%u clusters=3 repeat=%d%s",
                          patterns[pattern], strategy == 1 ? "pull" : "push", size, strategy == 2 ? 0 : size,
                          chunks[turn % CJ_TEST_COUNT(chunks)], dtypes[turn % CJ_TEST_COUNT(dtypes)], time % 2 ? 16 : 8,
-                         time + 1);
+                         time + 1, strcmp(patterns[pattern], "halo") ? "" : " halo=9");
                 assemble(params, targets[turn % 4]);
             }
 }

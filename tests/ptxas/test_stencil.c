@@ -15,7 +15,7 @@ static const char *const ways[] = {
     "dim=2 nx=100 ny=70 strategy=step form=registers steps=2",
     "dim=1 nx=5000 strategy=resident form=shared",
     "dim=2 nx=99 ny=70 strategy=blocked form=shared cluster=4",
-    "dim=3 nx=25 ny=30 nz=35 strategy=resident form=shared cluster=16",
+    "dim=3 nx=25 ny=30 nz=35 strategy=resident form=shared cluster=8",
     "dim=3 nx=99 ny=50 nz=35 strategy=step form=shared",
 };
 static const char *const boundaries[] = {"zero", "clamp", "periodic"};
