@@ -154,7 +154,6 @@ int run_workload(const run_options *options, const args_family *family) {
                                              load_kernel, launch_all,   write_output, report};
     runner r = {.options = options,
                 .w = {.params = family->params,
-                      .arch = options->arch,
                       .given = family->given,
                       .arch = options->arch,
                       .parts = true,

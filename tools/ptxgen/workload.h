@@ -29,7 +29,6 @@ struct workload {
     cj_device           *device;
     cj_params            params;   // the problem; kernels of other plans (cluster sizes) may run on it. open may set what
                                    // follows from the input (n, where it is not given)
-    const char          *arch;     // the target to generate for; NULL: the device's newest
     const bool          *given;    // which of them stood on the command line
     const char          *fill;     // of the inputs; NULL: what shows the family best
     const char          *input;    // a file with the input, where the family takes one; NULL: none
