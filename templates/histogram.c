@@ -113,12 +113,14 @@ static void write_head(const kernel *k, cj_builder *b) {
 }
 
 static void declare(kernel *k) {
+    enum { REGISTERS = 80 };
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[n], aligned to the element");
     k->counts = cj_param(f, "u64", "counts", "counts[bins], added to");
     k->n = cj_param(f, "u64", "n", "elements");
     cj_param(f, "u64", "workspace", "not used");
     cj_block(f, k->plan->block.x, 1, 1);
+    cj__registers(k->plan, f, REGISTERS, k->count_bytes == 8);
     if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 

@@ -79,7 +79,7 @@ void cj__reduce_declare(reduce_kernel *k) {
     if (cj__reduce_blocks_per_sm(k->plan) > 1)
         cj__blocks_per_sm(k->plan, f, cj__reduce_blocks_per_sm(k->plan));
     else
-        cj__registers(k->plan, f, REGISTERS, false);
+        cj__registers(k->plan, f, REGISTERS, k->dtype->bytes == 1);
     if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 

@@ -199,16 +199,18 @@ static cj_status check_segments(const cj_plan *plan, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
-// Whether a thread of a block that an SM holds has registers for its elements; those of 32 bits always fit.
+// Whether a thread of a block that an SM holds has registers for its elements; narrow ones, and in tiles that are no stages'
+// those of 32 bits, always fit.
 static cj_status check_registers(const scan_shape *s, cj_error *error) {
     enum { SCHEDULERS = 4, REGISTERS = 16384, UNIT = 8, OTHERS = 40, FLAGS = 8 };
     const unsigned warps = (s->block / SCAN_WARP + SCHEDULERS - 1) / SCHEDULERS;
     const unsigned there = REGISTERS / SCAN_WARP / warps / UNIT * UNIT;
     const unsigned needed = OTHERS + s->loads * s->width * s->computed / 4 + (cj__scan_segmented(s) ? FLAGS : 0);
-    if (s->computed == 4 || needed <= there) return CJ_OK;
+    const bool     always = s->computed == 4 && (s->form != SCAN_STREAM || s->bytes < 4);
+    if (always || needed <= there) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT,
-             "loads: %u loads of 64-bit elements take about %u registers of a thread; blocks of %u threads have %u",
-             s->loads, needed, s->block, there);
+             "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u",
+             s->loads, 8 * s->bytes, needed, s->block, there);
     cj__hint(error, "take fewer loads or a smaller block, or leave loads at its default");
     return CJ_INVALID_ARGUMENT;
 }

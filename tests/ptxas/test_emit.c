@@ -105,6 +105,8 @@ static const struct {
     {"collective", "count=257 cluster=2 cluster-z=8", "sm_90"},
     {"reduce", "op=mean dtype=i16", "sm_100a"},
     {"reduce", "op=meanvar dtype=u8 block=1024", "sm_90"},
+    {"rmsnorm", "rows=153 columns=2^28 cluster=0 resident=yes", "sm_90"},
+    {"histogram", "bins=905 dtype=f32 counts=u64 upper=1e-5 block=224 width=16", "sm_89"},
 };
 
 static void what_was_found_stays_mended(void **state) {
