@@ -18,7 +18,7 @@ static const struct {
      "    bra done;\nthird:\n    mul.lo.u32 %o0, %i0, 3;\ndone:"},
     {"ret", "", "mov.b32 %o0, %i0;\n    @%p0 $;"},
     {"exit", "", "mov.b32 %o0, %i0;\n    @%p0 $;"},
-    {"call", "L f L",
+    {"call", "L f L?",
      "{\n    .param .b32 r, a;\n    st.param.b32 [a], %i0;\n    $ (r), twice#, (a);\n    ld.param.b32 %o0, [r];\n    "
      "}"},
     {"call", "f L?", "mov.b32 %o0, %i0;\n    $ nothing#;"},
