@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _POSIX_C_SOURCE 200809L  // open_memstream
+#include "instructions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "parse.h"
+#include "test.h"
+
+// The function that is written, and the number that each register and label has got; 0: none yet.
+typedef struct writer {
+    FILE             *out;
+    const cj_ir_func *func;
+    uint32_t         *reg, *label;  // by a register's index, and by the number of the statement that defines a label
+    uint32_t          regs, labels;
+} writer;
+
+static uint32_t number(uint32_t *numbers, uint32_t index, uint32_t *count) {
+    if (!numbers[index]) numbers[index] = ++*count;
+    return numbers[index];
+}
+
+// A register with its type: renaming is allowed, retyping is not.
+static void write_reg(writer *w, const cj_ir_reg *reg) {
+    fprintf(w->out, "%%%s_%u", cj__words[reg->type].text, number(w->reg, reg->index, &w->regs));
+    if (reg->vector > 1) fprintf(w->out, ".v%u", reg->vector);
+}
+
+static void write_label(writer *w, const cj_ir_label *label) {
+    fprintf(w->out, "L%u", number(w->label, label->stmt, &w->labels));
+}
+
+static void write_operand(writer *w, const cj_ir_operand *o);
+
+static void write_list(writer *w, const cj_ir_operand *list, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        if (i) fputs(", ", w->out);
+        write_operand(w, &list[i]);
+    }
+}
+
+static void write_operand(writer *w, const cj_ir_operand *o) {
+    FILE *out = w->out;
+    if (o->negated) fputc('!', out);
+    switch ((cj_operand_kind)o->kind) {
+    case CJ_OPERAND_REG: write_reg(w, o->reg); break;
+    case CJ_OPERAND_SPECIAL: fprintf(out, "special%u", o->special); break;
+    case CJ_OPERAND_INT: fprintf(out, "%llu", (unsigned long long)o->bits); break;
+    case CJ_OPERAND_FLOAT: fprintf(out, "%s0x%llx", o->is_f32 ? "f" : "d", (unsigned long long)o->bits); break;
+    case CJ_OPERAND_VAR: fprintf(out, "%s%+lld", o->var->name, (long long)o->offset); break;
+    case CJ_OPERAND_FUNC: fputs(o->func->name, out); break;
+    case CJ_OPERAND_LABEL: write_label(w, o->label); break;
+    case CJ_OPERAND_MEMORY:
+        fputc('[', out);
+        write_operand(w, o->base);
+        fprintf(out, "%+lld", (long long)o->offset);
+        if (o->count) fputs(", {", out);
+        write_list(w, o->list, o->count);
+        fputs(o->count ? "}]" : "]", out);
+        break;
+    case CJ_OPERAND_VECTOR:
+        fputc('{', out);
+        write_list(w, o->list, o->count);
+        fputc('}', out);
+        break;
+    case CJ_OPERAND_LIST:
+        fputc('(', out);
+        write_list(w, o->list, o->count);
+        fputc(')', out);
+        break;
+    case CJ_OPERAND_SINK: fputc('_', out); break;
+    case CJ_OPERAND_NAME: fputs(o->text, out); break;
+    }
+    if (o->component) fprintf(out, ".%c", ".xyzw"[o->component]);
+    if (o->predicate) {
+        fputc('|', out);
+        write_operand(w, o->predicate);
+    }
+}
+
+static void write_inst(writer *w, const cj_ir_inst *inst) {
+    if (inst->guard) {
+        fputs(inst->guard_negated ? "@!" : "@", w->out);
+        write_reg(w, inst->guard);
+        fputc(' ', w->out);
+    }
+    fprintf(w->out, "%s ", inst->mnemonic->text);
+    write_list(w, inst->operand, inst->operand_count);
+    fputc('\n', w->out);
+}
+
+static void write_var(FILE *out, const cj_ir_var *v) {
+    fprintf(out, "var %s space %d type %s.%u align %u count %llu%s = %s\n", v->name, v->space, cj__words[v->type].text,
+            v->vector, v->align, (unsigned long long)v->count, v->unsized ? " unsized" : "",
+            v->initial ? v->initial : "");
+}
+
+static void write_stmt(writer *w, const cj_ir_stmt *stmt) {
+    switch ((cj_stmt_kind)stmt->kind) {
+    case CJ_STMT_INST: write_inst(w, stmt->inst); break;
+    case CJ_STMT_LABEL:
+        write_label(w, stmt->label);
+        fputs(":\n", w->out);
+        break;
+    case CJ_STMT_VAR: write_var(w->out, stmt->var); break;
+    case CJ_STMT_OPEN: fputs("{\n", w->out); break;
+    case CJ_STMT_CLOSE: fputs("}\n", w->out); break;
+    case CJ_STMT_DIRECTIVE: fprintf(w->out, "%s\n", stmt->text); break;
+    case CJ_STMT_REGS:
+    case CJ_STMT_COMMENT:
+    case CJ_STMT_BLANK: break;
+    case CJ_STMT_TARGETS:
+    case CJ_STMT_PROTOTYPE: fail_msg("%s: no template writes tables of targets or prototypes", w->func->name);
+    }
+}
+
+static void write_head(FILE *out, const cj_ir_func *func) {
+    fprintf(out, "%s %s\n", func->is_entry ? "entry" : "func", func->name);
+    for (size_t i = 0; i < func->param_count; i++) write_var(out, func->param[i]);
+    for (size_t i = 0; i < func->result_count; i++) write_var(out, func->result[i]);
+    for (int d = 0; d < CJ_DIR_COUNT; d++) {
+        const cj_ir_directive *written = &func->directive[d];
+        if (!written->given) continue;
+        fputs(cj__directive_word((cj_directive)d), out);
+        for (unsigned i = 0; i < written->count; i++) fprintf(out, " %u", written->value[i]);
+        fputc('\n', out);
+    }
+}
+
+static void write_func(FILE *out, const cj_ir_func *func) {
+    writer w = {.out = out, .func = func};
+    write_head(out, func);
+    w.reg = calloc(func->reg_count + 1, sizeof *w.reg);
+    w.label = calloc(func->stmt_count + 1, sizeof *w.label);
+    assert_true(w.reg && w.label);
+    for (size_t i = 0; i < func->stmt_count; i++) write_stmt(&w, &func->stmt[i]);
+    free(w.reg);
+    free(w.label);
+}
+
+void cj_test_instructions(const char *ptx, FILE *out) {
+    cj_ir_module *module = NULL;
+    cj_error      error = {0};
+    cj_test_ok(cj__ir_parse(ptx, strlen(ptx), &module, &error), &error);
+    fprintf(out, "version %u target %s\n", module->version, module->target);
+    for (size_t i = 0; i < module->item_count; i++) {
+        const cj_ir_item *item = &module->item[i];
+        if (item->kind == CJ_ITEM_FUNC) write_func(out, item->func);
+        if (item->kind == CJ_ITEM_VAR) write_var(out, item->var);
+        if (item->kind == CJ_ITEM_DIRECTIVE) fprintf(out, "%s\n", item->text);
+    }
+    cj__ir_free(module);
+}
+
+uint64_t cj_test_instructions_digest(const char *ptx) {
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    cj_test_instructions(ptx, out);
+    assert_int_equal(fclose(out), 0);
+    const uint64_t digest = XXH3_64bits(text, size);
+    free(text);
+    return digest;
+}
