@@ -266,10 +266,14 @@ static CUresult opt_in(const kernel *k, const cj_launch_shape *shape) {
                                shape->smem_optin ? most : k->dynamic_default);
 }
 
-// How many clusters the driver says it holds: GPCs differ from chip to chip.
-static uint32_t active(const kernel *k, const launch *l) {
-    int clusters = 0;
-    return cu.OccupancyMaxActiveClusters(&clusters, k->function, &l->config) ? 0 : (uint32_t)clusters;
+// How many clusters of the block in force the driver says it holds: GPCs differ from chip to chip.
+static uint32_t active(const kernel *k, const cj_launch_shape *shape) {
+    cj_launch_shape in_force = *shape;
+    launch          l;
+    int             clusters = 0;
+    in_force.block = cj__contract_block(&k->made.contract, shape->block);
+    prepare(&in_force, &l);
+    return cu.OccupancyMaxActiveClusters(&clusters, k->function, &l.config) ? 0 : (uint32_t)clusters;
 }
 
 static void describe(const kernel *k, const cj_launch_shape *s, char *text, size_t size) {
@@ -292,7 +296,7 @@ static void try_launch(uint64_t *random, const kernel *k) {
     prepare(&shape, &l);
     CUresult      result = opt_in(k, &shape);
     const cj_dim3 cluster = cj__contract_cluster(&k->made.contract, shape.cluster);
-    if (volume(cluster)) shape.active_clusters = active(k, &l);
+    if (volume(cluster)) shape.active_clusters = active(k, &shape);
     cj_status   status = cj__contract_check(&k->made.contract, &shape, &limits, &error);
     const char *ours = result ? "(no opt-in)" : status ? error.rule : "launches";
     if (!result) result = cu.LaunchKernelEx(&l.config, k->function, arguments, NULL);

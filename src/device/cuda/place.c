@@ -142,6 +142,7 @@ cj_status cj__gpu_admit(cj_function *base, cj_launch_shape *shape, cj_error *err
     cj_gpu *gpu = cj__gpu(base->module->device);
     bool    pushed;
     shape->cluster = cj__contract_cluster(&base->contract, shape->cluster);
+    shape->block = cj__contract_block(&base->contract, shape->block);  // the driver counts what it is asked about
     cj_status status = cj__gpu_enter(gpu, &pushed, error);
     if (status) return status;
     status = prepare(gpu, (cj_gpu_function *)(void *)base, shape, error);
