@@ -63,6 +63,12 @@ static const fault faults[] = {
      GEMM(PROXY BAR FENCE MMA COMMIT WAIT BAR "    st.shared.b32 [%r3], 0;\n")},
     {"wgmma-registers", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT "    mov.f32 %e1, 0f3f800000;\n" WAIT),
      GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT WAIT)},
+    // What is read in flight is old, whether or not it is written later: also where products before have ended.
+    {"wgmma-registers", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT "    add.f32 %f1, %e3, %e3;\n" WAIT),
+     GEMM(PROXY BAR FENCE MMA COMMIT WAIT "    add.f32 %f1, %e3, %e3;\n")},
+    {"wgmma-registers", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT WAIT_1 "    mov.b64 %l4, {%e0, %e1};\n" WAIT),
+     GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT WAIT_1 WAIT "    mov.b64 %l4, {%e0, %e1};\n")},
+    {"wgmma-registers", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT), GEMM(PROXY BAR FENCE MMA COMMIT WAIT)},
     {"divergent", 96, 128, GEMM(PROXY BAR FENCE MMA COMMIT WAIT), GEMM(PROXY BAR FENCE MMA COMMIT WAIT)},
     {"deadlock", 128, 128,
      GEMM(PROXY BAR FENCE "    setp.lt.u32 %p3, %r0, 32;\n    @%p3 bra skip;\n" MMA "skip:\n" COMMIT WAIT),

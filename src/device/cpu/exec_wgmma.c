@@ -373,3 +373,99 @@ bool cj__cpu_select_wgmma_sparse(cj_cpu_prepare *p) {
     plan->metadata_at = plan->b_at + 1;
     return true;
 }
+
+// ---- accumulators in flight: whoever reads them finds what was there before
+
+// What an op that names accumulators was before it was watched, and which it names.
+struct cj_cpu_touch {
+    cj_cpu_exec run;
+    uint32_t    count;
+    struct {
+        const cj_ir_reg *reg;
+        uint32_t         slot;
+    } named[];
+};
+
+static bool has_accumulator(const cj_cpu_wgmma *it, uint32_t slot) {
+    const wgmma_plan *plan = it->op->plan;
+    for (unsigned k = 0; k < plan->a_at; k++) {
+        if (it->op->slot[k] == slot) return true;
+    }
+    return false;
+}
+
+CJ_EXEC(touch) {
+    const cj_cpu_touch *touch = op->touch;
+    for (const cj_cpu_wgmma *it = w->watch ? w->wgmma.first : NULL; it; it = it->next) {
+        for (uint32_t i = 0; i < touch->count; i++) {
+            if (!has_accumulator(it, touch->named[i].slot)) continue;
+            return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_WGMMA_REGISTERS,
+                                  "uses %s while the wgmma.mma_async at line %u is in flight, which writes it",
+                                  touch->named[i].reg->name, it->op->line);
+        }
+    }
+    return touch->run(w, op, mask);
+}
+
+// Registers of an operand, or of those that it consists of: counted, and listed where there is a list.
+static uint32_t list_registers(const cj_ir_operand *operand, uint32_t count, const cj_ir_reg **list) {
+    if (operand->kind == CJ_OPERAND_REG) {
+        if (list) list[count] = operand->reg;
+        return count + 1;
+    }
+    if (operand->kind == CJ_OPERAND_MEMORY) count = list_registers(operand->base, count, list);
+    const bool has_list = operand->kind == CJ_OPERAND_MEMORY || operand->kind == CJ_OPERAND_VECTOR ||
+                          operand->kind == CJ_OPERAND_LIST;
+    for (unsigned i = 0; has_list && i < operand->count; i++) count = list_registers(&operand->list[i], count, list);
+    return count;
+}
+
+// All registers that an op names; of mma_async without its accumulators, which follow those of the one before.
+static uint32_t registers_of(const cj_cpu_op *op, const cj_ir_reg **list) {
+    uint32_t count = 0;
+    for (unsigned i = op->run == mma_async; i < op->inst->operand_count; i++) {
+        count = list_registers(&op->inst->operand[i], count, list);
+    }
+    return count;
+}
+
+// Watches an op if it names one of the registers, by index, that are accumulators.
+static bool watch_op(cj_cpu_prepare *p, cj_cpu_op *op, const bool *accumulates) {
+    const uint32_t    count = registers_of(op, NULL);
+    const cj_ir_reg **reg = cj__cpu_keep(p, (count + 1) * sizeof *reg);
+    if (!reg) return false;
+    registers_of(op, reg);
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (accumulates[reg[i]->index]) reg[named++] = reg[i];
+    }
+    if (!named) return true;
+    cj_cpu_touch *made = cj__cpu_keep(p, sizeof *made + named * sizeof *made->named);
+    if (!made) return false;
+    *made = (cj_cpu_touch){.run = op->run, .count = named};
+    for (uint32_t i = 0; i < named; i++) {
+        made->named[i].reg = reg[i];
+        made->named[i].slot = p->place[reg[i]->index];
+    }
+    op->touch = made;
+    op->run = touch;
+    return true;
+}
+
+bool cj__cpu_watch_accumulators(cj_cpu_prepare *p, size_t begin) {
+    cj_cpu_program *program = p->program;
+    bool           *accumulates = NULL;
+    for (size_t i = begin; i < program->op_count; i++) {
+        if (program->op[i].run != mma_async) continue;
+        if (!accumulates) accumulates = cj__cpu_keep(p, p->func->reg_count * sizeof *accumulates);
+        if (!accumulates) return false;
+        const cj_ir_operand *d = &program->op[i].inst->operand[0];
+        for (unsigned k = 0; k < d->count; k++) {
+            if (d->list[k].kind == CJ_OPERAND_REG) accumulates[d->list[k].reg->index] = true;
+        }
+    }
+    for (size_t i = begin; accumulates && i < program->op_count; i++) {
+        if (program->op[i].inst && !watch_op(p, &program->op[i], accumulates)) return false;
+    }
+    return true;
+}

@@ -666,7 +666,7 @@ static bool lower_body(cj_cpu_prepare *p, const cj_ir_func *func) {
     for (size_t i = begin; i < program->op_count; i++) {
         if (!resolve_target(p, &program->op[i], first_op)) return false;
     }
-    return true;
+    return cj__cpu_watch_accumulators(p, begin);
 }
 
 // Functions come before the entry, which a jump then leads to.

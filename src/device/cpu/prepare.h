@@ -50,6 +50,8 @@ bool cj__cpu_has(const cj_cpu_prepare *p, cj_word word);
 
 // Appends op as it stands; the caller may change p->op and append again, or leave the last one to be appended for it.
 bool cj__cpu_append(cj_cpu_prepare *p);
+// Lets the ops from `begin` on that name accumulators of a wgmma.mma_async report it while that is in flight (exec_wgmma.c).
+bool cj__cpu_watch_accumulators(cj_cpu_prepare *p, size_t begin);
 // Adds an operand that was not written; no type asks for no width.
 void cj__cpu_add_slot(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, uint16_t type);
 // The slot of a register or a literal as a value of the type; *bits becomes its width.

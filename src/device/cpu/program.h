@@ -25,8 +25,9 @@
 
 enum { CJ_LANES = 32 };
 
-typedef struct cj_cpu_warp cj_cpu_warp;
-typedef struct cj_cpu_op   cj_cpu_op;
+typedef struct cj_cpu_warp  cj_cpu_warp;
+typedef struct cj_cpu_op    cj_cpu_op;
+typedef struct cj_cpu_touch cj_cpu_touch;  // exec_wgmma.c
 
 // What a warp does after an op: go on below; go where the op has set the warp's pc and lanes; leave the lanes that the
 // op has put in `waiting` at this op, to try again later, the others going on below; stop, for a hazard was reported.
@@ -70,9 +71,10 @@ struct cj_cpu_op {
     bool            aligned;       // the lanes of a warp that live must execute it together
     uint32_t        line;
     cj_cpu_exec     inner;  // what a wrapping executor calls
-    const cj_cpu_convert *convert;
-    const void           *plan;  // what else an executor was prepared with
-    const cj_ir_inst     *inst;  // for messages
+    const cj_cpu_convert        *convert;
+    const void                  *plan;    // what else an executor was prepared with
+    const cj_cpu_touch          *touch;   // the accumulators of wgmma.mma_async that it names, else NULL
+    const cj_ir_inst            *inst;    // for messages
     const cj_cpu_memory_operand *memory;  // every memory operand, in the order written; the last one stands above, too
 };
 
@@ -118,9 +120,9 @@ typedef struct cj_cpu_frame_address {
 // registers have a place of their own; a lane that enters it once more first keeps them on its stack (exec_call.c).
 typedef struct cj_cpu_func {
     const cj_ir_func     *func;
-    uint64_t              address;  // what a pointer to it holds
-    uint32_t              start;    // op
-    uint32_t              depth;    // slots: how many calls of it each lane is in;
+    uint64_t              address;             // what a pointer to it holds
+    uint32_t              start;               // op
+    uint32_t              depth;               // slots: how many calls of it each lane is in;
     uint32_t              back, outer, frame;  // of the last, the op to return to, the stack's top before, the frame
     uint32_t              frame_bytes, frame_align;
     uint32_t             *place;  // of its registers, in the file
@@ -152,9 +154,9 @@ typedef struct cj_cpu_program {
     cj_cpu_symbol    *symbol;
     size_t            symbol_count, symbol_capacity;
     uint32_t          param_bytes, shared_bytes, local_bytes;  // local is per thread: the entry's, then the stack
-    uint32_t          stack, stack_begin;  // slot: the top of each lane's stack; where that is at first
+    uint32_t          stack, stack_begin;      // slot: the top of each lane's stack; where that is at first
     bool              has_stack, stack_grows;  // some function or alloca uses it; to an extent that only a launch knows
-    uint32_t          dynamic_offset;                          // where dynamic shared memory starts
+    uint32_t          dynamic_offset;          // where dynamic shared memory starts
 } cj_cpu_program;
 
 // A module's .global and .const variable on the device.
