@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA runtime on the CPU device: what nvcc's programs call, over this library's public interface, so that they run
-// unchanged where there is no GPU. Linked in libcudart's place (nvcc -cudart none). Enough for CUB; one host thread.
+// unchanged where there is no GPU. Linked in libcudart's place (nvcc -cudart none). Enough for CUB and CUTLASS; one host
+// thread.
 //
 // The environment says how it runs: CJ_THREADS host threads (default 2), CJ_SCHEDULE=N a random schedule with that seed,
-// CJ_HAZARDS=1 with hazards watched for. What goes wrong is said on standard error, and returned as CUDA's error.
+// CJ_HAZARDS=1 with hazards watched for, CJ_PTX=FILE with that PTX in place of the program's. What goes wrong is said on
+// standard error, and returned as CUDA's error.
 #ifndef CJ_TESTS_FOREIGN_CUDART_H
 #define CJ_TESTS_FOREIGN_CUDART_H
 
