@@ -19,7 +19,7 @@ verdict_of() {
 
 verdict_of rmsnorm --rows 16 --columns 262144
 verdict_of softmax --rows 1024 --columns 262144 --dtype bf16
-verdict_of scan --columns 2^24
+verdict_of scan --rows 64 --columns 65536
 verdict_of exchange --pattern all-to-all --n 4096
 verdict_of collective
 verdict_of stencil --dim 1 --nx 4096 --steps 256
