@@ -37,6 +37,16 @@ void cj__text_pad(cj_text *text, size_t line_start, size_t column) {
     text->data[end] = '\0';
 }
 
+void cj__text_quoted(cj_text *text, const char *word) {
+    cj__text_add(text, "'", 1);
+    for (const char *end; (end = strchr(word, '\'')); word = end + 1) {
+        cj__text_add(text, word, (size_t)(end - word));
+        cj__text_add(text, "'\\''", 4);  // ends the quotes, and opens them again
+    }
+    cj__text_add(text, word, strlen(word));
+    cj__text_add(text, "'", 1);
+}
+
 void cj__text_puts(cj_text *text, const char *string) { cj__text_add(text, string, strlen(string)); }
 
 void cj__text_printf(cj_text *text, const char *format, ...) {

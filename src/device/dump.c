@@ -133,8 +133,8 @@ static void put_command(dump *d) {
         cj__text_puts(&d->command, "exec ptxgen check \"${0%.sh}.ptx\"");
     } else {
         const char *kind = d->device->ops->kind;
-        cj__text_printf(&d->command, "exec ptxgen exec \"${0%%.sh}.ptx\" --device %s --entry '%s'", kind,
-                        d->entry->name);
+        cj__text_printf(&d->command, "exec ptxgen exec \"${0%%.sh}.ptx\" --device %s --entry ", kind);
+        cj__text_quoted(&d->command, d->entry->name);
         put_launch(d);
         if (!strcmp(kind, "cpu"))
             cj__text_puts(&d->command, " --hazards on");
@@ -209,6 +209,16 @@ static int write_both(const char *path, const dump *d, const char *stem) {
     return failure;
 }
 
+static void say_kept(const char *path, const char *stem) {
+    cj_text script = {0}, word = {0};
+    cj__text_printf(&script, "%s/%s.sh", path, stem);
+    if (script.data) cj__text_quoted(&word, script.data);
+    if (!script.failed && !word.failed)
+        cj__log(CJ_LOG_INFO, "the failing kernel is kept in %s/%s.ptx; to run it again: sh %s", path, stem, word.data);
+    cj__text_free(&script);
+    cj__text_free(&word);
+}
+
 static void keep(dump *d) {
     const char *path = directory();
     const int   kept = errno;
@@ -224,8 +234,7 @@ static void keep(dump *d) {
                 "directory that exists and that this process may write to",
                 path, strerror(failure));
     } else {
-        cj__log(CJ_LOG_INFO, "the failing kernel is kept in %s/%s.ptx; to run it again: sh %s/%s.sh", path, stem.data,
-                path, stem.data);
+        say_kept(path, stem.data);
     }
     cj__text_free(&stem);
     cj__text_free(&d->command);

@@ -93,6 +93,20 @@ kernel '.visible .entry k() .maxntid 8, 4, 2 .reqnctapercluster 2, 2, 1' >"$dir/
 finds 0 '' check --run "$dir/made.ptx"
 says 'k runs with --grid 2,2 --block 8,4,2'
 
+# --- the command line that is said is one: a shell reads the same launch from it, whatever its words hold
+odd=$dir/$'it\'s "a\nfile" \\ of $HOME'
+head -c 64 /dev/zero >"$odd"
+kernel '.visible .entry k$x(.param .align 8 .b8 s[64], .param .u64 .ptr p) .reqntid 32' 'ld.param.u64 %l0, [p];' \
+    'cvta.to.global.u64 %l1, %l0;' 'st.global.u32 [%l1], 1;' >"$odd.ptx"
+for path in "$odd" "${odd/$'\n'/ }"; do
+    [[ -e $path ]] || cp "$odd" "$path"
+    finds 0 '' check --run "$odd.ptx" --arg "bytes:64=@$path" --arg 'u32[1]=zeros'
+    words=$(sed -n 's/.* k$x runs with\( .*\) (what was not given is made up)$/\1/p' "$dir/err")
+    eval "set -- $words"
+    [[ $# == 8 && $6 == "bytes:64=@$path" && $8 == 'u32[1]=zeros' ]] || failed 'check --run' "other words: $words"
+    finds 0 '1' exec "$odd.ptx" --entry 'k$x' "$@" --print 1
+done
+
 # --- what nothing tells is refused, with the option to give; the other files are still run
 kernel '.visible .entry k()' >"$dir/bare.ptx"
 run check --run "$dir/bare.ptx" "$dir/made.ptx"
@@ -103,7 +117,7 @@ says 'k runs with'
 kernel '.visible .entry k() .reqntid 32' 'barrier.cluster.arrive;' 'barrier.cluster.wait;' >"$dir/bare.ptx"
 refuses 64 'no .reqnctapercluster' check --run "$dir/bare.ptx"
 finds 0 '' check --run "$dir/bare.ptx" --cluster 2
-kernel $'.extern .shared .align 4 .b8 d[];\n.visible .entry k() .reqntid 64' 'st.shared.u32 [d], 1;' >"$dir/bare.ptx"
+kernel $'.extern .shared .align 4 .b8 d[];\n.visible .entry k() .reqntid 64' 'mov.u32 %r0, %tid.x;' 'st.shared.u32 [d], %r0;' >"$dir/bare.ptx"
 run check --run "$dir/bare.ptx"
 says 'give --smem BYTES'
 finds 0 '' check --run "$dir/bare.ptx" --smem 64

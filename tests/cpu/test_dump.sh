@@ -35,6 +35,21 @@ rm -f "$kept"/*
 run exec "$faults/peer_exited.ptx" --grid 2 --block 32 --cluster 2 --arg 'u64[1048576]=zeros'
 [[ $code == 0 && ! $(ls "$kept") ]] || failed "exec" "exit code $code, or something is kept though nothing failed"
 
+# in a directory that a shell must not split, of a text and an entry of such names; what is said of it can be pasted
+kept=$dir/$'it\'s "kept" here'
+mkdir "$kept"
+export CLUSTERJIT_DUMP_DIR=$kept
+sed 's/\.entry [a-z_]*/.entry k$x/' "$dir/fault.ptx" >"$kept.ptx"
+CLUSTERJIT_LOG=info keeps '[peer-exited]' \
+    exec "$kept.ptx" --grid 2 --block 32 --cluster 2 --arg 'u64[1048576]=zeros' --hazards on
+[[ $(<"$kept"/*.sh) == *"--entry 'k\$x' "* ]] || failed exec "the script names another entry"
+rm -f "$kept"/*
+CLUSTERJIT_LOG=info run exec "$kept.ptx" --grid 2 --block 32 --cluster 2 --arg 'u64[1048576]=zeros' --hazards on
+again=$(sed -n 's/.*; to run it again: //p' "$dir/err")
+(eval "$again") >"$dir/out" 2>"$dir/err"
+code=$?
+[[ $code == 1 && $(<"$dir/err") == *'[peer-exited]'* ]] || failed "$again" "exit code $code, or another failure"
+
 CLUSTERJIT_DUMP_DIR=$dir/none CLUSTERJIT_LOG=warn run exec "$dir/fault.ptx" --grid 3 --block 32 --cluster 2 --arg 'u8[8]=zeros'
 [[ $(<"$dir/err") == *"warning: CLUSTERJIT_DUMP_DIR is '$dir/none': "* &&
     $(<"$dir/err") == *'[cluster-grid-multiple]'* ]] || failed exec "no warning, or not the error itself"

@@ -71,16 +71,27 @@ static int launch_once(check_run *r, launch_options *l, const machine_options *m
     return code;
 }
 
+static void note_launch(const launch_options *l, const document *d, const char *entry) {
+    static const char form[] = "%s: %s runs with%s (what was not given is made up)";
+    char             *options = launch_text(l);
+    const char       *words = options ? options : " …";
+    const size_t      size = sizeof form + strlen(d->name) + strlen(entry) + strlen(words);
+    char             *note = malloc(size);
+    if (note) {
+        snprintf(note, size, form, d->name, entry, words);
+        message_note(note);
+    }
+    free(note);
+    free(options);
+}
+
 static void announce(check_run *r, const launch_options *l, const document *d, const char *entry, bool made) {
-    char options[1024], note[1536];
     if (r->launches) {
         json_t *launch = launch_json(l, d->name, entry);
         json_object_set_new(launch, "made_up", json_boolean(made));
         json_array_append_new(r->launches, launch);
     } else if (made) {
-        launch_text(l, options, sizeof options);
-        snprintf(note, sizeof note, "%s: %s runs with %s (what was not given is made up)", d->name, entry, options);
-        message_note(note);
+        note_launch(l, d, entry);
     }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _POSIX_C_SOURCE 200809L
 #include "launch.h"
 
 #include <clusterjit/cpu.h>
+#include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "args.h"
 #include "message.h"
@@ -159,6 +160,24 @@ cj_status launch_run(const launch_options *l, cj_device *device, cj_function *fu
 
 // ---- showing
 
+// One word of a shell's command line, whatever is in it. Words with control characters, which messages show escaped, are
+// quoted as $'…'.
+static void put_quoted(FILE *to, const char *word) {
+    bool control = false;
+    for (const char *c = word; *c; c++) control |= iscntrl((unsigned char)*c) != 0;
+    fputs(control ? "$'" : "'", to);
+    for (const char *c = word; *c; c++)
+        if (control && iscntrl((unsigned char)*c))
+            fprintf(to, "\\%03o", (unsigned)(unsigned char)*c);
+        else if (control && (*c == '\'' || *c == '\\'))
+            fprintf(to, "\\%c", *c);
+        else if (*c == '\'')
+            fputs("'\\''", to);  // ends the quotes, and opens them again
+        else
+            putc(*c, to);
+    putc('\'', to);
+}
+
 static const struct {
     const char *name;
     size_t      offset;
@@ -172,28 +191,28 @@ static const cj_dim3 *extent(const launch_options *l, size_t i) {
     return (const cj_dim3 *)(const void *)((const char *)l + extents[i].offset);
 }
 
-static void append(char *buffer, size_t size, const char *format, ...) CJ_PRINTF(3, 4);
-
-static void append(char *buffer, size_t size, const char *format, ...) {
-    size_t  used = strlen(buffer);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(buffer + used, size - used, format, args);
-    va_end(args);
+static void put_dim3(FILE *to, const char *option, cj_dim3 d) {
+    if (!d.x) return;
+    fprintf(to, " --%s %" PRIu32, option, d.x);
+    if (d.y > 1 || d.z > 1) fprintf(to, ",%" PRIu32, d.y);
+    if (d.z > 1) fprintf(to, ",%" PRIu32, d.z);
 }
 
-void launch_text(const launch_options *l, char *buffer, size_t size) {
-    buffer[0] = '\0';
-    for (size_t i = 0; i < EXTENT_COUNT; i++) {
-        const cj_dim3 *d = extent(l, i);
-        if (!d->x) continue;
-        append(buffer, size, "%s--%s %" PRIu32, *buffer ? " " : "", extents[i].name, d->x);
-        if (d->y > 1 || d->z > 1) append(buffer, size, ",%" PRIu32, d->y);
-        if (d->z > 1) append(buffer, size, ",%" PRIu32, d->z);
+char *launch_text(const launch_options *l) {
+    char  *text = NULL;
+    size_t size;
+    FILE  *to = open_memstream(&text, &size);
+    if (!to) return NULL;
+    for (size_t i = 0; i < EXTENT_COUNT; i++) put_dim3(to, extents[i].name, *extent(l, i));
+    if (l->shared) fprintf(to, " --smem %" PRIu32, l->shared);
+    if (l->cooperative) fputs(" --cooperative", to);
+    for (unsigned i = 0; i < l->arguments.count; i++) {
+        fputs(" --arg ", to);
+        put_quoted(to, l->arguments.item[i].text);
     }
-    if (l->shared) append(buffer, size, " --smem %" PRIu32, l->shared);
-    if (l->cooperative) append(buffer, size, " --cooperative");
-    for (unsigned i = 0; i < l->arguments.count; i++) append(buffer, size, " --arg '%s'", l->arguments.item[i].text);
+    if (!fclose(to)) return text;
+    free(text);
+    return NULL;
 }
 
 json_t *launch_json(const launch_options *l, const char *path, const char *entry) {

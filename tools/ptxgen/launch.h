@@ -56,8 +56,8 @@ int launch_check(const launch_options *l, const cj_function *function);
 // Launches and waits; the arguments have been uploaded.
 cj_status launch_run(const launch_options *l, cj_device *device, cj_function *function, cj_error *error);
 
-// As options on a command line, for people; and as JSON.
-void    launch_text(const launch_options *l, char *buffer, size_t size);
+// As options that a shell takes, each behind a blank, which the caller frees (NULL: no memory); and as JSON.
+char   *launch_text(const launch_options *l);
 json_t *launch_json(const launch_options *l, const char *path, const char *entry);
 
 #endif
