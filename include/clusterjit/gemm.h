@@ -104,7 +104,7 @@ CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launch
 // Each launch gives the same bits. Asynchronous on `stream`; allocates nothing. Launches of one handle need no order
 // where its plan has no workspace (`parts` 1 makes sure of that); those with one must be ordered. A launch may begin
 // while the kernel before it on the stream still runs, and touches no memory before that one has ended (programmatic
-// dependent launch); it lets the next kernel do the same.
+// dependent launch); it lets the next kernel do the same. No field turns that off: the parameter dependent does.
 CJ_API cj_status cj_gemm_run(cj_gemm *gemm, const cj_gemm_operands *operands, cj_stream stream, cj_error *error);
 
 // The same in one call, without a handle: the first call with a description on a stream makes the kernel (not while

@@ -74,7 +74,8 @@ CJ_API void      cj_reduce_destroy(cj_reduce *reduce);  // NULL is allowed; its 
 // loads each. Else the 16-byte loads are dealt out to the threads of the grid, which is faster for a long x.
 // Asynchronous on `stream`; allocates nothing. Launches of one cj_reduce must be ordered with each other: they share
 // its workspace. A launch may begin while the kernel before it on the stream still runs, and touches no memory before
-// that one has ended (programmatic dependent launch); it lets the next kernel do the same.
+// that one has ended (programmatic dependent launch); it lets the next kernel do the same. That is right after any kernel, so
+// no field turns it off: to measure without it, set the parameter dependent to no (clusterjit/kernel.h).
 //
 // Integers: sums and products wrap modulo 2^bits of T; means are computed in f64.
 // Floats: f16 and bf16 are computed in f32. Equal plans give equal bits, for all is combined in a fixed order, and with

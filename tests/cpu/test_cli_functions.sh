@@ -77,6 +77,25 @@ gives 'result: ' run reduce --device cpu --op-expr 'a * b' --identity 1 --fill c
 gives 'result: ' run reduce --device cpu --op-expr 'a+b' --identity 0 --fill const:nan
 gives 'result: ' run reduce --device cpu --op-expr 'a + b' --identity 0 --fill const:3e38
 
+# --- what overflows on 0, 1, 2, … gets other numbers where none are given; on a caller's own it is said, and not called wrong
+for n in 40 1024 5000; do
+    gives 'esult: ' run reduce --device cpu --op-expr 'a*b' --identity 1 --n $n
+    [[ $(<"$dir/out") != *nan* && $(<"$dir/out") == *'rounds in another order'* ]] || failed "a*b, $n" 'it overflows'
+    gives 'Error: 0' run reduce --device cpu --op product --n $n
+done
+gives 'Expected result: 523776.0' run reduce --device cpu --op-expr 'a + b' --identity 0
+gives 'op-expr of some of the elements overflows' run reduce --device cpu --op-expr 'a*b' --identity 1 --fill iota
+gives 'op-expr of some of the elements overflows' \
+    run reduce --device cpu --op-expr 'a*b' --identity 1 --fill iota --n 5000 --grid 4 --result both
+gives 'Reduction result: inf
+Error: 0.0' run reduce --device cpu --op-expr 'a*b' --identity 1 --fill const:inf
+# what is wrong on all of x alone is wrong, in one line and a hint
+refuses_result() {
+    run "$@"
+    [[ $code == 1 && $(<"$dir/err") == *'error: wrong result: '*$'\nhint: is op-expr associative'* ]] || failed "$*" "$code"
+}
+refuses_result run reduce --device cpu --dtype i32 --op-expr 'a + b > 400000 ? 0 : a + b' --identity 0
+
 # --- scans with an operation of one's own, in the order of the scan, with segments; spaces or none
 for expression in a+b 'a + b'; do
     gives 'Reference: op-expr one element after the other, on the CPU device

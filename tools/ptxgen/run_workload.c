@@ -110,7 +110,7 @@ static int print_text(runner *r) {
     r->w.type->print(&r->w, r->kernel);
     printf("Error: %s\n", deviation_text(r, v->error, text));
     if (isnan(v->bound))
-        printf("Error bound: unknown (%s)\n", v->text);
+        printf("Error bound: unknown (%.*s)\n", (int)strcspn(v->text, "\n"), v->text);
     else
         printf("Error bound: %s\n", deviation_text(r, v->bound, text));
     printf("Device: %s (%s)\n", cj_device_name(r->w.device), cj_device_reason(r->w.device));
@@ -138,7 +138,7 @@ static int report(runner *r) {
     int code = r->options->json ? print_json(r) : print_text(r);
     if (code || r->verdict.ok) return code;
     fflush(stdout);
-    return workload_wrong(&r->verdict);
+    return workload_wrong(&r->verdict, NULL);
 }
 
 static void release(runner *r) {

@@ -170,7 +170,7 @@ int study_check(study *s, variant *v, unsigned sets, double *milliseconds) {
         int code = workload_try(v->w, v->kernel, (unsigned)((uint64_t)i * copies / checked), milliseconds, &verdict);
         if (code) return code;
         if (!s->gpu) cj_cpu_stats_read(s->w.device, &v->stats, NULL);
-        if (!verdict.ok) return workload_wrong(&verdict);
+        if (!verdict.ok) return workload_wrong(&verdict, NULL);
     }
     return CODE_OK;
 }

@@ -151,7 +151,7 @@ static int check(tune *t, const candidate *c) {
     char             text[TUNE_TEXT];
     int              code = workload_try(&t->s.w, c->v->kernel, 0, NULL, &verdict);
     if (code || verdict.ok) return code;
-    return message_error(CJ_INVALID_KERNEL, "wrong result with %s: %s", tune_choice(t, c, text), verdict.text);
+    return workload_wrong(&verdict, tune_choice(t, c, text));
 }
 
 // Those that are new stand behind the others in the ranking, as they were added.

@@ -126,7 +126,7 @@ static cj_status begin_parts(user_reference *u, const cj_user_function *identity
     size_t    size = cj_dtype_size(u->type);
     cj_status status = CJ_OK;
     cj_user_function_constant(identity, &bits);
-    for (size_t i = 0; !status && i < u->count; i++)
+    for (size_t i = 0; !status && i <= u->count; i++)
         status = cj_mem_write(u->device, u->parts + i * size, &bits, size, NULL, error);
     return status;
 }
@@ -142,7 +142,7 @@ int user_reference_open(user_reference *u, cj_dtype type, const cj_user_function
     if (!map && !op) return CODE_OK;
     if (cj_device_open(&(cj_device_options){.spec = "cpu"}, &u->device, &error) || load(u, map, op, &error) ||
         cj_mem_alloc(u->device, chunk * size, &u->elements, &error) ||
-        (op && (cj_mem_alloc(u->device, parts * size, &u->parts, &error) ||
+        (op && (cj_mem_alloc(u->device, (parts + 1) * size, &u->parts, &error) ||
                 cj_mem_alloc(u->device, chunk, &u->begins, &error) || begin_parts(u, identity, &error))))
         return message_failure(&error);
     return CODE_OK;

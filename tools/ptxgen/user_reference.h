@@ -17,7 +17,7 @@ typedef struct user_reference {
     cj_function *map, *fold, *scan, *apply;  // NULL: no such function was given
     cj_ptr       elements, parts;  // memory for one chunk, and a part for each result
     cj_ptr       begins;           // of a scan: a byte for each element of a chunk
-    size_t       count;            // parts
+    size_t       count;            // parts; behind them one more to try things with
 } user_reference;
 
 // `op` needs `identity`; both may be NULL, and so may `map`. `chunk` elements at most are added at once; every part
@@ -40,6 +40,10 @@ int user_reference_try(user_reference *u, const void *elements, size_t count, bo
 // Replaces the elements, of the next chunk, by running values of op: an element with a byte that is not 0 in `begins` starts
 // anew, others go on from the one before, also from that of the chunk before. Of part 0.
 int user_reference_scan(user_reference *u, void *elements, const unsigned char *begins, size_t count);
+
+// *overflows: whether op of these elements, all of them finite floats, is infinite or no number in some order: from the
+// first to the last, or from the last to the first. Then nothing is known about what a kernel, which groups them, must give.
+int user_reference_overflows(user_reference *u, const void *elements, size_t count, bool *overflows);
 
 // The parts, as stored.
 int user_reference_parts(user_reference *u, void *parts);

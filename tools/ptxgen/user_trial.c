@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a user's operation one that elements can be grouped by at will? It is tried on triples of them.
+// Is a user's operation one that elements can be grouped by at will? It is tried on triples of them, and in both directions.
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -118,5 +118,45 @@ int user_reference_try(user_reference *u, const void *elements, size_t count, bo
     if (!code) code = APPLY(a, bc, right);
     for (size_t i = 0; !code && i < TRIED; i++) code = judge(u, &tried[i], commutes);
     free(tried);
+    return code;
+}
+
+// Of the part that is there to try things with, which begins as the identity.
+static int fold_is_finite(user_reference *u, const void *elements, size_t count, bool *finite) {
+    const size_t size = cj_dtype_size(u->type);
+    uint64_t     bits = 0;
+    element      result;
+    cj_error     error;
+    const cj_ptr part = u->parts + u->count * size;
+    cj_user_function_constant(u->identity, &bits);
+    if (cj_mem_write(u->device, part, &bits, size, NULL, &error)) return message_failure(&error);
+    int code = user_reference_fold(u, elements, count, u->count);
+    if (code) return code;
+    if (cj_mem_read(u->device, &bits, part, size, NULL, &error)) return message_failure(&error);
+    element_widen(u->type, &bits, 1, &result);
+    *finite = isfinite(result.f);
+    return CODE_OK;
+}
+
+int user_reference_overflows(user_reference *u, const void *elements, size_t count, bool *overflows) {
+    const size_t   size = cj_dtype_size(u->type);
+    const char    *from = elements;
+    bool           forwards = true, backwards = true;
+    unsigned char *turned = malloc(count * size);
+    *overflows = false;
+    if (!turned) return message_error(CJ_OUT_OF_MEMORY, "no host memory to try op-expr");
+    for (size_t i = 0; i < count; i++) {
+        element x;
+        element_widen(u->type, from + i * size, 1, &x);
+        if (element_kind_of(u->type) != ELEMENT_FLOAT || !isfinite(x.f)) {
+            free(turned);
+            return CODE_OK;
+        }
+        memcpy(turned + (count - 1 - i) * size, from + i * size, size);
+    }
+    int code = fold_is_finite(u, elements, count, &forwards);
+    if (!code) code = fold_is_finite(u, turned, count, &backwards);
+    *overflows = !forwards || !backwards;
+    free(turned);
     return code;
 }

@@ -30,6 +30,7 @@ typedef struct reduction {
     reference      reference;
     user_reference user;      // of the functions that were given, map and op-expr
     bool           tried;     // op-expr, on the first elements
+    bool           overflows; // op-expr does, on those
     bool           asked;     // for the parts, which are shown beside the result that was asked for
     const cj_user_function *op;
     bool           sliced;    // what is expected depends on the plan: then the elements are kept
@@ -69,21 +70,50 @@ static const cj_user_function *function_of(const workload *w, const char *name) 
     return w->params.function[param_index(&w->params, name)];
 }
 
-// 0, 1, 2, …; but a product of floats has at most 64 twos and as many halves, so that none of some of them overflows.
-static const char *default_fill(const workload *w, cj_dtype type, char buffer[32]) {
-    enum { FACTORS = 128 };
+enum { TRIED = 4096 };  // elements whose order is tried
+
+// Whether op-expr of the first of 0, 1, 2, … overflows.
+static int overflows_on_iota(const workload *w, cj_dtype type, bool *overflows) {
+    const cj_dtype held = cj_dtype_arithmetic(type);
     const uint64_t n = cj_params_get(&w->params, "n");
-    if (!parameter_is(w, "op", "product") || element_kind_of(type) != ELEMENT_FLOAT) return "iota";
-    snprintf(buffer, 32, "twos:%" PRIu64, n / FACTORS + 1);
-    return buffer;
+    const size_t   count = n < TRIED ? (size_t)n : TRIED;
+    unsigned char *x = malloc(count * cj_dtype_size(held));
+    user_reference user = {0};
+    fill           iota;
+    fill_parse("iota", held, &iota);
+    int code = x ? CODE_OK : no_memory("trial of op-expr");
+    if (!code) fill_write(&iota, 0, count, x);
+    if (!code)
+        code = user_reference_open(&user, held, function_of(w, "map"), function_of(w, "op-expr"), function_of(w, "identity"),
+                                   count, 1);
+    if (!code) code = user_reference_map(&user, x, count);
+    if (!code) code = user_reference_overflows(&user, x, count, overflows);
+    user_reference_close(&user);
+    free(x);
+    return code;
+}
+
+// 0, 1, 2, …; but a product of floats has at most 64 twos and as many halves, so that none of some of them overflows; so has
+// a user's operation that overflows on those.
+static int default_fill(const workload *w, cj_dtype type, char buffer[32]) {
+    enum { FACTORS = 128 };
+    bool product = parameter_is(w, "op", "product");
+    int  code = CODE_OK;
+    if (element_kind_of(type) == ELEMENT_FLOAT && function_of(w, "op-expr")) code = overflows_on_iota(w, type, &product);
+    if (product && element_kind_of(type) == ELEMENT_FLOAT)
+        snprintf(buffer, 32, "twos:%" PRIu64, cj_params_get(&w->params, "n") / FACTORS + 1);
+    else
+        snprintf(buffer, 32, "iota");
+    return code;
 }
 
 // With a file --n is what the file holds, unless less is asked for.
 static int open_source(workload *w, reduction *r) {
     char dtype[16], count[24];
     element_type(cj_params_word(&w->params, "dtype", dtype, sizeof dtype), &r->type);
-    char product[32];
-    int  code = source_open(&r->source, r->type, w->input, w->fill ? w->fill : default_fill(w, r->type, product));
+    char made[32];
+    int  code = w->fill || w->input ? CODE_OK : default_fill(w, r->type, made);
+    if (!code) code = source_open(&r->source, r->type, w->input, w->fill ? w->fill : made);
     if (code) return code;
     if (w->input && !w->given[param_index(&w->params, "n")]) {
         cj_error error;
@@ -189,6 +219,8 @@ static int fold(reduction *r, const char *elements, size_t count) {
 static int add_to_reference(reduction *r, void *elements, size_t count) {
     int code = user_reference_map(&r->user, elements, count);
     if (!code && r->op && !r->tried) code = user_reference_try(&r->user, elements, count, true);
+    if (!code && r->op && !r->tried)
+        code = user_reference_overflows(&r->user, elements, count < TRIED ? count : TRIED, &r->overflows);
     r->tried = true;
     if (!code && r->op) return fold(r, elements, count);
     if (!code) reference_add(&r->reference, elements, count);
@@ -289,8 +321,9 @@ static int ask_for_parts(workload *w) {
 static int open_reduction(workload *w) {
     reduction *r = w->state = calloc(1, sizeof *r);
     if (!r) return no_memory("reduction");
-    int code = open_source(w, r);
-    if (!code) code = workload_plan_check(w);
+    int code = w->input ? CODE_OK : workload_plan_check(w);
+    if (!code) code = open_source(w, r);
+    if (!code && w->input) code = workload_plan_check(w);  // of as many elements as the file has
     if (!code && w->parts) code = ask_for_parts(w);
     if (!code) code = prepare_reference(w, r);
     if (!code) code = allocate(w, r);
@@ -343,8 +376,9 @@ static void compare(const reduction *r, double plan_bound, workload_verdict *ver
         const reference_value *expected = &f->results[at / pieces];
         double                 error = reference_error(f, expected, piece, r->found[at / pieces][piece]);
         double                 bound = plan_bound * expected->scale[piece];
-        // a sum that is not finite has no bound, and a product that may overflow on its way may come to anything
-        verdict->ok = error <= bound || error == 0 || isnan(expected->scale[piece]) || (isnan(plan_bound) && isfinite(error));
+        // A sum that is not finite has no bound; what may overflow on its way may come to anything.
+        verdict->ok = error <= bound || error == 0 || isnan(expected->scale[piece]) ||
+                      (isnan(plan_bound) && (isfinite(error) || r->overflows));
         if (verdict->ok && at && !(error > 0 && error * verdict->bound >= verdict->error * bound)) continue;
         verdict->error = error;
         verdict->bound = bound;
@@ -353,9 +387,10 @@ static void compare(const reduction *r, double plan_bound, workload_verdict *ver
 
 static void explain(const workload *w, const reduction *r, workload_verdict *v) {
     char error[ELEMENT_TEXT], bound[ELEMENT_TEXT];
-    const char *why = r->op                                        ? "op-expr rounds in another order"
+    const char *why = r->op && r->overflows                ? "op-expr of some of the elements overflows"
+                      : r->op                              ? "op-expr rounds in another order"
                       : r->reference.op == CJ_REDUCE_PRODUCT ? "a product of some of the elements may over- or underflow"
-                                                                   : "there are too many roundings";
+                                                             : "there are too many roundings";
     if (v->ok && isnan(v->bound)) snprintf(v->text, sizeof v->text, "%s", why);
     if (v->ok) return;
     if (w->whole) snprintf(error, sizeof error, "%.0f", v->error), snprintf(bound, sizeof bound, "%.0f", v->bound);

@@ -137,6 +137,8 @@ int workload_try(workload *w, cj_kernel *kernel, unsigned copy, double *millisec
     return status ? launch_failed(w, kernel, status, &error) : w->type->check(w, kernel, copy, verdict);
 }
 
-int workload_wrong(const workload_verdict *verdict) {
-    return message_error(CJ_INVALID_KERNEL, "wrong result: %s", verdict->text);
+int workload_wrong(const workload_verdict *verdict, const char *with) {
+    const int length = (int)strcspn(verdict->text, "\n");
+    return message_error(CJ_INVALID_KERNEL, "wrong result%s%s: %.*s\n%s", with ? " with " : "", with ? with : "", length,
+                         verdict->text, verdict->text + length + (verdict->text[length] == '\n'));
 }

@@ -121,7 +121,7 @@ int workload_fits(const char *names, double bytes);
 // Returns an exit code; a wrong result is in the verdict, and is no failure here.
 int workload_try(workload *w, cj_kernel *kernel, unsigned copy, double *milliseconds, workload_verdict *verdict);
 
-// Says that a result is wrong, in the verdict's words; returns the exit code.
-int workload_wrong(const workload_verdict *verdict);
+// Says that a result is wrong, in the verdict's words, and `with` which parameters (NULL: nothing); returns the exit code.
+int workload_wrong(const workload_verdict *verdict, const char *with);
 
 #endif
