@@ -117,7 +117,7 @@ says 'k runs with'
 kernel '.visible .entry k() .reqntid 32' 'barrier.cluster.arrive;' 'barrier.cluster.wait;' >"$dir/bare.ptx"
 refuses 64 'no .reqnctapercluster' check --run "$dir/bare.ptx"
 finds 0 '' check --run "$dir/bare.ptx" --cluster 2
-kernel $'.extern .shared .align 4 .b8 d[];\n.visible .entry k() .reqntid 64' 'mov.u32 %r0, %tid.x;' 'st.shared.u32 [d], %r0;' >"$dir/bare.ptx"
+kernel $'.extern .shared .align 4 .b8 d[];\n.visible .entry k() .reqntid 64' 'st.shared.u32 [d], 1;' >"$dir/bare.ptx"
 run check --run "$dir/bare.ptx"
 says 'give --smem BYTES'
 finds 0 '' check --run "$dir/bare.ptx" --smem 64
