@@ -56,9 +56,10 @@ cj_builder *cj_builder_create(const char *arch) {
         return NULL;
     }
     b->func.builder = b;
-    const cj_target_info *target = cj__target_find(arch);
+    const cj_target_info *target = arch ? cj__target_find(arch) : NULL;
     if (!target) {
-        p->status = cj__fail(&b->error, CJ_INVALID_ARGUMENT, "'%s' is not a target", arch);
+        p->status = arch ? cj__fail(&b->error, CJ_INVALID_ARGUMENT, "'%s' is not a target", arch)
+                         : cj__fail(&b->error, CJ_INVALID_ARGUMENT, "arch is NULL, and no target");
         cj__hint(&b->error, "sm_90, sm_90a, sm_100a and sm_120 are some");
         return b;
     }
@@ -87,8 +88,8 @@ void cj_builder_version(cj_builder *b, unsigned version) {
 // ---- comments
 
 CJ_PRINTF(2, 0) static const char *formatted(cj_parser *p, const char *format, va_list args) {
-    char text[512];
-    vsnprintf(text, sizeof text, format, args);
+    char text[512] = "";
+    if (format) vsnprintf(text, sizeof text, format, args);
     char *copy = cj__arena_text(&p->module->arena, text, strlen(text));
     if (!copy) cj__parse_memory(p);
     return copy;
@@ -128,6 +129,7 @@ void cj_step(cj_func *f, const char *format, ...) {
 // ---- declarations
 
 static bool is_name(cj_parser *p, const char *name) {
+    if (!name) return cj__parse_error(p, NULL, "name-form", "a name is NULL");
     cj_parser look = {.at = name, .end = name + strlen(name)};
     size_t length = cj__name_length(&look);
     if (length > (*name == '%') && !name[length]) return true;
@@ -153,9 +155,9 @@ static const char *free_name(cj_func *f, const char *prefix, const char *name) {
 }
 
 static cj_word type_named(cj_func *f, const char *type) {
-    cj_word word = cj__word_find(type, strlen(type));
+    cj_word word = type ? cj__word_find(type, strlen(type)) : CJ_WORD_NONE;
     if (cj__words[word].class) return word;
-    cj__parse_error(&f->builder->parser, NULL, "type", "'%s' is not a type", type);
+    cj__parse_error(&f->builder->parser, NULL, "type", type ? "'%s' is not a type" : "a type is NULL", type);
     return CJ_WORD_NONE;
 }
 
@@ -163,7 +165,7 @@ cj_reg cj_register(cj_func *f, const char *type, const char *name) {
     if (!is_open(f)) return (cj_reg){0};
     cj_parser *p = &f->builder->parser;
     cj_word word = type_named(f, type);
-    const char *unique = word ? free_name(f, "%", name) : NULL;
+    const char *unique = word && NEEDS(f, name) ? free_name(f, "%", name) : NULL;
     cj_ir_reg *reg = unique ? cj__new_reg(p, unique, (uint16_t)word, 1) : NULL;
     if (!reg || !cj__declare(p, unique, reg, NULL, NULL)) return (cj_reg){0};
     cj_ir_reg **grown = cj__arena_grow(&p->module->arena, f->reg, f->reg_count, &f->reg_capacity, sizeof *grown);
@@ -299,7 +301,10 @@ static bool put_arg(cj_text *line, const cj_func *f, const cj_arg *arg) {
         memcpy(&wide, &arg->as.d, sizeof wide);
         cj__text_printf(line, "0d%016llX", (unsigned long long)wide);
         return true;
-    case CJ_ARG_WORD: cj__text_puts(line, arg->as.word); return true;
+    case CJ_ARG_WORD:
+        if (!arg->as.word) return false;
+        cj__text_puts(line, arg->as.word);
+        return true;
     }
     return false;
 }
@@ -332,7 +337,7 @@ static bool expand(cj_func *f, const cj_arg *arg, unsigned count) {
 static void name_line(cj_builder *b, const char *file, int line) {
     char message[sizeof b->error.message];
     memcpy(message, b->error.message, sizeof message);
-    snprintf(b->error.message, sizeof b->error.message, "%s:%d: %.*s", file, line, 800, message);
+    snprintf(b->error.message, sizeof b->error.message, "%s:%d: %.*s", file ? file : "?", line, 800, message);
     if (b->line.length && !*b->error.hint) cj__hint(&b->error, "the line is: %.400s", b->line.data);
 }
 
@@ -364,7 +369,7 @@ static void add_line(cj_func *f) {
 }
 
 void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsigned count) {
-    if (!is_open(f)) return;
+    if (!is_open(f) || !NEEDS(f, arg) || !NEEDS(f, arg->as.word)) return;
     cj_parser *p = &f->builder->parser;
     size_t first = f->ir->stmt_count;
     if (expand(f, arg, count)) add_line(f);
@@ -376,7 +381,7 @@ void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsi
     if (p->status) name_line(f->builder, file, line);
 }
 
-unsigned cj__func_target(const cj_func *f) { return f->builder->parser.module->target_sm; }
+unsigned cj__func_target(const cj_func *f) { return f ? f->builder->parser.module->target_sm : 0; }
 
 void cj__func_refuse(cj_func *f, const char *rule, const char *format, ...) {
     if (!is_open(f)) return;
@@ -386,6 +391,11 @@ void cj__func_refuse(cj_func *f, const char *rule, const char *format, ...) {
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     cj__parse_error(&f->builder->parser, NULL, rule, "%s", text);
+}
+
+bool cj__func_needs(cj_func *f, const char *call, const char *name, const void *pointer) {
+    if (!pointer) cj__func_refuse(f, "operand-missing", "%s: %s is NULL", call, name);
+    return f && pointer;
 }
 
 cj_label cj_label_new(cj_func *f, const char *name) {
@@ -544,7 +554,8 @@ void cj_declare(cj_builder *b, const char *text) {
     cj_parser *p = &b->parser;
     end_func(&b->func);
     b->line.length = 0;
-    cj__text_puts(&b->line, text);
+    if (!text) cj__parse_error(p, NULL, "operand-missing", "cj_declare: text is NULL");
+    else cj__text_puts(&b->line, text);
     if (b->line.failed) cj__parse_memory(p);
     if (p->status || !begin_module(p) || !cj__add_item(p, CJ_ITEM_BLANK)) return;
     parse_text(p, &b->line);

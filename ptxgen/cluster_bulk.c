@@ -2,6 +2,7 @@
 // Bulk copies, plain and of tensors.
 #include <stdio.h>
 
+#include "builder.h"
 #include "cluster_line.h"
 
 void cj_async_fence(cj_func *f, const char *why) { cj_ptx(f, "fence.proxy.async.shared::cta;$1$2", WHY(why)); }
@@ -54,18 +55,21 @@ static void tensor_line(cj_func *f, cj_reg when, cj_reg map, const cj_reg *at, u
 }
 
 void cj_tensor_load(cj_func *f, cj_reg when, cj_reg own, cj_reg map, const cj_reg *at, uint32_t rank, cj_reg mbarrier) {
+    if (!NEEDS(f, at)) return;
     tensor_line(f, when, map, at, rank, own, mbarrier, CJ_ARG(0),
                 "shared::cluster.global.tile.mbarrier::complete_tx::bytes", "[$8], ", ", [$9];");
 }
 
 void cj_tensor_load_multicast(cj_func *f, cj_reg when, cj_reg own, cj_reg map, const cj_reg *at, uint32_t rank,
                               cj_reg mbarrier, cj_arg mask) {
+    if (!NEEDS(f, at)) return;
     tensor_line(f, when, map, at, rank, own, mbarrier, mask,
                 "shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster", "[$8], ",
                 ", [$9], $10;");
 }
 
 void cj_tensor_store(cj_func *f, cj_reg when, cj_reg map, const cj_reg *at, uint32_t rank, cj_reg own) {
+    if (!NEEDS(f, at)) return;
     tensor_line(f, when, map, at, rank, own, (cj_reg){0}, CJ_ARG(0), "global.shared::cta.tile.bulk_group", "",
                 ", [$8];");
 }

@@ -2,6 +2,7 @@
 // Peers' shared memory: addresses, loads and stores, atomics, and their asynchronous forms.
 #include <stdio.h>
 
+#include "builder.h"
 #include "cluster_line.h"
 
 cj_reg cj_shared_address(cj_func *f, cj_var variable) {
@@ -55,18 +56,21 @@ static void access_line(cj_func *f, cj_reg when, const elements *e, const char *
 
 void cj_dsmem_load(cj_func *f, cj_reg when, const char *type, const cj_reg *into, uint32_t count, cj_reg peer,
                    int32_t offset) {
+    if (!NEEDS(f, type) || !NEEDS(f, into)) return;
     const elements e = {.type = type, .value = into, .count = count, .peer = peer, .offset = offset};
     access_line(f, when, &e, "ld.shared::cluster", "", ", [$3 + $4];");
 }
 
 void cj_dsmem_store(cj_func *f, cj_reg when, const char *type, const cj_reg *value, uint32_t count, cj_reg peer,
                     int32_t offset) {
+    if (!NEEDS(f, type) || !NEEDS(f, value)) return;
     const elements e = {.type = type, .value = value, .count = count, .peer = peer, .offset = offset};
     access_line(f, when, &e, "st.shared::cluster", "[$3 + $4], ", ";");
 }
 
 void cj_st_async(cj_func *f, cj_reg when, const char *type, const cj_reg *value, uint32_t count, cj_reg peer,
                  int32_t offset, cj_reg mbarrier) {
+    if (!NEEDS(f, type) || !NEEDS(f, value)) return;
     const elements e = {
         .type = type, .value = value, .count = count, .peer = peer, .offset = offset, .mbarrier = mbarrier};
     access_line(f, when, &e, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "[$3 + $4], ", ", [$9];");
@@ -74,6 +78,7 @@ void cj_st_async(cj_func *f, cj_reg when, const char *type, const cj_reg *value,
 
 void cj_red_async(cj_func *f, cj_reg when, const char *op, const char *type, cj_reg peer, int32_t offset, cj_reg value,
                   cj_reg mbarrier) {
+    if (!NEEDS(f, op) || !NEEDS(f, type)) return;
     cj_ptx(
         f,
         WHEN(when, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.$2.$3 [$4 + $5], $6, [$7];"),
@@ -82,18 +87,21 @@ void cj_red_async(cj_func *f, cj_reg when, const char *op, const char *type, cj_
 
 void cj_dsmem_atom(cj_func *f, cj_reg when, const char *op, const char *type, cj_reg old, cj_reg peer, int32_t offset,
                    cj_arg value) {
+    if (!NEEDS(f, op) || !NEEDS(f, type)) return;
     cj_ptx(f, WHEN(when, "atom.relaxed.cluster.shared::cluster.$2.$3 $4, [$5 + $6], $7;"), when, op, type, old, peer,
            offset, value);
 }
 
 void cj_dsmem_red(cj_func *f, cj_reg when, const char *op, const char *type, cj_reg peer, int32_t offset,
                   cj_arg value) {
+    if (!NEEDS(f, op) || !NEEDS(f, type)) return;
     cj_ptx(f, WHEN(when, "red.relaxed.cluster.shared::cluster.$2.$3 [$4 + $5], $6;"), when, op, type, peer, offset,
            value);
 }
 
 void cj_dsmem_cas(cj_func *f, cj_reg when, const char *type, cj_reg old, cj_reg peer, int32_t offset, cj_arg compare,
                   cj_arg value) {
+    if (!NEEDS(f, type)) return;
     cj_ptx(f, WHEN(when, "atom.relaxed.cluster.shared::cluster.cas.$2 $3, [$4 + $5], $6, $7;"), when, type, old, peer,
            offset, compare, value);
 }

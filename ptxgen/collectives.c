@@ -40,8 +40,8 @@ const cj_combined *cj__combined(const char *type) {
 
 void cj_collective_parts(cj_collective_op op, uint32_t cluster, uint32_t *gives, uint32_t *gets) {
     const cj_collective_kind *kind = &kinds[op];
-    *gives = kind->by_rank ? cluster : 1;
-    *gets = kind->source == CJ_FROM_ALL && !kind->fold ? cluster : 1;
+    if (gives) *gives = kind->by_rank ? cluster : 1;
+    if (gets) *gets = kind->source == CJ_FROM_ALL && !kind->fold ? cluster : 1;
 }
 
 // ---- what is asked for
@@ -116,6 +116,7 @@ static void open_arrays(cj_func *f, cj_collectives *c, cj_reg nearest) {
 }
 
 cj_collectives cj_collectives_open(cj_func *f, const cj_collectives_desc *desc) {
+    if (!NEEDS(f, desc)) return (cj_collectives){.thread = {0}};
     cj_collectives c = {.desc = *desc};
     if (!desc_is_right(f, desc)) return c;
     cj_reg nearest = cj_u32(f, "peer");
@@ -144,6 +145,7 @@ cj_collectives cj_collectives_open(cj_func *f, const cj_collectives_desc *desc) 
 
 // Only pushes need it: the first pull has a cluster barrier before it.
 void cj_collectives_ready(cj_func *f, const cj_collectives *c) {
+    if (!NEEDS(f, c)) return;
     if (c->desc.strategy == CJ_STRATEGY_PUSH) cj_cluster_wait(f, "every block has started, its mbarriers are made");
 }
 
@@ -151,6 +153,7 @@ void cj_collectives_ready(cj_func *f, const cj_collectives *c) {
 // nothing: a block that has all that is for it is not written to any more, as every peer's last push was waited for; from
 // its arrays nobody reads any more once `done` has completed; and its own pushes of values come from registers.
 void cj_collectives_close(cj_func *f, const cj_collectives *c) {
+    if (!NEEDS(f, c)) return;
     if (c->desc.strategy == CJ_STRATEGY_PULL && c->desc.values) cj_cluster_sync(f, "nobody exits while it is read");
 }
 

@@ -45,6 +45,7 @@ static bool in_halves(const cj_collective_kind *kind) { return kind->fold && !ki
 static uint32_t piece_bytes(uint32_t bytes, uint32_t ranks) { return (bytes / UNIT + ranks - 1) / ranks * UNIT; }
 
 uint32_t cj_collective_scratch(const cj_collectives_desc *desc, const cj_collective *what, uint32_t bytes) {
+    if (!desc || !what) return 0;
     const cj_collective_kind *kind = cj__collective_kind(what->op);
     if (desc->strategy == CJ_STRATEGY_PULL || !kind->fold) return 0;
     return desc->cluster * (in_halves(kind) ? piece_bytes(bytes, desc->cluster) : bytes);
@@ -449,6 +450,7 @@ static bool is_right(cj_func *f, const cj_collectives *c, const cj_collective *w
 
 void cj_collective_array(cj_func *f, const cj_collectives *c, const cj_collective *what, uint32_t bytes, cj_reg to,
                          cj_reg from, cj_reg scratch) {
+    if (!NEEDS(f, c) || !NEEDS(f, what)) return;
     if (!is_right(f, c, what, bytes)) return;
     const cj_collective_kind *kind = cj__collective_kind(what->op);
     call k = {.f = f, .c = c, .what = what, .kind = kind, .element = kind->fold ? cj__combined(what->type) : NULL,

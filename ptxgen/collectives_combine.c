@@ -63,6 +63,7 @@ static void butterfly_step(cj_func *f, unsigned bytes, cj_reg to, cj_reg from, c
 }
 
 void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes) {
+    if (!f) return;
     const struct combinable *c = find(combine.type);
     if (!c || lanes < 2) return;
     if (c->redux && combine.op < CJ_COMBINE_PRODUCT && cj__func_target(f) >= REDUX_TARGET) {

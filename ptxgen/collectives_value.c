@@ -161,6 +161,7 @@ static void move(const round *r, cj_reg result) {
 static uint32_t value_bytes(const char *type) { return strstr(type, "64") ? 8 : 4; }
 
 void cj_collective_value(cj_func *f, const cj_collectives *c, const cj_collective *what, cj_reg value, cj_reg result) {
+    if (!NEEDS(f, c) || !NEEDS(f, what)) return;
     if (!cj__collective_is_right(f, c, what)) return;
     if (!c->desc.values || !what->type) {
         cj__func_refuse(f, "collective", "a collective of values needs a type, and cj_collectives_desc.values");

@@ -126,6 +126,7 @@ static void build_effects(void) {
 size_t cj_isa_count(void) { return CJ_ROW_COUNT; }
 
 void cj_isa_at(size_t index, cj_isa_row *row) {
+    if (!row) return;
     call_once(&effects_built, build_effects);
     const cj_row *from = &cj__rows[index];
     *row = (cj_isa_row){.syntax = from->syntax,

@@ -14,12 +14,14 @@ static cj_reg mbarriers(cj_func *f, const char *name, const char *which, uint32_
 }
 
 cj_pipeline cj_pipeline_declare(cj_func *f, const char *name, uint32_t stages) {
+    if (!NEEDS(f, name)) return (cj_pipeline){0};
     if (!stages || stages > STAGES_MAX)
         cj__func_refuse(f, "array-size", "a pipeline of %u stages: it has 1 to %d", (unsigned)stages, STAGES_MAX);
     return (cj_pipeline){stages, mbarriers(f, name, "full", stages), mbarriers(f, name, "empty", stages)};
 }
 
 void cj_pipeline_init(cj_func *f, cj_reg when, const cj_pipeline *ring, cj_arg releases) {
+    if (!NEEDS(f, ring)) return;
     for (uint32_t i = 0; i < ring->stages; i++) {
         cj_ptx(f, WHEN(when, "mbarrier.init.shared.b64 [$2 + $3], 1;"), when, ring->full, MBARRIER_BYTES * i);
         cj_ptx(f, WHEN(when, "mbarrier.init.shared.b64 [$2 + $3], $4;"), when, ring->empty, MBARRIER_BYTES * i,
@@ -29,6 +31,7 @@ void cj_pipeline_init(cj_func *f, cj_reg when, const cj_pipeline *ring, cj_arg r
 }
 
 cj_pipeline_at cj_pipeline_begin(cj_func *f, const cj_pipeline *ring, cj_pipeline_side side) {
+    if (!NEEDS(f, ring)) return (cj_pipeline_at){{0}, {0}};
     cj_pipeline_at at = {cj_u32(f, "stage"), cj_u32(f, "parity")};
     (void)ring;
     cj_ptx(f, "mov.u32 $1, 0;", at.stage);
@@ -37,6 +40,7 @@ cj_pipeline_at cj_pipeline_begin(cj_func *f, const cj_pipeline *ring, cj_pipelin
 }
 
 void cj_pipeline_next(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at) {
+    if (!NEEDS(f, ring) || !NEEDS(f, at)) return;
     cj_reg wraps = cj_pred(f, "wraps");
     cj_ptx(f, "add.u32 $1, $1, 1;", at->stage);
     cj_ptx(f, "setp.eq.u32 $1, $2, $3;", wraps, at->stage, ring->stages);
@@ -51,11 +55,13 @@ static cj_reg of_stage(cj_func *f, const char *name, cj_reg first, cj_reg stage)
 }
 
 void cj_pipeline_wait_free(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at) {
+    if (!NEEDS(f, ring) || !NEEDS(f, at)) return;
     cj_mbarrier_wait(f, of_stage(f, "empty", ring->empty, at->stage), CJ_ARG(at->parity), CJ_SCOPE_CLUSTER,
                      "the stage is free in every block");
 }
 
 cj_reg cj_pipeline_acquire(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at, cj_arg bytes) {
+    if (!NEEDS(f, ring) || !NEEDS(f, at)) return (cj_reg){0};
     cj_reg full = of_stage(f, "full", ring->full, at->stage);
     cj_pipeline_wait_free(f, ring, at);
     cj_mbarrier_arrive_expect(f, cj_always(), full, bytes, NULL);
@@ -68,14 +74,17 @@ static void wait_full(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at 
 }
 
 void cj_pipeline_wait(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at) {
+    if (!NEEDS(f, ring) || !NEEDS(f, at)) return;
     wait_full(f, ring, at, CJ_SCOPE_BLOCK);
 }
 
 void cj_pipeline_wait_peer(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at) {
+    if (!NEEDS(f, ring) || !NEEDS(f, at)) return;
     wait_full(f, ring, at, CJ_SCOPE_CLUSTER);
 }
 
 cj_reg cj_pipeline_peer(cj_func *f, const cj_pipeline *ring, cj_reg rank) {
+    if (!NEEDS(f, ring)) return (cj_reg){0};
     return cj_cluster_map_address(f, ring->empty, rank);
 }
 
@@ -87,12 +96,14 @@ void cj_pipeline_release(cj_func *f, cj_reg when, cj_reg peer, cj_reg stage, con
 }
 
 cj_reg cj_pipeline_consumer(cj_func *f, const cj_pipeline *ring, cj_reg rank) {
+    if (!NEEDS(f, ring)) return (cj_reg){0};
     return cj_cluster_map_address(f, ring->full, rank);
 }
 
 // The announcement publishes nothing, so it does without .release.cluster, as cj_pipeline_release does.
 cj_reg cj_pipeline_acquire_peer(cj_func *f, cj_reg one, const cj_pipeline *ring, const cj_pipeline_at *at,
                                 cj_reg consumer, cj_arg bytes) {
+    if (!NEEDS(f, ring) || !NEEDS(f, at)) return (cj_reg){0};
     cj_reg full = of_stage(f, "full", consumer, at->stage);
     cj_pipeline_wait_free(f, ring, at);
     cj_ptx(f, WHEN(one, "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [$2], $3;"), one, full, bytes);

@@ -520,9 +520,12 @@ cj_status cj__user_function_check(const cj_user_function *function, const char *
     return status;
 }
 
-const char *cj_user_function_text(const cj_user_function *function) { return function->text; }
+const char *cj_user_function_text(const cj_user_function *function) {
+    return function ? function->text : NULL;
+}
 
 int cj_user_function_constant(const cj_user_function *function, void *value) {
+    if (!function) return 0;
     if (function->is_constant && value) memcpy(value, &function->constant, cj_dtype_size(function->result));
     return function->is_constant;
 }

@@ -28,6 +28,7 @@ void cj_setmaxnreg_inc(cj_func *f, uint32_t registers, const char *why) {
 enum { PATTERN = 1024, UNIT = 16, SWIZZLE_128B = 1, ROW = 128 };
 
 cj_reg cj_matrix_descriptor(cj_func *f, cj_reg own, const cj_matrix_place *place) {
+    if (!NEEDS(f, place)) return (cj_reg){0};
     cj_reg         at = cj_u32(f, "at"), descriptor = cj_b64(f, "descriptor");
     const uint64_t leading = place->order == CJ_BY_K ? 1 : place->next / UNIT;
     const uint64_t rest = leading << 16 | (uint64_t)(PATTERN / UNIT) << 32 | (uint64_t)SWIZZLE_128B << 62;
@@ -38,6 +39,7 @@ cj_reg cj_matrix_descriptor(cj_func *f, cj_reg own, const cj_matrix_place *place
 }
 
 uint32_t cj_matrix_step(const cj_matrix_place *place) {
+    if (!place) return 0;
     return place->order == CJ_BY_K ? CJ_WGMMA_BYTES : CJ_WGMMA_K * ROW;
 }
 
@@ -75,6 +77,7 @@ static bool is_product(cj_func *f, const cj_wgmma_form *form, const element *a, 
 
 // The text, "wgmma… {$1, …}, $129, $130, $131, 1, 1, …;", whose operands stand behind it.
 void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, cj_reg b, cj_reg adds) {
+    if (!NEEDS(f, form) || !NEEDS(f, d)) return;
     const element *of_a = find_element(form->type), *of_b = form->b_type ? find_element(form->b_type) : of_a;
     const uint32_t count = form->n / 2;
     char           text[128 + 6 * REGISTERS_MAX], orders[16] = "";
@@ -125,9 +128,11 @@ cj_reg cj_fragment_at(cj_func *f, cj_reg address, uint32_t index) {
 }
 
 void cj_fragment_load(cj_func *f, const cj_reg *r, cj_reg address) {
+    if (!NEEDS(f, r)) return;
     cj_ptx(f, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$1, $2, $3, $4}, [$5];", r[0], r[1], r[2], r[3], address);
 }
 
 void cj_fragment_store(cj_func *f, cj_reg address, const cj_reg *r) {
+    if (!NEEDS(f, r)) return;
     cj_ptx(f, "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$1], {$2, $3, $4, $5};", address, r[0], r[1], r[2], r[3]);
 }

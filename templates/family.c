@@ -20,11 +20,11 @@ enum { FAMILY_COUNT = sizeof families / sizeof *families };
 
 size_t               cj_family_count(void) { return FAMILY_COUNT; }
 const cj_family     *cj_family_at(size_t index) { return index < FAMILY_COUNT ? families[index] : NULL; }
-const char          *cj_family_name(const cj_family *family) { return family->name; }
-const char          *cj_family_summary(const cj_family *family) { return family->summary; }
-size_t               cj_family_param_count(const cj_family *family) { return family->param_count; }
+const char          *cj_family_name(const cj_family *family) { return family ? family->name : NULL; }
+const char          *cj_family_summary(const cj_family *family) { return family ? family->summary : NULL; }
+size_t               cj_family_param_count(const cj_family *family) { return family ? family->param_count : 0; }
 const cj_param_info *cj_family_param(const cj_family *family, size_t index) {
-    return index < family->param_count ? &family->param[index] : NULL;
+    return family && index < family->param_count ? &family->param[index] : NULL;
 }
 
 static const char *family_name_at(const void *user, size_t i) {
@@ -83,6 +83,7 @@ static cj_status check_contract(const cj_plan *plan, const cj_limits *limits, cj
 cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const char *arch, cj_plan *plan,
                        cj_error *error) {
     REQUIRE(params);
+    REQUIRE(params->family);
     REQUIRE(limits);
     REQUIRE(plan);
     *plan = (cj_plan){.params = *params};

@@ -152,12 +152,21 @@ static const char *list_text(const cj_params *params, uint64_t count, char *buff
 
 // The parameter's index, or that of none.
 static size_t find_param(const cj_family *family, const char *name) {
-    size_t i = 0;
-    while (i < family->param_count && strcmp(family->param[i].name, name)) i++;
-    return i;
+    const size_t count = cj_family_param_count(family);
+    size_t       i = 0;
+    while (i < count && name && strcmp(family->param[i].name, name)) i++;
+    return name ? i : count;
+}
+
+// NULL where there is none, or no family: no cj_params_init was there before, or one of none.
+static const cj_param_info *param_of(const cj_params *params, const char *name, size_t *index) {
+    if (!params) return NULL;
+    *index = find_param(params->family, name);
+    return cj_family_param(params->family, *index);
 }
 
 static cj_status no_param(const cj_family *family, const char *name, cj_error *error) {
+    if (!family) return cj__fail(error, CJ_INVALID_ARGUMENT, "params: their family is NULL: begin with cj_params_init");
     cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s has no parameter '%s'", family->name, name);
     const char *nearest = cj__nearest(name, param_name_at, family);
     if (nearest) cj__hint(error, "is '%s' meant?", nearest);
@@ -170,7 +179,7 @@ cj_status cj_params_set(cj_params *params, const char *name, const char *text, c
     REQUIRE(text);
     const cj_family *family = params->family;
     size_t i = find_param(family, name);
-    if (i == family->param_count) return no_param(family, name, error);
+    if (i == cj_family_param_count(family)) return no_param(family, name, error);
     const cj_param_info *info = &family->param[i];
     if (info->function && !*text) return cj_params_set_function(params, name, NULL, error);
     if (info->function) {
@@ -193,7 +202,7 @@ cj_status cj_params_set_function(cj_params *params, const char *name, const cj_u
     REQUIRE(name);
     const cj_family *family = params->family;
     size_t i = find_param(family, name);
-    if (i == family->param_count) return no_param(family, name, error);
+    if (i == cj_family_param_count(family)) return no_param(family, name, error);
     if (!family->param[i].function)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: this parameter is no function", name);
     params->function[i] = function;
@@ -206,7 +215,7 @@ cj_status cj_params_set_reals(cj_params *params, const char *name, const double 
     REQUIRE(name);
     const cj_family *family = params->family;
     size_t i = find_param(family, name);
-    if (i == family->param_count) return no_param(family, name, error);
+    if (i == cj_family_param_count(family)) return no_param(family, name, error);
     const cj_param_info *info = &family->param[i];
     if (count > info->reals)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu32 " numbers, it takes at most %" PRIu32, name, count,
@@ -221,25 +230,26 @@ cj_status cj_params_set_reals(cj_params *params, const char *name, const double 
 }
 
 void cj_params_init(cj_params *params, const cj_family *family) {
+    if (!params) return;
     *params = (cj_params){.family = family};
-    for (size_t i = 0; i < family->param_count; i++)
+    for (size_t i = 0; i < cj_family_param_count(family); i++)
         cj_params_set(params, family->param[i].name, family->param[i].initial, NULL);
 }
 
 uint64_t cj_params_get(const cj_params *params, const char *name) {
-    size_t i = find_param(params->family, name);
-    return i < params->family->param_count ? params->value[i] : UINT64_MAX;
+    size_t i;
+    return param_of(params, name, &i) ? params->value[i] : UINT64_MAX;
 }
 
 double cj_params_real(const cj_params *params, const char *name) {
-    size_t i = find_param(params->family, name);
-    return i < params->family->param_count ? real_of(params->value[i]) : (double)NAN;
+    size_t i;
+    return param_of(params, name, &i) ? real_of(params->value[i]) : (double)NAN;
 }
 
 const char *cj_params_word(const cj_params *params, const char *name, char *buffer, size_t size) {
-    size_t i = find_param(params->family, name);
-    if (i == params->family->param_count) return NULL;
-    const cj_param_info *info = &params->family->param[i];
+    size_t               i;
+    const cj_param_info *info = param_of(params, name, &i);
+    if (!info || !buffer) return NULL;
     if (info->choices) return choice_text(info->choices, params->value[i], buffer, size);
     if (info->reals) return list_text(params, params->value[i], buffer, size);
     if (info->real) snprintf(buffer, size, "%.*g", digits_of(real_of(params->value[i])), real_of(params->value[i]));

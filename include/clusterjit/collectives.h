@@ -102,7 +102,7 @@ typedef struct cj_collective {
     bool             around;     // of shift: from the last rank on to the first; else who has no source keeps what it had
 } cj_collective;
 
-// How many parts a block gives and gets, of `cluster` blocks: 1 or `cluster`.
+// How many parts a block gives and gets, of `cluster` blocks: 1 or `cluster`. Either pointer may be NULL.
 CJ_API void cj_collective_parts(cj_collective_op op, uint32_t cluster, uint32_t *gives, uint32_t *gets);
 
 // What the collectives of a kernel share.

@@ -63,6 +63,7 @@ typedef struct cj_params {
 
 // All defaults; one value by name from text (a number as cj_number_read and cj_real_read take it; a list with
 // commas, "" for none; "auto"); a value by name.
+// Parameters of no family, as {0} leaves them, are refused by all that takes them.
 // cj_params_set: INVALID_ARGUMENT names the parameter, the text, the range and the nearest valid word.
 // cj_params_set_function: INVALID_ARGUMENT where that parameter is no function; NULL takes it back, and so does "" as text.
 // Its signature is held against the family's dtype when the kernel is planned.

@@ -41,7 +41,7 @@ typedef struct cj_label {
     uint32_t id;
 } cj_label;
 
-// A module for a target such as "sm_90" or "sm_90a". NULL when out of memory; an unknown target is an error of finish.
+// A module for a target such as "sm_90" or "sm_90a". NULL when out of memory; an unknown target, and NULL, is an error of finish.
 CJ_API cj_builder *cj_builder_create(const char *arch);
 CJ_API void        cj_builder_destroy(cj_builder *builder);
 

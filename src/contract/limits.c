@@ -87,6 +87,7 @@ cj_status cj_limits_builtin(const char *arch, const cj_limits **limits, cj_error
 // newest.
 const char *cj_limits_arch(const cj_limits *limits) {
     const char *newest = targets[0].arch;
+    if (!limits) return NULL;
     for (size_t i = 0; i < TARGET_COUNT; i++) {
         if (targets[i].limits.compute_capability <= limits->compute_capability) newest = targets[i].arch;
     }

@@ -5,10 +5,10 @@
 #include "dump.h"
 #include "log.h"
 
-const char      *cj_device_kind(const cj_device *device) { return device->ops->kind; }
-const char      *cj_device_name(const cj_device *device) { return device->limits.name; }
-const char      *cj_device_reason(const cj_device *device) { return device->reason; }
-const cj_limits *cj_device_limits(const cj_device *device) { return &device->limits; }
+const char      *cj_device_kind(const cj_device *device) { return device ? device->ops->kind : NULL; }
+const char      *cj_device_name(const cj_device *device) { return device ? device->limits.name : NULL; }
+const char      *cj_device_reason(const cj_device *device) { return device ? device->reason : NULL; }
+const cj_limits *cj_device_limits(const cj_device *device) { return device ? &device->limits : NULL; }
 
 void cj_device_close(cj_device *device) {
     if (!device) return;

@@ -73,8 +73,8 @@ static bool is_pointer(const cj_ir_func *entry, uint32_t index) {
 }
 
 cj_param_kind cj_function_param_kind(const cj_function *function, uint32_t index) {
-    const cj_ir_func *entry = function->entry;
-    if (index >= entry->param_count) return CJ_PARAM_BYTES;
+    const cj_ir_func *entry = function ? function->entry : NULL;
+    if (!entry || index >= entry->param_count) return CJ_PARAM_BYTES;
     const cj_ir_var *param = entry->param[index];
     if (param->is_array || param->vector > 1)
         return param->bytes == sizeof(cj_tensormap) && param->align >= 64 ? CJ_PARAM_TENSORMAP : CJ_PARAM_BYTES;
@@ -102,6 +102,9 @@ static bool needs_dynamic_shared(const cj_ir_func *entry) {
 }
 
 void cj_function_info(const cj_function *function, cj_entry_info *info) {
+    if (!info) return;
+    *info = (cj_entry_info){0};
+    if (!function) return;
     const cj_contract *contract = &function->contract;
     *info = (cj_entry_info){.block = contract->reqntid,
                             .block_max = contract->maxntid,

@@ -85,7 +85,9 @@ static const char *entry_name(const void *user, size_t i) {
     return NULL;
 }
 
-const char *cj_module_entry(const cj_module *module, size_t index) { return entry_name(module->ir, index); }
+const char *cj_module_entry(const cj_module *module, size_t index) {
+    return module ? entry_name(module->ir, index) : NULL;
+}
 
 static cj_status unknown_entry(const cj_ir_module *ir, const char *entry, cj_error *error) {
     cj_text     names = {0};
@@ -149,10 +151,12 @@ cj_status cj_module_function(cj_module *module, const char *entry, cj_function *
 }
 
 static const cj_ir_var *param_at(const cj_function *function, uint32_t index) {
-    return index < function->entry->param_count ? function->entry->param[index] : NULL;
+    return function && index < function->entry->param_count ? function->entry->param[index] : NULL;
 }
 
-uint32_t cj_function_param_count(const cj_function *function) { return (uint32_t)function->entry->param_count; }
+uint32_t cj_function_param_count(const cj_function *function) {
+    return function ? (uint32_t)function->entry->param_count : 0;
+}
 
 const char *cj_function_param_name(const cj_function *function, uint32_t index) {
     const cj_ir_var *param = param_at(function, index);

@@ -83,6 +83,7 @@ cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **ker
 cj_status cj_kernel_create(cj_device *device, const cj_params *params, cj_kernel **kernel, cj_error *error) {
     REQUIRE(device);
     REQUIRE(params);
+    REQUIRE(params->family);
     REQUIRE(kernel);
     cj_plan plan;
     *kernel = NULL;
@@ -124,6 +125,7 @@ cj_status cj_kernel_get(cj_device *device, const cj_params *params, cj_stream st
                         cj_error *error) {
     REQUIRE(device);
     REQUIRE(params);
+    REQUIRE(params->family);
     REQUIRE(kernel);
     cj_keep   *keep;
     void      *found = NULL;
@@ -143,8 +145,8 @@ void cj_kernel_release(cj_kernel *kernel) {
 }
 
 cj_recent     *cj__kernel_recent(cj_kernel *kernel) { return &kernel->recent; }
-const cj_plan *cj_kernel_plan(const cj_kernel *kernel) { return &kernel->plan; }
-const char    *cj_kernel_ptx(const cj_kernel *kernel) { return kernel->ptx; }
+const cj_plan *cj_kernel_plan(const cj_kernel *kernel) { return kernel ? &kernel->plan : NULL; }
+const char    *cj_kernel_ptx(const cj_kernel *kernel) { return kernel ? kernel->ptx : NULL; }
 
 cj_status cj_kernel_launch(cj_kernel *kernel, cj_stream stream, void *const *arguments, uint32_t count,
                            cj_error *error) {

@@ -30,7 +30,7 @@ static void write_device(const cj_device *device, char text[DEVICE]) {
 }
 
 bool cj_tuning_is_open(const cj_params *params, size_t index) {
-    const cj_param_info *info = cj_family_param(params->family, index);
+    const cj_param_info *info = params ? cj_family_param(params->family, index) : NULL;
     char                 word[WORD];
     return info && info->tune && !strcmp(cj_params_word(params, info->name, word, sizeof word), info->initial);
 }
@@ -188,6 +188,7 @@ static bool find_choice(const cj_device *device, const cj_params *params, search
 cj_status cj_tuning_plan(cj_device *device, const cj_params *params, const char *arch, cj_plan *plan, cj_error *error) {
     REQUIRE(device);
     REQUIRE(params);
+    REQUIRE(params->family);
     REQUIRE(plan);
     const cj_limits *limits = cj_device_limits(device);
     search           s;
@@ -262,7 +263,9 @@ cj_status cj_tuning_keep(cj_device *device, const cj_params *problem, const cj_p
                          double untuned, cj_error *error) {
     REQUIRE(device);
     REQUIRE(problem);
+    REQUIRE(problem->family);
     REQUIRE(choice);
+    REQUIRE(choice->family);
     wanted    w;
     cj_text   chosen = {0};
     char      day[11];
