@@ -53,7 +53,7 @@ gives 'median of 3 launches' run reduce --device cpu --repeat 3
 
 # --- JSON: every line of it from jansson; here what a reader of it relies on
 gives '"result": 523776.0' run reduce --device cpu --json
-gives '"result": "NaN"' run reduce --device cpu --fill const:nan --json
+gives '"result": null' run reduce --device cpu --fill const:nan --json
 gives '"result": "18446744073709551615"' \
     run reduce --device cpu --dtype u64 --n 1 --fill const:18446744073709551615 --json
 gives '"result": -9007199254740993' run reduce --device cpu --dtype i64 --n 1 --fill const:-9007199254740993 --json

@@ -50,6 +50,7 @@ static void print_help(FILE *to) {
     for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-9s  %s\n", commands[i].name, commands[i].summary);
     fputs("\n'ptxgen help COMMAND' shows a command's options, 'ptxgen help run FAMILY' a kernel family's parameters "
           "too.\n"
+          "--json: null is what was not measured or is no finite number; whole numbers above 2^63-1 are strings.\n"
           "Exit codes: 0 ok, 1 invalid kernel or wrong result, 2 file, 3 compiler, 4 driver or device, 64 usage.\n",
           to);
 }

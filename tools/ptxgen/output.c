@@ -206,9 +206,7 @@ void output_json_failure(void) {
 }
 
 json_t *output_json_real(double value) {
-    if (isnan(value)) return json_string("NaN");
-    if (isinf(value)) return json_string(value > 0 ? "Infinity" : "-Infinity");
-    return json_real(value);
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 json_t *output_json_uint(uint64_t value) {

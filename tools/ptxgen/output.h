@@ -35,8 +35,8 @@ int output_json(json_t *value);
 // At the end of a command that prints JSON: the failure alone, where there was one and no document was printed.
 void output_json_failure(void);
 
-// JSON has neither NaN nor integers beyond 2^63-1 that its readers keep: NaN and infinities become the strings "NaN",
-// "Infinity" and "-Infinity", larger integers their digits in a string.
+// JSON has neither NaN nor integers beyond 2^63-1 that its readers keep: what is not finite, or was not measured, is null;
+// larger integers are their digits in a string.
 json_t *output_json_real(double value);
 json_t *output_json_uint(uint64_t value);
 json_t *output_json_dim3(cj_dim3 d);  // [x, y, z]

@@ -247,8 +247,8 @@ static json_t *peer_json(const peer *p) {
 json_t *study_json(const study *s) {
     json_t *object = json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "family", cj_family_name(s->w.params.family), "parameters",
                                describe_params(&s->w.params), "device", describe_device(s->w.device), "time_source",
-                               measure_clock(s->w.device), "read_ceiling", output_json_real(s->read_ceiling), "copy_ceiling",
-                               output_json_real(s->copy_ceiling));
+                               measure_clock(s->w.device), "read_ceiling", output_json_real(s->gpu ? s->read_ceiling : (double)NAN),
+                               "copy_ceiling", output_json_real(s->gpu ? s->copy_ceiling : (double)NAN));
     if (!s->own) add_work(object, &s->w);
     if (object && s->peer.w) json_object_set_new(object, "peer", peer_json(&s->peer));
     return object;
