@@ -15,23 +15,36 @@ pick() {
 
 for ((i = 0; i < 40; i++)); do
     size=$((RANDOM % 16 + 1))
-    what=(--size $size --root $((RANDOM % size)) --count $((RANDOM % 3 ? RANDOM % 40 + 1 : 1)) --rounds $((RANDOM % 5 + 1))
-        --clusters $((RANDOM % 3 + 1)) --distance $((RANDOM % 20)) --block $((RANDOM % 4 * 32 + 32)))
+    what=(--size $size --count $((RANDOM % 3 ? RANDOM % 40 + 1 : 1)) --rounds $((RANDOM % 5 + 1))
+        --clusters $((RANDOM % 3 + 1)) --block $((RANDOM % 4 * 32 + 32)))
     pick broadcast reduce allreduce gather allgather scatter reduce-scatter all-to-all scan shift
-    what+=(--op "$picked")
-    case $picked in
-    *reduce* | scan) pick f32 f64 i32 u32 i64 u64 f16 bf16 ;;
-    *) pick f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16 ;;
+    op=$picked
+    what+=(--op "$op")
+    combines=0
+    case $op in *reduce* | scan) combines=1 ;; esac
+    if ((combines)); then
+        pick f32 f64 i32 u32 i64 u64 f16 bf16
+        what+=(--dtype "$picked")
+        pick sum min max product
+        what+=(--combine "$picked")
+    else
+        pick f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16
+        what+=(--dtype "$picked")
+    fi
+    # what goes with this operation alone is set for it alone
+    case $op in
+    broadcast | reduce | gather | scatter) what+=(--root $((RANDOM % size))) ;;
+    scan)
+        pick no yes
+        what+=(--exclusive "$picked")
+        ;;
+    shift)
+        pick higher lower
+        what+=(--distance $((RANDOM % 20)) --toward "$picked")
+        pick no yes
+        what+=(--around "$picked")
+        ;;
     esac
-    what+=(--dtype "$picked")
-    pick sum min max product
-    what+=(--combine "$picked")
-    pick no yes
-    what+=(--exclusive "$picked")
-    pick higher lower
-    what+=(--toward "$picked")
-    pick no yes
-    what+=(--around "$picked")
     gives "groups, without clusters, of $size," run collective --device cpu --cluster 0 "${what[@]}" --hazards on --schedule seed:$i
 done
 
