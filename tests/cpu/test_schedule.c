@@ -213,16 +213,6 @@ static void counts_are_those_of_threads(void **state) {
     cj_device_close(device);
 }
 
-static void other_devices_are_refused(void **state) {
-    (void)state;
-    cj_error error = {0};
-    assert_int_equal(cj_cpu_configure(NULL, &(cj_cpu_options){0}, &error), CJ_UNSUPPORTED);
-    assert_int_equal(cj_cpu_stats_read(NULL, &(cj_cpu_stats){0}, &error), CJ_UNSUPPORTED);
-    assert_int_equal(cj_cpu_stats_clear(NULL, &error), CJ_UNSUPPORTED);
-    assert_int_equal(cj_cpu_hazard_count(NULL), 0);
-    assert_null(cj_cpu_hazard_at(NULL, 0));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_seed_gives_one_schedule),
@@ -231,7 +221,6 @@ int main(void) {
         cmocka_unit_test(a_livelock_ends_with_a_picture),
         cmocka_unit_test(progress_is_told_about_twice_a_second),
         cmocka_unit_test(counts_are_those_of_threads),
-        cmocka_unit_test(other_devices_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 // src/device/cuda against a driver that can be told to be old, incomplete, a stub, or to fail.
 #include "test.h"
 
+#include <clusterjit/cpu.h>
 #include <clusterjit/device.h>
 #include <clusterjit/occupancy.h>
 #include <clusterjit/tensormap.h>
@@ -57,6 +58,19 @@ static void the_hosts_memory_is_not_wrapped_on_a_gpu(void **state) {
     assert_non_null(strstr(error.message, "Fake H200"));
     assert_non_null(strstr(error.hint, "cj_mem_write"));
     assert_int_equal(memory, 0);
+    rig_close(&r);
+}
+
+static void what_only_the_cpu_device_has_is_refused(void **state) {
+    (void)state;
+    cj_error     error = {0};
+    rig          r = rig_open();
+    cj_cpu_stats stats = {0};
+    assert_int_equal(cj_cpu_configure(r.device, &(cj_cpu_options){0}, &error), CJ_UNSUPPORTED);
+    assert_int_equal(cj_cpu_stats_read(r.device, &stats, &error), CJ_UNSUPPORTED);
+    assert_int_equal(cj_cpu_stats_clear(r.device, &error), CJ_UNSUPPORTED);
+    assert_int_equal(cj_cpu_hazard_count(r.device), 0);
+    assert_null(cj_cpu_hazard_at(r.device, 0));
     rig_close(&r);
 }
 
@@ -436,6 +450,7 @@ int main(void) {
         cmocka_unit_test_setup(open_and_close_leave_nothing_alive, reset),
         cmocka_unit_test_setup(limits_are_the_drivers, reset),
         cmocka_unit_test_setup(the_hosts_memory_is_not_wrapped_on_a_gpu, reset),
+        cmocka_unit_test_setup(what_only_the_cpu_device_has_is_refused, reset),
         cmocka_unit_test_setup(cluster_limits_follow_the_family, reset),
         cmocka_unit_test_setup(auto_takes_the_gpu_with_clusters, reset),
         cmocka_unit_test_setup(auto_says_why_it_takes_the_cpu, reset),
