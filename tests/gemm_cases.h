@@ -24,7 +24,7 @@ void cj_test_gemm_chain(cj_device *device, const char *words, uint64_t *random);
 void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_t *random);
 
 // Every type of D with lines of every kind of end, in rows and in columns, with C, batches and shared K by turns: each
-// `stride`th of them, a number that neither 2 nor 5 divides, or types and orders would be left out.
+// `stride`th of them, a number that neither 2 nor 5 divides, or types and orders would be left out; with CJ_FEW, one in 16 of these.
 void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random);
 
 // The typed calls: created and run, and in one call; what they refuse, by name.

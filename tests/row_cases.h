@@ -17,7 +17,7 @@ uint64_t cj_test_row_bits(cj_device *device, const char *words);
 // A kernel of that family drawn from the seed, with at most `most` elements.
 void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, uint64_t most);
 
-// Every form and way that a row is cut, of every family; with CJ_FEW, of a third of them in turn.
+// Every form and way that a row is cut, of every family; with CJ_FEW, one in seven of these.
 void cj_test_row_forms(cj_device *device);
 
 // The typed calls, through a handle and in one call, at every alignment of 4 bytes.

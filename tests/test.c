@@ -28,6 +28,8 @@ bool cj_test_few(void) {
     return value && !strcmp(value, "1");
 }
 
+bool cj_test_chosen(size_t number, size_t in) { return !cj_test_few() || number % in == cj_test_seed() % in; }
+
 bool cj_test_mine(size_t number) {
     const char *value = getenv("CJ_PART");
     size_t      part = 0, parts = 1;

@@ -27,6 +27,10 @@ uint64_t cj_test_random(uint64_t *state);
 // CJ_FEW=1 in the environment: a sanitizer slows the test down, which runs a few of its cases then.
 bool cj_test_few(void);
 
+// Whether to run the case of that number: always, but with CJ_FEW one case in `in`. The seed says which, so that every case runs
+// for some seed; the table should have `in` cases or more.
+bool cj_test_chosen(size_t number, size_t in);
+
 // CJ_PART=K/N in the environment, K from 0: N processes share the cases of a test that takes long, and this one has those
 // whose number is K modulo N. Without it, and of a test that does not ask, all.
 bool cj_test_mine(size_t number);

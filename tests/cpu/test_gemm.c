@@ -7,20 +7,25 @@
 #include "emit.h"
 #include "test.h"
 
+// The tests that take longest: with CJ_FEW one of them, which the seed chooses.
+enum { CLUSTER_OF_TWO, RANDOM, DEPENDENT, LONGEST };
+
 // FEATURES, row 24: a cluster of two blocks, multicast loads feed wgmma.
 static void a_cluster_of_two_shares_what_it_loads(void **state) {
     (void)state;
     uint64_t random = 1;
+    if (!cj_test_chosen(CLUSTER_OF_TWO, LONGEST)) skip();
     for (uint64_t seed = 0; seed < (cj_test_few() ? 1 : 2); seed++) {
         cj_test_watch(seed);
         cj_test_gemm(cj_test_device, "m=200 n=264 k=330 b=column tile=128x256 cluster=2", &random);
     }
 }
 
-// Every problem, or each `stride`th, on schedules that differ.
-static void are_right(const char *const *words, size_t count, size_t stride) {
+// Every problem, or with CJ_FEW one that the seed chooses, on schedules that differ.
+static void are_right(const char *const *words, size_t count) {
     uint64_t random = 1;
-    for (size_t i = 0; i < count; i += stride) {
+    for (size_t i = 0; i < count; i++) {
+        if (!cj_test_chosen(i, count)) continue;
         cj_test_watch(i % 3);
         cj_test_gemm(cj_test_device, words[i], &random);
     }
@@ -37,7 +42,7 @@ static void every_layout_is_right(void **state) {
         "m=130 n=70 k=72 a=row b=row d=column c=yes tile=64x64 cluster=2 cluster-n=2",
         "m=130 n=140 k=20 a=row b=column c=yes tile=128x128 cluster=0 dtype=f16",
     };
-    are_right(words, CJ_TEST_COUNT(words), 1);
+    are_right(words, CJ_TEST_COUNT(words));
 }
 
 // Steps that do not come out even, fewer steps than blocks, pieces that do not come out even, edges of M and N.
@@ -60,7 +65,7 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
         "m=50 n=250 k=400 tile=64x128 cluster=1 cluster-n=2 split=4 stages=3 sums=ring c=yes d=column",
         "m=200 n=250 k=600 tile=128x256 cluster=2 split=4 sums=ring b=column out=f32 bias=m",
     };
-    are_right(words, CJ_TEST_COUNT(words), cj_test_few() ? 3 : 1);
+    are_right(words, CJ_TEST_COUNT(words));
 }
 
 // Fewer steps than clusters, shares of one step and of a whole tile, whole tiles before them, edges of M and N.
@@ -76,7 +81,7 @@ static void tiles_that_are_left_are_shared(void **state) {
         "m=70 n=270 k=600 dtype=e4m3 b=column tile=128x128 out=e4m3 rest=shared bias=n activation=gelu d=column",
         "m=70 n=133 k=101 dtype=tf32 b=column tile=64x64 cluster=1 batch=3 shared=b rest=shared",
     };
-    are_right(words, CJ_TEST_COUNT(words), cj_test_few() ? 3 : 1);
+    are_right(words, CJ_TEST_COUNT(words));
 }
 
 // What becomes of a sum: every activation, both biases, C, types of D, each also where D lies in columns.
@@ -93,12 +98,12 @@ static void every_epilogue_is_right(void **state) {
         "m=70 n=140 k=40 out=e4m3 c=yes bias=n tile=64x128 cluster=2",
         "m=70 n=60 k=40 out=e5m2 activation=relu tile=64x256 d=column cluster=1",
     };
-    are_right(words, CJ_TEST_COUNT(words), 1);
+    are_right(words, CJ_TEST_COUNT(words));
 }
 
 static void no_schedule_finds_fault_with_shared_k(void **state) {
     (void)state;
-    const uint64_t seeds = cj_test_few() ? 4 : 24;
+    const uint64_t seeds = cj_test_few() ? 2 : 24;
     for (uint64_t seed = 0; seed < seeds; seed++) {
         uint64_t random = 1;
         cj_test_watch(seed);
@@ -210,7 +215,7 @@ static void every_type_is_right(void **state) {
         "m=70 n=90 k=140 dtype=e4m3 dtype-b=e5m2 b=column tile=64x64 out=e4m3 c=yes d=column",
         "m=70 n=90 k=33 dtype=e5m2 dtype-b=e4m3 b=column tile=64x128 out=f16 activation=silu",
     };
-    are_right(words, CJ_TEST_COUNT(words), 1);
+    are_right(words, CJ_TEST_COUNT(words));
 }
 
 static void batches_and_what_they_share_are_right(void **state) {
@@ -222,21 +227,22 @@ static void batches_and_what_they_share_are_right(void **state) {
         "m=1 n=1 k=1 batch=5 shared=c c=yes tile=64x64",
         "m=66 n=70 k=72 batch=2 dtype=e4m3 b=column shared=ac c=yes out=e5m2 tile=64x64 cluster=4",
     };
-    are_right(words, CJ_TEST_COUNT(words), 1);
+    are_right(words, CJ_TEST_COUNT(words));
 }
 
 static void lines_end_where_they_should(void **state) {
     (void)state;
     uint64_t random = 1;
     cj_test_watch(1);
-    cj_test_gemm_ragged(cj_test_device, cj_test_few() ? 23 : 3, &random);
+    cj_test_gemm_ragged(cj_test_device, 3, &random);
 }
 
 static void random_problems_are_right(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
+    if (!cj_test_chosen(RANDOM, LONGEST)) skip();
     cj_test_watch(random % 5);
-    cj_test_gemm_random(cj_test_device, cj_test_few() ? 2 : 6, 140, &random);
+    cj_test_gemm_random(cj_test_device, cj_test_few() ? 1 : 6, 140, &random);
 }
 
 static void nan_and_infinity_pass_through(void **state) {
@@ -254,6 +260,7 @@ static void nan_and_infinity_pass_through(void **state) {
 static void dependent_launches_wait_for_each_other(void **state) {
     (void)state;
     uint64_t random = 1;
+    if (!cj_test_chosen(DEPENDENT, LONGEST)) skip();
     cj_test_gemm_chain(cj_test_device, "m=70 n=70 k=70 tile=64x64 cluster=1 split=2 parts=2", &random);
 }
 

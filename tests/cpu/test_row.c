@@ -38,11 +38,12 @@ static void every_form_is_right(void **state) {
 
 static void many_rows_are_right(void **state) {
     (void)state;
-    cj_test_row(cj_test_device, "softmax rows=20001 columns=2", 0, 1);
-    cj_test_row(cj_test_device, "crossentropy rows=9999 columns=1 gradient=yes", 0, 2);
-    cj_test_row(cj_test_device, "rmsnorm rows=2000 columns=40 form=stream warps=1 grid=3", 0, 3);
-    cj_test_row(cj_test_device,
-                "layernorm rows=9999 columns=3 weight=no pass=backward weight-gradient=yes bias-gradient=yes", 0, 4);
+    static const char *const words[] = {
+        "softmax rows=20001 columns=2", "crossentropy rows=9999 columns=1 gradient=yes",
+        "rmsnorm rows=2000 columns=40 form=stream warps=1 grid=3",
+        "layernorm rows=9999 columns=3 weight=no pass=backward weight-gradient=yes bias-gradient=yes"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(words); i++)
+        if (cj_test_chosen(i, 4)) cj_test_row(cj_test_device, words[i], 0, 1 + i);
 }
 
 // A mask of several rows comes round again.
@@ -70,6 +71,7 @@ static void sums_over_rows_of_every_length_are_right(void **state) {
     for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++)
         for (size_t g = 0; g < CJ_TEST_COUNT(gradients); g++) {
             char words[192];
+            if (!cj_test_chosen(c * CJ_TEST_COUNT(gradients) + g, 3)) continue;
             snprintf(words, sizeof words, "%s rows=%u columns=%u %s", gradients[g],
                      rows[(2 * c + g) % CJ_TEST_COUNT(rows)], columns[c], types[(c + g) % CJ_TEST_COUNT(types)]);
             cj_test_row(cj_test_device, words, 0, c);
@@ -102,6 +104,7 @@ static void sums_over_rows_are_right_in_every_form(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(dealt); i++)
         for (size_t g = 0; g < CJ_TEST_COUNT(gradients); g++) {
             char words[192];
+            if (!cj_test_chosen(i * CJ_TEST_COUNT(gradients) + g, 5)) continue;
             snprintf(words, sizeof words, "%s %s %s", gradients[g], dealt[i], types[(i + g) % CJ_TEST_COUNT(types)]);
             cj_test_row(cj_test_device, words, 0, i);
         }
@@ -112,6 +115,7 @@ static void sums_over_rows_are_the_same_in_every_run(void **state) {
     (void)state;
     for (size_t i = 0; i < CJ_TEST_COUNT(dealt); i++) {
         char words[192];
+        if (!cj_test_chosen(i, 4)) continue;
         snprintf(words, sizeof words, "%s %s", gradients[1], dealt[i]);
         const uint64_t bits = cj_test_row_bits(cj_test_device, words);
         for (uint64_t seed = 1; seed < 4; seed++) {
@@ -124,8 +128,9 @@ static void sums_over_rows_are_the_same_in_every_run(void **state) {
 
 static void any_shape_type_stride_and_alignment_is_right(void **state) {
     (void)state;
-    uint64_t seed = cj_test_seed();
-    for (int i = 0; i < 60; i++)
+    uint64_t  seed = cj_test_seed();
+    const int kernels = cj_test_few() ? 10 : 60;
+    for (int i = 0; i < kernels; i++)
         cj_test_row_random(cj_test_device, families[(size_t)i % (CJ_TEST_COUNT(families) - 1)], &seed, 6000);
 }
 

@@ -74,6 +74,7 @@ static void blocks_that_stay_have_tile_after_tile(void **state) {
                                : i % 8 == 1 || i % 8 / 2 == 2 ? 2
                                                               : 4;
         const unsigned columns = (count * 32 * loads + (i + i / 8) % 3 - 1) * width;
+        if (!cj_test_chosen(i, 9)) continue;
         cj_test_watch(i % 5);
         snprintf(words, sizeof words,
                  "rows=%u columns=%u dtype=%s op=%s exclusive=%s reverse=%s form=stream claim=%s block=32 loads=%u"
@@ -83,8 +84,9 @@ static void blocks_that_stay_have_tile_after_tile(void **state) {
                  1 + i % 3 * 40, columns + i % 3 * width, i / 5 % 2 ? " heads=flags" : "");
         cj_test_scan(cj_test_device, words, 0, i);
     }
-    cj_test_scan(cj_test_device, "columns=40000 form=stream loads=2 stages=4", 0, 3);
-    cj_test_scan(cj_test_device, "rows=2 columns=40000 form=stream claim=row loads=2 dtype=u32", 0, 3);
+    if (cj_test_chosen(0, 2)) cj_test_scan(cj_test_device, "columns=40000 form=stream loads=2 stages=4", 0, 3);
+    if (cj_test_chosen(1, 2))
+        cj_test_scan(cj_test_device, "rows=2 columns=40000 form=stream claim=row loads=2 dtype=u32", 0, 3);
 }
 
 // One array may end within 16 bytes: what is left stands behind the last tile, which is whole, or not.
@@ -95,6 +97,7 @@ static void one_array_ends_anywhere(void **state) {
     for (unsigned i = 0; i < 24; i++) {
         char           words[192];
         const unsigned width = widths[i % 6], tail = 1 + i % (width - 1), loads[] = {1, 32, 33, 32 * 32};
+        if (!cj_test_chosen(i, 5)) continue;
         cj_test_watch(i % 5);
         snprintf(words, sizeof words,
                  "columns=%u dtype=%s exclusive=%s form=stream block=32 loads=1 stages=2 grid=%u%s",
@@ -143,8 +146,9 @@ static void carries_stop_where_a_segment_begins(void **state) {
 
 static void any_shape_stride_and_alignment_is_right(void **state) {
     (void)state;
-    uint64_t seed = cj_test_seed();
-    for (unsigned i = 0; i < 60; i++) {
+    uint64_t       seed = cj_test_seed();
+    const unsigned kernels = cj_test_few() ? 15 : 60;
+    for (unsigned i = 0; i < kernels; i++) {
         cj_test_watch(i % 3);
         cj_test_scan_random(cj_test_device, &seed, 4000);
     }
