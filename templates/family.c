@@ -49,12 +49,16 @@ cj_status cj_family_find(const char *name, const cj_family **family, cj_error *e
     return status;
 }
 
-// The target that a plan is for: `arch`, or the family's own, or the newest that the device runs.
+const char *cj_family_arch(const cj_family *family, const cj_limits *limits) {
+    const char *own = family->arch;
+    return own && cj__target_find(own)->number == limits->compute_capability ? own : cj_limits_arch(limits);
+}
+
+// The target that a plan is for: `arch`, or the family's on that device.
 static cj_status choose_arch(cj_plan *plan, const cj_limits *limits, const char *arch, const cj_target_info **target,
                              cj_error *error) {
     const cj_limits *builtin;
-    const char      *own = plan->params.family->arch;
-    if (!arch) arch = own && cj__target_find(own)->number == limits->compute_capability ? own : cj_limits_arch(limits);
+    if (!arch) arch = cj_family_arch(plan->params.family, limits);
     *target = cj__target_find(arch);
     if (!*target) {
         cj_status status = cj_limits_builtin(arch, &builtin, error);  // names the nearest

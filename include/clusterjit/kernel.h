@@ -104,8 +104,10 @@ CJ_API cj_status cj_limits_builtin(const char *arch, const cj_limits **limits, c
 // The target to generate for on a device with these limits: the newest known one that it can run.
 CJ_API const char *cj_limits_arch(const cj_limits *limits);
 
-// Chooses grid, block, cluster and memory. `arch` is the target, or NULL: cj_limits_arch, but sm_90a for what only that has
-// (gemm), where the device runs it. UNSUPPORTED when the family has no kernel for a target that is named. CONTRACT or
+// The family's target on such a device: cj_limits_arch, but sm_90a for what only that has (gemm), where the device runs it.
+CJ_API const char *cj_family_arch(const cj_family *family, const cj_limits *limits);
+
+// Chooses grid, block, cluster and memory. `arch` is the target, or NULL: cj_family_arch. UNSUPPORTED when the family has no kernel for a target that is named. CONTRACT or
 // INVALID_ARGUMENT when it could not launch, with the rule's name. A parameter that is not
 // at its default is planned as it is set (plan->params has what was chosen for the others), or INVALID_ARGUMENT names it; but a
 // target before sm_90 has no clusters: then plan->note says that the kernel is generated without them.

@@ -18,6 +18,21 @@ gives $'\nLast element: 448 (expected 448)' run "${problem[@]}" --dtype e4m3 --b
 gives $'\nLast element: 57344 (expected 57344)' run "${problem[@]}" --dtype e5m2 --b column --out e5m2 --fill const:400
 gives $'\nLast element: nan (expected nan)' run "${problem[@]}" --dtype e5m2 --b column --out e5m2 --fill const:nan
 
+# --- a part is its target that has the kernel; sm_90 has none, which all commands say alike
+for arch in h200 sm_90a; do
+    gives '.target sm_90a' emit gemm --arch $arch
+    gives 'Error bound: ' run "${problem[@]}" --arch $arch
+    gives 'Error bound: ' run "${problem[@]}" --target $arch
+    gives 'candidate' tune "${problem[@]}" --dry-run --arch $arch
+    gives 'Work: ' bench "${problem[@]}" --rounds 1 --arch $arch
+    gives 'No verdict' compare "${problem[@]}" --rounds 1 --cluster 1 --target $arch
+done
+for command in "run" "bench --rounds 1" "tune --dry-run" "compare --rounds 1"; do
+    refuses 1 'which only sm_90a has; the target is sm_90' ${command%% *} "${problem[@]}" ${command#"${command%% *}"} --arch sm_90
+    [[ $(<"$dir/err") == *'name sm_90a, or no target'* ]] || failed "$command" "no remedy"
+done
+refuses 1 'which only sm_90a has; the target is sm_90' emit gemm --arch sm_90
+
 # --- what makes no sense
 refuses 64 'only where those of K follow each other' run "${problem[@]}" --dtype tf32
 refuses 64 'only e4m3 and e5m2 are mixed' run "${problem[@]}" --dtype-b e5m2

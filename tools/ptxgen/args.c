@@ -303,9 +303,10 @@ cj_dim3 args_dim3(const char *option, const char *text) {
     return (cj_dim3){value[0], value[1], value[2]};
 }
 
-const char *args_target(const char *name) {
+const char *args_target(const char *name, const cj_family *family) {
     cj_limits limits;
-    for (size_t i = 0; cj_limits_part(i); i++)
-        if (!strcmp(name, cj_limits_part(i)) && !cj_limits_named(name, &limits, NULL)) return cj_limits_arch(&limits);
+    for (size_t i = 0; name && cj_limits_part(i); i++)
+        if (!strcmp(name, cj_limits_part(i)) && !cj_limits_named(name, &limits, NULL))
+            return family ? cj_family_arch(family, &limits) : cj_limits_arch(&limits);
     return name;
 }

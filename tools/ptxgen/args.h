@@ -48,8 +48,9 @@ unsigned args_number(const char *option, const char *text, unsigned minimum, uns
 // One to three whole numbers, "X[,Y,Z]", what is left out being 1; exits with a message that names `option` otherwise.
 cj_dim3 args_dim3(const char *option, const char *text);
 
-// The target that --arch or --target names: that of a part ("h200"), else the name itself.
-const char *args_target(const char *name);
+// The target that --arch or --target names: of a part ("h200") the family's there, or, where `family` is NULL, the newest that
+// it runs; else the name itself, which may be NULL.
+const char *args_target(const char *name, const cj_family *family);
 
 // "32..1024, a multiple of 32", "sum, min, max" or "CUDA C of a, b"; returns `buffer`.
 const char *args_values(const cj_param_info *info, char *buffer, size_t size);

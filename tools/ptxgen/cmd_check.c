@@ -43,7 +43,7 @@ static const struct argp_option options[] = {
 
 static int set(void *user, int key, char *value) {
     check_options *o = user;
-    if (key == KEY_ARCH) o->arch = args_target(value);
+    if (key == KEY_ARCH) o->arch = args_target(value, NULL);
     if (key == KEY_JSON) o->json = true;
     if (key == KEY_PTXAS) o->ptxas = true;
     if (key == KEY_RUN) o->run = true;

@@ -42,14 +42,14 @@ int cmd_emit(int argc, char **argv) {
     args_family  family;
     args_parse(&spec, argc, argv, &o, &family);
 
-    const bool is_target = o.arch && args_target(o.arch) == o.arch;  // else a part, whose limits tell the target
-    cj_limits  limits;
-    cj_plan    plan;
-    char      *text;
-    size_t     length;
-    cj_error   error;
-    bool       failed = cj_limits_named(o.arch ? o.arch : "sm_90", &limits, &error) ||
-                  cj_plan_make(&family.params, &limits, is_target ? o.arch : NULL, &plan, &error) ||
+    const char *arch = args_target(o.arch, family.params.family);
+    cj_limits   limits;
+    cj_plan     plan;
+    char       *text;
+    size_t      length;
+    cj_error    error;
+    bool        failed = cj_limits_named(o.arch ? o.arch : "sm_90", &limits, &error) ||
+                  cj_plan_make(&family.params, &limits, arch, &plan, &error) ||
                   cj_plan_emit(&plan, &text, &length, &error);
     args_family_free(&family);
     if (failed) return message_failure(&error);

@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
 static int set(void *user, int key, char *value) {
     run_options *o = user;
     switch (key) {
-    case KEY_ARCH: o->arch = args_target(value); break;
+    case KEY_ARCH: o->arch = value; break;
     case KEY_DEVICE: o->device = value; break;
     case KEY_FILL: o->fill = value; break;
     case KEY_INPUT: o->input = value; break;
@@ -65,6 +65,7 @@ int cmd_run(int argc, char **argv) {
     run_options o = {.device = "auto"};
     args_family family;
     args_parse(&spec, argc, argv, &o, &family);
+    o.arch = args_target(o.arch, family.params.family);
     if (o.input && o.fill) return message_error(CJ_INVALID_ARGUMENT, "--input and --fill exclude each other");
     if (o.machine.last_seed != o.machine.cpu.seed)
         return message_error(CJ_INVALID_ARGUMENT, "--schedule gives several seeds, which run does not take\ngive one seed, or "

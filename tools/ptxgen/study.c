@@ -17,7 +17,7 @@
 int study_set(void *user, int key, char *value) {
     study_options *o = user;
     switch (key) {
-    case STUDY_ARCH: o->arch = args_target(value); break;
+    case STUDY_ARCH: o->arch = value; break;
     case STUDY_DEVICE: o->device = value; break;
     case STUDY_FILL: o->fill = value; break;
     case STUDY_INPUT: o->input = value; break;
@@ -61,12 +61,12 @@ int study_open(study *s, const study_options *options, const args_family *family
     s->races = calloc(capacity + 1, sizeof *s->races);  // and the peer
     if (!s->variants || !s->races) return message_error(CJ_OUT_OF_MEMORY, "no memory for %zu kernels", capacity);
     s->w = (workload){.type = workload_find(name),
-                      .arch = options->arch,
                       .params = family->params,
                       .given = family->given,
                       .fill = options->fill,
                       .input = options->input,
                       .rotate = true};
+    s->options.arch = s->w.arch = args_target(options->arch, family->params.family);
     int code = s->w.type ? refuse_options(options) : workload_missing(name);
     if (!code) code = open_device(s);
     if (!code) say_how_long(s);
