@@ -27,6 +27,12 @@ static void assemble(const char *params, const char *arch) {
     cj_text_free(text);
 }
 
+// Blocks of 1024 threads leave too few registers to means and variances of 8-bit elements, and are refused.
+static const char *block_of(size_t op, size_t dtype, unsigned turn) {
+    const bool refused = !strcmp(ops[op], "meanvar") && strchr(dtypes[dtype], '8') && turn % 4 == 3;
+    return refused ? "896" : blocks[turn % 4];
+}
+
 static void emitted_kernels_assemble(void **state) {
     (void)state;
     unsigned turn = 0;
@@ -36,7 +42,7 @@ static void emitted_kernels_assemble(void **state) {
                 char params[160];
                 bool by_block = op < OPS_OF_BLOCKS && (turn + turn / 4) % 2;
                 snprintf(params, sizeof params, "op=%s dtype=%s cluster=%s block=%s result=%s n=%s", ops[op],
-                         dtypes[dtype], clusters[turn % CJ_TEST_COUNT(clusters)], blocks[turn % 4], results[by_block ? 1 + turn / 2 % 2 : 0],
+                         dtypes[dtype], clusters[turn % CJ_TEST_COUNT(clusters)], block_of(op, dtype, turn), results[by_block ? 1 + turn / 2 % 2 : 0],
                          turn % 3 ? "2^24" : "1024");
                 assemble(params, targets[(turn + turn / 4 + turn / 16) % 4]);
             }
