@@ -116,7 +116,7 @@ static uint32_t registers_of(uint32_t threads, const choice *c) {
 }
 
 static bool fits_rows(const stencil *s, const choice *c) {
-    const uint32_t others = s->box ? 56 : 40, words = s->columns * s->bytes / 4 * (s->tile + 2 * s->radius) + others;
+    const uint32_t others = s->box ? 48 + 2 * s->bytes : 40, words = s->columns * s->bytes / 4 * (s->tile + 2 * s->radius) + others;
     return covers(s) && registers_of(s->warps * WARP, c) >= words && shared_fits(s, c);
 }
 
