@@ -232,8 +232,11 @@ static void add_functions(scan_kernel *k, cj_builder *b, char identity[24]) {
     k->combine.identity = cj__constant_text(k->s.type, function[SCAN_IDENTITY]->constant, identity);
 }
 
-// What ptxas spills for, when it chooses: wide values; many narrow loads, and segments, in tiles that registers hold.
+// What ptxas spills for, when it chooses: wide values; streams of smaller blocks than usual; many narrow loads, and segments,
+// in tiles that registers hold.
 static bool spills(const scan_shape *s) {
+    enum { USUAL = 256 };
+    if (s->form == SCAN_STREAM && s->threads < USUAL) return true;
     return s->computed == 8 || (s->form == SCAN_DIRECT && (cj__scan_segmented(s) || s->width * s->bytes < SCAN_LOAD));
 }
 

@@ -199,14 +199,15 @@ static cj_status check_segments(const cj_plan *plan, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
-// Whether a thread of a block that an SM holds has registers for its elements; narrow ones, and in tiles that are no stages'
-// those of 32 bits, always fit.
+// Whether a thread of a block that an SM holds has registers for its elements, narrow ones as they are computed in; in tiles
+// that are no stages' those of up to 32 bits always fit.
 static cj_status check_registers(const scan_shape *s, cj_error *error) {
-    enum { SCHEDULERS = 4, REGISTERS = 16384, UNIT = 8, OTHERS = 40, FLAGS = 8 };
+    enum { SCHEDULERS = 4, REGISTERS = 16384, UNIT = 8, OTHERS = 40, OTHERS_NARROW = 32, FLAGS = 8 };
     const unsigned warps = (s->block / SCAN_WARP + SCHEDULERS - 1) / SCHEDULERS;
     const unsigned there = REGISTERS / SCAN_WARP / warps / UNIT * UNIT;
-    const unsigned needed = OTHERS + s->loads * s->width * s->computed / 4 + (cj__scan_segmented(s) ? FLAGS : 0);
-    const bool     always = s->computed == 4 && (s->form != SCAN_STREAM || s->bytes < 4);
+    const unsigned others = s->bytes < 4 ? OTHERS_NARROW : OTHERS;
+    const unsigned needed = others + s->loads * s->width * s->computed / 4 + (cj__scan_segmented(s) ? FLAGS : 0);
+    const bool     always = s->computed == 4 && s->form != SCAN_STREAM;
     if (always || needed <= there) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT,
              "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u",
