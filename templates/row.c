@@ -134,15 +134,23 @@ static void write_head(const cj_plan *plan, const row_op *op, const row_shape *s
                 cj__row_post_copies(s), cj__row_copy_bytes(op, s, plan->grid.x));
 }
 
-// Two blocks of a stream share an SM where their stages fit it twice, and of spread rows as many as have 32 warps:
-// registers must then, too.
+// Two blocks of a stream share an SM where their stages fit it twice: registers must then, too.
 static unsigned blocks_per_sm(const row_kernel *k) {
-    enum { SHARING_WARPS = 16, SHARING_BYTES = 100 * 1024, SPREAD_WARPS = 32 };
-    if (k->s->form == ROW_SPREAD) return SPREAD_WARPS / k->s->warps;
+    enum { SHARING_WARPS = 16, SHARING_BYTES = 100 * 1024 };
     return k->s->form == ROW_STREAM && !k->s->totals && k->s->warps <= SHARING_WARPS &&
                    k->plan->dynamic_shared <= SHARING_BYTES
                ? 2
                : 1;
+}
+
+// Of spread rows as many share it as have 32 warps, or fewer where threads need more registers than these leave.
+static void declare_spread(row_kernel *k) {
+    enum { WARPS = 32, USUAL = 64 };
+    const unsigned registers = cj__row_spread_registers(k->plan, k->op, k->s);
+    if (registers <= USUAL)
+        cj__blocks_per_sm(k->plan, k->f, WARPS / k->s->warps);
+    else
+        cj__registers(k->plan, k->f, registers, true);
 }
 
 static void declare(row_kernel *k) {
@@ -157,7 +165,10 @@ static void declare(row_kernel *k) {
                             : k->s->blocks             ? "posts"
                                                        : "not used");
     cj_block(f, k->plan->block.x, 1, 1);
-    cj__blocks_per_sm(k->plan, f, blocks_per_sm(k));
+    if (k->s->form == ROW_SPREAD)
+        declare_spread(k);
+    else
+        cj__blocks_per_sm(k->plan, f, blocks_per_sm(k));
     if (k->s->cluster) cj_cluster(f, k->s->cluster, 1, 1);
 }
 

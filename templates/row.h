@@ -310,6 +310,7 @@ void cj__row_twice(row_kernel *k, const row_meeting *m);  // a row that is read 
 
 unsigned cj__row_post_copies(const row_shape *s);
 size_t   cj__row_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);   // from one to the next
+unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s);
 size_t   cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // of the workspace
 void cj__row_keep_behind(row_kernel *k, bool row);  // keeps columns, behind the row's loads or its meeting's first step
 row_posts cj__row_posts(row_kernel *k);

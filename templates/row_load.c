@@ -345,9 +345,10 @@ void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg int
 }
 
 void cj__row_keep_columns(row_kernel *k) {
-    enum { WORDS_MOST = 32 };  // of columns and rows
-    const access a = access_of(in_bytes(k), k->s->in_bytes);
-    if (k->s->held * a.words * (k->op->inputs + k->op->columns) > WORDS_MOST) return;
+    enum { WORDS_MOST = 32, WIDENED_MOST = 24 };  // of columns and rows; sweeps hold some of them as f32, too
+    const access   a = access_of(in_bytes(k), k->s->in_bytes);
+    const unsigned most = k->s->in_bytes == 2 && !k->op->columns_given ? WIDENED_MOST : WORDS_MOST;
+    if (k->s->held * a.words * (k->op->inputs + k->op->columns) > most) return;
     for (unsigned i = 0; i < k->op->operands; i++)
         for (unsigned v = 0; k->op->operand[i].role == ROW_COLUMN && v < k->s->held; v++) {
             new_column(k, i, k->kept[i][v]);

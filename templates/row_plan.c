@@ -26,7 +26,7 @@
 enum { STAGE_BYTES = 65536, STREAM_CLUSTER = 16, DEALT_CLUSTER = 8, STREAM_MBARRIERS = 256, BARRIERS = 16 };
 
 // Warps of a block: that has its SM to itself, in a stream beside the one that loads; and of one among several.
-enum { ALONE_WARPS = 32, SHARING_WARPS = 16 };
+enum { ALONE_WARPS = 32, SHARING_WARPS = 16, SPREAD_REGISTERS = 64 };
 
 static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -38,6 +38,7 @@ typedef struct choice {
     const cj_limits *limits;
     row_shape       *s;
     bool             clusters;
+    unsigned         registers;  // that a thread of spread rows needs
 } choice;
 
 // What is asked for, or 0.
@@ -202,9 +203,8 @@ static void plan_direct(choice *c) {
 // How many blocks of so many warps the GPU holds at once: few rows are long ones, of which threads hold what they
 // can.
 static unsigned room_for(const choice *c, unsigned warps) {
-    enum { REGISTERS = 64 };
     cj_occupancy        o;
-    const cj_kernel_use use = {.threads = warps * ROW_WARP, .registers = REGISTERS};
+    const cj_kernel_use use = {.threads = warps * ROW_WARP, .registers = c->registers};
     cj__occupancy(&use, c->limits, &o);
     return o.active_clusters;
 }
@@ -246,7 +246,7 @@ static bool is_spread(const choice *c) {
     return is_few(c) && !is_asked(c, ROW_CLUSTER) && !streams && c->s->columns >= most(LONG, LONG_A_ROW * rows);
 }
 
-static void plan_spread(choice *c) {
+static void cut_spread(choice *c) {
     row_shape *s = c->s;
     s->form = ROW_SPREAD;
     s->blocks = asked(c, ROW_BLOCKS) ? asked(c, ROW_BLOCKS) : spread_blocks(c);
@@ -260,6 +260,18 @@ static void plan_spread(choice *c) {
         cut(s);
     }
     s->held = (unsigned)most(ceil_div(s->piece, cj__row_threads(s)), 1);
+    const uint64_t grid = asked(c, ROW_GRID) ? asked(c, ROW_GRID) : room_for(c, s->warps);
+    s->claims = c->plan->params.value[ROW_ROWS] > grid / s->blocks;
+}
+
+// Where a thread would hold too much for the usual registers, there is room for fewer blocks.
+static void plan_spread(choice *c) {
+    for (unsigned needed = SPREAD_REGISTERS; needed;) {
+        c->registers = needed;
+        cut_spread(c);
+        needed = cj__row_spread_registers(c->plan, c->op, c->s);
+        if (needed <= c->registers) needed = 0;
+    }
 }
 
 // ---- stream
@@ -705,6 +717,13 @@ static cj_status plan_spread_grid(choice *c, cj_error *error) {
     cj_plan       *plan = c->plan;
     row_shape     *s = c->s;
     const uint64_t rows = plan->params.value[ROW_ROWS], grid = asked(c, ROW_GRID), room = room_for(c, s->warps);
+    if (!room) {
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "vectors: %u of a thread, of rows of %" PRIu64 " elements, take about %u registers; blocks of warps=%u have"
+                 " fewer", s->held, s->columns, c->registers, s->warps);
+        cj__hint(error, "take fewer warps, or more pieces or blocks, of which a thread holds fewer vectors");
+        return CJ_INVALID_ARGUMENT;
+    }
     if (s->blocks > room) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
                  "blocks: %u of %u threads are more than the %" PRIu64 " that %s holds at once", s->blocks,
@@ -761,7 +780,7 @@ static double error_bound(const choice *c) {
 
 cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits, bool clusters, cj_error *error) {
     row_shape       s;
-    choice          c = {plan, op, limits, &s, clusters};
+    choice          c = {plan, op, limits, &s, clusters, SPREAD_REGISTERS};
     const uint64_t *value = plan->params.value;
     read_problem(plan, op, &s);
     if ((value[ROW_STRIDE] && s.stride < s.columns) || (value[ROW_OUT_STRIDE] && s.out_stride < s.columns))

@@ -35,6 +35,26 @@ size_t cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks
     return once_bytes(op, s, blocks) + (cj__row_post_copies(s) - 1) * cj__row_copy_bytes(op, s, blocks);
 }
 
+// Registers of a thread, as ptxas needs them: FIT do while little is held besides the row, which sweeps hold as f32. Beside
+// it are rows to claim, moments, copies of posts, and what columns have, where sweeps read it. Of several inputs not
+// all is held at once; but where a row's pieces are read twice, ptxas unrolls their loop. For sm_90
+// the counts are of what ptxas compiles without spilling; elsewhere it takes a few more.
+unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s) {
+    enum { MEASURED = 90, FIT = 64, HOLDS = 36, OTHERS_HOLD = 33, MORE = 80, MORE_HOLDS = 44, MANY = 96, MANY_HOLDS = 60, MOST = 128 };
+    enum { USUAL_WARPS = 16, CLAIMS = 2, MOMENTS = 3, COPIES = 1, COLUMN = 4, UNROLLED = 26 };
+    const bool measured = cj__target_number(plan) == MEASURED, swept = op->columns && !op->columns_given;
+    unsigned   held = s->held * s->elements * op->inputs;
+    if (!op->outputs) return FIT;  // what sweeps have seen is not held
+    if (op->inputs > 1) held -= held / 4;
+    if (s->claims) held += CLAIMS;
+    if (op->values > 2) held += s->in_bytes < 4 ? MOMENTS : 1;
+    if (cj__row_post_copies(s) > 1) held += COPIES;
+    if (swept) held += COLUMN;
+    if (s->claims && s->pieces > 1 && op->inputs > 1 && !(measured && s->warps >= USUAL_WARPS)) held += UNROLLED;
+    if (held <= (measured ? HOLDS : OTHERS_HOLD)) return FIT;
+    return held <= MORE_HOLDS ? MORE : held <= MANY_HOLDS ? MANY : MOST;
+}
+
 // How many warps wait for posts, each for those of every so-many-th 32 blocks.
 static unsigned waiting_warps(const row_kernel *k) {
     const unsigned groups = (k->s->blocks + ROW_WARP - 1) / ROW_WARP;
@@ -294,9 +314,11 @@ static void gather(row_kernel *k, const row_posts *p, cj_reg turn) {
 
 // k->part = that of the row, for every warp of the block.
 static void share(row_kernel *k, const row_posts *p, cj_label others) {
+    enum { MANY = 32, WORDS_AT_ONCE = 16 };  // in registers, beside the row
     cj_func       *f = k->f;
     const unsigned bytes = 4 * post_words(k), warps = waiting_warps(k);
-    row_part       part[ROW_WARP];
+    const unsigned most = post_words(k) * warps > MANY ? WORDS_AT_ONCE / post_words(k) : warps;
+    row_part       part[ROW_WARP + 1];
     cj_reg         slot = cj_u32(f, "row_slot"), writes = cj_pred(f, "writes");
     cj_step(f, "the row's values, for every warp of the block");
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->warp, bytes, p->row);
@@ -305,11 +327,15 @@ static void share(row_kernel *k, const row_posts *p, cj_label others) {
     if (k->s->claims) cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", p->leads, p->next_at, p->next);
     cj_label_here(f, others);
     cj_ptx(f, "bar.sync 0; // P2: they are written");
-    for (unsigned w = 0; w < warps; w++) {
-        part[w] = warps > 1 ? cj__row_part_new(k, "shared") : k->part;
-        cj__row_load_slot(k, &part[w], p->row, w * bytes, cj_always());
+    for (unsigned first = 0; first < warps; first += most) {
+        unsigned parts = 0;
+        if (first) part[parts++] = k->part;
+        for (unsigned w = first; w < warps && w < first + most; w++) {
+            part[parts] = warps > 1 ? cj__row_part_new(k, "shared") : k->part;
+            cj__row_load_slot(k, &part[parts++], p->row, w * bytes, cj_always());
+        }
+        if (warps > 1) cj__row_fold(k, &k->part, part, parts, false);
     }
-    if (warps > 1) cj__row_fold(k, &k->part, part, warps, false);
     if (k->s->claims) cj_ptx(f, "ld.shared.u32 $1, [$2];", p->next, p->next_at);
 }
 
