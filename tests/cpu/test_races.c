@@ -141,7 +141,7 @@ static const fault faults[] = {
      "    st.relaxed.gpu.global.u32 [%out], %thread;\n", "",
      "writes it"},
     {"uninitialized", {1, 32, 0, 0}, TILE, OWN "    st.shared.u32 [%r2], %r0;\n    bar.sync 0;\n",
-     "    ld.shared.u32 %r8, [%r2 + 4];\n", "    ld.shared.u32 %r8, [%r2];\n", "",
+     "    ld.shared.u32 %r8, [%r2 + 4];\n", "    ld.shared.u32 %r8, [%r2];\n", "    st.global.u32 [%at], %r8;\n",
      "tile + 128, 4 bytes of shared memory"},
 };
 // clang-format on
@@ -200,7 +200,8 @@ static void no_twin_is_reported(void **state) {
 static void a_hazard_names_both_sides(void **state) {
     (void)state;
     static const char ptx[] = KERNEL(
-        TILE, OWN NEIGHBOUR(32) "\n    st.shared.u32 [%r2], %r0;\n\n    ld.shared.u32 %r8, [%r3];\n");
+        TILE, OWN NEIGHBOUR(32) "\n    st.shared.u32 [%r2], %r0;\n\n    ld.shared.u32 %r8, [%r3];\n"
+                                "    st.global.u32 [%at], %r8;\n");
     cj_error     error = {0};
     cj_device   *device = NULL;
     cj_module   *module = NULL;
@@ -251,7 +252,8 @@ static cj_status read_two(cj_device *device, cj_function *function, cj_ptr memor
 
 static void memory_that_somebody_has_written(void **state) {
     (void)state;
-    static const char reads[] = KERNEL("", "    ld.global.v2.u32 {%r1, %r2}, [%out];\n");
+    static const char reads[] = KERNEL("", "    ld.global.v2.u32 {%r1, %r2}, [%out];\n"
+                                             "    add.u32 %r1, %r1, %r2; st.global.u32 [%out + 8], %r1;\n");
     static const char writes[] = KERNEL("", "    st.global.u32 [%out + 4], 1;\n");
     cj_error          error = {0};
     cj_module        *module[2] = {NULL};

@@ -9,6 +9,7 @@
 
 #include "exec.h"
 #include "stats.h"
+#include "undefined.h"
 #include "watch.h"
 
 // A piece of memory: addresses [begin, begin + bytes) lie at host, lane i's at host + i * stride.
@@ -268,9 +269,11 @@ static bool is_on_stack(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cons
 }
 
 // Tells those who want to know. Parameters interest nobody.
-static void observe(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const span *found, const uint64_t *address) {
+static void observe(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const span *found, const uint64_t *address,
+                    unsigned char *const at[CJ_LANES]) {
     const bool is_memory = found->block || found->global;
     if (w->watch && is_memory) cj__watch_reach(w, op, mask, found->block, found->begin, address);
+    if (w->watch && found->stride) cj__undefined_local(w, mask, at);
     if (w->block->cluster->counts && (is_memory || found->stride)) {
         cj__stats_access(w, op, mask, found->block, found->global, address);
     }
@@ -289,9 +292,10 @@ static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uns
         if (!find(w, op, lane, address[lane], &found)) return false;
         const uint32_t inside = reach_span(&found, rest, access_bytes(op), address, at);
         if (found.stride && !is_on_stack(w, op, inside, &found, address)) return false;
-        if (w->block->cluster->observed) observe(w, op, inside, &found, address);
+        if (w->block->cluster->observed) observe(w, op, inside, &found, address, at);
         rest &= ~inside;
     }
+    if (w->watch) cj__undefined_moved(w, op, mask);
     return true;
 }
 

@@ -104,7 +104,7 @@ bool cj__cpu_select_atom_cas(cj_cpu_prepare *p) { return cj__cpu_select_atom(p);
 bool cj__cpu_select_red(cj_cpu_prepare *p) {
     uint32_t *slot = cj__cpu_keep(p, 2 * sizeof *slot);
     if (!slot) return false;
-    slot[0] = p->sink;
+    slot[0] = p->program->sink;
     slot[1] = p->slot[0];
     p->op.slot = slot;
     return cj__cpu_select_atom(p);

@@ -13,6 +13,7 @@
 
 #include "address.h"
 #include "exec.h"
+#include "undefined.h"
 
 enum { ALLOCA_ALIGNMENT = 8, ALLOCA_ALIGNMENT_MAX = 1 << 23 };  // the least and the most
 
@@ -51,6 +52,7 @@ static bool grow(const cj_cpu_warp *w, unsigned lane, uint64_t bytes, uint64_t a
     *begin = (uint32_t)at;
     top[lane] = (uint32_t)(at + bytes);
     memset(local_of(w, lane) + at, CJ_POISON, bytes);
+    if (w->block->undefined) memset(cj__undefined_local_of(w, lane) + at, 0, bytes);
     return true;
 }
 
@@ -62,57 +64,92 @@ static cj_cpu_step overflow(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, 
                           bytes, top, launch->local_bytes);
 }
 
+// What is copied of a lane: its values, or its undefined bits (undefined.h), each of a file and of local memory.
+typedef struct part {
+    unsigned char *file, *local;
+    unsigned       lane;
+} part;
+
+static part values_of(const cj_cpu_warp *w, unsigned lane) { return (part){w->file, local_of(w, lane), lane}; }
+
+static part undefined_of(const cj_cpu_warp *w, unsigned lane) {
+    return (part){w->file + w->block->cluster->launch->program->file_bytes, cj__undefined_local_of(w, lane), lane};
+}
+
 // Copies a lane's part of a place in the file to memory, or back; returns what lies behind it there.
-static unsigned char *copy_place(const cj_cpu_warp *w, cj_cpu_kept place, unsigned lane, unsigned char *memory,
-                                 bool back) {
-    unsigned char *slot = w->file + place.slot;
+static unsigned char *copy_place(part of, cj_cpu_kept place, unsigned char *memory, bool back) {
+    unsigned char *slot = of.file + place.slot;
     if (!place.bytes && back)
-        cj__cpu_predicate_set(slot, 1u << lane, (uint32_t)*memory << lane);
+        cj__cpu_predicate_set(slot, 1u << of.lane, (uint32_t)*memory << of.lane);
     else if (!place.bytes)
-        *memory = (unsigned char)(lanes_at(w, place.slot)[0] >> lane & 1);
+        *memory = (unsigned char)(*(const lane_u32 *)(const void *)slot >> of.lane & 1);
     else if (back)
-        memcpy(slot + (size_t)lane * place.bytes, memory, place.bytes);
+        memcpy(slot + (size_t)of.lane * place.bytes, memory, place.bytes);
     else
-        memcpy(memory, slot + (size_t)lane * place.bytes, place.bytes);
+        memcpy(memory, slot + (size_t)of.lane * place.bytes, place.bytes);
     return memory + (place.bytes ? place.bytes : 1);
 }
 
 // Copies what a lane's call has in the file to the stack, or back.
-static void keep(const cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane, uint32_t at, bool back) {
-    unsigned char *memory = local_of(w, lane) + at;
-    for (size_t i = 0; i < f->kept_count; i++) memory = copy_place(w, f->kept[i], lane, memory, back);
+static void keep(part of, const cj_cpu_func *f, uint32_t at, bool back) {
+    unsigned char *memory = of.local + at;
+    for (size_t i = 0; i < f->kept_count; i++) memory = copy_place(of, f->kept[i], memory, back);
 }
 
-static void copy_packed(const cj_cpu_warp *w, cj_cpu_packed packed, unsigned lane, unsigned char *memory, bool back) {
+static void copy_packed(part of, cj_cpu_packed packed, unsigned char *memory, bool back) {
     cj_cpu_kept place = packed.first;
     for (uint32_t k = 0; k < packed.count; k++) {
-        memory = copy_place(w, place, lane, memory, back);
+        memory = copy_place(of, place, memory, back);
         place.slot += place.bytes ? place.bytes * CJ_LANES : (uint32_t)sizeof(lane_u32);
     }
 }
 
 // Copies from where a caller has it to memory, or back: what both have of it.
-static void copy_home(const cj_cpu_warp *w, home h, unsigned lane, unsigned char *memory, uint32_t bytes, bool back) {
+static void copy_home(const cj_cpu_warp *w, part of, home h, unsigned char *memory, uint32_t bytes, bool back) {
     unsigned char  packed[REGISTER_BYTES];
-    unsigned char *at = h.in.count ? packed : local_of(w, lane) + lanes_at(w, h.frame)[lane] + h.at;
-    if (h.in.count) copy_packed(w, h.in, lane, packed, false);
+    unsigned char *at = h.in.count ? packed : of.local + lanes_at(w, h.frame)[of.lane] + h.at;
+    if (h.in.count) copy_packed(of, h.in, packed, false);
     memcpy(back ? at : memory, back ? memory : at, smaller(bytes, h.bytes));
-    if (h.in.count && back) copy_packed(w, h.in, lane, packed, true);
-}
-
-// The caller's frame is still the one that its homes count from.
-static void pass_arguments(const cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsigned lane, uint32_t frame) {
-    for (uint32_t k = 0; k < c->argument_count; k++) {
-        copy_home(w, c->argument[k], lane, local_of(w, lane) + frame + f->param[k].at, f->param[k].bytes, false);
-    }
+    if (h.in.count && back) copy_packed(of, h.in, packed, true);
 }
 
 // Copies parameters or results that have registers from the frame into them, or back.
-static void use_registers(const cj_cpu_warp *w, const cj_cpu_param *param, size_t count, unsigned lane, uint32_t frame,
-                          bool back) {
-    for (size_t k = 0; k < count; k++) {
-        copy_packed(w, param[k].in, lane, local_of(w, lane) + frame + param[k].at, !back);
+static void use_registers(part of, const cj_cpu_param *param, size_t count, uint32_t frame, bool back) {
+    for (size_t k = 0; k < count; k++) copy_packed(of, param[k].in, of.local + frame + param[k].at, !back);
+}
+
+// The caller's frame is still the one that its homes count from.
+static void pass_arguments(const cj_cpu_warp *w, part of, const call *c, const cj_cpu_func *f, uint32_t frame) {
+    for (uint32_t k = 0; k < c->argument_count; k++) {
+        copy_home(w, of, c->argument[k], of.local + frame + f->param[k].at, f->param[k].bytes, false);
     }
+    use_registers(of, f->param, f->func->param_count, frame, false);
+}
+
+static void pass_results(const cj_cpu_warp *w, part of, const call *c, const cj_cpu_func *f, uint32_t frame) {
+    for (uint32_t k = 0; k < c->result_count; k++) {
+        copy_home(w, of, c->result[k], of.local + frame + f->result[k].at, f->result[k].bytes, true);
+    }
+}
+
+// Undefined bits that go from register to register keep the load that they come from.
+static void pass_origins(const cj_cpu_warp *w, cj_cpu_packed to, cj_cpu_packed from) {
+    const uint32_t step = from.first.bytes ? from.first.bytes * CJ_LANES : (uint32_t)sizeof(lane_u32);
+    for (uint32_t k = 0; k < to.count && k < from.count && to.first.bytes == from.first.bytes; k++) {
+        cj__undefined_pass(w, to.first.slot + k * step, from.first.slot + k * step);
+    }
+}
+
+static void pass_undefined_arguments(const cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsigned lane,
+                                     uint32_t frame) {
+    pass_arguments(w, undefined_of(w, lane), c, f, frame);
+    for (uint32_t k = 0; k < c->argument_count; k++) pass_origins(w, f->param[k].in, c->argument[k].in);
+}
+
+static void pass_undefined_results(const cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsigned lane,
+                                   uint32_t frame) {
+    pass_results(w, undefined_of(w, lane), c, f, frame);
+    for (uint32_t k = 0; k < c->result_count; k++) pass_origins(w, c->result[k].in, f->result[k].in);
 }
 
 static void set_addresses(const cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane, uint32_t frame) {
@@ -126,36 +163,47 @@ static void set_addresses(const cj_cpu_warp *w, const cj_cpu_func *f, unsigned l
 }
 
 // Begins a lane's call of f. False when its stack has no room.
-static bool push(const cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsigned lane) {
+static bool push(cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsigned lane) {
     const uint32_t outer = lanes_at(w, w->block->cluster->launch->program->stack)[lane];
+    const part     values = values_of(w, lane);
+    const bool     moves_undefined = w->undefined || w->block->undefined;
     uint32_t       kept, frame;
     if (lanes_at(w, f->depth)[lane]++) {
         if (!grow(w, lane, f->kept_bytes, 1, &kept)) return false;
-        keep(w, f, lane, kept, false);
+        keep(values, f, kept, false);
+        if (moves_undefined) keep(undefined_of(w, lane), f, kept, false);
     }
     if (!grow(w, lane, f->frame_bytes, f->frame_align, &frame)) return false;
-    pass_arguments(w, c, f, lane, frame);
-    use_registers(w, f->param, f->func->param_count, lane, frame, false);
+    pass_arguments(w, values, c, f, frame);
+    if (moves_undefined) pass_undefined_arguments(w, c, f, lane, frame);
     lanes_at(w, f->back)[lane] = w->pc + 1;
     lanes_at(w, f->outer)[lane] = outer;
     lanes_at(w, f->frame)[lane] = frame;
     set_addresses(w, f, lane, frame);
+    w->block->undefined |= moves_undefined;
+    w->undefined = moves_undefined;
     return true;
 }
 
 // Ends a lane's call of f; the results go to its caller from the frame, which nothing has overwritten. Returns the op
 // to go on at.
-static uint32_t pop(const cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane) {
+static uint32_t pop(cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane) {
     const cj_cpu_program *program = w->block->cluster->launch->program;
     const uint32_t        back = lanes_at(w, f->back)[lane], outer = lanes_at(w, f->outer)[lane];
-    unsigned char        *frame = local_of(w, lane) + lanes_at(w, f->frame)[lane];
+    const uint32_t        frame = lanes_at(w, f->frame)[lane];
     const call           *c = program->op[back - 1].plan;
-    use_registers(w, f->result, f->func->result_count, lane, lanes_at(w, f->frame)[lane], true);
+    const part            values = values_of(w, lane);
+    const bool            moves_undefined = w->undefined || w->block->undefined;
+    use_registers(values, f->result, f->func->result_count, frame, true);
+    if (moves_undefined) use_registers(undefined_of(w, lane), f->result, f->func->result_count, frame, true);
     lanes_at(w, program->stack)[lane] = outer;
-    if (--lanes_at(w, f->depth)[lane]) keep(w, f, lane, outer, true);
-    for (uint32_t k = 0; k < c->result_count; k++) {
-        copy_home(w, c->result[k], lane, frame + f->result[k].at, f->result[k].bytes, true);
+    if (--lanes_at(w, f->depth)[lane]) {
+        keep(values, f, outer, true);
+        if (moves_undefined) keep(undefined_of(w, lane), f, outer, true);
     }
+    pass_results(w, values, c, f, frame);
+    if (moves_undefined) pass_undefined_results(w, c, f, lane, frame);
+    w->undefined = moves_undefined;
     return back;
 }
 

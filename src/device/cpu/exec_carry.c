@@ -43,6 +43,8 @@ CARRYING_ALL(u64, uint128, int64_t, int128, 64)
 
 static bool select_carrying(cj_cpu_prepare *p, const cj_cpu_typed *typed, uint16_t mode) {
     cj__cpu_add_slot(p, p->carry, 1, CJ_W_PRED);
+    if (mode & CARRY_IN) cj__cpu_add_flow(p, p->carry, 1, CJ_ROLE_SOURCE);
+    if (cj__cpu_has(p, CJ_W_CC)) cj__cpu_add_flow(p, p->carry, 1, CJ_ROLE_RESULT);
     p->op.mode = (uint16_t)(mode | (cj__cpu_has(p, CJ_W_CC) ? CARRY_OUT : 0));
     return cj__cpu_choose(p, typed, p->mnemonic->type_last);
 }

@@ -45,6 +45,7 @@ bool cj__cpu_select_mov_vector(cj_cpu_prepare *p) {
         else
             pair[0] = p->slot[i - count], pair[1] = pair[-2 * (int32_t)count];
         p->op.slot = pair;
+        p->op.flow = cj__cpu_copy_flow(p, pair[0], bits, pair[1], bits);
         if (i + 1 < 2 * count && !cj__cpu_append(p)) return false;
     }
     return true;

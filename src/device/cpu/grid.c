@@ -16,6 +16,7 @@
 #include "async.h"
 #include "error.h"
 #include "stats.h"
+#include "undefined.h"
 #include "watch.h"
 
 enum {
@@ -58,10 +59,12 @@ typedef struct layout {
 } layout;
 
 static layout lay_out(const cj_cpu_launch *launch) {
+    const size_t files = launch->watch ? CJ_UNDEFINED_FILES : 1, locals = launch->watch ? CJ_UNDEFINED_LOCALS : 1;
+
     layout it = {.shared = rounded(launch->shared_bytes),
-                 .local = rounded((size_t)launch->local_bytes * launch->threads),
+                 .local = rounded((size_t)launch->local_bytes * launch->threads * locals),
                  .warps = rounded(sizeof(cj_cpu_warp) * launch->warps),
-                 .files = (size_t)launch->program->file_bytes * launch->warps,
+                 .files = (size_t)launch->program->file_bytes * launch->warps * files,
                  .order = rounded(sizeof(uint16_t) * launch->warps * launch->ranks)};
     it.all = rounded(sizeof(cj_cpu_cluster)) + it.order + launch->ranks * (it.shared + it.local + it.warps + it.files);
     return it;
@@ -93,7 +96,7 @@ static cj_cpu_cluster *new_cluster(const cj_cpu_launch *launch, cj_cpu_counts *c
         block->shared = at + size.warps;
         block->local = block->shared + size.shared;
         at = block->local + size.local;
-        for (uint32_t j = 0; j < launch->warps; j++, at += launch->program->file_bytes) {
+        for (uint32_t j = 0; j < launch->warps; j++, at += size.files / launch->warps) {
             block->warp[j] = (cj_cpu_warp){.file = at, .block = block, .index = j};
         }
     }

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "exec.h"
 #include "text.h"
+#include "undefined.h"
 #include "watch.h"
 
 static const char *name_of(const cj_cpu_op *op) {
@@ -253,6 +254,35 @@ void cj__cpu_peer(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_access *ac
                                                "orders no memory");
     cj__text_free(&text);
     add(launch->findings, rule, &hazard);
+}
+
+static const char *const uses[] = {[CJ_UNDEFINED_GUARD] = "is decided by",
+                                   [CJ_UNDEFINED_ADDRESS] = "has an address from",
+                                   [CJ_UNDEFINED_STORED] = "stores in global memory",
+                                   [CJ_UNDEFINED_OPERAND] = "uses"};
+
+void cj__cpu_undefined(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_undefined_use use, const cj_cpu_op *load,
+                       cj_watch_place place) {
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    const uint32_t       thread = w->index * CJ_LANES + lane;
+    if (is_known(launch->findings, CJ_HAZARD_UNINITIALIZED, load ? load->line : 0, op->line)) return;
+    cj_hazard hazard = {.second = side_of(launch, op, w->block->cluster->index, w->block->rank, thread)};
+    cj_text   text = {0};
+    if (place.bytes) describe_place(launch, place, &hazard, &text);
+    if (load) hazard.first = side_of(launch, load, w->block->cluster->index, w->block->rank, thread);
+    snprintf(hazard.message, sizeof hazard.message, "line %u, %s: %s %s what ", op->line, name_of(op),
+             who_is(&hazard.second).text, uses[use]);
+    const size_t length = strlen(hazard.message);
+    if (load) {
+        snprintf(hazard.message + length, sizeof hazard.message - length,
+                 "line %u, %s, loaded of %s, which nothing has written", load->line, hazard.first.what,
+                 text.data ? text.data : "local memory");
+    } else {
+        snprintf(hazard.message + length, sizeof hazard.message - length,
+                 "was loaded of memory that nothing has written");
+    }
+    cj__text_free(&text);
+    add(launch->findings, CJ_HAZARD_UNINITIALIZED, &hazard);
 }
 
 // ---- deadlock

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec.h"
+#include "undefined.h"
 
 enum { STORED_BYTES = 32 };  // by one lane's store, at most
 
@@ -94,6 +95,10 @@ cj_verdict cj__watch_judge(void *user, const cj_accessor *a, const cj_access *ea
                            uint64_t bytes) {
     const cj_watch_subject *s = user;
     const cj_watch_place    place = {s->owner, s->owner ? offset : s->begin + offset, bytes};
+    if (!earlier && s->address && s->w) {
+        const uint64_t at = offset - (s->address[s->lane] - s->begin);
+        if (cj__undefined_read(s->w, s->op, s->lane, (unsigned)at, bytes, place)) return CJ_VERDICT_HARMLESS;
+    }
     if (earlier && is_one_store(s, a, earlier)) return CJ_VERDICT_SAME;
     if (earlier && (is_guess(s, a, earlier) || is_same_value(s, a, earlier, offset, bytes))) {
         const bool guessed = is_guess(s, a, earlier);

@@ -62,6 +62,7 @@ struct cj_cpu_warp {
     const cj_cpu_range *range;                 // of the last global access
     cj_cpu_block       *block;
     cj_watch_warp      *watch;
+    bool                undefined;             // some register may have undefined bits (undefined.h)
     cj_cpu_wgmmas       wgmma;
     uint32_t            index;        // in the block
     uint32_t            turn, spins;  // quanta begun; of those, used up in a row with other groups ready
@@ -91,6 +92,7 @@ struct cj_cpu_block {
     uint32_t        rank;
     uint32_t        live;     // threads
     bool            entered;  // some thread has executed something
+    bool            undefined;  // local memory may have undefined bits
     unsigned char  *shared, *local;
     cj_cpu_warp    *warp;
     cj_watch_block *watch;
@@ -112,6 +114,7 @@ typedef struct cj_cpu_launch {
     cj_cpu_options        options;
     struct cj_cpu_findings *findings;
     cj_watch               *watch;
+    struct cj_undefined    *undefined;  // undefined.h; there where `watch` is
     cj_cpu_counts          *counts;  // what all clusters did, once they are done
 } cj_cpu_launch;
 

@@ -294,7 +294,7 @@ static bool place_registers(cj_cpu_prepare *p) {
     p->file_bytes = CJ_SLOT_TRUE + 4;
     p->sink_predicate = cj__cpu_place(p, 1);
     p->carry = cj__cpu_place(p, 1);
-    p->sink = cj__cpu_place(p, 128);
+    program->sink = cj__cpu_place(p, 128);
     program->stack = cj__cpu_initial(p, program->stack_begin, 32);
     for (size_t i = 0; i < program->func_count && !p->status; i++) {
         cj_cpu_func *func = program->func[i];
@@ -340,6 +340,7 @@ static uint32_t changing_special(cj_cpu_prepare *p, cj_special special, unsigned
     const cj_cpu_op made = p->op;
     p->op.run = cj__cpu_read_special;
     p->op.slot = slot;
+    p->op.flow = NULL;
     p->op.mode = (uint16_t)special;
     p->op.bytes = (uint8_t)(bits / 8);
     cj__cpu_append(p);
@@ -382,7 +383,7 @@ static uint32_t scalar_slot(cj_cpu_prepare *p, const cj_ir_operand *operand, uin
         *bits = (uint16_t)register_bits(operand->reg->type);
         step = *bits == 1 ? 4 : lane_bytes(*bits) * CJ_LANES;
         return p->place[operand->reg->index] + (operand->component ? operand->component - 1u : 0u) * step;
-    case CJ_OPERAND_SINK: return type == CJ_W_PRED ? p->sink_predicate : p->sink;
+    case CJ_OPERAND_SINK: return type == CJ_W_PRED ? p->sink_predicate : p->program->sink;
     case CJ_OPERAND_INT:
     case CJ_OPERAND_FLOAT:
         if (is_destination) break;
@@ -414,6 +415,21 @@ void cj__cpu_add_slot(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, uint16_t 
     p->type[p->slot_count++] = type;
 }
 
+void cj__cpu_add_flow(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, cj_cpu_role role) {
+    p->flow->operand[p->flow->count++] = (cj_cpu_operand){.slot = slot, .bits = bits, .role = (uint16_t)role};
+}
+
+const cj_cpu_flow *cj__cpu_copy_flow(cj_cpu_prepare *p, uint32_t to, uint32_t to_bits, uint32_t from,
+                                     uint32_t from_bits) {
+    cj_cpu_flow *flow = cj__cpu_keep(p, sizeof *flow + 2 * sizeof *flow->operand);
+    if (!flow) return NULL;
+    flow->count = flow->slots = 2;
+    flow->is_copy = true;
+    flow->operand[0] = (cj_cpu_operand){.slot = to, .bits = (uint16_t)to_bits, .role = CJ_ROLE_RESULT};
+    flow->operand[1] = (cj_cpu_operand){.slot = from, .bits = (uint16_t)from_bits, .role = CJ_ROLE_SOURCE};
+    return flow;
+}
+
 // A register of bits may be wider than the float that it takes or gives: the slot of the low part, which an op of its own
 // fills before the instruction or spreads after it.
 static uint32_t low_part(cj_cpu_prepare *p, uint32_t whole, uint16_t type, bool is_destination, uint16_t *bits) {
@@ -425,6 +441,8 @@ static uint32_t low_part(cj_cpu_prepare *p, uint32_t whole, uint16_t type, bool 
     slot[0] = is_destination ? whole : part;
     slot[1] = is_destination ? part : whole;
     p->op.slot = slot;
+    p->op.flow = is_destination ? cj__cpu_copy_flow(p, whole, wide, part, narrow)
+                                : cj__cpu_copy_flow(p, part, narrow, whole, wide);
     p->op.run = cj__cpu_resize;
     p->op.mode = (uint16_t)(is_destination ? wide : narrow);
     p->op.bytes = (uint8_t)((is_destination ? narrow : wide) / 8);
@@ -444,6 +462,9 @@ static void add_scalar(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t
     if (is_bits && cj__words[type].class == CJ_CLASS_FLOAT && bits > register_bits(type) && bits <= 64)
         slot = low_part(p, slot, type, is_destination, &bits);
     if (operand->negated) p->op.flip |= 1u << p->slot_count;
+    if (operand->kind == CJ_OPERAND_REG) {
+        cj__cpu_add_flow(p, slot, bits, is_destination ? CJ_ROLE_RESULT : CJ_ROLE_SOURCE);
+    }
     cj__cpu_add_slot(p, slot, bits, type);
 }
 
@@ -466,6 +487,7 @@ static void set_memory(cj_cpu_prepare *p, const cj_ir_operand *operand) {
     p->op.base = scalar_slot(p, base, base->kind == CJ_OPERAND_REG ? base->reg->type : CJ_W_U64, false, &bits);
     p->op.base_is_64 = bits == 64;
     p->op.offset = operand->offset;
+    if (base->kind == CJ_OPERAND_REG) cj__cpu_add_flow(p, p->op.base, bits, CJ_ROLE_ADDRESS);
     p->memory[p->memory_count++] =
         (cj_cpu_memory_operand){.base = p->op.base, .is_64 = p->op.base_is_64, .offset = p->op.offset};
     if (bits < 32)
@@ -541,11 +563,13 @@ static bool add_operands(cj_cpu_prepare *p) {
     p->bits = cj__cpu_keep(p, most * sizeof *p->bits);
     p->type = cj__cpu_keep(p, most * sizeof *p->type);
     p->memory = cj__cpu_keep(p, (inst->operand_count + 1u) * sizeof *p->memory);
+    p->flow = cj__cpu_keep(p, sizeof *p->flow + (most + inst->operand_count + 2) * sizeof *p->flow->operand);
     if (p->status) return false;
     p->slot_count = p->memory_count = 0;
     p->elements = UINT32_MAX;
     p->op.slot = p->slot;
     p->op.memory = p->memory;
+    p->op.flow = p->flow;
     for (unsigned i = 0, next = 0; i < pattern->count; i++) {  // an operand that is not written has a slot all the same
         bool given = cj__pattern_item(pattern, p->mnemonic, next) == &pattern->item[i] && next < inst->operand_count;
         if (given)
@@ -554,6 +578,7 @@ static bool add_operands(cj_cpu_prepare *p) {
             cj__cpu_add_slot(p, CJ_SLOT_NONE, 0, 0);
     }
     if (p->elements == UINT32_MAX) p->elements = 1;
+    p->flow->slots = p->slot_count;
     return !p->status;
 }
 

@@ -21,6 +21,7 @@ typedef struct cj_cpu_prepare {
     uint16_t *bits, *type;        // of slot k: its register's width, and the type (cj_word) that the row asks for
     uint32_t  slot_count;
     uint32_t  elements;  // of the vector operands, 0: they differ; a register alone is one
+    cj_cpu_flow           *flow;    // op.flow, as it is filled
     cj_cpu_memory_operand *memory;  // op.memory, as it is filled
     uint32_t               memory_count;
     bool      any_width;  // set by a selector whose executor takes registers wider than their integer types
@@ -32,7 +33,7 @@ typedef struct cj_cpu_prepare {
     struct cj_cpu_constant *constant;
     size_t                  constant_count, constant_capacity;
     cj_map                  constants;             // value and width -> constant
-    uint32_t                sink, sink_predicate;  // where results go that nobody wants
+    uint32_t                sink_predicate;  // where predicates go that nobody wants
     uint32_t                carry;                 // CC.CF, a predicate
     cj_status               status;
     cj_error               *error;
@@ -54,6 +55,11 @@ bool cj__cpu_append(cj_cpu_prepare *p);
 bool cj__cpu_watch_accumulators(cj_cpu_prepare *p, size_t begin);
 // Adds an operand that was not written; no type asks for no width.
 void cj__cpu_add_slot(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, uint16_t type);
+// Tells of a register that the op at hand reads or writes, and that add_slot alone has named.
+void cj__cpu_add_flow(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, cj_cpu_role role);
+// The flow of an op that copies one register to another.
+const cj_cpu_flow *cj__cpu_copy_flow(cj_cpu_prepare *p, uint32_t to, uint32_t to_bits, uint32_t from,
+                                     uint32_t from_bits);
 // The slot of a register or a literal as a value of the type; *bits becomes its width.
 uint32_t cj__cpu_slot_of(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type, uint16_t *bits);
 // Whether the memory operand is a parameter of a function or of a call: these lie in local memory.

@@ -56,6 +56,23 @@ typedef struct cj_cpu_memory_operand {
     int64_t  offset;
 } cj_cpu_memory_operand;
 
+// A register that an op reads or writes.
+typedef enum cj_cpu_role { CJ_ROLE_RESULT, CJ_ROLE_SOURCE, CJ_ROLE_ADDRESS } cj_cpu_role;
+
+typedef struct cj_cpu_operand {
+    uint32_t slot;
+    uint16_t bits;  // 1 for a predicate
+    uint16_t role;  // cj_cpu_role
+} cj_cpu_operand;
+
+// All of them but the guard: what an op is made of, whatever its executor does with its slots.
+typedef struct cj_cpu_flow {
+    uint32_t       count;
+    uint32_t       slots;    // of the op
+    bool           is_copy;  // of a register to another one, by an op that stands for a part of its instruction
+    cj_cpu_operand operand[];
+} cj_cpu_flow;
+
 struct cj_cpu_op {
     cj_cpu_exec     run;
     uint32_t        guard, guard_flip;  // executes in lanes where predicate ^ flip is set
@@ -75,6 +92,7 @@ struct cj_cpu_op {
     const void                  *plan;    // what else an executor was prepared with
     const cj_cpu_touch          *touch;   // the accumulators of wgmma.mma_async that it names, else NULL
     const cj_ir_inst            *inst;    // for messages
+    const cj_cpu_flow           *flow;    // NULL: no registers
     const cj_cpu_memory_operand *memory;  // every memory operand, in the order written; the last one stands above, too
 };
 
@@ -153,6 +171,7 @@ typedef struct cj_cpu_program {
     size_t            fixed_count, fixed_capacity;
     cj_cpu_symbol    *symbol;
     size_t            symbol_count, symbol_capacity;
+    uint32_t          sink;  // slot, of 128 bits: where results go that nobody wants
     uint32_t          param_bytes, shared_bytes, local_bytes;  // local is per thread: the entry's, then the stack
     uint32_t          stack, stack_begin;      // slot: the top of each lane's stack; where that is at first
     bool              has_stack, stack_grows;  // some function or alloca uses it; to an extent that only a launch knows

@@ -5,6 +5,7 @@
 #include "async.h"
 #include "exec.h"
 #include "stats.h"
+#include "undefined.h"
 #include "watch.h"
 
 enum { PATIENCE = 16 };  // quanta that the foremost group may use up while others could run
@@ -75,6 +76,7 @@ static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
         const uint32_t    pc = w->pc;
         const cj_cpu_op  *op = &code[pc];
         const uint32_t    mask = w->active & (*(const uint32_t *)(const void *)(w->file + op->guard) ^ op->guard_flip);
+        if (w->undefined && !cj__undefined_step(w, op, mask)) return 0;
         const cj_cpu_step step = mask ? op->run(w, op, mask) : CJ_STEP_NEXT;
         const uint32_t    waiting = step == CJ_STEP_WAIT ? w->waiting : 0;
         const uint32_t    executed = mask & ~waiting;
@@ -105,6 +107,7 @@ static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
 static bool run_warp(cj_cpu_warp *w, const cj_cpu_op *code, uint32_t quantum) {
     uint32_t done = 0;
     bool     oldest = w->spins >= PATIENCE;
+    if (w->undefined) cj__undefined_settle(w);
     if (oldest) w->spins = 0;
     w->turn++;
     w->quantum = w->budget = quantum;

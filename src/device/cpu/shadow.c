@@ -417,6 +417,17 @@ bool cj__shadow_access(cj_shadow *shadow, const cj_accessor *accessor, uint64_t 
     return true;
 }
 
+void cj__shadow_undefine(cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
+    const uint64_t end = offset + bytes;
+    const uint8_t  shift = (uint8_t)__builtin_ctzll(offset | bytes | 1u << SHIFT_MAX);
+    while (offset < end) {
+        page *p = get_page(shadow, (size_t)(offset >> PAGE_BITS), shift);
+        if (!p) return;
+        p->cell[offset % PAGE >> p->shift].write_flags &= (uint8_t)~WRITTEN;
+        offset += 1u << p->shift;
+    }
+}
+
 void cj__shadow_visit(const cj_shadow *shadow, uint32_t                                                          block,
                       void (*visit)(void *user, const cj_access *access, uint64_t offset, uint64_t bytes), void *user) {
     for (size_t i = 0; i < pages_of(shadow); i++) {

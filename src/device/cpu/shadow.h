@@ -73,6 +73,9 @@ void cj__shadow_settle(const cj_shadow *shadow);
 bool cj__shadow_access(cj_shadow *shadow, const cj_accessor *accessor, uint64_t offset, uint64_t bytes,
                        cj_shadow_found found, void *user);
 
+// What these bytes hold is as if nothing had written them; they have been accessed.
+void cj__shadow_undefine(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
+
 // Calls for each recorded access by another block than this one.
 void cj__shadow_visit(const cj_shadow *shadow, uint32_t                                                          block,
                       void (*visit)(void *user, const cj_access *access, uint64_t offset, uint64_t bytes), void *user);

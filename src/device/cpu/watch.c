@@ -12,6 +12,7 @@
 #include "error.h"
 #include "exec.h"
 #include "judge.h"
+#include "undefined.h"
 
 // What an op does to memory and order.
 typedef struct op_order {
@@ -378,6 +379,7 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
         a.now = w->watch->now[i];
         if (owner && owner != w->block) check_peer(&a, cluster, w->block, owner, offset, bytes);
         cj__shadow_access(shadow, &a, offset, bytes, cj__watch_judge, &s);
+        if (is_write) cj__undefined_write(w, i, shadow, owner, offset);
         if (is_atomic) {
             launch->watch->atomic[i].shadow = shadow;
             launch->watch->atomic[i].offset = offset;
@@ -574,11 +576,12 @@ cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
     cj_watch             *watch = calloc(1, sizeof *watch);
     launch->watch = watch;
     cj__watch_starved = false;
+    launch->undefined = cj__undefined_open(program);
     if (watch) {
         watch->order = calloc(program->op_count + 1, sizeof *watch->order);
         watch->global = calloc(launch->ranges->count + 1, sizeof(cj_shadow *));
     }
-    if (!watch || !watch->order || !watch->global) {
+    if (!watch || !watch->order || !watch->global || !launch->undefined) {
         return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to watch %s", program->entry->name);
     }
     for (size_t i = 0; i < program->op_count; i++) watch->order[i] = order_of(&program->op[i]);
@@ -588,6 +591,8 @@ cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
 
 void cj__watch_close(cj_cpu_launch *launch) {
     cj_watch *watch = launch->watch;
+    cj__undefined_close(launch->undefined);
+    launch->undefined = NULL;
     if (!watch) return;
     for (size_t i = 0; watch->global && i < launch->ranges->count; i++) {
         if (watch->global[i]) cj__shadow_settle(watch->global[i]);
@@ -649,6 +654,7 @@ void cj__watch_start(cj_cpu_cluster *cluster) {
             block->warp[k].watch = &block->watch->warp[k];
             *block->warp[k].watch = (cj_watch_warp){.time = 1, .whole = block->warp[k].live};
         }
+        cj__undefined_start(block);
     }
     cj__sync_free(&cluster->sync);
 }
