@@ -55,6 +55,7 @@ cj_builder *cj_builder_create(const char *arch) {
         free(b);
         return NULL;
     }
+    p->arena = &p->module->arena;
     b->func.builder = b;
     const cj_target_info *target = arch ? cj__target_find(arch) : NULL;
     if (!target) {
@@ -90,7 +91,7 @@ void cj_builder_version(cj_builder *b, unsigned version) {
 CJ_PRINTF(2, 0) static const char *formatted(cj_parser *p, const char *format, va_list args) {
     char text[512] = "";
     if (format) vsnprintf(text, sizeof text, format, args);
-    char *copy = cj__arena_text(&p->module->arena, text, strlen(text));
+    char *copy = cj__arena_text(p->arena, text, strlen(text));
     if (!copy) cj__parse_memory(p);
     return copy;
 }
@@ -144,7 +145,7 @@ static const char *free_name(cj_func *f, const char *prefix, const char *name) {
     if (!is_name(p, text)) return NULL;
     for (unsigned number = 2; length > 0 && (size_t)length < sizeof text; number++) {
         if (!cj__map_get(&p->scope->names, text, (size_t)length)) {
-            const char *copy = cj__arena_text(&p->module->arena, text, (size_t)length);
+            const char *copy = cj__arena_text(p->arena, text, (size_t)length);
             if (!copy) cj__parse_memory(p);
             return copy;
         }
@@ -168,7 +169,7 @@ cj_reg cj_register(cj_func *f, const char *type, const char *name) {
     const char *unique = word && NEEDS(f, name) ? free_name(f, "%", name) : NULL;
     cj_ir_reg *reg = unique ? cj__new_reg(p, unique, (uint16_t)word, 1) : NULL;
     if (!reg || !cj__declare(p, unique, reg, NULL, NULL)) return (cj_reg){0};
-    cj_ir_reg **grown = cj__arena_grow(&p->module->arena, f->reg, f->reg_count, &f->reg_capacity, sizeof *grown);
+    cj_ir_reg **grown = cj__arena_grow(p->arena, f->reg, f->reg_count, &f->reg_capacity, sizeof *grown);
     if (!grown) return cj__parse_memory(p), (cj_reg){0};
     f->reg = grown;
     grown[f->reg_count++] = reg;
@@ -179,8 +180,8 @@ static cj_ir_var *new_var(cj_func *f, cj_space space, const char *type, const ch
     cj_parser *p = &f->builder->parser;
     if (!is_name(p, name)) return NULL;
     cj_word word = type_named(f, type);
-    cj_ir_var *var = word ? cj__arena_alloc(&p->module->arena, sizeof *var) : NULL;
-    const char *copy = cj__arena_text(&p->module->arena, name, strlen(name));
+    cj_ir_var *var = word ? cj__arena_alloc(p->arena, sizeof *var) : NULL;
+    const char *copy = cj__arena_text(p->arena, name, strlen(name));
     if (!word) return NULL;
     if (!var || !copy) {
         cj__parse_memory(p);
@@ -409,8 +410,8 @@ cj_label cj_label_new(cj_func *f, const char *name) {
             snprintf(unique, sizeof unique, "%.60s_%u", name, number++);
             i = 0;
         }
-    const char **grown = cj__arena_grow(&p->module->arena, f->label, f->label_count, &f->label_capacity, sizeof *grown);
-    const char *copy = cj__arena_text(&p->module->arena, unique, strlen(unique));
+    const char **grown = cj__arena_grow(p->arena, f->label, f->label_count, &f->label_capacity, sizeof *grown);
+    const char *copy = cj__arena_text(p->arena, unique, strlen(unique));
     if (!grown || !copy) {
         cj__parse_memory(p);
         return (cj_label){0};
@@ -536,7 +537,7 @@ cj_func *cj_entry(cj_builder *b, const char *name) {
         cj__parse_error(p, NULL, "name-twice", "'%s' is declared twice in this module", name);
         return f;
     }
-    const char *copy = cj__arena_text(&p->module->arena, name, strlen(name));
+    const char *copy = cj__arena_text(p->arena, name, strlen(name));
     if (!begin_module(p)) return f;
     if (!copy || !cj__add_item(p, CJ_ITEM_BLANK)) {
         cj__parse_memory(p);
@@ -607,7 +608,7 @@ cj_callee cj_builder_function(cj_builder *b, const cj_user_function *function, c
     end_func(&b->func);
     if (!function) cj__parse_error(p, NULL, "operand-missing", "cj_builder_function: function is NULL");
     if (p->status || !is_name(p, name) || !target_fits(p, function)) return (cj_callee){0};
-    callee *grown = cj__arena_grow(&p->module->arena, b->callee, b->callee_count, &b->callee_capacity, sizeof *grown);
+    callee *grown = cj__arena_grow(p->arena, b->callee, b->callee_count, &b->callee_capacity, sizeof *grown);
     const char *prefix = free_prefix(b, name);
     if (!grown || !prefix) return cj__parse_memory(p), (cj_callee){0};
     b->callee = grown;

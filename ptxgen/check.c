@@ -159,7 +159,8 @@ static void check_inst(const cj_ir_module *module, const cj_ir_stmt *stmt, cj_re
     cj__check_types(stmt, report);
 }
 
-static void check_func(const cj_ir_module *module, const cj_ir_func *func, cj_report *report) {
+void cj__check_func_forms(const cj_ir_func *func, cj_report *report) {
+    const cj_ir_module *module = func->module;
     for (int d = 0; d < CJ_DIR_COUNT; d++) {
         const cj_ir_directive *directive = &func->directive[d];
         needs n = {directive_needs[d].ptx, directive_needs[d].target};
@@ -171,12 +172,16 @@ static void check_func(const cj_ir_module *module, const cj_ir_func *func, cj_re
         if (func->stmt[i].kind == CJ_STMT_INST) check_inst(module, &func->stmt[i], report);
 }
 
-void cj__check_forms(const cj_ir_module *module, cj_report *report) {
+void cj__check_head(const cj_ir_module *module, cj_report *report) {
     const cj_target_info *target = cj__target_find(module->target);
     if (target && target->number == module->target_sm)  // else a later one, for which the driver compiles the file
         check_needs(module, (needs){target->ptx, 0}, module->target, 1, 1, report);
+}
+
+void cj__check_forms(const cj_ir_module *module, cj_report *report) {
+    cj__check_head(module, report);
     for (size_t i = 0; i < module->item_count; i++)
-        if (module->item[i].kind == CJ_ITEM_FUNC) check_func(module, module->item[i].func, report);
+        if (module->item[i].kind == CJ_ITEM_FUNC) cj__check_func_forms(module->item[i].func, report);
 }
 
 cj_status cj__check(const cj_ir_module *module, cj_error *error) {

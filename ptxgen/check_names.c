@@ -181,8 +181,6 @@ static void note_used(void *user, const cj_ir_operand *operand, const cj_ir_reg 
     ((names *)user)->reg[reg->index].read |= !written;
 }
 
-static const char implicit[] = "implicit-def: ";
-
 // "implicit-def: %r7": how nvcc says that any value will do.
 static void keep_named(names *n, cj_map *by_name, const char *text) {
     const cj_ir_func *func = n->graph->func;
@@ -191,7 +189,7 @@ static void keep_named(names *n, cj_map *by_name, const char *text) {
         for (size_t r = 0; r < func->reg_count; r++)
             if (!cj__map_put(by_name, func->reg[r]->name, strlen(func->reg[r]->name), func->reg[r])) return;
     }
-    const char *name = text + sizeof implicit - 1;
+    const char *name = text + sizeof CJ_IMPLICIT_DEF - 1;
     const cj_ir_reg *reg = cj__map_get(by_name, name, strcspn(name, " \t"));
     if (reg) n->reg[reg->index].kept = n->reg[reg->index].used = true;
 }
@@ -209,7 +207,7 @@ static void note_all(names *n) {
     for (size_t i = 0; i < func->stmt_count; i++) {
         const cj_ir_stmt *stmt = &func->stmt[i];
         if (stmt->kind == CJ_STMT_INST) cj__visit_regs(stmt->inst, note_used, n);
-        if (stmt->kind == CJ_STMT_COMMENT && !strncmp(stmt->text, implicit, sizeof implicit - 1))
+        if (stmt->kind == CJ_STMT_COMMENT && !strncmp(stmt->text, CJ_IMPLICIT_DEF, sizeof CJ_IMPLICIT_DEF - 1))
             keep_named(n, &by_name, stmt->text);
     }
 }

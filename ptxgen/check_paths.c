@@ -21,7 +21,8 @@ static void walk(cj_values *values, cj_cause *why, cj_clusters *clusters, cj_rep
     cj__check_clusters_end(clusters);
 }
 
-static void check_func(const cj_ir_func *func, cj_arena *arena, cj_report *report) {
+void cj__check_func_paths(const cj_ir_func *func, cj_arena *arena, cj_report *report) {
+    if (!func->has_body || func->broken) return;
     cj_graph  graph;
     cj_values values;
     if (cj__graph_build(&graph, func, arena) && cj__values_find(&values, &graph, arena)) {
@@ -37,8 +38,7 @@ static void check_func(const cj_ir_func *func, cj_arena *arena, cj_report *repor
 void cj__check_paths(const cj_ir_module *module, cj_report *report) {
     cj_arena arena = {0};
     for (size_t i = 0; i < module->item_count; i++) {
-        const cj_ir_func *func = module->item[i].kind == CJ_ITEM_FUNC ? module->item[i].func : NULL;
-        if (func && func->has_body && !func->broken) check_func(func, &arena, report);
+        if (module->item[i].kind == CJ_ITEM_FUNC) cj__check_func_paths(module->item[i].func, &arena, report);
     }
     cj__arena_free(&arena);
 }

@@ -26,6 +26,38 @@ static void retarget(cj_ir_module *module, const cj_target_info *target) {
     else module->target_sm = target->number;
 }
 
+typedef struct checking {
+    const cj_target_info *target;  // to hold the file against, or NULL
+    cj_arena              arena;
+    cj_report            *report;
+} checking;
+
+static void check_func(void *user, cj_ir_module *module, const cj_ir_func *func) {
+    checking *c = user;
+    if (c->target) retarget(module, c->target);
+    cj__check_func_forms(func, c->report);
+    cj__check_func_paths(func, &c->arena, c->report);
+}
+
+// Checks each function as soon as its body is read: statements stay in the processor's cache, and no text is too long for
+// memory.
+static cj_status check_text(const char *ptx, size_t length, const cj_target_info *target, cj_report *report) {
+    checking      c = {.target = target, .report = report};
+    cj_ir_module *module = NULL;
+    cj_status     status = cj__ir_parse_each(ptx, length, &module, report, check_func, &c);
+    if (module) {
+        if (target) retarget(module, target);
+        cj__check_head(module, report);
+        for (size_t i = 0; i < module->item_count; i++)
+            if (module->item[i].kind == CJ_ITEM_FUNC && !module->item[i].func->has_body)
+                cj__check_func_forms(module->item[i].func, report);
+        if (module->has_sections) cj__report_drop(report, "label-unused");  // debug sections name labels
+        cj__ir_free(module);
+    }
+    cj__arena_free(&c.arena);
+    return status;
+}
+
 static cj_status unknown_target(const char *arch, cj_error *error) {
     cj__fail(error, CJ_INVALID_ARGUMENT, "arch '%s' is not a target", arch);
     cj__hint(error, "sm_90, sm_90a, sm_100a and sm_120 are some");
@@ -43,15 +75,8 @@ cj_status cj_check_ptx(const char *ptx, size_t length, const cj_check_options *o
 
     cj_report *found = calloc(1, sizeof *found);
     if (!found) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while checking PTX");
-    cj_ir_module *module = NULL;
-    cj_status status = cj__ir_parse_report(ptx, length, &module, found);
+    cj_status status = check_text(ptx, length, target, found);
     if (status) cj__fail(error, status, "out of memory while reading PTX");
-    if (module) {
-        if (target) retarget(module, target);
-        cj__check_forms(module, found);
-        cj__check_paths(module, found);
-        cj__ir_free(module);
-    }
     cj__report_sort(found);
     if (!status && found->arena.failed) status = cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while checking PTX");
     if (status) {

@@ -236,6 +236,9 @@ struct cj_ir_module {
     cj_map      mnemonics;     // text -> cj_mnemonic
 };
 
+// How nvcc names, in a comment, a register whose value does not matter.
+#define CJ_IMPLICIT_DEF "implicit-def: "
+
 // ".reqntid" and so on, static storage.
 const char *cj__directive_word(cj_directive directive);
 

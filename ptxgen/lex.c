@@ -87,8 +87,8 @@ static void new_line(cj_parser *p) {
 }
 
 static void keep_comment(cj_parser *p, const char *text, size_t length, uint32_t line) {
-    cj_comment *grown = cj__arena_grow(&p->module->arena, p->comment, p->comment_count, &p->comment_capacity,
-                                       sizeof *grown);
+    cj_comment *grown = cj__arena_grow(&p->module->arena, p->comment, p->comment_count,
+                                       &p->comment_capacity, sizeof *grown);
     if (!grown) {
         cj__parse_memory(p);
         return;
@@ -97,10 +97,18 @@ static void keep_comment(cj_parser *p, const char *text, size_t length, uint32_t
     grown[p->comment_count++] = (cj_comment){.text = text, .length = length, .line = line, .last_line = p->line};
 }
 
+// Whether a comment is one that the checker reads.
+static bool says_implicit(const char *text, const char *end) {
+    const size_t length = sizeof CJ_IMPLICIT_DEF - 1;
+    text += text < end && *text == ' ';
+    return (size_t)(end - text) >= length && !memcmp(text, CJ_IMPLICIT_DEF, length);
+}
+
 static void line_comment(cj_parser *p) {
     const char *text = p->at + 2;
     const char *end = memchr(text, '\n', (size_t)(p->end - text));
     p->at = end ? end : p->end;
+    if (p->each && !says_implicit(text, p->at)) return;
     keep_comment(p, text, (size_t)(p->at - text), p->line);
 }
 
@@ -201,7 +209,7 @@ bool cj__take_word(cj_parser *p, const char *word) {
 const char *cj__text_of(cj_parser *p, const char *from, const char *to) {
     while (from < to && (class_of[(unsigned char)*from] & BLANK || *from == '\n')) from++;
     while (to > from && (class_of[(unsigned char)to[-1]] & BLANK || to[-1] == '\n')) to--;
-    char *text = cj__arena_text(&p->module->arena, from, (size_t)(to - from));
+    char *text = cj__arena_text(p->arena, from, (size_t)(to - from));
     if (!text) cj__parse_memory(p);
     char *end = text ? strchr(text, '\r') : NULL;
     for (char *c = end; c && *c; c++)  // lines end as ours do
@@ -223,7 +231,7 @@ static const char *past_comment(const char *at, const char *to) {
 }
 
 const char *cj__text_plain(cj_parser *p, const char *from, const char *to) {
-    char *text = cj__arena_alloc(&p->module->arena, (size_t)(to - from) * 2 + 1);
+    char *text = cj__arena_alloc(p->arena, (size_t)(to - from) * 2 + 1);
     if (!text) {
         cj__parse_memory(p);
         return NULL;

@@ -75,6 +75,7 @@ enum { FINDINGS_MAX = 1000 };
 static void add_finding(cj_parser *p) {
     const cj_rule *rule = cj_rule_find(p->error->rule);
     cj__report_add(p->report, rule ? rule->id : "syntax", p->error->line, p->error->column, "%s", p->error->message);
+    p->found++;
     if (*p->error->hint) cj__report_hint(p->report, "%s", p->error->hint);
 }
 
@@ -83,7 +84,7 @@ bool cj__recover(cj_parser *p, cj_mark start) {
     if (!p->known) add_finding(p);
     p->module->broken = true;
     if (p->func) p->func->broken = true;
-    if (p->report->errors > FINDINGS_MAX) {
+    if (p->found > FINDINGS_MAX) {
         cj__report_add(p->report, "errors-many", p->line, 1, "more than %d errors: the rest is not read", FINDINGS_MAX);
         p->report = NULL;
         return false;
@@ -343,6 +344,24 @@ static bool refuse_nul(cj_parser *p) {
     return cj__parse_error(p, nul, "syntax", "a NUL byte: this is not text");
 }
 
+// Shows the function whose body was read last, and drops the body.
+static void see_body(cj_parser *p) {
+    cj_ir_func *func = p->body;
+    if (!func) return;
+    p->each(p->user, p->module, func);
+    p->body = NULL;
+    p->arena = &p->module->arena;
+    for (size_t i = 0; i < func->param_count; i++) func->param[i]->reg = NULL;
+    for (size_t i = 0; i < func->result_count; i++) func->result[i]->reg = NULL;
+    func->stmt = NULL;
+    func->reg = NULL;
+    func->var = NULL;
+    func->comment = NULL;
+    func->stmt_count = func->stmt_capacity = func->reg_count = func->reg_capacity = 0;
+    func->var_count = func->var_capacity = 0;
+    cj__arena_reset(p->bodies);
+}
+
 bool cj__parse_file(cj_parser *p) {
     p->resume = true;
     if (!refuse_nul(p)) return cj__recover(p, cj__mark(p));
@@ -354,7 +373,9 @@ bool cj__parse_file(cj_parser *p) {
         cj_mark start = cj__mark(p);
         cj__attach_comments(p);
         bool ok = !p->status && (p->at == p->end || parse_item(p));
-        if ((!ok || p->status) && !cj__recover(p, start)) return false;
+        const bool goes_on = (ok && !p->status) || cj__recover(p, start);
+        see_body(p);
+        if (!goes_on) return false;
         p->func = NULL;
         p->scope = NULL;
         if (ok && start.at == p->end) break;
@@ -376,12 +397,15 @@ cj_ir_module *cj__ir_new(void) {
     return module;
 }
 
-static cj_status parse(const char *text, size_t length, cj_ir_module **module, cj_report *report, cj_error *error) {
+static cj_status parse(const char *text, size_t length, cj_ir_module **module, cj_report *report, cj_error *error,
+                       cj_ir_each *each, void *user) {
     while (length && !text[length - 1]) length--;  // what compilers hand out as a string may count its end
+    cj_arena  bodies = {0};
     cj_parser p = {.begin = text, .at = text, .end = text + length, .line_start = text, .line = 1, .error = error,
-                   .report = report, .module = cj__ir_new()};
+                   .report = report, .module = cj__ir_new(), .bodies = &bodies, .each = each, .user = user};
     *module = NULL;
     if (!p.module) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while reading PTX");
+    p.arena = &p.module->arena;
     p.missed.arena = &p.module->arena;
     bool fits = length < UINT32_MAX;  // and with it every line, column, register and statement a counter of 32 bits
     if (!fits) {
@@ -391,16 +415,23 @@ static cj_status parse(const char *text, size_t length, cj_ir_module **module, c
     }
     if (fits && cj__parse_file(&p)) p.status = CJ_OK;
     if (report && p.status == CJ_INVALID_KERNEL) p.status = CJ_OK;  // reported
+    cj__arena_free(&bodies);
     if (p.status) cj__ir_free(p.module);
     else *module = p.module;
     return p.status;
 }
 
 cj_status cj__ir_parse(const char *text, size_t length, cj_ir_module **module, cj_error *error) {
-    return parse(text, length, module, NULL, error);
+    return parse(text, length, module, NULL, error, NULL, NULL);
 }
 
 cj_status cj__ir_parse_report(const char *text, size_t length, cj_ir_module **module, cj_report *report) {
     cj_error error;
-    return parse(text, length, module, report, &error);
+    return parse(text, length, module, report, &error, NULL, NULL);
+}
+
+cj_status cj__ir_parse_each(const char *text, size_t length, cj_ir_module **module, cj_report *report, cj_ir_each *each,
+                            void *user) {
+    cj_error error;
+    return parse(text, length, module, report, &error, each, user);
 }

@@ -16,4 +16,11 @@ cj_status cj__ir_parse(const char *text, size_t length, cj_ir_module **module, c
 // version is 0, its target "" where the file gives none. OUT_OF_MEMORY: *module is NULL.
 cj_status cj__ir_parse_report(const char *text, size_t length, cj_ir_module **module, cj_report *report);
 
+// The same, for a reader that needs each body once: `each` is called behind every function that has a body, broken or not,
+// with the module as far as it is read; then the body is dropped, and with it what its statements, registers and variables
+// are made of. Comments, empty lines and .loc are not kept at all. The module keeps its head, names and heads of functions.
+typedef void cj_ir_each(void *user, cj_ir_module *module, const cj_ir_func *func);
+cj_status cj__ir_parse_each(const char *text, size_t length, cj_ir_module **module, cj_report *report, cj_ir_each *each,
+                            void *user);
+
 #endif

@@ -9,7 +9,7 @@
 
 cj_ir_stmt *cj__add_stmt(cj_parser *p, cj_stmt_kind kind, const char *at) {
     cj_ir_func *func = p->func;
-    cj_ir_stmt *grown = cj__arena_grow(&p->module->arena, func->stmt, func->stmt_count, &func->stmt_capacity,
+    cj_ir_stmt *grown = cj__arena_grow(p->arena, func->stmt, func->stmt_count, &func->stmt_capacity,
                                        sizeof *grown);
     if (!grown) {
         cj__parse_memory(p);
@@ -23,6 +23,7 @@ cj_ir_stmt *cj__add_stmt(cj_parser *p, cj_stmt_kind kind, const char *at) {
 
 // A comment or an empty line where statements (or, outside functions, items) stand.
 static void add_between(cj_parser *p, bool blank, const char *text, uint32_t line) {
+    if (p->each && (blank || !p->func)) return;
     if (p->func) {
         cj_ir_stmt *stmt = cj__add_stmt(p, blank ? CJ_STMT_BLANK : CJ_STMT_COMMENT, p->at);
         if (!stmt) return;
@@ -54,7 +55,7 @@ static const char **behind_last(cj_parser *p) {
 static const char *comment_text(cj_parser *p, const char *from, const char *to) {
     if (from < to && *from == ' ') from++;
     while (to > from && (to[-1] == ' ' || to[-1] == '\t' || to[-1] == '\r')) to--;
-    const char *text = cj__arena_text(&p->module->arena, from, (size_t)(to - from));
+    const char *text = cj__arena_text(p->arena, from, (size_t)(to - from));
     if (!text) cj__parse_memory(p);
     return text;
 }
@@ -104,7 +105,7 @@ bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_
     }
     if (cj__map_get(&p->scope->names, name, length))
         return cj__parse_error(p, at, "name-twice", "'%s' is declared twice in this scope", name);
-    cj_name *entry = cj__arena_alloc(&p->module->arena, sizeof *entry);
+    cj_name *entry = cj__arena_alloc(p->arena, sizeof *entry);
     if (!entry) return cj__parse_memory(p);
     *entry = (cj_name){.reg = reg, .var = var};
     return cj__map_put(&p->scope->names, name, length, entry) || cj__parse_memory(p);
@@ -112,7 +113,7 @@ bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_
 
 cj_ir_reg *cj__new_reg(cj_parser *p, const char *name, uint16_t type, uint8_t vector) {
     cj_ir_func *func = p->func;
-    cj_arena *arena = &p->module->arena;
+    cj_arena *arena = p->arena;
     cj_ir_reg **grown = cj__arena_grow(arena, func->reg, func->reg_count, &func->reg_capacity, sizeof *grown);
     cj_ir_reg *reg = cj__arena_alloc(arena, sizeof *reg);
     if (!grown || !reg) {
@@ -137,9 +138,9 @@ static const cj_name *name_in_range(cj_parser *p, cj_scope *scope, const char *n
     uint64_t number = 0;
     for (size_t i = stem; i < length; i++) number = number * 10 + (uint64_t)(name[i] - '0');
     if (number >= range->count) return NULL;
-    const char *text = cj__arena_text(&p->module->arena, name, length);
+    const char *text = cj__arena_text(p->arena, name, length);
     cj_ir_reg *reg = text ? cj__new_reg(p, text, range->type, range->vector) : NULL;
-    cj_name *entry = cj__arena_alloc(&p->module->arena, sizeof *entry);
+    cj_name *entry = cj__arena_alloc(p->arena, sizeof *entry);
     if (!reg || !entry) {
         cj__parse_memory(p);
         return NULL;
@@ -201,7 +202,9 @@ bool cj__undefined(cj_parser *p, const char *at, const cj_ir_operand *operand) {
     size_t length = strlen(name), stem = length;
     while (stem && name[stem - 1] >= '0' && name[stem - 1] <= '9') stem--;
     p->known = cj__map_get(&p->missed, name, length) || cj__map_get(&p->missed, name, stem);
-    if (!p->known && p->report && !cj__map_put(&p->missed, name, length, p->module)) return cj__parse_memory(p);
+    const char *missed = p->known || !p->report ? NULL : cj__arena_text(&p->module->arena, name, length);
+    if (missed && !cj__map_put(&p->missed, missed, length, p->module)) missed = NULL;
+    if (!p->known && p->report && !missed) return cj__parse_memory(p);
     cj__parse_error(p, at, "name-undefined", "nothing declares '%s'", name);
     const char *nearest = p->func && !p->known ? cj__nearest(name, reg_at, p->func) : NULL;
     if (nearest) cj__hint(p->error, "is '%s' meant?", nearest);
@@ -213,7 +216,7 @@ bool cj__undefined(cj_parser *p, const char *at, const cj_ir_operand *operand) {
 
 static bool open_scope(cj_parser *p) {
     enum { SCOPES_MAX = 1000 };
-    cj_arena *arena = &p->module->arena;
+    cj_arena *arena = p->arena;
     if (p->scope_depth == SCOPES_MAX)
         return cj__parse_error(p, p->at, "syntax", "braces stand in each other more than %d deep", SCOPES_MAX);
     cj_scope *scope = cj__arena_alloc(arena, sizeof *scope);
@@ -226,7 +229,7 @@ static bool open_scope(cj_parser *p) {
 }
 
 static bool put_jump(cj_parser *p, cj_scope *scope, cj_jump jump) {
-    cj_jump *grown = cj__arena_grow(&p->module->arena, scope->jump, scope->jump_count, &scope->jump_capacity,
+    cj_jump *grown = cj__arena_grow(p->arena, scope->jump, scope->jump_count, &scope->jump_capacity,
                                     sizeof *grown);
     if (!grown) return cj__parse_memory(p);
     scope->jump = grown;
@@ -258,7 +261,7 @@ static bool undefined_label(cj_parser *p, cj_scope *scope, cj_jump *jump) {
     p->known = cj__map_get(&p->missed, name, strlen(name));
     p->resume = true;
     if (!cj__recover(p, cj__mark(p))) return false;
-    cj_ir_label *label = cj__arena_alloc(&p->module->arena, sizeof *label);
+    cj_ir_label *label = cj__arena_alloc(p->arena, sizeof *label);
     if (!label || !cj__map_put(&scope->labels, name, strlen(name), label)) return cj__parse_memory(p);
     *label = (cj_ir_label){.name = name, .line = jump->line, .uses = 1};
     jump->operand->label = label;
@@ -298,7 +301,7 @@ bool cj__end_statement(cj_parser *p, const char *what) {
 static bool parse_label(cj_parser *p, size_t length) {
     const char *at = p->at;
     const char *name = cj__text_of(p, at, at + length);
-    cj_ir_label *label = cj__arena_alloc(&p->module->arena, sizeof *label);
+    cj_ir_label *label = cj__arena_alloc(p->arena, sizeof *label);
     if (!name || !label) return cj__parse_memory(p);
     if (cj__map_get(&p->scope->labels, name, length)) {
         p->at += length;
@@ -331,7 +334,7 @@ static bool parse_reg_name(cj_parser *p, uint16_t type, uint8_t vector) {
         cj_ir_reg *reg = cj__new_reg(p, name, type, vector);
         return reg && cj__declare(p, name, reg, NULL, at);
     }
-    cj_range *range = cj__arena_alloc(&p->module->arena, sizeof *range);
+    cj_range *range = cj__arena_alloc(p->arena, sizeof *range);
     if (!range) return cj__parse_memory(p);
     *range = (cj_range){.type = type, .vector = vector, .line = p->line};
     if (!cj__integer(p, &range->count, "the number of registers")) return false;
@@ -352,7 +355,7 @@ static bool parse_regs(cj_parser *p) {
     do {
         if (!parse_reg_name(p, type, vector)) return false;
     } while (cj__take(p, ','));
-    const char *text = cj__text_plain(p, start, p->at);
+    const char *text = p->each ? "" : cj__text_plain(p, start, p->at);
     p->func->stmt[stmt].text = text;
     return text && cj__end_statement(p, "a declaration of registers");
 }
@@ -409,7 +412,8 @@ static bool parse_loc(cj_parser *p) {
         if (!cj__offset(p, &offset, &written) || !cj__expect(p, ',', "before inlined_at")) return false;
         if (!expect_name(p, "inlined_at") || !parse_place(p, &end)) return false;
     }
-    const char *text = cj__text_plain(p, start, end);
+    if (p->each) p->func->stmt_count = index;
+    const char *text = p->each ? "" : cj__text_plain(p, start, end);
     p->func->stmt[index].text = text;
     return text != NULL;
 }
@@ -446,7 +450,7 @@ static bool parse_target(cj_parser *p, cj_ir_operand *target, bool calls) {
 }
 
 static bool parse_targets(cj_parser *p, bool calls) {
-    cj_arena *arena = &p->module->arena;
+    cj_arena *arena = p->arena;
     cj_ir_stmt *stmt = cj__add_stmt(p, CJ_STMT_TARGETS, p->at);
     cj_ir_targets *targets = cj__arena_alloc(arena, sizeof *targets);
     if (!stmt || !targets) return cj__parse_memory(p);
@@ -565,6 +569,10 @@ bool cj__open_body(cj_parser *p, cj_ir_func *func) {
     p->func = func;
     p->scope = NULL;
     p->scope_depth = 0;
+    if (p->each) {
+        p->body = func;
+        p->arena = p->bodies;
+    }
     func->has_body = true;
     return open_scope(p) && declare_params(p, func->param, func->param_count) &&
            declare_params(p, func->result, func->result_count);

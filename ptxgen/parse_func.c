@@ -10,7 +10,7 @@
 static const char *joined_comments(cj_parser *p) {
     size_t length = 0;
     for (size_t i = 0; i < p->comment_count; i++) length += p->comment[i].length + 1;
-    char *text = cj__arena_alloc(&p->module->arena, length + 1), *end = text;
+    char *text = cj__arena_alloc(p->arena, length + 1), *end = text;
     if (!text) {
         cj__parse_memory(p);
         return NULL;
@@ -27,7 +27,7 @@ static const char *joined_comments(cj_parser *p) {
 }
 
 static bool add_param(cj_parser *p, cj_ir_var *var, cj_ir_var ***list, size_t *count, size_t *capacity) {
-    cj_ir_var **grown = cj__arena_grow(&p->module->arena, *list, *count, capacity, sizeof *grown);
+    cj_ir_var **grown = cj__arena_grow(p->arena, *list, *count, capacity, sizeof *grown);
     if (!grown) return cj__parse_memory(p);
     *list = grown;
     grown[(*count)++] = var;
@@ -115,7 +115,7 @@ static bool parse_pragma(cj_parser *p, cj_ir_func *func) {
     const char *one, *from = func->pragmas ? func->pragmas : "";
     if (!cj__parse_pragma(p, &one)) return false;
     size_t before = strlen(from), length = strlen(one);
-    char *text = cj__arena_alloc(&p->module->arena, before + length + 2);
+    char *text = cj__arena_alloc(p->arena, before + length + 2);
     if (!text) return cj__parse_memory(p);
     memcpy(text, from, before);
     if (before) text[before++] = '\n';
@@ -147,7 +147,7 @@ static bool parse_directives(cj_parser *p, cj_ir_func *func) {
 // Makes the function an item and its name known.
 static bool add_func(cj_parser *p, cj_ir_func *func) {
     cj_ir_item *item = cj__add_item(p, CJ_ITEM_FUNC);
-    cj_ir_item *named = cj__arena_alloc(&p->module->arena, sizeof *named);
+    cj_ir_item *named = cj__arena_alloc(p->arena, sizeof *named);
     if (!item || !named) return cj__parse_memory(p);
     item->func = func;
     *named = *item;
@@ -155,7 +155,7 @@ static bool add_func(cj_parser *p, cj_ir_func *func) {
 }
 
 static cj_ir_func *alloc_func(cj_parser *p, bool is_entry, uint32_t line) {
-    cj_ir_func *func = cj__arena_alloc(&p->module->arena, sizeof *func);
+    cj_ir_func *func = cj__arena_alloc(p->arena, sizeof *func);
     if (func) *func = (cj_ir_func){.module = p->module, .is_entry = is_entry, .line = line};
     else cj__parse_memory(p);
     return func;

@@ -18,7 +18,7 @@ bool cj__parse_list(cj_parser *p, char close, cj_ir_operand **list, uint16_t *co
             if (n == LIST_MAX)
                 return cj__parse_error(p, p->at, "syntax", "more than %d operands in one list", LIST_MAX);
             if (n == capacity) {
-                cj_ir_operand *more = cj__arena_alloc(&p->module->arena, LIST_MAX * sizeof *more);
+                cj_ir_operand *more = cj__arena_alloc(p->arena, LIST_MAX * sizeof *more);
                 if (!more) return cj__parse_memory(p);
                 item = memcpy(more, item, n * sizeof *item);
                 capacity = LIST_MAX;
@@ -27,7 +27,7 @@ bool cj__parse_list(cj_parser *p, char close, cj_ir_operand **list, uint16_t *co
         } while (cj__take(p, ','));
         if (!cj__expect(p, close, "or ',' in this list")) return false;
     }
-    *list = cj__arena_copy(&p->module->arena, item, n * sizeof *item);
+    *list = cj__arena_copy(p->arena, item, n * sizeof *item);
     if (!*list) return cj__parse_memory(p);
     *count = (uint16_t)n;
     return true;
@@ -43,7 +43,7 @@ static bool parse_elements(cj_parser *p, char close, cj_ir_operand *operand) {
 static bool parse_memory_operand(cj_parser *p, cj_ir_operand *operand) {
     operand->kind = CJ_OPERAND_MEMORY;
     const char *at = p->at;
-    cj_ir_operand *base = cj__arena_alloc(&p->module->arena, sizeof *base);
+    cj_ir_operand *base = cj__arena_alloc(p->arena, sizeof *base);
     if (!base) return cj__parse_memory(p);
     if (!parse_operand(p, base)) return false;
     bool address = base->kind == CJ_OPERAND_REG || base->kind == CJ_OPERAND_VAR || base->kind == CJ_OPERAND_INT ||
@@ -128,7 +128,7 @@ static bool parse_negation(cj_parser *p, cj_ir_operand *operand) {
 
 // The |q of d|q.
 static bool parse_second(cj_parser *p, cj_ir_operand *operand) {
-    cj_ir_operand *second = cj__arena_alloc(&p->module->arena, sizeof *second);
+    cj_ir_operand *second = cj__arena_alloc(p->arena, sizeof *second);
     if (!second) return cj__parse_memory(p);
     operand->predicate = second;
     const char *at = p->at;
@@ -401,7 +401,7 @@ static bool parse_operands(cj_parser *p, cj_ir_operand *operand, uint8_t *count)
 // The instruction with its operands behind it, in the module.
 static cj_ir_inst *keep_inst(cj_parser *p, const cj_ir_inst *inst, const cj_ir_operand *operand) {
     size_t bytes = inst->operand_count * sizeof *operand;
-    cj_ir_inst *copy = cj__arena_alloc(&p->module->arena, sizeof *copy + bytes);
+    cj_ir_inst *copy = cj__arena_alloc(p->arena, sizeof *copy + bytes);
     if (!copy) return NULL;
     *copy = *inst;
     copy->operand = (cj_ir_operand *)(copy + 1);

@@ -142,7 +142,7 @@ static bool put_bytes(cj_parser *p, filling *f, uint64_t offset, uint64_t value,
         return cj__parse_error(p, p->at, "initialiser", "the initialiser of '%s' reaches beyond %d bytes", var->name,
                                DATA_MAX);
     while (f->data_capacity < end) {
-        unsigned char *grown = cj__arena_grow(&p->module->arena, f->data, f->data_capacity, &f->data_capacity, 1);
+        unsigned char *grown = cj__arena_grow(p->arena, f->data, f->data_capacity, &f->data_capacity, 1);
         if (!grown) return cj__parse_memory(p);
         f->data = grown;
     }
@@ -208,7 +208,7 @@ static bool parse_address(cj_parser *p, cj_ir_reloc *reloc) {
 
 static bool put_address(cj_parser *p, filling *f, cj_ir_reloc reloc) {
     cj_ir_var *var = f->var;
-    cj_ir_reloc *grown = cj__arena_grow(&p->module->arena, f->reloc, var->reloc_count, &var->reloc_capacity,
+    cj_ir_reloc *grown = cj__arena_grow(p->arena, f->reloc, var->reloc_count, &var->reloc_capacity,
                                         sizeof *grown);
     if (!grown) return cj__parse_memory(p);
     var->reloc = f->reloc = grown;
@@ -301,7 +301,7 @@ static bool declare_global(cj_parser *p, cj_ir_var *var, const char *at) {
     if (before && !again)
         return cj__parse_error(p, at, "name-twice", "'%s' is declared twice in this module", var->name);
     if (before && var->linkage == CJ_LINK_EXTERN) return true;  // the name stays with what defines it
-    cj_ir_item *item = cj__arena_alloc(&p->module->arena, sizeof *item);
+    cj_ir_item *item = cj__arena_alloc(p->arena, sizeof *item);
     if (!item) return cj__parse_memory(p);
     *item = (cj_ir_item){.kind = CJ_ITEM_VAR, .var = var};
     return cj__map_put(names, var->name, length, item) || cj__parse_memory(p);
@@ -309,7 +309,7 @@ static bool declare_global(cj_parser *p, cj_ir_var *var, const char *at) {
 
 static bool declare_local(cj_parser *p, cj_ir_var *var, const char *at) {
     cj_ir_func *func = p->func;
-    cj_ir_var **grown = cj__arena_grow(&p->module->arena, func->var, func->var_count, &func->var_capacity,
+    cj_ir_var **grown = cj__arena_grow(p->arena, func->var, func->var_count, &func->var_capacity,
                                        sizeof *grown);
     if (!grown) return cj__parse_memory(p);
     func->var = grown;
@@ -324,7 +324,7 @@ cj_ir_var *cj__parse_declarator(cj_parser *p, const cj_ir_var *head) {
         cj__expected(p, p->at, "a name");
         return NULL;
     }
-    cj_ir_var *var = cj__arena_alloc(&p->module->arena, sizeof *var);
+    cj_ir_var *var = cj__arena_alloc(p->arena, sizeof *var);
     if (!var) {
         cj__parse_memory(p);
         return NULL;

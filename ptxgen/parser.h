@@ -56,6 +56,11 @@ typedef struct cj_parser {
     uint32_t      line;
     uint32_t      last_line;     // on which the last statement or comment ended
     cj_ir_module *module;
+    cj_arena     *arena;         // takes what is read: the module's, or `bodies`
+    cj_arena     *bodies;        // with `each`: takes one body after the other
+    cj_ir_each   *each;          // sees each function behind its body, which is dropped then; NULL: all is kept
+    void         *user;          // of each
+    cj_ir_func   *body;          // with `each`: the function whose body was opened last, until it was seen
     cj_ir_func   *func;          // whose body is being read, or NULL
     cj_scope     *scope;
     unsigned      scope_depth;
@@ -68,6 +73,7 @@ typedef struct cj_parser {
     cj_status     status;        // the first error's
     cj_report    *report;        // takes the errors and the parser goes on; NULL: the first one stays
     cj_map        missed;        // names in what was skipped, or reported as undefined: not reported again
+    size_t        found;         // errors added to it
     bool          known;         // the error at hand is a consequence of one reported before
     bool          resume;        // what follows an error begins right here: nothing to skip
 } cj_parser;

@@ -60,6 +60,16 @@ void cj__report_hint(cj_report *report, const char *format, ...) {
     va_end(args);
 }
 
+void cj__report_drop(cj_report *report, const char *id) {
+    size_t kept = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        const bool drops = !strcmp(report->item[i].rule, id);
+        report->errors -= drops && report->item[i].severity == CJ_SEVERITY_ERROR;
+        if (!drops) report->item[kept++] = report->item[i];
+    }
+    report->count = kept;
+}
+
 static bool is_before(const cj_diagnostic *a, const cj_diagnostic *b) {
     return a->line != b->line ? a->line < b->line : a->column < b->column;
 }

@@ -19,6 +19,9 @@ void cj__report_add(cj_report *report, const char *rule, unsigned line, unsigned
     CJ_PRINTF(5, 6);
 void cj__report_hint(cj_report *report, const char *format, ...) CJ_PRINTF(2, 3);
 
+// Takes the findings of a rule out again.
+void cj__report_drop(cj_report *report, const char *rule);
+
 // Puts the findings in the order of the text.
 void cj__report_sort(cj_report *report);
 

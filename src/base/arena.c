@@ -13,17 +13,27 @@ struct cj_arena_chunk {
     _Alignas(ALIGNMENT) char data[];
 };
 
+static void use_chunk(cj_arena *arena, struct cj_arena_chunk *chunk) {
+    chunk->older = arena->chunk;
+    arena->chunk = chunk;
+    arena->at = chunk->data;
+    arena->end = chunk->data + chunk->bytes;
+}
+
 static bool add_chunk(cj_arena *arena, size_t bytes) {
+    struct cj_arena_chunk *spare = arena->spare;
+    if (spare && spare->bytes >= bytes) {
+        arena->spare = spare->older;
+        use_chunk(arena, spare);
+        return true;
+    }
     size_t size = arena->chunk ? arena->chunk->bytes * 2 : FIRST_CHUNK;
     if (size > LARGEST_STEP) size = LARGEST_STEP;
     if (size < bytes) size = bytes;
     struct cj_arena_chunk *chunk = size > SIZE_MAX - sizeof *chunk ? NULL : malloc(sizeof *chunk + size);
     if (!chunk) return false;
-    chunk->older = arena->chunk;
     chunk->bytes = size;
-    arena->chunk = chunk;
-    arena->at = chunk->data;
-    arena->end = chunk->data + size;
+    use_chunk(arena, chunk);
     return true;
 }
 
@@ -73,18 +83,25 @@ void *cj__arena_grow(cj_arena *arena, void *array, size_t count, size_t *capacit
 void cj__arena_reset(cj_arena *arena) {
     struct cj_arena_chunk *kept = arena->chunk;
     if (!kept) return;
-    arena->chunk = kept->older;
-    const bool failed = arena->failed;
-    cj__arena_free(arena);
-    kept->older = NULL;
-    *arena = (cj_arena){.chunk = kept, .at = kept->data, .end = kept->data + kept->bytes, .failed = failed};
+    while (kept->older) {
+        struct cj_arena_chunk *older = kept->older;
+        kept->older = older->older;
+        older->older = arena->spare;
+        arena->spare = older;
+    }
+    arena->at = kept->data;
+}
+
+static void free_chunks(struct cj_arena_chunk *chunk) {
+    while (chunk) {
+        struct cj_arena_chunk *older = chunk->older;
+        free(chunk);
+        chunk = older;
+    }
 }
 
 void cj__arena_free(cj_arena *arena) {
-    while (arena->chunk) {
-        struct cj_arena_chunk *older = arena->chunk->older;
-        free(arena->chunk);
-        arena->chunk = older;
-    }
+    free_chunks(arena->chunk);
+    free_chunks(arena->spare);
     *arena = (cj_arena){0};
 }

@@ -8,6 +8,7 @@
 
 typedef struct cj_arena {
     struct cj_arena_chunk *chunk;  // the newest, in which allocations are made
+    struct cj_arena_chunk *spare;  // from before a reset, to be used again
     char *at, *end;                // its free part
     bool  failed;                  // an allocation failed: everything since is NULL
 } cj_arena;
