@@ -70,7 +70,7 @@ static needs inst_needs(const cj_ir_inst *inst, unsigned target) {
     needs n = {inst->row->ptx, inst->row->target}, words = words_needs(inst);
     raise(&n, words.ptx, words.target);
     if (inst->row->effects & CJ_LATE_89 && target < 90) raise(&n, 81, 0);
-    if (cj__row_pattern(inst->row)->vectors && vector_bits(inst->mnemonic) > 128) raise(&n, 88, 100);
+    if (inst->shape->vectors && vector_bits(inst->mnemonic) > 128) raise(&n, 88, 100);
     if (inst->mnemonic->type_last == CJ_W_B128 && cj__mnemonic_has(inst->mnemonic, CJ_W_SYS)) raise(&n, 84, 0);
     for (unsigned i = 0; i < inst->operand_count; i++) operand_needs(&n, &inst->operand[i]);
     return n;

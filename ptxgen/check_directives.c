@@ -88,14 +88,9 @@ static void check_shapes(const cj_ir_func *func, cj_report *report) {
 
 // ---- what the body needs
 
-static bool uses_warpgroups(const cj_ir_inst *inst) {
-    const char *opcode = cj__row_opcode(inst->row);
-    return !strcmp(opcode, "wgmma") || !strcmp(opcode, "setmaxnreg");
-}
-
 static const cj_ir_stmt *first_warpgroup(const cj_ir_func *func) {
     for (size_t i = 0; i < func->stmt_count; i++)
-        if (func->stmt[i].kind == CJ_STMT_INST && uses_warpgroups(func->stmt[i].inst)) return &func->stmt[i];
+        if (func->stmt[i].kind == CJ_STMT_INST && func->stmt[i].inst->shape->is_warpgroup) return &func->stmt[i];
     return NULL;
 }
 
@@ -114,6 +109,7 @@ static const cj_ir_stmt *largest_wgmma(const cj_ir_func *func) {
     for (size_t i = 0; i < func->stmt_count; i++) {
         if (func->stmt[i].kind != CJ_STMT_INST) continue;
         const cj_ir_inst *inst = func->stmt[i].inst;
+        if (!inst->shape->is_warpgroup) continue;
         if (!strcmp(cj__row_opcode(inst->row), "setmaxnreg")) return NULL;
         if (strcmp(cj__row_opcode(inst->row), "wgmma") != 0 || !inst->operand_count) continue;
         if (inst->operand[0].kind != CJ_OPERAND_VECTOR) continue;

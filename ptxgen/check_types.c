@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operand types (PTX ISA 9.2, "Type Information for Instructions and Operands").
-#include <string.h>
 
 #include "check.h"
 #include "report.h"
@@ -177,14 +176,15 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
 }
 
 // Vectors have 128 bits at most; only ld and st of global memory take 256, as four or eight elements.
-static void check_vector_bits(const place *at, const char *opcode) {
+static void check_vector_bits(const place *at, bool is_move) {
     static const cj_word elsewhere[] = {CJ_W_SHARED, CJ_W_SHARED_CTA, CJ_W_SHARED_CLUSTER, CJ_W_LOCAL,
                                         CJ_W_CONST,  CJ_W_PARAM,      CJ_W_PARAM_ENTRY,    CJ_W_PARAM_FUNC};
     unsigned bits = at->mnemonic->vector * cj__words[at->mnemonic->type_last].bits;
-    bool may_be_256 = at->mnemonic->vector > 2 && (!strcmp(opcode, "ld") || !strcmp(opcode, "st"));
+    if (bits <= 128) return;
+    bool may_be_256 = at->mnemonic->vector > 2 && is_move;
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
         may_be_256 = may_be_256 && !cj__mnemonic_has(at->mnemonic, elsewhere[i]);
-    if (bits <= 128 || (bits == 256 && may_be_256)) return;
+    if (bits == 256 && may_be_256) return;
     cj__report_add(at->report, "vector-width", at->stmt->line, at->stmt->column,
                    "'%s' moves a vector of %u bits, 128 are the most", at->mnemonic->text, bits);
     cj__report_hint(at->report,
@@ -215,14 +215,11 @@ static void check_call(const place *at, const cj_ir_inst *inst) {
 
 void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const cj_ir_inst *inst = stmt->inst;
-    const cj_pattern *pattern = cj__row_pattern(inst->row);
-    const char *opcode = cj__row_opcode(inst->row);
-    place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .report = report};
-    const bool moves = (*opcode == 'l' || *opcode == 's') && (!strcmp(opcode, "ld") || !strcmp(opcode, "st"));
-    at.may_be_wider = moves || (*opcode == 'l' && !strcmp(opcode, "ldu")) || (*opcode == 'c' && !strcmp(opcode, "cvt"));
-    if (pattern->vectors) check_vector_bits(&at, opcode);
-    if (moves) check_narrow(&at);
-    if (*opcode == 'c' && !strcmp(opcode, "call")) check_call(&at, inst);
+    const cj_row_shape   *shape = inst->shape;
+    place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .may_be_wider = shape->may_be_wider, .report = report};
+    if (shape->vectors) check_vector_bits(&at, shape->is_move);
+    if (shape->is_move) check_narrow(&at);
+    if (shape->is_call) check_call(&at, inst);
     for (at.index = 0; at.index < inst->operand_count; at.index++)
-        check_operand(&at, &inst->operand[at.index], cj__pattern_item(pattern, inst->mnemonic, at.index));
+        check_operand(&at, &inst->operand[at.index], shape->item[at.index]);
 }

@@ -264,33 +264,10 @@ bool cj__flow_backward(const cj_graph *graph, uint64_t at_leave, cj_through *thr
 
 // ---- registers of an instruction
 
-// Bit i: operand i is written.
-static uint32_t written_operands(const cj_ir_inst *inst) {
-    const cj_pattern *pattern = cj__row_pattern(inst->row);
-    uint32_t written = 0;
-    for (unsigned i = 0; i < inst->operand_count; i++) {
-        const cj_pattern_item *item = cj__pattern_item(pattern, inst->mnemonic, i);
-        char kind = item ? item->kind : 0;
-        bool result = kind == 'L' && !i;  // call (results), function, (arguments)
-        if (result || kind == 'd' || kind == 'D' || kind == 'U' || kind == 'q') written |= 1u << i;
-    }
-    return written;
-}
-
-static void visit_operand(const cj_ir_operand *operand, bool written, cj_visit_reg *visit, void *user) {
-    if (operand->kind == CJ_OPERAND_REG) visit(user, operand, operand->reg, written);
-    if (operand->kind == CJ_OPERAND_MEMORY) visit_operand(operand->base, false, visit, user);
-    if (operand->predicate) visit_operand(operand->predicate, written, visit, user);
-    for (unsigned i = 0; i < operand->count; i++) visit_operand(&operand->list[i], written, visit, user);
-}
-
-void cj__visit_regs(const cj_ir_inst *inst, cj_visit_reg *visit, void *user) {
-    uint32_t written = written_operands(inst);
-    if (inst->guard) visit(user, NULL, inst->guard, false);
-    for (unsigned i = 0; i < inst->operand_count; i++)
-        if (!(written >> i & 1)) visit_operand(&inst->operand[i], false, visit, user);
-    for (unsigned i = 0; i < inst->operand_count; i++)
-        if (written >> i & 1) visit_operand(&inst->operand[i], true, visit, user);
+void cj__visit_parts(const cj_ir_operand *operand, bool written, cj_visit_reg *visit, void *user) {
+    if (operand->kind == CJ_OPERAND_MEMORY) cj__visit_operand(operand->base, false, visit, user);
+    if (operand->predicate) cj__visit_operand(operand->predicate, written, visit, user);
+    for (unsigned i = 0; i < operand->count; i++) cj__visit_operand(&operand->list[i], written, visit, user);
 }
 
 static void note_use(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {

@@ -38,6 +38,24 @@ bool cj__flow_backward(const cj_graph *graph, uint64_t at_leave, cj_through *thr
 
 // The registers that an instruction reads, its guard included, then those that it writes.
 typedef void cj_visit_reg(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written);
-void cj__visit_regs(const cj_ir_inst *inst, cj_visit_reg *visit, void *user);
+static inline void cj__visit_regs(const cj_ir_inst *inst, cj_visit_reg *visit, void *user);
+
+// The parts of an operand that is more than a register.
+void cj__visit_parts(const cj_ir_operand *operand, bool written, cj_visit_reg *visit, void *user);
+
+static inline void cj__visit_operand(const cj_ir_operand *operand, bool written, cj_visit_reg *visit, void *user) {
+    if (operand->kind == CJ_OPERAND_REG) visit(user, operand, operand->reg, written);
+    if (operand->kind == CJ_OPERAND_MEMORY || operand->predicate || operand->count)
+        cj__visit_parts(operand, written, visit, user);
+}
+
+static inline void cj__visit_regs(const cj_ir_inst *inst, cj_visit_reg *visit, void *user) {
+    const unsigned written = inst->shape->written, count = inst->operand_count;
+    if (inst->guard) visit(user, NULL, inst->guard, false);
+    for (unsigned i = 0; i < count; i++)
+        if (!(written >> i & 1)) cj__visit_operand(&inst->operand[i], false, visit, user);
+    for (unsigned i = 0; written >> i && i < count; i++)
+        if (written >> i & 1) cj__visit_operand(&inst->operand[i], true, visit, user);
+}
 
 #endif

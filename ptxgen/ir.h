@@ -131,6 +131,7 @@ typedef struct cj_ir_targets {
 typedef struct cj_ir_inst {
     const cj_mnemonic *mnemonic;
     const cj_row      *row;
+    const cj_row_shape    *shape;  // the row under that mnemonic
     const cj_ir_reg   *guard;  // @p, or NULL
     bool               guard_negated;
     uint8_t            operand_count;

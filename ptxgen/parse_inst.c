@@ -237,25 +237,23 @@ static bool class_fits(const cj_pattern_item *item, const cj_ir_operand *operand
     return (operand->reg->type == CJ_W_PRED) == (item->kind == 'p' || item->fixed == CJ_W_PRED);
 }
 
-static bool row_fits(const cj_row *row, const cj_ir_inst *inst, bool strict) {
-    const cj_pattern *pattern = cj__row_pattern(row);
+static bool row_fits(const cj_row_shape *shape, const cj_ir_inst *inst, bool strict) {
     for (unsigned i = 0; i < inst->operand_count; i++) {
-        const cj_pattern_item *item = cj__pattern_item(pattern, inst->mnemonic, i);
+        const cj_pattern_item *item = shape->item[i];
         const cj_ir_operand   *operand = &inst->operand[i];
         if (!item || !fits(item, operand) || (strict && !class_fits(item, operand))) return false;
     }
-    const cj_pattern_item *next = cj__pattern_item(pattern, inst->mnemonic, inst->operand_count);
+    const cj_pattern_item *next = shape->item[inst->operand_count];
     return !next || next->optional;
 }
 
 // Whether the row, whose operands fit, can do without the results that are given to _: a result may be discarded when
 // it is one of a pair d|p, or what an atomic returns.
-static bool can_discard(const cj_row *row, const cj_ir_inst *inst) {
-    const cj_pattern *pattern = cj__row_pattern(row);
+static bool can_discard(const cj_row_shape *shape, const cj_ir_inst *inst) {
     for (unsigned i = 0; i < inst->operand_count; i++) {
         if (inst->operand[i].kind != CJ_OPERAND_SINK) continue;
-        const cj_pattern_item *item = cj__pattern_item(pattern, inst->mnemonic, i);
-        if (item->kept || (item->kind != '_' && !item->predicate && !(row->effects & CJ_WRITES))) return false;
+        const cj_pattern_item *item = shape->item[i];
+        if (item->kept || (item->kind != '_' && !item->predicate && !(shape->row->effects & CJ_WRITES))) return false;
     }
     return true;
 }
@@ -275,14 +273,14 @@ static const cj_ir_operand *unknown_name(const cj_ir_operand *operand, size_t co
 
 // The first row whose operands fit in kind and class, else the first whose operands fit in kind: the checker then says
 // what is wrong with them. *discards: rows would fit, if they could discard a result.
-static const cj_row *fitting_row(const cj_ir_inst *inst, bool *discards) {
+static const cj_row_shape *fitting_row(const cj_ir_inst *inst, bool *discards) {
     const cj_mnemonic *mnemonic = inst->mnemonic;
     *discards = false;
     for (int strict = 1; strict >= 0; strict--) {
         for (unsigned i = 0; i < mnemonic->candidate_count; i++) {
-            const cj_row *row = &cj__rows[mnemonic->candidate[i]];
-            if (!row_fits(row, inst, strict)) continue;
-            if (can_discard(row, inst)) return row;
+            const cj_row_shape *shape = &mnemonic->shape[i];
+            if (!row_fits(shape, inst, strict)) continue;
+            if (can_discard(shape, inst)) return shape;
             *discards = true;
         }
     }
@@ -303,18 +301,19 @@ static bool no_row(cj_parser *p, const char *at, const cj_mnemonic *mnemonic, un
 static bool choose_row(cj_parser *p, const char *at, cj_ir_inst *inst) {
     const cj_mnemonic *mnemonic = inst->mnemonic;
     bool discards;
-    inst->row = fitting_row(inst, &discards);
-    const cj_pattern *pattern = inst->row ? cj__row_pattern(inst->row) : NULL;
+    const cj_row_shape *shape = inst->shape = fitting_row(inst, &discards);
+    inst->row = shape ? shape->row : NULL;
     for (unsigned i = 0; i < inst->operand_count; i++) {
         cj_ir_operand *operand = &inst->operand[i];
-        bool is_label = pattern && cj__pattern_item(pattern, mnemonic, i)->kind == 'l';
+        if (shape && operand->kind == CJ_OPERAND_REG && !operand->predicate) continue;
+        bool is_label = shape && shape->item[i]->kind == 'l';
         const cj_ir_operand *unknown = is_label ? NULL : unknown_name(operand, 1);
         if (unknown) return cj__undefined(p, at, unknown);
         if (!is_label) continue;
         operand->kind = CJ_OPERAND_LABEL;
         if (!cj__add_jump(p, operand)) return false;
     }
-    return pattern || no_row(p, at, mnemonic, inst->operand_count, discards);
+    return shape || no_row(p, at, mnemonic, inst->operand_count, discards);
 }
 
 static const char *opcode_at(const void *user, size_t i) {
@@ -348,6 +347,23 @@ static bool unknown_mnemonic(cj_parser *p, const char *text, size_t length, unsi
     return false;
 }
 
+// Keeps it in the module, with the shape of every row that it may be.
+static const cj_mnemonic *keep_mnemonic(cj_parser *p, const cj_mnemonic *resolved) {
+    cj_arena    *arena = &p->module->arena;
+    cj_mnemonic *mnemonic = cj__arena_copy(arena, resolved, sizeof *resolved);
+    char        *text = cj__arena_text(arena, resolved->text, resolved->length);
+    cj_row_shape    *shape = cj__arena_alloc(arena, resolved->candidate_count * sizeof *shape);
+    if (!mnemonic || !text || !shape || !cj__map_put(&p->module->mnemonics, text, resolved->length, mnemonic)) {
+        cj__parse_memory(p);
+        return NULL;
+    }
+    for (unsigned i = 0; i < resolved->candidate_count; i++)
+        cj__shape_make(&shape[i], &cj__rows[resolved->candidate[i]], resolved);
+    mnemonic->text = text;
+    mnemonic->shape = shape;
+    return mnemonic;
+}
+
 static const cj_mnemonic *parse_mnemonic(cj_parser *p) {
     const char *text = p->at;
     size_t length = cj__name_length(p);
@@ -361,15 +377,7 @@ static const cj_mnemonic *parse_mnemonic(cj_parser *p) {
         unknown_mnemonic(p, text, length, wrong);
         return NULL;
     }
-    cj_mnemonic *mnemonic = cj__arena_alloc(&p->module->arena, sizeof *mnemonic);
-    resolved.text = cj__arena_text(&p->module->arena, text, length);
-    if (!mnemonic || !resolved.text) {
-        cj__parse_memory(p);
-        return NULL;
-    }
-    *mnemonic = resolved;
-    if (!cj__map_put(&p->module->mnemonics, resolved.text, length, mnemonic)) cj__parse_memory(p);
-    return mnemonic;
+    return keep_mnemonic(p, &resolved);
 }
 
 static bool parse_guard(cj_parser *p, cj_ir_inst *inst) {

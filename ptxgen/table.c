@@ -321,12 +321,6 @@ const char *cj__row_opcode(const cj_row *row) {
     return table.forms[row - cj__rows].opcode;
 }
 
-bool cj__mnemonic_has(const cj_mnemonic *mnemonic, cj_word word) {
-    for (unsigned i = 0; i < mnemonic->word_count; i++)
-        if (mnemonic->word[i] == word) return true;
-    return false;
-}
-
 const cj_pattern_item *cj__pattern_item(const cj_pattern *pattern, const cj_mnemonic *mnemonic, unsigned index) {
     unsigned i = pattern->conditional ? 0 : index;
     for (; pattern->conditional && i < pattern->count; i++) {
@@ -335,6 +329,26 @@ const cj_pattern_item *cj__pattern_item(const cj_pattern *pattern, const cj_mnem
         if (present && !index--) break;
     }
     return i < pattern->count ? &pattern->item[i] : NULL;
+}
+
+static bool is_one_of(const char *opcode, const char *const *list) {
+    while (*list && strcmp(*list, opcode)) list++;
+    return *list;
+}
+
+void cj__shape_make(cj_row_shape *shape, const cj_row *row, const cj_mnemonic *mnemonic) {
+    static const char *const moves[] = {"ld", "st", NULL}, *const wider[] = {"ld", "st", "ldu", "cvt", NULL};
+    static const char *const calls[] = {"call", NULL}, *const warpgroups[] = {"wgmma", "setmaxnreg", NULL};
+    const cj_pattern *pattern = cj__row_pattern(row);
+    const char       *opcode = cj__row_opcode(row);
+    *shape = (cj_row_shape){.row = row, .vectors = pattern->vectors, .is_move = is_one_of(opcode, moves),
+                        .is_call = is_one_of(opcode, calls), .may_be_wider = is_one_of(opcode, wider),
+                        .is_warpgroup = is_one_of(opcode, warpgroups)};
+    for (unsigned i = 0; i < CJ_OPERANDS_MAX && (shape->item[i] = cj__pattern_item(pattern, mnemonic, i)); i++) {
+        const char kind = shape->item[i]->kind;
+        const bool result = kind == 'L' && !i;  // call (results), function, (arguments)
+        if (result || strchr("dDUq", kind)) shape->written |= (uint16_t)(1u << i);
+    }
 }
 
 unsigned cj__pattern_length(const cj_pattern_item *item, const cj_mnemonic *mnemonic) {
@@ -428,6 +442,7 @@ static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, 
         if (!id || mnemonic->word_count == CJ_WORDS_MAX) return false;
         const cj_word_info *info = &cj__words[id];
         mnemonic->word[mnemonic->word_count++] = (uint16_t)id;
+        mnemonic->has[id / 64] |= UINT64_C(1) << id % 64;
         if (info->ptx > mnemonic->ptx) mnemonic->ptx = info->ptx;
         if (info->target > mnemonic->target) mnemonic->target = info->target;
         uint16_t extent = word_extent(info->text);

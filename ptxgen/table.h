@@ -138,16 +138,34 @@ typedef struct cj_mnemonic {
     uint8_t     vector;                    // 2, 4, 8 for .v2 .v4 .v8, else 1
     uint16_t    extent;                    // n of operand lengths; 0: no word has one
     uint16_t    ptx, target;               // the most that any word asks; rows may ask more
+    uint64_t    has[(CJ_WORD_COUNT + 63) / 64];  // bit w: word w is one of its words
+    const struct cj_row_shape *shape;          // of each candidate; NULL unless the parser made it
 } cj_mnemonic;
 
 // Resolves "ld.global.nc.f32". False when no row matches: then *wrong is the index of the first dotted word at which every
 // row of the opcode fails (0: the opcode itself), for the message.
 bool cj__mnemonic_resolve(const char *text, size_t length, cj_mnemonic *mnemonic, unsigned *wrong);
 
-bool cj__mnemonic_has(const cj_mnemonic *mnemonic, cj_word word);
+static inline bool cj__mnemonic_has(const cj_mnemonic *mnemonic, cj_word word) {
+    return mnemonic->has[word / 64] >> word % 64 & 1;
+}
 
 // The item that operand `index` of an instruction with that mnemonic stands for; NULL: it takes no so many.
 const cj_pattern_item *cj__pattern_item(const cj_pattern *pattern, const cj_mnemonic *mnemonic, unsigned index);
+
+// A row under one mnemonic: what each of its instructions would look up again.
+typedef struct cj_row_shape {
+    const cj_row *row;
+    bool          vectors;      // as its pattern's
+    bool          is_move;      // ld, st
+    bool          is_call;
+    bool          may_be_wider; // its registers may be wider than its type: ld, st, ldu, cvt
+    bool          is_warpgroup; // wgmma, setmaxnreg
+    uint16_t      written;      // bit i: operand i is a result
+    const cj_pattern_item *item[CJ_OPERANDS_MAX + 1];  // of each operand, then NULL
+} cj_row_shape;
+
+void cj__shape_make(cj_row_shape *shape, const cj_row *row, const cj_mnemonic *mnemonic);
 
 // How many elements a U, P or t has under that mnemonic; 0: any number.
 unsigned cj__pattern_length(const cj_pattern_item *item, const cj_mnemonic *mnemonic);
