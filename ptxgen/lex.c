@@ -130,7 +130,7 @@ static void block_comment(cj_parser *p) {
     p->at = p->end;
 }
 
-void cj__skip(cj_parser *p) {
+void cj__skip_more(cj_parser *p) {
     while (p->at < p->end) {
         char c = *p->at;
         if (c == '\n') {
@@ -146,13 +146,6 @@ void cj__skip(cj_parser *p) {
             return;
         }
     }
-}
-
-bool cj__take(cj_parser *p, char c) {
-    if (!cj__at(p, c)) return false;
-    p->at++;
-    cj__skip(p);
-    return true;
 }
 
 bool cj__expect(cj_parser *p, char c, const char *where) {

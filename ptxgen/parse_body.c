@@ -95,6 +95,35 @@ bool cj__reserved_name(const char *name, size_t length) {
     return length > 1 && *name == '%' && cj__special_find(name + 1, length - 1);
 }
 
+// What a name that may belong to a range is made of.
+typedef struct cj_stem {
+    size_t   length;  // of what stands before the number; 0: no name of a range
+    uint64_t number;
+} cj_stem;
+
+static cj_stem stem_of(const char *name, size_t length) {
+    size_t stem = length;
+    while (stem && name[stem - 1] >= '0' && name[stem - 1] <= '9') stem--;
+    size_t digits = length - stem;
+    if (!digits || digits > 9 || (digits > 1 && name[stem] == '0')) return (cj_stem){0};
+    cj_stem found = {.length = stem};
+    for (size_t i = stem; i < length; i++) found.number = found.number * 10 + (uint64_t)(name[i] - '0');
+    return found;
+}
+
+// The range of the scope that the name belongs to, or NULL.
+static cj_range *range_of(const cj_scope *scope, const char *name, cj_stem stem) {
+    cj_range *range = stem.length && scope->ranges.count ? cj__map_get(&scope->ranges, name, stem.length) : NULL;
+    return range && stem.number < range->count ? range : NULL;
+}
+
+static bool is_declared(const cj_scope *scope, const char *name, size_t length) {
+    const cj_stem   stem = stem_of(name, length);
+    const cj_range *range = range_of(scope, name, stem);
+    if (range && stem.number < range->capacity && range->known[stem.number]) return true;
+    return cj__map_get(&scope->names, name, length);
+}
+
 bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_ir_var *var, const char *at) {
     size_t length = strlen(name);
     if (reg && cj__reserved_name(name, length)) {
@@ -103,7 +132,7 @@ bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_
         cj__hint(p->error, "name it otherwise, as %s_0", name);
         return false;
     }
-    if (cj__map_get(&p->scope->names, name, length))
+    if (is_declared(p->scope, name, length))
         return cj__parse_error(p, at, "name-twice", "'%s' is declared twice in this scope", name);
     cj_name *entry = cj__arena_alloc(p->arena, sizeof *entry);
     if (!entry) return cj__parse_memory(p);
@@ -127,17 +156,26 @@ cj_ir_reg *cj__new_reg(cj_parser *p, const char *name, uint16_t type, uint8_t ve
     return reg;
 }
 
+// Remembers the name in the range's array, if its number is not far beyond those in use.
+static bool keep_known(cj_parser *p, cj_range *range, uint64_t number, const cj_name *entry) {
+    size_t capacity = range->capacity ? range->capacity : 32;
+    range->used++;
+    while (capacity <= number && capacity < 8 * range->used + 64) capacity *= 2;
+    if (number >= capacity) return true;
+    if (capacity > range->capacity) {
+        const cj_name **grown = cj__arena_alloc(p->arena, capacity * sizeof *grown);
+        if (!grown) return cj__parse_memory(p);
+        if (range->capacity) memcpy(grown, range->known, range->capacity * sizeof *grown);
+        range->known = grown;
+        range->capacity = capacity;
+    }
+    range->known[number] = entry;
+    return true;
+}
+
 // %r12 of a range %r<54>, made a register at its first use.
-static const cj_name *name_in_range(cj_parser *p, cj_scope *scope, const char *name, size_t length) {
-    size_t stem = length;
-    while (stem && name[stem - 1] >= '0' && name[stem - 1] <= '9') stem--;
-    size_t digits = length - stem;
-    if (!digits || digits > 9 || (digits > 1 && name[stem] == '0')) return NULL;
-    const cj_range *range = cj__map_get(&scope->ranges, name, stem);
-    if (!range) return NULL;
-    uint64_t number = 0;
-    for (size_t i = stem; i < length; i++) number = number * 10 + (uint64_t)(name[i] - '0');
-    if (number >= range->count) return NULL;
+static const cj_name *name_in_range(cj_parser *p, cj_scope *scope, cj_range *range, const char *name, size_t length,
+                                    uint64_t number) {
     const char *text = cj__arena_text(p->arena, name, length);
     cj_ir_reg *reg = text ? cj__new_reg(p, text, range->type, range->vector) : NULL;
     cj_name *entry = cj__arena_alloc(p->arena, sizeof *entry);
@@ -148,13 +186,18 @@ static const cj_name *name_in_range(cj_parser *p, cj_scope *scope, const char *n
     reg->line = range->line;
     reg->in_range = true;
     entry->reg = reg;
+    if (!keep_known(p, range, number, entry)) return NULL;
+    if (number < range->capacity) return entry;
     return cj__map_put(&scope->names, text, length, entry) ? entry : NULL;
 }
 
 static const cj_name *find_name(cj_parser *p, const char *name, size_t length) {
+    const cj_stem stem = stem_of(name, length);
     for (cj_scope *scope = p->scope; scope; scope = scope->outer) {
-        const cj_name *found = cj__map_get(&scope->names, name, length);
-        if (!found && scope->ranges.count) found = name_in_range(p, scope, name, length);
+        cj_range *range = range_of(scope, name, stem);
+        if (range && stem.number < range->capacity && range->known[stem.number]) return range->known[stem.number];
+        const cj_name *found = scope->names.count ? cj__map_get(&scope->names, name, length) : NULL;
+        if (!found && range) found = name_in_range(p, scope, range, name, length, stem.number);
         if (found || p->status) return found;
     }
     return NULL;

@@ -48,6 +48,9 @@ typedef struct cj_range {
     uint8_t  vector;
     uint64_t count;
     uint32_t line;
+    const struct cj_name **known;  // of %r0, %r1, … those used so far, as far as `capacity` reaches; the others are in names
+    size_t   capacity;
+    size_t   used;
 } cj_range;
 
 typedef struct cj_parser {
@@ -100,9 +103,18 @@ bool cj__version_exists(unsigned version);
 bool cj__expected(cj_parser *p, const char *at, const char *what);  // "expected …, found …"
 bool cj__parse_memory(cj_parser *p);  // out of memory, as an error
 
-void   cj__skip(cj_parser *p);                      // blanks and comments
+void   cj__skip_more(cj_parser *p);
+static inline void cj__skip(cj_parser *p) {         // blanks and comments
+    if (p->at < p->end && *p->at == ' ') p->at++;
+    if (p->at < p->end && (*p->at <= ' ' || *p->at == '/')) cj__skip_more(p);
+}
 static inline bool cj__at(const cj_parser *p, char c) { return p->at < p->end && *p->at == c; }  // the next character
-bool   cj__take(cj_parser *p, char c);              // takes it and the blanks behind it
+static inline bool cj__take(cj_parser *p, char c) {  // takes it and the blanks behind it
+    if (!cj__at(p, c)) return false;
+    p->at++;
+    cj__skip(p);
+    return true;
+}
 bool   cj__expect(cj_parser *p, char c, const char *where);
 bool   cj__begins_line(const cj_parser *p);         // only blanks stand before what is here
 bool   cj__enter(cj_parser *p);                     // one deeper; false where that is too deep. `depth--` leaves

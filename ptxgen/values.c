@@ -88,7 +88,9 @@ static cj_value of_var(const cj_ir_var *var, int64_t offset) {
 }
 
 cj_value cj__values_of(const cj_values *v, const cj_ir_reg *reg) {
-    return v->now_walk[reg->index] == v->walk ? v->now[reg->index] : v->left[reg->index];
+    if (v->now_walk[reg->index] == v->walk) return v->now[reg->index];
+    v->read_round[reg->index] = v->round;
+    return v->left[reg->index];
 }
 
 static cj_value moved(cj_value address, int64_t by, bool known) {
@@ -252,7 +254,7 @@ static void leave(cj_values *v) {
         cj_value value = v->home[r] == MANY ? join(v->left[r], v->now[r]) : v->now[r];
         if (same(&v->left[r], &value)) continue;
         v->left[r] = value;
-        v->changed = true;
+        v->changed |= v->read_round[r] == v->round;
     }
 }
 
@@ -287,9 +289,10 @@ static void give_up(cj_values *v) {
         if (v->home[r] == MANY) v->left[r] = any;
 }
 
-// Once over all blocks; whether anything changed.
+// Once over all blocks; whether a block read what a later one has changed: then the next round may find other values.
 static bool run_round(cj_values *v) {
     v->changed = false;
+    v->round++;
     for (uint32_t b = 0; b < v->graph->count; b++) {
         cj__values_enter(v, b);
         each_inst(v, cj__values_step);
@@ -306,6 +309,7 @@ bool cj__values_find(cj_values *v, const cj_graph *graph, cj_arena *arena) {
     v->left = cj__arena_alloc(arena, regs * sizeof *v->left);
     v->now = cj__arena_alloc(arena, regs * sizeof *v->now);
     v->now_walk = cj__arena_alloc(arena, regs * sizeof *v->now_walk);
+    v->read_round = cj__arena_alloc(arena, regs * sizeof *v->read_round);
     v->home = cj__arena_alloc(arena, regs * sizeof *v->home);
     v->touched = cj__arena_alloc(arena, regs * sizeof *v->touched);
     if (arena->failed) return false;

@@ -48,10 +48,12 @@ typedef struct cj_values {
     cj_value       *left;        // per register: what it holds outside the blocks that write it
     cj_value       *now;         // and in the block being walked,
     uint32_t       *now_walk;    // where this is that walk
+    uint32_t       *read_round;  // the last round in which `left` was read
+    uint32_t        round;
     uint32_t       *home;        // the only block that writes it + 1, MANY, or 0
     uint32_t       *touched;     // registers written in the block so far
     uint32_t        touched_count;
-    bool            changed;     // a value in `left` did, in this round
+    bool            changed;     // a value in `left` did, after it was read in this round
 } cj_values;
 
 // Finds what every register holds. False when the arena is out of memory.
