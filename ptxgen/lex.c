@@ -11,13 +11,15 @@
 #include "error.h"
 #include "parser.h"
 
-enum { NAME_START = 1, NAME_PART = 2, DIGIT = 4, BLANK = 8 };
+enum { NAME_START = CJ_NAME_START, NAME_PART = CJ_NAME_PART, DIGIT = 4, BLANK = 8 };
+
+#define class_of cj__char_class
 
 #define LETTERS(X) \
     X('a') X('b') X('c') X('d') X('e') X('f') X('g') X('h') X('i') X('j') X('k') X('l') X('m') X('n') X('o') X('p') \
     X('q') X('r') X('s') X('t') X('u') X('v') X('w') X('x') X('y') X('z')
 
-static const unsigned char class_of[256] = {
+const unsigned char class_of[256] = {
 #define X(c) [c] = NAME_START | NAME_PART, [c - 'a' + 'A'] = NAME_START | NAME_PART,
     LETTERS(X)
 #undef X
@@ -165,13 +167,6 @@ bool cj__enter(cj_parser *p) {
         return cj__parse_error(p, p->at, "syntax", "operands or braces stand more than %d deep", DEPTH_MAX);
     p->depth++;
     return true;
-}
-
-size_t cj__name_length(const cj_parser *p) {
-    const char *at = p->at;
-    if (!is(p, at, NAME_START)) return 0;
-    while (is(p, at, NAME_PART)) at++;
-    return (size_t)(at - p->at);
 }
 
 size_t cj__word_length(const cj_parser *p) {

@@ -578,11 +578,11 @@ static size_t label_length(const cj_parser *p) {
 }
 
 static bool parse_statement(cj_parser *p) {
-    size_t label = label_length(p);
-    if (label) return parse_label(p, label);
+    if (cj__at(p, '@')) return cj__parse_instruction(p);
     if (cj__at(p, '.')) return parse_dotted(p);
     if (cj__at(p, '{')) return parse_brace(p, true);
-    return cj__parse_instruction(p);
+    size_t label = label_length(p);
+    return label ? parse_label(p, label) : cj__parse_instruction(p);
 }
 
 bool cj__parse_statements(cj_parser *p) {

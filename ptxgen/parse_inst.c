@@ -409,7 +409,7 @@ static bool parse_operands(cj_parser *p, cj_ir_operand *operand, uint8_t *count)
 // The instruction with its operands behind it, in the module.
 static cj_ir_inst *keep_inst(cj_parser *p, const cj_ir_inst *inst, const cj_ir_operand *operand) {
     size_t bytes = inst->operand_count * sizeof *operand;
-    cj_ir_inst *copy = cj__arena_alloc(p->arena, sizeof *copy + bytes);
+    cj_ir_inst *copy = cj__arena_take(p->arena, sizeof *copy + bytes);
     if (!copy) return NULL;
     *copy = *inst;
     copy->operand = (cj_ir_operand *)(copy + 1);
@@ -421,13 +421,15 @@ bool cj__parse_instruction(cj_parser *p) {
     cj_ir_stmt *stmt = cj__add_stmt(p, CJ_STMT_INST, p->at);
     cj_ir_inst inst = {0};
     if (!stmt || !parse_guard(p, &inst)) return false;
-    if (!cj__name_length(p)) return cj__expected(p, p->at, "an instruction");
+    if (p->at == p->end || !(cj__char_class[(unsigned char)*p->at] & CJ_NAME_START))
+        return cj__expected(p, p->at, "an instruction");
     const char *at = p->at;
     inst.mnemonic = parse_mnemonic(p);
     if (!inst.mnemonic) return false;
     cj__skip(p);
-    p->is_call = !strncmp(inst.mnemonic->text, "call", 4);
-    p->is_video = *inst.mnemonic->text == 'v' && strncmp(inst.mnemonic->text, "vote", 4);
+    const char *text = inst.mnemonic->text;
+    p->is_call = *text == 'c' && !strncmp(text, "call", 4);
+    p->is_video = *text == 'v' && strncmp(text, "vote", 4);
     cj_ir_operand operand[CJ_OPERANDS_MAX];
     if (!parse_operands(p, operand, &inst.operand_count)) return false;
     stmt->inst = keep_inst(p, &inst, operand);

@@ -118,7 +118,15 @@ static inline bool cj__take(cj_parser *p, char c) {  // takes it and the blanks 
 bool   cj__expect(cj_parser *p, char c, const char *where);
 bool   cj__begins_line(const cj_parser *p);         // only blanks stand before what is here
 bool   cj__enter(cj_parser *p);                     // one deeper; false where that is too deep. `depth--` leaves
-size_t cj__name_length(const cj_parser *p);         // of the identifier here; 0: none
+enum { CJ_NAME_START = 1, CJ_NAME_PART = 2 };
+extern const unsigned char cj__char_class[256];
+static inline size_t cj__name_length(const cj_parser *p) {  // of the identifier here; 0: none
+    const char *at = p->at, *end = p->end;
+    if (at == end || !(cj__char_class[(unsigned char)*at] & CJ_NAME_START)) return 0;
+    do at++;
+    while (at < end && cj__char_class[(unsigned char)*at] & CJ_NAME_PART);
+    return (size_t)(at - p->at);
+}
 bool   cj__name_is(const cj_parser *p, const char *name);
 size_t cj__word_length(const cj_parser *p);         // of the dotted word here, `::` included: ".shared::cluster"
 bool   cj__word_is(const cj_parser *p, const char *word);

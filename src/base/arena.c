@@ -37,8 +37,7 @@ static bool add_chunk(cj_arena *arena, size_t bytes) {
     return true;
 }
 
-// Room for so many bytes, not zeroed.
-static void *take(cj_arena *arena, size_t bytes) {
+void *cj__arena_take(cj_arena *arena, size_t bytes) {
     size_t size = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (arena->failed || size < bytes ||
         ((size_t)(arena->end - arena->at) < size && !add_chunk(arena, size))) {
@@ -51,18 +50,18 @@ static void *take(cj_arena *arena, size_t bytes) {
 }
 
 void *cj__arena_alloc(cj_arena *arena, size_t bytes) {
-    void *memory = take(arena, bytes);
+    void *memory = cj__arena_take(arena, bytes);
     return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 void *cj__arena_copy(cj_arena *arena, const void *data, size_t bytes) {
-    void *copy = take(arena, bytes);
+    void *copy = cj__arena_take(arena, bytes);
     if (copy && bytes) memcpy(copy, data, bytes);
     return copy;
 }
 
 char *cj__arena_text(cj_arena *arena, const char *text, size_t length) {
-    char *copy = take(arena, length + 1);
+    char *copy = cj__arena_take(arena, length + 1);
     if (!copy) return NULL;
     if (length) memcpy(copy, text, length);
     copy[length] = '\0';
@@ -72,7 +71,7 @@ char *cj__arena_text(cj_arena *arena, const char *text, size_t length) {
 void *cj__arena_grow(cj_arena *arena, void *array, size_t count, size_t *capacity, size_t element) {
     if (count < *capacity) return array;
     size_t larger = *capacity ? *capacity * 2 : 16;
-    char *grown = larger > SIZE_MAX / element ? NULL : take(arena, larger * element);
+    char *grown = larger > SIZE_MAX / element ? NULL : cj__arena_take(arena, larger * element);
     if (!grown) return NULL;
     if (count) memcpy(grown, array, count * element);
     memset(grown + count * element, 0, (larger - count) * element);

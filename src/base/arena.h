@@ -15,6 +15,7 @@ typedef struct cj_arena {
 
 // A zeroed arena is ready for use.
 void *cj__arena_alloc(cj_arena *arena, size_t bytes);                   // zeroed, 16-byte aligned; NULL when out of memory
+void *cj__arena_take(cj_arena *arena, size_t bytes);                    // the same, not zeroed
 void *cj__arena_copy(cj_arena *arena, const void *data, size_t bytes);
 char *cj__arena_text(cj_arena *arena, const char *text, size_t length); // a NUL-terminated copy
 void  cj__arena_free(cj_arena *arena);

@@ -9,6 +9,32 @@ uint32_t cj__hash(const char *key, size_t length) {
     return hash;
 }
 
+static uint64_t load(const char *at, size_t bytes) {
+    uint64_t word = 0;
+    memcpy(&word, at, bytes);
+    return word;
+}
+
+// Eight bytes a step, the last of which may overlap those before: names are short, and there are many.
+static uint32_t mix(const char *key, size_t length) {
+    const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t       hash = length * odd, last = 0;
+    if (length >= 8) {
+        for (size_t i = 0; i + 8 < length; i += 8) {
+            hash = (hash ^ load(key + i, 8)) * odd;
+            hash ^= hash >> 32;
+        }
+        last = load(key + length - 8, 8);
+    } else if (length >= 4) {
+        last = load(key, 4) << 32 | load(key + length - 4, 4);
+    } else if (length) {
+        last = (uint64_t)(unsigned char)key[0] << 16 | (uint64_t)(unsigned char)key[length / 2] << 8 |
+               (unsigned char)key[length - 1];
+    }
+    hash = (hash ^ last) * odd;
+    return (uint32_t)(hash ^ hash >> 29 ^ hash >> 47);
+}
+
 // The slot that holds the key, or the empty one where it belongs. The table is never full.
 static cj_map_slot *find(const cj_map *map, const char *key, size_t length, uint32_t hash) {
     for (size_t i = hash & (map->capacity - 1);; i = (i + 1) & (map->capacity - 1)) {
@@ -19,7 +45,7 @@ static cj_map_slot *find(const cj_map *map, const char *key, size_t length, uint
 }
 
 void *cj__map_get(const cj_map *map, const char *key, size_t length) {
-    return map->capacity ? find(map, key, length, cj__hash(key, length))->value : NULL;
+    return map->capacity ? find(map, key, length, mix(key, length))->value : NULL;
 }
 
 static bool rehash(cj_map *map) {
@@ -36,7 +62,7 @@ static bool rehash(cj_map *map) {
 
 bool cj__map_put(cj_map *map, const char *key, size_t length, void *value) {
     if (map->count * 4 >= map->capacity * 3 && !rehash(map)) return false;
-    uint32_t hash = cj__hash(key, length);
+    uint32_t hash = mix(key, length);
     cj_map_slot *slot = find(map, key, length, hash);
     if (!slot->value) map->count++;
     *slot = (cj_map_slot){.key = key, .length = (uint32_t)length, .hash = hash, .value = value};
