@@ -112,16 +112,25 @@ static cj_stem stem_of(const char *name, size_t length) {
 }
 
 // The range of the scope that the name belongs to, or NULL.
-static cj_range *range_of(const cj_scope *scope, const char *name, cj_stem stem) {
-    cj_range *range = stem.length && scope->ranges.count ? cj__map_get(&scope->ranges, name, stem.length) : NULL;
-    return range && stem.number < range->count ? range : NULL;
+static cj_range *range_of(cj_parser *p, const cj_scope *scope, const char *name, cj_stem stem) {
+    if (!stem.length || !scope->ranges.count) return NULL;
+    cj_recent *recent = &p->recent[((unsigned char)name[stem.length - 1] + stem.length) % CJ_RECENT];
+    size_t     same = 0;
+    if (recent->scope == scope && recent->range->length == stem.length)
+        while (same < stem.length && recent->range->stem[same] == name[same]) same++;
+    if (same != stem.length) {
+        cj_range *range = cj__map_get(&scope->ranges, name, stem.length);
+        if (!range) return NULL;
+        *recent = (cj_recent){.scope = scope, .range = range};
+    }
+    return stem.number < recent->range->count ? recent->range : NULL;
 }
 
-static bool is_declared(const cj_scope *scope, const char *name, size_t length) {
+static bool is_declared(cj_parser *p, const char *name, size_t length) {
     const cj_stem   stem = stem_of(name, length);
-    const cj_range *range = range_of(scope, name, stem);
+    const cj_range *range = range_of(p, p->scope, name, stem);
     if (range && stem.number < range->capacity && range->known[stem.number]) return true;
-    return cj__map_get(&scope->names, name, length);
+    return cj__map_get(&p->scope->names, name, length);
 }
 
 bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_ir_var *var, const char *at) {
@@ -132,7 +141,7 @@ bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_
         cj__hint(p->error, "name it otherwise, as %s_0", name);
         return false;
     }
-    if (is_declared(p->scope, name, length))
+    if (is_declared(p, name, length))
         return cj__parse_error(p, at, "name-twice", "'%s' is declared twice in this scope", name);
     cj_name *entry = cj__arena_alloc(p->arena, sizeof *entry);
     if (!entry) return cj__parse_memory(p);
@@ -194,7 +203,7 @@ static const cj_name *name_in_range(cj_parser *p, cj_scope *scope, cj_range *ran
 static const cj_name *find_name(cj_parser *p, const char *name, size_t length) {
     const cj_stem stem = stem_of(name, length);
     for (cj_scope *scope = p->scope; scope; scope = scope->outer) {
-        cj_range *range = range_of(scope, name, stem);
+        cj_range *range = range_of(p, scope, name, stem);
         if (range && stem.number < range->capacity && range->known[stem.number]) return range->known[stem.number];
         const cj_name *found = scope->names.count ? cj__map_get(&scope->names, name, length) : NULL;
         if (!found && range) found = name_in_range(p, scope, range, name, length, stem.number);
@@ -379,7 +388,7 @@ static bool parse_reg_name(cj_parser *p, uint16_t type, uint8_t vector) {
     }
     cj_range *range = cj__arena_alloc(p->arena, sizeof *range);
     if (!range) return cj__parse_memory(p);
-    *range = (cj_range){.type = type, .vector = vector, .line = p->line};
+    *range = (cj_range){.stem = name, .length = length, .type = type, .vector = vector, .line = p->line};
     if (!cj__integer(p, &range->count, "the number of registers")) return false;
     if (!cj__expect(p, '>', "behind the number of registers")) return false;
     if (cj__map_get(&p->scope->ranges, name, length))
@@ -612,6 +621,7 @@ bool cj__open_body(cj_parser *p, cj_ir_func *func) {
     p->func = func;
     p->scope = NULL;
     p->scope_depth = 0;
+    memset(p->recent, 0, sizeof p->recent);
     if (p->each) {
         p->body = func;
         p->arena = p->bodies;

@@ -44,6 +44,8 @@ typedef struct cj_name {
 } cj_name;
 
 typedef struct cj_range {
+    const char *stem;   // "%r"
+    size_t   length;
     uint16_t type;
     uint8_t  vector;
     uint64_t count;
@@ -52,6 +54,14 @@ typedef struct cj_range {
     size_t   capacity;
     size_t   used;
 } cj_range;
+
+// A range that was looked up not long ago: a scope has few, and nearly every operand is of one.
+typedef struct cj_recent {
+    const cj_scope *scope;
+    cj_range       *range;
+} cj_recent;
+
+enum { CJ_RECENT = 16 };
 
 typedef struct cj_parser {
     const char   *begin, *at, *end;
@@ -67,6 +77,7 @@ typedef struct cj_parser {
     cj_ir_func   *func;          // whose body is being read, or NULL
     cj_scope     *scope;
     unsigned      scope_depth;
+    cj_recent     recent[CJ_RECENT];
     bool          is_call;       // the instruction at hand takes (lists) of operands
     bool          is_video;      // and parts of registers: %r1.b0
     unsigned      depth;         // of operands in operands, expressions in expressions

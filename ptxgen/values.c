@@ -88,9 +88,9 @@ static cj_value of_var(const cj_ir_var *var, int64_t offset) {
 }
 
 cj_value cj__values_of(const cj_values *v, const cj_ir_reg *reg) {
-    if (v->now_walk[reg->index] == v->walk) return v->now[reg->index];
-    v->read_round[reg->index] = v->round;
-    return v->left[reg->index];
+    if (v->reg[reg->index].walk == v->walk) return v->reg[reg->index].now;
+    v->reg[reg->index].read_round = v->round;
+    return v->reg[reg->index].left;
 }
 
 static cj_value moved(cj_value address, int64_t by, bool known) {
@@ -223,9 +223,9 @@ static cj_value result(const cj_values *v, const cj_ir_inst *inst) {
 static void set(cj_values *v, const cj_ir_reg *reg, cj_value value, bool guarded) {
     uint32_t r = reg->index;
     if (guarded) value = join(cj__values_of(v, reg), value);
-    if (v->now_walk[r] != v->walk) v->touched[v->touched_count++] = r;
-    v->now_walk[r] = v->walk;
-    v->now[r] = value;
+    if (v->reg[r].walk != v->walk) v->touched[v->touched_count++] = r;
+    v->reg[r].walk = v->walk;
+    v->reg[r].now = value;
 }
 
 static void forget(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
@@ -251,10 +251,10 @@ void cj__values_step(cj_values *v, const cj_ir_inst *inst) {
 static void leave(cj_values *v) {
     for (uint32_t i = 0; i < v->touched_count; i++) {
         uint32_t r = v->touched[i];
-        cj_value value = v->home[r] == MANY ? join(v->left[r], v->now[r]) : v->now[r];
-        if (same(&v->left[r], &value)) continue;
-        v->left[r] = value;
-        v->changed |= v->read_round[r] == v->round;
+        cj_value value = v->reg[r].home == MANY ? join(v->reg[r].left, v->reg[r].now) : v->reg[r].now;
+        if (same(&v->reg[r].left, &value)) continue;
+        v->reg[r].left = value;
+        v->changed |= v->reg[r].read_round == v->round;
     }
 }
 
@@ -269,7 +269,7 @@ void cj__values_enter(cj_values *v, uint32_t block) {
 static void note_home(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
     (void)operand;
     cj_values *v = user;
-    uint32_t *home = &v->home[reg->index];
+    uint32_t *home = &v->reg[reg->index].home;
     if (written) *home = !*home || *home == v->block + 1 ? v->block + 1 : MANY;
 }
 
@@ -286,7 +286,7 @@ static void note_homes(cj_values *v, const cj_ir_inst *inst) { cj__visit_regs(in
 // Registers that many blocks write, when the rounds do not settle.
 static void give_up(cj_values *v) {
     for (size_t r = 0; r < v->graph->func->reg_count; r++)
-        if (v->home[r] == MANY) v->left[r] = any;
+        if (v->reg[r].home == MANY) v->reg[r].left = any;
 }
 
 // Once over all blocks; whether a block read what a later one has changed: then the next round may find other values.
@@ -306,11 +306,7 @@ bool cj__values_find(cj_values *v, const cj_graph *graph, cj_arena *arena) {
     *v = (cj_values){.graph = graph};
     call_once(&ops_built, build_ops);
     v->op = op_of_row;
-    v->left = cj__arena_alloc(arena, regs * sizeof *v->left);
-    v->now = cj__arena_alloc(arena, regs * sizeof *v->now);
-    v->now_walk = cj__arena_alloc(arena, regs * sizeof *v->now_walk);
-    v->read_round = cj__arena_alloc(arena, regs * sizeof *v->read_round);
-    v->home = cj__arena_alloc(arena, regs * sizeof *v->home);
+    v->reg = cj__arena_alloc(arena, regs * sizeof *v->reg);
     v->touched = cj__arena_alloc(arena, regs * sizeof *v->touched);
     if (arena->failed) return false;
     for (v->block = 0; v->block < graph->count; v->block++) each_inst(v, note_homes);

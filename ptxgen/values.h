@@ -40,17 +40,22 @@ typedef enum cj_op {
     CJ_OP_MBARRIER, CJ_OP_FENCE, CJ_OP_BARRIER, CJ_OP_CALL
 } cj_op;
 
+// What is known of a register: one line of the processor's cache.
+typedef struct cj_reg_value {
+    cj_value left;        // what it holds outside the blocks that write it
+    cj_value now;         // and in the block being walked, where `walk` is that walk
+    uint32_t walk;
+    uint32_t read_round;  // the last round in which `left` was read
+    uint32_t home;        // the only block that writes it + 1, MANY, or 0
+} cj_reg_value;
+
 typedef struct cj_values {
     const cj_graph *graph;
     const uint8_t  *op;          // of each row
     uint32_t        block;       // being walked
     uint32_t        walk;        // number of blocks entered so far
-    cj_value       *left;        // per register: what it holds outside the blocks that write it
-    cj_value       *now;         // and in the block being walked,
-    uint32_t       *now_walk;    // where this is that walk
-    uint32_t       *read_round;  // the last round in which `left` was read
-    uint32_t        round;
-    uint32_t       *home;        // the only block that writes it + 1, MANY, or 0
+    uint32_t        round;       // over all blocks
+    cj_reg_value   *reg;         // of each register
     uint32_t       *touched;     // registers written in the block so far
     uint32_t        touched_count;
     bool            changed;     // a value in `left` did, after it was read in this round
