@@ -159,8 +159,7 @@ static void check_inst(const cj_ir_module *module, const cj_ir_stmt *stmt, cj_re
     cj__check_types(stmt, report);
 }
 
-void cj__check_func_forms(const cj_ir_func *func, cj_report *report) {
-    const cj_ir_module *module = func->module;
+void cj__check_func_forms(const cj_ir_module *module, const cj_ir_func *func, cj_report *report) {
     for (int d = 0; d < CJ_DIR_COUNT; d++) {
         const cj_ir_directive *directive = &func->directive[d];
         needs n = {directive_needs[d].ptx, directive_needs[d].target};
@@ -181,7 +180,7 @@ void cj__check_head(const cj_ir_module *module, cj_report *report) {
 void cj__check_forms(const cj_ir_module *module, cj_report *report) {
     cj__check_head(module, report);
     for (size_t i = 0; i < module->item_count; i++)
-        if (module->item[i].kind == CJ_ITEM_FUNC) cj__check_func_forms(module->item[i].func, report);
+        if (module->item[i].kind == CJ_ITEM_FUNC) cj__check_func_forms(module, module->item[i].func, report);
 }
 
 cj_status cj__check(const cj_ir_module *module, cj_error *error) {

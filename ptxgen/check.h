@@ -29,7 +29,7 @@ void cj__check_paths(const cj_ir_module *module, cj_report *report);
 // The parts of both: what is about the module as a whole, and what is about one function. The arena is for what is needed on
 // the way and is reset; a function without a body has no paths.
 void cj__check_head(const cj_ir_module *module, cj_report *report);
-void cj__check_func_forms(const cj_ir_func *func, cj_report *report);
+void cj__check_func_forms(const cj_ir_module *module, const cj_ir_func *func, cj_report *report);
 void cj__check_func_paths(const cj_ir_func *func, cj_arena *arena, cj_report *report);
 
 // The first broken rule of cj__check_forms as an error (INVALID_KERNEL with rule, line, column), or OK.

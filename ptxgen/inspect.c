@@ -35,7 +35,7 @@ typedef struct checking {
 static void check_func(void *user, cj_ir_module *module, const cj_ir_func *func) {
     checking *c = user;
     if (c->target) retarget(module, c->target);
-    cj__check_func_forms(func, c->report);
+    cj__check_func_forms(module, func, c->report);
     cj__check_func_paths(func, &c->arena, c->report);
 }
 
@@ -50,7 +50,7 @@ static cj_status check_text(const char *ptx, size_t length, const cj_target_info
         cj__check_head(module, report);
         for (size_t i = 0; i < module->item_count; i++)
             if (module->item[i].kind == CJ_ITEM_FUNC && !module->item[i].func->has_body)
-                cj__check_func_forms(module->item[i].func, report);
+                cj__check_func_forms(module, module->item[i].func, report);
         if (module->has_sections) cj__report_drop(report, "label-unused");  // debug sections name labels
         cj__ir_free(module);
     }
