@@ -50,7 +50,8 @@ cj_status cj_family_find(const char *name, const cj_family **family, cj_error *e
 }
 
 const char *cj_family_arch(const cj_family *family, const cj_limits *limits) {
-    const char *own = family->arch;
+    const char *own = family ? family->arch : NULL;
+    if (!family || !limits) return NULL;
     return own && cj__target_find(own)->number == limits->compute_capability ? own : cj_limits_arch(limits);
 }
 

@@ -107,10 +107,10 @@ CJ_API const char *cj_limits_arch(const cj_limits *limits);
 // The family's target on such a device: cj_limits_arch, but sm_90a for what only that has (gemm), where the device runs it.
 CJ_API const char *cj_family_arch(const cj_family *family, const cj_limits *limits);
 
-// Chooses grid, block, cluster and memory. `arch` is the target, or NULL: cj_family_arch. UNSUPPORTED when the family has no kernel for a target that is named. CONTRACT or
-// INVALID_ARGUMENT when it could not launch, with the rule's name. A parameter that is not
-// at its default is planned as it is set (plan->params has what was chosen for the others), or INVALID_ARGUMENT names it; but a
-// target before sm_90 has no clusters: then plan->note says that the kernel is generated without them.
+// Chooses grid, block, cluster and memory. `arch` is the target, or NULL: cj_family_arch. UNSUPPORTED when the family has no
+// kernel for a target that is named. CONTRACT or INVALID_ARGUMENT when it could not launch, with the rule's name. A parameter
+// that is not at its default is planned as it is set (plan->params has what was chosen for the others), or INVALID_ARGUMENT
+// names it; but a target before sm_90 has no clusters: then plan->note says that the kernel is generated without them.
 CJ_API cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const char *arch, cj_plan *plan,
                               cj_error *error);
 

@@ -66,6 +66,12 @@ static const cj_reg *some_registers(void) {
     return registers;
 }
 
+static const cj_limits *some_limits(void) {
+    const cj_limits *limits = NULL;
+    cj_limits_builtin("sm_90", &limits, NULL);
+    return limits;
+}
+
 static const cj_family *a_family(void) { return cj_family_at(0); }
 
 static cj_params *some_params(void) {
@@ -104,6 +110,7 @@ static char text[16] = "u32";
 #define GOOD_cj_pipeline_side(name) CJ_PRODUCER
 #define GOOD_cj_params(name) some_params()
 #define GOOD_cj_family(name) a_family()
+#define GOOD_cj_limits(name) some_limits()
 
 // Plain data.
 #define GOOD_cj_collectives(name) ((void *)plain)
