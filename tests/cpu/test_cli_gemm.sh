@@ -25,13 +25,14 @@ for arch in h200 sm_90a; do
     gives 'Error bound: ' run "${problem[@]}" --target $arch
     gives 'candidate' tune "${problem[@]}" --dry-run --arch $arch
     gives 'Work: ' bench "${problem[@]}" --rounds 1 --arch $arch
-    gives 'No verdict' compare "${problem[@]}" --rounds 1 --cluster 1 --target $arch
+    gives 'No verdict' compare "${problem[@]}" --rounds 1 --target $arch
 done
-for command in "run" "bench --rounds 1" "tune --dry-run" "compare --rounds 1"; do
-    refuses 1 'which only sm_90a has; the target is sm_90' ${command%% *} "${problem[@]}" ${command#"${command%% *}"} --arch sm_90
-    [[ $(<"$dir/err") == *'name sm_90a, or no target'* ]] || failed "$command" "no remedy"
-done
-refuses 1 'which only sm_90a has; the target is sm_90' emit gemm --arch sm_90
+none='which only sm_90a has; the target is sm_90'
+refuses 4 "$none" emit gemm --arch sm_90
+refuses 4 "$none" run "${problem[@]}" --arch sm_90
+refuses 4 "$none" tune "${problem[@]}" --dry-run --arch sm_90
+refuses 1 "$none" bench "${problem[@]}" --rounds 1 --arch sm_90
+refuses 1 "$none" compare "${problem[@]}" --rounds 1 --arch sm_90
 
 # --- what makes no sense
 refuses 64 'only where those of K follow each other' run "${problem[@]}" --dtype tf32
