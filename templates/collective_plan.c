@@ -106,6 +106,17 @@ static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, c
     return CJ_CONTRACT;
 }
 
+// What an mbarrier counts of one phase (PTX ISA 9.7.13, transaction count) holds the parts of all blocks of a cluster.
+static cj_status refuse_parts(const cj_plan *plan, const collective_shape *s, cj_error *error) {
+    enum { TRANSACTION_MOST = (1 << 20) - 1 };
+    const uint32_t most = TRANSACTION_MOST / (s->cluster ? s->cluster : 1) / UNIT * UNIT;
+    if (s->count == 1 || !plan->cluster.x || s->part <= most) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "count=%" PRIu32 ": a part of %" PRIu32 " bytes exceeds the %" PRIu32
+             " that each of %" PRIu32 " blocks may have", s->count, s->part, most, s->cluster);
+    cj__hint(error, "choose a smaller count or cluster, or split the array");
+    return CJ_INVALID_ARGUMENT;
+}
+
 // Blocks that work together stand beside each other along x where they are no cluster.
 static void place_blocks(cj_plan *plan) {
     const uint32_t many = value_of(plan, COLLECTIVE_CLUSTERS), along = value_of(plan, COLLECTIVE_CLUSTER);
@@ -141,5 +152,6 @@ cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clust
         if (*c == '-') *c = '_';
     snprintf(plan->entry, sizeof plan->entry, "%s_%s%s", op, cj_params_word(&plan->params, "dtype", type, sizeof type),
              plan->cluster.x ? "" : "_global");
-    return refuse_memory(plan, &s, limits, error);
+    status = refuse_memory(plan, &s, limits, error);
+    return status ? status : refuse_parts(plan, &s, error);
 }

@@ -111,8 +111,22 @@ static bool run_ptxas(const char *options, const char *ptx, const char *arch, ch
 
 #define STRICT "-Werror -suppress-async-bulk-multicast-advisory-warning"
 
+// Bytes that the function with the most of them spills, as `ptxas -v` tells.
+static unsigned long most_spilled(const char *log) {
+    unsigned long most = 0;
+    for (const char *at = log; (at = strstr(at, " bytes spill stores")); at++) {
+        const char *number = at;
+        while (number > log && number[-1] >= '0' && number[-1] <= '9') number--;
+        const unsigned long bytes = strtoul(number, NULL, 10);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
 bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size) {
-    return run_ptxas(STRICT " -warn-spills", ptx, arch, log, size);
+    if (!run_ptxas(STRICT " -v", ptx, arch, log, size)) return false;
+    if (most_spilled(log)) print_message("%lu bytes are spilled on %s: %.*s\n", most_spilled(log), arch, (int)strcspn(ptx, "\n"), ptx);
+    return most_spilled(log) <= CJ_TEST_SPILLED;
 }
 
 bool cj_test_accepts(const char *ptx, const char *arch, char *log, size_t size) {

@@ -50,6 +50,7 @@ done
 
 refuses 64 'a collective is of a cluster' run collective --device cpu --cluster 0
 refuses 64 'size=8 blocks work together, but a cluster has 4' run collective --device cpu --size 8
+refuses 64 'a part of 65536 bytes exceeds the 65520 that each of 16 blocks may have' run collective --device cpu --count 16383 --cluster 4 --cluster-z 4
 refuses 64 'root: 5 is no rank' run collective --device cpu --cluster 0 --size 4 --op gather --root 5
 gives 'without clusters' emit collective --cluster 0 --size 4 --arch sm_80
 [[ $(<"$dir/out") != *cluster_ctarank* && $(<"$dir/out") != *reqnctapercluster* ]] || failed 'emit collective' 'it has a cluster'

@@ -123,7 +123,8 @@ refuses 64 '--grid and --block' contract --grid 1
 refuses 64 'one to three whole numbers' contract --grid 1,2,3,4 --block 1
 refuses 64 'one to three whole numbers' contract --grid 1 --block 4294967296
 refuses 64 'yes or no' contract --grid 1 --block 1 --smem-opt-in maybe
-refuses 64 "did you mean h200?" contract --grid 1 --block 1 --target h20
+refuses 64 "did you mean h200?" contract --grid 1 --block 1 --target hh200
+refuses 64 "not a known target" contract --grid 1 --block 1 --target h20
 refuses 64 "unknown option '--frob'" contract --grid 1 --block 1 --frob
 refuses 64 'from 1 to 255' contract --grid 1 --block 1 --registers 256
 refuses 64 'one file too many' contract a b --grid 1 --block 1
