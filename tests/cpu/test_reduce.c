@@ -73,7 +73,7 @@ static void every_end_of_a_grid_is_right(void **state) {
 
 static void every_block_has_its_part(void **state) {
     (void)state;
-    cj_test_reduce_parts(cj_test_device, cj_test_seed(), cj_test_few() ? 20 : 300);
+    cj_test_reduce_parts(cj_test_device, cj_test_seed(), cj_test_few() ? 10 : 300);
 }
 
 static void blocks_that_are_asked_for_share_x_evenly(void **state) {
