@@ -24,6 +24,9 @@
 // Barriers, and why each is needed and enough (B0: topk_sift.c; B3, B4: topk_sort.c; B1, B7 to B9: topk_select.c):
 //   B2  bar.red behind each round: every thread learns whether a warp has too many; the first one orders the clearing
 //       of the meetings before their use.
+//   B11 bar.warp.sync: the warp is together at B2, whose form is aligned (PTX ISA 9.7.13, barrier: all threads of a warp execute
+//       the same one). No branch here leaves lanes apart; ptxas 13.0 makes branches of the guarded loads of a row's last slice
+//       and joins their lanes after B2, which an H200 answers with an illegal instruction (715).
 //   B5  bar.sync: the selected candidates are together before results are made of them, and the warps' places are read,
 //       into which the sort reaches.
 //   B6  barrier.cluster: rank 0 is done with its own candidates, so the places behind its first k may be written to.

@@ -117,6 +117,7 @@ static void emit_rounds(topk_kernel *k) {
     }
     cj_step(f, "where a warp has more than %u candidates there could be no room for the next round's", k->s.slack);
     cj_ptx(f, "setp.gt.u32 $1, $2, $3;", k->full, k->mine, k->s.slack);
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes beyond the row are with the others again");
     cj_ptx(f, "bar.red.or.pred $1, 0, $1; // B2: all learn it", k->full);
     cj_ptx(f, "mov.u32 $1, $2;", k->resume, TOPK_AFTER_ROUND);
     cj_ptx(f, "@$1 bra.uni $2;", k->full, k->select);
