@@ -21,10 +21,10 @@ typedef struct kernel {
     cj_func         *f;
     collective_shape s;
     uint32_t         threads, rounds;
-    cj_var           params[3];           // x, out, cycles
+    cj_var           params[3];  // x, out, cycles
     cj_var           turn, workspace;
-    cj_reg           x, before, after;    // what is read, and written
-    cj_reg           first, rank, block;  // the group's first block, the place in it, the block's number
+    cj_reg           x, before, after;             // what is read, and written
+    cj_reg           first, rank, block;           // the group's first block, the place in it, the block's number
     cj_reg           thread, index, part, inside;  // of an element of the output
     cj_reg           handed;                       // it is taken from the round before
 } kernel;
@@ -149,7 +149,8 @@ static cj_reg source_rank(const kernel *k, cj_reg *misses) {
     cj_func             *f = k->f;
     const cj_collective *what = &k->s.what;
     const int32_t        size = (int32_t)k->s.cluster;
-    if (what->op == CJ_COLLECTIVE_BROADCAST || what->op == CJ_COLLECTIVE_SCATTER) return constant(k, "root", what->root);
+    if (what->op == CJ_COLLECTIVE_BROADCAST || what->op == CJ_COLLECTIVE_SCATTER)
+        return constant(k, "root", what->root);
     if (what->op != CJ_COLLECTIVE_SHIFT) return k->part;
     cj_reg source = cj_u32(f, "source");
     if (what->around) {
@@ -222,8 +223,8 @@ void cj__collective_emit_global(const cj_plan *plan, cj_builder *b) {
                 .rounds = (uint32_t)plan->params.value[COLLECTIVE_ROUNDS]};
     char   op[16], dtype[8];
     cj_head(b, "clusterjit: collective  op=%s dtype=%s count=%u size=%u rounds=%u, without clusters",
-            cj_params_word(&plan->params, "op", op, sizeof op), cj_params_word(&plan->params, "dtype", dtype, sizeof dtype),
-            k.s.count, k.s.cluster, k.rounds);
+            cj_params_word(&plan->params, "op", op, sizeof op),
+            cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), k.s.count, k.s.cluster, k.rounds);
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads, a launch a round; grid any multiple of %u.", k.threads, k.s.cluster);
     cj_func *f = k.f = cj_entry(b, plan->entry);

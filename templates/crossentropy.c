@@ -171,8 +171,8 @@ static cj_status plan_crossentropy(cj_plan *plan, const cj_limits *limits, bool 
     crossentropy own;
     describe(plan, &op, &own);
     if (!(own.smoothing >= 0 && own.smoothing <= 1))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 is none, 0.1 is usual",
-                          "smoothing: %g is outside 0 to 1", own.smoothing);
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 is none, 0.1 is usual", "smoothing: %g is outside 0 to 1",
+                          own.smoothing);
     if (!(own.ignore >= INT32_MIN && own.ignore <= INT32_MAX && (double)(int32_t)own.ignore == own.ignore))
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "labels are whole numbers: choose one that none of them has",
                           "ignore: %g is not a whole number of 32 bits", own.ignore);

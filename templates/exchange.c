@@ -193,19 +193,18 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
     }
     if ((value[N] + 2 * halo) * bytes > UINT32_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "split it over more clusters",
-                          "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1",
-                        value[N], (value[N] + 2 * halo) * bytes);
+                          "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1", value[N],
+                          (value[N] + 2 * halo) * bytes);
     if (value[GRID] % size)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose a multiple, or leave grid at its default",
                           "grid=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade", value[GRID], size);
     if (halo > value[N])
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "edges are part of a chunk: make halo smaller, or chunks larger",
-                          "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements",
-                        halo, value[N]);
+                          "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements", halo, value[N]);
     if (value[ALIGN] & (value[ALIGN] - 1) || value[ALIGN] < bytes)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave align at its default where x and out come from cj_mem_alloc",
-                          "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16", value[ALIGN],
-                        bytes);
+        return cj__refuse(
+            error, CJ_INVALID_ARGUMENT, "leave align at its default where x and out come from cj_mem_alloc",
+            "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16", value[ALIGN], bytes);
     if (value[PATTERN] != CJ_EXCHANGE_ALL_TO_ALL || value[N] % size == 0) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade",
              value[N], size);
@@ -240,8 +239,7 @@ static cj_status plan_exchange(cj_plan *plan, const cj_limits *limits, bool clus
     if (!plan->cooperative) plan->dynamic_shared = EXCHANGE_HEAD + EXCHANGE_BUFFERS * s.buffer_bytes;
     if (s.items > INT32_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
-                          "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1",
-                        value[CLUSTERS], s.tiles);
+                          "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1", value[CLUSTERS], s.tiles);
     const uint64_t groups = value[GRID] ? least(value[GRID] / s.size, s.items) : choose_groups(&s, limits);
     plan->grid = (cj_dim3){(uint32_t)groups * s.size, 1, 1};
     if (plan->cooperative)

@@ -13,8 +13,8 @@ struct cj_family {
     const char          *name, *summary;
     const cj_param_info *param;
     size_t               param_count;  // at most CJ_PARAM_MAX
-    const char          *arch;         // the target where a caller names none and the device has its compute capability;
-                                       // NULL: the newest that the device runs
+    const char          *arch;  // the target where a caller names none and the device has its compute capability;
+                                // NULL: the newest that the device runs
 
     // Fills grid, block, cluster, derived arguments, workspace, bound and note; params and arch are set. `clusters` says
     // whether the target has them. The launch contract is checked afterwards.

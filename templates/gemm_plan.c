@@ -172,15 +172,13 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
     if (cj__gemm_tiles(g) > TILES_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
                           "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles",
-                        value[GEMM_M], value[GEMM_N], g->batches, TILES_MAX);
+                          value[GEMM_M], value[GEMM_N], g->batches, TILES_MAX);
     if (!value[GEMM_CLUSTER] && value[GEMM_CLUSTER_N] > 1 && value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave one of them at its default",
-                          "cluster-n: %" PRIu64 ", but cluster=0 asks for none",
-                        value[GEMM_CLUSTER_N]);
+                          "cluster-n: %" PRIu64 ", but cluster=0 asks for none", value[GEMM_CLUSTER_N]);
     if (g->rest && g->steps * limits->sm_count > INT32_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave rest at its default",
-                          "rest: shared, but %" PRIu64 " steps of K are too many for it",
-                        g->steps);
+                          "rest: shared, but %" PRIu64 " steps of K are too many for it", g->steps);
     if (value[GEMM_SUMS] != GEMM_SUMS_RING || g->in_ring) return cj__gemm_split_check(g, error);
     cj__fail(error, CJ_INVALID_ARGUMENT, "sums: ring, but no blocks of a cluster share a K: split %" PRIu32, g->split);
     cj__hint(error, "split=2 and more has blocks that do; or leave sums at its default");

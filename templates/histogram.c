@@ -53,15 +53,15 @@ enum { UNROLL_MAX = 8, BATCH = 4, WARP = 32 };
 
 // What the steps share.
 typedef struct kernel {
-    const cj_plan      *plan;
+    const cj_plan            *plan;
     const cj_histogram_dtype *dtype;
-    cj_func            *f;
-    cj_binning          binning;
-    cj_binning_regs     binning_regs;
-    cj_histogram_layout layout;
-    unsigned            cluster, count_bytes;  // blocks, 0: without; bytes of a count
-    const char         *count_type;
-    cj_var              x, counts, n;
+    cj_func                  *f;
+    cj_binning                binning;
+    cj_binning_regs           binning_regs;
+    cj_histogram_layout       layout;
+    unsigned                  cluster, count_bytes;  // blocks, 0: without; bytes of a count
+    const char               *count_type;
+    cj_var                    x, counts, n;
     cj_reg thread, counter, first, own, out;  // counter: address; first, own: this block's bins; out: their counts
     cj_reg body, tail, begin, end;            // addresses: the slice is [begin, end), its vectors [body, tail)
     cj_reg value, bin[BATCH], owned[BATCH], word[BATCH], field[BATCH], old[BATCH];
@@ -98,7 +98,9 @@ static void write_head(const kernel *k, cj_builder *b) {
     cj_head(b, "%s", "");
     if (k->layout.remote) {
         cj_head(b, "  slice of x, a block --16-byte loads-->  its threads");
-        cj_head(b, "  each bin            --red.shared::cluster->  counter of its owner, %" PRIu64 " of 32 bits   (each block)",
+        cj_head(b,
+                "  each bin            --red.shared::cluster->  counter of its owner, %" PRIu64
+                " of 32 bits   (each block)",
                 k->layout.own);
     } else {
         cj_head(b, "  slice of x, a pool  --16-byte loads-->  every block of the pool (%u)", k->layout.pool);
@@ -166,15 +168,18 @@ static void emit_zero(kernel *k) {
     cj_ptx(f, "add.u32 $1, $1, $2;", at, k->plan->block.x * HISTOGRAM_LOAD);
     cj_ptx(f, "bra $1;", next);
     cj_label_here(f, done);
-    if (k->layout.remote) cj_cluster_sync(f, "B1: every block's are, and each has started");
-    else cj_ptx(f, "bar.sync 0; // B1: they are");
+    if (k->layout.remote)
+        cj_cluster_sync(f, "B1: every block's are, and each has started");
+    else
+        cj_ptx(f, "bar.sync 0; // B1: they are");
 }
 
 static void emit_slice(kernel *k) {
     cj_func       *f = k->f;
     const unsigned in_line = HISTOGRAM_LINE / k->dtype->bytes;
-    cj_reg         x = cj_u64(f, "x"), n = cj_u64(f, "n"), slice = cj_u64(f, "slice"), count = cj_u64(f, k->layout.remote ? "blocks" : "pools");
-    cj_reg         pool = cj_u32(f, k->layout.remote ? "block" : "pool"), pools = cj_u32(f, "grid");
+    cj_reg         x = cj_u64(f, "x"), n = cj_u64(f, "n"), slice = cj_u64(f, "slice"),
+           count = cj_u64(f, k->layout.remote ? "blocks" : "pools");
+    cj_reg pool = cj_u32(f, k->layout.remote ? "block" : "pool"), pools = cj_u32(f, "grid");
     k->begin = cj_u64(f, "begin");
     k->end = cj_u64(f, "end");
     k->body = cj_u64(f, "body");
@@ -286,7 +291,7 @@ static void add_remote(kernel *k, unsigned i) {
 
 // Where the counter of `bin` is: the address of its word, and how far its field lies above bit 0, modulo 32.
 static void emit_place(kernel *k, cj_reg word, cj_reg shift, cj_reg bin) {
-    cj_func           *f = k->f;
+    cj_func                 *f = k->f;
     const cj_histogram_width width = k->layout.width;
     if (width.in_word == 3) {
         cj_ptx(f, "mul.hi.u32 $1, $2, $3; // bin / 3", word, bin, UINT32_MAX / 3 + 1);
@@ -317,11 +322,11 @@ static void find_wrap(kernel *k, unsigned i) {
 
 // Counts in global memory what wrapped, bin by bin up to where the carry ends.
 static void settle_wrap(kernel *k, unsigned i) {
-    cj_func           *f = k->f;
+    cj_func                 *f = k->f;
     const cj_histogram_width width = k->layout.width;
-    const char        *type = k->count_type;
-    cj_label           next = cj_label_new(f, "carry"), done = cj_label_new(f, "settled");
-    cj_reg             ends = k->owned[i];
+    const char              *type = k->count_type;
+    cj_label                 next = cj_label_new(f, "carry"), done = cj_label_new(f, "settled");
+    cj_reg                   ends = k->owned[i];
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", ends, k->word[i]);
     cj_ptx(f, "@$1 bra $2;", ends, done);
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", k->at_count, k->bin[i], k->count_bytes, k->out);
@@ -506,8 +511,10 @@ static void emit_flush(kernel *k) {
     cj_reg   past = cj_pred(f, "past"), some = cj_pred(f, "some");
     cj_label next = cj_label_new(f, "next_bin"), done = cj_label_new(f, "done");
     cj_step(f, "every count that is not 0 goes to global memory");
-    if (k->layout.remote) cj_cluster_sync(f, "B2: every block has counted its samples");
-    else cj_ptx(f, "bar.sync 0; // B2: all samples are counted");
+    if (k->layout.remote)
+        cj_cluster_sync(f, "B2: every block has counted its samples");
+    else
+        cj_ptx(f, "bar.sync 0; // B2: all samples are counted");
     cj_ptx(f, "mov.u32 $1, $2;", i, k->thread);
     cj_label_here(f, next);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, i, k->own);

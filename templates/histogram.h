@@ -43,8 +43,18 @@ void cj__binning_write(const cj_binning *binning, cj_func *f, const cj_binning_r
 // ---- the family's own: from its plan (histogram_plan.c) to its kernel (histogram.c)
 
 enum {
-    HISTOGRAM_N, HISTOGRAM_BINS, HISTOGRAM_DTYPE, HISTOGRAM_COUNTS, HISTOGRAM_LOWER, HISTOGRAM_UPPER, HISTOGRAM_BLOCK,
-    HISTOGRAM_CLUSTER, HISTOGRAM_GRID, HISTOGRAM_WIDTH, HISTOGRAM_STRATEGY, HISTOGRAM_PARAMS
+    HISTOGRAM_N,
+    HISTOGRAM_BINS,
+    HISTOGRAM_DTYPE,
+    HISTOGRAM_COUNTS,
+    HISTOGRAM_LOWER,
+    HISTOGRAM_UPPER,
+    HISTOGRAM_BLOCK,
+    HISTOGRAM_CLUSTER,
+    HISTOGRAM_GRID,
+    HISTOGRAM_WIDTH,
+    HISTOGRAM_STRATEGY,
+    HISTOGRAM_PARAMS
 };
 
 extern const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS];

@@ -11,11 +11,11 @@ static cj_status integer_range(cj_binning *b, double lower, double upper, cj_err
     if (lower < 0 || lower != floor(lower) || upper != floor(upper) || upper > 0x1p32)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave both at 0 for bins of one number each, from 0 on",
                           "lower and upper are %.17g and %.17g: of integer samples they are whole"
-                        " numbers from 0 to 2^32",
-                        lower, upper);
+                          " numbers from 0 to 2^32",
+                          lower, upper);
     if (lower >= end)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "make lower smaller",
-                          "lower is %.17g: no sample is above %.0f", lower, end - 1);
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "make lower smaller", "lower is %.17g: no sample is above %.0f",
+                          lower, end - 1);
     b->first = (uint64_t)lower;
     b->width = (uint64_t)(upper - lower);
     b->whole = b->bins / b->width;

@@ -10,8 +10,10 @@
 enum { OWNER, REMOTE };  // of strategy
 
 const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS] = {
-    [HISTOGRAM_N] = {.name = "n", .minimum = 1, .maximum = UINT64_C(1) << 40, .initial = "1024", .help = "elements of x"},
-    [HISTOGRAM_BINS] = {.name = "bins", .minimum = 1, .maximum = 1 << 20, .initial = "256", .help = "bins, of equal width"},
+    [HISTOGRAM_N] =
+        {.name = "n", .minimum = 1, .maximum = UINT64_C(1) << 40, .initial = "1024", .help = "elements of x"},
+    [HISTOGRAM_BINS] =
+        {.name = "bins", .minimum = 1, .maximum = 1 << 20, .initial = "256", .help = "bins, of equal width"},
     [HISTOGRAM_DTYPE] = {.name = "dtype", .choices = "f32 u8 u16 u32", .initial = "u32", .help = "type of x"},
     [HISTOGRAM_COUNTS] = {.name = "counts",
                           .choices = "u32 u64",
@@ -21,7 +23,8 @@ const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS] = {
     [HISTOGRAM_UPPER] = {.name = "upper",
                          .real = true,
                          .initial = "0",
-                         .help = "samples from here on are not counted; lower = upper = 0: from 0 to bins, of floats to 1"},
+                         .help =
+                             "samples from here on are not counted; lower = upper = 0: from 0 to bins, of floats to 1"},
     [HISTOGRAM_BLOCK] =
         {.name = "block", .minimum = 32, .maximum = 1024, .multiple = 32, .initial = "1024", .help = "threads a block"},
     [HISTOGRAM_CLUSTER] = {.name = "cluster",
@@ -35,14 +38,16 @@ const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS] = {
     [HISTOGRAM_WIDTH] = {.name = "width",
                          .choices = "auto 32 16 10 8 4",
                          .initial = "auto",
-                         .help = "bits of a counter in shared memory; auto: the widest for which there is room, at least 8;"
-                                 " 4 suits samples without frequent bins"},
+                         .help =
+                             "bits of a counter in shared memory; auto: the widest for which there is room, at least 8;"
+                             " 4 suits samples without frequent bins"},
     [HISTOGRAM_STRATEGY] = {.name = "strategy",
                             .choices = "owner remote",
                             .initial = "owner",
-                            .help = "owner: every block of a pool reads all of its samples and counts its own bins; remote:"
-                                    " each reads its share and adds to the counters of the bin's block, in distributed"
-                                    " shared memory, with counters of 32 bits"},
+                            .help =
+                                "owner: every block of a pool reads all of its samples and counts its own bins; remote:"
+                                " each reads its share and adds to the counters of the bin's block, in distributed"
+                                " shared memory, with counters of 32 bits"},
 };
 
 // Bits of a counter, and counters in a word, as the words of `width` name them.
@@ -61,9 +66,8 @@ const cj_histogram_dtype *cj__histogram_dtype(const cj_plan *plan) {
 }
 
 static cj_histogram_layout layout_of(uint64_t bins, cj_histogram_width width, unsigned pool) {
-    return (cj_histogram_layout){.width = width,
-                                 .pool = pool,
-                                 .own = ceil_div(ceil_div(bins, pool), width.in_word) * width.in_word};
+    return (cj_histogram_layout){
+        .width = width, .pool = pool, .own = ceil_div(ceil_div(bins, pool), width.in_word) * width.in_word};
 }
 
 static uint64_t shared_bytes(const cj_histogram_layout *l) {
@@ -131,24 +135,27 @@ static cj_status check_strategy(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
     if (value[HISTOGRAM_STRATEGY] != REMOTE) return CJ_OK;
     if (!value[HISTOGRAM_CLUSTER]) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "strategy: remote counters are those of a cluster's blocks, but cluster is 0");
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "strategy: remote counters are those of a cluster's blocks, but cluster is 0");
         cj__hint(error, "choose cluster from 1 to %d, or strategy=owner", HISTOGRAM_POOL);
         return CJ_INVALID_ARGUMENT;
     }
     if (value[HISTOGRAM_WIDTH] <= WIDE) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "width: %u, but remote counters have 32 bits", widths[value[HISTOGRAM_WIDTH]].bits);
+    cj__fail(error, CJ_INVALID_ARGUMENT, "width: %u, but remote counters have 32 bits",
+             widths[value[HISTOGRAM_WIDTH]].bits);
     cj__hint(error, "leave width at its default, or choose strategy=owner");
     return CJ_INVALID_ARGUMENT;
 }
 
 cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t     *value = plan->params.value;
-    cj_binning          binning;
+    const uint64_t           *value = plan->params.value;
+    cj_binning                binning;
     cj_histogram_layout       l;
-    unsigned            cluster = (unsigned)value[HISTOGRAM_CLUSTER];
+    unsigned                  cluster = (unsigned)value[HISTOGRAM_CLUSTER];
     const cj_histogram_dtype *dtype = cj__histogram_dtype(plan);
-    cj_status status = cj__binning_make(&binning, dtype->sample, value[HISTOGRAM_BINS], cj_params_real(&plan->params, "lower"),
-                                        cj_params_real(&plan->params, "upper"), error);
+    cj_status                 status = cj__binning_make(&binning, dtype->sample, value[HISTOGRAM_BINS],
+                                                        cj_params_real(&plan->params, "lower"), cj_params_real(&plan->params, "upper"),
+                                                        error);
     if (!status) status = check_strategy(plan, error);
     if (status) return status;
     if (cluster && !clusters) {
@@ -173,9 +180,11 @@ cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     if (grid / l.pool < least_pools(plan))
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave grid at its default",
                           "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
-                        value[HISTOGRAM_N], least_pools(plan) * l.pool);
+                          value[HISTOGRAM_N], least_pools(plan) * l.pool);
     plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
-    plan->resident = value[HISTOGRAM_GRID] || grid / l.pool < 4 * least_pools(plan) ? 0 : l.pool;  // slices may become as large
+    plan->resident = value[HISTOGRAM_GRID] || grid / l.pool < 4 * least_pools(plan)
+                         ? 0
+                         : l.pool;  // slices may become as large
     char type[8];
     snprintf(plan->entry, sizeof plan->entry, "histogram_%s",
              cj_params_word(&plan->params, "dtype", type, sizeof type));

@@ -268,8 +268,8 @@ static cj_status check_pass(const cj_params *p, cj_error *error) {
 static cj_status check_epsilon(const cj_params *p, cj_error *error) {
     const double epsilon = cj_params_real(p, "epsilon");
     if (epsilon >= 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows",
-             epsilon);
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows", epsilon);
     cj__hint(error, "1e-05 is usual");
     return CJ_INVALID_ARGUMENT;
 }

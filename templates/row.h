@@ -87,7 +87,7 @@ enum {
                      .automatic = true,                                                                                \
                      .at_most = true,                                                                                  \
                      .initial = "auto",                                                                                \
-                     .help = "loads of a thread that are held in registers at once, at most"},                                  \
+                     .help = "loads of a thread that are held in registers at once, at most"},                         \
     [ROW_STAGES] = {.name = "stages",                                                                                  \
                     .minimum = 1,                                                                                      \
                     .maximum = 4,                                                                                      \
@@ -309,7 +309,7 @@ void cj__row_set_share(row_kernel *k);                    // column and left of 
 void cj__row_twice(row_kernel *k, const row_meeting *m);  // a row that is read twice
 
 unsigned cj__row_post_copies(const row_shape *s);
-size_t   cj__row_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);   // from one to the next
+size_t   cj__row_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // from one to the next
 unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s);
 size_t   cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // of the workspace
 void cj__row_keep_behind(row_kernel *k, bool row);  // keeps columns, behind the row's loads or its meeting's first step

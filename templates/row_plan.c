@@ -503,7 +503,8 @@ static bool plan_stream(choice *c) {
 // not of the longest rows.
 static bool is_held(const choice *c) {
     const row_shape *s = c->s;
-    const unsigned   blocks = is_asked(c, ROW_CLUSTER) ? (unsigned)most(asked(c, ROW_CLUSTER), 1) : c->limits->max_cluster;
+    const unsigned   blocks = is_asked(c, ROW_CLUSTER) ? (unsigned)most(asked(c, ROW_CLUSTER), 1)
+                                                       : c->limits->max_cluster;
     return s->in_bytes == 4 && !c->op->columns && asked(c, ROW_PIECES) <= 1 && s->vectors <= cluster_holds(c, blocks) &&
            !fills_sms(c);
 }
@@ -540,11 +541,11 @@ static cj_status refuse(const choice *c, const char *name, cj_error *error) {
         " align=%u, cluster=%s warps=%u stages=%u pieces=%u (0: any) resident=%s; %s has %u bytes of shared memory a"
         " block",
         name ? name : "", name ? ": it wants " : "", name ? ", which" : "", s->columns, s->in_bytes, s->stride,
-        align_of(c->plan), cj_params_word(&c->plan->params, "cluster", cluster, sizeof cluster), asked(c, ROW_WARPS), asked(c, ROW_STAGES), asked(c, ROW_PIECES), resident[c->plan->params.value[ROW_RESIDENT]], c->limits->name,
+        align_of(c->plan), cj_params_word(&c->plan->params, "cluster", cluster, sizeof cluster), asked(c, ROW_WARPS),
+        asked(c, ROW_STAGES), asked(c, ROW_PIECES), resident[c->plan->params.value[ROW_RESIDENT]], c->limits->name,
         c->limits->shared_per_block_optin);
-    cj__hint(
-        error,
-        "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their defaults");
+    cj__hint(error, "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at "
+                    "their defaults");
     return CJ_INVALID_ARGUMENT;
 }
 
@@ -602,13 +603,14 @@ static cj_status check_form(const choice *c, cj_error *error) {
     const bool               blocks = is_asked(c, ROW_BLOCKS), spread = value[ROW_FORM] == ROW_SPREAD;
     const bool               direct = value[ROW_FORM] == ROW_DIRECT;
     if ((direct || spread || blocks) && asked(c, ROW_STAGES)) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "stages: %u with form=%s, whose loads go to registers", asked(c, ROW_STAGES),
-                 direct ? form : "spread");
+        cj__fail(error, CJ_INVALID_ARGUMENT, "stages: %u with form=%s, whose loads go to registers",
+                 asked(c, ROW_STAGES), direct ? form : "spread");
         cj__hint(error, "form=stream has stages; or leave stages at its default");
     } else if (direct && is_asked(c, ROW_GRID) && !c->s->totals) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %u with form=direct, whose rows are dealt to as many blocks as they need",
-                 asked(c, ROW_GRID));
-        cj__hint(error, "the blocks of form=stream and form=spread stay, in a grid of any size; or leave grid at its default");
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "grid: %u with form=direct, whose rows are dealt to as many blocks as they need", asked(c, ROW_GRID));
+        cj__hint(error,
+                 "the blocks of form=stream and form=spread stay, in a grid of any size; or leave grid at its default");
     } else if ((direct || spread || blocks) && value[ROW_RESIDENT] == ROW_RESIDENT_YES) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
                  "resident: yes with form=%s, which has nothing in shared memory that could stay there",
@@ -719,8 +721,10 @@ static cj_status plan_spread_grid(choice *c, cj_error *error) {
     const uint64_t rows = plan->params.value[ROW_ROWS], grid = asked(c, ROW_GRID), room = room_for(c, s->warps);
     if (!room) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "vectors: %u of a thread, of rows of %" PRIu64 " elements, take about %u registers; blocks of warps=%u have"
-                 " fewer", s->held, s->columns, c->registers, s->warps);
+                 "vectors: %u of a thread, of rows of %" PRIu64
+                 " elements, take about %u registers; blocks of warps=%u have"
+                 " fewer",
+                 s->held, s->columns, c->registers, s->warps);
         cj__hint(error, "take fewer warps, or more pieces or blocks, of which a thread holds fewer vectors");
         return CJ_INVALID_ARGUMENT;
     }
@@ -786,9 +790,11 @@ cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits,
     if ((value[ROW_STRIDE] && s.stride < s.columns) || (value[ROW_OUT_STRIDE] && s.out_stride < s.columns))
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 stands for rows without a gap",
                           "%s: %" PRIu64 " is less than the %" PRIu64 " columns: rows would overlap",
-            s.stride < s.columns ? "stride" : "out-stride", s.stride < s.columns ? s.stride : s.out_stride, s.columns);
+                          s.stride < s.columns ? "stride" : "out-stride",
+                          s.stride < s.columns ? s.stride : s.out_stride, s.columns);
     if (align_of(plan) < (s.in_bytes > s.out_bytes ? s.in_bytes : s.out_bytes))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "say what all pointers are multiples of, at least the size of an element",
+        return cj__refuse(error, CJ_INVALID_ARGUMENT,
+                          "say what all pointers are multiples of, at least the size of an element",
                           "align: %u bytes are less than an element", align_of(plan));
     if (!clusters && is_asked(&c, ROW_CLUSTER) && asked(&c, ROW_CLUSTER))
         snprintf(plan->note, sizeof plan->note,

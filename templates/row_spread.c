@@ -40,7 +40,17 @@ size_t cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks
 // all is held at once; but where a row's pieces are read twice, ptxas unrolls their loop. For sm_90
 // the counts are of what ptxas compiles without spilling; elsewhere it takes a few more.
 unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s) {
-    enum { MEASURED = 90, FIT = 64, HOLDS = 36, OTHERS_HOLD = 33, MORE = 80, MORE_HOLDS = 44, MANY = 96, MANY_HOLDS = 60, MOST = 128 };
+    enum {
+        MEASURED = 90,
+        FIT = 64,
+        HOLDS = 36,
+        OTHERS_HOLD = 33,
+        MORE = 80,
+        MORE_HOLDS = 44,
+        MANY = 96,
+        MANY_HOLDS = 60,
+        MOST = 128
+    };
     enum { USUAL_WARPS = 16, CLAIMS = 2, MOMENTS = 3, COPIES = 1, COLUMN = 4, UNROLLED = 26 };
     const bool measured = cj__target_number(plan) == MEASURED, swept = op->columns && !op->columns_given;
     unsigned   held = s->held * s->elements * op->inputs;
@@ -308,8 +318,7 @@ static void gather(row_kernel *k, const row_posts *p, cj_reg turn) {
     cj_reg         claim = k->s->claims ? claim_at(k, turn) : cj_always();
     cj_step(k->f, "a lane waits for each post");
     find_posts(k, at, from, turn);
-    for (unsigned i = 0; i < posts; i += most)
-        gather_some(k, p, at, i, i + most < posts ? i + most : posts, claim);
+    for (unsigned i = 0; i < posts; i += most) gather_some(k, p, at, i, i + most < posts ? i + most : posts, claim);
 }
 
 // k->part = that of the row, for every warp of the block.

@@ -115,8 +115,10 @@ static void emit_shared(stream *t) {
     cj_ptx(f, "ld.param.u64 $1, [$2];", rows, k->rows);
     cj_ptx(f, "cvt.u32.u64 $1, $2;", t->rows, rows);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", t->leads, k->lane);
-    if (s->cluster) cj_cluster_wait(f, "S1: all blocks have started, their memory may be written");
-    else cj_ptx(f, "bar.sync 0; // S1: the mbarriers are there");
+    if (s->cluster)
+        cj_cluster_wait(f, "S1: all blocks have started, their memory may be written");
+    else
+        cj_ptx(f, "bar.sync 0; // S1: the mbarriers are there");
 }
 
 // ---- the warp that loads
@@ -568,8 +570,10 @@ void cj__row_emit_stream(row_kernel *k) {
     cj_reg     works = cj_pred(f, "works");
     emit_shared(&t);
     t.piece = cj_u32(f, "first_piece");
-    if (k->s->cluster) cj_ptx(f, "mul.lo.u32 $1, $2, $3;", t.piece, k->rank, k->s->pieces);
-    else cj_ptx(f, "mov.u32 $1, 0;", t.piece);
+    if (k->s->cluster)
+        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", t.piece, k->rank, k->s->pieces);
+    else
+        cj_ptx(f, "mov.u32 $1, 0;", t.piece);
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", works, k->warp, k->s->warps);
     cj_ptx(f, "@$1 bra $2;", works, workers);
     emit_loader(&t, done);

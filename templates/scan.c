@@ -243,7 +243,7 @@ static bool spills(const scan_shape *s) {
 static void declare(scan_kernel *k) {
     const uint32_t others = cj__scan_segmented(&k->s) ? 72 : 56, least = 80;
     const uint32_t registers = others + k->s.loads * k->s.width * k->s.computed / 4;
-    cj_func *f = k->f;
+    cj_func       *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[rows][stride]");
     k->out = cj_param(f, "u64", "out", "out[rows][out_stride]; may be x");
     if (k->s.heads == SCAN_FLAGS) k->heads = cj_param(f, "u64", "flags", "u8 flags[rows][stride]");

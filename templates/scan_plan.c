@@ -162,8 +162,7 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
     }
     if (function[SCAN_IDENTITY] && !function[SCAN_IDENTITY]->is_constant)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "an expression without a and b has one value",
-                          "identity: '%.200s' is not a constant",
-                        function[SCAN_IDENTITY]->text);
+                          "identity: '%.200s' is not a constant", function[SCAN_IDENTITY]->text);
     if (!function[SCAN_OP_EXPR] || !plan->params.value[SCAN_OP]) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other");
     cj__hint(error, "leave op at its default");
@@ -219,14 +218,16 @@ static cj_status check_registers(const scan_shape *s, cj_error *error) {
 // `cluster`: what is asked for, or 0.
 static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *error) {
     const unsigned block = s->form == SCAN_STREAM ? s->threads : s->block;
-    if (block & (block - 1)) return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose 32, 64, 128, 256, 512 or 1024",
+    if (block & (block - 1))
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose 32, 64, 128, 256, 512 or 1024",
                           "block: %u is not a power of two", block);
     if (cluster && !s->cluster) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
                  "cluster: %u blocks would share a row of %" PRIu64 " elements, of which a block of %u threads with %u"
                  " loads of %u elements takes all",
                  cluster, s->columns, s->block, s->loads, s->width);
-        cj__hint(error, "leave cluster at its default; or fewer threads and loads, or longer rows, make several blocks' work");
+        cj__hint(error,
+                 "leave cluster at its default; or fewer threads and loads, or longer rows, make several blocks' work");
         return CJ_INVALID_ARGUMENT;
     }
     if (s->cluster && s->tiles > s->cluster) {
@@ -242,9 +243,9 @@ static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *er
                                                    : s->rows * s->tiles;
     if (blocks <= INT32_MAX && s->tiles <= INT32_MAX) return CJ_OK;
     return cj__refuse(error, CJ_CONTRACT, "use several launches",
-                          "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the"
-                    " 2^31 - 1 of a grid",
-                    s->rows, s->tiles);
+                      "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the"
+                      " 2^31 - 1 of a grid",
+                      s->rows, s->tiles);
 }
 
 // ---- the form
@@ -373,7 +374,8 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     cj_status       status = check_functions(plan, error);
     if (!status) status = check_strides(plan, error);
     if (!status) status = check_segments(plan, error);
-    if (!status) status = cj__refuse_bf16(plan, "dtype", cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), error);
+    if (!status)
+        status = cj__refuse_bf16(plan, "dtype", cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), error);
     if (status) return status;
     if (value[SCAN_CLUSTER] != CJ_PARAM_AUTO && value[SCAN_CLUSTER] && !clusters) {
         snprintf(plan->note, sizeof plan->note,

@@ -197,7 +197,7 @@ static cj_status plan_softmax(cj_plan *plan, const cj_limits *limits, bool clust
     if (plan->params.value[MASK_ROWS] > 1 && (!plan->params.value[MASK] || plan->params.value[PASS]))
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave mask-rows at its default, 1",
                           "mask-rows: %" PRIu64 " without a mask: this wants mask=yes pass=forward",
-                        plan->params.value[MASK_ROWS]);
+                          plan->params.value[MASK_ROWS]);
     describe(plan, &op, &own);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }

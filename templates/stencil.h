@@ -112,8 +112,8 @@ typedef struct stencil_row {
 
 stencil_row cj__stencil_row(kernel *k, const char *name);
 void        cj__stencil_row_move(kernel *k, const stencil_row *into, const stencil_row *from);
-void        cj__stencil_row_move_own(kernel *k, const stencil_row *into, const stencil_row *from);  // the lane's own columns
-void        cj__stencil_row_zero(kernel *k, const stencil_row *row);
+void cj__stencil_row_move_own(kernel *k, const stencil_row *into, const stencil_row *from);  // the lane's own columns
+void cj__stencil_row_zero(kernel *k, const stencil_row *row);
 
 // Fills in the neighbours' columns, with the boundary's where the lane is at an end of the grid's rows.
 void cj__stencil_row_sides(kernel *k, const stencil_row *row);

@@ -116,7 +116,8 @@ static uint32_t registers_of(uint32_t threads, const choice *c) {
 }
 
 static bool fits_rows(const stencil *s, const choice *c) {
-    const uint32_t others = s->box ? 48 + 2 * s->bytes : 40, words = s->columns * s->bytes / 4 * (s->tile + 2 * s->radius) + others;
+    const uint32_t others = s->box ? 48 + 2 * s->bytes : 40,
+                   words = s->columns * s->bytes / 4 * (s->tile + 2 * s->radius) + others;
     return covers(s) && registers_of(s->warps * WARP, c) >= words && shared_fits(s, c);
 }
 
@@ -257,10 +258,13 @@ static cj_status check_cluster(const choice *c, cj_error *error) {
     const uint32_t n = s->n[s->dim - 1];
     if (!c->exactly || c->cluster <= 1 || n / c->cluster >= s->radius) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT,
-             "cluster: %" PRIu32 " blocks would share %" PRIu32 " points along the last axis, of which each needs radius=%"
-             PRIu32, c->cluster, n, s->radius);
-    if (n / s->radius > 1) cj__hint(error, "%" PRIu32 " blocks are the most", n / s->radius);
-    else cj__hint(error, "leave cluster at its default");
+             "cluster: %" PRIu32 " blocks would share %" PRIu32
+             " points along the last axis, of which each needs radius=%" PRIu32,
+             c->cluster, n, s->radius);
+    if (n / s->radius > 1)
+        cj__hint(error, "%" PRIu32 " blocks are the most", n / s->radius);
+    else
+        cj__hint(error, "leave cluster at its default");
     return CJ_INVALID_ARGUMENT;
 }
 
@@ -282,8 +286,8 @@ static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *e
     if (elements > 0x1p40)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
                           "batch, nx, ny, nz: %" PRIu64 " grids of %" PRIu32 "x%" PRIu32 "x%" PRIu32
-                        " points are %.3g points in all, more than 2^40",
-                        s->batch, s->n[0], s->n[1], s->n[2], elements);
+                          " points are %.3g points in all, more than 2^40",
+                          s->batch, s->n[0], s->n[1], s->n[2], elements);
     if (s->tap_count > CJ_REALS_MAX) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
                  "shape=box: radius=%" PRIu32 " has %" PRIu32 " taps with dim=%" PRIu32 ", more than %d", s->radius,
@@ -341,11 +345,12 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     if (blocks > most)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
                           "batch, nx, ny, nz: %" PRIu64 " blocks of %" PRIu32 " threads are more than fit a grid of %s:"
-                        " %" PRIu64,
-                        blocks, s.threads, limits->name, most);
+                          " %" PRIu64,
+                          blocks, s.threads, limits->name, most);
     if (!clusters && !open && given > 1)
         snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without, cluster=%" PRIu64 " is not used",
+                 "%s has no thread block clusters (they need sm_90): generated without, cluster=%" PRIu64
+                 " is not used",
                  plan->arch, given);
     write_back(params, &s);
     if (given == 1) params->value[CLUSTER] = 1;  // which is the same

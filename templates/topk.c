@@ -164,12 +164,12 @@ static cj_status check(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
     if (value[TOPK_K] > value[TOPK_COLUMNS])
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "there are no more than columns elements to choose from",
-                          "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row",
-                        value[TOPK_K], value[TOPK_COLUMNS]);
+                          "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row", value[TOPK_K],
+                          value[TOPK_COLUMNS]);
     if (stride_of(plan) < value[TOPK_COLUMNS])
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 stands for rows without a gap",
-                          "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row",
-                        stride_of(plan), value[TOPK_COLUMNS]);
+                          "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row", stride_of(plan),
+                          value[TOPK_COLUMNS]);
     return CJ_OK;
 }
 
@@ -194,8 +194,8 @@ static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters
     if (blocks > INT32_MAX)
         return cj__refuse(error, CJ_CONTRACT, "use several launches",
                           "rows: %" PRIu64 " in clusters of %" PRIu64 " are more blocks than the 2^31 - 1 of a"
-                        " grid",
-                        value[TOPK_ROWS], cluster);
+                          " grid",
+                          value[TOPK_ROWS], cluster);
     choose_block(plan, limits, &s);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = s.pool * (uint32_t)sizeof(uint64_t);

@@ -222,7 +222,7 @@ void cj_test_histogram_random(cj_device *device, uint64_t *seed, uint64_t most) 
     const unsigned           cluster = clusters[below(seed, CJ_TEST_COUNT(clusters))];
     const uint64_t           n = 1 + (below(seed, 2) ? below(seed, most) : around_powers(seed, 12) % most);
     char                     range[96], words[256];
-    const bool remote = cluster && below(seed, 3) == 0;
+    const bool               remote = cluster && below(seed, 3) == 0;
     draw_range(seed, type, range, sizeof range);
     snprintf(words, sizeof words,
              "n=%" PRIu64 " bins=%" PRIu64 " dtype=%s counts=%s width=%s block=%u cluster=%u grid=%u%s%s", n,
@@ -236,14 +236,14 @@ void cj_test_histogram_random(cj_device *device, uint64_t *seed, uint64_t most) 
 
 void cj_test_histogram_call(cj_device *device) {
     enum { N = 5000, BINS = 256 };
-    const cj_histogram_desc desc = {.n = N, .dtype = CJ_U8}, remote = {.n = N, .dtype = CJ_U8, .cluster = 4,
-                                                                      .strategy = CJ_HISTOGRAM_REMOTE};
-    static uint8_t          samples[N];
-    uint32_t                expected[BINS] = {0}, found[BINS];
-    uint64_t                seed = cj_test_seed();
-    cj_error                error = {0};
-    cj_histogram           *histogram = NULL;
-    cj_ptr                  x = 0, counts = 0;
+    const cj_histogram_desc desc = {.n = N, .dtype = CJ_U8},
+                            remote = {.n = N, .dtype = CJ_U8, .cluster = 4, .strategy = CJ_HISTOGRAM_REMOTE};
+    static uint8_t samples[N];
+    uint32_t       expected[BINS] = {0}, found[BINS];
+    uint64_t       seed = cj_test_seed();
+    cj_error       error = {0};
+    cj_histogram  *histogram = NULL;
+    cj_ptr         x = 0, counts = 0;
     for (int i = 0; i < N; i++) expected[samples[i] = (uint8_t)cj_test_random(&seed)]++;
     cj_test_ok(cj_mem_alloc(device, sizeof samples, &x, &error), &error);
     cj_test_ok(cj_mem_alloc(device, sizeof found, &counts, &error), &error);

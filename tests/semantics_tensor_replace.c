@@ -87,9 +87,17 @@ uint64_t cj_tensor_replacement_value(const cj_tensor_case *c, uint64_t address) 
 static void write_every_field(const char *space, cj_text *text) {
     static const struct {
         const char *field, *value;
-    } fields[] = {{"rank", "1"},             {"box_dim", "0, 32"},        {"box_dim", "1, 12"},       {"global_dim", "0, 64"},
-                  {"global_dim", "1, 40"},   {"element_stride", "0, 1"},  {"element_stride", "1, 1"}, {"elemtype", "7"},
-                  {"interleave_layout", "0"}, {"swizzle_mode", "0"},      {"fill_mode", "0"}};
+    } fields[] = {{"rank", "1"},
+                  {"box_dim", "0, 32"},
+                  {"box_dim", "1, 12"},
+                  {"global_dim", "0, 64"},
+                  {"global_dim", "1, 40"},
+                  {"element_stride", "0, 1"},
+                  {"element_stride", "1, 1"},
+                  {"elemtype", "7"},
+                  {"interleave_layout", "0"},
+                  {"swizzle_mode", "0"},
+                  {"fill_mode", "0"}};
     const char *map = space[0] == 'g' ? "%l7" : "copy";
     cj__text_printf(text,
                     "    tensormap.replace.tile.global_address.%s.b1024.b64 [%s], %%l2;\n"

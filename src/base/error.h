@@ -20,8 +20,8 @@ cj_status cj__refuse(cj_error *error, cj_status status, const char *hint, const 
 const char *cj__nearest(const char *word, const char *(*next)(const void *user, size_t i), const void *user);
 
 // Refuses a public call's argument that is 0. For functions that return cj_status and have `error`.
-#define REQUIRE(pointer)                                                                               \
-    do {                                                                                               \
+#define REQUIRE(pointer)                                                                                \
+    do {                                                                                                \
         if (!(pointer)) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: " #pointer " is 0", __func__); \
     } while (0)
 

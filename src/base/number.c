@@ -65,10 +65,10 @@ const char *cj_number_read(const char *text, uint64_t *value) {
 
 const char *cj_real_read(const char *text, double *value) {
     if (!text) return NULL;
-    const bool   negative = *text == '-';
-    char        *end;
-    uint64_t     whole;
-    const char  *after = cj_number_read(text + negative, &whole);
+    const bool  negative = *text == '-';
+    char       *end;
+    uint64_t    whole;
+    const char *after = cj_number_read(text + negative, &whole);
     errno = 0;
     const double real = strtod(text, &end);
     if (end == text && !after) return NULL;

@@ -84,8 +84,7 @@ static uint32_t largest_gpc(const cj_limits *target) {
 
 // Whether the occupancy of such blocks can be asked for: what is beyond a block's own limits has rules of its own.
 static bool sane(const cj_limits *target, uint64_t threads, uint64_t shared) {
-    return threads && threads <= target->max_threads_per_block &&
-           shared <= target->shared_per_block_optin;
+    return threads && threads <= target->max_threads_per_block && shared <= target->shared_per_block_optin;
 }
 
 static cj_occupancy occupancy(const cj_contract *kernel, const cj_limits *target, uint64_t threads, uint64_t blocks,

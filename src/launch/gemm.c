@@ -57,8 +57,9 @@ static cj_status check_leading(const cj_gemm_desc *desc, cj_error *error) {
                 {"ldd", desc->ldd, desc->d ? desc->m : desc->n}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!rows[i].leading || rows[i].leading >= rows[i].least) continue;
-        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " elements are less than the %" PRIu64 " that follow each other",
-                 rows[i].name, rows[i].leading, rows[i].least);
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "%s: %" PRIu64 " elements are less than the %" PRIu64 " that follow each other", rows[i].name,
+                 rows[i].leading, rows[i].least);
         cj__hint(error, "leave it 0 for matrices without gaps");
         return CJ_INVALID_ARGUMENT;
     }

@@ -180,8 +180,8 @@ static cj_status explain(const cj_cuda_desc *desc, cj_status status, cj_error *e
 }
 
 static cj_disk *open_disk(void) {
-    cj_disk *disk;
-    cj_error why;
+    cj_disk           *disk;
+    cj_error           why;
     static atomic_bool warned;
     if (cj__cache_open(true, &cj__files, &disk, &why) && !atomic_exchange(&warned, true))
         cj__log(CJ_LOG_WARNING, "user functions are compiled anew in every process: %s; %s", why.message, why.hint);

@@ -51,7 +51,8 @@ cj_status measure(cj_device *device, contender *contenders, size_t count, unsign
     for (contender *c = contenders; !status && c < contenders + count; c++) {
         const double time = c->peer ? time_of_peer(c == contenders + count - 1)
                                     : time_of(&((const variant *)c->user)->plan);
-        c->time = (measurement){.median = time, .low = time, .high = time, .rounds = rounds ? rounds : 1, .launches = 1};
+        c->time = (measurement){
+            .median = time, .low = time, .high = time, .rounds = rounds ? rounds : 1, .launches = 1};
         status = c->launch(c->user, 0, NULL, error);
     }
     return status ? status : cj_synchronize(device, NULL, error);

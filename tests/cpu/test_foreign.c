@@ -16,7 +16,8 @@ static void expect(const char *ptx, uint64_t value) {
     run(ptx, CJ_OK, &error);
     for (unsigned i = 0; i < 32; i++) {
         if (results[i] == value) continue;
-        fail_msg("thread %u got 0x%llx, not 0x%llx\n%s", i, (unsigned long long)results[i], (unsigned long long)value, ptx);
+        fail_msg("thread %u got 0x%llx, not 0x%llx\n%s", i, (unsigned long long)results[i], (unsigned long long)value,
+                 ptx);
     }
 }
 
@@ -24,51 +25,53 @@ static void expect(const char *ptx, uint64_t value) {
 
 static void floats_move_through_wider_registers_of_bits(void **state) {
     (void)state;
-    expect(HEAD ".global .f32 one[2] = {1.0, -2.5};\n" ENTRY OPEN
-           "    .reg .b64 %w;\n    mov.b64 %w, -1;\n    ld.global.f32 %w, [one + 4];\n    mov.b64 %l1, %w;\n" STORE CLOSE,
-           0xc0200000);
+    expect(
+        HEAD
+        ".global .f32 one[2] = {1.0, -2.5};\n" ENTRY                                                             OPEN
+        "    .reg .b64 %w;\n    mov.b64 %w, -1;\n    ld.global.f32 %w, [one + 4];\n    mov.b64 %l1, %w;\n" STORE CLOSE,
+        0xc0200000);
     expect(HEAD ".global .f32 at_all[33];\n" ENTRY OPEN
-           "    .reg .b64 %w;\n    mov.b64 %w, 0xffffffff3fc00000;\n    st.global.f32 [at_all], %w;\n"
-           "    ld.global.u32 %l1, [at_all];\n" STORE CLOSE,
+                "    .reg .b64 %w;\n    mov.b64 %w, 0xffffffff3fc00000;\n    st.global.f32 [at_all], %w;\n"
+                "    ld.global.u32 %l1, [at_all];\n" STORE CLOSE,
            0x3fc00000);
     expect(HEAD ENTRY OPEN "    .reg .b64 %w;\n    .reg .b16 %half;\n    mov.b16 %half, 0x3e00;\n"
-           "    cvt.f32.f16 %w, %half;\n    mov.b64 %l1, %w;\n" STORE CLOSE,
+                           "    cvt.f32.f16 %w, %half;\n    mov.b64 %l1, %w;\n" STORE CLOSE,
            0x3fc00000);
 }
 
 static void vector_registers_are_packed_and_unpacked(void **state) {
     (void)state;
-    expect(HEAD ENTRY OPEN "    .reg .v2 .u32 %v;\n    mov.u32 %v.x, 7;\n    mov.u32 %v.y, 9;\n    mov.b64 %l1, %v;\n" STORE
-               CLOSE,
+    expect(HEAD ENTRY                                                                                        OPEN
+           "    .reg .v2 .u32 %v;\n    mov.u32 %v.x, 7;\n    mov.u32 %v.y, 9;\n    mov.b64 %l1, %v;\n" STORE CLOSE,
            0x900000007);
-    expect(HEAD ENTRY OPEN "    .reg .v2 .u32 %v;\n    mov.b64 %v, 0x500000003;\n    mov.b64 %l1, {%v.y, %v.x};\n" STORE
-               CLOSE,
+    expect(HEAD ENTRY                                                                                    OPEN
+           "    .reg .v2 .u32 %v;\n    mov.b64 %v, 0x500000003;\n    mov.b64 %l1, {%v.y, %v.x};\n" STORE CLOSE,
            0x300000005);
 }
 
 static void variables_of_a_function_have_their_initial_values(void **state) {
     (void)state;
-    expect(HEAD ENTRY OPEN "    .global .u64 own[2] = {5, 11};\n    .const .u64 fixed = 0x70;\n    ld.global.u64 %l1, [own + 8];\n"
-                           "    ld.const.u64 %l2, [fixed];\n    add.u64 %l1, %l1, %l2;\n" STORE CLOSE,
+    expect(HEAD ENTRY OPEN
+           "    .global .u64 own[2] = {5, 11};\n    .const .u64 fixed = 0x70;\n    ld.global.u64 %l1, [own + 8];\n"
+           "    ld.const.u64 %l2, [fixed];\n    add.u64 %l1, %l1, %l2;\n" STORE CLOSE,
            0x7b);
 }
 
 static void addresses_are_numbers_with_an_offset(void **state) {
     (void)state;
     expect(HEAD ".global .u64 cell;\n" ENTRY OPEN
-           "    st.global.u64 [cell], cell + 1;\n    ld.global.u64 %l1, [cell];\n    mov.u64 %l2, cell;\n"
-           "    sub.u64 %l1, %l1, %l2;\n" STORE CLOSE,
+                "    st.global.u64 [cell], cell + 1;\n    ld.global.u64 %l1, [cell];\n    mov.u64 %l2, cell;\n"
+                "    sub.u64 %l1, %l1, %l2;\n" STORE CLOSE,
            1);
-    expect(HEAD ".global .u64 cell;\n" ENTRY OPEN
-           "    mov.u64 %l1, 0;\n    sub.u64 %l1, cell + 24, %l1;\n    mov.u64 %l2, cell;\n    sub.u64 %l1, %l1, %l2;\n" STORE
-               CLOSE,
+    expect(HEAD ".global .u64 cell;\n" ENTRY OPEN "    mov.u64 %l1, 0;\n    sub.u64 %l1, cell + 24, %l1;\n    mov.u64 "
+                                                  "%l2, cell;\n    sub.u64 %l1, %l1, %l2;\n" STORE CLOSE,
            24);
 }
 
 static void calls_need_no_list_of_arguments(void **state) {
     (void)state;
-    expect(HEAD ".func (.param .b64 r) seven() { st.param.b64 [r], 7; ret; }\n" ENTRY OPEN
-           "    .param .b64 result;\n    call (result), seven;\n    ld.param.b64 %l1, [result];\n" STORE CLOSE,
+    expect(HEAD ".func (.param .b64 r) seven() { st.param.b64 [r], 7; ret; }\n" ENTRY                         OPEN
+                "    .param .b64 result;\n    call (result), seven;\n    ld.param.b64 %l1, [result];\n" STORE CLOSE,
            7);
 }
 
@@ -114,10 +117,12 @@ static void what_is_not_executed_is_refused_when_it_is_reached(void **state) {
 
 static void one_kernel_does_not_hinder_another(void **state) {
     (void)state;
-    expect(HEAD ".extern .global .u32 elsewhere[];\n.visible .entry other()\n{\n    .reg .f32 %f<4>;\n    .reg .u64 %l;\n"
-                "    mov.u64 %l, elsewhere;\n    tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%l, {%f0}];\n    ret;\n}\n" ENTRY OPEN
-                "    mov.u64 %l1, 4;\n" STORE CLOSE,
-           4);
+    expect(
+        HEAD
+        ".extern .global .u32 elsewhere[];\n.visible .entry other()\n{\n    .reg .f32 %f<4>;\n    .reg .u64 %l;\n"
+        "    mov.u64 %l, elsewhere;\n    tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%l, {%f0}];\n    ret;\n}\n" ENTRY OPEN
+        "    mov.u64 %l1, 4;\n" STORE CLOSE,
+        4);
 }
 
 // Those of targets.def, alone or with a suffix, and an older one.

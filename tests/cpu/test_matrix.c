@@ -66,7 +66,8 @@ static const fault faults[] = {
     // What is read in flight is old, whether or not it is written later: also where products before have ended.
     {"wgmma-registers", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT "    add.f32 %f1, %e3, %e3;\n" WAIT),
      GEMM(PROXY BAR FENCE MMA COMMIT WAIT "    add.f32 %f1, %e3, %e3;\n")},
-    {"wgmma-registers", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT WAIT_1 "    mov.b64 %l4, {%e0, %e1};\n" WAIT),
+    {"wgmma-registers", 128, 128,
+     GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT WAIT_1 "    mov.b64 %l4, {%e0, %e1};\n" WAIT),
      GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT WAIT_1 WAIT "    mov.b64 %l4, {%e0, %e1};\n")},
     {"wgmma-registers", 128, 128, GEMM(PROXY BAR FENCE MMA COMMIT), GEMM(PROXY BAR FENCE MMA COMMIT WAIT)},
     {"divergent", 96, 128, GEMM(PROXY BAR FENCE MMA COMMIT WAIT), GEMM(PROXY BAR FENCE MMA COMMIT WAIT)},

@@ -4,26 +4,27 @@
 #include "kernel.h"
 
 #define TILE "    .shared .align 16 .b8 tile[1024];\n"
-#define THREAD "    mov.u32 %r0, %tid.x;\n    shr.u32 %r1, %r0, 5;\n    mov.u32 %r2, %ctaid.x;\n    mov.u32 %r3, tile;\n"
+#define THREAD \
+    "    mov.u32 %r0, %tid.x;\n    shr.u32 %r1, %r0, 5;\n    mov.u32 %r2, %ctaid.x;\n    mov.u32 %r3, tile;\n"
 // The lanes of a warp fill 16 bytes each of the tile: alike, and after that with the lane's number.
-#define FILL(value)                                                                                               \
-    "    shl.b32 %r4, %r0, 4;\n    add.u32 %r4, %r3, %r4;\n    st.shared.v4.u32 [%r4], {" value "};\n"              \
+#define FILL(value)                                                                                    \
+    "    shl.b32 %r4, %r0, 4;\n    add.u32 %r4, %r3, %r4;\n    st.shared.v4.u32 [%r4], {" value "};\n" \
     "    fence.proxy.async.shared::cta;\n    bar.warp.sync -1;\n"
-#define BULK(from)                                                                                                \
-    "    cp.async.bulk.global.shared::cta.bulk_group [%out], [" from "], 16;\n    cp.async.bulk.commit_group;\n"    \
+#define BULK(from)                                                                                               \
+    "    cp.async.bulk.global.shared::cta.bulk_group [%out], [" from "], 16;\n    cp.async.bulk.commit_group;\n" \
     "    cp.async.bulk.wait_group 0;\n"
 #define ALIKE FILL("5, 6, 7, 8")
 #define DIFFERENT FILL("%r0, %r0, %r0, %r0")
-#define LOAD_BULK(from)                                                                                           \
-    "    setp.eq.u32 %p1, %r0, 0;\n    @!%p1 bra ready;\n    mbarrier.init.shared.b64 [tile + 512], 1;\n"            \
-    "    mbarrier.arrive.expect_tx.shared.b64 _, [tile + 512], 512;\n    fence.proxy.async.shared::cta;\n"            \
-    "ready:\n    bar.warp.sync -1;\n    mul.wide.u32 %l3, %r0, 16;\n    add.u64 %l3, %out, %l3;\n"                    \
-    "    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [" from "], 16, [tile + 512];\n"    \
+#define LOAD_BULK(from)                                                                                            \
+    "    setp.eq.u32 %p1, %r0, 0;\n    @!%p1 bra ready;\n    mbarrier.init.shared.b64 [tile + 512], 1;\n"          \
+    "    mbarrier.arrive.expect_tx.shared.b64 _, [tile + 512], 512;\n    fence.proxy.async.shared::cta;\n"         \
+    "ready:\n    bar.warp.sync -1;\n    mul.wide.u32 %l3, %r0, 16;\n    add.u64 %l3, %out, %l3;\n"                 \
+    "    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [" from "], 16, [tile + 512];\n" \
     "    mov.b64 %l1, 0;\nspin:\n    mbarrier.try_wait.parity.shared.b64 %p1, [tile + 512], 0;\n    @!%p1 bra spin;\n"
 // *out = max(*out, thread) by compare-and-swap, from a guess.
-#define SWAP(compare)                                                                                             \
-    "again:\n    mov.b32 %r7, %r6;\n    max.u32 %r8, %r7, %thread;\n"                                               \
-    "    atom.relaxed.gpu.global.cas.b32 %r6, [%out], " compare ", %r8;\n    setp.ne.u32 %p1, %r6, " compare ";\n"    \
+#define SWAP(compare)                                                                                              \
+    "again:\n    mov.b32 %r7, %r6;\n    max.u32 %r8, %r7, %thread;\n"                                              \
+    "    atom.relaxed.gpu.global.cas.b32 %r6, [%out], " compare ", %r8;\n    setp.ne.u32 %p1, %r6, " compare ";\n" \
     "    @%p1 bra again;\n"
 
 typedef struct pair {
@@ -124,9 +125,9 @@ static void what_makes_a_difference_is_a_hazard(void **state) {
     (void)state;
     for (size_t k = 0; k < CJ_TEST_COUNT(pairs); k++) {
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            cj_error   error = {0};
-            cj_device *device = NULL;
-            bool       found_it = false;
+            cj_error        error = {0};
+            cj_device      *device = NULL;
+            bool            found_it = false;
             const cj_status status = run(&pairs[k], pairs[k].twin, seed, &device, &error);
             for (size_t i = 0; i < cj_cpu_hazard_count(device); i++)
                 found_it |= !strcmp(cj_cpu_hazard_at(device, i)->rule, pairs[k].hazard);

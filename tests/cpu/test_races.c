@@ -253,7 +253,7 @@ static cj_status read_two(cj_device *device, cj_function *function, cj_ptr memor
 static void memory_that_somebody_has_written(void **state) {
     (void)state;
     static const char reads[] = KERNEL("", "    ld.global.v2.u32 {%r1, %r2}, [%out];\n"
-                                             "    add.u32 %r1, %r1, %r2; st.global.u32 [%out + 8], %r1;\n");
+                                           "    add.u32 %r1, %r1, %r2; st.global.u32 [%out + 8], %r1;\n");
     static const char writes[] = KERNEL("", "    st.global.u32 [%out + 4], 1;\n");
     cj_error          error = {0};
     cj_module        *module[2] = {NULL};

@@ -54,8 +54,8 @@ static void clusters_take_rows_together(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(clusters); i++) {
         char words[160];
         cj_test_watch(i);
-        snprintf(words, sizeof words, "rows=3 columns=%u dtype=%s block=64 loads=1 cluster=%u", clusters[i] * (i & 1 ? 128 : 512) - 8,
-                 i & 1 ? "i64" : "bf16", clusters[i]);
+        snprintf(words, sizeof words, "rows=3 columns=%u dtype=%s block=64 loads=1 cluster=%u",
+                 clusters[i] * (i & 1 ? 128 : 512) - 8, i & 1 ? "i64" : "bf16", clusters[i]);
         cj_test_scan(cj_test_device, words, 0, i);
     }
 }

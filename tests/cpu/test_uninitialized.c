@@ -8,7 +8,7 @@
 
 // Thread t's words of shared memory: tile[4 t], written, is 5; the three behind it are not. %r2: the address of the first.
 #define TILE "    .shared .align 16 .b32 tile[128];\n"
-#define OWN                                                                                                       \
+#define OWN                                                                                                          \
     "    shl.b32 %r2, %r0, 4; mov.u32 %r1, tile; add.u32 %r2, %r2, %r1; mov.u32 %r3, 5; st.shared.u32 [%r2], %r3;\n" \
     "    setp.lt.u32 %p1, %r0, 64;\n"
 #define HALF_LOAD "    ld.shared.v2.u32 {%r4, %r5}, [%r2]; // load\n"  // %r4 is defined, %r5 is not
@@ -92,9 +92,10 @@ static const use uses[] = {
 };
 // clang-format on
 
-#define PASS                                                                                                   \
-    ".func (.reg .b32 %out) pass (.reg .b32 %in) { add.u32 %out, %in, 1; ret; }\n"                              \
-    ".func (.param .b32 to) pass_memory (.param .b32 from) { .reg .b32 %x; ld.param.b32 %x, [from]; st.param.b32 [to], %x; " \
+#define PASS                                                                                                       \
+    ".func (.reg .b32 %out) pass (.reg .b32 %in) { add.u32 %out, %in, 1; ret; }\n"                                 \
+    ".func (.param .b32 to) pass_memory (.param .b32 from) { .reg .b32 %x; ld.param.b32 %x, [from]; st.param.b32 " \
+    "[to], %x; "                                                                                                   \
     "ret; }\n"
 #define LOCALS "    .local .align 8 .b32 spill[2];\n    .param .b32 given;\n    .param .b32 got;\n"
 
@@ -129,7 +130,8 @@ static void what_is_read_and_not_used_is_silent(void **state) {
         write_kernel(ptx, sizeof ptx, &uses[k], false);
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             cj_error error = {0};
-            if (run(ptx, seed, &error)) fail_msg("%s, seed %u: %s\n%s", uses[k].name, (unsigned)seed, error.message, ptx);
+            if (run(ptx, seed, &error))
+                fail_msg("%s, seed %u: %s\n%s", uses[k].name, (unsigned)seed, error.message, ptx);
         }
     }
 }

@@ -44,8 +44,8 @@ static cj_status sum(cj_ptr x, cj_ptr out, cj_error *error) {
 static void a_kernel_reads_and_writes_the_callers_arrays(void **state) {
     (void)state;
     static _Alignas(16) float total[4] = {-1, -1, -1, -1};
-    cj_error     error = {0};
-    const cj_ptr x = wrapped(array, COUNT * sizeof *array), out = wrapped(total, sizeof total);
+    cj_error                  error = {0};
+    const cj_ptr              x = wrapped(array, COUNT * sizeof *array), out = wrapped(total, sizeof total);
     cj_test_ok(sum(x, out, &error), &error);
     assert_true(total[0] == 523776.0f && total[1] == -1.0f);
     array[0] = 1000;  // no copy was made: what the host changes is there

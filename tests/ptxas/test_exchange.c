@@ -2,8 +2,8 @@
 // Every emitted exchange assembles, without a warning: every pattern by every strategy, and with each of these the next
 // type, group size, chunk and target in turn.
 #include <clusterjit/ptx.h>
-#include <string.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "emit.h"
 #include "test.h"

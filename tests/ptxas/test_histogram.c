@@ -47,8 +47,9 @@ static void remote_counters_assemble(void **state) {
     for (size_t type = 0; type < CJ_TEST_COUNT(types); type++)
         for (size_t cluster = 1; cluster < CJ_TEST_COUNT(clusters); cluster++) {
             char params[192];
-            snprintf(params, sizeof params, "n=2^24 dtype=%s cluster=%s block=%s counts=%s strategy=remote %s", types[type],
-                     clusters[cluster], blocks[cluster % 3], type % 2 ? "u32" : "u64", ranges[(type + cluster) % 6]);
+            snprintf(params, sizeof params, "n=2^24 dtype=%s cluster=%s block=%s counts=%s strategy=remote %s",
+                     types[type], clusters[cluster], blocks[cluster % 3], type % 2 ? "u32" : "u64",
+                     ranges[(type + cluster) % 6]);
             assemble(params, targets[(type + cluster) % 3]);
         }
 }

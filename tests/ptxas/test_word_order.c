@@ -49,17 +49,17 @@ static const char *target_of(const char *sample) {
 
 // The sample with two of its words, or all of them, in another order. False where it has fewer than two.
 static bool shuffle(const char *sample, uint64_t *random, char *line, size_t size) {
-    char  mnemonic[256], *word[WORDS];
-    char *guard_end = *sample == '@' ? strchr(sample, ' ') : NULL;
+    char        mnemonic[256], *word[WORDS];
+    char       *guard_end = *sample == '@' ? strchr(sample, ' ') : NULL;
     const char *start = guard_end ? guard_end + 1 : sample;
-    size_t length = strcspn(start, " ;"), count = 0;
+    size_t      length = strcspn(start, " ;"), count = 0;
     snprintf(mnemonic, sizeof mnemonic, "%.*s", (int)length, start);
     for (char *dot = strchr(mnemonic, '.'); dot && count < WORDS; dot = strchr(dot + 1, '.')) {
         *dot = '\0';
         word[count++] = dot + 1;
     }
     if (count < 2) return false;
-    const bool all = cj_test_random(random) % 4 == 0;
+    const bool   all = cj_test_random(random) % 4 == 0;
     const size_t from = all ? 0 : cj_test_random(random) % (count - 1), to = all ? count - 1 : from + 1;
     for (size_t i = to; i > from; i--) {
         const size_t k = all ? cj_test_random(random) % (i + 1) : from;
@@ -127,18 +127,22 @@ static void forms_are_as_old_as_ptxas_says(void **state) {
         unsigned    version;
         const char *target, *code, *line;
     } ages[] = {
-        {30, "sm_20", "sm_75", "membar.sys;"},  {50, "sm_10", "sm_75", "membar.cta;"},
-        {50, "sm_50", "sm_75", "membar.sys;"},  {50, "sm_13", "sm_75", "membar.sys;"},
-        {78, "sm_90", "sm_90", "cvt.rn.f16x2.e4m3x2 %0, %1;"}, {78, "sm_89", "sm_89", "cvt.rn.f16x2.e4m3x2 %0, %1;"},
-        {80, "sm_89", "sm_89", "cvt.rn.f16x2.e5m2x2 %0, %1;"}, {81, "sm_89", "sm_89", "cvt.rn.f16x2.e5m2x2 %0, %1;"},
+        {30, "sm_20", "sm_75", "membar.sys;"},
+        {50, "sm_10", "sm_75", "membar.cta;"},
+        {50, "sm_50", "sm_75", "membar.sys;"},
+        {50, "sm_13", "sm_75", "membar.sys;"},
+        {78, "sm_90", "sm_90", "cvt.rn.f16x2.e4m3x2 %0, %1;"},
+        {78, "sm_89", "sm_89", "cvt.rn.f16x2.e4m3x2 %0, %1;"},
+        {80, "sm_89", "sm_89", "cvt.rn.f16x2.e5m2x2 %0, %1;"},
+        {81, "sm_89", "sm_89", "cvt.rn.f16x2.e5m2x2 %0, %1;"},
     };
     unsigned bad = 0;
     for (size_t i = 0; i < CJ_TEST_COUNT(ages); i++) {
         cj_text  text = {0};
         cj_error error = {0};
         char     log[4096];
-        cj__text_printf(&text, ".version %u.%u\n.target %s\n.address_size 64\n.visible .entry k()\n{\n", ages[i].version / 10,
-                        ages[i].version % 10, ages[i].target);
+        cj__text_printf(&text, ".version %u.%u\n.target %s\n.address_size 64\n.visible .entry k()\n{\n",
+                        ages[i].version / 10, ages[i].version % 10, ages[i].target);
         cj__text_printf(&text, "    .reg .b32 %%0;\n    .reg .b16 %%1;\n    %s\n    ret;\n}\n", ages[i].line);
         const bool ours = we_take(&text, &error), theirs = cj_test_takes(text.data, ages[i].code, log, sizeof log);
         if (ours != theirs) print_error("%s\n%s\n", text.data, ours ? log : error.message);

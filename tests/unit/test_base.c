@@ -121,7 +121,7 @@ static void nearest_finds_slips_only(void **state) {
         const char *word, *nearest;
     } rows[] = {
         {"sum", "sum"}, {"sun", "sum"},      {"mix", "min"}, {"redcue", "reduce"}, {"histgram", "histogram"},
-        {"xyz", NULL},  {"transpose", NULL}, {"", NULL},    {"sm_999", NULL},    {"sm90", "sm_90"},
+        {"xyz", NULL},  {"transpose", NULL}, {"", NULL},     {"sm_999", NULL},     {"sm90", "sm_90"},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++) {
         const char *found = cj__nearest(rows[i].word, next_name, names);

@@ -57,12 +57,17 @@ static void a_word_that_means_nothing_is_warned_of_once(void **state) {
         bool        callback;
         const char *said;
     } rows[] = {
-        {NULL, NULL, true, ""},         {"", "", true, ""},
-        {"loud", NULL, true, LOG},      {NULL, "of", true, TUNING},
+        {NULL, NULL, true, ""},
+        {"", "", true, ""},
+        {"loud", NULL, true, LOG},
+        {NULL, "of", true, TUNING},
         {"loud", "of", true, LOG TUNING},
-        {"off", "of", true, ""},        {"error", "of", true, ""},
-        {"warn", "of", true, TUNING},   {"warning", "on", true, ""},
-        {"error", "off", true, ""},     {"off", "on", true, ""},
+        {"off", "of", true, ""},
+        {"error", "of", true, ""},
+        {"warn", "of", true, TUNING},
+        {"warning", "on", true, ""},
+        {"error", "off", true, ""},
+        {"off", "on", true, ""},
         {NULL, "of", false, ""},  // a library is silent where nobody listens and nobody asked
         {"loud", NULL, false, "clusterjit: " LOG},
         {"loud", "of", false, "clusterjit: " LOG "clusterjit: " TUNING},

@@ -39,7 +39,8 @@ static void registers(cj_text *text, unsigned count) {
 static void branches(cj_text *text, unsigned count) {
     cj__text_puts(text, ".visible .entry k()\n{\n    .reg .u32 %r;\n    .reg .pred %p;\n    mov.u32 %r, 0;\n");
     for (unsigned i = 0; i < count; i++)
-        cj__text_printf(text, "l%u:\n    setp.eq.u32 %%p, %%r, %u;\n    add.u32 %%r, %%r, 1;\n    @%%p bra l%u;\n", i, i, i / 2);
+        cj__text_printf(text, "l%u:\n    setp.eq.u32 %%p, %%r, %u;\n    add.u32 %%r, %%r, 1;\n    @%%p bra l%u;\n", i,
+                        i, i / 2);
     cj__text_puts(text, "    ret;\n}\n");
 }
 
@@ -53,8 +54,9 @@ static void scopes(cj_text *text, unsigned count) {
 static void barriers(cj_text *text, unsigned count) {
     cj__text_puts(text, ".visible .entry k()\n{\n    .shared .u32 s;\n    .reg .u32 %r;\n");
     for (unsigned i = 0; i < count; i++)
-        cj__text_puts(text, "    barrier.cluster.arrive;\n    barrier.cluster.wait;\n    mapa.shared::cluster.u32 %r, s, 0;\n"
-                            "    st.shared::cluster.u32 [%r], 1;\n");
+        cj__text_puts(text,
+                      "    barrier.cluster.arrive;\n    barrier.cluster.wait;\n    mapa.shared::cluster.u32 %r, s, 0;\n"
+                      "    st.shared::cluster.u32 [%r], 1;\n");
     cj__text_puts(text, "    barrier.cluster.arrive;\n    barrier.cluster.wait;\n    ret;\n}\n");
 }
 

@@ -13,13 +13,27 @@
 
 // Where a header allows NULL. What is made then, other tests look at.
 static const char *const optional[] = {
-    "cj_device_open options",      "cj_check_ptx options",          "cj_format_ptx text_length",
-    "cj_plan_emit length",         "cj_builder_finish length",      "cj_plan_make arch",
-    "cj_tuning_plan arch",         "cj_tuning_each filter",         "cj_tuning_forget filter",
-    "cj_tuning_forget count",      "cj_params_set_function function", "cj_cpu_configure options",
-    "cj_ptx_occupancy entry",      "cj_tensormap_encode_tiled strides", "cj_tensormap_encode_im2col strides",
-    "cj_tensormap_encode_tiled element_strides", "cj_tensormap_encode_im2col element_strides",
-    "cj_cache_clear entries",      "cj_cache_clear bytes",          "cj_params_set_reals value",    "cj_builder_finish builder",
+    "cj_device_open options",
+    "cj_check_ptx options",
+    "cj_format_ptx text_length",
+    "cj_plan_emit length",
+    "cj_builder_finish length",
+    "cj_plan_make arch",
+    "cj_tuning_plan arch",
+    "cj_tuning_each filter",
+    "cj_tuning_forget filter",
+    "cj_tuning_forget count",
+    "cj_params_set_function function",
+    "cj_cpu_configure options",
+    "cj_ptx_occupancy entry",
+    "cj_tensormap_encode_tiled strides",
+    "cj_tensormap_encode_im2col strides",
+    "cj_tensormap_encode_tiled element_strides",
+    "cj_tensormap_encode_im2col element_strides",
+    "cj_cache_clear entries",
+    "cj_cache_clear bytes",
+    "cj_params_set_reals value",
+    "cj_builder_finish builder",
 };
 
 static const char text_ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -191,7 +205,8 @@ static void what_cannot_be_right_is_refused_at_once(void **state) {
     const struct {
         uint64_t   *leading;
         const char *words;
-    } rows[] = {{&g.lda, "lda: 1 elements are less than the 64 "}, {&g.ldb, "ldb: 1 elements are less than the 128 "},
+    } rows[] = {{&g.lda, "lda: 1 elements are less than the 64 "},
+                {&g.ldb, "ldb: 1 elements are less than the 128 "},
                 {&g.ldd, "ldd: 1 elements are less than the 128 "}};
     for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++) {
         *rows[i].leading = 1;

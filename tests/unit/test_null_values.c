@@ -25,8 +25,8 @@ static const char *const words[] = {"why", "comment", "format", "file"};
 
 // Where a header allows NULL, or says what is returned then.
 static const char *const optional[] = {
-    "cj_params_get params",        "cj_params_get name",       "cj_params_real params", "cj_params_real name",
-    "cj_collective_parts gives",   "cj_collective_parts gets", "cj_user_function_constant value", "cj_device_trim device",
+    "cj_params_get params",      "cj_params_get name",       "cj_params_real params",           "cj_params_real name",
+    "cj_collective_parts gives", "cj_collective_parts gets", "cj_user_function_constant value", "cj_device_trim device",
 };
 
 // What is returned though something is missing: what finish refuses then, and a kind that is none.
@@ -53,13 +53,13 @@ static cj_reg a_register(void) {
     return writing.reg;
 }
 
-static cj_reg    registers[128];
-static uint64_t  numbers[64];
-static cj_params params;
-static const cj_collective what = {.type = "u32", .combine = {.type = "u32"}};
+static cj_reg                    registers[128];
+static uint64_t                  numbers[64];
+static cj_params                 params;
+static const cj_collective       what = {.type = "u32", .combine = {.type = "u32"}};
 static const cj_collectives_desc desc = {.cluster = 2, .threads = 32, .values = true};
-static const cj_wgmma_form form = {.n = 8, .type = "bf16"};
-static char               plain[1 << 12];
+static const cj_wgmma_form       form = {.n = 8, .type = "bf16"};
+static char                      plain[1 << 12];
 
 static const cj_reg *some_registers(void) {
     for (size_t i = 0; i < CJ_TEST_COUNT(registers); i++) registers[i] = a_register();
@@ -133,17 +133,17 @@ static bool is_zero(const void *value, size_t size) {
 }
 
 #define NULL_CALL(name, pointer, call)  // test_null.c
-#define NULL_VOID(name, pointer, call)             \
+#define NULL_VOID(name, pointer, call)          \
     static bool null_##name##_##pointer(void) { \
-        call;                                      \
-        return true;                               \
+        call;                                   \
+        return true;                            \
     }
-#define NULL_VALUE(type, name, pointer, call)      \
+#define NULL_VALUE(type, name, pointer, call)   \
     static bool null_##name##_##pointer(void) { \
-        type value;                                \
-        memset(&value, 0, sizeof value);           \
-        value = call;                              \
-        return is_zero(&value, sizeof value);      \
+        type value;                             \
+        memset(&value, 0, sizeof value);        \
+        value = call;                           \
+        return is_zero(&value, sizeof value);   \
     }
 #include "null_calls.h"
 #undef NULL_VOID

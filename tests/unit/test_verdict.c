@@ -14,8 +14,8 @@ static const struct {
         uint32_t cluster;
         double   median, spread;  // quartiles lie half of the spread to either side
     } line[LINES];
-    size_t with, without;  // LINES: none
-    int    pays;
+    size_t      with, without;  // LINES: none
+    int         pays;
     const char *text;
 } cases[] = {
     {"few rows of norms: the form without clusters that is not the plan's is faster than the best cluster",
@@ -23,7 +23,8 @@ static const struct {
      3,
      1,
      -1,
-     "A cluster does not pay: without clusters it takes 11.8 us, 1.22 times faster than with the best cluster, of 16 blocks "
+     "A cluster does not pay: without clusters it takes 11.8 us, 1.22 times faster than with the best cluster, of 16 "
+     "blocks "
      "(14.4 us)"},
     {"long rows: what is called without clusters is without, and slower than a cluster of 16",
      {{0, 0.9, 0.01}, {1, 0.85, 0.01}, {8, 0.6, 0.01}, {16, 0.522, 0.002}, {0, 1.5, 0.01}},
@@ -31,9 +32,24 @@ static const struct {
      0,
      1,
      "A cluster pays: with 16 blocks it takes 0.522 ms, 1.72 times faster than the best without clusters (0.9 ms)"},
-    {"less than two percent", {{0, 1.0, 0}, {2, 0.985, 0}, {4, 1.1, 0}, {8, 1.2, 0}, {16, 2, 0}}, 1, 0, 0, "no difference"},
-    {"within the spread", {{0, 1.0, 0.2}, {2, 0.9, 0.2}, {4, 1.1, 0}, {8, 1.2, 0}, {16, 2, 0}}, 1, 0, 0, "no difference"},
-    {"a cluster of one block is neither", {{1, 0.1, 0}, {0, 1, 0}, {2, 1.5, 0}, {1, 0.1, 0}, {1, 3, 0}}, 2, 1, -1, "not pay"},
+    {"less than two percent",
+     {{0, 1.0, 0}, {2, 0.985, 0}, {4, 1.1, 0}, {8, 1.2, 0}, {16, 2, 0}},
+     1,
+     0,
+     0,
+     "no difference"},
+    {"within the spread",
+     {{0, 1.0, 0.2}, {2, 0.9, 0.2}, {4, 1.1, 0}, {8, 1.2, 0}, {16, 2, 0}},
+     1,
+     0,
+     0,
+     "no difference"},
+    {"a cluster of one block is neither",
+     {{1, 0.1, 0}, {0, 1, 0}, {2, 1.5, 0}, {1, 0.1, 0}, {1, 3, 0}},
+     2,
+     1,
+     -1,
+     "not pay"},
     {"no kernel without clusters", {{1, 1, 0}, {2, 1, 0}, {4, 2, 0}, {8, 2, 0}, {16, 3, 0}}, 1, LINES, 0, "No verdict"},
     {"no cluster", {{1, 1, 0}, {0, 1, 0}, {0, 2, 0}, {0, 2, 0}, {1, 3, 0}}, LINES, 1, 0, "No verdict"},
 };

@@ -150,11 +150,13 @@ const char *args_family_among(int argc, char **argv) {
 static int before_family(const parse *p, const struct argp_state *state, const char *word, int length) {
     const char *family = args_family_among(state->argc - 1, state->argv + 1);
     if (!family)
-        return message_error(CJ_INVALID_ARGUMENT,
-                             "'%.*s' is no option before a kernel family\nthe family's name comes first: %s FAMILY %.*s",
-                             length, word, p->name, length, word);
-    return message_error(CJ_INVALID_ARGUMENT, "'%.*s' stands before the kernel family '%s'\nthe family comes first: %s %s %.*s",
-                         length, word, family, p->name, family, length, word);
+        return message_error(
+            CJ_INVALID_ARGUMENT,
+            "'%.*s' is no option before a kernel family\nthe family's name comes first: %s FAMILY %.*s", length, word,
+            p->name, length, word);
+    return message_error(CJ_INVALID_ARGUMENT,
+                         "'%.*s' stands before the kernel family '%s'\nthe family comes first: %s %s %.*s", length,
+                         word, family, p->name, family, length, word);
 }
 
 static bool is_option(const struct argp_option *option, const char *word, size_t length) {

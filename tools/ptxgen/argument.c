@@ -92,7 +92,8 @@ static int parse_elements(argument *a, const char *equals) {
     a->count = 1;
     a->type = value_type_named(a->text, (size_t)((is_buffer ? bracket : equals) - a->text));
     if (!a->type) return bad_argument(a->text, "that is no type");
-    if (is_buffer && !read_count(bracket, equals, &a->count)) return bad_argument(a->text, "the count is no number of elements, at least 1");
+    if (is_buffer && !read_count(bracket, equals, &a->count))
+        return bad_argument(a->text, "the count is no number of elements, at least 1");
     if (is_buffer) return fill_buffer(a, equals + 1);
     if ((size_t)snprintf(spec, sizeof spec, "const:%s", equals + 1) >= sizeof spec)
         return bad_argument(a->text, "the value is too long");

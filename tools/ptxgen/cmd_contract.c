@@ -36,7 +36,10 @@ enum {
 
 static const struct argp_option options[] = {
     {.name = "entry", .key = KEY_ENTRY, .arg = "NAME", .doc = "The kernel (default: the file's only one)"},
-    {.name = "grid", .key = KEY_GRID, .arg = "X[,Y,Z]", .doc = "Blocks in the grid, clusters of a kernel with .blocksareclusters"},
+    {.name = "grid",
+     .key = KEY_GRID,
+     .arg = "X[,Y,Z]",
+     .doc = "Blocks in the grid, clusters of a kernel with .blocksareclusters"},
     {.name = "block", .key = KEY_BLOCK, .arg = "X[,Y,Z]", .doc = "Threads a block"},
     {.name = "cluster", .key = KEY_CLUSTER, .arg = "X[,Y,Z]", .doc = "Blocks a cluster (default: none given)"},
     {.name = "preferred", .key = KEY_PREFERRED, .arg = "X[,Y,Z]", .doc = "Preferred cluster (default: none)"},
@@ -143,11 +146,12 @@ static void print_verdict(const contract_options *o, const cj_launch_shape *s, c
     if (same(s->grid, grid))
         printf("  grid     %u x %u x %u", grid.x, grid.y, grid.z);
     else
-        printf("  grid     %u x %u x %u clusters = %u x %u x %u blocks", grid.x, grid.y, grid.z, s->grid.x, s->grid.y, s->grid.z);
+        printf("  grid     %u x %u x %u clusters = %u x %u x %u blocks", grid.x, grid.y, grid.z, s->grid.x, s->grid.y,
+               s->grid.z);
     printf(", at most %u x %u x %u\n", l->max_grid.x, l->max_grid.y, l->max_grid.z);
     if (given(s->cluster))
-        printf("  cluster  %u x %u x %u = %" PRIu64 " blocks%s, portable to %u, at most %u\n", s->cluster.x, s->cluster.y,
-               s->cluster.z, volume(s->cluster), given(o->shape.cluster) ? "" : ", as the kernel says",
+        printf("  cluster  %u x %u x %u = %" PRIu64 " blocks%s, portable to %u, at most %u\n", s->cluster.x,
+               s->cluster.y, s->cluster.z, volume(s->cluster), given(o->shape.cluster) ? "" : ", as the kernel says",
                l->max_cluster_portable, l->max_cluster);
     else
         printf("  cluster  none\n");
@@ -157,9 +161,9 @@ static void print_verdict(const contract_options *o, const cj_launch_shape *s, c
 
 static int print_json(const contract_options *o, const cj_launch_shape *runs, const cj_limits *l, const verdict *v) {
     const cj_launch_shape *s = &o->shape;
-    json_t *made = v->errors ? json_null()
-                             : json_pack("{s:o, s:o, s:o}", "grid", output_json_dim3(runs->grid), "block",
-                                         output_json_dim3(runs->block), "cluster",
+    json_t                *made = v->errors ? json_null()
+                                            : json_pack("{s:o, s:o, s:o}", "grid", output_json_dim3(runs->grid), "block",
+                                                        output_json_dim3(runs->block), "cluster",
                                          given(runs->cluster) ? output_json_dim3(runs->cluster) : json_null());
     json_t *shape = json_pack("{s:o, s:o, s:o, s:o, s:I, s:b, s:b, s:b}", "grid", output_json_dim3(s->grid), "block",
                               output_json_dim3(s->block), "cluster",

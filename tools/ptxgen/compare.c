@@ -13,7 +13,7 @@
 enum { FORMS_MAX = 512, FEW_ROUNDS = 3, FINALISTS = 2, WORD = 32 };
 
 static const double SEARCH_SECONDS = 20, FIRST_SHARE = 0.6;  // of the time: for what differs from the plan's forms
-static const double SLOW = 3;  // times the fastest of its size at a glance: not raced
+static const double SLOW = 3;                                // times the fastest of its size at a glance: not raced
 
 // Cluster sizes that are asked for. 0: without clusters.
 static const uint32_t sizes[] = {0, 1, 2, 4, 8, 16};
@@ -291,7 +291,8 @@ static int glance(comparison *c, size_t first) {
     cj_error error;
     for (size_t i = first; i < c->count; i++) {
         progress_show("a glance at kernel", i - first, c->count - first);
-        if (measure_glance(c->s.w.device, c->forms[i].v->race, &c->forms[i].glance, &error)) return message_failure(&error);
+        if (measure_glance(c->s.w.device, c->forms[i].v->race, &c->forms[i].glance, &error))
+            return message_failure(&error);
     }
     progress_clear();
     return CODE_OK;

@@ -15,13 +15,13 @@ typedef enum form_stage { FORM_NEW, FORM_TRIED, FORM_MEASURED } form_stage;
 
 // A kernel that was tried.
 typedef struct form {
-    cj_params   params;    // the problem, with values for some of what it leaves open
-    variant    *v;         // its kernel and its times
-    uint32_t    blocks;    // that work together, where each number of them is a problem of its own; else 0
-    uint32_t    cluster;   // blocks of a cluster; 0: launched without clusters
-    double      glance;    // milliseconds
+    cj_params   params;   // the problem, with values for some of what it leaves open
+    variant    *v;        // its kernel and its times
+    uint32_t    blocks;   // that work together, where each number of them is a problem of its own; else 0
+    uint32_t    cluster;  // blocks of a cluster; 0: launched without clusters
+    double      glance;   // milliseconds
     measurement time;
-    form_stage  stage;     // of `time`
+    form_stage  stage;  // of `time`
 } form;
 
 // What other forms are made from: the problem with a cluster size, which a plan need not have taken.
@@ -55,7 +55,7 @@ typedef struct comparison {
     size_t      count, left_out;  // forms; values that there was no time for
     seed        seeds[COMPARE_SEEDS];
     size_t      seed_count;
-    const form *plan;             // the plan's own choice; NULL where each size is a problem of its own
+    const form *plan;  // the plan's own choice; NULL where each size is a problem of its own
     line        lines[COMPARE_LINES];
     size_t      line_count;
     group       groups[COMPARE_GROUPS];

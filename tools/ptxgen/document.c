@@ -41,8 +41,10 @@ int document_read(document *d, const char *path) {
     if (!file) return cannot_read(d, errno);
     int code = read_all(d, file);
     if (file != stdin) fclose(file);
-    if (code) document_free(d);
-    else message_document(d->name);
+    if (code)
+        document_free(d);
+    else
+        message_document(d->name);
     return code;
 }
 

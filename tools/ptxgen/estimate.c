@@ -15,9 +15,9 @@
 
 enum { SIZES_MAX = 12 };
 
-static const double TRIAL_WORK = 0x1p14, GROWTH = 16;      // of the first trial; from one to the next
-static const double TRIAL_SECONDS = 0.1;                   // one as long as this is the last
-static const double SMALL_WORK = 0x1p20;                   // takes no time worth speaking of
+static const double TRIAL_WORK = 0x1p14, GROWTH = 16;       // of the first trial; from one to the next
+static const double TRIAL_SECONDS = 0.1;                    // one as long as this is the last
+static const double SMALL_WORK = 0x1p20;                    // takes no time worth speaking of
 static const double SAID_SECONDS = 5, SHORT_SECONDS = 1.5;  // what is worth saying; of the smaller size that is named
 
 // Parameters that work grows with, in all families. Those that repeat the same are made small first, since less of the
@@ -25,9 +25,9 @@ static const double SAID_SECONDS = 5, SHORT_SECONDS = 1.5;  // what is worth say
 static const struct {
     const char *name;
     bool        repeats;
-} size_names[] = {{"rows", true},   {"batch", true},    {"steps", true}, {"clusters", true}, {"repeat", true}, {"rounds", true},
-                  {"n", false},     {"columns", false}, {"nx", false},   {"ny", false},      {"nz", false},    {"m", false},
-                  {"k", false},     {"count", false}};
+} size_names[] = {{"rows", true},   {"batch", true}, {"steps", true},    {"clusters", true}, {"repeat", true},
+                  {"rounds", true}, {"n", false},    {"columns", false}, {"nx", false},      {"ny", false},
+                  {"nz", false},    {"m", false},    {"k", false},       {"count", false}};
 enum { NAMES = sizeof size_names / sizeof *size_names, REPEATED = 4 };
 
 typedef struct sizes {
@@ -173,7 +173,8 @@ static double predict_instructions(const trial *a, const trial *b, double work, 
 // Seconds of the whole command for so much work.
 static double predict(const trial *a, const trial *b, double work, double blocks, estimate_use use) {
     const double instructions = predict_instructions(a, b, work, blocks), times = work / b->work;
-    const double checking = (b->check - a->check) / (b->work - a->work), check = b->check + fmax(checking, 0) * (work - b->work);
+    const double checking = (b->check - a->check) / (b->work - a->work),
+                 check = b->check + fmax(checking, 0) * (work - b->work);
     return use.launches * b->launch * instructions / b->instructions + times * b->open + use.checks * check;
 }
 
@@ -209,13 +210,15 @@ void estimate_say(const workload *w, estimate_use use) {
     trial        a, b;
     char         all[PROGRESS_TEXT], less[PROGRESS_TEXT], smaller[160], text[320];
     double       seconds, fewer;
-    if (strcmp(cj_device_kind(w->device), "cpu") || w->input || work <= SMALL_WORK || !is_planned(w, &w->params)) return;
+    if (strcmp(cj_device_kind(w->device), "cpu") || w->input || work <= SMALL_WORK || !is_planned(w, &w->params))
+        return;
     progress_say("seeing how long this takes");
     const bool known = make_trials(w, work, &a, &b);
     progress_clear();
     cj_cpu_stats_clear(w->device, NULL);
     if (!known || (seconds = predict(&a, &b, work, blocks_of(w, &w->params), use)) < SAID_SECONDS) return;
-    const int used = snprintf(text, sizeof text, "this takes about %s on the CPU device", progress_seconds(seconds, all));
+    const int used = snprintf(text, sizeof text, "this takes about %s on the CPU device",
+                              progress_seconds(seconds, all));
     if (*name_smaller(w, &a, &b, use, smaller, &fewer))
         snprintf(text + used, sizeof text - (size_t)used, ";%s takes about %s", smaller, progress_seconds(fewer, less));
     message_note(text);

@@ -15,6 +15,7 @@ const char *figure_rate(double per_second, const char *unit, char buffer[FIGURE_
     static const char *const prefixes[] = {"", "k", "M", "G", "T"};
     size_t                   i = 0;
     for (; per_second >= 1000 && i + 1 < sizeof prefixes / sizeof *prefixes; i++) per_second /= 1000;
-    snprintf(buffer, FIGURE_TEXT, "%.3g %s%s%s/s", per_second, prefixes[i], unit[1] ? " " : "", unit);  // TB/s, G samples/s
+    snprintf(buffer, FIGURE_TEXT, "%.3g %s%s%s/s", per_second, prefixes[i], unit[1] ? " " : "",
+             unit);  // TB/s, G samples/s
     return buffer;
 }

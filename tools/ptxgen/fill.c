@@ -126,7 +126,7 @@ static const struct {
     void (*write)(const fill *f, uint64_t first, size_t count, element *to);
 } fills[] = {
     {"iota", parse_nothing, write_iota}, {"zeros", parse_nothing, write_const}, {"const:", parse_const, write_const},
-    {"mod:", parse_mod, write_mod},      {"twos:", parse_twos, write_twos},   {"rand:", parse_rand, write_rand},
+    {"mod:", parse_mod, write_mod},      {"twos:", parse_twos, write_twos},     {"rand:", parse_rand, write_rand},
 };
 
 const char *fill_parse(const char *spec, cj_dtype type, fill *f) {

@@ -15,7 +15,7 @@ struct fill {
 };
 
 // The forms of a fill, for help texts.
-#define FILL_HELP                                                                                             \
+#define FILL_HELP                                                                                          \
     "iota (x[i] = i), zeros, const:V, mod:P:S (x[i] = (i mod P) * S), twos:P (floats: 2 and 1/2 by turns " \
     "at each P-th place, else 1), rand:SEED (floats uniform in [-1, 1), integers uniform over all bits)"
 

@@ -22,7 +22,10 @@ enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_S
 // What the defaults are is the command's to say.
 #define LAUNCH_OPTIONS(which, grid_size, block_size, bytes)                                                            \
     {.name = "entry", .key = LAUNCH_ENTRY, .arg = "NAME", .doc = "The kernel (default: " which ")"},                   \
-        {.name = "grid", .key = LAUNCH_GRID, .arg = "X[,Y,Z]", .doc = "Blocks in the grid, clusters of a kernel with .blocksareclusters (default: " grid_size ")"},  \
+        {.name = "grid",                                                                                               \
+         .key = LAUNCH_GRID,                                                                                           \
+         .arg = "X[,Y,Z]",                                                                                             \
+         .doc = "Blocks in the grid, clusters of a kernel with .blocksareclusters (default: " grid_size ")"},          \
         {.name = "block", .key = LAUNCH_BLOCK, .arg = "X[,Y,Z]", .doc = "Threads a block (default: " block_size ")"},  \
         {.name = "cluster",                                                                                            \
          .key = LAUNCH_CLUSTER,                                                                                        \

@@ -89,8 +89,8 @@ static void show_progress(void *user, uint64_t done, uint64_t clusters, uint64_t
     const double time = progress_clock(), seconds = before.time > 0 ? time - before.time : 0.5;
     if (!(before.begun > 0)) before.begun = time - 0.5;
     if (done < clusters)
-        fprintf(stderr, "%" PRIu64 " of %" PRIu64 " clusters, %.0f million thread instructions a second%s\033[K\r", done,
-                clusters, (double)(instructions - before.instructions) / seconds * 1e-6,
+        fprintf(stderr, "%" PRIu64 " of %" PRIu64 " clusters, %.0f million thread instructions a second%s\033[K\r",
+                done, clusters, (double)(instructions - before.instructions) / seconds * 1e-6,
                 time_left(time - before.begun, done, clusters, left));
     else
         fputs("\033[K", stderr);

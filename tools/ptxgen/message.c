@@ -37,7 +37,8 @@ static int code_of(cj_status status) {
 static message_colours colours;
 
 bool message_set_colours(const char *when) {
-    static const char *const words[] = {[COLOURS_AUTO] = "auto", [COLOURS_ALWAYS] = "always", [COLOURS_NEVER] = "never"};
+    static const char *const words[] = {
+        [COLOURS_AUTO] = "auto", [COLOURS_ALWAYS] = "always", [COLOURS_NEVER] = "never"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(when, words[i])) continue;
         colours = (message_colours)i;

@@ -78,7 +78,8 @@ static int name_unnamed(int descriptor, const char *temporary, const char *path)
 static int write_unnamed(int descriptor, const char *temporary, const char *path, mode_t mode, const char *text,
                          size_t length) {
     FILE *file = fdopen(descriptor, "w");
-    int   failure = !file || fchmod(descriptor, mode) || fwrite(text, 1, length, file) != length || fflush(file) ? errno : 0;
+    int   failure = !file || fchmod(descriptor, mode) || fwrite(text, 1, length, file) != length || fflush(file) ? errno
+                                                                                                                 : 0;
     if (!failure) failure = name_unnamed(descriptor, temporary, path);
     if (file)
         fclose(file);
@@ -140,11 +141,14 @@ int output_check(const char *path) {
     if (!parent) return message_error(CJ_OUT_OF_MEMORY, "no memory for the name of a file");
     char *slash = strrchr(parent, '/');
     if (slash) slash[slash == parent] = '\0';
-    const bool  there = stat(path, &status) == 0;
-    int         failure = there ? 0 : errno == ENOENT ? 0 : errno;
-    if (there && S_ISDIR(status.st_mode)) failure = EISDIR;
-    else if (there && access(path, W_OK)) failure = errno;
-    else if (!there && !failure && access(slash ? parent : ".", W_OK | X_OK)) failure = errno;
+    const bool there = stat(path, &status) == 0;
+    int        failure = there ? 0 : errno == ENOENT ? 0 : errno;
+    if (there && S_ISDIR(status.st_mode))
+        failure = EISDIR;
+    else if (there && access(path, W_OK))
+        failure = errno;
+    else if (!there && !failure && access(slash ? parent : ".", W_OK | X_OK))
+        failure = errno;
     free(parent);
     return failure ? cannot_write(path, failure) : CODE_OK;
 }
@@ -205,9 +209,7 @@ void output_json_failure(void) {
     if (!printed && message_first()) output_json(json_object());
 }
 
-json_t *output_json_real(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
+json_t *output_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 json_t *output_json_uint(uint64_t value) {
     return value <= INT64_MAX ? json_integer((json_int_t)value) : json_sprintf("%" PRIu64, value);

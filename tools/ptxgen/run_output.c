@@ -20,7 +20,8 @@ static size_t stem_of(const char *path) {
 
 int run_output_check(const char *path) {
     if (stem_of(path)) return output_check(path);
-    return message_error(CJ_INVALID_ARGUMENT, "--output '%s' does not end in %s\nresults are written as .npy files", path, suffix);
+    return message_error(CJ_INVALID_ARGUMENT, "--output '%s' does not end in %s\nresults are written as .npy files",
+                         path, suffix);
 }
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for the file of the results"); }

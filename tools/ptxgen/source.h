@@ -9,13 +9,13 @@
 #include "npy.h"
 
 typedef struct source {
-    cj_dtype    type, stored;  // of the elements; and in the file: what numpy has no name for comes as f32, and is rounded
-    fill        fill;
-    FILE       *file;       // NULL: the fill
+    cj_dtype type, stored;  // of the elements; and in the file: what numpy has no name for comes as f32, and is rounded
+    fill     fill;
+    FILE    *file;          // NULL: the fill
     const char *name;       // of the file
     uint64_t    available;  // elements; UINT64_MAX for a fill
     uint64_t    position;
-    npy         shape;      // of a .npy file; of others dims is 0
+    npy         shape;  // of a .npy file; of others dims is 0
 } source;
 
 // `path` is a file, "-" for standard input, or NULL: then `spec` says what to make up. Returns an exit code.

@@ -10,14 +10,14 @@
 enum { USER_REFERENCE_BLOCK = 128 };  // threads of a block, of functions that take an element a thread
 
 typedef struct user_reference {
-    cj_dtype     type;
-    cj_device   *device;
-    cj_module   *module;
+    cj_dtype                type;
+    cj_device              *device;
+    cj_module              *module;
     const cj_user_function *op, *identity;
-    cj_function *map, *fold, *scan, *apply;  // NULL: no such function was given
-    cj_ptr       elements, parts;  // memory for one chunk, and a part for each result
-    cj_ptr       begins;           // of a scan: a byte for each element of a chunk
-    size_t       count;            // parts; behind them one more to try things with
+    cj_function            *map, *fold, *scan, *apply;  // NULL: no such function was given
+    cj_ptr                  elements, parts;            // memory for one chunk, and a part for each result
+    cj_ptr                  begins;                     // of a scan: a byte for each element of a chunk
+    size_t                  count;                      // parts; behind them one more to try things with
 } user_reference;
 
 // `op` needs `identity`; both may be NULL, and so may `map`. `chunk` elements at most are added at once; every part

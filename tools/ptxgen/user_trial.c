@@ -67,14 +67,15 @@ typedef struct side {
 
 static int refuse(const user_reference *u, const trial *t, const char *what, side left, side right, const char *hint) {
     char a[ELEMENT_TEXT], b[ELEMENT_TEXT], c[ELEMENT_TEXT], l[ELEMENT_TEXT], r[ELEMENT_TEXT];
-    return message_error(CJ_INVALID_ARGUMENT, "op-expr %s: of a = %s, b = %s and c = %s, %s is %s, but %s is %s\n%s", what,
-                         element_text(u->type, t->a, a), element_text(u->type, t->b, b), element_text(u->type, t->c, c),
-                         left.name, element_text(u->type, left.is, l), right.name, element_text(u->type, right.is, r), hint);
+    return message_error(CJ_INVALID_ARGUMENT, "op-expr %s: of a = %s, b = %s and c = %s, %s is %s, but %s is %s\n%s",
+                         what, element_text(u->type, t->a, a), element_text(u->type, t->b, b),
+                         element_text(u->type, t->c, c), left.name, element_text(u->type, left.is, l), right.name,
+                         element_text(u->type, right.is, r), hint);
 }
 
 static int judge(const user_reference *u, const trial *t, bool commutes) {
     const cj_dtype type = u->type;
-    const double   size[] = {size_of(type, t->a),  size_of(type, t->b),  size_of(type, t->c),   size_of(type, t->ab),
+    const double   size[] = {size_of(type, t->a),  size_of(type, t->b),    size_of(type, t->c),    size_of(type, t->ab),
                              size_of(type, t->bc), size_of(type, t->left), size_of(type, t->right)};
     const double   small[] = {size_of(type, t->a), 1};
     if (!same(type, t->left, t->right, size, 7))
@@ -84,8 +85,8 @@ static int judge(const user_reference *u, const trial *t, bool commutes) {
         return refuse(u, t, "is not commutative", (side){"a op b", t->ab}, (side){"b op a", t->ba},
                       "a reduction takes elements in any order; scan takes them in theirs");
     if (!same(type, t->ea, t->a, small, 2) || !same(type, t->ae, t->a, small, 2))
-        return refuse(u, t, "has another identity than the one given", (side){"identity op a", t->ea}, (side){"a op identity", t->ae},
-                      "identity is the value e for which op-expr of e and any x is x");
+        return refuse(u, t, "has another identity than the one given", (side){"identity op a", t->ea},
+                      (side){"a op identity", t->ae}, "identity is the value e for which op-expr of e and any x is x");
     return CODE_OK;
 }
 

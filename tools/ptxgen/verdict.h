@@ -15,8 +15,8 @@ typedef struct verdict_time {
 enum { VERDICT_TEXT = 320 };
 
 typedef struct verdict {
-    size_t with, without;       // the fastest of each, by index; `count` where there is none
-    int    pays;                // 1: faster beyond the spread; 0: no difference beyond it, or one is missing; -1: slower
+    size_t with, without;  // the fastest of each, by index; `count` where there is none
+    int    pays;           // 1: faster beyond the spread; 0: no difference beyond it, or one is missing; -1: slower
     char   text[VERDICT_TEXT];  // a sentence
 } verdict;
 

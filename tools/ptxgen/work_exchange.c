@@ -20,7 +20,7 @@ typedef struct exchange {
     const char    *name;
     uint64_t       size, groups, shift, rounds;
     cj_dtype       type;
-    source         source;  // where there is a file or a fill
+    source         source;          // where there is a file or a fill
     size_t         bytes;           // of an element
     size_t         n, halo, out_n;  // elements
     size_t         in_bytes, out_bytes;
@@ -87,7 +87,8 @@ static int allocate(workload *w, exchange *e) {
     e->x = malloc(e->in_bytes);
     e->found = malloc(e->out_bytes);
     if (!e->x || !e->found) return no_memory();
-    for (size_t i = 0; !w->input && !w->fill && i < e->in_bytes; i++) e->x[i] = (unsigned char)(mixed(i / 8) >> i % 8 * 8);
+    for (size_t i = 0; !w->input && !w->fill && i < e->in_bytes; i++)
+        e->x[i] = (unsigned char)(mixed(i / 8) >> i % 8 * 8);
     int code = w->input || w->fill ? source_read_rows(&e->source, e->x, e->in_bytes / e->bytes) : CODE_OK;
     if (!code) code = sets_alloc(w, e->in_bytes, &e->in);
     if (!code) code = sets_alloc(w, e->out_bytes, &e->out);
@@ -105,9 +106,10 @@ static int check_chunks(const exchange *e) {
     const npy     *shape = &e->source.shape;
     const uint64_t chunk = shape->dims > 1 && shape->dims <= NPY_DIMS ? shape->extent[shape->dims - 1] : e->n;
     if (chunk == e->n && !(shape->dims > 1 && shape->fortran)) return CODE_OK;
-    return message_error(CJ_INVALID_ARGUMENT, "n is %zu, but '%s' holds chunks of %" PRIu64 " elements%s\n"
-                         "a file of one dimension is taken as it lies", e->n, e->source.name, chunk,
-                         shape->fortran ? ", by columns (fortran_order)" : "");
+    return message_error(CJ_INVALID_ARGUMENT,
+                         "n is %zu, but '%s' holds chunks of %" PRIu64 " elements%s\n"
+                         "a file of one dimension is taken as it lies",
+                         e->n, e->source.name, chunk, shape->fortran ? ", by columns (fortran_order)" : "");
 }
 
 static int open_exchange(workload *w) {
@@ -203,8 +205,12 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const exchange *e = w->state;
     (void)kernel;
-    list[0] = (workload_output){.name = "out", .type = e->type, .at = e->out[0], .dims = 2,
-                                .extent = {e->groups * e->size, e->out_n}, .stride = {e->out_n, 1}};
+    list[0] = (workload_output){.name = "out",
+                                .type = e->type,
+                                .at = e->out[0],
+                                .dims = 2,
+                                .extent = {e->groups * e->size, e->out_n},
+                                .stride = {e->out_n, 1}};
     return 1;
 }
 

@@ -402,7 +402,9 @@ static double least_rounding(cj_dtype type) {
 static void check_element(const gemm *g, place at, sum want, workload_verdict *verdict) {
     const double got = value(g, D, at.product, at.row, at.column), away = fabs(got - want.value);
     const double beyond = away <= least_rounding(g->matrix[D].type) ? 0 : away - least_rounding(g->matrix[D].type);
-    const double error = isnan(want.value) && isnan(got) ? 0 : got == want.value || beyond == 0 ? 0 : beyond / want.size;
+    const double error = isnan(want.value) && isnan(got)    ? 0
+                         : got == want.value || beyond == 0 ? 0
+                                                            : beyond / want.size;
     if (!(error <= verdict->error)) verdict->error = error;
     if (error <= verdict->bound || !verdict->ok) return;
     verdict->ok = false;
@@ -514,8 +516,8 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
     const matrix *d = &g->matrix[D];
     const bool    batch = g->batch > 1;
     (void)kernel;
-    workload_output found = {.name = "d", .type = d->type, .at = d->at[0], .dims = 2 + batch, .extent = {g->batch},
-                             .stride = {d->stride}};
+    workload_output found = {
+        .name = "d", .type = d->type, .at = d->at[0], .dims = 2 + batch, .extent = {g->batch}, .stride = {d->stride}};
     found.extent[batch] = g->m, found.stride[batch] = d->by_columns ? 1 : d->leading;
     found.extent[batch + 1] = g->n, found.stride[batch + 1] = d->by_columns ? d->leading : 1;
     list[0] = found;

@@ -290,8 +290,12 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const histogram *h = w->state;
     (void)kernel;
-    list[0] = (workload_output){.name = "counts", .type = h->count_bytes == 8 ? CJ_U64 : CJ_U32, .at = h->counts[0], .dims = 1,
-                                .extent = {h->bins}, .stride = {1}};
+    list[0] = (workload_output){.name = "counts",
+                                .type = h->count_bytes == 8 ? CJ_U64 : CJ_U32,
+                                .at = h->counts[0],
+                                .dims = 1,
+                                .extent = {h->bins},
+                                .stride = {1}};
     return 1;
 }
 

@@ -67,7 +67,8 @@ static int read_input(workload *w, rows *r) {
     if (!r->input) return no_memory();
     int code = source_read_rows(&r->source, r->input, (size_t)row_model_elements(&r->model, INPUT));
     for (unsigned c = 0; !code && c < w->copies; c++)
-        if (cj_mem_write(w->device, *memory_of(r, c, INPUT), r->input, bytes, NULL, &error)) code = message_failure(&error);
+        if (cj_mem_write(w->device, *memory_of(r, c, INPUT), r->input, bytes, NULL, &error))
+            code = message_failure(&error);
     return code;
 }
 
@@ -306,11 +307,15 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
     for (unsigned i = 0; i < m->count; i++) {
         const row_array *a = &m->array[i];
         if (!a->written) continue;
-        workload_output found = {.name = a->name, .type = a->type, .at = *memory_of(r, 0, i), .dims = 1, .stride = {1},
+        workload_output found = {.name = a->name,
+                                 .type = a->type,
+                                 .at = *memory_of(r, 0, i),
+                                 .dims = 1,
+                                 .stride = {1},
                                  .extent = {a->kind == ROW_ARRAY_EACH ? m->rows : m->columns}};
         if (a->kind == ROW_ARRAY_MATRIX)
-            found.dims = 2, found.extent[0] = m->rows, found.extent[1] = m->columns, found.stride[0] = row_model_stride(m, i),
-            found.stride[1] = 1;
+            found.dims = 2, found.extent[0] = m->rows, found.extent[1] = m->columns,
+            found.stride[0] = row_model_stride(m, i), found.stride[1] = 1;
         list[count++] = found;
     }
     return count;

@@ -18,22 +18,22 @@
 enum { POISON = 0xa5, SEGMENT = 64, CHUNK = 1 << 20 };  // CHUNK: elements that a user's operation scans at once
 
 typedef struct scan {
-    cj_dtype       type;
-    size_t         bytes;  // of an element
-    uint64_t       rows, columns, stride, out_stride;
-    bool           exclusive, reverse, segmented;
-    char           kind;          // of op: 's', 'n' (min), 'x' (max), 'p'
-    uint64_t       segments;      // that offsets tell of; 0: flags, or none
-    size_t         offset_bytes;  // of one
-    source         source;
-    unsigned char *input, *found;
-    unsigned char *begins;   // of each element of x whether a segment begins there; NULL: none do
-    cj_ptr        *x, *out;  // of each set
-    cj_ptr         heads;    // flags or offsets
+    cj_dtype                type;
+    size_t                  bytes;  // of an element
+    uint64_t                rows, columns, stride, out_stride;
+    bool                    exclusive, reverse, segmented;
+    char                    kind;          // of op: 's', 'n' (min), 'x' (max), 'p'
+    uint64_t                segments;      // that offsets tell of; 0: flags, or none
+    size_t                  offset_bytes;  // of one
+    source                  source;
+    unsigned char          *input, *found;
+    unsigned char          *begins;         // of each element of x whether a segment begins there; NULL: none do
+    cj_ptr                 *x, *out;        // of each set
+    cj_ptr                  heads;          // flags or offsets
     const cj_user_function *op, *identity;  // a user's; NULL: none
-    unsigned char *user;                    // what they give, as computed with, in the order of the scan, row by row
-    element        last_expected, last_found;
-    bool           has_last;
+    unsigned char          *user;           // what they give, as computed with, in the order of the scan, row by row
+    element                 last_expected, last_found;
+    bool                    has_last;
 } scan;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a scan"); }
@@ -310,8 +310,9 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     *verdict = (workload_verdict){.ok = true, .bound = bound};
     for (uint64_t row = 0; row < s->rows; row++) check_row(s, row, bound, verdict);
     if (isnan(bound) && verdict->ok)
-        snprintf(verdict->text, sizeof verdict->text, s->op ? "op-expr rounds in another order"
-                                                            : "nothing is known about the roundings of products this long");
+        snprintf(verdict->text, sizeof verdict->text,
+                 s->op ? "op-expr rounds in another order"
+                       : "nothing is known about the roundings of products this long");
     return CODE_OK;
 }
 
@@ -337,7 +338,11 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const scan *s = w->state;
     (void)kernel;
-    list[0] = (workload_output){.name = "out", .type = s->type, .at = s->out[0], .dims = 2, .extent = {s->rows, s->columns},
+    list[0] = (workload_output){.name = "out",
+                                .type = s->type,
+                                .at = s->out[0],
+                                .dims = 2,
+                                .extent = {s->rows, s->columns},
                                 .stride = {s->out_stride, 1}};
     return 1;
 }

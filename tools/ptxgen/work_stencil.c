@@ -152,7 +152,8 @@ static void inner_row(const stencil *s, const window *w, size_t at, int64_t poin
         if (s->dtype == CJ_F64)
             for (unsigned i = 1; i < s->tap_count; i++) sum = fma(v[away[i]], s->tap[i].weight, sum);
         else
-            for (unsigned i = 1; i < s->tap_count; i++) narrow = fmaf((float)v[away[i]], (float)s->tap[i].weight, narrow);
+            for (unsigned i = 1; i < s->tap_count; i++)
+                narrow = fmaf((float)v[away[i]], (float)s->tap[i].weight, narrow);
         w->next[at] = s->dtype == CJ_F64 ? sum : (double)narrow;
     }
 }
@@ -253,9 +254,9 @@ static bool make_windows(stencil *s) {
     if (!s->window) return false;
     for (int64_t grid = 0; grid < s->batch; grid += stride)
         for (int k = 0; k < WINDOWS; k++) {
-            window       w = window_of(s, grid, all, k);
-            const bool   whole = is_whole(s, &w);
-            window      *kept = &s->window[s->window_count++];
+            window     w = window_of(s, grid, all, k);
+            const bool whole = is_whole(s, &w);
+            window    *kept = &s->window[s->window_count++];
             *kept = whole ? window_of(s, grid, true, 0) : w;
             if (!compute(s, kept)) return false;
             if (whole) break;
@@ -375,8 +376,9 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const stencil  *s = w->state;
-    workload_output grids = {.name = "grids", .type = s->dtype, .at = s->to[0], .dims = (unsigned)s->dim + (s->batch > 1)};
-    uint64_t        stride = 1;
+    workload_output grids = {
+        .name = "grids", .type = s->dtype, .at = s->to[0], .dims = (unsigned)s->dim + (s->batch > 1)};
+    uint64_t stride = 1;
     (void)kernel;
     for (unsigned i = grids.dims, axis = 0; i-- > 0; axis++) {
         grids.extent[i] = (uint64_t)(axis < (unsigned)s->dim ? s->n[axis] : s->batch);

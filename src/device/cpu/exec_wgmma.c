@@ -37,12 +37,12 @@ typedef struct wgmma_plan {
 struct cj_cpu_wgmma {
     cj_cpu_wgmma    *next;
     const cj_cpu_op *op;
-    uint64_t         a, b;  // descriptors
+    uint64_t         a, b;                   // descriptors
     bool             adds, done, has_ended;  // done: this part; has_ended: all parts
-    uint32_t         number;  // of its warp's, from 0: the same in the other three
+    uint32_t         number;                 // of its warp's, from 0: the same in the other three
     uint32_t         group;
-    cj_sync          ended;   // the accesses of all four parts, once one of the warps has waited for it
-    uint64_t         seal;  // of the registers of A and D
+    cj_sync          ended;  // the accesses of all four parts, once one of the warps has waited for it
+    uint64_t         seal;   // of the registers of A and D
     cj_watch_async   watch;
 };
 

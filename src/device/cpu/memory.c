@@ -84,7 +84,7 @@ static cj_status add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error 
     pthread_mutex_lock(&memory->lock);
     const cj_cpu_ranges *ranges = memory->ranges;
     const size_t         at = above(ranges, range->begin);
-    const cj_cpu_range  *other = at && ranges->range[at - 1].end > range->begin                ? &ranges->range[at - 1]
+    const cj_cpu_range  *other = at && ranges->range[at - 1].end > range->begin               ? &ranges->range[at - 1]
                                  : at < ranges->count && ranges->range[at].begin < range->end ? &ranges->range[at]
                                                                                               : NULL;
     const cj_cpu_range   known = other ? *other : (cj_cpu_range){0};
@@ -93,7 +93,8 @@ static cj_status add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error 
     if (added) return CJ_OK;
     free(range->written);
     if (!other) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
-    cj__fail(error, CJ_INVALID_ARGUMENT, "%llu bytes at 0x%llx are the CPU device's already: %llu bytes at 0x%llx are %s",
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "%llu bytes at 0x%llx are the CPU device's already: %llu bytes at 0x%llx are %s",
              (unsigned long long)(range->end - range->begin), (unsigned long long)range->begin,
              (unsigned long long)(known.end - known.begin), (unsigned long long)known.begin,
              known.wrapped ? "wrapped" : "allocated");

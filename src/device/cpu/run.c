@@ -73,9 +73,9 @@ static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
     uint32_t       waits = 0;
     uint64_t       threads = 0;
     do {
-        const uint32_t    pc = w->pc;
-        const cj_cpu_op  *op = &code[pc];
-        const uint32_t    mask = w->active & (*(const uint32_t *)(const void *)(w->file + op->guard) ^ op->guard_flip);
+        const uint32_t   pc = w->pc;
+        const cj_cpu_op *op = &code[pc];
+        const uint32_t   mask = w->active & (*(const uint32_t *)(const void *)(w->file + op->guard) ^ op->guard_flip);
         if (w->undefined && !cj__undefined_step(w, op, mask)) return 0;
         const cj_cpu_step step = mask ? op->run(w, op, mask) : CJ_STEP_NEXT;
         const uint32_t    waiting = step == CJ_STEP_WAIT ? w->waiting : 0;
