@@ -213,7 +213,9 @@ void estimate_say(const workload *w, estimate_use use) {
     if (strcmp(cj_device_kind(w->device), "cpu") || w->input || work <= SMALL_WORK || !is_planned(w, &w->params))
         return;
     progress_say("seeing how long this takes");
+    message_quiet(true);
     const bool known = make_trials(w, work, &a, &b);
+    message_quiet(false);
     progress_clear();
     cj_cpu_stats_clear(w->device, NULL);
     if (!known || (seconds = predict(&a, &b, work, blocks_of(w, &w->params), use)) < SAID_SECONDS) return;

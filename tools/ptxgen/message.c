@@ -95,8 +95,13 @@ static void write_place(const cj_error *error, char *place, size_t size) {
     snprintf(place + length, size - (size_t)length, ": ");
 }
 
+static bool is_quiet;
+
+void message_quiet(bool quiet) { is_quiet = quiet; }
+
 int message_failure(const cj_error *error) {
     char text[sizeof error->message + sizeof error->rule + 300], place[256] = "", rule[sizeof error->rule + 4] = "";
+    if (is_quiet) return code_of(error->status);
     if (!first.status) first = *error;
     if (error->line) write_place(error, place, sizeof place);
     if (error->rule[0]) snprintf(rule, sizeof rule, " [%s]", error->rule);

@@ -30,6 +30,9 @@ int message_error(cj_status status, const char *format, ...) CJ_PRINTF(2, 3);
 // The first failure that was printed, NULL: none was.
 const cj_error *message_first(void);
 
+// From here on failures are not printed, nor kept as the first; their exit codes are returned as ever. False ends it.
+void message_quiet(bool quiet);
+
 // Something to know about a command that succeeds.
 void message_note(const char *text);
 

@@ -22,13 +22,16 @@ typedef struct piece {
     _Alignas(CJ_SINGLE_BYTES) unsigned char byte[VECTOR_BYTES];
 } piece;
 
+// Local memory and parameters may lie at any host address: movdqu, which at a multiple of 16 is one copy like movdqa.
+typedef uint64_t lane_pair __attribute__((__vector_size__(16), __may_alias__, __aligned__(1)));
+
 // Copies in one piece as far as the host's compiler makes it one.
 static void copy_weak(void *to, const void *from, unsigned bytes) {
     switch (bytes) {
     case 2: *(lane_u16 *)to = *(const lane_u16 *)from; break;
     case 4: *(lane_u32 *)to = *(const lane_u32 *)from; break;
     case 8: *(lane_u64 *)to = *(const lane_u64 *)from; break;
-    default: memcpy(to, from, CJ_SINGLE_BYTES);
+    default: *(lane_pair *)to = *(const lane_pair *)from;
     }
 }
 
