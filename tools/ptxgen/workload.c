@@ -46,7 +46,7 @@ unsigned workload_copies(const workload *w, double bytes) {
 }
 
 int workload_fits(const char *names, double bytes) {
-    if (bytes < 0x1p47) return CODE_OK;
+    if (bytes < 0x1p43) return CODE_OK;
     return message_error(CJ_INVALID_ARGUMENT,
                          "%s: a buffer of %.3g bytes is larger than any memory\nmake one of them smaller", names, bytes);
 }

@@ -113,8 +113,8 @@ int workload_shape(workload *w, const source *from, const char *const *names, un
 // For open, before it relies on parameters that make sense together: says what the plan refuses. Returns an exit code.
 int workload_plan_check(const workload *w);
 
-// Refuses a buffer whose size, which follows from the parameters `names`, is beyond what a host process can address (2^47
-// bytes), and may wrap where it is a whole number. Returns an exit code.
+// Refuses a buffer whose size, which follows from the parameters `names`, is beyond what hosts and GPUs have (8 TiB), and may
+// wrap where it is a whole number. Returns an exit code.
 int workload_fits(const char *names, double bytes);
 
 // Poisons, launches and checks one set; *milliseconds is how long the launch took, between two events (may be NULL).
