@@ -64,9 +64,9 @@ static cj_status refuse_types(const cj_plan *plan, const collective_shape *s, cj
 }
 
 static cj_status refuse_none(cj_error *error) {
-    cj__fail(error, CJ_INVALID_ARGUMENT, "cluster: 0 and size: 0, but a collective is of a cluster, or of size blocks");
-    cj__hint(error, "cluster=1 is the least; with cluster=0, size says how many blocks work together without one");
-    return CJ_INVALID_ARGUMENT;
+    return cj__refuse(error, CJ_INVALID_ARGUMENT,
+                      "cluster=1 is the least; with cluster=0, size says how many blocks work together without one",
+                      "cluster: 0 and size: 0, but a collective is of a cluster, or of size blocks");
 }
 
 static cj_status refuse_cluster(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
@@ -111,10 +111,9 @@ static cj_status refuse_parts(const cj_plan *plan, const collective_shape *s, cj
     enum { TRANSACTION_MOST = (1 << 20) - 1 };
     const uint32_t most = TRANSACTION_MOST / (s->cluster ? s->cluster : 1) / UNIT * UNIT;
     if (s->count == 1 || !plan->cluster.x || s->part <= most) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "count=%" PRIu32 ": a part of %" PRIu32 " bytes exceeds the %" PRIu32
-             " that each of %" PRIu32 " blocks may have", s->count, s->part, most, s->cluster);
-    cj__hint(error, "choose a smaller count or cluster, or split the array");
-    return CJ_INVALID_ARGUMENT;
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose a smaller count or cluster, or split the array",
+                      "count=%" PRIu32 ": a part of %" PRIu32 " bytes exceeds the %" PRIu32 " that each of %" PRIu32
+                      " blocks may have", s->count, s->part, most, s->cluster);
 }
 
 // Blocks that work together stand beside each other along x where they are no cluster.

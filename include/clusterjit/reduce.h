@@ -70,7 +70,7 @@ CJ_API void      cj_reduce_destroy(cj_reduce *reduce);  // NULL is allowed; its 
 //     meanvar                               F[2]: the mean, the variance
 // With desc.result, one T for each block of the grid (cj_kernel_plan(…)->grid.x), and one for the total in front of them.
 // Where results or weights are of blocks, block b of B has a slice of x: n / B elements, and one more for b < n mod B, one
-// block's behind the other's. So it is, too, where a cluster or a grid is given whose threads have fewer than eight 16-byte
+// block's after the other's. The same holds where a cluster or a grid is given whose threads have fewer than eight 16-byte
 // loads each. Else the 16-byte loads are dealt out to the threads of the grid, which is faster for a long x.
 // Asynchronous on `stream`; allocates nothing. Launches of one cj_reduce must be ordered with each other: they share
 // its workspace. A launch may begin while the kernel before it on the stream still runs, and touches no memory before
