@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collective.h"
+#include "collective_parts.h"
 #include "error.h"
 
 static const collective_dtype dtypes[] = {
@@ -106,10 +107,9 @@ static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, c
     return CJ_CONTRACT;
 }
 
-// What an mbarrier counts of one phase (PTX ISA 9.7.13, transaction count) holds the parts of all blocks of a cluster.
+// The parts of all blocks of a cluster arrive in one phase of an mbarrier.
 static cj_status refuse_parts(const cj_plan *plan, const collective_shape *s, cj_error *error) {
-    enum { TRANSACTION_MOST = (1 << 20) - 1 };
-    const uint32_t most = TRANSACTION_MOST / (s->cluster ? s->cluster : 1) / UNIT * UNIT;
+    const uint32_t most = CJ_TRANSACTION_MOST / (s->cluster ? s->cluster : 1) / UNIT * UNIT;
     if (s->count == 1 || !plan->cluster.x || s->part <= most) return CJ_OK;
     return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose a smaller count or cluster, or split the array",
                       "count=%" PRIu32 ": a part of %" PRIu32 " bytes exceeds the %" PRIu32 " that each of %" PRIu32

@@ -23,9 +23,9 @@
 //
 // The second half has an mbarrier of its own, because a fast rank's results may come before the slowest rank's pieces.
 #include "builder.h"
-#include "collective.h"
+#include "collective_parts.h"
 
-enum { UNIT = 16, VECTOR_MOST = 4, TRANSACTION_MOST = (1 << 20) - 1 };
+enum { UNIT = 16, VECTOR_MOST = 4 };
 
 // One call, as its steps see it.
 typedef struct call {
@@ -439,9 +439,9 @@ static bool is_right(cj_func *f, const cj_collectives *c, const cj_collective *w
     if (!cj__collective_is_right(f, c, what)) return false;
     if (!c->desc.arrays)
         cj__func_refuse(f, "collective", "a collective of arrays needs cj_collectives_desc.arrays");
-    else if (!bytes || bytes % UNIT || bytes > TRANSACTION_MOST / c->desc.cluster)
+    else if (!bytes || bytes % UNIT || bytes > CJ_TRANSACTION_MOST / c->desc.cluster)
         cj__func_refuse(f, "collective", "a collective of %u bytes a part: a multiple of %d, at most %d for %u blocks", bytes,
-                        UNIT, TRANSACTION_MOST / (int)c->desc.cluster / UNIT * UNIT, c->desc.cluster);
+                        UNIT, CJ_TRANSACTION_MOST / (int)c->desc.cluster / UNIT * UNIT, c->desc.cluster);
     else if (in_halves(cj__collective_kind(what->op)) && c->desc.strategy == CJ_STRATEGY_PUSH && !c->desc.combines)
         cj__func_refuse(f, "collective", "reduce, allreduce and scan of arrays need cj_collectives_desc.combines");
     else return true;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the collectives of values and of arrays have in common: what each of them moves, and how it combines.
-#ifndef CJ_COLLECTIVE_H
-#define CJ_COLLECTIVE_H
+#ifndef CJ_COLLECTIVE_PARTS_H
+#define CJ_COLLECTIVE_PARTS_H
 
 #include <clusterjit/collectives.h>
 
-enum { CJ_CLUSTER_MOST = 16, CJ_WARP = 32 };
+// CJ_TRANSACTION_MOST: bytes that an mbarrier counts in one phase (PTX ISA 9.7.13, transaction count).
+enum { CJ_CLUSTER_MOST = 16, CJ_WARP = 32, CJ_TRANSACTION_MOST = (1 << 20) - 1 };
 
 // Where in shared memory what is kept (the picture is in collectives.c). Of values: a side's slots, 8 bytes a rank, and the
 // side with its mbarrier; both multiples of 16. Of arrays: mbarriers.

@@ -8,7 +8,7 @@
 // A row whose label is `ignore` has loss 0 and a gradient of zeros; any other label beyond the columns gives a loss of
 // NaN.
 #include "error.h"
-#include "row_exp.h"
+#include "exp.h"
 
 enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
 

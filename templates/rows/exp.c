@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "row_exp.h"
+#include "exp.h"
 
 static const row_exp *own_of(const row_kernel *k) { return k->op->own; }
 

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "builder.h"
-#include "collective.h"
+#include "collective_parts.h"
 
 // One round, as its steps see it.
 typedef struct round {

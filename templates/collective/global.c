@@ -12,7 +12,7 @@
 // 1) mod gets of the round before, and are read from there. Nothing is written that another block of the launch reads.
 //
 // cycles[block] is what the last round took.
-#include "../ptxgen/collective.h"  // how a cluster folds what its ranks have
+#include "collective_parts.h"
 #include "collective.h"
 
 enum { LINK_BYTES = 16, RANKS_MOST = 16 };

@@ -4,7 +4,7 @@
 // Shared memory of a block, with PUSH:
 //   cj_values: | side 0: a slot a rank | mbarrier | side 1: a slot a rank | mbarrier |    of values (PULL: no mbarriers)
 //   cj_gates:  | ready | landed | second | done |                                        mbarriers, of arrays
-#include "collective.h"
+#include "collective_parts.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 
 #include "error.h"
-#include "row_exp.h"
+#include "exp.h"
 
 enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
 

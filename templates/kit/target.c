@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What depends on the target: registers and blocks an SM, conversions to 16 bits, programmatic dependent launch.
+#include "check.h"
+#include "error.h"
+#include "family.h"
+
+// At most what an SM of the plan's target holds.
+static uint32_t fit_sm(const cj_plan *plan, uint64_t wanted) {
+    const cj_limits *limits;
+    if (cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
+    const uint32_t fit = limits->max_threads_per_sm / (plan->block.x * plan->block.y * plan->block.z);
+    if (wanted > fit) wanted = fit;
+    return wanted < limits->max_blocks_per_sm ? (uint32_t)wanted : limits->max_blocks_per_sm;
+}
+
+void cj__blocks_per_sm(const cj_plan *plan, cj_func *f, uint64_t wanted) {
+    const uint32_t blocks = fit_sm(plan, wanted);
+    if (blocks > 1) cj_blocks_per_sm(f, blocks);
+}
+
+void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spills) {
+    enum { SCHEDULERS = 4, REGISTERS = 16384, WARP = 32, UNIT = 8, MEASURED = 90 };  // of a scheduler, on all targets
+    const uint32_t unit = (registers + UNIT - 1) / UNIT * UNIT, warps = (plan->block.x + WARP - 1) / WARP;
+    const uint32_t blocks = SCHEDULERS * (REGISTERS / (unit * WARP)) / warps;
+    if (spills || cj__target_number(plan) != MEASURED) cj_blocks_per_sm(f, fit_sm(plan, blocks ? blocks : 1));
+}
+
+unsigned cj__target_number(const cj_plan *plan) { return cj__target_find(plan->arch)->number; }
+
+enum { ROUNDS_PAIRS = 80 };  // the first target with cvt.rn.f16x2.f32, and with bf16
+
+void cj__pack_halves(const cj_plan *plan, cj_func *f, const char *type, cj_reg word, cj_reg high, cj_reg low) {
+    if (cj__target_number(plan) >= ROUNDS_PAIRS) {
+        cj_ptx(f, "cvt.rn.$1x2.f32 $2, $3, $4;", type, word, high, low);
+        return;
+    }
+    cj_reg upper = cj_register(f, "b16", "upper"), lower = cj_register(f, "b16", "lower");
+    cj_ptx(f, "cvt.rn.$1.f32 $2, $3;", type, upper, high);
+    cj_ptx(f, "cvt.rn.$1.f32 $2, $3;", type, lower, low);
+    cj_ptx(f, "mov.b32 $1, {$2, $3};", word, lower, upper);
+}
+
+cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *type, cj_error *error) {
+    if (*type != 'b' || cj__target_number(plan) >= ROUNDS_PAIRS) return CJ_OK;
+    cj__fail(error, CJ_UNSUPPORTED, "%s: bf16 is rounded to by instructions of sm_%d and later; the target is %s", name,
+             ROUNDS_PAIRS, plan->arch);
+    cj__hint(error, "f16 and f32 are written on every target");
+    return CJ_UNSUPPORTED;
+}
+
+void cj__launch_dependents(const cj_plan *plan, cj_func *f) {
+    if (!plan->programmatic) return;
+    cj_step(f, "the next kernel's blocks may start where there is room");
+    cj_ptx(f, "griddepcontrol.launch_dependents;");
+}
