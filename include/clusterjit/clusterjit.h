@@ -9,6 +9,7 @@
 #include <clusterjit/cluster.h>
 #include <clusterjit/collectives.h>
 #include <clusterjit/contract.h>
+#include <clusterjit/control.h>
 #include <clusterjit/crossentropy.h>
 #include <clusterjit/cpu.h>
 #include <clusterjit/device.h>
@@ -30,6 +31,7 @@
 #include <clusterjit/tensormap.h>
 #include <clusterjit/topk.h>
 #include <clusterjit/tuning.h>
+#include <clusterjit/value.h>
 #include <clusterjit/warpgroup.h>
 
 #endif

@@ -132,30 +132,81 @@ typedef struct cj_arg {
 // The call beneath cj_ptx, for languages without its macro: arg[0] is the text (a WORD), arg[k] stands for $k.
 CJ_API void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsigned count);
 
-#ifndef __cplusplus
+// The type of a register, "u32"; NULL for a handle that is none of this function's.
+CJ_API const char *cj_reg_type(const cj_func *f, cj_reg reg);
 
-static inline cj_arg cj_arg_reg(cj_reg x) { return (cj_arg){.kind = CJ_ARG_REG, .as.id = x.id}; }
-static inline cj_arg cj_arg_var(cj_var x) { return (cj_arg){.kind = CJ_ARG_VAR, .as.id = x.id}; }
-static inline cj_arg cj_arg_label(cj_label x) { return (cj_arg){.kind = CJ_ARG_LABEL, .as.id = x.id}; }
-static inline cj_arg cj_arg_int(long long x) { return (cj_arg){.kind = CJ_ARG_INT, .as.i = x}; }
-static inline cj_arg cj_arg_uint(unsigned long long x) { return (cj_arg){.kind = CJ_ARG_UINT, .as.u = x}; }
-static inline cj_arg cj_arg_f32(float x) { return (cj_arg){.kind = CJ_ARG_F32, .as.f = x}; }
-static inline cj_arg cj_arg_f64(double x) { return (cj_arg){.kind = CJ_ARG_F64, .as.d = x}; }
-static inline cj_arg cj_arg_word(const char *x) { return (cj_arg){.kind = CJ_ARG_WORD, .as.word = x}; }
+static inline cj_arg cj_arg_make(cj_arg_kind kind, uint32_t id) {
+    cj_arg arg;
+    arg.kind = kind;
+    arg.as.u = 0;
+    arg.as.id = id;
+    return arg;
+}
+static inline cj_arg cj_arg_reg(cj_reg x) { return cj_arg_make(CJ_ARG_REG, x.id); }
+static inline cj_arg cj_arg_var(cj_var x) { return cj_arg_make(CJ_ARG_VAR, x.id); }
+static inline cj_arg cj_arg_label(cj_label x) { return cj_arg_make(CJ_ARG_LABEL, x.id); }
+static inline cj_arg cj_arg_int(long long x) {
+    cj_arg arg = cj_arg_make(CJ_ARG_INT, 0);
+    arg.as.i = x;
+    return arg;
+}
+static inline cj_arg cj_arg_uint(unsigned long long x) {
+    cj_arg arg = cj_arg_make(CJ_ARG_UINT, 0);
+    arg.as.u = x;
+    return arg;
+}
+static inline cj_arg cj_arg_f32(float x) {
+    cj_arg arg = cj_arg_make(CJ_ARG_F32, 0);
+    arg.as.f = x;
+    return arg;
+}
+static inline cj_arg cj_arg_f64(double x) {
+    cj_arg arg = cj_arg_make(CJ_ARG_F64, 0);
+    arg.as.d = x;
+    return arg;
+}
+static inline cj_arg cj_arg_word(const char *x) {
+    cj_arg arg = cj_arg_make(CJ_ARG_WORD, 0);
+    arg.as.word = x;
+    return arg;
+}
 static inline cj_arg cj_arg_itself(cj_arg x) { return x; }
 
+// CJ_ARG(x): x as an operand. CJ_OPERANDS(x, y, …): a list of them, valid until the end of the statement.
+#ifdef __cplusplus
+}
+static inline cj_arg CJ_ARG(cj_reg x) { return cj_arg_reg(x); }
+static inline cj_arg CJ_ARG(cj_var x) { return cj_arg_var(x); }
+static inline cj_arg CJ_ARG(cj_label x) { return cj_arg_label(x); }
+static inline cj_arg CJ_ARG(int x) { return cj_arg_int(x); }
+static inline cj_arg CJ_ARG(long x) { return cj_arg_int(x); }
+static inline cj_arg CJ_ARG(long long x) { return cj_arg_int(x); }
+static inline cj_arg CJ_ARG(unsigned x) { return cj_arg_uint(x); }
+static inline cj_arg CJ_ARG(unsigned long x) { return cj_arg_uint(x); }
+static inline cj_arg CJ_ARG(unsigned long long x) { return cj_arg_uint(x); }
+static inline cj_arg CJ_ARG(float x) { return cj_arg_f32(x); }
+static inline cj_arg CJ_ARG(double x) { return cj_arg_f64(x); }
+static inline cj_arg CJ_ARG(const char *x) { return cj_arg_word(x); }
+static inline cj_arg CJ_ARG(cj_arg x) { return x; }
+struct cj_arg_list {
+    cj_arg arg[21];
+};
+#define CJ_OPERANDS(...) (cj_arg_list{{CJ__EACH(__VA_ARGS__)}}.arg)
+extern "C" {
+#else
 #define CJ_ARG(x)                                                                                       \
     _Generic((x), cj_reg: cj_arg_reg, cj_var: cj_arg_var, cj_label: cj_arg_label, int: cj_arg_int,      \
              long: cj_arg_int, long long: cj_arg_int, unsigned: cj_arg_uint, unsigned long: cj_arg_uint, \
              unsigned long long: cj_arg_uint, float: cj_arg_f32, double: cj_arg_f64,                    \
              char *: cj_arg_word, const char *: cj_arg_word, cj_arg: cj_arg_itself)(x)
+#define CJ_OPERANDS(...) ((const cj_arg[]){CJ__EACH(__VA_ARGS__)})
+#endif
 
-// One line of PTX, or several. $1, $2, … stand for the operands behind the text: registers, variables, labels, whole
+// One line of PTX, or several. $1, $2, … stand for the operands after the text: registers, variables, labels, whole
 // numbers, floats (float for .f32, double for .f64), and words, which are put in as they are ("f32" in "ld.global.$1").
 // At most 20 operands. Where a whole number among them makes an integer instruction idle (an addition of 0, a division
 // by 1), a copy stands in its place, or nothing; numbers in the text itself are left as they are.
-#define cj_ptx(f, ...) \
-    cj_ptx_args((f), __FILE__, __LINE__, (const cj_arg[]){CJ__EACH(__VA_ARGS__)}, CJ__COUNT(__VA_ARGS__))
+#define cj_ptx(f, ...) cj_ptx_args((f), __FILE__, __LINE__, CJ_OPERANDS(__VA_ARGS__), CJ__COUNT(__VA_ARGS__))
 
 #define CJ__COUNT(...) CJ__COUNT_(__VA_ARGS__, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define CJ__COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, count, ...) count
@@ -183,8 +234,6 @@ static inline cj_arg cj_arg_itself(cj_arg x) { return x; }
 #define CJ__EACH19(x, ...) CJ_ARG(x), CJ__EACH18(__VA_ARGS__)
 #define CJ__EACH20(x, ...) CJ_ARG(x), CJ__EACH19(__VA_ARGS__)
 #define CJ__EACH21(x, ...) CJ_ARG(x), CJ__EACH20(__VA_ARGS__)
-
-#endif
 
 // ---- functions of the user's
 
@@ -234,13 +283,19 @@ CJ_API cj_callee cj_builder_function(cj_builder *builder, const cj_user_function
 CJ_API void cj_call_args(cj_func *f, const char *file, int line, cj_callee callee, cj_reg result, const cj_reg *argument,
                          unsigned count);
 
-#ifndef __cplusplus
-#define cj_call(f, callee, ...) cj__call((f), __FILE__, __LINE__, (callee), (const cj_reg[]){__VA_ARGS__}, \
-                                         (unsigned)(sizeof((const cj_reg[]){__VA_ARGS__}) / sizeof(cj_reg)))
+#ifdef __cplusplus
+struct cj_reg_list {
+    cj_reg reg[1 + CJ_FUNCTION_ARGUMENTS];
+};
+#define CJ__REGS(...) (cj_reg_list{{__VA_ARGS__}}.reg)
+#else
+#define CJ__REGS(...) ((const cj_reg[]){__VA_ARGS__})
+#endif
+#define cj_call(f, callee, ...) \
+    cj__call((f), __FILE__, __LINE__, (callee), CJ__REGS(__VA_ARGS__), CJ__COUNT(__VA_ARGS__))
 static inline void cj__call(cj_func *f, const char *file, int line, cj_callee callee, const cj_reg *reg, unsigned count) {
     cj_call_args(f, file, line, callee, reg[0], reg + 1, count - 1);
 }
-#endif
 
 // Frees text that the library returned; NULL is allowed.
 CJ_API void cj_text_free(char *text);

@@ -176,6 +176,10 @@ cj_reg cj_register(cj_func *f, const char *type, const char *name) {
     return (cj_reg){(uint32_t)f->reg_count};
 }
 
+const char *cj_reg_type(const cj_func *f, cj_reg reg) {
+    return f && reg.id && reg.id <= f->reg_count ? cj__words[f->reg[reg.id - 1]->type].text : NULL;
+}
+
 static cj_ir_var *new_var(cj_func *f, cj_space space, const char *type, const char *name) {
     cj_parser *p = &f->builder->parser;
     if (!is_name(p, name)) return NULL;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <clusterjit/control.h>
+
+#include "builder.h"
+
+cj_body cj_if_begin(cj_func *f, cj_reg p, int holds, const char *done) {
+    const cj_body body = {.f = f, .end = cj_label_new(f, done), .open = 1};
+    if (holds)
+        cj_ptx(f, "@!$1 bra $2;", p, body.end);
+    else
+        cj_ptx(f, "@$1 bra $2;", p, body.end);
+    return body;
+}
+
+cj_body cj_do_begin(cj_func *f, const char *label, cj_reg again) {
+    const cj_body body = {.f = f, .top = cj_label_new(f, label), .again = again, .open = 1};
+    cj_label_here(f, body.top);
+    return body;
+}
+
+cj_body cj_loop_begin(cj_func *f, const char *label, const char *done) {
+    const cj_body body = {.f = f, .top = cj_label_new(f, label), .end = cj_label_new(f, done), .open = 1};
+    cj_label_here(f, body.top);
+    return body;
+}
+
+void cj_leave(const cj_body *loop, cj_reg p) { cj_ptx(loop->f, "@$1 bra $2;", p, loop->end); }
+void cj_repeat(const cj_body *loop, cj_reg p) { cj_ptx(loop->f, "@$1 bra $2;", p, loop->top); }
+
+cj_body cj_for_begin(cj_func *f, const char *type, const char *name, cj_arg first, cj_arg limit, cj_arg step) {
+    cj_body body = {.f = f, .index = cj_mov(f, type, name, first), .limit = limit, .step = step, .open = 1};
+    body.top = cj_label_new(f, "next");
+    body.end = cj_label_new(f, "done");
+    body.again = cj_lt(f, "more", body.index, limit);
+    cj_ptx(f, "@!$1 bra $2;", body.again, body.end);
+    cj_label_here(f, body.top);
+    return body;
+}
+
+static void next_index(const cj_body *body) {
+    const char *type = cj_reg_type(body->f, body->index);
+    cj_ptx(body->f, "add.$3 $1, $1, $2;", body->index, body->step, type);
+    cj_ptx(body->f, "setp.lt.$4 $1, $2, $3;", body->again, body->index, body->limit, type);
+}
+
+void cj_body_end(cj_body *body) {
+    cj_func *f = body->f;
+    body->open = 0;
+    if (body->index.id) next_index(body);
+    if (body->again.id)
+        cj_ptx(f, "@$1 bra $2;", body->again, body->top);
+    else if (body->top.id)
+        cj_ptx(f, "bra $1;", body->top);
+    if (body->end.id) cj_label_here(f, body->end);
+}

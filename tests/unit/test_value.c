@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// clusterjit/value.h and control.h: the lines that each call writes, what they compute, and what is refused by name.
+#include "test.h"
+
+#include <clusterjit/control.h>
+#include <clusterjit/device.h>
+#include <stdio.h>
+#include <string.h>
+
+// Writes an entry "k" with a parameter `out` and finishes; the text is freed by the caller, NULL where it was refused.
+static char *built(void (*write)(cj_func *f, cj_var out), cj_error *error) {
+    cj_builder *b = cj_builder_create("sm_90");
+    cj_func    *f = cj_entry(b, "k");
+    char       *text = NULL;
+    write(f, cj_param(f, "u64", "out", NULL));
+    cj_ptx(f, "ret;");
+    cj_builder_finish(b, &text, NULL, error);
+    cj_builder_destroy(b);
+    return text;
+}
+
+// Whether the lines of `wanted`, one after the other, stand in the text in that order; blanks count as one.
+static void has_lines(const char *text, const char *wanted) {
+    char   flat[16384];
+    size_t n = 0;
+    for (const char *at = text; *at && n + 1 < sizeof flat; at++)
+        if (*at != ' ' || (n && flat[n - 1] != ' ' && flat[n - 1] != '\n')) flat[n++] = *at;
+    flat[n] = 0;
+    const char *at = flat;
+    for (const char *line = wanted; *line;) {
+        const size_t length = strcspn(line, "\n");
+        char         one[128];
+        snprintf(one, sizeof one, "%.*s", (int)length, line);
+        const char *found = strstr(at, one);
+        if (!found) fail_msg("the line '%s' is not there, or not in its place, in\n%s", one, flat);
+        at = found + length;
+        line += length + (line[length] != 0);
+    }
+}
+
+static void write_operations(cj_func *f, cj_var out) {
+    cj_reg a = cj_mov(f, "u32", "a", "%tid.x"), s = cj_mov(f, "s32", "s", -3), x = cj_mov(f, "f32", "x", 2.0f);
+    cj_reg at = cj_let(f, "u64", "at", "ld.param.u64 $1, [$2];", out);
+    cj_mad(f, "m", a, 12, a);
+    cj_mul(f, "product", s, a);
+    cj_mul(f, "scaled", x, 4.0f);
+    cj_mad_wide(f, "wide", a, 4, at);
+    cj_mul_wide(f, "signed_wide", s, 3);
+    cj_sub(f, "left", 100, a);
+    cj_and(f, "low", x, 255);
+    cj_shr(f, "half", s, 1);
+    cj_reg p = cj_lt(f, "p", a, 7), q = cj_ge(f, "q", x, 1.0f), both = cj_and(f, "both", p, q);
+    cj_select(f, "s32", "chosen", both, s, 5);
+    cj_cvt(f, "u64", "widened", a);
+    cj_set(f, a, 9);
+    cj_set_if(f, p, x, 1.0f);
+    cj_update(f, a, "add", 1);
+    cj_update(f, a, "mad", 3, s);
+    cj_add(f, "copy", a, 0);
+}
+
+static void each_call_writes_the_instruction_of_its_operands_type(void **state) {
+    (void)state;
+    cj_error error = {0};
+    char    *text = built(write_operations, &error);
+    cj_test_ok(text ? CJ_OK : CJ_INVALID_KERNEL, &error);
+    has_lines(text, "mov.u32 %a, %tid.x;\nmov.s32 %s, -3;\nmov.f32 %x, 0f40000000;\nld.param.u64 %at, [out];\n"
+                    "mad.lo.u32 %m, %a, 12, %a;\nmul.lo.s32 %product, %s, %a;\nmul.f32 %scaled, %x, 0f40800000;\n"
+                    "mad.wide.u32 %wide, %a, 4, %at;\nmul.wide.s32 %signed_wide, %s, 3;\nsub.u32 %left, 100, %a;\n"
+                    "and.b32 %low, %x, 255;\nshr.s32 %half, %s, 1;\nsetp.lt.u32 %p, %a, 7;\n"
+                    "setp.ge.f32 %q, %x, 0f3F800000;\nand.pred %both, %p, %q;\nselp.s32 %chosen, %s, 5, %both;\n"
+                    "cvt.u64.u32 %widened, %a;\nmov.u32 %a, 9;\n@%p mov.f32 %x, 0f3F800000;\nadd.u32 %a, %a, 1;\n"
+                    "mad.lo.u32 %a, %a, 3, %s;\nmov.u32 %copy, %a;");
+    cj_text_free(text);
+}
+
+// ---- control, executed
+
+enum { THREADS = 64, TURNS = 37 };
+
+// out[t] = sum of i over t <= i < TURNS in steps of 5, plus 1000 where t is even, plus 10000 times the turns of a
+// CJ_DO and of a CJ_LOOP, which count t % 4 + 1 each.
+static void write_control(cj_func *f, cj_var out) {
+    cj_reg t = cj_mov(f, "u32", "t", "%tid.x"), sum = cj_mov(f, "u32", "sum", 0);
+    CJ_FOR(f, i, "u32", "i", t, TURNS, 5) { cj_update(f, sum, "add", i); }
+    CJ_IF(f, cj_eq(f, "even", cj_and(f, "bit", t, 1), 0), "odd") {
+        CJ_UNLESS(f, cj_lt(f, "never", t, 0), "nothing") { cj_update(f, sum, "add", 1000); }
+    }
+    cj_reg n = cj_and(f, "n", t, 3), left = cj_add(f, "left", n, 1), more = cj_pred(f, "more");
+    CJ_DO(f, "again", more) {
+        cj_update(f, sum, "add", 10000);
+        cj_update(f, left, "sub", 1);
+        cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
+    }
+    CJ_LOOP(f, turns, "turn", "turned") {
+        cj_update(f, sum, "add", 10000);
+        cj_update(f, left, "add", 1);
+        cj_leave(&turns, cj_gt(f, "enough", left, n));
+    }
+    cj_reg at = cj_mad_wide(f, "at", t, 4, cj_let(f, "u64", "base", "ld.param.u64 $1, [$2];", out));
+    cj_ptx(f, "st.global.u32 [$1], $2;", at, sum);
+}
+
+static uint32_t wanted(uint32_t t) {
+    uint32_t sum = t % 2 ? 0 : 1000;
+    for (uint32_t i = t; i < TURNS; i += 5) sum += i;
+    return sum + 2 * 10000 * (t % 4 + 1);
+}
+
+static void conditions_and_loops_run_their_bodies_as_often_as_c_would(void **state) {
+    (void)state;
+    cj_error          error = {0};
+    char             *text = built(write_control, &error);
+    cj_device        *device;
+    cj_module        *module;
+    cj_function      *function;
+    cj_ptr            out;
+    uint32_t          found[THREADS];
+    cj_device_options options = {.spec = "cpu"};
+    cj_test_ok(text ? CJ_OK : CJ_INVALID_KERNEL, &error);
+    cj_test_ok(cj_device_open(&options, &device, &error), &error);
+    cj_test_ok(cj_module_from_ptx(device, text, strlen(text), &module, &error), &error);
+    cj_test_ok(cj_module_function(module, "k", &function, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, sizeof found, &out, &error), &error);
+    const cj_launch_config config = {
+        .function = function, .grid = {1, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(out)};
+    cj_test_ok(cj_launch(device, &config, &error), &error);
+    cj_test_ok(cj_mem_read(device, found, out, sizeof found, NULL, &error), &error);
+    for (uint32_t t = 0; t < THREADS; t++) assert_int_equal(found[t], wanted(t));
+    cj_mem_free(device, out);
+    cj_module_unload(module);
+    cj_device_close(device);
+    cj_text_free(text);
+}
+
+// ---- what is refused
+
+static void no_register(cj_func *f, cj_var out) {
+    (void)out;
+    cj_add(f, "sum", 1, 2);
+}
+static void unknown_operation(cj_func *f, cj_var out) {
+    (void)out;
+    cj_operation_args(f, "file.c", 7, "plus", "sum", CJ_OPERANDS(cj_u32(f, "a")), 1);
+}
+static void too_many_operands(cj_func *f, cj_var out) {
+    (void)out;
+    cj_reg a = cj_mov(f, "u32", "a", 1);
+    cj_update(f, a, "add", a, a, a);
+}
+static void mixed_types(cj_func *f, cj_var out) {
+    (void)out;
+    cj_add(f, "sum", cj_mov(f, "f32", "a", 1.0f), cj_mov(f, "u64", "b", 1));
+}
+static void wide_of_64_bits(cj_func *f, cj_var out) {
+    (void)out;
+    cj_mul_wide(f, "product", cj_mov(f, "u64", "a", 1), 2);
+}
+static void no_predicate(cj_func *f, cj_var out) {
+    (void)out;
+    CJ_IF(f, cj_mov(f, "u32", "a", 1), "done") { cj_note(f, "never"); }
+}
+static void unset_handle(cj_func *f, cj_var out) {
+    (void)out;
+    cj_set(f, (cj_reg){0}, 1);
+}
+static void no_type(cj_func *f, cj_var out) {
+    (void)out;
+    cj_let(f, "u31", "a", "mov.u32 $1, 0;");
+}
+
+static void what_makes_no_value_is_refused_by_name(void **state) {
+    (void)state;
+    static const struct {
+        void (*write)(cj_func *f, cj_var out);
+        const char *message;
+    } cases[] = {
+        {no_register, "'add' needs a register"},      {unknown_operation, "'plus' needs a register"},
+        {too_many_operands, "'add' needs a register"}, {mixed_types, "%b"},
+        {wide_of_64_bits, "mul.wide"},                {no_predicate, "%a"},
+        {unset_handle, "what cj_set sets is no register"},          {no_type, "'u31' is not a type"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cj_error error = {0};
+        char    *text = built(cases[i].write, &error);
+        if (text) fail_msg("case %zu was taken:\n%s", i, text);
+        if (!strstr(error.message, cases[i].message) && !strstr(error.hint, cases[i].message))
+            fail_msg("case %zu says '%s' (%s), not '%s'", i, error.message, error.hint, cases[i].message);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_call_writes_the_instruction_of_its_operands_type),
+        cmocka_unit_test(conditions_and_loops_run_their_bodies_as_often_as_c_would),
+        cmocka_unit_test(what_makes_no_value_is_refused_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
