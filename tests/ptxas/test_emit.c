@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is emitted for random parameters of every family and random targets passes our own checker and ptxas without a
 // word, and spills no register; or the request is refused, and the refusal names what was asked for.
-// CJ_DRAWS=22000 draws so many requests (900 else); CJ_PART=K/N shares them among N processes.
+// CJ_DRAWS=22000 draws so many requests (900 else); CJ_FAMILY=scan emits those of one family alone; CJ_PART=K/N shares
+// them among N processes.
 #include <clusterjit/check.h>
 #include <clusterjit/ptx.h>
 #include <stdio.h>
@@ -66,12 +67,17 @@ static bool keeps_promises(size_t *texts) {
 
 static void what_is_emitted_assembles_without_a_word_or_is_refused(void **state) {
     (void)state;
-    const char  *given = getenv("CJ_DRAWS");
-    const size_t draws = given ? strtoull(given, NULL, 0) : cj_test_few() ? 90 : 900;
-    size_t       texts = 0, bad = 0;
+    const char      *given = getenv("CJ_DRAWS"), *name = getenv("CJ_FAMILY");
+    const size_t     draws = given ? strtoull(given, NULL, 0) : cj_test_few() ? 90 : 900;
+    const cj_family *only = NULL;
+    cj_error         error = {0};
+    size_t           texts = 0, bad = 0;
+    if (name) cj_test_ok(cj_family_find(name, &only, &error), &error);
     for (size_t i = 0; i < draws; i++) {
-        uint64_t random = cj_test_seed() + i;
-        cj_test_draw(cj_family_at(i % cj_family_count()), &random, &draw);
+        const cj_family *family = cj_family_at(i % cj_family_count());
+        uint64_t         random = cj_test_seed() + i;
+        if (only && family != only) continue;
+        cj_test_draw(family, &random, &draw);
         if (cj_test_mine(i)) bad += !keeps_promises(&texts);
     }
     *draw.command = '\0';
