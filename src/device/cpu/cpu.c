@@ -12,7 +12,10 @@
 
 #include "device.h"
 #include "error.h"
-#include "machine.h"
+#include "hazard.h"
+#include "instructions.h"
+#include "load.h"
+#include "run.h"
 #include "stats.h"
 #include "tensor.h"
 #include "watch.h"
@@ -145,7 +148,7 @@ static cj_status count_variable(cpu_module *module, const cj_ir_var *var, cj_err
 // Gives a module's variable its memory, with its initial bytes, zeros behind them.
 static cj_status add_variable(cpu_module *module, const cj_ir_var *var, cj_error *error) {
     cj_cpu_variable *variable = &module->variable[module->variable_count];
-    cj_status status = cj__cpu_alloc(module->memory, var->bytes, var->name, &variable->address, error);
+    cj_status        status = cj__cpu_alloc(module->memory, var->bytes, var->name, &variable->address, error);
     if (status) return status;
     variable->var = var;
     module->variable_count++;
@@ -208,7 +211,8 @@ static cj_status cpu_find_function(cj_module *base, const cj_ir_func *entry, cj_
     const cpu_module *module = (const cpu_module *)base;
     cpu_function     *made = calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for %s", entry->name);
-    cj_status status = cj__cpu_prepare(entry, module->variable, module->variable_count, &made->program, error);
+    cj_status status = cj__cpu_prepare(entry, module->variable, module->variable_count, &cj__cpu_instructions,
+                                       &made->program, error);
     if (status)
         free(made);
     else
@@ -320,7 +324,7 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         return cj__fail(error, CJ_CONTRACT, "%s and what it may call declare %llu B of shared memory; a block has %u B",
                         program->entry->name, (unsigned long long)shared, device->limits.shared_per_block_optin);
     }
-    cj_ptr workspace;
+    cj_ptr    workspace;
     cj_status status = make_workspace(device, config, &workspace, error);
     if (status) return status;
     unsigned char *param = copy_arguments(program, config);

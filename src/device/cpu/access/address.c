@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "exec.h"
+#include "hazard.h"
+#include "lanes.h"
 #include "stats.h"
 #include "undefined.h"
 #include "watch.h"
@@ -42,16 +43,6 @@ static unsigned access_bytes(const cj_cpu_op *op) { return (unsigned)op->bytes *
 typedef struct nearby {
     char text[160];
 } nearby;
-
-const cj_cpu_symbol *cj__cpu_nearest(const cj_cpu_program *program, cj_space space, uint64_t offset) {
-    const cj_cpu_symbol *best = NULL;
-    for (size_t i = 0; i < program->symbol_count; i++) {
-        const cj_cpu_symbol *symbol = &program->symbol[i];
-        if (symbol->var->space != space || symbol->in_frame || symbol->offset > offset) continue;
-        if (!best || symbol->offset >= best->offset) best = symbol;
-    }
-    return best;
-}
 
 // The nearest variable as ", 4 bytes past the end of tile"; or nothing.
 static nearby nearest_symbol(const cj_cpu_program *program, cj_space space, uint64_t offset) {

@@ -43,9 +43,6 @@ uint64_t cj__cpu_address(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, 
 bool cj__cpu_locate(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_word space, uint64_t address,
                     cj_cpu_span wanted, cj_cpu_spot *spot);
 
-// The last variable of a space that begins at or below an offset, or NULL.
-const cj_cpu_symbol *cj__cpu_nearest(const cj_cpu_program *program, cj_space space, uint64_t offset);
-
 // Maps a shared address, in place, to the block with that rank; false when a hazard was reported.
 bool cj__cpu_map(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint32_t rank, uint64_t *address);
 // The rank of the block in which a shared address lies; false when a hazard was reported.

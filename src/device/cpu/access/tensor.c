@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "exec.h"
 #include "half.h"
 
 #define MARK 0x504d4a43u  // "CJMP"

@@ -97,9 +97,9 @@ struct cj_cpu_async {
 
 // ---- the schedule's side (run.c)
 
-// What a cluster needs for asynchronous work; NULL when out of memory.
-cj_cpu_async *cj__cpu_async_new(const cj_cpu_launch *launch);
-void          cj__cpu_async_free(cj_cpu_async *async);
+// Gives a cluster what it needs for asynchronous work; false when out of memory.
+bool cj__cpu_async_new(cj_cpu_cluster *cluster);
+void cj__cpu_async_free(cj_cpu_async *async);
 // A cluster begins.
 void cj__cpu_async_start(cj_cpu_cluster *cluster);
 // A round has ended, `idle` when no thread could do anything in it. Makes what is due; when idle, some of the rest, and

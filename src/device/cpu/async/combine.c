@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-#include "exec.h"
+#include "flush.h"
 #include "half.h"
+#include "lanes.h"
 
 typedef uint16_t lane_f16 __attribute__((__may_alias__));
 typedef uint16_t lane_bf16 __attribute__((__may_alias__));
@@ -67,15 +68,15 @@ static const struct {
     cj_word        operation, type;
     cj_cpu_combine combine;
 } combinations[] = {
-    {CJ_W_AND, CJ_W_B32, and_u32}, {CJ_W_AND, CJ_W_B64, and_u64},   {CJ_W_OR, CJ_W_B32, or_u32},
-    {CJ_W_OR, CJ_W_B64, or_u64},   {CJ_W_XOR, CJ_W_B32, xor_u32},   {CJ_W_XOR, CJ_W_B64, xor_u64},
-    {CJ_W_ADD, CJ_W_U32, add_u32}, {CJ_W_ADD, CJ_W_S32, add_u32},   {CJ_W_ADD, CJ_W_U64, add_u64},
-    {CJ_W_ADD, CJ_W_S64, add_u64}, {CJ_W_ADD, CJ_W_F16, add_f16},   {CJ_W_ADD, CJ_W_BF16, add_bf16},
-    {CJ_W_ADD, CJ_W_F32, add_f32}, {CJ_W_ADD, CJ_W_F64, add_f64},   {CJ_W_MIN, CJ_W_U32, min_u32},
-    {CJ_W_MIN, CJ_W_S32, min_s32}, {CJ_W_MIN, CJ_W_U64, min_u64},   {CJ_W_MIN, CJ_W_S64, min_s64},
-    {CJ_W_MIN, CJ_W_F16, min_f16}, {CJ_W_MIN, CJ_W_BF16, min_bf16}, {CJ_W_MAX, CJ_W_U32, max_u32},
-    {CJ_W_MAX, CJ_W_S32, max_s32}, {CJ_W_MAX, CJ_W_U64, max_u64},   {CJ_W_MAX, CJ_W_S64, max_s64},
-    {CJ_W_MAX, CJ_W_F16, max_f16}, {CJ_W_MAX, CJ_W_BF16, max_bf16}, {CJ_W_INC, CJ_W_U32, inc_u32},
+    {CJ_W_AND, CJ_W_B32, and_u32}, {CJ_W_AND, CJ_W_B64, and_u64},     {CJ_W_OR, CJ_W_B32, or_u32},
+    {CJ_W_OR, CJ_W_B64, or_u64},   {CJ_W_XOR, CJ_W_B32, xor_u32},     {CJ_W_XOR, CJ_W_B64, xor_u64},
+    {CJ_W_ADD, CJ_W_U32, add_u32}, {CJ_W_ADD, CJ_W_S32, add_u32},     {CJ_W_ADD, CJ_W_U64, add_u64},
+    {CJ_W_ADD, CJ_W_S64, add_u64}, {CJ_W_ADD, CJ_W_F16, add_f16},     {CJ_W_ADD, CJ_W_BF16, add_bf16},
+    {CJ_W_ADD, CJ_W_F32, add_f32}, {CJ_W_ADD, CJ_W_F64, add_f64},     {CJ_W_MIN, CJ_W_U32, min_u32},
+    {CJ_W_MIN, CJ_W_S32, min_s32}, {CJ_W_MIN, CJ_W_U64, min_u64},     {CJ_W_MIN, CJ_W_S64, min_s64},
+    {CJ_W_MIN, CJ_W_F16, min_f16}, {CJ_W_MIN, CJ_W_BF16, min_bf16},   {CJ_W_MAX, CJ_W_U32, max_u32},
+    {CJ_W_MAX, CJ_W_S32, max_s32}, {CJ_W_MAX, CJ_W_U64, max_u64},     {CJ_W_MAX, CJ_W_S64, max_s64},
+    {CJ_W_MAX, CJ_W_F16, max_f16}, {CJ_W_MAX, CJ_W_BF16, max_bf16},   {CJ_W_INC, CJ_W_U32, inc_u32},
     {CJ_W_DEC, CJ_W_U32, dec_u32}, {CJ_W_FTZ, CJ_W_F32, add_ftz_f32},
 };
 

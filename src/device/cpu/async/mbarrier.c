@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "async.h"
+#include "hazard.h"
 
 enum { CAPACITY_FIRST = 64, DESCRIBED_MAX = 4 };
 
-static cj_cpu_mbarriers *mbarriers_of(const cj_cpu_block *block) { return &block->cluster->async->mbarriers; }
+static cj_cpu_mbarriers *mbarriers_of(const cj_cpu_block *block) { return block->cluster->mbarriers; }
 
 // ---- the table
 

@@ -31,12 +31,12 @@ typedef struct cj_cpu_mbarrier {
 } cj_cpu_mbarrier;
 
 // All mbarriers of a cluster, found by place: open addressing, at most half full.
-typedef struct cj_cpu_mbarriers {
+struct cj_cpu_mbarriers {
     cj_cpu_mbarrier *slot;
     size_t           count, capacity;  // the capacity is 0 or a power of two
     uint64_t         changes;          // arrivals, transactions, inits: whether anything still happens
     uint64_t         flips;            // phases completed, and begun or ended by an init or inval
-} cj_cpu_mbarriers;
+};
 
 // On whose behalf something is done: whom a hazard names.
 typedef struct cj_cpu_who {

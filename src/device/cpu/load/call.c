@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering calls: which functions an entry may reach, and where their parameters are. program.h tells the scheme.
-#include "exec.h"
+#include "call.h"
+
+#include <string.h>
+
+#include "load.h"
 
 #define FUNCTION_BASE 0x4655000000000000u  // "FU": no canonical address
 

@@ -28,13 +28,14 @@ enum {
     CJ_CLUSTER_MAX = 16
 };
 
-typedef struct cj_cpu_cluster cj_cpu_cluster;
-typedef struct cj_cpu_block   cj_cpu_block;
-typedef struct cj_cpu_async   cj_cpu_async;   // async.h
-typedef struct cj_cpu_counts  cj_cpu_counts;  // stats.h
-typedef struct cj_watch       cj_watch;       // watch.h; of each level NULL where hazards are not watched
-typedef struct cj_watch_block cj_watch_block;
-typedef struct cj_watch_warp  cj_watch_warp;
+typedef struct cj_cpu_cluster   cj_cpu_cluster;
+typedef struct cj_cpu_block     cj_cpu_block;
+typedef struct cj_cpu_async     cj_cpu_async;      // async.h
+typedef struct cj_cpu_mbarriers cj_cpu_mbarriers;  // mbarrier.h; they are part of the cluster's cj_cpu_async
+typedef struct cj_cpu_counts    cj_cpu_counts;     // stats.h
+typedef struct cj_watch         cj_watch;          // watch.h; of each level NULL where hazards are not watched
+typedef struct cj_watch_block   cj_watch_block;
+typedef struct cj_watch_warp    cj_watch_warp;
 
 typedef struct cj_cpu_group {
     uint32_t pc, mask;
@@ -62,7 +63,7 @@ struct cj_cpu_warp {
     const cj_cpu_range *range;                 // of the last global access
     cj_cpu_block       *block;
     cj_watch_warp      *watch;
-    bool                undefined;             // some register may have undefined bits (undefined.h)
+    bool                undefined;  // some register may have undefined bits (undefined.h)
     cj_cpu_wgmmas       wgmma;
     uint32_t            index;        // in the block
     uint32_t            turn, spins;  // quanta begun; of those, used up in a row with other groups ready
@@ -90,8 +91,8 @@ struct cj_cpu_block {
     cj_cpu_cluster *cluster;
     cj_dim3         position;  // %ctaid
     uint32_t        rank;
-    uint32_t        live;     // threads
-    bool            entered;  // some thread has executed something
+    uint32_t        live;       // threads
+    bool            entered;    // some thread has executed something
     bool            undefined;  // local memory may have undefined bits
     unsigned char  *shared, *local;
     cj_cpu_warp    *warp;
@@ -100,116 +101,48 @@ struct cj_cpu_block {
 };
 
 typedef struct cj_cpu_launch {
-    const cj_cpu_program *program;
-    cj_cpu_ranges        *ranges;
-    const cj_limits      *limits;
-    const unsigned char  *param;
-    cj_dim3               grid, block, cluster, clusters;  // `cluster` is 1, 1, 1 without; `clusters` in the grid
-    bool                  is_cluster;
-    bool                  cooperative;  // all clusters run at once
-    cj_ptr                workspace;    // of a cooperative grid that asks for it (cpu.c), else 0
-    uint32_t              dynamic_shared, shared_bytes;  // a block's: dynamic, and in all
-    uint32_t              threads, warps, ranks;         // a block's threads and warps, a cluster's blocks
-    uint32_t              local_bytes;                   // a thread's, its stack included
-    cj_cpu_options        options;
+    const cj_cpu_program   *program;
+    cj_cpu_ranges          *ranges;
+    const cj_limits        *limits;
+    const unsigned char    *param;
+    cj_dim3                 grid, block, cluster, clusters;  // `cluster` is 1, 1, 1 without; `clusters` in the grid
+    bool                    is_cluster;
+    bool                    cooperative;                   // all clusters run at once
+    cj_ptr                  workspace;                     // of a cooperative grid that asks for it (cpu.c), else 0
+    uint32_t                dynamic_shared, shared_bytes;  // a block's: dynamic, and in all
+    uint32_t                threads, warps, ranks;         // a block's threads and warps, a cluster's blocks
+    uint32_t                local_bytes;                   // a thread's, its stack included
+    cj_cpu_options          options;
     struct cj_cpu_findings *findings;
     cj_watch               *watch;
     struct cj_undefined    *undefined;  // undefined.h; there where `watch` is
-    cj_cpu_counts          *counts;  // what all clusters did, once they are done
+    cj_cpu_counts          *counts;     // what all clusters did, once they are done
 } cj_cpu_launch;
 
 struct cj_cpu_cluster {
     const cj_cpu_launch *launch;
     uint64_t             index;
-    cj_dim3              position;  // %clusterid
-    uint32_t             phase;     // of the cluster barrier
-    uint32_t             arrived;   // threads, in this phase
-    uint32_t             live;      // threads
-    uint64_t             clock;     // ops executed in finished quanta
-    uint64_t             random;    // state of the schedule
+    cj_dim3              position;      // %clusterid
+    uint32_t             phase;         // of the cluster barrier
+    uint32_t             arrived;       // threads, in this phase
+    uint32_t             live;          // threads
+    uint64_t             clock;         // ops executed in finished quanta
+    uint64_t             random;        // state of the schedule
     uint64_t             instructions;  // of threads
-    uint64_t             polls;     // what a loop does that waits for another cluster: strong loads, compare-and-swaps
-    uint16_t            *order;     // in which warps take their turns
-    cj_sync              sync;      // of the cluster barrier
-    cj_cpu_async        *async;     // mbarriers, and what goes on beside the threads
+    uint64_t             polls;  // what a loop does that waits for another cluster: strong loads, compare-and-swaps
+    uint16_t            *order;  // in which warps take their turns
+    cj_sync              sync;   // of the cluster barrier
+    cj_cpu_async        *async;  // what goes on beside the threads
+    cj_cpu_mbarriers    *mbarriers;
     cj_cpu_counts       *counts;    // NULL: nothing is counted by kind
     bool                 observed;  // accesses are watched or counted
     cj_status            status;    // HAZARD: it cannot go on
     cj_cpu_block         block[CJ_CLUSTER_MAX];
 };
 
-// ---- grid.c
-
-// Runs the launch's grid to its end, or to the first hazard behind which it cannot go on. OUT_OF_MEMORY, or HAZARD with
-// what was found in launch->findings. *instructions: of threads.
-cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_error *error);
-
-// ---- run.c
-
-// Makes a cluster the one with that index in the grid, about to begin.
-void cj__cpu_start(cj_cpu_cluster *cluster, uint64_t index);
-// Gives each warp a turn. False when a hazard was reported.
-bool cj__cpu_take_turns(cj_cpu_cluster *cluster);
-// Splits lanes off the running group, which go on at pc.
-void cj__cpu_split(cj_cpu_warp *w, uint32_t pc, uint32_t mask);
 // %ctaid of a block.
 cj_dim3 cj__cpu_position(const cj_cpu_launch *launch, uint64_t cluster, uint32_t rank);
-// The next number of a cluster's random sequence; all that is drawn from the seed comes from here.
-uint64_t cj__cpu_random(cj_cpu_cluster *cluster);
-
-// ---- special.c
-
-// Whether a special register keeps its value as long as a warp lives.
-bool cj__cpu_special_fixed(cj_special special);
-// Fills in the program's fixed special registers.
-void cj__cpu_special_fill(cj_cpu_warp *w);
-// The executor of an op that reads a changing one: op->mode says which, op->bytes its width.
-cj_cpu_step cj__cpu_read_special(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
-// Reads a special register for one lane.
-uint64_t cj__cpu_special(const cj_cpu_warp *w, cj_special special, unsigned component, unsigned lane);
-
-// ---- hazard.c
-
-typedef enum cj_cpu_rule {
-#define CJ_HAZARD(id, rule, hint) CJ_HAZARD_##id,
-#include "hazards.def"
-#undef CJ_HAZARD
-} cj_cpu_rule;
-
-// Hazards found in a launch, and notes: each rule and pair of lines once.
-enum { CJ_CPU_FINDINGS = 64 };
-
-typedef struct cj_cpu_found {
-    size_t    count;
-    cj_hazard hazard[CJ_CPU_FINDINGS];
-} cj_cpu_found;
-
-typedef struct cj_cpu_findings {
-    pthread_mutex_t lock;
-    cj_cpu_found    hazards, notes;
-    const struct cj_cpu_op *unsupported;  // the first that was reached, or NULL
-} cj_cpu_findings;
-
-// The first of the findings as an error; returns HAZARD, or OK where there are none.
-cj_status cj__cpu_findings_error(const cj_cpu_findings *findings, cj_error *error);
-// What was reached that the CPU device cannot execute, as an error; returns UNSUPPORTED.
-cj_status cj__cpu_unsupported_error(const cj_cpu_findings *findings, cj_error *error);
-
-// Reports a hazard of one lane and returns CJ_STEP_STOP. The message is what was done (from the format), by whom.
-cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,
-                           ...) CJ_PRINTF(5, 6);
-// Reports that no thread of the cluster can go on, or that its launch has used up its instructions.
-void cj__cpu_deadlock(cj_cpu_cluster *cluster);
-void cj__cpu_livelock(cj_cpu_cluster *cluster);
-
-// ---- exec_barrier.c
-
-// Lanes have exited: barriers that waited for them may complete.
-void cj__cpu_barriers_leave(cj_cpu_warp *w, uint32_t mask);
-
-// ---- exec_wgmma.c
-
-// Forgets what the warp has in flight: it has exited, or its launch has ended.
-void cj__cpu_wgmma_drop(cj_cpu_warp *w);
+// Where a thread of a block stands: %tid.
+cj_dim3 cj__cpu_thread(const cj_cpu_launch *launch, uint32_t thread);
 
 #endif

@@ -171,7 +171,7 @@ typedef struct cj_cpu_program {
     size_t            fixed_count, fixed_capacity;
     cj_cpu_symbol    *symbol;
     size_t            symbol_count, symbol_capacity;
-    uint32_t          sink;  // slot, of 128 bits: where results go that nobody wants
+    uint32_t          sink;                                    // slot, of 128 bits: where results go that nobody wants
     uint32_t          param_bytes, shared_bytes, local_bytes;  // local is per thread: the entry's, then the stack
     uint32_t          stack, stack_begin;      // slot: the top of each lane's stack; where that is at first
     bool              has_stack, stack_grows;  // some function or alloca uses it; to an extent that only a launch knows
@@ -184,15 +184,11 @@ typedef struct cj_cpu_variable {
     cj_ptr           address;
 } cj_cpu_variable;
 
-// Lowers an entry. *program is owned by the caller. INVALID_KERNEL, UNSUPPORTED (with the line), OUT_OF_MEMORY.
-cj_status cj__cpu_prepare(const cj_ir_func *entry, const cj_cpu_variable *variables, size_t variable_count,
-                          cj_cpu_program **program, cj_error *error);
-void      cj__cpu_program_free(cj_cpu_program *program);
+void cj__cpu_program_free(cj_cpu_program *program);  // NULL is allowed
 
-// What a pointer to the module's function holds: the address of nothing that can be read.
-uint64_t cj__cpu_function_address(const cj_ir_func *func);
-
-// The parameter's place in the parameter buffer.
+// Where a variable lies; NULL: in none of the program's spaces.
 const cj_cpu_symbol *cj__cpu_symbol_of(const cj_cpu_program *program, const cj_ir_var *var);
+// The last variable of a space that begins at or below an offset, or NULL.
+const cj_cpu_symbol *cj__cpu_nearest(const cj_cpu_program *program, cj_space space, uint64_t offset);
 
 #endif

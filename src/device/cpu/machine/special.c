@@ -2,10 +2,11 @@
 // Special registers (PTX ISA, "Special Registers").
 #define _POSIX_C_SOURCE 200809L
 
-#include <string.h>
+#include "special.h"
+
 #include <time.h>
 
-#include "exec.h"
+#include "lanes.h"
 
 bool cj__cpu_special_fixed(cj_special special) {
     switch (special) {
@@ -32,11 +33,6 @@ static uint64_t nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static cj_dim3 thread_of(const cj_cpu_launch *launch, uint32_t thread) {
-    const cj_dim3 size = launch->block;
-    return (cj_dim3){thread % size.x, thread / size.x % size.y, thread / size.x / size.y};
-}
-
 static cj_dim3 in_cluster(const cj_cpu_launch *launch, uint32_t rank) {
     const cj_dim3 size = launch->cluster;
     return (cj_dim3){rank % size.x, rank / size.x % size.y, rank / size.x / size.y};
@@ -48,7 +44,7 @@ uint64_t cj__cpu_special(const cj_cpu_warp *w, cj_special special, unsigned comp
     const cj_cpu_launch  *launch = cluster->launch;
     const uint32_t        bit = 1u << lane;
     switch (special) {
-    case CJ_S_TID: return component_of(thread_of(launch, w->index * CJ_LANES + lane), component);
+    case CJ_S_TID: return component_of(cj__cpu_thread(launch, w->index * CJ_LANES + lane), component);
     case CJ_S_NTID: return component_of(launch->block, component);
     case CJ_S_LANEID: return lane;
     case CJ_S_WARPID: return w->index;

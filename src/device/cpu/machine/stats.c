@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec.h"
-#include "fragment.h"
+#include "element.h"
+#include "lanes.h"
 
 enum { BANKS = 32, BANK_BYTES = 4, WARPGROUP = 4 * CJ_LANES };
 
@@ -36,7 +36,7 @@ void cj__stats_add(const cj_cpu_program *program, cj_cpu_counts *into, const cj_
 // By opcode; others by their type.
 static const struct {
     cj_cpu_class class;
-    const char  *opcodes;  // with a blank around each
+    const char *opcodes;  // with a blank around each
 } classes[] = {
     {CJ_CPU_MOVE, " mov cvt cvta selp prmt "},
     {CJ_CPU_MEMORY,

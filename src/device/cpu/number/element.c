@@ -2,6 +2,7 @@
 #include "element.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "small.h"
@@ -184,4 +185,12 @@ void cj__multiply(cj_multiply how, unsigned m, unsigned n, unsigned k, const dou
     case CJ_MULTIPLY_FMA: multiply_fma(m, n, k, a, b, d); break;
     case CJ_MULTIPLY_XOR: multiply_xor(m, n, k, a, b, d); break;
     }
+}
+
+cj_shape cj__shape_of(const cj_mnemonic *mnemonic) {
+    cj_shape shape = {0};
+    for (unsigned i = 0; i < mnemonic->word_count; i++) {
+        if (sscanf(cj__words[mnemonic->word[i]].text, "m%un%uk%u", &shape.m, &shape.n, &shape.k) == 3) return shape;
+    }
+    return (cj_shape){0};
 }

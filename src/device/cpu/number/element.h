@@ -40,4 +40,12 @@ typedef enum cj_multiply { CJ_MULTIPLY_SUM, CJ_MULTIPLY_FMA, CJ_MULTIPLY_XOR } c
 // d += a * b, dense matrices of m x k, k x n, m x n numbers, rows one after the other.
 void cj__multiply(cj_multiply how, unsigned m, unsigned n, unsigned k, const double *a, const double *b, double *d);
 
+// Extents of a product of matrices: m x k times k x n.
+typedef struct cj_shape {
+    unsigned m, n, k;
+} cj_shape;
+
+// The extents that a mnemonic names, m16n8k16; all 0 where it names none.
+cj_shape cj__shape_of(const cj_mnemonic *mnemonic);
+
 #endif

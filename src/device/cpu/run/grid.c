@@ -15,9 +15,12 @@
 
 #include "async.h"
 #include "error.h"
+#include "picture.h"
+#include "run.h"
 #include "stats.h"
 #include "undefined.h"
 #include "watch.h"
+#include "wgmma.h"
 
 enum {
     ALIGNMENT = 64,          // of lane arrays and shared memory: a cache line
@@ -100,8 +103,7 @@ static cj_cpu_cluster *new_cluster(const cj_cpu_launch *launch, cj_cpu_counts *c
             block->warp[j] = (cj_cpu_warp){.file = at, .block = block, .index = j};
         }
     }
-    cluster->async = cj__cpu_async_new(launch);
-    if (cluster->async && cj__watch_attach(cluster)) return cluster;
+    if (cj__cpu_async_new(cluster) && cj__watch_attach(cluster)) return cluster;
     free_cluster(cluster);
     return NULL;
 }
@@ -198,9 +200,9 @@ static uint32_t run_held(worker *me) {
 }
 
 static void *work(void *user) {
-    worker      *me = user;
-    grid        *g = me->grid;
-    uint32_t     wanted = g->held_first;
+    worker  *me = user;
+    grid    *g = me->grid;
+    uint32_t wanted = g->held_first;
     while (!atomic_load(&g->status)) {
         take_clusters(me, wanted);
         if (!me->held) break;
@@ -263,15 +265,16 @@ static void run_workers(grid *g, worker *workers) {
 }
 
 cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_error *error) {
-    grid g = {.launch = launch,
-              .count = (uint64_t)launch->clusters.x * launch->clusters.y * launch->clusters.z,
-              .cluster_bytes = lay_out(launch).all};
+    grid           g = {.launch = launch,
+                        .count = (uint64_t)launch->clusters.x * launch->clusters.y * launch->clusters.z,
+                        .cluster_bytes = lay_out(launch).all};
     const uint64_t together = launch->cooperative ? g.count : 1;  // that must have memory at once
     if (g.cluster_bytes > launch->limits->global_bytes / together) {
-        return cj__fail(error, CJ_OUT_OF_MEMORY,
-                        "registers, shared and local memory of a cluster take %zu bytes, and %llu must run at once; the CPU "
-                        "device has %llu", g.cluster_bytes, (unsigned long long)together,
-                        (unsigned long long)launch->limits->global_bytes);
+        return cj__fail(
+            error, CJ_OUT_OF_MEMORY,
+            "registers, shared and local memory of a cluster take %zu bytes, and %llu must run at once; the CPU "
+            "device has %llu",
+            g.cluster_bytes, (unsigned long long)together, (unsigned long long)launch->limits->global_bytes);
     }
     g.workers = worker_count(launch, g.count);
     choose_held(&g);

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schedule of one cluster: lanes of a warp, warps of a cluster. machine.h tells the idea, grid.c runs the clusters.
+#include "run.h"
+
 #include <string.h>
 
 #include "async.h"
-#include "exec.h"
+#include "group.h"
+#include "lanes.h"
+#include "picture.h"
+#include "random.h"
+#include "special.h"
 #include "stats.h"
 #include "undefined.h"
 #include "watch.h"
@@ -11,59 +17,6 @@
 enum { PATIENCE = 16 };  // quanta that the foremost group may use up while others could run
 
 // ---- lanes of a warp
-
-static uint32_t ready_stop(const cj_cpu_warp *w) {
-    uint32_t stop = UINT32_MAX;
-    for (uint32_t i = 0; i < w->group_count; i++) {
-        if (!w->group[i].waits && w->group[i].pc < stop) stop = w->group[i].pc;
-    }
-    return stop;
-}
-
-// Puts lanes down at pc. Lanes that wait there already try again together with these.
-static void put(cj_cpu_warp *w, uint32_t pc, uint32_t mask, bool waits) {
-    for (uint32_t i = 0; i < w->group_count; i++) {
-        cj_cpu_group *group = &w->group[i];
-        if (group->pc != pc || group->waits != waits) continue;
-        group->mask |= mask;
-        group->waits = false;
-        return;
-    }
-    w->group[w->group_count++] = (cj_cpu_group){.pc = pc, .mask = mask, .turn = w->turn, .waits = waits};
-}
-
-void cj__cpu_split(cj_cpu_warp *w, uint32_t pc, uint32_t mask) {
-    put(w, pc, mask, false);
-    w->active &= ~mask;
-    if (pc < w->stop) w->stop = pc;
-}
-
-// The group to run next, or NULL: the one with the smallest pc, or the one that has not run for longest.
-static cj_cpu_group *choose(cj_cpu_warp *w, bool oldest) {
-    cj_cpu_group *chosen = NULL;
-    for (uint32_t i = 0; i < w->group_count; i++) {
-        cj_cpu_group *group = &w->group[i];
-        if (group->waits) continue;
-        if (!chosen || (oldest ? group->turn < chosen->turn : group->pc < chosen->pc)) chosen = group;
-    }
-    return chosen;
-}
-
-// Makes the chosen group, and all that are ready at its pc, the running one.
-static void take(cj_cpu_warp *w, const cj_cpu_group *chosen, bool to_the_end) {
-    w->pc = chosen->pc;
-    w->active = 0;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < w->group_count; i++) {
-        const cj_cpu_group group = w->group[i];
-        if (group.pc == w->pc && !group.waits)
-            w->active |= group.mask;
-        else
-            w->group[kept++] = group;
-    }
-    w->group_count = kept;
-    w->stop = to_the_end ? UINT32_MAX : ready_stop(w);
-}
 
 // Executes the running group until it ends, waits, reaches another group's pc, or has used up the quantum.
 // Returns the number of ops done; a wait is none, nor do the lanes that wait count.
@@ -91,10 +44,10 @@ static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
             w->pc++;
         } else if (step == CJ_STEP_WAIT) {
             waits++;
-            put(w, w->pc, waiting, true);
+            cj__group_put(w, w->pc, waiting, true);
             w->active &= ~waiting;
             w->pc++;
-            w->stop = ready_stop(w);
+            w->stop = cj__group_stop(w);
         } else if (step == CJ_STEP_STOP) {
             return 0;
         }
@@ -113,14 +66,14 @@ static bool run_warp(cj_cpu_warp *w, const cj_cpu_op *code, uint32_t quantum) {
     w->quantum = w->budget = quantum;
     for (uint32_t i = 0; i < w->group_count; i++) w->group[i].waits = false;
 
-    for (cj_cpu_group *group; w->budget && (group = choose(w, oldest)); oldest = false) {
-        take(w, group, oldest);
+    for (cj_cpu_group *group; w->budget && (group = cj__group_choose(w, oldest)); oldest = false) {
+        cj__group_take(w, group, oldest);
         done += run_group(w, code);
         if (w->block->cluster->status) return false;
-        if (w->active) put(w, w->pc, w->active, false);
+        if (w->active) cj__group_put(w, w->pc, w->active, false);
     }
     w->spins = !w->budget && w->group_count > 1 ? w->spins + 1 : 0;
-    return done || choose(w, false);
+    return done || cj__group_choose(w, false);
 }
 
 // ---- warps of a cluster
@@ -135,14 +88,6 @@ static void start_warp(cj_cpu_warp *w, const cj_cpu_launch *launch) {
     cj__cpu_special_fill(w);
 }
 
-cj_dim3 cj__cpu_position(const cj_cpu_launch *launch, uint64_t cluster, uint32_t rank) {
-    const cj_dim3 size = launch->cluster, count = launch->clusters;
-    const cj_dim3 at = {(uint32_t)(cluster % count.x), (uint32_t)(cluster / count.x % count.y),
-                        (uint32_t)(cluster / count.x / count.y)};
-    return (cj_dim3){at.x * size.x + rank % size.x, at.y * size.y + rank / size.x % size.y,
-                     at.z * size.z + rank / size.x / size.y};
-}
-
 static void start_block(cj_cpu_block *block, const cj_cpu_launch *launch) {
     block->position = cj__cpu_position(launch, block->cluster->index, block->rank);
     block->live = launch->threads;
@@ -154,14 +99,6 @@ static void start_block(cj_cpu_block *block, const cj_cpu_launch *launch) {
     memset(block->shared, CJ_POISON, launch->shared_bytes);
     memset(block->local, CJ_POISON, (size_t)launch->local_bytes * launch->threads);
     for (uint32_t i = 0; i < launch->warps; i++) start_warp(&block->warp[i], launch);
-}
-
-// splitmix64
-uint64_t cj__cpu_random(cj_cpu_cluster *cluster) {
-    uint64_t x = cluster->random += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
 }
 
 void cj__cpu_start(cj_cpu_cluster *cluster, uint64_t index) {

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-#include "exec.h"
+#include "lanes.h"
+#include "report.h"
+#include "state.h"
 #include "undefined.h"
 
 enum { STORED_BYTES = 32 };  // by one lane's store, at most
@@ -78,9 +80,9 @@ static bool is_same_value(const cj_watch_subject *s, const cj_accessor *a, const
 // Whether one access is the first load of a compare-and-swap loop, and the other an atomic one whose scope has both.
 static bool is_guess(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier) {
     const cj_cpu_launch *launch = s->cluster->launch;
-    const bool           is_late = cj__watch_is_guess(launch, a->access.op);
+    const bool           is_late = launch->watch->order[a->access.op].is_guess;
     const cj_access     *load = is_late ? &a->access : earlier, *other = is_late ? earlier : &a->access;
-    if (!cj__watch_is_guess(launch, load->op) || load->use.flags & CJ_USE_WRITE ||
+    if (!launch->watch->order[load->op].is_guess || load->use.flags & CJ_USE_WRITE ||
         other->use.flags & CJ_USE_ASYNC_PROXY)
         return false;
     switch (other->use.scope) {
@@ -107,29 +109,4 @@ cj_verdict cj__watch_judge(void *user, const cj_accessor *a, const cj_access *ea
     }
     cj__cpu_conflict(s->cluster, a, earlier, place);
     return CJ_VERDICT_REPORTED;
-}
-
-// ---- compare-and-swap loops
-
-// Whether what a load leaves in its register comes, by moves alone, to where a compare-and-swap expects it.
-static bool reaches(const cj_cpu_program *program, uint32_t from, uint32_t to) {
-    enum { MOVES = 8 };
-    uint32_t known[MOVES] = {from}, count = 1;
-    for (uint32_t next = 0; next < count; next++) {
-        if (known[next] == to) return true;
-        for (size_t i = 0; i < program->op_count && count < MOVES; i++) {
-            const cj_cpu_op *op = &program->op[i];
-            if (!op->inst || strncmp(op->inst->mnemonic->text, "mov.", 4) || op->slot[1] != known[next]) continue;
-            uint32_t k = 0;
-            while (k < count && known[k] != op->slot[0]) k++;
-            if (k == count) known[count++] = op->slot[0];
-        }
-    }
-    return false;
-}
-
-bool cj__watch_guesses(const cj_cpu_program *program, const cj_cpu_op *load, const cj_cpu_op *swap) {
-    if (load->count != 1 || load->bytes != swap->bytes) return false;
-    if (load->base != swap->base || load->offset != swap->offset) return false;
-    return reaches(program, load->slot[0], swap->slot[1]);
 }

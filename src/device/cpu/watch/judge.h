@@ -23,9 +23,4 @@ typedef struct cj_watch_subject {
 // The cj_shadow_found of a cj_watch_subject.
 cj_verdict cj__watch_judge(void *user, const cj_accessor *a, const cj_access *earlier, uint64_t offset, uint64_t bytes);
 
-// Whether a load's value is what a compare-and-swap of the same memory operand expects there.
-bool cj__watch_guesses(const cj_cpu_program *program, const cj_cpu_op *load, const cj_cpu_op *swap);
-// watch.c: whether the op is such a load, and weak.
-bool cj__watch_is_guess(const cj_cpu_launch *launch, uint32_t op);
-
 #endif

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec.h"
+#include "lanes.h"
+#include "report.h"
 
 enum { ACCESS_BYTES = 32 };  // by one lane's load or store, at most
 

@@ -57,17 +57,4 @@ unsigned char *cj__undefined_local_of(const cj_cpu_warp *w, unsigned lane);
 // What is undefined of one register has come to another.
 void cj__undefined_pass(const cj_cpu_warp *w, uint32_t to, uint32_t from);
 
-// ---- hazard.c
-
-typedef enum cj_undefined_use {
-    CJ_UNDEFINED_GUARD,
-    CJ_UNDEFINED_ADDRESS,
-    CJ_UNDEFINED_STORED,
-    CJ_UNDEFINED_OPERAND
-} cj_undefined_use;
-
-// Reports a use of bits that `load` loaded from there; `load` NULL: it is not known; place.bytes 0: from local memory.
-void cj__cpu_undefined(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_undefined_use use, const cj_cpu_op *load,
-                       cj_watch_place place);
-
 #endif

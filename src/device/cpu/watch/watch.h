@@ -103,15 +103,4 @@ cj_scope cj__watch_scope(const cj_mnemonic *mnemonic, cj_scope otherwise);
 void cj__watch_meet(cj_cpu_warp *w, uint32_t mask);
 void cj__watch_barrier(cj_cpu_block *block, cj_cpu_barrier *barrier);
 
-// ---- hazard.c
-
-// Reports a conflict of two accesses, or with `earlier` NULL a read of bytes that nobody has written.
-void cj__cpu_conflict(cj_cpu_cluster *cluster, const cj_accessor *accessor, const cj_access *earlier,
-                      cj_watch_place place);
-// Notes one that makes no difference, by the rule that says why.
-void cj__cpu_note(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_accessor *accessor, const cj_access *earlier,
-                  cj_watch_place place);
-// Reports an access to a peer's shared memory that is not certainly there.
-void cj__cpu_peer(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_access *access, cj_watch_place place);
-
 #endif

@@ -4,6 +4,8 @@
 // bar.sync is lowered into an arrival and a wait, so that a wait can be tried again without arriving again. What a lane
 // waits for is the phase in which it arrived: for a named barrier it lies in a hidden register, for the cluster's, of
 // which a thread has one at most, in two masks of the warp. Threads that have exited are waited for by nobody.
+#include "barrier.h"
+
 #include "async.h"
 #include "exec.h"
 #include "watch.h"

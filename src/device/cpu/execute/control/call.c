@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "address.h"
+#include "call.h"
 #include "exec.h"
 #include "undefined.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow (PTX ISA, "Control Flow Instructions"). The guard has been applied: `mask` are the lanes that go.
+#include "barrier.h"
 #include "exec.h"
+#include "group.h"
+#include "wgmma.h"
 
 // Of the two ways the one that comes first in the program is run first: machine.h tells why.
 CJ_EXEC(bra) {
@@ -8,10 +11,10 @@ CJ_EXEC(bra) {
     if (!stay) {
         w->pc = op->target;
     } else if (op->target < below) {
-        cj__cpu_split(w, below, stay);
+        cj__group_split(w, below, stay);
         w->pc = op->target;
     } else {
-        cj__cpu_split(w, op->target, mask);
+        cj__group_split(w, op->target, mask);
         w->pc = below;
     }
     return CJ_STEP_JUMP;
@@ -27,9 +30,9 @@ cj_cpu_step cj__cpu_disperse(cj_cpu_warp *w, uint32_t mask, const uint32_t to[CJ
         const uint32_t pc = to[cj__cpu_first(rest)];
         same = 0;
         CJ_SOME_LANES(i, rest) same |= (uint32_t)(to[i] == pc) << i;
-        if (pc != first) cj__cpu_split(w, pc, same);
+        if (pc != first) cj__group_split(w, pc, same);
     }
-    if (stay && w->pc + 1 != first) cj__cpu_split(w, w->pc + 1, stay);
+    if (stay && w->pc + 1 != first) cj__group_split(w, w->pc + 1, stay);
     w->pc = first;
     return CJ_STEP_JUMP;
 }
@@ -53,11 +56,6 @@ bool cj__cpu_select_brx(cj_cpu_prepare *p) {
     const cj_ir_operand *label = &p->inst->operand[1];
     p->op.run = brx;
     return label->kind == CJ_OPERAND_LABEL && label->label->targets;
-}
-
-cj_cpu_step cj__cpu_nothing(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
-    (void)w, (void)op, (void)mask;
-    return CJ_STEP_NEXT;
 }
 
 // nanosleep may end at once; nobody watches performance events; a grid has no dependents here and depends on none; there

@@ -70,14 +70,6 @@ void cj__fragment_put(cj_cpu_warp *w, const uint32_t *slot, const cj_fragment *f
 
 // ---- products
 
-cj_shape cj__shape_of(const cj_mnemonic *mnemonic) {
-    cj_shape shape = {0};
-    for (unsigned i = 0; i < mnemonic->word_count; i++) {
-        if (sscanf(cj__words[mnemonic->word[i]].text, "m%un%uk%u", &shape.m, &shape.n, &shape.k) == 3) return shape;
-    }
-    return (cj_shape){0};
-}
-
 static unsigned at_least(unsigned count, unsigned least) { return count < least ? least : count; }
 
 static void make_a(cj_product *product, unsigned least) {

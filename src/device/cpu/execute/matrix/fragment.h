@@ -46,10 +46,6 @@ void cj__fragment_get(const cj_cpu_warp *w, const uint32_t *slot, const cj_fragm
 void cj__fragment_put(cj_cpu_warp *w, const uint32_t *slot, const cj_fragment *f, const uint64_t *matrix);
 
 // A product of one warp: D = A * B + C, or several such side by side.
-typedef struct cj_shape {
-    unsigned m, n, k;
-} cj_shape;
-
 typedef struct cj_product {
     cj_shape          shape;
     unsigned          stored;  // elements of a row of A: k, or of a sparse A half as many
@@ -62,8 +58,6 @@ typedef struct cj_product {
 
 enum { CJ_A_MAX = 16 * 256, CJ_B_MAX = 256 * 8, CJ_D_MAX = 32 * 16 };  // numbers in the largest matrices
 
-// The extents that a mnemonic names, m16n8k16; all 0 where it names none.
-cj_shape cj__shape_of(const cj_mnemonic *mnemonic);
 // A product of that shape and of these types, how they are multiplied, and its standard fragments. `least`: elements
 // that a lane has of A and of B.
 cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const cj_element *d, const cj_element *a,

@@ -10,12 +10,15 @@
 // The four warps' parts are one multiplication: it has ended once any of them has passed a wait_group for it. The first warp
 // that passes therefore executes all four parts, and every warp that passes learns of the reads of all four: each of them
 // may free the shared memory for the whole warp group, as mainloops do by one thread's arrival at an mbarrier.
+#include "wgmma.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "address.h"
 #include "exec.h"
 #include "fragment.h"
+#include "random.h"
 #include "sparse.h"
 #include "watch.h"
 

@@ -22,58 +22,6 @@ MOVE(f32_to_f64, f32, f64)
 MOVE(s32_to_f32, s32, f32)
 MOVE(s32_to_f64, s32, f64)
 
-// ---- reading and writing registers of any width
-
-void cj__cpu_read_integers(const cj_cpu_warp *w, const cj_cpu_op *op, int64_t value[CJ_LANES]) {
-    const cj_cpu_convert *convert = op->convert;
-    const unsigned        unused = 64u - convert->from_bits;
-    if (convert->from_register == 64) {
-        CJ_EVERY_LANE(i) value[i] = CJ_LANES_OF(const lane_s64, 1)[i];
-    } else if (convert->from_register == 32) {
-        CJ_EVERY_LANE(i) value[i] = CJ_LANES_OF(const lane_s32, 1)[i];
-    } else {
-        CJ_EVERY_LANE(i) value[i] = CJ_LANES_OF(const lane_s16, 1)[i];
-    }
-    if (convert->from_signed) {
-        CJ_EVERY_LANE(i) value[i] = (int64_t)((uint64_t)value[i] << unused) >> unused;
-    } else {
-        CJ_EVERY_LANE(i) value[i] = (int64_t)((uint64_t)value[i] << unused >> unused);
-    }
-}
-
-void cj__cpu_write_integers(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, int64_t value[CJ_LANES]) {
-    const cj_cpu_convert *convert = op->convert;
-    const unsigned        unused = 64u - convert->to_bits;
-    if (convert->to_signed) {
-        CJ_EVERY_LANE(i) value[i] = (int64_t)((uint64_t)value[i] << unused) >> unused;
-    } else {
-        CJ_EVERY_LANE(i) value[i] = (int64_t)((uint64_t)value[i] << unused >> unused);
-    }
-    if (convert->to_register == 64) {
-        CJ_EACH_LANE(i, mask, { CJ_LANES_OF(lane_s64, 0)[i] = value[i]; });
-    } else if (convert->to_register == 32) {
-        CJ_EACH_LANE(i, mask, { CJ_LANES_OF(lane_s32, 0)[i] = (int32_t)value[i]; });
-    } else {
-        CJ_EACH_LANE(i, mask, { CJ_LANES_OF(lane_s16, 0)[i] = (int16_t)value[i]; });
-    }
-}
-
-void cj__cpu_read_floats(const cj_cpu_warp *w, const cj_cpu_op *op, double value[CJ_LANES]) {
-    const cj_cpu_convert *convert = op->convert;
-    if (convert->from_bits == 64) {
-        CJ_EVERY_LANE(i) value[i] = CJ_LANES_OF(const lane_f64, 1)[i];
-    } else if (convert->from == CJ_W_F16) {
-        CJ_EVERY_LANE(i) value[i] = (double)cj__f16_to_f32(CJ_LANES_OF(const lane_u16, 1)[i]);
-    } else if (convert->from == CJ_W_BF16) {
-        CJ_EVERY_LANE(i) value[i] = (double)cj__bf16_to_f32(CJ_LANES_OF(const lane_u16, 1)[i]);
-    } else {
-        CJ_EVERY_LANE(i) value[i] = (double)CJ_LANES_OF(const lane_f32, 1)[i];
-    }
-    if (convert->flush && convert->from_bits < 64) {
-        CJ_EVERY_LANE(i) value[i] = fabs(value[i]) < (double)FLT_MIN ? copysign(0.0, value[i]) : value[i];
-    }
-}
-
 static int64_t  signed_largest(unsigned bits) { return (int64_t)(UINT64_MAX >> 1 >> (64 - bits)); }
 static uint64_t unsigned_largest(unsigned bits) { return UINT64_MAX >> (64 - bits); }
 
@@ -148,7 +96,9 @@ CJ_EXEC(float_to_f64) {
     CJ_SOME_LANES(i, mask) {
         const double whole = cj__cpu_whole(value[i], convert->rounding);
         const double x = convert->saturate ? clamped(whole) : whole;
-        d[i] = x == x ? x : convert->flush ? (double)cj__cpu_canonical(NAN) : x + x;  // .ftz passes through the f32 unit
+        d[i] = x == x           ? x
+               : convert->flush ? (double)cj__cpu_canonical(NAN)
+                                : x + x;  // .ftz passes through the f32 unit
     }
     return CJ_STEP_NEXT;
 }

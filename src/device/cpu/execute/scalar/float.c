@@ -2,7 +2,6 @@
 // Float arithmetic (PTX ISA, "Floating Point Instructions"): IEEE in the rounding mode asked for; .ftz takes subnormal
 // sources and results of f32 for zeros; .sat clamps to [0, 1], NaN to 0. As on the hardware an f32 result that is not a
 // number is 0x7fffffff. Built without contraction or other liberties.
-#include <fenv.h>
 
 #include "exec.h"
 
@@ -160,25 +159,6 @@ static inline bool tests(uint16_t mode, uint64_t magnitude, uint64_t infinity, u
 
 TESTP(u32, 0x7f800000, 0x00800000)
 TESTP(u64, 0x7ff0000000000000, 0x0010000000000000)
-
-// ---- directed rounding: the same executors in another mode of the host
-
-CJ_EXEC(rounded) {
-    fesetround(op->mode == CJ_W_RZ ? FE_TOWARDZERO : op->mode == CJ_W_RM ? FE_DOWNWARD : FE_UPWARD);
-    const cj_cpu_step step = op->inner(w, op, mask);
-    fesetround(FE_TONEAREST);
-    return step;
-}
-
-void cj__cpu_round(cj_cpu_prepare *p) {
-    static const cj_word directed[] = {CJ_W_RZ, CJ_W_RM, CJ_W_RP};
-    for (unsigned i = 0; i < sizeof directed / sizeof *directed; i++) {
-        if (!cj__cpu_has(p, directed[i])) continue;
-        p->op.mode = (uint16_t)directed[i];
-        p->op.inner = p->op.run;
-        p->op.run = rounded;
-    }
-}
 
 // ---- selection
 

@@ -2,62 +2,9 @@
 // Arithmetic and comparison of f16 and bf16, one or two to a register (PTX ISA, "Half Precision Floating Point
 // Instructions" and "Half Precision Comparison Instructions"): computed in double, exactly or rounded to odd, then
 // rounded once. Lanes of pairs are lanes of 16 bits, twice as many. NaN is 0x7fff in both formats.
-#include "exec.h"
 #include "half.h"
+#include "exec.h"
 #include "small.h"
-
-enum { NOT_A_NUMBER = 0x7fff };
-
-// op->mode
-enum { FLUSH = 1, SATURATE = 2, RELU = 4, OOB = 8, MAGNITUDE = 16, XORSIGN = 32, PROPAGATE = 64, LARGER = 128 };
-
-typedef enum kind { HALF, BRAIN } kind;
-
-static inline uint16_t flushed(uint16_t code, kind k) {
-    const uint16_t least = k == HALF ? 0x0400 : 0x0080;
-    return (code & 0x7fff) < least ? code & 0x8000 : code;
-}
-
-static inline float value_of(uint16_t code, kind k) { return k == HALF ? cj__f16_to_f32(code) : cj__bf16_to_f32(code); }
-static inline bool  is_nan(uint16_t code, kind k) { return (code & 0x7fff) > (k == HALF ? 0x7c00 : 0x7f80); }
-
-static inline uint16_t finished(double x, uint16_t mode, kind k) {
-    if (mode & SATURATE) x = x > 1 ? 1 : x > 0 ? x : 0;
-    if (mode & RELU && x <= 0) x = 0;
-    if (mode & FLUSH && fabs(x) < 0x1p-14 - 0x1p-26) x = copysign(0, x);  // as f32 is (exec.h)
-    return (uint16_t)cj__small_pack(cj__small_float(k == HALF ? CJ_W_F16 : CJ_W_BF16), x, CJ_W_RN, false);
-}
-
-// ---- a * b + c. Sums, products and negation are this too, with 1, -1 or -0 in the third place, as on the hardware.
-
-static inline uint16_t multiplied(uint16_t a, uint16_t b, uint16_t c, uint16_t mode, kind k) {
-    if (mode & OOB && ((a & 0x7fff) == CJ_HALF_OUTSIDE || (b & 0x7fff) == CJ_HALF_OUTSIDE)) return 0;
-    if (mode & MAGNITUDE) a &= 0x7fff;
-    if (mode & FLUSH) a = flushed(a, k), b = flushed(b, k), c = flushed(c, k);
-    const double product = (double)value_of(a, k) * (double)value_of(b, k);
-    return finished(cj__small_sum(product, (double)value_of(c, k)), mode, k);
-}
-
-// ---- smaller, larger
-
-static inline uint16_t chosen(uint16_t a, uint16_t b, uint16_t mode, kind k) {
-    const uint16_t sign = mode & XORSIGN ? (a ^ b) & 0x8000 : 0;
-    if (mode & MAGNITUDE) a &= 0x7fff, b &= 0x7fff;
-    if (mode & FLUSH) a = flushed(a, k), b = flushed(b, k);
-    const bool a_nan = is_nan(a, k), b_nan = is_nan(b, k);
-    if ((a_nan && b_nan) || (mode & PROPAGATE && (a_nan || b_nan))) return NOT_A_NUMBER;
-    if (a_nan || b_nan) return (a_nan ? b : a) | sign;
-    const int32_t of_a = a & 0x8000 ? -1 - (a & 0x7fff) : a, of_b = b & 0x8000 ? -1 - (b & 0x7fff) : b;  // -0 below +0
-    return ((of_a < of_b) == !(mode & LARGER) ? a : b) | sign;
-}
-
-uint16_t cj__half_sum(uint16_t a, uint16_t b, bool brain) {
-    const kind k = brain ? BRAIN : HALF;
-    return finished(cj__small_sum((double)value_of(a, k), (double)value_of(b, k)), 0, k);
-}
-
-uint16_t cj__half_smaller(uint16_t a, uint16_t b, bool brain) { return chosen(a, b, 0, brain ? BRAIN : HALF); }
-uint16_t cj__half_larger(uint16_t a, uint16_t b, bool brain) { return chosen(a, b, LARGER, brain ? BRAIN : HALF); }
 
 // ---- executors: slots d, a, b(, c)
 
@@ -67,27 +14,27 @@ uint16_t cj__half_larger(uint16_t a, uint16_t b, bool brain) { return chosen(a, 
         for (unsigned i = lane * (parts); i < (lane + 1) * (parts); i++) __VA_ARGS__ \
     }
 
-#define ELEMENTWISE(name, k, parts)                                             \
-    CJ_EXEC(fma_##name) {                                                       \
-        lane_u16       *d = CJ_LANES_OF(lane_u16, 0);                           \
-        const lane_u16 *a = CJ_LANES_OF(const lane_u16, 1);                     \
-        const lane_u16 *b = CJ_LANES_OF(const lane_u16, 2);                     \
-        const lane_u16 *c = CJ_LANES_OF(const lane_u16, 3);                     \
-        EACH_PART(parts, { d[i] = multiplied(a[i], b[i], c[i], op->mode, k); }) \
-        return CJ_STEP_NEXT;                                                    \
-    }                                                                           \
-    CJ_EXEC(extreme_##name) {                                                   \
-        lane_u16       *d = CJ_LANES_OF(lane_u16, 0);                           \
-        const lane_u16 *a = CJ_LANES_OF(const lane_u16, 1);                     \
-        const lane_u16 *b = CJ_LANES_OF(const lane_u16, 2);                     \
-        EACH_PART(parts, { d[i] = chosen(a[i], b[i], op->mode, k); })           \
-        return CJ_STEP_NEXT;                                                    \
+#define ELEMENTWISE(name, k, parts)                                               \
+    CJ_EXEC(fma_##name) {                                                         \
+        lane_u16       *d = CJ_LANES_OF(lane_u16, 0);                             \
+        const lane_u16 *a = CJ_LANES_OF(const lane_u16, 1);                       \
+        const lane_u16 *b = CJ_LANES_OF(const lane_u16, 2);                       \
+        const lane_u16 *c = CJ_LANES_OF(const lane_u16, 3);                       \
+        EACH_PART(parts, { d[i] = cj__half_fma(a[i], b[i], c[i], op->mode, k); }) \
+        return CJ_STEP_NEXT;                                                      \
+    }                                                                             \
+    CJ_EXEC(extreme_##name) {                                                     \
+        lane_u16       *d = CJ_LANES_OF(lane_u16, 0);                             \
+        const lane_u16 *a = CJ_LANES_OF(const lane_u16, 1);                       \
+        const lane_u16 *b = CJ_LANES_OF(const lane_u16, 2);                       \
+        EACH_PART(parts, { d[i] = cj__half_extreme(a[i], b[i], op->mode, k); })   \
+        return CJ_STEP_NEXT;                                                      \
     }
 
-ELEMENTWISE(f16, HALF, 1)
-ELEMENTWISE(f16x2, HALF, 2)
-ELEMENTWISE(bf16, BRAIN, 1)
-ELEMENTWISE(bf16x2, BRAIN, 2)
+ELEMENTWISE(f16, CJ_HALF_F16, 1)
+ELEMENTWISE(f16x2, CJ_HALF_F16, 2)
+ELEMENTWISE(bf16, CJ_HALF_BF16, 1)
+ELEMENTWISE(bf16x2, CJ_HALF_BF16, 2)
 
 typedef struct by_format {
     cj_cpu_exec f16, f16x2, bf16, bf16x2;
@@ -109,8 +56,9 @@ static bool choose(cj_cpu_prepare *p, const by_format *forms) {
 static const struct {
     cj_word  word;
     uint16_t mode;
-} modes[] = {{CJ_W_FTZ, FLUSH},     {CJ_W_SAT, SATURATE},    {CJ_W_RELU, RELU},    {CJ_W_OOB, OOB},
-             {CJ_W_ABS, MAGNITUDE}, {CJ_W_XORSIGN, XORSIGN}, {CJ_W_NAN, PROPAGATE}};
+} modes[] = {{CJ_W_FTZ, CJ_HALF_FLUSH},    {CJ_W_SAT, CJ_HALF_SATURATE},  {CJ_W_RELU, CJ_HALF_RELU},
+             {CJ_W_OOB, CJ_HALF_OOB},      {CJ_W_ABS, CJ_HALF_MAGNITUDE}, {CJ_W_XORSIGN, CJ_HALF_XORSIGN},
+             {CJ_W_NAN, CJ_HALF_PROPAGATE}};
 
 static uint16_t mode_of(const cj_cpu_prepare *p) {
     uint16_t mode = 0;
@@ -150,7 +98,7 @@ bool cj__cpu_select_sub_half(cj_cpu_prepare *p) { return select_product(p, (prod
 bool cj__cpu_select_mul_half(cj_cpu_prepare *p) { return select_product(p, (product){1, 2, 0, 0}, 0); }
 bool cj__cpu_select_fma_half(cj_cpu_prepare *p) { return select_product(p, (product){1, 2, 3, 0}, 0); }
 bool cj__cpu_select_neg_half(cj_cpu_prepare *p) { return select_product(p, (product){1, 0, 0, -1}, 0); }
-bool cj__cpu_select_abs_half(cj_cpu_prepare *p) { return select_product(p, (product){1, 0, 0, 1}, MAGNITUDE); }
+bool cj__cpu_select_abs_half(cj_cpu_prepare *p) { return select_product(p, (product){1, 0, 0, 1}, CJ_HALF_MAGNITUDE); }
 
 static bool select_extreme(cj_cpu_prepare *p, uint16_t mode) {
     static const by_format forms = FORMATS(extreme);
@@ -159,7 +107,7 @@ static bool select_extreme(cj_cpu_prepare *p, uint16_t mode) {
 }
 
 bool cj__cpu_select_min_half(cj_cpu_prepare *p) { return select_extreme(p, 0); }
-bool cj__cpu_select_max_half(cj_cpu_prepare *p) { return select_extreme(p, LARGER); }
+bool cj__cpu_select_max_half(cj_cpu_prepare *p) { return select_extreme(p, CJ_HALF_LARGER); }
 
 // ---- comparison: the set of outcomes for which it holds
 
@@ -190,8 +138,9 @@ typedef struct comparison {
     bool    flush;
 } comparison;
 
-static inline bool compared(uint16_t a, uint16_t b, const comparison *c, kind k) {
-    const float x = value_of(c->flush ? flushed(a, k) : a, k), y = value_of(c->flush ? flushed(b, k) : b, k);
+static inline bool compared(uint16_t a, uint16_t b, const comparison *c, cj_half_kind k) {
+    const float x = cj__half_value(c->flush ? cj__half_flushed(a, k) : a, k),
+                y = cj__half_value(c->flush ? cj__half_flushed(b, k) : b, k);
     return c->holds & (x < y ? LESS : x == y ? EQUAL : x > y ? GREATER : UNORDERED);
 }
 
@@ -209,10 +158,10 @@ static inline bool compared(uint16_t a, uint16_t b, const comparison *c, kind k)
         return cj__cpu_compared(w, op, mask, low, (parts) == 2 ? high : ~low);                               \
     }
 
-COMPARE(f16, HALF, 1)
-COMPARE(f16x2, HALF, 2)
-COMPARE(bf16, BRAIN, 1)
-COMPARE(bf16x2, BRAIN, 2)
+COMPARE(f16, CJ_HALF_F16, 1)
+COMPARE(f16x2, CJ_HALF_F16, 2)
+COMPARE(bf16, CJ_HALF_BF16, 1)
+COMPARE(bf16x2, CJ_HALF_BF16, 2)
 
 bool cj__cpu_choose_half_comparison(cj_cpu_prepare *p) {
     static const by_format forms = FORMATS(setp);

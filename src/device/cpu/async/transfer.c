@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// One transfer: it begins, its bytes move, and it signals that it has ended.
+#include "transfer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hazard.h"
+#include "random.h"
+#include "stats.h"
+
+enum {
+    LATE_ROUNDS = 4,   // a transfer takes at most, under the fixed schedule,
+    LATE_RANDOM = 12,  // and under a random one, or
+    LATE_LONG = 64,    // one in four so many
+};
+
+// ---- lists
+
+static void unlink_from(cj_cpu_transfers *list, cj_cpu_list kind, cj_cpu_transfer *t) {
+    const cj_cpu_link at = t->link[kind];
+    *(at.before ? &at.before->link[kind].after : &list->first) = at.after;
+    *(at.after ? &at.after->link[kind].before : &list->last) = at.before;
+}
+
+static void append(cj_cpu_transfers *list, cj_cpu_list kind, cj_cpu_transfer *t) {
+    t->link[kind] = (cj_cpu_link){.before = list->last};
+    *(list->last ? &list->last->link[kind].after : &list->first) = t;
+    list->last = t;
+}
+
+void cj__transfer_end_watch(cj_watch_async *async) {
+    cj__watch_end(async);
+    *async = (cj_watch_async){0};
+}
+
+void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
+    unlink_from(t->is_done ? &async->done : &async->pending, CJ_LIST_CLUSTER, t);
+    unlink_from(cj__transfer_own(async, t), CJ_LIST_THREAD, t);
+    cj__transfer_end_watch(&t->reader);
+    cj__transfer_end_watch(&t->writer);
+    cj__cpu_tile_drop(t->tile);
+    free(t->data);
+    free(t);
+}
+
+// ---- when
+
+static uint64_t draw(cj_cpu_cluster *cluster, uint64_t below) { return cj__cpu_random(cluster) % below; }
+
+static uint64_t lateness(cj_cpu_cluster *cluster) {
+    if (!cj__async_is_random(cluster)) return LATE_ROUNDS;
+    return draw(cluster, 4) ? draw(cluster, LATE_RANDOM) : LATE_LONG;
+}
+
+static bool out_of_memory(cj_cpu_cluster *cluster) {
+    cluster->status = CJ_OUT_OF_MEMORY;
+    return false;
+}
+
+cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
+    const cj_cpu_who who = transfer.who;
+    cj_cpu_cluster  *cluster = who.w->block->cluster;
+    cj_cpu_async    *async = cluster->async;
+    cj_cpu_transfer *made = malloc(sizeof *made);
+    if (!made) return out_of_memory(cluster), CJ_STEP_STOP;
+    *made = transfer;
+    if (made->tile) made->tile->users++;
+    made->begun = ++async->begun;
+    made->due = async->round + lateness(cluster);
+    made->writer = cj__watch_fork(who.w, who.op, who.lane);
+    if (made->signal == CJ_SIGNAL_BULK_GROUP) made->reader = cj__watch_fork(who.w, who.op, who.lane);
+    append(&async->pending, CJ_LIST_CLUSTER, made);
+    append(cj__transfer_own(async, made), CJ_LIST_THREAD, made);
+    return CJ_STEP_NEXT;
+}
+
+// ---- moving the bytes
+
+static bool next_run(const cj_cpu_transfer *t, const cj_cpu_spot *end, uint32_t bytes, uint32_t *next,
+                     cj_cpu_run *run) {
+    if (t->tile && end->block) return cj__cpu_tile_shared(t->tile, end->address, next, run);
+    if (t->tile) return cj__cpu_tile_global(t->tile, next, run);
+    if (*next >= bytes) return false;
+    *run = (cj_cpu_run){.bytes = bytes, .address = end->address};
+    *next = bytes;
+    return true;
+}
+
+static bool watch(const cj_cpu_transfer *t, const cj_watch_async *agent, unsigned flags, const cj_cpu_spot *end,
+                  const cj_cpu_run *run, const unsigned char *written) {
+    const cj_watch_use   use = {.flags = (uint8_t)(flags | (t->is_proxy ? CJ_USE_ASYNC_PROXY : 0)), .scope = t->scope};
+    const cj_watch_place place = {.block = end->block, .address = run->address, .bytes = run->bytes};
+    return cj__watch_async_access(agent, use, place, written) != CJ_STEP_STOP;
+}
+
+static unsigned char *host_of(const cj_cpu_spot *end, const cj_cpu_run *run) {
+    return end->host + (run->address - end->address);
+}
+
+static bool read_source(cj_cpu_transfer *t) {
+    const cj_watch_async *agent = t->signal == CJ_SIGNAL_BULK_GROUP ? &t->reader : &t->writer;
+    if (t->bytes > CJ_SMALL_BYTES && !(t->data = malloc(t->bytes))) { return out_of_memory(t->who.w->block->cluster); }
+    unsigned char *data = t->data ? t->data : t->small;
+    const bool     loads_tile = t->tile && !t->from.block;
+    if (loads_tile)
+        cj__cpu_tile_fill(t->tile, data, t->bytes);
+    else
+        memset(data, 0, t->bytes);
+    cj_cpu_run run;
+    for (uint32_t next = 0; next_run(t, &t->from, t->from_bytes, &next, &run);) {
+        if (!watch(t, agent, CJ_USE_READ, &t->from, &run, NULL)) return false;
+        memcpy(data + run.offset, host_of(&t->from, &run), run.bytes);
+        if (loads_tile) cj__cpu_tile_round(t->tile, data + run.offset, run.bytes);
+    }
+    t->is_read = true;
+    return true;
+}
+
+static void copy_masked(unsigned char *to, const unsigned char *from, uint32_t bytes, uint16_t mask) {
+    for (uint32_t i = 0; i < bytes; i++) {
+        if (mask >> i % 16 & 1) to[i] = from[i];
+    }
+}
+
+// Whether one end lies in the shared memory of another block than the one that began it.
+static bool of_peer(const cj_cpu_transfer *t, const cj_cpu_spot *end) {
+    return end->block && end->block != t->who.w->block;
+}
+
+static bool write_destination(const cj_cpu_transfer *t) {
+    const unsigned char *data = t->data ? t->data : t->small;
+    cj_cpu_counts       *counts = t->who.w->block->cluster->counts;
+    cj_cpu_run           run;
+    if (counts) cj__stats_transfer(counts, t->who.op, t->bytes, of_peer(t, &t->from), of_peer(t, &t->to));
+    for (uint32_t next = 0; next_run(t, &t->to, t->bytes, &next, &run);) {
+        unsigned char *to = host_of(&t->to, &run);
+        const bool     is_whole = !t->combine && t->byte_mask == UINT16_MAX;
+        if (!watch(t, &t->writer, t->combine ? CJ_USE_READ | CJ_USE_WRITE : CJ_USE_WRITE, &t->to, &run,
+                   is_whole ? data + run.offset : NULL)) {
+            return false;
+        }
+        if (t->combine)
+            t->combine(to, data + run.offset, run.bytes);
+        else if (t->byte_mask != UINT16_MAX)
+            copy_masked(to, data + run.offset, run.bytes, t->byte_mask);
+        else
+            memcpy(to, data + run.offset, run.bytes);
+    }
+    return true;
+}
+
+// ---- what the end of a transfer signals
+
+static cj_cpu_mbarrier *mbarrier_of(const cj_cpu_transfer *t) {
+    static const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_INIT, .scope = CJ_SCOPE_CLUSTER};
+    const cj_watch_place      place = {t->mbarrier.block, t->mbarrier.address, CJ_MBARRIER_BYTES};
+    if (cj__watch_async_access(&t->writer, use, place, NULL) == CJ_STEP_STOP) return NULL;
+    return cj__cpu_mbarrier_at(t->who, &t->mbarrier);
+}
+
+static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
+    cj_cpu_mbarrier *m = mbarrier_of(t);
+    if (!m) return false;
+    cj__sync_complete(&t->writer, t->is_proxy, &m->sync);
+    const bool fits = cj__cpu_mbarrier_transact(t->who, m, -(int64_t)t->bytes);
+    cj__transfer_discard(async, t);
+    return fits;
+}
+
+// The arrival that stands for the copies that its thread began before.
+static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
+    cj_cpu_mbarrier *m = mbarrier_of(t);
+    if (!m) return false;
+    for (cj_cpu_transfer *copy = cj__transfer_own(async, t)->first, *after; copy != t; copy = after) {
+        after = cj__transfer_next_own(copy);
+        if (copy->signal != CJ_SIGNAL_COPY_GROUP || !copy->is_done) continue;
+        cj__sync_complete(&copy->writer, true, &m->sync);
+        cj__transfer_discard(async, copy);
+    }
+    const bool fits = cj__cpu_mbarrier_arrive(t->who, m, 1, false);
+    cj__transfer_discard(async, t);
+    return fits;
+}
+
+static bool signal_group(cj_cpu_async *async, cj_cpu_transfer *t) {
+    async->signals += t->signal == CJ_SIGNAL_BULK_GROUP;
+    if (!t->writer.block) {  // nobody watches
+        cj__transfer_discard(async, t);
+        return true;
+    }
+    free(t->data);
+    t->data = NULL;
+    unlink_from(&async->pending, CJ_LIST_CLUSTER, t);
+    append(&async->done, CJ_LIST_CLUSTER, t);
+    t->is_done = true;
+    return true;
+}
+
+bool cj__transfer_is_ready(const cj_cpu_async *async, const cj_cpu_transfer *t) {
+    if (t->signal != CJ_SIGNAL_COPY_ARRIVAL) return true;
+    for (const cj_cpu_transfer *other = cj__transfer_own(async, t)->first; other != t;
+         other = cj__transfer_next_own(other)) {
+        if (other->signal == CJ_SIGNAL_COPY_GROUP && !other->is_done) return false;
+    }
+    return true;
+}
+
+bool cj__transfer_step(cj_cpu_async *async, cj_cpu_transfer *t) {
+    static bool (*const signals[])(cj_cpu_async * async, cj_cpu_transfer * t) = {
+        [CJ_SIGNAL_MBARRIER] = signal_bytes,
+        [CJ_SIGNAL_BULK_GROUP] = signal_group,
+        [CJ_SIGNAL_COPY_GROUP] = signal_group,
+        [CJ_SIGNAL_COPY_ARRIVAL] = signal_arrival,
+    };
+    if (!t->is_read) {
+        if (!read_source(t)) return false;
+        if (t->signal == CJ_SIGNAL_BULK_GROUP) {
+            t->due = async->round + lateness(t->who.w->block->cluster);
+            async->signals++;
+            return true;
+        }
+    }
+    return write_destination(t) && signals[t->signal](async, t);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the schedule of asynchronous work (async.c) has of a single transfer (transfer.c).
+#ifndef CJ_CPU_TRANSFER_H
+#define CJ_CPU_TRANSFER_H
+
+#include "async.h"
+
+static inline cj_cpu_transfer *cj__transfer_next(const cj_cpu_transfer *t) { return t->link[CJ_LIST_CLUSTER].after; }
+static inline cj_cpu_transfer *cj__transfer_next_own(const cj_cpu_transfer *t) { return t->link[CJ_LIST_THREAD].after; }
+
+static inline size_t cj__async_warp(const cj_cpu_warp *w) {
+    return w->block->rank * w->block->cluster->launch->warps + w->index;
+}
+
+// The transfers of its thread.
+static inline cj_cpu_transfers *cj__transfer_own(const cj_cpu_async *async, const cj_cpu_transfer *t) {
+    return &async->groups[cj__async_warp(t->who.w) * CJ_LANES + t->who.lane].own;
+}
+
+static inline bool cj__async_is_random(const cj_cpu_cluster *cluster) {
+    return cluster->launch->options.random_schedule;
+}
+
+// One step of a pending transfer, after which it may be gone; false when a hazard was reported.
+bool cj__transfer_step(cj_cpu_async *async, cj_cpu_transfer *t);
+// Whether it can take a step: an arrival waits for the copies that its thread began before it.
+bool cj__transfer_is_ready(const cj_cpu_async *async, const cj_cpu_transfer *t);
+// Takes it off its lists and frees it.
+void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t);
+// The watched operation ends.
+void cj__transfer_end_watch(cj_watch_async *async);
+
+#endif

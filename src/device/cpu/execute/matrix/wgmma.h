@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CJ_CPU_WGMMA_H
+#define CJ_CPU_WGMMA_H
+
+#include "prepare.h"
+
+// Lets the ops from `begin` on that name accumulators of a wgmma.mma_async report it while that is in flight.
+bool cj__cpu_watch_accumulators(cj_cpu_prepare *p, size_t begin);
+// Forgets what the warp has in flight: it has exited, or its launch has ended.
+void cj__cpu_wgmma_drop(cj_cpu_warp *w);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where variables lie: offsets in the spaces of parameters, shared memory and local memory, and in functions' frames.
+#include "lower.h"
+
+enum { DYNAMIC_ALIGNMENT = 16, STACK_ALIGNMENT = 16 };
+
+static bool add_symbol(cj_cpu_prepare *p, const cj_ir_var *var, uint32_t *bytes) {
+    cj_cpu_program *program = p->program;
+    const uint64_t  align = var->align ? var->align : 1;
+    const uint64_t  offset = ((uint64_t)*bytes + align - 1) / align * align;
+    p->line = var->line;
+    if (var->unsized && var->space != CJ_SPACE_SHARED) {
+        return cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: the CPU device does not place parameters without a size",
+                              var->name),
+               false;
+    }
+    if (offset + var->bytes > UINT32_MAX) {
+        return cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: 4 GiB or more in one memory space", var->name), false;
+    }
+    if (!cj__cpu_grow(p, &program->symbol, program->symbol_count, &program->symbol_capacity, sizeof *program->symbol)) {
+        return false;
+    }
+    program->symbol[program->symbol_count++] = (cj_cpu_symbol){
+        .var = var, .offset = offset, .bytes = var->unsized ? UINT32_MAX : var->bytes};
+    *bytes = (uint32_t)(offset + var->bytes);
+    return true;
+}
+
+// Variable i of the entry's own and its module's, in this order; NULL behind the last.
+static const cj_ir_var *visible_var(const cj_ir_func *entry, size_t *i) {
+    if (*i < entry->var_count) return entry->var[(*i)++];
+    const cj_ir_module *module = entry->module;
+    while (*i - entry->var_count < module->item_count) {
+        const cj_ir_item *item = &module->item[(*i)++ - entry->var_count];
+        if (item->kind == CJ_ITEM_VAR) return item->var;
+    }
+    return NULL;
+}
+
+static bool add_symbols(cj_cpu_prepare *p, cj_space space, bool unsized, uint32_t *bytes) {
+    const cj_ir_var *var;
+    for (size_t i = 0; (var = visible_var(p->program->entry, &i)) != NULL;) {
+        if (var->space != space || var->unsized != unsized) continue;
+        uint32_t at = *bytes;  // all unsized variables start where dynamic memory starts
+        if (!add_symbol(p, var, unsized ? &at : bytes)) return false;
+    }
+    return true;
+}
+
+// The parameters of the entry's calls, which lie in local memory. Its other variables are placed already.
+static bool add_entry_symbols(cj_cpu_prepare *p) {
+    const cj_ir_func *entry = p->program->entry;
+    for (size_t i = 0; i < entry->var_count; i++) {
+        if (entry->var[i]->space != CJ_SPACE_PARAM) continue;
+        if (!add_symbol(p, entry->var[i], &p->program->local_bytes)) return false;
+    }
+    return true;
+}
+
+static bool add_frame_symbol(cj_cpu_prepare *p, cj_cpu_func *func, const cj_ir_var *var) {
+    if (!add_symbol(p, var, &func->frame_bytes)) return false;
+    p->program->symbol[p->program->symbol_count - 1].in_frame = true;
+    if (var->align > func->frame_align) func->frame_align = (uint32_t)var->align;
+    return true;
+}
+
+// A function's own variables. Its parameters, and those of its calls, lie in its frame.
+static bool add_function_symbols(cj_cpu_prepare *p, cj_cpu_func *made) {
+    const cj_ir_func *func = made->func;
+    for (size_t i = 0; i < func->param_count + func->result_count; i++) {
+        const cj_ir_var *var = i < func->param_count ? func->param[i] : func->result[i - func->param_count];
+        if (var->space != CJ_SPACE_REG && !add_frame_symbol(p, made, var)) return false;
+    }
+    for (size_t i = 0; i < func->var_count; i++) {
+        const cj_ir_var *var = func->var[i];
+        if (var->space == CJ_SPACE_SHARED && !add_symbol(p, var, &p->program->shared_bytes)) return false;
+        const bool is_own = var->space == CJ_SPACE_LOCAL || var->space == CJ_SPACE_PARAM;
+        if (is_own && !add_frame_symbol(p, made, var)) return false;
+    }
+    return true;
+}
+
+static uint32_t dynamic_alignment(const cj_ir_func *entry) {
+    uint32_t         align = DYNAMIC_ALIGNMENT;
+    const cj_ir_var *var;
+    for (size_t i = 0; (var = visible_var(entry, &i)) != NULL;) {
+        if (var->space == CJ_SPACE_SHARED && var->unsized && var->align > align) align = var->align;
+    }
+    return align;
+}
+
+// More than any GPU has; what a launch may take is for its contract to say.
+static bool check_sizes(cj_cpu_prepare *p) {
+    const cj_cpu_program *program = p->program;
+    const struct {
+        const char *what;
+        uint32_t    bytes, most;
+    } size[] = {{"parameters", program->param_bytes, 32764},
+                {"shared memory a block", program->shared_bytes, 1 << 20},
+                {"local memory a thread", program->local_bytes, 512 << 10}};
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        if (size[i].bytes <= size[i].most) continue;
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s needs %u bytes of %s; the limit is %u", program->entry->name,
+                       size[i].bytes, size[i].what, size[i].most);
+    }
+    return !p->status;
+}
+
+bool cj__load_layout(cj_cpu_prepare *p) {
+    cj_cpu_program   *program = p->program;
+    const cj_ir_func *entry = program->entry;
+    for (size_t i = 0; i < entry->param_count; i++) {
+        if (!add_symbol(p, entry->param[i], &program->param_bytes)) return false;
+    }
+    if (!add_symbols(p, CJ_SPACE_SHARED, false, &program->shared_bytes)) return false;
+    if (!add_symbols(p, CJ_SPACE_LOCAL, false, &program->local_bytes)) return false;
+    if (!add_entry_symbols(p)) return false;
+    for (size_t i = 0; i < program->func_count; i++) {
+        if (!add_function_symbols(p, program->func[i])) return false;
+    }
+    if (!check_sizes(p)) return false;
+    const uint32_t align = dynamic_alignment(entry);
+    program->dynamic_offset = (program->shared_bytes + align - 1) / align * align;
+    program->stack_begin = (program->local_bytes + STACK_ALIGNMENT - 1) / STACK_ALIGNMENT * STACK_ALIGNMENT;
+    return add_symbols(p, CJ_SPACE_SHARED, true, &program->dynamic_offset);
+}
+
+bool cj__load_size_stack(cj_cpu_prepare *p) {
+    cj_cpu_program *program = p->program;
+    uint64_t        bytes = program->stack_begin;
+    for (size_t i = 0; i < program->func_count; i++) {
+        bytes += (uint64_t)program->func[i]->frame_bytes + program->func[i]->frame_align;
+    }
+    bytes = (bytes + STACK_ALIGNMENT - 1) / STACK_ALIGNMENT * STACK_ALIGNMENT;
+    program->local_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+    return check_sizes(p);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading: an entry becomes a program.
+#ifndef CJ_CPU_LOAD_H
+#define CJ_CPU_LOAD_H
+
+#include "prepare.h"
+
+// Lowers an entry. *program is owned by the caller. INVALID_KERNEL, UNSUPPORTED (with the line), OUT_OF_MEMORY.
+cj_status cj__cpu_prepare(const cj_ir_func *entry, const cj_cpu_variable *variables, size_t variable_count,
+                          const cj_cpu_instructions *instructions, cj_cpu_program **program, cj_error *error);
+
+// What a pointer to the module's function holds: the address of nothing that can be read.
+uint64_t cj__cpu_function_address(const cj_ir_func *func);
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hazards: what a kernel does that it must not. A launch collects them in its findings; the launch's error is the first.
+#ifndef CJ_CPU_HAZARD_H
+#define CJ_CPU_HAZARD_H
+
+#include "machine.h"
+
+typedef enum cj_cpu_rule {
+#define CJ_HAZARD(id, rule, hint) CJ_HAZARD_##id,
+#include "hazards.def"
+#undef CJ_HAZARD
+} cj_cpu_rule;
+
+// Hazards found in a launch, and notes: each rule and pair of lines once.
+enum { CJ_CPU_FINDINGS = 64 };
+
+typedef struct cj_cpu_found {
+    size_t    count;
+    cj_hazard hazard[CJ_CPU_FINDINGS];
+} cj_cpu_found;
+
+typedef struct cj_cpu_findings {
+    pthread_mutex_t  lock;
+    cj_cpu_found     hazards, notes;
+    const cj_cpu_op *unsupported;  // the first that was reached, or NULL
+} cj_cpu_findings;
+
+// The first of the findings as an error; returns HAZARD, or OK where there are none.
+cj_status cj__cpu_findings_error(const cj_cpu_findings *findings, cj_error *error);
+// What was reached that the CPU device cannot execute, as an error; returns UNSUPPORTED.
+cj_status cj__cpu_unsupported_error(const cj_cpu_findings *findings, cj_error *error);
+
+// Reports a hazard of one lane and returns CJ_STEP_STOP. The message is what was done (from the format), by whom.
+cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,
+                           ...) CJ_PRINTF(5, 6);
+// The executor of an instruction that the CPU device cannot execute; op->plan says why. It ends the launch.
+cj_cpu_step cj__cpu_unsupported(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
+
+// ---- what reports are made of
+
+const char *cj__hazard_op_name(const cj_cpu_op *op);
+
+// One of the two sides of a hazard: a thread of a block, at an op.
+cj_hazard_side cj__hazard_side_of(const cj_cpu_launch *launch, const cj_cpu_op *op, uint64_t cluster, uint32_t rank,
+                                  uint32_t thread);
+
+// "thread (1, 0, 0) of block (0, 0, 0), rank 0 in its cluster"
+typedef struct cj_hazard_who {
+    char text[128];
+} cj_hazard_who;
+
+cj_hazard_who cj__hazard_who(const cj_hazard_side *side);
+
+// Whether the findings hold a hazard of this rule at these two lines; if so, its count grows by one.
+bool cj__hazard_is_known(cj_cpu_findings *findings, cj_cpu_rule rule, unsigned first, unsigned second);
+void cj__hazard_add(cj_cpu_findings *findings, cj_cpu_rule rule, const cj_hazard *hazard);
+
+#endif

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CJ_CPU_RANDOM_H
+#define CJ_CPU_RANDOM_H
+
+#include "machine.h"
+
+// The next number of a cluster's random sequence. Everything that the CPU device draws from the seed is drawn here.
+uint64_t cj__cpu_random(cj_cpu_cluster *cluster);
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asynchronous operations as agents: forked by a thread, joined by threads or through a sync object.
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn.h"
+
+// One more agent for every thread. Room is made for twice as many, since there may be thousands.
+static bool add_chains(cj_watch_block *watch, uint32_t stride) {
+    const uint32_t count = watch->chain_count + stride;
+    if (count > watch->chain_capacity) {
+        const uint32_t  capacity = 2 * watch->chain_capacity > count ? 2 * watch->chain_capacity : count;
+        cj_watch_chain *more = realloc(watch->chain, capacity * sizeof *more);
+        if (!more) return cj__watch_starved = true, false;
+        watch->chain = more;
+        watch->chain_capacity = capacity;
+    }
+    memset(watch->chain + watch->chain_count, 0, stride * sizeof *watch->chain);
+    watch->chain_count = count;
+    return true;
+}
+
+// An agent of the thread that no operation under way uses, and all of whose past the thread knows. Where more are under
+// way than can be told apart, the last: it stands for several then, and a race among them may be missed. 0: no memory.
+static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
+    cj_watch_block *watch = w->block->watch;
+    const uint32_t  stride = cj__watch_stride(w->block->cluster->launch), thread = w->index * CJ_LANES + lane;
+    for (uint32_t at = thread;; at += stride) {
+        if (at >= watch->chain_count && !add_chains(watch, stride)) return 0;
+        const uint32_t agent = at + stride;
+        if (agent + stride > UINT16_MAX) return (uint16_t)agent;
+        const cj_agents agents = {
+            .block = cj__watch_index(w->block), .group = (uint16_t)(agent / CJ_LANES), .mask = 1u << lane};
+        const cj_watch_chain *before = &watch->chain[at];
+        if (before->busy) continue;
+        if (!before->time) return (uint16_t)agent;  // it has no past
+        if (!cj__clock_unknown(w->watch->now[lane], CJ_VIEW_MEMORY, &agents, before->time)) return (uint16_t)agent;
+    }
+}
+
+cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) {
+    cj_watch_async async = {0};
+    if (!w->watch) return async;
+    async.agent = choose_agent(w, lane);
+    if (!async.agent) return async;
+    async.block = w->block;
+    async.op = op;
+    async.thread = w->index * CJ_LANES + lane;
+    cj_watch_chain *mine = &w->block->watch->chain[async.agent - cj__watch_stride(w->block->cluster->launch)];
+    mine->busy = true;
+    async.time = ++mine->time;
+    if (w->watch->forked & 1u << lane) cj__watch_step(w->watch);
+    cj__watch_tell(w, 1u << lane, &async.now);
+    w->watch->forked |= 1u << lane;
+    return async;
+}
+
+void cj__watch_end(cj_watch_async *async) {
+    if (!async->block) return;
+    cj_watch_block *watch = async->block->watch;
+    const uint32_t  stride = cj__watch_stride(async->block->cluster->launch);
+    if (async->agent - stride < watch->chain_count) watch->chain[async->agent - stride].busy = false;
+    cj__clock_drop(async->now);
+    *async = (cj_watch_async){0};
+}
+
+static void add_async(const cj_watch_async *async, cj_clock **into) {
+    // Its writes are visible to both proxies: completion has the fence in it.
+    for (cj_view view = CJ_VIEW_MEMORY; view <= CJ_VIEW_GLOBAL; view++) {
+        cj__clock_add(into, view, cj__watch_agent(async), async->time);
+    }
+    cj__clock_add(into, CJ_VIEW_PROGRESS, cj__watch_agent(async), async->time);
+}
+
+void cj__watch_join(cj_cpu_warp *w, uint32_t mask, const cj_watch_async *async) {
+    if (!w->watch || !async->block) return;
+    cj_clock *its = NULL;
+    add_async(async, &its);
+    cj__watch_learn(w->watch, mask, its, cj__clock_join);
+    cj__clock_drop(its);
+}
+
+void cj__sync_complete(const cj_watch_async *async, bool is_proxy, cj_sync *sync) {
+    if (!async->block) return;
+    add_async(async, &sync->gathering);
+    if (!is_proxy) cj__clock_join(&sync->gathering, async->now);
+}

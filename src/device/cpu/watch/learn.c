@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn.h"
+
+#include "lanes.h"
+
+// The lanes of `mask` learn what a clock knows; those with one clock before have one afterwards.
+void cj__watch_learn(cj_watch_warp *watch, uint32_t mask, const cj_clock *what,
+                     void (*join)(cj_clock **, const cj_clock *)) {
+    for (uint32_t rest = what ? mask : 0, same; rest; rest &= ~same) {
+        cj_clock *before = watch->now[cj__cpu_first(rest)], *after = cj__clock_hold(before);
+        same = 0;
+        join(&after, what);
+        CJ_SOME_LANES(i, rest) {
+            if (watch->now[i] != before) continue;
+            same |= 1u << i;
+        }
+        CJ_SOME_LANES(i, same) {
+            cj__clock_hold(after);
+            cj__clock_drop(watch->now[i]);
+            watch->now[i] = after;
+        }
+        cj__clock_drop(after);
+    }
+}
+
+void cj__watch_join_progress(cj_clock **into, const cj_clock *from) {
+    cj__clock_join_view(into, CJ_VIEW_PROGRESS, from, CJ_VIEW_PROGRESS);
+}
+
+// In a view, *into learns these lanes up to their times; of lanes with the time 0, nothing.
+void cj__watch_add_times(const cj_cpu_warp *w, uint32_t mask, cj_clock **into, cj_view view, const uint32_t *times) {
+    for (uint32_t rest = mask, same; rest; rest &= ~same) {
+        const uint32_t time = times[cj__cpu_first(rest)];
+        same = 0;
+        CJ_SOME_LANES(i, rest) {
+            if (times[i] == time) same |= 1u << i;
+        }
+        if (time) cj__clock_add(into, view, cj__watch_agents(w, same), time);
+    }
+}
+
+static void add_passed(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
+    for (unsigned k = 0; k < 3; k++)
+        cj__watch_add_times(w, mask, into, (cj_view)(CJ_VIEW_SHARED + k), w->watch->passed[k]);
+}
+
+void cj__watch_step(cj_watch_warp *watch) {
+    watch->time++;
+    watch->forked = 0;
+}
+
+// The time of what these lanes do next.
+uint32_t cj__watch_time(cj_watch_warp *watch, uint32_t mask) {
+    if (watch->forked & mask) cj__watch_step(watch);
+    return watch->time;
+}
+
+// *into learns all that these lanes know and did.
+void cj__watch_tell(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
+    const cj_watch_warp *watch = w->watch;
+    CJ_SOME_LANES(i, mask) cj__clock_join(into, watch->now[i]);
+    cj__clock_add(into, CJ_VIEW_MEMORY, cj__watch_agents(w, mask), watch->time);
+    cj__clock_add(into, CJ_VIEW_PROGRESS, cj__watch_agents(w, mask), watch->time);
+    add_passed(w, mask, into);
+}
+
+// The same, and what they do next is later.
+void cj__watch_give(cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
+    cj__watch_tell(w, mask, into);
+    cj__watch_step(w->watch);
+}
+
+// *into learns what a lane's last releasing fence of this scope released.
+void cj__watch_give_fenced(cj_cpu_warp *w, unsigned lane, unsigned scope, cj_clock **into) {
+    const cj_watch_warp   *watch = w->watch;
+    const cj_watch_fenced *before = &watch->fenced[lane][scope];
+    const cj_agents        self = cj__watch_agents(w, 1u << lane);
+    if (!before->time) return;
+    cj__clock_join(into, before->clock);
+    cj__clock_add(into, CJ_VIEW_MEMORY, self, before->time);
+    cj__clock_add(into, CJ_VIEW_PROGRESS, self, before->time);
+    for (unsigned k = 0; k < 3; k++) {
+        const uint32_t time = watch->passed[k][lane];
+        if (time && time <= before->time) cj__clock_add(into, (cj_view)(CJ_VIEW_SHARED + k), self, time);
+    }
+}

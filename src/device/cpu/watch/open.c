@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beginning and ending: launches, clusters, threads that exit.
+#include <stdlib.h>
+
+#include "error.h"
+#include "lanes.h"
+#include "report.h"
+#include "state.h"
+#include "undefined.h"
+
+cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
+    const cj_cpu_program *program = launch->program;
+    cj_watch             *watch = calloc(1, sizeof *watch);
+    launch->watch = watch;
+    cj__watch_starved = false;
+    launch->undefined = cj__undefined_open(program);
+    if (watch) {
+        watch->order = cj__watch_orders(program);
+        watch->global = calloc(launch->ranges->count + 1, sizeof(cj_shadow *));
+    }
+    if (!watch || !watch->order || !watch->global || !launch->undefined) {
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to watch %s", program->entry->name);
+    }
+    return CJ_OK;
+}
+
+void cj__watch_close(cj_cpu_launch *launch) {
+    cj_watch *watch = launch->watch;
+    cj__undefined_close(launch->undefined);
+    launch->undefined = NULL;
+    if (!watch) return;
+    for (size_t i = 0; watch->global && i < launch->ranges->count; i++) {
+        if (watch->global[i]) cj__shadow_settle(watch->global[i]);
+        cj__shadow_free(watch->global[i]);
+    }
+    free(watch->global);
+    free(watch->order);
+    free(watch);
+    launch->watch = NULL;
+}
+
+// ---- clusters
+
+bool cj__watch_attach(cj_cpu_cluster *cluster) {
+    const cj_cpu_launch *launch = cluster->launch;
+    for (uint32_t i = 0; launch->watch && i < launch->ranks; i++) {
+        cj_cpu_block   *block = &cluster->block[i];
+        cj_watch_block *watch = calloc(1, sizeof *watch + launch->warps * sizeof *watch->warp);
+        if (!watch) return false;
+        block->watch = watch;
+        watch->shared = cj__shadow_new(launch->shared_bytes, NULL);
+        if (!watch->shared) return false;
+    }
+    return true;
+}
+
+static void drop_lane(cj_watch_warp *watch, unsigned lane) {
+    cj__clock_drop(watch->now[lane]);
+    watch->now[lane] = NULL;
+    for (unsigned i = 0; i < CJ_SCOPES; i++) {
+        cj__clock_drop(watch->pending[lane][i]);
+        cj__clock_drop(watch->fenced[lane][i].clock);
+        watch->pending[lane][i] = watch->fenced[lane][i].clock = NULL;
+    }
+}
+
+static void reset_block(cj_cpu_block *block) {
+    cj_watch_block *watch = block->watch;
+    for (uint32_t i = 0; i < block->cluster->launch->warps; i++) {
+        for (unsigned lane = 0; lane < CJ_LANES; lane++) drop_lane(&watch->warp[i], lane);
+        watch->warp[i] = (cj_watch_warp){0};
+    }
+    for (unsigned i = 0; i < CJ_BARRIERS; i++) cj__sync_free(&block->barrier[i].sync);
+    if (watch->shared) cj__shadow_clear(watch->shared);
+    cj__clock_drop(watch->exits);
+    watch->exits = NULL;
+    watch->remote = false;
+    free(watch->chain);
+    watch->chain = NULL;
+    watch->chain_count = watch->chain_capacity = 0;
+}
+
+void cj__watch_start(cj_cpu_cluster *cluster) {
+    const cj_cpu_launch *launch = cluster->launch;
+    for (uint32_t i = 0; launch->watch && i < launch->ranks; i++) {
+        cj_cpu_block *block = &cluster->block[i];
+        reset_block(block);
+        for (uint32_t k = 0; k < launch->warps; k++) {
+            block->warp[k].watch = &block->watch->warp[k];
+            *block->warp[k].watch = (cj_watch_warp){.time = 1, .whole = block->warp[k].live};
+        }
+        cj__undefined_start(block);
+    }
+    cj__sync_free(&cluster->sync);
+}
+
+void cj__watch_detach(cj_cpu_cluster *cluster) {
+    for (uint32_t i = 0; i < cluster->launch->ranks; i++) {
+        cj_cpu_block *block = &cluster->block[i];
+        if (!block->watch) continue;
+        reset_block(block);
+        cj__shadow_free(block->watch->shared);
+        free(block->watch);
+    }
+    cj__sync_free(&cluster->sync);
+}
+
+// ---- exits
+
+// A recorded access to a block that has exited: a thread of it must have known of the access when it exited.
+static void check_exit(void *user, const cj_access *access, uint64_t offset, uint64_t bytes) {
+    cj_cpu_block   *block = user;
+    const cj_clock *exits = block->watch->exits;
+    cj_access       late = *access;
+    const cj_agents agents = {.block = access->block, .group = access->group, .mask = access->mask};
+    late.mask = cj__clock_unknown(exits, CJ_VIEW_MEMORY, &agents, access->time);
+    if (!late.mask) return;
+    const bool executed = !cj__clock_unknown(exits, CJ_VIEW_PROGRESS, &agents, access->time);
+    cj__cpu_peer(block->cluster, executed ? CJ_HAZARD_RELAXED_ARRIVE : CJ_HAZARD_PEER_EXITED, &late,
+                 (cj_watch_place){block, offset, bytes});
+}
+
+void cj__watch_exit(cj_cpu_warp *w, uint32_t mask) {
+    cj_watch_block *watch = w->block->watch;
+    if (!watch) return;
+    CJ_SOME_LANES(i, mask) {
+        cj__clock_join(&watch->exits, w->watch->now[i]);
+        drop_lane(w->watch, i);
+    }
+    if (!w->block->live && watch->remote)
+        cj__shadow_visit(watch->shared, cj__watch_index(w->block), check_exit, w->block);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strong.h"
+
+#include "learn.h"
+
+static cj_scope distance(const cj_cpu_launch *launch, uint32_t a, uint32_t b) {
+    return a == b ? CJ_SCOPE_CTA : a / launch->ranks == b / launch->ranks ? CJ_SCOPE_CLUSTER : CJ_SCOPE_GPU;
+}
+
+// The lane has read what was written there.
+static void acquire_at(cj_cpu_warp *w, unsigned lane, const cj_location *location, cj_watch_order order) {
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    for (unsigned i = 0; i < CJ_SCOPES; i++) {
+        const cj_released *released = &location->released[i];
+        cj_scope           needed = distance(launch, released->block, cj__watch_index(w->block));
+        if (needed < released->spread) needed = released->spread;
+        if (!released->clock || cj__watch_slot(needed) > i || cj__watch_slot(needed) > cj__watch_slot(order.use.scope))
+            continue;
+        if (order.acquire)
+            cj__watch_learn(w->watch, 1u << lane, released->clock, cj__clock_join);
+        else
+            cj__clock_join(&w->watch->pending[lane][cj__watch_slot(needed)], released->clock);
+    }
+}
+
+// What is released there with this scope, now by this block too.
+static cj_clock **open_released(const cj_cpu_warp *w, cj_location *location, unsigned scope) {
+    cj_released   *released = &location->released[scope];
+    const uint32_t self = cj__watch_index(w->block);
+    if (!released->clock) *released = (cj_released){.block = self};
+    const cj_scope far = distance(w->block->cluster->launch, released->block, self);
+    if (far > released->spread && far > CJ_SCOPE_CTA) released->spread = far;
+    return &released->clock;
+}
+
+// The lane writes there, with what it releases itself, or what its last fences did, each as far as both reach.
+static void release_at(cj_cpu_warp *w, unsigned lane, cj_location *location, cj_watch_order order) {
+    const unsigned scope = cj__watch_slot(order.use.scope);
+    if (order.release) {
+        cj__watch_give(w, 1u << lane, open_released(w, location, scope));
+        return;
+    }
+    for (unsigned i = 0; i < CJ_SCOPES; i++) {
+        if (!w->watch->fenced[lane][i].time) continue;
+        cj__watch_give_fenced(w, lane, i, open_released(w, location, i < scope ? i : scope));
+    }
+}
+
+static bool releases(const cj_cpu_warp *w, unsigned lane, cj_watch_order order) {
+    const cj_watch_fenced *last = w->watch->fenced[lane];
+    return order.release || last[0].time || last[1].time || last[2].time;
+}
+
+void cj__watch_order_strong(cj_cpu_warp *w, unsigned lane, cj_shadow *shadow, uint64_t offset, uint64_t bytes,
+                            cj_watch_order order, bool reads, bool writes) {
+    cj_location *location = cj__shadow_location(shadow, offset, false);
+    if (reads && location) acquire_at(w, lane, location, order);
+    if (!writes) return;
+    if (!reads) cj__shadow_forget(shadow, offset, bytes);
+    if (!releases(w, lane, order)) return;
+    if (!location) location = cj__shadow_location(shadow, offset, true);
+    if (location) release_at(w, lane, location, order);
+}
+
+void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool wrote) {
+    if (!w->watch) return;
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    const cj_watch      *watch = launch->watch;
+    if (!watch->atomic[lane].shadow) return;
+    cj__watch_order_strong(w, lane, watch->atomic[lane].shadow, watch->atomic[lane].offset, op->bytes,
+                           watch->order[op - launch->program->op], true, wrote);
+}

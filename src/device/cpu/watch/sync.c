@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sync objects, barriers and fences: what happens to clocks there.
+#include "lanes.h"
+#include "learn.h"
+
+void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order) {
+    if (!w->watch) return;
+    if (order == CJ_ORDER_FULL) {
+        cj__watch_give(w, mask, &sync->gathering);
+        return;
+    }
+    CJ_SOME_LANES(i, mask) {
+        for (unsigned k = 0; k < CJ_SCOPES; k++) cj__watch_give_fenced(w, i, k, &sync->gathering);
+        cj__watch_join_progress(&sync->gathering, w->watch->now[i]);
+    }
+    cj__watch_add_times(w, mask, &sync->gathering, CJ_VIEW_INIT, w->watch->passed[CJ_VIEW_INIT - CJ_VIEW_SHARED]);
+    cj__clock_add(&sync->gathering, CJ_VIEW_PROGRESS, cj__watch_agents(w, mask), w->watch->time);
+    cj__watch_step(w->watch);
+}
+
+void cj__sync_acquire(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order) {
+    if (!w->watch) return;
+    cj__watch_learn(w->watch, mask, sync->complete, order == CJ_ORDER_FULL ? cj__clock_join : cj__watch_join_progress);
+    if (order == CJ_ORDER_FULL) return;
+    CJ_SOME_LANES(i, mask) cj__clock_join(&w->watch->pending[i][cj__watch_slot(CJ_SCOPE_CLUSTER)], sync->complete);
+}
+
+void cj__watch_meet(cj_cpu_warp *w, uint32_t mask) {
+    if (!w->watch) return;
+    cj_clock *all = NULL;
+    cj__watch_give(w, mask, &all);
+    cj__watch_learn(w->watch, mask, all, cj__clock_join);
+    cj__clock_drop(all);
+}
+
+void cj__watch_barrier(cj_cpu_block *block, cj_cpu_barrier *barrier) {
+    if (!block->watch) return;
+    for (uint32_t i = 0; i < block->cluster->launch->warps; i++) {
+        if (barrier->waits[i])
+            cj__watch_learn(block->warp[i].watch, barrier->waits[i], barrier->sync.gathering, cj__clock_join);
+    }
+    cj__sync_free(&barrier->sync);
+}
+
+// ---- fences
+
+static void fence_acquire(cj_watch_warp *watch, unsigned lane, cj_scope scope) {
+    for (unsigned i = 0; i <= cj__watch_slot(scope); i++) {
+        cj_clock **read = &watch->pending[lane][i];
+        cj__watch_learn(watch, 1u << lane, *read, cj__clock_join);
+        cj__clock_drop(*read);
+        *read = NULL;
+    }
+}
+
+static void fence_release(cj_watch_warp *watch, unsigned lane, cj_scope scope) {
+    cj_watch_fenced *last = watch->fenced[lane];
+    for (unsigned i = 0; i <= cj__watch_slot(scope); i++) {
+        cj__clock_drop(last[i].clock);
+        last[i] = (cj_watch_fenced){0};
+    }
+    last[cj__watch_slot(scope)] = (cj_watch_fenced){cj__clock_hold(watch->now[lane]), watch->time};
+}
+
+static void join_shared(cj_clock **into, const cj_clock *from) {
+    cj__clock_join_view(into, CJ_VIEW_SHARED, from, CJ_VIEW_MEMORY);
+}
+
+static void join_global(cj_clock **into, const cj_clock *from) {
+    cj__clock_join_view(into, CJ_VIEW_GLOBAL, from, CJ_VIEW_MEMORY);
+}
+
+// What the lanes know and did passes into the view.
+static void fence_proxy(cj_watch_warp *watch, uint32_t mask, cj_view view) {
+    for (uint32_t rest = mask, same; rest; rest &= ~same) {
+        cj_clock *now = cj__clock_hold(watch->now[cj__cpu_first(rest)]);
+        same = 0;
+        CJ_SOME_LANES(i, rest) {
+            if (watch->now[i] == now) same |= 1u << i;
+        }
+        cj__watch_learn(watch, same, now, view == CJ_VIEW_SHARED ? join_shared : join_global);
+        cj__clock_drop(now);
+    }
+    CJ_SOME_LANES(i, mask) watch->passed[view - CJ_VIEW_SHARED][i] = watch->time;
+}
+
+void cj__watch_fence(cj_cpu_warp *w, uint32_t mask, unsigned fences, cj_scope scope) {
+    cj_watch_warp *watch = w->watch;
+    if (!watch) return;
+    CJ_SOME_LANES(i, mask) {
+        if (fences & CJ_FENCE_ACQUIRE) fence_acquire(watch, i, scope);
+    }
+    if (fences & CJ_FENCE_PROXY_SHARED) fence_proxy(watch, mask, CJ_VIEW_SHARED);
+    if (fences & CJ_FENCE_PROXY_GLOBAL) fence_proxy(watch, mask, CJ_VIEW_GLOBAL);
+    CJ_SOME_LANES(i, mask) {
+        if (fences & CJ_FENCE_INIT) watch->passed[CJ_VIEW_INIT - CJ_VIEW_SHARED][i] = watch->time;
+        if (fences & CJ_FENCE_RELEASE) fence_release(watch, i, scope);
+    }
+    cj__watch_step(watch);
+}
