@@ -18,14 +18,10 @@ static const cj_family *const families[] = {&cj__family_reduce,   &cj__family_st
 
 enum { FAMILY_COUNT = sizeof families / sizeof *families };
 
-size_t               cj_family_count(void) { return FAMILY_COUNT; }
-const cj_family     *cj_family_at(size_t index) { return index < FAMILY_COUNT ? families[index] : NULL; }
-const char          *cj_family_name(const cj_family *family) { return family ? family->name : NULL; }
-const char          *cj_family_summary(const cj_family *family) { return family ? family->summary : NULL; }
-size_t               cj_family_param_count(const cj_family *family) { return family ? family->param_count : 0; }
-const cj_param_info *cj_family_param(const cj_family *family, size_t index) {
-    return family && index < family->param_count ? &family->param[index] : NULL;
-}
+size_t           cj_family_count(void) { return FAMILY_COUNT; }
+const cj_family *cj_family_at(size_t index) { return index < FAMILY_COUNT ? families[index] : NULL; }
+const char      *cj_family_name(const cj_family *family) { return family ? family->name : NULL; }
+const char      *cj_family_summary(const cj_family *family) { return family ? family->summary : NULL; }
 
 static const char *family_name_at(const void *user, size_t i) {
     (void)user;

@@ -150,6 +150,12 @@ static const char *list_text(const cj_params *params, uint64_t count, char *buff
     return buffer;
 }
 
+size_t cj_family_param_count(const cj_family *family) { return family ? family->param_count : 0; }
+
+const cj_param_info *cj_family_param(const cj_family *family, size_t index) {
+    return family && index < family->param_count ? &family->param[index] : NULL;
+}
+
 // The parameter's index, or that of none.
 static size_t find_param(const cj_family *family, const char *name) {
     const size_t count = cj_family_param_count(family);
