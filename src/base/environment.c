@@ -33,3 +33,8 @@ void cj__environment_check(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, check_all);
 }
+
+void cj_log_set(cj_log_callback callback, void *user) {
+    cj__log_hear(callback, user);
+    if (callback) cj__environment_check();
+}

@@ -28,12 +28,11 @@ const char *cj_log_level_name(cj_log_level level) {
     return (unsigned)level < LEVEL_COUNT ? levels[level].name : levels[CJ_LOG_OFF].name;
 }
 
-void cj_log_set(cj_log_callback callback, void *user) {
+void cj__log_hear(cj_log_callback callback, void *user) {
     pthread_mutex_lock(&lock);
     hearer = callback;
     hearer_user = user;
     pthread_mutex_unlock(&lock);
-    if (callback) cj__environment_check();
 }
 
 // What CLUSTERJIT_LOG lets through; `initial` where it is not set. A word that is no level was meant to show something.
@@ -57,8 +56,10 @@ void cj__log(cj_log_level level, const char *format, ...) {
         vsnprintf(message, sizeof message, format, args);
         va_end(args);
         speaking = true;
-        if (hearer) hearer(hearer_user, level, message);
-        else fprintf(stderr, "clusterjit: %s: %s\n", cj_log_level_name(level), message);
+        if (hearer)
+            hearer(hearer_user, level, message);
+        else
+            fprintf(stderr, "clusterjit: %s: %s\n", cj_log_level_name(level), message);
         speaking = false;
     }
     pthread_mutex_unlock(&lock);
