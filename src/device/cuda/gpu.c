@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a GPU, its limits, its context and its memory.
+// Opening a GPU, its limits and its memory.
 #include "gpu.h"
 
 #include <stdio.h>
@@ -7,22 +7,6 @@
 #include <string.h>
 
 #include "error.h"
-
-cj_status cj__gpu_enter(cj_gpu *gpu, bool *pushed, cj_error *error) {
-    CUcontext current = NULL;
-    *pushed = false;
-    cj_status status = CJ_CU(&gpu->driver, error, CtxGetCurrent, &current);
-    if (status || current == gpu->context) return status;
-    status = CJ_CU(&gpu->driver, error, CtxPushCurrent, gpu->context);
-    *pushed = !status;
-    return status;
-}
-
-// The result says nothing of our own doing: a pop repeats the fault of an earlier kernel, which synchronize reports.
-void cj__gpu_leave(cj_gpu *gpu, bool pushed) {
-    CUcontext popped;
-    if (pushed) gpu->driver.CtxPopCurrent(&popped);
-}
 
 static cj_status gpu_alloc(cj_device *device, size_t bytes, cj_ptr *memory, cj_error *error) {
     cj_gpu     *gpu = cj__gpu(device);
@@ -69,8 +53,7 @@ static cj_status gpu_read(cj_device *device, void *to, cj_ptr from, size_t bytes
     return status;
 }
 
-static cj_status gpu_fill(cj_device *device, cj_ptr to, uint8_t byte, size_t bytes, cj_stream stream,
-                          cj_error *error) {
+static cj_status gpu_fill(cj_device *device, cj_ptr to, uint8_t byte, size_t bytes, cj_stream stream, cj_error *error) {
     cj_gpu   *gpu = cj__gpu(device);
     bool      pushed;
     cj_status status = cj__gpu_enter(gpu, &pushed, error);
@@ -140,7 +123,8 @@ static const cj_device_ops gpu_ops = {
     .encode_tensor = gpu_encode_tensor,
 };
 
-#define LIMIT(attribute, field) {CU_DEVICE_ATTRIBUTE_##attribute, offsetof(cj_limits, field)}
+#define LIMIT(attribute, field) \
+    { CU_DEVICE_ATTRIBUTE_##attribute, offsetof(cj_limits, field) }
 
 static const struct {
     CUdevice_attribute attribute;

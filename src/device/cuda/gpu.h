@@ -33,7 +33,7 @@ typedef struct cj_gpu_function {
 
 static inline cj_gpu *cj__gpu(cj_device *device) { return (cj_gpu *)(void *)device; }
 
-// Make the device's context current for a few calls, and put back what was current before. Every enter that succeeds is
+// context.c: make the device's context current for a few calls, and put back what was current before. Every enter that succeeds is
 // followed by a leave.
 cj_status cj__gpu_enter(cj_gpu *gpu, bool *pushed, cj_error *error);
 void      cj__gpu_leave(cj_gpu *gpu, bool pushed);
