@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/ptxgen/collective_model.h"
+#include "models/collective_model.h"
 #include "emit.h"
 #include "test.h"
 

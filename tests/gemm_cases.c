@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/ptxgen/half.h"
+#include "models/half.h"
 #include "emit.h"
 #include "test.h"
 

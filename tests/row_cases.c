@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/ptxgen/row_model.h"
+#include "models/row_model.h"
 #include "emit.h"
 #include "test.h"
 

@@ -26,7 +26,7 @@ of_families = {"emit", "run", "bench", "compare", "tune", "occupancy"}
 every = parameters.union(*options.values())
 # Options of other programs, which the library and tests' twins of it pass on.
 foreign = {"src/nvrtc/compile.c": {"gpu-architecture"}, "src/nvrtc/function.c": {"include-path"},
-           "tools/ptxgen/toolchain.c": {"version"}}
+           "tools/ptxgen/toolchain/toolchain.c": {"version"}}
 # What stands before a = in messages and is no parameter: of --arg, --fill and tensor maps; of PTX and PTX's pictures.
 words = set("arg u64 f32 u32 bytes n cj_version box offset stride estride swizzle interleave l2 fill element at".split())
 public = set(re.findall(r"\b(cj_[a-z0-9_]+)\b", "".join(p.read_text() for p in (root / "include").rglob("*.h"))))
@@ -42,8 +42,8 @@ def strings(text):
 
 def options_for(path, string):
     named = re.findall(r"ptxgen (?:help )?([a-z]+)", string)
-    own = re.fullmatch(r"cmd_([a-z]+)\.c", path.name)
-    known = [c for c in named + ([own[1]] if own else []) if c in options] or commands
+    own = [path.stem] if path.parent.name == "commands" else []
+    known = [c for c in named + own if c in options] or commands
     allowed = set().union(*(options[c] for c in known)) | foreign.get(str(path), set())
     return allowed | (parameters if of_families.intersection(known) else set())
 

@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 command -v python3 >"$dir/which" || { echo "skipped: there is no python3"; exit 77; }
 
 # --- what names something wrong is found: sources of our own, one wrong name in each
-mkdir -p "$dir/twin/src" "$dir/twin/tools/ptxgen" "$dir/twin/include"
+mkdir -p "$dir/twin/src" "$dir/twin/tools/ptxgen/"{commands,show} "$dir/twin/include"
 cp "$here/../../README.md" "$dir/twin"
 # shellcheck disable=SC2016
 grep -o '^| `CLUSTERJIT_[A-Z_]*' "$here/../../README.md" | sed 's/.*`\(.*\)/const char *a = "\1 --device gpu, cluster=4 and so on";/' \
@@ -22,8 +22,8 @@ src/wrong.c|variable 'CLUSTERJIT_CACHES'|set CLUSTERJIT_CACHES to a directory
 src/wrong.c|option 'devices'|take another with --devices cpu
 src/wrong.c|parameter 'ranks'|choose ranks=4 or fewer
 src/wrong.c|function 'cj_free'|free it with cj_free
-tools/ptxgen/cmd_fmt.c|option 'grid'|give --grid X
-tools/ptxgen/wrong.c|option 'pages'|'ptxgen help check' says what --pages does
+tools/ptxgen/commands/fmt.c|option 'grid'|give --grid X
+tools/ptxgen/show/wrong.c|option 'pages'|'ptxgen help check' says what --pages does
 END
 
 # --- ours

@@ -2,7 +2,7 @@
 // What the command knows of cuBLAS without its headers, held against them where they are.
 #include "test.h"
 
-#include "../../tools/ptxgen/cublas_abi.h"
+#include "../../tools/ptxgen/toolchain/cublas_abi.h"
 
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>

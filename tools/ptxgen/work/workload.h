@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A workload: one problem of one kernel family on one device: made-up inputs, poisoned outputs, and a check against an
 // independent reference. `run` launches it once, `bench` and `compare` many times over copies larger than the L2 cache.
-// One file a family, work_NAME.c, and a row in workload.c.
+// One file a family, NAME.c, and a row in workload.c.
 #ifndef PTXGEN_WORKLOAD_H
 #define PTXGEN_WORKLOAD_H
 
