@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ptxgen bench gemm on a GPU: cuBLAS does the same products in the same run, whatever their order, type and epilogue, and where
 # its library is not found this is said.
-source "$(dirname "$0")/../cpu/cli.bash"
+source "$(dirname "$0")/../cli/cli.bash"
 needs_gpu
 
 small=(bench gemm --device gpu --m 192 --n 336 --k 144 --rounds 3)

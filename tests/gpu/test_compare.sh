@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ptxgen compare on a GPU: a verdict follows from the rows shown, rows without clusters have none, each family has a baseline, and
 # it takes seconds.
-source "$(dirname "$0")/../cpu/cli.bash"
+source "$(dirname "$0")/../cli/cli.bash"
 needs_gpu
 
 # verdict_of ARGUMENT...: as above. What is best without clusters is not slower than the plan's own choice, if that has none.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ptxgen probe on a GPU: every kernel keeps its check, every figure is there and is one, and the plot is drawn.
-source "$(dirname "$0")/../cpu/cli.bash"
+source "$(dirname "$0")/../cli/cli.bash"
 needs_gpu
 
 plot=(--plot "$dir/probe.svg")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reductions of tests/cpu/test_user_function.c on a GPU, with larger sizes. CJ_FEW=1 runs a few, for
+// The reductions of tests/cpu/families/test_user_function.c on a GPU, with larger sizes. CJ_FEW=1 runs a few, for
 // compute-sanitizer.
 
 #include "test.h"

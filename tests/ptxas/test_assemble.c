@@ -79,7 +79,7 @@ static void kernels_without_clusters_assemble(void **state) {
 static void sample_of_everything_assembles(void **state) {
     (void)state;
     char  log[4096];
-    char *text = cj_test_read(CJ_TEST_DIR "/unit/sample.ptx");
+    char *text = cj_test_read(CJ_TEST_DIR "/unit/text/sample.ptx");
     if (!cj_test_assemble(text, "sm_90", log, sizeof log)) fail_msg("%s", log);
     free(text);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of tests/cpu with asynchronous work against ptxas: what the CPU device runs is PTX.
-#include "../cpu/async_cases.h"
-#include "../cpu/mbarrier_cases.h"
-#include "../cpu/tensor_kernels.h"
+#include "async_cases.h"
+#include "mbarrier_cases.h"
+#include "tensor_kernels.h"
 #include "semantics_async.h"
 #include "semantics_tensor.h"
 

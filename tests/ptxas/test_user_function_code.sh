@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A user's function costs what it would cost if it stood in the kernel: ptxas makes the same machine code, bit for bit.
-source "$(dirname "$0")/../cpu/cli.bash"
+source "$(dirname "$0")/../cli/cli.bash"
 source "$(dirname "$0")/nvcc.bash"
 need ptxas
 

@@ -6,7 +6,7 @@
 
 #include "toolchain.h"
 
-// Of cublasLt.h, cublas_api.h and library_types.h, whose numbers are part of the library's interface; tests/unit/test_cublas.c
+// Of cublasLt.h, cublas_api.h and library_types.h, whose numbers are part of the library's interface; tests/unit/cuda/test_cublas.c
 // holds them against those headers where there are any.
 #include "cublas_abi.h"
 

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Matrix products from the command line: every run is checked against sums in f64 of some elements.
+source "$(dirname "$0")/../cli.bash"
+
+problem=(gemm --device cpu --m 20 --n 24 --k 64)
+
+# --- types, epilogues, batches, and blocks that share a tile's K
+gives 'Error bound: ' run "${problem[@]}" --bias n --activation gelu --hazards on
+gives 'Error bound: ' run "${problem[@]}" --dtype tf32 --b column --batch 3 --shared b --bias m
+gives 'Error bound: ' run "${problem[@]}" --dtype e4m3 --dtype-b e5m2 --b column --out f32 --c yes
+gives 'split_2x3' run "${problem[@]}" --k 2000 --split 2 --parts 3
+gives '"checked": 404' run "${problem[@]}" --activation silu --json
+json 'o["ok"] and o["result"]["kernel"].startswith("gemm_bf16_")'
+
+# --- what no number of D's type is: infinity, in 8 bits the largest number
+gives $'\nLast element: inf (expected inf)' run "${problem[@]}" --dtype f16 --fill const:200
+gives $'\nLast element: 448 (expected 448)' run "${problem[@]}" --dtype e4m3 --b column --out e4m3 --fill const:448
+gives $'\nLast element: 57344 (expected 57344)' run "${problem[@]}" --dtype e5m2 --b column --out e5m2 --fill const:400
+gives $'\nLast element: nan (expected nan)' run "${problem[@]}" --dtype e5m2 --b column --out e5m2 --fill const:nan
+
+# --- a part is its target that has the kernel; sm_90 has none, which all commands say alike
+for arch in h200 sm_90a; do
+    gives '.target sm_90a' emit gemm --arch $arch
+    gives 'Error bound: ' run "${problem[@]}" --arch $arch
+    gives 'Error bound: ' run "${problem[@]}" --target $arch
+    gives 'candidate' tune "${problem[@]}" --dry-run --arch $arch
+    gives 'Work: ' bench "${problem[@]}" --rounds 1 --arch $arch
+    gives 'No verdict' compare "${problem[@]}" --rounds 1 --target $arch
+done
+none='which only sm_90a has; the target is sm_90'
+refuses 4 "$none" emit gemm --arch sm_90
+refuses 4 "$none" run "${problem[@]}" --arch sm_90
+refuses 4 "$none" tune "${problem[@]}" --dry-run --arch sm_90
+refuses 1 "$none" bench "${problem[@]}" --rounds 1 --arch sm_90
+refuses 1 "$none" compare "${problem[@]}" --rounds 1 --arch sm_90
+
+# --- what makes no sense
+refuses 64 'only where those of K follow each other' run "${problem[@]}" --dtype tf32
+refuses 64 'only e4m3 and e5m2 are mixed' run "${problem[@]}" --dtype-b e5m2
+refuses 64 'nobody to share with' run "${problem[@]}" --shared a
+refuses 64 'names C' run "${problem[@]}" --batch 2 --shared c
+refuses 64 'more than the 16 of a cluster' run "${problem[@]}" --split 16 --cluster 2
+refuses 1 'do not fit the shared memory' run "${problem[@]}" --stages 16 --tile 128x256
+refuses 64 'larger than any memory' run gemm --device cpu --m 2^24 --n 1 --k 2^30 --batch 2^14
+
+finish

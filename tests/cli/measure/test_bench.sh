@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# ptxgen bench, on the CPU device: what it measures, checks, prints and refuses.
+source "$(dirname "$0")/../cli.bash"
+
+# Lines for people, in this order; nothing on standard error.
+gives 'reduce: n=5000 ' bench reduce --device cpu --n 5000
+[[ $(cut -d: -f1 "$dir/out" | head -5 | paste -sd ' ') == 'reduce Launch Device Time Rate' ]] || failed 'bench reduce' 'the lines are others'
+[[ $(<"$dir/out") == *' rounds of 1 launch, host clock'* ]] || failed 'bench reduce' 'it does not say how it was timed'
+[[ $(<"$dir/out") == *'say nothing about a GPU'* ]] || failed 'bench reduce' 'it does not say that these times mean nothing'
+[[ ! -s $dir/err ]] || failed 'bench reduce' 'it has something to say'
+
+# The same as JSON: one problem, its plan, the median between its quartiles, bytes that must be moved.
+gives '"family": "reduce"' bench reduce --device cpu --n 5000 --cluster 8 --rounds 5 --json
+json 'o["parameters"]["n"] == 5000 and o["plan"]["cluster"] == [8, 1, 1] and o["cluster"] == 8'
+json 'o["device"]["kind"] == "cpu" and o["time_source"] == "host clock" and o["read_ceiling"] is None'
+json 'o["rounds"] == 5 and o["launches"] == 1 and o["buffer_sets"] == 1 and o["bytes_read"] == 20000'
+json '0 < o["low_ms"] <= o["time_ms"] <= o["high_ms"] and o["bytes_per_second"] > 0 and o["sms"] > 0'
+json 'o["stats"]["global_read"] >= 20000 and o["stats"]["cluster_barriers"] > 0'
+
+# Other plans, schedules and types run too, with hazards watched.
+gives 'cluster 0;' bench reduce --device cpu --cluster 0
+gives 'Time: ' bench reduce --device cpu --n 3000 --dtype i64 --op max --schedule seed:3 --hazards on --rounds 1
+
+# A terminal sees how far it is; nothing of that is left in a pipe.
+if [[ -n $(type -P script) ]]; then
+    script -qefc "'$ptxgen' bench reduce --device cpu --rounds 4" "$dir/screen" >"$dir/out" 2>"$dir/err" </dev/null
+    grep -q 'measuring: round 4 of 4' "$dir/screen" || failed 'bench reduce' 'no progress on a terminal'
+fi
+
+refuses 64 "no kernel family" bench redcue --device cpu
+refuses 64 'which kernel family?' bench
+refuses 64 '--rounds' bench reduce --device cpu --rounds 0
+refuses 64 '--rounds' bench reduce --device cpu --rounds 100000
+refuses 64 'several seeds' bench reduce --device cpu --schedule seed:1..2
+refuses 64 'exclude each other' bench reduce --device cpu --fill zeros --input x.f32
+refuses 64 "unknown option '--plot'" bench reduce --plot x.svg
+refuses 1 'not a multiple of cluster' bench reduce --device cpu --grid 4 --cluster 8
+gives 'Usage: ptxgen bench reduce' help bench reduce
+
+finish

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# On a machine without a GPU each command of the README ends soon, or says within the first seconds that it takes longer,
+# and which smaller size does not. Seconds are of the processor, so that a busy machine changes nothing: of all its cores.
+source "$(dirname "$0")/../cli.bash"
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+export CUDA_VISIBLE_DEVICES=-1 CLUSTERJIT_CACHE_DIR=$dir/cache
+
+# What the commands find where the README's reader is: the command, the tests, an array and a kernel of his.
+mkdir -p "$dir/work/tools"
+ln -s "$root/tests" "$dir/work/tests"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$ptxgen" >"$dir/work/tools/run"
+chmod +x "$dir/work/tools/run"
+"$ptxgen" emit reduce >"$dir/work/kernel.ptx"
+{ printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }"; head -c 256 /dev/zero; } >"$dir/work/data.npy"
+
+# within SECONDS COMMAND: 0 where it ends in that processor time, 1 where it does not; $said is whether it has said so.
+within() {
+    (cd "$dir/work" && ulimit -t "$1" && exec setsid bash -c "$2") >"$dir/out" 2>"$dir/err" </dev/null &
+    local job=$!
+    said=0
+    while kill -0 $job 2>"$dir/kill"; do
+        if grep -q 'this takes about .* on the CPU device; --.* takes about' "$dir/err"; then
+            said=1
+            kill -- -$job 2>"$dir/kill"
+        fi
+        sleep 0.05
+    done
+    wait $job 2>"$dir/kill"
+    code=$?
+    # 128 + SIGKILL or SIGXCPU, of it or of a part of a pipeline
+    [[ $said == 1 || ($code != 137 && $code != 152) ]]
+}
+
+cores=$(nproc)
+count=0 told=0
+while IFS= read -r command; do
+    count=$((count + 1))
+    if within $((2 * cores)) "$command" || within $((10 * cores)) "$command"; then
+        told=$((told + said))
+    else
+        failed "$command" "it takes more than 10 s, and has not said so within 2"
+    fi
+done < <(sed -n 's/^    \(\(tools\/run\|sed\) .*\)/\1/p; s/^        \(tools\/run .*\)/\1/p' "$root/README.md" |
+    sed -E 's/ +# .*$//' | sed -e ':next' -e '/|$/{N; s/\n/ /; b next' -e '}')
+
+((count > 20)) || failed README "only $count commands were found"
+((told)) || failed README "none said that it takes long: bench gemm does"
+finish
