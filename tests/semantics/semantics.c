@@ -15,12 +15,9 @@ enum { LANES_MAX = 1024, BATCH = 64 };
 static const struct {
     cj_dim3 grid, block, cluster;
 } shapes[CJ_GROUP_COUNT] = {
-    [CJ_GROUP_REGISTER] = {{4, 1, 1}, {256, 1, 1}, {0, 0, 0}},
-    [CJ_GROUP_MEMORY] = {{4, 2, 1}, {16, 4, 1}, {2, 2, 1}},
-    [CJ_GROUP_ATOMIC] = {{4, 2, 1}, {16, 4, 1}, {2, 2, 1}},
-    [CJ_GROUP_WARP] = {{2, 1, 1}, {96, 1, 1}, {0, 0, 0}},
-    [CJ_GROUP_ADDRESS] = {{4, 2, 1}, {16, 4, 1}, {2, 2, 1}},
-    [CJ_GROUP_CONTROL] = {{2, 1, 1}, {96, 1, 1}, {0, 0, 0}},
+    [CJ_GROUP_REGISTER] = {{4, 1, 1}, {256, 1, 1}, {0, 0, 0}}, [CJ_GROUP_MEMORY] = {{4, 2, 1}, {16, 4, 1}, {2, 2, 1}},
+    [CJ_GROUP_ATOMIC] = {{4, 2, 1}, {16, 4, 1}, {2, 2, 1}},    [CJ_GROUP_WARP] = {{2, 1, 1}, {96, 1, 1}, {0, 0, 0}},
+    [CJ_GROUP_ADDRESS] = {{4, 2, 1}, {16, 4, 1}, {2, 2, 1}},   [CJ_GROUP_CONTROL] = {{2, 1, 1}, {96, 1, 1}, {0, 0, 0}},
 };
 
 static unsigned block_threads(cj_semantics_group group) {
@@ -56,76 +53,6 @@ static const coverage *coverage_of(const cj_row *row) {
             return &covered[i];
     }
     return &registers;
-}
-
-// ---- experiments
-
-cj_experiment *cj__experiment_add(cj_experiments *list) {
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity ? 2 * list->capacity : 64;
-        list->at = realloc(list->at, list->capacity * sizeof *list->at);
-        assert_non_null(list->at);
-    }
-    list->at[list->count] = (cj_experiment){.number = list->made++};
-    return &list->at[list->count++];
-}
-
-static void free_one(cj_experiment *e) {
-    cj__text_free(&e->outside);
-    cj__text_free(&e->body);
-}
-
-void cj__experiment_drop(cj_experiments *list) { free_one(&list->at[--list->count]); }
-
-static void free_all(cj_experiments *list) {
-    for (size_t i = 0; i < list->count; i++) free_one(&list->at[i]);
-    free(list->at);
-}
-
-unsigned cj__experiment_input(cj_experiment *e, cj_word type, cj_fill fill) {
-    assert_true(e->input_count < CJ_INPUTS_MAX);
-    e->input[e->input_count] = (cj_port){type, fill};
-    return e->input_count++;
-}
-
-unsigned cj__experiment_output(cj_experiment *e, cj_word type) {
-    assert_true(e->output_count < CJ_OUTPUTS_MAX);
-    e->output[e->output_count] = (cj_port){type, CJ_FILL_EDGES};
-    return e->output_count++;
-}
-
-void cj__register_list(char text[96], char prefix, unsigned first, unsigned count) {
-    const char *before = count > 1 ? "{" : "";
-    size_t      length = 0;
-    for (unsigned i = 0; i < count; i++) {
-        length += (size_t)snprintf(text + length, 96 - length, "%s%%%c%u", before, prefix, first + i);
-        before = ", ";
-    }
-    if (count > 1) snprintf(text + length, 96 - length, "}");
-}
-
-static void add_line(cj_experiment *e, const char *line) { cj__text_printf(&e->body, "    %s\n", line); }
-
-void cj__experiment_line(cj_experiment *e, const char *format, ...) {
-    char    line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    assert_true((size_t)vsnprintf(line, sizeof line, format, arguments) < sizeof line);
-    va_end(arguments);
-    add_line(e, line);
-}
-
-void cj__experiment_try(cj_experiment *e, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    assert_true((size_t)vsnprintf(e->text, sizeof e->text, format, arguments) < sizeof e->text);
-    va_end(arguments);
-    add_line(e, e->text);
-}
-
-unsigned cj__register_bits(cj_word type) {
-    const unsigned bits = cj__words[type].bits;
-    return type == CJ_W_PRED ? 1 : bits < 16 ? 32 : bits;
 }
 
 // ---- modules
@@ -238,7 +165,7 @@ static bool make(const cj_form *form, void *user) {
         if (is_ptx(&list->at[i], m->by->group))
             list->at[kept++] = list->at[i];
         else
-            free_one(&list->at[i]);
+            cj__experiment_free(&list->at[i]);
     }
     list->count = kept;
     return kept > before;
@@ -283,11 +210,10 @@ static bool take_module(const cj_experiment *first, size_t count, void *user) {
     return taken;
 }
 
-void cj_semantics_modules(cj_semantics_group group, uint64_t seed, unsigned every, cj_module_taker *take,
-                          void *user) {
+void cj_semantics_modules(cj_semantics_group group, uint64_t seed, unsigned every, cj_module_taker *take, void *user) {
     cj_experiments list = make_group(group, seed, every);
     take_all(&list, take_module, &(module_user){group, take, user});
-    free_all(&list);
+    cj__experiments_free(&list);
 }
 
 unsigned cj_semantics_uncovered(void) {
@@ -302,7 +228,7 @@ unsigned cj_semantics_uncovered(void) {
         if (by->make && !list.count && ++uncovered)
             print_error("NOT COMPARED %s %s\n", cj__rows[i].syntax, cj__rows[i].operands);
         if (by >= covered && by < covered + CJ_TEST_COUNT(covered)) needed[by - covered] = true;
-        free_all(&list);
+        cj__experiments_free(&list);
     }
     for (size_t i = 0; i < CJ_TEST_COUNT(covered); i++)
         if (!needed[i] && ++uncovered)
@@ -512,6 +438,6 @@ cj_semantics cj_test_semantics(cj_semantics_group group, cj_device *device, cj_d
     close_side(&c->first);
     close_side(&c->twin);
     free(c);
-    free_all(&list);
+    cj__experiments_free(&list);
     return result;
 }

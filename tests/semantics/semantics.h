@@ -29,7 +29,7 @@ typedef enum cj_semantics_group {
 #define CJ_X(name) CJ_GROUP_##name,
     CJ_SEMANTICS_GROUPS(CJ_X)
 #undef CJ_X
-    CJ_GROUP_COUNT
+        CJ_GROUP_COUNT
 } cj_semantics_group;
 
 // Compares `device` (the truth) with `twin`, and both with a model where there is one, for all rows of a group; prints a
@@ -40,8 +40,7 @@ cj_semantics cj_test_semantics(cj_semantics_group group, cj_device *device, cj_d
 // The modules that would be loaded, each given to `take`: all of a group's experiments are in one of them. Where it gives
 // false it gets each half of them; `only` is the instruction of a module that has no halves, else NULL.
 typedef bool cj_module_taker(const char *ptx, const char *only, void *user);
-void         cj_semantics_modules(cj_semantics_group group, uint64_t seed, unsigned every, cj_module_taker *take,
-                                  void *user);
+void cj_semantics_modules(cj_semantics_group group, uint64_t seed, unsigned every, cj_module_taker *take, void *user);
 
 // How many of sm_90's rows are neither compared nor have a reason in coverage.def; each is named, and so is every line of
 // coverage.def that no row needs.
@@ -52,13 +51,13 @@ unsigned cj_semantics_uncovered(void);
 enum { CJ_INPUTS_MAX = 24, CJ_OUTPUTS_MAX = 18 };
 
 typedef enum cj_fill {
-    CJ_FILL_EDGES,    // of the type, each with each of the other inputs'; then random
-    CJ_FILL_AS_0,     // every other lane as input 0 has it, else edges
-    CJ_FILL_AS_1,     // the same of input 1
-    CJ_FILL_WHOLE,    // 0 to 3
-    CJ_FILL_FORTY,    // 40, everywhere
-    CJ_FILL_LANE,     // 0 to 40: lanes and distances between them, and too far ones
-    CJ_FILL_SEGMENT   // the third operand of shfl: the last lane, and the mask of a segment above it
+    CJ_FILL_EDGES,   // of the type, each with each of the other inputs'; then random
+    CJ_FILL_AS_0,    // every other lane as input 0 has it, else edges
+    CJ_FILL_AS_1,    // the same of input 1
+    CJ_FILL_WHOLE,   // 0 to 3
+    CJ_FILL_FORTY,   // 40, everywhere
+    CJ_FILL_LANE,    // 0 to 40: lanes and distances between them, and too far ones
+    CJ_FILL_SEGMENT  // the third operand of shfl: the last lane, and the mask of a segment above it
 } cj_fill;
 
 // A value of each thread: register %i0, %i1, … or %o0, %o1, … of 16, 32 or 64 bits, or a predicate.
@@ -74,16 +73,16 @@ typedef struct cj_experiment cj_experiment;
 typedef void cj_model(const cj_experiment *e, const uint64_t *own, const uint64_t *peers, uint64_t *outputs);
 
 struct cj_experiment {
-    unsigned      number;     // the entry is k<number>
-    char          text[384];  // the instruction with its operands, for messages
-    cj_text       outside;    // what the module needs besides the entry
-    cj_text       body;
-    unsigned      input_count, output_count;
-    cj_port       input[CJ_INPUTS_MAX], output[CJ_OUTPUTS_MAX];
-    double        tolerance;  // of floats; 0: identical bits
-    cj_model     *model;      // NULL: the first device alone says what is right
-    cj_word       element;    // in memory, for the model
-    bool          reaches_peer;
+    unsigned  number;     // the entry is k<number>
+    char      text[384];  // the instruction with its operands, for messages
+    cj_text   outside;    // what the module needs besides the entry
+    cj_text   body;
+    unsigned  input_count, output_count;
+    cj_port   input[CJ_INPUTS_MAX], output[CJ_OUTPUTS_MAX];
+    double    tolerance;  // of floats; 0: identical bits
+    cj_model *model;      // NULL: the first device alone says what is right
+    cj_word   element;    // in memory, for the model
+    bool      reaches_peer;
 };
 
 typedef struct cj_experiments {
@@ -112,6 +111,8 @@ cj_maker cj__make_register, cj__make_carry, cj__make_access, cj__make_read_only,
 // A new experiment; valid until the next one is added.
 cj_experiment *cj__experiment_add(cj_experiments *list);
 void           cj__experiment_drop(cj_experiments *list);  // the last one
+void           cj__experiment_free(cj_experiment *e);      // what it owns, not itself
+void           cj__experiments_free(cj_experiments *list);
 
 // New values; their registers' numbers.
 unsigned cj__experiment_input(cj_experiment *e, cj_word type, cj_fill fill);

@@ -8,14 +8,6 @@
 
 #include "test.h"
 
-const cj_async_family *const cj_async_families[] = {&cj_async_copies,
-                                                    &cj_async_bulk,
-                                                    &cj_async_reductions,
-                                                    &cj_async_stores,
-                                                    &cj_async_mbarriers,
-                                                    &cj_async_fences,
-                                                    NULL};
-
 enum {
     BLOCK_BYTES = 2 * CJ_ASYNC_TILE,
     GLOBAL_AT = CJ_ASYNC_BLOCKS * BLOCK_BYTES,

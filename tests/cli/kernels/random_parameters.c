@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "workload.h"
+#include "families.h"
 
 enum { DRAWS = 1500, FEW_DRAWS = 30, SECONDS = 60, SAID = 2000, LINE = 1024 };
 

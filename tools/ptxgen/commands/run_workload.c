@@ -11,6 +11,7 @@
 #include "describe.h"
 #include "element.h"
 #include "estimate.h"
+#include "families.h"
 #include "measure.h"
 #include "message.h"
 #include "output.h"

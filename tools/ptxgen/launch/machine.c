@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "estimate.h"
 #include "finding.h"
 #include "message.h"
 #include "progress.h"
@@ -70,7 +69,7 @@ bool machine_set(machine_options *o, int key, const char *value) {
 
 // ", about 12 s left": of the launch, or of all that was said to take long.
 static const char *time_left(double spent, uint64_t done, uint64_t clusters, char text[PROGRESS_TEXT + 16]) {
-    const double all = estimate_left(), launch = done ? spent / (double)done * (double)(clusters - done) : 0;
+    const double all = progress_left(), launch = done ? spent / (double)done * (double)(clusters - done) : 0;
     char         seconds[PROGRESS_TEXT];
     text[0] = '\0';
     if (all > 0 || launch >= 1)

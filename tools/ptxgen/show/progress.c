@@ -6,10 +6,19 @@
 #include <time.h>
 #include <unistd.h>
 
+static double expected_end;  // on progress_clock
+
 double progress_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void progress_expect(double seconds) { expected_end = progress_clock() + seconds; }
+
+double progress_left(void) {
+    const double left = expected_end - progress_clock();
+    return left > 0 ? left : 0;
 }
 
 const char *progress_seconds(double seconds, char buffer[PROGRESS_TEXT]) {

@@ -18,6 +18,11 @@ void progress_show(const char *what, size_t done, size_t all);
 
 void progress_clear(void);
 
+// What was promised: the whole command takes about so many seconds from now; and how many of them are left. 0: nothing was
+// promised, or the time is over.
+void   progress_expect(double seconds);
+double progress_left(void);
+
 // "40 s", "4 min", "2.5 h"; returns `buffer`.
 enum { PROGRESS_TEXT = 32 };
 const char *progress_seconds(double seconds, char buffer[PROGRESS_TEXT]);

@@ -43,10 +43,6 @@ typedef struct trial {
     double open, launch, check;
 } trial;
 
-static double end;  // when what was said is over
-
-double estimate_left(void) { return end > progress_clock() ? end - progress_clock() : 0; }
-
 // ---- sizes
 
 // nz with dim=2 is not used.
@@ -224,5 +220,5 @@ void estimate_say(const workload *w, estimate_use use) {
     if (*name_smaller(w, &a, &b, use, smaller, &fewer))
         snprintf(text + used, sizeof text - (size_t)used, ";%s takes about %s", smaller, progress_seconds(fewer, less));
     message_note(text);
-    end = progress_clock() + seconds;
+    progress_expect(seconds);
 }

@@ -15,7 +15,4 @@ typedef struct estimate_use {
 // where the input is a file. The trials take about a second.
 void estimate_say(const workload *w, estimate_use use);
 
-// Seconds that are left of what was said; 0: nothing was, or they are over.
-double estimate_left(void);
-
 #endif

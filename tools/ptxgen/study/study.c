@@ -10,6 +10,7 @@
 
 #include "describe.h"
 #include "estimate.h"
+#include "families.h"
 #include "message.h"
 #include "output.h"
 #include "stats.h"

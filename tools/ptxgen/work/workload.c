@@ -9,31 +9,6 @@
 #include "machine.h"
 #include "message.h"
 
-// Every family's, in the order of `ptxgen list`.
-#define WORKLOADS(X) X(reduce) X(histogram) X(collective) X(exchange) X(stencil) X(softmax) X(logsoftmax) X(rmsnorm) X(layernorm) X(crossentropy) X(gemm) X(scan) X(topk)
-
-#define CJ_X(name) extern const workload_type work_##name;
-WORKLOADS(CJ_X)
-#undef CJ_X
-
-static const workload_type *const types[] = {
-#define CJ_X(name) &work_##name,
-    WORKLOADS(CJ_X)
-#undef CJ_X
-    NULL,
-};
-
-const workload_type *workload_find(const char *family) {
-    for (size_t i = 0; types[i]; i++)
-        if (strcmp(types[i]->family, family) == 0) return types[i];
-    return NULL;
-}
-
-int workload_missing(const char *family) {
-    return message_error(CJ_UNSUPPORTED, "ptxgen cannot run kernels of family '%s'\n'ptxgen emit %s' writes its PTX", family,
-                         family);
-}
-
 enum { COPIES_MAX = 4096, L2_TIMES = 3, MEMORY_SHARE = 4 };
 
 unsigned workload_copies(const workload *w, double bytes) {
@@ -48,7 +23,8 @@ unsigned workload_copies(const workload *w, double bytes) {
 int workload_fits(const char *names, double bytes) {
     if (bytes < 0x1p43) return CODE_OK;
     return message_error(CJ_INVALID_ARGUMENT,
-                         "%s: a buffer of %.3g bytes is larger than any memory\nmake one of them smaller", names, bytes);
+                         "%s: a buffer of %.3g bytes is larger than any memory\nmake one of them smaller", names,
+                         bytes);
 }
 
 static size_t index_of(const workload *w, const char *name) {
@@ -64,9 +40,10 @@ static int take_extent(workload *w, const source *from, const char *name, uint64
     if (!w->given[index_of(w, name)])
         return cj_params_set(&w->params, name, text, &error) ? message_failure(&error) : CODE_OK;
     if (cj_params_get(&w->params, name) == extent) return CODE_OK;
-    return message_error(CJ_INVALID_ARGUMENT, "%s is %" PRIu64 ", but the array in '%s' has %" PRIu64 " there\n"
-                         "leave --%s out, or give the file's elements in one dimension", name, cj_params_get(&w->params, name),
-                         from->name, extent, name);
+    return message_error(CJ_INVALID_ARGUMENT,
+                         "%s is %" PRIu64 ", but the array in '%s' has %" PRIu64 " there\n"
+                         "leave --%s out, or give the file's elements in one dimension",
+                         name, cj_params_get(&w->params, name), from->name, extent, name);
 }
 
 // All in one row, or in as many as were asked for.
@@ -79,16 +56,20 @@ static int take_flat(workload *w, const source *from, const char *const *names, 
         outer *= cj_params_get(&w->params, names[i]);
     }
     if (outer && from->available % outer == 0) return take_extent(w, from, names[count - 1], from->available / outer);
-    return message_error(CJ_INVALID_ARGUMENT, "%" PRIu64 " elements of '%s' do not make %" PRIu64 " rows of one length\n"
-                         "give --%s, too", from->available, from->name, outer, names[count - 1]);
+    return message_error(CJ_INVALID_ARGUMENT,
+                         "%" PRIu64 " elements of '%s' do not make %" PRIu64 " rows of one length\n"
+                         "give --%s, too",
+                         from->available, from->name, outer, names[count - 1]);
 }
 
 int workload_shape(workload *w, const source *from, const char *const *names, unsigned count) {
     const npy *shape = &from->shape;
     if (shape->dims < 2) return take_flat(w, from, names, count);
     if (shape->fortran)
-        return message_error(CJ_FILE, "'%s' holds its array by columns (fortran_order); rows are read\n"
-                             "in numpy: numpy.ascontiguousarray(array)", from->name);
+        return message_error(CJ_FILE,
+                             "'%s' holds its array by columns (fortran_order); rows are read\n"
+                             "in numpy: numpy.ascontiguousarray(array)",
+                             from->name);
     if (shape->dims < count || shape->dims > NPY_DIMS)
         return message_error(CJ_FILE, "'%s' holds an array of %u dimensions; %s needs %u", from->name, shape->dims,
                              cj_family_name(w->params.family), count);
@@ -103,7 +84,8 @@ int workload_shape(workload *w, const source *from, const char *const *names, un
 int workload_plan_check(const workload *w) {
     cj_plan  plan;
     cj_error error;
-    return cj_plan_make(&w->params, cj_device_limits(w->device), w->arch, &plan, &error) ? message_failure(&error) : CODE_OK;
+    return cj_plan_make(&w->params, cj_device_limits(w->device), w->arch, &plan, &error) ? message_failure(&error)
+                                                                                         : CODE_OK;
 }
 
 // A failed launch is shown with the kernel's own lines.
@@ -139,6 +121,6 @@ int workload_try(workload *w, cj_kernel *kernel, unsigned copy, double *millisec
 
 int workload_wrong(const workload_verdict *verdict, const char *with) {
     const int length = (int)strcspn(verdict->text, "\n");
-    return message_error(CJ_INVALID_KERNEL, "wrong result%s%s: %.*s\n%s", with ? " with " : "", with ? with : "", length,
-                         verdict->text, verdict->text + length + (verdict->text[length] == '\n'));
+    return message_error(CJ_INVALID_KERNEL, "wrong result%s%s: %.*s\n%s", with ? " with " : "", with ? with : "",
+                         length, verdict->text, verdict->text + length + (verdict->text[length] == '\n'));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A workload: one problem of one kernel family on one device: made-up inputs, poisoned outputs, and a check against an
 // independent reference. `run` launches it once, `bench` and `compare` many times over copies larger than the L2 cache.
-// One file a family, NAME.c, and a row in workload.c.
+// One file a family, NAME.c, and a row in families.c.
 #ifndef PTXGEN_WORKLOAD_H
 #define PTXGEN_WORKLOAD_H
 
@@ -27,17 +27,17 @@ struct workload {
     // Set by the command.
     const workload_type *type;
     cj_device           *device;
-    cj_params            params;   // the problem; kernels of other plans (cluster sizes) may run on it. open may set what
-                                   // follows from the input (n, where it is not given)
-    const bool          *given;    // which of them stood on the command line
-    const char          *fill;     // of the inputs; NULL: what shows the family best
-    const char          *input;    // a file with the input, where the family takes one; NULL: none
-    const char          *arch;     // of the kernel that will run, where the command knows; NULL: the device's newest
-    bool                 parts;    // run: parts of the result are shown beside it, where there are a few
-    bool                 rotate;   // bench and compare: as many sets of buffers as go beyond the L2 cache
+    cj_params params;    // the problem; kernels of other plans (cluster sizes) may run on it. open may set what
+                         // follows from the input (n, where it is not given)
+    const bool *given;   // which of them stood on the command line
+    const char *fill;    // of the inputs; NULL: what shows the family best
+    const char *input;   // a file with the input, where the family takes one; NULL: none
+    const char *arch;    // of the kernel that will run, where the command knows; NULL: the device's newest
+    bool        parts;   // run: parts of the result are shown beside it, where there are a few
+    bool        rotate;  // bench and compare: as many sets of buffers as go beyond the L2 cache
 
     // Set by open.
-    unsigned    copies;      // sets of buffers, from workload_copies: launch i uses set i % copies
+    unsigned    copies;                     // sets of buffers, from workload_copies: launch i uses set i % copies
     double      bytes_read, bytes_written;  // the least that any kernel must move between the chip and its memory
     double      operations;  // what `unit` counts in one launch: "samples", "point updates"; 0 where bytes say it all
     const char *unit;        // NULL without operations
@@ -70,7 +70,7 @@ typedef struct workload_output {
     const char *name;
     cj_dtype    type;
     cj_ptr      at;
-    unsigned    dims;  // 0: one element
+    unsigned    dims;                                          // 0: one element
     uint64_t    extent[WORKLOAD_DIMS], stride[WORKLOAD_DIMS];  // elements; the outermost first
 } workload_output;
 
@@ -78,14 +78,14 @@ struct workload_type {
     const char *family;
     bool        of_clusters;  // the problem is what the blocks of a cluster have: each cluster size has one of its own
     // Allocates and fills. Returns an exit code, after its message. close is called also after a failure.
-    int  (*open)(workload *w);
+    int (*open)(workload *w);
     void (*close)(workload *w);
     // Poisons the outputs of a set; not timed.
     cj_status (*poison)(workload *w, unsigned copy, cj_error *error);
     // Launches the kernel on a set. Allocates nothing and does not synchronize, so that it can be captured into a graph.
     cj_status (*launch)(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error);
     // Reads the outputs of a set that `kernel` has written and holds them against the reference. Returns an exit code.
-    int  (*check)(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict);
+    int (*check)(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict);
     // What `run` shows of the results of set 0: lines on standard output, to which it adds those of the error, its bound, the
     // device and the time; or members added to `object` ("expected", "result"; these others are there).
     void (*print)(const workload *w, const cj_kernel *kernel);
@@ -94,12 +94,6 @@ struct workload_type {
     unsigned (*outputs)(const workload *w, const cj_kernel *kernel, workload_output *list);
     const workload_peer *peer;  // for bench; NULL: none
 };
-
-// The type of a family's workloads, NULL where there is none.
-const workload_type *workload_find(const char *family);
-
-// Says so where there is none; returns the exit code.
-int workload_missing(const char *family);
 
 // How many sets of buffers to make, for open: 1 without `rotate`, else enough of `bytes` each to go through more than three
 // times the L2 cache before a set returns, within a quarter of the device's memory.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families.h"
+
+#include <string.h>
+
+#include "message.h"
+
+// Every family's, in the order of `ptxgen list`.
+#define WORKLOADS(X)                                                                                                   \
+    X(reduce)                                                                                                          \
+    X(histogram) X(collective) X(exchange) X(stencil) X(softmax) X(logsoftmax) X(rmsnorm) X(layernorm) X(crossentropy) \
+        X(gemm) X(scan) X(topk)
+
+#define CJ_X(name) extern const workload_type work_##name;
+WORKLOADS(CJ_X)
+#undef CJ_X
+
+static const workload_type *const types[] = {
+#define CJ_X(name) &work_##name,
+    WORKLOADS(CJ_X)
+#undef CJ_X
+        NULL,
+};
+
+const workload_type *workload_find(const char *family) {
+    for (size_t i = 0; types[i]; i++)
+        if (strcmp(types[i]->family, family) == 0) return types[i];
+    return NULL;
+}
+
+int workload_missing(const char *family) {
+    return message_error(CJ_UNSUPPORTED, "ptxgen cannot run kernels of family '%s'\n'ptxgen emit %s' writes its PTX",
+                         family, family);
+}

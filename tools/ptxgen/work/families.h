@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workloads of all families, by name.
+#ifndef PTXGEN_FAMILIES_H
+#define PTXGEN_FAMILIES_H
+
+#include "workload.h"
+
+// The type of a family's workloads, NULL where there is none.
+const workload_type *workload_find(const char *family);
+
+// Says so where there is none; returns the exit code.
+int workload_missing(const char *family);
+
+#endif
