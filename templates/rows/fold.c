@@ -27,8 +27,6 @@ void cj__row_part_clear(row_kernel *k, const row_part *part) {
         cj_ptx(k->f, "mov.f32 $1, $2;", part->value[i], k->op->fold == ROW_FOLD_EXP && !i ? LOWEST : "0f00000000");
 }
 
-unsigned cj__row_slot_words(const row_op *op) { return op->values == 3 ? 4 : op->values; }
-
 // value = value op that of all lanes: every lane gets the same bits, for the pairs that meet are the same whoever adds.
 static void across_lanes(row_kernel *k, const char *operation, cj_reg value) {
     cj_reg other = cj_f32(k->f, "other");

@@ -3,40 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "constants.h"
 #include "row.h"
-
-unsigned cj__row_threads(const row_shape *s) { return s->rows_per_block > 1 ? ROW_WARP : s->warps * ROW_WARP; }
-unsigned cj__row_blocks(const row_shape *s) { return s->blocks ? s->blocks : s->cluster ? s->cluster : 1; }
 
 // Whether some thread has no vector v of some piece.
 static bool is_guarded(const row_shape *s, unsigned v) {
     const uint64_t pieces = cj__row_blocks(s) * s->pieces, before = (pieces - 1) * s->piece;
     return s->vectors < before || s->vectors - before < (uint64_t)(v + 1) * cj__row_threads(s);
-}
-
-const char *cj__row_type(const cj_plan *plan, unsigned param) {
-    static const char *const types[] = {"f32", "f16", "bf16"};
-    const uint64_t           dtype = plan->params.value[ROW_DTYPE], out = plan->params.value[ROW_OUT];
-    return types[param == ROW_OUT && out ? out - 1 : dtype];
-}
-
-void cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help) {
-    op->operand[op->operands++] = (row_operand){name, help, role, type, 0};
-    op->inputs += role == ROW_INPUT;
-    op->outputs += role == ROW_OUTPUT;
-    op->columns += role == ROW_COLUMN;
-    op->totals += role == ROW_TOTAL;
-}
-
-void cj__row_add_repeated(row_op *op, const char *name, uint64_t period, const char *help) {
-    cj__row_add_operand(op, ROW_INPUT, name, NULL, help);
-    op->operand[op->operands - 1].period = period;
-}
-
-unsigned cj__row_nth(const row_op *op, row_role role, unsigned n) {
-    unsigned i = 0;
-    while (op->operand[i].role != role || n--) i++;
-    return i;
 }
 
 // ---- vectors in memory: words of 32 bits, or half of one
@@ -345,9 +318,8 @@ void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg int
 }
 
 void cj__row_keep_columns(row_kernel *k) {
-    enum { WORDS_MOST = 32, WIDENED_MOST = 24 };  // of columns and rows; sweeps hold some of them as f32, too
     const access   a = access_of(in_bytes(k), k->s->in_bytes);
-    const unsigned most = k->s->in_bytes == 2 && !k->op->columns_given ? WIDENED_MOST : WORDS_MOST;
+    const unsigned most = k->s->in_bytes == 2 && !k->op->columns_given ? KEPT_NARROW : KEPT_WIDE;
     if (k->s->held * a.words * (k->op->inputs + k->op->columns) > most) return;
     for (unsigned i = 0; i < k->op->operands; i++)
         for (unsigned v = 0; k->op->operand[i].role == ROW_COLUMN && v < k->s->held; v++) {

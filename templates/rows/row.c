@@ -80,6 +80,7 @@
 //   Posts alternate between two turns. That is enough: a block that posts for row i + 2 has seen all posts of row
 //   i + 1, each of which was made behind its block's reading of those of row i. Between launches their end orders all.
 #include "row.h"
+#include "constants.h"
 
 #include <inttypes.h>
 
@@ -136,7 +137,6 @@ static void write_head(const cj_plan *plan, const row_op *op, const row_shape *s
 
 // Two blocks of a stream share an SM where their stages fit it twice: registers must then, too.
 static unsigned blocks_per_sm(const row_kernel *k) {
-    enum { SHARING_WARPS = 16, SHARING_BYTES = 100 * 1024 };
     return k->s->form == ROW_STREAM && !k->s->totals && k->s->warps <= SHARING_WARPS &&
                    k->plan->dynamic_shared <= SHARING_BYTES
                ? 2
@@ -145,10 +145,9 @@ static unsigned blocks_per_sm(const row_kernel *k) {
 
 // Of spread rows as many share it as have 32 warps, or fewer where threads need more registers than these leave.
 static void declare_spread(row_kernel *k) {
-    enum { WARPS = 32, USUAL = 64 };
     const unsigned registers = cj__row_spread_registers(k->plan, k->op, k->s);
-    if (registers <= USUAL)
-        cj__blocks_per_sm(k->plan, k->f, WARPS / k->s->warps);
+    if (registers <= SPREAD_REGISTERS)
+        cj__blocks_per_sm(k->plan, k->f, ALONE_WARPS / k->s->warps);
     else
         cj__registers(k->plan, k->f, registers, true);
 }

@@ -328,7 +328,6 @@ void     cj__row_total_store(row_kernel *k, cj_reg part);  // as that part of al
 void     cj__row_store_totals(row_kernel *k, cj_reg at);   // the thread's, from address `at` of its first column on
 void     cj__row_total_add_up(row_kernel *k, cj_label here, const char *parts);
 void     cj__row_emit_dealt(row_kernel *k);                             // the direct form with sums
-void     cj__row_total_cut(const cj_plan *plan, row_shape *s);          // strips, shares, slices
 uint64_t cj__row_total_parts(const cj_plan *plan, const row_shape *s);  // of each column
 uint64_t cj__row_total_values_at(const cj_plan   *plan,
                                  const row_shape *s);  // bytes of the workspace before the rows' values

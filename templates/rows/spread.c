@@ -4,7 +4,9 @@
 // a block's warps in its shared memory, those of the group's blocks in global memory, where each block posts its own
 // and every block reads all; in several copies where blocks are many, for they all wait at once, and readers of the
 // same words wait for each other. row.c tells why the barriers are needed and enough.
+#include "constants.h"
 #include "row.h"
+#include "whole.h"
 
 // A value and its tag; where posts begin, behind the counter of claims; room for a claim, so that posts stay aligned.
 enum { POST_BYTES = 8, POSTS_AT = 16, CLAIM_BYTES = 16 };
@@ -13,9 +15,8 @@ static unsigned post_words(const row_kernel *k) { return cj__row_slot_words(k->o
 
 // How often a post is written: a lane of a warp writes each, and so many blocks as share one read it.
 unsigned cj__row_post_copies(const row_shape *s) {
-    enum { READERS = 16, COPIES_MOST = 8 };
     unsigned copies = 1;
-    while (copies < COPIES_MOST && s->blocks > READERS * copies) copies *= 2;
+    while (copies < MAILBOX_COPIES && s->blocks > MAILBOX_READERS * copies) copies *= 2;
     return copies;
 }
 
@@ -27,42 +28,11 @@ static size_t once_bytes(const row_op *op, const row_shape *s, uint32_t blocks) 
 
 // From one copy to the next: far enough for other parts of the L2 cache to have it.
 size_t cj__row_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
-    enum { APART = 65536 };
-    return (once_bytes(op, s, blocks) + APART - 1) / APART * APART;
+    return round_up(once_bytes(op, s, blocks), MAILBOX_APART);
 }
 
 size_t cj__row_posts_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
     return once_bytes(op, s, blocks) + (cj__row_post_copies(s) - 1) * cj__row_copy_bytes(op, s, blocks);
-}
-
-// Registers of a thread, as ptxas needs them: FIT do while little is held besides the row, which sweeps hold as f32. Beside
-// it are rows to claim, moments, copies of posts, and what columns have, where sweeps read it. Of several inputs not
-// all is held at once; but where a row's pieces are read twice, ptxas unrolls their loop. For sm_90
-// the counts are of what ptxas compiles without spilling; elsewhere it takes a few more.
-unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s) {
-    enum {
-        MEASURED = 90,
-        FIT = 64,
-        HOLDS = 36,
-        OTHERS_HOLD = 33,
-        MORE = 80,
-        MORE_HOLDS = 44,
-        MANY = 96,
-        MANY_HOLDS = 60,
-        MOST = 128
-    };
-    enum { USUAL_WARPS = 16, CLAIMS = 2, MOMENTS = 3, COPIES = 1, COLUMN = 4, UNROLLED = 26 };
-    const bool measured = cj__target_number(plan) == MEASURED, swept = op->columns && !op->columns_given;
-    unsigned   held = s->held * s->elements * op->inputs;
-    if (!op->outputs) return FIT;  // what sweeps have seen is not held
-    if (op->inputs > 1) held -= held / 4;
-    if (s->claims) held += CLAIMS;
-    if (op->values > 2) held += s->in_bytes < 4 ? MOMENTS : 1;
-    if (cj__row_post_copies(s) > 1) held += COPIES;
-    if (swept) held += COLUMN;
-    if (s->claims && s->pieces > 1 && op->inputs > 1 && !(measured && s->warps >= USUAL_WARPS)) held += UNROLLED;
-    if (held <= (measured ? HOLDS : OTHERS_HOLD)) return FIT;
-    return held <= MORE_HOLDS ? MORE : held <= MANY_HOLDS ? MANY : MOST;
 }
 
 // How many warps wait for posts, each for those of every so-many-th 32 blocks.
@@ -148,17 +118,13 @@ static cj_reg leads_of(row_kernel *k) {
 // What columns have comes behind a group's one row, which is wanted first; and a little of it, where no sweep needs it,
 // when the row is here: it then comes while the blocks' parts meet.
 void cj__row_keep_behind(row_kernel *k, bool row) {
-    enum { LITTLE_BYTES = 16384 };
     const uint64_t bytes = k->s->piece * k->s->elements * k->s->in_bytes * k->op->columns;
-    const bool     later = k->op->columns_given && bytes <= LITTLE_BYTES;
+    const bool     later = k->op->columns_given && bytes <= LATE_COLUMN_BYTES;
     if (k->op->columns && !k->s->claims && k->s->pieces == 1 && later != row) cj__row_keep_columns(k);
 }
 
 // So much of a row a block that the next launch's blocks have hardly room beside it, nor time to fetch theirs.
-static bool is_long(const row_kernel *k) {
-    enum { LONG = 4 };  // vectors of a thread
-    return k->s->pieces > 1 || k->s->held > LONG;
-}
+static bool is_long(const row_kernel *k) { return k->s->pieces > 1 || k->s->held > LONG_SHARE_HELD; }
 
 // Before the next launch's blocks start and have their rows fetched into the L2 cache, this one's row is to be here; but
 // a long one takes so long to come that they start at once.
@@ -167,10 +133,9 @@ static bool starts_next_late(const row_kernel *k) { return k->plan->programmatic
 // Not what is read twice; and of long rows, what is fetched while the launch before ends costs more than it brings where
 // these are several, or columns have something: 4 % on an H200, which a long row by itself gains.
 static bool is_prefetched(const row_kernel *k) {
-    enum { BLOCKS = 32 };
     const row_shape *s = k->s;
     const bool       whole = s->pieces == 1 && s->elements * s->in_bytes == 16;
-    return k->plan->programmatic && whole && !(is_long(k) && (k->op->columns || s->blocks <= BLOCKS));
+    return k->plan->programmatic && whole && !(is_long(k) && (k->op->columns || s->blocks <= PREFETCH_BLOCKS));
 }
 
 row_posts cj__row_posts(row_kernel *k) {

@@ -24,37 +24,11 @@
 //   T1  bar.sync: the warp before has left the sums of its short rows in shared memory.
 //   T2  bar.sync: each warp's sums of parts are there, before the first of them adds these up.
 //   T3  bar.sync: it has read them, before the next ones are written.
+#include "constants.h"
 #include "row.h"
+#include "whole.h"
 
 // ---- what follows from the plan
-
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-uint64_t cj__row_total_parts(const cj_plan *plan, const row_shape *s) {
-    return s->strips ? s->strips : plan->grid.x / cj__row_blocks(s);
-}
-
-uint64_t cj__row_total_values_at(const cj_plan *plan, const row_shape *s) {
-    return cj__row_total_parts(plan, s) * s->totals * s->columns * 4;
-}
-
-// Strips and shares so that every block has something to do, two tiles at least where there are as many rows; slices so
-// that every warp has, of at least four parts.
-void cj__row_total_cut(const cj_plan *plan, row_shape *s) {
-    enum { TILES_A_BLOCK = 2, SHARES_MOST = 32, PARTS_LEAST = 4 };
-    const uint64_t rows = plan->params.value[ROW_ROWS], grid = plan->grid.x;
-    const uint64_t warps = plan->block.x / ROW_WARP, sums = s->totals * s->columns;
-    s->strips = s->shares = 0;
-    if (s->form == ROW_DIRECT && s->pieces > 1) {
-        s->strips = least(ceil_div(TILES_A_BLOCK * grid, s->pieces), rows);
-        const uint64_t wanted = least(least(ceil_div(grid, rows), SHARES_MOST), s->pieces);
-        s->shares = (unsigned)ceil_div(s->pieces, ceil_div(s->pieces, wanted));
-    }
-    const uint64_t parts = cj__row_total_parts(plan, s);
-    for (s->slices = 1; 2 * s->slices <= warps; s->slices *= 2)
-        if (sums * s->slices >= grid * plan->block.x || parts < (uint64_t)2 * PARTS_LEAST * s->slices) break;
-}
 
 // ---- registers and parts
 
@@ -104,16 +78,15 @@ typedef struct adding {
 
 // sum = that of every slices-th part. Several loads at a time are on their way.
 static void add_slice(row_kernel *k, const adding *a) {
-    enum { AHEAD = 4 };
     cj_func       *f = k->f;
     const uint64_t step = (uint64_t)k->s->slices * k->s->totals * k->s->columns * 4;
-    cj_reg         part = cj_u32(f, "part"), at = cj_u64(f, "part_at"), more = cj_pred(f, "more"), value[AHEAD];
+    cj_reg         part = cj_u32(f, "part"), at = cj_u64(f, "part_at"), more = cj_pred(f, "more"), value[SUMS_AHEAD];
     cj_label       next = cj_label_new(f, "next_parts");
     cj_ptx(f, "mov.f32 $1, 0f00000000;", a->sum);
     cj_ptx(f, "mov.u32 $1, $2;", part, a->slice);
     cj_ptx(f, "mad.wide.u32 $1, $2, 4, $3;", at, a->position, a->first);
     cj_label_here(f, next);
-    for (unsigned i = 0; i < AHEAD; i++) {
+    for (unsigned i = 0; i < SUMS_AHEAD; i++) {
         cj_reg there = cj_pred(f, "there");
         value[i] = cj_f32(f, "value");
         cj_ptx(f, "mov.f32 $1, 0f00000000;", value[i]);
@@ -122,7 +95,7 @@ static void add_slice(row_kernel *k, const adding *a) {
         cj_ptx(f, "add.u64 $1, $1, $2;", at, step);
         cj_ptx(f, "add.u32 $1, $1, $2;", part, k->s->slices);
     }
-    for (unsigned i = 0; i < AHEAD; i++) cj_ptx(f, "add.f32 $1, $1, $2;", a->sum, value[i]);
+    for (unsigned i = 0; i < SUMS_AHEAD; i++) cj_ptx(f, "add.f32 $1, $1, $2;", a->sum, value[i]);
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, part, a->parts);
     cj_ptx(f, "@$1 bra $2;", more, next);
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the plans of the forms share: plan.c chooses a form, plan_direct.c, plan_spread.c and plan_stream.c its shape.
+#ifndef CJ_TEMPLATES_ROW_PLAN_H
+#define CJ_TEMPLATES_ROW_PLAN_H
+
+#include "constants.h"
+#include "error.h"
+#include "occupancy.h"
+#include "row.h"
+#include "whole.h"
+
+typedef struct choice {
+    cj_plan         *plan;
+    const row_op    *op;
+    const cj_limits *limits;
+    row_shape       *s;
+    bool             clusters;   // whether the target has them
+    uint64_t         rows;       // of the matrix
+    uint64_t         row_bytes;  // of a row of all inputs
+    unsigned         registers;  // that a thread of spread rows needs
+} choice;
+
+static inline bool is_asked(const choice *c, unsigned param) { return c->plan->params.value[param] != CJ_PARAM_AUTO; }
+
+// What the caller asks for, or 0.
+static inline unsigned asked(const choice *c, unsigned param) {
+    return is_asked(c, param) ? (unsigned)c->plan->params.value[param] : 0;
+}
+
+static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherwise) {
+    return asked(c, param) ? asked(c, param) : (unsigned)otherwise;
+}
+
+// ---- shape.c
+
+unsigned cj__row_align(const cj_plan *plan);  // bytes that all pointers are multiples of
+void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
+void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
+void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
+
+// ---- plan.c
+
+bool     cj__row_is_few(const choice *c);      // rows are too few for persistent clusters
+bool     cj__row_is_passing(const choice *c);  // nothing is written but a value a row: pieces pass through registers
+bool     cj__row_asks_stream(const choice *c);
+unsigned cj__row_held_most(const choice *c);   // vectors that a thread may hold
+unsigned cj__row_piece_held(const choice *c);  // vectors that a thread should hold of a piece of several, or of a stage
+unsigned cj__row_warps_most(const row_shape *s);
+cj_status cj__row_check_grid(const choice *c, uint64_t grid, cj_error *error);
+
+// ---- the forms
+
+void     cj__row_plan_direct(choice *c);
+uint64_t cj__row_cluster_holds(const choice *c, unsigned blocks);  // vectors
+
+bool      cj__row_is_spread(const choice *c);  // whether the spread form is best
+void      cj__row_plan_spread(choice *c);
+unsigned  cj__row_spread_held_most(const choice *c);
+cj_status cj__row_plan_spread_grid(choice *c, cj_error *error);
+
+bool     cj__row_can_stream(const choice *c);   // whether bulk copies can load the rows
+bool     cj__row_is_direct(const choice *c);    // whether the direct form is better than a stream
+bool     cj__row_sums_stream(const choice *c);  // the same with sums over rows
+bool     cj__row_plan_stream(choice *c);        // false: it does not fit
+bool     cj__row_plan_sums_stream(choice *c);
+uint32_t cj__row_pool_bytes(const choice *c);
+void     cj__row_occupancy(const choice *c, unsigned registers, cj_occupancy *o);
+
+#endif

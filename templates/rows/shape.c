@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape of rows: what a family reads and writes, how rows are cut into vectors and pieces, and what a plan says of
+// it.
+#include "plan.h"
+
+unsigned cj__row_threads(const row_shape *s) { return s->rows_per_block > 1 ? ROW_WARP : s->warps * ROW_WARP; }
+unsigned cj__row_blocks(const row_shape *s) { return s->blocks ? s->blocks : s->cluster ? s->cluster : 1; }
+unsigned cj__row_align(const cj_plan *plan) { return 16u >> plan->params.value[ROW_ALIGN]; }
+
+const char *cj__row_type(const cj_plan *plan, unsigned param) {
+    static const char *const types[] = {"f32", "f16", "bf16"};
+    const uint64_t           dtype = plan->params.value[ROW_DTYPE], out = plan->params.value[ROW_OUT];
+    return types[param == ROW_OUT && out ? out - 1 : dtype];
+}
+
+// ---- operands
+
+void cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help) {
+    op->operand[op->operands++] = (row_operand){name, help, role, type, 0};
+    op->inputs += role == ROW_INPUT;
+    op->outputs += role == ROW_OUTPUT;
+    op->columns += role == ROW_COLUMN;
+    op->totals += role == ROW_TOTAL;
+}
+
+void cj__row_add_repeated(row_op *op, const char *name, uint64_t period, const char *help) {
+    cj__row_add_operand(op, ROW_INPUT, name, NULL, help);
+    op->operand[op->operands - 1].period = period;
+}
+
+unsigned cj__row_nth(const row_op *op, row_role role, unsigned n) {
+    unsigned i = 0;
+    while (op->operand[i].role != role || n--) i++;
+    return i;
+}
+
+unsigned cj__row_slot_words(const row_op *op) { return op->values == 3 ? 4 : op->values; }
+
+// ---- cuts
+
+// The vector: as wide as alignment, strides and columns allow, 16 bytes at most.
+void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
+    const uint64_t *value = plan->params.value;
+    *s = (row_shape){.columns = value[ROW_COLUMNS], .rows_per_block = 1, .pieces = 1, .totals = op->totals};
+    s->in_bytes = value[ROW_DTYPE] ? 2 : 4;
+    s->out_bytes = cj__row_type(plan, ROW_OUT)[1] == '3' ? 4 : 2;
+    s->stride = value[ROW_STRIDE] ? value[ROW_STRIDE] : s->columns;
+    s->out_stride = value[ROW_OUT_STRIDE] ? value[ROW_OUT_STRIDE] : s->columns;
+    const unsigned widest = (unsigned)most(s->in_bytes, s->out_bytes);
+    for (s->elements = 16 / widest; s->elements > 1; s->elements /= 2)
+        if ((s->columns | s->stride | s->out_stride) % s->elements == 0 &&
+            cj__row_align(plan) % (s->elements * widest) == 0)
+            break;
+    s->vectors = s->columns / s->elements;
+}
+
+// Pieces of a stream are whole 16-byte words; those of spread rows are whole cache lines.
+void cj__row_cut(row_shape *s) {
+    enum { LINE_BYTES = 128 };
+    const unsigned unit = s->form == ROW_DIRECT ? 1 : s->form == ROW_SPREAD ? LINE_BYTES : 16;
+    s->piece = round_up(ceil_div(s->vectors, cj__row_blocks(s) * s->pieces),
+                        most(unit / (s->elements * s->in_bytes), 1));
+}
+
+uint64_t cj__row_total_parts(const cj_plan *plan, const row_shape *s) {
+    return s->strips ? s->strips : plan->grid.x / cj__row_blocks(s);
+}
+
+uint64_t cj__row_total_values_at(const cj_plan *plan, const row_shape *s) {
+    return cj__row_total_parts(plan, s) * s->totals * s->columns * 4;
+}
+
+// Every block has something to do: a few tiles if there are as many rows. Every warp has a slice of a few partials.
+void cj__row_cut_sums(const cj_plan *plan, row_shape *s) {
+    const uint64_t rows = plan->params.value[ROW_ROWS], grid = plan->grid.x;
+    const uint64_t warps = plan->block.x / ROW_WARP, sums = s->totals * s->columns;
+    s->strips = s->shares = 0;
+    if (s->form == ROW_DIRECT && s->pieces > 1) {
+        s->strips = least(ceil_div(SUMS_TILES * grid, s->pieces), rows);
+        const uint64_t wanted = least(least(ceil_div(grid, rows), SUMS_SHARES), s->pieces);
+        s->shares = (unsigned)ceil_div(s->pieces, ceil_div(s->pieces, wanted));
+    }
+    const uint64_t parts = cj__row_total_parts(plan, s);
+    for (s->slices = 1; 2 * s->slices <= warps; s->slices *= 2)
+        if (sums * s->slices >= grid * plan->block.x || parts < (uint64_t)2 * SUMS_SLICE * s->slices) break;
+}
+
+// ---- from the plan
+
+void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
+    const uint64_t *value = plan->params.value;
+    cj__row_problem(plan, op, s);
+    s->form = (row_form)value[ROW_FORM];
+    s->cluster = (unsigned)value[ROW_CLUSTER];
+    s->blocks = value[ROW_BLOCKS] == CJ_PARAM_AUTO ? 0 : (unsigned)value[ROW_BLOCKS];
+    s->held = (unsigned)value[ROW_VECTORS];
+    s->stages = value[ROW_STAGES] == CJ_PARAM_AUTO ? 0 : (unsigned)value[ROW_STAGES];
+    s->pieces = value[ROW_PIECES];
+    s->resident = value[ROW_RESIDENT] == ROW_RESIDENT_YES;
+    s->claims = s->blocks && value[ROW_ROWS] > plan->grid.x / s->blocks;
+    s->rows_per_block = value[ROW_WARPS] == CJ_PARAM_AUTO ? plan->block.x / ROW_WARP : 1;
+    s->warps = value[ROW_WARPS] == CJ_PARAM_AUTO ? s->rows_per_block : (unsigned)value[ROW_WARPS];
+    cj__row_cut(s);
+    if (s->totals) cj__row_cut_sums(plan, s);
+}
