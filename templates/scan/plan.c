@@ -7,141 +7,10 @@
 #include <string.h>
 
 #include "error.h"
+#include "numbers.h"
 #include "occupancy.h"
 #include "scan.h"
 #include "user_function.h"
-
-// Bytes of registers for what a thread holds of a row of one tile, and of a longer one, whose way to the other tiles
-// takes registers too; threads of a block that takes one of many tiles, and at least of one that takes short rows.
-enum { ALONE_BYTES = 160, TILED_BYTES = 144, TILED_BLOCK = 512, LEAST_BLOCK = 128 };
-
-// The same of a stream: bytes, where registers are for 608 threads; threads that scan; bytes of all stages. Of 4-byte
-// elements 24 KiB are enough for a tile, and smaller ones are known sooner to those behind them.
-enum { STREAM_BYTES = 288, STREAM_BLOCK = 256, STREAM_POOL = 204800, STREAM_LOADS = 6 };
-
-// Bytes of all and of a row that are worth a stream, measured on an H200: up to 16 MiB direct tiles are as fast or
-// faster, and a row of 16 KiB is as fast in the registers of a block alone. And rows of up to so many bytes, so many an SM,
-// are claimed as a whole: with fewer or longer ones some SMs would have one more than others.
-enum { STREAM_LEAST = 3 << 23, STREAM_ROW = 16384, WHOLE_ROW = 131072, ROWS_PER_SM = 16 };
-
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
-static unsigned power_from(uint64_t value) {  // the least power of two that is not below it
-    unsigned power = 1;
-    while (power < value) power *= 2;
-    return power;
-}
-
-static uint64_t stride_of(const cj_plan *plan, int param) {
-    return plan->params.value[param] ? plan->params.value[param] : plan->params.value[SCAN_COLUMNS];
-}
-
-// Elements of a load: as many as all that loads begin at are multiples of, so that none crosses a row's end.
-static unsigned width_of(const cj_plan *plan, unsigned bytes) {
-    const uint64_t *value = plan->params.value;
-    const uint64_t strides = value[SCAN_ROWS] > 1 ? stride_of(plan, SCAN_STRIDE) | stride_of(plan, SCAN_OUT_STRIDE) : 0;
-    const uint64_t all = value[SCAN_COLUMNS] | strides;
-    unsigned       width = (unsigned)(SCAN_LOAD >> value[SCAN_ALIGN]) / bytes;
-    while (width > 1 && all % width) width /= 2;
-    return width ? width : 1;
-}
-
-// Loads of a thread: its elements, their flags, and what stands before each load, are held at once.
-static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned bytes) {
-    unsigned loads = SCAN_LOADS_MAX;
-    if (plan->params.value[SCAN_LOADS] != CJ_PARAM_AUTO) return (unsigned)plan->params.value[SCAN_LOADS];
-    const unsigned flags = cj__scan_segmented(s) ? (s->width > 4 ? 8 : 4) : 0;
-    while (loads > 1 && loads * ((s->width + 1) * s->computed + flags) > bytes) loads /= 2;
-    return loads;
-}
-
-bool cj__scan_posts(const scan_shape *s) {
-    return s->form == SCAN_STREAM ? !s->whole_rows : s->tiles > 1 && !s->cluster;
-}
-
-uint64_t cj__scan_groups(const scan_shape *s) {
-    return cj__scan_posts(s) && s->tiles > SCAN_GROUP ? ceil_div(s->tiles, SCAN_GROUP) : 0;
-}
-
-static bool is_asked(const cj_plan *plan, int param) { return plan->params.value[param] != CJ_PARAM_AUTO; }
-
-uint64_t cj__scan_claims(const scan_shape *s) { return s->whole_rows ? s->rows : s->rows * (s->tiles + (s->tail > 0)); }
-
-// One array may end anywhere: what is behind its last whole load is a tile of its own. In reverse it would be the first.
-// A stream's blocks: warps that sum, warps that scan, one thread that loads, one warp that tells, one that looks.
-static void shape_stream(const cj_plan *plan, scan_shape *s) {
-    const uint64_t *value = plan->params.value;
-    if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = SCAN_LOAD / s->bytes;
-    s->threads = is_asked(plan, SCAN_BLOCK) ? (unsigned)value[SCAN_BLOCK] : STREAM_BLOCK;
-    s->loads = loads_of(plan, s, STREAM_BYTES);
-    if (!is_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) && value[SCAN_CLAIM] != SCAN_CLAIM_ROW &&
-        s->loads > STREAM_LOADS)
-        s->loads = STREAM_LOADS;
-    const uint64_t row = s->columns / s->width;  // loads of a row, whose tiles should be of one length
-    if (!is_asked(plan, SCAN_LOADS) && row)
-        s->loads = (unsigned)ceil_div(row, ceil_div(row, (uint64_t)s->threads * s->loads) * s->threads);
-    s->lanes = SCAN_WARP;
-    s->warps = s->threads / SCAN_WARP;
-    s->tile = (uint64_t)s->threads * s->loads * s->width;
-    s->tail = (unsigned)(s->columns % s->width);
-    s->tiles = ceil_div(s->columns - s->tail, s->tile);
-    s->stages = (unsigned)value[SCAN_STAGES];
-    s->whole_rows = value[SCAN_CLAIM] == SCAN_CLAIM_ROW;
-    s->block = SCAN_WARP * (2 * s->warps + (s->whole_rows ? 2 : 3));
-}
-
-// A row that one block would hold, in the cluster that is asked for: an equal share for each of its blocks, of a warp at
-// least.
-static void share_short_row(const cj_plan *plan, scan_shape *s) {
-    const uint64_t *value = plan->params.value;
-    const uint64_t  row = s->columns / s->width, share = ceil_div(row, value[SCAN_CLUSTER]);
-    const unsigned  held = loads_of(plan, s, TILED_BYTES), threads = power_from(ceil_div(share, held));
-    s->block = s->threads = is_asked(plan, SCAN_BLOCK) ? (unsigned)value[SCAN_BLOCK]
-                            : threads > SCAN_WARP      ? threads
-                                                       : SCAN_WARP;
-    s->loads = is_asked(plan, SCAN_LOADS) ? held : (unsigned)ceil_div(share, s->threads);
-    s->tiles = ceil_div(row, (uint64_t)s->threads * s->loads);
-}
-
-// The shape of the parameters, of which block, loads and cluster say themselves where they are not "auto".
-void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
-    const uint64_t *value = plan->params.value;
-    const cj_dtype  dtype = (cj_dtype)value[SCAN_DTYPE];
-    *s = (scan_shape){.type = cj__dtype_ptx(dtype),
-                      .bytes = (unsigned)cj_dtype_size(dtype),
-                      .rows = value[SCAN_ROWS],
-                      .computed = (unsigned)cj_dtype_size(cj_dtype_arithmetic(dtype)),
-                      .columns = value[SCAN_COLUMNS],
-                      .heads = (scan_heads)value[SCAN_HEADS],
-                      .segments = value[SCAN_SEGMENTS]};
-    s->width = width_of(plan, s->bytes);
-    s->form = (scan_form)value[SCAN_FORM];
-    if (s->form == SCAN_STREAM) {
-        shape_stream(plan, s);
-        return;
-    }
-    const uint64_t row = s->columns / s->width;  // loads of a row
-    const unsigned alone = loads_of(plan, s, ALONE_BYTES);
-    const unsigned most = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? (unsigned)value[SCAN_BLOCK] : SCAN_BLOCK_MAX;
-    if (is_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER] && row <= (uint64_t)alone * most) {
-        share_short_row(plan, s);
-    } else if (row <= (uint64_t)alone * most) {  // one tile; of a warp or less where that will do
-        s->threads = power_from(row < SCAN_WARP                    ? row
-                                : ceil_div(row, alone) > SCAN_WARP ? ceil_div(row, alone)
-                                                                   : SCAN_WARP);
-        s->loads = (unsigned)ceil_div(row, s->threads);
-        s->block = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? most : s->threads > LEAST_BLOCK ? s->threads : LEAST_BLOCK;
-        s->tiles = 1;
-    } else {
-        s->block = s->threads = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? most : TILED_BLOCK;
-        s->loads = loads_of(plan, s, TILED_BYTES);
-        s->tiles = ceil_div(row, (uint64_t)s->threads * s->loads);
-    }
-    s->tile = (uint64_t)s->threads * s->loads * s->width;
-    s->lanes = s->threads < SCAN_WARP ? s->threads : SCAN_WARP;
-    s->warps = s->threads / s->lanes;
-    if (s->tiles > 1 && value[SCAN_CLUSTER] != CJ_PARAM_AUTO) s->cluster = (unsigned)value[SCAN_CLUSTER];
-}
 
 // ---- what is refused
 
@@ -150,7 +19,7 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
     const cj_dtype                 type = cj_dtype_arithmetic((cj_dtype)plan->params.value[SCAN_DTYPE]);
     for (int i = SCAN_OP_EXPR; i <= SCAN_IDENTITY; i++) {
         if (!function[i]) continue;
-        cj_status status = cj__user_function_check(function[i], cj__scan_params[i].name, type,
+        cj_status status = cj__user_function_check(function[i], plan->params.family->param[i].name, type,
                                                    i == SCAN_OP_EXPR ? 2 : 0, error);
         if (status) return status;
     }
@@ -172,9 +41,9 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
 static cj_status check_strides(const cj_plan *plan, cj_error *error) {
     const uint64_t columns = plan->params.value[SCAN_COLUMNS];
     for (int i = SCAN_STRIDE; i <= SCAN_OUT_STRIDE; i++)
-        if (stride_of(plan, i) < columns) {
+        if (cj__scan_stride(plan, i) < columns) {
             cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " is below the %" PRIu64 " columns of a row",
-                     cj__scan_params[i].name, stride_of(plan, i), columns);
+                     plan->params.family->param[i].name, cj__scan_stride(plan, i), columns);
             cj__hint(error, "rows may not overlap; 0 stands for rows without a gap");
             return CJ_INVALID_ARGUMENT;
         }
@@ -258,9 +127,10 @@ static bool can_stream(const scan_shape *s, bool clusters) {
 
 // So many stages as were asked for, or as fit beside what else there is.
 static unsigned stages_of(const cj_plan *plan, scan_shape *s, const cj_limits *limits) {
-    if (is_asked(plan, SCAN_STAGES)) return (unsigned)plan->params.value[SCAN_STAGES];
+    if (cj__scan_asked(plan, SCAN_STAGES)) return (unsigned)plan->params.value[SCAN_STAGES];
     for (s->stages = SCAN_STAGES_MAX; s->stages > 1; s->stages--)
-        if (cj__scan_pool(s) <= STREAM_POOL && cj__scan_pool(s) + cj__scan_slots(s) <= limits->shared_per_block_optin)
+        if (cj__scan_pool(s) <= SCAN_STREAM_POOL &&
+            cj__scan_pool(s) + cj__scan_slots(s) <= limits->shared_per_block_optin)
             break;
     return s->stages;
 }
@@ -280,8 +150,8 @@ static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_
 // What streams alone have, and was asked for: its name, or NULL.
 static const char *asked_of_stream(const cj_plan *plan) {
     if (plan->params.value[SCAN_CLAIM]) return "claim";
-    if (is_asked(plan, SCAN_STAGES)) return "stages";
-    return is_asked(plan, SCAN_GRID) ? "grid" : NULL;
+    if (cj__scan_asked(plan, SCAN_STAGES)) return "stages";
+    return cj__scan_asked(plan, SCAN_GRID) ? "grid" : NULL;
 }
 
 static cj_status refuse_direct(const char *name, cj_error *error) {
@@ -294,7 +164,8 @@ static cj_status refuse_direct(const char *name, cj_error *error) {
 static bool try_stream(cj_plan *plan, scan_shape *s, const cj_limits *limits, bool clusters) {
     uint64_t *value = plan->params.value;
     value[SCAN_FORM] = SCAN_STREAM;
-    const bool whole = s->rows >= (uint64_t)ROWS_PER_SM * limits->sm_count && s->columns * s->bytes <= WHOLE_ROW;
+    const bool whole = s->rows >= (uint64_t)SCAN_ROWS_PER_SM * limits->sm_count &&
+                       s->columns * s->bytes <= SCAN_WHOLE_ROW;
     if (!value[SCAN_CLAIM]) value[SCAN_CLAIM] = whole ? SCAN_CLAIM_ROW : SCAN_CLAIM_TILE;
     cj__scan_shape(plan, s);
     value[SCAN_STAGES] = s->stages = stages_of(plan, s, limits);
@@ -310,12 +181,12 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
     const uint64_t  form = value[SCAN_FORM];
     const char     *of_stream = asked_of_stream(plan);
     const bool      must = form == SCAN_STREAM || of_stream;
-    const bool      with_cluster = is_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER];
+    const bool      with_cluster = cj__scan_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER];
     scan_shape      s;
     if (form == SCAN_DIRECT && of_stream) return refuse_direct(of_stream, error);
     value[SCAN_FORM] = SCAN_DIRECT;
     cj__scan_shape(plan, &s);
-    const bool large = s.rows * s.columns * s.bytes >= STREAM_LEAST && s.columns * s.bytes >= STREAM_ROW;
+    const bool large = s.rows * s.columns * s.bytes >= SCAN_STREAM_LEAST && s.columns * s.bytes >= SCAN_STREAM_ROW;
     if (must || (form == SCAN_AUTO && !with_cluster && large)) {
         if (try_stream(plan, &s, limits, clusters) && !with_cluster) return CJ_OK;
         if (must) return refuse_stream(&s, limits, error);
@@ -351,7 +222,7 @@ static double error_bound(const cj_plan *plan, const scan_shape *s) {
 
 static uint64_t grid_of(const scan_shape *s) {
     if (s->tiles > 1) return s->rows * (s->cluster ? s->cluster : s->tiles);
-    return ceil_div(s->rows, s->block / s->threads);
+    return cj__ceil_div(s->rows, s->block / s->threads);
 }
 
 // As many blocks as the GPU holds at once, but no more than there is to claim. None waits for one that has not begun.
@@ -361,7 +232,7 @@ static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits
     cj_occupancy        o;
     cj__occupancy(&use, limits, &o);
     const uint64_t room = o.active_clusters ? o.active_clusters : 1;
-    const bool     given = is_asked(plan, SCAN_GRID);
+    const bool     given = cj__scan_asked(plan, SCAN_GRID);
     plan->grid.x = given ? (uint32_t)plan->params.value[SCAN_GRID] : (uint32_t)(room < claims ? room : claims);
     plan->resident = given ? 0 : 1;
     plan->dynamic_shared = (uint32_t)cj__scan_pool(s);
@@ -387,7 +258,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     status = choose_form(plan, limits, clusters, error);
     if (status) return status;
     cj__scan_shape(plan, &s);
-    status = check_shape(&s, is_asked(plan, SCAN_CLUSTER) ? (unsigned)value[SCAN_CLUSTER] : 0, error);
+    status = check_shape(&s, cj__scan_asked(plan, SCAN_CLUSTER) ? (unsigned)value[SCAN_CLUSTER] : 0, error);
     if (!status) status = check_registers(&s, error);
     if (status) return status;
     plan->params.value[SCAN_CLUSTER] = s.cluster;
@@ -395,7 +266,8 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->grid = (cj_dim3){(uint32_t)grid_of(&s), 1, 1};
     if (s.form == SCAN_STREAM) plan_stream_grid(plan, &s, limits);
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
-    const uint64_t derived[] = {s.rows, s.columns, stride_of(plan, SCAN_STRIDE), stride_of(plan, SCAN_OUT_STRIDE)};
+    const uint64_t derived[] = {s.rows, s.columns, cj__scan_stride(plan, SCAN_STRIDE),
+                                cj__scan_stride(plan, SCAN_OUT_STRIDE)};
     memcpy(plan->derived, derived, sizeof derived);
     plan->derived_count = sizeof derived / sizeof *derived;
     const uint64_t posts = s.form == SCAN_STREAM ? cj__scan_claims(&s) : s.rows * (s.tiles + cj__scan_groups(&s));

@@ -241,7 +241,7 @@ static bool spills(const scan_shape *s) {
 }
 
 static void declare(scan_kernel *k) {
-    const uint32_t others = cj__scan_segmented(&k->s) ? 72 : 56, least = 80;
+    const uint32_t others = cj__scan_segmented(&k->s) ? SCAN_ASKED_SEGMENTED : SCAN_ASKED_PLAIN;
     const uint32_t registers = others + k->s.loads * k->s.width * k->s.computed / 4;
     cj_func       *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[rows][stride]");
@@ -255,7 +255,7 @@ static void declare(scan_kernel *k) {
     k->out_stride = cj_param(f, "u64", "out_stride", "of out");
     k->workspace = cj_param(f, "u64", "workspace", cj__scan_posts(&k->s) ? "claims and posts" : "not used");
     cj_block(f, k->s.block, 1, 1);
-    cj__registers(k->plan, f, registers < least ? least : registers, spills(&k->s));
+    cj__registers(k->plan, f, registers < SCAN_ASKED_LEAST ? SCAN_ASKED_LEAST : registers, spills(&k->s));
     if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
     k->thread = cj_u32(f, "thread");
     k->lane = cj_u32(f, "lane");

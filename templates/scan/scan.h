@@ -32,7 +32,7 @@ enum {
 extern const cj_param_info cj__scan_params[];
 
 // Bytes a load, lanes, loads of a thread, elements of a load, threads of a block, stages of a stream,
-// tiles of a group, bytes of the workspace before the posts.
+// tiles of a group, bytes of the workspace before the posts; of a stream, bytes that tell which tile a stage has.
 enum {
     SCAN_LOAD = 16,
     SCAN_WARP = 32,
@@ -41,8 +41,16 @@ enum {
     SCAN_BLOCK_MAX = 1024,
     SCAN_STAGES_MAX = 16,
     SCAN_GROUP = 32,
-    SCAN_POSTS_AT = 16
+    SCAN_POSTS_AT = 16,
+    SCAN_TOLD = 16
 };
+
+// What was fitted to a GPU.
+#define CONSTANT(name, value, unit, measured_on, day, command) name = (value),
+enum {
+#include "constants.def"
+};
+#undef CONSTANT
 
 // How the beginnings of segments are given, in the order of the parameter's words.
 typedef enum scan_heads { SCAN_WHOLE, SCAN_FLAGS, SCAN_OFFSETS_I32, SCAN_OFFSETS_I64 } scan_heads;
@@ -67,16 +75,27 @@ typedef struct scan_shape {
     uint64_t    segments;  // offsets: how many
 } scan_shape;
 
+// ---- shape.c
+
 void cj__scan_shape(const cj_plan *plan, scan_shape *s);
 
+bool     cj__scan_asked(const cj_plan *plan, int param);   // not "auto"
+uint64_t cj__scan_stride(const cj_plan *plan, int param);  // the columns where it is 0
 bool     cj__scan_segmented(const scan_shape *s);
 uint64_t cj__scan_claims(const scan_shape *s);  // of a stream: what its blocks claim, rows or tiles
 bool     cj__scan_posts(const scan_shape *s);   // tiles of a row meet in the workspace
 uint64_t cj__scan_groups(const scan_shape *s);  // groups of tiles of a row that meet there; 0 where one is all
 
-// Bytes of shared memory of a stream: of its stages, and all but these.
+// Bytes of shared memory of a stream: of a tile and of its stage, with flags; of all stages, and of all but these.
+uint64_t cj__scan_tile_bytes(const scan_shape *s);
+uint64_t cj__scan_stage_bytes(const scan_shape *s);
 uint64_t cj__scan_pool(const scan_shape *s);
 uint64_t cj__scan_slots(const scan_shape *s);
+
+// Totals in shared memory have slots of so many bytes: after the total, not 0 where it has a head.
+unsigned cj__scan_slot(const scan_shape *s);
+
+// ---- plan.c
 
 cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
@@ -105,7 +124,7 @@ typedef struct scan_kernel {
     cj_reg flags_stage, flags_come;  // of a stream: where the tile's flags are in shared memory, if they have come
 } scan_kernel;
 
-// ---- values (scan_tile.c)
+// ---- lanes.c
 
 cj_reg cj__scan_value(scan_kernel *k, const char *name);  // a new register of the type that is computed in
 void   cj__scan_clear(scan_kernel *k, cj_reg value);      // becomes the identity
@@ -117,20 +136,32 @@ void cj__scan_before(scan_kernel *k, cj_reg when, cj_reg into, cj_reg earlier);
 // to = `from` of lane `source` (a number or a register) of each `lanes` lanes.
 void cj__scan_pick(scan_kernel *k, cj_reg to, cj_reg from, cj_arg source, unsigned lanes);
 
-void cj__scan_previous(scan_kernel *k, cj_reg to, cj_reg from);  // to = `from` of the lane before
+// to = `from` of the lane before, in each `lanes` lanes.
+void cj__scan_previous(scan_kernel *k, cj_reg to, cj_reg from, unsigned lanes);
 
 // value = op over it and that of all lanes before, in each `lanes` lanes; `reach`, where it is a register: over that
 // of so many lanes before. All 32 execute it.
 void cj__scan_lanes(scan_kernel *k, cj_reg value, cj_reg reach, unsigned lanes);
 
-// ---- loads: where the thread's first lies, in an array laid out as x or out, of so many bytes an element; how far
+// ---- place.c: loads: where the thread's first lies, in an array laid out as x or out, of so many bytes an element; how far
 // from there load `load` is; whether the row has it
 
 cj_reg cj__scan_address(scan_kernel *k, cj_var array, cj_var stride, unsigned bytes, const char *name);
 int    cj__scan_offset(const scan_kernel *k, unsigned load, unsigned bytes);
 cj_reg cj__scan_has_load(scan_kernel *k, unsigned load);
 
-// ---- segments (scan_segment.c)
+// Where the thread's first load of a tile is in shared memory, whose loads take so many bytes: a new u32 register.
+cj_reg cj__scan_in_stage(scan_kernel *k, cj_reg stage, unsigned load_bytes, const char *name);
+
+// The thread's place in its tile; in a tile of its row: its first load, and how many are left from there to the row's
+// end.
+void cj__scan_find_place(scan_kernel *k);
+void cj__scan_find_left(scan_kernel *k);
+
+// Of blocks that have several rows: the last may have fewer.
+void cj__scan_find_row(scan_kernel *k);
+
+// ---- segment.c
 
 void cj__scan_find_masks(scan_kernel *k);  // below, upto
 void cj__scan_find_heads(scan_kernel *k);  // flags, and these
@@ -147,9 +178,7 @@ typedef struct scan_cut {
 scan_cut cj__scan_cut(scan_kernel *k, cj_reg begins, unsigned lanes);
 scan_cut cj__scan_cut_load(scan_kernel *k, unsigned load);
 
-// Totals in shared memory have slots of so many bytes: behind the total, not 0 where it has a head. A cut of such
-// slots, one a lane.
-unsigned cj__scan_slot(const scan_shape *s);
+// A cut of slots of totals, one a lane.
 scan_cut cj__scan_cut_slots(scan_kernel *k, cj_reg reads, cj_reg slot, unsigned lanes);
 
 cj_reg cj__scan_none(scan_kernel *k, cj_reg heads);  // a predicate: none of the bits
@@ -163,15 +192,7 @@ void   cj__scan_open_load(scan_kernel *k, unsigned load, const scan_cut *cut);
 void   cj__scan_open_warp(scan_kernel *k, cj_reg warp, const scan_cut *cut);
 cj_reg cj__scan_is_open(scan_kernel *k, unsigned load);
 
-// ---- steps
-
-// Where the thread's first load of a tile is in shared memory, whose loads take so many bytes: a new u32 register.
-cj_reg cj__scan_in_stage(scan_kernel *k, cj_reg stage, unsigned load_bytes, const char *name);
-
-// The thread's place in its tile; in a tile of its row: its first load, and how many are left from there to the row's
-// end.
-void cj__scan_find_place(scan_kernel *k);
-void cj__scan_find_left(scan_kernel *k);
+// ---- tile.c
 
 void cj__scan_load(scan_kernel *k);
 void cj__scan_load_found(scan_kernel *k);          // the same where first and left are known

@@ -9,8 +9,6 @@ enum { FLAG_WORD = 4 };  // flags, a byte each, in a register
 
 static bool has_offsets(const scan_kernel *k) { return k->s.heads > SCAN_FLAGS; }
 
-bool cj__scan_segmented(const scan_shape *s) { return s->heads != SCAN_WHOLE; }
-
 // ---- flags in memory: of each load as many bytes as it has elements
 
 // Where they have come to shared memory, they are read there: the address is generic.
@@ -260,8 +258,6 @@ scan_cut cj__scan_cut(scan_kernel *k, cj_reg begins, unsigned lanes) {
 scan_cut cj__scan_cut_load(scan_kernel *k, unsigned load) {
     return cj__scan_segmented(&k->s) ? cj__scan_cut(k, load_begins(k, load), k->s.lanes) : (scan_cut){0};
 }
-
-unsigned cj__scan_slot(const scan_shape *s) { return s->computed * (cj__scan_segmented(s) ? 2 : 1); }
 
 scan_cut cj__scan_cut_slots(scan_kernel *k, cj_reg reads, cj_reg slot, unsigned lanes) {
     if (!cj__scan_segmented(&k->s)) return (scan_cut){0};

@@ -6,8 +6,7 @@
 
 #include <clusterjit/pipeline.h>
 
-// WINDOW_MAX: groups that are looked at at once. SLOT: bytes of what is told of a claim. NO_ROW: the claims are over.
-enum { WINDOW_MAX = 8, SLOT = 16 };
+// In place of a row: the work counter has no more tiles.
 #define NO_ROW UINT32_MAX
 
 typedef struct stream {
@@ -21,19 +20,9 @@ typedef struct stream {
     cj_label       done;
 } stream;
 
-static uint64_t tile_bytes(const scan_shape *s) { return s->tile * s->bytes; }
-static bool     looks(const stream *t) { return !t->k->s.whole_rows; }
+static bool looks(const stream *t) { return !t->k->s.whole_rows; }
 
-static uint64_t stage_bytes(const scan_shape *s) { return tile_bytes(s) + (cj__scan_segmented(s) ? s->tile : 0); }
 static unsigned before_bytes(const scan_shape *s) { return s->warps * cj__scan_slot(s); }
-
-uint64_t cj__scan_pool(const scan_shape *s) { return CJ_POOL_SLACK + s->stages * stage_bytes(s); }
-
-// Four mbarriers, what is told of a claim, what stands before each warp and before the tile.
-uint64_t cj__scan_slots(const scan_shape *s) {
-    enum { MBARRIERS = 32, ALIGNMENT = 128 };
-    return s->stages * (MBARRIERS + SLOT + before_bytes(s) + s->computed) + ALIGNMENT;
-}
 
 // Of the warp's stage: a new register.
 static cj_reg of_stage(stream *t, const char *name, cj_reg first, uint64_t bytes) {
@@ -62,7 +51,7 @@ static void emit_shared(stream *t) {
     t->ring = cj_pipeline_declare(f, "tile", s->stages);
     t->summed = cj_shared_address(f, cj_shared(f, "b64", "summed", s->stages, 0));
     t->known = cj_shared_address(f, cj_shared(f, "b64", "known", s->stages, 0));
-    t->told = cj_shared_address(f, cj_shared(f, "u32", "told", s->stages * SLOT / 4, SLOT));
+    t->told = cj_shared_address(f, cj_shared(f, "u32", "told", s->stages * SCAN_TOLD / 4, SCAN_TOLD));
     t->befores = cj_shared_address(f,
                                    cj_shared(f, s->type, "before_warps", s->stages * before_bytes(s) / s->computed, 0));
     t->carries = cj_shared_address(f, cj_shared(f, s->type, "before_tile", s->stages, 0));
@@ -96,9 +85,9 @@ static void find_tile(stream *t, cj_reg over, cj_reg row_at, cj_reg from, cj_reg
     scan_kernel      *k = t->k;
     cj_func          *f = k->f;
     const scan_shape *s = &k->s;
-    const uint64_t    last = (s->columns - s->tail) * s->bytes % tile_bytes(s);
+    const uint64_t    last = (s->columns - s->tail) * s->bytes % cj__scan_tile_bytes(s);
     cj_reg            is = cj_pred(f, "is_last_tile");
-    cj_ptx(f, "mov.u32 $1, $2;", bytes, tile_bytes(s));
+    cj_ptx(f, "mov.u32 $1, $2;", bytes, cj__scan_tile_bytes(s));
     if (last) {
         cj_ptx(f, "setp.eq.u32 $1, $2, $3;", is, k->tile, s->tiles - 1);
         cj_ptx(f, "@$1 mov.u32 $2, $3;", is, bytes, last);
@@ -110,13 +99,13 @@ static void find_tile(stream *t, cj_reg over, cj_reg row_at, cj_reg from, cj_reg
     cj_ptx(f, "@$1 mov.u32 $2, $3;", over, k->row, NO_ROW);
     cj_ptx(f, "@$1 mov.u32 $2, 0;", over, bytes);
     if (!k->reverse) {
-        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", from, k->tile, tile_bytes(s), row_at);
+        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", from, k->tile, cj__scan_tile_bytes(s), row_at);
         return;
     }
     cj_reg wide = cj_u64(f, "wide_bytes");
     cj_ptx(f, "cvt.u64.u32 $1, $2;", wide, bytes);
     cj_ptx(f, "sub.u64 $1, $2, $3;", from, row_at, wide);
-    cj_ptx(f, "mul.wide.u32 $1, $2, $3;", wide, k->tile, tile_bytes(s));
+    cj_ptx(f, "mul.wide.u32 $1, $2, $3;", wide, k->tile, cj__scan_tile_bytes(s));
     cj_ptx(f, "sub.u64 $1, $1, $2;", from, wide);
 }
 
@@ -145,9 +134,9 @@ static void copy_flags(stream *t, cj_reg flags, cj_reg count, cj_reg full) {
     scan_kernel      *k = t->k;
     cj_func          *f = k->f;
     const scan_shape *s = &k->s;
-    cj_reg            into = of_stage(t, "stage_at", t->pool, stage_bytes(s)), come = cj_pred(f, "flags_come");
+    cj_reg            into = of_stage(t, "stage_at", t->pool, cj__scan_stage_bytes(s)), come = cj_pred(f, "flags_come");
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", come, count);
-    cj_ptx(f, "add.u32 $1, $1, $2;", into, tile_bytes(s) + (k->reverse ? s->tile : 0));
+    cj_ptx(f, "add.u32 $1, $1, $2;", into, cj__scan_tile_bytes(s) + (k->reverse ? s->tile : 0));
     if (k->reverse) cj_ptx(f, "sub.u32 $1, $1, $2;", into, count);
     cj_bulk_load(f, come, into, flags, CJ_ARG(count), full);
     cj_ptx(f, "and.b32 $1, $1, 0x7fffffff;", k->tile);
@@ -159,9 +148,9 @@ static void emit_copy(stream *t, cj_reg over, cj_reg x, cj_reg row_at) {
     cj_func          *f = k->f;
     const scan_shape *s = &k->s;
     const bool        segmented = cj__scan_segmented(s);
-    cj_reg            full = of_stage(t, "full", t->ring.full, 8), told = of_stage(t, "told_at", t->told, SLOT);
+    cj_reg            full = of_stage(t, "full", t->ring.full, 8), told = of_stage(t, "told_at", t->told, SCAN_TOLD);
     cj_reg            bytes = cj_u32(f, "tile_bytes"), from = cj_u64(f, "tile_at"),
-           into = of_stage(t, "stage_at", t->pool, stage_bytes(s));
+           into = of_stage(t, "stage_at", t->pool, cj__scan_stage_bytes(s));
     cj_reg count = cj_u32(f, "flag_bytes"), flags = cj_u64(f, "flags_at"), all = bytes, copies = cj_always();
     find_tile(t, over, row_at, from, bytes);
     if (segmented) {
@@ -176,7 +165,7 @@ static void emit_copy(stream *t, cj_reg over, cj_reg x, cj_reg row_at) {
         copies = cj_pred(f, "copies");
         cj_ptx(f, "setp.ne.u32 $1, $2, 0;", copies, bytes);
     }
-    if (k->reverse) cj_ptx(f, "add.u32 $1, $1, $2;", into, tile_bytes(s));
+    if (k->reverse) cj_ptx(f, "add.u32 $1, $1, $2;", into, cj__scan_tile_bytes(s));
     if (k->reverse) cj_ptx(f, "sub.u32 $1, $1, $2;", into, bytes);
     cj_bulk_load(f, copies, into, from, CJ_ARG(bytes), full);
     if (segmented) copy_flags(t, flags, count, full);
@@ -247,7 +236,7 @@ static void take_told(stream *t) {
     cj_reg       over = cj_pred(f, "over");
     wait(t, t->ring.full, "S3: the tile and what is told of it are here");
     cj_ptx(f, "ld.shared.v4.u32 {$1, $2, $3, $4}, [$5];", k->claim, k->tag, k->row, k->tile,
-           of_stage(t, "told_at", t->told, SLOT));
+           of_stage(t, "told_at", t->told, SCAN_TOLD));
     cj_ptx(f, "setp.eq.u32 $1, $2, $3;", over, k->row, NO_ROW);
     cj_ptx(f, "@$1 bra $2;", over, t->done);
     if (!cj__scan_segmented(&k->s)) return;
@@ -260,10 +249,10 @@ static void take_tile(stream *t) {
     scan_kernel *k = t->k;
     take_told(t);
     cj__scan_find_left(k);
-    cj_reg stage = of_stage(t, "stage_at", t->pool, stage_bytes(&k->s));
+    cj_reg stage = of_stage(t, "stage_at", t->pool, cj__scan_stage_bytes(&k->s));
     if (cj__scan_segmented(&k->s)) {
         k->flags_stage = cj_u32(k->f, "flags_stage");
-        cj_ptx(k->f, "add.u32 $1, $2, $3;", k->flags_stage, stage, tile_bytes(&k->s));
+        cj_ptx(k->f, "add.u32 $1, $2, $3;", k->flags_stage, stage, cj__scan_tile_bytes(&k->s));
     }
     cj__scan_find_heads(k);
     cj__scan_take(k, stage);
@@ -328,7 +317,7 @@ static void emit_befores(stream *t) {
     k->total = cj__scan_value(k, "total");
     k->headed = cut.heads;
     cj__scan_pick(k, k->total, sum, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
-    cj__scan_previous(k, before, sum);
+    cj__scan_previous(k, before, sum, SCAN_WARP);
     cj_ptx(f, "@$1 mov.$2 $3, $4;", t->lead, s->type, before, cj_combine_identity(k->combine));
     cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", has, s->type, slot, before);
     if (cut.before.id) cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", has, slot, s->computed, cut.before);
@@ -372,14 +361,14 @@ typedef struct looker {
     cj_reg row, groups, whole;  // `whole` is all of so many groups of that row
     cj_reg group, in_group;     // the tile's, and what stands before it there
     cj_reg own_heads;           // tiles before it there that have one
-    cj_reg value[WINDOW_MAX], there[WINDOW_MAX], head[WINDOW_MAX];
+    cj_reg value[SCAN_WINDOW_MAX], there[SCAN_WINDOW_MAX], head[SCAN_WINDOW_MAX];
 } looker;
 
 // Lane i has tile i of each group of the window, as far as these stand before the tile: it waits for their posts.
 static void await_posts(stream *t, looker *l, cj_reg row_at) {
     scan_kernel *k = t->k;
     cj_func     *f = k->f;
-    cj_reg       first = cj_u32(f, "first"), at = cj_u64(f, "post_at"), late = cj_pred(f, "late"), tag[WINDOW_MAX];
+    cj_reg       first = cj_u32(f, "first"), at = cj_u64(f, "post_at"), late = cj_pred(f, "late"), tag[SCAN_WINDOW_MAX];
     cj_label     again = cj_label_new(f, "not_posted");
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", first, l->groups, SCAN_GROUP, k->lane);
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, first, cj__scan_post_bytes(k), row_at);
@@ -410,8 +399,8 @@ static void await_posts(stream *t, looker *l, cj_reg row_at) {
 static void add_groups(stream *t, looker *l) {
     scan_kernel *k = t->k;
     cj_func     *f = k->f;
-    cj_reg       sum[WINDOW_MAX], heads[WINDOW_MAX], number = cj_u32(f, "number"), more = cj__scan_value(k, "more");
-    cj_reg       is_before = cj_pred(f, "group_before"), is_own = cj_pred(f, "own_group");
+    cj_reg sum[SCAN_WINDOW_MAX], heads[SCAN_WINDOW_MAX], number = cj_u32(f, "number"), more = cj__scan_value(k, "more");
+    cj_reg is_before = cj_pred(f, "group_before"), is_own = cj_pred(f, "own_group");
     for (unsigned j = 0; j < t->window; j++) {
         cj_ptx(f, "@!$1 mov.$2 $3, $4;", l->there[j], k->s.type, l->value[j], cj_combine_identity(k->combine));
         const scan_cut cut = cj__scan_cut_tiles(k, l->head[j]);
@@ -541,7 +530,7 @@ static unsigned window_of(const scan_kernel *k) {
     const uint64_t blocks = k->plan->grid.x, meanwhile = blocks > SCAN_GROUP ? blocks / SCAN_GROUP + 2 : 1;
     const uint64_t groups = (k->s.tiles + SCAN_GROUP - 1) / SCAN_GROUP,
                    wanted = groups < meanwhile ? groups : meanwhile;
-    return (unsigned)(wanted < WINDOW_MAX ? wanted : WINDOW_MAX);
+    return (unsigned)(wanted < SCAN_WINDOW_MAX ? wanted : SCAN_WINDOW_MAX);
 }
 
 void cj__scan_stream(scan_kernel *k) {

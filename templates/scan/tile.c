@@ -1,139 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile: loads side by side in lanes, one behind the other in a thread; their sums; what is written. The address of
-// load v of a thread lies v * lanes loads behind that of its first, or, in reverse, before it.
+// A tile: its loads, their prefixes, and its stores.
 #include <stdio.h>
 
 #include "scan.h"
-
-// ---- values
-
-cj_reg cj__scan_value(scan_kernel *k, const char *name) { return cj_register(k->f, k->s.type, name); }
-
-void cj__scan_clear(scan_kernel *k, cj_reg value) {
-    cj_ptx(k->f, "mov.$1 $2, $3;", k->s.type, value, cj_combine_identity(k->combine));
-}
-
-void cj__scan_move(scan_kernel *k, cj_reg when, cj_reg to, cj_reg from) {
-    if (when.id)
-        cj_ptx(k->f, "@$1 mov.$2 $3, $4;", when, k->s.type, to, from);
-    else
-        cj_ptx(k->f, "mov.$1 $2, $3;", k->s.type, to, from);
-}
-
-void cj__scan_before(scan_kernel *k, cj_reg when, cj_reg into, cj_reg earlier) {
-    cj_reg sum = cj__scan_value(k, "sum");
-    cj__scan_move(k, cj_always(), sum, earlier);
-    cj_combine_into(k->f, k->combine, sum, into);
-    cj__scan_move(k, when, into, sum);
-}
-
-// A shuffle moves 32 bits: wider values travel as two halves. `there` is true where the source is one of the lanes.
-static void shuffle(scan_kernel *k, const char *mode, cj_reg there, cj_reg to, cj_reg from, cj_arg source,
-                    unsigned clamp) {
-    cj_func *f = k->f;
-    if (k->s.computed == 4) {
-        cj_ptx(f, "shfl.sync.$1.b32 $2|$3, $4, $5, $6, 0xffffffff;", mode, to, there, from, source, clamp);
-        return;
-    }
-    cj_reg half[2] = {cj_b32(f, "low"), cj_b32(f, "high")};
-    cj_ptx(f, "mov.b64 {$1, $2}, $3;", half[0], half[1], from);
-    for (int i = 0; i < 2; i++)
-        cj_ptx(f, "shfl.sync.$1.b32 $2|$3, $2, $4, $5, 0xffffffff;", mode, half[i], there, source, clamp);
-    cj_ptx(f, "mov.b64 $1, {$2, $3};", to, half[0], half[1]);
-}
-
-static unsigned segment(unsigned lanes) { return (SCAN_WARP - lanes) << 8; }
-
-void cj__scan_pick(scan_kernel *k, cj_reg to, cj_reg from, cj_arg source, unsigned lanes) {
-    shuffle(k, "idx", cj_pred(k->f, "there"), to, from, source, segment(lanes) | (SCAN_WARP - 1));
-}
-
-void cj__scan_previous(scan_kernel *k, cj_reg to, cj_reg from) {
-    shuffle(k, "up", cj_pred(k->f, "there"), to, from, CJ_ARG(1), segment(SCAN_WARP));
-}
-
-void cj__scan_lanes(scan_kernel *k, cj_reg value, cj_reg reach, unsigned lanes) {
-    cj_reg other = cj__scan_value(k, "other"), there = cj_pred(k->f, "there");
-    for (unsigned distance = 1; distance < lanes; distance *= 2) {
-        shuffle(k, "up", there, other, value, CJ_ARG(distance), segment(lanes));
-        if (reach.id) cj_ptx(k->f, "setp.ge.u32 $1, $2, $3;", there, reach, distance);
-        cj_combine_into(k->f, k->combine, other, value);
-        cj__scan_move(k, there, value, other);
-    }
-}
-
-// ---- where
-
-void cj__scan_find_place(scan_kernel *k) {
-    const scan_shape *s = &k->s;
-    cj_func          *f = k->f;
-    cj_reg            member = cj_u32(f, "member");
-    k->place = cj_u32(f, "place");
-    cj_ptx(f, "and.b32 $1, $2, $3;", member, k->thread, s->threads - 1);
-    cj_ptx(f, "and.b32 $1, $2, $3;", k->place, member, s->lanes - 1);
-    cj_ptx(f, "sub.u32 $1, $1, $2;", member, k->place);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", k->place, member, s->loads);
-}
-
-void cj__scan_find_left(scan_kernel *k) {
-    const scan_shape *s = &k->s;
-    cj_func          *f = k->f;
-    cj_reg            columns = cj_u64(f, "columns"), left = cj_s64(f, "loads_left");
-    k->first = cj_u64(f, "first");
-    k->left = cj_s32(f, "left");
-    cj_ptx(f, "cvt.u64.u32 $1, $2;", k->first, k->place);
-    if (s->tiles > 1 || s->tail) cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", k->first, k->tile, s->threads * s->loads);
-    cj_ptx(f, "ld.param.u64 $1, [$2];", columns, k->columns);
-    cj_ptx(f, "div.u64 $1, $2, $3;", left, columns, s->width);
-    cj_ptx(f, "sub.s64 $1, $1, $2;", left, k->first);
-    cj_ptx(f, "min.s64 $1, $1, $2;", left, INT32_MAX);
-    cj_ptx(f, "max.s64 $1, $1, -1;", left);
-    cj_ptx(f, "cvt.u32.u64 $1, $2;", k->left, left);
-}
-
-// Of blocks that have several rows: the last may have fewer.
-static void find_row(scan_kernel *k) {
-    cj_func *f = k->f;
-    if (k->s.block == k->s.threads) return;
-    cj_reg rows = cj_u64(f, "rows"), row = cj_u64(f, "row"), none = cj_pred(f, "no_row");
-    cj_ptx(f, "ld.param.u64 $1, [$2];", rows, k->rows);
-    cj_ptx(f, "cvt.u64.u32 $1, $2;", row, k->row);
-    cj_ptx(f, "setp.ge.u64 $1, $2, $3;", none, row, rows);
-    cj_ptx(f, "@$1 mov.s32 $2, 0;", none, k->left);
-}
-
-cj_reg cj__scan_address(scan_kernel *k, cj_var array, cj_var stride, unsigned bytes, const char *name) {
-    const scan_shape *s = &k->s;
-    cj_func          *f = k->f;
-    cj_reg            at = cj_u64(f, name), step = cj_u64(f, "stride"), row = cj_u64(f, "row");
-    cj_ptx(f, "ld.param.u64 $1, [$2];", at, array);
-    cj_ptx(f, "cvta.to.global.u64 $1, $1;", at);
-    cj_ptx(f, "ld.param.u64 $1, [$2];", step, stride);
-    cj_ptx(f, "cvt.u64.u32 $1, $2;", row, k->row);
-    cj_ptx(f, "mul.lo.u64 $1, $1, $2;", row, step);
-    if (k->reverse) {
-        cj_ptx(f, "ld.param.u64 $1, [$2];", step, k->columns);
-        cj_ptx(f, "add.u64 $1, $1, $2;", row, step);
-        cj_ptx(f, "add.u64 $1, $2, 1;", step, k->first);
-        cj_ptx(f, "mul.lo.u64 $1, $1, $2;", step, s->width);
-        cj_ptx(f, "sub.u64 $1, $1, $2;", row, step);
-    } else {
-        cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", row, k->first, s->width);
-    }
-    cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", at, row, bytes);
-    return at;
-}
-
-int cj__scan_offset(const scan_kernel *k, unsigned load, unsigned bytes) {
-    const int distance = (int)(load * k->s.lanes * k->s.width * bytes);
-    return k->reverse ? -distance : distance;
-}
-
-cj_reg cj__scan_has_load(scan_kernel *k, unsigned load) {
-    cj_reg there = cj_pred(k->f, "inside");
-    cj_ptx(k->f, "setp.gt.s32 $1, $2, $3;", there, k->left, load * k->s.lanes);
-    return there;
-}
 
 // ---- elements in memory
 
@@ -245,20 +114,8 @@ void cj__scan_load(scan_kernel *k) {
     cj_step(k->f, "the thread's first load of its row, and how many are left from there to the row's end");
     cj__scan_find_place(k);
     cj__scan_find_left(k);
-    find_row(k);
+    cj__scan_find_row(k);
     cj__scan_load_found(k);
-}
-
-cj_reg cj__scan_in_stage(scan_kernel *k, cj_reg stage, unsigned load_bytes, const char *name) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_u32(f, name);
-    if (k->reverse) {
-        cj_ptx(f, "add.u32 $1, $2, $3;", at, stage, (k->s.threads * k->s.loads - 1) * load_bytes);
-        cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", at, k->place, -(int)load_bytes);
-    } else {
-        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", at, k->place, load_bytes, stage);
-    }
-    return at;
 }
 
 void cj__scan_take(scan_kernel *k, cj_reg stage) {
@@ -302,7 +159,7 @@ void cj__scan_fold_warp(scan_kernel *k, bool befores, bool total) {
     }
     for (unsigned v = 0; v < s->loads && s->lanes > 1; v++) cj__scan_lanes(k, all[v], cut[v].reach, s->lanes);
     for (unsigned v = 0; v < s->loads && befores; v++) {
-        if (s->lanes > 1) shuffle(k, "up", cj_pred(f, "there"), k->before[v], all[v], CJ_ARG(1), segment(s->lanes));
+        if (s->lanes > 1) cj__scan_previous(k, k->before[v], all[v], s->lanes);
         cj_ptx(f, "@$1 mov.$2 $3, $4;", first, s->type, k->before[v], cj_combine_identity(k->combine));
         if (s->lanes > 1) cj__scan_pick(k, all[v], all[v], CJ_ARG(s->lanes - 1), s->lanes);
     }

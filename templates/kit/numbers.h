@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic of plans.
+#ifndef CJ_TEMPLATES_NUMBERS_H
+#define CJ_TEMPLATES_NUMBERS_H
+
+#include <stdint.h>
+
+static inline uint64_t cj__ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+static inline uint64_t cj__least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t cj__most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+// The least power of two that is not below `value`, at most 2^31.
+static inline unsigned cj__power_from(uint64_t value) {
+    unsigned power = 1;
+    while (power < value && power < 1u << 31) power *= 2;
+    return power;
+}
+
+#endif

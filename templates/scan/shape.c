@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the parameters cut rows into tiles, and tiles into loads; and what of it needs how much memory.
+#include "numbers.h"
+#include "scan.h"
+#include "user_function.h"
+
+bool cj__scan_segmented(const scan_shape *s) { return s->heads != SCAN_WHOLE; }
+
+unsigned cj__scan_slot(const scan_shape *s) { return s->computed * (cj__scan_segmented(s) ? 2 : 1); }
+
+uint64_t cj__scan_tile_bytes(const scan_shape *s) { return s->tile * s->bytes; }
+
+uint64_t cj__scan_stage_bytes(const scan_shape *s) {
+    return cj__scan_tile_bytes(s) + (cj__scan_segmented(s) ? s->tile : 0);
+}
+
+uint64_t cj__scan_pool(const scan_shape *s) { return CJ_POOL_SLACK + s->stages * cj__scan_stage_bytes(s); }
+
+// Four mbarriers, the stage's tile, the prefix of each warp and of the tile.
+uint64_t cj__scan_slots(const scan_shape *s) {
+    enum { MBARRIERS = 32, ALIGNMENT = 128 };
+    return s->stages * (MBARRIERS + SCAN_TOLD + s->warps * cj__scan_slot(s) + s->computed) + ALIGNMENT;
+}
+
+uint64_t cj__scan_stride(const cj_plan *plan, int param) {
+    return plan->params.value[param] ? plan->params.value[param] : plan->params.value[SCAN_COLUMNS];
+}
+
+// Elements of a load: as many as all that loads begin at are multiples of, so that none crosses a row's end.
+static unsigned width_of(const cj_plan *plan, unsigned bytes) {
+    const uint64_t *value = plan->params.value;
+    const uint64_t  strides = value[SCAN_ROWS] > 1
+                                  ? cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE)
+                                  : 0;
+    const uint64_t  all = value[SCAN_COLUMNS] | strides;
+    unsigned        width = (unsigned)(SCAN_LOAD >> value[SCAN_ALIGN]) / bytes;
+    while (width > 1 && all % width) width /= 2;
+    return width ? width : 1;
+}
+
+// Loads of a thread: its elements, their flags, and what stands before each load, are held at once.
+static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned bytes) {
+    unsigned loads = SCAN_LOADS_MAX;
+    if (plan->params.value[SCAN_LOADS] != CJ_PARAM_AUTO) return (unsigned)plan->params.value[SCAN_LOADS];
+    const unsigned flags = cj__scan_segmented(s) ? (s->width > 4 ? 8 : 4) : 0;
+    while (loads > 1 && loads * ((s->width + 1) * s->computed + flags) > bytes) loads /= 2;
+    return loads;
+}
+
+bool cj__scan_posts(const scan_shape *s) {
+    return s->form == SCAN_STREAM ? !s->whole_rows : s->tiles > 1 && !s->cluster;
+}
+
+uint64_t cj__scan_groups(const scan_shape *s) {
+    return cj__scan_posts(s) && s->tiles > SCAN_GROUP ? cj__ceil_div(s->tiles, SCAN_GROUP) : 0;
+}
+
+bool cj__scan_asked(const cj_plan *plan, int param) { return plan->params.value[param] != CJ_PARAM_AUTO; }
+
+uint64_t cj__scan_claims(const scan_shape *s) { return s->whole_rows ? s->rows : s->rows * (s->tiles + (s->tail > 0)); }
+
+// One array may end anywhere: what is behind its last whole load is a tile of its own. In reverse it would be the first.
+// A stream's blocks: warps that sum, warps that scan, one thread that loads, one warp that tells, one that looks.
+static void shape_stream(const cj_plan *plan, scan_shape *s) {
+    const uint64_t *value = plan->params.value;
+    if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = SCAN_LOAD / s->bytes;
+    s->threads = cj__scan_asked(plan, SCAN_BLOCK) ? (unsigned)value[SCAN_BLOCK] : SCAN_STREAM_BLOCK;
+    s->loads = loads_of(plan, s, SCAN_STREAM_BYTES);
+    if (!cj__scan_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) &&
+        value[SCAN_CLAIM] != SCAN_CLAIM_ROW && s->loads > SCAN_STREAM_LOADS)
+        s->loads = SCAN_STREAM_LOADS;
+    const uint64_t row = s->columns / s->width;  // loads of a row, whose tiles should be of one length
+    if (!cj__scan_asked(plan, SCAN_LOADS) && row)
+        s->loads = (unsigned)cj__ceil_div(row, cj__ceil_div(row, (uint64_t)s->threads * s->loads) * s->threads);
+    s->lanes = SCAN_WARP;
+    s->warps = s->threads / SCAN_WARP;
+    s->tile = (uint64_t)s->threads * s->loads * s->width;
+    s->tail = (unsigned)(s->columns % s->width);
+    s->tiles = cj__ceil_div(s->columns - s->tail, s->tile);
+    s->stages = (unsigned)value[SCAN_STAGES];
+    s->whole_rows = value[SCAN_CLAIM] == SCAN_CLAIM_ROW;
+    s->block = SCAN_WARP * (2 * s->warps + (s->whole_rows ? 2 : 3));
+}
+
+// A row that one block would hold, in the cluster that is asked for: an equal share for each of its blocks, of a warp at
+// least.
+static void share_short_row(const cj_plan *plan, scan_shape *s) {
+    const uint64_t *value = plan->params.value;
+    const uint64_t  row = s->columns / s->width, share = cj__ceil_div(row, value[SCAN_CLUSTER]);
+    const unsigned  held = loads_of(plan, s, SCAN_TILED_BYTES), threads = cj__power_from(cj__ceil_div(share, held));
+    s->block = s->threads = cj__scan_asked(plan, SCAN_BLOCK) ? (unsigned)value[SCAN_BLOCK]
+                            : threads > SCAN_WARP            ? threads
+                                                             : SCAN_WARP;
+    s->loads = cj__scan_asked(plan, SCAN_LOADS) ? held : (unsigned)cj__ceil_div(share, s->threads);
+    s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
+}
+
+// The shape of the parameters, of which block, loads and cluster say themselves where they are not "auto".
+void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
+    const uint64_t *value = plan->params.value;
+    const cj_dtype  dtype = (cj_dtype)value[SCAN_DTYPE];
+    *s = (scan_shape){.type = cj__dtype_ptx(dtype),
+                      .bytes = (unsigned)cj_dtype_size(dtype),
+                      .rows = value[SCAN_ROWS],
+                      .computed = (unsigned)cj_dtype_size(cj_dtype_arithmetic(dtype)),
+                      .columns = value[SCAN_COLUMNS],
+                      .heads = (scan_heads)value[SCAN_HEADS],
+                      .segments = value[SCAN_SEGMENTS]};
+    s->width = width_of(plan, s->bytes);
+    s->form = (scan_form)value[SCAN_FORM];
+    if (s->form == SCAN_STREAM) {
+        shape_stream(plan, s);
+        return;
+    }
+    const uint64_t row = s->columns / s->width;  // loads of a row
+    const unsigned alone = loads_of(plan, s, SCAN_ALONE_BYTES);
+    const unsigned most = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? (unsigned)value[SCAN_BLOCK] : SCAN_BLOCK_MAX;
+    if (cj__scan_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER] && row <= (uint64_t)alone * most) {
+        share_short_row(plan, s);
+    } else if (row <= (uint64_t)alone * most) {  // one tile; of a warp or less where that will do
+        s->threads = cj__power_from(row < SCAN_WARP                        ? row
+                                    : cj__ceil_div(row, alone) > SCAN_WARP ? cj__ceil_div(row, alone)
+                                                                           : SCAN_WARP);
+        s->loads = (unsigned)cj__ceil_div(row, s->threads);
+        s->block = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? most
+                   : s->threads > SCAN_LEAST_BLOCK    ? s->threads
+                                                      : SCAN_LEAST_BLOCK;
+        s->tiles = 1;
+    } else {
+        s->block = s->threads = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? most : SCAN_TILED_BLOCK;
+        s->loads = loads_of(plan, s, SCAN_TILED_BYTES);
+        s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
+    }
+    s->tile = (uint64_t)s->threads * s->loads * s->width;
+    s->lanes = s->threads < SCAN_WARP ? s->threads : SCAN_WARP;
+    s->warps = s->threads / s->lanes;
+    if (s->tiles > 1 && value[SCAN_CLUSTER] != CJ_PARAM_AUTO) s->cluster = (unsigned)value[SCAN_CLUSTER];
+}
