@@ -67,16 +67,27 @@ static cj_status check_segments(const cj_plan *plan, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
-// Whether a thread of a block that an SM holds has registers for its elements, narrow ones as they are computed in; in tiles
-// that are no stages' those of up to 32 bits always fit.
+// Registers that ptxas takes for a thread, at most: elements as they are computed in, and what each load needs beside them
+// (its prefix, and with segments its flags and masks of lanes).
+static unsigned registers_of(const scan_shape *s) {
+    const bool     segmented = cj__scan_segmented(s);
+    const unsigned elements = s->loads * s->width * s->computed / 4;
+    if (s->form == SCAN_DIRECT && s->computed == 4)
+        return elements + (segmented ? SCAN_REGISTERS_HEADS + 9 * s->loads / 2 : SCAN_REGISTERS_TILE + s->loads);
+    return elements + (s->bytes < 4 ? SCAN_REGISTERS_NARROW : SCAN_REGISTERS_WIDE) +
+           (segmented ? SCAN_REGISTERS_FLAGS : 0);
+}
+
+// Whether a thread has registers for the loads that are asked for, in a block that an SM holds.
 static cj_status check_registers(const scan_shape *s, cj_error *error) {
-    enum { SCHEDULERS = 4, REGISTERS = 16384, UNIT = 8, OTHERS = 40, OTHERS_NARROW = 32, FLAGS = 8 };
+    enum {
+        SCHEDULERS = 4,
+        REGISTERS = 16384,
+        UNIT = 8
+    };  // of an SM; of a scheduler; allocated at a time: on all targets
     const unsigned warps = (s->block / SCAN_WARP + SCHEDULERS - 1) / SCHEDULERS;
-    const unsigned there = REGISTERS / SCAN_WARP / warps / UNIT * UNIT;
-    const unsigned others = s->bytes < 4 ? OTHERS_NARROW : OTHERS;
-    const unsigned needed = others + s->loads * s->width * s->computed / 4 + (cj__scan_segmented(s) ? FLAGS : 0);
-    const bool     always = s->computed == 4 && s->form != SCAN_STREAM;
-    if (always || needed <= there) return CJ_OK;
+    const unsigned there = REGISTERS / SCAN_WARP / warps / UNIT * UNIT, needed = registers_of(s);
+    if (needed <= there) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT,
              "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u",
              s->loads, 8 * s->bytes, needed, s->block, there);

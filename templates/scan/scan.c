@@ -232,12 +232,14 @@ static void add_functions(scan_kernel *k, cj_builder *b, char identity[24]) {
     k->combine.identity = cj__constant_text(k->s.type, function[SCAN_IDENTITY]->constant, identity);
 }
 
-// What ptxas spills for, when it chooses: wide values; streams of smaller blocks than usual; many narrow loads, and segments,
-// in tiles that registers hold.
-static bool spills(const scan_shape *s) {
-    enum { USUAL = 256 };
-    if (s->form == SCAN_STREAM && s->threads < USUAL) return true;
-    return s->computed == 8 || (s->form == SCAN_DIRECT && (cj__scan_segmented(s) || s->width * s->bytes < SCAN_LOAD));
+// Shapes for which ptxas by itself spills registers to fit one more block on an SM: values of 8 bytes; a stream of smaller
+// blocks than usual, or exclusive with a tail; a direct tile with segments or of loads of less than 16 bytes.
+static bool spills(const scan_kernel *k) {
+    const scan_shape *s = &k->s;
+    const bool        segmented = cj__scan_segmented(s);
+    if (s->computed == 8) return true;
+    if (s->form == SCAN_DIRECT) return segmented || s->width * s->bytes < SCAN_LOAD;
+    return s->threads < SCAN_STREAM_BLOCK || (s->tail && k->exclusive && s->bytes == 4 && !segmented);
 }
 
 static void declare(scan_kernel *k) {
@@ -255,7 +257,7 @@ static void declare(scan_kernel *k) {
     k->out_stride = cj_param(f, "u64", "out_stride", "of out");
     k->workspace = cj_param(f, "u64", "workspace", cj__scan_posts(&k->s) ? "claims and posts" : "not used");
     cj_block(f, k->s.block, 1, 1);
-    cj__registers(k->plan, f, registers < SCAN_ASKED_LEAST ? SCAN_ASKED_LEAST : registers, spills(&k->s));
+    cj__registers(k->plan, f, registers < SCAN_ASKED_LEAST ? SCAN_ASKED_LEAST : registers, spills(k));
     if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
     k->thread = cj_u32(f, "thread");
     k->lane = cj_u32(f, "lane");
