@@ -10,13 +10,15 @@
 
 #include "parse.h"
 #include "test.h"
+#include "webs.h"
 
-// The function that is written, and the number that each register and label has got; 0: none yet.
+// The function that is written, and the number that each web and label has got; 0: none yet.
 typedef struct writer {
     FILE             *out;
     const cj_ir_func *func;
-    uint32_t         *reg, *label;  // by a register's index, and by the number of the statement that defines a label
-    uint32_t          regs, labels;
+    cj_webs          *webs;
+    uint32_t         *web, *label;  // by a web's value, and by the number of the statement that defines a label
+    uint32_t          webs_named, labels;
 } writer;
 
 static uint32_t number(uint32_t *numbers, uint32_t index, uint32_t *count) {
@@ -25,8 +27,9 @@ static uint32_t number(uint32_t *numbers, uint32_t index, uint32_t *count) {
 }
 
 // A register with its type: renaming is allowed, retyping is not.
-static void write_reg(writer *w, const cj_ir_reg *reg) {
-    fprintf(w->out, "%%%s_%u", cj__words[reg->type].text, number(w->reg, reg->index, &w->regs));
+static void write_reg(writer *w, const cj_ir_reg *reg, bool written) {
+    const uint32_t web = cj_test_web(w->webs, reg, written);
+    fprintf(w->out, "%%%s_%u", cj__words[reg->type].text, number(w->web, web, &w->webs_named));
     if (reg->vector > 1) fprintf(w->out, ".v%u", reg->vector);
 }
 
@@ -34,20 +37,20 @@ static void write_label(writer *w, const cj_ir_label *label) {
     fprintf(w->out, "L%u", number(w->label, label->stmt, &w->labels));
 }
 
-static void write_operand(writer *w, const cj_ir_operand *o);
+static void write_operand(writer *w, const cj_ir_operand *o, bool written);
 
-static void write_list(writer *w, const cj_ir_operand *list, unsigned count) {
+static void write_list(writer *w, const cj_ir_operand *list, unsigned count, bool written) {
     for (unsigned i = 0; i < count; i++) {
         if (i) fputs(", ", w->out);
-        write_operand(w, &list[i]);
+        write_operand(w, &list[i], written);
     }
 }
 
-static void write_operand(writer *w, const cj_ir_operand *o) {
+static void write_operand(writer *w, const cj_ir_operand *o, bool written) {
     FILE *out = w->out;
     if (o->negated) fputc('!', out);
     switch ((cj_operand_kind)o->kind) {
-    case CJ_OPERAND_REG: write_reg(w, o->reg); break;
+    case CJ_OPERAND_REG: write_reg(w, o->reg, written); break;
     case CJ_OPERAND_SPECIAL: fprintf(out, "special%u", o->special); break;
     case CJ_OPERAND_INT: fprintf(out, "%llu", (unsigned long long)o->bits); break;
     case CJ_OPERAND_FLOAT: fprintf(out, "%s0x%llx", o->is_f32 ? "f" : "d", (unsigned long long)o->bits); break;
@@ -56,20 +59,20 @@ static void write_operand(writer *w, const cj_ir_operand *o) {
     case CJ_OPERAND_LABEL: write_label(w, o->label); break;
     case CJ_OPERAND_MEMORY:
         fputc('[', out);
-        write_operand(w, o->base);
+        write_operand(w, o->base, false);
         fprintf(out, "%+lld", (long long)o->offset);
         if (o->count) fputs(", {", out);
-        write_list(w, o->list, o->count);
+        write_list(w, o->list, o->count, written);
         fputs(o->count ? "}]" : "]", out);
         break;
     case CJ_OPERAND_VECTOR:
         fputc('{', out);
-        write_list(w, o->list, o->count);
+        write_list(w, o->list, o->count, written);
         fputc('}', out);
         break;
     case CJ_OPERAND_LIST:
         fputc('(', out);
-        write_list(w, o->list, o->count);
+        write_list(w, o->list, o->count, written);
         fputc(')', out);
         break;
     case CJ_OPERAND_SINK: fputc('_', out); break;
@@ -78,18 +81,21 @@ static void write_operand(writer *w, const cj_ir_operand *o) {
     if (o->component) fprintf(out, ".%c", ".xyzw"[o->component]);
     if (o->predicate) {
         fputc('|', out);
-        write_operand(w, o->predicate);
+        write_operand(w, o->predicate, written);
     }
 }
 
 static void write_inst(writer *w, const cj_ir_inst *inst) {
     if (inst->guard) {
         fputs(inst->guard_negated ? "@!" : "@", w->out);
-        write_reg(w, inst->guard);
+        write_reg(w, inst->guard, false);
         fputc(' ', w->out);
     }
     fprintf(w->out, "%s ", inst->mnemonic->text);
-    write_list(w, inst->operand, inst->operand_count);
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        if (i) fputs(", ", w->out);
+        write_operand(w, &inst->operand[i], inst->shape->written >> i & 1);
+    }
     fputc('\n', w->out);
 }
 
@@ -132,14 +138,17 @@ static void write_head(FILE *out, const cj_ir_func *func) {
 }
 
 static void write_func(FILE *out, const cj_ir_func *func) {
-    writer w = {.out = out, .func = func};
+    cj_arena arena = {0};
+    writer   w = {.out = out, .func = func, .webs = cj_test_webs(func, &arena)};
     write_head(out, func);
-    w.reg = calloc(func->reg_count + 1, sizeof *w.reg);
-    w.label = calloc(func->stmt_count + 1, sizeof *w.label);
-    assert_true(w.reg && w.label);
-    for (size_t i = 0; i < func->stmt_count; i++) write_stmt(&w, &func->stmt[i]);
-    free(w.reg);
-    free(w.label);
+    w.web = cj__arena_alloc(&arena, (cj_test_webs_count(w.webs) + 1) * sizeof *w.web);
+    w.label = cj__arena_alloc(&arena, (func->stmt_count + 1) * sizeof *w.label);
+    assert_true(w.web && w.label);
+    for (size_t i = 0; i < func->stmt_count; i++) {
+        cj_test_webs_enter(w.webs, i);
+        write_stmt(&w, &func->stmt[i]);
+    }
+    cj__arena_free(&arena);
 }
 
 void cj_test_instructions(const char *ptx, FILE *out) {

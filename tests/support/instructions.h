@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a PTX text does, without how it is written: its directives, variables and instructions, in which comments, blank
-// lines and the order of declarations are left out, and registers and labels have numbers in the order of their first
-// use. Two texts with the same instructions are the same to ptxas but for names.
+// lines and the order of declarations are left out, and registers (more exactly, their webs: webs.h) and labels have numbers
+// in the order of their first use. Two texts with the same instructions are the same to ptxas but for names.
 #ifndef CJ_TESTS_INSTRUCTIONS_H
 #define CJ_TESTS_INSTRUCTIONS_H
 
