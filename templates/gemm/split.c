@@ -214,6 +214,14 @@ static void add_sums(gemm_kernel *k, const cj_reg *sum, const cj_reg *next) {
     for (uint32_t i = 0; i < sums_of(k->g); i++) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum[i], next[i]);
 }
 
+// Whether ptxas, left alone, unrolls the rounds of loads and starts all of them at once, for which a thread of a tile of 256
+// columns has no registers: it spills up to 16 bytes (CUDA 13.0). Fewer summands fit, and more are not unrolled.
+static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
+    enum { COLUMNS = 256, FITS = 208, UNROLLED = 256 };
+    const uint32_t loads = count * sums_of(g);
+    return fresh && g->tile_n == COLUMNS && loads > FITS && loads < UNROLLED;
+}
+
 // To `sum` are added `count` pieces that follow each other, in this order; if it is `fresh`, the first one becomes it.
 // AT_ONCE are on their way together, but for the first ones, which are as many as make the others come out even: none of 8,
 // whose sums begin at 0. (ptxas has no registers for the loads of a first four and of the only four behind them.) `at`, of
@@ -221,8 +229,10 @@ static void add_sums(gemm_kernel *k, const cj_reg *sum, const cj_reg *next) {
 static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg at, uint32_t count, bool fresh,
                    const cj_reg *sum) {
     cj_func       *f = k->f;
-    const uint32_t first = count <= AT_ONCE ? count : count % AT_ONCE, n = sums_of(k->g),
-                   used = first < count ? AT_ONCE : first - fresh;
+    const bool     rounds = keeps_rounds(k->g, count, fresh);
+    const uint32_t at_once = rounds && count < 2 * AT_ONCE ? AT_ONCE - 1 : AT_ONCE;
+    const uint32_t first = count <= at_once ? count : count % at_once, n = sums_of(k->g),
+                   used = first < count ? at_once : first - fresh;
     cj_reg         next[AT_ONCE][PIECE_SUMS_MAX];
     for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
     for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(f, "mov.f32 $1, $2;", sum[i], 0.0F);
@@ -235,10 +245,11 @@ static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg a
     if (first) cj_ptx(f, "add.$1 $2, $2, $3;", type, at, first * piece_bytes(k->g));
     cj_ptx(f, "mov.u32 $1, $2;", left, count - first);
     cj_label_here(f, again);
-    for (uint32_t i = 0; i < AT_ONCE; i++) load_sums(k, space, next[i], at, i);
-    for (uint32_t i = 0; i < AT_ONCE; i++) add_sums(k, sum, next[i]);
-    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, AT_ONCE * piece_bytes(k->g));
-    cj_ptx(f, "sub.u32 $1, $1, $2;", left, AT_ONCE);
+    if (rounds) cj_ptx(f, ".pragma \"nounroll\";");
+    for (uint32_t i = 0; i < at_once; i++) load_sums(k, space, next[i], at, i);
+    for (uint32_t i = 0; i < at_once; i++) add_sums(k, sum, next[i]);
+    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, at_once * piece_bytes(k->g));
+    cj_ptx(f, "sub.u32 $1, $1, $2;", left, at_once);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     cj_ptx(f, "@$1 bra $2;", more, again);
 }
