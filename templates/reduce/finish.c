@@ -50,8 +50,10 @@ static void combine_slots(reduce_kernel *k, const slots *s) {
         if (!all) cj__reduce_part_clear(k, to);
         for (unsigned i = 0; i < k->pieces; i++) {
             const unsigned offset = from * k->bytes[i];
-            if (all) cj_ptx(f, "ld.shared.$1 $2, [$3 + $4];", k->type[i], to->piece[i], slot[i], offset);
-            else cj_ptx(f, "@$1 ld.shared.$2 $3, [$4 + $5];", reads, k->type[i], to->piece[i], slot[i], offset);
+            if (all)
+                cj_ptx(f, "ld.shared.$1 $2, [$3 + $4];", k->type[i], to->piece[i], slot[i], offset);
+            else
+                cj_ptx(f, "@$1 ld.shared.$2 $3, [$4 + $5];", reads, k->type[i], to->piece[i], slot[i], offset);
         }
         if (from) cj__reduce_combine(k, &k->part, &more);
     }
@@ -67,11 +69,12 @@ static void leave_unless_warp_0(reduce_kernel *k, cj_label where) {
 // ---- the beginning
 
 void cj__reduce_declare(reduce_kernel *k) {
-    enum { REGISTERS = 80 };
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[n], aligned to the element");
-    k->out = cj_param(f, "u64", "out", !k->per_block ? "the result" : k->total ? "the total, then out[1 + blocks]"
-                                                                               : "out[blocks]");
+    k->out = cj_param(f, "u64", "out",
+                      !k->per_block ? "the result"
+                      : k->total    ? "the total, then out[1 + blocks]"
+                                    : "out[blocks]");
     k->n = cj_param(f, "u64", "n", "elements");
     if (k->sliced) k->slice = cj_param(f, "u64", "slice", "elements a block");
     k->workspace = cj_param(f, "u64", "workspace", k->meets ? "the groups' tagged words" : "not used");
@@ -79,7 +82,7 @@ void cj__reduce_declare(reduce_kernel *k) {
     if (cj__reduce_blocks_per_sm(k->plan) > 1)
         cj__blocks_per_sm(k->plan, f, cj__reduce_blocks_per_sm(k->plan));
     else
-        cj__registers(k->plan, f, REGISTERS, k->dtype->bytes == 1);
+        cj__registers(k->plan, f, REDUCE_REGISTERS, k->dtype->bytes == 1);
     if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 
@@ -126,15 +129,19 @@ void cj__reduce_open_workspace(reduce_kernel *k) {
     k->tag = cj_u32(f, "tag");
     k->is_last = cj_pred(f, "is_last");
     k->reads_tag = cj_pred(f, "reads_tag");
-    cj_step(f, k->gatherers > 1 ? "who needs the tag: warp 0 of each block, and all of the last %s" : "warp 0 needs the tag",
+    cj_step(f,
+            k->gatherers > 1 ? "who needs the tag: warp 0 of each block, and all of the last %s"
+                             : "warp 0 needs the tag",
             k->cluster ? "cluster" : "block");
     k->space = cj__load_pointer(k->f, k->workspace, "space");
     cj_ptx(f, "mov.u32 $1, %$2;", groups, k->cluster ? "nclusterid.x" : "nctaid.x");
     cj_ptx(f, "mov.u32 $1, %$2;", group, k->cluster ? "clusterid.x" : "ctaid.x");
     cj_ptx(f, "add.u32 $1, $1, 1;", group);
     cj_ptx(f, "setp.eq.u32 $1, $2, $3;", k->is_last, group, groups);
-    if (k->gatherers > 1) cj_ptx(f, "setp.eq.or.u32 $1, $2, 0, $3;", k->reads_tag, k->warp, k->is_last);
-    else cj_ptx(f, "setp.eq.u32 $1, $2, 0;", k->reads_tag, k->warp);
+    if (k->gatherers > 1)
+        cj_ptx(f, "setp.eq.or.u32 $1, $2, 0, $3;", k->reads_tag, k->warp, k->is_last);
+    else
+        cj_ptx(f, "setp.eq.u32 $1, $2, 0;", k->reads_tag, k->warp);
     cj_ptx(f, "mov.u32 $1, 0;", k->last_tag);
 }
 
@@ -172,9 +179,12 @@ static void emit_weight(reduce_kernel *k) {
     cj_reg      number = cj_u32(f, "number"), weight = cj_register(f, type, "weight");
     cj_step(f, "weight: block b counts b + 1 times");
     cj_ptx(f, "add.u32 $1, $2, 1;", number, k->block);
-    if (*type == 'f') cj_ptx(f, "cvt.rn.$1.u32 $2, $3;", type, weight, number);
-    else if (k->bytes[0] == 8) cj_ptx(f, "cvt.$1.u32 $2, $3;", type, weight, number);
-    else cj_ptx(f, "mov.b32 $1, $2;", weight, number);
+    if (*type == 'f')
+        cj_ptx(f, "cvt.rn.$1.u32 $2, $3;", type, weight, number);
+    else if (k->bytes[0] == 8)
+        cj_ptx(f, "cvt.$1.u32 $2, $3;", type, weight, number);
+    else
+        cj_ptx(f, "mov.b32 $1, $2;", weight, number);
     cj_ptx(f, "mul$1.$2 $3, $3, $4;", *type == 'f' ? ".rn" : ".lo", type, k->part.piece[0], weight);
 }
 
@@ -262,13 +272,17 @@ static void emit_block_results(reduce_kernel *k, const slots *part) {
 static unsigned words_of(const reduce_kernel *k, unsigned piece) { return k->bytes[piece] / 4; }
 
 static void pack_words(const reduce_kernel *k, unsigned piece, cj_reg from, const cj_reg word[2]) {
-    if (words_of(k, piece) == 2) cj_ptx(k->f, "mov.b64 {$1, $2}, $3;", word[0], word[1], from);
-    else cj_ptx(k->f, "mov.b32 $1, $2;", word[0], from);
+    if (words_of(k, piece) == 2)
+        cj_ptx(k->f, "mov.b64 {$1, $2}, $3;", word[0], word[1], from);
+    else
+        cj_ptx(k->f, "mov.b32 $1, $2;", word[0], from);
 }
 
 static void unpack_words(const reduce_kernel *k, unsigned piece, cj_reg to, const cj_reg word[2]) {
-    if (words_of(k, piece) == 2) cj_ptx(k->f, "mov.b64 $1, {$2, $3};", to, word[0], word[1]);
-    else cj_ptx(k->f, "mov.b32 $1, $2;", to, word[0]);
+    if (words_of(k, piece) == 2)
+        cj_ptx(k->f, "mov.b64 $1, {$2, $3};", to, word[0], word[1]);
+    else
+        cj_ptx(k->f, "mov.b32 $1, $2;", to, word[0]);
 }
 
 // Word and tag are written as one, so whoever reads the tag has the word.
@@ -295,16 +309,16 @@ static void emit_post(reduce_kernel *k) {
 // What a thread takes of the posted parts at once, and where.
 typedef struct taken {
     unsigned    count;
-    reduce_part part[REDUCE_POSTS];
-    cj_reg      there[REDUCE_POSTS];  // none of one: the loop has looked
+    reduce_part part[REDUCE_MAILBOXES];
+    cj_reg      there[REDUCE_MAILBOXES];  // none of one: the loop has looked
 } taken;
 
 // Reads all words of so many groups, again until every one has this launch's tag.
 static void emit_poll(reduce_kernel *k, const taken *t, cj_reg at, uint32_t stride) {
     cj_func       *f = k->f;
     const unsigned words = cj__reduce_words(k->plan), all = t->count * words;
-    cj_reg         word[REDUCE_POSTS], tagged[REDUCE_POSTS], found = cj_b32(f, "found"), late = cj_pred(f, "late");
-    cj_label       again = cj_label_new(f, "not_posted");
+    cj_reg   word[REDUCE_MAILBOXES], tagged[REDUCE_MAILBOXES], found = cj_b32(f, "found"), late = cj_pred(f, "late");
+    cj_label again = cj_label_new(f, "not_posted");
     for (unsigned w = 0; w < all; w++) {
         word[w] = cj_b32(f, "word");
         tagged[w] = cj_b64(f, "tagged");
@@ -315,12 +329,15 @@ static void emit_poll(reduce_kernel *k, const taken *t, cj_reg at, uint32_t stri
         const uint32_t offset = REDUCE_WORDS_AT + w / words * stride + 8 * (w % words);
         if (t->count > 1)
             cj_ptx(f, "@$1 ld.relaxed.gpu.global.b64 $2, [$3 + $4];", t->there[w / words], tagged[w], at, offset);
-        else cj_ptx(f, "ld.relaxed.gpu.global.b64 $1, [$2 + $3];", tagged[w], at, offset);
+        else
+            cj_ptx(f, "ld.relaxed.gpu.global.b64 $1, [$2 + $3];", tagged[w], at, offset);
     }
     for (unsigned w = 0; w < all; w++) {
         cj_ptx(f, "mov.b64 {$1, $2}, $3;", word[w], found, tagged[w]);
-        if (w) cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $1;", late, found, k->tag);
-        else cj_ptx(f, "setp.ne.u32 $1, $2, $3;", late, found, k->tag);
+        if (w)
+            cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $1;", late, found, k->tag);
+        else
+            cj_ptx(f, "setp.ne.u32 $1, $2, $3;", late, found, k->tag);
     }
     cj_ptx(f, "@$1 bra $2;", late, again);
     for (unsigned u = 0; u < t->count; u++)
@@ -331,9 +348,9 @@ static void emit_poll(reduce_kernel *k, const taken *t, cj_reg at, uint32_t stri
 // The last group takes the posted parts: of few groups warp 0, several a lane on their way together; of many all threads of
 // a block, each those of every block.x-th group.
 static void emit_gather(reduce_kernel *k) {
-    cj_func       *f = k->f;
-    cj_reg         group = cj_u32(f, "group"), groups = cj_u32(f, "groups"), at = cj_u64(f, "at"), past = cj_pred(f, "past");
-    cj_label       next = cj_label_new(f, "next_part"), all = cj_label_new(f, "all_parts");
+    cj_func *f = k->f;
+    cj_reg   group = cj_u32(f, "group"), groups = cj_u32(f, "groups"), at = cj_u64(f, "at"), past = cj_pred(f, "past");
+    cj_label next = cj_label_new(f, "next_part"), all = cj_label_new(f, "all_parts");
     const uint32_t threads = 32 * k->gatherers, stride = 8 * cj__reduce_words(k->plan) * threads;
     taken          t = {.count = k->posts};
     cj_step(f, "the last %s combines what all have posted, always in the same order", k->cluster ? "cluster" : "block");

@@ -34,7 +34,8 @@ static void share_all(reduce_kernel *k, cj_reg n) {
 static void share_slice(reduce_kernel *k, cj_reg n) {
     cj_func *f = k->f;
     cj_reg   slice = load_u64(k, k->slice, "slice"), begin = cj_u64(f, "begin"), end = cj_u64(f, "end");
-    cj_reg   blocks = cj_u32(f, "blocks"), rest = cj_u64(f, "rest"), before = cj_u64(f, "before"), more = cj_pred(f, "more");
+    cj_reg   blocks = cj_u32(f, "blocks"), rest = cj_u64(f, "rest"), before = cj_u64(f, "before"),
+           more = cj_pred(f, "more");
     cj_step(f, "the block's slice, [begin, end) in elements, [first, last) in bytes; its aligned part is [body, tail)");
     cj_ptx(f, "mov.u32 $1, %nctaid.x;", blocks);
     cj_ptx(f, "cvt.u64.u32 $1, $2;", rest, blocks);
@@ -63,8 +64,10 @@ void cj__reduce_share(reduce_kernel *k) {
     k->number = cj_u64(f, "number");
     k->stride = cj_u64(f, "stride");
     cj_ptx(f, "cvta.to.global.u64 $1, $1;", k->base);
-    if (k->sliced) share_slice(k, n);
-    else share_all(k, n);
+    if (k->sliced)
+        share_slice(k, n);
+    else
+        share_all(k, n);
     cj_ptx(f, "add.u64 $1, $2, $3;", k->body, k->first, REDUCE_LOAD - 1);
     cj_ptx(f, "and.b64 $1, $1, $2;", k->body, -REDUCE_LOAD);
     cj_ptx(f, "min.u64 $1, $1, $2;", k->body, k->last);
@@ -76,10 +79,10 @@ void cj__reduce_share(reduce_kernel *k) {
 
 // Where the elements of a load go on their way.
 typedef struct registers {
-    unsigned words;                                    // registers of a load
-    cj_reg   raw[REDUCE_FLIGHT][4];                    // as loaded: elements, or words of narrow ones
+    unsigned words;                                     // registers of a load
+    cj_reg   raw[REDUCE_FLIGHT][4];                     // as loaded: elements, or words of narrow ones
     cj_reg   element[ELEMENTS_MAX], met[ELEMENTS_MAX];  // as computed with; in the meeting type
-    cj_reg   half, upper;                              // of a word with two f16
+    cj_reg   half, upper;                               // of a word with two f16
 } registers;
 
 static bool is_narrow(const reduce_kernel *k) { return k->dtype->bytes < 4; }
@@ -177,8 +180,10 @@ static void load_element(const reduce_kernel *k, const registers *r, cj_reg to, 
     const char *type = k->dtype->element;
     bool        is_half = *type == 'b', is_bf16 = k->plan->params.value[REDUCE_DTYPE] == CJ_BF16;
     cj_ptx(f, "@$1 $2.$3 $4, [$5];", when, k->load, type, is_half ? r->half : to, at);
-    if (is_bf16) cj_ptx(f, "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;", to, r->half);
-    else if (is_half) cj_ptx(f, "cvt.f32.f16 $1, $2;", to, r->half);
+    if (is_bf16)
+        cj_ptx(f, "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;", to, r->half);
+    else if (is_half)
+        cj_ptx(f, "cvt.f32.f16 $1, $2;", to, r->half);
 }
 
 // ---- a thread's part
@@ -190,19 +195,20 @@ static const reduce_part *part_at(const reduce_kernel *k, const reduce_part *par
 // Rows of loads, one a thread of the block, that are fetched ahead: as many as there are, or as the memory gives while the
 // kernel before ends. More would keep that one waiting.
 static unsigned rows_ahead(const reduce_kernel *k) {
-    enum { AHEAD_BYTES = 5 << 20, MOST = 32 };
     const uint64_t row = (uint64_t)k->plan->grid.x * k->plan->block.x * REDUCE_LOAD;
-    const uint64_t all = (k->plan->params.value[REDUCE_N] * k->dtype->bytes + row - 1) / row, ahead = AHEAD_BYTES / row;
+    const uint64_t all = (k->plan->params.value[REDUCE_N] * k->dtype->bytes + row - 1) / row,
+                   ahead = REDUCE_PREFETCH_BYTES / row;
     const uint64_t rows = all < ahead ? all : ahead ? ahead : 1;
-    return rows < MOST ? (unsigned)rows : MOST;
+    return rows < REDUCE_PREFETCH_ROWS ? (unsigned)rows : REDUCE_PREFETCH_ROWS;
 }
 
 // A kernel that starts beside the one before it fetches what it loads first into L2 while it waits. That reads nothing: L2 is
 // where the other's writes arrive, too. One thread for each of the block's rows of loads.
 static void emit_prefetch(reduce_kernel *k, cj_reg at) {
     cj_func *f = k->f;
-    cj_reg   row = cj_u64(f, "row"), step = cj_u64(f, "row_step"), left = cj_u64(f, "left"), bytes = cj_u32(f, "row_bytes");
-    cj_reg   fetches = cj_pred(f, "fetches");
+    cj_reg   row = cj_u64(f, "row"), step = cj_u64(f, "row_step"), left = cj_u64(f, "left"),
+           bytes = cj_u32(f, "row_bytes");
+    cj_reg fetches = cj_pred(f, "fetches");
     cj_step(f, "meanwhile the block's first loads are fetched into L2: a row of them by a thread");
     cj_ptx(f, "cvt.u64.u32 $1, $2;", row, k->thread);
     cj_ptx(f, "sub.u64 $1, $2, $3;", step, k->stride, REDUCE_LOAD);

@@ -8,16 +8,64 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "constants.h"
 #include "error.h"
+#include "numbers.h"
 #include "reduce.h"
 #include "user_function.h"
 
-// Of 16-byte loads: what one block takes, what one cluster takes; a thread's share in a cluster that does without the
-// grid's end; the share behind which the SMs want all the threads that they hold, and that behind which each place on an
-// SM takes two blocks, one after the other, so that an SM that comes to the end early takes over from one that is late.
-enum { BLOCK_LOADS = 1024, CLUSTER_LOADS = 1 << 15, ALONE_LOADS = 8, MANY_LOADS = 16, LONG_LOADS = 128 };
-
-enum { DESCRIBED_CLUSTER = 4, DESCRIBED_BLOCK = 256 };
+const cj_param_info cj__reduce_params[REDUCE_PARAMS] = {
+    [REDUCE_N] = {.name = "n", .minimum = 1, .maximum = UINT64_C(1) << 40, .initial = "1024", .help = "elements of x"},
+    [REDUCE_BLOCK] = {.name = "block",
+                      .minimum = 32,
+                      .maximum = 1024,
+                      .multiple = 32,
+                      .automatic = true,
+                      .initial = "auto",
+                      .help = "threads a block"},
+    [REDUCE_CLUSTER] = {.name = "cluster",
+                        .maximum = 16,
+                        .automatic = true,
+                        .initial = "auto",
+                        .help = "blocks a cluster; 0: generate without clusters"},
+    [REDUCE_OP] = {.name = "op",
+                   .choices = "sum min max product argmin argmax mean meanvar",
+                   .initial = "sum",
+                   .help = "how two values become one; argmin, argmax: and where; meanvar: mean and variance"},
+    [REDUCE_DTYPE] = {.name = "dtype",
+                      .choices = "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16",
+                      .initial = "f32",
+                      .help = "type of x; narrow ones are computed in f32, i32 or u32"},
+    [REDUCE_GRID] = {.name = "grid",
+                     .minimum = 1,
+                     .maximum = INT32_MAX,
+                     .automatic = true,
+                     .initial = "auto",
+                     .help = "blocks in the grid, a multiple of cluster"},
+    [REDUCE_RESULT] = {.name = "result",
+                       .choices = "total block both",
+                       .initial = "total",
+                       .help =
+                           "one value for all of x, or one for each block's slice; both: the total, then the blocks'"},
+    [REDUCE_WEIGHT] = {.name = "weight",
+                       .choices = "none block",
+                       .initial = "none",
+                       .help = "block: the elements of block b's slice count b + 1 times"},
+    [REDUCE_DEPENDENT] = {.name = "dependent",
+                          .choices = "no yes",
+                          .initial = "yes",
+                          .help = "yes: may start while the kernel before it on the stream still runs, and lets the"
+                                  " next one, on targets that can (sm_90)"},
+    [REDUCE_MAP] = {.name = "map", .function = "x", .initial = "", .help = "what each element becomes first"},
+    [REDUCE_OP_EXPR] = {.name = "op-expr",
+                        .function = "a b",
+                        .initial = "",
+                        .help = "how two values become one, in place of op: associative and commutative"},
+    [REDUCE_IDENTITY] = {.name = "identity",
+                         .function = "",
+                         .initial = "",
+                         .help = "with op-expr: the constant e for which op-expr of e and any x is x"},
+};
 
 static const reduce_op ops[] = {
     [CJ_REDUCE_SUM] = {REDUCE_VALUE, CJ_COMBINE_SUM, false},
@@ -37,9 +85,6 @@ static const reduce_dtype dtypes[] = {
     [CJ_U8] = {"u32", 1, "u8"},   [CJ_I16] = {"s32", 2, "s16"},  [CJ_U16] = {"u32", 2, "u16"},
 };
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 const reduce_op    *cj__reduce_op(const cj_plan *plan) { return &ops[plan->params.value[REDUCE_OP]]; }
 const reduce_dtype *cj__reduce_dtype(const cj_plan *plan) { return &dtypes[plan->params.value[REDUCE_DTYPE]]; }
 
@@ -54,14 +99,14 @@ static bool is_by_block(const cj_plan *plan) {
 }
 
 static uint64_t loads_of(const cj_plan *plan) {
-    return ceil_div(plan->params.value[REDUCE_N] * cj__reduce_dtype(plan)->bytes, REDUCE_LOAD);
+    return cj__ceil_div(plan->params.value[REDUCE_N] * cj__reduce_dtype(plan)->bytes, REDUCE_LOAD);
 }
 
 bool cj__reduce_is_sliced(const cj_plan *plan) {
     const uint64_t cluster = plan->params.value[REDUCE_CLUSTER], grid = plan->params.value[REDUCE_GRID];
     const bool     asked = (cluster && cluster != CJ_PARAM_AUTO) || grid != CJ_PARAM_AUTO;
     if (is_by_block(plan)) return true;
-    return asked && plan->grid.x > 1 && loads_of(plan) < (uint64_t)plan->grid.x * plan->block.x * ALONE_LOADS;
+    return asked && plan->grid.x > 1 && loads_of(plan) < (uint64_t)plan->grid.x * plan->block.x * REDUCE_ALONE_LOADS;
 }
 
 static uint64_t groups_of(const cj_plan *plan) { return plan->grid.x / (plan->cluster.x ? plan->cluster.x : 1); }
@@ -85,7 +130,7 @@ unsigned cj__reduce_words(const cj_plan *plan) {
 // The user's functions: each of the right signature, and an operation with its identity.
 static cj_status check_functions(const cj_plan *plan, cj_error *error) {
     const cj_user_function *const *function = plan->params.function;
-    const cj_dtype type = cj_dtype_arithmetic((cj_dtype)plan->params.value[REDUCE_DTYPE]);
+    const cj_dtype                 type = cj_dtype_arithmetic((cj_dtype)plan->params.value[REDUCE_DTYPE]);
     for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++) {
         static const uint32_t counts[] = {[REDUCE_MAP] = 1, [REDUCE_OP_EXPR] = 2, [REDUCE_IDENTITY] = 0};
         if (!function[i]) continue;
@@ -93,16 +138,16 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
         if (status) return status;
     }
     if (!function[REDUCE_OP_EXPR] != !function[REDUCE_IDENTITY]) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, function[REDUCE_OP_EXPR] ? "identity is missing: op-expr needs one"
-                                                                      : "identity goes with op-expr only");
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 function[REDUCE_OP_EXPR] ? "identity is missing: op-expr needs one"
+                                          : "identity goes with op-expr only");
         cj__hint(error, "identity is the value e for which op-expr of e and any x is x: 0 for a + b, INT_MIN for the"
                         " larger int");
         return CJ_INVALID_ARGUMENT;
     }
     if (function[REDUCE_IDENTITY] && !function[REDUCE_IDENTITY]->is_constant)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "an expression without a and b has one value",
-                          "identity: '%.200s' is not a constant",
-                        function[REDUCE_IDENTITY]->text);
+                          "identity: '%.200s' is not a constant", function[REDUCE_IDENTITY]->text);
     if (!function[REDUCE_OP_EXPR] || plan->params.value[REDUCE_OP] == CJ_REDUCE_SUM) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other");
     cj__hint(error, "leave op at its default");
@@ -137,7 +182,7 @@ uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan) {
     const cj_limits *limits;
     if (is_heavy(plan) || plan->cluster.x || !cj__reduce_meets(plan)) return 1;
     if (cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
-    return 2 * ceil_div(plan->grid.x, limits->sm_count);  // those of the next launch, too
+    return 2 * cj__ceil_div(plan->grid.x, limits->sm_count);  // those of the next launch, too
 }
 
 // One block, one cluster, or blocks that meet in global memory: what is fastest at that size.
@@ -145,8 +190,10 @@ static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, boo
     const uint64_t *value = plan->params.value, loads = loads_of(plan);
     uint64_t        cluster = 0;
     if (!clusters) return 0;
-    if (is_by_block(plan)) cluster = DESCRIBED_CLUSTER;
-    else if (loads > BLOCK_LOADS && loads <= CLUSTER_LOADS) cluster = limits->max_cluster;
+    if (is_by_block(plan))
+        cluster = REDUCE_SLICE_CLUSTER;
+    else if (loads > REDUCE_BLOCK_LOADS && loads <= REDUCE_CLUSTER_LOADS)
+        cluster = limits->max_cluster;
     if (value[REDUCE_GRID] != CJ_PARAM_AUTO && cluster && value[REDUCE_GRID] % cluster) return 0;
     return cluster;
 }
@@ -156,11 +203,12 @@ static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, boo
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t cluster) {
     const uint64_t loads = loads_of(plan), threads = limits->sm_count * UINT64_C(1024);
     const uint64_t together = cluster ? cluster : limits->sm_count;
-    if (is_by_block(plan) || loads <= BLOCK_LOADS) return DESCRIBED_BLOCK;
+    if (is_by_block(plan) || loads <= REDUCE_BLOCK_LOADS) return REDUCE_SMALL_BLOCK;
     const unsigned each = cluster || is_heavy(plan) ? REDUCE_FLIGHT : 2 * REDUCE_FLIGHT;
-    if (loads <= together * DESCRIBED_BLOCK * each) return DESCRIBED_BLOCK;
-    const bool many = loads > threads * (cluster ? 1 : MANY_LOADS), best = cj__reduce_op(plan)->kind == REDUCE_BEST;
-    return many && (!is_heavy(plan) || best) ? 1024 : 512;
+    if (loads <= together * REDUCE_SMALL_BLOCK * each) return REDUCE_SMALL_BLOCK;
+    const bool many = loads > threads * (cluster ? 1 : REDUCE_MANY_LOADS),
+               best = cj__reduce_op(plan)->kind == REDUCE_BEST;
+    return many && (!is_heavy(plan) || best) ? REDUCE_LARGE_BLOCK : REDUCE_USUAL_BLOCK;
 }
 
 // Without clusters each SM has one block, as many as it holds where their threads have many loads, and twice as many where x
@@ -168,15 +216,15 @@ static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint6
 static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64_t group) {
     const uint64_t block = plan->block.x, loads = loads_of(plan), sms = limits->sm_count;
     const bool     sliced = is_by_block(plan);
-    if (!sliced && loads <= group * block * (plan->cluster.x ? ALONE_LOADS : REDUCE_FLIGHT)) return group;
-    const bool     whole = !plan->cluster.x && !sliced;
-    const bool     fills = whole && !is_heavy(plan) && loads > sms * 1024 * MANY_LOADS;
-    uint64_t per_sm = limits->max_threads_per_sm / (fills ? 1 : 2) / block;
-    per_sm = least(per_sm, limits->max_blocks_per_sm / 2);
-    if (whole && loads > sms * 1024 * LONG_LOADS) per_sm *= 2;
+    if (!sliced && loads <= group * block * (plan->cluster.x ? REDUCE_ALONE_LOADS : REDUCE_FLIGHT)) return group;
+    const bool whole = !plan->cluster.x && !sliced;
+    const bool fills = whole && !is_heavy(plan) && loads > sms * 1024 * REDUCE_MANY_LOADS;
+    uint64_t   per_sm = limits->max_threads_per_sm / (fills ? 1 : 2) / block;
+    per_sm = cj__least(per_sm, limits->max_blocks_per_sm / 2);
+    if (whole && loads > sms * 1024 * REDUCE_LONG_LOADS) per_sm *= 2;
     uint64_t most = sms * (per_sm ? per_sm : 1) / group;  // groups
-    uint64_t wanted = least(ceil_div(loads, block * group), most);
-    if (whole && loads <= sms * block * MANY_LOADS) wanted = least(wanted, sms);
+    uint64_t wanted = cj__least(cj__ceil_div(loads, block * group), most);
+    if (whole && loads <= sms * block * REDUCE_MANY_LOADS) wanted = cj__least(wanted, sms);
     return (wanted ? wanted : 1) * group;
 }
 
@@ -186,8 +234,10 @@ static void choose_shape(cj_plan *plan, const cj_limits *limits, bool clusters) 
     if (cluster == CJ_PARAM_AUTO) {
         cluster = choose_cluster(plan, limits, clusters);
     } else if (cluster && !clusters) {
-        snprintf(plan->note, sizeof plan->note, "%s has no thread block clusters (they need sm_90): generated without,"
-                 " cluster=%" PRIu64 " is not used", plan->arch, cluster);
+        snprintf(plan->note, sizeof plan->note,
+                 "%s has no thread block clusters (they need sm_90): generated without,"
+                 " cluster=%" PRIu64 " is not used",
+                 plan->arch, cluster);
         cluster = 0;
     }
     if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
@@ -206,12 +256,12 @@ static uint64_t slice_of(const cj_plan *plan) { return plan->params.value[REDUCE
 // How many roundings lie on the longest way from an element to the result.
 static double roundings(const cj_plan *plan) {
     const reduce_dtype *dtype = cj__reduce_dtype(plan);
-    double threads = (double)plan->grid.x * plan->block.x, vector = REDUCE_LOAD / dtype->bytes;
-    double loads = ceil((double)plan->params.value[REDUCE_N] / vector / threads);
+    double              threads = (double)plan->grid.x * plan->block.x, vector = REDUCE_LOAD / dtype->bytes;
+    double              loads = ceil((double)plan->params.value[REDUCE_N] / vector / threads);
     if (cj__reduce_is_sliced(plan)) loads = ceil((double)(slice_of(plan) + 1) / vector / plan->block.x) + 1;
     bool   together = cj__reduce_op(plan)->kind == REDUCE_MOMENTS;
     double thread = (together ? loads : ceil(loads / REDUCE_FLIGHT)) + log2(vector) + 6;  // 6: their sum, edges, weight
-    double tree = 5 + 5 + 4 + 16;                                                   // warp, block, cluster's slots
+    double tree = 5 + 5 + 4 + 16;                                        // warp, block, cluster's slots
     return thread + tree + ceil((double)groups_of(plan) / 32) + 10 + 3;  // 3: a mean's division, conversions
 }
 
@@ -229,18 +279,17 @@ static double error_bound(const cj_plan *plan) {
 
 // Sums of squares of the 16 elements of a load take more registers than the largest blocks have.
 static cj_status check_registers(const cj_plan *plan, cj_error *error) {
-    enum { BLOCK_MOST = 896 };
     const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && cj__reduce_dtype(plan)->bytes == 1;
-    if (!many || plan->block.x <= BLOCK_MOST) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements",
-             plan->block.x);
-    cj__hint(error, "take at most %d, or leave block at its default", BLOCK_MOST);
+    if (!many || plan->block.x <= REDUCE_MOMENTS_BLOCK) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT,
+             "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements", plan->block.x);
+    cj__hint(error, "take at most %d, or leave block at its default", REDUCE_MOMENTS_BLOCK);
     return CJ_INVALID_ARGUMENT;
 }
 
 cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
-    cj_status status = check_functions(plan, error);
+    cj_status       status = check_functions(plan, error);
     if (!status) status = check_blocks(plan, error);
     if (status) return status;
     choose_shape(plan, limits, clusters);

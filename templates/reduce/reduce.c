@@ -54,32 +54,6 @@
 #include "reduce.h"
 #include "user_function.h"
 
-const cj_param_info cj__reduce_params[] = {
-    [REDUCE_N] = {.name = "n", .minimum = 1, .maximum = UINT64_C(1) << 40, .initial = "1024", .help = "elements of x"},
-    [REDUCE_BLOCK] = {.name = "block", .minimum = 32, .maximum = 1024, .multiple = 32, .automatic = true,
-                      .initial = "auto", .help = "threads a block"},
-    [REDUCE_CLUSTER] = {.name = "cluster", .maximum = 16, .automatic = true, .initial = "auto",
-                        .help = "blocks a cluster; 0: generate without clusters"},
-    [REDUCE_OP] = {.name = "op", .choices = "sum min max product argmin argmax mean meanvar", .initial = "sum",
-                   .help = "how two values become one; argmin, argmax: and where; meanvar: mean and variance"},
-    [REDUCE_DTYPE] = {.name = "dtype", .choices = "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", .initial = "f32",
-                      .help = "type of x; narrow ones are computed in f32, i32 or u32"},
-    [REDUCE_GRID] = {.name = "grid", .minimum = 1, .maximum = INT32_MAX, .automatic = true, .initial = "auto",
-                     .help = "blocks in the grid, a multiple of cluster"},
-    [REDUCE_RESULT] = {.name = "result", .choices = "total block both", .initial = "total",
-                       .help = "one value for all of x, or one for each block's slice; both: the total, then the blocks'"},
-    [REDUCE_WEIGHT] = {.name = "weight", .choices = "none block", .initial = "none",
-                       .help = "block: the elements of block b's slice count b + 1 times"},
-    [REDUCE_DEPENDENT] = {.name = "dependent", .choices = "no yes", .initial = "yes",
-                          .help = "yes: may start while the kernel before it on the stream still runs, and lets the"
-                                  " next one, on targets that can (sm_90)"},
-    [REDUCE_MAP] = {.name = "map", .function = "x", .initial = "", .help = "what each element becomes first"},
-    [REDUCE_OP_EXPR] = {.name = "op-expr", .function = "a b", .initial = "",
-                        .help = "how two values become one, in place of op: associative and commutative"},
-    [REDUCE_IDENTITY] = {.name = "identity", .function = "", .initial = "",
-                         .help = "with op-expr: the constant e for which op-expr of e and any x is x"},
-};
-
 static const char *group_name(const reduce_kernel *k) { return k->cluster ? "cluster" : "block"; }
 
 static void write_path(const reduce_kernel *k, cj_builder *b) {
@@ -88,14 +62,15 @@ static void write_path(const reduce_kernel *k, cj_builder *b) {
         cj_head(b, "  warps' parts    --shared memory----->  warp_part[%u]  --warp 0--> the block's part", k->warps);
     if (k->pushes)
         cj_head(b, "  %s parts%s  --mapa + st.async--->  cluster_part[%u] of rank 0",
-                k->per_block ? "blocks'" : "warps'", k->per_block ? " " : "  ", k->cluster * (k->per_block ? 1 : k->warps));
-    if (k->per_block)
-        cj_head(b, "  each block's value  --------------->  out[%sblock]", k->total ? "1 + " : "");
+                k->per_block ? "blocks'" : "warps'", k->per_block ? " " : "  ",
+                k->cluster * (k->per_block ? 1 : k->warps));
+    if (k->per_block) cj_head(b, "  each block's value  --------------->  out[%sblock]", k->total ? "1 + " : "");
     if (!k->total) return;
     if (k->meets)
         cj_head(b, "  %s' parts %s--tagged words------>  workspace --last %s--> out", group_name(k),
                 k->cluster ? "" : "  ", group_name(k));
-    else cj_head(b, "  the %s's part  --> out", group_name(k));
+    else
+        cj_head(b, "  the %s's part  --> out", group_name(k));
 }
 
 static void write_head(const reduce_kernel *k, cj_builder *b) {
@@ -105,8 +80,7 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
             plan->params.function[REDUCE_OP_EXPR] ? "op-expr" : cj_params_word(&plan->params, "op", op, sizeof op),
             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), plan->block.x, k->cluster,
             cj_params_word(&plan->params, "result", result, sizeof result),
-            plan->params.value[REDUCE_WEIGHT] ? "block" : "none",
-            plan->programmatic ? " dependent=yes" : "");
+            plan->params.value[REDUCE_WEIGHT] ? "block" : "none", plan->programmatic ? " dependent=yes" : "");
     for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++)
         if (plan->params.function[i])
             cj_head(b, "  %s: %.200s", cj__reduce_params[i].name, plan->params.function[i]->text);
@@ -119,9 +93,10 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
     if (k->sliced)
         cj_head(b, "slice is n / grid, rounded down: each of the first n mod grid blocks has one element more.");
     if (k->meets)
-        cj_head(b, "The workspace holds the last launch's u32 tag, zero before the first, and from byte %d on, %u"
-                   " tagged word%s of 8 bytes for each %s.", REDUCE_WORDS_AT, cj__reduce_words(plan),
-                cj__reduce_words(plan) > 1 ? "s" : "", group_name(k));
+        cj_head(b,
+                "The workspace holds the last launch's u32 tag, zero before the first, and from byte %d on, %u"
+                " tagged word%s of 8 bytes for each %s.",
+                REDUCE_WORDS_AT, cj__reduce_words(plan), cj__reduce_words(plan) > 1 ? "s" : "", group_name(k));
 }
 
 static void add_functions(reduce_kernel *k, cj_builder *b, char identity[24]) {
@@ -145,8 +120,9 @@ static void describe_part(reduce_kernel *k) {
 
 // Warp 0 alone, while it is one pass of its lanes.
 static void describe_end(reduce_kernel *k) {
-    const unsigned groups = k->plan->grid.x / (k->cluster ? k->cluster : 1), most = REDUCE_POSTS / cj__reduce_words(k->plan);
-    const bool     few = groups <= 32 * most || k->warps == 1;
+    const unsigned groups = k->plan->grid.x / (k->cluster ? k->cluster : 1),
+                   most = REDUCE_MAILBOXES / cj__reduce_words(k->plan);
+    const bool few = groups <= 32 * most || k->warps == 1;
     k->gatherers = few ? 1 : k->warps;
     k->posts = few ? (groups + 31) / 32 < most ? (groups + 31) / 32 : most : 1;
 }
@@ -186,9 +162,10 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
 
 const cj_family cj__family_reduce = {
     .name = "reduce",
-    .summary = "an array to one value, in one kernel: sum, extremes and their places, product, mean, variance, your own",
+    .summary =
+        "an array to one value, in one kernel: sum, extremes and their places, product, mean, variance, your own",
     .param = cj__reduce_params,
-    .param_count = sizeof cj__reduce_params / sizeof *cj__reduce_params,
+    .param_count = REDUCE_PARAMS,
     .plan = cj__reduce_plan,
     .emit = emit_reduce,
 };

@@ -5,18 +5,30 @@
 
 #include <clusterjit/collectives.h>
 
+#include "constants.h"
 #include "family.h"
 
 // Parameters, in the order of the table.
 enum {
-    REDUCE_N, REDUCE_BLOCK, REDUCE_CLUSTER, REDUCE_OP, REDUCE_DTYPE, REDUCE_GRID, REDUCE_RESULT, REDUCE_WEIGHT,
-    REDUCE_DEPENDENT, REDUCE_MAP, REDUCE_OP_EXPR, REDUCE_IDENTITY
+    REDUCE_N,
+    REDUCE_BLOCK,
+    REDUCE_CLUSTER,
+    REDUCE_OP,
+    REDUCE_DTYPE,
+    REDUCE_GRID,
+    REDUCE_RESULT,
+    REDUCE_WEIGHT,
+    REDUCE_DEPENDENT,
+    REDUCE_MAP,
+    REDUCE_OP_EXPR,
+    REDUCE_IDENTITY,
+    REDUCE_PARAMS
 };
 
 // What is written, in the order of the words of `result`.
 enum { RESULT_TOTAL, RESULT_BLOCK, RESULT_BOTH };
 
-extern const cj_param_info cj__reduce_params[];
+extern const cj_param_info cj__reduce_params[REDUCE_PARAMS];
 
 // What is carried from element to result (a part): one value; the best value and its index; count, mean and the sum of
 // squared distances from the mean.
@@ -61,11 +73,8 @@ bool cj__reduce_meets(const cj_plan *plan);
 
 cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
-// Bytes a load and loads in flight a thread; the workspace: where the groups' words begin.
-enum { REDUCE_LOAD = 16, REDUCE_FLIGHT = 4, REDUCE_WORDS_AT = 16 };
-
-// Of a grid's end: posted words that a lane takes at once, at most.
-enum { REDUCE_POSTS = 8 };
+// Bytes a load; the workspace: where the groups' mailboxes begin.
+enum { REDUCE_LOAD = 16, REDUCE_WORDS_AT = 16 };
 
 // 32-bit words of a part: each travels to the last group beside a tag of 32 bits.
 unsigned cj__reduce_words(const cj_plan *plan);
@@ -76,28 +85,28 @@ typedef struct reduce_kernel {
     cj_func            *f;
     const reduce_op    *op;
     const reduce_dtype *dtype;
-    cj_combine          combine;             // of values
+    cj_combine          combine;  // of values
     bool                maps;
     cj_callee           map;
-    unsigned            pieces;              // of a part, and their types and bytes
+    unsigned            pieces;  // of a part, and their types and bytes
     const char         *type[REDUCE_PIECES];
     unsigned            bytes[REDUCE_PIECES];
-    unsigned            vector;              // elements a load
-    const char         *load;                // ld.global or ld.global.nc
-    unsigned            warps, cluster;      // cluster 0: without
-    bool                pushes;              // blocks of a cluster send parts to rank 0: there are several
-    bool                per_block;           // each block's part is made and written; `total`: that of all is
+    unsigned            vector;          // elements a load
+    const char         *load;            // ld.global or ld.global.nc
+    unsigned            warps, cluster;  // cluster 0: without
+    bool                pushes;          // blocks of a cluster send parts to rank 0: there are several
+    bool                per_block;       // each block's part is made and written; `total`: that of all is
     bool                total, sliced, meets;
-    unsigned            gatherers, posts;    // warps that take the posted parts, and parts that a lane takes at once
+    unsigned            gatherers, posts;  // warps that take the posted parts, and parts that a lane takes at once
     cj_var              x, out, n, slice, workspace;
     cj_reg              thread, lane, warp, block, rank;
-    cj_reg              leader, warp_leader;  // lane 0 of warp 0; of each warp
-    cj_reg              arrived, receiver;    // rank 0's mbarrier; the thread that makes it
-    cj_reg              base;                 // address of x
+    cj_reg              leader, warp_leader;      // lane 0 of warp 0; of each warp
+    cj_reg              arrived, receiver;        // rank 0's mbarrier; the thread that makes it
+    cj_reg              base;                     // address of x
     cj_reg              first, body, tail, last;  // addresses: the share is [first, last), its vectors [body, tail)
-    cj_reg              number, stride;       // this thread's among those of the share; bytes from load to load
-    cj_reg              space, last_tag, tag;  // the workspace; what the launch before left there; this launch's tag
-    cj_reg              is_last, reads_tag;    // in the group that finishes; who needs the tag
+    cj_reg              number, stride;           // this thread's among those of the share; bytes from load to load
+    cj_reg              space, last_tag, tag;     // the workspace; what the launch before left there; this launch's tag
+    cj_reg              is_last, reads_tag;       // in the group that finishes; who needs the tag
     reduce_part         part;
     cj_label            done;
 } reduce_kernel;
