@@ -46,6 +46,7 @@ void cj__blocks_per_sm(const cj_plan *plan, cj_func *f, uint64_t wanted);
 // Lets a thread have so many registers. ptxas by itself now and then spills some for a block more on an SM, and does not where
 // a number of blocks is asked for. For sm_90, where forms were measured as ptxas compiles them by itself, only those that
 // `spills` names are kept from it.
+enum { CJ_TARGET_MEASURED = 90 };
 void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spills);
 
 // The plan's target as a number, 90 for sm_90a.

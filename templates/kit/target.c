@@ -19,10 +19,10 @@ void cj__blocks_per_sm(const cj_plan *plan, cj_func *f, uint64_t wanted) {
 }
 
 void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spills) {
-    enum { SCHEDULERS = 4, REGISTERS = 16384, WARP = 32, UNIT = 8, MEASURED = 90 };  // of a scheduler, on all targets
+    enum { SCHEDULERS = 4, REGISTERS = 16384, WARP = 32, UNIT = 8 };  // of a scheduler, on all targets
     const uint32_t unit = (registers + UNIT - 1) / UNIT * UNIT, warps = (plan->block.x + WARP - 1) / WARP;
     const uint32_t blocks = SCHEDULERS * (REGISTERS / (unit * WARP)) / warps;
-    if (spills || cj__target_number(plan) != MEASURED) cj_blocks_per_sm(f, fit_sm(plan, blocks ? blocks : 1));
+    if (spills || cj__target_number(plan) != CJ_TARGET_MEASURED) cj_blocks_per_sm(f, fit_sm(plan, blocks ? blocks : 1));
 }
 
 unsigned cj__target_number(const cj_plan *plan) { return cj__target_find(plan->arch)->number; }

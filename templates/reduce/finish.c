@@ -82,7 +82,7 @@ void cj__reduce_declare(reduce_kernel *k) {
     if (cj__reduce_blocks_per_sm(k->plan) > 1)
         cj__blocks_per_sm(k->plan, f, cj__reduce_blocks_per_sm(k->plan));
     else
-        cj__registers(k->plan, f, REDUCE_REGISTERS, k->dtype->bytes == 1);
+        cj__registers(k->plan, f, REDUCE_REGISTERS, cj__reduce_spills(k->plan));
     if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 

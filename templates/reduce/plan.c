@@ -178,11 +178,27 @@ static bool is_heavy(const cj_plan *plan) {
            plan->params.function[REDUCE_OP_EXPR] || cj__reduce_words(plan) > 1;
 }
 
+// Elements of 8 and 16 bits take registers to unpack. For sm_90, of which ptxas's own choice was measured, only products of
+// 8-bit elements do not fit where as many blocks as possible share an SM.
+static bool needs_narrow_registers(const cj_plan *plan) {
+    const unsigned bytes = cj__reduce_dtype(plan)->bytes;
+    if (cj__target_number(plan) != CJ_TARGET_MEASURED) return bytes < 4;
+    return bytes == 1 && cj__reduce_op(plan)->combine == CJ_COMBINE_PRODUCT;
+}
+
 uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan) {
     const cj_limits *limits;
     if (is_heavy(plan) || plan->cluster.x || !cj__reduce_meets(plan)) return 1;
     if (cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
-    return 2 * cj__ceil_div(plan->grid.x, limits->sm_count);  // those of the next launch, too
+    const uint64_t blocks = 2 * cj__ceil_div(plan->grid.x, limits->sm_count);  // those of the next launch, too
+    const uint64_t most = limits->registers_per_sm / (REDUCE_NARROW_REGISTERS * plan->block.x);
+    return needs_narrow_registers(plan) ? cj__least(blocks, most) : blocks;
+}
+
+bool cj__reduce_spills(const cj_plan *plan) {
+    const reduce_kind kind = cj__reduce_op(plan)->kind;
+    if (cj__reduce_dtype(plan)->bytes == 1) return true;
+    return plan->block.x > REDUCE_CROWDED_BLOCK && kind != REDUCE_BEST && is_heavy(plan);
 }
 
 // One block, one cluster, or blocks that meet in global memory: what is fastest at that size.

@@ -68,6 +68,9 @@ bool cj__reduce_is_sliced(const cj_plan *plan);
 // Blocks that the compiler shall make room for on each SM: as many as its threads allow, where they keep little.
 uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan);
 
+// Left to itself ptxas spills registers of some such kernels, for another block on each SM.
+bool cj__reduce_spills(const cj_plan *plan);
+
 // Several groups (clusters, or blocks without clusters) meet in the workspace.
 bool cj__reduce_meets(const cj_plan *plan);
 
