@@ -47,7 +47,7 @@ CJ_API const cj_param_info *cj_family_param(const cj_family *family, size_t inde
 // Finds a family; INVALID_ARGUMENT names the nearest one.
 CJ_API cj_status cj_family_find(const char *name, const cj_family **family, cj_error *error);
 
-#define CJ_PARAM_MAX 24
+#define CJ_PARAM_MAX 64  // far more than any family has (24)
 #define CJ_REALS_MAX 32
 #define CJ_PARAM_AUTO UINT64_MAX
 

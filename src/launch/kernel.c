@@ -100,11 +100,27 @@ void cj_kernel_destroy(cj_kernel *kernel) {
     free(kernel);
 }
 
-// Who shares a kernel: who has the same parameters, and the same stream, for a kernel has one workspace.
+// Callers share a kernel if they have the same parameters and the same stream: a kernel has one workspace. Of `words`, the
+// parameters' values and then their functions, a key has as many as the family has parameters; its size says so.
 typedef struct shared_key {
-    cj_params    params;
-    cj_stream_id on;
+    const cj_family *family;
+    cj_stream_id     on;
+    double           reals[CJ_REALS_MAX];
+    uint64_t         words[2 * CJ_PARAM_MAX];
 } shared_key;
+
+// Returns the bytes of the key. Padding is compared too, so there must be none.
+_Static_assert(sizeof(shared_key) == sizeof(cj_family *) + sizeof(cj_stream_id) + sizeof(double[CJ_REALS_MAX]) +
+                                         sizeof(uint64_t[2 * CJ_PARAM_MAX]), "a shared_key has no padding");
+static size_t make_key(const cj_params *params, cj_stream stream, shared_key *key) {
+    const size_t count = cj_family_param_count(params->family);
+    key->family = params->family;
+    key->on = cj__stream_id(stream);
+    memcpy(key->reals, params->reals, sizeof key->reals);
+    memcpy(key->words, params->value, count * sizeof *params->value);
+    for (size_t i = 0; i < count; i++) key->words[count + i] = (uintptr_t)params->function[i];
+    return offsetof(shared_key, words) + 2 * count * sizeof *key->words;
+}
 
 typedef struct request {
     cj_device       *device;
@@ -131,11 +147,9 @@ cj_status cj_kernel_get(cj_device *device, const cj_params *params, cj_stream st
     void      *found = NULL;
     request    wanted = {device, params};
     shared_key key;
-    memset(&key, 0, sizeof key);  // its padding is compared too
-    key.params = *params;
-    key.on = cj__stream_id(stream);
+    const size_t bytes = make_key(params, stream, &key);
     cj_status status = cj__keep_of(device, &keep, error);
-    if (!status) status = cj__registry_get(&keep->kernels, &key, sizeof key, make_shared, &wanted, &found, error);
+    if (!status) status = cj__registry_get(&keep->kernels, &key, bytes, make_shared, &wanted, &found, error);
     if (!status) *kernel = found;
     return status;
 }

@@ -266,9 +266,9 @@ const char *cj_params_word(const cj_params *params, const char *name, char *buff
 }
 
 void cj__params_share(const cj_params *params) {
-    for (size_t i = 0; i < CJ_PARAM_MAX; i++) cj__user_function_share(params->function[i]);
+    for (size_t i = 0; i < cj_family_param_count(params->family); i++) cj__user_function_share(params->function[i]);
 }
 
 void cj__params_drop(const cj_params *params) {
-    for (size_t i = 0; i < CJ_PARAM_MAX; i++) cj__user_function_drop(params->function[i]);
+    for (size_t i = 0; i < cj_family_param_count(params->family); i++) cj__user_function_drop(params->function[i]);
 }

@@ -20,7 +20,7 @@ enum {
     KEY_PARAM = 0x1000,  // parameter i of the family has the key KEY_PARAM + i
     GROUP_PARAMS = 1,
     GROUP_OPTIONS = 2,
-    OPTION_MAX = 48,
+    OPTION_MAX = CJ_PARAM_MAX + 32,
     DOC_SIZE = 384,
     ARG_SIZE = 64,
     CHOICES_SIZE = 256,
