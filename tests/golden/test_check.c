@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorded.h"
 #include "text.h"
 
 #define HEAD ".version 9.0 .target sm_90a .address_size 64 "
@@ -148,23 +149,21 @@ static void findings_are_where_they_belong(void **state) {
     assert_int_equal(mistakes, 0);
 }
 
-static void check_clean(const char *name) {
-    char path[512];
-    snprintf(path, sizeof path, CJ_TEST_DIR "/golden/%s", name);
-    char *text = cj_test_read(path);
-    assert_non_null(text);
+static void check_clean(const char *request, uint64_t digest, void *user) {
+    (void)digest, (void)user;
+    char      *text = cj_test_emit_request(request);
     cj_report *report = NULL;
     cj_error error = {0};
     cj_test_ok(cj_check_ptx(text, strlen(text), NULL, &report, &error), &error);
     const cj_diagnostic *first = cj_report_at(report, 0);
-    if (first) fail_msg("%s:%u: [%s] %s", name, first->line, first->rule, first->message);
+    if (first) fail_msg("%s: line %u: [%s] %s", request, first->line, first->rule, first->message);
     cj_report_destroy(report);
-    free(text);
+    cj_text_free(text);
 }
 
 static void what_the_templates_emit_is_clean(void **state) {
     (void)state;
-    each_file(CJ_TEST_DIR "/golden", check_clean);
+    cj_test_each_recorded(1, check_clean, NULL);
 }
 
 static bool is_elsewhere(const char *rule) {

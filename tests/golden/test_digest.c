@@ -10,63 +10,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit.h"
 #include "instructions.h"
+#include "recorded.h"
 #include "test.h"
 
-enum { LINE = 400, SHOWN = 10 };
-static const char path[] = CJ_TEST_DIR "/golden/digests.txt";
+enum { SHOWN = 10 };
 
-// A kernel: the words of a line behind its digest, "ARCH FAMILY NAME=VALUE…".
-static char *emit(const char *words) {
-    char arch[16], family[24];
-    int  read = 0;
-    if (sscanf(words, "%15s %23s%n", arch, family, &read) != 2) fail_msg("'%s': want ARCH FAMILY NAME=VALUE...", words);
-    return cj_test_emit(family, words + read + strspn(words + read, " "), arch);
-}
-
-static uint64_t digest_of(const char *words) {
-    char          *text = emit(words);
+static uint64_t digest_of(const char *request) {
+    char          *text = cj_test_emit_request(request);
     const uint64_t digest = cj_test_instructions_digest(text);
     cj_text_free(text);
     return digest;
 }
 
-static void write_anew(const char *recorded) {
-    FILE *out = fopen(path, "wb");
-    if (!out) fail_msg("cannot write %s", path);
-    for (const char *line = recorded; *line; line += strcspn(line, "\n") + 1) {
-        char words[LINE];
-        snprintf(words, sizeof words, "%.*s", (int)strcspn(line, "\n") - 17, line + 17);
-        fprintf(out, "%016" PRIx64 " %s\n", digest_of(words), words);
-    }
+static void write_line(const char *request, uint64_t digest, void *user) {
+    (void)digest;
+    fprintf(user, "%016" PRIx64 " %s\n", digest_of(request), request);
+}
+
+static void write_anew(void) {
+    static const char path[] = CJ_TEST_DIR "/golden/digests.txt", made[] = CJ_TEST_DIR "/golden/digests.new";
+    FILE             *out = fopen(made, "wb");
+    if (!out) fail_msg("cannot write %s", made);
+    cj_test_each_recorded(1, write_line, out);
     assert_int_equal(fclose(out), 0);
+    assert_int_equal(rename(made, path), 0);
+}
+
+static void compare(const char *request, uint64_t digest, void *user) {
+    unsigned *differ = user;
+    if (digest_of(request) == digest || (*differ)++ >= SHOWN) return;
+    print_error("other instructions than recorded: test_golden_digest '%s' shows them\n", request);
 }
 
 static void the_instructions_are_as_recorded(void **state) {
     (void)state;
     const char *update = getenv("CJ_UPDATE_GOLDEN");
-    char       *recorded = cj_test_read(path);
-    unsigned    kernels = 0, differ = 0;
-    if (!recorded) fail_msg("cannot read %s", path);
-    if (update && !strcmp(update, "1")) write_anew(recorded);
-    for (const char *line = recorded; *line && !(update && !strcmp(update, "1")); line += strcspn(line, "\n") + 1) {
-        char words[LINE];
-        snprintf(words, sizeof words, "%.*s", (int)strcspn(line, "\n") - 17, line + 17);
-        kernels++;
-        if (digest_of(words) == strtoull(line, NULL, 16)) continue;
-        if (differ++ < SHOWN)
-            print_error("other instructions than recorded: test_golden_digest '%s' shows them\n", words);
-    }
+    unsigned    differ = 0;
+    if (update && !strcmp(update, "1")) write_anew();
+    const unsigned kernels = cj_test_each_recorded(1, compare, &differ);
     print_message("%u kernels, %u differ\n", kernels, differ);
-    free(recorded);
     assert_int_equal(differ, 0);
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_instructions_are_as_recorded)};
     if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
-    char *text = emit(argv[1]);
+    char *text = cj_test_emit_request(argv[1]);
     cj_test_instructions(text, stdout);
     cj_text_free(text);
     return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cj_check_ptx checks each function behind its body and drops the body. It finds what a check of the whole module finds,
-// in the same order and words: in the texts of the golden and fuzz directories, and in random mixtures of their lines.
+// in the same order and words: in the texts of golden/check and fuzz/corpus, in kernels of every family, and in random mixtures of their lines.
 #include "test.h"
 
 #include <dirent.h>
@@ -10,10 +10,14 @@
 
 #include "check.h"
 #include "parse.h"
+#include "recorded.h"
 #include "report.h"
 #include "text.h"
 
-enum { MIXTURES = 12 };  // of each text
+enum {
+    MIXTURES = 12,  // of each text
+    EMITTED = 16    // of so many recorded kernels one
+};
 
 static uint64_t random_state;
 
@@ -62,6 +66,22 @@ static cj_text mixture(const char *text) {
     return mixed;
 }
 
+static void compare_mixtures(const char *name, const char *text) {
+    compare(name, text, strlen(text));
+    for (unsigned i = 0; i < MIXTURES && strlen(text) < 100000; i++) {
+        cj_text mixed = mixture(text);
+        if (mixed.length) compare(name, mixed.data, mixed.length);
+        cj__text_free(&mixed);
+    }
+}
+
+static void compare_emitted(const char *request, uint64_t digest, void *user) {
+    (void)digest, (void)user;
+    char *text = cj_test_emit_request(request);
+    compare_mixtures(request, text);
+    cj_text_free(text);
+}
+
 static void each_of(const char *directory) {
     DIR     *opened = opendir(directory);
     unsigned files = 0;
@@ -76,12 +96,7 @@ static void each_of(const char *directory) {
         }
         char *text = cj_test_read(path);
         assert_non_null(text);
-        compare(entry->d_name, text, strlen(text));
-        for (unsigned i = 0; i < MIXTURES && strlen(text) < 100000; i++) {
-            cj_text mixed = mixture(text);
-            if (mixed.length) compare(entry->d_name, mixed.data, mixed.length);
-            cj__text_free(&mixed);
-        }
+        compare_mixtures(entry->d_name, text);
         free(text);
         files++;
     }
@@ -93,7 +108,7 @@ static void finds_what_the_whole_has(void **state) {
     (void)state;
     random_state = cj_test_seed();
     each_of(CJ_TEST_DIR "/golden/check");
-    each_of(CJ_TEST_DIR "/golden");
+    cj_test_each_recorded(EMITTED, compare_emitted, NULL);
     each_of(CJ_TEST_DIR "/fuzz/corpus");
 }
 
