@@ -7,6 +7,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "describe.h"
 #include "finding.h"
 #include "launch.h"
 #include "machine.h"
@@ -28,16 +29,21 @@ typedef struct exec_options {
     wanted          wanted[OUTPUTS_MAX];
     unsigned        wanted_count;
     bool            ran;  // the last launch, to its end or into a hazard: there are results
+    bool            json;
+    json_t         *findings, *outputs;  // with --json
     machine_options machine;
 } exec_options;
 
-enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE };
+enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON };
 
 static const struct argp_option options[] = {
     LAUNCH_OPTIONS("the file's only one", "1", "1", "0"),
     {.name = "print", .key = KEY_PRINT, .arg = "I[:COUNT]", .doc = "Print argument I's buffer afterwards, on one line"},
     {.name = "dump", .key = KEY_DUMP, .arg = "I=FILE", .doc = "Write argument I's buffer to FILE afterwards, raw"},
     {.name = "device", .key = KEY_DEVICE, .arg = "cpu|gpu|gpu:N|auto", .doc = "Where to run (default cpu)"},
+    {.name = "json",
+     .key = KEY_JSON,
+     .doc = "Print the launch, the buffers that --print names, what was found and counted as one JSON object"},
     MACHINE_OPTIONS,
     {0},
 };
@@ -70,6 +76,7 @@ static int set(void *user, int key, char *value) {
     case KEY_PRINT: return add_wanted(o, "--print", value, ':');
     case KEY_DUMP: return add_wanted(o, "--dump", value, '=');
     case KEY_DEVICE: o->device = value; return CODE_OK;
+    case KEY_JSON: o->json = true; return CODE_OK;
     default:
         if (!launch_set(&o->launch, key, value)) machine_set(&o->machine, key, value);
         return CODE_OK;
@@ -107,6 +114,14 @@ static int check_wanted(const exec_options *o) {
     return CODE_OK;
 }
 
+// The hazards of the last launch.
+static void add_findings(exec_options *o, cj_device *device, document *ptx) {
+    for (size_t i = 0; i < cj_cpu_hazard_count(device); i++) {
+        const cj_diagnostic found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
+        json_array_append_new(o->findings, finding_json(ptx, &found));
+    }
+}
+
 static int launch_once(exec_options *o, cj_device *device, document *ptx, cj_function *function) {
     cj_error error;
     int      code = machine_apply(&o->machine, device);
@@ -115,7 +130,8 @@ static int launch_once(exec_options *o, cj_device *device, document *ptx, cj_fun
     const cj_status status = launch_run(&o->launch, device, function, &error);
     o->ran = !status || status == CJ_HAZARD;
     code = machine_report(device, ptx, status, &error);
-    machine_stats(&o->machine, device);
+    if (o->json && status == CJ_HAZARD) add_findings(o, device, ptx);
+    if (!o->json) machine_stats(&o->machine, device);
     return code;
 }
 
@@ -128,7 +144,8 @@ static void note_nonportable(const exec_options *o, const cj_device *device, con
     const uint64_t blocks = (uint64_t)c.x * c.y * c.z, portable = cj_device_limits(device)->max_cluster_portable;
     if (blocks <= portable || blocks > cj_device_limits(device)->max_cluster) return;
     snprintf(note, sizeof note,
-             "a cluster of %" PRIu64 " blocks is above the portable %" PRIu64 ": exec opts in to it; a program must set nonportable",
+             "a cluster of %" PRIu64 " blocks is above the portable %" PRIu64
+             ": exec opts in to it; a program must set nonportable",
              blocks, portable);
     message_note(note);
 }
@@ -146,17 +163,40 @@ static int launch_all(exec_options *o, cj_device *device, document *ptx, cj_func
     return code;
 }
 
+// An argument's buffer after the launch: printed, or among the outputs of the JSON object, or in a file, which that names.
+static int show_one(exec_options *o, const wanted *w, const argument *a) {
+    int code = w->path ? output_save(w->path, (const char *)a->bytes, argument_bytes(a)) : CODE_OK;
+    if (!o->json && !w->path) argument_print(a, w->count);
+    if (o->json)
+        json_array_append_new(o->outputs,
+                              json_pack("{s:i, s:s, s:o*, s:s*}", "argument", (int)w->index, "type", a->type->name,
+                                        "values", w->path ? NULL : argument_json(a, w->count), "file", w->path));
+    return code;
+}
+
 static int show(exec_options *o, cj_device *device) {
     cj_error error;
     for (unsigned i = 0; i < o->wanted_count; i++) {
         const wanted *w = &o->wanted[i];
         argument     *a = &o->launch.arguments.item[w->index];
         if (cj_mem_read(device, a->bytes, a->memory, argument_bytes(a), NULL, &error)) return message_failure(&error);
-        if (!w->path) argument_print(a, w->count);
-        int code = w->path ? output_save(w->path, (const char *)a->bytes, argument_bytes(a)) : CODE_OK;
+        int code = show_one(o, w, a);
         if (code) return code;
     }
     return CODE_OK;
+}
+
+static int print_json(const exec_options *o, const cj_device *device, const cj_module *module) {
+    const bool  on_cpu = strcmp(cj_device_kind(device), "cpu") == 0;
+    char        schedule[MACHINE_SCHEDULE_TEXT];
+    const char *entry = o->launch.entry ? o->launch.entry : cj_module_entry(module, 0);
+    json_t     *object = launch_json(&o->launch, o->path, entry);
+    json_t     *result = json_pack("{s:o, s:s*, s:O, s:O, s:o*}", "device", describe_device(device), "schedule",
+                               on_cpu ? machine_schedule(&o->machine, schedule) : NULL, "outputs", o->outputs,
+                                   "findings", o->findings, "stats", machine_stats_json(&o->machine, device));
+    json_object_update(object, result);
+    json_decref(result);
+    return output_json(object);
 }
 
 // Results of a kernel with hazards are shown all the same: they may tell what went wrong.
@@ -168,6 +208,7 @@ static int run(exec_options *o, cj_device *device, document *ptx, cj_module *mod
     if (!code) code = launch_all(o, device, ptx, function);
     if (!o->ran) return code;
     int shown = show(o, device);
+    if (!shown && o->json) shown = print_json(o, device, module);
     return code ? code : shown;
 }
 
@@ -178,7 +219,8 @@ static int run_document(exec_options *o, document *ptx) {
     cj_error          error;
     if (cj_device_open(&where, &device, &error)) return message_failure(&error);
     int code = machine_apply(&o->machine, device);
-    if (!code && cj_module_from_ptx(device, ptx->text, ptx->length, &module, &error)) code = finding_refuse(ptx, &error);
+    if (!code && cj_module_from_ptx(device, ptx->text, ptx->length, &module, &error))
+        code = finding_refuse(ptx, &error);
     if (!code) code = run(o, device, ptx, module);
     arguments_release(&o->launch.arguments, device);
     cj_module_unload(module);
@@ -193,6 +235,7 @@ int cmd_exec(int argc, char **argv) {
     if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
     if (!o.launch.grid.x) o.launch.grid = (cj_dim3){1, 1, 1};
     if (!o.launch.block.x) o.launch.block = (cj_dim3){1, 1, 1};
+    if (o.json) o.findings = json_array(), o.outputs = json_array();
     int code = check_wanted(&o);
     if (!code) code = document_read(&ptx, o.path);
     if (!code) {
@@ -200,5 +243,7 @@ int cmd_exec(int argc, char **argv) {
         document_free(&ptx);
     }
     arguments_free(&o.launch.arguments);
+    json_decref(o.findings);
+    json_decref(o.outputs);
     return code;
 }

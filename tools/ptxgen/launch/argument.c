@@ -223,3 +223,10 @@ void argument_print(const argument *a, uint64_t count) {
         printf("%s%s", i ? " " : "", value_text(a->type, value_load(a->type, a->bytes + i * a->type->bytes), text));
     putchar('\n');
 }
+
+json_t *argument_json(const argument *a, uint64_t count) {
+    json_t *values = json_array();
+    for (uint64_t i = 0; i < count && i < a->count; i++)
+        json_array_append_new(values, element_json(a->type->wide, value_load(a->type, a->bytes + i * a->type->bytes)));
+    return values;
+}

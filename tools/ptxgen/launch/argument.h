@@ -57,4 +57,7 @@ const void *argument_value(const argument *a);  // what is passed
 // Prints the first `count` elements on one line, blank-separated.
 void argument_print(const argument *a, uint64_t count);
 
+// The same as an array of numbers.
+json_t *argument_json(const argument *a, uint64_t count);
+
 #endif
