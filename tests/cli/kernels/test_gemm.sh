@@ -27,12 +27,12 @@ for arch in h200 sm_90a; do
     gives 'Work: ' bench "${problem[@]}" --rounds 1 --arch $arch
     gives 'No verdict' compare "${problem[@]}" --rounds 1 --target $arch
 done
-none='which only sm_90a has; the target is sm_90'
+none=$'which only sm_90a has; the target is sm_90\nhint: name sm_90a, or no target'
 refuses 4 "$none" emit gemm --arch sm_90
 refuses 4 "$none" run "${problem[@]}" --arch sm_90
 refuses 4 "$none" tune "${problem[@]}" --dry-run --arch sm_90
-refuses 1 "$none" bench "${problem[@]}" --rounds 1 --arch sm_90
-refuses 1 "$none" compare "${problem[@]}" --rounds 1 --arch sm_90
+refuses 4 "$none" bench "${problem[@]}" --rounds 1 --arch sm_90
+refuses 4 "$none" compare "${problem[@]}" --rounds 1 --arch sm_90
 
 # --- what makes no sense
 refuses 64 'only where those of K follow each other' run "${problem[@]}" --dtype tf32

@@ -16,6 +16,10 @@ json '[(r["cluster"], r["form"][9:]) for r in o["rows"]] == [(0, "owner"), (1, "
 json 'all((r["stats"]["dsmem_written"] > 0) == ("remote" in r["form"]) for r in o["rows"])'
 gives 'No verdict' compare histogram --device cpu --n 2^12 --rounds 1 --strategy owner
 ! grep -q remote "$dir/out" || failed 'compare --strategy owner' 'it shows the other strategy'
+# Without clusters remote counters are refused by name; the other sizes are shown.
+gives 'none: not launched: strategy: remote counters are' compare histogram --device cpu --n 2^12 --rounds 1 --strategy remote
+gives '"rows"' compare histogram --device cpu --n 2^12 --rounds 1 --strategy remote --json
+json '[r["cluster"] for r in o["rows"] if "refused" not in r] == [1, 2, 4, 8, 16]'
 
 # Cluster barriers are where there are clusters.
 gives '"verdict": {' compare reduce --device cpu --n 2^14 --rounds 1 --json

@@ -89,7 +89,7 @@ static int bench(study *s) {
     const variant *v = &s->variants[0];
     int            code = study_add(s, &s->w.params);
     if (code) return code;
-    if (!v->kernel) return message_error(CJ_CONTRACT, "%s", v->refused);
+    if (!v->kernel) return v->why.status ? message_failure(&v->why) : message_error(CJ_CONTRACT, "%s", v->refused);
     if (v->plan.note[0]) message_note(v->plan.note);
     code = study_run(s);
     if (code) return code;

@@ -75,6 +75,10 @@ static bool is_refusal(cj_status status) {
     return status == CJ_INVALID_ARGUMENT || status == CJ_CONTRACT || status == CJ_UNSUPPORTED;
 }
 
+static void keep_first(comparison *c, const cj_error *why) {
+    if (!c->why.status) c->why = *why;
+}
+
 static int load(comparison *c, const cj_params *params, uint32_t blocks, form **added, char refused[STUDY_REASON]) {
     form    *f = &c->forms[c->count];
     variant *v = &c->s.variants[c->s.count];
@@ -83,6 +87,7 @@ static int load(comparison *c, const cj_params *params, uint32_t blocks, form **
     if (!v->kernel) {
         c->s.count--;
         snprintf(refused, STUDY_REASON, "%s", v->refused);
+        keep_first(c, &v->why);
         return CODE_OK;
     }
     *f = (form){.params = *params, .v = v, .blocks = blocks, .cluster = study_cluster(&v->plan)};
@@ -98,10 +103,12 @@ static int add(comparison *c, const cj_params *params, uint32_t blocks, form **a
     cj_status status = cj_tuning_plan(c->s.w.device, params, c->s.options.arch, &plan, &error);
     *added = NULL;
     if (status && !is_refusal(status)) return message_failure(&error);
-    if (status)
+    if (status) {
         snprintf(refused, STUDY_REASON, "%s%s%s", error.message, *error.rule ? ", rule " : "", error.rule);
-    else
+        keep_first(c, &error);
+    } else {
         *added = find_planned(c, &plan, blocks);
+    }
     if (status || *added || c->count == FORMS_MAX) return CODE_OK;
     return load(c, params, blocks, added, refused);
 }
@@ -188,7 +195,9 @@ static int add_sizes(comparison *c) {
     int code = c->s.own ? add_all_blocks(c) : add_problem(c);
     progress_clear();
     if (code || c->count) return code;
-    return message_error(CJ_CONTRACT, "no cluster size can be launched: %s", c->lines[0].refused);
+    const cj_status status = c->why.status == CJ_UNSUPPORTED ? CJ_UNSUPPORTED : CJ_CONTRACT;
+    if (!*c->why.hint) return message_error(status, "no cluster size can be launched: %s", c->lines[0].refused);
+    return message_error(status, "no cluster size can be launched: %s\n%s", c->lines[0].refused, c->why.hint);
 }
 
 // ---- other forms
@@ -202,6 +211,9 @@ static bool next_word(const char **at, char word[WORD]) {
     *at += length;
     return length > 0;
 }
+
+// Without peers, counters in a peer's memory are the block's own: the row would repeat the owner's.
+static bool lacks_peers(const seed *from, const char *word) { return from->cluster < 2 && !strcmp(word, "remote"); }
 
 // The values to try for a parameter; NULL: it stays.
 static const char *values_of(const comparison *c, size_t i) {
@@ -226,6 +238,7 @@ static int expand(comparison *c, const seed *from, double end) {
             cj_params params = from->params;
             cj_error  error;
             form     *added;
+            if (lacks_peers(from, word)) continue;
             if (!c->timed && has_form(c, from->blocks, from->cluster)) return CODE_OK;
             if (c->timed && progress_clock() > end) {
                 c->left_out++;

@@ -58,6 +58,7 @@ typedef struct comparison {
     const form *plan;  // the plan's own choice; NULL where each size is a problem of its own
     line        lines[COMPARE_LINES];
     size_t      line_count;
+    cj_error    why;  // the first refusal of the library; OK: there was none
     group       groups[COMPARE_GROUPS];
     size_t      group_count;
     double      begun;

@@ -66,7 +66,8 @@ int study_open(study *s, const study_options *options, const args_family *family
                       .given = family->given,
                       .fill = options->fill,
                       .input = options->input,
-                      .rotate = true};
+                      .rotate = true,
+                      .forms = options->forms};
     s->options.arch = s->w.arch = args_target(options->arch, family->params.family);
     int code = s->w.type ? refuse_options(options) : workload_missing(name);
     if (!code) code = open_device(s);
@@ -147,6 +148,7 @@ int study_add(study *s, const cj_params *params) {
     *v = (variant){.w = &s->w};
     cj_status status = load(s, v, params, &error);
     if (status && !is_refusal(s, status)) return message_failure(&error);
+    if (status) v->why = error;
     if (status) snprintf(v->refused, sizeof v->refused, "%s%s%s", error.message, *error.rule ? ", rule " : "", error.rule);
     if (!v->refused[0]) {
         int code = open_own(s, v, params);

@@ -58,6 +58,7 @@ typedef struct variant {
     cj_plan       plan;
     cj_kernel    *kernel;                 // NULL: it cannot be launched here
     char          refused[STUDY_REASON];  // and this is why
+    cj_error      why;                    // what the library said, with its hint; OK: it said nothing
     uint32_t      sms;                    // that have blocks of it, in all its time; 0: not known
     uint32_t      active;                 // clusters (without clusters: blocks) that the device holds at once; 0: not known
     contender    *race;                   // its times; NULL without a kernel

@@ -81,11 +81,25 @@ int workload_shape(workload *w, const source *from, const char *const *names, un
     return code;
 }
 
+static cj_status make_plan(const workload *w, const cj_params *params, cj_error *error) {
+    cj_plan plan;
+    return cj_plan_make(params, cj_device_limits(w->device), w->arch, &plan, error);
+}
+
+// Whether the problem has a plan with some cluster size.
+static bool has_plan(const workload *w) {
+    static const char *const sizes[] = {"1", "2", "4", "8", "16"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        cj_params params = w->params;
+        if (!cj_params_set(&params, "cluster", sizes[i], NULL) && !make_plan(w, &params, NULL)) return true;
+    }
+    return false;
+}
+
 int workload_plan_check(const workload *w) {
-    cj_plan  plan;
     cj_error error;
-    return cj_plan_make(&w->params, cj_device_limits(w->device), w->arch, &plan, &error) ? message_failure(&error)
-                                                                                         : CODE_OK;
+    if (!make_plan(w, &w->params, &error) || (w->forms && has_plan(w))) return CODE_OK;
+    return message_failure(&error);
 }
 
 // A failed launch is shown with the kernel's own lines.
