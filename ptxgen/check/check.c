@@ -47,31 +47,9 @@ static void operand_needs(needs *n, const cj_ir_operand *operand) {
     for (unsigned i = 0; i < operand->count; i++) operand_needs(n, &operand->list[i]);
 }
 
-static unsigned vector_bits(const cj_mnemonic *mnemonic) {
-    return mnemonic->vector > 1 ? mnemonic->vector * cj__words[mnemonic->type_last].bits : 0;
-}
-
-// What a mnemonic's words ask for. Of a few instructions ptxas takes a word as soon as it takes the instruction.
-static needs words_needs(const cj_ir_inst *inst) {
-    const cj_mnemonic *mnemonic = inst->mnemonic;
-    const uint32_t     early = inst->row->effects & (CJ_EARLY_CTA | CJ_EARLY_SCOPE);
-    needs              n = {mnemonic->ptx, mnemonic->target};
-    if (!early) return n;
-    n = (needs){0, 0};
-    for (unsigned i = 0; i < mnemonic->word_count; i++) {
-        const cj_word id = mnemonic->word[i];
-        const bool    is_early = early & CJ_EARLY_CTA ? id == CJ_W_SHARED_CTA : id >= CJ_W_CTA && id <= CJ_W_SYS;
-        if (!is_early) raise(&n, cj__words[id].ptx, cj__words[id].target);
-    }
-    return n;
-}
-
 static needs inst_needs(const cj_ir_inst *inst, unsigned target) {
-    needs n = {inst->row->ptx, inst->row->target}, words = words_needs(inst);
-    raise(&n, words.ptx, words.target);
+    needs n = {inst->shape->ptx, inst->shape->target};
     if (inst->row->effects & CJ_LATE_89 && target < 90) raise(&n, 81, 0);
-    if (inst->shape->vectors && vector_bits(inst->mnemonic) > 128) raise(&n, 88, 100);
-    if (inst->mnemonic->type_last == CJ_W_B128 && cj__mnemonic_has(inst->mnemonic, CJ_W_SYS)) raise(&n, 84, 0);
     for (unsigned i = 0; i < inst->operand_count; i++) operand_needs(&n, &inst->operand[i]);
     return n;
 }

@@ -73,7 +73,7 @@ static bool dominates(const names *n, uint32_t above, uint32_t below) {
 // ---- one pass over the reads and writes
 
 static void add_writer(names *n, reg_facts *facts) {
-    writer *w = cj__arena_alloc(n->arena, sizeof *w);
+    writer *w = cj__arena_take(n->arena, sizeof *w);
     if (!w) return;
     *w = (writer){.block = n->block, .next = facts->writers};
     facts->writers = w;
@@ -113,7 +113,7 @@ static void note(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg,
     facts->read_stamp = n->block + 1;
     if (facts->first && dominates(n, facts->first->block, n->block)) return;
     if (reg->in_range && is_padding(n, n->stmt->inst)) return;
-    exposed *read = cj__arena_alloc(n->arena, sizeof *read);
+    exposed *read = cj__arena_take(n->arena, sizeof *read);
     if (!read) return;
     *read = (exposed){.reg = reg, .stmt = n->stmt, .operand = operand, .block = n->block, .next = facts->reads};
     facts->reads = read;

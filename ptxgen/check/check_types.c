@@ -51,7 +51,7 @@ static void type_differs(const place *at, const cj_ir_operand *operand, cj_word 
 
 static void check_reg(const place *at, const cj_ir_operand *operand, cj_word want) {
     const cj_ir_reg *reg = operand->reg;
-    if (type_fits(reg->type, want, at->may_be_wider)) return;
+    if (reg->type == want || type_fits(reg->type, want, at->may_be_wider)) return;
     type_differs(at, operand, want, reg->name, reg->type);
     cj__report_hint(at->report, "declare %s with that type, or convert it first (cvt, or mov.b%u for the same bits)",
                     reg->name, cj__words[want].bits);

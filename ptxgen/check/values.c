@@ -56,11 +56,9 @@ static const cj_value any = {.kind = CJ_VALUE_ANY};
 
 static cj_value constant(int64_t number) { return (cj_value){.kind = CJ_VALUE_CONSTANT, .number = number}; }
 
-static bool same(const cj_value *a, const cj_value *b) {
-    return a->kind == b->kind && a->space == b->space && a->generic == b->generic && a->peer == b->peer &&
-           a->placed == b->placed && a->parts == b->parts && a->parts_not == b->parts_not && a->var == b->var &&
-           a->number == b->number;
-}
+_Static_assert(sizeof(cj_value) == 8 + sizeof(void *) + sizeof(int64_t), "a value has no padding: memcmp compares it");
+
+static bool same(const cj_value *a, const cj_value *b) { return !memcmp(a, b, sizeof *a); }
 
 // What holds of both.
 static cj_value join(cj_value a, cj_value b) {
@@ -196,24 +194,29 @@ static bool keeps(const cj_mnemonic *mnemonic) {
     return true;
 }
 
+static cj_value source(const cj_values *v, const cj_ir_inst *inst, unsigned index) {
+    if (index >= inst->operand_count) return any;
+    const cj_ir_operand *operand = &inst->operand[index];
+    const bool           plain = operand->kind == CJ_OPERAND_REG && !operand->component && !operand->negated;
+    return plain ? cj__values_of(v, operand->reg) : cj__values_read(v, operand);
+}
+
 static cj_value result(const cj_values *v, const cj_ir_inst *inst) {
     const cj_mnemonic *m = inst->mnemonic;
     cj_op op = cj__values_op(v, inst);
     if (op == CJ_OP_OTHER || op > CJ_OP_MAPA) return any;
-    cj_value in[4] = {any, any, any, any};
-    for (unsigned i = 1; i < 4 && i < inst->operand_count; i++) in[i] = cj__values_read(v, &inst->operand[i]);
     switch (op) {
-    case CJ_OP_MOV: return in[1];
-    case CJ_OP_CVT: return keeps(m) ? in[1] : any;
-    case CJ_OP_ADD: return sum(in[1], in[2], false, m->type_last);
-    case CJ_OP_SUB: return sum(in[1], in[2], true, m->type_last);
-    case CJ_OP_MAD: return cj__mnemonic_has(m, CJ_W_HI) ? any : sum(in[3], any, false, m->type_last);
-    case CJ_OP_AND: return masked(in[1], in[2]);
-    case CJ_OP_NOT: return negated(in[1]);
-    case CJ_OP_SELP: return join(in[1], in[2]);
-    case CJ_OP_SETP: return compared(v, in[1], in[2], m);
-    case CJ_OP_CVTA: return converted(in[1], m);
-    case CJ_OP_MAPA: return mapped(in[1], in[2], m);
+    case CJ_OP_MOV: return source(v, inst, 1);
+    case CJ_OP_CVT: return keeps(m) ? source(v, inst, 1) : any;
+    case CJ_OP_ADD: return sum(source(v, inst, 1), source(v, inst, 2), false, m->type_last);
+    case CJ_OP_SUB: return sum(source(v, inst, 1), source(v, inst, 2), true, m->type_last);
+    case CJ_OP_MAD: return cj__mnemonic_has(m, CJ_W_HI) ? any : sum(source(v, inst, 3), any, false, m->type_last);
+    case CJ_OP_AND: return masked(source(v, inst, 1), source(v, inst, 2));
+    case CJ_OP_NOT: return negated(source(v, inst, 1));
+    case CJ_OP_SELP: return join(source(v, inst, 1), source(v, inst, 2));
+    case CJ_OP_SETP: return compared(v, source(v, inst, 1), source(v, inst, 2), m);
+    case CJ_OP_CVTA: return converted(source(v, inst, 1), m);
+    case CJ_OP_MAPA: return mapped(source(v, inst, 1), source(v, inst, 2), m);
     default: return any;
     }
 }
@@ -307,7 +310,7 @@ bool cj__values_find(cj_values *v, const cj_graph *graph, cj_arena *arena) {
     call_once(&ops_built, build_ops);
     v->op = op_of_row;
     v->reg = cj__arena_alloc(arena, regs * sizeof *v->reg);
-    v->touched = cj__arena_alloc(arena, regs * sizeof *v->touched);
+    v->touched = cj__arena_take(arena, regs * sizeof *v->touched);
     if (arena->failed) return false;
     for (v->block = 0; v->block < graph->count; v->block++) each_inst(v, note_homes);
     unsigned rounds = 0;

@@ -28,6 +28,7 @@ typedef struct cj_value {
     bool             placed;     // number is its offset in var
     bool             parts;      // where it is true, it is true for some lanes of the warp and not for others
     bool             parts_not;  // the same where it is false
+    uint8_t          zero;       // fills what would be padding
     const cj_ir_var *var;        // or NULL
     int64_t          number;
 } cj_value;

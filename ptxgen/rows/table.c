@@ -336,6 +336,30 @@ static bool is_one_of(const char *opcode, const char *const *list) {
     return *list;
 }
 
+static void raise(cj_row_shape *shape, uint16_t ptx, uint16_t target) {
+    if (ptx > shape->ptx) shape->ptx = ptx;
+    if (target > shape->target) shape->target = target;
+}
+
+// What a mnemonic's words ask for. Of a few instructions ptxas takes a word as soon as it takes the instruction.
+static void add_words_needs(cj_row_shape *shape, const cj_mnemonic *mnemonic) {
+    const uint32_t early = shape->row->effects & (CJ_EARLY_CTA | CJ_EARLY_SCOPE);
+    if (!early) raise(shape, mnemonic->ptx, mnemonic->target);
+    for (unsigned i = 0; early && i < mnemonic->word_count; i++) {
+        const cj_word id = mnemonic->word[i];
+        const bool    is_early = early & CJ_EARLY_CTA ? id == CJ_W_SHARED_CTA : id >= CJ_W_CTA && id <= CJ_W_SYS;
+        if (!is_early) raise(shape, cj__words[id].ptx, cj__words[id].target);
+    }
+}
+
+static void add_needs(cj_row_shape *shape, const cj_mnemonic *mnemonic) {
+    const unsigned bits = mnemonic->vector > 1 ? mnemonic->vector * cj__words[mnemonic->type_last].bits : 0;
+    raise(shape, shape->row->ptx, shape->row->target);
+    add_words_needs(shape, mnemonic);
+    if (shape->vectors && bits > 128) raise(shape, 88, 100);
+    if (mnemonic->type_last == CJ_W_B128 && cj__mnemonic_has(mnemonic, CJ_W_SYS)) raise(shape, 84, 0);
+}
+
 void cj__shape_make(cj_row_shape *shape, const cj_row *row, const cj_mnemonic *mnemonic) {
     static const char *const moves[] = {"ld", "st", NULL}, *const wider[] = {"ld", "st", "ldu", "cvt", NULL};
     static const char *const calls[] = {"call", NULL}, *const warpgroups[] = {"wgmma", "setmaxnreg", NULL};
@@ -348,7 +372,9 @@ void cj__shape_make(cj_row_shape *shape, const cj_row *row, const cj_mnemonic *m
         const char kind = shape->item[i]->kind;
         const bool result = kind == 'L' && !i;  // call (results), function, (arguments)
         if (result || strchr("dDUq", kind)) shape->written |= (uint16_t)(1u << i);
+        shape->operands_most++;
     }
+    add_needs(shape, mnemonic);
 }
 
 unsigned cj__pattern_length(const cj_pattern_item *item, const cj_mnemonic *mnemonic) {

@@ -162,6 +162,8 @@ typedef struct cj_row_shape {
     bool          may_be_wider; // its registers may be wider than its type: ld, st, ldu, cvt
     bool          is_warpgroup; // wgmma, setmaxnreg
     uint16_t      written;      // bit i: operand i is a result
+    uint16_t      operands_most;
+    uint16_t      ptx, target;  // the least that the row and the mnemonic's words ask for; operands may ask for more
     const cj_pattern_item *item[CJ_OPERANDS_MAX + 1];  // of each operand, then NULL
 } cj_row_shape;
 

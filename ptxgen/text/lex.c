@@ -34,10 +34,6 @@ static bool is(const cj_parser *p, const char *at, unsigned char class) {
     return at < p->end && class_of[(unsigned char)*at] & class;
 }
 
-uint32_t cj__column(const cj_parser *p, const char *at) {
-    return at && at >= p->line_start ? (uint32_t)(at - p->line_start) + 1 : 1;
-}
-
 // Sets the error's place, which may lie on a line before the current one.
 static void set_place(const cj_parser *p, const char *at) {
     const char *start = p->line_start;
@@ -161,20 +157,28 @@ bool cj__begins_line(const cj_parser *p) {
     return before == p->line_start;
 }
 
-bool cj__enter(cj_parser *p) {
-    enum { DEPTH_MAX = 64 };
-    if (p->depth == DEPTH_MAX)
-        return cj__parse_error(p, p->at, "syntax", "operands or braces stand more than %d deep", DEPTH_MAX);
-    p->depth++;
-    return true;
+bool cj__too_deep(cj_parser *p) {
+    return cj__parse_error(p, p->at, "syntax", "operands or braces stand more than %d deep", CJ_DEPTH_MAX);
 }
 
-size_t cj__word_length(const cj_parser *p) {
-    if (!cj__at(p, '.')) return 0;
+static bool joins(const cj_parser *p, const char *at) {
+    return at + 2 < p->end && at[0] == ':' && at[1] == ':' && is(p, at + 2, NAME_PART);
+}
+
+size_t cj__dotted_length(const cj_parser *p) {
     const char *at = p->at + 1;
-    while (is(p, at, NAME_PART) || (at + 2 < p->end && at[0] == ':' && at[1] == ':' && is(p, at + 2, NAME_PART)))
-        at += *at == ':' ? 2 : 1;
+    while (is(p, at, NAME_PART) || joins(p, at)) at += *at == ':' ? 2 : 1;
     return (size_t)(at - p->at);
+}
+
+size_t cj__mnemonic_length(const cj_parser *p) {
+    const char *at = p->at + cj__name_length(p), *end = p->end;
+    if (at == end || *at != '.') return (size_t)(at - p->at);
+    for (;;) {
+        while (at < end && (class_of[(unsigned char)*at] & NAME_PART || *at == '.')) at++;
+        if (!joins(p, at)) return (size_t)(at - p->at);
+        at += 2;
+    }
 }
 
 bool cj__name_is(const cj_parser *p, const char *name) {

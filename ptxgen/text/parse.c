@@ -407,6 +407,7 @@ static cj_status parse(const char *text, size_t length, cj_ir_module **module, c
     if (!p.module) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while reading PTX");
     p.arena = &p.module->arena;
     p.missed.arena = &p.module->arena;
+    p.mnemonic = cj__arena_alloc(&p.module->arena, CJ_RECENT_MNEMONICS * sizeof *p.mnemonic);
     bool fits = length < UINT32_MAX;  // and with it every line, column, register and statement a counter of 32 bits
     if (!fits) {
         p.end = text;

@@ -9,14 +9,15 @@
 
 cj_ir_stmt *cj__add_stmt(cj_parser *p, cj_stmt_kind kind, const char *at) {
     cj_ir_func *func = p->func;
-    cj_ir_stmt *grown = cj__arena_grow(p->arena, func->stmt, func->stmt_count, &func->stmt_capacity,
-                                       sizeof *grown);
-    if (!grown) {
-        cj__parse_memory(p);
-        return NULL;
+    if (func->stmt_count == func->stmt_capacity) {
+        cj_ir_stmt *grown = cj__arena_grow(p->arena, func->stmt, func->stmt_count, &func->stmt_capacity, sizeof *grown);
+        if (!grown) {
+            cj__parse_memory(p);
+            return NULL;
+        }
+        func->stmt = grown;
     }
-    func->stmt = grown;
-    cj_ir_stmt *stmt = &grown[func->stmt_count++];
+    cj_ir_stmt *stmt = &func->stmt[func->stmt_count++];
     *stmt = (cj_ir_stmt){.kind = (uint8_t)kind, .line = p->line, .column = cj__column(p, at)};
     return stmt;
 }
@@ -102,13 +103,14 @@ typedef struct cj_stem {
 } cj_stem;
 
 static cj_stem stem_of(const char *name, size_t length) {
-    size_t stem = length;
-    while (stem && name[stem - 1] >= '0' && name[stem - 1] <= '9') stem--;
-    size_t digits = length - stem;
-    if (!digits || digits > 9 || (digits > 1 && name[stem] == '0')) return (cj_stem){0};
-    cj_stem found = {.length = stem};
-    for (size_t i = stem; i < length; i++) found.number = found.number * 10 + (uint64_t)(name[i] - '0');
-    return found;
+    enum { DIGITS_MAX = 9 };
+    size_t   stem = length;
+    uint32_t number = 0;
+    for (uint32_t scale = 1; stem && name[stem - 1] >= '0' && name[stem - 1] <= '9'; scale *= 10)
+        number += (uint32_t)(name[--stem] - '0') * scale;
+    const size_t digits = length - stem;
+    if (!digits || digits > DIGITS_MAX || (digits > 1 && name[stem] == '0')) return (cj_stem){0};
+    return (cj_stem){.length = stem, .number = number};
 }
 
 // The range of the scope that the name belongs to, or NULL.
@@ -153,7 +155,7 @@ cj_ir_reg *cj__new_reg(cj_parser *p, const char *name, uint16_t type, uint8_t ve
     cj_ir_func *func = p->func;
     cj_arena *arena = p->arena;
     cj_ir_reg **grown = cj__arena_grow(arena, func->reg, func->reg_count, &func->reg_capacity, sizeof *grown);
-    cj_ir_reg *reg = cj__arena_alloc(arena, sizeof *reg);
+    cj_ir_reg *reg = cj__arena_take(arena, sizeof *reg);
     if (!grown || !reg) {
         cj__parse_memory(p);
         return NULL;
@@ -187,14 +189,14 @@ static const cj_name *name_in_range(cj_parser *p, cj_scope *scope, cj_range *ran
                                     uint64_t number) {
     const char *text = cj__arena_text(p->arena, name, length);
     cj_ir_reg *reg = text ? cj__new_reg(p, text, range->type, range->vector) : NULL;
-    cj_name *entry = cj__arena_alloc(p->arena, sizeof *entry);
+    cj_name *entry = cj__arena_take(p->arena, sizeof *entry);
     if (!reg || !entry) {
         cj__parse_memory(p);
         return NULL;
     }
     reg->line = range->line;
     reg->in_range = true;
-    entry->reg = reg;
+    *entry = (cj_name){.reg = reg};
     if (!keep_known(p, range, number, entry)) return NULL;
     if (number < range->capacity) return entry;
     return cj__map_put(&scope->names, text, length, entry) ? entry : NULL;

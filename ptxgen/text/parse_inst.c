@@ -43,7 +43,7 @@ static bool parse_elements(cj_parser *p, char close, cj_ir_operand *operand) {
 static bool parse_memory_operand(cj_parser *p, cj_ir_operand *operand) {
     operand->kind = CJ_OPERAND_MEMORY;
     const char *at = p->at;
-    cj_ir_operand *base = cj__arena_alloc(p->arena, sizeof *base);
+    cj_ir_operand *base = cj__arena_take(p->arena, sizeof *base);
     if (!base) return cj__parse_memory(p);
     if (!parse_operand(p, base)) return false;
     bool address = base->kind == CJ_OPERAND_REG || base->kind == CJ_OPERAND_VAR || base->kind == CJ_OPERAND_INT ||
@@ -128,7 +128,7 @@ static bool parse_negation(cj_parser *p, cj_ir_operand *operand) {
 
 // The |q of d|q.
 static bool parse_second(cj_parser *p, cj_ir_operand *operand) {
-    cj_ir_operand *second = cj__arena_alloc(p->arena, sizeof *second);
+    cj_ir_operand *second = cj__arena_take(p->arena, sizeof *second);
     if (!second) return cj__parse_memory(p);
     operand->predicate = second;
     const char *at = p->at;
@@ -197,6 +197,8 @@ static bool is_whole_vector(const cj_ir_operand *operand) {
 static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     cj_operand_kind kind = operand->kind;
     bool whole = is_whole_vector(operand), reg = kind == CJ_OPERAND_REG && !whole;
+    bool plain = !operand->predicate && !operand->negated && !item->paired;
+    if (reg && plain && (item->kind == 'd' || item->kind == 's')) return true;  // nearly every operand
     bool sink = kind == CJ_OPERAND_SINK, vector = kind == CJ_OPERAND_VECTOR;
     bool constant = kind == CJ_OPERAND_INT || kind == CJ_OPERAND_FLOAT;
     bool address = kind == CJ_OPERAND_FUNC || (kind == CJ_OPERAND_VAR && operand->offset_written);  // as a number
@@ -364,13 +366,21 @@ static const cj_mnemonic *keep_mnemonic(cj_parser *p, const cj_mnemonic *resolve
     return mnemonic;
 }
 
+// Where the mnemonic is remembered.
+static size_t place_of(const char *text, size_t length) {
+    const unsigned first = (unsigned char)*text, middle = (unsigned char)text[length / 2],
+                   last = (unsigned char)text[length - 1];
+    return (length * 7 + first * 5 + middle * 3 + last) % CJ_RECENT_MNEMONICS;
+}
+
 static const cj_mnemonic *parse_mnemonic(cj_parser *p) {
     const char *text = p->at;
-    size_t length = cj__name_length(p);
-    for (p->at += length; (length = cj__word_length(p)); p->at += length) continue;
-    length = (size_t)(p->at - text);
+    const size_t length = cj__mnemonic_length(p);
+    p->at += length;
+    const cj_mnemonic *none = NULL, **recent = p->mnemonic ? &p->mnemonic[place_of(text, length)] : &none;
+    if (*recent && (*recent)->length == length && !memcmp((*recent)->text, text, length)) return *recent;
     const cj_mnemonic *known = cj__map_get(&p->module->mnemonics, text, length);
-    if (known) return known;
+    if (known) return *recent = known;
     cj_mnemonic resolved;
     unsigned wrong = 0;
     if (length > 200 || !cj__mnemonic_resolve(text, length, &resolved, &wrong)) {
@@ -396,43 +406,60 @@ static bool parse_guard(cj_parser *p, cj_ir_inst *inst) {
     return true;
 }
 
-static bool parse_operands(cj_parser *p, cj_ir_operand *operand, uint8_t *count) {
+// Moves the instruction's operands to where as many as any instruction takes have room.
+static bool make_room(cj_parser *p, cj_ir_inst *inst, unsigned room) {
+    if (room == CJ_OPERANDS_MAX)
+        return cj__parse_error(p, p->at, "operands", "no instruction takes more than %d operands", CJ_OPERANDS_MAX);
+    cj_ir_operand *more = cj__arena_take(p->arena, CJ_OPERANDS_MAX * sizeof *more);
+    if (!more) return cj__parse_memory(p);
+    inst->operand = memcpy(more, inst->operand, inst->operand_count * sizeof *more);
+    return true;
+}
+
+// The operands, where there is room for those that the mnemonic takes at most.
+static bool parse_operands(cj_parser *p, cj_ir_inst *inst, unsigned room) {
     if (cj__at(p, ';')) return true;
     do {
-        if (*count == CJ_OPERANDS_MAX)
-            return cj__parse_error(p, p->at, "operands", "no instruction takes more than %d operands", CJ_OPERANDS_MAX);
-        if (!parse_operand(p, &operand[(*count)++])) return false;
+        if (inst->operand_count == room) {
+            if (!make_room(p, inst, room)) return false;
+            room = CJ_OPERANDS_MAX;
+        }
+        if (!parse_operand(p, &inst->operand[inst->operand_count++])) return false;
     } while (cj__take(p, ','));
     return true;
 }
 
-// The instruction with its operands behind it, in the module.
-static cj_ir_inst *keep_inst(cj_parser *p, const cj_ir_inst *inst, const cj_ir_operand *operand) {
-    size_t bytes = inst->operand_count * sizeof *operand;
-    cj_ir_inst *copy = cj__arena_take(p->arena, sizeof *copy + bytes);
-    if (!copy) return NULL;
-    *copy = *inst;
-    copy->operand = (cj_ir_operand *)(copy + 1);
-    if (bytes) memcpy(copy->operand, operand, bytes);
-    return copy;
+// The instruction, with room for the operands that its mnemonic takes behind it.
+static cj_ir_inst *keep_inst(cj_parser *p, const cj_ir_inst *head, unsigned room) {
+    cj_ir_inst *inst = cj__arena_take(p->arena, sizeof *inst + room * sizeof *inst->operand);
+    if (!inst) return NULL;
+    *inst = *head;
+    inst->operand = (cj_ir_operand *)(inst + 1);
+    return inst;
+}
+
+static unsigned operands_most(const cj_mnemonic *mnemonic) {
+    unsigned most = 0;
+    for (unsigned i = 0; i < mnemonic->candidate_count; i++)
+        if (mnemonic->shape[i].operands_most > most) most = mnemonic->shape[i].operands_most;
+    return most;
 }
 
 bool cj__parse_instruction(cj_parser *p) {
     cj_ir_stmt *stmt = cj__add_stmt(p, CJ_STMT_INST, p->at);
-    cj_ir_inst inst = {0};
-    if (!stmt || !parse_guard(p, &inst)) return false;
+    cj_ir_inst head = {0};
+    if (!stmt || !parse_guard(p, &head)) return false;
     if (p->at == p->end || !(cj__char_class[(unsigned char)*p->at] & CJ_NAME_START))
         return cj__expected(p, p->at, "an instruction");
     const char *at = p->at;
-    inst.mnemonic = parse_mnemonic(p);
-    if (!inst.mnemonic) return false;
+    head.mnemonic = parse_mnemonic(p);
+    if (!head.mnemonic) return false;
     cj__skip(p);
-    const char *text = inst.mnemonic->text;
+    const char *text = head.mnemonic->text;
     p->is_call = *text == 'c' && !strncmp(text, "call", 4);
     p->is_video = *text == 'v' && strncmp(text, "vote", 4);
-    cj_ir_operand operand[CJ_OPERANDS_MAX];
-    if (!parse_operands(p, operand, &inst.operand_count)) return false;
-    stmt->inst = keep_inst(p, &inst, operand);
-    if (!stmt->inst) return cj__parse_memory(p);
-    return choose_row(p, at, stmt->inst) && cj__end_statement(p, inst.mnemonic->text);
+    const unsigned room = operands_most(head.mnemonic);
+    cj_ir_inst    *inst = stmt->inst = keep_inst(p, &head, room);
+    if (!inst) return cj__parse_memory(p);
+    return parse_operands(p, inst, room) && choose_row(p, at, inst) && cj__end_statement(p, text);
 }

@@ -61,7 +61,7 @@ typedef struct cj_recent {
     cj_range       *range;
 } cj_recent;
 
-enum { CJ_RECENT = 16 };
+enum { CJ_RECENT = 16, CJ_RECENT_MNEMONICS = 128 };
 
 typedef struct cj_parser {
     const char   *begin, *at, *end;
@@ -78,6 +78,7 @@ typedef struct cj_parser {
     cj_scope     *scope;
     unsigned      scope_depth;
     cj_recent     recent[CJ_RECENT];
+    const cj_mnemonic **mnemonic;  // CJ_RECENT_MNEMONICS that were read not long ago; NULL: each is looked up
     bool          is_call;       // the instruction at hand takes (lists) of operands
     bool          is_video;      // and parts of registers: %r1.b0
     unsigned      depth;         // of operands in operands, expressions in expressions
@@ -128,7 +129,11 @@ static inline bool cj__take(cj_parser *p, char c) {  // takes it and the blanks 
 }
 bool   cj__expect(cj_parser *p, char c, const char *where);
 bool   cj__begins_line(const cj_parser *p);         // only blanks stand before what is here
-bool   cj__enter(cj_parser *p);                     // one deeper; false where that is too deep. `depth--` leaves
+enum { CJ_DEPTH_MAX = 64 };
+bool   cj__too_deep(cj_parser *p);
+static inline bool cj__enter(cj_parser *p) {        // one deeper; false where that is too deep. `depth--` leaves
+    return p->depth == CJ_DEPTH_MAX ? cj__too_deep(p) : (bool)++p->depth;
+}
 enum { CJ_NAME_START = 1, CJ_NAME_PART = 2 };
 extern const unsigned char cj__char_class[256];
 static inline size_t cj__name_length(const cj_parser *p) {  // of the identifier here; 0: none
@@ -139,7 +144,11 @@ static inline size_t cj__name_length(const cj_parser *p) {  // of the identifier
     return (size_t)(at - p->at);
 }
 bool   cj__name_is(const cj_parser *p, const char *name);
-size_t cj__word_length(const cj_parser *p);         // of the dotted word here, `::` included: ".shared::cluster"
+size_t cj__dotted_length(const cj_parser *p);       // of cj__word_length, where a dot stands
+static inline size_t cj__word_length(const cj_parser *p) {  // of the dotted word here, `::` included: ".shared::cluster"
+    return cj__at(p, '.') ? cj__dotted_length(p) : 0;
+}
+size_t cj__mnemonic_length(const cj_parser *p);     // of the name here and the dotted words behind it
 bool   cj__word_is(const cj_parser *p, const char *word);
 bool   cj__take_word(cj_parser *p, const char *word);
 bool   cj__literal(cj_parser *p, cj_ir_operand *operand);  // a number without its sign, and without its text
@@ -147,7 +156,9 @@ bool   cj__integer(cj_parser *p, uint64_t *value, const char *what);  // a whole
 bool   cj__string(cj_parser *p);                    // takes "…"
 const char *cj__text_of(cj_parser *p, const char *from, const char *to);     // a trimmed copy; NULL sets the error
 const char *cj__text_plain(cj_parser *p, const char *from, const char *to);  // without comments, on one line
-uint32_t    cj__column(const cj_parser *p, const char *at);
+static inline uint32_t cj__column(const cj_parser *p, const char *at) {
+    return at && at >= p->line_start ? (uint32_t)(at - p->line_start) + 1 : 1;
+}
 
 // ---- constant.c
 
