@@ -90,7 +90,7 @@ const char *cj_test_ptxas(void) {
     return path;
 }
 
-static bool run_ptxas(const char *options, const char *ptx, const char *arch, char *log, size_t size) {
+static int run_ptxas_status(const char *options, const char *ptx, const char *arch, char *log, size_t size) {
     char  source[] = "/tmp/cj-XXXXXX";
     char  command[4400];
     int   descriptor = mkstemp(source);
@@ -106,7 +106,11 @@ static bool run_ptxas(const char *options, const char *ptx, const char *arch, ch
     while (fgetc(words) != EOF) {}
     int status = pclose(words);
     unlink(source);
-    return status == 0;
+    return status;
+}
+
+static bool run_ptxas(const char *options, const char *ptx, const char *arch, char *log, size_t size) {
+    return run_ptxas_status(options, ptx, arch, log, size) == 0;
 }
 
 #define STRICT "-Werror -suppress-async-bulk-multicast-advisory-warning"
@@ -136,6 +140,12 @@ bool cj_test_accepts(const char *ptx, const char *arch, char *log, size_t size) 
 
 bool cj_test_takes(const char *ptx, const char *arch, char *log, size_t size) {
     return run_ptxas("", ptx, arch, log, size);
+}
+
+cj_test_verdict cj_test_judge(const char *ptx, const char *arch, char *log, size_t size) {
+    const int status = run_ptxas_status("-O0 -w", ptx, arch, log, size);
+    if (!status) return CJ_TEST_TAKES;
+    return strstr(log, "error") || strstr(log, "fatal") ? CJ_TEST_REFUSES : CJ_TEST_CRASHES;
 }
 
 char *cj_test_read(const char *path) {

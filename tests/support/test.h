@@ -71,6 +71,11 @@ bool cj_test_accepts(const char *ptx, const char *arch, char *log, size_t size);
 // The same as cj_test_assemble, but a warning is no refusal.
 bool cj_test_takes(const char *ptx, const char *arch, char *log, size_t size);
 
+// What ptxas says of the form alone: nothing is optimized, warnings are not read, and for an arch such as "compute_90a" the text
+// is only parsed. CRASHES: ptxas ended without a verdict.
+typedef enum cj_test_verdict { CJ_TEST_TAKES, CJ_TEST_REFUSES, CJ_TEST_CRASHES } cj_test_verdict;
+cj_test_verdict cj_test_judge(const char *ptx, const char *arch, char *log, size_t size);
+
 // A whole file, NUL-terminated, to be freed by the caller. NULL when it cannot be read.
 char *cj_test_read(const char *path);
 
