@@ -22,25 +22,147 @@ static size_t below(uint64_t *random, size_t count) { return count ? cj_test_ran
 #define ONE_OF(random, list) (list)[below(random, CJ_TEST_COUNT(list))]
 
 static const char *const numbers[] = {
-    "0", "1", "-1", "2", "3", "4", "7", "8", "15", "16", "17", "31", "32", "33", "64", "100", "127", "128", "255", "256", "-128",
-    "-129", "4096", "32767", "32768", "-32768", "-32769", "65535", "65536", "0x7fffffff", "0x80000000", "-2147483648",
-    "-2147483649", "0xffffffff", "0x100000000", "0x7fffffffffffffff", "0x8000000000000000", "0xffffffffffffffff",
-    "-9223372036854775808", "1U", "017", "0b101", "1.5", "-1.5", "1e5", "0.0", "0f3F800000", "-0f3F800000",
-    "0d3FF0000000000000", "WARP_SZ", "(1 + 2)", "~0", "!0", "1 << 4", "3 > 2", "1.5 * 2.0", "(.u64) 5",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "4",
+    "7",
+    "8",
+    "15",
+    "16",
+    "17",
+    "31",
+    "32",
+    "33",
+    "64",
+    "100",
+    "127",
+    "128",
+    "255",
+    "256",
+    "-128",
+    "-129",
+    "4096",
+    "32767",
+    "32768",
+    "-32768",
+    "-32769",
+    "65535",
+    "65536",
+    "0x7fffffff",
+    "0x80000000",
+    "-2147483648",
+    "-2147483649",
+    "0xffffffff",
+    "0x100000000",
+    "0x7fffffffffffffff",
+    "0x8000000000000000",
+    "0xffffffffffffffff",
+    "-9223372036854775808",
+    "1U",
+    "017",
+    "0b101",
+    "1.5",
+    "-1.5",
+    "1e5",
+    "0.0",
+    "0f3F800000",
+    "-0f3F800000",
+    "0d3FF0000000000000",
+    "WARP_SZ",
+    "(1 + 2)",
+    "~0",
+    "!0",
+    "1 << 4",
+    "3 > 2",
+    "1.5 * 2.0",
+    "(.u64) 5",
 };
 
 static const char *const registers[] = {"%r51", "%l51", "%f51", "%d51", "%h51", "%b51", "%p51", "%q51"};
 
 static const char *const others[] = {
-    "!%p52", "!%r52", "%r52|%p53", "%p52|%p53", "_", "_|%p52", "tile", "space", "table", "stack", "x", "result", "argument",
-    "done", "ext", "nothing", "missing", "%tid.x", "%tid", "%laneid", "%clock64", "%envreg0", "[%r52]", "[%l52]", "[%h52]",
-    "[%f52]", "[tile]", "[space]", "[table]", "[stack]", "[x]", "[result]", "[argument]", "[space + 4]", "[%l52 + 4]",
-    "[%l52 + -4]", "[%r52 + 100000]", "[16]", "[ext]", "[done]", "[%l52].unified", "[%l52 - 4]", "space + 4", "tile + 4",
-    "ext + 4", "%r52 + 1", "%l52 + 4", "-%r52", "%r52.x", "%r52.b0", "%r52.h1", "%r52.b3210", "[%l52, {%r52}]",
-    "[%l52, {%r52, %r53}]", "[%l52, {%r52, %r53, %r54}]", "[%l52, {%f52, %f53}]", "[%l52, %l53, {%f52, %f53}]", "{%r52}",
-    "{%r52, %r53}", "{%r52, %r53, %r54, %r55}", "{%f52, %f53}", "{%f52, %f53, %f54, %f55}", "{%h52}", "{%h52, %h53}",
-    "{%h52, %h53, %h54, %h55}", "{%b52, %b53, %b54, %b55}", "{%d52, %d53}", "{%l52, %l53}", "{%l52, %l53, %l54, %l55}",
-    "{1, 2}", "{1.5, 2.5}", "{%r52, 7}", "{_, %r52}", "{%r52, _}", "{%p52, %p53}", "{}", "(%r52)", "()", "(argument)",
+    "!%p52",
+    "!%r52",
+    "%r52|%p53",
+    "%p52|%p53",
+    "_",
+    "_|%p52",
+    "tile",
+    "space",
+    "table",
+    "stack",
+    "x",
+    "result",
+    "argument",
+    "done",
+    "ext",
+    "nothing",
+    "missing",
+    "%tid.x",
+    "%tid",
+    "%laneid",
+    "%clock64",
+    "%envreg0",
+    "[%r52]",
+    "[%l52]",
+    "[%h52]",
+    "[%f52]",
+    "[tile]",
+    "[space]",
+    "[table]",
+    "[stack]",
+    "[x]",
+    "[result]",
+    "[argument]",
+    "[space + 4]",
+    "[%l52 + 4]",
+    "[%l52 + -4]",
+    "[%r52 + 100000]",
+    "[16]",
+    "[ext]",
+    "[done]",
+    "[%l52].unified",
+    "[%l52 - 4]",
+    "space + 4",
+    "tile + 4",
+    "ext + 4",
+    "%r52 + 1",
+    "%l52 + 4",
+    "-%r52",
+    "%r52.x",
+    "%r52.b0",
+    "%r52.h1",
+    "%r52.b3210",
+    "[%l52, {%r52}]",
+    "[%l52, {%r52, %r53}]",
+    "[%l52, {%r52, %r53, %r54}]",
+    "[%l52, {%f52, %f53}]",
+    "[%l52, %l53, {%f52, %f53}]",
+    "{%r52}",
+    "{%r52, %r53}",
+    "{%r52, %r53, %r54, %r55}",
+    "{%f52, %f53}",
+    "{%f52, %f53, %f54, %f55}",
+    "{%h52}",
+    "{%h52, %h53}",
+    "{%h52, %h53, %h54, %h55}",
+    "{%b52, %b53, %b54, %b55}",
+    "{%d52, %d53}",
+    "{%l52, %l53}",
+    "{%l52, %l53, %l54, %l55}",
+    "{1, 2}",
+    "{1.5, 2.5}",
+    "{%r52, 7}",
+    "{_, %r52}",
+    "{%r52, _}",
+    "{%p52, %p53}",
+    "{}",
+    "(%r52)",
+    "()",
+    "(argument)",
 };
 
 static void take_apart(const char *line, parts *p) {
@@ -84,7 +206,8 @@ static void related_word(const parts *p, uint64_t *random, char *word) {
         if (strcmp(cj__row_opcode(row), p->opcode) != 0) continue;
         const char *at = row->syntax + strlen(p->opcode);
         size_t      count = 0, chosen = 0;
-        for (const char *c = at; *c; c++) count += *c != '.' && c[-1] != '$' && strchr(".|({", c[-1]) && !strchr("$({", *c);
+        for (const char *c = at; *c; c++)
+            count += *c != '.' && c[-1] != '$' && strchr(".|({", c[-1]) && !strchr("$({", *c);
         if (!count) continue;
         chosen = below(random, count);
         for (const char *c = at; *c; c++) {
@@ -129,7 +252,8 @@ static void mutate_word(parts *p, uint64_t *random) {
     case 0: drop_word(p, i); break;
     case 1: insert_word(p, below(random, p->words + 1), p->word[i]); break;
     case 2: snprintf(p->word[i], sizeof *p->word, "%s", cj__words[1 + below(random, CJ_WORD_COUNT - 1)].text); break;
-    case 3: case 4: related_word(p, random, p->word[i]); break;
+    case 3:
+    case 4: related_word(p, random, p->word[i]); break;
     case 5:
         related_word(p, random, word);
         if (*word) insert_word(p, below(random, p->words + 1), word);
@@ -149,7 +273,10 @@ static void mutate_word(parts *p, uint64_t *random) {
 
 static void random_operand(uint64_t *random, char *operand) {
     const size_t kind = below(random, 5);
-    snprintf(operand, PIECE, "%s", kind < 2 ? ONE_OF(random, numbers) : kind < 3 ? ONE_OF(random, registers) : ONE_OF(random, others));
+    snprintf(operand, PIECE, "%s",
+             kind < 2   ? ONE_OF(random, numbers)
+             : kind < 3 ? ONE_OF(random, registers)
+                        : ONE_OF(random, others));
 }
 
 static void insert_operand(parts *p, uint64_t *random) {
@@ -157,8 +284,10 @@ static void insert_operand(parts *p, uint64_t *random) {
     if (p->operands == OPERANDS) return;
     memmove(p->operand[i + 1], p->operand[i], (p->operands - i) * PIECE);
     p->operands++;
-    if (p->operands == 1 || below(random, 2)) random_operand(random, p->operand[i]);
-    else memcpy(p->operand[i], p->operand[i + 1 < p->operands ? i + 1 : i - 1], PIECE);
+    if (p->operands == 1 || below(random, 2))
+        random_operand(random, p->operand[i]);
+    else
+        memcpy(p->operand[i], p->operand[i + 1 < p->operands ? i + 1 : i - 1], PIECE);
 }
 
 static void mutate_operand(parts *p, uint64_t *random) {
@@ -195,7 +324,8 @@ static void mutate_token(parts *p, uint64_t *random) {
     const char *start[400];
     size_t      count = 0;
     for (const char *at = operand; *at && count < CJ_TEST_COUNT(start); at++)
-        if ((*at == '%' || (*at >= '0' && *at <= '9')) && (at == operand || strchr(" {[(|!+", at[-1]))) start[count++] = at;
+        if ((*at == '%' || (*at >= '0' && *at <= '9')) && (at == operand || strchr(" {[(|!+", at[-1])))
+            start[count++] = at;
     if (!count) return;
     const char *at = start[below(random, count)];
     splice(operand, at, strcspn(at, " ,|}])+"), below(random, 3) ? ONE_OF(random, registers) : ONE_OF(random, numbers));
@@ -210,8 +340,10 @@ static void mutate_arity(parts *p, uint64_t *random) {
         const size_t length = strcspn(open + 1, ",}");
         char         element[64];
         snprintf(element, sizeof element, "%.*s, ", (int)(length < 50 ? length : 50), open + 1);
-        if (comma && comma < close && below(random, 2)) splice(p->operand[i], open + 1, (size_t)(comma + 2 - open - 1), "");
-        else splice(p->operand[i], open + 1, 0, element);
+        if (comma && comma < close && below(random, 2))
+            splice(p->operand[i], open + 1, (size_t)(comma + 2 - open - 1), "");
+        else
+            splice(p->operand[i], open + 1, 0, element);
         return;
     }
     mutate_token(p, random);
@@ -228,9 +360,16 @@ void cj_test_mutate(const char *line, uint64_t *random, char *mutant, size_t siz
     do {
         switch (below(random, 16)) {
         case 0: mutate_guard(&p, random); break;
-        case 1: case 2: mutate_arity(&p, random); break;
-        case 3: case 4: case 5: mutate_token(&p, random); break;
-        case 6: case 7: case 8: case 9: case 10: mutate_operand(&p, random); break;
+        case 1:
+        case 2: mutate_arity(&p, random); break;
+        case 3:
+        case 4:
+        case 5: mutate_token(&p, random); break;
+        case 6:
+        case 7:
+        case 8:
+        case 9:
+        case 10: mutate_operand(&p, random); break;
         default: mutate_word(&p, random);
         }
     } while (!below(random, 5));

@@ -64,24 +64,82 @@ static void check_special(const place *at, const cj_ir_operand *operand, cj_word
     cj__report_hint(at->report, "read it with mov.%s", cj__words[special->type].text);
 }
 
+// Whether [16] is an address: of local memory, and of a fence, which ptxas does not look at.
+static bool takes_number(const place *at) {
+    return cj__mnemonic_has(at->mnemonic, CJ_W_LOCAL) || cj__mnemonic_has(at->mnemonic, CJ_W_PROXY);
+}
+
 // [base + offset]: the base has the type that the row asks for, and is never a float or a predicate.
 static void check_address(const place *at, const cj_ir_operand *memory, cj_word want) {
     const cj_ir_operand *base = memory->base;
+    if (base->kind == CJ_OPERAND_INT && !takes_number(at)) {
+        cj__report_add(at->report, "address-number", at->stmt->line, memory->column,
+                       "'%s' does not take a number as address, only .local does", at->mnemonic->text);
+        cj__report_hint(at->report, "move it into a register first");
+    }
     if (base->kind != CJ_OPERAND_REG) return;
     cj_type_class class = cj__words[base->reg->type].class;
     bool whole = class == CJ_CLASS_BITS || class == CJ_CLASS_UNSIGNED || class == CJ_CLASS_SIGNED;
     whole = whole && cj__words[base->reg->type].bits <= 64;
-    if (!whole || want) check_reg(at, base, want ? want : CJ_W_U64);
+    if (!whole) type_differs(at, memory, want ? want : CJ_W_U64, base->reg->name, base->reg->type);
+    else if (want) check_reg(at, base, want);
 }
 
-static void check_constant(const place *at, const cj_ir_operand *operand, cj_word want) {
-    bool wants_float = cj__words[want].class == CJ_CLASS_FLOAT;
-    bool is_float = operand->kind == CJ_OPERAND_FLOAT;
-    if (wants_float == is_float || cj__words[want].class == CJ_CLASS_BITS) return;
+// Where a constant can stand: a float is an f32 or f64, or the bits of one (0f… of 32, the others of 64); an integer is all
+// but a float. Nothing stands for halves and packed types.
+static bool constant_fits(const cj_ir_operand *operand, cj_word want) {
+    const cj_word_info *type = &cj__words[want];
+    const bool is_float = operand->kind == CJ_OPERAND_FLOAT, is_f32 = is_float && operand->is_f32;
+    switch (type->class) {
+    case CJ_CLASS_FLOAT: return is_float && type->bits > 16;
+    case CJ_CLASS_BITS: return !is_float || type->bits == (is_f32 ? 32 : 64);
+    case CJ_CLASS_PACKED: return false;
+    default: return !is_float;
+    }
+}
+
+static void constant_differs(const place *at, const cj_ir_operand *operand, cj_word want) {
+    const bool is_float = operand->kind == CJ_OPERAND_FLOAT;
+    const bool takes_none = cj__words[want].class == CJ_CLASS_PACKED || want == CJ_W_F16;
     cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
                    "operand %u of '%s' must be .%s, %s is %s constant", at->index + 1, at->mnemonic->text,
                    cj__words[want].text, operand->text, is_float ? "a float" : "an integer");
-    cj__report_hint(at->report, wants_float ? "write it as 0f… or with a point" : "write it as a whole number");
+    if (takes_none) cj__report_hint(at->report, "move its bits into a register first");
+    else if (!is_float) cj__report_hint(at->report, "write it as 0f… or with a point");
+    else cj__report_hint(at->report, "write it as a whole number");
+}
+
+static bool is_power(int64_t value) { return value > 0 && !(value & (value - 1)); }
+
+static void check_limits(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item) {
+    const int64_t value = item->low_word ? (int64_t)(operand->bits & UINT32_MAX) : (int64_t)operand->bits;
+    const bool    inside = value >= item->low && value <= item->high;
+    if (inside && (item->powers ? is_power(value) : (value - item->low) % item->step == 0)) return;
+    cj__report_add(at->report, "operand-range", at->stmt->line, operand->column,
+                   "operand %u of '%s' is %s, which is out of its range", at->index + 1, at->mnemonic->text, operand->text);
+    if (item->low == item->high) cj__report_hint(at->report, "write %lld", (long long)item->low);
+    else if (item->high == INT64_MAX) cj__report_hint(at->report, "write %lld or more", (long long)item->low);
+    else if (item->powers)
+        cj__report_hint(at->report, "write a power of two from %lld to %lld", (long long)item->low, (long long)item->high);
+    else if (item->step > 1)
+        cj__report_hint(at->report, "write %lld to %lld, in steps of %lld", (long long)item->low, (long long)item->high,
+                        (long long)item->step);
+    else cj__report_hint(at->report, "write %lld to %lld", (long long)item->low, (long long)item->high);
+}
+
+static void check_constant(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
+    if (item->register_only) {
+        cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
+                       "operand %u of '%s' must be a register, %s is a constant", at->index + 1, at->mnemonic->text,
+                       operand->text);
+        cj__report_hint(at->report, "move it into a register first");
+    } else if (want && !(want == CJ_W_PRED) && !constant_fits(operand, want)) {
+        constant_differs(at, operand, want);
+    } else if (item->kind == 'i' && operand->kind == CJ_OPERAND_FLOAT) {
+        constant_differs(at, operand, want ? want : CJ_W_U32);
+    } else if (item->is_limited) {
+        check_limits(at, operand, item);
+    }
 }
 
 // An address that stands for a number: space + 4.
@@ -151,21 +209,41 @@ static void check_whole(const place *at, const cj_ir_operand *operand, const cj_
     check_reg(at, operand, want);
 }
 
+// One value where the instruction moves a vector.
+static bool is_single(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item) {
+    if (at->mnemonic->vector == 1 || (item->kind != 'D' && item->kind != 'S')) return false;
+    switch ((cj_operand_kind)operand->kind) {
+    case CJ_OPERAND_REG: return operand->reg->vector == 1 || operand->component;
+    case CJ_OPERAND_INT:
+    case CJ_OPERAND_FLOAT:
+    case CJ_OPERAND_VAR:
+    case CJ_OPERAND_FUNC: return true;
+    default: return false;
+    }
+}
+
 static void check_operand(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item) {
     cj_word want = wanted_type(item, at->mnemonic);
+    if (is_single(at, operand, item)) {
+        cj__report_add(at->report, "vector-length", at->stmt->line, operand->column,
+                       "'%s' takes a vector of %u, this is one value", at->mnemonic->text, at->mnemonic->vector);
+        cj__report_hint(at->report, "name %u registers here, as in {%%a, %%b}", at->mnemonic->vector);
+        return;
+    }
     if (operand->predicate && operand->predicate->kind == CJ_OPERAND_REG) check_reg(at, operand->predicate, CJ_W_PRED);
     if (operand->kind == CJ_OPERAND_MEMORY && item->kind != 't') {
         check_address(at, operand, want);
         return;
     }
-    if (!want) return;
+    const bool constant = operand->kind == CJ_OPERAND_INT || operand->kind == CJ_OPERAND_FLOAT;
+    if (!want && !constant) return;
     switch ((cj_operand_kind)operand->kind) {
     case CJ_OPERAND_REG:
         if (operand->reg->vector == 1 || operand->component) check_reg(at, operand, want);
         else check_whole(at, operand, item, want);
         return;
     case CJ_OPERAND_INT:
-    case CJ_OPERAND_FLOAT: check_constant(at, operand, want); return;
+    case CJ_OPERAND_FLOAT: check_constant(at, operand, item, want); return;
     case CJ_OPERAND_SPECIAL: check_special(at, operand, want); return;
     case CJ_OPERAND_VAR:
     case CJ_OPERAND_FUNC: check_number(at, operand, want); return;

@@ -222,6 +222,22 @@ static const char *compile_length(cj_pattern_item *item, const char *at) {
     return at;
 }
 
+// =0..15, and so on: returns what follows.
+static const char *compile_limits(cj_pattern_item *item, const char *at) {
+    char *end;
+    item->register_only = !strncmp(at, "reg", 3);
+    if (item->register_only) return at + 3;
+    item->is_limited = true;
+    item->low = item->high = strtoll(at, &end, 10);
+    item->step = 1;
+    if (!strncmp(end, "..max", 5)) item->high = INT64_MAX, end += 5;
+    else if (!strncmp(end, "..", 2)) item->high = strtoll(end + 2, &end, 10);
+    if (*end == '*') item->step = strtoll(end + 1, &end, 10);
+    item->powers = *end == '^';
+    item->low_word = *end == 'w';
+    return end + (item->powers || item->low_word);
+}
+
 static void compile_pattern(cj_pattern *pattern, const char *text) {
     for (const char *at = text; *at; at += *at == ' ') {
         if (pattern->count == CJ_OPERANDS_MAX) broken(text);
@@ -235,7 +251,7 @@ static void compile_pattern(cj_pattern *pattern, const char *text) {
         }
         at = compile_length(item, at);
         if (*at == ':') {
-            size_t length = strcspn(++at, " ?");
+            size_t length = strcspn(++at, " ?=");
             bool numbered = length == 2 && at[0] == 'T';
             if (numbered) {
                 item->type = at[1];
@@ -248,6 +264,7 @@ static void compile_pattern(cj_pattern *pattern, const char *text) {
             }
             at += length;
         }
+        if (*at == '=') at = compile_limits(item, at + 1);
         if (*at != '?') continue;
         size_t length = strcspn(++at, " ");
         item->optional = !length;
@@ -458,6 +475,15 @@ static void note_types(cj_mnemonic *mnemonic) {
     }
 }
 
+// Words that ptxas takes a second time, and makes nothing of it: add.sat.sat.s32.
+static bool may_repeat(cj_word word) {
+    static const cj_word words[] = {CJ_W_NAN, CJ_W_APPROX, CJ_W_CC,   CJ_W_RELU, CJ_W_SAT,
+                                    CJ_W_SATFINITE, CJ_W_SHIFTAMT, CJ_W_SYNC, CJ_W_UNI};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i] == word) return true;
+    return false;
+}
+
 // Splits the words behind the opcode; false at a word that no table knows.
 static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, unsigned *wrong) {
     while (at < end) {
@@ -467,6 +493,7 @@ static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, 
         cj_word id = find_word(word, (size_t)(at - word));
         if (!id || mnemonic->word_count == CJ_WORDS_MAX) return false;
         const cj_word_info *info = &cj__words[id];
+        if (cj__mnemonic_has(mnemonic, id) && may_repeat(id)) continue;
         mnemonic->word[mnemonic->word_count++] = (uint16_t)id;
         mnemonic->has[id / 64] |= UINT64_C(1) << id % 64;
         if (info->ptx > mnemonic->ptx) mnemonic->ptx = info->ptx;

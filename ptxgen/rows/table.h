@@ -23,7 +23,9 @@
 // stand n, the extent that a word of the mnemonic gives (x4: 4, 3d: 3, else m64n128k16: 128), as in n, 4n, n/2 or n-2.
 // The type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type word
 // (u32), or absent where the kind says it all; of an m it is the base register's. A ? behind an item makes it optional;
-// ?word asks for it exactly where the mnemonic has that word.
+// ?word asks for it exactly where the mnemonic has that word. Before the ? may stand what a constant may be:
+//   =A, =A..B     this number, one of A to B; B may be max     =A..B*K  every Kth of them      =reg  no constant
+//   =A..Bw        the same of its low 32 bits                  =A..B^   the powers of two of them
 #ifndef CJ_PTXGEN_TABLE_H
 #define CJ_PTXGEN_TABLE_H
 
@@ -112,6 +114,9 @@ typedef struct cj_pattern_item {
     uint8_t  length;    // of a U, P or t; 0: any. With a divisor: length * extent / divisor - less
     uint8_t  divisor, less;
     uint16_t only_with; // cj_word of a ?word, or 0
+    bool     register_only, is_limited;
+    bool     low_word, powers;  // of a limited constant; it is low + k * step, up to high
+    int64_t  low, high, step;
 } cj_pattern_item;
 
 typedef struct cj_pattern {

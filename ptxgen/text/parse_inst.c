@@ -399,6 +399,7 @@ static bool parse_guard(cj_parser *p, cj_ir_inst *inst) {
         return cj__parse_error(p, at, "guard", "expected a predicate register behind '@', found %s",
                                cj__found(p, at).text);
     if (operand.kind == CJ_OPERAND_NAME) return cj__undefined(p, at, &operand);
+    if (operand.predicate) return cj__expected(p, at, "one predicate register behind '@'");
     if (operand.kind != CJ_OPERAND_REG || operand.reg->type != CJ_W_PRED)
         return cj__parse_error(p, at, "guard", "a guard must be a .pred register, which %s is not",
                                cj__found(p, at).text);

@@ -145,7 +145,7 @@ typedef struct meeting {
 } meeting;
 
 static meeting meeting_of(const cj_form *form, unsigned variant) {
-    const bool may_count = strstr(form->row->operands, "s:u32 s:u32");
+    const bool may_count = strstr(form->row->operands, "w s:u32");  // behind the barrier's number, 0..15w
     const bool must_count = !strstr(form->row->operands, "s:u32?");
     meeting    m = {.number = (form->index * 5 + variant) % 16, .threads = 96, .in_register = variant & 2};
     m.counts = may_count && (must_count || variant & 1);

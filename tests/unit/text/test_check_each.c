@@ -131,18 +131,18 @@ static void ranges_and_single_names(void **state) {
     static const struct {
         const char *text, *rule;
     } cases[] = {
-        {".reg .u32 %r<70000>;\n mov.u32 %r69999, 1;\n mov.u32 %r0, %r69999;\n mov.u32 %r1, %r0;\n st.global.u32 [0], "
+        {".reg .u32 %r<70000>;\n mov.u32 %r69999, 1;\n mov.u32 %r0, %r69999;\n mov.u32 %r1, %r0;\n st.local.u32 [0], "
          "%r1;\n",
          NULL},
-        {".reg .u32 %r<4>;\n mov.u32 %r1, 1;\n st.global.u32 [0], %r1;\n .reg .u32 %r1;\n", "name-twice"},
-        {".reg .u32 %r<70000>;\n mov.u32 %r69999, 1;\n st.global.u32 [0], %r69999;\n .reg .u32 %r69999;\n",
+        {".reg .u32 %r<4>;\n mov.u32 %r1, 1;\n st.local.u32 [0], %r1;\n .reg .u32 %r1;\n", "name-twice"},
+        {".reg .u32 %r<70000>;\n mov.u32 %r69999, 1;\n st.local.u32 [0], %r69999;\n .reg .u32 %r69999;\n",
          "name-twice"},
         {".reg .u32 %r<4>;\n mov.u32 %r4, 1;\n", "name-undefined"},
         {".reg .u32 %r<4>;\n mov.u32 %r01, 1;\n", "name-undefined"},
-        {".reg .u32 %r<4>;\n mov.u32 %r1, 1;\n st.global.u32 [0], %r1;\n { .reg .u64 %r<4>; mov.u64 %r1, 1; "
-         "st.global.u64 [0], %r1; }\n",
+        {".reg .u32 %r<4>;\n mov.u32 %r1, 1;\n st.local.u32 [0], %r1;\n { .reg .u64 %r<4>; mov.u64 %r1, 1; "
+         "st.local.u64 [0], %r1; }\n",
          NULL},
-        {".reg .u32 %r<4>;\n { .reg .u64 %r<4>; mov.u64 %r1, 1; st.global.u64 [0], %r1; }\n st.global.u64 [0], %r1;\n",
+        {".reg .u32 %r<4>;\n { .reg .u64 %r<4>; mov.u64 %r1, 1; st.local.u64 [0], %r1; }\n st.global.u64 [0], %r1;\n",
          "operand-type"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
