@@ -19,7 +19,10 @@ static cj_word wanted_type(const cj_pattern_item *item, const cj_mnemonic *mnemo
     case 'T': return mnemonic->type_last;
     case 'W': return wide(mnemonic->type_last);
     case 'F': return item->fixed;
-    case '1': case '2': case '3': case '4': return mnemonic->type[item->type - '1'];
+    case '1':
+    case '2':
+    case '3':
+    case '4': return mnemonic->type[item->type - '1'];
     default: return item->kind == 'q' || item->kind == 'p' ? CJ_W_PRED : CJ_WORD_NONE;
     }
 }
@@ -81,15 +84,17 @@ static void check_address(const place *at, const cj_ir_operand *memory, cj_word 
     cj_type_class class = cj__words[base->reg->type].class;
     bool whole = class == CJ_CLASS_BITS || class == CJ_CLASS_UNSIGNED || class == CJ_CLASS_SIGNED;
     whole = whole && cj__words[base->reg->type].bits <= 64;
-    if (!whole) type_differs(at, memory, want ? want : CJ_W_U64, base->reg->name, base->reg->type);
-    else if (want) check_reg(at, base, want);
+    if (!whole)
+        type_differs(at, memory, want ? want : CJ_W_U64, base->reg->name, base->reg->type);
+    else if (want)
+        check_reg(at, base, want);
 }
 
 // Where a constant can stand: a float is an f32 or f64, or the bits of one (0f… of 32, the others of 64); an integer is all
 // but a float. Nothing stands for halves and packed types.
 static bool constant_fits(const cj_ir_operand *operand, cj_word want) {
     const cj_word_info *type = &cj__words[want];
-    const bool is_float = operand->kind == CJ_OPERAND_FLOAT, is_f32 = is_float && operand->is_f32;
+    const bool          is_float = operand->kind == CJ_OPERAND_FLOAT, is_f32 = is_float && operand->is_f32;
     switch (type->class) {
     case CJ_CLASS_FLOAT: return is_float && type->bits > 16;
     case CJ_CLASS_BITS: return !is_float || type->bits == (is_f32 ? 32 : 64);
@@ -104,9 +109,12 @@ static void constant_differs(const place *at, const cj_ir_operand *operand, cj_w
     cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
                    "operand %u of '%s' must be .%s, %s is %s constant", at->index + 1, at->mnemonic->text,
                    cj__words[want].text, operand->text, is_float ? "a float" : "an integer");
-    if (takes_none) cj__report_hint(at->report, "move its bits into a register first");
-    else if (!is_float) cj__report_hint(at->report, "write it as 0f… or with a point");
-    else cj__report_hint(at->report, "write it as a whole number");
+    if (takes_none)
+        cj__report_hint(at->report, "move its bits into a register first");
+    else if (!is_float)
+        cj__report_hint(at->report, "write it as 0f… or with a point");
+    else
+        cj__report_hint(at->report, "write it as a whole number");
 }
 
 static bool is_power(int64_t value) { return value > 0 && !(value & (value - 1)); }
@@ -116,15 +124,20 @@ static void check_limits(const place *at, const cj_ir_operand *operand, const cj
     const bool    inside = value >= item->low && value <= item->high;
     if (inside && (item->powers ? is_power(value) : (value - item->low) % item->step == 0)) return;
     cj__report_add(at->report, "operand-range", at->stmt->line, operand->column,
-                   "operand %u of '%s' is %s, which is out of its range", at->index + 1, at->mnemonic->text, operand->text);
-    if (item->low == item->high) cj__report_hint(at->report, "write %lld", (long long)item->low);
-    else if (item->high == INT64_MAX) cj__report_hint(at->report, "write %lld or more", (long long)item->low);
+                   "operand %u of '%s' is %s, which is out of its range", at->index + 1, at->mnemonic->text,
+                   operand->text);
+    if (item->low == item->high)
+        cj__report_hint(at->report, "write %lld", (long long)item->low);
+    else if (item->high == INT64_MAX)
+        cj__report_hint(at->report, "write %lld or more", (long long)item->low);
     else if (item->powers)
-        cj__report_hint(at->report, "write a power of two from %lld to %lld", (long long)item->low, (long long)item->high);
+        cj__report_hint(at->report, "write a power of two from %lld to %lld", (long long)item->low,
+                        (long long)item->high);
     else if (item->step > 1)
         cj__report_hint(at->report, "write %lld to %lld, in steps of %lld", (long long)item->low, (long long)item->high,
                         (long long)item->step);
-    else cj__report_hint(at->report, "write %lld to %lld", (long long)item->low, (long long)item->high);
+    else
+        cj__report_hint(at->report, "write %lld to %lld", (long long)item->low, (long long)item->high);
 }
 
 static void check_constant(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
@@ -155,15 +168,18 @@ static void check_number(const place *at, const cj_ir_operand *operand, cj_word 
 static void length_differs(const place *at, const cj_ir_operand *operand, unsigned expected, bool plain) {
     cj__report_add(at->report, "vector-length", at->stmt->line, operand->column,
                    "'%s' takes a vector of %u, this one has %u elements", at->mnemonic->text, expected, operand->count);
-    if (plain) cj__report_hint(at->report, "add .v2 or .v4 to the instruction");
-    else cj__report_hint(at->report, "name %u registers here", expected);
+    if (plain)
+        cj__report_hint(at->report, "add .v2 or .v4 to the instruction");
+    else
+        cj__report_hint(at->report, "name %u registers here", expected);
 }
 
 // {a, b} of a pack or unpack: the parts have the bits of the whole.
 static void check_parts(const place *at, const cj_ir_operand *operand, cj_word want) {
     unsigned expected = cj__words[want].bits, count = operand->count, bits = 0;
     bool     even = true;
-    if (operand->kind == CJ_OPERAND_REG) count = operand->reg->vector, bits = count * cj__words[operand->reg->type].bits;
+    if (operand->kind == CJ_OPERAND_REG)
+        count = operand->reg->vector, bits = count * cj__words[operand->reg->type].bits;
     for (unsigned i = 0; i < operand->count; i++) {
         const cj_ir_operand *part = &operand->list[i];
         const unsigned       own = part->kind == CJ_OPERAND_REG ? cj__words[part->reg->type].bits : expected / count;
@@ -239,8 +255,10 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
     if (!want && !constant) return;
     switch ((cj_operand_kind)operand->kind) {
     case CJ_OPERAND_REG:
-        if (operand->reg->vector == 1 || operand->component) check_reg(at, operand, want);
-        else check_whole(at, operand, item, want);
+        if (operand->reg->vector == 1 || operand->component)
+            check_reg(at, operand, want);
+        else
+            check_whole(at, operand, item, want);
         return;
     case CJ_OPERAND_INT:
     case CJ_OPERAND_FLOAT: check_constant(at, operand, item, want); return;
@@ -257,7 +275,7 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
 static void check_vector_bits(const place *at, bool is_move) {
     static const cj_word elsewhere[] = {CJ_W_SHARED, CJ_W_SHARED_CTA, CJ_W_SHARED_CLUSTER, CJ_W_LOCAL,
                                         CJ_W_CONST,  CJ_W_PARAM,      CJ_W_PARAM_ENTRY,    CJ_W_PARAM_FUNC};
-    unsigned bits = at->mnemonic->vector * cj__words[at->mnemonic->type_last].bits;
+    unsigned             bits = at->mnemonic->vector * cj__words[at->mnemonic->type_last].bits;
     if (bits <= 128) return;
     bool may_be_256 = at->mnemonic->vector > 2 && is_move;
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
@@ -292,8 +310,8 @@ static void check_call(const place *at, const cj_ir_inst *inst) {
 }
 
 void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
-    const cj_ir_inst *inst = stmt->inst;
-    const cj_row_shape   *shape = inst->shape;
+    const cj_ir_inst   *inst = stmt->inst;
+    const cj_row_shape *shape = inst->shape;
     place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .may_be_wider = shape->may_be_wider, .report = report};
     if (shape->vectors) check_vector_bits(&at, shape->is_move);
     if (shape->is_move) check_narrow(&at);

@@ -142,7 +142,7 @@ static void ranges_and_single_names(void **state) {
         {".reg .u32 %r<4>;\n mov.u32 %r1, 1;\n st.local.u32 [0], %r1;\n { .reg .u64 %r<4>; mov.u64 %r1, 1; "
          "st.local.u64 [0], %r1; }\n",
          NULL},
-        {".reg .u32 %r<4>;\n { .reg .u64 %r<4>; mov.u64 %r1, 1; st.local.u64 [0], %r1; }\n st.global.u64 [0], %r1;\n",
+        {".reg .u32 %r<4>;\n { .reg .u64 %r<4>; mov.u64 %r1, 1; st.local.u64 [0], %r1; }\n st.local.u64 [0], %r1;\n",
          "operand-type"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
