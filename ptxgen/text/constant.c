@@ -150,13 +150,19 @@ static bool apply_unary(cj_parser *p, const char *at, char sign, cj_ir_operand *
     return true;
 }
 
+// -0f3F800000 is no constant to ptxas, though -0d… and -1.5 are.
+static bool no_single(cj_parser *p) {
+    const bool single = p->end - p->at > 1 && *p->at == '0' && (p->at[1] == 'f' || p->at[1] == 'F');
+    return !single || cj__parse_error(p, p->at, "syntax", "no sign stands before 0f…: its highest bit is the sign");
+}
+
 static bool unary(cj_parser *p, cj_ir_operand *value) {
     if (!cj__enter(p)) return false;
     const char *at = p->at;
     char first = at < p->end ? *at : 0;
     bool sign = first == '-' || first == '+' || first == '~' || first == '!', ok;
     uint64_t warp;
-    if (sign) ok = cj__take(p, first) && unary(p, value) && apply_unary(p, at, first, value);
+    if (sign) ok = cj__take(p, first) && no_single(p) && unary(p, value) && apply_unary(p, at, first, value);
     else if (first == '(') ok = parenthesized(p, value, unary);
     else if (!cj__name_is(p, "WARP_SZ")) ok = cj__literal(p, value);
     else if ((ok = cj__integer(p, &warp, "a number"))) *value = int_value(warp, false);

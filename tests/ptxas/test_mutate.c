@@ -80,6 +80,9 @@ static size_t read_log(mutant *m, size_t count, const char *log, size_t *fatal) 
         char               *end;
         const unsigned long line = strtoul(at + sizeof ", line " - 1, &end, 10);
         const bool          is_fatal = !strncmp(end, "; fatal", 7);
+        static const char   builtin[] = "<builtin>";  // what ptxas makes of an instruction: the line is none of ours
+        const size_t        length = sizeof builtin - 1;
+        if ((size_t)(at - log) >= length && !memcmp(at - length, builtin, length)) continue;
         if (!is_fatal && strncmp(end, "; error", 7)) continue;
         for (size_t i = 0; i < count; i++) {
             if (m[i].theirs == TAKES || line < m[i].first || line > m[i].last) continue;

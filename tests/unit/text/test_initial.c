@@ -159,7 +159,7 @@ static void operands_may_be_expressions(void **state) {
         {"mov.u32 %r0, 1 ? 0x10U : 3;", 16},
         {"mov.u32 %r0, (.s64) 7;", 7},
         {"mov.u32 %r0, 5 /* five */ ;", 5},
-        {"mov.f32 %f0, -0f3F800000;", 0xbf800000},
+        {"mov.f32 %f0, -(0f3F800000);", 0xbf800000},
         {"mov.f64 %d0, 0.5 + 0.5;", UINT64_C(0x3ff) << 52},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {

@@ -118,7 +118,7 @@ static void numbers_have_bits(void **state) {
         {"mov.s64 %l0, -0x8000000000000000;", CJ_OPERAND_INT, UINT64_C(1) << 63},
         {"mov.f32 %f0, 0f3F800000;", CJ_OPERAND_FLOAT, 0x3F800000},
         {"mov.f32 %f0, 0F3f800000;", CJ_OPERAND_FLOAT, 0x3F800000},
-        {"mov.f32 %f0, -0f3F800000;", CJ_OPERAND_FLOAT, 0xBF800000},
+        {"mov.f32 %f0, -(0f3F800000);", CJ_OPERAND_FLOAT, 0xBF800000},
         {"mov.f64 %d0, 0d3FF0000000000000;", CJ_OPERAND_FLOAT, 0x3FF0000000000000},
         {"mov.f64 %d0, 1.0;", CJ_OPERAND_FLOAT, 0x3FF0000000000000},
         {"mov.f64 %d0, -1.0;", CJ_OPERAND_FLOAT, 0xBFF0000000000000},
