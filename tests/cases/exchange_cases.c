@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/exchange_model.h"
 #include "test.h"
 
 enum { GUARD = 64, POISON = 0xa5, ALIGN = 16 };
@@ -32,29 +33,13 @@ static problem problem_of(const cj_exchange_desc *d) {
     return p;
 }
 
-// Where element i of block b's result comes from in its group's chunks: its index there.
-static size_t source(const problem *p, uint32_t b, size_t i) {
-    const uint32_t size = p->size, partner = (b ^ 1) < size ? b ^ 1 : b;
-    const size_t   part = p->n / size, turn = p->rounds % 2;
-    switch (p->desc->pattern) {
-    case CJ_EXCHANGE_PAIR: return (turn ? partner : b) * p->n + i;
-    case CJ_EXCHANGE_RING: return (b + (uint64_t)p->shift * p->rounds) % size * p->n + i;
-    case CJ_EXCHANGE_ALL_TO_ALL: return turn ? i / part * p->n + b * part + i % part : b * p->n + i;
-    case CJ_EXCHANGE_HALO: break;
-    }
-    if (i >= p->halo && i < p->halo + p->n) return b * p->n + i - p->halo;
-    const bool   left = i < p->halo;
-    const size_t at = left ? i : i - p->halo - p->n;
-    if (!turn) return b * p->n + (left ? at : p->n - p->halo + at);  // the own edges again
-    return left ? (b + size - 1) % size * p->n + p->n - p->halo + at : (b + 1) % size * p->n + at;
-}
-
 static void expect(const problem *p, const unsigned char *x, unsigned char *want) {
+    const exchange_model model = {p->desc->pattern, p->size, p->shift, p->rounds, p->n, p->halo};
     for (size_t group = 0; group < p->groups; group++)
         for (uint32_t b = 0; b < p->size; b++)
             for (size_t i = 0; i < p->out_n; i++)
                 memcpy(want + ((group * p->size + b) * p->out_n + i) * p->bytes,
-                       x + (group * p->size * p->n + source(p, b, i)) * p->bytes, p->bytes);
+                       x + (group * p->size * p->n + exchange_model_source(&model, b, i)) * p->bytes, p->bytes);
 }
 
 static void name(const problem *p, char *to, size_t size) {

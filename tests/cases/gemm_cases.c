@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/half.h"
 #include "emit.h"
+#include "models/gemm_model.h"
+#include "models/half.h"
 #include "test.h"
 
 enum { POISON = 0xff, SAMPLES_LEAST = 400, ALIGNED_BYTES = 16, NAME = 16 };
@@ -39,21 +40,19 @@ typedef struct matrix {
 
 enum { A, B, C, BIAS, D, MATRICES };
 
-typedef enum activation { NONE, RELU, GELU, SILU } activation;
-
 typedef struct problem {
-    const char  *words;
-    cj_device   *device;
-    cj_params    params;
-    uint64_t     m, n, k, batch;
-    bool         adds_c;
-    unsigned     bias;  // 1: of n, 2: of m
-    activation   activation;
-    matrix       matrix[MATRICES];
-    float        alpha, beta, scale[3];  // of A, B and D
-    cj_ptr       scales;
-    bool         has_scale_b;
-    cj_gemm_desc desc;  // the leading dimensions and strides
+    const char        *words;
+    cj_device         *device;
+    cj_params          params;
+    uint64_t           m, n, k, batch;
+    bool               adds_c;
+    unsigned           bias;  // 1: of n, 2: of m
+    cj_gemm_activation activation;
+    matrix             matrix[MATRICES];
+    float              alpha, beta, scale[3];  // of A, B and D
+    cj_ptr             scales;
+    bool               has_scale_b;
+    cj_gemm_desc       desc;  // the leading dimensions and strides
 } problem;
 
 static const number *number_named(const char *name) {
@@ -180,7 +179,7 @@ static void open_problem(problem *p, cj_device *device, const char *words, uint6
     p->k = cj_params_get(&p->params, "k");
     p->batch = cj_params_get(&p->params, "batch");
     p->bias = (unsigned)cj_params_get(&p->params, "bias");
-    p->activation = (activation)cj_params_get(&p->params, "activation");
+    p->activation = (cj_gemm_activation)cj_params_get(&p->params, "activation");
     p->adds_c = cj_params_get(&p->params, "c") == 1;
     p->alpha = factors[cj_test_random(random) % 4];
     p->beta = factors[cj_test_random(random) % 4];
@@ -212,17 +211,6 @@ static cj_gemm_operands operands_of(const problem *p) {
 
 // ---- the host's way
 
-static double activated(activation how, double x) {
-    const double u = 0.7978845608028654 * (x + 0.044715 * x * x * x);
-    switch (how) {
-    case NONE: break;
-    case RELU: return x < 0 ? 0 : x;
-    case GELU: return x / 2 * (1 + tanh(u));
-    case SILU: return x / (1 + exp(-x));
-    }
-    return x;
-}
-
 // Relative to the size of what is added: sums in f32 in any order, or of 8-bit elements with 14 bits at each product.
 static double sum_error(const problem *p) {
     return p->matrix[A].type->bytes == 1 ? 0x1p-11 + ldexp((double)p->k, -18) : ldexp((double)p->k, -22);
@@ -246,9 +234,9 @@ static double expected(const problem *p, uint64_t product, uint64_t row, uint64_
     }
     const double c = p->adds_c ? p->beta * value(p, C, product, row, column) : 0;
     const double bias = p->bias ? value(p, BIAS, 0, 0, 1 + (p->bias == 2 ? row : column)) : 0;
-    const double want = p->scale[2] * activated(p->activation, alpha * sum + c + bias);
+    const double want = p->scale[2] * gemm_model_activated(p->activation, alpha * sum + c + bias);
     double       error = p->scale[2] * (sum_error(p) + 0x1p-22) * (fabs(alpha) * size + fabs(c) + fabs(bias));
-    if (p->activation > RELU) error = 1.13 * error + p->scale[2] * 0x1p-20 * fabs(alpha * sum + c + bias);
+    if (p->activation > CJ_GEMM_RELU) error = 1.13 * error + p->scale[2] * 0x1p-20 * fabs(alpha * sum + c + bias);
     const int least = 2 - (1 << (type->format.exponent - 1)) - type->format.fraction - 1;  // half the smallest number
     *bound = ldexp(fabs(want) + error, -type->format.fraction - 1) + error + ldexp(1, least > -25 ? least : -25);
     return stored(type, want);
@@ -304,8 +292,10 @@ static void launch_twice(problem *p, uint64_t *random) {
         if (!status) status = cj_gemm_kernel_launch(p->device, kernel, &p->desc, &operands, NULL, &error);
         if (!status) status = cj_mem_read(p->device, d->at, d->device, bytes_of(d), NULL, &error);
         if (status) fail_msg("%s: %s: %s %s", p->words, cj_status_name(status), error.message, error.hint);
-        if (time) assert_memory_equal(d->at, first, bytes_of(d));
-        else check(p, random);
+        if (time)
+            assert_memory_equal(d->at, first, bytes_of(d));
+        else
+            check(p, random);
         memcpy(first, d->at, bytes_of(d));
     }
     free(first);
@@ -398,13 +388,13 @@ static uint32_t draw_size(uint64_t *random, uint32_t most) {
 static void draw_blocks(uint64_t *random, char *words, size_t size) {
     const bool  shares = draw(random, 0, 2) == 0;
     const char *tile = PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64");
-    const char *blocks = shares ? PICK(random, "cluster=auto split=2", "cluster=0 parts=3",
-                                       "cluster=1 split=16 cluster-n=1", "cluster=2 parts=2",
-                                       "cluster=2 cluster-n=1 split=3 parts=2", "cluster=1 cluster-n=2 split=8",
-                                       "cluster=2 cluster-n=2 split=4 parts=2",
-                                       "cluster=2 cluster-n=1 split=4 sums=ring")
-                                : PICK(random, "cluster=auto", "cluster=0", "cluster=1", "cluster=2", "cluster=4",
-                                       "cluster=1 cluster-n=2", "cluster=1 cluster-n=4", "cluster=2 cluster-n=2");
+    const char *blocks = shares
+                             ? PICK(random, "cluster=auto split=2", "cluster=0 parts=3",
+                                    "cluster=1 split=16 cluster-n=1", "cluster=2 parts=2",
+                                    "cluster=2 cluster-n=1 split=3 parts=2", "cluster=1 cluster-n=2 split=8",
+                                    "cluster=2 cluster-n=2 split=4 parts=2", "cluster=2 cluster-n=1 split=4 sums=ring")
+                             : PICK(random, "cluster=auto", "cluster=0", "cluster=1", "cluster=2", "cluster=4",
+                                    "cluster=1 cluster-n=2", "cluster=1 cluster-n=4", "cluster=2 cluster-n=2");
     snprintf(words, size, "tile=%s %s%s", tile, blocks, shares ? "" : PICK(random, "", "", " rest=shared"));
 }
 
@@ -431,14 +421,13 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
         char types[64], blocks[80], words[360];
         draw_types(random, types, sizeof types);
         draw_blocks(random, blocks, sizeof blocks);
-        snprintf(
-            words, sizeof words, "m=%u n=%u k=%u %s out=%s d=%s c=%s bias=%s activation=%s %s %s stages=%s",
-            draw_size(random, most), draw_size(random, most), draw_size(random, most), types,
-            PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
-            PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
-            PICK(random, "none", "none", "relu", "gelu", "silu"),
-            PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3"),
-            blocks, draw_stages(random, blocks));
+        snprintf(words, sizeof words, "m=%u n=%u k=%u %s out=%s d=%s c=%s bias=%s activation=%s %s %s stages=%s",
+                 draw_size(random, most), draw_size(random, most), draw_size(random, most), types,
+                 PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
+                 PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
+                 PICK(random, "none", "none", "relu", "gelu", "silu"),
+                 PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3"),
+                 blocks, draw_stages(random, blocks));
         cj_test_gemm(device, words, random);
     }
 }

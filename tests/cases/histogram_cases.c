@@ -8,17 +8,17 @@
 #include <string.h>
 
 #include "emit.h"
+#include "models/histogram_model.h"
 #include "test.h"
 
 enum { GUARD = 8 };  // counts before and behind those of the kernel
 
 typedef struct problem {
-    const char *words;
-    cj_params   params;
-    uint64_t    n, bins;
-    cj_dtype    dtype;
-    size_t      sample_bytes, count_bytes;
-    double      lower, upper;
+    const char     *words;
+    cj_params       params;
+    uint64_t        n;
+    histogram_model model;
+    size_t          sample_bytes, count_bytes;
 } problem;
 
 static cj_dtype dtype_named(const char *name) {
@@ -34,43 +34,10 @@ static problem read_problem(const char *words) {
     char     word[16];
     cj_test_ok(cj_test_params("histogram", words, &p.params, &error), &error);
     p.n = cj_params_get(&p.params, "n");
-    p.bins = cj_params_get(&p.params, "bins");
-    p.dtype = dtype_named(cj_params_word(&p.params, "dtype", word, sizeof word));
-    p.sample_bytes = cj_dtype_size(p.dtype);
+    p.model = histogram_model_of(&p.params);
+    p.sample_bytes = cj_dtype_size(p.model.dtype);
     p.count_bytes = cj_dtype_size(dtype_named(cj_params_word(&p.params, "counts", word, sizeof word)));
-    p.lower = cj_params_real(&p.params, "lower");
-    p.upper = cj_params_real(&p.params, "upper");
-    if (p.lower == 0 && p.upper == 0) p.upper = p.dtype == CJ_F32 ? 1 : (double)p.bins;
     return p;
-}
-
-// ---- the definition of a bin; `bins` for a sample that is outside
-
-static uint64_t bin_of_float(const problem *p, float x) {
-    const float lower = (float)p->lower, upper = (float)p->upper;
-    const float scale = (float)((double)p->bins / ((double)upper - (double)lower));
-    if (!(x >= lower && x < upper)) return p->bins;
-    const float    offset = x - lower, scaled = offset * scale;
-    const uint64_t bin = (uint64_t)scaled;
-    return bin < p->bins ? bin : p->bins - 1;
-}
-
-static uint64_t bin_of_integer(const problem *p, uint64_t x) {
-    const uint64_t lower = (uint64_t)p->lower, upper = (uint64_t)p->upper;
-    return x >= lower && x < upper ? (x - lower) * p->bins / (upper - lower) : p->bins;
-}
-
-static uint64_t bin_of(const problem *p, const void *sample) {
-    uint8_t  narrow;
-    uint16_t half;
-    uint32_t word;
-    float    real;
-    switch (p->dtype) {
-    case CJ_U8: return memcpy(&narrow, sample, 1), bin_of_integer(p, narrow);
-    case CJ_U16: return memcpy(&half, sample, 2), bin_of_integer(p, half);
-    case CJ_U32: return memcpy(&word, sample, 4), bin_of_integer(p, word);
-    default: return memcpy(&real, sample, 4), bin_of_float(p, real);
-    }
 }
 
 // ---- samples
@@ -90,8 +57,8 @@ static double place(cj_test_fill fill, uint64_t i, uint64_t n, uint64_t *state) 
 
 static void write_sample(const problem *p, double at, uint64_t i, void *to) {
     static const float wild[] = {NAN, INFINITY, -INFINITY, -0.0f, 1e-45f, -3e38f, 3e38f};
-    const double       x = p->lower + at * (p->upper - p->lower);
-    if (p->dtype == CJ_F32) {
+    const double       x = p->model.lower + at * (p->model.upper - p->model.lower);
+    if (p->model.dtype == CJ_F32) {
         float value = (float)x;
         if (at < 0 && i % 16 < sizeof wild / sizeof *wild) value = wild[i % 16];
         memcpy(to, &value, 4);
@@ -104,16 +71,17 @@ static void write_sample(const problem *p, double at, uint64_t i, void *to) {
 
 // The last sample of a bin or the first of the next, the range's own ends among them.
 static void write_edge(const problem *p, uint64_t *state, void *to) {
-    const uint64_t draw = cj_test_random(state), bin = draw % 4 ? draw / 8 % (p->bins + 1) : p->bins;
+    const uint64_t draw = cj_test_random(state), bin = draw % 4 ? draw / 8 % (p->model.bins + 1) : p->model.bins;
     const bool     last = draw & 4;
-    if (p->dtype == CJ_F32) {
-        const float edge = (float)(p->lower + (p->upper - p->lower) * (double)bin / (double)p->bins);
+    if (p->model.dtype == CJ_F32) {
+        const float edge = (float)(p->model.lower +
+                                   (p->model.upper - p->model.lower) * (double)bin / (double)p->model.bins);
         const float value = last ? nextafterf(edge, -INFINITY) : edge;
         memcpy(to, &value, 4);
         return;
     }
-    const uint64_t lower = (uint64_t)p->lower, width = (uint64_t)p->upper - lower;
-    const uint32_t value = (uint32_t)(lower + (bin * width + p->bins - 1) / p->bins - last);
+    const uint64_t lower = (uint64_t)p->model.lower, width = (uint64_t)p->model.upper - lower;
+    const uint32_t value = (uint32_t)(lower + (bin * width + p->model.bins - 1) / p->model.bins - last);
     memcpy(to, &value, p->sample_bytes);  // little-endian
 }
 
@@ -126,8 +94,8 @@ static unsigned char *make_samples(const problem *p, cj_test_fill fill, uint64_t
             write_edge(p, &seed, to);
         else
             write_sample(p, place(fill, i, p->n, &seed), i, to);
-        const uint64_t bin = bin_of(p, to);
-        if (bin < p->bins) expected[bin]++;
+        const uint64_t bin = histogram_model_bin(&p->model, to);
+        if (bin < p->model.bins) expected[bin]++;
     }
     return samples;
 }
@@ -143,8 +111,8 @@ static uint64_t read_count(const problem *p, const unsigned char *counts, uint64
 static void compare(const problem *p, const unsigned char *before, const unsigned char *after, const uint64_t *expected,
                     cj_test_fill fill) {
     const uint64_t mask = p->count_bytes == 4 ? UINT32_MAX : UINT64_MAX;
-    for (uint64_t i = 0; i < p->bins + 2 * GUARD; i++) {
-        const bool     guard = i < GUARD || i >= GUARD + p->bins;
+    for (uint64_t i = 0; i < p->model.bins + 2 * GUARD; i++) {
+        const bool     guard = i < GUARD || i >= GUARD + p->model.bins;
         const uint64_t wanted = (read_count(p, before, i) + (guard ? 0 : 2 * expected[i - GUARD])) & mask;
         const uint64_t found = read_count(p, after, i);
         if (found != wanted)
@@ -155,8 +123,8 @@ static void compare(const problem *p, const unsigned char *before, const unsigne
 
 void cj_test_histogram(cj_device *device, const char *words, cj_test_fill fill, unsigned shift, uint64_t seed) {
     const problem  p = read_problem(words);
-    const size_t   count_bytes = (p.bins + 2 * GUARD) * p.count_bytes, bytes = p.n * p.sample_bytes;
-    uint64_t      *expected = calloc(p.bins, sizeof *expected);
+    const size_t   count_bytes = (p.model.bins + 2 * GUARD) * p.count_bytes, bytes = p.n * p.sample_bytes;
+    uint64_t      *expected = calloc(p.model.bins, sizeof *expected);
     unsigned char *before = malloc(count_bytes), *after = malloc(count_bytes);
     cj_error       error = {0};
     cj_kernel     *kernel = NULL;

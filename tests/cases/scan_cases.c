@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "models/half.h"
 #include "test.h"
 
 enum { POISON = 0xa5, GUARD = 32 };  // GUARD: bytes before and behind the output
@@ -59,26 +60,13 @@ static problem read_problem(const char *words) {
 
 // ---- elements
 
-static float from_half(uint16_t bits, bool brain) {
-    if (brain) {
-        const uint32_t word = (uint32_t)bits << 16;
-        float          value;
-        memcpy(&value, &word, 4);
-        return value;
-    }
-    const int   exponent = bits >> 10 & 31;
-    const float fraction = (float)(bits & 1023), sign = bits & 0x8000 ? -1.0f : 1.0f;
-    if (exponent == 31) return fraction != 0 ? NAN : sign * INFINITY;
-    return sign * (exponent ? ldexpf(1024 + fraction, exponent - 25) : ldexpf(fraction, -24));
-}
-
 static double read_real(const problem *p, const unsigned char *at) {
     float    single;
     double   wide;
     uint16_t half;
     if (p->dtype == CJ_F32) return memcpy(&single, at, 4), (double)single;
     if (p->dtype == CJ_F64) return memcpy(&wide, at, 8), wide;
-    return memcpy(&half, at, 2), (double)from_half(half, p->dtype == CJ_BF16);
+    return memcpy(&half, at, 2), half_to(p->dtype == CJ_BF16 ? half_bf16 : half_f16, half);
 }
 
 static uint64_t read_whole(const problem *p, const unsigned char *at) {  // sign-extended

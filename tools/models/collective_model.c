@@ -11,7 +11,8 @@ enum { RANKS_MOST = 16, LINK_BYTES = 16 };  // LINK_BYTES: what a round hands to
 collective_model collective_model_of(const cj_params *p) {
     static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U64,
                                       CJ_F16, CJ_BF16, CJ_I8,  CJ_U8,  CJ_I16, CJ_U16};
-    const uint64_t cluster = cj_params_get(p, "cluster") * cj_params_get(p, "cluster-y") * cj_params_get(p, "cluster-z");
+    const uint64_t        cluster = cj_params_get(p, "cluster") * cj_params_get(p, "cluster-y") *
+                             cj_params_get(p, "cluster-z");
     const int64_t    distance = (int64_t)cj_params_get(p, "distance");
     collective_model m = {.op = (cj_collective_op)cj_params_get(p, "op"),
                           .combine = (cj_combine_op)cj_params_get(p, "combine"),
@@ -57,7 +58,8 @@ static void narrow(cj_dtype type, number n, void *to) {
         memcpy(to, &n, cj_dtype_size(type));
         return;
     }
-    const uint16_t half = isnan(n.f) ? 0x7fff : half_from(type == CJ_F16 ? half_f16 : half_bf16, n.f);  // the GPU's one NaN
+    const uint16_t half = isnan(n.f) ? 0x7fff
+                                     : half_from(type == CJ_F16 ? half_f16 : half_bf16, n.f);  // the GPU's one NaN
     memcpy(to, &half, 2);
 }
 
@@ -70,9 +72,10 @@ static double better(double a, double b, bool larger) {
 
 static number combine_integers(cj_dtype type, cj_combine_op op, number a, number b) {
     const bool less = type == CJ_I32 || type == CJ_I64 ? (int64_t)a.u < (int64_t)b.u : a.u < b.u;
-    number     n = {.u = op == CJ_COMBINE_SUM       ? a.u + b.u
-                         : op == CJ_COMBINE_PRODUCT ? a.u * b.u
-                         : less == (op == CJ_COMBINE_MIN) ? a.u : b.u};
+    number     n = {.u = op == CJ_COMBINE_SUM             ? a.u + b.u
+                         : op == CJ_COMBINE_PRODUCT       ? a.u * b.u
+                         : less == (op == CJ_COMBINE_MIN) ? a.u
+                                                          : b.u};
     if (type == CJ_I32) n.u = (uint64_t)(int64_t)(int32_t)(uint32_t)n.u;
     if (type == CJ_U32) n.u = (uint32_t)n.u;
     return n;
@@ -93,14 +96,18 @@ static number combine(cj_dtype type, cj_combine_op op, number a, number b) {
 
 // The identity, as it is stored; of the smaller and the larger float it is NaN.
 static void identity(cj_dtype type, cj_combine_op op, void *to) {
-    const bool     is_signed = type == CJ_I32 || type == CJ_I64, compares = op == CJ_COMBINE_MIN || op == CJ_COMBINE_MAX;
+    const bool is_signed = type == CJ_I32 || type == CJ_I64, compares = op == CJ_COMBINE_MIN || op == CJ_COMBINE_MAX;
     const uint64_t sign = UINT64_C(1) << (8 * cj_dtype_size(type) - 1);
     const double   real = compares ? (double)NAN : op == CJ_COMBINE_PRODUCT;
     number         n = {.u = op == CJ_COMBINE_PRODUCT};
-    if (cj_dtype_arithmetic(type) == CJ_F32) n.f = (float)real;
-    else if (type == CJ_F64) n.d = real;
-    else if (op == CJ_COMBINE_MIN) n.u = is_signed ? sign - 1 : UINT64_MAX;
-    else if (op == CJ_COMBINE_MAX) n.u = is_signed ? sign : 0;
+    if (cj_dtype_arithmetic(type) == CJ_F32)
+        n.f = (float)real;
+    else if (type == CJ_F64)
+        n.d = real;
+    else if (op == CJ_COMBINE_MIN)
+        n.u = is_signed ? sign - 1 : UINT64_MAX;
+    else if (op == CJ_COMBINE_MAX)
+        n.u = is_signed ? sign : 0;
     narrow(type, n, to);
 }
 
@@ -149,8 +156,10 @@ static void move(const state *s, uint32_t r) {
     case CJ_COLLECTIVE_BROADCAST:
     case CJ_COLLECTIVE_SCATTER: memcpy(got(s, r, 0), given(s, m->root, own), s->part); break;
     case CJ_COLLECTIVE_SHIFT:
-        if (m->around) memcpy(got(s, r, 0), given(s, (uint32_t)((behind % size + size) % size), 0), s->part);
-        else if (behind >= 0 && behind < size) memcpy(got(s, r, 0), given(s, (uint32_t)behind, 0), s->part);
+        if (m->around)
+            memcpy(got(s, r, 0), given(s, (uint32_t)((behind % size + size) % size), 0), s->part);
+        else if (behind >= 0 && behind < size)
+            memcpy(got(s, r, 0), given(s, (uint32_t)behind, 0), s->part);
         break;
     default:
         for (uint32_t q = 0; q < m->cluster; q++) memcpy(got(s, r, q), given(s, q, own), s->part);
@@ -167,7 +176,8 @@ static void round_of(const state *s) {
     const bool              to_root = m->op == CJ_COLLECTIVE_REDUCE || m->op == CJ_COLLECTIVE_GATHER;
     for (uint32_t r = 0; r < m->cluster; r++) {
         if (to_root && r != m->root) continue;
-        if (!combines(m->op)) move(s, r);
+        if (!combines(m->op))
+            move(s, r);
         else
             for (size_t i = 0; i < m->count; i++) combine_element(s, r, i);
     }
@@ -207,7 +217,9 @@ void collective_model_fill(cj_dtype dtype, uint64_t seed, uint64_t index, void *
     bits ^= bits >> 31;
     const double real = (double)(bits >> 11) * 0x1p-52 - 1;
     number       n = {.u = bits};
-    if (dtype == CJ_F64) n.d = real;
-    else if (cj_dtype_arithmetic(dtype) == CJ_F32) n.f = (float)((double)(bits >> 40) * 0x1p-23 - 1);
+    if (dtype == CJ_F64)
+        n.d = real;
+    else if (cj_dtype_arithmetic(dtype) == CJ_F32)
+        n.f = (float)((double)(bits >> 40) * 0x1p-23 - 1);
     narrow(dtype, n, to);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel of family collective must give, bit for bit: the same operations on the host, rank by rank.
-#ifndef PTXGEN_COLLECTIVE_MODEL_H
-#define PTXGEN_COLLECTIVE_MODEL_H
+#ifndef CJ_MODELS_COLLECTIVE_MODEL_H
+#define CJ_MODELS_COLLECTIVE_MODEL_H
 
 #include <clusterjit/collectives.h>
 #include <clusterjit/kernel.h>

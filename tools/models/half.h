@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floats of 16 and of 8 bits on a host that has none: a sign, an exponent and a fraction that share the bits.
-#ifndef PTXGEN_HALF_H
-#define PTXGEN_HALF_H
+#ifndef CJ_MODELS_HALF_H
+#define CJ_MODELS_HALF_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The families of rows by definition: their arrays, in the order of the kernel's arguments, what these are filled
 // with, and what a row becomes, in f64. The tests use it too.
-#ifndef PTXGEN_ROW_MODEL_H
-#define PTXGEN_ROW_MODEL_H
+#ifndef CJ_MODELS_ROW_MODEL_H
+#define CJ_MODELS_ROW_MODEL_H
 
 #include <clusterjit/kernel.h>
 #include <stdbool.h>

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exchange_model.h"
 #include "message.h"
 #include "output.h"
 #include "sets.h"
@@ -13,16 +14,14 @@
 
 enum { POISON = 0xa5, SHOWN = 8 };
 
-typedef enum pattern { PAIR, RING, HALO, ALL_TO_ALL } pattern;
-
 typedef struct exchange {
-    pattern        pattern;
+    exchange_model model;
     const char    *name;
-    uint64_t       size, groups, shift, rounds;
+    uint64_t       groups;
     cj_dtype       type;
-    source         source;          // where there is a file or a fill
-    size_t         bytes;           // of an element
-    size_t         n, halo, out_n;  // elements
+    source         source;  // where there is a file or a fill
+    size_t         bytes;   // of an element
+    size_t         out_n;   // elements of a block's result
     size_t         in_bytes, out_bytes;
     unsigned char *x, *found;
     cj_ptr        *in, *out;  // of each set
@@ -31,29 +30,12 @@ typedef struct exchange {
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for an exchange"); }
 
-// ---- the reference: by definition (clusterjit/exchange.h)
-
-// Which element of its group's chunks becomes element i of block b's result.
-static size_t source_of(const exchange *e, uint64_t b, size_t i) {
-    const uint64_t partner = (b ^ 1) < e->size ? b ^ 1 : b;
-    const bool     odd = e->rounds % 2;
-    const size_t   part = e->n / e->size, own = b * e->n;
-    switch (e->pattern) {
-    case PAIR: return (odd ? partner : b) * e->n + i;
-    case RING: return (b + e->shift * e->rounds) % e->size * e->n + i;
-    case ALL_TO_ALL: return odd ? i / part * e->n + b * part + i % part : own + i;
-    case HALO: break;
-    }
-    const uint64_t left = odd ? (b + e->size - 1) % e->size : b, right = odd ? (b + 1) % e->size : b;
-    if (i < e->halo) return left * e->n + (odd ? e->n - e->halo + i : i);
-    i -= e->halo;
-    if (i < e->n) return own + i;
-    return right * e->n + i - e->n + (odd ? 0 : e->n - e->halo);
-}
+// ---- the reference
 
 static const unsigned char *expected_at(const exchange *e, uint64_t block, size_t i) {
-    const uint64_t group = block / e->size;
-    return e->x + (group * e->size * e->n + source_of(e, block % e->size, i)) * e->bytes;
+    const uint64_t group = block / e->model.size;
+    return e->x +
+           (group * e->model.size * e->model.n + exchange_model_source(&e->model, block % e->model.size, i)) * e->bytes;
 }
 
 // ---- the workload
@@ -67,19 +49,19 @@ static uint64_t mixed(uint64_t i) {  // splitmix64
 
 static void read_params(const workload *w, exchange *e) {
     static const char *const names[] = {"pair", "ring", "halo", "all-to-all"};
-    e->pattern = (pattern)cj_params_get(&w->params, "pattern");
-    e->name = names[e->pattern];
-    e->size = cj_params_get(&w->params, "size");
-    if (!e->size) e->size = cj_params_get(&w->params, "cluster");
+    e->model.pattern = (cj_exchange_pattern)cj_params_get(&w->params, "pattern");
+    e->name = names[e->model.pattern];
+    e->model.size = cj_params_get(&w->params, "size");
+    if (!e->model.size) e->model.size = cj_params_get(&w->params, "cluster");
     e->groups = cj_params_get(&w->params, "clusters");
-    e->shift = cj_params_get(&w->params, "shift");
-    e->rounds = cj_params_get(&w->params, "repeat");
+    e->model.shift = cj_params_get(&w->params, "shift");
+    e->model.rounds = cj_params_get(&w->params, "repeat");
     e->bytes = cj_dtype_size(e->type);
-    e->n = cj_params_get(&w->params, "n");
-    e->halo = e->pattern == HALO ? cj_params_get(&w->params, "halo") : 0;
-    e->out_n = e->n + 2 * e->halo;
-    e->in_bytes = (size_t)(e->groups * e->size) * e->n * e->bytes;
-    e->out_bytes = (size_t)(e->groups * e->size) * e->out_n * e->bytes;
+    e->model.n = cj_params_get(&w->params, "n");
+    e->model.halo = e->model.pattern == CJ_EXCHANGE_HALO ? cj_params_get(&w->params, "halo") : 0;
+    e->out_n = e->model.n + 2 * e->model.halo;
+    e->in_bytes = (size_t)(e->groups * e->model.size) * e->model.n * e->bytes;
+    e->out_bytes = (size_t)(e->groups * e->model.size) * e->out_n * e->bytes;
 }
 
 static int allocate(workload *w, exchange *e) {
@@ -104,12 +86,12 @@ static int open_source(workload *w, exchange *e) {
 // A file with a shape has the chunks of blocks, one after the other.
 static int check_chunks(const exchange *e) {
     const npy     *shape = &e->source.shape;
-    const uint64_t chunk = shape->dims > 1 && shape->dims <= NPY_DIMS ? shape->extent[shape->dims - 1] : e->n;
-    if (chunk == e->n && !(shape->dims > 1 && shape->fortran)) return CODE_OK;
+    const uint64_t chunk = shape->dims > 1 && shape->dims <= NPY_DIMS ? shape->extent[shape->dims - 1] : e->model.n;
+    if (chunk == e->model.n && !(shape->dims > 1 && shape->fortran)) return CODE_OK;
     return message_error(CJ_INVALID_ARGUMENT,
                          "n is %zu, but '%s' holds chunks of %" PRIu64 " elements%s\n"
                          "a file of one dimension is taken as it lies",
-                         e->n, e->source.name, chunk, shape->fortran ? ", by columns (fortran_order)" : "");
+                         e->model.n, e->source.name, chunk, shape->fortran ? ", by columns (fortran_order)" : "");
 }
 
 static int open_exchange(workload *w) {
@@ -123,8 +105,8 @@ static int open_exchange(workload *w) {
     if (code) return code;
     w->bytes_read = (double)e->in_bytes;
     w->bytes_written = (double)e->out_bytes;
-    w->operations = (double)(e->groups * e->size * e->rounds) *
-                    (double)((e->pattern == HALO ? 2 * e->halo : e->n) * e->bytes);
+    w->operations = (double)(e->groups * e->model.size * e->model.rounds) *
+                    (double)((e->model.pattern == CJ_EXCHANGE_HALO ? 2 * e->model.halo : e->model.n) * e->bytes);
     w->unit = "bytes traded";
     w->whole = true;
     return allocate(w, e);
@@ -165,7 +147,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     if (cj_mem_read(w->device, e->found, e->out[copy], e->out_bytes, NULL, &error)) return message_failure(&error);
     *verdict = (workload_verdict){.ok = true};
     e->mismatches = 0;
-    for (uint64_t block = 0; block < e->groups * e->size; block++)
+    for (uint64_t block = 0; block < e->groups * e->model.size; block++)
         for (size_t i = 0; i < e->out_n; i++) {
             const unsigned char *found = e->found + (block * e->out_n + i) * e->bytes,
                                 *expected = expected_at(e, block, i);
@@ -187,8 +169,8 @@ static void print(const workload *w, const cj_kernel *kernel) {
     const char     *way = !cj_kernel_plan(kernel)->cluster.x ? "global memory" : "distributed shared memory";
     printf("Exchange: %s among %" PRIu64 " blocks, %" PRIu64 " group%s, %zu elements of %zu bytes a block, %" PRIu64
            " round%s, through %s\n",
-           e->name, e->size, e->groups, e->groups > 1 ? "s" : "", e->n, e->bytes, e->rounds, e->rounds > 1 ? "s" : "",
-           way);
+           e->name, e->model.size, e->groups, e->groups > 1 ? "s" : "", e->model.n, e->bytes, e->model.rounds,
+           e->model.rounds > 1 ? "s" : "", way);
     printf("Block 0 has:");
     for (size_t i = 0; i < e->out_n && i < SHOWN; i++) printf(" %" PRIx64, bits(e->found + i * e->bytes, e->bytes));
     printf("%s\nMismatches: %" PRIu64 "\n", e->out_n > SHOWN ? " ..." : "", e->mismatches);
@@ -209,7 +191,7 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
                                 .type = e->type,
                                 .at = e->out[0],
                                 .dims = 2,
-                                .extent = {e->groups * e->size, e->out_n},
+                                .extent = {e->groups * e->model.size, e->out_n},
                                 .stride = {e->out_n, 1}};
     return 1;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cublas.h"
+#include "gemm_model.h"
 #include "message.h"
 #include "output.h"
 #include "sets.h"
@@ -32,8 +33,6 @@ typedef struct matrix {
 // Numbers that fp8 matrices are multiplied by, in the device's memory.
 enum { SCALE_A, SCALE_B, SCALE_D, SCALES };
 
-typedef enum activation { NONE, RELU, GELU, SILU } activation;
-
 // An element of D.
 typedef struct place {
     uint64_t product, row, column;
@@ -44,17 +43,17 @@ typedef struct sum {
 } sum;
 
 typedef struct gemm {
-    uint64_t     m, n, k, batch;
-    unsigned     bias;  // 1: of n, 2: of m
-    activation   activation;
-    matrix       matrix[MATRICES];
-    cj_gemm_desc desc;  // the leading dimensions and strides
-    float        alpha, beta, scale[SCALES];
-    cj_ptr       scales;
-    bool         is_normal;
-    source       source;
-    sum         *expected;  // of each element that is checked, once they are known: all sets have the same numbers
-    cublas      *cublas;    // NULL: not asked for, or not there
+    uint64_t           m, n, k, batch;
+    unsigned           bias;  // 1: of n, 2: of m
+    cj_gemm_activation activation;
+    matrix             matrix[MATRICES];
+    cj_gemm_desc       desc;  // the leading dimensions and strides
+    float              alpha, beta, scale[SCALES];
+    cj_ptr             scales;
+    bool               is_normal;
+    source             source;
+    sum    *expected;  // of each element that is checked, once they are known: all sets have the same numbers
+    cublas *cublas;    // NULL: not asked for, or not there
 } gemm;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a matrix product"); }
@@ -201,7 +200,7 @@ static void read_params(const workload *w, gemm *g) {
     g->k = cj_params_get(&w->params, "k");
     g->batch = cj_params_get(&w->params, "batch");
     g->bias = (unsigned)cj_params_get(&w->params, "bias");
-    g->activation = (activation)cj_params_get(&w->params, "activation");
+    g->activation = (cj_gemm_activation)cj_params_get(&w->params, "activation");
     const bool a = cj_params_get(&w->params, "a"), b = cj_params_get(&w->params, "b");
     shape_matrix(&g->matrix[A], type[A], a, g->m, g->k, each[A] ? g->batch : 1);
     shape_matrix(&g->matrix[B], type[B], b, g->k, g->n, each[B] ? g->batch : 1);
@@ -333,17 +332,6 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
 
 // ---- the check
 
-static double activated(activation how, double x) {
-    const double u = 0.7978845608028654 * (x + 0.044715 * x * x * x);
-    switch (how) {
-    case NONE: break;
-    case RELU: return x < 0 ? 0 : x;
-    case GELU: return x / 2 * (1 + tanh(u));
-    case SILU: return x / (1 + exp(-x));
-    }
-    return x;
-}
-
 // What D has for it: too large for 8 bits is their largest number, for others infinity.
 static double in_range(cj_dtype type, double x) {
     const double most = type == CJ_E4M3 ? 448 : type == CJ_E5M2 ? 57344 : INFINITY;
@@ -362,7 +350,7 @@ static sum expected(const gemm *g, uint64_t product, uint64_t row, uint64_t colu
         s.value += term;
         s.size += fabs(term);
     }
-    return (sum){in_range(g->matrix[D].type, activated(g->activation, alpha * s.value + c + bias) * scale_d),
+    return (sum){in_range(g->matrix[D].type, gemm_model_activated(g->activation, alpha * s.value + c + bias) * scale_d),
                  (fabs(alpha) * s.size + fabs(c) + fabs(bias)) * scale_d};
 }
 
@@ -449,7 +437,7 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 // Matrices that lie as ours do; what it has no way of is refused by name.
 static const char *lacks(const gemm *g) {
     const unsigned along_lines = g->matrix[D].by_columns ? 2 : 1;
-    if (g->activation == SILU) return "it has no silu";
+    if (g->activation == CJ_GEMM_SILU) return "it has no silu";
     if (g->bias && g->bias != along_lines) return "it adds a bias along the lines of D only";
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "histogram_model.h"
 #include "message.h"
 #include "output.h"
 #include "sets.h"
@@ -40,43 +41,25 @@ typedef struct kind {
 static const kind kinds[] = {{"uniform", uniform}, {"skewed", skewed}, {"equal", equal}, {"sorted", sorted}};
 
 typedef struct histogram {
-    cj_dtype    dtype;
-    size_t      sample_bytes, count_bytes;
-    uint64_t    n, bins, counted;
-    double      lower, upper;
-    const kind *kind;  // NULL: the source
-    source      source;
-    uint64_t   *expected;
-    void       *found;       // as the device wrote it
-    cj_ptr     *x, *counts;  // of each set
-    uint64_t    mismatches;
+    histogram_model model;
+    size_t          sample_bytes, count_bytes;
+    uint64_t        n, counted;
+    const kind     *kind;  // NULL: the source
+    source          source;
+    uint64_t       *expected;
+    void           *found;       // as the device wrote it
+    cj_ptr         *x, *counts;  // of each set
+    uint64_t        mismatches;
 } histogram;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a histogram"); }
 
-// ---- the reference: the bin by definition (clusterjit/histogram.h), `bins` for a sample outside
-
-static uint64_t bin_of(const histogram *h, const void *sample) {
-    uint32_t word = 0;
-    if (h->dtype != CJ_F32) {
-        memcpy(&word, sample, h->sample_bytes);  // little-endian
-        const uint64_t lower = (uint64_t)h->lower, upper = (uint64_t)h->upper;
-        return word >= lower && word < upper ? (word - lower) * h->bins / (upper - lower) : h->bins;
-    }
-    float       x;
-    const float lower = (float)h->lower, upper = (float)h->upper;
-    const float scale = (float)((double)h->bins / ((double)upper - (double)lower));
-    memcpy(&x, sample, sizeof x);
-    if (!(x >= lower && x < upper)) return h->bins;
-    const float    offset = x - lower, scaled = offset * scale;
-    const uint64_t bin = (uint64_t)scaled;
-    return bin < h->bins ? bin : h->bins - 1;
-}
+// ---- the reference
 
 static void count_samples(histogram *h, const unsigned char *samples, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        const uint64_t bin = bin_of(h, samples + i * h->sample_bytes);
-        if (bin == h->bins) continue;
+        const uint64_t bin = histogram_model_bin(&h->model, samples + i * h->sample_bytes);
+        if (bin == h->model.bins) continue;
         h->expected[bin]++;
         h->counted++;
     }
@@ -94,10 +77,10 @@ static double random_unit(uint64_t i) {  // splitmix64
 static void write_samples(const histogram *h, uint64_t first, size_t count, unsigned char *to) {
     for (size_t k = 0; k < count; k++) {
         const double   at = h->kind->place(random_unit(first + k), first + k, h->n);
-        const double   x = h->lower + at * (h->upper - h->lower);
+        const double   x = h->model.lower + at * (h->model.upper - h->model.lower);
         const float    real = (float)x;
         const uint32_t word = (uint32_t)x;
-        memcpy(to + k * h->sample_bytes, h->dtype == CJ_F32 ? (const void *)&real : (const void *)&word,
+        memcpy(to + k * h->sample_bytes, h->model.dtype == CJ_F32 ? (const void *)&real : (const void *)&word,
                h->sample_bytes);
     }
 }
@@ -141,13 +124,9 @@ static bool is_given(const workload *w, const char *name) {
 
 static void read_params(const workload *w, histogram *h) {
     char word[16];
-    h->dtype = dtype_named(cj_params_word(&w->params, "dtype", word, sizeof word));
-    h->sample_bytes = cj_dtype_size(h->dtype);
+    h->model = histogram_model_of(&w->params);
+    h->sample_bytes = cj_dtype_size(h->model.dtype);
     h->count_bytes = cj_dtype_size(dtype_named(cj_params_word(&w->params, "counts", word, sizeof word)));
-    h->bins = cj_params_get(&w->params, "bins");
-    h->lower = cj_params_real(&w->params, "lower");
-    h->upper = cj_params_real(&w->params, "upper");
-    if (h->lower == 0 && h->upper == 0) h->upper = h->dtype == CJ_F32 ? 1 : (double)h->bins;
 }
 
 // The kind of samples that the fill names; else a file or another fill, and n of the file where it is not given.
@@ -156,7 +135,7 @@ static int open_samples(workload *w, histogram *h) {
     for (size_t i = 0; !w->input && i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].name, wanted) == 0) h->kind = &kinds[i];
     if (h->kind) return CODE_OK;
-    int code = source_open(&h->source, h->dtype, w->input, wanted);
+    int code = source_open(&h->source, h->model.dtype, w->input, wanted);
     if (code || !w->input) return code;
     if (!is_given(w, "n")) {
         char     count[24];
@@ -171,9 +150,9 @@ static int open_samples(workload *w, histogram *h) {
 }
 
 static int allocate(workload *w, histogram *h) {
-    const size_t sample_bytes = (size_t)h->n * h->sample_bytes, count_bytes = (size_t)h->bins * h->count_bytes;
+    const size_t sample_bytes = (size_t)h->n * h->sample_bytes, count_bytes = (size_t)h->model.bins * h->count_bytes;
     w->copies = workload_copies(w, (double)sample_bytes);
-    h->expected = calloc(h->bins, sizeof *h->expected);
+    h->expected = calloc(h->model.bins, sizeof *h->expected);
     h->found = malloc(count_bytes);
     if (!h->expected || !h->found) return no_memory();
     w->bytes_read = (double)sample_bytes;
@@ -210,14 +189,15 @@ static void close_histogram(workload *w) {
 
 static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     const histogram *h = w->state;
-    return cj_mem_fill(w->device, h->counts[copy], POISON, (size_t)h->bins * h->count_bytes, NULL, error);
+    return cj_mem_fill(w->device, h->counts[copy], POISON, (size_t)h->model.bins * h->count_bytes, NULL, error);
 }
 
 // As cj_histogram_run does it.
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
     histogram *h = w->state;
     void      *arguments[] = {&h->x[copy], &h->counts[copy], &h->n};
-    cj_status  status = cj_mem_fill(w->device, h->counts[copy], 0, (size_t)h->bins * h->count_bytes, stream, error);
+    cj_status  status = cj_mem_fill(w->device, h->counts[copy], 0, (size_t)h->model.bins * h->count_bytes, stream,
+                                    error);
     return status ? status : cj_kernel_launch(kernel, stream, arguments, 3, error);
 }
 
@@ -235,11 +215,11 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     (void)kernel;
     histogram *h = w->state;
     cj_error   error;
-    if (cj_mem_read(w->device, h->found, h->counts[copy], (size_t)h->bins * h->count_bytes, NULL, &error))
+    if (cj_mem_read(w->device, h->found, h->counts[copy], (size_t)h->model.bins * h->count_bytes, NULL, &error))
         return message_failure(&error);
     *verdict = (workload_verdict){.ok = true};
     h->mismatches = 0;
-    for (uint64_t bin = 0; bin < h->bins; bin++) {
+    for (uint64_t bin = 0; bin < h->model.bins; bin++) {
         const uint64_t found = found_at(h, bin), expected = expected_at(h, bin);
         if (found == expected) continue;
         if (!h->mismatches++)
@@ -259,7 +239,7 @@ typedef struct summary {
 
 static summary summarize(const histogram *h) {
     summary s = {0};
-    for (uint64_t bin = 0; bin < h->bins; bin++) {
+    for (uint64_t bin = 0; bin < h->model.bins; bin++) {
         s.counted += found_at(h, bin);
         if (found_at(h, bin) > found_at(h, s.largest)) s.largest = bin;
     }
@@ -270,7 +250,8 @@ static void print(const workload *w, const cj_kernel *kernel) {
     const histogram *h = w->state;
     const summary    s = summarize(h);
     (void)kernel;
-    printf("Samples: %" PRIu64 ", bins: %" PRIu64 " over [%.9g, %.9g)\n", h->n, h->bins, h->lower, h->upper);
+    printf("Samples: %" PRIu64 ", bins: %" PRIu64 " over [%.9g, %.9g)\n", h->n, h->model.bins, h->model.lower,
+           h->model.upper);
     printf("Counted: %" PRIu64 " (expected %" PRIu64 ")\n", s.counted, h->counted);
     printf("Largest bin: %" PRIu64 " with %" PRIu64 "\n", s.largest, found_at(h, s.largest));
     printf("Mismatches: %" PRIu64 "\n", h->mismatches);
@@ -294,7 +275,7 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
                                 .type = h->count_bytes == 8 ? CJ_U64 : CJ_U32,
                                 .at = h->counts[0],
                                 .dims = 1,
-                                .extent = {h->bins},
+                                .extent = {h->model.bins},
                                 .stride = {1}};
     return 1;
 }
