@@ -183,7 +183,7 @@ static void round_of(const state *s) {
     }
 }
 
-// What a round hands to the next.
+// Values that a round passes to the next.
 static void link_rounds(const state *s) {
     const collective_model *m = s->m;
     const size_t            bytes = s->part < LINK_BYTES ? s->part : LINK_BYTES;

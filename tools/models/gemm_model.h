@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a matrix product must give, of what the command and the tests compute alike.
+// The parts of a matrix product's reference that the command and the tests share.
 #ifndef CJ_MODELS_GEMM_MODEL_H
 #define CJ_MODELS_GEMM_MODEL_H
 

@@ -45,7 +45,7 @@ uint64_t row_model_stride(const row_model *m, unsigned i);
 uint64_t row_model_begin(const row_model *m, unsigned i, uint64_t row);
 uint64_t row_model_width(const row_model *m, unsigned i);  // of a row
 
-// Array i's index, ROW_ARRAYS where there is none of that name.
+// The index of the array of that name; ROW_ARRAYS if there is none.
 unsigned row_model_find(const row_model *m, const char *name);
 
 // Element `at` of array i when it is filled from `seed`: what its type holds of it.

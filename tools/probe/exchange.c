@@ -10,7 +10,7 @@
 
 #include "frame.h"
 
-enum { FLAG_ROOM = 128 };  // of a block's flag in global memory, behind its two buffers
+enum { FLAG_ROOM = 128 };  // bytes for a block's flag in global memory, after its two buffers
 
 typedef struct exchange {
     cj_var buffer, bars, read;
@@ -94,7 +94,7 @@ static void send(probe_frame *k, const exchange *x, cj_reg bar, cj_reg peer) {
                x->there, at, x->value, bar_there);
 }
 
-// The block's first thread tells the peer's, behind and before a barrier of each block.
+// The block's first thread signals the peer's first thread; each block has a barrier before and after it.
 static void meet_by_flag(probe_frame *k, const exchange *x) {
     cj_func *f = k->f;
     cj_reg   least = cj_u32(f, "least"), seen = cj_u32(f, "seen"), at = cj_u64(f, "flag");

@@ -27,7 +27,7 @@ enum { KIB = 1024, MIB = 1024 * 1024, ALONE = 0, ONE = 1, TWO = 2, MANY = 4 | 8 
 
 static const char barriers[] = "barriers and hand-over", exchange[] = "exchange between two blocks";
 #define MEASURED "measured before"
-#define NEW .source = NULL  // nobody has said
+#define NEW .source = NULL  // no published figure
 
 const probe_figure probe_figures[] = {
     LATENCY("own shared memory", chase_shared, 0, SELF, ONE, .before = {28}, .source = MEASURED),

@@ -173,7 +173,7 @@ static void open_frame(probe_frame *k, cj_builder *b, const probe_kernel *kernel
     const probe_shape *s = k->shape;
     cj_func           *f = k->f = cj_entry(b, kernel->name);
     k->out = cj_param(f, "u64", "out", "a record for each block: start and end in ns, cycles, check; zero before");
-    k->data = cj_param(f, "u64", "data", "global memory that is walked or through which blocks meet");
+    k->data = cj_param(f, "u64", "data", "global memory: the data of loads, or of exchanges between blocks");
     cj_var rounds = cj_param(f, "u32", "rounds", "of the timed loop");
     k->step = cj_param(f, "u32", "step", "ranks between reader and owner");
     cj_block(f, s->threads, 1, 1);
@@ -207,7 +207,7 @@ static void close_frame(probe_frame *k) {
     cj_ptx(f, "@$1 st.global.u64 [$2 + 16], $3;", k->first, out, k->cycles);
     cj_ptx(f, "cvt.u64.u32 $1, $2;", check, k->check);
     cj_ptx(f, "red.relaxed.gpu.global.add.u64 [$1 + 24], $2;", out, check);
-    if (k->shape->cluster) frame_barrier(k, "nobody leaves while another turns to its memory");
+    if (k->shape->cluster) frame_barrier(k, "no block exits while a peer accesses its shared memory");
     cj_ptx(f, "ret;");
 }
 

@@ -22,7 +22,7 @@ struct probe_frame {
 // Every thread of the cluster (of the block, without one) has come here, and sees what the others wrote.
 void frame_barrier(probe_frame *k, const char *why);
 
-// The clocks at both ends of what is timed. `settled`: behind a frame_barrier, so that all of it has been done.
+// The clocks at both ends of what is timed. `settled`: after a frame_barrier, so that all of it is complete.
 void frame_start(probe_frame *k);
 void frame_stop(probe_frame *k, bool settled);
 

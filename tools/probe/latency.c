@@ -7,7 +7,7 @@
 enum {
     WORDS = 1024,          // of a chain in shared memory
     WORD_STRIDE = 33,      // words from link to link: every bank in turn
-    CHAIN = 4,             // loads a round, so that the loop hides behind them
+    CHAIN = 4,             // loads a round, so that they take longer than the loop's own instructions
     SLOT = 128,            // bytes from link to link in global memory: a cache line
     SLOT_SCALE = 1664525,  // a permutation of the slots: the next is slot * SCALE + STEP, modulo their number
     SLOT_STEP = 1013904223,

@@ -80,7 +80,7 @@ static void send_bulk(probe_frame *k, const pipeline *p) {
            k->first, at, p->source, slice(k->shape), barrier);
 }
 
-// TO_ALL: the blocks behind this one in turn, so that not all send to the same one first.
+// TO_ALL: the blocks after this one in turn, so that not all send to the same one first.
 static void send_to_each(probe_frame *k, const pipeline *p, cj_reg value) {
     for (uint32_t i = 1; i <= (k->shape->pattern == PROBE_TO_ALL ? partners(k->shape) : 1); i++) {
         if (k->shape->pattern == PROBE_TO_ALL) {
@@ -125,7 +125,7 @@ static void sender(probe_frame *k, pipeline *p) {
         cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", place, POOL / 128, p->offset);
         cj_ptx(f, "and.b32 $1, $1, $2;", place, POOL - 1);
     }
-    first_round(k, p, 1);  // nobody has to say that a fresh stage is empty: the phase before the first is over
+    first_round(k, p, 1);  // a fresh stage needs no arrival to be empty: the phase before the first is complete
     frame_loop(k);
     frame_element(k, p->barrier, p->empty, p->stage, 8);
     frame_wait(k, p->barrier, p->parity);

@@ -95,7 +95,7 @@ typedef struct probe_figure {
     probe_unit          unit;
     bool                each_step;            // once for each distance in ranks
     double              before[PROBE_SIZES];  // in cycles, TB/s or 10^9/s; 0: nothing known
-    const char         *source;               // who said so, or what was said; NULL: nobody
+    const char         *source;               // where the figure was published; NULL: nowhere
 } probe_figure;
 
 extern const probe_figure probe_figures[];

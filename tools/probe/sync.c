@@ -14,7 +14,7 @@ enum {
 
 // ---- barriers
 
-// Before the barriers every thread writes a word that another thread, of the next block, reads behind them.
+// Every thread writes a word before the barriers; a thread of the next block reads it after them.
 static void write_barrier(probe_frame *k) {
     cj_func *f = k->f;
     uint32_t threads = k->shape->threads;
@@ -176,7 +176,7 @@ const probe_kernel probe_ping_pong = {.name = "ping_pong",
 
 // ---- one f32 a block: every block gets the mean, which is the next round's value
 
-// Mbarriers come in pairs, for odd and even rounds: nobody is more than one round ahead of another. So do the slots of
+// Mbarriers come in pairs, for odd and even rounds: no thread is more than one round ahead of another. So do the slots of
 // values that are pulled, but each round of st.async has its own.
 static void all_by_push(probe_frame *k, cj_reg slots, cj_reg bar, cj_reg bar_value, cj_reg value, cj_reg in) {
     cj_func *f = k->f;

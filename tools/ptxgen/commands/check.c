@@ -69,7 +69,7 @@ static const args_spec spec = {
     .take = take,
 };
 
-// What all files came to.
+// The totals over all files.
 typedef struct totals {
     size_t  errors, warnings;
     json_t *array;     // NULL: findings are printed as text
@@ -95,7 +95,7 @@ static int add_report(const cj_report *report, findings *found) {
     return code;
 }
 
-// Adds what the rules and the assembler say; *report holds the rules' words.
+// Adds the findings of the rules and of the assembler; *report owns the strings of the rules' findings.
 static int find_static(const check_options *o, const assembler *tool, document *d, cj_report **report,
                        assembly *assembled, findings *found) {
     cj_check_options rules = {.arch = o->arch};
@@ -166,7 +166,7 @@ static int print_totals(const check_options *o, totals *t) {
     return output_json(all);
 }
 
-// Trouble with one file does not keep the others from being checked, but is what the exit code tells.
+// After a failure with one file the others are still checked; the exit code is the first failure's.
 static int check_all(const check_options *o, const assembler *tool) {
     totals t = {.array = o->json ? json_array() : NULL, .launches = o->json && o->run ? json_array() : NULL};
     int    trouble = CODE_OK;

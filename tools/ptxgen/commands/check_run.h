@@ -15,7 +15,7 @@ typedef struct seen_hazard {
     char      hint[sizeof((cj_hazard *)0)->hint + 64];
 } seen_hazard;
 
-// What the launches of one document showed: each hazard once.
+// The hazards that the launches of one document showed, each once.
 typedef struct check_run {
     seen_hazard *item;
     size_t       count, capacity;

@@ -105,7 +105,7 @@ static const args_spec spec = {
     .take = take,
 };
 
-// ---- what was found
+// ---- the findings
 
 typedef struct verdict {
     size_t  errors, warnings;

@@ -199,7 +199,7 @@ static int print_json(const exec_options *o, const cj_device *device, const cj_m
     return output_json(object);
 }
 
-// Results of a kernel with hazards are shown all the same: they may tell what went wrong.
+// Results of a kernel with hazards are shown, too: they may help to find the fault.
 static int run(exec_options *o, cj_device *device, document *ptx, cj_module *module) {
     cj_function *function;
     int          code = launch_find(o->launch.entry, o->path, module, &function);

@@ -75,7 +75,7 @@ static const char *driver_text(const cj_limits *limits, char *buffer, size_t siz
     return version ? buffer : "not used";
 }
 
-// What a machine without a GPU can do, and what it cannot.
+// What works without a GPU, and what does not.
 static const char *const without_gpu[] = {
     "works here: list; emit, for any target; run, on the CPU device: the same PTX, slower, every access checked",
     "needs a GPU: times that mean something",

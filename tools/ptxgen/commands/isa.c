@@ -51,7 +51,7 @@ static const char legend[] =
     "           m memory, t a tensor and coordinates, _ the sink, i constant, a address, v variable,\n"
     "           x special register, l label, f function; ? optional, ?WORD there with that word alone;\n"
     "           a number is a vector's length, n what a word like x4, 3d or m64n128k16 says;\n"
-    "           behind the colon the type, T that of the form.\n\n";
+    "           after the colon the type; T is the form's type.\n\n";
 
 enum { FORM_COLUMN = 15, SET_COLUMN = 18 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run --output: what the kernel has written, as .npy files.
+// run --output: the kernel's outputs as .npy files.
 #ifndef PTXGEN_RUN_OUTPUT_H
 #define PTXGEN_RUN_OUTPUT_H
 

@@ -116,7 +116,7 @@ static const column columns[] = {
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-// What the open parameters are in the plan, where it says so.
+// The values that the plan chose for the open parameters.
 static size_t fill_values(const tune *t, const candidate *c, struct libscols_line *line) {
     char cell[CELL];
     for (size_t i = 0; i < t->open_count; i++) {
@@ -241,7 +241,7 @@ static int tune_family(const tune_options *o, const args_family *family) {
     return code;
 }
 
-// ---- what is kept
+// ---- the kept choices
 
 typedef struct listing {
     struct libscols_table *table;

@@ -15,7 +15,7 @@ typedef struct args_spec {
     const char               *doc;                 // one paragraph
     const struct argp_option *options;             // of the subcommand itself, ended by {0}
     int (*set)(void *user, int key, char *value);  // takes one of `options`; returns an exit code after its message
-    const char *words;                             // what stands beside the options: "FILE..."; NULL: nothing does
+    const char *words;                             // the words that the command takes besides options: "FILE..."; NULL: none
     int (*take)(void *user, char *word);           // takes one of those
 } args_spec;
 
@@ -37,7 +37,7 @@ const char *args_family_among(int argc, char **argv);
 
 void args_print_version(void);
 
-// Says that a word behind the options, where none stands, is no family; returns the exit code.
+// Refuses a word after the options that names no family; returns the exit code.
 int args_late_family(const char *word);
 
 void args_family_free(args_family *family);
@@ -45,7 +45,7 @@ void args_family_free(args_family *family);
 // A whole number from `text`, at least `minimum`; exits with a message that names `option` otherwise.
 unsigned args_number(const char *option, const char *text, unsigned minimum, unsigned maximum);
 
-// One to three whole numbers, "X[,Y,Z]", what is left out being 1; exits with a message that names `option` otherwise.
+// One to three whole numbers, "X[,Y,Z]"; a number that is left out is 1; exits with a message that names `option` otherwise.
 cj_dim3 args_dim3(const char *option, const char *text);
 
 // The target that --arch or --target names: of a part ("h200") the family's there, or, where `family` is NULL, the newest that

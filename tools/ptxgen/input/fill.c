@@ -43,7 +43,7 @@ static uint64_t splitmix(uint64_t seed, uint64_t i) {
     return z ^ z >> 31;
 }
 
-// Floats take its top 24 or 53 bits, integers of the top 32 what they have room for, or all.
+// A float takes the top 24 or 53 bits; an integer takes as many of the top 32 bits as its type holds, a 64-bit integer all 64.
 static void write_rand(const fill *f, uint64_t first, size_t count, element *to) {
     bool     real = is_float(f), narrow = cj_dtype_size(f->type) <= 4;
     unsigned drop = real ? narrow ? 40 : 11 : narrow ? 32 : 0;

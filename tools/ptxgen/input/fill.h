@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up inputs: x[i] as a function of i, so that any stretch of any length can be written without the rest.
+// Generated inputs: x[i] is a function of i, so any range of elements can be written without the others.
 #ifndef PTXGEN_FILL_H
 #define PTXGEN_FILL_H
 

@@ -51,7 +51,7 @@ static int unfit(const argument *a, uint64_t index, element value) {
                          a->type->range);
 }
 
-// A value that was written out must fit the type. Those that a fill makes up wrap around in integers, as they do in C.
+// A value from the command line must fit the type. A fill's integers wrap around, as in C.
 static int make(argument *a, const char *spec) {
     fill        f;
     element     batch[BATCH];

@@ -42,7 +42,7 @@ typedef struct arguments {
 int  arguments_add(arguments *all, const char *text);
 void arguments_free(arguments *all);
 
-// What only all of them together can tell: which buffers tensor maps view. Returns an exit code.
+// Checks after all arguments are known: which buffers tensor maps view. Returns an exit code.
 int arguments_check(const arguments *all);
 
 // Gives the buffers memory with their first contents, and makes the tensor maps. Returns an exit code.
@@ -51,8 +51,8 @@ void arguments_release(arguments *all, cj_device *device);
 
 bool        argument_has_buffer(const argument *a);
 size_t      argument_bytes(const argument *a);  // of all elements
-size_t      argument_size(const argument *a);   // of what is passed
-const void *argument_value(const argument *a);  // what is passed
+size_t      argument_size(const argument *a);   // of the value that the kernel gets
+const void *argument_value(const argument *a);  // the value that the kernel gets
 
 // Prints the first `count` elements on one line, blank-separated.
 void argument_print(const argument *a, uint64_t count);

@@ -67,7 +67,7 @@ int launch_check(const launch_options *l, const cj_function *function) {
     return arguments_check(&l->arguments);
 }
 
-// ---- what was not given
+// ---- defaults
 
 static int untold(const char *path, const char *what, const char *flag) {
     return message_error(CJ_INVALID_ARGUMENT, "'%s' cannot be run as it is: %s\ngive %s", path, what, flag);
@@ -153,7 +153,7 @@ cj_status launch_run(const launch_options *l, cj_device *device, cj_function *fu
                                .attributes.cooperative = l->cooperative,
                                .arguments = value,
                                .argument_count = l->arguments.count};
-    cj_cpu_stats_clear(device, NULL);  // where there are any
+    cj_cpu_stats_clear(device, NULL);  // a GPU device has none and refuses
     cj_status status = cj_launch(device, &config, error);
     return status ? status : cj_synchronize(device, NULL, error);
 }

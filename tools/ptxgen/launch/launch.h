@@ -19,7 +19,7 @@ typedef struct launch_options {
 
 enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_SMEM, LAUNCH_COOPERATIVE, LAUNCH_ARG };
 
-// What the defaults are is the command's to say.
+// The command gives the texts of the defaults.
 #define LAUNCH_OPTIONS(which, grid_size, block_size, bytes)                                                            \
     {.name = "entry", .key = LAUNCH_ENTRY, .arg = "NAME", .doc = "The kernel (default: " which ")"},                   \
         {.name = "grid",                                                                                               \
@@ -37,7 +37,7 @@ enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_S
          .doc = "Dynamic shared memory a block (default: " bytes ")"},                                                 \
         {.name = "cooperative",                                                                                        \
          .key = LAUNCH_COOPERATIVE,                                                                                    \
-         .doc = "A cooperative launch: all blocks at once, so that they may meet (this_grid().sync())"},               \
+         .doc = "A cooperative launch: all blocks are resident, so they can synchronize (this_grid().sync())"},        \
     {                                                                                                                  \
         .name = "arg", .key = LAUNCH_ARG, .arg = "ARGUMENT", .doc = "The next argument: " ARGUMENT_HELP ". " TILE_HELP \
     }
@@ -59,7 +59,7 @@ int launch_check(const launch_options *l, const cj_function *function);
 // Launches and waits; the arguments have been uploaded.
 cj_status launch_run(const launch_options *l, cj_device *device, cj_function *function, cj_error *error);
 
-// As options that a shell takes, each behind a blank, which the caller frees (NULL: no memory); and as JSON.
+// As shell options, each after a blank, freed by the caller (NULL: no memory); and as JSON.
 char   *launch_text(const launch_options *l);
 json_t *launch_json(const launch_options *l, const char *path, const char *entry);
 

@@ -77,7 +77,7 @@ static const char *time_left(double spent, uint64_t done, uint64_t clusters, cha
     return text;
 }
 
-// A line that is written over and over, where somebody watches, and taken away at the launch's end.
+// A status line on a terminal: rewritten during the launch and cleared at its end.
 static void show_progress(void *user, uint64_t done, uint64_t clusters, uint64_t instructions) {
     static struct {
         uint64_t instructions;

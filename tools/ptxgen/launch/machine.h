@@ -43,7 +43,7 @@ bool machine_set(machine_options *o, int key, const char *value);
 // Applies the options. Returns an exit code: options of the CPU device on a GPU are a mistake.
 int machine_apply(const machine_options *o, cj_device *device);
 
-// The options of the next launch: false behind the last seed.
+// Advances to the next launch's options; false after the last seed.
 bool machine_next(machine_options *o);
 
 // "seed:7" or "fixed": returns `buffer`.

@@ -68,7 +68,7 @@ static bool read_choice(const char *words, const char *text, size_t length, int 
 
 // ---- options
 
-// What the options said: lists by their length, 0 where they were not given.
+// The options' values; a list of length 0 was not given.
 typedef struct options {
     uint64_t box[TILE_RANK_MAX], strides[TILE_RANK_MAX], element_strides[TILE_RANK_MAX], offset;
     uint32_t box_count, stride_count, element_stride_count;

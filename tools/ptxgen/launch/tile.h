@@ -10,7 +10,7 @@
 #define TILE_HELP                                                                                                   \
     "A tensor map: tensor:TYPE[DIMS]@I views argument I's buffer, tensor:TYPE[DIMS]=FILL has a buffer of its own. " \
     "DIMS "                                                                                                         \
-    "and the other lists are written AxBxC, dimension 0, the innermost, first. Options, behind commas: box=LIST "   \
+    "and the other lists are written AxBxC, dimension 0, the innermost, first. Options, after commas: box=LIST "    \
     "(elements; needed), offset=BYTES (into the buffer), stride=LIST (bytes, from dimension 1; default dense), "    \
     "estride=LIST (default 1), swizzle=none|32|64|128, interleave=none|16|32, l2=none|64|128|256, fill=zeros|nan. " \
     "Types besides: tf32, tf32.ftz, f32.ftz"
@@ -31,7 +31,7 @@ typedef struct tile {
     int                     buffer;  // the argument whose buffer it views; TILE_OWN
 } tile;
 
-// Reads what stands behind "tensor:"; `text` is the whole argument, for messages. Of a tile with a buffer of its own,
+// Reads the text after "tensor:"; `text` is the whole argument, for messages. Of a tile with a buffer of its own,
 // the fill's text is [*spec, *spec + *length). Returns an exit code.
 int tile_parse(tile *t, const char *text, const char **spec, size_t *length);
 

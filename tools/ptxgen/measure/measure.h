@@ -15,7 +15,7 @@ typedef struct measurement {
 
 enum { MEASURE_ROUNDS_MAX = 300, MEASURE_ROUNDS_CPU = 3 };
 
-// One of those that are compared.
+// A kernel (or peer) in a comparison.
 typedef struct contender {
     // Launches on set `copy` of the buffers. Can be captured into a graph, and has run before.
     cj_status (*launch)(void *user, unsigned copy, cj_stream stream, cj_error *error);
@@ -26,17 +26,17 @@ typedef struct contender {
     double      round[MEASURE_ROUNDS_MAX];  // milliseconds of a launch in each round, as they came
 } contender;
 
-// Whether the device's times say anything: those of the CPU device do not.
+// Whether the device's times are meaningful: times of the CPU device are not.
 bool measure_is_real(const cj_device *device);
 
-// What the times are from: "CUDA graph replay" on a GPU, else "host clock".
+// The clock: "CUDA graph replay" on a GPU, else "host clock".
 const char *measure_clock(const cj_device *device);
 
 // Times `rounds` rounds (0: as many as suit the device) of each contender, in turns, so that what slows the device down slows
 // them all. Shows progress where standard error is a terminal.
 cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error);
 
-// About how long a launch takes, in milliseconds: enough to pass over what is several times slower than another.
+// A rough time of a launch in milliseconds: exact enough to drop a kernel that is several times slower than another.
 cj_status measure_glance(cj_device *device, const contender *c, double *ms, cj_error *error);
 
 // Whether `a` takes less time than `b`, beyond the spread (their quartiles do not overlap) and what two runs differ by.

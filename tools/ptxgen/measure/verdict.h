@@ -20,7 +20,7 @@ typedef struct verdict {
     char   text[VERDICT_TEXT];  // a sentence
 } verdict;
 
-// A cluster of one block is neither: it shares nothing, and is launched as one all the same.
+// A cluster of one block counts as neither: it has no peers, but it is launched as a cluster.
 void verdict_of(const verdict_time *times, size_t count, verdict *v);
 
 #endif

@@ -39,7 +39,7 @@ typedef struct reference {
     bool             by_block;   // then, or alone, one for each block comes. At least one of the two
     uint64_t         position;  // elements seen
     size_t           count;     // results
-    reference_value *results;   // owned by the caller, who begins with reference_begin
+    reference_value *results;   // owned by the caller; reference_begin initializes them
 } reference;
 
 // How a result lies in memory: pieces, their types, and the byte at which the second begins.

@@ -17,7 +17,7 @@ typedef struct user_reference {
     cj_function            *map, *fold, *scan, *apply;  // NULL: no such function was given
     cj_ptr                  elements, parts;            // memory for one chunk, and a part for each result
     cj_ptr                  begins;                     // of a scan: a byte for each element of a chunk
-    size_t                  count;                      // parts; behind them one more to try things with
+    size_t                  count;                      // parts; one more follows them, for trials
 } user_reference;
 
 // `op` needs `identity`; both may be NULL, and so may `map`. `chunk` elements at most are added at once; every part

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was run, and where, as JSON: the same from run, bench and compare.
+// Parameters, plan and device as JSON: the same members in run, bench and compare.
 #ifndef PTXGEN_DESCRIBE_H
 #define PTXGEN_DESCRIBE_H
 

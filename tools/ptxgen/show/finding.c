@@ -75,7 +75,7 @@ static void print_columns(FILE *to, const char *from, const char *end, size_t le
 
 static void print_clean(FILE *to, const char *text) { print_columns(to, text, text + strlen(text), 0, SIZE_MAX); }
 
-// A long line is cut on both sides, so that the caret stands in what is left of it.
+// A long line is cut on both sides; the part around the caret is shown.
 static void print_source(FILE *to, const char *line, size_t length, unsigned column) {
     static const char cut[] = "...";
     size_t            caret = column ? column - 1 : 0;

@@ -9,7 +9,7 @@
 #include "document.h"
 
 typedef struct finding {
-    cj_diagnostic what;  // its strings belong to whoever found it
+    cj_diagnostic what;  // the strings are borrowed from the report or hazard
     size_t        order;
 } finding;
 

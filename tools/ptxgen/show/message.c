@@ -70,7 +70,7 @@ static void print_word(const char *text, bool keep_lines) {
     }
 }
 
-// Only what a compiler says has lines of its own.
+// Only a compiler's output keeps its line breaks.
 static void print_line(const char *prefix, const char *colour, const char *label, const char *text, bool keep_lines) {
     fprintf(stderr, "%s%s%s%s ", prefix, message_colour(stderr, colour), label, message_colour(stderr, COLOUR_NONE));
     print_word(text, keep_lines);

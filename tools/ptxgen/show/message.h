@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command says on standard error, and the exit codes that go with it. Standard output carries data only.
+// Messages on standard error, and exit codes. Standard output carries data only.
 #ifndef PTXGEN_MESSAGE_H
 #define PTXGEN_MESSAGE_H
 
@@ -30,13 +30,13 @@ int message_error(cj_status status, const char *format, ...) CJ_PRINTF(2, 3);
 // The first failure that was printed, NULL: none was.
 const cj_error *message_first(void);
 
-// From here on failures are not printed, nor kept as the first; their exit codes are returned as ever. False ends it.
+// true: failures are neither printed nor kept as the first; their exit codes are still returned. false: as before.
 void message_quiet(bool quiet);
 
 // Something to know about a command that succeeds.
 void message_note(const char *text);
 
-// A cj_log_callback: what the library has to say, as CLUSTERJIT_LOG lets it through.
+// A cj_log_callback: prints the library's log lines. CLUSTERJIT_LOG sets the level.
 void message_log(void *user, cj_log_level level, const char *text);
 
 #define COLOUR_NONE "\033[0m"
@@ -51,7 +51,7 @@ typedef enum message_colours { COLOURS_AUTO, COLOURS_ALWAYS, COLOURS_NEVER } mes
 // "auto" (terminals, unless NO_COLOR is set), "always" or "never"; false for another word.
 bool message_set_colours(const char *when);
 
-// One of these, or "" where there are to be none on `to`.
+// The colour, or "" if `to` takes no colours.
 const char *message_colour(FILE *to, const char *colour);
 
 #endif

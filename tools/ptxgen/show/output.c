@@ -48,7 +48,7 @@ static int save_in_place(const char *path, const char *text, size_t length) {
     return failure ? cannot_write(path, failure) : CODE_OK;
 }
 
-// A file in the target's directory that nobody sees, gone with its descriptor however the process ends; -1 where the file
+// An unnamed file in the target's directory: it vanishes with its descriptor if the process ends; -1 where the file
 // system has no such ones.
 static int open_unnamed(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -88,7 +88,7 @@ static int write_unnamed(int descriptor, const char *temporary, const char *path
     return failure;
 }
 
-// Written beside its target and renamed, so that nobody ever sees half of it.
+// Writes a file beside the target and renames it, so that a reader never sees a partial file.
 static int save_by_rename(const char *path, mode_t mode, const char *text, size_t length) {
     static const char suffix[] = ".XXXXXX";
     size_t            size = strlen(path) + sizeof suffix;
@@ -229,7 +229,7 @@ json_t *output_json_words(const char *words) {
     return array;
 }
 
-// What begins with `first` in UTF-8: so many bytes, and no character below `least`.
+// A UTF-8 sequence that begins with the byte `first`: its length in bytes, and the least character that it may encode.
 typedef struct lead {
     unsigned char mask, first, size;
     uint32_t      least;

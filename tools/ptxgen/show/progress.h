@@ -18,8 +18,8 @@ void progress_show(const char *what, size_t done, size_t all);
 
 void progress_clear(void);
 
-// What was promised: the whole command takes about so many seconds from now; and how many of them are left. 0: nothing was
-// promised, or the time is over.
+// The command's expected end: progress_expect sets it, `seconds` from now; progress_left returns the seconds until then.
+// 0: no end was set, or it has passed.
 void   progress_expect(double seconds);
 double progress_left(void);
 

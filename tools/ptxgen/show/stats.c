@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU device counted, as a table for people and as JSON.
+// The CPU device's counters as a table and as JSON.
 #include "stats.h"
 
 #include <inttypes.h>

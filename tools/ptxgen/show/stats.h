@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU device counted in a launch.
+// The CPU device's counters of a launch.
 #ifndef PTXGEN_STATS_H
 #define PTXGEN_STATS_H
 

@@ -50,12 +50,12 @@ static bool is_remote(const form *f) {
            !strcmp(cj_params_word(&f->params, "strategy", word, sizeof word), "remote");
 }
 
-// Those of its size, for the same problem.
+// Whether two forms have the same cluster size and the same problem.
 static bool is_alike(const form *a, const form *b) {
     return a->blocks == b->blocks && a->cluster == b->cluster && is_remote(a) == is_remote(b);
 }
 
-// Different values may come to the same plan.
+// Different values may give the same plan.
 static form *find_planned(comparison *c, const cj_plan *plan, uint32_t blocks) {
     for (form *f = c->forms; f < c->forms + c->count; f++)
         if (f->blocks == blocks && !memcmp(f->v->plan.params.value, plan->params.value, sizeof plan->params.value) &&
@@ -138,7 +138,7 @@ static int add_size(comparison *c, const cj_params *problem, uint32_t blocks, ui
     return CODE_OK;
 }
 
-// The most that the family knows.
+// The parameter's maximum in the family's table.
 static uint64_t most_of(const comparison *c, const char *name) {
     for (size_t i = 0; i < cj_family_param_count(family_of(c)); i++)
         if (!strcmp(name_of(c, i), name)) return cj_family_param(family_of(c), i)->maximum;
@@ -172,7 +172,7 @@ static int add_problem(comparison *c) {
     return code;
 }
 
-// So many blocks work together, as a cluster and without one.
+// A problem of `blocks` blocks: as a cluster, and without one.
 static int add_blocks(comparison *c, uint32_t blocks) {
     cj_params params = c->s.w.params;
     int       code = add_size(c, &params, blocks, blocks);
@@ -202,7 +202,7 @@ static int add_sizes(comparison *c) {
 
 // ---- other forms
 
-// The next of blank-separated words; false behind the last.
+// Reads the next of blank-separated words; false after the last.
 static bool next_word(const char **at, char word[WORD]) {
     if (!*at) return false;
     *at += strspn(*at, " ");
@@ -278,7 +278,7 @@ static form *best_like(const comparison *c, const form *like) {
     return best;
 }
 
-// How many of its size are better.
+// How many forms of the same size are faster.
 static unsigned rank_of(const comparison *c, const form *f) {
     unsigned rank = 0;
     for (const form *g = c->forms; g < c->forms + c->count; g++) rank += g != f && is_alike(f, g) && is_better(g, f);
@@ -317,7 +317,7 @@ static bool is_slow(const comparison *c, const form *f) {
     return false;
 }
 
-// Those from `first` on, but what a glance rules out.
+// Races the forms from `first` on, without those that are several times slower at a glance.
 static int race_new(comparison *c, size_t first) {
     form  *some[FORMS_MAX];
     size_t count = 0;
@@ -384,7 +384,7 @@ static void add_line(comparison *c, const form *f) {
     c->lines[c->line_count++] = (line){.blocks = f->blocks, .cluster = f->cluster, .best = f, .is_plan = f == c->plan};
 }
 
-// A size that some form has is not one that was refused.
+// A size that some form has is not shown as refused.
 static void drop_refusals(comparison *c) {
     size_t kept = 0;
     for (size_t i = 0; i < c->line_count; i++)

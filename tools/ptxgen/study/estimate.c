@@ -17,8 +17,9 @@ enum { SIZES_MAX = 12 };
 
 static const double TRIAL_WORK = 0x1p14, GROWTH = 16;       // of the first trial; from one to the next
 static const double TRIAL_SECONDS = 0.1;                    // one as long as this is the last
-static const double SMALL_WORK = 0x1p20;                    // takes no time worth speaking of
-static const double SAID_SECONDS = 5, SHORT_SECONDS = 1.5;  // what is worth saying; of the smaller size that is named
+static const double SMALL_WORK = 0x1p20;                    // less work is not estimated
+static const double SAID_SECONDS = 5;     // shorter commands are not announced
+static const double SHORT_SECONDS = 1.5;  // the most that the suggested smaller size takes
 
 // Parameters that work grows with, in all families. Those that repeat the same are made small first, since less of the
 // others may be another kind of kernel.
@@ -37,7 +38,7 @@ typedef struct sizes {
     unsigned count;
 } sizes;
 
-// What a trial took, in seconds.
+// A trial's work, counts and seconds.
 typedef struct trial {
     double work, blocks, instructions;
     double open, launch, check;

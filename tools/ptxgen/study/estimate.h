@@ -6,7 +6,7 @@
 
 #include "workload.h"
 
-// What a command does with a workload.
+// How often a command launches and checks a workload.
 typedef struct estimate_use {
     unsigned launches, checks;
 } estimate_use;

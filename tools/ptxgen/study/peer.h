@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people use for the same work today (workload_peer), beside ours in one run: made ready, checked by the same reference,
+// Another library for the same problem (workload_peer), measured beside ours: opened, checked by the same reference,
 // the fastest of its ways found.
 #ifndef PTXGEN_PEER_H
 #define PTXGEN_PEER_H
@@ -8,7 +8,7 @@
 #include "workload.h"
 
 typedef struct peer {
-    workload        *w;  // NULL: nobody asked for one
+    workload        *w;  // NULL: no peer was asked for
     peer_facts       facts;
     unsigned         way;      // the fastest; the others are not looked at again
     contender       *race;     // its times; NULL where there is no peer

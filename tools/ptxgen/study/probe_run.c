@@ -17,7 +17,7 @@ typedef struct subject {
     probe_shape         shape;
     cj_module          *module;
     cj_function        *function;
-    uint32_t            ballast;  // dynamic shared memory that nobody uses: a block has its SM for itself
+    uint32_t            ballast;  // unused dynamic shared memory, so that each SM holds one block
     uint32_t            blocks;
     cj_ptr              out, data;
     uint64_t            data_bytes;
@@ -82,7 +82,7 @@ static cj_status launch(subject *s, uint32_t rounds, uint32_t step, cj_error *er
     return status ? status : cj_mem_read(device, s->report->record, s->out, bytes, NULL, error);
 }
 
-// What was to be moved has been moved.
+// Checks that the kernel moved all bytes.
 static int held(const subject *s, uint32_t rounds, uint32_t step) {
     const probe_launch launched = {.blocks = s->blocks, .rounds = rounds, .step = step};
     uint64_t           check = 0, expected = s->kernel->expect(&s->shape, &launched) & UINT32_MAX;
@@ -117,7 +117,7 @@ static int weave(subject *walk) {
     return code;
 }
 
-// Writes so much else that nothing of before is in the L2 cache.
+// Evicts the L2 cache by writing a larger buffer.
 static int evict(cj_device *device) {
     uint64_t  bytes = 4 * cj_device_limits(device)->l2_bytes;
     cj_ptr    memory = 0;

@@ -7,14 +7,14 @@
 #include <probe.h>
 
 // Cycles, TB/s or 10^9 operations a second, as the figure's unit says. Of times: the median of all blocks, and the
-// least and the most that one of them took. `beside` of PROBE_TO_ONE is of the block to which all others turn.
+// least and the most that one of them took. `beside` of PROBE_TO_ONE is of the block that all others access.
 typedef struct probe_result {
     const probe_figure *figure;
     uint32_t            cluster, blocks;  // of the launch; cluster 0: none
     double              value, least, most;
     double              beside;                  // times: ns; bytes and operations: those a clock of an SM
     double              by_step[PROBE_LARGEST];  // each_step: the median at each distance in ranks, from 1
-    double              before;                  // what was known before; 0: nothing
+    double              before;                  // the published figure; 0: none
 } probe_result;
 
 enum { PROBE_RESULTS_MAX = 256, PROBE_BLOCKS_MAX = 1024 };

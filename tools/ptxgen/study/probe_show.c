@@ -179,7 +179,7 @@ void probe_sentence(const probe_report *report, char *buffer, size_t size) {
     snprintf(
         buffer, size,
         "%s: clusters of %u move %.1f TB/s with %s and %.1f with loads; a value reaches all of them in %.0f cycles "
-        "pushed, %.0f pulled behind a barrier; take the smallest cluster that does the job: one of 2 reads %.1f "
+        "pushed, %.0f pulled after a barrier; take the smallest cluster that does the job: one of 2 reads %.1f "
         "TB/s%s, "
         "and larger ones leave up to %u SMs idle.",
         pushes ? "Push, do not pull" : "Pull, do not push", large, push, name, pull->value, by_push->value,

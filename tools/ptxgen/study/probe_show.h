@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the probe found: as tables, as JSON, as a plot. Each returns an exit code.
+// The probe's figures: as tables, as JSON, as a plot. Each returns an exit code.
 #ifndef PTXGEN_PROBE_SHOW_H
 #define PTXGEN_PROBE_SHOW_H
 

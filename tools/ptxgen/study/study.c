@@ -98,7 +98,7 @@ static cj_status launch(void *user, unsigned copy, cj_stream stream, cj_error *e
     return v->w->type->launch(v->w, v->kernel, copy, stream, error);
 }
 
-// A grid that is smaller than what the GPU holds at once leaves SMs without a block.
+// A grid with fewer blocks than the GPU holds at once leaves SMs idle.
 static cj_status count_sms(const study *s, variant *v, cj_error *error) {
     cj_module           *module = NULL;
     cj_function         *function = NULL;

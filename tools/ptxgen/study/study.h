@@ -58,7 +58,7 @@ typedef struct variant {
     cj_plan       plan;
     cj_kernel    *kernel;                 // NULL: it cannot be launched here
     char          refused[STUDY_REASON];  // and this is why
-    cj_error      why;                    // what the library said, with its hint; OK: it said nothing
+    cj_error      why;                    // the library's refusal, with its hint; OK: there was none
     uint32_t      sms;                    // that have blocks of it, in all its time; 0: not known
     uint32_t      active;                 // clusters (without clusters: blocks) that the device holds at once; 0: not known
     contender    *race;                   // its times; NULL without a kernel
@@ -89,7 +89,7 @@ void study_close(study *s);
 int study_check(study *s, variant *v, unsigned sets, double *milliseconds);
 
 uint32_t study_cluster(const cj_plan *plan);  // blocks of a cluster; 0: launched without clusters
-double   study_waves(const variant *v);       // how often the grid is what the device holds at once; 0: not known
+double   study_waves(const variant *v);       // grid size over the blocks that the device holds at once; 0: not known
 
 double study_rate(const variant *v);                    // bytes a second that any kernel must move
 double study_share(const study *s, const variant *v);  // of the ceiling, 0 to 1 and a little; 0: not known

@@ -35,7 +35,7 @@ static int refuse_family(const cj_family *family) {
                          names);
 }
 
-// The next of blank-separated words; false behind the last.
+// Reads the next of blank-separated words; false after the last.
 enum { WORD = 32 };
 static bool next_word(const char **at, char word[WORD]) {
     *at += strspn(*at, " ");
@@ -82,7 +82,7 @@ static bool is_tried(const tune *t, const cj_params *params) {
     return false;
 }
 
-// Different values may come to the same plan.
+// Different values may give the same plan.
 static bool is_planned(const tune *t, const cj_plan *plan) {
     for (const candidate *c = t->candidates; c < t->candidates + t->count; c++)
         if (c->v && same_values(&c->v->plan.params, &plan->params)) return true;
@@ -154,7 +154,7 @@ static int check(tune *t, const candidate *c) {
     return workload_wrong(&verdict, tune_choice(t, c, text));
 }
 
-// Those that are new stand behind the others in the ranking, as they were added.
+// New candidates follow the others in the ranking, in the order in which they were added.
 static int check_new(tune *t) {
     int code = CODE_OK;
     for (; !code && t->checked < t->ranked; t->checked++) {
@@ -198,7 +198,7 @@ static int race_new(tune *t, size_t *raced) {
     return status ? message_failure(&error) : CODE_OK;
 }
 
-// Those of the fastest that were not yet expanded; their places change while others are added.
+// The fastest candidates that are not expanded yet; adding candidates moves them.
 static int expand_fastest(tune *t) {
     candidate *fastest[FASTEST];
     size_t     count = t->ranked < FASTEST ? t->ranked : FASTEST;

@@ -19,9 +19,9 @@ typedef struct candidate {
 typedef struct tune {
     study       s;
     size_t      open[CJ_PARAM_MAX], open_count;  // indices of the parameters that are left open
-    candidate  *candidates;                      // no two with the same plan; the first is what the plan has by itself
+    candidate  *candidates;                      // no two have the same plan; the first is the plan's default
     size_t      count;
-    candidate **ranking;  // those that can be launched; once measured, the fastest first
+    candidate **ranking;  // the launchable candidates; after measuring, the fastest first
     size_t      ranked, checked;
 } tune;
 
@@ -31,7 +31,7 @@ int  tune_open(tune *t, const study_options *options, const args_family *family)
 int  tune_search(tune *t, bool timed);
 void tune_close(tune *t);
 
-const candidate *tune_plan(const tune *t);    // what the plan has by itself
+const candidate *tune_plan(const tune *t);    // the plan's default
 const candidate *tune_winner(const tune *t);  // NULL: none is faster than that, beyond the spread
 
 // Why a candidate cannot be launched; NULL: it can.

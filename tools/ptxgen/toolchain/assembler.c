@@ -85,7 +85,7 @@ static int run_ptxas(const char *path, const char *arch, FILE *source, FILE *log
     return 0;
 }
 
-// The text goes through files without a name, so that nothing stays behind however this ends.
+// The text goes through files without a name, so that no file is left over if the process ends early.
 static int ask_ptxas(const char *path, const document *d, const char *arch, char **log, verdict *answer) {
     int   status = 0, failure = 0;
     FILE *source = tmpfile(), *words = tmpfile();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's own assembler says about a document: ptxas, or nvJitLink where there is no ptxas. Neither needs a GPU.
+// Runs NVIDIA's assembler on a document: ptxas, or nvJitLink if ptxas is missing. Neither needs a GPU.
 #ifndef PTXGEN_ASSEMBLER_H
 #define PTXGEN_ASSEMBLER_H
 
@@ -11,7 +11,7 @@ typedef struct assembler {
     void          *library;  // nvJitLink; NULL: the tool is ptxas
 } assembler;
 
-// Looks for one; CODE_COMPILER after a message that names what is missing.
+// Finds an assembler; CODE_COMPILER after a message that names the missing program.
 int assembler_find(assembler *a);
 
 // Its messages on one document become findings of the rule "ptxas".

@@ -8,7 +8,7 @@
 // The type of a family's workloads, NULL where there is none.
 const workload_type *workload_find(const char *family);
 
-// Says so where there is none; returns the exit code.
+// Prints that the family has no workload; returns the exit code.
 int workload_missing(const char *family);
 
 #endif

@@ -33,7 +33,7 @@ typedef struct reduction {
     bool           overflows; // op-expr does, on those
     bool           asked;     // for the parts, which are shown beside the result that was asked for
     const cj_user_function *op;
-    bool           sliced;    // what is expected depends on the plan: then the elements are kept
+    bool           sliced;    // the expected values depend on the plan: then the elements are kept
     unsigned char *kept;      // as computed with
     cj_ptr        *x, *out;   // of each set
     unsigned char *raw;       // the results as the device writes them
@@ -107,7 +107,7 @@ static int default_fill(const workload *w, cj_dtype type, char buffer[32]) {
     return code;
 }
 
-// With a file --n is what the file holds, unless less is asked for.
+// With a file --n defaults to the elements in the file.
 static int open_source(workload *w, reduction *r) {
     char dtype[16], count[24];
     element_type(cj_params_word(&w->params, "dtype", dtype, sizeof dtype), &r->type);
@@ -174,7 +174,7 @@ static int allocate(workload *w, reduction *r) {
     return code ? code : sets_alloc(w, out_bytes, &r->out);
 }
 
-// ---- the input and what is expected
+// ---- the input and the expected values
 
 static double now(void) {
     struct timespec t;
@@ -253,7 +253,7 @@ static void convert(const reduction *r, const void *from, size_t count, unsigned
     }
 }
 
-// One pass: each chunk goes into every set, and into the reference or to what is kept.
+// One pass: each chunk is written to every set, and is added to the reference or kept.
 static int upload(workload *w, reduction *r) {
     const size_t   size = cj_dtype_size(r->type), held = cj_dtype_size(r->reference.type), room = chunk_elements(r);
     unsigned char *chunk = malloc(room * size), *converted = held > size ? malloc(room * held) : chunk;
@@ -376,7 +376,7 @@ static void compare(const reduction *r, double plan_bound, workload_verdict *ver
         const reference_value *expected = &f->results[at / pieces];
         double                 error = reference_error(f, expected, piece, r->found[at / pieces][piece]);
         double                 bound = plan_bound * expected->scale[piece];
-        // A sum that is not finite has no bound; what may overflow on its way may come to anything.
+        // A sum that is not finite has no bound; a sum that may overflow midway can have any value.
         verdict->ok = error <= bound || error == 0 || isnan(expected->scale[piece]) ||
                       (isnan(plan_bound) && (isfinite(error) || r->overflows));
         if (verdict->ok && at && !(error > 0 && error * verdict->bound >= verdict->error * bound)) continue;
@@ -412,7 +412,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     return CODE_OK;
 }
 
-// ---- what is shown
+// ---- the output
 
 // Result i as it was found, or as it is expected.
 static element piece_of(const reduction *r, size_t i, unsigned piece, bool found) {

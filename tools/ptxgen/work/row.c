@@ -24,7 +24,7 @@ typedef struct rows {
     double   *value[ROW_ARRAYS];  // of one row
     double   *sum[ROW_ARRAYS];    // of sums over rows
     void     *bytes;              // of the longest row
-    double    first[SHOWN];       // of what is written first, in row 0
+    double    first[SHOWN];       // the first elements of the first output, row 0
     uint64_t  checked;            // rows
     source    source;             // of the first array
     void     *input;              // all of it, where it comes from there; else NULL

@@ -203,7 +203,7 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
 
 // ---- the reference
 
-// What was seen of a row: of floats with the sum of magnitudes, which errors are measured against.
+// The running value of a row; for floats also the sum of magnitudes, to which error bounds are relative.
 typedef struct running {
     long double real, magnitude;
     element     whole;

@@ -5,7 +5,7 @@
 
 #include "workload.h"
 
-// A buffer of so many bytes for each of w->copies sets. Returns an exit code; sets_free also after a failure.
+// Allocates a buffer of `bytes` for each of the w->copies sets. Returns an exit code; sets_free also after a failure.
 int  sets_alloc(const workload *w, size_t bytes, cj_ptr **each);
 void sets_free(const workload *w, cj_ptr *each);  // NULL is allowed
 

@@ -28,7 +28,7 @@ typedef struct tap {
     double  weight;
 } tap;
 
-// A part of a grid: the points that are looked at, and those that are computed for them.
+// A part of a grid: the points that are checked, and the points that must be computed for them.
 typedef struct window {
     int64_t grid;
     int64_t first[AXES], count[AXES];  // looked at
@@ -48,7 +48,7 @@ typedef struct stencil {
     void    *in, *found;  // on the host
     cj_ptr  *from, *to;   // of each set
     uint64_t checked, mismatches;
-    window  *window;  // what is looked at, computed once
+    window  *window;  // the parts that are checked, computed once
     size_t   window_count;
 } stencil;
 
@@ -246,7 +246,7 @@ static bool is_whole(const stencil *s, const window *w) {
     return true;
 }
 
-// Where what a window depends on is the whole grid, all of that is looked at.
+// A window that depends on the whole grid is widened to the whole grid.
 static bool make_windows(stencil *s) {
     const bool    all = (double)s->points * (double)s->batch * (double)s->steps * s->tap_count <= WORK_MAX;
     const int64_t stride = all ? (s->batch + GRIDS - 1) / GRIDS : s->batch < 2 ? 1 : s->batch - 1;

@@ -148,7 +148,7 @@ static const char *find_fault(const topk *t, uint64_t row, uint64_t *place) {
             return "is not the element at its index";
         if (t->chosen[index]++) return "comes twice";
         const bool behind = !*place || stands_before(t, t->row[last], last, t->row[index], index);
-        if (!behind && !t->any) return "does not stand behind the one before";
+        if (!behind && !t->any) return "does not follow the one before in the order";
         if (behind) last = index;
     }
     for (uint64_t i = 0; i < t->columns; i++) before += stands_before(t, t->row[i], i, t->row[last], last);

@@ -127,7 +127,7 @@ int workload_try(workload *w, cj_kernel *kernel, unsigned copy, double *millisec
     double       unwanted;
     cj_error     error;
     cj_status    status = w->type->poison(w, copy, &error);
-    cj_cpu_stats_clear(w->device, NULL);  // where there are any
+    cj_cpu_stats_clear(w->device, NULL);  // a GPU device has none and refuses
     if (!status) status = cj_time(w->device, NULL, launch, &t, milliseconds ? milliseconds : &unwanted, &error);
     *verdict = (workload_verdict){0};
     return status ? launch_failed(w, kernel, status, &error) : w->type->check(w, kernel, copy, verdict);

@@ -53,7 +53,7 @@ typedef struct peer_facts {
     char     version[24], absent[160];
 } peer_facts;
 
-// What people use for the same work today, over the same sets of buffers.
+// Another library for the same problem, over the same sets of buffers.
 typedef struct workload_peer {
     const char *name;
     // Makes it ready. Its version ("13.1.0"), and how many ways it has to do this work: the fastest of them is held against
@@ -77,7 +77,7 @@ typedef struct workload_output {
 
 struct workload_type {
     const char *family;
-    bool        of_clusters;  // the problem is what the blocks of a cluster have: each cluster size has one of its own
+    bool        of_clusters;  // the problem is one cluster's: each cluster size has a problem of its own
     // Allocates and fills. Returns an exit code, after its message. close is called also after a failure.
     int (*open)(workload *w);
     void (*close)(workload *w);
