@@ -151,8 +151,8 @@ static void release(runner *r) {
 }
 
 int run_workload(const run_options *options, const args_family *family) {
-    static int (*const steps[])(runner *r) = {find_type,   check_output, open_device,  open_workload,
-                                             load_kernel, launch_all,   write_output, report};
+    static int (*const steps[])(runner * r) = {find_type,   check_output, open_device,  open_workload,
+                                               load_kernel, launch_all,   write_output, report};
     runner r = {.options = options,
                 .w = {.params = family->params,
                       .given = family->given,

@@ -252,20 +252,15 @@ static void list_line(void *user, const cj_tuning *k) {
     const listing *l = user;
     char           time[FIGURE_TEXT], untuned[FIGURE_TEXT];
     if (l->array) {
-        json_array_append_new(l->array,
-                              json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:s}", "family", k->family, "device",
-                                        output_json_text(k->device), "problem", output_json_text(k->problem), "choice",
-                                        k->choice, "time_ms", output_json_real(k->time), "untuned_ms",
-                                        output_json_real(k->untuned), "made", k->made));
+        json_array_append_new(l->array, json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:s}", "family", k->family, "device",
+                                                  output_json_text(k->device), "problem", output_json_text(k->problem),
+                                                  "choice", k->choice, "time_ms", output_json_real(k->time),
+                                                  "untuned_ms", output_json_real(k->untuned), "made", k->made));
         return;
     }
-    const char           *cells[] = {k->family,
-                                     k->device,
-                                     k->problem,
-                                     k->choice,
-                                     figure_time(k->time, time),
-                                     figure_time(k->untuned, untuned),
-                                     k->made};
+    const char *cells[] = {
+        k->family, k->device, k->problem, k->choice, figure_time(k->time, time), figure_time(k->untuned, untuned),
+        k->made};
     struct libscols_line *line = scols_table_new_line(l->table, NULL);
     for (size_t i = 0; line && i < sizeof cells / sizeof *cells; i++) scols_line_set_data(line, i, cells[i]);
 }

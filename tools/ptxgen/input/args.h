@@ -15,8 +15,8 @@ typedef struct args_spec {
     const char               *doc;                 // one paragraph
     const struct argp_option *options;             // of the subcommand itself, ended by {0}
     int (*set)(void *user, int key, char *value);  // takes one of `options`; returns an exit code after its message
-    const char *words;                             // the words that the command takes besides options: "FILE..."; NULL: none
-    int (*take)(void *user, char *word);           // takes one of those
+    const char *words;                    // the words that the command takes besides options: "FILE..."; NULL: none
+    int (*take)(void *user, char *word);  // takes one of those
 } args_spec;
 
 // A family with its parameters, and which of them stood on the command line. Functions are compiled from their

@@ -20,9 +20,9 @@ typedef struct contender {
     // Launches on set `copy` of the buffers. Can be captured into a graph, and has run before.
     cj_status (*launch)(void *user, unsigned copy, cj_stream stream, cj_error *error);
     void       *user;
-    const char *peer;    // whose work it is, where not ours: "cuBLAS"
-    unsigned    copies;  // sets of buffers; a round goes through all of them
-    measurement time;    // the result
+    const char *peer;                       // whose work it is, where not ours: "cuBLAS"
+    unsigned    copies;                     // sets of buffers; a round goes through all of them
+    measurement time;                       // the result
     double      round[MEASURE_ROUNDS_MAX];  // milliseconds of a launch in each round, as they came
 } contender;
 

@@ -15,11 +15,11 @@
 
 enum { SIZES_MAX = 12 };
 
-static const double TRIAL_WORK = 0x1p14, GROWTH = 16;       // of the first trial; from one to the next
-static const double TRIAL_SECONDS = 0.1;                    // one as long as this is the last
-static const double SMALL_WORK = 0x1p20;                    // less work is not estimated
-static const double SAID_SECONDS = 5;     // shorter commands are not announced
-static const double SHORT_SECONDS = 1.5;  // the most that the suggested smaller size takes
+static const double TRIAL_WORK = 0x1p14, GROWTH = 16;  // of the first trial; from one to the next
+static const double TRIAL_SECONDS = 0.1;               // one as long as this is the last
+static const double SMALL_WORK = 0x1p20;               // less work is not estimated
+static const double SAID_SECONDS = 5;                  // shorter commands are not announced
+static const double SHORT_SECONDS = 1.5;               // the most that the suggested smaller size takes
 
 // Parameters that work grows with, in all families. Those that repeat the same are made small first, since less of the
 // others may be another kind of kernel.

@@ -40,7 +40,8 @@ static int refuse_options(const study_options *o) {
 
 static int open_device(study *s) {
     cj_error error;
-    if (cj_device_open(&(cj_device_options){.spec = s->options.device}, &s->w.device, &error)) return message_failure(&error);
+    if (cj_device_open(&(cj_device_options){.spec = s->options.device}, &s->w.device, &error))
+        return message_failure(&error);
     int code = s->options.admit ? s->options.admit(s->w.device) : CODE_OK;
     if (code) return code;
     s->gpu = strcmp(cj_device_kind(s->w.device), "gpu") == 0;
@@ -143,13 +144,14 @@ static bool is_refusal(const study *s, cj_status status) {
 }
 
 int study_add(study *s, const cj_params *params) {
-    variant  *v = &s->variants[s->count++];
-    cj_error  error;
+    variant *v = &s->variants[s->count++];
+    cj_error error;
     *v = (variant){.w = &s->w};
     cj_status status = load(s, v, params, &error);
     if (status && !is_refusal(s, status)) return message_failure(&error);
     if (status) v->why = error;
-    if (status) snprintf(v->refused, sizeof v->refused, "%s%s%s", error.message, *error.rule ? ", rule " : "", error.rule);
+    if (status)
+        snprintf(v->refused, sizeof v->refused, "%s%s%s", error.message, *error.rule ? ", rule " : "", error.rule);
     if (!v->refused[0]) {
         int code = open_own(s, v, params);
         if (code) return code;
@@ -214,9 +216,7 @@ double study_waves(const variant *v) {
     return v->active ? blocks / (cluster ? cluster : 1) / v->active : 0;
 }
 
-double study_rate(const variant *v) {
-    return (v->w->bytes_read + v->w->bytes_written) / (v->race->time.median * 1e-3);
-}
+double study_rate(const variant *v) { return (v->w->bytes_read + v->w->bytes_written) / (v->race->time.median * 1e-3); }
 
 double study_share(const study *s, const variant *v) { return least_time(s, v->w) / v->race->time.median; }
 
@@ -248,10 +248,11 @@ static json_t *peer_json(const peer *p) {
 }
 
 json_t *study_json(const study *s) {
-    json_t *object = json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "family", cj_family_name(s->w.params.family), "parameters",
-                               describe_params(&s->w.params), "device", describe_device(s->w.device), "time_source",
-                               measure_clock(s->w.device), "read_ceiling", output_json_real(s->gpu ? s->read_ceiling : (double)NAN),
-                               "copy_ceiling", output_json_real(s->gpu ? s->copy_ceiling : (double)NAN));
+    json_t *object = json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "family", cj_family_name(s->w.params.family),
+                               "parameters", describe_params(&s->w.params), "device", describe_device(s->w.device),
+                               "time_source", measure_clock(s->w.device), "read_ceiling",
+                               output_json_real(s->gpu ? s->read_ceiling : (double)NAN), "copy_ceiling",
+                               output_json_real(s->gpu ? s->copy_ceiling : (double)NAN));
     if (!s->own) add_work(object, &s->w);
     if (object && s->peer.w) json_object_set_new(object, "peer", peer_json(&s->peer));
     return object;
@@ -260,10 +261,10 @@ json_t *study_json(const study *s) {
 json_t *study_json_variant(const study *s, const variant *v) {
     const measurement *t = &v->race->time;
     json_t            *object = json_pack(
-        "{s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:I, s:I, s:f}", "cluster", (json_int_t)study_cluster(&v->plan), "plan",
-        describe_plan(&v->plan), "time_ms", t->median, "low_ms", t->low, "high_ms", t->high, "rounds", (json_int_t)t->rounds,
-        "launches", (json_int_t)t->launches, "bytes_per_second", output_json_real(study_rate(v)), "sms", (json_int_t)v->sms, "active_clusters", (json_int_t)v->active,
-        "waves", study_waves(v));
+                   "{s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:I, s:I, s:f}", "cluster", (json_int_t)study_cluster(&v->plan),
+                   "plan", describe_plan(&v->plan), "time_ms", t->median, "low_ms", t->low, "high_ms", t->high, "rounds",
+                   (json_int_t)t->rounds, "launches", (json_int_t)t->launches, "bytes_per_second", output_json_real(study_rate(v)),
+                   "sms", (json_int_t)v->sms, "active_clusters", (json_int_t)v->active, "waves", study_waves(v));
     if (s->own) add_work(object, v->w);
     if (object) json_object_set_new(object, "round_ms", rounds_json(v->race));
     if (object && s->gpu) json_object_set_new(object, "share_of_ceiling", json_real(study_share(s, v)));

@@ -13,38 +13,37 @@
 #include "workload.h"
 
 typedef struct study_options {
-    const char     *device, *arch, *input, *fill, *plot;  // all but the device may be NULL
-    unsigned        rounds;                               // 0: as many as suit the device
-    unsigned        kernels;  // about so many will run once on the CPU device, to say how long it takes; 0: one is measured
-    bool            json;
-    bool            untuned;  // plans are made as if nothing had been tuned
-    bool            beside;   // the workload's peer is measured too, in turns with the first kernel
-    bool            forms;    // kernels differ in their form: what one cannot do is no failure of the others
-    int           (*admit)(const cj_device *device);  // an exit code, after its message, of a device that will not do; or NULL
+    const char *device, *arch, *input, *fill, *plot;  // all but the device may be NULL
+    unsigned    rounds;                               // 0: as many as suit the device
+    unsigned    kernels;  // about so many will run once on the CPU device, to say how long it takes; 0: one is measured
+    bool        json;
+    bool        untuned;  // plans are made as if nothing had been tuned
+    bool        beside;   // the workload's peer is measured too, in turns with the first kernel
+    bool        forms;    // kernels differ in their form: what one cannot do is no failure of the others
+    int (*admit)(const cj_device *device);  // an exit code, after its message, of a device that will not do; or NULL
     machine_options machine;
 } study_options;
 
 enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY_JSON, STUDY_ROUNDS, STUDY_PLOT };
 
-#define STUDY_OPTIONS                                                                                                   \
-    {.name = "arch",                                                                                                    \
-     .key = STUDY_ARCH,                                                                                                 \
-     .arg = "TARGET",                                                                                                   \
-     .doc = "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"},                \
-        {.name = "target", .key = STUDY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},                                  \
-        {.name = "device",                                                                                              \
-         .key = STUDY_DEVICE,                                                                                           \
-         .arg = "auto|gpu|gpu:N|cpu",                                                                                   \
-         .doc = "Where to run; auto takes a GPU with clusters, else the CPU device (default auto)"},                    \
-        {.name = "fill",                                                                                                \
-         .key = STUDY_FILL,                                                                                             \
-         .arg = "SPEC",                                                                                                 \
-         .doc = "Make up the input, as run does (default: the family's)"},                                              \
-        {.name = "input", .key = STUDY_INPUT, .arg = "FILE", .doc = "Read the input from FILE, as run does"},           \
-        {.name = "json", .key = STUDY_JSON, .doc = "Print JSON"},                                                       \
-    {                                                                                                                   \
-        .name = "rounds", .key = STUDY_ROUNDS, .arg = "N",                                                              \
-        .doc = "Measure N rounds of launches each, show the median (default 15, on the CPU device 3)"                   \
+#define STUDY_OPTIONS                                                                                         \
+    {.name = "arch",                                                                                          \
+     .key = STUDY_ARCH,                                                                                       \
+     .arg = "TARGET",                                                                                         \
+     .doc = "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"},      \
+        {.name = "target", .key = STUDY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},                        \
+        {.name = "device",                                                                                    \
+         .key = STUDY_DEVICE,                                                                                 \
+         .arg = "auto|gpu|gpu:N|cpu",                                                                         \
+         .doc = "Where to run; auto takes a GPU with clusters, else the CPU device (default auto)"},          \
+        {.name = "fill",                                                                                      \
+         .key = STUDY_FILL,                                                                                   \
+         .arg = "SPEC",                                                                                       \
+         .doc = "Make up the input, as run does (default: the family's)"},                                    \
+        {.name = "input", .key = STUDY_INPUT, .arg = "FILE", .doc = "Read the input from FILE, as run does"}, \
+        {.name = "json", .key = STUDY_JSON, .doc = "Print JSON"}, {                                           \
+        .name = "rounds", .key = STUDY_ROUNDS, .arg = "N",                                                    \
+        .doc = "Measure N rounds of launches each, show the median (default 15, on the CPU device 3)"         \
     }
 
 // Takes one of STUDY_OPTIONS, or of MACHINE_OPTIONS.
@@ -54,15 +53,15 @@ enum { STUDY_REASON = 1200 };
 
 // One kernel that does the work.
 typedef struct variant {
-    workload     *w;  // the study's, or its own
-    cj_plan       plan;
-    cj_kernel    *kernel;                 // NULL: it cannot be launched here
-    char          refused[STUDY_REASON];  // and this is why
-    cj_error      why;                    // the library's refusal, with its hint; OK: there was none
-    uint32_t      sms;                    // that have blocks of it, in all its time; 0: not known
-    uint32_t      active;                 // clusters (without clusters: blocks) that the device holds at once; 0: not known
-    contender    *race;                   // its times; NULL without a kernel
-    cj_cpu_stats  stats;                  // of one run of the kernel, on the CPU device
+    workload    *w;  // the study's, or its own
+    cj_plan      plan;
+    cj_kernel   *kernel;                 // NULL: it cannot be launched here
+    char         refused[STUDY_REASON];  // and this is why
+    cj_error     why;                    // the library's refusal, with its hint; OK: there was none
+    uint32_t     sms;                    // that have blocks of it, in all its time; 0: not known
+    uint32_t     active;  // clusters (without clusters: blocks) that the device holds at once; 0: not known
+    contender   *race;    // its times; NULL without a kernel
+    cj_cpu_stats stats;   // of one run of the kernel, on the CPU device
 } variant;
 
 typedef struct study {
@@ -72,7 +71,7 @@ typedef struct study {
     double        read_ceiling, copy_ceiling;  // bytes a second, measured in this run; 0 on the CPU device
     variant      *variants;                    // `count` of them, of `capacity`
     contender    *races;
-    workload     *own;                         // of each variant, where each cluster size has a problem of its own; else NULL
+    workload     *own;  // of each variant, where each cluster size has a problem of its own; else NULL
     size_t        count, race_count, capacity;
     peer          peer;
 } study;
@@ -91,7 +90,7 @@ int study_check(study *s, variant *v, unsigned sets, double *milliseconds);
 uint32_t study_cluster(const cj_plan *plan);  // blocks of a cluster; 0: launched without clusters
 double   study_waves(const variant *v);       // grid size over the blocks that the device holds at once; 0: not known
 
-double study_rate(const variant *v);                    // bytes a second that any kernel must move
+double study_rate(const variant *v);                   // bytes a second that any kernel must move
 double study_share(const study *s, const variant *v);  // of the ceiling, 0 to 1 and a little; 0: not known
 
 json_t *study_json(const study *s);  // all but the variants, and what they have of their own

@@ -23,21 +23,21 @@ enum { PARTS_SHOWN = 16 };
 enum { CHUNK_BYTES = 64 << 20, POISON = 0xff };  // host memory for the input, however long it is
 
 typedef struct reduction {
-    cj_dtype       type;      // of x; what it is computed in is the references'
-    uint64_t       n;
-    size_t         most;      // results that any plan has
-    source         source;
-    reference      reference;
-    user_reference user;      // of the functions that were given, map and op-expr
-    bool           tried;     // op-expr, on the first elements
-    bool           overflows; // op-expr does, on those
-    bool           asked;     // for the parts, which are shown beside the result that was asked for
+    cj_dtype                type;  // of x; what it is computed in is the references'
+    uint64_t                n;
+    size_t                  most;  // results that any plan has
+    source                  source;
+    reference               reference;
+    user_reference          user;       // of the functions that were given, map and op-expr
+    bool                    tried;      // op-expr, on the first elements
+    bool                    overflows;  // op-expr does, on those
+    bool                    asked;      // for the parts, which are shown beside the result that was asked for
     const cj_user_function *op;
-    bool           sliced;    // the expected values depend on the plan: then the elements are kept
-    unsigned char *kept;      // as computed with
-    cj_ptr        *x, *out;   // of each set
-    unsigned char *raw;       // the results as the device writes them
-    element      (*found)[REFERENCE_PIECES];
+    bool                    sliced;   // the expected values depend on the plan: then the elements are kept
+    unsigned char          *kept;     // as computed with
+    cj_ptr                 *x, *out;  // of each set
+    unsigned char          *raw;      // the results as the device writes them
+    element (*found)[REFERENCE_PIECES];
 } reduction;
 
 static int no_memory(const char *what) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for the %s", what); }
@@ -84,8 +84,8 @@ static int overflows_on_iota(const workload *w, cj_dtype type, bool *overflows) 
     int code = x ? CODE_OK : no_memory("trial of op-expr");
     if (!code) fill_write(&iota, 0, count, x);
     if (!code)
-        code = user_reference_open(&user, held, function_of(w, "map"), function_of(w, "op-expr"), function_of(w, "identity"),
-                                   count, 1);
+        code = user_reference_open(&user, held, function_of(w, "map"), function_of(w, "op-expr"),
+                                   function_of(w, "identity"), count, 1);
     if (!code) code = user_reference_map(&user, x, count);
     if (!code) code = user_reference_overflows(&user, x, count, overflows);
     user_reference_close(&user);
@@ -99,7 +99,8 @@ static int default_fill(const workload *w, cj_dtype type, char buffer[32]) {
     enum { FACTORS = 128 };
     bool product = parameter_is(w, "op", "product");
     int  code = CODE_OK;
-    if (element_kind_of(type) == ELEMENT_FLOAT && function_of(w, "op-expr")) code = overflows_on_iota(w, type, &product);
+    if (element_kind_of(type) == ELEMENT_FLOAT && function_of(w, "op-expr"))
+        code = overflows_on_iota(w, type, &product);
     if (product && element_kind_of(type) == ELEMENT_FLOAT)
         snprintf(buffer, 32, "twos:%" PRIu64, cj_params_get(&w->params, "n") / FACTORS + 1);
     else
@@ -386,18 +387,22 @@ static void compare(const reduction *r, double plan_bound, workload_verdict *ver
 }
 
 static void explain(const workload *w, const reduction *r, workload_verdict *v) {
-    char error[ELEMENT_TEXT], bound[ELEMENT_TEXT];
-    const char *why = r->op && r->overflows                ? "op-expr of some of the elements overflows"
-                      : r->op                              ? "op-expr rounds in another order"
-                      : r->reference.op == CJ_REDUCE_PRODUCT ? "a product of some of the elements may over- or underflow"
-                                                             : "there are too many roundings";
+    char        error[ELEMENT_TEXT], bound[ELEMENT_TEXT];
+    const char *why = r->op && r->overflows ? "op-expr of some of the elements overflows"
+                      : r->op               ? "op-expr rounds in another order"
+                      : r->reference.op == CJ_REDUCE_PRODUCT
+                          ? "a product of some of the elements may over- or underflow"
+                          : "there are too many roundings";
     if (v->ok && isnan(v->bound)) snprintf(v->text, sizeof v->text, "%s", why);
     if (v->ok) return;
-    if (w->whole) snprintf(error, sizeof error, "%.0f", v->error), snprintf(bound, sizeof bound, "%.0f", v->bound);
-    else element_real_text(v->error, 7, error), element_real_text(v->bound, 7, bound);
+    if (w->whole)
+        snprintf(error, sizeof error, "%.0f", v->error), snprintf(bound, sizeof bound, "%.0f", v->bound);
+    else
+        element_real_text(v->error, 7, error), element_real_text(v->bound, 7, bound);
     snprintf(v->text, sizeof v->text, "the error is %s, the bound %s%s", error, bound,
-             r->op ? "\nis op-expr associative and commutative on all of x, and does identity leave every value as it is?"
-                   : "");
+             r->op
+                 ? "\nis op-expr associative and commutative on all of x, and does identity leave every value as it is?"
+                 : "");
 }
 
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
@@ -447,8 +452,10 @@ static void print(const workload *w, const cj_kernel *kernel) {
     putchar('\n');
     printf("Expected %s%s%s:", *blocks ? "block " : "", word, blocks);
     print_values(r, 0, shown, false);
-    if (*blocks) printf("Block %ss:", word);
-    else printf(plan->cluster.x ? "Cluster reduction result:" : "Reduction result:");
+    if (*blocks)
+        printf("Block %ss:", word);
+    else
+        printf(plan->cluster.x ? "Cluster reduction result:" : "Reduction result:");
     print_values(r, 0, shown, true);
     if (shown == count || count - 1 > PARTS_SHOWN) return;
     printf("Parts of the blocks:");
@@ -457,7 +464,8 @@ static void print(const workload *w, const cj_kernel *kernel) {
 
 static json_t *json_values(const reduction *r, size_t first, size_t end, bool found) {
     const reference_layout layout = reference_layout_of(&r->reference);
-    if (r->reference.total && !first && layout.pieces == 1) return element_json(layout.type[0], piece_of(r, 0, 0, found));
+    if (r->reference.total && !first && layout.pieces == 1)
+        return element_json(layout.type[0], piece_of(r, 0, 0, found));
     json_t *array = json_array();
     for (size_t i = first; i < end; i++)
         for (unsigned k = 0; k < layout.pieces; k++)
@@ -478,8 +486,8 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const reduction       *r = w->state;
     const reference_layout layout = reference_layout_of(&r->reference);
-    const bool             indexed = layout.pieces > 1 && layout.type[1] == CJ_U64, one = r->reference.total && layout.pieces == 1;
-    const size_t           count = layout.pieces > 1 ? layout.pieces : r->reference.count;
+    const bool indexed = layout.pieces > 1 && layout.type[1] == CJ_U64, one = r->reference.total && layout.pieces == 1;
+    const size_t count = layout.pieces > 1 ? layout.pieces : r->reference.count;
     (void)kernel;
     list[0] = (workload_output){.name = "value", .type = layout.type[0], .at = r->out[0], .stride = {1}};
     if (!indexed && !(one && (r->asked || count == 1))) list[0].dims = 1, list[0].extent[0] = count;

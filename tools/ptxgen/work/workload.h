@@ -34,7 +34,7 @@ struct workload {
     const char *input;   // a file with the input, where the family takes one; NULL: none
     const char *arch;    // of the kernel that will run, where the command knows; NULL: the device's newest
     bool        parts;   // run: parts of the result are shown beside it, where there are a few
-    bool        forms;  // compare: the cluster size in `params` is one of several that will be tried
+    bool        forms;   // compare: the cluster size in `params` is one of several that will be tried
     bool        rotate;  // bench and compare: as many sets of buffers as go beyond the L2 cache
 
     // Set by open.
