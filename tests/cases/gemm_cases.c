@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "emit.h"
+#include "gemm_number.h"
 #include "models/gemm_model.h"
-#include "models/half.h"
 #include "test.h"
 
 enum { POISON = 0xff, SAMPLES_LEAST = 400, ALIGNED_BYTES = 16, NAME = 16 };
@@ -17,25 +17,13 @@ enum { POISON = 0xff, SAMPLES_LEAST = 400, ALIGNED_BYTES = 16, NAME = 16 };
 // Products that are held against f64: those of all elements, or of as many as that allows.
 static const double CHECKED = 0x1p24;
 
-// A type of elements; of 4 bytes there is a float, of which tf32 keeps its own bits alone.
-typedef struct number {
-    const char *name;
-    uint32_t    bytes;
-    half_format format;
-} number;
-
-static const number numbers[] = {
-    {"bf16", 2, {7, 8, false}}, {"f16", 2, {10, 5, false}},  {"e4m3", 1, {3, 4, true}},
-    {"e5m2", 1, {2, 5, false}}, {"tf32", 4, {10, 8, false}}, {"f32", 4, {23, 8, false}},
-};
-
 // A matrix of each product on both sides: `lines` lines of `length` elements each, rows or columns.
 typedef struct matrix {
-    const number  *type;
-    bool           by_columns;
-    uint64_t       lines, length, leading, products, stride;
-    unsigned char *at;
-    cj_ptr         device;
+    const gemm_number_type *type;
+    bool                    by_columns;
+    uint64_t                lines, length, leading, products, stride;
+    unsigned char          *at;
+    cj_ptr                  device;
 } matrix;
 
 enum { A, B, C, BIAS, D, MATRICES };
@@ -55,28 +43,6 @@ typedef struct problem {
     cj_gemm_desc       desc;  // the leading dimensions and strides
 } problem;
 
-static const number *number_named(const char *name) {
-    for (size_t i = 0; i < CJ_TEST_COUNT(numbers); i++)
-        if (!strcmp(numbers[i].name, name)) return &numbers[i];
-    return NULL;
-}
-
-static void put(const number *type, void *to, double value) {
-    const uint16_t half = type->bytes < 4 ? half_from(type->format, value) : 0;
-    const float    single = (float)value;
-    uint32_t       bits;
-    memcpy(&bits, &single, sizeof bits);
-    if (type->format.fraction < 23) bits &= ~UINT32_C(0x1fff);
-    memcpy(to, type->bytes < 4 ? (const void *)&half : &bits, type->bytes);  // the host is little-endian, as GPUs are
-}
-
-static double get(const number *type, const void *from) {
-    uint16_t half = 0;
-    float    single = 0;
-    memcpy(type->bytes < 4 ? (void *)&half : &single, from, type->bytes);
-    return type->bytes < 4 ? half_to(type->format, half) : (double)single;
-}
-
 static size_t bytes_of(const matrix *x) { return (size_t)(x->products * x->stride) * x->type->bytes; }
 
 static void *element(const matrix *x, uint64_t product, uint64_t row, uint64_t column) {
@@ -85,11 +51,11 @@ static void *element(const matrix *x, uint64_t product, uint64_t row, uint64_t c
 }
 
 static double value(const problem *p, unsigned which, uint64_t product, uint64_t row, uint64_t column) {
-    return get(p->matrix[which].type, element(&p->matrix[which], product, row, column));
+    return gemm_number_get(p->matrix[which].type, element(&p->matrix[which], product, row, column));
 }
 
 static void set(problem *p, unsigned which, uint64_t row, uint64_t column, double to) {
-    put(p->matrix[which].type, element(&p->matrix[which], 0, row, column), to);
+    gemm_number_put(p->matrix[which].type, element(&p->matrix[which], 0, row, column), to);
 }
 
 static double random_real(uint64_t *random) { return (double)(cj_test_random(random) >> 40) * 0x1p-23 - 1; }
@@ -100,11 +66,11 @@ static void fill_matrix(matrix *x, uint64_t *random) {
     memset(x->at, POISON, bytes_of(x));
     for (uint64_t line = 0; line < x->lines * x->products; line++)
         for (uint64_t i = 0; i < x->length; i++)
-            put(x->type, x->at + (line / x->lines * x->stride + line % x->lines * x->leading + i) * bytes,
-                random_real(random));
+            gemm_number_put(x->type, x->at + (line / x->lines * x->stride + line % x->lines * x->leading + i) * bytes,
+                            random_real(random));
 }
 
-static void make_matrix(problem *p, unsigned which, const number *type, bool by_columns, uint64_t rows,
+static void make_matrix(problem *p, unsigned which, const gemm_number_type *type, bool by_columns, uint64_t rows,
                         uint64_t columns, uint64_t products, uint64_t *random) {
     const uint64_t unit = ALIGNED_BYTES / type->bytes;
     matrix        *x = &p->matrix[which];
@@ -127,20 +93,20 @@ static void send(const problem *p, const matrix *x) {
     cj_test_ok(cj_mem_write(p->device, x->device, x->at, bytes_of(x), NULL, &error), &error);
 }
 
-static const number *type_of(const problem *p, const char *param, const number *otherwise) {
-    char          word[NAME];
-    const number *type = number_named(cj_params_word(&p->params, param, word, sizeof word));
+static const gemm_number_type *type_of(const problem *p, const char *param, const gemm_number_type *otherwise) {
+    char                    word[NAME];
+    const gemm_number_type *type = gemm_number(cj_params_word(&p->params, param, word, sizeof word));
     return type ? type : otherwise;
 }
 
 // The bias begins behind an element that is not its own.
 static void make_matrices(problem *p, uint64_t *random) {
-    char          shared[NAME];
-    const number *a = type_of(p, "dtype", NULL), *b = type_of(p, "dtype-b", a), *bf16 = &numbers[0];
-    const number *d = type_of(p, "out", a->bytes == 4 ? number_named("f32") : a->bytes == 1 ? bf16 : a);
-    const number *c = d->bytes == 1 ? bf16 : d;
-    const bool    a_order = cj_params_get(&p->params, "a"), b_order = cj_params_get(&p->params, "b");
-    const bool    d_order = cj_params_get(&p->params, "d");
+    char                    shared[NAME];
+    const gemm_number_type *a = type_of(p, "dtype", NULL), *b = type_of(p, "dtype-b", a), *bf16 = gemm_number("bf16");
+    const gemm_number_type *d = type_of(p, "out", a->bytes == 4 ? gemm_number("f32") : a->bytes == 1 ? bf16 : a);
+    const gemm_number_type *c = d->bytes == 1 ? bf16 : d;
+    const bool              a_order = cj_params_get(&p->params, "a"), b_order = cj_params_get(&p->params, "b");
+    const bool              d_order = cj_params_get(&p->params, "d");
     cj_params_word(&p->params, "shared", shared, sizeof shared);
     if (!strcmp(shared, "none")) *shared = '\0';
     make_matrix(p, A, a, a_order, p->m, p->k, strchr(shared, 'a') ? 1 : p->batch, random);
@@ -217,16 +183,16 @@ static double sum_error(const problem *p) {
 }
 
 // 8-bit results have no infinity: the largest number stands for it and all beyond.
-static double stored(const number *type, double x) {
+static double stored(const gemm_number_type *type, double x) {
     const double most = type->format.exponent == 4 ? 448 : 57344;
     return type->bytes > 1 || isnan(x) ? x : fmax(-most, fmin(most, x));
 }
 
 // An element of D, and in *bound how far the device may be from it: rounded once to the type.
 static double expected(const problem *p, uint64_t product, uint64_t row, uint64_t column, double *bound) {
-    const double  alpha = (double)p->alpha * p->scale[0] * p->scale[1];
-    const number *type = p->matrix[D].type;
-    double        sum = 0, size = 0;
+    const double            alpha = (double)p->alpha * p->scale[0] * p->scale[1];
+    const gemm_number_type *type = p->matrix[D].type;
+    double                  sum = 0, size = 0;
     for (uint64_t i = 0; i < p->k; i++) {
         const double term = value(p, A, product, row, i) * value(p, B, product, i, column);
         sum += term;

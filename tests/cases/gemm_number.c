@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gemm_number.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "test.h"
+
+static const gemm_number_type numbers[] = {
+    {"bf16", 2, {7, 8, false}}, {"f16", 2, {10, 5, false}},  {"e4m3", 1, {3, 4, true}},
+    {"e5m2", 1, {2, 5, false}}, {"tf32", 4, {10, 8, false}}, {"f32", 4, {23, 8, false}},
+};
+
+const gemm_number_type *gemm_number(const char *name) {
+    for (size_t i = 0; i < CJ_TEST_COUNT(numbers); i++)
+        if (!strcmp(numbers[i].name, name)) return &numbers[i];
+    return NULL;
+}
+
+void gemm_number_put(const gemm_number_type *type, void *to, double value) {
+    const uint16_t half = type->bytes < 4 ? half_from(type->format, value) : 0;
+    const float    single = (float)value;
+    uint32_t       bits;
+    memcpy(&bits, &single, sizeof bits);
+    if (type->format.fraction < 23) bits &= ~UINT32_C(0x1fff);
+    memcpy(to, type->bytes < 4 ? (const void *)&half : &bits, type->bytes);  // the host is little-endian, as GPUs are
+}
+
+double gemm_number_get(const gemm_number_type *type, const void *from) {
+    uint16_t half = 0;
+    float    single = 0;
+    memcpy(type->bytes < 4 ? (void *)&half : &single, from, type->bytes);
+    return type->bytes < 4 ? half_to(type->format, half) : (double)single;
+}
