@@ -44,7 +44,7 @@ typedef struct cj_cpu_group {
 } cj_cpu_group;
 
 // What a warp has in flight of wgmma.mma_async.
-typedef struct cj_cpu_wgmma cj_cpu_wgmma;  // exec_wgmma.c
+typedef struct cj_cpu_wgmma cj_cpu_wgmma;  // execute/matrix/wgmma.c
 
 typedef struct cj_cpu_wgmmas {
     cj_cpu_wgmma *first, *last;   // in the order begun

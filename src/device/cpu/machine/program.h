@@ -27,7 +27,7 @@ enum { CJ_LANES = 32 };
 
 typedef struct cj_cpu_warp  cj_cpu_warp;
 typedef struct cj_cpu_op    cj_cpu_op;
-typedef struct cj_cpu_touch cj_cpu_touch;  // exec_wgmma.c
+typedef struct cj_cpu_touch cj_cpu_touch;  // execute/matrix/wgmma.c
 
 // What a warp does after an op: go on below; go where the op has set the warp's pc and lanes; leave the lanes that the
 // op has put in `waiting` at this op, to try again later, the others going on below; stop, for a hazard was reported.
@@ -135,7 +135,7 @@ typedef struct cj_cpu_frame_address {
 } cj_cpu_frame_address;
 
 // A function that the entry may call. Its local memory, parameters included, is a frame on the lane's stack. Its
-// registers have a place of their own; a lane that enters it once more first keeps them on its stack (exec_call.c).
+// registers have a place of their own; a lane that enters it once more first keeps them on its stack (execute/control/call.c).
 typedef struct cj_cpu_func {
     const cj_ir_func     *func;
     uint64_t              address;             // what a pointer to it holds

@@ -218,7 +218,7 @@ static void *work(void *user) {
 }
 
 static uint32_t worker_count(const cj_cpu_launch *launch, uint64_t clusters) {
-    uint32_t count = launch->watch ? 1 : launch->options.threads;  // watch.c tells why one
+    uint32_t count = launch->watch ? 1 : launch->options.threads;  // watch.h says why one
     if (count > WORKERS_MAX) count = WORKERS_MAX;
     return count > clusters ? (uint32_t)clusters : count;
 }

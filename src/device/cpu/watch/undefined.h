@@ -50,7 +50,7 @@ void cj__undefined_local(cj_cpu_warp *w, uint32_t mask, unsigned char *const at[
 // The lanes that the op reaches have been told: now it is moved.
 void cj__undefined_moved(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 
-// ---- calls (exec_call.c)
+// ---- calls (execute/control/call.c)
 
 // Where the undefined bits of a lane's local memory lie.
 unsigned char *cj__undefined_local_of(const cj_cpu_warp *w, unsigned lane);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the conversions (exec_convert.c, exec_narrow.c) share.
+// What the conversions (convert.c, narrow.c) share.
 #ifndef CJ_CPU_CONVERT_H
 #define CJ_CPU_CONVERT_H
 
