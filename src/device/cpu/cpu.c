@@ -122,7 +122,7 @@ static void cpu_unload(cj_module *base) {
     free(module);
 }
 
-// One without a size belongs to another module: a kernel that needs it is told so.
+// A variable without a size belongs to another module: a kernel that uses it is refused with that reason.
 static bool takes_memory(const cj_ir_var *var) {
     return (var->space == CJ_SPACE_GLOBAL || var->space == CJ_SPACE_CONST) && !var->unsized && var->bytes;
 }
@@ -145,7 +145,7 @@ static cj_status count_variable(cpu_module *module, const cj_ir_var *var, cj_err
     return CJ_OK;
 }
 
-// Gives a module's variable its memory, with its initial bytes, zeros behind them.
+// Gives a module's variable its memory, with its initial bytes and zeros after them.
 static cj_status add_variable(cpu_module *module, const cj_ir_var *var, cj_error *error) {
     cj_cpu_variable *variable = &module->variable[module->variable_count];
     cj_status        status = cj__cpu_alloc(module->memory, var->bytes, var->name, &variable->address, error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses, and the one way to memory: every load, store and atomic asks its op's `reach` function for host addresses.
-// Bounds, alignment and windows are checked there; it sees each access of each lane, with its op and its block.
+// Addresses, and the one way to memory: every load, store and atomic asks its op's `reach` function for host addresses. That
+// function checks bounds, alignment and windows of each lane's access, and tells whoever watches or counts.
 //
 //   shared::cta      0 … size of the block's shared memory
 //   shared::cluster  the same for the block's own; from mapa: (rank + 1) << 24 | offset

@@ -23,11 +23,11 @@ enum { CJ_TENSOR_RANK_MAX = 5, CJ_TENSOR_SPACE_MAX = CJ_TENSOR_RANK_MAX - 2 };
 
 typedef struct cj_cpu_tensor {
     uint64_t address;
-    uint32_t cleared;  // by hosts
-    uint32_t mark;     // that this device encoded it; 0: a kernel made it
+    uint32_t cleared;                         // by hosts
+    uint32_t mark;                            // that this device encoded it; 0: a kernel made it
     uint64_t stride[CJ_TENSOR_RANK_MAX - 1];  // bytes; [i] of dimension i + 1
     uint32_t last[CJ_TENSOR_RANK_MAX];        // the greatest coordinate
-    uint16_t box[CJ_TENSOR_RANK_MAX];  // im2col: channels, pixels
+    uint16_t box[CJ_TENSOR_RANK_MAX];         // im2col: channels, pixels
     uint8_t  element_stride[CJ_TENSOR_RANK_MAX];
     uint8_t  rank, type, interleave, swizzle, fill;
     uint8_t  im2col;
@@ -43,9 +43,9 @@ typedef struct cj_cpu_tile {
     cj_cpu_tensor map;
     int32_t       at[CJ_TENSOR_RANK_MAX];
     uint16_t      offset[CJ_TENSOR_SPACE_MAX];  // im2col
-    uint32_t      count[CJ_TENSOR_RANK_MAX];  // elements of the tile, 1 beyond the rank
-    uint32_t      element;                    // bytes of one
-    uint32_t      row, pitch, rows;           // bytes of a row, from row to row in shared memory; number of rows
+    uint32_t      count[CJ_TENSOR_RANK_MAX];    // elements of the tile, 1 beyond the rank
+    uint32_t      element;                      // bytes of one
+    uint32_t      row, pitch, rows;             // bytes of a row, from row to row in shared memory; number of rows
 } cj_cpu_tile;
 
 // A run of a tile's bytes: where it stands in their order, and its address.
@@ -64,7 +64,7 @@ cj_cpu_tile           *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t 
 void                   cj__cpu_tile_drop(cj_cpu_tile *tile);  // NULL is allowed
 static inline uint32_t cj__cpu_tile_bytes(const cj_cpu_tile *tile) { return tile->row * tile->rows; }
 
-// The next run in global memory from row *next on; false behind the last. *next starts at 0.
+// The next run in global memory from row *next on; false after the last one. *next starts at 0.
 bool cj__cpu_tile_global(const cj_cpu_tile *tile, uint32_t *next, cj_cpu_run *run);
 // The next run in shared memory from byte *next on, the tile being at `base`.
 bool cj__cpu_tile_shared(const cj_cpu_tile *tile, uint64_t base, uint32_t *next, cj_cpu_run *run);

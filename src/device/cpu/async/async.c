@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous work of a cluster: which transfer is made next, who waits for it, and what an exit leaves behind.
+// The asynchronous work of a cluster: which transfer is made next, who waits for it, and what a block that exits still has in flight.
 #include "async.h"
 
 #include <stdlib.h>

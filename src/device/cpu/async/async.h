@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asynchronous work: what goes on beside the threads that began it (PTX ISA, "Asynchronous Operations").
 //
-// Every copy, reduction and asynchronous store is a transfer: bytes are read from one end, kept, and written or
-// combined into the other end, at times that nobody knows. So it is here: an instruction only enqueues transfers, and
-// they are made late, once for good (async.c). Under the fixed schedule that is as late as possible, the youngest
-// first: when no thread can go on without one, or some rounds after it began, where threads poll instead of waiting.
-// Under a random schedule it is any transfer at any time. A multicast is one transfer for each block that receives.
+// Every copy, reduction and asynchronous store is a transfer: its bytes are read at one end, kept, and written to or combined
+// with the other end. On the chip nobody knows when. Here an instruction only enqueues a transfer, and the schedule makes it
+// late. Fixed schedule: as late as possible, the youngest first; that is when no thread can go on without it, or, if threads
+// poll instead of waiting, some rounds after it began. Random schedule: any transfer at any time. A multicast is one transfer
+// for each block that receives.
 //
 //   begun --read--> read --written--> written
 //
-// A transfer of a bulk group takes these steps apart from each other, others at once. Then it signals: its mbarrier
-// counts the bytes, or its group has one less pending. What was written stays listed, where hazards are watched for,
-// until its thread has waited for it: only then are its accesses ordered before what the thread does next.
+// A transfer of a bulk group takes these two steps at different times, others at once. Then it signals: its mbarrier counts
+// the bytes, or its group has one transfer less pending. In a watched launch a written transfer stays listed until its thread
+// has waited for it: only then are its accesses ordered before the thread's next ones.
 //
-// A cluster's list says what comes next; a thread's list is what its waits look through, so that they cost the same
-// however many threads copy.
+// The cluster's list says which transfer comes next. Each thread has a list of its own transfers, which its waits look through,
+// so that a wait costs the same however many other threads copy.
 #ifndef CJ_CPU_ASYNC_H
 #define CJ_CPU_ASYNC_H
 
@@ -47,17 +47,17 @@ struct cj_cpu_transfer {
     cj_cpu_who     who;
     uint64_t       begun, due;  // number of the transfer; the round in which it happens at the latest
     cj_cpu_signal  signal;
-    bool           is_read, is_done, is_proxy;  // has been read; written, too; goes through the async proxy
+    bool           is_read, is_done, is_proxy;  // read; written, too; goes through the async proxy
     uint8_t        scope;                       // cj_scope of its accesses
-    uint16_t       byte_mask;                   // of each 16 bytes, those that are written
-    uint32_t       group;                       // of its thread, where a group is signalled
+    uint16_t       byte_mask;                   // which of each 16 bytes are written
+    uint32_t       group;                       // number of the group of its thread that it signals
     cj_cpu_spot    from, to, mbarrier;
-    uint32_t       bytes, from_bytes;  // written and counted; read, the rest being zero
+    uint32_t       bytes, from_bytes;  // written and counted; read, the rest of `bytes` is zero
     cj_cpu_combine combine;            // NULL: a copy
-    cj_cpu_tile   *tile;               // of a tensor copy, held: how its global end and its shared end lie
+    cj_cpu_tile   *tile;               // of a tensor copy: where its rows lie at both ends; the transfer holds it
     unsigned char *data;               // read so far, owned; NULL: in `small`
     unsigned char  small[CJ_SMALL_BYTES];
-    cj_watch_async reader, writer;  // the same one, in `writer`, but for bulk groups
+    cj_watch_async reader, writer;  // two operations of a bulk group; else `writer` alone stands for both
 };
 
 // In the order begun.
@@ -74,8 +74,8 @@ typedef struct cj_cpu_groups {
 // How a warp waits for mbarriers' phases.
 typedef struct cj_cpu_poll {
     uint32_t lanes;  // that wait, or have asked in vain
-    // The lanes that asked last, if all were left waiting: at this op, when so many phases had been completed. Until
-    // there is another one the same answer needs no asking.
+    // The lanes that asked last, if all of them had to wait: at op `op`, when `flips` phases had been completed. As long as
+    // `flips` stays, the answer stays.
     uint32_t         waiting;
     const cj_cpu_op *op;
     uint64_t         flips;
@@ -89,13 +89,13 @@ struct cj_cpu_async {
     bool             used;     // since the cluster began
     uint64_t         begun;    // transfers
     uint64_t         round;    // of the schedule
-    uint64_t         signals;  // groups that have one less pending, besides the mbarriers' flips
+    uint64_t         signals;  // how often a group has lost a pending transfer
     uint64_t         expired;  // the round in which waits for mbarriers time out
-    uint64_t         seen;     // changes and begun transfers, when waits timed out last
+    uint64_t         seen;     // changes and begun transfers at the last time-out of waits
     uint32_t         in_vain;  // how often they timed out since anything changed
 };
 
-// ---- the schedule's side (run.c)
+// ---- calls of the schedule (run.c)
 
 // Gives a cluster what it needs for asynchronous work; false when out of memory.
 bool cj__cpu_async_new(cj_cpu_cluster *cluster);
@@ -110,7 +110,7 @@ void cj__cpu_async_leave(cj_cpu_block *block);
 // All threads of the cluster have exited: makes what is left.
 void cj__cpu_async_finish(cj_cpu_cluster *cluster);
 
-// ---- the instructions' side
+// ---- calls of the instructions
 
 // Begins a transfer, which is copied; its tile is held once more. Out of memory ends the launch.
 cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer);

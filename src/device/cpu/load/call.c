@@ -10,7 +10,7 @@
 
 enum { FRAME_ALIGNMENT = 16 };
 
-// The definition that a name stands for: behind an alias, or of a function declared earlier.
+// The definition that a name stands for: follows aliases, and finds the body of a function declared earlier.
 static const cj_ir_func *definition(const cj_ir_func *func) {
     while (func->alias) func = func->alias;
     const cj_ir_func *named = func->has_body ? func : cj__ir_func(func->module, func->name);

@@ -26,7 +26,7 @@ static bool add_symbol(cj_cpu_prepare *p, const cj_ir_var *var, uint32_t *bytes)
     return true;
 }
 
-// Variable i of the entry's own and its module's, in this order; NULL behind the last.
+// Variable i of the entry's own and its module's, in this order; NULL after the last.
 static const cj_ir_var *visible_var(const cj_ir_func *entry, size_t *i) {
     if (*i < entry->var_count) return entry->var[(*i)++];
     const cj_ir_module *module = entry->module;

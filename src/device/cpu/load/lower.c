@@ -82,7 +82,7 @@ static bool lower(cj_cpu_prepare *p, const cj_ir_stmt *stmt) {
     return false;
 }
 
-// Branches name statements; they go to the first op at or behind it.
+// A branch names a statement. It goes to that statement's first op, or to the next one if the statement has none.
 static bool resolve_target(cj_cpu_prepare *p, cj_cpu_op *op, const uint32_t *first_op) {
     const cj_ir_inst *inst = op->inst;
     for (unsigned i = 0; inst && i < inst->operand_count && i < 2; i++) {

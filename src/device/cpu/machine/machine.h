@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running machine: launch > cluster > block > warp > groups of lanes.
+// The running machine: launch > cluster > block > warp > groups of lanes. docs/maintaining/cpu_device.md says in which order
+// they run.
 //
-// How it runs (run.c, grid.c). The blocks of a cluster run together on one host thread: warp after warp in turn, each
-// until its lanes wait or its quantum of ops is used up; or, under a seed, warps in random order with random quanta.
-// Clusters share nothing but global memory, so that several host threads each run clusters; all state that changes
-// hangs on the cluster. A host thread holds several clusters where they take long, and changes between them: one may
-// wait for another.
+// All blocks of a cluster run on one host thread, and all state that changes hangs on the cluster. Clusters share nothing but
+// global memory, so host threads run clusters without locks.
 //
-// Divergence. A warp's lanes are divided into groups with one pc each. Of the groups that can run, the one with the
-// smallest pc runs, until it reaches the pc of another, which it joins; so lanes meet again as early as possible in any
-// control flow, with no analysis of it. A group that uses up several quanta while others could run gives way to them:
-// a lane may spin until another lane of its warp has done something. Lanes at an instruction that needs more lanes than
-// are there (bar.sync, shfl.sync, …) wait for those; that they can never come shows as a deadlock.
+// A warp's lanes are divided into groups with one pc each. The ready group with the smallest pc runs, until it reaches the pc
+// of another group and joins it. Lanes at an instruction that needs more lanes than have arrived (bar.sync, shfl.sync, …) wait.
 #ifndef CJ_CPU_MACHINE_H
 #define CJ_CPU_MACHINE_H
 
@@ -22,7 +17,7 @@
 #include "program.h"
 
 enum {
-    CJ_QUANTUM = 1024,  // ops that a warp executes in its turn, if they are not drawn
+    CJ_QUANTUM = 1024,  // ops that a warp executes in its turn under the fixed schedule
     CJ_BARRIERS = 16,
     CJ_WARPS_MAX = 32,
     CJ_CLUSTER_MAX = 16
@@ -39,8 +34,8 @@ typedef struct cj_watch_warp    cj_watch_warp;
 
 typedef struct cj_cpu_group {
     uint32_t pc, mask;
-    uint32_t turn;   // of its warp, when it last ran
-    bool     waits;  // at pc, since this turn of the warp began
+    uint32_t turn;   // of its warp, in which it last ran
+    bool     waits;  // has tried the op at pc in this turn of the warp, in vain
 } cj_cpu_group;
 
 // What a warp has in flight of wgmma.mma_async.
@@ -49,14 +44,14 @@ typedef struct cj_cpu_wgmma cj_cpu_wgmma;  // execute/matrix/wgmma.c
 typedef struct cj_cpu_wgmmas {
     cj_cpu_wgmma *first, *last;   // in the order begun
     uint32_t      begun, groups;  // so far; committed groups
-    bool          fenced;         // wgmma.fence stood before
+    bool          fenced;         // the warp has executed wgmma.fence since its last wgmma
 } cj_cpu_wgmmas;
 
 struct cj_cpu_warp {
     unsigned char *file;
     uint32_t       pc, active;                 // the running group
     uint32_t       stop;                       // the smallest pc of the other groups that can run
-    uint32_t       waiting;                    // lanes that a CJ_STEP_WAIT leaves behind
+    uint32_t       waiting;                    // set by an op that returns CJ_STEP_WAIT: the lanes that wait at it
     uint32_t       quantum, budget;            // ops of this turn, and those of them that are left
     uint32_t       live;                       // lanes that have not exited
     uint32_t cluster_arrived, cluster_parity;  // lanes between arrive and wait, and the phase in which they arrived
@@ -65,26 +60,27 @@ struct cj_cpu_warp {
     cj_watch_warp      *watch;
     bool                undefined;  // some register may have undefined bits (undefined.h)
     cj_cpu_wgmmas       wgmma;
-    uint32_t            index;        // in the block
-    uint32_t            turn, spins;  // quanta begun; of those, used up in a row with other groups ready
-    uint32_t            group_count;
-    cj_cpu_group        group[CJ_LANES];
+    uint32_t            index;  // in the block
+    uint32_t     turn, spins;   // turns begun; the last ones in a row that were used up while another group was ready
+    uint32_t     group_count;
+    cj_cpu_group group[CJ_LANES];
 };
 
-// How many threads of a barrier's phase gave a predicate that holds, and one that does not.
+// bar.red: how many threads of a barrier's phase gave true, and how many false.
 typedef struct cj_cpu_tally {
     uint32_t yes, no;
 } cj_cpu_tally;
 
-// A named barrier. A warp counts in full once every lane of it that lives has arrived, so that partial warps are whole.
+// A named barrier. Once all living lanes of a warp have arrived the warp counts as 32 threads, as on the chip.
 typedef struct cj_cpu_barrier {
     uint32_t     phase;
     uint32_t     expected;             // threads, 0: all of the block
     uint32_t     lanes[CJ_WARPS_MAX];  // arrived in this phase
-    uint32_t     waits[CJ_WARPS_MAX];  // of those, the ones that wait for it to complete
-    bool         used;                 // some have
-    cj_cpu_tally tally, before[2];     // of this phase; of the last two, by parity, for threads that still wait
-    cj_sync      sync;
+    uint32_t     waits[CJ_WARPS_MAX];  // the lanes of those that wait until it completes
+    bool         used;                 // some lane has arrived in this phase
+    cj_cpu_tally tally,
+        before[2];  // of this phase; of the last two phases, by parity: some threads may not have read them yet
+    cj_sync sync;
 } cj_cpu_barrier;
 
 struct cj_cpu_block {
@@ -92,7 +88,7 @@ struct cj_cpu_block {
     cj_dim3         position;  // %ctaid
     uint32_t        rank;
     uint32_t        live;       // threads
-    bool            entered;    // some thread has executed something
+    bool            entered;    // one of its threads has had a turn
     bool            undefined;  // local memory may have undefined bits
     unsigned char  *shared, *local;
     cj_cpu_warp    *warp;
@@ -107,16 +103,16 @@ typedef struct cj_cpu_launch {
     const unsigned char    *param;
     cj_dim3                 grid, block, cluster, clusters;  // `cluster` is 1, 1, 1 without; `clusters` in the grid
     bool                    is_cluster;
-    bool                    cooperative;                   // all clusters run at once
-    cj_ptr                  workspace;                     // of a cooperative grid that asks for it (cpu.c), else 0
+    bool                    cooperative;  // all clusters run at once
+    cj_ptr                  workspace;    // of a cooperative grid whose kernel reads %envreg1 (cpu.c), else 0
     uint32_t                dynamic_shared, shared_bytes;  // a block's: dynamic, and in all
     uint32_t                threads, warps, ranks;         // a block's threads and warps, a cluster's blocks
     uint32_t                local_bytes;                   // a thread's, its stack included
     cj_cpu_options          options;
     struct cj_cpu_findings *findings;
     cj_watch               *watch;
-    struct cj_undefined    *undefined;  // undefined.h; there where `watch` is
-    cj_cpu_counts          *counts;     // what all clusters did, once they are done
+    struct cj_undefined    *undefined;  // undefined.h; NULL if `watch` is
+    cj_cpu_counts          *counts;     // sums over the clusters that have ended
 } cj_cpu_launch;
 
 struct cj_cpu_cluster {
@@ -129,15 +125,15 @@ struct cj_cpu_cluster {
     uint64_t             clock;         // ops executed in finished quanta
     uint64_t             random;        // state of the schedule
     uint64_t             instructions;  // of threads
-    uint64_t             polls;  // what a loop does that waits for another cluster: strong loads, compare-and-swaps
-    uint16_t            *order;  // in which warps take their turns
-    cj_sync              sync;   // of the cluster barrier
-    cj_cpu_async        *async;  // what goes on beside the threads
-    cj_cpu_mbarriers    *mbarriers;
-    cj_cpu_counts       *counts;    // NULL: nothing is counted by kind
-    bool                 observed;  // accesses are watched or counted
-    cj_status            status;    // HAZARD: it cannot go on
-    cj_cpu_block         block[CJ_CLUSTER_MAX];
+    uint64_t      polls;  // strong loads and compare-and-swaps: a loop that waits for another cluster executes these
+    uint16_t     *order;  // the warps of the cluster, as they take their turns
+    cj_sync       sync;   // of the cluster barrier
+    cj_cpu_async *async;  // what goes on beside the threads
+    cj_cpu_mbarriers *mbarriers;
+    cj_cpu_counts    *counts;    // NULL: nothing is counted by kind
+    bool              observed;  // accesses are watched or counted
+    cj_status         status;    // not OK: the cluster cannot go on
+    cj_cpu_block      block[CJ_CLUSTER_MAX];
 };
 
 // %ctaid of a block.

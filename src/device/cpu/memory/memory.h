@@ -14,8 +14,8 @@
 
 enum { CJ_POISON = 0xff };  // fills new memory: NaN in every float type, a large odd number in every integer type
 
-// Which bytes of an allocation hold something: written by the host or by a kernel that was watched. Lives as long as a
-// list that names it, so that a launch may ask after the memory is freed.
+// Which bytes of an allocation have been written, by the host or by a watched kernel. It lives as long as a list of
+// allocations that names it, so that a launch may ask even after the memory was freed.
 typedef struct cj_cpu_written {
     unsigned      lists;  // guarded by the memory's lock
     bool          all;
@@ -44,14 +44,15 @@ typedef struct cj_cpu_memory {
 cj_status cj__cpu_memory_init(cj_cpu_memory *memory, const cj_limits *limits, cj_error *error);
 void      cj__cpu_memory_free(cj_cpu_memory *memory);  // frees what is still allocated, too
 
-// Aligned to 256 bytes, poisoned, and with as much room behind it that is nobody's: small overruns are always seen.
+// The memory is aligned to 256 bytes and filled with CJ_POISON. The 256 bytes after it belong to no allocation, so that a small
+// overrun is always seen.
 cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error);
-// The caller's own memory, which holds something and stays where it is, until it is released. INVALID_ARGUMENT where some
-// of it is the device's already.
+// Makes the caller's array an allocation, without a copy, until it is released. All of it counts as written. INVALID_ARGUMENT
+// if a part of it is an allocation already.
 cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error *error);
 void      cj__cpu_release(cj_cpu_memory *memory, cj_ptr address);
 
-// The list of now, held until it is given back.
+// The list as it is now. The caller holds it until it drops it.
 cj_cpu_ranges *cj__cpu_ranges_hold(cj_cpu_memory *memory);
 void           cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges);
 
@@ -60,11 +61,11 @@ void           cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges)
 const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t address, uint64_t bytes,
                                         const cj_cpu_range **nearest);
 
-// Bytes of an allocation now hold something, or of all of them: whatever a kernel that was not watched may have
-// written.
+// These bytes of an allocation have been written; or all bytes of all allocations: a kernel that was not watched may have
+// written any of them.
 void cj__cpu_written_mark(const cj_cpu_range *range, uint64_t offset, uint64_t bytes);
 void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges);
-// How many bytes, from this one on, are alike in having been written; *written says what they are.
+// The length of the run from `offset` on whose bytes are all written or all unwritten; *written says which.
 uint64_t cj__cpu_written_run(const cj_cpu_range *range, uint64_t offset, uint64_t bytes, bool *written);
 
 #endif

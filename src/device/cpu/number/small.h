@@ -10,13 +10,13 @@
 
 #include "table.h"
 
-// A format. Its codes without the sign bit ascend with the value: 0, the subnormals, the normals, `largest`, and behind
-// it infinity, where there is one, and NaN.
+// A format. Its codes without the sign bit ascend with the value: 0, the subnormals, the normals, `largest`, then
+// infinity, if the format has one, then NaN.
 typedef struct cj_small_float {
     uint8_t  bits, fraction;  // in all, of the fraction
     int16_t  least;           // exponent of the smallest normal number
     uint32_t largest;
-    uint32_t infinity;  // 0: there is none, `largest` stands for it
+    uint32_t infinity;  // 0: the format has none and gives `largest`
     uint32_t nan;       // the one that the hardware gives
 } cj_small_float;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clusters of a grid on the host's threads.
 //
-// Each host thread (worker) takes clusters from the grid in their order. It runs one to its end, unless that takes
-// more than a slice: then the worker holds a second one and lets them take turns, then twice as many again, as long as
-// none comes to its end and memory allows. So a cluster that waits for a later one sees it begin, whatever the number
-// of host threads, and clusters that wait for nobody mostly run alone.
+// Each host thread (worker) takes clusters from the grid in order and runs one at a time. If a cluster does not end within a
+// slice, the worker takes a second one and gives both turns; then it doubles the number again, until one ends or memory is
+// short. So a cluster that waits for a later one sees it begin, whatever the number of host threads, and clusters that wait
+// for no other mostly run alone.
 #define _POSIX_C_SOURCE 200809L
 
 #include <pthread.h>
@@ -23,9 +23,9 @@
 #include "wgmma.h"
 
 enum {
-    ALIGNMENT = 64,          // of lane arrays and shared memory: a cache line
-    SLICE = 1 << 16,         // ops,
-    POLLS = 256,             // and polls: a cluster that seems to wait gives way sooner
+    ALIGNMENT = 64,          // bytes, of lane arrays and shared memory: a cache line
+    SLICE = 1 << 16,         // ops that a cluster executes before another one gets a turn
+    POLLS = 256,             // polls of memory after which it gives way sooner: it seems to wait for another cluster
     HELD_BYTES = 512 << 20,  // of clusters that all workers hold
     HELD_MAX = 256,          // clusters that a worker holds, unless the launch is cooperative
     WORKERS_MAX = 256,

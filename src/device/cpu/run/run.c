@@ -14,7 +14,7 @@
 #include "undefined.h"
 #include "watch.h"
 
-enum { PATIENCE = 16 };  // quanta that the foremost group may use up while others could run
+enum { PATIENCE = 16 };  // turns that the group with the smallest pc may use up while others are ready
 
 // ---- lanes of a warp
 
@@ -115,7 +115,7 @@ void cj__cpu_start(cj_cpu_cluster *cluster, uint64_t index) {
     cluster->random = cj__cpu_random(cluster) ^ index;
     for (uint32_t i = 0; i < launch->ranks * launch->warps; i++) cluster->order[i] = (uint16_t)i;
     for (uint32_t i = 0; i < launch->ranks; i++) start_block(&cluster->block[i], launch);
-    cj__cpu_async_start(cluster);  // what the cluster before has left ends first
+    cj__cpu_async_start(cluster);  // first ends what the previous cluster in this memory has left
     cj__watch_start(cluster);
 }
 
@@ -128,7 +128,7 @@ static void shuffle(cj_cpu_cluster *cluster, uint32_t count) {
     }
 }
 
-// Short quanta let warps meet in the middle of things; the seldom long one lets a warp run far ahead.
+// 1 to 256 ops. Short turns interleave warps finely; a rare long one lets a warp run far ahead.
 static uint32_t draw_quantum(cj_cpu_cluster *cluster) { return 1u << cj__cpu_random(cluster) % 9; }
 
 bool cj__cpu_take_turns(cj_cpu_cluster *cluster) {

@@ -5,11 +5,11 @@
 
 #include "machine.h"
 
-// Runs the launch's grid to its end, or to the first hazard behind which it cannot go on. OUT_OF_MEMORY, or HAZARD with
+// Runs the launch's grid to its end, or to the first hazard that makes it impossible to go on. OUT_OF_MEMORY, or HAZARD with
 // what was found in launch->findings. *instructions: of threads.
 cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_error *error);
 
-// Makes a cluster the one with that index in the grid, about to begin.
+// Prepares a cluster's memory to run the cluster with that index in the grid.
 void cj__cpu_start(cj_cpu_cluster *cluster, uint64_t index);
 // Gives each warp a turn. False when a hazard was reported.
 bool cj__cpu_take_turns(cj_cpu_cluster *cluster);

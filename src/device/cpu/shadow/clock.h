@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector clocks: for each agent of the grid, up to which time what it did is known.
+// Vector clocks: for each agent of the grid, the time up to which its accesses are known.
 //
-// Immutable and shared. After a barrier all of its threads hold one clock; a clock that learns a little shares the
-// rest. What is known is a tree over the grid's blocks, 16 children a node, whose leaves hold one block each, so that
-// a clock knows of other clusters as exactly as of its own and joining two clocks costs what they differ in:
+// Clocks are immutable and shared. After a barrier all threads hold one clock; a clock that learns a little shares the rest.
+// What is known is a tree over the grid's blocks with 16 children a node and one block a leaf. A clock therefore knows of other
+// clusters as exactly as of its own, and a join of two clocks costs what they differ in:
 //
 //   inner node   | child 0 | … | child 15 |
-//   leaf         | time of warp 0, 1, … : all of its lanes are known up to there | extras: agents beyond that, by group and time |
+//   leaf         | time of warp 0, 1, … : all lanes of the warp are known up to there | extras: agents known beyond that |
 //
-// Agents of a block are numbered: thread t is agent t; behind the last warp come asynchronous operations, always
-// extras. 32 of them are a group, and those of a group that are known up to the same time are one extra, so that what a
-// warp does lane by lane costs little more than what it does together. Time is counted by warps: it steps at every
-// release, so that a barrier writes one number a warp.
+// Agents of a block are numbered: thread t is agent t; asynchronous operations have the numbers after the last warp, and are
+// always extras. 32 agents are a group. Agents of a group that are known up to the same time are one extra, so that what a
+// warp does lane by lane costs little more than what it does together. Time is counted by warps and steps at each release.
 //
-// A clock is used by one host thread. When memory runs out knowledge is lost, accesses look less ordered, and
-// cj__watch_starved says that no verdict is to be had.
+// A clock is used by one host thread. If memory runs out, clocks lose knowledge and accesses look less ordered: then
+// cj__watch_starved is set, and the launch gives no verdict.
 #ifndef CJ_CPU_CLOCK_H
 #define CJ_CPU_CLOCK_H
 
@@ -43,8 +42,8 @@ typedef struct cj_clock {
     cj_known *view[CJ_VIEW_COUNT];
 } cj_clock;  // NULL: knows nothing
 
-// What was released to an mbarrier, a barrier, a location: all zero is new; cj__sync_free drops what it holds.
-// Phases: releases gather for the running phase; a flip, when the phase completes, makes them what is acquired.
+// What was released to an mbarrier or a barrier. All zero: nothing yet; cj__sync_free drops what it holds. Releases gather for
+// the running phase. When the phase completes, a flip makes the gathered clock the one that is acquired.
 typedef struct cj_sync {
     cj_clock *gathering, *complete;
 } cj_sync;
@@ -52,13 +51,13 @@ typedef struct cj_sync {
 void cj__sync_flip(cj_sync *sync);
 void cj__sync_free(cj_sync *sync);
 
-// Agents of one block: the lanes in `mask` of a warp, or behind the warps of 32 asynchronous operations.
+// Agents of one block: the lanes in `mask` of a warp; or, from group `warps` on, 32 asynchronous operations.
 typedef struct cj_agents {
     uint32_t block;
     uint16_t group;
     uint16_t warps;  // of the block
     uint32_t mask;
-    bool     whole;  // the mask has every thread that the warp began with
+    bool     whole;  // the mask holds all threads with which the warp began
 } cj_agents;
 
 cj_clock *cj__clock_hold(cj_clock *clock);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shadow memory: for each byte of a piece of memory, who has accessed it and is not yet overruled by someone later.
+// Shadow memory: for each byte of a piece of memory, the accesses that a later access can still conflict with.
+// docs/maintaining/cpu_device.md proves that no conflict is missed.
 //
-// A page of memory gets its shadow when it is first accessed: one cell for each granule, of the size of that first
-// access (1 to 16 bytes, and divided when a smaller access comes), so that all bytes of a granule have one history and
-// nothing is approximated. A cell holds
+// A page gets its shadow at its first access: one cell for each granule of the size of that access, 1 to 16 bytes. A smaller
+// access divides the granules, so all bytes of a granule have one history. A cell holds
 //
 //   the last weak write, and
-//   the accesses since then that do not conflict among each other: weak reads, strong reads, strong writes (atomics).
-//     One warp's fit into the cell; those of several go to a table beside it, in which each warp is found at once.
+//   the accesses since then that do not conflict with each other: weak reads, strong reads, strong writes (atomics).
+//     Accesses of one warp fit into the cell; those of several warps are in a table beside it.
 //
-// A weak write that is ordered behind all of these takes their place: what is ordered behind it is ordered behind them.
-// Atomics never do, since they need not be ordered among each other. Of one warp the later access of a kind takes the
-// place of an earlier one by the same lanes. So every pair of accesses that conflict is seen, whatever the schedule.
+// A weak write replaces all accesses that are ordered before it: whoever is ordered after the write is ordered after them. An
+// atomic replaces none, since atomics need not be ordered with each other. A later access replaces an earlier one of its kind
+// by the same lanes.
 #ifndef CJ_CPU_SHADOW_H
 #define CJ_CPU_SHADOW_H
 
@@ -53,8 +53,8 @@ typedef struct cj_accessor {
 
 typedef struct cj_shadow cj_shadow;
 
-// What becomes of an access that is found to break a rule: it was reported, and nothing more is looked for; it breaks none
-// with this earlier access, but may with others; or it is no access of its own, and stays unrecorded.
+// A judgement on an access that conflicts with an earlier one. REPORTED: the shadow looks for no further conflict. HARMLESS: it
+// looks on. SAME: the access is part of the earlier one, and is not recorded.
 typedef enum cj_verdict { CJ_VERDICT_REPORTED, CJ_VERDICT_HARMLESS, CJ_VERDICT_SAME } cj_verdict;
 
 // Judges it. `earlier` is NULL for a read of bytes that nobody has written; else a conflicting access, its mask the lanes
@@ -66,17 +66,17 @@ typedef cj_verdict (*cj_shadow_found)(void *user, const cj_accessor *accessor, c
 cj_shadow *cj__shadow_new(uint64_t bytes, const cj_cpu_range *range);
 void       cj__shadow_free(cj_shadow *shadow);   // NULL is allowed
 void       cj__shadow_clear(cj_shadow *shadow);  // as new
-// Marks what was written in the range's own record.
+// Copies to the range's own record which bytes were written.
 void cj__shadow_settle(const cj_shadow *shadow);
 
 // Checks and records an access; reports at most one conflict and one uninitialized read. False when out of memory.
 bool cj__shadow_access(cj_shadow *shadow, const cj_accessor *accessor, uint64_t offset, uint64_t bytes,
                        cj_shadow_found found, void *user);
 
-// What these bytes hold is as if nothing had written them; they have been accessed.
+// These bytes, which have been accessed, count as unwritten again.
 void cj__shadow_undefine(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
 
-// Calls for each recorded access by another block than this one.
+// Calls `visit` for each recorded access that was not made by this block.
 void cj__shadow_visit(const cj_shadow *shadow, uint32_t                                                          block,
                       void (*visit)(void *user, const cj_access *access, uint64_t offset, uint64_t bytes), void *user);
 

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of accesses that nothing orders: a hazard; or a note, where the order makes no difference to the result:
-// both write the same value, or one is the load with which a compare-and-swap loop begins.
+// Judges two accesses that nothing orders. They are a hazard; or a note, if their order cannot change the result: both write the
+// same value, or one is the load with which a compare-and-swap loop begins.
 #ifndef CJ_CPU_JUDGE_H
 #define CJ_CPU_JUDGE_H
 
 #include "watch.h"
 
-// Who is behind an access that is found to break a rule.
+// The access to be judged: who makes it, and where.
 typedef struct cj_watch_subject {
-    cj_cpu_warp         *w;  // of a thread, else NULL
-    unsigned             lane;
-    cj_cpu_cluster      *cluster;
-    cj_cpu_block        *owner;
-    const cj_cpu_op     *op;
-    uint32_t             mask;
-    const uint64_t      *address;  // of the lanes in `mask`, NULL where the op has no lanes' addresses
-    uint64_t             begin;    // of the memory
-    const unsigned char *written;  // what an operation is about to write, from `from` on; NULL: not known
-    uint64_t             from;
+    cj_cpu_warp     *w;  // of a thread, else NULL
+    unsigned         lane;
+    cj_cpu_cluster  *cluster;
+    cj_cpu_block    *owner;
+    const cj_cpu_op *op;
+    uint32_t         mask;
+    const uint64_t  *address;  // of the lanes in `mask`; NULL: the access is not by the op's memory operand
+    uint64_t         begin;    // of the memory
+    const unsigned char
+            *written;  // what an asynchronous operation is about to write, from offset `from` on; NULL: not known
+    uint64_t from;
 } cj_watch_subject;
 
 // The cj_shadow_found of a cj_watch_subject.

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watching a launch: who has touched which memory, and which accesses are ordered. Exists only where hazards are
-// watched for: every call below does nothing on a launch without (w->watch, block->watch are NULL).
+// Watching a launch: which accesses are ordered, and which are not. If a launch is not watched, w->watch and block->watch are
+// NULL and the calls below do nothing. docs/maintaining/cpu_device.md explains the method.
 //
-// Words. An agent is what accesses memory: a thread, or an asynchronous operation (a copy, a st.async, a wgmma) that a
-// thread forked. An agent's clock is what it knows: for each other agent, up to where everything it did happens before
-// what comes next here. Releasing adds a clock to a sync object, acquiring adds what lies there to a clock; a fork
-// gives the operation its thread's clock, a join gives the operation's accesses to a thread. Two accesses of the same
-// bytes, one a write, not ordered and not both strong with scopes that include each other, are a hazard.
+// An agent accesses memory: it is a thread, or an asynchronous operation (a copy, a st.async, a wgmma) that a thread forked.
+// An agent's clock says what the agent knows: for each other agent, the time up to which all its accesses happen before the
+// agent's next access. A release adds a clock to a sync object; an acquire adds the sync object's clock to the thread's. A
+// fork gives an operation the clock of its thread; a join tells a thread of the operation's accesses. Two accesses to the same
+// bytes, one of them a write, are a hazard if neither is ordered before the other and they are not both strong with scopes that
+// include each other.
 //
-// A clock has several views (PTX ISA, "Memory Consistency Model"), each a set of what is known in one respect:
+// A clock has several views (PTX ISA, "Memory Consistency Model"). Each is a set of accesses known in one respect:
 //   MEMORY     ordered for the generic proxy
 //   SHARED     ordered for the async proxy too, in shared memory: passed a proxy fence on its way here
 //   GLOBAL     the same in global memory
-//   INIT       initializations of mbarriers (fence.mbarrier_init); the MEMORY view counts besides
-//   PROGRESS   has been executed, whatever memory says: what a relaxed arrive gives
+//   INIT       initializations of mbarriers that passed fence.mbarrier_init; the MEMORY view counts besides
+//   PROGRESS   executed, whatever memory says: all that a relaxed arrive gives
+//
+// A watched launch runs on one host thread: global memory has one shadow, and clusters are ordered as they happened to run.
 #ifndef CJ_CPU_WATCH_H
 #define CJ_CPU_WATCH_H
 

@@ -49,10 +49,10 @@ static bool read_map(cj_cpu_who who, unsigned k, cj_cpu_tensor *map) {
 
 static cj_word type_word(uint8_t type) {
     static const cj_word words[] = {
-        [CJ_TENSORMAP_U8] = CJ_W_U8,     [CJ_TENSORMAP_U16] = CJ_W_U16,     [CJ_TENSORMAP_U32] = CJ_W_U32,
-        [CJ_TENSORMAP_S32] = CJ_W_S32,   [CJ_TENSORMAP_U64] = CJ_W_U64,     [CJ_TENSORMAP_S64] = CJ_W_S64,
-        [CJ_TENSORMAP_F16] = CJ_W_F16,   [CJ_TENSORMAP_F32] = CJ_W_F32,     [CJ_TENSORMAP_F64] = CJ_W_F64,
-        [CJ_TENSORMAP_BF16] = CJ_W_BF16, [CJ_TENSORMAP_F32_FTZ] = CJ_W_F32, [CJ_TENSORMAP_TF32] = CJ_W_F32,
+        [CJ_TENSORMAP_U8] = CJ_W_U8,        [CJ_TENSORMAP_U16] = CJ_W_U16,     [CJ_TENSORMAP_U32] = CJ_W_U32,
+        [CJ_TENSORMAP_S32] = CJ_W_S32,      [CJ_TENSORMAP_U64] = CJ_W_U64,     [CJ_TENSORMAP_S64] = CJ_W_S64,
+        [CJ_TENSORMAP_F16] = CJ_W_F16,      [CJ_TENSORMAP_F32] = CJ_W_F32,     [CJ_TENSORMAP_F64] = CJ_W_F64,
+        [CJ_TENSORMAP_BF16] = CJ_W_BF16,    [CJ_TENSORMAP_F32_FTZ] = CJ_W_F32, [CJ_TENSORMAP_TF32] = CJ_W_F32,
         [CJ_TENSORMAP_TF32_FTZ] = CJ_W_F32,
     };
     return type < sizeof words / sizeof *words ? words[type] : CJ_WORD_NONE;
@@ -60,8 +60,8 @@ static cj_word type_word(uint8_t type) {
 
 // Bits operations take integers as they are.
 static cj_cpu_combine combine_of(const tensor_plan *plan, uint8_t type) {
-    const bool     flushes = type == CJ_TENSORMAP_F32_FTZ || type == CJ_TENSORMAP_TF32_FTZ;
-    const cj_word  word = type_word(type);
+    const bool    flushes = type == CJ_TENSORMAP_F32_FTZ || type == CJ_TENSORMAP_TF32_FTZ;
+    const cj_word word = type_word(type);
     if (flushes && plan->operation == CJ_W_ADD) return cj__cpu_combine_of(CJ_W_FTZ, CJ_W_F32);
     cj_cpu_combine combine = cj__cpu_combine_of(plan->operation, word);
     if (combine || cj__words[word].class == CJ_CLASS_FLOAT) return combine;
@@ -132,18 +132,18 @@ static bool read_offsets(cj_cpu_who who, const tensor_plan *plan, uint16_t offse
 
 // ---- where a copy may begin: no page says so, but an H200 stops every other one as an illegal instruction (715)
 
-// Along the innermost dimension at a multiple of 16 bytes, in front of the tensor too.
+// Along the innermost dimension at a multiple of 16 bytes, also at negative coordinates.
 static bool is_inner_aligned(cj_cpu_who who, const cj_cpu_tile *tile) {
     const int32_t  at = tile->at[0];
     const uint32_t element = tile->element;
     if ((int64_t)at * element % INNER_ALIGN == 0) return true;
     cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MISALIGNED,
-                   "the innermost coordinate, %d, of elements of %u bytes is not at a multiple of %d bytes", at, element,
-                   INNER_ALIGN);
+                   "the innermost coordinate, %d, of elements of %u bytes is not at a multiple of %d bytes", at,
+                   element, INNER_ALIGN);
     return false;
 }
 
-// A store not in front of the tensor.
+// A store has no negative coordinate.
 static bool is_behind_start(cj_cpu_who who, const cj_cpu_tile *tile) {
     for (uint32_t k = 0; k < tile->map.rank; k++) {
         if (tile->at[k] >= 0) continue;

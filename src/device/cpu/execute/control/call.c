@@ -77,7 +77,7 @@ static part undefined_of(const cj_cpu_warp *w, unsigned lane) {
     return (part){w->file + w->block->cluster->launch->program->file_bytes, cj__undefined_local_of(w, lane), lane};
 }
 
-// Copies a lane's part of a place in the file to memory, or back; returns what lies behind it there.
+// Copies a lane's part of a slot to memory, or back; returns the address after it.
 static unsigned char *copy_place(part of, cj_cpu_kept place, unsigned char *memory, bool back) {
     unsigned char *slot = of.file + place.slot;
     if (!place.bytes && back)

@@ -2,10 +2,10 @@
 // Matrices of a warp group, multiplied asynchronously (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
 //
 // Each of the four warps multiplies its own 16 rows of A, as N / 8 products of m16n8, by itself: wgmma.mma_async only
-// notes what is to be done. It is done as late as may be, when wgmma.wait_group asks for it, or under a random schedule
-// at any time behind it: registers and shared memory are read then and D is written then. So whoever does not wait
-// reads old values, and whoever changes an operand too early spoils the result. Where hazards are watched for, the
-// registers of what is in flight are sealed by a checksum besides.
+// notes what is to be done. The multiplication itself happens late: when wgmma.wait_group asks for it, or under a random
+// schedule at any time after the instruction. Registers and shared memory are read then, and D is written then. So a kernel
+// that does not wait reads old values, and one that changes an operand too early gets a wrong result. In a watched launch a
+// checksum over the registers of what is in flight finds such a change.
 //
 // The four warps' parts are one multiplication: it has ended once any of them has passed a wait_group for it. The first warp
 // that passes therefore executes all four parts, and every warp that passes learns of the reads of all four: each of them

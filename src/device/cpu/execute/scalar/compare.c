@@ -109,7 +109,7 @@ static bool choose_comparison(cj_cpu_prepare *p) {
 
 bool cj__cpu_select_setp(cj_cpu_prepare *p) { return choose_comparison(p); }
 
-// The operands behind the first `results` move to slots 2, 3 and 4; p and q stand before them.
+// Slots 0 and 1 become p and q; the operands after the first `results` move to slots 2, 3 and 4.
 static bool arrange(cj_cpu_prepare *p, uint32_t results, uint32_t to_p, uint32_t to_q) {
     uint32_t *slot = cj__cpu_keep(p, (p->slot_count + 2) * sizeof *slot);
     if (!slot) return false;
