@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accepted.h"
 
-// Gives up where another thread writes: its shape is as good.
+// Does nothing if another thread is writing: that thread's shape serves as well.
 void cj__accepted_set(cj_accepted *accepted, const cj_shape_key *key) {
     unsigned sequence = atomic_load_explicit(&accepted->sequence, memory_order_relaxed);
     if (sequence % 2 || !atomic_compare_exchange_strong_explicit(&accepted->sequence, &sequence, sequence + 1,

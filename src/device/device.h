@@ -30,7 +30,7 @@ typedef struct cj_tensor_tile {
     uint32_t                channels, pixels;
 } cj_tensor_tile;
 
-// What a driver says of a shape.
+// What the driver reports for a launch shape.
 typedef struct cj_placement {
     uint32_t blocks_per_sm;
     uint32_t active_clusters;  // at once on the whole GPU; without clusters: blocks
@@ -82,7 +82,7 @@ typedef struct cj_launch_support {
     uint32_t sync_domains;    // physical ones
 } cj_launch_support;
 
-// What src/launch keeps with a device.
+// What src/launch attaches to a device.
 typedef struct cj_attachment {
     void (*retire)(struct cj_attachment *attachment);  // the user closes the device: let go of the modules kept for him
     void (*free)(struct cj_attachment *attachment);    // the device is gone
@@ -125,7 +125,7 @@ struct cj_function {
 // Refuses attributes that the device cannot give a launch (CONTRACT), or that no device can (INVALID_ARGUMENT).
 cj_status cj__attributes_check(const cj_device *device, const cj_launch_attributes *attributes, cj_error *error);
 
-// What most launches do not come to: kept out of the way of what they do.
+// For functions that most launches skip: they are not inlined into what every launch executes.
 #define CJ_COLD __attribute__((cold, noinline))
 
 // A device is freed when its user has closed it and its last module is unloaded: one of the two calls this.

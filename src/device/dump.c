@@ -109,7 +109,7 @@ static void put_launch(dump *d) {
     }
 }
 
-// Words of others, each line of them behind a #.
+// Text from elsewhere (messages), as shell comments: # before each line.
 static void put_words(cj_text *text, const char *words) {
     cj__text_puts(text, "# ");
     for (const char *c = words; *c; c++) {
@@ -290,7 +290,7 @@ void cj__dump_last(cj_device *device, const cj_error *error) {
     pthread_mutex_unlock(&lock);
 }
 
-// Without memory for it there is nothing to keep later.
+// If memory runs out here, later failures of this module keep no files.
 void cj__dump_remember(cj_module *module, const char *ptx, size_t length) {
     if (!directory() || !(module->text = malloc(length + 1))) return;
     memcpy(module->text, ptx, length + 1);

@@ -51,7 +51,7 @@ static cj_status open_cluster_gpu(const cj_device_options *options, cj_device **
     return error->status;
 }
 
-// A broken driver does not keep "auto" from running either: the reason tells.
+// "auto" also falls back to the CPU device if the driver is broken; the reason says so.
 static cj_status open_auto(const cj_device_options *options, unsigned ordinal, cj_device **device, cj_error *error) {
     cj_error why = {0};
     if (!open_cluster_gpu(options, device, &why)) return CJ_OK;

@@ -73,7 +73,7 @@ static cj_status check_dimension(const cj_tensor_tile *t, int i, cj_error *error
     return CJ_OK;
 }
 
-// What follows each other in shared memory: a row of the box, or the channels of a pixel.
+// Bytes that are contiguous in shared memory: a row of the box, or the channels of a pixel.
 static cj_status check_row(const cj_tensor_tile *t, cj_error *error) {
     const uint32_t elements = t->box ? t->box[0] : t->channels, row = elements * types[t->type].bytes;
     const uint32_t span = 16u << t->swizzle;

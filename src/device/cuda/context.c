@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's context: current for a few calls.
+// Makes the device's context current for a few calls of the driver.
 #include "gpu.h"
 
 cj_status cj__gpu_enter(cj_gpu *gpu, bool *pushed, cj_error *error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the gpu device share.
+// The GPU device: its structs, and the functions that its files call of each other.
 #ifndef CJ_CUDA_GPU_H
 #define CJ_CUDA_GPU_H
 

@@ -6,7 +6,7 @@
 
 static bool has_blocks(cj_dim3 d) { return d.x || d.y || d.z; }
 
-// Of a shape within the contract's limits.
+// The shape is within the contract's limits.
 static unsigned volume(cj_dim3 d) { return d.x * d.y * d.z; }
 
 // ---- opt-ins
@@ -20,7 +20,7 @@ static cj_status opt_in(cj_gpu *gpu, CUfunction function, atomic_bool *done, CUf
     return status;
 }
 
-// All that the device has, so that launches of different sizes cannot lower each other's limit.
+// Opts in to all shared memory that the device has, so that launches of different sizes cannot lower each other's limit.
 static cj_status allow_shared(cj_gpu *gpu, cj_gpu_function *function, uint32_t dynamic_shared, cj_error *error) {
     const cj_limits *limits = &gpu->base.limits;
     uint32_t         fixed = (uint32_t)function->fixed_shared;
@@ -30,8 +30,8 @@ static cj_status allow_shared(cj_gpu *gpu, cj_gpu_function *function, uint32_t d
 }
 
 static cj_status allow_cluster(cj_gpu *gpu, cj_gpu_function *function, cj_error *error) {
-    return opt_in(gpu, function->handle, &function->large_cluster, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
-                  error);
+    return opt_in(gpu, function->handle, &function->large_cluster, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                  1, error);
 }
 
 // ---- questions
@@ -64,7 +64,7 @@ static cj_status refuse_driver(const cj_gpu *gpu, const char *call, cj_error *er
     return CJ_UNSUPPORTED;
 }
 
-// How large a cluster of such blocks can be: it depends on how many SMs share a GPC on this very part.
+// The largest cluster of such blocks: it depends on how many SMs of a GPC this chip has enabled.
 static cj_status ask_largest(cj_gpu *gpu, const cj_gpu_function *function, const cj_launch_shape *shape, uint32_t *size,
                              cj_error *error) {
     question q;
@@ -72,14 +72,14 @@ static cj_status ask_largest(cj_gpu *gpu, const cj_gpu_function *function, const
     if (!gpu->driver.OccupancyMaxPotentialClusterSize)
         return refuse_driver(gpu, "cuOccupancyMaxPotentialClusterSize", error);
     ask_about(shape, &q);
-    cj_status status =
-        CJ_CU(&gpu->driver, error, OccupancyMaxPotentialClusterSize, &largest, function->handle, &q.config);
+    cj_status status = CJ_CU(&gpu->driver, error, OccupancyMaxPotentialClusterSize, &largest, function->handle,
+                             &q.config);
     *size = (uint32_t)largest;
     return status;
 }
 
-static cj_status ask_blocks(cj_gpu *gpu, const cj_gpu_function *function, const cj_launch_shape *shape, uint32_t *blocks,
-                            cj_error *error) {
+static cj_status ask_blocks(cj_gpu *gpu, const cj_gpu_function *function, const cj_launch_shape *shape,
+                            uint32_t *blocks, cj_error *error) {
     int       count = 0;
     cj_status status = CJ_CU(&gpu->driver, error, OccupancyMaxActiveBlocksPerMultiprocessor, &count, function->handle,
                              (int)volume(shape->block), shape->dynamic_shared);
@@ -102,10 +102,11 @@ static cj_status ask_clusters(cj_gpu *gpu, const cj_gpu_function *function, cons
 
 // ---- a launch of a new shape
 
-static cj_status refuse_cluster(const cj_gpu *gpu, const cj_launch_shape *shape, uint32_t largest,
-                                const char *entry, cj_error *error) {
-    cj__fail(error, CJ_CONTRACT, "%s: cluster of %u blocks exceeds the %u that %s can place with %u B of dynamic shared memory",
-             entry, volume(shape->cluster), largest, gpu->base.limits.name, shape->dynamic_shared);
+static cj_status refuse_cluster(const cj_gpu *gpu, const cj_launch_shape *shape, uint32_t largest, const char *entry,
+                                cj_error *error) {
+    cj__fail(error, CJ_CONTRACT,
+             "%s: cluster of %u blocks exceeds the %u that %s can place with %u B of dynamic shared memory", entry,
+             volume(shape->cluster), largest, gpu->base.limits.name, shape->dynamic_shared);
     cj__rule(error, "cluster-device");
     cj__hint(error, "use a cluster of at most %u blocks, less shared memory, or fewer threads a block", largest);
     return CJ_CONTRACT;
@@ -113,7 +114,7 @@ static cj_status refuse_cluster(const cj_gpu *gpu, const cj_launch_shape *shape,
 
 static cj_status place_large_cluster(cj_gpu *gpu, cj_gpu_function *function, const cj_launch_shape *shape,
                                      cj_error *error) {
-    uint32_t largest = 0;
+    uint32_t  largest = 0;
     cj_status status = allow_cluster(gpu, function, error);
     if (!status) status = ask_largest(gpu, function, shape, &largest, error);
     if (status || volume(shape->cluster) <= largest) return status;

@@ -70,7 +70,7 @@ static bool is_inside(const span *found, uint64_t address) {
     return offset < found->bytes && found->access <= found->bytes - offset;
 }
 
-// So many bytes past an allocation nobody overruns it.
+// An address this many bytes after an allocation is not explained as an overrun of it.
 enum { FAR = 4096 };
 
 // Whether the process has memory there.
@@ -259,7 +259,7 @@ static bool is_on_stack(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cons
     return true;
 }
 
-// Tells those who want to know. Parameters interest nobody.
+// Tells the watch, the undefined bits and the statistics of an access; parameters are not watched.
 static void observe(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const span *found, const uint64_t *address,
                     unsigned char *const at[CJ_LANES]) {
     const bool is_memory = found->block || found->global;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous work of a cluster: which transfer is made next, who waits for it, and what a block that exits still has in flight.
+// The asynchronous work of a cluster: which transfer is made next, which waits it ends, and what a block that exits still has in
+// flight.
 #include "async.h"
 
 #include <stdlib.h>
@@ -98,7 +99,7 @@ static cj_cpu_transfer *pick(cj_cpu_cluster *cluster) {
     return t;
 }
 
-// No thread can go on: makes transfers until one may.
+// No thread can go on: makes transfers until one of them completes a phase or a group.
 static bool step_some(cj_cpu_cluster *cluster, bool *stepped) {
     cj_cpu_async  *async = cluster->async;
     const uint64_t before = async->mbarriers.flips + async->signals;
@@ -111,8 +112,8 @@ static bool step_some(cj_cpu_cluster *cluster, bool *stepped) {
     return true;
 }
 
-// Lanes that wait for an mbarrier give up, as their time limit allows; a kernel may do something else then. False when
-// there are none, or when this has come to nothing many times.
+// Lets lanes that wait for an mbarrier give up, as PTX allows after a time limit; the kernel may then do something else. False
+// if no lane waits, or if VAIN_MAX time-outs in a row have changed nothing.
 static bool time_out(cj_cpu_cluster *cluster) {
     cj_cpu_async  *async = cluster->async;
     const size_t   warps = (size_t)cluster->launch->ranks * cluster->launch->warps;

@@ -65,7 +65,7 @@ typedef struct cj_cpu_transfers {
     cj_cpu_transfer *first, *last;
 } cj_cpu_transfers;
 
-// A thread's.
+// The groups and the transfers of a thread.
 typedef struct cj_cpu_groups {
     uint32_t         copy, bulk;  // committed so far
     cj_cpu_transfers own;

@@ -56,7 +56,7 @@ static void show(const cj_cpu_mbarrier *m) {
     mbarriers_of(m->block)->changes++;
 }
 
-// Whether nobody but mbarrier instructions has written where it lies.
+// Whether only mbarrier instructions have written its memory.
 static bool is_intact(const cj_cpu_mbarrier *m) {
     const uint64_t state = cj__cpu_mbarrier_state(m);
     return !memcmp(m->block->shared + m->offset, &state, sizeof state);

@@ -38,7 +38,7 @@ struct cj_cpu_mbarriers {
     uint64_t         flips;            // phases completed, and begun or ended by an init or inval
 };
 
-// On whose behalf something is done: whom a hazard names.
+// The thread and the op that a hazard names.
 typedef struct cj_cpu_who {
     cj_cpu_warp     *w;
     const cj_cpu_op *op;
@@ -55,12 +55,12 @@ bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at);
 cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at);
 
 bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count, bool leaves);
-// One arrival more is waited for in this phase.
+// This phase waits for one arrival more.
 bool cj__cpu_mbarrier_join(cj_cpu_who who, cj_cpu_mbarrier *m);
-// So many more bytes are expected, or, below 0, have come.
+// The phase expects so many more bytes; a negative number: so many bytes have arrived.
 bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes);
 
-// What it says of itself: the 64 bits in memory.
+// The 64 bits that stand for it in memory.
 static inline uint64_t cj__cpu_mbarrier_state(const cj_cpu_mbarrier *m) {
     return (uint64_t)m->phase << 40 | (uint64_t)m->expected << 20 | m->pending;
 }

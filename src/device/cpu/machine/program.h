@@ -137,7 +137,8 @@ typedef struct cj_cpu_frame_address {
 } cj_cpu_frame_address;
 
 // A function that the entry may call. Its local memory, parameters included, is a frame on the lane's stack. Its
-// registers have one place in the file. A lane that enters the function again, from itself, first saves them on its stack (execute/control/call.c).
+// registers have one place in the file. A lane that enters the function again, from itself, first saves them on its
+// stack (execute/control/call.c).
 typedef struct cj_cpu_func {
     const cj_ir_func     *func;
     uint64_t              address;             // what a pointer to it holds

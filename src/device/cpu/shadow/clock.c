@@ -6,7 +6,7 @@
 
 enum { CHILD_BITS = 4, CHILDREN = 1 << CHILD_BITS, LANES = 32 };
 
-// Agents of one group whose time is known beyond that of their warp.
+// Agents of one group that are known up to a later time than their warp.
 typedef struct extra {
     uint32_t group, mask, time;
 } extra;
@@ -23,9 +23,9 @@ typedef struct inner {
     cj_known *child[CHILDREN];
 } inner;
 
-// Behind the head: times of warps, then extras, ascending by group and descending by time; an agent is in one at most.
-static uint32_t *times_of(const cj_known *leaf) { return (uint32_t *)(uintptr_t)(leaf + 1); }
-static extra *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + leaf->warps); }
+// After the head: times of warps; then extras, ascending by group and descending by time. An agent is in one extra at most.
+static uint32_t  *times_of(const cj_known *leaf) { return (uint32_t *)(uintptr_t)(leaf + 1); }
+static extra     *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + leaf->warps); }
 static cj_known **child_of(const cj_known *node, uint32_t block) {
     return &((inner *)(uintptr_t)node)->child[block >> (node->level - 1) * CHILD_BITS & (CHILDREN - 1)];
 }
@@ -84,7 +84,7 @@ static cj_known *own(cj_known *node, uint32_t capacity) {
 
 // ---- leaves
 
-// The time up to which a leaf knows all of a group, its extras aside.
+// The time up to which a leaf knows all agents of a group, without its extras.
 static uint32_t group_time(const cj_known *leaf, uint32_t group) {
     return group < leaf->warps ? times_of(leaf)[group] : 0;
 }
@@ -117,7 +117,7 @@ static void tidy(cj_known *leaf, uint32_t from) {
     leaf->count = kept;
 }
 
-// There is room for one more.
+// The caller has made room for one more extra.
 static void add_extra(cj_known *leaf, uint32_t group, uint32_t mask, uint32_t time) {
     extra         *extras = extras_of(leaf);
     const uint32_t at = find(leaf, group, time);
@@ -172,7 +172,7 @@ static bool next_pair(pair_walk *walk) {
     return true;
 }
 
-// Which of two leaves know all that the other does.
+// Which of two leaves knows everything that the other one knows.
 static void compare_leaves(cj_known *const leaf[2], bool covers[2]) {
     covers[0] = covers[1] = true;
     for (uint32_t i = 0; i < leaf[0]->warps; i++) {
@@ -236,7 +236,7 @@ static uint16_t level_for(uint32_t block) {
 
 static cj_known *join_nodes(cj_known *into, cj_known *from);
 
-// Where both end up the same `from` itself is shared, so that the next join of the two stops here.
+// If the result equals `from`, shares `from` itself: the next join of the two stops here.
 static cj_known *join_inner(cj_known *into, cj_known *from) {
     into = own(into, 0);
     cj_known *const *its = ((inner *)(void *)from)->child;
@@ -296,7 +296,7 @@ void cj__clock_drop(cj_clock *clock) {
     free(clock);
 }
 
-// Makes *clock one that nobody else holds.
+// Makes *clock a clock with one holder, by a copy if necessary.
 static cj_clock *own_clock(cj_clock **clock) {
     cj_clock *old = *clock;
     if (old && old->refs == 1) return old;

@@ -210,7 +210,7 @@ static bool add_access(cj_shadow *shadow, cell *c, const cj_access *access) {
 
 // ---- conflicts
 
-// Both strong, and each one's scope has the other's thread in it (PTX ISA, "Morally strong operations").
+// Whether both are strong and the scope of each includes the other's thread (PTX ISA, "Morally strong operations").
 static bool are_strong_together(const cj_accessor *a, const cj_access *earlier) {
     const uint8_t least = a->access.use.scope < earlier->use.scope ? a->access.use.scope : earlier->use.scope;
     switch (least) {
@@ -245,7 +245,7 @@ static uint32_t conflict(const cj_accessor *a, const cj_access *earlier) {
     return unknown_of(a, earlier, mask);
 }
 
-// Spares a look at each where all only read, or all are atomic for everyone.
+// False without a look at each entry: all accesses only read, or all are atomic at gpu scope or wider.
 static bool can_conflict(const cj_accessor *a, const crowd *many) {
     if (!((many->flags | a->access.use.flags) & CJ_USE_WRITE)) return false;
     return many->scope < CJ_SCOPE_GPU || a->access.use.scope < CJ_SCOPE_GPU;
@@ -285,7 +285,7 @@ static page *new_page(const cj_shadow *shadow, size_t index, uint8_t shift) {
     return made;
 }
 
-// Marks the granules that are initialized; *shift becomes as small as granules must be to be so in whole.
+// Marks the granules that hold initialized bytes. Lowers *shift until no granule is initialized in part.
 static void read_initialized(const cj_shadow *shadow, size_t index, page *p, uint8_t *shift) {
     const uint64_t begin = (uint64_t)index << PAGE_BITS, bytes = page_bytes(shadow, index);
     for (uint64_t at = 0, run; shadow->range && at < bytes; at += run) {
@@ -377,7 +377,7 @@ void cj__shadow_settle(const cj_shadow *shadow) {
     }
 }
 
-// Checks and records one granule's access. What was found once is not looked for again.
+// Checks and records the access to one granule. An access reports one conflict and one uninitialized read at most.
 static bool access_cell(cj_shadow *shadow, const cj_accessor *a, cell *c, uint64_t offset, uint64_t bytes,
                         cj_shadow_found *found, void *user) {
     if (*found && a->access.use.flags & CJ_USE_READ && !(c->write_flags & WRITTEN)) {

@@ -7,7 +7,7 @@
 #include "strong.h"
 #include "undefined.h"
 
-// The shadow of a block's shared memory, or of a global range; NULL when out of memory.
+// The shadow of a block's shared memory, or of an allocation in global memory; NULL: out of memory.
 static cj_shadow *shadow_of(const cj_cpu_launch *launch, const cj_cpu_block *owner, const cj_cpu_range *range) {
     if (owner) return owner->watch->shared;
     cj_shadow **shadow = &launch->watch->global[range - launch->ranges->range];
@@ -15,7 +15,7 @@ static cj_shadow *shadow_of(const cj_cpu_launch *launch, const cj_cpu_block *own
     return *shadow;
 }
 
-// A peer's shared memory may be accessed only from when it has certainly started until it can exit.
+// A block may access a peer's shared memory only after the peer has certainly started and before it can exit.
 static void check_peer(const cj_accessor *a, cj_cpu_cluster *cluster, const cj_cpu_block *self, cj_cpu_block *owner,
                        uint64_t offset, uint64_t bytes) {
     if (owner != self) owner->watch->remote = true;

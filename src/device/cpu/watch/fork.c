@@ -5,7 +5,7 @@
 
 #include "learn.h"
 
-// One more agent for every thread. Room is made for twice as many, since there may be thousands.
+// Adds one agent for every thread. The array doubles, since a thread may have thousands of operations in flight.
 static bool add_chains(cj_watch_block *watch, uint32_t stride) {
     const uint32_t count = watch->chain_count + stride;
     if (count > watch->chain_capacity) {
@@ -20,8 +20,9 @@ static bool add_chains(cj_watch_block *watch, uint32_t stride) {
     return true;
 }
 
-// An agent of the thread that no operation under way uses, and all of whose past the thread knows. Where more are under
-// way than can be told apart, the last: it stands for several then, and a race among them may be missed. 0: no memory.
+// A number of the thread's that no operation in flight has, and whose earlier operations the thread knows. If more operations
+// are in flight than there are numbers, the last number: it then stands for several, and a race among them may be missed.
+// 0: out of memory.
 static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
     cj_watch_block *watch = w->block->watch;
     const uint32_t  stride = cj__watch_stride(w->block->cluster->launch), thread = w->index * CJ_LANES + lane;

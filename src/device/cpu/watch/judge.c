@@ -10,7 +10,7 @@
 
 enum { STORED_BYTES = 32 };  // by one lane's store, at most
 
-// How far apart the lanes of the k-th register of what is stored lie.
+// Bytes from lane to lane of the k-th register that a store stores.
 static unsigned register_stride(const cj_watch_subject *s, unsigned k) {
     const cj_ir_inst    *inst = s->op->inst;
     const cj_ir_operand *value = &inst->operand[1];
@@ -19,7 +19,7 @@ static unsigned register_stride(const cj_watch_subject *s, unsigned k) {
     return bits <= 16 ? 2 : bits / 8;
 }
 
-// The bits that a store's lane writes are those of another lane: which of them comes last makes no difference.
+// Whether a store's lane writes the same bits as another lane.
 static bool writes_the_same(const cj_watch_subject *s, unsigned other) {
     for (unsigned k = 0; k < s->op->count; k++) {
         const unsigned       stride = register_stride(s, k);
@@ -29,7 +29,7 @@ static bool writes_the_same(const cj_watch_subject *s, unsigned other) {
     return true;
 }
 
-// Whether the conflict is one of two lanes in one execution of a store, of the same value: this is defined.
+// Whether two lanes of one execution of a store write the same value to the same place, which PTX defines.
 static bool is_one_store(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier) {
     if (!s->address || a->access.use.flags != CJ_USE_WRITE || a->access.use.scope) return false;
     if (earlier->block != a->access.block || earlier->group != a->access.group || earlier->op != a->access.op)

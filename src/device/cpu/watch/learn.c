@@ -3,7 +3,7 @@
 
 #include "lanes.h"
 
-// The lanes of `mask` learn what a clock knows; those with one clock before have one afterwards.
+// Lanes with the same clock are done together, so that they share a clock afterwards, too.
 void cj__watch_learn(cj_watch_warp *watch, uint32_t mask, const cj_clock *what,
                      void (*join)(cj_clock **, const cj_clock *)) {
     for (uint32_t rest = what ? mask : 0, same; rest; rest &= ~same) {

@@ -107,7 +107,7 @@ void cj__watch_detach(cj_cpu_cluster *cluster) {
 
 // ---- exits
 
-// A recorded access to a block that has exited: a thread of it must have known of the access when it exited.
+// Checks a recorded access to a block that has exited: one of its threads must have known of the access when it exited.
 static void check_exit(void *user, const cj_access *access, uint64_t offset, uint64_t bytes) {
     cj_cpu_block   *block = user;
     const cj_clock *exits = block->watch->exits;

@@ -20,7 +20,7 @@ cj_scope cj__watch_scope(const cj_mnemonic *mnemonic, cj_scope otherwise) {
     return otherwise;
 }
 
-// Loads and stores are strong where they say so, atomics always; volatile is relaxed among all threads.
+// Loads and stores are strong if their mnemonic says so; atomics always are. Volatile is relaxed at system scope.
 static cj_watch_order order_of(const cj_cpu_op *op) {
     if (!op->inst || !(op->inst->row->effects & (CJ_READS | CJ_WRITES))) return (cj_watch_order){0};
     const cj_mnemonic *m = op->inst->mnemonic;

@@ -7,7 +7,7 @@ static cj_scope distance(const cj_cpu_launch *launch, uint32_t a, uint32_t b) {
     return a == b ? CJ_SCOPE_CTA : a / launch->ranks == b / launch->ranks ? CJ_SCOPE_CLUSTER : CJ_SCOPE_GPU;
 }
 
-// The lane has read what was written there.
+// The lane has read the location: it acquires what was released there, as far as both scopes reach.
 static void acquire_at(cj_cpu_warp *w, unsigned lane, const cj_location *location, cj_watch_order order) {
     const cj_cpu_launch *launch = w->block->cluster->launch;
     for (unsigned i = 0; i < CJ_SCOPES; i++) {
@@ -23,7 +23,7 @@ static void acquire_at(cj_cpu_warp *w, unsigned lane, const cj_location *locatio
     }
 }
 
-// What is released there with this scope, now by this block too.
+// The clock released at the location with this scope, to which this block now adds.
 static cj_clock **open_released(const cj_cpu_warp *w, cj_location *location, unsigned scope) {
     cj_released   *released = &location->released[scope];
     const uint32_t self = cj__watch_index(w->block);
@@ -33,7 +33,7 @@ static cj_clock **open_released(const cj_cpu_warp *w, cj_location *location, uns
     return &released->clock;
 }
 
-// The lane writes there, with what it releases itself, or what its last fences did, each as far as both reach.
+// The lane has written the location: it releases all it knows, or what its last fences released, as far as both scopes reach.
 static void release_at(cj_cpu_warp *w, unsigned lane, cj_location *location, cj_watch_order order) {
     const unsigned scope = cj__watch_slot(order.use.scope);
     if (order.release) {

@@ -25,8 +25,8 @@ typedef enum manner {
     STORES,
 } manner;
 
-// By executor (the first column of instructions.def); of the others the row's effects tell. `twin` has a letter for each
-// slot, the last one for all that follow: d is data; c is not; x is a result that is always defined.
+// By executor (the first column of instructions.def). For an executor that is not listed, the row's effects decide. `twin` has
+// a letter for each slot; the last letter holds for all further slots. d: data; c: not data; x: a result that is always defined.
 typedef struct rule {
     const char *executor;
     manner      manner;
@@ -256,7 +256,7 @@ static void use_all(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, bool onl
 
 // ---- what goes from registers to registers
 
-// What is undefined of an op's sources: the lanes; of these, by a source that is not moved but says how; and where it came from.
+// The lanes in which a source of an op is undefined; those in which a source that controls the op is; the load it came from.
 typedef struct sources {
     uint32_t lanes, deciding;
     uint32_t origin;
@@ -306,7 +306,7 @@ static void move_predicate_logic(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t m
     cj__cpu_predicate_set(bits_at(w, op->slot[0]), mask, logic(how, x, y, a, b));
 }
 
-// In pieces of 16 bits, the narrowest register's.
+// Works on pieces of 16 bits, which all registers are multiples of.
 static void move_logic(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, manner how) {
     const unsigned bits = op->flow->operand[0].bits, pieces = bits / 16, last = op->flow->slots - 1;
     if (bits == 1) {
@@ -326,8 +326,8 @@ static void move_logic(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, manne
     }
 }
 
-// Slots: p, q, a, b, and what they are combined with. Where that may be decided by one of both, what the comparison alone gives
-// is found by executing it.
+// Slots: p, q, a, b, c. With .and or .or one of comparison and c may decide the result alone; the comparison is executed once
+// without c, to know its result.
 static void move_comparison(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, sources found) {
     if (!op->mode) {
         set_results(w, op, mask, found.lanes);
@@ -353,7 +353,8 @@ static void move_comparison(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, 
     }
 }
 
-// What a lane gets of one that takes no part is no load's: without undefined bits in one that does, it counts as defined.
+// A lane may read a lane that does not take part: that value comes from no load. It counts as defined unless some lane that takes
+// part has undefined bits.
 static void move_between_lanes(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_op *twin) {
     const lane_u32 *from = (const lane_u32 *)(const void *)bits_at(w, op->slot[2]);
     lane_u32       *to = (lane_u32 *)(void *)bits_at(w, op->slot[0]);
@@ -451,7 +452,7 @@ static void load(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
     }
 }
 
-// The first undefined source's.
+// The origin of the first undefined source.
 static uint32_t stored_origin(const cj_cpu_warp *w, const cj_cpu_op *op) {
     for (uint32_t i = 0; i < op->flow->count; i++) {
         const cj_cpu_operand *it = &op->flow->operand[i];
@@ -460,7 +461,7 @@ static uint32_t stored_origin(const cj_cpu_warp *w, const cj_cpu_op *op) {
     return 0;
 }
 
-// Of shared memory that is another time as if unwritten: the bytes that have an undefined bit.
+// Marks the bytes of shared memory that now hold an undefined bit as unwritten.
 static void undefine(cj_undefined *u, unsigned lane, unsigned bytes) {
     const unsigned char *bits = u->bits[lane];
     for (unsigned i = 0, run; i < bytes; i += run) {

@@ -154,7 +154,7 @@ typedef struct wait_plan {
     bool          read_only;
 } wait_plan;
 
-// The groups up to *last are to be complete; false: there is none.
+// The wait is for all groups up to *last; false: there is no group to wait for.
 static bool last_group(const wait_plan *plan, const cj_cpu_groups *groups, uint32_t *last) {
     const uint32_t committed = plan->signal == CJ_SIGNAL_BULK_GROUP ? groups->bulk : groups->copy;
     *last = plan->everything ? committed : committed - 1 - (uint32_t)plan->allowed;
@@ -319,7 +319,7 @@ bool cj__cpu_select_st_bulk(cj_cpu_prepare *p) {
     return true;
 }
 
-// By word of the mnemonic: all that are there are or-ed. A proxy fence without a space is of both.
+// What each word of the mnemonic adds to a fence. A proxy fence that names no space is for both.
 bool cj__cpu_select_fence_async(cj_cpu_prepare *p) {
     static const struct {
         cj_word  word;

@@ -136,7 +136,7 @@ static bool is_complete(cj_cpu_who who, const cj_cpu_mbarrier *m, bool *sound) {
     return behind == 1;
 }
 
-// One answer for all: nothing has come that they could wait for.
+// Whether all lanes still have to wait: no phase has completed since they asked last.
 static bool waits_on(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_poll *poll) {
     return poll->op == op && poll->waiting == mask && poll->flips == w->block->cluster->async->mbarriers.flips &&
            !cj__cpu_async_timeout(w);
@@ -146,7 +146,7 @@ static void acquire(cj_cpu_warp *w, uint32_t mask, const mbarrier_plan *plan, cj
     if (mask) cj__sync_acquire(w, mask, &m->sync, order_of(plan));
 }
 
-// Asks for each lane; *done are those whose phase is complete. Lanes at one mbarrier acquire together.
+// Asks for each lane; *done gets the lanes whose phase is complete. Lanes that ask one mbarrier acquire together.
 static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_poll *poll, uint32_t *done) {
     const mbarrier_plan *plan = plan_of(op);
     const bool           expired = cj__cpu_async_timeout(w);

@@ -111,7 +111,7 @@ static bool fits(cj_cpu_who who, const tensor_plan *plan, const cj_cpu_tensor *m
     return true;
 }
 
-// How far an offset may go: the more of them, the less.
+// The largest im2col offset: the more offsets an instruction has, the smaller.
 static uint32_t most_offset(const tensor_plan *plan) {
     return plan->rank == 3 ? 0xffff : plan->rank == 4 ? 0xff : 0x1f;
 }

@@ -3,14 +3,14 @@
 //
 // bar.sync is lowered into an arrival and a wait, so that a wait can be tried again without arriving again. What a lane
 // waits for is the phase in which it arrived: for a named barrier it lies in a hidden register, for the cluster's, of
-// which a thread has one at most, in two masks of the warp. Threads that have exited are waited for by nobody.
+// which a thread has one at most, in two masks of the warp. No barrier waits for threads that have exited.
 #include "barrier.h"
 
 #include "async.h"
 #include "exec.h"
 #include "watch.h"
 
-// The lanes of an .aligned instruction that came without the rest of their warp wait for it.
+// Lanes that come to an .aligned instruction without the rest of their warp wait for the rest.
 static bool apart(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
     w->waiting = mask;
     return op->aligned && mask != w->live;
@@ -42,7 +42,7 @@ static void vote(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, cj_c
     tally->no += cj__cpu_count(lanes & ~yes);
 }
 
-// op->mode: whether it waits, too.
+// op->mode: whether the instruction also waits.
 static cj_cpu_step arrive(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, uint32_t index, uint32_t expected) {
     const uint32_t lane = cj__cpu_first(lanes);
     if (index >= CJ_BARRIERS) {

@@ -20,7 +20,7 @@ enum { ALLOCA_ALIGNMENT = 8, ALLOCA_ALIGNMENT_MAX = 1 << 23 };  // the least and
 
 enum { REGISTER_BYTES = 64 };  // of the largest vector of registers, at least
 
-// Where a caller has an argument, or wants a result: in a register, or in its local memory.
+// Where a caller holds an argument, or expects a result: a register, or its local memory.
 typedef struct home {
     cj_cpu_packed in;
     uint32_t      at, bytes;  // of one lane's; offset in local memory
@@ -91,7 +91,7 @@ static unsigned char *copy_place(part of, cj_cpu_kept place, unsigned char *memo
     return memory + (place.bytes ? place.bytes : 1);
 }
 
-// Copies what a lane's call has in the file to the stack, or back.
+// Copies a lane's slots of a function from the file to the stack, or back.
 static void keep(part of, const cj_cpu_func *f, uint32_t at, bool back) {
     unsigned char *memory = of.local + at;
     for (size_t i = 0; i < f->kept_count; i++) memory = copy_place(of, f->kept[i], memory, back);
@@ -105,7 +105,7 @@ static void copy_packed(part of, cj_cpu_packed packed, unsigned char *memory, bo
     }
 }
 
-// Copies from where a caller has it to memory, or back: what both have of it.
+// Copies an argument or result between its home and memory, as many bytes as both have.
 static void copy_home(const cj_cpu_warp *w, part of, home h, unsigned char *memory, uint32_t bytes, bool back) {
     unsigned char  packed[REGISTER_BYTES];
     unsigned char *at = h.in.count ? packed : of.local + lanes_at(w, h.frame)[of.lane] + h.at;
@@ -119,7 +119,7 @@ static void use_registers(part of, const cj_cpu_param *param, size_t count, uint
     for (size_t k = 0; k < count; k++) copy_packed(of, param[k].in, of.local + frame + param[k].at, !back);
 }
 
-// The caller's frame is still the one that its homes count from.
+// The homes of a caller are offsets in the caller's frame, which is still in force here.
 static void pass_arguments(const cj_cpu_warp *w, part of, const call *c, const cj_cpu_func *f, uint32_t frame) {
     for (uint32_t k = 0; k < c->argument_count; k++) {
         copy_home(w, of, c->argument[k], of.local + frame + f->param[k].at, f->param[k].bytes, false);
@@ -133,7 +133,7 @@ static void pass_results(const cj_cpu_warp *w, part of, const call *c, const cj_
     }
 }
 
-// Undefined bits that go from register to register keep the load that they come from.
+// Undefined bits that a call copies from register to register keep their origin, the load that made them.
 static void pass_origins(const cj_cpu_warp *w, cj_cpu_packed to, cj_cpu_packed from) {
     const uint32_t step = from.first.bytes ? from.first.bytes * CJ_LANES : (uint32_t)sizeof(lane_u32);
     for (uint32_t k = 0; k < to.count && k < from.count && to.first.bytes == from.first.bytes; k++) {
@@ -221,7 +221,7 @@ static const cj_cpu_func *callee_of(const cj_cpu_warp *w, const cj_cpu_op *op, u
     return NULL;
 }
 
-// What is wrong with a call, or NULL.
+// Why the device cannot make this call, or NULL.
 static const char *complaint(const call *c, const cj_cpu_func *callee) {
     if (!callee) return "the address is no function's";
     if (callee->func->param_count == c->argument_count && callee->func->result_count == c->result_count) return NULL;
@@ -248,7 +248,7 @@ CJ_EXEC(come_back) {
     return cj__cpu_disperse(w, mask, to);
 }
 
-// An entry's return is its threads' end.
+// A return from an entry ends the thread.
 bool cj__cpu_select_ret(cj_cpu_prepare *p) {
     if (!p->callee) return cj__cpu_select_exit(p);
     p->op.plan = p->callee;

@@ -5,7 +5,7 @@
 #include "group.h"
 #include "wgmma.h"
 
-// Of the two ways the one that comes first in the program is run first: machine.h tells why.
+// Lanes that branch and lanes that do not: the group with the smaller pc runs first (machine.h).
 CJ_EXEC(bra) {
     const uint32_t below = w->pc + 1, stay = w->active & ~mask;
     if (!stay) {
@@ -20,7 +20,7 @@ CJ_EXEC(bra) {
     return CJ_STEP_JUMP;
 }
 
-// Of the ways the one that comes first in the program is run first, again.
+// Again the group with the smallest pc runs first.
 cj_cpu_step cj__cpu_disperse(cj_cpu_warp *w, uint32_t mask, const uint32_t to[CJ_LANES]) {
     const uint32_t stay = w->active & ~mask;
     uint32_t       first = stay ? w->pc + 1 : UINT32_MAX;
@@ -37,7 +37,7 @@ cj_cpu_step cj__cpu_disperse(cj_cpu_warp *w, uint32_t mask, const uint32_t to[CJ
     return CJ_STEP_JUMP;
 }
 
-// brx.idx: the table is filled in when all labels have their places.
+// brx.idx: lower.c fills in the table once all labels have their ops.
 CJ_EXEC(brx) {
     const cj_cpu_targets *table = op->plan;
     const lane_u32       *index = CJ_LANES_OF(const lane_u32, 0);
@@ -58,8 +58,8 @@ bool cj__cpu_select_brx(cj_cpu_prepare *p) {
     return label->kind == CJ_OPERAND_LABEL && label->label->targets;
 }
 
-// nanosleep may end at once; nobody watches performance events; a grid has no dependents here and depends on none; there
-// are registers enough for setmaxnreg.
+// nanosleep may end at once; pmevent has no observer; a grid has no dependents and depends on none (PDL); a warp always has
+// registers enough for setmaxnreg.
 bool cj__cpu_select_idle(cj_cpu_prepare *p) {
     p->op.run = cj__cpu_nothing;
     return true;
@@ -75,7 +75,7 @@ CJ_EXEC(leave) {
     return CJ_STEP_JUMP;
 }
 
-// A breakpoint is a trap where there is no debugger.
+// Without a debugger a breakpoint is a trap.
 CJ_EXEC(trap) { return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_TRAP, "the kernel gives up"); }
 
 bool cj__cpu_select_bra(cj_cpu_prepare *p) {
@@ -93,7 +93,7 @@ bool cj__cpu_select_trap(cj_cpu_prepare *p) {
     return true;
 }
 
-// Rows that the device knows and does not execute: what no sm_90 has.
+// Rows for later targets: the CPU device is an sm_90.
 bool cj__cpu_select_none(cj_cpu_prepare *p) {
     cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s takes sm_%u or later; the CPU device is an sm_90", p->mnemonic->text,
                    p->inst->row->target);

@@ -12,7 +12,7 @@ static uint32_t same_members(const lane_u32 *members, uint32_t rest) {
     return same & rest;
 }
 
-// The lanes of `mask` that are complete; the others go to w->waiting. False when a hazard was reported.
+// The lanes of `mask` all of whose members have arrived; the others go to w->waiting. False: a hazard was reported.
 static bool gather(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const lane_u32 *members, uint32_t *ready) {
     *ready = 0;
     for (uint32_t rest = mask, same; rest; rest &= ~same) {
@@ -32,7 +32,7 @@ static bool gather(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const lan
 static cj_cpu_step done(const cj_cpu_warp *w) { return w->waiting ? CJ_STEP_WAIT : CJ_STEP_NEXT; }
 
 // ---- shfl.sync. Slots: d, p, a, b, c, members. c holds the last lane of a segment, and above it the segment's mask.
-// A lane that takes no part gives poison.
+// A source lane that does not take part gives CJ_POISON.
 
 #define SHUFFLE(name, source, inside)                                                          \
     CJ_EXEC(shfl_##name) {                                                                     \
@@ -148,34 +148,34 @@ bool cj__cpu_select_redux(cj_cpu_prepare *p) {
 }
 
 // The lanes of `same` with the same value as the first of `rest`.
-#define ALIKE(type)                                                                                     \
-    static uint32_t alike_##type(const lane_##type *value, uint32_t same, uint32_t rest) {              \
-        const lane_##type wanted = value[cj__cpu_first(rest)];                                          \
-        uint32_t          alike = 0;                                                                    \
-        for (unsigned i = 0; i < CJ_LANES; i++) alike |= (uint32_t)(value[i] == wanted) << i;           \
-        return alike & same;                                                                            \
+#define ALIKE(type)                                                                           \
+    static uint32_t alike_##type(const lane_##type *value, uint32_t same, uint32_t rest) {    \
+        const lane_##type wanted = value[cj__cpu_first(rest)];                                \
+        uint32_t          alike = 0;                                                          \
+        for (unsigned i = 0; i < CJ_LANES; i++) alike |= (uint32_t)(value[i] == wanted) << i; \
+        return alike & same;                                                                  \
     }
 
 ALIKE(u32)
 ALIKE(u64)
 
-#define MATCH(type)                                                                    \
-    TOGETHER(match_any_##type, 2, {                                                    \
-        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                      \
-        lane_u32          *d = CJ_LANES_OF(lane_u32, 0);                               \
-        uint32_t           given[CJ_LANES];                                            \
-        for (uint32_t left = same, alike; left; left &= ~alike) {                      \
-            alike = alike_##type(a, same, left);                                       \
-            CJ_SOME_LANES(i, alike) given[i] = alike;                                  \
-        }                                                                              \
-        CJ_SOME_LANES(i, same) d[i] = given[i];                                        \
-    })                                                                                 \
-    TOGETHER(match_all_##type, 3, {                                                    \
-        const lane_##type *a = CJ_LANES_OF(const lane_##type, 2);                      \
-        lane_u32          *d = CJ_LANES_OF(lane_u32, 0);                               \
-        const bool         all = alike_##type(a, same, same) == same;                  \
-        CJ_SOME_LANES(i, same) d[i] = all ? same : 0;                                  \
-        cj__cpu_predicate_set(w->file + op->slot[1], same, all ? CJ_ALL_LANES : 0);    \
+#define MATCH(type)                                                                 \
+    TOGETHER(match_any_##type, 2, {                                                 \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 1);                   \
+        lane_u32          *d = CJ_LANES_OF(lane_u32, 0);                            \
+        uint32_t           given[CJ_LANES];                                         \
+        for (uint32_t left = same, alike; left; left &= ~alike) {                   \
+            alike = alike_##type(a, same, left);                                    \
+            CJ_SOME_LANES(i, alike) given[i] = alike;                               \
+        }                                                                           \
+        CJ_SOME_LANES(i, same) d[i] = given[i];                                     \
+    })                                                                              \
+    TOGETHER(match_all_##type, 3, {                                                 \
+        const lane_##type *a = CJ_LANES_OF(const lane_##type, 2);                   \
+        lane_u32          *d = CJ_LANES_OF(lane_u32, 0);                            \
+        const bool         all = alike_##type(a, same, same) == same;               \
+        CJ_SOME_LANES(i, same) d[i] = all ? same : 0;                               \
+        cj__cpu_predicate_set(w->file + op->slot[1], same, all ? CJ_ALL_LANES : 0); \
     })
 
 MATCH(u32)
@@ -191,7 +191,7 @@ bool cj__cpu_select_match_all(cj_cpu_prepare *p) {
     return true;
 }
 
-// The leader is the lowest lane: always the same for the same members. Slots: d, p, members.
+// elect.sync: the leader is the lowest member. Slots: d, p, members.
 TOGETHER(elect, 2, {
     const uint32_t leader = cj__cpu_first(same);
     lane_u32      *d = CJ_LANES_OF(lane_u32, 0);
@@ -204,7 +204,7 @@ bool cj__cpu_select_elect(cj_cpu_prepare *p) {
     return true;
 }
 
-// Of these instructions the only one that orders memory.
+// bar.warp.sync is the only one of these instructions that orders memory.
 CJ_EXEC(bar_warp) {
     uint32_t        ready;
     const lane_u32 *members = CJ_LANES_OF(const lane_u32, 0);

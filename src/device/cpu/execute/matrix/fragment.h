@@ -30,7 +30,7 @@ typedef struct cj_fragment {
     uint16_t lane[CJ_LANES], element[CJ_FRAGMENT_MAX];
 } cj_fragment;
 
-// A direction in a matrix: how long it is, and what a step adds to the place.
+// A direction in a matrix: its length, and what one step adds to an element's place.
 typedef struct cj_axis {
     unsigned extent, step;
 } cj_axis;
@@ -62,14 +62,14 @@ enum { CJ_A_MAX = 16 * 256, CJ_B_MAX = 256 * 8, CJ_D_MAX = 32 * 16 };  // number
 // that a lane has of A and of B.
 cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const cj_element *d, const cj_element *a,
                             const cj_element *b, const cj_element *c, unsigned least);
-// Makes A one of which half of the elements are stored.
+// Makes A sparse: half of its elements are stored.
 void cj__product_make_sparse(cj_product *product);
-// Whether these slots are as many as a product's registers D, A, B, C one after the other, and so many more.
+// Whether the instruction has exactly the registers of D, A, B and C, and so many further slots.
 bool cj__product_fits(cj_cpu_prepare *p, const cj_product *product, unsigned more);
 // Reads the numbers of A (as many as are stored), B, and C.
 void cj__product_get(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *a, double *b,
                      double *c);
-// Executes it: D, A, B, C in these slots one after the other.
+// Executes a product whose D, A, B and C lie in these slots, in that order.
 void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product);
 // Writes the numbers of D.
 void cj__product_put(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *d);

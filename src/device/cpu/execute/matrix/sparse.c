@@ -11,7 +11,7 @@ enum { ROWS = 16, QUAD = 4, CHUNK_BITS = 4, HALF = 8 };  // bits of metadata for
 static unsigned chunks_of(unsigned bits, unsigned k) { return bits == 32 ? k / 2 : bits == 4 ? k / 8 : k / 4; }
 static unsigned chunks_of_lane(unsigned bits) { return bits >= 16 ? 4 : 8; }
 
-// Lanes of a quad that have something of one row; those that have something of some row.
+// The number of lanes of a quad that hold indices of one row; the number that hold any.
 static unsigned lanes_of_row(unsigned bits, unsigned k) { return chunks_of(bits, k) / chunks_of_lane(bits); }
 static unsigned lanes_of_quad(unsigned bits, unsigned k) { return lanes_of_row(bits, k) * (bits >= 16 ? 1 : 2); }
 
@@ -25,7 +25,7 @@ bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, unsigned bits, unsi
     return false;
 }
 
-// The lane that has a chunk's indices, and from which bit on.
+// The lane that holds a chunk's indices, and the first bit of them in its register.
 static unsigned lane_of(const cj_sparse *s, unsigned row, unsigned chunk, unsigned *shift) {
     const unsigned part = chunk / chunks_of_lane(s->bits), first = s->selector * lanes_of_quad(s->bits, s->k);
     const unsigned quad = row % HALF * QUAD + first, lower = row / HALF;

@@ -175,7 +175,7 @@ void cj__cpu_wgmma_drop(cj_cpu_warp *w) {
     while (w->wgmma.first) drop_first(w);
 }
 
-// Whether nobody has written its registers since it began. Known only where hazards are watched for.
+// Whether no instruction has written its registers since it began. Only watched launches know.
 static bool is_sealed(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
     if (!w->watch || seal_of(w, it->op) == it->seal) return true;
     cj__cpu_hazard(w, it->op, 0, CJ_HAZARD_WGMMA_REGISTERS,
@@ -183,7 +183,7 @@ static bool is_sealed(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
     return false;
 }
 
-// Executes one; all before it have been executed. What it writes may be another's operand: all are sealed anew.
+// Executes one multiplication, after all before it. Its result may be an operand of another one: all are sealed anew.
 static bool execute_once(cj_cpu_warp *w, cj_cpu_wgmma *it) {
     if (it->done) return true;
     if (!execute(w, it)) return false;
@@ -194,15 +194,15 @@ static bool execute_once(cj_cpu_warp *w, cj_cpu_wgmma *it) {
 
 static cj_cpu_warp *warps_of(const cj_cpu_warp *w) { return &w->block->warp[w->index / GROUP * GROUP]; }
 
-// A warp's part of one; NULL: the warp has exited without waiting for it.
+// A warp's part of a multiplication; NULL: the warp has exited without waiting for it.
 static cj_cpu_wgmma *part_of(const cj_cpu_warp *w, uint32_t number) {
     cj_cpu_wgmma *it = w->wgmma.first;
     while (it && it->number != number) it = it->next;
     return it;
 }
 
-// Executes all parts of the first that a warp has in flight; those before it have ended. All parts then tell what all of
-// them have read.
+// Executes all four parts of the first multiplication that a warp has in flight. Each part's sync object then holds what all
+// four have read.
 static bool end_for_group(cj_cpu_warp *w) {
     cj_cpu_warp   *warps = warps_of(w);
     const uint32_t number = w->wgmma.first->number;
@@ -224,7 +224,7 @@ static bool end_for_group(cj_cpu_warp *w) {
     return ok;
 }
 
-// The first that is in flight is waited for: what its four parts have read is now ordered before what its warp does.
+// The warp has waited for the first multiplication in flight: the reads of all four parts are now ordered before what it does.
 static bool finish_first(cj_cpu_warp *w) {
     cj_cpu_wgmma *it = w->wgmma.first;
     if (!is_sealed(w, it)) return false;
@@ -246,7 +246,7 @@ static bool execute_some(cj_cpu_warp *w) {
 
 // ---- instructions
 
-// Like whole_warp, of four warps that the block has.
+// As cj__cpu_whole_warp, for a warpgroup: the block must have all four warps.
 static cj_cpu_step whole_group(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
     const uint32_t threads = w->block->cluster->launch->threads;
     if (threads >= (w->index / GROUP + 1) * GROUP_THREADS) return cj__cpu_whole_warp(w, op, mask);
@@ -294,7 +294,7 @@ CJ_EXEC(commit_group) {
     return execute_some(w) ? CJ_STEP_NEXT : CJ_STEP_STOP;
 }
 
-// Whether the other warps have begun as much: what only some of them execute never completes.
+// Whether the other three warps have begun as many multiplications: one that only some warps execute never completes.
 static bool group_is_here(const cj_cpu_warp *w) {
     const cj_cpu_warp *warps = warps_of(w);
     for (unsigned i = 0; i < GROUP; i++) {
@@ -379,7 +379,7 @@ bool cj__cpu_select_wgmma_sparse(cj_cpu_prepare *p) {
 
 // ---- accumulators in flight: whoever reads them finds what was there before
 
-// What an op that names accumulators was before it was watched, and which it names.
+// An op that names accumulators: its own executor, and the accumulators.
 struct cj_cpu_touch {
     cj_cpu_exec run;
     uint32_t    count;
@@ -432,7 +432,7 @@ static uint32_t registers_of(const cj_cpu_op *op, const cj_ir_reg **list) {
     return count;
 }
 
-// Watches an op if it names one of the registers, by index, that are accumulators.
+// Wraps an op's executor if the op names an accumulator; registers are given by index.
 static bool watch_op(cj_cpu_prepare *p, cj_cpu_op *op, const bool *accumulates) {
     const uint32_t    count = registers_of(op, NULL);
     const cj_ir_reg **reg = cj__cpu_keep(p, (count + 1) * sizeof *reg);

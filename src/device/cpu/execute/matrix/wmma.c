@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrices of a warp in memory of any layout (PTX ISA, "wmma.load", "wmma.store", "wmma.mma"). Which lane has which
-// element is left open there; here it is as for mma.
+// element is not defined by PTX; here it is as for mma.
 #include "address.h"
 #include "exec.h"
 #include "fragment.h"
@@ -19,7 +19,7 @@ typedef struct lines_plan {
 
 static unsigned line_bytes(const lines_plan *plan) { return plan->element.extent * plan->bits / 8; }
 
-// Finds line number `line`; its lane stands for all, which give the same address and stride.
+// Finds line number `line`. One lane's address and stride are used: all lanes give the same ones.
 static bool find_line(cj_cpu_warp *w, const cj_cpu_op *op, unsigned line, bool writes, cj_cpu_spot *spot) {
     const lines_plan *plan = op->plan;
     const unsigned    lane = line % CJ_LANES;

@@ -5,7 +5,7 @@
 #include "exec.h"
 #include "watch.h"
 
-// `old` becomes the expression of old and b (and c); compared as words, so that any float may be swapped.
+// Replaces `old` by the expression of old and b (and c). The swap compares words, not floats, so it works for NaN too.
 // A compare-and-swap that finds another value has only read.
 #define ATOMIC(name, type, word, is_cas, expression)                                                                 \
     CJ_EXEC(name##_##type) {                                                                                         \
@@ -100,7 +100,7 @@ bool cj__cpu_select_atom(cj_cpu_prepare *p) {
 
 bool cj__cpu_select_atom_cas(cj_cpu_prepare *p) { return cj__cpu_select_atom(p); }
 
-// A red is an atom whose old value nobody wants.
+// A red is an atom without a result.
 bool cj__cpu_select_red(cj_cpu_prepare *p) {
     uint32_t *slot = cj__cpu_keep(p, 2 * sizeof *slot);
     if (!slot) return false;

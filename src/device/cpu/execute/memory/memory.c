@@ -25,7 +25,7 @@ typedef struct piece {
 // Local memory and parameters may lie at any host address: movdqu, which at a multiple of 16 is one copy like movdqa.
 typedef uint64_t lane_pair __attribute__((__vector_size__(16), __may_alias__, __aligned__(1)));
 
-// Copies in one piece as far as the host's compiler makes it one.
+// A copy of constant size: the compiler makes one instruction of it, if the host has one.
 static void copy_weak(void *to, const void *from, unsigned bytes) {
     switch (bytes) {
     case 2: *(lane_u16 *)to = *(const lane_u16 *)from; break;
@@ -35,7 +35,7 @@ static void copy_weak(void *to, const void *from, unsigned bytes) {
     }
 }
 
-// Reads what the lanes access into copies, where they read on.
+// Copies what the lanes access; they then read their copies.
 static void take(const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES], piece copy[CJ_LANES]) {
     const unsigned bytes = (unsigned)op->bytes * op->count, part = bytes < CJ_SINGLE_BYTES ? bytes : CJ_SINGLE_BYTES;
     CJ_SOME_LANES(i, mask) {
@@ -49,7 +49,7 @@ static void take(const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES]
     }
 }
 
-// The other way; of lanes with one address the last one's stays.
+// Copies back. If several lanes have one address, the last lane's value stays.
 static void give(const cj_cpu_op *op, uint32_t mask, unsigned char *const at[CJ_LANES], const piece copy[CJ_LANES]) {
     const unsigned bytes = (unsigned)op->bytes * op->count, part = bytes < CJ_SINGLE_BYTES ? bytes : CJ_SINGLE_BYTES;
     CJ_SOME_LANES(i, mask) {
@@ -109,7 +109,7 @@ STORE(u32, u64)
 STORE(u64, u64)
 STORE(u128, u128)
 
-// By element: bytes in memory, then the register's.
+// Index: the logarithm of an element's bytes in memory, then of the register's.
 typedef cj_cpu_exec by_width[4][4];
 
 static const by_width zero_extending = {{ld_u8_u16, ld_u8_u16, ld_u8_u32, ld_u8_u64},
@@ -170,14 +170,14 @@ bool cj__cpu_select_ld(cj_cpu_prepare *p) {
 
 bool cj__cpu_select_st(cj_cpu_prepare *p) { return select_access(p, storing, st_u128_u128); }
 
-// ---- what the caches are told
+// ---- hints for caches, which have no effect here
 
 bool cj__cpu_select_hint(cj_cpu_prepare *p) {
     p->op.run = cj__cpu_nothing;
     return true;
 }
 
-// A policy is a number that nobody looks into.
+// createpolicy returns a number that no instruction interprets.
 CJ_EXEC(create_policy) {
     CJ_SOME_LANES(i, mask) CJ_LANES_OF(lane_u64, 0)[i] = 0;
     return CJ_STEP_NEXT;
@@ -190,7 +190,7 @@ bool cj__cpu_select_createpolicy(cj_cpu_prepare *p) {
 
 // ---- fences
 
-// op->mode: what it does (cj_fence), and its scope above.
+// op->mode: what the fence does (cj_fence), and its scope in the bits above.
 enum { FENCE_SCOPE = 8 };
 
 CJ_EXEC(fence) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multicast memory (PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red"). The CPU device is a team of one, in
-// which every address of global memory is its own multicast address: a reduction over what all members hold is what
-// this one holds, whatever it is accumulated in, and what goes to all members goes to this one.
+// which every address of global memory is its own multicast address: a reduction over all members returns the value of this
+// one, whatever the type of accumulation, and a store to all members is a store to this one.
 #include "address.h"
 #include "exec.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Approximate functions (PTX ISA, the .approx and .full forms): computed in double and rounded, so well within their
-// documented error. What surrounds the hardware's function unit (angles' reduction, scaling, flushes) is as there.
+// documented error. The steps around the hardware's function unit (reduction of angles, scaling, flushes) are the hardware's.
 #include "exec.h"
 #include "small.h"
 
@@ -40,7 +40,7 @@ CJ_EXEC(approximate_f32) {
     return CJ_STEP_NEXT;
 }
 
-// One or two of 16 bits to a register; only bf16 is flushed.
+// One f16 or bf16 in a register, or two of them; only bf16 is flushed.
 CJ_EXEC(approximate_small) {
     const function       *f = op->plan;
     const cj_small_float *format = cj__small_float(op->inst->mnemonic->type_last);
@@ -65,7 +65,7 @@ static uint64_t high_word(double x) {
     return bits & 0xffffffff00000000;
 }
 
-// The gross ones of f64: the lower word is neither read nor written, subnormals are zero.
+// The coarse forms of f64 (rcp.approx.ftz.f64, …): they neither read nor write the lower word; subnormals are zero.
 CJ_EXEC(approximate_high) {
     const function *f = op->plan;
     lane_u64       *d = CJ_LANES_OF(lane_u64, 0);

@@ -6,21 +6,21 @@
 static inline uint32_t low_mask(uint32_t width) { return width < 32 ? ~(UINT32_MAX << width) : UINT32_MAX; }
 static inline uint64_t low_mask_64(uint32_t width) { return width < 64 ? ~(UINT64_MAX << width) : UINT64_MAX; }
 
-// An executor whose result, of type `to`, comes of x, of type `from`, and up to three u32 sources more: a, b, c.
-#define BITS(name, to, from, sources, expression)                                                       \
-    CJ_EXEC(name##_##from) {                                                                            \
-        lane_##to         *d = CJ_LANES_OF(lane_##to, 0);                                               \
-        const lane_##from *from_x = CJ_LANES_OF(const lane_##from, 1);                                  \
-        const lane_u32    *from_a = CJ_LANES_OF(const lane_u32, (sources) > 0 ? 2 : 1);                 \
-        const lane_u32    *from_b = CJ_LANES_OF(const lane_u32, (sources) > 1 ? 3 : 1);                 \
-        const lane_u32    *from_c = CJ_LANES_OF(const lane_u32, (sources) > 2 ? 4 : 1);                 \
-        CJ_EACH_LANE(i, mask, {                                                                         \
-            const lane_##from x = from_x[i];                                                            \
-            const uint32_t    a = from_a[i], b = from_b[i], c = from_c[i];                              \
-            (void)a, (void)b, (void)c;                                                                  \
-            d[i] = (lane_##to)(expression);                                                             \
-        });                                                                                             \
-        return CJ_STEP_NEXT;                                                                            \
+// An executor: its result of type `to` is computed from x, of type `from`, and up to three further u32 sources a, b, c.
+#define BITS(name, to, from, sources, expression)                                       \
+    CJ_EXEC(name##_##from) {                                                            \
+        lane_##to         *d = CJ_LANES_OF(lane_##to, 0);                               \
+        const lane_##from *from_x = CJ_LANES_OF(const lane_##from, 1);                  \
+        const lane_u32    *from_a = CJ_LANES_OF(const lane_u32, (sources) > 0 ? 2 : 1); \
+        const lane_u32    *from_b = CJ_LANES_OF(const lane_u32, (sources) > 1 ? 3 : 1); \
+        const lane_u32    *from_c = CJ_LANES_OF(const lane_u32, (sources) > 2 ? 4 : 1); \
+        CJ_EACH_LANE(i, mask, {                                                         \
+            const lane_##from x = from_x[i];                                            \
+            const uint32_t    a = from_a[i], b = from_b[i], c = from_c[i];              \
+            (void)a, (void)b, (void)c;                                                  \
+            d[i] = (lane_##to)(expression);                                             \
+        });                                                                             \
+        return CJ_STEP_NEXT;                                                            \
     }
 
 // ---- counting and finding
@@ -30,12 +30,12 @@ BITS(popc, u32, u64, 0, __builtin_popcountll(x))
 BITS(clz, u32, u32, 0, x ? __builtin_clz(x) : 32)
 BITS(clz, u32, u64, 0, x ? __builtin_clzll(x) : 64)
 
-// The highest bit that differs from the sign; .shiftamt: how far it must go to the left.
+// The highest bit that differs from the sign; .shiftamt: the left shift that moves it to the top.
 static inline uint32_t highest(uint64_t bits) { return bits ? 63 - (uint32_t)__builtin_clzll(bits) : UINT32_MAX; }
 static inline uint32_t distance(uint64_t bits, uint32_t top) { return bits ? top - highest(bits) : UINT32_MAX; }
 
-#define FIND(type, top, bits)                       \
-    BITS(bfind, u32, type, 0, highest(bits))        \
+#define FIND(type, top, bits)                \
+    BITS(bfind, u32, type, 0, highest(bits)) \
     BITS(bfind_shift, u32, type, 0, distance(bits, top))
 
 FIND(u32, 31, x)
@@ -69,8 +69,8 @@ static inline uint32_t reversed(uint32_t x) {
 BITS(brev, u32, u32, 0, reversed(x))
 BITS(brev, u64, u64, 0, (uint64_t)reversed((uint32_t)x) << 32 | reversed((uint32_t)(x >> 32)))
 
-// A field of `length` bits at `at`; beyond the register there is its sign, or 0. Of both the low 8 bits count, but in 64 bits,
-// where the hardware has no such instruction and uses them whole.
+// A field of `length` bits at `at`; bits beyond the register are its sign, or 0. 32-bit forms use the low 8 bits of both amounts;
+// 64-bit forms, which ptxas emulates, use all bits.
 static inline int64_t field(int64_t x, uint32_t at, uint32_t length, bool is_signed) {
     x = at > 63 ? (is_signed && x < 0 ? -1 : 0) : is_signed ? x >> at : (int64_t)((uint64_t)x >> at);
     if (!length) return 0;
@@ -85,37 +85,39 @@ BITS(bfe, u64, u64, 2, field((int64_t)x, a, b, false))
 BITS(bfe, s64, s64, 2, field(x, a, b, true))
 
 // The sources are of one type here: insert x into y.
-#define INSERT(type, bits, mask_of, counts)                                                                   \
-    CJ_EXEC(bfi_##type) {                                                                             \
-        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                                           \
-        const lane_##type *x = CJ_LANES_OF(const lane_##type, 1);                                     \
-        const lane_##type *y = CJ_LANES_OF(const lane_##type, 2);                                     \
-        const lane_u32    *at = CJ_LANES_OF(const lane_u32, 3);                                       \
-        const lane_u32    *length = CJ_LANES_OF(const lane_u32, 4);                                   \
-        CJ_EACH_LANE(i, mask, {                                                                       \
-            const uint32_t    shift = at[i] & (counts);                                               \
+#define INSERT(type, bits, mask_of, counts)                                                                \
+    CJ_EXEC(bfi_##type) {                                                                                  \
+        lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                                                \
+        const lane_##type *x = CJ_LANES_OF(const lane_##type, 1);                                          \
+        const lane_##type *y = CJ_LANES_OF(const lane_##type, 2);                                          \
+        const lane_u32    *at = CJ_LANES_OF(const lane_u32, 3);                                            \
+        const lane_u32    *length = CJ_LANES_OF(const lane_u32, 4);                                        \
+        CJ_EACH_LANE(i, mask, {                                                                            \
+            const uint32_t    shift = at[i] & (counts);                                                    \
             const lane_##type hole = shift < (bits) ? mask_of(length[i] & (counts)) << shift % (bits) : 0; \
-            d[i] = (y[i] & ~hole) | (x[i] << shift % (bits) & hole);                                  \
-        });                                                                                           \
-        return CJ_STEP_NEXT;                                                                          \
+            d[i] = (y[i] & ~hole) | (x[i] << shift % (bits)&hole);                                         \
+        });                                                                                                \
+        return CJ_STEP_NEXT;                                                                               \
     }
 
 INSERT(u32, 32, low_mask, 0xff)
 INSERT(u64, 64, low_mask_64, UINT32_MAX)
 
-// bmsk: x is where the mask begins, a its width.
+// bmsk: the mask begins at bit x and is a bits wide.
 BITS(bmsk_clamp, u32, u32, 1, x < 32 ? low_mask(a) << x % 32 : 0)
 BITS(bmsk_wrap, u32, u32, 1, low_mask(a % 32) << x % 32)
 
-#define EXTEND(mode, is_whole)                                                                                  \
-    BITS(szext_##mode, u32, u32, 1, (is_whole) ? x : x & low_mask(a % 32))                                      \
-    BITS(szext_##mode, s32, s32, 1,                                                                             \
-         (is_whole) ? x : a % 32 ? (int32_t)((uint32_t)x << (32 - a % 32) % 32) >> (32 - a % 32) % 32 : 0)
+#define EXTEND(mode, is_whole)                                                           \
+    BITS(szext_##mode, u32, u32, 1, (is_whole) ? x : x &low_mask(a % 32))                \
+    BITS(szext_##mode, s32, s32, 1,                                                      \
+         (is_whole) ? x                                                                  \
+         : a % 32   ? (int32_t)((uint32_t)x << (32 - a % 32) % 32) >> (32 - a % 32) % 32 \
+                    : 0)
 
 EXTEND(clamp, a > 31)
 EXTEND(wrap, false)
 
-// Funnel shifts of a:x, the upper half after a left one, the lower half after a right one; b is how far.
+// Funnel shifts of a:x by b bits: a left shift gives the upper half, a right shift the lower half.
 #define PAIR (((uint64_t)a << 32) | x)
 BITS(shf_l_clamp, u32, u32, 2, b < 32 ? PAIR << b % 32 >> 32 : x)
 BITS(shf_r_clamp, u32, u32, 2, b < 32 ? PAIR >> b % 32 : a)
@@ -149,7 +151,7 @@ CJ_EXEC(lop3_pred) {
     return CJ_STEP_NEXT;
 }
 
-// ---- prmt: bytes of a:x. A nibble of the selector names a byte, its upper bit asks for the byte's sign only.
+// ---- prmt: bytes of a:x. Three bits of a selector's nibble name a byte; the fourth asks for that byte's sign instead.
 
 static inline uint32_t permuted(uint64_t bytes, uint32_t selector) {
     uint32_t result = 0;
@@ -167,9 +169,9 @@ static const struct {
     cj_word  word;
     uint16_t selector[4];
 } permutations[] = {
-    {CJ_W_F4E, {0x3210, 0x4321, 0x5432, 0x6543}},  {CJ_W_B4E, {0x5670, 0x6701, 0x7012, 0x0123}},
-    {CJ_W_RC8, {0x0000, 0x1111, 0x2222, 0x3333}},  {CJ_W_ECL, {0x3210, 0x3211, 0x3222, 0x3333}},
-    {CJ_W_ECR, {0x0000, 0x1110, 0x2210, 0x3210}},  {CJ_W_RC16, {0x1010, 0x3232, 0x1010, 0x3232}},
+    {CJ_W_F4E, {0x3210, 0x4321, 0x5432, 0x6543}}, {CJ_W_B4E, {0x5670, 0x6701, 0x7012, 0x0123}},
+    {CJ_W_RC8, {0x0000, 0x1111, 0x2222, 0x3333}}, {CJ_W_ECL, {0x3210, 0x3211, 0x3222, 0x3333}},
+    {CJ_W_ECR, {0x0000, 0x1110, 0x2210, 0x3210}}, {CJ_W_RC16, {0x1010, 0x3232, 0x1010, 0x3232}},
 };
 
 CJ_EXEC(prmt_mode) {
@@ -183,17 +185,17 @@ CJ_EXEC(prmt_mode) {
 
 // ---- dot products of bytes with bytes, or with the halves of a word
 
-#define DOT(name, from_x, from_a, parts, x_bits, expression_a)                                           \
-    static inline uint32_t dot_##name(uint32_t x, uint32_t a, uint32_t sum) {                            \
-        for (unsigned k = 0; k < (parts); k++)                                                           \
-            sum += (uint32_t)((int32_t)(from_x)(x >> (x_bits) * k) * (int32_t)(from_a)(expression_a));   \
-        return sum;                                                                                      \
-    }                                                                                                    \
+#define DOT(name, from_x, from_a, parts, x_bits, expression_a)                                       \
+    static inline uint32_t dot_##name(uint32_t x, uint32_t a, uint32_t sum) {                        \
+        for (unsigned k = 0; k < (parts); k++)                                                       \
+            sum += (uint32_t)((int32_t)(from_x)(x >> (x_bits)*k) * (int32_t)(from_a)(expression_a)); \
+        return sum;                                                                                  \
+    }                                                                                                \
     BITS(name, u32, u32, 2, dot_##name(x, a, b))
 
-#define DOTS(suffix, x8, x16, a8)                              \
-    DOT(dp4a_##suffix, x8, a8, 4, 8, a >> 8 * k)               \
-    DOT(dp2a_lo_##suffix, x16, a8, 2, 16, a >> 8 * k)          \
+#define DOTS(suffix, x8, x16, a8)                     \
+    DOT(dp4a_##suffix, x8, a8, 4, 8, a >> 8 * k)      \
+    DOT(dp2a_lo_##suffix, x16, a8, 2, 16, a >> 8 * k) \
     DOT(dp2a_hi_##suffix, x16, a8, 2, 16, a >> (16 + 8 * k))
 
 DOTS(uu, uint8_t, uint16_t, uint8_t)
@@ -257,7 +259,10 @@ static bool select_dot(cj_cpu_prepare *p, const cj_cpu_exec by_sign[2][2]) {
     return true;
 }
 
-#define BY_SIGN(name) {{name##_uu_u32, name##_us_u32}, {name##_su_u32, name##_ss_u32}}
+#define BY_SIGN(name)                                                    \
+    {                                                                    \
+        {name##_uu_u32, name##_us_u32}, { name##_su_u32, name##_ss_u32 } \
+    }
 
 bool cj__cpu_select_dp4a(cj_cpu_prepare *p) {
     static const cj_cpu_exec by_sign[2][2] = BY_SIGN(dp4a);

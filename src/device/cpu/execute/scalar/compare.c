@@ -3,7 +3,7 @@
 #include "exec.h"
 #include "small.h"
 
-// All lanes are compared, whether they take part or not: then the bits are a sum that the compiler vectorizes.
+// Compares all lanes, active or not: the compiler then makes vector code of the loop.
 static const uint32_t lane_bit[CJ_LANES] = {
     1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,  1u << 8,  1u << 9,  1u << 10,
     1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15, 1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21,
@@ -44,7 +44,7 @@ INTEGER(le, a <= b)
 INTEGER(gt, a > b)
 INTEGER(ge, a >= b)
 
-// Ordered ones are false with NaN, unordered ones (…u) true.
+// With a NaN, ordered comparisons are false and unordered ones (…u) true.
 #define NANS (a != a || b != b)
 FLOAT(eq, a == b)
 FLOAT(ne, a<b || a> b)
@@ -121,7 +121,7 @@ static bool arrange(cj_cpu_prepare *p, uint32_t results, uint32_t to_p, uint32_t
     return choose_comparison(p);
 }
 
-// The forms that have no q.
+// The forms without q write p alone.
 bool cj__cpu_select_setp_half(cj_cpu_prepare *p) { return arrange(p, 1, p->slot[0], p->sink_predicate); }
 
 // ---- selection

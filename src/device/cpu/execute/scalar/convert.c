@@ -103,7 +103,7 @@ CJ_EXEC(float_to_f64) {
     return CJ_STEP_NEXT;
 }
 
-// The hardware widens bf16 by a shift: NaN stays what it is.
+// The hardware widens bf16 by a shift, so a NaN keeps its payload.
 CJ_EXEC(bf16_to_f32) {
     lane_u32       *d = CJ_LANES_OF(lane_u32, 0);
     const lane_u16 *a = CJ_LANES_OF(const lane_u16, 1);
@@ -120,7 +120,7 @@ CJ_EXEC(f16_to_f32) {
 
 // ---- float to integer: rounded, then limited to the type's range
 
-// NaN becomes 0, or the upper bit alone where either type has 64 bits.
+// NaN becomes 0; if one of both types has 64 bits, it becomes the highest bit alone.
 static int64_t not_a_number(const cj_cpu_convert *convert) {
     if (convert->from_bits < 64 && convert->to_bits < 64) return 0;
     return (int64_t)((uint64_t)1 << (convert->to_bits - 1));

@@ -74,7 +74,7 @@ F64(div, 2, NAN_OR(a, a / b))
 F64(rcp, 1, 1.0 / a)
 F64(sqrt, 1, sqrt(a))
 
-// Where the host has an instruction for it fma is that one, and not a call, which the build need not ask for.
+// On x86 hosts with FMA, fma is that instruction instead of a call of the C library, even if the build targets older hosts.
 #if defined(__x86_64__) && !defined(__FMA__)
 #define FAST __attribute__((target("avx2,fma")))
 FAST        CJ_EXEC(fast_fma_f32) { return fma_any(w, op, mask, false, false); }
@@ -92,7 +92,7 @@ static bool has_fast_fma(void) { return __builtin_cpu_supports("fma") && __built
 static bool has_fast_fma(void) { return false; }
 #endif
 
-// A number wins over NaN, the second NaN over the first, and -0 is less than +0.
+// Of a number and a NaN the result is the number; of two NaNs the second. -0 is less than +0.
 #define QUIET(x) ((x) != (x) ? (x) + (x) : (x))
 #define SMALLER(a, b) ((a) != (a) ? QUIET(b) : (b) != (b) ? (a) : (a) < (b) || ((a) == (b) && signbit(a)) ? (a) : (b))
 #define LARGER(a, b) ((a) != (a) ? QUIET(b) : (b) != (b) ? (a) : (a) > (b) || ((a) == (b) && !signbit(a)) ? (a) : (b))

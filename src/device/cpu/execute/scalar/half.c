@@ -66,7 +66,7 @@ static uint16_t mode_of(const cj_cpu_prepare *p) {
     return mode;
 }
 
-// a * b + c, where each is a source slot or, where it is 0, the constant.
+// a * b + c. Each of the three is the number of a source slot, or 0: then it is the constant.
 typedef struct product {
     uint8_t a, b, c;
     int8_t  constant;  // 1 or -1; 0 stands for -0
@@ -109,7 +109,7 @@ static bool select_extreme(cj_cpu_prepare *p, uint16_t mode) {
 bool cj__cpu_select_min_half(cj_cpu_prepare *p) { return select_extreme(p, 0); }
 bool cj__cpu_select_max_half(cj_cpu_prepare *p) { return select_extreme(p, CJ_HALF_LARGER); }
 
-// ---- comparison: the set of outcomes for which it holds
+// ---- comparison: a set of outcomes (less, equal, greater, unordered) for which the predicate is true
 
 enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
 

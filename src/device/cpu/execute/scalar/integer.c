@@ -16,7 +16,7 @@
         return CJ_STEP_NEXT;                                                           \
     }
 
-// Operands in the expression, so that 16-bit products do not overflow the int they are promoted to.
+// Wider copies of the sources for use in the expression: a product of two uint16_t could overflow int.
 #define A(type) ((type)a[i])
 #define B(type) ((type)b[i])
 #define C(type) ((type)c[i])
@@ -207,14 +207,14 @@ PREDICATE(not, 1, ~(a | b))
 
 // ---- selection
 
-// Those that their last type alone decides.
+// Instructions whose executor depends on their last type alone.
 #define SELECT(name, ...)                                         \
     bool cj__cpu_select_##name(cj_cpu_prepare *p) {               \
         static const cj_cpu_typed typed = {__VA_ARGS__};          \
         return cj__cpu_choose(p, &typed, p->mnemonic->type_last); \
     }
 
-// Those in which .hi, .lo or .sat decide as well: `word` takes the first of both.
+// Instructions whose executor also depends on .hi, .lo or .sat: with `word` the first of both.
 #define SELECT_BY(name, word, with, ...)                                                        \
     bool cj__cpu_select_##name(cj_cpu_prepare *p) {                                             \
         static const cj_cpu_typed one = {with}, other = {__VA_ARGS__};                          \
@@ -224,7 +224,7 @@ PREDICATE(not, 1, ~(a | b))
 #define NARROW24(name) .u32 = name##_u32, .s32 = name##_s32
 #define NARROW(name) .u16 = name##_u16, .u32 = name##_u32, .s16 = name##_s16, .s32 = name##_s32
 
-// Those of one or two values to a register, with .relu.
+// Instructions on one or two values in a register, with .relu.
 #define SELECT_PAIR(name)                                                                                          \
     bool cj__cpu_select_##name##_pair(cj_cpu_prepare *p) {                                                         \
         static const cj_cpu_typed plain = {.u16 = name##_u16x2, .s16 = name##_s16x2};                              \
