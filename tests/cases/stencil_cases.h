@@ -12,8 +12,8 @@
 // form=registers), and then nothing was run.
 bool cj_test_stencil(cj_device *device, const char *words, uint64_t *random);
 
-// `count` random problems of at most `points` points along an axis, every way, form, boundary, shape, type and
-// dimension. Returns how many of them were run.
+// Draws random problems of at most `points` points along an axis, every way, form, boundary, shape, type and dimension, until
+// `count` have run: others are refused by name. Returns how many have run, fewer only where 20 draws for each did not do.
 size_t cj_test_stencil_random(cj_device *device, size_t count, uint32_t points, uint64_t *random);
 
 // FEATURES row 7: weights 0.25, 0.5, 0.25, tiles of 256, several lengths, clusters of each size that is allowed.
