@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Webs by union of values. A value is a write, or what a register holds at a block's start; that is one with what each block
-// before leaves in the register, where it is live. A guarded write is one with what the register held: threads whose guard
-// does not hold keep that.
+// before leaves in the register, where it is live.
 //
 //   value:  | register r at the start of block b: b * registers + r | writes, in the order of the text |
+//
+// After a guarded write a register has one of two values: the new one, or, in threads whose guard does not hold, the old one.
+// Instructions with the same guard, and blocks that a branch on it leads to, see the new one alone. For all others the two
+// are one web.
 #include "webs.h"
 
 #include <string.h>
@@ -11,17 +14,29 @@
 #include "graph.h"
 #include "test.h"
 
+// What a guard is: a predicate's value, and whether it must not hold. 0: none.
+typedef struct guard {
+    uint32_t value;  // + 1
+    bool     negated;
+} guard;
+
+typedef struct held {
+    uint32_t read, written;  // the register's value before the statement, and after it
+    uint32_t old;            // where `under` is a guard: the value without it
+    guard    under;
+} held;
+
 struct cj_webs {
     const cj_ir_func *func;
     cj_graph          graph;
-    uint32_t         *block_at;        // statement -> its block + 1; 0: never reached
-    uint32_t         *parent;          // of a value
-    uint32_t         *read, *written;  // a register's value before the statement, and after it
+    uint32_t         *block_at;  // statement -> its block + 1; 0: never reached
+    uint32_t         *parent;    // of a value
+    held             *reg;
+    guard             now;  // of the statement
     uint32_t          regs, starts, values;
-    uint32_t          write;  // the next write's value
-    uint64_t         *live, *used,
-        *killed;     // of each block a mask of registers: live at its start; read before a write; written
-    uint32_t words;  // of a mask
+    uint32_t          write;         // the next write's value
+    uint64_t *live, *used, *killed;  // of each block a mask of registers: live at its start; read first; written
+    uint32_t  words;                 // of a mask
 };
 
 static void *take(cj_arena *arena, size_t count, size_t size) {
@@ -37,34 +52,114 @@ static uint32_t web_of(cj_webs *w, uint32_t value) {
 
 static void join(cj_webs *w, uint32_t a, uint32_t b) { w->parent[web_of(w, a)] = web_of(w, b); }
 
+static bool is_same(guard a, guard b) { return a.value && a.value == b.value && a.negated == b.negated; }
+static bool is_other(guard a, guard b) { return a.value && a.value == b.value && a.negated != b.negated; }
+
 static const cj_ir_inst *inst_at(const cj_webs *w, size_t stmt) {
     return w->func->stmt[stmt].kind == CJ_STMT_INST ? w->func->stmt[stmt].inst : NULL;
 }
 
-// ---- liveness
+// ---- the walk
+
+// What holds on the way to a block after this one: of a guarded branch its guard, or the opposite.
+static guard way_to(const cj_webs *w, const cj_block *block, uint32_t to) {
+    const cj_ir_inst *last = inst_at(w, block->end - 1);
+    if (!last || !last->guard || block->succ_count < 2) return (guard){0};
+    guard          way = w->now;
+    const uint32_t next = block->end < w->func->stmt_count ? w->block_at[block->end] : 0;
+    if (to + 1 == next) way.negated = !way.negated;
+    return way;
+}
+
+// Whether a block begins where another one ends, and follows that one alone: what registers hold is then known.
+static bool goes_on(const cj_webs *w, uint32_t block) {
+    const cj_block *b = &w->graph.block[block];
+    return b->pred_count == 1 && w->graph.block[b->pred[0]].end == b->first;
+}
+
+static void go_on(cj_webs *w, uint32_t block) {
+    const guard way = way_to(w, &w->graph.block[w->graph.block[block].pred[0]], block);
+    for (uint32_t r = 0; r < w->regs; r++) {
+        held *h = &w->reg[r];
+        if (is_other(h->under, way)) h->read = h->written = h->old;
+        if (is_other(h->under, way) || is_same(h->under, way)) h->under = (guard){0};
+    }
+}
+
+static void enter_block(cj_webs *w, uint32_t block) {
+    if (goes_on(w, block)) {
+        go_on(w, block);
+        return;
+    }
+    for (uint32_t r = 0; r < w->regs; r++) {
+        const uint32_t value = block * w->regs + r;
+        w->reg[r] = (held){.read = value, .written = value};
+    }
+}
+
+static void write_value(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
+    (void)operand;
+    cj_webs *w = user;
+    if (written) w->reg[reg->index].written = w->write++;
+}
+
+// The statement is over: what it wrote is what the registers hold, and under a guard what they held may be there, too.
+static void pass_value(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
+    (void)operand;
+    cj_webs *w = user;
+    held    *h = &w->reg[reg->index];
+    if (!written || h->read == h->written) return;
+    if (w->now.value && !is_same(h->under, w->now)) h->old = h->read;
+    h->under = is_other(h->under, w->now) ? (guard){0} : w->now;
+    h->read = h->written;
+}
+
+void cj_test_webs_enter(cj_webs *w, size_t stmt) {
+    const cj_ir_inst *inst = inst_at(w, stmt), *before = stmt ? inst_at(w, stmt - 1) : NULL;
+    const uint32_t    block = w->block_at[stmt];
+    if (before) cj__visit_regs(before, pass_value, w);
+    if (block && w->graph.block[block - 1].first == stmt) enter_block(w, block - 1);
+    w->now = (guard){0};
+    if (inst && inst->guard) w->now = (guard){w->reg[inst->guard->index].read + 1, inst->guard_negated};
+    if (inst) cj__visit_regs(inst, write_value, w);
+}
+
+uint32_t cj_test_web(cj_webs *w, const cj_ir_reg *reg, bool written) {
+    return web_of(w, written ? w->reg[reg->index].written : w->reg[reg->index].read);
+}
+
+size_t cj_test_webs_count(const cj_webs *w) { return w->values; }
+
+static void begin_walk(cj_webs *w) {
+    w->write = w->starts;
+    enter_block(w, 0);
+}
+
+// ---- liveness. A write under a guard is none of a block's kills, but reads under the same guard after it see no older value.
 
 typedef struct noting {
+    cj_webs  *w;
     uint64_t *used, *killed;
-    bool      guarded;
 } noting;
 
 static void note(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
     (void)operand;
     noting        *n = user;
+    const held    *h = &n->w->reg[reg->index];
     const uint64_t bit = UINT64_C(1) << reg->index % 64, word = reg->index / 64;
-    if ((!written || n->guarded) && !(n->killed[word] & bit)) n->used[word] |= bit;
-    if (written && !n->guarded) n->killed[word] |= bit;
+    if (!written && !(n->killed[word] & bit) && !is_same(h->under, n->w->now)) n->used[word] |= bit;
+    if (written && (!n->w->now.value || is_other(h->under, n->w->now))) n->killed[word] |= bit;
 }
 
 static void find_uses(cj_webs *w) {
-    for (uint32_t b = 0; b < w->graph.count; b++) {
-        const cj_block *block = &w->graph.block[b];
-        noting          n = {.used = w->used + b * w->words, .killed = w->killed + b * w->words};
-        for (uint32_t i = block->first; i < block->end; i++) {
-            const cj_ir_inst *inst = inst_at(w, i);
-            n.guarded = inst && inst->guard;
-            if (inst) cj__visit_regs(inst, note, &n);
-        }
+    begin_walk(w);
+    for (size_t i = 0; i < w->func->stmt_count; i++) {
+        const cj_ir_inst *inst = inst_at(w, i);
+        const uint32_t    block = w->block_at[i];
+        cj_test_webs_enter(w, i);
+        if (!inst || !block) continue;
+        noting n = {w, w->used + (block - 1) * w->words, w->killed + (block - 1) * w->words};
+        cj__visit_regs(inst, note, &n);
     }
 }
 
@@ -73,9 +168,9 @@ static bool flow(cj_webs *w, uint32_t b) {
     bool            changed = false;
     for (uint32_t word = 0; word < w->words; word++) {
         const size_t at = b * w->words + word;
-        uint64_t     behind = 0;
-        for (uint32_t s = 0; s < block->succ_count; s++) behind |= w->live[block->succ[s] * w->words + word];
-        const uint64_t live = w->used[at] | (behind & ~w->killed[at]);
+        uint64_t     after = 0;
+        for (uint32_t s = 0; s < block->succ_count; s++) after |= w->live[block->succ[s] * w->words + word];
+        const uint64_t live = w->used[at] | (after & ~w->killed[at]);
         changed |= live != w->live[at];
         w->live[at] = live;
     }
@@ -91,57 +186,39 @@ static void find_live(cj_webs *w) {
     }
 }
 
-// ---- the walk
-
-static void enter_block(cj_webs *w, uint32_t block) {
-    for (uint32_t r = 0; r < w->regs; r++) w->read[r] = w->written[r] = block * w->regs + r;
-}
-
-static void write_value(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
-    (void)operand;
-    cj_webs *w = user;
-    if (written) w->written[reg->index] = w->write++;
-}
-
-static void pass_value(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
-    (void)operand;
-    cj_webs *w = user;
-    if (written) w->read[reg->index] = w->written[reg->index];
-}
-
-void cj_test_webs_enter(cj_webs *w, size_t stmt) {
-    const cj_ir_inst *inst = inst_at(w, stmt), *before = stmt ? inst_at(w, stmt - 1) : NULL;
-    const uint32_t    block = w->block_at[stmt];
-    if (before) cj__visit_regs(before, pass_value, w);
-    if (block && w->graph.block[block - 1].first == stmt) enter_block(w, block - 1);
-    if (inst) cj__visit_regs(inst, write_value, w);
-}
-
-uint32_t cj_test_web(cj_webs *w, const cj_ir_reg *reg, bool written) {
-    return web_of(w, written ? w->written[reg->index] : w->read[reg->index]);
-}
-
-size_t cj_test_webs_count(const cj_webs *w) { return w->values; }
-
-static void begin_walk(cj_webs *w) {
-    w->write = w->starts;
-    enter_block(w, 0);
-}
-
 // ---- unions
 
-static void keep_old(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
+static void read_value(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
     (void)operand;
-    cj_webs *w = user;
-    if (written) join(w, w->written[reg->index], w->read[reg->index]);
+    cj_webs    *w = user;
+    const held *h = &w->reg[reg->index];
+    if (!written && h->under.value && !is_same(h->under, w->now)) join(w, h->read, h->old);
+    if (!written || !h->under.value || is_same(h->under, w->now)) return;
+    if (is_other(h->under, w->now))
+        join(w, h->written, h->read);  // one or the other was written: nothing is left of the old
+    else if (w->now.value)
+        join(w, h->read, h->old);
 }
 
-// What the block leaves in its registers, to those after it. The walk is past its last statement but for pass_value.
-static void leave_block(cj_webs *w, const cj_block *block) {
+// What the block leaves in a register, to the one after it.
+static void leave(cj_webs *w, uint32_t to, guard way, uint32_t r) {
+    const held    *h = &w->reg[r];
+    const uint32_t start = to * w->regs + r;
+    if (!is_other(h->under, way)) join(w, start, h->written);
+    if (h->under.value && !is_same(h->under, way)) join(w, start, h->old);
+}
+
+static void leave_block(cj_webs *w, size_t stmt) {
+    const uint32_t b = w->block_at[stmt];
+    if (!b || w->graph.block[b - 1].end != stmt + 1) return;
+    const cj_block   *block = &w->graph.block[b - 1];
+    const cj_ir_inst *inst = inst_at(w, stmt);
+    if (inst) cj__visit_regs(inst, pass_value, w);
     for (uint32_t s = 0; s < block->succ_count; s++) {
-        const uint32_t to = block->succ[s];
+        const guard way = way_to(w, block, block->succ[s]);
+        if (goes_on(w, block->succ[s])) continue;
         for (uint32_t r = 0; r < w->regs; r++)
-            if (w->live[to * w->words + r / 64] >> r % 64 & 1) join(w, to * w->regs + r, w->written[r]);
+            if (w->live[block->succ[s] * w->words + r / 64] >> r % 64 & 1) leave(w, block->succ[s], way, r);
     }
 }
 
@@ -151,9 +228,8 @@ static void unite(cj_webs *w) {
     for (size_t i = 0; i < w->func->stmt_count; i++) {
         const cj_ir_inst *inst = inst_at(w, i);
         cj_test_webs_enter(w, i);
-        if (inst && inst->guard) cj__visit_regs(inst, keep_old, w);
-        const cj_block *block = w->block_at[i] ? &w->graph.block[w->block_at[i] - 1] : NULL;
-        if (block && block->end == i + 1) leave_block(w, block);
+        if (inst) cj__visit_regs(inst, read_value, w);
+        leave_block(w, i);
     }
     begin_walk(w);
 }
@@ -173,8 +249,7 @@ cj_webs *cj_test_webs(const cj_ir_func *func, cj_arena *arena) {
         if (inst_at(w, i)) cj__visit_regs(inst_at(w, i), count_write, w);
     w->block_at = take(arena, func->stmt_count, sizeof *w->block_at);
     w->parent = take(arena, w->values, sizeof *w->parent);
-    w->read = take(arena, w->regs, sizeof *w->read);
-    w->written = take(arena, w->regs, sizeof *w->written);
+    w->reg = take(arena, w->regs, sizeof *w->reg);
     w->live = take(arena, w->graph.count * w->words, sizeof *w->live);
     w->used = take(arena, w->graph.count * w->words, sizeof *w->used);
     w->killed = take(arena, w->graph.count * w->words, sizeof *w->killed);
