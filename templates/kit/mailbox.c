@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mailbox.h"
+
+#include <clusterjit/value.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vector.h"
+
+enum { OPERATION = 32 };
+
+// Measured on an H200, 2026-11-21, with `tools/bench/rows.py --only 1048576`: readers of a copy, copies, and bytes from one
+// copy to the next, which then lies in other parts of the L2 cache.
+enum { MAIL_READERS = 16, MAIL_COPIES = 8, MAIL_APART = 65536 };
+
+unsigned cj__mail_bytes(const cj_mailbox *box) { return CJ_MAIL_BYTES * box->words; }
+
+// ---- words
+
+static bool is_wide(const char *type) { return strstr(type, "64") != NULL; }
+
+unsigned cj__mail_words(cj_func *f, cj_reg value, cj_reg word[2]) {
+    const char *type = cj_reg_type(f, value);
+    const bool  wide = type && is_wide(type);
+    word[0] = cj_b32(f, "word");
+    if (wide) word[1] = cj_b32(f, "word");
+    if (wide)
+        cj_ptx(f, "mov.b64 {$1, $2}, $3;", word[0], word[1], value);
+    else
+        cj_ptx(f, "mov.b32 $1, $2;", word[0], value);
+    return wide ? 2 : 1;
+}
+
+cj_reg cj__mail_value(cj_func *f, const char *type, const char *name, const cj_reg *word) {
+    if (is_wide(type)) return cj_let(f, type, name, "mov.b64 $1, {$2, $3};", word[0], word[1]);
+    return cj_let(f, type, name, "mov.b32 $1, $2;", word[0]);
+}
+
+cj_reg cj__mail_seal(cj_func *f, cj_reg word, cj_reg tag) {
+    return cj_let(f, "b64", "sealed", "mov.b64 $1, {$2, $3};", word, tag);
+}
+
+cj_reg cj__mail_split(cj_func *f, cj_reg sealed, cj_reg *tag) {
+    cj_reg word = cj_b32(f, "word");
+    *tag = cj_u32(f, "found");
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", word, *tag, sealed);
+    return word;
+}
+
+cj_reg cj__mail_open(cj_func *f, cj_reg sealed, cj_reg tag, cj_reg late, bool first) {
+    cj_reg found, word = cj__mail_split(f, sealed, &found);
+    if (first)
+        cj_ptx(f, "setp.ne.u32 $1, $2, $3;", late, found, tag);
+    else
+        cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $1;", late, found, tag);
+    return word;
+}
+
+// ---- messages
+
+// "st.relaxed.gpu.global" of the box's scope.
+static const char *operation(const cj_mailbox *box, const char *access, char text[OPERATION]) {
+    snprintf(text, OPERATION, "%s.relaxed.%s.global", access, box->scope ? box->scope : "gpu");
+    return text;
+}
+
+void cj__mail_store(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed) {
+    char           text[OPERATION];
+    const unsigned at_once = box->paired ? 2 : 1;
+    for (unsigned w = 0; w < box->words; w += at_once)
+        cj__store(f, when, operation(box, "st", text), "b64", sealed + w, at_once, at, offset + CJ_MAIL_BYTES * w);
+}
+
+void cj__mail_load(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed) {
+    char           text[OPERATION];
+    const unsigned at_once = box->paired ? 2 : 1;
+    for (unsigned w = 0; w < box->words; w += at_once)
+        cj__load(f, when, operation(box, "ld", text), "b64", sealed + w, at_once, at, offset + CJ_MAIL_BYTES * w);
+}
+
+void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed) {
+    for (unsigned w = 0; w < box->words; w++) sealed[w] = cj_b64(f, "sealed");
+}
+
+// A word goes as soon as it is sealed, or all go when all are where two go at once.
+void cj__mail_post(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
+                   unsigned count, cj_reg tag) {
+    const cj_mailbox one = {.words = 1, .scope = box->scope};
+    cj_reg           sealed[CJ_MAIL_WORDS], word[2];
+    unsigned         words = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned in_value = cj__mail_words(f, value[i], word);
+        for (unsigned w = 0; w < in_value; w++, words++) {
+            sealed[words] = cj__mail_seal(f, word[w], tag);
+            if (!box->paired) cj__mail_store(f, &one, when, at, offset + CJ_MAIL_BYTES * words, &sealed[words]);
+        }
+    }
+    if (box->paired) cj__mail_store(f, box, when, at, offset, sealed);
+}
+
+// ---- copies
+
+unsigned cj__mail_copies(unsigned readers) {
+    unsigned copies = 1;
+    while (copies < MAIL_COPIES && readers > MAIL_READERS * copies) copies *= 2;
+    return copies;
+}
+
+size_t cj__mail_copy_bytes(size_t bytes) { return (bytes + MAIL_APART - 1) / MAIL_APART * MAIL_APART; }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vector.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { MOST = 4 };
+
+// `text` has the guard and the operation, without the width and the operands; $1 is the guard.
+static void access_memory(cj_func *f, cj_reg when, const char *operation, const char *type, const cj_reg *value,
+                          unsigned count, cj_reg at, int64_t offset, bool loads) {
+    static const char *const lists[MOST + 1] = {"", "$6", "{$6, $7}", "", "{$6, $7, $8, $9}"};
+    static const char *const widths[MOST + 1] = {"", "", ".v2", "", ".v4"};
+    char                     text[80];
+    const char              *guard = when.id ? "@$1 " : "", *list = lists[count], *width = widths[count];
+    const cj_reg             last = value[count - 1];
+    if (loads)
+        snprintf(text, sizeof text, "%s$2%s.$3 %s, [$4 + $5];", guard, width, list);
+    else
+        snprintf(text, sizeof text, "%s$2%s.$3 [$4 + $5], %s;", guard, width, list);
+    cj_ptx(f, text, when, operation, type, at, offset, value[0], count > 1 ? value[1] : last,
+           count > 2 ? value[2] : last, last);
+}
+
+void cj__load(cj_func *f, cj_reg when, const char *load, const char *type, const cj_reg *into, unsigned count,
+              cj_reg at, int64_t offset) {
+    access_memory(f, when, load, type, into, count, at, offset, true);
+}
+
+void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, const cj_reg *value, unsigned count,
+               cj_reg at, int64_t offset) {
+    access_memory(f, when, store, type, value, count, at, offset, false);
+}

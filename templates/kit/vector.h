@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses of memory of one, two or four registers at once, under a predicate or not.
+#ifndef CJ_TEMPLATES_VECTOR_H
+#define CJ_TEMPLATES_VECTOR_H
+
+#include <clusterjit/ptx.h>
+
+// "LOAD.vN.TYPE {into}, [at + offset];" with `load` such as "ld.global.nc" or "ld.shared"; `count` is 1, 2 or 4, and an access
+// is aligned to its size. A thread for which `when` does not hold (cj_always(): it does) keeps what its registers had.
+void cj__load(cj_func *f, cj_reg when, const char *load, const char *type, const cj_reg *into, unsigned count,
+              cj_reg at, int64_t offset);
+
+// "STORE.vN.TYPE [at + offset], {value};" with `store` such as "st.global".
+void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, const cj_reg *value, unsigned count,
+               cj_reg at, int64_t offset);
+
+#endif
