@@ -26,10 +26,13 @@ static uint32_t number(uint32_t *numbers, uint32_t index, uint32_t *count) {
     return numbers[index];
 }
 
-// A register with its type: renaming is allowed, retyping is not.
+// "32" for the register types b32, u32, s32 and f32: a type there says no more, what is computed is in the instruction.
+static const char *width_of(uint16_t type) { return type == CJ_W_PRED ? "p" : cj__words[type].text + 1; }
+
+// A register with its width: another name or type is no other instruction.
 static void write_reg(writer *w, const cj_ir_reg *reg, bool written) {
     const uint32_t web = cj_test_web(w->webs, reg, written);
-    fprintf(w->out, "%%%s_%u", cj__words[reg->type].text, number(w->web, web, &w->webs_named));
+    fprintf(w->out, "%%%s_%u", width_of(reg->type), number(w->web, web, &w->webs_named));
     if (reg->vector > 1) fprintf(w->out, ".v%u", reg->vector);
 }
 
