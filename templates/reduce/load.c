@@ -111,7 +111,7 @@ static registers make_registers(reduce_kernel *k) {
         if (is_narrow(k)) r.element[i] = cj_register(f, k->dtype->ptx, "element");
         if (is_converted(k)) r.met[i] = cj_register(f, k->type[0], "met");
     }
-    if (*k->dtype->element == 'b') r.half = cj_register(f, "b16", "half");
+    if (k->plan->params.value[REDUCE_DTYPE] == CJ_F16) r.half = cj_register(f, "b16", "half");
     if (k->plan->params.value[REDUCE_DTYPE] == CJ_F16) r.upper = cj_register(f, "b16", "upper");
     return r;
 }
@@ -175,15 +175,14 @@ static void take_loads(reduce_kernel *k, const registers *r, const reduce_part *
 }
 
 // One element, as memory has it.
-static void load_element(const reduce_kernel *k, const registers *r, cj_reg to, cj_reg at, cj_reg when) {
+static void load_element(const reduce_kernel *k, cj_reg to, cj_reg at, cj_reg when) {
     cj_func    *f = k->f;
     const char *type = k->dtype->element;
     bool        is_half = *type == 'b', is_bf16 = k->plan->params.value[REDUCE_DTYPE] == CJ_BF16;
-    cj_ptx(f, "@$1 $2.$3 $4, [$5];", when, k->load, type, is_half ? r->half : to, at);
-    if (is_bf16)
-        cj_ptx(f, "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;", to, r->half);
-    else if (is_half)
-        cj_ptx(f, "cvt.f32.f16 $1, $2;", to, r->half);
+    cj_reg      loaded = is_half ? cj_register(f, "b16", "half") : to;
+    cj_ptx(f, "@$1 $2.$3 $4, [$5];", when, k->load, type, loaded, at);
+    if (is_bf16) cj_ptx(f, "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;", to, loaded);
+    else if (is_half) cj_ptx(f, "cvt.f32.f16 $1, $2;", to, loaded);
 }
 
 // ---- a thread's part
@@ -283,7 +282,7 @@ static void emit_last(reduce_kernel *k, const registers *r, const reduce_part *p
         edge_there[i] = cj_pred(f, "inside");
         cj_ptx(f, "mad.lo.u64 $1, $2, $3, $4;", edge_at[i], k->number, k->dtype->bytes, i ? k->tail : k->first);
         cj_ptx(f, "setp.lt.u64 $1, $2, $3;", edge_there[i], edge_at[i], i ? k->last : k->body);
-        load_element(k, r, edge[i], edge_at[i], edge_there[i]);
+        load_element(k, edge[i], edge_at[i], edge_there[i]);
     }
     for (unsigned u = 0; u < REDUCE_FLIGHT - 1; u++) {
         cj_ptx(f, "@!$1 bra $2;", there[u], edges);
