@@ -105,12 +105,14 @@ void cj__slots_combine(const cj_partials *kind, const cj_slots *slots, cj_reg la
 
 // ---- push
 
-cj_push cj__push_open(cj_func *f, const char *name, cj_reg when, const char *publishes, const char *starts) {
-    const cj_push push = {.arrived = cj_shared_address(f, cj_shared(f, "b64", name, 1, 0))};
-    cj_mbarrier_init(f, when, push.arrived, CJ_ARG(1), NULL);
+cj_push cj__push_new(cj_func *f, const char *name) {
+    return (cj_push){.arrived = cj_shared_address(f, cj_shared(f, "b64", name, 1, 0))};
+}
+
+void cj__push_open(cj_func *f, const cj_push *push, cj_reg when, const char *publishes, const char *starts) {
+    cj_mbarrier_init(f, when, push->arrived, CJ_ARG(1), NULL);
     cj_mbarrier_init_done(f, publishes);
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, starts);
-    return push;
 }
 
 void cj__push_expect(cj_func *f, const cj_push *push, const char *started, cj_reg when, cj_arg bytes,

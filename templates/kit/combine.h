@@ -58,7 +58,8 @@ void cj__slots_combine(const cj_partials *kind, const cj_slots *slots, cj_reg la
 
 // ---- push: blocks of a cluster write partials into the shared memory of one of them, once.
 //
-//   open    each block makes an mbarrier for one arrival, and arrives, relaxed, at a cluster barrier
+//   new     the mbarrier of this block
+//   open    the thread `when` initializes it for one arrival, and all threads arrive, relaxed, at a cluster barrier
 //   expect  completes that barrier; the thread `when` of a receiver arrives at its mbarrier, and says how many bytes will come
 //   send    cj_st_async to cj_cluster_map_address(slot, rank) with the receiver's mbarrier, cj__push_gate
 //   wait    by threads of a receiver: all bytes have arrived, and are visible to the thread
@@ -69,7 +70,8 @@ typedef struct cj_push {
     cj_reg arrived;  // address of the own mbarrier
 } cj_push;
 
-cj_push cj__push_open(cj_func *f, const char *name, cj_reg when, const char *publishes, const char *starts);
+cj_push cj__push_new(cj_func *f, const char *name);
+void    cj__push_open(cj_func *f, const cj_push *push, cj_reg when, const char *publishes, const char *starts);
 void cj__push_expect(cj_func *f, const cj_push *push, const char *started, cj_reg when, cj_arg bytes, const char *what);
 cj_reg cj__push_gate(cj_func *f, const cj_push *push, cj_reg rank);
 void   cj__push_wait(cj_func *f, const cj_push *push, const char *why);

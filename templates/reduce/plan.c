@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shape a reduction runs in. The sizes at which another one is faster were measured on an H200
-// (tools/bench/RESULTS.md).
+// The parameters of a reduction, and the shape that a plan chooses. The sizes at which another shape is faster stand in
+// constants.def.
 #include <clusterjit/reduce.h>
 #include <float.h>
 #include <inttypes.h>
@@ -88,12 +88,12 @@ static const reduce_dtype dtypes[] = {
 const reduce_op    *cj__reduce_op(const cj_plan *plan) { return &ops[plan->params.value[REDUCE_OP]]; }
 const reduce_dtype *cj__reduce_dtype(const cj_plan *plan) { return &dtypes[plan->params.value[REDUCE_DTYPE]]; }
 
-const char *cj__reduce_meeting_type(const cj_plan *plan) {
+const char *cj__reduce_combined_type(const cj_plan *plan) {
     const char *type = cj__reduce_dtype(plan)->ptx;
     return cj__reduce_op(plan)->mean && *type != 'f' ? "f64" : type;
 }
 
-// Blocks are told apart in what is written.
+// Each block has a result or a weight of its own.
 static bool is_by_block(const cj_plan *plan) {
     return plan->params.value[REDUCE_RESULT] != RESULT_TOTAL || plan->params.value[REDUCE_WEIGHT];
 }
@@ -116,7 +116,7 @@ bool cj__reduce_meets(const cj_plan *plan) {
 }
 
 unsigned cj__reduce_words(const cj_plan *plan) {
-    const unsigned value = cj__reduce_meeting_type(plan)[1] == '3' ? 1 : 2;  // f32, s32, u32; f64, s64, u64
+    const unsigned value = cj__reduce_combined_type(plan)[1] == '3' ? 1 : 2;  // f32, s32, u32; f64, s64, u64
     switch (cj__reduce_op(plan)->kind) {
     case REDUCE_BEST: return value + 2;
     case REDUCE_MOMENTS: return 3 * value;
@@ -125,7 +125,7 @@ unsigned cj__reduce_words(const cj_plan *plan) {
     return value;
 }
 
-// ---- what excludes each other
+// ---- parameters that exclude each other
 
 // The user's functions: each of the right signature, and an operation with its identity.
 static cj_status check_functions(const cj_plan *plan, cj_error *error) {
@@ -137,42 +137,35 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
         cj_status status = cj__user_function_check(function[i], cj__reduce_params[i].name, type, counts[i], error);
         if (status) return status;
     }
-    if (!function[REDUCE_OP_EXPR] != !function[REDUCE_IDENTITY]) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 function[REDUCE_OP_EXPR] ? "identity is missing: op-expr needs one"
-                                          : "identity goes with op-expr only");
-        cj__hint(error, "identity is the value e for which op-expr of e and any x is x: 0 for a + b, INT_MIN for the"
-                        " larger int");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (!function[REDUCE_OP_EXPR] != !function[REDUCE_IDENTITY])
+        return cj__refuse(
+            error, CJ_INVALID_ARGUMENT,
+            "identity is the value e for which op-expr of e and any x is x: 0 for a + b, INT_MIN for the larger int",
+            "%s",
+            function[REDUCE_OP_EXPR] ? "identity is missing: op-expr needs one" : "identity goes with op-expr only");
     if (function[REDUCE_IDENTITY] && !function[REDUCE_IDENTITY]->is_constant)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "an expression without a and b has one value",
                           "identity: '%.200s' is not a constant", function[REDUCE_IDENTITY]->text);
     if (!function[REDUCE_OP_EXPR] || plan->params.value[REDUCE_OP] == CJ_REDUCE_SUM) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other");
-    cj__hint(error, "leave op at its default");
-    return CJ_INVALID_ARGUMENT;
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave op at its default", "op and op-expr exclude each other");
 }
 
 static cj_status check_blocks(const cj_plan *plan, cj_error *error) {
     const uint64_t  *value = plan->params.value;
     const reduce_op *op = cj__reduce_op(plan);
     bool             sums = value[REDUCE_OP] == CJ_REDUCE_SUM && !plan->params.function[REDUCE_OP_EXPR];
-    if (value[REDUCE_WEIGHT] && !sums) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "weight=block goes with op=sum only");
-        cj__hint(error, "choose op=sum or weight=none");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (value[REDUCE_WEIGHT] && !sums)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose op=sum or weight=none",
+                          "weight=block goes with op=sum only");
     if (value[REDUCE_RESULT] == RESULT_TOTAL || (op->kind == REDUCE_VALUE && !op->mean)) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "result=%s goes with sum, min, max, product and op-expr only",
-             value[REDUCE_RESULT] == RESULT_BLOCK ? "block" : "both");
-    cj__hint(error, "choose one of these, or result=total");
-    return CJ_INVALID_ARGUMENT;
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose one of these, or result=total",
+                      "result=%s goes with sum, min, max, product and op-expr only",
+                      value[REDUCE_RESULT] == RESULT_BLOCK ? "block" : "both");
 }
 
 // ---- the shape
 
-// Threads that do more than combine values of 32 bits keep more registers, so fewer of them fit on an SM.
+// Threads that do more than combine values of 32 bits need more registers, so fewer threads fit on an SM.
 static bool is_heavy(const cj_plan *plan) {
     return cj__reduce_op(plan)->kind != REDUCE_VALUE || plan->params.function[REDUCE_MAP] ||
            plan->params.function[REDUCE_OP_EXPR] || cj__reduce_words(plan) > 1;
@@ -190,7 +183,7 @@ uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan) {
     const cj_limits *limits;
     if (is_heavy(plan) || plan->cluster.x || !cj__reduce_meets(plan)) return 1;
     if (cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
-    const uint64_t blocks = 2 * cj__ceil_div(plan->grid.x, limits->sm_count);  // those of the next launch, too
+    const uint64_t blocks = 2 * cj__ceil_div(plan->grid.x, limits->sm_count);  // the next launch's, too
     const uint64_t most = limits->registers_per_sm / (REDUCE_NARROW_REGISTERS * plan->block.x);
     return needs_narrow_registers(plan) ? cj__least(blocks, most) : blocks;
 }
@@ -201,7 +194,7 @@ bool cj__reduce_spills(const cj_plan *plan) {
     return plan->block.x > REDUCE_CROWDED_BLOCK && kind != REDUCE_BEST && is_heavy(plan);
 }
 
-// One block, one cluster, or blocks that meet in global memory: what is fastest at that size.
+// One block, one cluster, or blocks that combine in global memory: the fastest at that size.
 static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, bool clusters) {
     const uint64_t *value = plan->params.value, loads = loads_of(plan);
     uint64_t        cluster = 0;
@@ -214,8 +207,8 @@ static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, boo
     return cluster;
 }
 
-// A small block while its threads, in one cluster or one block on each SM, have all their loads in flight at once; without
-// clusters, twice.
+// A small block while its threads, in one cluster or one block an SM, have all their loads in flight at once; without
+// clusters, in two rounds.
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t cluster) {
     const uint64_t loads = loads_of(plan), threads = limits->sm_count * UINT64_C(1024);
     const uint64_t together = cluster ? cluster : limits->sm_count;
@@ -227,8 +220,8 @@ static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint6
     return many && (!is_heavy(plan) || best) ? REDUCE_LARGE_BLOCK : REDUCE_USUAL_BLOCK;
 }
 
-// Without clusters each SM has one block, as many as it holds where their threads have many loads, and twice as many where x
-// is long; clusters cannot use every SM, and a second wave of them would make the others wait, so they get half of the room.
+// Without clusters an SM gets one block; as many as it holds if threads have many loads; and twice as many if x is long.
+// Clusters cannot use every SM, and a second wave of clusters would delay the first, so they get half of an SM's threads.
 static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64_t group) {
     const uint64_t block = plan->block.x, loads = loads_of(plan), sms = limits->sm_count;
     const bool     sliced = is_by_block(plan);
@@ -264,12 +257,12 @@ static void choose_shape(cj_plan *plan, const cj_limits *limits, bool clusters) 
     plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
 }
 
-// Elements that every block has; the first ones take what is left, one each.
+// Elements of every block; each of the first blocks takes one of the remainder.
 static uint64_t slice_of(const cj_plan *plan) { return plan->params.value[REDUCE_N] / plan->grid.x; }
 
 // ---- the bound
 
-// How many roundings lie on the longest way from an element to the result.
+// Roundings on the longest way from an element to the result.
 static double roundings(const cj_plan *plan) {
     const reduce_dtype *dtype = cj__reduce_dtype(plan);
     double              threads = (double)plan->grid.x * plan->block.x, vector = REDUCE_LOAD / dtype->bytes;
@@ -283,7 +276,7 @@ static double roundings(const cj_plan *plan) {
 
 static double error_bound(const cj_plan *plan) {
     const reduce_op *op = cj__reduce_op(plan);
-    const char      *type = cj__reduce_meeting_type(plan);
+    const char      *type = cj__reduce_combined_type(plan);
     if (*type != 'f') return 0;
     if (plan->params.function[REDUCE_OP_EXPR]) return NAN;
     if (op->combine == CJ_COMBINE_MIN || op->combine == CJ_COMBINE_MAX) return 0;
@@ -293,7 +286,7 @@ static double error_bound(const cj_plan *plan) {
     return relative < 0.5 ? relative / (1 - relative) : (double)NAN;
 }
 
-// Sums of squares of the 16 elements of a load take more registers than the largest blocks have.
+// Sums of squares of the 16 elements of a load need more registers than threads of the largest blocks have.
 static cj_status check_registers(const cj_plan *plan, cj_error *error) {
     const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && cj__reduce_dtype(plan)->bytes == 1;
     if (!many || plan->block.x <= REDUCE_MOMENTS_BLOCK) return CJ_OK;

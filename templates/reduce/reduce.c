@@ -99,23 +99,17 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
                 REDUCE_WORDS_AT, cj__reduce_words(plan), cj__reduce_words(plan) > 1 ? "s" : "", group_name(k));
 }
 
-static void add_functions(reduce_kernel *k, cj_builder *b, char identity[24]) {
+// How two values become one. Functions of the user's are put into the module.
+static cj_combine add_functions(reduce_kernel *k, cj_builder *b, char identity[24]) {
     const cj_user_function *const *function = k->plan->params.function;
+    cj_combine                     value = {.op = k->op->combine, .type = cj__reduce_combined_type(k->plan)};
     k->maps = function[REDUCE_MAP] != NULL;
     if (k->maps) k->map = cj_builder_function(b, function[REDUCE_MAP], "map");
-    if (!function[REDUCE_OP_EXPR]) return;
-    k->combine.op = CJ_COMBINE_USER;
-    k->combine.function = cj_builder_function(b, function[REDUCE_OP_EXPR], "op");
-    k->combine.identity = cj__constant_text(k->type[0], function[REDUCE_IDENTITY]->constant, identity);
-}
-
-static void describe_part(reduce_kernel *k) {
-    const char *type = cj__reduce_meeting_type(k->plan);
-    k->pieces = k->op->kind == REDUCE_VALUE ? 1 : k->op->kind == REDUCE_BEST ? 2 : 3;
-    for (unsigned i = 0; i < k->pieces; i++) {
-        k->type[i] = i && k->op->kind == REDUCE_BEST ? "u64" : type;
-        k->bytes[i] = k->type[i][1] == '3' ? 4 : 8;
-    }
+    if (!function[REDUCE_OP_EXPR]) return value;
+    value.op = CJ_COMBINE_USER;
+    value.function = cj_builder_function(b, function[REDUCE_OP_EXPR], "op");
+    value.identity = cj__constant_text(value.type, function[REDUCE_IDENTITY]->constant, identity);
+    return value;
 }
 
 // Warp 0 alone, while it is one pass of its lanes.
@@ -142,20 +136,19 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
                              .total = plan->params.value[REDUCE_RESULT] != RESULT_BLOCK,
                              .sliced = cj__reduce_is_sliced(plan),
                              .meets = cj__reduce_meets(plan)};
-    describe_part(&k);
     if (k.meets) describe_end(&k);
-    k.combine = (cj_combine){.op = k.op->combine, .type = k.type[0]};
     write_head(&k, b);
-    add_functions(&k, b, identity);
+    const cj_combine value = add_functions(&k, b, identity);
     k.f = cj_entry(b, plan->entry);
+    k.partials = cj__reduce_partials(plan, k.f, &value);
     k.done = cj_label_new(k.f, "done");
     cj__reduce_declare(&k);
     cj__launch_dependents(plan, k.f);
     cj__reduce_begin(&k);
-    cj__reduce_open_workspace(&k);
-    cj__reduce_share(&k);
-    cj__reduce_thread(&k);
-    cj__reduce_finish(&k);
+    const reduce_push  push = cj__reduce_open(&k);
+    const reduce_epoch epoch = cj__reduce_epoch(&k);
+    const cj_partial   part = cj__reduce_thread(&k, &epoch);
+    cj__reduce_finish(&k, &push, &epoch, &part);
     cj_label_here(k.f, k.done);
     cj_ptx(k.f, "ret;");
 }
