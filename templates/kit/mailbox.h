@@ -5,7 +5,7 @@
 //
 // Contract. A message is a few 32-bit words; its sender and its readers agree on an epoch tag, which no earlier message in
 // that mailbox had. A reader loads the words again until each has this tag. A word and its tag are one aligned 64-bit access,
-// which is a single copy (PTX ISA 8.2.2), so whoever sees the tag has the word: nothing is published or acquired beside it,
+// which is a single copy, so whoever sees the tag has the word: nothing is published or acquired beside it,
 // and all accesses are relaxed. Whoever sends again must know that every reader of the message before has read it. The proof,
 // and how the users come to their tags, is in docs/maintaining/kit.md, "Mailbox".
 //

@@ -15,7 +15,7 @@ void cj__reduce_declare(reduce_kernel *k) {
     k->out = cj_param(f, "u64", "out", out);
     k->n = cj_param(f, "u64", "n", "elements");
     if (k->sliced) k->slice = cj_param(f, "u64", "slice", "elements a block");
-    k->workspace = cj_param(f, "u64", "workspace", k->meets ? "the groups' mailboxes" : "not used");
+    k->workspace = cj_param(f, "u64", "workspace", k->gathers ? "the groups' mailboxes" : "not used");
     cj_block(f, k->plan->block.x, 1, 1);
     if (blocks > 1)
         cj__blocks_per_sm(k->plan, f, blocks);
@@ -41,7 +41,7 @@ reduce_push cj__reduce_open(reduce_kernel *k) {
     cj_func    *f = k->f;
     reduce_push p = {.receiver = {0}};
     if (!k->pushes) return p;
-    cj_step(f, "an mbarrier, of which that of rank 0 will count the bytes of all parts that are sent there");
+    cj_step(f, "an mbarrier, of which that of rank 0 will count the bytes of all partials that are sent there");
     k->rank = cj_cluster_rank(f);
     p.push = cj__push_new(f, "arrived");
     p.receiver = cj_let(f, "pred", "receiver", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, k->leader);
@@ -51,17 +51,17 @@ reduce_push cj__reduce_open(reduce_kernel *k) {
 
 // ---- block
 
-static void combine_block(const reduce_kernel *k, const cj_partial *part, cj_label others) {
+static void combine_block(const reduce_kernel *k, const cj_partial *partial, cj_label others) {
     if (k->warps == 1) return;
     const cj_slots warp_part = cj__slots_make(&k->partials, "warp_part", k->warps);
     cj_step(k->f, "block: a slot a warp, combined by warp 0");
-    cj__slot_store(&k->partials, &warp_part, k->warp, k->warp_leader, part);
+    cj__slot_store(&k->partials, &warp_part, k->warp, k->warp_leader, partial);
     cj_ptx(k->f, "bar.sync 0; // B1: warp_part is written");
     cj__reduce_only_warp_0(k, others);
-    cj__slots_combine(&k->partials, &warp_part, k->lane, part);
+    cj__slots_combine(&k->partials, &warp_part, k->lane, partial);
 }
 
-static void apply_weight(const reduce_kernel *k, const cj_partial *part) {
+static void apply_weight(const reduce_kernel *k, const cj_partial *partial) {
     cj_func    *f = k->f;
     const char *type = k->partials.type[0];
     const bool  is_float = *type == 'f', is_wide = k->partials.bytes[0] == 8;
@@ -74,23 +74,23 @@ static void apply_weight(const reduce_kernel *k, const cj_partial *part) {
         cj_ptx(f, "cvt.$1.u32 $2, $3;", type, weight, number);
     else
         cj_ptx(f, "mov.b32 $1, $2;", weight, number);
-    cj_ptx(f, "mul$1.$2 $3, $3, $4;", is_float ? ".rn" : ".lo", type, part->value[0], weight);
+    cj_ptx(f, "mul$1.$2 $3, $3, $4;", is_float ? ".rn" : ".lo", type, partial->value[0], weight);
 }
 
 // ---- cluster
 
 // Every warp, or with a result for each block its warp 0, sends its partial to rank 0; then only rank 0 is left.
-static cj_slots send_to_rank_0(const reduce_kernel *k, const cj_push *push, const cj_partial *part) {
+static cj_slots send_to_rank_0(const reduce_kernel *k, const cj_push *push, const cj_partial *partial) {
     cj_func           *f = k->f;
     const cj_partials *kind = &k->partials;
     const cj_slots     slots = cj__slots_make(kind, "cluster_part", k->cluster * sent_by_block(k));
-    cj_step(f, "cluster: parts are pushed to rank 0, whose mbarrier counts their bytes");
+    cj_step(f, "cluster: partials are pushed to rank 0, whose mbarrier counts their bytes");
     cj_reg index = cj_mov(f, "u32", "index", k->rank);
     if (!k->per_block) cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", index, k->rank, k->warps, k->warp);
     cj_reg zero = cj_mov(f, "u32", "rank_0", 0), gate = cj__push_gate(f, push, zero);
     for (unsigned i = 0; i < kind->values; i++) {
         cj_reg slot = cj_cluster_map_address(f, cj__slot_address(kind, &slots, i, index), zero);
-        cj_st_async(f, k->per_block ? k->leader : k->warp_leader, kind->type[i], &part->value[i], 1, slot, 0, gate);
+        cj_st_async(f, k->per_block ? k->leader : k->warp_leader, kind->type[i], &partial->value[i], 1, slot, 0, gate);
     }
     cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other_rank", k->rank, 0), k->done);
     return slots;
@@ -105,9 +105,9 @@ static void divide_by_n(const reduce_kernel *k, cj_reg value) {
     cj_ptx(k->f, "div.rn.$1 $2, $2, $3;", type, value, divisor);
 }
 
-static void store_total(const reduce_kernel *k, const cj_partial *part) {
+static void store_total(const reduce_kernel *k, const cj_partial *partial) {
     cj_func      *f = k->f;
-    const cj_reg *value = part->value;
+    const cj_reg *value = partial->value;
     const char   *type = k->partials.type[0];
     const bool    moments = k->op->kind == REDUCE_MOMENTS;
     cj_step(f, "one thread writes the result");
@@ -124,7 +124,7 @@ static void store_total(const reduce_kernel *k, const cj_partial *part) {
 
 // result=block, both: the block's element of out by one thread a block, or by the lanes of rank 0, whose block is the
 // cluster's first. After the total, where there is one.
-static void store_blocks(const reduce_kernel *k, const cj_slots *slots, const cj_partial *part) {
+static void store_blocks(const reduce_kernel *k, const cj_slots *slots, const cj_partial *partial) {
     cj_func       *f = k->f;
     const char    *type = k->partials.type[0];
     const unsigned bytes = k->partials.bytes[0];
@@ -134,35 +134,35 @@ static void store_blocks(const reduce_kernel *k, const cj_slots *slots, const cj
     if (k->pushes) {
         cj_reg slot = cj__slot_address(&k->partials, slots, 0, k->lane);
         writes = cj_lt(f, "writes", k->lane, k->cluster);
-        cj__load(f, writes, "ld.shared", type, part->value, 1, slot, 0);
+        cj__load(f, writes, "ld.shared", type, partial->value, 1, slot, 0);
         out = cj_mad_wide(f, "out", k->lane, bytes, out);
     }
-    cj__store(f, writes, "st.global", type, part->value, 1, out, k->total ? bytes : 0);
+    cj__store(f, writes, "st.global", type, partial->value, 1, out, k->total ? bytes : 0);
 }
 
 // ---- all of it
 
 void cj__reduce_finish(const reduce_kernel *k, const reduce_push *push, const reduce_epoch *epoch,
-                       const cj_partial *part) {
+                       const cj_partial *partial) {
     cj_func       *f = k->f;
     const unsigned sent = k->cluster * sent_by_block(k) * cj__partial_bytes(&k->partials);
     cj_label       others = k->gatherers > 1 ? cj_label_new(f, "gather") : k->done;
     cj_slots       slots = {0};
-    cj_step(f, "warp: lane 0 gets the warp's part");
-    cj__warp_combine(&k->partials, part, 32);
-    apply_weight(k, part);
+    cj_step(f, "warp: lane 0 gets the warp's partial");
+    cj__warp_combine(&k->partials, partial, 32);
+    apply_weight(k, partial);
     if (k->pushes)
         cj__push_expect(f, &push->push, "B2: rank 0 has started, its memory may be written", push->receiver,
-                        CJ_ARG(sent), "B3: all parts");
-    if (!k->pushes || k->per_block) combine_block(k, part, others);
+                        CJ_ARG(sent), "B3: all partials");
+    if (!k->pushes || k->per_block) combine_block(k, partial, others);
     if (k->pushes) {
-        slots = send_to_rank_0(k, &push->push, part);
+        slots = send_to_rank_0(k, &push->push, partial);
         if (!k->per_block && k->warps > 1) cj__reduce_only_warp_0(k, others);
-        cj__push_wait(f, &push->push, "B3: every part of the cluster is here");
+        cj__push_wait(f, &push->push, "B3: every partial of the cluster is here");
     }
-    if (k->per_block) store_blocks(k, &slots, part);
+    if (k->per_block) store_blocks(k, &slots, partial);
     if (!k->total) return;
-    if (k->pushes) cj__slots_combine(&k->partials, &slots, k->lane, part);
-    if (k->meets) cj__reduce_grid(k, epoch, part, others);
-    store_total(k, part);
+    if (k->pushes) cj__slots_combine(&k->partials, &slots, k->lane, partial);
+    if (k->gathers) cj__reduce_grid(k, epoch, partial, others);
+    store_total(k, partial);
 }

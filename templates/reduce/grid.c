@@ -17,7 +17,7 @@ void cj__reduce_only_warp_0(const reduce_kernel *k, cj_label others) {
 reduce_epoch cj__reduce_epoch(const reduce_kernel *k) {
     cj_func     *f = k->f;
     reduce_epoch e = {.space = {0}};
-    if (!k->meets) return e;
+    if (!k->gathers) return e;
     cj_step(f,
             k->gatherers > 1 ? "who needs the tag: warp 0 of each block, and all of the last %s"
                              : "warp 0 needs the tag",
@@ -41,33 +41,34 @@ void cj__reduce_wait(const reduce_kernel *k, const reduce_epoch *epoch) {
         cj_step(f, "what the kernels before have written can be read");
         cj_ptx(f, "griddepcontrol.wait;");
     }
-    if (k->meets) cj_ptx(f, "@$1 ld.relaxed.gpu.global.u32 $2, [$3];", epoch->reads, epoch->before, epoch->space);
+    if (k->gathers) cj_ptx(f, "@$1 ld.relaxed.gpu.global.u32 $2, [$3];", epoch->reads, epoch->before, epoch->space);
 }
 
 static cj_reg make_tag(const reduce_kernel *k, const reduce_epoch *epoch) {
     return cj_add(k->f, "tag", epoch->before, 1);
 }
 
-static cj_reg post(const reduce_kernel *k, const reduce_epoch *epoch, const cj_mailbox *box, const cj_partial *part) {
+static cj_reg send(const reduce_kernel *k, const reduce_epoch *epoch, const cj_mailbox *box,
+                   const cj_partial *partial) {
     cj_func *f = k->f;
     cj_step(f, "grid: the %s sends its partial to its mailbox, word by word, each with this launch's tag",
             group_name(k));
     cj_reg group = cj_mov(f, "u32", "group", group_index(k));
     cj_reg at = cj_mad_wide(f, "mailbox", group, cj__mail_bytes(box), epoch->space), tag = make_tag(k, epoch);
-    cj__mail_post(f, box, k->leader, at, REDUCE_WORDS_AT, part->value, k->partials.values, tag);
+    cj__mail_post(f, box, k->leader, at, REDUCE_WORDS_AT, partial->value, k->partials.values, tag);
     return tag;
 }
 
 // Messages that a lane reads at once, and whether each is there: of one, the loop around has looked.
 typedef struct messages {
     unsigned   count;
-    cj_partial part[REDUCE_MAILBOXES];
+    cj_partial partial[REDUCE_MAILBOXES];
     cj_reg     there[REDUCE_MAILBOXES];
 } messages;
 
 // Which of the lane's messages from group `first` on there are.
 static messages count_messages(const reduce_kernel *k, cj_reg first, cj_reg groups, unsigned step) {
-    messages m = {.count = k->posts};
+    messages m = {.count = k->messages};
     for (unsigned u = 0; u < m.count && m.count > 1; u++)
         m.there[u] = cj_lt(k->f, "there", cj_add(k->f, "number", first, u * step), groups);
     return m;
@@ -80,30 +81,30 @@ static void poll(const reduce_kernel *k, const cj_mailbox *box, messages *m, cj_
     cj_reg         word[REDUCE_MAILBOXES], sealed[REDUCE_MAILBOXES], late = cj_pred(f, "late");
     for (unsigned u = 0; u < m->count && m->count == 1; u++) cj__mail_new(f, box, &sealed[u * box->words]);
     for (unsigned w = 0; w < all && m->count > 1; w++) sealed[w] = cj__mail_seal(f, tag, tag);
-    CJ_DO(f, "not_posted", late) {
+    CJ_DO(f, "not_here", late) {
         for (unsigned u = 0; u < m->count; u++)
             cj__mail_load(f, box, m->there[u], at, REDUCE_WORDS_AT + u * stride, &sealed[u * box->words]);
         for (unsigned w = 0; w < all; w++) word[w] = cj__mail_open(f, sealed[w], tag, late, !w);
     }
     for (unsigned u = 0, next = 0; u < m->count; u++)
         for (unsigned i = 0; i < k->partials.values; next += k->partials.bytes[i] / 4, i++)
-            m->part[u].value[i] = cj__mail_value(f, k->partials.type[i], "posted", &word[next]);
+            m->partial[u].value[i] = cj__mail_value(f, k->partials.type[i], "received", &word[next]);
 }
 
 // The partials of every threads-th group, from the thread's number on.
 static void take_messages(const reduce_kernel *k, const cj_mailbox *box, cj_reg space, cj_reg tag,
-                          const cj_partial *part) {
+                          const cj_partial *partial) {
     cj_func       *f = k->f;
     const unsigned threads = 32 * k->gatherers, stride = cj__mail_bytes(box) * threads;
     cj_reg         groups = cj_mov(f, "u32", "groups", group_count(k)), group = cj_mov(f, "u32", "group", k->thread);
     cj_reg         at = cj_mad_wide(f, "mailbox", k->thread, cj__mail_bytes(box), space);
-    CJ_LOOP(f, parts, "next_part", "all_parts") {
-        cj_leave(&parts, cj_ge(f, "past", group, groups));
+    CJ_LOOP(f, loop, "next_message", "all_read") {
+        cj_leave(&loop, cj_ge(f, "past", group, groups));
         messages m = count_messages(k, group, groups, threads);
         poll(k, box, &m, at, stride, tag);
         for (unsigned u = 0; u < m.count; u++) {
-            if (u) cj_ptx(f, "@!$1 bra $2;", m.there[u], parts.end);
-            k->partials.combine(&k->partials, part, &m.part[u]);
+            if (u) cj_ptx(f, "@!$1 bra $2;", m.there[u], loop.end);
+            k->partials.combine(&k->partials, partial, &m.partial[u]);
         }
         cj_ptx(f, "add.u32 $1, $1, $2;", group, m.count * threads);
         cj_ptx(f, "add.u64 $1, $1, $2;", at, m.count * stride);
@@ -111,27 +112,27 @@ static void take_messages(const reduce_kernel *k, const cj_mailbox *box, cj_reg 
 }
 
 // Of few groups warp 0 reads the mailboxes, several a lane at once; of many all threads of a block of the last group.
-void cj__reduce_grid(const reduce_kernel *k, const reduce_epoch *epoch, const cj_partial *part, cj_label gather) {
+void cj__reduce_grid(const reduce_kernel *k, const reduce_epoch *epoch, const cj_partial *partial, cj_label gather) {
     cj_func         *f = k->f;
     const cj_mailbox box = {.words = cj__reduce_words(k->plan)};
     const bool       many = k->gatherers > 1;
-    cj_reg           tag = post(k, epoch, &box, part);
+    cj_reg           tag = send(k, epoch, &box, partial);
     if (many) cj_label_here(f, gather);
     if (many && k->pushes && k->per_block) {  // warps come from every rank of the cluster
         cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other_rank", k->rank, 0), k->done);
     }
-    cj_step(f, "the last %s combines what all have posted, always in the same order", group_name(k));
+    cj_step(f, "the last %s combines the partials of all, always in the same order", group_name(k));
     cj_ptx(f, "@!$1 bra $2;", epoch->is_last, k->done);
     if (many) cj_ptx(f, "add.u32 $1, $2, 1;", tag, epoch->before);
-    k->partials.clear(&k->partials, part);
-    take_messages(k, &box, epoch->space, tag, part);
-    cj__warp_combine(&k->partials, part, 32);
+    k->partials.clear(&k->partials, partial);
+    take_messages(k, &box, epoch->space, tag, partial);
+    cj__warp_combine(&k->partials, partial, 32);
     if (many) {
         const cj_slots last_part = cj__slots_make(&k->partials, "last_part", k->warps);
-        cj__slot_store(&k->partials, &last_part, k->warp, k->warp_leader, part);
+        cj__slot_store(&k->partials, &last_part, k->warp, k->warp_leader, partial);
         cj_ptx(f, "bar.sync 0; // B4: last_part is written, and no thread reads the tag any more");
         cj__reduce_only_warp_0(k, k->done);
-        cj__slots_combine(&k->partials, &last_part, k->lane, part);
+        cj__slots_combine(&k->partials, &last_part, k->lane, partial);
     }
     cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], $3;", k->leader, epoch->space, tag);
 }

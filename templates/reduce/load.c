@@ -82,18 +82,19 @@ static const char *word_type(const reduce_kernel *k) { return is_narrow(k) ? "b3
 
 // Partials that a thread keeps apart while it loads: one for each load in flight, or one alone where several loads are
 // combined together.
-static unsigned parts_of(const reduce_kernel *k) { return k->op->kind == REDUCE_MOMENTS ? 1 : REDUCE_FLIGHT; }
+static unsigned partials_of(const reduce_kernel *k) { return k->op->kind == REDUCE_MOMENTS ? 1 : REDUCE_FLIGHT; }
 
 // Loads that are combined together: as many as 16 elements fill.
 static unsigned together(const reduce_kernel *k) {
     const unsigned fit = ELEMENTS_MAX / k->vector;
-    return parts_of(k) > 1 ? 1 : fit < REDUCE_FLIGHT ? fit : REDUCE_FLIGHT;
+    return partials_of(k) > 1 ? 1 : fit < REDUCE_FLIGHT ? fit : REDUCE_FLIGHT;
 }
 
-static load load_vector(const reduce_kernel *k, cj_reg at, cj_reg when) {
+// Load number `u` of those in flight.
+static load load_vector(const reduce_kernel *k, unsigned u, cj_reg at, cj_reg when) {
     load l;
     for (unsigned i = 0; i < words_of(k); i++) {
-        const char name[] = {'v', "xyzw"[i], 0};
+        const char name[] = {'v', (char)('0' + u), "xyzw"[i], 0};
         l.word[i] = cj_register(k->f, word_type(k), name);
     }
     cj__load(k->f, when, k->load, word_type(k), l.word, words_of(k), at, 0);
@@ -128,7 +129,8 @@ static void convert(const reduce_kernel *k, cj_reg *element, unsigned count) {
 }
 
 // Combines the elements of `count` loads, the first of which came from `at`.
-static void take_loads(const reduce_kernel *k, const cj_partial *part, const load *loads, unsigned count, cj_reg at) {
+static void take_loads(const reduce_kernel *k, const cj_partial *partial, const load *loads, unsigned count,
+                       cj_reg at) {
     cj_reg         element[ELEMENTS_MAX];
     const unsigned each = k->vector / words_of(k);
     unsigned       elements = 0;
@@ -140,7 +142,7 @@ static void take_loads(const reduce_kernel *k, const cj_partial *part, const loa
                 element[elements] = loads[l].word[i];
         }
     convert(k, element, elements);
-    cj__reduce_take(k, part, element, elements, at);
+    cj__reduce_take(k, partial, element, elements, at);
 }
 
 // One element, as memory has it, in the type that is computed in.
@@ -156,8 +158,8 @@ static cj_reg load_element(const reduce_kernel *k, const char *name, cj_reg at, 
 
 // ---- a thread's partial
 
-static const cj_partial *part_at(const reduce_kernel *k, const cj_partial *part, unsigned u) {
-    return &part[u % parts_of(k)];
+static const cj_partial *partial_at(const reduce_kernel *k, const cj_partial *partial, unsigned u) {
+    return &partial[u % partials_of(k)];
 }
 
 // Rows of loads, one a thread of the block, that are prefetched: as many as there are, or as HBM delivers while the kernel
@@ -182,21 +184,21 @@ static void emit_prefetch(const reduce_kernel *k, const share *s, cj_reg at) {
     cj_ptx(f, "@$1 cp.async.bulk.prefetch.L2.global [$2], $3;", fetches, row, bytes);
 }
 
-static void four_loads(const reduce_kernel *k, const share *s, const cj_partial *part, cj_reg at) {
+static void four_loads(const reduce_kernel *k, const share *s, const cj_partial *partial, cj_reg at) {
     cj_func *f = k->f;
     load     loads[REDUCE_FLIGHT];
     cj_reg   from[REDUCE_FLIGHT];
     for (unsigned u = 0; u < REDUCE_FLIGHT; u++) {
-        loads[u] = load_vector(k, at, cj_always());
+        loads[u] = load_vector(k, u, at, cj_always());
         from[u] = k->op->kind == REDUCE_BEST ? cj_mov(f, "u64", "from", at) : at;
         cj_ptx(f, "add.u64 $1, $1, $2;", at, s->stride);
     }
     for (unsigned u = 0; u < REDUCE_FLIGHT; u += together(k))
-        take_loads(k, part_at(k, part, u), &loads[u], together(k), from[u]);
+        take_loads(k, partial_at(k, partial, u), &loads[u], together(k), from[u]);
 }
 
 // Four loads in flight, while four are left.
-static void emit_body(const reduce_kernel *k, const share *s, const reduce_epoch *epoch, const cj_partial *part,
+static void emit_body(const reduce_kernel *k, const share *s, const reduce_epoch *epoch, const cj_partial *partial,
                       cj_reg at) {
     cj_func *f = k->f;
     cj_step(f, "where the thread's loads begin, and from where on fewer than four are left");
@@ -210,26 +212,26 @@ static void emit_body(const reduce_kernel *k, const share *s, const reduce_epoch
     cj_step(f, "body: four loads in flight a thread, while four are left");
     CJ_IF(f, more, "last_loads") {
         CJ_DO(f, "next_four", more) {
-            four_loads(k, s, part, at);
+            four_loads(k, s, partial, at);
             cj_ptx(f, "setp.lt.s64 $1, $2, $3;", more, at, limit);
         }
     }
 }
 
 // The head precedes all that a partial has seen, and of equal elements the first is wanted: so it is a partial of its own.
-static void take_edge(const reduce_kernel *k, const cj_partial *part, cj_reg element, cj_reg at) {
+static void take_edge(const reduce_kernel *k, const cj_partial *partial, cj_reg element, cj_reg at) {
     if (k->op->kind != REDUCE_BEST) {
-        cj__reduce_take(k, part, &element, 1, at);
+        cj__reduce_take(k, partial, &element, 1, at);
         return;
     }
     const cj_partial alone = cj__partial_new(&k->partials, "edge");
     k->partials.clear(&k->partials, &alone);
     cj__reduce_take(k, &alone, &element, 1, at);
-    k->partials.combine(&k->partials, part, &alone);
+    k->partials.combine(&k->partials, partial, &alone);
 }
 
 // The loads that are left, fewer than four, and an element of head and tail: all in flight at once.
-static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *part, cj_reg at) {
+static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *partial, cj_reg at) {
     enum { LAST = REDUCE_FLIGHT - 1, EDGES = 2 };
     cj_func *f = k->f;
     load     loads[LAST];
@@ -239,7 +241,7 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
     cj_reg from = cj_mov(f, "u64", "from", at);
     for (unsigned u = 0; u < LAST; u++) {
         there[u] = cj_lt(f, "there", at, s->tail);
-        loads[u] = load_vector(k, at, there[u]);
+        loads[u] = load_vector(k, u, at, there[u]);
         cj_ptx(f, "add.u64 $1, $1, $2;", at, s->stride);
     }
     for (unsigned i = 0; i < EDGES; i++) {
@@ -249,31 +251,31 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
     }
     for (unsigned u = 0; u < LAST; u++) {
         cj_ptx(f, "@!$1 bra $2;", there[u], edges);
-        take_loads(k, part_at(k, part, u), &loads[u], 1, from);
+        take_loads(k, partial_at(k, partial, u), &loads[u], 1, from);
         cj_ptx(f, "add.u64 $1, $1, $2;", from, s->stride);
     }
     cj_label_here(f, edges);
     for (unsigned i = 0; i < EDGES; i++) CJ_IF(f, inside[i], "no_element") {
             convert(k, &edge[i], 1);
-            take_edge(k, part_at(k, part, REDUCE_FLIGHT - 1), edge[i], edge_at[i]);
+            take_edge(k, partial_at(k, partial, REDUCE_FLIGHT - 1), edge[i], edge_at[i]);
         }
 }
 
 cj_partial cj__reduce_thread(reduce_kernel *k, const reduce_epoch *epoch) {
-    static const char *const names[REDUCE_FLIGHT] = {"part", "part_1", "part_2", "part_3"};
+    static const char *const names[REDUCE_FLIGHT] = {"partial", "part_1", "part_2", "part_3"};
     cj_func                 *f = k->f;
-    cj_partial               part[REDUCE_FLIGHT];
+    cj_partial               partial[REDUCE_FLIGHT];
     cj_reg                   x = load_param(k, k->x, "x"), n = load_param(k, k->n, "n"), at = cj_u64(f, "at");
     k->base = cj_let(f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
     const share s = find_share(k, n);
-    cj_step(f, "each thread's parts start as the identity");
-    for (unsigned u = 0; u < parts_of(k); u++) {
-        part[u] = cj__partial_new(&k->partials, names[u]);
-        k->partials.clear(&k->partials, &part[u]);
+    cj_step(f, "each thread's partials start as the identity");
+    for (unsigned u = 0; u < partials_of(k); u++) {
+        partial[u] = cj__partial_new(&k->partials, names[u]);
+        k->partials.clear(&k->partials, &partial[u]);
     }
-    emit_body(k, &s, epoch, part, at);
-    emit_last(k, &s, part, at);
-    for (unsigned distance = parts_of(k) / 2; distance; distance /= 2)
-        for (unsigned u = 0; u < distance; u++) k->partials.combine(&k->partials, &part[u], &part[u + distance]);
-    return part[0];
+    emit_body(k, &s, epoch, partial, at);
+    emit_last(k, &s, partial, at);
+    for (unsigned distance = partials_of(k) / 2; distance; distance /= 2)
+        for (unsigned u = 0; u < distance; u++) k->partials.combine(&k->partials, &partial[u], &partial[u + distance]);
+    return partial[0];
 }

@@ -131,11 +131,12 @@ static void take_moments(const cj_partials *kind, const cj_partial *into, const 
 
 // ---- any
 
-void cj__reduce_take(const reduce_kernel *k, const cj_partial *part, const cj_reg *element, unsigned count, cj_reg at) {
+void cj__reduce_take(const reduce_kernel *k, const cj_partial *partial, const cj_reg *element, unsigned count,
+                     cj_reg at) {
     switch (k->op->kind) {
-    case REDUCE_VALUE: take_values(&k->partials, part->value[0], element, count); break;
-    case REDUCE_BEST: take_best(k, part, element, count, at); break;
-    case REDUCE_MOMENTS: take_moments(&k->partials, part, element, count); break;
+    case REDUCE_VALUE: take_values(&k->partials, partial->value[0], element, count); break;
+    case REDUCE_BEST: take_best(k, partial, element, count, at); break;
+    case REDUCE_MOMENTS: take_moments(&k->partials, partial, element, count); break;
     }
 }
 

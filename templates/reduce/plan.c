@@ -111,7 +111,7 @@ bool cj__reduce_is_sliced(const cj_plan *plan) {
 
 static uint64_t groups_of(const cj_plan *plan) { return plan->grid.x / (plan->cluster.x ? plan->cluster.x : 1); }
 
-bool cj__reduce_meets(const cj_plan *plan) {
+bool cj__reduce_gathers(const cj_plan *plan) {
     return plan->params.value[REDUCE_RESULT] != RESULT_BLOCK && groups_of(plan) > 1;
 }
 
@@ -181,7 +181,7 @@ static bool needs_narrow_registers(const cj_plan *plan) {
 
 uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan) {
     const cj_limits *limits;
-    if (is_heavy(plan) || plan->cluster.x || !cj__reduce_meets(plan)) return 1;
+    if (is_heavy(plan) || plan->cluster.x || !cj__reduce_gathers(plan)) return 1;
     if (cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
     const uint64_t blocks = 2 * cj__ceil_div(plan->grid.x, limits->sm_count);  // the next launch's, too
     const uint64_t most = limits->registers_per_sm / (REDUCE_NARROW_REGISTERS * plan->block.x);
@@ -306,7 +306,8 @@ cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     if (status) return status;
     if (cj__reduce_is_sliced(plan)) plan->derived[plan->derived_count++] = slice_of(plan);
     plan->programmatic = value[REDUCE_DEPENDENT] && clusters;
-    plan->workspace_bytes = cj__reduce_meets(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan) : 0;
+    plan->workspace_bytes = cj__reduce_gathers(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan)
+                                                     : 0;
     plan->error_bound = error_bound(plan);
     char op[12], type[8];
     snprintf(plan->entry, sizeof plan->entry, "reduce_%s_%s",

@@ -67,7 +67,7 @@ uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan);
 bool cj__reduce_spills(const cj_plan *plan);
 
 // Several groups (clusters, or blocks without clusters) combine their partials in the workspace.
-bool cj__reduce_meets(const cj_plan *plan);
+bool cj__reduce_gathers(const cj_plan *plan);
 
 cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
@@ -91,8 +91,8 @@ typedef struct reduce_kernel {
     unsigned            warps, cluster;  // cluster 0: without
     bool                pushes;          // blocks of a cluster send partials to rank 0: there are several
     bool                per_block;       // each block's partial is made and written; `total`: that of all is
-    bool                total, sliced, meets;
-    unsigned            gatherers, posts;  // warps that read the mailboxes, and messages that a lane reads at once
+    bool                total, sliced, gathers;
+    unsigned            gatherers, messages;  // warps that read the mailboxes, and messages that a lane reads at once
     cj_var              x, out, n, slice, workspace;
     cj_reg              thread, lane, warp, block, rank;
     cj_reg              leader, warp_leader;  // lane 0 of warp 0; of each warp
@@ -107,7 +107,8 @@ cj_partials cj__reduce_partials(const cj_plan *plan, cj_func *f, const cj_combin
 
 // Combines `count` elements (1, 2, 4, 8 or 16), in the partials' type, that follow all that the partial has seen. `at` is the
 // address of the first. The registers of the elements are used up.
-void cj__reduce_take(const reduce_kernel *k, const cj_partial *part, const cj_reg *element, unsigned count, cj_reg at);
+void cj__reduce_take(const reduce_kernel *k, const cj_partial *partial, const cj_reg *element, unsigned count,
+                     cj_reg at);
 
 // ---- the grid's end (grid.c)
 
@@ -124,7 +125,7 @@ void cj__reduce_wait(const reduce_kernel *k, const reduce_epoch *epoch);  // aft
 
 // Sends the group's partial; lane 0 of warp 0 of the last group gets that of all. All others go to k->done. `gather` stands
 // where the last group's other warps come from.
-void cj__reduce_grid(const reduce_kernel *k, const reduce_epoch *epoch, const cj_partial *part, cj_label gather);
+void cj__reduce_grid(const reduce_kernel *k, const reduce_epoch *epoch, const cj_partial *partial, cj_label gather);
 
 // The other warps leave for that label.
 void cj__reduce_only_warp_0(const reduce_kernel *k, cj_label others);
@@ -144,6 +145,6 @@ void        cj__reduce_declare(reduce_kernel *k);
 void        cj__reduce_begin(reduce_kernel *k);
 reduce_push cj__reduce_open(reduce_kernel *k);
 void        cj__reduce_finish(const reduce_kernel *k, const reduce_push *push, const reduce_epoch *epoch,
-                              const cj_partial *part);
+                              const cj_partial *partial);
 
 #endif
