@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collective family's parts: its parameters and how a plan reads them.
+// The collective family: its parameters, and what a plan makes of them.
 #ifndef CJ_TEMPLATES_COLLECTIVE_H
 #define CJ_TEMPLATES_COLLECTIVE_H
 
+#include "constants.h"
 #include "family.h"
 
 // Parameters, in the order of the table.
 enum {
-    COLLECTIVE_OP, COLLECTIVE_STRATEGY, COLLECTIVE_DTYPE, COLLECTIVE_COUNT, COLLECTIVE_COMBINE, COLLECTIVE_CLUSTER,
-    COLLECTIVE_CLUSTER_Y, COLLECTIVE_CLUSTER_Z, COLLECTIVE_ROOT, COLLECTIVE_EXCLUSIVE, COLLECTIVE_DISTANCE,
-    COLLECTIVE_TOWARD, COLLECTIVE_AROUND, COLLECTIVE_ROUNDS, COLLECTIVE_BLOCK, COLLECTIVE_CLUSTERS, COLLECTIVE_SIZE
+    COLLECTIVE_OP,
+    COLLECTIVE_STRATEGY,
+    COLLECTIVE_DTYPE,
+    COLLECTIVE_COUNT,
+    COLLECTIVE_COMBINE,
+    COLLECTIVE_CLUSTER,
+    COLLECTIVE_CLUSTER_Y,
+    COLLECTIVE_CLUSTER_Z,
+    COLLECTIVE_ROOT,
+    COLLECTIVE_EXCLUSIVE,
+    COLLECTIVE_DISTANCE,
+    COLLECTIVE_TOWARD,
+    COLLECTIVE_AROUND,
+    COLLECTIVE_ROUNDS,
+    COLLECTIVE_BLOCK,
+    COLLECTIVE_CLUSTERS,
+    COLLECTIVE_SIZE,
+    COLLECTIVE_PARAMS
 };
+
+extern const cj_param_info cj__collective_params[COLLECTIVE_PARAMS];
 
 // A type: what the collective calls it, how an element is loaded and stored, the register that holds it, its bits.
 typedef struct collective_dtype {
@@ -29,10 +47,21 @@ typedef struct collective_shape {
     cj_collectives_desc     desc;
 } collective_shape;
 
+enum { COLLECTIVE_UNIT = 16 };  // bytes that parts in shared memory are a multiple of
+
+// ---- shape.c
+
 collective_shape cj__collective_shape(const cj_plan *plan);
+bool             cj__collective_combines(cj_collective_op op);
 
-void cj__collective_emit_global(const cj_plan *plan, cj_builder *b);  // without clusters
+// Only root gets something. value = 0 in all other blocks.
+bool cj__collective_is_to_root(const collective_shape *s);
+void cj__collective_clear_others(cj_func *f, const collective_shape *s, cj_reg rank, cj_reg value);
 
+// ---- the kernels, and the plan
+
+void      cj__collective_emit_cluster(const cj_plan *plan, cj_builder *b);
+void      cj__collective_emit_global(const cj_plan *plan, cj_builder *b);  // without clusters
 cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 #endif

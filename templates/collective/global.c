@@ -7,13 +7,15 @@
 //   reads     x          x and what the launch before wrote
 //   writes    workspace  out        …  out         (by turns; out in the end)
 //
-// Combined elements are loaded from all ranks and folded in the order in which a cluster does it, so that the bits agree.
-// A round's input is x, but for the first 16 bytes of each part, or the value: they are those of the output part (part + rank +
-// 1) mod gets of the round before, and are read from there. Nothing is written that another block of the launch reads.
+// Combined elements are loaded from all ranks and combined in the order that a cluster has, so that the bits agree. A round's
+// input is x, but for the first 16 bytes of each part, or the value: these are read from the output part (part + rank + 1) mod
+// gets of the round before. No block writes what another block of the launch reads.
 //
-// cycles[block] is what the last round took.
-#include "collective_parts.h"
+// cycles[block] is the time of the last round.
 #include "collective.h"
+#include "collective_parts.h"
+#include "loop.h"
+#include "vector.h"
 
 enum { LINK_BYTES = 16, RANKS_MOST = 16 };
 
@@ -21,26 +23,20 @@ typedef struct kernel {
     cj_func         *f;
     collective_shape s;
     uint32_t         threads, rounds;
-    cj_var           params[3];  // x, out, cycles
-    cj_var           turn, workspace;
-    cj_reg           x, before, after;             // what is read, and written
-    cj_reg           first, rank, block;           // the group's first block, the place in it, the block's number
-    cj_reg           thread, index, part, inside;  // of an element of the output
-    cj_reg           handed;                       // it is taken from the round before
+    cj_var           x, out, cycles, turn, workspace;
+    cj_reg           first, rank, block;  // the group's first block, the place in it, the block's number
+    cj_reg           thread;
+    cj_reg           from, before, after;  // arrays: the first round's input, the last round's output, this round's
+    cj_reg           linked;               // there was a last round
 } kernel;
 
-static bool combines(cj_collective_op op) {
-    return op == CJ_COLLECTIVE_REDUCE || op == CJ_COLLECTIVE_ALLREDUCE || op == CJ_COLLECTIVE_REDUCE_SCATTER ||
-           op == CJ_COLLECTIVE_SCAN;
-}
-
-static bool is_half(const kernel *k) { return combines(k->s.what.op) && k->s.dtype->bytes == 2; }
+static bool is_half(const kernel *k) { return cj__collective_combines(k->s.what.op) && k->s.dtype->bytes == 2; }
 
 static void declare(kernel *k) {
     cj_func *f = k->f;
-    k->params[0] = cj_param(f, "u64", "x", "x[blocks][parts in][count]");
-    k->params[1] = cj_param(f, "u64", "out", "out[blocks][parts out][count]");
-    k->params[2] = cj_param(f, "u64", "cycles", "u64 cycles[blocks]");
+    k->x = cj_param(f, "u64", "x", "x[blocks][parts in][count]");
+    k->out = cj_param(f, "u64", "out", "out[blocks][parts out][count]");
+    k->cycles = cj_param(f, "u64", "cycles", "u64 cycles[blocks]");
     k->turn = cj_param(f, "u64", "turn", "this launch's number");
     k->workspace = cj_param(f, "u64", "workspace", k->rounds > 1 ? "as large as out" : "not used");
     cj_block(f, k->threads, 1, 1);
@@ -48,69 +44,49 @@ static void declare(kernel *k) {
 
 static void find_place(kernel *k) {
     cj_func *f = k->f;
-    cj_reg   group = cj_u32(f, "group");
     cj_step(f, "the block's group and rank");
-    k->block = cj_u32(f, "block");
-    k->first = cj_u32(f, "first_block");
-    k->rank = cj_u32(f, "rank");
-    cj_ptx(f, "mov.u32 $1, %ctaid.x;", k->block);
-    cj_ptx(f, "div.u32 $1, $2, $3;", group, k->block, k->s.cluster);
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", k->first, group, k->s.cluster);
-    cj_ptx(f, "sub.u32 $1, $2, $3;", k->rank, k->block, k->first);
+    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
+    k->first = cj_mul(f, "first_block", cj_div(f, "group", k->block, k->s.cluster), k->s.cluster);
+    k->rank = cj_sub(f, "rank", k->block, k->first);
 }
 
 // The last launch writes to out, the one before it to the workspace, and so on.
 static void choose_arrays(kernel *k) {
     cj_func *f = k->f;
-    k->x = cj__load_pointer(f, k->params[0], "x");
-    k->after = cj__load_pointer(f, k->params[1], "after");
+    k->from = cj__load_pointer(f, k->x, "x");
+    k->after = cj__load_pointer(f, k->out, "after");
     if (k->rounds == 1) return;
     cj_step(f, "this launch writes to out where an even number of launches follow, and reads from the other one");
-    cj_reg turn = cj_u64(f, "turn"), parity = cj_u64(f, "parity"), odd = cj_pred(f, "odd"), out = cj_u64(f, "out");
     k->before = cj__load_pointer(f, k->workspace, "before");
-    cj_ptx(f, "ld.param.u64 $1, [$2];", turn, k->turn);
-    cj_ptx(f, "sub.u64 $1, $2, $3;", parity, k->rounds - 1, turn);
-    cj_ptx(f, "and.b64 $1, $1, 1;", parity);
-    cj_ptx(f, "setp.ne.u64 $1, $2, 0;", odd, parity);
-    cj_ptx(f, "mov.u64 $1, $2;", out, k->after);
-    cj_ptx(f, "@$1 mov.u64 $2, $3;", odd, k->after, k->before);
-    cj_ptx(f, "@$1 mov.u64 $2, $3;", odd, k->before, out);
-    k->handed = cj_pred(f, "handed");
-    cj_ptx(f, "setp.ne.u64 $1, $2, 0;", k->handed, turn);
+    cj_reg turn = cj_let(f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
+    cj_reg left = cj_let(f, "u64", "left", "sub.u64 $1, $2, $3;", k->rounds - 1, turn);
+    cj_reg odd = cj_ne(f, "odd", cj_and(f, "parity", left, 1), 0), out = cj_mov(f, "u64", "out", k->after);
+    cj_set_if(f, odd, k->after, k->before);
+    cj_set_if(f, odd, k->before, out);
+    k->linked = cj_ne(f, "linked", turn, 0);
 }
 
-// to = array + ((first + rank) * parts + part) * count + inside, in bytes.
-static cj_reg address(const kernel *k, cj_reg array, cj_reg rank, uint32_t parts, cj_reg part) {
+// The address of the element in part `part` of a block's `parts`: array + ((first + rank) * parts + part) * count + inside.
+static cj_reg address(const kernel *k, cj_reg inside, cj_reg array, cj_reg rank, uint32_t parts, cj_reg part) {
     cj_func       *f = k->f;
     const uint32_t bytes = k->s.dtype->bytes;
-    cj_reg         row = cj_u32(f, "row"), at = cj_u64(f, "at");
-    cj_ptx(f, "add.u32 $1, $2, $3;", row, k->first, rank);
-    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", row, parts, part);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, row, k->s.count * bytes, array);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", at, k->inside, bytes);
-    return at;
-}
-
-static cj_reg constant(const kernel *k, const char *name, uint32_t value) {
-    cj_reg reg = cj_u32(k->f, name);
-    cj_ptx(k->f, "mov.u32 $1, $2;", reg, value);
-    return reg;
+    cj_reg         row = cj_mad(f, "row", cj_add(f, "block", k->first, rank), parts, part);
+    return cj_mad_wide(f, "at", inside, bytes, cj_mad_wide(f, "row_at", row, k->s.count * bytes, array));
 }
 
 // The element of a rank's input that this block takes: of the part for this rank, where there are several.
-static cj_reg load_from(const kernel *k, cj_reg rank) {
+static cj_reg load_from(const kernel *k, cj_reg inside, cj_reg rank) {
     cj_func *f = k->f;
-    cj_reg   own = k->s.gives > 1 ? k->rank : constant(k, "own", 0), value = cj_register(f, k->s.dtype->reg, "value");
-    cj_reg   at = address(k, k->x, rank, k->s.gives, own);
+    cj_reg   own = k->s.gives > 1 ? k->rank : cj_mov(f, "u32", "own", 0),
+           value = cj_register(f, k->s.dtype->reg, "value");
+    cj_reg at = address(k, inside, k->from, rank, k->s.gives, own);
     if (k->rounds > 1) {
-        cj_reg linked = cj_pred(f, "linked"), part = cj_u32(f, "linked_part");
-        cj_ptx(f, "add.u32 $1, $2, $3;", part, own, rank);
-        cj_ptx(f, "add.u32 $1, $1, 1;", part);
-        cj_ptx(f, "rem.u32 $1, $1, $2;", part, k->s.gets);
-        cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", linked, k->inside, LINK_BYTES / k->s.dtype->bytes, k->handed);
-        cj_ptx(f, "@$1 mov.u64 $2, $3;", linked, at, address(k, k->before, rank, k->s.gets, part));
+        cj_reg after = cj_add(f, "part", cj_add(f, "part", own, rank), 1), part = cj_rem(f, "part", after, k->s.gets);
+        cj_reg linked = cj_let(f, "pred", "linked", "setp.lt.and.u32 $1, $2, $3, $4;", inside,
+                               LINK_BYTES / k->s.dtype->bytes, k->linked);
+        cj_set_if(f, linked, at, address(k, inside, k->before, rank, k->s.gets, part));
     }
-    cj_ptx(f, "ld.global.$1 $2, [$3];", k->s.dtype->memory, value, at);
+    cj__load(f, cj_always(), "ld.global", k->s.dtype->memory, &value, 1, at, 0);
     return value;
 }
 
@@ -119,17 +95,16 @@ static cj_reg load_from(const kernel *k, cj_reg rank) {
 static cj_reg widened(const kernel *k, cj_reg value) {
     cj_func *f = k->f;
     if (!is_half(k)) return value;
-    cj_reg wide = cj_register(f, "f32", "wide"), bits = cj_b32(f, "bits");
-    cj_ptx(f, "cvt.u32.u16 $1, $2;", bits, value);
+    cj_reg bits = cj_let(f, "b32", "bits", "cvt.u32.u16 $1, $2;", value), wide = cj_f32(f, "wide");
     cj__half_widen(f, k->s.dtype->type, wide, bits);
     return wide;
 }
 
-static cj_reg combined(const kernel *k) {
+static cj_reg combined(const kernel *k, cj_reg inside) {
     cj_func             *f = k->f;
     const cj_collective *what = &k->s.what;
     cj_reg               v[RANKS_MOST];
-    for (uint32_t q = 0; q < k->s.cluster; q++) v[q] = widened(k, load_from(k, constant(k, "peer", q)));
+    for (uint32_t q = 0; q < k->s.cluster; q++) v[q] = widened(k, load_from(k, inside, cj_mov(f, "u32", "peer", q)));
     if (what->op == CJ_COLLECTIVE_SCAN) {
         cj__fold_prefixes(f, &what->combine, v, k->s.cluster, what->exclusive);
         cj__fold_pick(f, &what->combine, v, k->s.cluster, k->rank);
@@ -144,77 +119,50 @@ static cj_reg combined(const kernel *k) {
 
 // ---- moving
 
-// The rank that an element comes from; `misses`, where it is not NULL, whether it comes from none.
-static cj_reg source_rank(const kernel *k, cj_reg *misses) {
+// The rank that an element comes from; *misses, where it is set, says that it comes from none.
+static cj_reg source_rank(const kernel *k, cj_reg part, cj_reg *misses) {
     cj_func             *f = k->f;
     const cj_collective *what = &k->s.what;
     const int32_t        size = (int32_t)k->s.cluster;
+    *misses = cj_always();
     if (what->op == CJ_COLLECTIVE_BROADCAST || what->op == CJ_COLLECTIVE_SCATTER)
-        return constant(k, "root", what->root);
-    if (what->op != CJ_COLLECTIVE_SHIFT) return k->part;
-    cj_reg source = cj_u32(f, "source");
+        return cj_mov(f, "u32", "root", what->root);
+    if (what->op != CJ_COLLECTIVE_SHIFT) return part;
     if (what->around) {
-        cj_ptx(f, "add.u32 $1, $2, $3;", source, k->rank, (uint32_t)((size - what->distance % size) % size));
-        cj_ptx(f, "rem.u32 $1, $1, $2;", source, k->s.cluster);
-        return source;
+        const uint32_t back = (uint32_t)((size - what->distance % size) % size);
+        return cj_rem(f, "source", cj_add(f, "source", k->rank, back), k->s.cluster);
     }
-    *misses = cj_pred(f, "misses");
-    cj_ptx(f, "sub.s32 $1, $2, $3;", source, k->rank, what->distance);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3; // negative ones too", *misses, source, k->s.cluster);
-    cj_ptx(f, "@$1 mov.u32 $2, $3;", *misses, source, k->rank);
+    cj_reg source = cj_let(f, "u32", "source", "sub.s32 $1, $2, $3;", k->rank, what->distance);
+    *misses = cj_let(f, "pred", "misses", "setp.ge.u32 $1, $2, $3; // negative ones too", source, k->s.cluster);
+    cj_set_if(f, *misses, source, k->rank);
     return source;
 }
 
-static cj_reg moved(const kernel *k) {
-    cj_reg none = k->rank, misses = none;
-    cj_reg value = load_from(k, source_rank(k, &misses));
-    if (misses.id != none.id) cj_ptx(k->f, "@$1 mov.$2 $3, 0;", misses, k->s.dtype->bits, value);
+static cj_reg moved(const kernel *k, cj_reg part, cj_reg inside) {
+    cj_reg misses, source = source_rank(k, part, &misses), value = load_from(k, inside, source);
+    if (misses.id) cj_ptx(k->f, "@$1 mov.$2 $3, 0;", misses, k->s.dtype->bits, value);
     return value;
 }
 
 // ---- the kernel
 
-static void emit_element(const kernel *k) {
-    cj_func   *f = k->f;
-    const bool to_root = k->s.what.op == CJ_COLLECTIVE_REDUCE || k->s.what.op == CJ_COLLECTIVE_GATHER;
-    cj_ptx(f, "div.u32 $1, $2, $3;", k->part, k->index, k->s.count);
-    cj_ptx(f, "rem.u32 $1, $2, $3;", k->inside, k->index, k->s.count);
-    cj_reg value = combines(k->s.what.op) ? combined(k) : moved(k);
-    if (to_root) {
-        cj_reg other = cj_pred(f, "not_root");
-        cj_ptx(f, "setp.ne.u32 $1, $2, $3;", other, k->rank, k->s.what.root);
-        cj_ptx(f, "@$1 mov.$2 $3, 0;", other, k->s.dtype->bits, value);
-    }
-    cj_ptx(f, "st.global.$1 [$2], $3;", k->s.dtype->memory, address(k, k->after, k->rank, k->s.gets, k->part), value);
-}
-
-static void emit_elements(kernel *k) {
+// Element `index` of the output: its part, and its place inside.
+static void emit_element(const kernel *k, cj_reg index) {
     cj_func *f = k->f;
-    cj_label again = cj_label_new(f, "again"), done = cj_label_new(f, "done");
-    cj_reg   past = cj_pred(f, "past");
-    k->index = cj_u32(f, "index");
-    k->part = cj_u32(f, "part");
-    k->inside = cj_u32(f, "inside");
-    cj_step(f, "each element of the block's output: its part, its place in it, what it takes from its peers");
-    cj_ptx(f, "mov.u32 $1, $2;", k->index, k->thread);
-    cj_label_here(f, again);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, k->index, k->s.gets * k->s.count);
-    cj_ptx(f, "@$1 bra $2;", past, done);
-    emit_element(k);
-    cj_ptx(f, "add.u32 $1, $1, $2;", k->index, k->threads);
-    cj_ptx(f, "bra $1;", again);
-    cj_label_here(f, done);
+    cj_reg   part = cj_div(f, "part", index, k->s.count), inside = cj_rem(f, "inside", index, k->s.count);
+    cj_reg   value = cj__collective_combines(k->s.what.op) ? combined(k, inside) : moved(k, part, inside);
+    if (cj__collective_is_to_root(&k->s)) cj__collective_clear_others(f, &k->s, k->rank, value);
+    cj_reg at = address(k, inside, k->after, k->rank, k->s.gets, part);
+    cj__store(f, cj_always(), "st.global", k->s.dtype->memory, &value, 1, at, 0);
 }
 
 static void store_cycles(const kernel *k, cj_reg begin) {
     cj_func *f = k->f;
-    cj_reg   end = cj_u64(f, "end"), at = cj__load_pointer(f, k->params[2], "cycles"), first = cj_pred(f, "first");
-    cj_step(f, "what it took");
-    cj_ptx(f, "mov.u64 $1, %clock64;", end);
-    cj_ptx(f, "sub.u64 $1, $1, $2;", end, begin);
-    cj_ptx(f, "mad.wide.u32 $1, $2, 8, $1;", at, k->block);
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, k->thread);
-    cj_ptx(f, "@$1 st.global.u64 [$2], $3;", first, at, end);
+    cj_reg   cycles = cj__load_pointer(f, k->cycles, "cycles");
+    cj_step(f, "the time of the round");
+    cj_reg end = cj_mov(f, "u64", "end", "%clock64"), time = cj_sub(f, "time", end, begin);
+    cj_reg at = cj_mad_wide(f, "at", k->block, 8, cycles), first = cj_eq(f, "first", k->thread, 0);
+    cj__store(f, first, "st.global", "u64", &time, 1, at, 0);
 }
 
 void cj__collective_emit_global(const cj_plan *plan, cj_builder *b) {
@@ -229,13 +177,12 @@ void cj__collective_emit_global(const cj_plan *plan, cj_builder *b) {
     cj_head(b, "Launch: block %u threads, a launch a round; grid any multiple of %u.", k.threads, k.s.cluster);
     cj_func *f = k.f = cj_entry(b, plan->entry);
     declare(&k);
-    cj_reg begin = cj_u64(f, "begin");
-    cj_ptx(f, "mov.u64 $1, %clock64;", begin);
-    k.thread = cj_u32(f, "thread");
-    cj_ptx(f, "mov.u32 $1, %tid.x;", k.thread);
+    cj_reg begin = cj_mov(f, "u64", "begin", "%clock64");
+    k.thread = cj_mov(f, "u32", "thread", "%tid.x");
     find_place(&k);
     choose_arrays(&k);
-    emit_elements(&k);
+    cj_step(f, "each element of the block's output: its part, its place in it, what it takes from its peers");
+    CJ_SHARE(f, index, "index", k.thread, 1, k.threads, k.s.gets * k.s.count) { emit_element(&k, index); }
     store_cycles(&k, begin);
     cj_ptx(f, "ret;");
 }

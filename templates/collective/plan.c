@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective's parameters come to, and which of them go together.
+// The parameters of a collective, what a plan makes of them, and which of them exclude each other.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,47 +8,86 @@
 #include "collective_parts.h"
 #include "error.h"
 
-static const collective_dtype dtypes[] = {
-    {"f32", "f32", "f32", "b32", 4}, {"f64", "f64", "f64", "b64", 8},  {"s32", "s32", "s32", "b32", 4},
-    {"u32", "u32", "u32", "b32", 4}, {"s64", "s64", "s64", "b64", 8},  {"u64", "u64", "u64", "b64", 8},
-    {"f16", "b16", "b16", "b16", 2}, {"bf16", "b16", "b16", "b16", 2}, {"b32", "s8", "s32", "b32", 1},
-    {"b32", "u8", "u32", "b32", 1},  {"b32", "s16", "s32", "b32", 2},  {"b32", "u16", "u32", "b32", 2},
+const cj_param_info cj__collective_params[COLLECTIVE_PARAMS] = {
+    [COLLECTIVE_OP] = {.name = "op",
+                       .choices =
+                           "broadcast reduce allreduce gather allgather scatter reduce-scatter all-to-all scan shift",
+                       .initial = "allreduce",
+                       .help = "the collective"},
+    [COLLECTIVE_STRATEGY] = {.name = "strategy",
+                             .choices = "pull push",
+                             .initial = "push",
+                             .help = "cluster barriers and reading peers; or writing to peers, and mbarriers"},
+    [COLLECTIVE_DTYPE] = {.name = "dtype",
+                          .choices = "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16",
+                          .initial = "f32",
+                          .help = "type of an element; those of 8 bits and i16, u16 are only moved"},
+    [COLLECTIVE_COUNT] = {.name = "count",
+                          .minimum = 1,
+                          .maximum = 1 << 16,
+                          .initial = "1",
+                          .help = "elements of a part; 1: a value in registers, more: an array in shared memory"},
+    [COLLECTIVE_COMBINE] = {.name = "combine",
+                            .choices = "sum min max product",
+                            .initial = "sum",
+                            .only = "op=reduce allreduce reduce-scatter scan",
+                            .help = "how two elements become one (reduce, allreduce, reduce-scatter, scan)"},
+    [COLLECTIVE_CLUSTER] =
+        {.name = "cluster",
+         .maximum = 16,
+         .initial = "4",
+         .help = "blocks a cluster, along x; 0: without clusters, through global memory, a launch a round"},
+    [COLLECTIVE_CLUSTER_Y] = {.name = "cluster-y", .minimum = 1, .maximum = 16, .initial = "1", .help = "… along y"},
+    [COLLECTIVE_CLUSTER_Z] = {.name = "cluster-z", .minimum = 1, .maximum = 16, .initial = "1", .help = "… along z"},
+    [COLLECTIVE_ROOT] = {.name = "root",
+                         .maximum = 15,
+                         .initial = "0",
+                         .only = "op=broadcast reduce gather scatter",
+                         .help = "a rank (broadcast, reduce, gather, scatter)"},
+    [COLLECTIVE_EXCLUSIVE] = {.name = "exclusive",
+                              .choices = "no yes",
+                              .initial = "no",
+                              .only = "op=scan",
+                              .help = "yes: a rank's own part is not in its result (scan)"},
+    [COLLECTIVE_DISTANCE] = {.name = "distance",
+                             .maximum = 64,
+                             .initial = "1",
+                             .only = "op=shift",
+                             .help = "ranks that a part goes on (shift)"},
+    [COLLECTIVE_TOWARD] = {.name = "toward",
+                           .choices = "higher lower",
+                           .initial = "higher",
+                           .only = "op=shift",
+                           .help = "which ranks (shift)"},
+    [COLLECTIVE_AROUND] = {.name = "around",
+                           .choices = "no yes",
+                           .initial = "yes",
+                           .only = "op=shift",
+                           .help = "from one end of the ranks to the other (shift)"},
+    [COLLECTIVE_ROUNDS] = {.name = "rounds",
+                           .minimum = 1,
+                           .maximum = 1 << 20,
+                           .initial = "1",
+                           .help = "times in a row, each on what the one before gave"},
+    [COLLECTIVE_BLOCK] = {.name = "block",
+                          .maximum = 1024,
+                          .multiple = 32,
+                          .initial = "0",
+                          .help = "threads a block; 0: 32 for values, 256 for arrays"},
+    [COLLECTIVE_CLUSTERS] = {.name = "clusters",
+                             .minimum = 1,
+                             .maximum = 1 << 16,
+                             .initial = "1",
+                             .help = "clusters in the grid, along x, each by itself"},
+    [COLLECTIVE_SIZE] = {.name = "size",
+                         .maximum = 16,
+                         .initial = "0",
+                         .help = "blocks that work together; 0: those of a cluster"},
 };
 
-enum { UNIT = 16, WARP = 32, ARRAY_BLOCK = 256 };
-
-static bool is_in_halves(cj_collective_op op) {
-    return op == CJ_COLLECTIVE_REDUCE || op == CJ_COLLECTIVE_ALLREDUCE || op == CJ_COLLECTIVE_SCAN;
-}
-
-static bool combines(cj_collective_op op) { return is_in_halves(op) || op == CJ_COLLECTIVE_REDUCE_SCATTER; }
+enum { WARP = 32 };
 
 static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
-
-collective_shape cj__collective_shape(const cj_plan *plan) {
-    const collective_dtype *dtype = &dtypes[value_of(plan, COLLECTIVE_DTYPE)];
-    const uint32_t cluster = value_of(plan, COLLECTIVE_CLUSTER) * value_of(plan, COLLECTIVE_CLUSTER_Y) *
-                             value_of(plan, COLLECTIVE_CLUSTER_Z);
-    const uint32_t   size = cluster ? cluster : value_of(plan, COLLECTIVE_SIZE);
-    const int32_t    distance = (int32_t)value_of(plan, COLLECTIVE_DISTANCE);
-    const bool       is_half = dtype->bytes == 2 && strstr(dtype->type, "f16");
-    collective_shape s = {.dtype = dtype, .cluster = size, .count = value_of(plan, COLLECTIVE_COUNT)};
-    s.what = (cj_collective){.op = (cj_collective_op)value_of(plan, COLLECTIVE_OP),
-                             .type = dtype->type,
-                             .combine = {.op = (cj_combine_op)value_of(plan, COLLECTIVE_COMBINE),
-                                         .type = is_half ? "f32" : dtype->type},
-                             .root = value_of(plan, COLLECTIVE_ROOT),
-                             .exclusive = value_of(plan, COLLECTIVE_EXCLUSIVE),
-                             .distance = value_of(plan, COLLECTIVE_TOWARD) ? -distance : distance,
-                             .around = value_of(plan, COLLECTIVE_AROUND)};
-    s.desc = (cj_collectives_desc){.strategy = (cj_strategy)value_of(plan, COLLECTIVE_STRATEGY), .cluster = size,
-                                   .threads = plan->block.x, .values = s.count == 1, .arrays = s.count > 1,
-                                   .combines = s.count > 1 && is_in_halves(s.what.op)};
-    cj_collective_parts(s.what.op, size, &s.gives, &s.gets);
-    s.part = (s.count * dtype->bytes + UNIT - 1) / UNIT * UNIT;
-    if (s.count > 1 && cluster) s.scratch = cj_collective_scratch(&s.desc, &s.what, s.part);
-    return s;
-}
 
 static bool has_root(cj_collective_op op) {
     return op == CJ_COLLECTIVE_BROADCAST || op == CJ_COLLECTIVE_REDUCE || op == CJ_COLLECTIVE_GATHER ||
@@ -57,9 +96,10 @@ static bool has_root(cj_collective_op op) {
 
 static cj_status refuse_types(const cj_plan *plan, const collective_shape *s, cj_error *error) {
     char op[16], dtype[8];
-    if (strcmp(s->dtype->type, "b32") || !combines(s->what.op)) return CJ_OK;
+    if (strcmp(s->dtype->type, "b32") || !cj__collective_combines(s->what.op)) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "op=%s does not go with dtype=%s: integers of 8 and 16 bits are only moved",
-             cj_params_word(&plan->params, "op", op, sizeof op), cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
+             cj_params_word(&plan->params, "op", op, sizeof op),
+             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
     cj__hint(error, "choose dtype=i32 or u32");
     return CJ_INVALID_ARGUMENT;
 }
@@ -81,39 +121,42 @@ static cj_status refuse_cluster(const cj_plan *plan, const collective_shape *s, 
     if (!clusters && plan->cluster.x)
         return cj__refuse(error, CJ_UNSUPPORTED, "choose a target from sm_90 on; or cluster=0: without clusters",
                           "%s has no thread block clusters (they need sm_90): a collective is of a"
-                        " cluster", plan->arch);
+                          " cluster",
+                          plan->arch);
     if (s->cluster > 16) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16",
-                 s->cluster);
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16", s->cluster);
         cj__hint(error, "make one of them smaller");
         return CJ_INVALID_ARGUMENT;
     }
     if (has_root(s->what.op) && s->what.root >= s->cluster)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "ranks begin at 0: choose one below the number of blocks",
-                          "root: %" PRIu32 " is no rank of a cluster of %" PRIu32, s->what.root,
-                        s->cluster);
+                          "root: %" PRIu32 " is no rank of a cluster of %" PRIu32, s->what.root, s->cluster);
     return CJ_OK;
 }
 
 // The pool and the mbarriers beside it, against what a block may have.
-static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, const cj_limits *limits, cj_error *error) {
+static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, const cj_limits *limits,
+                               cj_error *error) {
     enum { BESIDE = 1024 };
     const uint64_t room = limits->shared_per_block_optin - BESIDE;
     if (plan->dynamic_shared <= room) return CJ_OK;
-    cj__fail(error, CJ_CONTRACT, "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32
-             " parts in, %" PRIu32 " out, %" PRIu32 " bytes of scratch), there are %" PRIu64, s->count,
-             plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
+    cj__fail(error, CJ_CONTRACT,
+             "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32 " parts in, %" PRIu32
+             " out, %" PRIu32 " bytes of scratch), there are %" PRIu64,
+             s->count, plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
     cj__hint(error, "choose a smaller count, or split the array");
     return CJ_CONTRACT;
 }
 
 // The parts of all blocks of a cluster arrive in one phase of an mbarrier.
 static cj_status refuse_parts(const cj_plan *plan, const collective_shape *s, cj_error *error) {
-    const uint32_t most = CJ_TRANSACTION_MOST / (s->cluster ? s->cluster : 1) / UNIT * UNIT;
+    const uint32_t most = CJ_TRANSACTION_MOST / (s->cluster ? s->cluster : 1) / COLLECTIVE_UNIT * COLLECTIVE_UNIT;
     if (s->count == 1 || !plan->cluster.x || s->part <= most) return CJ_OK;
     return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose a smaller count or cluster, or split the array",
                       "count=%" PRIu32 ": a part of %" PRIu32 " bytes exceeds the %" PRIu32 " that each of %" PRIu32
-                      " blocks may have", s->count, s->part, most, s->cluster);
+                      " blocks may have",
+                      s->count, s->part, most, s->cluster);
 }
 
 // Blocks that work together stand beside each other along x where they are no cluster.
@@ -132,9 +175,9 @@ static void launch_rounds(cj_plan *plan, const collective_shape *s) {
 }
 
 cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t  *value = plan->params.value;
-    const uint32_t   block = value_of(plan, COLLECTIVE_BLOCK);
-    const uint32_t   chosen = value[COLLECTIVE_COUNT] == 1 ? WARP : ARRAY_BLOCK;
+    const uint64_t *value = plan->params.value;
+    const uint32_t  block = value_of(plan, COLLECTIVE_BLOCK);
+    const uint32_t  chosen = value[COLLECTIVE_COUNT] == 1 ? WARP : COLLECTIVE_ARRAY_BLOCK;
     plan->block = (cj_dim3){block ? block : chosen, 1, 1};
     place_blocks(plan);
     if (!plan->grid.x) return refuse_none(error);
