@@ -3,29 +3,33 @@
 
 #include "builder.h"
 
-cj_body cj_if_begin(cj_func *f, cj_reg p, int holds, const char *done) {
-    const cj_body body = {.f = f, .end = cj_label_new(f, done), .open = 1};
-    if (holds)
-        cj_ptx(f, "@!$1 bra $2;", p, body.end);
-    else
-        cj_ptx(f, "@$1 bra $2;", p, body.end);
+// Branches where `p` is `holds`.
+static void branch(const cj_body *body, cj_reg p, int holds, cj_label to) {
+    static const char *const lines[2][2] = {{"@!$1 bra $2;", "@!$1 bra.uni $2;"}, {"@$1 bra $2;", "@$1 bra.uni $2;"}};
+    cj_ptx(body->f, lines[holds != 0][body->uniform != 0], p, to);
+}
+
+cj_body cj_if_begin(cj_func *f, cj_reg p, int holds, const char *done, int uniform) {
+    const cj_body body = {.f = f, .end = cj_label_new(f, done), .open = 1, .uniform = uniform};
+    branch(&body, p, !holds, body.end);
     return body;
 }
 
-cj_body cj_do_begin(cj_func *f, const char *label, cj_reg again) {
-    const cj_body body = {.f = f, .top = cj_label_new(f, label), .again = again, .open = 1};
+cj_body cj_do_begin(cj_func *f, const char *label, cj_reg again, int uniform) {
+    const cj_body body = {.f = f, .top = cj_label_new(f, label), .again = again, .open = 1, .uniform = uniform};
     cj_label_here(f, body.top);
     return body;
 }
 
-cj_body cj_loop_begin(cj_func *f, const char *label, const char *done) {
-    const cj_body body = {.f = f, .top = cj_label_new(f, label), .end = cj_label_new(f, done), .open = 1};
+cj_body cj_loop_begin(cj_func *f, const char *label, const char *done, int uniform) {
+    const cj_body body = {
+        .f = f, .top = cj_label_new(f, label), .end = cj_label_new(f, done), .open = 1, .uniform = uniform};
     cj_label_here(f, body.top);
     return body;
 }
 
-void cj_leave(const cj_body *loop, cj_reg p) { cj_ptx(loop->f, "@$1 bra $2;", p, loop->end); }
-void cj_repeat(const cj_body *loop, cj_reg p) { cj_ptx(loop->f, "@$1 bra $2;", p, loop->top); }
+void cj_leave(const cj_body *loop, cj_reg p) { branch(loop, p, 1, loop->end); }
+void cj_repeat(const cj_body *loop, cj_reg p) { branch(loop, p, 1, loop->top); }
 
 cj_body cj_for_begin(cj_func *f, const char *type, const char *name, cj_arg first, cj_arg limit, cj_arg step) {
     cj_body body = {.f = f, .index = cj_mov(f, type, name, first), .limit = limit, .step = step, .open = 1};
@@ -48,8 +52,8 @@ void cj_body_end(cj_body *body) {
     body->open = 0;
     if (body->index.id) next_index(body);
     if (body->again.id)
-        cj_ptx(f, "@$1 bra $2;", body->again, body->top);
+        branch(body, body->again, 1, body->top);
     else if (body->top.id)
-        cj_ptx(f, "bra $1;", body->top);
+        cj_ptx(f, body->uniform ? "bra.uni $1;" : "bra $1;", body->top);
     if (body->end.id) cj_label_here(f, body->end);
 }

@@ -74,6 +74,25 @@ static void each_call_writes_the_instruction_of_its_operands_type(void **state) 
     cj_text_free(text);
 }
 
+static void write_uniform(cj_func *f, cj_var out) {
+    (void)out;
+    cj_reg n = cj_mov(f, "u32", "n", "%ctaid.x"), p = cj_lt(f, "p", n, 7);
+    CJ_IF_UNI(f, p, "one") { cj_update(f, n, "add", 1); }
+    CJ_UNLESS_UNI(f, p, "two") { cj_update(f, n, "add", 2); }
+    CJ_DO_UNI(f, "three", p) { cj_ptx(f, "setp.lt.u32 $1, $2, 9;", p, n); }
+    CJ_LOOP_UNI(f, four, "four", "five") { cj_leave(&four, p); }
+}
+
+static void bodies_of_whole_warps_branch_with_bra_uni(void **state) {
+    (void)state;
+    cj_error error = {0};
+    char    *text = built(write_uniform, &error);
+    cj_test_ok(text ? CJ_OK : CJ_INVALID_KERNEL, &error);
+    has_lines(text, "@!%p bra.uni one;\nadd.u32 %n, %n, 1;\none:\n@%p bra.uni two;\nadd.u32 %n, %n, 2;\ntwo:\nthree:\n"
+                    "setp.lt.u32 %p, %n, 9;\n@%p bra.uni three;\nfour:\n@%p bra.uni five;\nbra.uni four;\nfive:");
+    cj_text_free(text);
+}
+
 // ---- control, executed
 
 enum { THREADS = 64, TURNS = 37 };
@@ -191,6 +210,7 @@ static void what_makes_no_value_is_refused_by_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bodies_of_whole_warps_branch_with_bra_uni),
         cmocka_unit_test(each_call_writes_the_instruction_of_its_operands_type),
         cmocka_unit_test(conditions_and_loops_run_their_bodies_as_often_as_c_would),
         cmocka_unit_test(what_makes_no_value_is_refused_by_name),
