@@ -48,8 +48,9 @@ typedef struct cj_body {
 #define CJ_LOOP(f, loop, label, done)     CJ__LOOP(loop, cj_loop_begin((f), (label), (done), 0))
 #define CJ_LOOP_UNI(f, loop, label, done) CJ__LOOP(loop, cj_loop_begin((f), (label), (done), 1))
 #define CJ__LOOP(loop, begin)             for (cj_body loop = (begin); loop.open; cj_body_end(&loop))
-CJ_API void cj_leave(const cj_body *loop, cj_reg p);   // @p bra done
-CJ_API void cj_repeat(const cj_body *loop, cj_reg p);  // @p bra label: the next turn at once
+CJ_API void cj_leave(const cj_body *loop, cj_reg p);         // @p bra done
+CJ_API void cj_leave_unless(const cj_body *loop, cj_reg p);  // @!p bra done
+CJ_API void cj_repeat(const cj_body *loop, cj_reg p);        // @p bra label: the next turn at once
 
 // for (type i = first; i < limit; i += step). `i` names the index in C, `name` its register; first, limit and step are
 // numbers or registers. Of a type without a sign i + step must not exceed the type.

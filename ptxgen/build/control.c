@@ -29,6 +29,7 @@ cj_body cj_loop_begin(cj_func *f, const char *label, const char *done, int unifo
 }
 
 void cj_leave(const cj_body *loop, cj_reg p) { branch(loop, p, 1, loop->end); }
+void cj_leave_unless(const cj_body *loop, cj_reg p) { branch(loop, p, 0, loop->end); }
 void cj_repeat(const cj_body *loop, cj_reg p) { branch(loop, p, 1, loop->top); }
 
 cj_body cj_for_begin(cj_func *f, const char *type, const char *name, cj_arg first, cj_arg limit, cj_arg step) {

@@ -80,7 +80,10 @@ static void write_uniform(cj_func *f, cj_var out) {
     CJ_IF_UNI(f, p, "one") { cj_update(f, n, "add", 1); }
     CJ_UNLESS_UNI(f, p, "two") { cj_update(f, n, "add", 2); }
     CJ_DO_UNI(f, "three", p) { cj_ptx(f, "setp.lt.u32 $1, $2, 9;", p, n); }
-    CJ_LOOP_UNI(f, four, "four", "five") { cj_leave(&four, p); }
+    CJ_LOOP_UNI(f, four, "four", "five") {
+        cj_leave(&four, p);
+        cj_leave_unless(&four, p);
+    }
 }
 
 static void bodies_of_whole_warps_branch_with_bra_uni(void **state) {
@@ -89,7 +92,7 @@ static void bodies_of_whole_warps_branch_with_bra_uni(void **state) {
     char    *text = built(write_uniform, &error);
     cj_test_ok(text ? CJ_OK : CJ_INVALID_KERNEL, &error);
     has_lines(text, "@!%p bra.uni one;\nadd.u32 %n, %n, 1;\none:\n@%p bra.uni two;\nadd.u32 %n, %n, 2;\ntwo:\nthree:\n"
-                    "setp.lt.u32 %p, %n, 9;\n@%p bra.uni three;\nfour:\n@%p bra.uni five;\nbra.uni four;\nfive:");
+                    "setp.lt.u32 %p, %n, 9;\n@%p bra.uni three;\nfour:\n@%p bra.uni five;\n@!%p bra.uni five;\nbra.uni four;\nfive:");
     cj_text_free(text);
 }
 
