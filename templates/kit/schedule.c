@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule.h"
+
+#include <clusterjit/value.h>
+
+cj_static_schedule cj__static_begin(cj_func *f, const char *own, const char *count) {
+    cj_static_schedule schedule = {.step = cj_mov(f, "u32", "takers", count)};
+    schedule.next = cj_mov(f, "u32", "next", own);
+    cj_update(f, schedule.next, "sub", schedule.step);
+    return schedule;
+}
+
+void cj__static_advance(cj_func *f, const cj_static_schedule *schedule) {
+    cj_update(f, schedule->next, "add", schedule->step);
+}
+
+// One 64-bit atomic gets the number and the count of launches. The reset subtracts what was counted and adds one launch.
+cj_work cj__work_take(cj_func *f, cj_reg counter, cj_reg all) {
+    cj_work work = {.number = cj_u32(f, "number"), .epoch = cj_u32(f, "epoch")};
+    cj_reg  ticket = cj_let(f, "u64", "ticket", "atom.relaxed.gpu.global.add.u64 $1, [$2], 1;", counter);
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", work.number, work.epoch, ticket);
+    cj_reg taken = cj_cvt(f, "u64", "taken", all), launch = cj_mov(f, "u64", "launch", UINT64_C(1) << 32);
+    cj_reg reset = cj_sub(f, "reset", launch, taken);
+    cj_reg is_last = cj_eq(f, "is_last", work.number, cj_sub(f, "last", all, 1));
+    cj_ptx(f, "@$1 red.relaxed.gpu.global.add.u64 [$2], $3; // the launch's last number: ready for the next launch",
+           is_last, counter, reset);
+    cj_update(f, work.epoch, "mad", 2, 2);
+    return work;
+}
+
+cj_reg cj__work_take_by_warp(cj_func *f, cj_reg leads, cj_reg counter, const char *takers, cj_reg tiles) {
+    cj_reg number = cj_let(f, "u32", "number", "@$2 atom.relaxed.gpu.global.add.u32 $1, [$3], 1;", leads, counter);
+    cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, 0xffffffff;", number);
+    cj_reg last = cj_mov(f, "u32", "last", takers);
+    cj_update(f, last, "add", tiles);
+    cj_update(f, last, "sub", 1);
+    cj_reg is_last = cj_let(f, "pred", "is_last", "setp.eq.and.u32 $1, $2, $3, $4;", number, last, leads);
+    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the launch's last number: ready for the next launch", is_last,
+           counter);
+    return number;
+}

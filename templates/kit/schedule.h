@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tile scheduling of a persistent kernel: which tile (or row) a block or a cluster has next.
+//
+//   static        tile = index of the block, then that plus the number of blocks, and so on
+//   work counter  tile = the next number of a counter in global memory; blocks take tiles in their order
+//
+// Contract of the work counter. It is zero before the first launch, and every launch leaves it ready for the next one. Each of
+// the launch's takers (a block, or rank 0 of a cluster) takes numbers until one is no tile, and that is its last. So a
+// launch takes exactly tiles + takers numbers, and whoever gets the last of these resets the counter: nobody accesses it after
+// that in this launch. The next launch begins after this one has ended. docs/maintaining/kit.md, "Work counter", has the proof.
+#ifndef CJ_TEMPLATES_SCHEDULE_H
+#define CJ_TEMPLATES_SCHEDULE_H
+
+#include <clusterjit/ptx.h>
+
+// ---- static: by every thread, or by the warps that need the number
+
+typedef struct cj_static_schedule {
+    cj_reg next, step;  // u32
+} cj_static_schedule;
+
+// `own` and `count` are special registers: "%ctaid.x" and "%nctaid.x", or "%clusterid.x" and "%nclusterid.x". The first
+// advance makes `next` the first tile.
+cj_static_schedule cj__static_begin(cj_func *f, const char *own, const char *count);
+void               cj__static_advance(cj_func *f, const cj_static_schedule *schedule);
+
+// ---- work counter
+
+// By one thread. `counter` is the address of a 64-bit counter, whose upper half counts launches; `all` = tiles + takers, a u32
+// register. `epoch` is even, and another one for each launch (of 2^31).
+typedef struct cj_work {
+    cj_reg number, epoch;
+} cj_work;
+
+cj_work cj__work_take(cj_func *f, cj_reg counter, cj_reg all);
+
+// By a warp: every lane gets the number that the lane `leads` takes from a 32-bit counter, for which no epoch is needed.
+// `takers` is a special register that counts them, `tiles` a u32 register.
+cj_reg cj__work_take_by_warp(cj_func *f, cj_reg leads, cj_reg counter, const char *takers, cj_reg tiles);
+
+#endif
