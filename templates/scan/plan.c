@@ -118,7 +118,7 @@ static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *er
         cj__hint(error, "take a larger cluster, or cluster=0, with which rows have any length");
         return CJ_CONTRACT;
     }
-    const uint64_t blocks = s->form == SCAN_STREAM ? cj__scan_claims(s)
+    const uint64_t blocks = s->form == SCAN_STREAM ? cj__scan_numbers(s)
                             : s->cluster           ? s->rows * s->cluster
                                                    : s->rows * s->tiles;
     if (blocks <= INT32_MAX && s->tiles <= INT32_MAX) return CJ_OK;
@@ -239,7 +239,7 @@ static uint64_t grid_of(const scan_shape *s) {
 // As many blocks as the GPU holds at once, but no more than there is to claim. None waits for one that has not begun.
 static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits *limits) {
     const cj_kernel_use use = {.threads = s->block, .shared = cj__scan_pool(s) + cj__scan_slots(s)};
-    const uint64_t      claims = cj__scan_claims(s);
+    const uint64_t      claims = cj__scan_numbers(s);
     cj_occupancy        o;
     cj__occupancy(&use, limits, &o);
     const uint64_t room = o.active_clusters ? o.active_clusters : 1;
@@ -281,9 +281,9 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
                                 cj__scan_stride(plan, SCAN_OUT_STRIDE)};
     memcpy(plan->derived, derived, sizeof derived);
     plan->derived_count = sizeof derived / sizeof *derived;
-    const uint64_t posts = s.form == SCAN_STREAM ? cj__scan_claims(&s) : s.rows * (s.tiles + cj__scan_groups(&s));
-    plan->workspace_bytes = cj__scan_posts(&s)      ? SCAN_POSTS_AT + posts * 2 * s.computed
-                            : s.form == SCAN_STREAM ? SCAN_POSTS_AT
+    const uint64_t posts = s.form == SCAN_STREAM ? cj__scan_numbers(&s) : s.rows * (s.tiles + cj__scan_groups(&s));
+    plan->workspace_bytes = cj__scan_looks_back(&s) ? SCAN_STATUS_AT + posts * 2 * s.computed
+                            : s.form == SCAN_STREAM ? SCAN_STATUS_AT
                                                     : 0;
     plan->error_bound = error_bound(plan, &s);
     snprintf(plan->entry, sizeof plan->entry, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",

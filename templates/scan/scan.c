@@ -76,6 +76,8 @@
 //   S5  known[stage]: before_warps[] and before_tile[] have what stands before. Telling and looking arrive, or telling
 //       alone where rows are claimed.
 // Each lane arrives for what it has itself read or written, so that nothing within a warp needs to be ordered.
+#include <clusterjit/value.h>
+
 #include "scan.h"
 
 #include <inttypes.h>
@@ -181,9 +183,9 @@ static void write_launch(const scan_kernel *k, cj_builder *b) {
                 k->plan->dynamic_shared);
     else
         cj_head(b, "Launch: block %u threads%s; grid: %s.", s->block, s->cluster ? ", as a cluster launch" : "",
-                s->cluster          ? "a cluster a row"
-                : cj__scan_posts(s) ? "a block for each tile of each row"
-                                    : "a tile a row");
+                s->cluster               ? "a cluster a row"
+                : cj__scan_looks_back(s) ? "a block for each tile of each row"
+                                         : "a tile a row");
 }
 
 static void write_head(const scan_kernel *k, cj_builder *b) {
@@ -202,7 +204,8 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
     cj_head(b, "  row  --%u loads of %u elements a thread-->  a tile of %u threads, %" PRIu64 " elements", s->loads,
             s->width, s->threads, s->tile);
     if (s->cluster) cj_head(b, "  tile's total  --mapa + st.async-->  cluster_total of the ranks behind");
-    if (cj__scan_posts(s)) cj_head(b, "  tile's total  --tagged words-->  workspace  --by the tiles behind-->  carry");
+    if (cj__scan_looks_back(s))
+        cj_head(b, "  tile's total  --tagged words-->  workspace  --by the tiles behind-->  carry");
     cj_head(b, "%s", "");
     write_launch(k, b);
     if (s->tail)
@@ -216,20 +219,20 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
     if (s->heads > SCAN_FLAGS) cj_head(b, "Each of the %" PRIu64 " offsets begins a segment.", s->segments + 1);
     if (s->whole_rows)
         cj_head(b, "The workspace, zero before the first launch, holds a u32 of rows claimed and one of launches.");
-    if (cj__scan_posts(s))
+    if (cj__scan_looks_back(s))
         cj_head(
             b,
             "The workspace, zero before the first launch, holds a u32 of tiles claimed and one of launches, and from"
             " byte %d on the posts.",
-            SCAN_POSTS_AT);
+            SCAN_STATUS_AT);
 }
 
 static void add_functions(scan_kernel *k, cj_builder *b, char identity[24]) {
     const cj_user_function *const *function = k->plan->params.function;
     if (!function[SCAN_OP_EXPR]) return;
-    k->combine.op = CJ_COMBINE_USER;
-    k->combine.function = cj_builder_function(b, function[SCAN_OP_EXPR], "op");
-    k->combine.identity = cj__constant_text(k->s.type, function[SCAN_IDENTITY]->constant, identity);
+    k->p.combine.op = CJ_COMBINE_USER;
+    k->p.combine.function = cj_builder_function(b, function[SCAN_OP_EXPR], "op");
+    k->p.combine.identity = cj__constant_text(k->s.type, function[SCAN_IDENTITY]->constant, identity);
 }
 
 // Shapes for which ptxas by itself spills registers to fit one more block on an SM: values of 8 bytes; a stream of smaller
@@ -255,16 +258,23 @@ static void declare(scan_kernel *k) {
     k->columns = cj_param(f, "u64", "columns", "elements of a row");
     k->stride = cj_param(f, "u64", "stride", "elements from row to row of x");
     k->out_stride = cj_param(f, "u64", "out_stride", "of out");
-    k->workspace = cj_param(f, "u64", "workspace", cj__scan_posts(&k->s) ? "claims and posts" : "not used");
+    k->workspace = cj_param(f, "u64", "workspace", cj__scan_looks_back(&k->s) ? "claims and posts" : "not used");
     cj_block(f, k->s.block, 1, 1);
     cj__registers(k->plan, f, registers < SCAN_ASKED_LEAST ? SCAN_ASKED_LEAST : registers, spills(k));
     if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
-    k->thread = cj_u32(f, "thread");
-    k->lane = cj_u32(f, "lane");
-    k->warp = cj_u32(f, "warp");
-    cj_ptx(f, "mov.u32 $1, %tid.x;", k->thread);
-    cj_ptx(f, "and.b32 $1, $2, 31;", k->lane, k->thread);
-    cj_ptx(f, "shr.u32 $1, $2, 5;", k->warp, k->thread);
+    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
+    k->p.lane = cj_and(f, "lane", k->thread, 31);
+    k->warp = cj_shr(f, "warp", k->thread, 5);
+}
+
+// A tile a block, or one of a few rows that a block has at once.
+static void emit_tiles(scan_kernel *k) {
+    scan_tile           tile = {.row = {0}};
+    const scan_exchange exchange = cj__scan_begin(k, &tile);
+    cj__scan_load(k, &tile);
+    cj__scan_tile(k, &tile);
+    cj__scan_carry(k, &tile, &exchange);
+    cj__scan_store(k, &tile);
 }
 
 static void emit_scan(const cj_plan *plan, cj_builder *b) {
@@ -273,21 +283,17 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     char                       identity[24];
     scan_kernel                k = {.plan = plan, .exclusive = value[SCAN_EXCLUSIVE], .reverse = value[SCAN_REVERSE]};
     cj__scan_shape(plan, &k.s);
-    k.combine = (cj_combine){.op = ops[value[SCAN_OP]], .type = k.s.type};
+    k.p.combine = (cj_combine){.op = ops[value[SCAN_OP]], .type = k.s.type};
     write_head(&k, b);
     if (k.s.form == SCAN_STREAM) cj_declare(b, ".extern .shared .align 16 .b8 scan_pool[];");
     add_functions(&k, b, identity);
-    k.f = cj_entry(b, plan->entry);
+    k.p.segmented = cj__scan_segmented(&k.s);
+    k.p.f = k.f = cj_entry(b, plan->entry);
     declare(&k);
-    if (k.s.form == SCAN_STREAM) {
+    if (k.s.form == SCAN_STREAM)
         cj__scan_stream(&k);
-    } else {
-        cj__scan_place(&k);
-        cj__scan_load(&k);
-        cj__scan_fold(&k);
-        cj__scan_meet(&k);
-        cj__scan_give(&k);
-    }
+    else
+        emit_tiles(&k);
     cj_ptx(k.f, "ret;");
 }
 

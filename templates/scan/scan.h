@@ -4,6 +4,8 @@
 #define CJ_TEMPLATES_SCAN_H
 
 #include "family.h"
+#include "lookback.h"
+#include "schedule.h"
 
 // Parameters, in the order of the table.
 enum {
@@ -40,9 +42,8 @@ enum {
     SCAN_WIDTH_MAX = 8,
     SCAN_BLOCK_MAX = 1024,
     SCAN_STAGES_MAX = 16,
-    SCAN_GROUP = 32,
-    SCAN_POSTS_AT = 16,
-    SCAN_TOLD = 16
+    SCAN_STATUS_AT = 16,
+    SCAN_TAKEN = 16
 };
 
 // What was fitted to a GPU.
@@ -82,9 +83,9 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s);
 bool     cj__scan_asked(const cj_plan *plan, int param);   // not "auto"
 uint64_t cj__scan_stride(const cj_plan *plan, int param);  // the columns where it is 0
 bool     cj__scan_segmented(const scan_shape *s);
-uint64_t cj__scan_claims(const scan_shape *s);  // of a stream: what its blocks claim, rows or tiles
-bool     cj__scan_posts(const scan_shape *s);   // tiles of a row meet in the workspace
-uint64_t cj__scan_groups(const scan_shape *s);  // groups of tiles of a row that meet there; 0 where one is all
+uint64_t cj__scan_numbers(const scan_shape *s);     // of a stream: what its blocks claim, rows or tiles
+bool     cj__scan_looks_back(const scan_shape *s);  // tiles of a row meet in the workspace
+uint64_t cj__scan_groups(const scan_shape *s);      // groups of tiles of a row that meet there; 0 where one is all
 
 // Bytes of shared memory of a stream: of a tile and of its stage, with flags; of all stages, and of all but these.
 uint64_t cj__scan_tile_bytes(const scan_shape *s);
@@ -103,130 +104,89 @@ typedef struct scan_kernel {
     const cj_plan *plan;
     cj_func       *f;
     scan_shape     s;
-    cj_combine     combine;
+    cj_prefix      p;  // of the warps that execute
     bool           exclusive, reverse;
     cj_var         x, out, heads, rows, columns, stride, out_stride, workspace;
-    cj_reg         thread, lane, warp;
-    cj_reg         row, tile;          // u32: of this thread
-    cj_reg         space, claim, tag;  // posts: the workspace; which tile of all this is, u32; this launch's tag, even
-    cj_reg         arrived;            // cluster: the mbarrier
-    cj_reg         first;              // the thread's first load in its row, counted in loads, u64
-    cj_reg         place;              // the same in its tile, u32
-    cj_reg         left;               // loads from there to the row's end, s32
-    cj_reg         element[SCAN_LOADS_MAX][SCAN_WIDTH_MAX];
-    cj_reg         before[SCAN_LOADS_MAX];  // what stands before each load: first in its warp, then in its tile
-    cj_reg         total;                   // of the warp, then of the tile
-    cj_reg         carry;                   // of all tiles before
-
-    // Of segments: flags of each load's elements; masks of the lanes before this one, and with it; which loads, bit by
-    // bit, nothing in the tile begins before; not 0 where a segment begins in the tile.
-    cj_reg flags[SCAN_LOADS_MAX][SCAN_WIDTH_MAX / 4], below, upto, open, headed;
-    cj_reg flags_stage, flags_come;  // of a stream: where the tile's flags are in shared memory, if they have come
+    cj_reg         thread, warp;
 } scan_kernel;
 
-// ---- lanes.c
+// What a thread has of a tile. Loads are in the order of the scan, and so are their elements.
+typedef struct scan_tile {
+    cj_reg row, number;  // u32: the row, and which of its tiles
+    cj_reg place;        // u32: the thread's first load in the tile
+    cj_reg first, left;  // the same in the row, u64; loads from there to the row's end, s32
+    cj_reg element[SCAN_LOADS_MAX][SCAN_WIDTH_MAX];
+    cj_reg prefix[SCAN_LOADS_MAX];  // of each load: in its warp, then in the tile
+    cj_reg total;                   // of the warp, then of the tile
+    cj_reg carry;                   // the prefix of the tile, unless it is its row's only one
 
-cj_reg cj__scan_value(scan_kernel *k, const char *name);  // a new register of the type that is computed in
-void   cj__scan_clear(scan_kernel *k, cj_reg value);      // becomes the identity
-void   cj__scan_move(scan_kernel *k, cj_reg when, cj_reg to, cj_reg from);
+    // With segments: flags of each load's elements; the loads, bit by bit, before which no segment begins in the tile; not 0 if
+    // a segment begins in the tile. If `staged`, the flags are in shared memory at `stage`, in threads where `in_stage` holds.
+    cj_reg flags[SCAN_LOADS_MAX][SCAN_WIDTH_MAX / 4], open, headed;
+    bool   staged;
+    cj_reg stage, in_stage;
+} scan_tile;
 
-// into = earlier op into, under a condition.
-void cj__scan_before(scan_kernel *k, cj_reg when, cj_reg into, cj_reg earlier);
+// ---- place.c: where a thread's loads are, in memory that is laid out as x or out, of so many bytes an element
 
-// to = `from` of lane `source` (a number or a register) of each `lanes` lanes.
-void cj__scan_pick(scan_kernel *k, cj_reg to, cj_reg from, cj_arg source, unsigned lanes);
+cj_reg cj__scan_place(const scan_kernel *k);                    // scan_tile.place
+void   cj__scan_find_left(const scan_kernel *k, scan_tile *t);  // first and left
+void   cj__scan_find_row(const scan_kernel *k, scan_tile *t);   // left is 0 if there is no such row
 
-// to = `from` of the lane before, in each `lanes` lanes.
-void cj__scan_previous(scan_kernel *k, cj_reg to, cj_reg from, unsigned lanes);
-
-// value = op over it and that of all lanes before, in each `lanes` lanes; `reach`, where it is a register: over that
-// of so many lanes before. All 32 execute it.
-void cj__scan_lanes(scan_kernel *k, cj_reg value, cj_reg reach, unsigned lanes);
-
-// ---- place.c: loads: where the thread's first lies, in an array laid out as x or out, of so many bytes an element; how far
-// from there load `load` is; whether the row has it
-
-cj_reg cj__scan_address(scan_kernel *k, cj_var array, cj_var stride, unsigned bytes, const char *name);
+// The address of the thread's first load; how many bytes load `load` is from it; whether the row has that load.
+cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, cj_var stride, unsigned bytes,
+                        const char *name);
 int    cj__scan_offset(const scan_kernel *k, unsigned load, unsigned bytes);
-cj_reg cj__scan_has_load(scan_kernel *k, unsigned load);
+cj_reg cj__scan_has_load(const scan_kernel *k, const scan_tile *t, unsigned load);
 
-// Where the thread's first load of a tile is in shared memory, whose loads take so many bytes: a new u32 register.
-cj_reg cj__scan_in_stage(scan_kernel *k, cj_reg stage, unsigned load_bytes, const char *name);
+// The address of the thread's first load in shared memory, where the tile's loads have `load_bytes` each.
+cj_reg cj__scan_in_stage(const scan_kernel *k, const scan_tile *t, cj_reg stage, unsigned load_bytes, const char *name);
 
-// The thread's place in its tile; in a tile of its row: its first load, and how many are left from there to the row's
-// end.
-void cj__scan_find_place(scan_kernel *k);
-void cj__scan_find_left(scan_kernel *k);
+// ---- segment.c: without segments these write nothing
 
-// Of blocks that have several rows: the last may have fewer.
-void cj__scan_find_row(scan_kernel *k);
+void cj__scan_load_heads(scan_kernel *k, scan_tile *t);  // flags, and masks of lanes
 
-// ---- segment.c
+// value = the identity, if a segment begins at the element; in reverse, if the element ends its segment's scan.
+void cj__scan_restart(const scan_kernel *k, const scan_tile *t, cj_reg value, unsigned load, unsigned element);
 
-void cj__scan_find_masks(scan_kernel *k);  // below, upto
-void cj__scan_find_heads(scan_kernel *k);  // flags, and these
+// Heads of the lanes of a load; of slots of totals in shared memory, one a lane.
+cj_heads cj__scan_heads_of_load(const scan_kernel *k, const scan_tile *t, unsigned load);
+cj_heads cj__scan_heads_of_slots(const scan_kernel *k, cj_reg reads, cj_reg slot, unsigned lanes);
 
-// value becomes the identity where a segment begins at the element; in reverse, where it ends a segment's scan.
-void cj__scan_restart(scan_kernel *k, cj_reg value, unsigned load, unsigned element);
-
-// Where lanes are cut: a bit for each of the warp that has a head; those of the `lanes` lanes that belong together, and
-// of these those before this one; how many lanes back the own segment reaches. Without segments these are no registers.
-typedef struct scan_cut {
-    cj_reg heads, within, before, reach;
-} scan_cut;
-
-scan_cut cj__scan_cut(scan_kernel *k, cj_reg begins, unsigned lanes);
-scan_cut cj__scan_cut_load(scan_kernel *k, unsigned load);
-
-// A cut of slots of totals, one a lane.
-scan_cut cj__scan_cut_slots(scan_kernel *k, cj_reg reads, cj_reg slot, unsigned lanes);
-
-cj_reg cj__scan_none(scan_kernel *k, cj_reg heads);  // a predicate: none of the bits
-
-// total = total op next, or next alone where any of `heads` is in it.
-void cj__scan_append(scan_kernel *k, cj_reg total, cj_reg next, cj_reg heads);
-
-// open and headed of the warp, load after load; then of the tile, whose warps the cut is of; and whether what is before
-// stands before the load.
-void   cj__scan_open_load(scan_kernel *k, unsigned load, const scan_cut *cut);
-void   cj__scan_open_warp(scan_kernel *k, cj_reg warp, const scan_cut *cut);
-cj_reg cj__scan_is_open(scan_kernel *k, unsigned load);
+// open and headed: of the warp, load after load; then of the tile, where `heads` are its warps'.
+void   cj__scan_open_load(const scan_kernel *k, scan_tile *t, unsigned load, const cj_heads *heads);
+void   cj__scan_open_warp(const scan_kernel *k, scan_tile *t, cj_reg warp, const cj_heads *heads);
+cj_reg cj__scan_is_open(const scan_kernel *k, const scan_tile *t, unsigned load);
 
 // ---- tile.c
 
-void cj__scan_load(scan_kernel *k);
-void cj__scan_load_found(scan_kernel *k);          // the same where first and left are known
-void cj__scan_take(scan_kernel *k, cj_reg stage);  // the same from a tile in shared memory
+void cj__scan_load(scan_kernel *k, scan_tile *t);
+void cj__scan_load_found(scan_kernel *k, scan_tile *t);                      // where first and left are known
+void cj__scan_load_stage(const scan_kernel *k, scan_tile *t, cj_reg stage);  // from shared memory
 
-// before[v] becomes what stands before load v in the warp (in each `lanes` lanes of it), total all of that, as far as
-// either is asked for. Without the first, the total is the last lane's.
-void cj__scan_fold_warp(scan_kernel *k, bool befores, bool total);
-void cj__scan_sum_warp(scan_kernel *k);  // the total alone, by the shortest way
+// prefix[] of the loads in the warp and the warp's total, as far as either is asked for. Without prefixes the total is the last
+// lane's. Then the total alone, in the shortest way.
+void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total);
+void cj__scan_warp_total(const scan_kernel *k, scan_tile *t);
 
-void cj__scan_fold(scan_kernel *k);  // before[] and total, within the warp; then within the tile
-void cj__scan_give(scan_kernel *k);
+void cj__scan_tile(const scan_kernel *k, scan_tile *t);  // prefix[] in the tile, and its total
+void cj__scan_store(const scan_kernel *k, scan_tile *t);
 
-// ---- what stands before a tile (scan_meet.c)
+// ---- carry.c: the prefix of a tile of a long row, between blocks
 
-void cj__scan_place(scan_kernel *k);  // row and tile
-void cj__scan_meet(scan_kernel *k);   // carry
+typedef struct scan_exchange {
+    cj_reg  workspace;
+    cj_work work;     // look-back: the tile's number among all, and the launch's epoch
+    cj_reg  arrived;  // cluster: the mbarrier
+} scan_exchange;
 
-// One thread: claim is the next of `all` numbers, tag this launch's. Who gets the last of all sets the counter for the
-// next launch.
-void cj__scan_claim(scan_kernel *k, cj_reg all);
+scan_exchange cj__scan_begin(const scan_kernel *k, scan_tile *t);  // which tile the block has
+void          cj__scan_carry(const scan_kernel *k, scan_tile *t, const scan_exchange *exchange);
 
-// Of segments, posts carry whether the tile has a head: the tag to post with; what a tag that was found has, taken off
-// it; lanes that hold tiles, cut.
-cj_reg   cj__scan_tile_tag(scan_kernel *k);
-void     cj__scan_take_head(scan_kernel *k, cj_reg head, cj_reg tag);
-scan_cut cj__scan_cut_tiles(scan_kernel *k, cj_reg head);
+// The address of the status of tile `number` of all.
+cj_reg cj__scan_status(const scan_kernel *k, cj_reg workspace, cj_reg number);
 
-// Posts: bytes of one; a value and its tag to `at`; from there, with the tag 0 while it is being written.
-unsigned cj__scan_post_bytes(const scan_kernel *k);
-void     cj__scan_post(scan_kernel *k, cj_reg when, cj_reg at, cj_reg value, cj_reg tag);
-void     cj__scan_look(scan_kernel *k, cj_reg when, cj_reg at, int offset, cj_reg value, cj_reg tag);
-
-// ---- a stream of tiles (scan_stream.c)
+// ---- stream.c
 
 void cj__scan_stream(scan_kernel *k);
 

@@ -19,7 +19,7 @@ uint64_t cj__scan_pool(const scan_shape *s) { return CJ_POOL_SLACK + s->stages *
 // Four mbarriers, the stage's tile, the prefix of each warp and of the tile.
 uint64_t cj__scan_slots(const scan_shape *s) {
     enum { MBARRIERS = 32, ALIGNMENT = 128 };
-    return s->stages * (MBARRIERS + SCAN_TOLD + s->warps * cj__scan_slot(s) + s->computed) + ALIGNMENT;
+    return s->stages * (MBARRIERS + SCAN_TAKEN + s->warps * cj__scan_slot(s) + s->computed) + ALIGNMENT;
 }
 
 uint64_t cj__scan_stride(const cj_plan *plan, int param) {
@@ -47,17 +47,19 @@ static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned byte
     return loads;
 }
 
-bool cj__scan_posts(const scan_shape *s) {
+bool cj__scan_looks_back(const scan_shape *s) {
     return s->form == SCAN_STREAM ? !s->whole_rows : s->tiles > 1 && !s->cluster;
 }
 
 uint64_t cj__scan_groups(const scan_shape *s) {
-    return cj__scan_posts(s) && s->tiles > SCAN_GROUP ? cj__ceil_div(s->tiles, SCAN_GROUP) : 0;
+    return cj__scan_looks_back(s) && s->tiles > CJ_LOOKBACK_GROUP ? cj__ceil_div(s->tiles, CJ_LOOKBACK_GROUP) : 0;
 }
 
 bool cj__scan_asked(const cj_plan *plan, int param) { return plan->params.value[param] != CJ_PARAM_AUTO; }
 
-uint64_t cj__scan_claims(const scan_shape *s) { return s->whole_rows ? s->rows : s->rows * (s->tiles + (s->tail > 0)); }
+uint64_t cj__scan_numbers(const scan_shape *s) {
+    return s->whole_rows ? s->rows : s->rows * (s->tiles + (s->tail > 0));
+}
 
 // One array may end anywhere: what is behind its last whole load is a tile of its own. In reverse it would be the first.
 // A stream's blocks: warps that sum, warps that scan, one thread that loads, one warp that tells, one that looks.

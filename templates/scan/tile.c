@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile: its loads, their prefixes, and its stores.
-#include <stdio.h>
+#include <clusterjit/value.h>
 
 #include "scan.h"
+#include "vector.h"
 
 // ---- elements in memory
 
-// How a load or a store is written: of 1, 2 or 4 registers.
+// A load or a store: 1, 2 or 4 registers. Halves are two a register, unless a load has one element.
 typedef struct transfer {
-    const char *vector;  // ".v4", or ""
-    const char *type;    // of a register
+    const char *type;  // of a register
     unsigned    words;
     cj_reg      word[4];
 } transfer;
@@ -17,49 +17,33 @@ typedef struct transfer {
 static bool is_half(const scan_kernel *k) { return k->s.bytes == 2; }
 static bool is_bf16(const scan_kernel *k) { return k->plan->params.value[SCAN_DTYPE] == CJ_BF16; }
 
-static transfer transfer_of(scan_kernel *k, const cj_reg *element) {
+static transfer transfer_of(const scan_kernel *k, const cj_reg *element) {
     const scan_shape *s = &k->s;
     transfer          t = {.words = s->width, .type = s->type};
     if (is_half(k)) t.words = s->width > 1 ? s->width / 2 : 1, t.type = s->width > 1 ? "b32" : "b16";
-    t.vector = t.words == 4 ? ".v4" : t.words == 2 ? ".v2" : "";
     for (unsigned w = 0; w < t.words; w++)
         t.word[w] = is_half(k) ? cj_register(k->f, t.type, "word") : element[k->reverse ? t.words - 1 - w : w];
     return t;
 }
 
-typedef enum way { FROM_GLOBAL, FROM_SHARED, TO_GLOBAL, TO_GLOBAL_ONCE } way;
-
-static void move(scan_kernel *k, const transfer *t, cj_reg when, cj_reg at, int offset, way which) {
-    static const char *const instruction[] = {"ld.global.L1::no_allocate", "ld.shared", "st.global", "st.global.cs"};
-    const cj_reg            *w = t->word;
-    const char              *list = t->words == 4 ? "{$5, $6, $7, $8}" : t->words == 2 ? "{$5, $6}" : "$5";
-    char                     line[96];
-    if (which >= TO_GLOBAL)
-        snprintf(line, sizeof line, "@$1 %s%s.$2 [$3 + $4], %s;", instruction[which], t->vector, list);
-    else
-        snprintf(line, sizeof line, "@$1 %s%s.$2 %s, [$3 + $4];", instruction[which], t->vector, list);
-    cj_ptx(k->f, line, when, t->type, at, offset, w[0], w[1 % t->words], w[2 % t->words], w[3 % t->words]);
-}
-
-static void unpack(scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
+static void unpack(const scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
     cj_func *f = k->f;
-    if (k->s.width == 1) {
-        if (is_bf16(k))
-            cj_ptx(f, "mov.b32 $1, {0, $2};", low, t->word[w]);
-        else
-            cj_ptx(f, "cvt.f32.f16 $1, $2;", low, t->word[w]);
+    if (k->s.width == 1 && is_bf16(k)) {
+        cj_ptx(f, "mov.b32 $1, {0, $2};", low, t->word[w]);
+    } else if (k->s.width == 1) {
+        cj_ptx(f, "cvt.f32.f16 $1, $2;", low, t->word[w]);
     } else if (is_bf16(k)) {
         cj_ptx(f, "shl.b32 $1, $2, 16;", low, t->word[w]);
         cj_ptx(f, "and.b32 $1, $2, 0xffff0000;", high, t->word[w]);
     } else {
-        cj_reg half[2] = {cj_register(f, "b16", "half"), cj_register(f, "b16", "upper")};
+        cj_reg half[2] = {cj_register(f, "b16", "lower"), cj_register(f, "b16", "upper")};
         cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], t->word[w]);
         cj_ptx(f, "cvt.f32.f16 $1, $2;", low, half[0]);
         cj_ptx(f, "cvt.f32.f16 $1, $2;", high, half[1]);
     }
 }
 
-static void pack(scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
+static void pack(const scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
     const char *type = is_bf16(k) ? "bf16" : "f16";
     if (k->s.width == 1)
         cj_ptx(k->f, "cvt.rn.$1.f32 $2, $3;", type, t->word[w], low);
@@ -67,9 +51,9 @@ static void pack(scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_r
         cj__pack_halves(k->plan, k->f, type, t->word[w], high, low);
 }
 
-// The two elements of word w, as memory has them; element[] is in the order of the scan.
-static void convert(scan_kernel *k, const transfer *t, const cj_reg *element,
-                    void (*each)(scan_kernel *, const transfer *, unsigned, cj_reg, cj_reg)) {
+// The two elements of each word of halves, as memory has them; element[] is in the order of the scan.
+static void convert(const scan_kernel *k, const transfer *t, const cj_reg *element,
+                    void (*each)(const scan_kernel *, const transfer *, unsigned, cj_reg, cj_reg)) {
     const unsigned last = k->s.width - 1;
     for (unsigned w = 0; w < t->words && is_half(k); w++) {
         const unsigned low = 2 * w, high = low + 1 > last ? low : low + 1;
@@ -77,176 +61,159 @@ static void convert(scan_kernel *k, const transfer *t, const cj_reg *element,
     }
 }
 
-// The loads' elements; what lies behind the row's end is the identity, of halves once they are unpacked.
-static void fetch(scan_kernel *k, transfer t[SCAN_LOADS_MAX], cj_reg at, way which) {
-    const scan_shape *s = &k->s;
-    for (unsigned v = 0; v < s->loads; v++) {
-        cj_reg there = cj__scan_has_load(k, v);
-        for (unsigned e = 0; e < s->width; e++) k->element[v][e] = cj__scan_value(k, "element");
-        t[v] = transfer_of(k, k->element[v]);
-        for (unsigned w = 0; w < t[v].words; w++)
-            cj_ptx(k->f, "mov.$1 $2, $3;", t[v].type, t[v].word[w], is_half(k) ? "0" : cj_combine_identity(k->combine));
-        move(k, &t[v], there, at, cj__scan_offset(k, v, s->bytes), which);
+// The loads' elements; out of bounds they are the identity, halves once they are unpacked.
+static void fetch(const scan_kernel *k, scan_tile *t, transfer transfers[SCAN_LOADS_MAX], const char *load, cj_reg at) {
+    for (unsigned v = 0; v < k->s.loads; v++) {
+        cj_reg there = cj__scan_has_load(k, t, v);
+        for (unsigned e = 0; e < k->s.width; e++) t->element[v][e] = cj__prefix_value(&k->p, "element");
+        const transfer of = transfers[v] = transfer_of(k, t->element[v]);
+        for (unsigned w = 0; w < of.words; w++)
+            cj_set(k->f, of.word[w], is_half(k) ? "0" : cj_combine_identity(k->p.combine));
+        cj__load(k->f, there, load, of.type, of.word, of.words, at, cj__scan_offset(k, v, k->s.bytes));
     }
 }
 
-static void widen(scan_kernel *k, const transfer t[SCAN_LOADS_MAX]) {
-    const scan_shape *s = &k->s;
-    for (unsigned v = 0; v < s->loads && is_half(k); v++) {
-        cj_reg there = cj__scan_has_load(k, v);
-        convert(k, &t[v], k->element[v], unpack);
-        for (unsigned e = 0; e < s->width; e++)
-            cj_ptx(k->f, "@!$1 mov.$2 $3, $4;", there, s->type, k->element[v][e], cj_combine_identity(k->combine));
+static void widen(const scan_kernel *k, const scan_tile *t, const transfer transfers[SCAN_LOADS_MAX]) {
+    for (unsigned v = 0; v < k->s.loads && is_half(k); v++) {
+        cj_reg there = cj__scan_has_load(k, t, v);
+        convert(k, &transfers[v], t->element[v], unpack);
+        for (unsigned e = 0; e < k->s.width; e++) cj__prefix_clear_unless(&k->p, there, t->element[v][e]);
     }
 }
 
-void cj__scan_load_found(scan_kernel *k) {
+void cj__scan_load_found(scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
-    cj_func          *f = k->f;
-    transfer          t[SCAN_LOADS_MAX];
-    cj_step(f, "%u loads of %u bytes; what lies behind the row's end is the identity", s->loads, s->width * s->bytes);
-    fetch(k, t, cj__scan_address(k, k->x, k->stride, k->s.bytes, "from"), FROM_GLOBAL);
-    cj__scan_find_heads(k);
-    widen(k, t);
+    transfer          transfers[SCAN_LOADS_MAX];
+    cj_step(k->f, "%u loads of %u bytes; out of bounds elements are the identity", s->loads, s->width * s->bytes);
+    cj_reg from = cj__scan_address(k, t, k->x, k->stride, s->bytes, "from");
+    fetch(k, t, transfers, "ld.global.L1::no_allocate", from);
+    cj__scan_load_heads(k, t);
+    widen(k, t, transfers);
 }
 
-void cj__scan_load(scan_kernel *k) {
+void cj__scan_load(scan_kernel *k, scan_tile *t) {
     cj_step(k->f, "the thread's first load of its row, and how many are left from there to the row's end");
-    cj__scan_find_place(k);
-    cj__scan_find_left(k);
-    cj__scan_find_row(k);
-    cj__scan_load_found(k);
+    t->place = cj__scan_place(k);
+    cj__scan_find_left(k, t);
+    cj__scan_find_row(k, t);
+    cj__scan_load_found(k, t);
 }
 
-void cj__scan_take(scan_kernel *k, cj_reg stage) {
-    transfer t[SCAN_LOADS_MAX];
-    fetch(k, t, cj__scan_in_stage(k, stage, k->s.width * k->s.bytes, "taken_from"), FROM_SHARED);
-    widen(k, t);
+void cj__scan_load_stage(const scan_kernel *k, scan_tile *t, cj_reg stage) {
+    transfer transfers[SCAN_LOADS_MAX];
+    fetch(k, t, transfers, "ld.shared", cj__scan_in_stage(k, t, stage, k->s.width * k->s.bytes, "from_stage"));
+    widen(k, t, transfers);
 }
 
-// ---- sums
+// ---- prefixes
 
-// all = op over the load's elements, from the last head on.
-static void fold_load(scan_kernel *k, unsigned load, cj_reg all) {
+// The load's total, from its last head on, into `total`.
+static void fold_load(const scan_kernel *k, const scan_tile *t, unsigned load, cj_reg total) {
     for (unsigned e = 0; e < k->s.width; e++) {
-        if (e && !k->reverse) cj__scan_restart(k, all, load, e);
+        if (e && !k->reverse) cj__scan_restart(k, t, total, load, e);
         if (e)
-            cj_combine_into(k->f, k->combine, all, k->element[load][e]);
+            cj_combine_into(k->f, k->p.combine, total, t->element[load][e]);
         else
-            cj__scan_move(k, cj_always(), all, k->element[load][0]);
-        if (k->reverse) cj__scan_restart(k, all, load, e);
+            cj_set(k->f, total, t->element[load][0]);
+        if (k->reverse) cj__scan_restart(k, t, total, load, e);
     }
 }
 
-void cj__scan_fold_warp(scan_kernel *k, bool befores, bool total) {
+void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg            all[SCAN_LOADS_MAX] = {{0}}, first = cj_pred(f, "first_lane"), lane = cj_u32(f, "lane_of_row");
-    scan_cut          cut[SCAN_LOADS_MAX];
-    cj_step(f, "warp: every load's sum, scanned over the lanes; then the loads one after the other");
-    if (befores) {
-        cj_ptx(f, "and.b32 $1, $2, $3;", lane, k->lane, s->lanes - 1);
-        cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, lane);
-    }
+    cj_reg            all[SCAN_LOADS_MAX], first = {0};
+    cj_heads          heads[SCAN_LOADS_MAX];
+    cj_step(f, "warp: every load's total, scanned over the lanes; then the loads one after the other");
+    if (prefixes) first = cj_eq(f, "first_lane", cj_and(f, "lane_of_row", k->p.lane, s->lanes - 1), 0);
+    for (unsigned v = 0; v < s->loads; v++) fold_load(k, t, v, all[v] = cj__prefix_value(&k->p, "all"));
     for (unsigned v = 0; v < s->loads; v++) {
-        all[v] = cj__scan_value(k, "all");
-        k->before[v] = cj__scan_value(k, "before");
-        fold_load(k, v, all[v]);
+        heads[v] = cj__scan_heads_of_load(k, t, v);
+        cj__scan_open_load(k, t, v, &heads[v]);
     }
-    for (unsigned v = 0; v < s->loads; v++) {
-        cut[v] = cj__scan_cut_load(k, v);
-        cj__scan_open_load(k, v, &cut[v]);
+    for (unsigned v = 0; v < s->loads; v++) cj__prefix_lanes(&k->p, all[v], &heads[v], s->lanes);
+    for (unsigned v = 0; v < s->loads && prefixes; v++) {
+        t->prefix[v] = s->lanes > 1 ? cj__prefix_previous(&k->p, "prefix", all[v], s->lanes)
+                                    : cj__prefix_value(&k->p, "prefix");
+        cj__prefix_clear_if(&k->p, first, t->prefix[v]);
+        if (s->lanes > 1) all[v] = cj__prefix_pick(&k->p, "all", all[v], CJ_ARG(s->lanes - 1), s->lanes);
     }
-    for (unsigned v = 0; v < s->loads && s->lanes > 1; v++) cj__scan_lanes(k, all[v], cut[v].reach, s->lanes);
-    for (unsigned v = 0; v < s->loads && befores; v++) {
-        if (s->lanes > 1) cj__scan_previous(k, k->before[v], all[v], s->lanes);
-        cj_ptx(f, "@$1 mov.$2 $3, $4;", first, s->type, k->before[v], cj_combine_identity(k->combine));
-        if (s->lanes > 1) cj__scan_pick(k, all[v], all[v], CJ_ARG(s->lanes - 1), s->lanes);
-    }
-    k->total = all[0];
+    t->total = all[0];
     for (unsigned v = 1; v < s->loads; v++) {
-        if (befores) cj__scan_before(k, cj__scan_none(k, cut[v].before), k->before[v], k->total);
-        if (total || v + 1 < s->loads) cj__scan_append(k, k->total, all[v], cut[v].within);
+        if (prefixes) cj__prefix_before(&k->p, cj__prefix_no_head(&k->p, heads[v].before), t->prefix[v], t->total);
+        if (total || v + 1 < s->loads) cj__prefix_append(&k->p, t->total, all[v], heads[v].group);
     }
 }
 
-// Where neither the order of operands nor segments are of concern, each lane sums what it has first.
-void cj__scan_sum_warp(scan_kernel *k) {
-    const scan_shape *s = &k->s;
-    if (k->combine.op == CJ_COMBINE_USER || cj__scan_segmented(s)) {
-        cj__scan_fold_warp(k, false, true);
+// Where neither the order of operands nor segments matter, each lane sums what it has first.
+void cj__scan_warp_total(const scan_kernel *k, scan_tile *t) {
+    if (k->p.combine.op == CJ_COMBINE_USER || k->p.segmented) {
+        cj__scan_warp(k, t, false, true);
         return;
     }
-    cj_step(k->f, "warp: the sum of every lane, then over the lanes");
-    cj_reg more = cj__scan_value(k, "all");
-    k->total = cj__scan_value(k, "all");
-    fold_load(k, 0, k->total);
-    for (unsigned v = 1; v < s->loads; v++) {
-        fold_load(k, v, more);
-        cj_combine_into(k->f, k->combine, k->total, more);
+    cj_step(k->f, "warp: the total of every lane, then over the lanes");
+    t->total = cj__prefix_value(&k->p, "all");
+    fold_load(k, t, 0, t->total);
+    for (unsigned v = 1; v < k->s.loads; v++) {
+        cj_reg more = cj__prefix_value(&k->p, "more");
+        fold_load(k, t, v, more);
+        cj_combine_into(k->f, k->p.combine, t->total, more);
     }
-    cj__scan_lanes(k, k->total, (cj_reg){0}, s->lanes);
+    cj__prefix_lanes(&k->p, t->total, NULL, k->s.lanes);
 }
 
-// The warps of a tile, each by every warp; before[] and total become those of the tile.
-static void fold_tile(scan_kernel *k) {
+// Every warp scans the totals of the tile's warps, a lane each.
+static void scan_warps(const scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
-    if (s->warps == 1) return;
-    cj_reg slot = cj_u32(f, "slot"), own = cj_u32(f, "own_warp"), source = cj_u32(f, "source"),
-           part = cj__scan_value(k, "part");
-    cj_reg writes = cj_pred(f, "warp_leader"), reads = cj_pred(f, "reads"), later = cj_pred(f, "later_warp");
-    cj_var warp_total = cj_shared(f, s->type, "warp_total", s->block / SCAN_WARP * cj__scan_slot(s) / s->computed, 0);
+    const unsigned    bytes = cj__scan_slot(s);
+    cj_var            warp_total = cj_shared(f, s->type, "warp_total", s->block / SCAN_WARP * bytes / s->computed, 0);
     cj_step(f, "tile: a slot a warp, scanned by every warp");
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", writes, k->lane);
-    cj_ptx(f, "mov.u32 $1, $2;", slot, warp_total);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", slot, k->warp, cj__scan_slot(s));
-    cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", writes, s->type, slot, k->total);
-    if (cj__scan_segmented(s)) cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", writes, slot, s->computed, k->headed);
+    cj_reg writes = cj_eq(f, "warp_leader", k->p.lane, 0), slots = cj_mov(f, "u32", "slots", warp_total);
+    cj_reg slot = cj_mad(f, "slot", k->warp, bytes, slots);
+    cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", writes, s->type, slot, t->total);
+    if (k->p.segmented) cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", writes, slot, s->computed, t->headed);
     cj_ptx(f, "bar.sync 0; // B1: warp_total is written");
-    cj_ptx(f, "and.b32 $1, $2, $3;", own, k->warp, s->warps - 1);
-    cj_ptx(f, "sub.u32 $1, $2, $3;", source, k->lane, own);
-    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", slot, source, cj__scan_slot(s));
-    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", reads, k->lane, s->warps);
-    cj__scan_clear(k, part);
-    cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", reads, s->type, part, slot);
-    scan_cut cut = cj__scan_cut_slots(k, reads, slot, s->warps);
-    cj__scan_lanes(k, part, cut.reach, s->warps);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", later, own);
-    cj_ptx(f, "sub.u32 $1, $2, 1;", source, own);
-    cj_ptx(f, "max.s32 $1, $1, 0;", source);
-    cj_reg earlier = cj__scan_value(k, "earlier");
-    cj__scan_pick(k, earlier, part, CJ_ARG(source), SCAN_WARP);
-    cj_ptx(f, "@!$1 mov.$2 $3, $4;", later, s->type, earlier, cj_combine_identity(k->combine));
-    for (unsigned v = 0; v < s->loads; v++) cj__scan_before(k, cj__scan_is_open(k, v), k->before[v], earlier);
-    cj__scan_open_warp(k, own, &cut);
-    cj__scan_pick(k, k->total, part, CJ_ARG(s->warps - 1), SCAN_WARP);
+    cj_reg own = cj_and(f, "own_warp", k->warp, s->warps - 1), distance = cj_sub(f, "distance", k->p.lane, own);
+    cj_reg from = cj_let(f, "u32", "slot", "mad.lo.s32 $1, $2, $3, $4;", distance, bytes, slot);
+    cj_reg reads = cj_lt(f, "reads", k->p.lane, s->warps), part = cj__prefix_identity(&k->p, "part");
+    cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", reads, s->type, part, from);
+    const cj_heads heads = cj__scan_heads_of_slots(k, reads, from, s->warps);
+    cj__prefix_lanes(&k->p, part, &heads, s->warps);
+    cj_reg later = cj_ne(f, "later_warp", own, 0);
+    cj_reg before = cj_let(f, "u32", "warp_before", "max.s32 $1, $2, 0;", cj_sub(f, "warp_before", own, 1));
+    cj_reg earlier = cj__prefix_pick(&k->p, "earlier", part, CJ_ARG(before), SCAN_WARP);
+    cj__prefix_clear_unless(&k->p, later, earlier);
+    for (unsigned v = 0; v < s->loads; v++) cj__prefix_before(&k->p, cj__scan_is_open(k, t, v), t->prefix[v], earlier);
+    cj__scan_open_warp(k, t, own, &heads);
+    t->total = cj__prefix_pick(&k->p, "total", part, CJ_ARG(s->warps - 1), SCAN_WARP);
 }
 
-void cj__scan_fold(scan_kernel *k) {
-    cj__scan_fold_warp(k, true, true);
-    fold_tile(k);
+void cj__scan_tile(const scan_kernel *k, scan_tile *t) {
+    cj__scan_warp(k, t, true, true);
+    if (k->s.warps > 1) scan_warps(k, t);
 }
 
-// ---- what is written
+// ---- stores
 
-void cj__scan_give(scan_kernel *k) {
+void cj__scan_store(const scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
-    cj_func          *f = k->f;
-    cj_step(f, "what stands before each load, element by element, is written");
-    cj_reg at = cj__scan_address(k, k->out, k->out_stride, s->bytes, "to"), next = cj__scan_value(k, "next");
+    const char       *store = s->form == SCAN_STREAM ? "st.global" : "st.global.cs";
+    cj_step(k->f, "each load's prefix runs over its elements, which are stored");
+    cj_reg at = cj__scan_address(k, t, k->out, k->out_stride, s->bytes, "to");
     for (unsigned v = 0; v < s->loads; v++) {
-        cj_reg running = k->before[v], there = cj__scan_has_load(k, v);
-        if (k->carry.id) cj__scan_before(k, cj__scan_is_open(k, v), running, k->carry);
+        cj_reg running = t->prefix[v], there = cj__scan_has_load(k, t, v);
+        if (t->carry.id) cj__prefix_before(&k->p, cj__scan_is_open(k, t, v), running, t->carry);
         for (unsigned e = 0; e < s->width; e++) {
-            if (!k->reverse) cj__scan_restart(k, running, v, e);
-            if (k->exclusive) cj__scan_move(k, cj_always(), next, running);
-            cj_combine_into(f, k->combine, running, k->element[v][e]);
-            cj__scan_move(k, cj_always(), k->element[v][e], k->exclusive ? next : running);
-            if (k->reverse) cj__scan_restart(k, running, v, e);
+            cj_reg result = running;
+            if (!k->reverse) cj__scan_restart(k, t, running, v, e);
+            if (k->exclusive) result = cj__prefix_copy(&k->p, "before", running);
+            cj_combine_into(k->f, k->p.combine, running, t->element[v][e]);
+            cj_set(k->f, t->element[v][e], result);
+            if (k->reverse) cj__scan_restart(k, t, running, v, e);
         }
-        transfer t = transfer_of(k, k->element[v]);
-        convert(k, &t, k->element[v], pack);
-        move(k, &t, there, at, cj__scan_offset(k, v, s->bytes), s->form == SCAN_STREAM ? TO_GLOBAL : TO_GLOBAL_ONCE);
+        const transfer to = transfer_of(k, t->element[v]);
+        convert(k, &to, t->element[v], pack);
+        cj__store(k->f, there, store, to.type, to.word, to.words, at, cj__scan_offset(k, v, s->bytes));
     }
 }
