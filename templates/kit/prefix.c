@@ -59,26 +59,25 @@ cj_reg cj__prefix_no_head(const cj_prefix *p, cj_reg heads) {
 
 // ---- lanes
 
-// A shuffle moves 32 bits: wider values go as two halves. A predicate: the source is one of the group's lanes.
-static cj_reg shuffle(const cj_prefix *p, const char *mode, cj_reg to, cj_reg value, cj_arg source, unsigned clamp) {
+// A shuffle moves 32 bits: wider values go as two halves. there: the source is one of the group's lanes.
+static void shuffle(const cj_prefix *p, const char *mode, cj_reg to, cj_reg there, cj_reg value, cj_arg source,
+                    unsigned clamp) {
     cj_func *f = p->f;
-    cj_reg   there = cj_pred(f, "there");
     if (!strstr(p->combine.type, "64")) {
         cj_ptx(f, "shfl.sync.$1.b32 $2|$3, $4, $5, $6, 0xffffffff;", mode, to, there, value, source, clamp);
-        return there;
+        return;
     }
     cj_reg half[2] = {cj_b32(f, "low"), cj_b32(f, "high")};
     cj_ptx(f, "mov.b64 {$1, $2}, $3;", half[0], half[1], value);
     for (int i = 0; i < 2; i++)
         cj_ptx(f, "shfl.sync.$1.b32 $2|$3, $2, $4, $5, 0xffffffff;", mode, half[i], there, source, clamp);
     cj_ptx(f, "mov.b64 $1, {$2, $3};", to, half[0], half[1]);
-    return there;
 }
 
 static unsigned segment_mask(unsigned lanes) { return (WARP - lanes) << 8; }
 
 void cj__prefix_pick_into(const cj_prefix *p, cj_reg to, cj_reg value, cj_arg source, unsigned lanes) {
-    shuffle(p, "idx", to, value, source, segment_mask(lanes) | (WARP - 1));
+    shuffle(p, "idx", to, cj_pred(p->f, "there"), value, source, segment_mask(lanes) | (WARP - 1));
 }
 
 cj_reg cj__prefix_pick(const cj_prefix *p, const char *name, cj_reg value, cj_arg source, unsigned lanes) {
@@ -89,15 +88,15 @@ cj_reg cj__prefix_pick(const cj_prefix *p, const char *name, cj_reg value, cj_ar
 
 cj_reg cj__prefix_previous(const cj_prefix *p, const char *name, cj_reg value, unsigned lanes) {
     cj_reg to = cj__prefix_value(p, name);
-    shuffle(p, "up", to, value, CJ_ARG(1), segment_mask(lanes));
+    shuffle(p, "up", to, cj_pred(p->f, "there"), value, CJ_ARG(1), segment_mask(lanes));
     return to;
 }
 
 void cj__prefix_lanes(const cj_prefix *p, cj_reg value, const cj_heads *heads, unsigned lanes) {
+    cj_reg other = cj__prefix_value(p, "other"), there = cj_pred(p->f, "there");
     for (unsigned distance = 1; distance < lanes; distance *= 2) {
-        cj_reg other = cj__prefix_value(p, "other");
-        cj_reg there = shuffle(p, "up", other, value, CJ_ARG(distance), segment_mask(lanes));
-        if (p->segmented) there = cj_ge(p->f, "reaches", heads->reach, distance);
+        shuffle(p, "up", other, there, value, CJ_ARG(distance), segment_mask(lanes));
+        if (p->segmented) cj_ptx(p->f, "setp.ge.u32 $1, $2, $3;", there, heads->reach, distance);
         cj_combine_into(p->f, p->combine, other, value);
         cj_set_if(p->f, there, value, other);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shape a scan runs in, and how far off it may be.
+// The plan of a scan: what is refused, the form, the error bound.
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -130,13 +130,13 @@ static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *er
 
 // ---- the form
 
-// Whether bulk copies can have the tiles: rows of whole 16 bytes, but for one array's end.
+// Whether bulk copies can load the tiles: rows are multiples of 16 bytes, except the end of one array.
 static bool can_stream(const scan_shape *s, bool clusters) {
     return clusters && s->width * s->bytes == SCAN_LOAD && s->heads <= SCAN_FLAGS && s->tiles > 0 &&
            !(s->whole_rows && s->tail);
 }
 
-// So many stages as were asked for, or as fit beside what else there is.
+// As many stages as are asked for, or as fit into shared memory beside the other arrays.
 static unsigned stages_of(const cj_plan *plan, scan_shape *s, const cj_limits *limits) {
     if (cj__scan_asked(plan, SCAN_STAGES)) return (unsigned)plan->params.value[SCAN_STAGES];
     for (s->stages = SCAN_STAGES_MAX; s->stages > 1; s->stages--)
@@ -158,7 +158,7 @@ static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_
     return CJ_INVALID_ARGUMENT;
 }
 
-// What streams alone have, and was asked for: its name, or NULL.
+// The name of a parameter that only streams have, if one is asked for; else NULL.
 static const char *asked_of_stream(const cj_plan *plan) {
     if (plan->params.value[SCAN_CLAIM]) return "claim";
     if (cj__scan_asked(plan, SCAN_STAGES)) return "stages";
@@ -171,7 +171,7 @@ static cj_status refuse_direct(const char *name, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
-// The stream that is asked for, or chosen: what is not said of it, written back. False where it does not fit.
+// Plans a stream, and writes the parameters that the caller left to the plan. False if it does not fit.
 static bool try_stream(cj_plan *plan, scan_shape *s, const cj_limits *limits, bool clusters) {
     uint64_t *value = plan->params.value;
     value[SCAN_FORM] = SCAN_STREAM;
@@ -236,15 +236,16 @@ static uint64_t grid_of(const scan_shape *s) {
     return cj__ceil_div(s->rows, s->block / s->threads);
 }
 
-// As many blocks as the GPU holds at once, but no more than there is to claim. None waits for one that has not begun.
+// As many blocks as the GPU holds at once, but no more than there are tiles or rows to take. No block waits for one that has
+// not started.
 static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits *limits) {
     const cj_kernel_use use = {.threads = s->block, .shared = cj__scan_pool(s) + cj__scan_slots(s)};
-    const uint64_t      claims = cj__scan_numbers(s);
+    const uint64_t      numbers = cj__scan_numbers(s);
     cj_occupancy        o;
     cj__occupancy(&use, limits, &o);
     const uint64_t room = o.active_clusters ? o.active_clusters : 1;
     const bool     given = cj__scan_asked(plan, SCAN_GRID);
-    plan->grid.x = given ? (uint32_t)plan->params.value[SCAN_GRID] : (uint32_t)(room < claims ? room : claims);
+    plan->grid.x = given ? (uint32_t)plan->params.value[SCAN_GRID] : (uint32_t)(room < numbers ? room : numbers);
     plan->resident = given ? 0 : 1;
     plan->dynamic_shared = (uint32_t)cj__scan_pool(s);
 }
@@ -281,8 +282,8 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
                                 cj__scan_stride(plan, SCAN_OUT_STRIDE)};
     memcpy(plan->derived, derived, sizeof derived);
     plan->derived_count = sizeof derived / sizeof *derived;
-    const uint64_t posts = s.form == SCAN_STREAM ? cj__scan_numbers(&s) : s.rows * (s.tiles + cj__scan_groups(&s));
-    plan->workspace_bytes = cj__scan_looks_back(&s) ? SCAN_STATUS_AT + posts * 2 * s.computed
+    const uint64_t statuses = s.form == SCAN_STREAM ? cj__scan_numbers(&s) : s.rows * (s.tiles + cj__scan_groups(&s));
+    plan->workspace_bytes = cj__scan_looks_back(&s) ? SCAN_STATUS_AT + statuses * 2 * s.computed
                             : s.form == SCAN_STREAM ? SCAN_STATUS_AT
                                                     : 0;
     plan->error_bound = error_bound(plan, &s);

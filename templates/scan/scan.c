@@ -2,80 +2,53 @@
 // scan: out[r][c] = op over x[r][0..c], for each row r of a matrix; one array is a matrix of one row. One read, one
 // write.
 //
-// Algorithm. Rows are cut into tiles, and a tile is held in the registers of the threads that scan it. Lanes take loads
-// side by side, so a load of a warp is one piece of the row; its lanes' sums are scanned by shuffles, the loads of a
-// warp one after the other, the warps of a tile through shared memory. A short row is one tile, of a few lanes, of a
-// warp or of several; a block takes as many rows as it has threads for. A longer row is a tile of a block each, and
-// what stands before a tile comes by one of two ways:
+// Algorithm. Rows are cut into tiles; the threads that scan a tile hold it in registers. A warp's load is one piece of the row.
+// Shuffles scan the totals of its lanes, then the loads of a warp follow one after the other, then the warps of a tile, through
+// shared memory. A short row is one tile of a few lanes, a warp, or several warps, and a block takes as many rows as it has
+// threads for. A longer row has a tile a block, and the prefix of a tile comes from the other blocks in one of two ways:
 //
-//   cluster    the blocks of a cluster take a row together. Each pushes its total to those behind it by st.async.
-//   posts      any number of tiles. Each block claims the next tile from a counter in global memory, so tiles begin in
-//              their order, and posts its tile's total there. It waits for the totals of the tiles before it.
+//   cluster     the blocks of a cluster have a row. Each pushes its total to higher ranks by st.async.
+//   look-back   any number of tiles. Each block takes the next tile from a work counter, posts the tile's total as its status,
+//               and looks back at the statuses of the tiles before it (kit/lookback.h).
 //
-//   x: | tile 0 | tile 1 | … | tile 31 | tile 32 | …                     global, a row
-//        loads of 16 bytes, lane by lane -> before[load] in registers
+//   x: | tile 0 | tile 1 | ... | tile 31 | tile 32 | ...                 global, a row; 32 tiles are a group
+//        loads of 16 bytes, lane by lane -> prefix[load] in registers
 //        warp_total[warps]                                               shared
 //   cluster_total[cluster]  of each block                                distributed shared; or
-//   workspace: | tiles claimed, launches | totals of tiles | of groups | global
+//   workspace: | work counter | status of each tile | of each group |    global
 //
-// 32 tiles are a group. What stands before a tile is the tiles before it in its group, and the groups before that. A
-// group's last tile posts the group's total, and, once it knows it, the total of all groups up to it, in the same
-// place; one look of a warp sees the tiles of its group and the 32 groups before, and waits until one of these has all
-// that was before. So the way from the first tile to the last goes over a thousand tiles at a time, and all is always
-// combined in the same order: equal plans give equal bits, whatever the schedule.
+// Stream. A block that loads, looks back and stores, one after the other, leaves HBM idle. Large inputs have a persistent
+// kernel instead, in which each step has warps of its own, which work on successive tiles:
 //
-// A post is its own flag: every 32-bit word of it travels beside a 32-bit tag in one store of 64 bits, so whoever sees
-// the tag has the word, and nothing is published or acquired beside it. The tag counts launches: nothing needs to be
-// cleared between them. Who claims the last tile begins the counter anew.
+//   producer    one thread  work counter   --bulk copy-->  stage[stages]: the tile and its flags; told[]: which tile it is
+//   summing     all warps   stage          -->  before_warps[]  the total of each warp's share
+//   posting     a warp      before_warps[] -->  the prefix of each share in the tile; the tile's status
+//   look-back   a warp      statuses       -->  before_tile[]   the tile's prefix
+//   scanning    all warps   stage          -->  registers, out; then the stage is free
 //
-// Stream. A block that loads, waits for what stands before and stores, one after the other, leaves memory idle. Where
-// there is much to scan, blocks stay on their SMs, and each of these steps has warps of its own, that work on tiles one
-// behind the other; so loads never stop, and there is time to find out what stands before:
+// A block that takes whole rows has a row's tiles one after the other: the posting warp then knows the tile's prefix, and
+// nothing is posted. Tiles are whole loads; elements of one array after its last whole load are a tile of their own, of which
+// one lane reads and writes element by element.
 //
-//   one thread  claims       --bulk copy-->  stage[stages]    the tile and its flags; told[]: which it is
-//   summing     (all warps)  stage           -->  before_warps[]  the sum of each warp's share
-//   telling     (a warp)     before_warps[]  -->  what stands before each share in the tile; posts the tile's total
-//   looking     (a warp)     posts           -->  before_tile[]   what stands before the tile
-//   scanning    (all warps)  stage           -->  registers, out  and the stage is free
+// Segments. What is scanned is then a pair of a value and whether a segment begins in it (kit/prefix.h). Warps and ranks put
+// that flag beside the total, a tile into its status' tag. Flags are a byte an element, loaded as x is; a stream copies them into
+// the stage if they begin and end at multiples of 16 bytes. Offsets become bits of the tile in shared memory: while x is on
+// its way, warp 0 searches for the first offset in the tile, then each thread marks some. In reverse a segment's first element
+// ends its scan: the flag counts after it.
 //
-// The warp that looks keeps what stood before the group of the block's tile before, and adds all tiles since then, some
-// groups in a look, a lane a tile: each group by itself and then one after the other, so that the order is the same for
-// every block here, too. It depends on what tiles sum to alone, not on what others found out: there is no chain. A block
-// that claims rows has all tiles of one, one behind the other: it posts nothing, and the warp that tells knows what
-// stands before. Tiles of a block are claimed in their order, and what a tile waits for are sums of tiles that were
-// claimed before it, by blocks that run: these need nothing but their own earlier tiles to be done. So none waits
-// forever, however many blocks run at once. Tiles are whole loads; what one array has behind its last is a tile of its
-// own, of which a lane reads and writes element by element.
-//
-// Segments. What is scanned is then a pair: a value, and whether a segment begins in it; (a, p) and (b, q) become (q
-// ? b : a op b, p or q). The flags of a warp's lanes are one ballot, so lanes need to pass values alone: a lane takes
-// from as many lanes before it as its segment reaches back. Warps and ranks put the flag beside the total, a tile
-// into its post's tag. A tile in whose group a segment has begun before it needs no group before that. Flags come a
-// byte an element, in loads as wide as those of x in elements; in a stream through the stage, behind the tile, as far as
-// they begin and end there at multiples of 16 bytes. Offsets become bits of the tile in shared memory: warp
-// 0 looks for the first that lies in the tile, 32 places a look, while x is on its way; then each thread marks some
-// of them. A segment is the same elements in reverse, so there its first element ends its scan: the flag counts
-// behind it.
-//
-// Barriers, and why each is needed and enough:
-//   B0  bar.sync: one thread has claimed the tile for all; only with posts.
-//   B1  bar.sync: warp_total is written before all warps read it; only with several warps a tile.
-//   B2  bar.sync: warp 0 knows what stands before the tile, and the others read it.
-//   B3  barrier.cluster: peers have started and their mbarriers count, before they are written to. Relaxed, for nothing
-//       but that is to be known; the loads hide it.
-//   B4  the mbarrier of each block: its phase ends when the totals of all ranks below have come. No block is written to
-//       behind that, so it may exit.
-//   B5  bar.sync: the bits are clear before any is set, and the first offset is known to all; only with offsets.
-//   B6  bar.sync: all bits are set before they are read.
-// Barriers of a stream, in which a block counts as a cluster of its own:
-//   S1  bar.sync: the mbarriers count; fence.mbarrier_init publishes them to the bulk copies.
-//   S2  tile_empty[stage]: the warps that scan have read the tile, told[] and what stands before it. Nobody else reads
-//       or writes these any more: scanning waits for S5, that for S4, and these for all others of the stage.
-//   S3  tile_full[stage]: told[] is written, and the bytes of the tile and its flags have come.
-//   S4  summed[stage]: before_warps[] has every warp's sum.
-//   S5  known[stage]: before_warps[] and before_tile[] have what stands before. Telling and looking arrive, or telling
-//       alone where rows are claimed.
-// Each lane arrives for what it has itself read or written, so that nothing within a warp needs to be ordered.
+// Barriers; docs/maintaining/scan.md says why each is needed and enough.
+//   B0  bar.sync            the block's tile is known; look-back
+//   B1  bar.sync            warp_total is written; several warps a tile
+//   B2  bar.sync            warp 0 knows the tile's prefix; look-back, several warps
+//   B3  barrier.cluster     peers have started, their mbarriers count; cluster
+//   B4  mbarrier            the totals of all lower ranks have arrived; cluster
+//   B5  bar.sync            the bits are clear, and the first offset is known; offsets
+//   B6  bar.sync            all bits are set; offsets
+//   S1  bar.sync            the mbarriers count; stream, as all that follow
+//   S2  tile_empty[stage]   the scanning warps have read the stage
+//   S3  tile_full[stage]    told[] is written, the tile and its flags have arrived
+//   S4  summed[stage]       before_warps[] has the total of each warp
+//   S5  known[stage]        before_warps[] and before_tile[] have prefixes
 #include <clusterjit/value.h>
 
 #include "scan.h"
@@ -147,12 +120,12 @@ const cj_param_info cj__scan_params[] = {
                    .choices = "auto direct stream",
                    .initial = "auto",
                    .tune = "direct stream",
-                   .help = "direct: a tile a block; stream: blocks stay, and tiles come by bulk copies"},
+                   .help = "direct: a tile a block; stream: a persistent kernel, tiles come by bulk copies"},
     [SCAN_CLAIM] = {.name = "claim",
                     .choices = "auto tile row",
                     .initial = "auto",
                     .tune = "tile row",
-                    .help = "stream: what a block takes at a time"},
+                    .help = "stream: what a block takes from the work counter at a time"},
     [SCAN_STAGES] = {.name = "stages",
                      .minimum = 1,
                      .maximum = SCAN_STAGES_MAX,
@@ -169,7 +142,7 @@ const cj_param_info cj__scan_params[] = {
     [SCAN_OP_EXPR] = {.name = "op-expr",
                       .function = "a b",
                       .initial = "",
-                      .help = "how two values become one, in place of op: associative; a stands before b"},
+                      .help = "how two values become one, in place of op: associative; a comes before b"},
     [SCAN_IDENTITY] = {.name = "identity",
                        .function = "",
                        .initial = "",
@@ -203,9 +176,9 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
         cj_head(b, "  row  --bulk copies-->  %u stages, a tile each  --summed, and then scanned-->  out", s->stages);
     cj_head(b, "  row  --%u loads of %u elements a thread-->  a tile of %u threads, %" PRIu64 " elements", s->loads,
             s->width, s->threads, s->tile);
-    if (s->cluster) cj_head(b, "  tile's total  --mapa + st.async-->  cluster_total of the ranks behind");
+    if (s->cluster) cj_head(b, "  tile's total  --mapa + st.async-->  cluster_total of higher ranks");
     if (cj__scan_looks_back(s))
-        cj_head(b, "  tile's total  --tagged words-->  workspace  --by the tiles behind-->  carry");
+        cj_head(b, "  tile's total  --its status-->  workspace  --look-back of later tiles-->  carry");
     cj_head(b, "%s", "");
     write_launch(k, b);
     if (s->tail)
@@ -218,13 +191,14 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
         cj_head(b, "A flag that is not 0 begins a segment; flags are a multiple of %u bytes.", s->width);
     if (s->heads > SCAN_FLAGS) cj_head(b, "Each of the %" PRIu64 " offsets begins a segment.", s->segments + 1);
     if (s->whole_rows)
-        cj_head(b, "The workspace, zero before the first launch, holds a u32 of rows claimed and one of launches.");
+        cj_head(b, "The workspace, zero before the first launch, holds the work counter: a u32 of rows taken, one of "
+                   "launches.");
     if (cj__scan_looks_back(s))
-        cj_head(
-            b,
-            "The workspace, zero before the first launch, holds a u32 of tiles claimed and one of launches, and from"
-            " byte %d on the posts.",
-            SCAN_STATUS_AT);
+        cj_head(b,
+                "The workspace, zero before the first launch, holds the work counter (a u32 of tiles taken, one of "
+                "launches), and"
+                " from byte %d on the status of each tile.",
+                SCAN_STATUS_AT);
 }
 
 static void add_functions(scan_kernel *k, cj_builder *b, char identity[24]) {
@@ -258,7 +232,7 @@ static void declare(scan_kernel *k) {
     k->columns = cj_param(f, "u64", "columns", "elements of a row");
     k->stride = cj_param(f, "u64", "stride", "elements from row to row of x");
     k->out_stride = cj_param(f, "u64", "out_stride", "of out");
-    k->workspace = cj_param(f, "u64", "workspace", cj__scan_looks_back(&k->s) ? "claims and posts" : "not used");
+    k->workspace = cj_param(f, "u64", "workspace", cj__scan_looks_back(&k->s) ? "work counter, statuses" : "not used");
     cj_block(f, k->s.block, 1, 1);
     cj__registers(k->plan, f, registers < SCAN_ASKED_LEAST ? SCAN_ASKED_LEAST : registers, spills(k));
     if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);

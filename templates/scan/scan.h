@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scan's parts, from the file that tells its algorithm (scan.c) to those that write its steps.
+// The parts of scan. Each file calls only those before it: shape.c, plan.c, place.c, segment.c, tile.c, carry.c, stream.c, and
+// scan.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_SCAN_H
 #define CJ_TEMPLATES_SCAN_H
 
@@ -34,7 +35,7 @@ enum {
 extern const cj_param_info cj__scan_params[];
 
 // Bytes a load, lanes, loads of a thread, elements of a load, threads of a block, stages of a stream,
-// tiles of a group, bytes of the workspace before the posts; of a stream, bytes that tell which tile a stage has.
+// bytes of the workspace before the tiles' statuses; of a stream, bytes that tell which tile a stage has.
 enum {
     SCAN_LOAD = 16,
     SCAN_WARP = 32,
@@ -46,7 +47,7 @@ enum {
     SCAN_TAKEN = 16
 };
 
-// What was fitted to a GPU.
+// What was fitted to a GPU or to ptxas.
 #define CONSTANT(name, value, unit, measured_on, day, command) name = (value),
 enum {
 #include "constants.def"
@@ -56,7 +57,7 @@ enum {
 // How the beginnings of segments are given, in the order of the parameter's words.
 typedef enum scan_heads { SCAN_WHOLE, SCAN_FLAGS, SCAN_OFFSETS_I32, SCAN_OFFSETS_I64 } scan_heads;
 
-// Of their parameters' words: how tiles come to blocks; what a block of a stream claims.
+// Of their parameters' words: the form; what a block of a stream takes from the work counter.
 typedef enum scan_form { SCAN_AUTO, SCAN_DIRECT, SCAN_STREAM } scan_form;
 enum { SCAN_CLAIM_AUTO, SCAN_CLAIM_TILE, SCAN_CLAIM_ROW };
 
@@ -65,12 +66,12 @@ typedef struct scan_shape {
     const char *type;             // that is computed in
     unsigned    bytes, computed;  // of an element in memory, and of that type
     unsigned    width, loads, threads;
-    unsigned    lanes, warps;  // of those threads: lanes of a warp, and warps
+    unsigned    lanes, warps;  // of these threads: lanes in each warp, and warps
     unsigned    block, cluster;
     scan_form   form;
-    unsigned    stages;      // of a stream
-    bool        whole_rows;  // a block of a stream claims a row, and has its tiles one after the other
-    unsigned    tail;        // elements behind the last whole load of one array: of a stream a tile more
+    unsigned    stages;      // pipeline stages of a stream
+    bool        whole_rows;  // a block of a stream takes a row, and has its tiles one after the other
+    unsigned    tail;        // elements after the last whole load of one array: in a stream, one tile more
     uint64_t    rows, columns, tile, tiles;  // elements a tile; tiles a row
     scan_heads  heads;
     uint64_t    segments;  // offsets: how many
@@ -81,11 +82,12 @@ typedef struct scan_shape {
 void cj__scan_shape(const cj_plan *plan, scan_shape *s);
 
 bool     cj__scan_asked(const cj_plan *plan, int param);   // not "auto"
-uint64_t cj__scan_stride(const cj_plan *plan, int param);  // the columns where it is 0
+uint64_t cj__scan_stride(const cj_plan *plan, int param);  // in elements: 0 stands for the columns
 bool     cj__scan_segmented(const scan_shape *s);
-uint64_t cj__scan_numbers(const scan_shape *s);     // of a stream: what its blocks claim, rows or tiles
-bool     cj__scan_looks_back(const scan_shape *s);  // tiles of a row meet in the workspace
-uint64_t cj__scan_groups(const scan_shape *s);      // groups of tiles of a row that meet there; 0 where one is all
+uint64_t
+cj__scan_numbers(const scan_shape *s);  // of a stream: how many rows or tiles its blocks take from the work counter
+bool     cj__scan_looks_back(const scan_shape *s);  // statuses of tiles are in the workspace
+uint64_t cj__scan_groups(const scan_shape *s);      // groups of a row's tiles; 0 if one group is all
 
 // Bytes of shared memory of a stream: of a tile and of its stage, with flags; of all stages, and of all but these.
 uint64_t cj__scan_tile_bytes(const scan_shape *s);

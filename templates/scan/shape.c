@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the parameters cut rows into tiles, and tiles into loads; and what of it needs how much memory.
+// How rows are cut into tiles, and tiles into loads; how much shared memory they need.
 #include "numbers.h"
 #include "scan.h"
 #include "user_function.h"
@@ -26,7 +26,7 @@ uint64_t cj__scan_stride(const cj_plan *plan, int param) {
     return plan->params.value[param] ? plan->params.value[param] : plan->params.value[SCAN_COLUMNS];
 }
 
-// Elements of a load: as many as all that loads begin at are multiples of, so that none crosses a row's end.
+// Elements of a load: all offsets at which a load may begin are multiples of it, so no load crosses the end of a row.
 static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     const uint64_t *value = plan->params.value;
     const uint64_t  strides = value[SCAN_ROWS] > 1
@@ -38,7 +38,7 @@ static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     return width ? width : 1;
 }
 
-// Loads of a thread: its elements, their flags, and what stands before each load, are held at once.
+// Loads of a thread: it holds its elements, their flags, and a prefix for each load at once.
 static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned bytes) {
     unsigned loads = SCAN_LOADS_MAX;
     if (plan->params.value[SCAN_LOADS] != CJ_PARAM_AUTO) return (unsigned)plan->params.value[SCAN_LOADS];
@@ -61,8 +61,9 @@ uint64_t cj__scan_numbers(const scan_shape *s) {
     return s->whole_rows ? s->rows : s->rows * (s->tiles + (s->tail > 0));
 }
 
-// One array may end anywhere: what is behind its last whole load is a tile of its own. In reverse it would be the first.
-// A stream's blocks: warps that sum, warps that scan, one thread that loads, one warp that tells, one that looks.
+// One array may end anywhere: its elements after the last whole load are a tile of their own. In reverse they would be the first
+// tile, which is not written. A stream's block: summing and scanning warps, the producer's warp, the posting one, and unless it
+// takes whole rows the one that looks back.
 static void shape_stream(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
     if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = SCAN_LOAD / s->bytes;
@@ -84,8 +85,7 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
     s->block = SCAN_WARP * (2 * s->warps + (s->whole_rows ? 2 : 3));
 }
 
-// A row that one block would hold, in the cluster that is asked for: an equal share for each of its blocks, of a warp at
-// least.
+// A row that one block could hold, in a cluster that is asked for: each block has an equal share, of at least a warp.
 static void share_short_row(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
     const uint64_t  row = s->columns / s->width, share = cj__ceil_div(row, value[SCAN_CLUSTER]);
@@ -97,7 +97,7 @@ static void share_short_row(const cj_plan *plan, scan_shape *s) {
     s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
 }
 
-// The shape of the parameters, of which block, loads and cluster say themselves where they are not "auto".
+// The shape that the parameters ask for; block, loads and cluster may be "auto".
 void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
     const cj_dtype  dtype = (cj_dtype)value[SCAN_DTYPE];
@@ -119,7 +119,7 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     const unsigned most = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? (unsigned)value[SCAN_BLOCK] : SCAN_BLOCK_MAX;
     if (cj__scan_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER] && row <= (uint64_t)alone * most) {
         share_short_row(plan, s);
-    } else if (row <= (uint64_t)alone * most) {  // one tile; of a warp or less where that will do
+    } else if (row <= (uint64_t)alone * most) {  // one tile, of one warp or less if that is enough
         s->threads = cj__power_from(row < SCAN_WARP                        ? row
                                     : cj__ceil_div(row, alone) > SCAN_WARP ? cj__ceil_div(row, alone)
                                                                            : SCAN_WARP);
