@@ -18,7 +18,7 @@ cj_reg cj__scan_status(const scan_kernel *k, cj_reg workspace, cj_reg number) {
 static void take_tile(const scan_kernel *k, scan_tile *t, scan_exchange *e) {
     const uint32_t tiles = (uint32_t)k->s.tiles;
     cj_func       *f = k->f;
-    cj_var         slot = cj_shared(f, "u32", "claimed", 4, 16);
+    cj_var         slot = cj_shared(f, "u32", "tile_of_block", 4, 16);
     cj_step(f, "thread 0 takes the next tile from the work counter");
     e->workspace = cj__load_pointer(f, k->workspace, "workspace");
     CJ_IF(f, cj_eq(f, "leader", k->thread, 0), "others") {

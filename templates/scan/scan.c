@@ -20,11 +20,11 @@
 // Stream. A block that loads, looks back and stores, one after the other, leaves HBM idle. Large inputs have a persistent
 // kernel instead, in which each step has warps of its own, which work on successive tiles:
 //
-//   producer    one thread  work counter   --bulk copy-->  stage[stages]: the tile and its flags; told[]: which tile it is
-//   summing     all warps   stage          -->  before_warps[]  the total of each warp's share
-//   posting     a warp      before_warps[] -->  the prefix of each share in the tile; the tile's status
-//   look-back   a warp      statuses       -->  before_tile[]   the tile's prefix
-//   scanning    all warps   stage          -->  registers, out; then the stage is free
+//   producer    one thread  work counter  --bulk copy-->  stage[stages]: the tile, its flags; tile_of_stage[]: which it is
+//   summing     all warps   stage         -->  warp_prefix[]  the total of each warp's share
+//   posting     a warp      warp_prefix[] -->  the prefix of each share in the tile; the tile's status
+//   look-back   a warp      statuses      -->  tile_prefix[]  the tile's prefix
+//   scanning    all warps   stage         -->  registers, out; then the stage is free
 //
 // A block that takes whole rows has a row's tiles one after the other: the posting warp then knows the tile's prefix, and
 // nothing is posted. Tiles are whole loads; elements of one array after its last whole load are a tile of their own, of which
@@ -46,9 +46,9 @@
 //   B6  bar.sync            all bits are set; offsets
 //   S1  bar.sync            the mbarriers count; stream, as all that follow
 //   S2  tile_empty[stage]   the scanning warps have read the stage
-//   S3  tile_full[stage]    told[] is written, the tile and its flags have arrived
-//   S4  summed[stage]       before_warps[] has the total of each warp
-//   S5  known[stage]        before_warps[] and before_tile[] have prefixes
+//   S3  tile_full[stage]    tile_of_stage[] is written, the tile and its flags have arrived
+//   S4  summed[stage]       warp_prefix[] has the total of each warp
+//   S5  known[stage]        warp_prefix[] and tile_prefix[] have prefixes
 #include <clusterjit/value.h>
 
 #include "scan.h"

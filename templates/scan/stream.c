@@ -55,9 +55,9 @@ static void emit_shared(stream *t) {
     t->ring = cj_pipeline_declare(f, "tile", s->stages);
     t->summed = cj_shared_address(f, cj_shared(f, "b64", "summed", s->stages, 0));
     t->known = cj_shared_address(f, cj_shared(f, "b64", "known", s->stages, 0));
-    t->taken = cj_shared_address(f, cj_shared(f, "u32", "told", s->stages * SCAN_TAKEN / 4, SCAN_TAKEN));
-    t->slots = cj_shared_address(f, cj_shared(f, s->type, "before_warps", s->stages * slots_bytes(s) / s->computed, 0));
-    t->carries = cj_shared_address(f, cj_shared(f, s->type, "before_tile", s->stages, 0));
+    t->taken = cj_shared_address(f, cj_shared(f, "u32", "tile_of_stage", s->stages * SCAN_TAKEN / 4, SCAN_TAKEN));
+    t->slots = cj_shared_address(f, cj_shared(f, s->type, "warp_prefix", s->stages * slots_bytes(s) / s->computed, 0));
+    t->carries = cj_shared_address(f, cj_shared(f, s->type, "tile_prefix", s->stages, 0));
     cj_reg inits = cj_eq(f, "inits", k->thread, 0);
     for (unsigned i = 0; i < s->stages; i++) {
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], $4;", inits, t->summed, 8 * i, lanes);
