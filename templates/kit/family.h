@@ -5,6 +5,7 @@
 
 #include <clusterjit/cluster.h>
 #include <clusterjit/collectives.h>
+#include <clusterjit/control.h>
 #include <clusterjit/kernel.h>
 #include <clusterjit/ptx.h>
 #include <stdbool.h>

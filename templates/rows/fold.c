@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "row.h"
+#include "whole.h"
 
 #define LOWEST "0fFF7FFFFF"  // -FLT_MAX: what no t is below but -infinity, for which 2^(t - LOWEST) is 0
 
@@ -140,11 +141,42 @@ void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot) {
     cj_ptx(k->f, lines[cj__row_slot_words(k->op)], value[0], value[1], value[2], value[3], slot, when);
 }
 
+// The slots of a lane one by one, in a loop that ptxas does not unroll: for threads without registers for all of them.
+static void fold_slots_in_turn(row_kernel *k, cj_reg slots, unsigned count) {
+    cj_func       *f = k->f;
+    const unsigned bytes = 4 * cj__row_slot_words(k->op);
+    cj_reg         number = cj_mov(f, "u32", "number", k->lane), more = cj_pred(f, "more_slots");
+    cj_reg         slot = cj_mad(f, "slot", k->lane, bytes, slots);
+    row_part       part[2] = {k->part, cj__row_part_new(k, "slot")};
+    cj__row_part_clear(k, &k->part);
+    cj_ptx(f, ".pragma \"nounroll\";");
+    CJ_DO(f, "next_slot", more) {
+        cj__row_part_clear(k, &part[1]);
+        cj__row_load_slot(k, &part[1], slot, 0, cj_lt(f, "has_slot", number, count));
+        cj__row_fold(k, &k->part, part, 2, false);
+        cj_update(f, slot, "add", ROW_WARP * bytes);
+        cj_update(f, number, "add", ROW_WARP);
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, number, round_up(count, ROW_WARP));
+    }
+    cj__row_fold(k, &k->part, part, 1, true);
+}
+
+// A thread of more than 24 warps has 64 registers: those of all slots of a lane do not fit beside a row of many words.
+static bool fits_slots(const row_kernel *k, unsigned parts) {
+    enum { WARPS = 24, FEW = 16, FIT = 40, FIT_ALONE = 32 };
+    const row_shape *s = k->s;
+    const unsigned   words = parts * k->op->values, row = s->held * s->elements * k->op->inputs * s->in_bytes / 4;
+    return words <= (s->warps > WARPS && words + row >= FIT ? FEW : FIT_ALONE);
+}
+
 void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count) {
-    const unsigned bytes = 4 * cj__row_slot_words(k->op), parts = (count + ROW_WARP - 1) / ROW_WARP;
+    const unsigned bytes = 4 * cj__row_slot_words(k->op), parts = (unsigned)ceil_div(count, ROW_WARP);
     row_part       part[SLOTS_A_LANE];
-    cj_reg         slot = cj_u32(k->f, "slot"), has = cj_pred(k->f, "has_slot");
-    cj_ptx(k->f, "mad.lo.u32 $1, $2, $3, $4;", slot, k->lane, bytes, slots);
+    if (!fits_slots(k, parts)) {
+        fold_slots_in_turn(k, slots, count);
+        return;
+    }
+    cj_reg slot = cj_mad(k->f, "slot", k->lane, bytes, slots), has = cj_pred(k->f, "has_slot");
     for (unsigned p = 0; p < parts; p++) {
         const bool whole = (p + 1) * ROW_WARP <= count;
         part[p] = cj__row_part_new(k, "slot");

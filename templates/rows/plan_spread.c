@@ -10,7 +10,7 @@
 // what ptxas compiles without spilling; for other targets it takes a few more.
 unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s) {
     enum { MEASURED = 90, HOLDS = 36, OTHERS_HOLD = 33 };
-    enum { COUNTER = 2, MOMENTS = 3, COPIES_READ = 1, COLUMN = 4, UNROLLED = 26 };
+    enum { COUNTER = 2, MOMENTS = 3, COPIES_READ = 1, COLUMN = 4, MANY_LOADS = 2, UNROLLED = 26 };
     static const struct { unsigned holds, registers; } more[] = {{44, 80}, {60, 96}, {UINT32_MAX, 128}};
     const bool measured = cj__target_number(plan) == MEASURED, swept = op->columns && !op->columns_given;
     unsigned   held = s->held * s->elements * op->inputs, i = 0;
@@ -20,6 +20,7 @@ unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const r
     if (op->values > 2) held += s->in_bytes < 4 ? MOMENTS : 1;
     if (cj__row_post_copies(s) > 1) held += COPIES_READ;
     if (swept) held += COLUMN;
+    if (op->columns && s->in_bytes < 4 && s->held == ROW_HELD) held += MANY_LOADS;
     if (s->claims && s->pieces > 1 && op->inputs > 1 && !(measured && s->warps >= SHARING_WARPS)) held += UNROLLED;
     if (held <= (measured ? HOLDS : OTHERS_HOLD)) return SPREAD_REGISTERS;
     while (held > more[i].holds) i++;

@@ -39,9 +39,27 @@ bool cj__row_can_stream(const choice *c) {
 // Pieces of a row that stay in their stages until they have been written from: all but the first.
 static uint64_t pieces_kept(const choice *c) { return c->op->outputs ? c->s->pieces - 1 : 0; }
 
+// Elements that a thread of many warps holds without a spill, beside a piece that comes from shared memory: as ptxas 13.0
+// compiles for sm_90. Sweeps that read a mask or weights, and two of these, take registers, too.
+static unsigned elements_fit(const choice *c) {
+    const bool wide = c->s->in_bytes == 4, swept = c->op->columns && !c->op->columns_given, two = c->op->inputs > 1;
+    if (c->s->totals) return 0;
+    if (swept) return two ? (wide ? 24 : 32) : 16;
+    if (two) return wide && c->op->columns < 2 ? 40 : 48;
+    return !wide ? 24 : c->op->columns > 1 ? 16 : 20;
+}
+
+// Blocks of more than 24 warps have 64 registers a thread.
+static bool fits_registers(const choice *c) {
+    enum { WARPS = 24 };
+    const row_shape *s = c->s;
+    const bool       kept = s->totals || (s->pieces > 1 && c->op->outputs);
+    return s->warps < WARPS || !kept || s->held == 1 || s->held * s->elements * c->op->inputs <= elements_fit(c);
+}
+
 static bool fits_stream(const choice *c) {
     const row_shape *s = c->s;
-    return s->held <= ROW_HELD && s->stages >= most(pieces_kept(c), 1) &&
+    return s->held <= ROW_HELD && fits_registers(c) && s->stages >= most(pieces_kept(c), 1) &&
            s->stages * stage_bytes(c) <= room_for_stages(c) && s->pieces <= ROW_PIECES_MAX;
 }
 

@@ -288,7 +288,7 @@ static void gather(row_kernel *k, const row_posts *p, cj_reg turn) {
 
 // k->part = that of the row, for every warp of the block.
 static void share(row_kernel *k, const row_posts *p, cj_label others) {
-    enum { MANY = 32, WORDS_AT_ONCE = 16 };  // in registers, beside the row
+    enum { MANY = 24, WORDS_AT_ONCE = 16 };  // in registers, beside the row
     cj_func       *f = k->f;
     const unsigned bytes = 4 * post_words(k), warps = waiting_warps(k);
     const unsigned most = post_words(k) * warps > MANY ? WORDS_AT_ONCE / post_words(k) : warps;
