@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 static inline uint64_t cj__ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+static inline uint64_t cj__round_up(uint64_t a, uint64_t unit) { return cj__ceil_div(a, unit) * unit; }
 static inline uint64_t cj__least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t cj__most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 

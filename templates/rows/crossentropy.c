@@ -56,8 +56,7 @@ static void prepare(row_kernel *k) {
     r->ignored = cj_pred(f, "ignored");
     r->target = cj_f32(f, "target");
     r->factor = cj_f32(f, "factor");
-    cj_reg label = cj__row_load_each(k, own->label, cj_always()), at = cj_u64(f, "target_at"),
-           there = cj_pred(f, "there");
+    cj_reg label = cj__row_load_each(k, own->label), at = cj_u64(f, "target_at"), there = cj_pred(f, "there");
     cj_reg bits = narrow ? cj_register(f, "b16", "target_bits") : r->target;
     cj_ptx(f, k->op->operand[own->label].type[1] == '6' ? "mov.s64 $1, $2;" : "cvt.s64.s32 $1, $2;", r->label, label);
     cj_ptx(f, "setp.eq.s64 $1, $2, $3;", r->ignored, r->label, (int64_t)own->ignore);
@@ -163,7 +162,7 @@ static void describe(const cj_plan *plan, row_op *op, crossentropy *own) {
     op->sweep[1] = cj__row_exp_powers;
     op->after = cj__row_exp_after;
     op->finish = finish;
-    op->give = own->gradient ? give : NULL;
+    op->write = own->gradient ? give : NULL;
 }
 
 static cj_status plan_crossentropy(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {

@@ -132,8 +132,8 @@ static void give(row_kernel *k, const row_vector *v) {
 
 static void prepare_backward(row_kernel *k) {
     registers *r = k->own;
-    if (own_of(k)->centered) r->mean = cj__row_load_each(k, own_of(k)->mean, cj_always());
-    r->rstd = cj__row_load_each(k, own_of(k)->rstd, cj_always());
+    if (own_of(k)->centered) r->mean = cj__row_load_each(k, own_of(k)->mean);
+    r->rstd = cj__row_load_each(k, own_of(k)->rstd);
 }
 
 // g and n of a vector: new registers.
@@ -209,7 +209,7 @@ static void describe_backward(row_op *op, norm *own) {
     op->prepare = prepare_backward;
     op->sweep[0] = add_gradients;
     op->finish = finish_backward;
-    op->give = give_backward;
+    op->write = give_backward;
 }
 
 static void describe_forward(row_op *op, norm *own) {
@@ -228,8 +228,8 @@ static void describe_forward(row_op *op, norm *own) {
     op->between = divide_by_count;
     op->sweep[1] = own->centered ? add_distances : NULL;
     op->finish = finish;
-    op->give = give;
-    op->columns_given = true;
+    op->write = give;
+    op->columns_written = true;
 }
 
 static void describe(const cj_plan *plan, row_op *op, norm *own) {

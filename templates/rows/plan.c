@@ -23,9 +23,9 @@
 // smaller.
 unsigned cj__row_held_most(const choice *c) {
     const row_shape *s = c->s;
-    const unsigned   words = (unsigned)most(s->elements * s->in_bytes / 4, 1);
+    const unsigned   words = (unsigned)cj__most(s->elements * s->in_bytes / 4, 1);
     const unsigned   registers = s->totals ? HELD_SUMS : s->in_bytes == 4 ? HELD_WIDE : HELD_NARROW;
-    return (unsigned)least(most(registers / (words * c->op->inputs + s->totals * s->elements), 1), ROW_HELD);
+    return (unsigned)cj__least(cj__most(registers / (words * c->op->inputs + s->totals * s->elements), 1), ROW_HELD);
 }
 
 unsigned cj__row_piece_held(const choice *c) { return asked_or(c, ROW_VECTORS, ROW_HELD / c->op->inputs); }
@@ -36,7 +36,8 @@ unsigned cj__row_warps_most(const row_shape *s) {
 }
 
 bool cj__row_is_few(const choice *c) {
-    return c->rows * least(ceil_div(c->row_bytes, STAGE_BYTES), FEW_STAGES) < FEW_WAVES * (uint64_t)c->limits->sm_count;
+    return c->rows * cj__least(cj__ceil_div(c->row_bytes, STAGE_BYTES), FEW_STAGES) <
+           FEW_WAVES * (uint64_t)c->limits->sm_count;
 }
 
 bool cj__row_is_passing(const choice *c) { return !c->op->outputs && !c->s->totals && !cj__row_is_few(c); }
@@ -170,7 +171,7 @@ cj_status cj__row_check_grid(const choice *c, uint64_t grid, cj_error *error) {
     if (grid % blocks == 0) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of %s's %u blocks", grid,
              c->s->cluster ? "the cluster" : "a row", blocks);
-    cj__hint(error, "%" PRIu64 " is", round_up(grid, blocks));
+    cj__hint(error, "%" PRIu64 " is", cj__round_up(grid, blocks));
     return CJ_INVALID_ARGUMENT;
 }
 
@@ -182,15 +183,15 @@ static cj_status plan_sums_grid(choice *c, cj_error *error) {
     row_shape     *s = c->s;
     const uint64_t grid = asked(c, ROW_GRID), words = s->elements * s->in_bytes / 4;
     const bool     stream = s->form == ROW_STREAM, twice = !stream && s->pieces > 1;
-    const uint64_t vector = s->elements * s->totals + (stream ? 0 : c->op->inputs * most(words, 1));
+    const uint64_t vector = s->elements * s->totals + (stream ? 0 : c->op->inputs * cj__most(words, 1));
     cj_occupancy   o;
     cj__row_occupancy(c, (unsigned)(OTHER_REGISTERS + s->held * vector), &o);
-    const uint64_t room = most(o.active_clusters, 1), work = ceil_div(c->rows, s->rows_per_block);
-    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : (twice ? room : least(room, work)) * cj__row_blocks(s)), 1, 1};
+    const uint64_t room = cj__most(o.active_clusters, 1), work = cj__ceil_div(c->rows, s->rows_per_block);
+    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : (twice ? room : cj__least(room, work)) * cj__row_blocks(s)), 1, 1};
     plan->resident = grid ? 0 : cj__row_blocks(s);
     cj__row_cut_sums(plan, s);
     plan->launches = twice ? 3 : 2;
-    plan->workspace_bytes = cj__row_total_values_at(plan, s) +
+    plan->workspace_bytes = cj__row_values_offset(plan, s) +
                             (twice ? c->rows * s->shares * c->op->values * sizeof(float) : 0);
     return cj__row_check_grid(c, grid, error);
 }
@@ -205,11 +206,11 @@ static cj_status plan_grid(choice *c, cj_error *error) {
     if (s->totals) return plan_sums_grid(c, error);
     if (s->form == ROW_SPREAD) return cj__row_plan_spread_grid(c, error);
     if (s->form == ROW_DIRECT) {
-        plan->grid = (cj_dim3){(uint32_t)(ceil_div(c->rows, s->rows_per_block) * blocks), 1, 1};
+        plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * blocks), 1, 1};
         return CJ_OK;
     }
     cj__row_occupancy(c, 0, &o);
-    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : most(least(o.active_clusters, c->rows), 1) * blocks), 1, 1};
+    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : cj__most(cj__least(o.active_clusters, c->rows), 1) * blocks), 1, 1};
     plan->resident = grid ? 0 : blocks;
     plan->workspace_bytes = sizeof(uint32_t);
     return cj__row_check_grid(c, grid, error);
@@ -223,8 +224,8 @@ static double error_bound(const choice *c) {
     const row_shape *s = c->s;
     const char      *type = cj__row_type(c->plan, ROW_OUT);
     const double     narrow = type[0] == 'b' ? 0x1p-8 : type[1] == '1' ? 0x1p-11 : 0;
-    const uint64_t   parts = s->totals ? cj__row_total_parts(c->plan, s) : 0;
-    const double     sums = parts ? (double)ceil_div(c->rows, parts * s->rows_per_block) + (double)parts : 0;
+    const uint64_t   parts = s->totals ? cj__row_sum_partials(c->plan, s) : 0;
+    const double     sums = parts ? (double)cj__ceil_div(c->rows, parts * s->rows_per_block) + (double)parts : 0;
     return narrow + 0x1p-24 * (64 + (double)(s->held * s->elements) * 2 + 4 * (double)s->pieces + sums);
 }
 
@@ -236,7 +237,7 @@ static cj_status check_problem(const choice *c, cj_error *error) {
                           "%s: %" PRIu64 " is less than the %" PRIu64 " columns: rows would overlap",
                           s->stride < s->columns ? "stride" : "out-stride",
                           s->stride < s->columns ? s->stride : s->out_stride, s->columns);
-    if (cj__row_align(c->plan) < most(s->in_bytes, s->out_bytes))
+    if (cj__row_align(c->plan) < cj__most(s->in_bytes, s->out_bytes))
         return cj__refuse(error, CJ_INVALID_ARGUMENT,
                           "say what all pointers are multiples of, at least the size of an element",
                           "align: %u bytes are less than an element", cj__row_align(c->plan));

@@ -4,10 +4,10 @@
 #define CJ_TEMPLATES_ROW_PLAN_H
 
 #include "constants.h"
+#include "engine.h"
 #include "error.h"
+#include "numbers.h"
 #include "occupancy.h"
-#include "row.h"
-#include "whole.h"
 
 typedef struct choice {
     cj_plan         *plan;

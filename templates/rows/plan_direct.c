@@ -14,23 +14,24 @@ static void choose_warps(choice *c) {
     row_shape     *s = c->s;
     const unsigned fewest = cj__row_is_passing(c) ? PASSING_WARPS_LEAST : DIRECT_WARPS_LEAST;
     cj__row_cut(s);
-    s->warps = asked_or(
-        c, ROW_WARPS,
-        least(most(ceil_div(s->piece, ROW_WARP * direct_held(c)), least(fewest, ceil_div(s->piece, ROW_WARP))),
-              cj__row_warps_most(s)));
-    s->held = (unsigned)most(ceil_div(s->piece, cj__row_threads(s)), 1);
+    s->warps = asked_or(c, ROW_WARPS,
+                        cj__least(cj__most(cj__ceil_div(s->piece, ROW_WARP * direct_held(c)),
+                                           cj__least(fewest, cj__ceil_div(s->piece, ROW_WARP))),
+                                  cj__row_warps_most(s)));
+    s->held = (unsigned)cj__most(cj__ceil_div(s->piece, cj__row_threads(s)), 1);
 }
 
 // A short row is a warp's, and a block has several.
 static bool is_warp_row(const choice *c) {
-    const uint64_t held = asked_or(c, ROW_VECTORS, least(cj__row_held_most(c), WARP_ROW_HELD));
+    const uint64_t held = asked_or(c, ROW_VECTORS, cj__least(cj__row_held_most(c), WARP_ROW_HELD));
     return !c->s->cluster && !asked(c, ROW_WARPS) && asked(c, ROW_PIECES) <= 1 && c->s->vectors <= ROW_WARP * held;
 }
 
 // Warps of each of so many blocks a row. If rows are few, each gets what there is.
 static unsigned direct_warps(const choice *c, unsigned blocks) {
-    return asked_or(c, ROW_WARPS,
-                    least(cj__row_warps_most(c->s), blocks > 1 && !cj__row_is_few(c) ? SHARING_WARPS : ALONE_WARPS));
+    return asked_or(
+        c, ROW_WARPS,
+        cj__least(cj__row_warps_most(c->s), blocks > 1 && !cj__row_is_few(c) ? SHARING_WARPS : ALONE_WARPS));
 }
 
 uint64_t cj__row_cluster_holds(const choice *c, unsigned blocks) {
@@ -44,7 +45,7 @@ static unsigned direct_cluster(const choice *c) {
     unsigned       cluster = 1;
     if (!c->clusters || !largest) return 0;
     if (cj__row_is_passing(c)) {
-        while (2 * cluster <= least(largest, PASSING_CLUSTER) && vectors > (uint64_t)PASSING_VECTORS * cluster)
+        while (2 * cluster <= cj__least(largest, PASSING_CLUSTER) && vectors > (uint64_t)PASSING_VECTORS * cluster)
             cluster *= 2;
         return cluster > 1 ? cluster : 0;
     }
@@ -61,12 +62,12 @@ static uint64_t direct_pieces(const choice *c) {
     const unsigned blocks = cj__row_blocks(c->s);
     if (!cj__row_is_passing(c)) {
         const bool holds = c->s->vectors <= blocks * cj__row_cluster_holds(c, 1);
-        return holds ? 1 : ceil_div(c->s->vectors, cj__row_cluster_holds(c, blocks));
+        return holds ? 1 : cj__ceil_div(c->s->vectors, cj__row_cluster_holds(c, blocks));
     }
-    const uint64_t share = ceil_div(c->s->vectors, blocks);
+    const uint64_t share = cj__ceil_div(c->s->vectors, blocks);
     const uint64_t threads = (uint64_t)asked_or(c, ROW_WARPS, PASSING_WARPS) * ROW_WARP;
-    return most(least(ceil_div(share, PASSING_PIECE), PASSING_PIECES),
-                ceil_div(share, threads * cj__row_piece_held(c)));
+    return cj__most(cj__least(cj__ceil_div(share, PASSING_PIECE), PASSING_PIECES),
+                    cj__ceil_div(share, threads * cj__row_piece_held(c)));
 }
 
 void cj__row_plan_direct(choice *c) {
@@ -78,7 +79,7 @@ void cj__row_plan_direct(choice *c) {
     if (is_warp_row(c)) {
         s->rows_per_block = s->warps = ROWS_PER_BLOCK;
         s->piece = s->vectors;
-        s->held = (unsigned)ceil_div(s->vectors, ROW_WARP);
+        s->held = (unsigned)cj__ceil_div(s->vectors, ROW_WARP);
         return;
     }
     if (!asked(c, ROW_PIECES)) s->pieces = direct_pieces(c);

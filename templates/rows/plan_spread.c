@@ -2,6 +2,7 @@
 // The plan of the spread form: blocks a row, pieces, and the registers that a thread needs for them.
 #include <inttypes.h>
 
+#include "mailbox.h"
 #include "plan.h"
 
 // Registers of a thread as ptxas 13.0 needs them. The row that it holds comes first; sweeps hold it as f32. Beside it
@@ -12,16 +13,16 @@ unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const r
     enum { MEASURED = 90, HOLDS = 36, OTHERS_HOLD = 33 };
     enum { COUNTER = 2, MOMENTS = 3, COPIES_READ = 1, COLUMN = 4, MANY_LOADS = 2, UNROLLED = 26 };
     static const struct { unsigned holds, registers; } more[] = {{44, 80}, {60, 96}, {UINT32_MAX, 128}};
-    const bool measured = cj__target_number(plan) == MEASURED, swept = op->columns && !op->columns_given;
+    const bool measured = cj__target_number(plan) == MEASURED, swept = op->columns && !op->columns_written;
     unsigned   held = s->held * s->elements * op->inputs, i = 0;
     if (!op->outputs) return SPREAD_REGISTERS;  // sweeps are done with what they have seen
     if (op->inputs > 1) held -= held / 4;
-    if (s->claims) held += COUNTER;
+    if (s->counted) held += COUNTER;
     if (op->values > 2) held += s->in_bytes < 4 ? MOMENTS : 1;
-    if (cj__row_post_copies(s) > 1) held += COPIES_READ;
+    if (cj__mail_copies(s->blocks) > 1) held += COPIES_READ;
     if (swept) held += COLUMN;
     if (op->columns && s->in_bytes < 4 && s->held == ROW_HELD) held += MANY_LOADS;
-    if (s->claims && s->pieces > 1 && op->inputs > 1 && !(measured && s->warps >= SHARING_WARPS)) held += UNROLLED;
+    if (s->counted && s->pieces > 1 && op->inputs > 1 && !(measured && s->warps >= SHARING_WARPS)) held += UNROLLED;
     if (held <= (measured ? HOLDS : OTHERS_HOLD)) return SPREAD_REGISTERS;
     while (held > more[i].holds) i++;
     return more[i].registers;
@@ -37,9 +38,9 @@ static unsigned room_for(const choice *c, unsigned warps) {
 
 unsigned cj__row_spread_held_most(const choice *c) {
     const row_shape *s = c->s;
-    const unsigned   words = (unsigned)most(s->elements * s->in_bytes / 4, 1) * c->op->inputs;
+    const unsigned   words = (unsigned)cj__most(s->elements * s->in_bytes / 4, 1) * c->op->inputs;
     const bool       crowded = s->pieces > 1 && c->rows > c->limits->sm_count;
-    return crowded ? (unsigned)least(HELD_CROWDED / words, ROW_HELD) : ROW_HELD;
+    return crowded ? (unsigned)cj__least(HELD_CROWDED / words, ROW_HELD) : ROW_HELD;
 }
 
 static unsigned spread_held(const choice *c) { return asked_or(c, ROW_VECTORS, cj__row_held_most(c)); }
@@ -50,22 +51,23 @@ static unsigned spread_warps(const choice *c) { return asked_or(c, ROW_WARPS, SH
 // blocks, and fewer rows at a time, if these do not hold the row; but half as many as hold it if the second reading
 // finds the matrix in the L2 cache. A block has a little of the row at least.
 static unsigned spread_blocks(const choice *c) {
-    const uint64_t rows = least(c->rows, c->limits->sm_count), vectors = c->s->vectors;
+    const uint64_t rows = cj__least(c->rows, c->limits->sm_count), vectors = c->s->vectors;
     const uint64_t threads = (uint64_t)spread_warps(c) * ROW_WARP, room = room_for(c, spread_warps(c));
     const uint64_t one = c->limits->sm_count / rows, all = room / rows;
-    const uint64_t blocks = most(vectors >= SPREAD_MUCH * threads * one ? all : one, 1);
-    const uint64_t hold = ceil_div(vectors, threads * spread_held(c));
+    const uint64_t blocks = cj__most(vectors >= SPREAD_MUCH * threads * one ? all : one, 1);
+    const uint64_t hold = cj__ceil_div(vectors, threads * spread_held(c));
     const bool     cached = 3 * rows * c->row_bytes <= 2 * c->limits->l2_bytes;
-    const uint64_t fewest = hold > blocks && cached ? ceil_div(hold, 2) : hold;
-    return (unsigned)most(
-        least(least(most(fewest, blocks), least(room, ROW_BLOCKS_MAX)), vectors / SPREAD_VECTORS_LEAST), 1);
+    const uint64_t fewest = hold > blocks && cached ? cj__ceil_div(hold, 2) : hold;
+    return (unsigned)cj__most(
+        cj__least(cj__least(cj__most(fewest, blocks), cj__least(room, ROW_BLOCKS_MAX)), vectors / SPREAD_VECTORS_LEAST),
+        1);
 }
 
 // Few rows, each long enough for more blocks than a cluster would give it.
 bool cj__row_is_spread(const choice *c) {
     if (is_asked(c, ROW_BLOCKS)) return true;
     return cj__row_is_few(c) && !is_asked(c, ROW_CLUSTER) && !cj__row_asks_stream(c) &&
-           c->s->columns >= most(SPREAD_COLUMNS, SPREAD_COLUMNS_A_ROW * c->rows);
+           c->s->columns >= cj__most(SPREAD_COLUMNS, SPREAD_COLUMNS_A_ROW * c->rows);
 }
 
 static void cut_spread(choice *c) {
@@ -75,16 +77,17 @@ static void cut_spread(choice *c) {
     if (!s->blocks) s->blocks = spread_blocks(c);
     s->pieces = asked_or(c, ROW_PIECES, 1);
     cj__row_cut(s);
-    s->warps = (unsigned)least(spread_warps(c), asked(c, ROW_WARPS) ? ALONE_WARPS : ceil_div(s->piece, ROW_WARP));
+    s->warps = (unsigned)cj__least(spread_warps(c),
+                                   asked(c, ROW_WARPS) ? ALONE_WARPS : cj__ceil_div(s->piece, ROW_WARP));
     if (!asked(c, ROW_PIECES)) {
         const uint64_t share = s->piece, threads = (uint64_t)s->warps * ROW_WARP;
-        s->pieces = ceil_div(share, threads * spread_held(c));
+        s->pieces = cj__ceil_div(share, threads * spread_held(c));
         if (!asked(c, ROW_VECTORS))
-            s->pieces = ceil_div(share, threads * least(spread_held(c), cj__row_spread_held_most(c)));
+            s->pieces = cj__ceil_div(share, threads * cj__least(spread_held(c), cj__row_spread_held_most(c)));
         cj__row_cut(s);
     }
-    s->held = (unsigned)most(ceil_div(s->piece, cj__row_threads(s)), 1);
-    s->claims = c->rows > asked_or(c, ROW_GRID, room_for(c, s->warps)) / s->blocks;
+    s->held = (unsigned)cj__most(cj__ceil_div(s->piece, cj__row_threads(s)), 1);
+    s->counted = c->rows > asked_or(c, ROW_GRID, room_for(c, s->warps)) / s->blocks;
 }
 
 // If a thread holds too much for the usual registers, the GPU holds fewer blocks.
@@ -112,11 +115,11 @@ cj_status cj__row_plan_spread_grid(choice *c, cj_error *error) {
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "fewer blocks or warps, or leave them at their defaults",
                           "blocks: %u of %u threads are more than the %" PRIu64 " that %s holds at once", s->blocks,
                           plan->block.x, room, c->limits->name);
-    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : least(room / s->blocks, c->rows) * s->blocks), 1, 1};
+    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : cj__least(room / s->blocks, c->rows) * s->blocks), 1, 1};
     plan->resident = grid ? 0 : s->blocks;
     plan->cooperative = true;
     plan->programmatic = c->clusters;  // the same targets have programmatic dependent launch
-    s->claims = c->rows > plan->grid.x / s->blocks;
-    plan->workspace_bytes = cj__row_posts_bytes(c->op, s, plan->grid.x);
+    s->counted = c->rows > plan->grid.x / s->blocks;
+    plan->workspace_bytes = cj__row_mail_bytes(c->op, s, plan->grid.x);
     return cj__row_check_grid(c, grid, error);
 }

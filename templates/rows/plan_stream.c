@@ -42,7 +42,7 @@ static uint64_t pieces_kept(const choice *c) { return c->op->outputs ? c->s->pie
 // Elements that a thread of many warps holds without a spill, beside a piece that comes from shared memory: as ptxas 13.0
 // compiles for sm_90. Sweeps that read a mask or weights, and two of these, take registers, too.
 static unsigned elements_fit(const choice *c) {
-    const bool wide = c->s->in_bytes == 4, swept = c->op->columns && !c->op->columns_given, two = c->op->inputs > 1;
+    const bool wide = c->s->in_bytes == 4, swept = c->op->columns && !c->op->columns_written, two = c->op->inputs > 1;
     if (c->s->totals) return 0;
     if (swept) return two ? (wide ? 24 : 32) : 16;
     if (two) return wide && c->op->columns < 2 ? 40 : 48;
@@ -59,7 +59,7 @@ static bool fits_registers(const choice *c) {
 
 static bool fits_stream(const choice *c) {
     const row_shape *s = c->s;
-    return s->held <= ROW_HELD && fits_registers(c) && s->stages >= most(pieces_kept(c), 1) &&
+    return s->held <= ROW_HELD && fits_registers(c) && s->stages >= cj__most(pieces_kept(c), 1) &&
            s->stages * stage_bytes(c) <= room_for_stages(c) && s->pieces <= ROW_PIECES_MAX;
 }
 
@@ -77,20 +77,21 @@ static unsigned stages_wanted(const choice *c) {
     const row_shape *s = c->s;
     if (s->totals) return s->in_bytes == 4 ? 2 : 3;
     const bool third = s->pieces == 1 && (c->op->columns || s->cluster <= 1 || fills_sms(c));
-    return (unsigned)least(pieces_kept(c) + STAGES_AHEAD + third, STAGES_MOST);
+    return (unsigned)cj__least(pieces_kept(c) + STAGES_AHEAD + third, STAGES_MOST);
 }
 
 // With sums over rows a thread has registers for those of so many vectors.
 static unsigned sums_held(const choice *c) {
-    const uint64_t fit = least(most(HELD_STREAM_SUMS / (c->s->totals * c->s->elements), 1), ROW_HELD);
+    const uint64_t fit = cj__least(cj__most(HELD_STREAM_SUMS / (c->s->totals * c->s->elements), 1), ROW_HELD);
     return asked_or(c, ROW_VECTORS, asked(c, ROW_WARPS) ? ROW_HELD : fit);
 }
 
 // Vectors of a thread where there are more than a few warps: fewer of f16 and bf16 beside weight or bias.
 static unsigned held_by_many(const choice *c) {
     const unsigned held = cj__row_piece_held(c);
-    return c->op->columns && c->s->in_bytes == 2 ? (unsigned)most(least(held, NARROW_COLUMN_HELD / c->op->inputs), 1)
-                                                 : held;
+    return c->op->columns && c->s->in_bytes == 2
+               ? (unsigned)cj__most(cj__least(held, NARROW_COLUMN_HELD / c->op->inputs), 1)
+               : held;
 }
 
 // The fewer the better, and those of several blocks on an SM: every warp of a cluster hears from every other for each
@@ -98,11 +99,13 @@ static unsigned held_by_many(const choice *c) {
 static unsigned stream_warps(const choice *c) {
     const uint64_t warp = ROW_WARP, piece = c->s->piece;
     if (c->s->totals)
-        return (unsigned)least(most(ceil_div(piece, warp * sums_held(c)), SUMS_STREAM_WARPS), cj__row_warps_most(c->s));
+        return (unsigned)cj__least(cj__most(cj__ceil_div(piece, warp * sums_held(c)), SUMS_STREAM_WARPS),
+                                   cj__row_warps_most(c->s));
     if (c->s->cluster <= 1) return ALONE_WARPS - 1;
-    const uint64_t warps = most(ceil_div(piece, warp * cj__row_piece_held(c)),
-                                c->op->columns ? COLUMN_WARPS : STREAM_WARPS_LEAST);
-    return (unsigned)(warps <= COLUMN_WARPS ? warps : least(ceil_div(piece, warp * held_by_many(c)), SHARING_WARPS));
+    const uint64_t warps = cj__most(cj__ceil_div(piece, warp * cj__row_piece_held(c)),
+                                    c->op->columns ? COLUMN_WARPS : STREAM_WARPS_LEAST);
+    return (unsigned)(warps <= COLUMN_WARPS ? warps
+                                            : cj__least(cj__ceil_div(piece, warp * held_by_many(c)), SHARING_WARPS));
 }
 
 static void cut_stream(choice *c, unsigned cluster, uint64_t pieces) {
@@ -112,9 +115,9 @@ static void cut_stream(choice *c, unsigned cluster, uint64_t pieces) {
     s->pieces = pieces;
     cj__row_cut(s);
     s->warps = asked(c, ROW_WARPS) ? asked(c, ROW_WARPS) : stream_warps(c);
-    s->held = (unsigned)most(ceil_div(s->piece, cj__row_threads(s)), 1);
+    s->held = (unsigned)cj__most(cj__ceil_div(s->piece, cj__row_threads(s)), 1);
     s->stages = asked(c, ROW_STAGES);
-    if (!s->stages) s->stages = (unsigned)least(most(room_for_stages(c) / stage_bytes(c), 1), stages_wanted(c));
+    if (!s->stages) s->stages = (unsigned)cj__least(cj__most(room_for_stages(c) / stage_bytes(c), 1), stages_wanted(c));
 }
 
 // Blocks a row: one, or as many as leave each so little of the row that several of them fit an SM. Resident weights take
@@ -123,7 +126,8 @@ static unsigned stream_cluster(const choice *c) {
     const uint64_t share = !c->op->outputs ? SHARE_PASSING_BYTES : c->op->columns ? SHARE_COLUMN_BYTES : SHARE_BYTES;
     unsigned       cluster = 1;
     if (c->row_bytes <= STAGE_BYTES) return 1;
-    while (2 * cluster <= least(STREAM_CLUSTER, c->limits->max_cluster) && c->row_bytes > share * cluster) cluster *= 2;
+    while (2 * cluster <= cj__least(STREAM_CLUSTER, c->limits->max_cluster) && c->row_bytes > share * cluster)
+        cluster *= 2;
     return cluster;
 }
 
@@ -141,7 +145,7 @@ static bool is_small(const choice *c) {
 
 // The fewest pieces that leave so many stages free. Weights that are resident by the plan's choice allow few pieces.
 static bool search_pieces(choice *c, unsigned cluster, unsigned ahead) {
-    const uint64_t given = asked(c, ROW_PIECES), first = most(given, 1);
+    const uint64_t given = asked(c, ROW_PIECES), first = cj__most(given, 1);
     const bool     chosen = c->s->resident && c->plan->params.value[ROW_RESIDENT] != ROW_RESIDENT_YES;
     const uint64_t last = given ? given : chosen ? RESIDENT_PIECES : ROW_PIECES_MAX;
     for (uint64_t pieces = first; pieces <= last; pieces++) {
@@ -173,7 +177,7 @@ static bool has_room(const choice *c) {
 
 static bool search_cluster(choice *c, unsigned ahead) {
     const unsigned wanted = asked(c, ROW_CLUSTER), chosen = stream_cluster(c);
-    const unsigned largest = (unsigned)least(STREAM_CLUSTER, c->limits->max_cluster);
+    const unsigned largest = (unsigned)cj__least(STREAM_CLUSTER, c->limits->max_cluster);
     if (is_asked(c, ROW_CLUSTER)) return wanted <= c->limits->max_cluster && search_pieces(c, wanted, ahead);
     for (unsigned cluster = chosen; cluster; cluster /= 2)
         if (search_pieces(c, cluster, ahead) && has_room(c)) return true;
@@ -196,7 +200,7 @@ bool cj__row_plan_stream(choice *c) {
 // Whether registers of clusters hold a row and nothing is faster: f32 without weights, and not of the longest rows.
 static bool is_held(const choice *c) {
     const row_shape *s = c->s;
-    const unsigned   blocks = is_asked(c, ROW_CLUSTER) ? (unsigned)most(asked(c, ROW_CLUSTER), 1)
+    const unsigned   blocks = is_asked(c, ROW_CLUSTER) ? (unsigned)cj__most(asked(c, ROW_CLUSTER), 1)
                                                        : c->limits->max_cluster;
     return s->in_bytes == 4 && !c->op->columns && asked(c, ROW_PIECES) <= 1 &&
            s->vectors <= cj__row_cluster_holds(c, blocks) && !fills_sms(c);

@@ -46,7 +46,7 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->out_bytes = cj__row_type(plan, ROW_OUT)[1] == '3' ? 4 : 2;
     s->stride = value[ROW_STRIDE] ? value[ROW_STRIDE] : s->columns;
     s->out_stride = value[ROW_OUT_STRIDE] ? value[ROW_OUT_STRIDE] : s->columns;
-    const unsigned widest = (unsigned)most(s->in_bytes, s->out_bytes);
+    const unsigned widest = (unsigned)cj__most(s->in_bytes, s->out_bytes);
     for (s->elements = 16 / widest; s->elements > 1; s->elements /= 2)
         if ((s->columns | s->stride | s->out_stride) % s->elements == 0 &&
             cj__row_align(plan) % (s->elements * widest) == 0)
@@ -58,16 +58,16 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
 void cj__row_cut(row_shape *s) {
     enum { LINE_BYTES = 128 };
     const unsigned unit = s->form == ROW_DIRECT ? 1 : s->form == ROW_SPREAD ? LINE_BYTES : 16;
-    s->piece = round_up(ceil_div(s->vectors, cj__row_blocks(s) * s->pieces),
-                        most(unit / (s->elements * s->in_bytes), 1));
+    s->piece = cj__round_up(cj__ceil_div(s->vectors, cj__row_blocks(s) * s->pieces),
+                            cj__most(unit / (s->elements * s->in_bytes), 1));
 }
 
-uint64_t cj__row_total_parts(const cj_plan *plan, const row_shape *s) {
+uint64_t cj__row_sum_partials(const cj_plan *plan, const row_shape *s) {
     return s->strips ? s->strips : plan->grid.x / cj__row_blocks(s);
 }
 
-uint64_t cj__row_total_values_at(const cj_plan *plan, const row_shape *s) {
-    return cj__row_total_parts(plan, s) * s->totals * s->columns * 4;
+uint64_t cj__row_values_offset(const cj_plan *plan, const row_shape *s) {
+    return cj__row_sum_partials(plan, s) * s->totals * s->columns * 4;
 }
 
 // Every block has something to do: a few tiles if there are as many rows. Every warp has a slice of a few partials.
@@ -76,11 +76,11 @@ void cj__row_cut_sums(const cj_plan *plan, row_shape *s) {
     const uint64_t warps = plan->block.x / ROW_WARP, sums = s->totals * s->columns;
     s->strips = s->shares = 0;
     if (s->form == ROW_DIRECT && s->pieces > 1) {
-        s->strips = least(ceil_div(SUMS_TILES * grid, s->pieces), rows);
-        const uint64_t wanted = least(least(ceil_div(grid, rows), SUMS_SHARES), s->pieces);
-        s->shares = (unsigned)ceil_div(s->pieces, ceil_div(s->pieces, wanted));
+        s->strips = cj__least(cj__ceil_div(SUMS_TILES * grid, s->pieces), rows);
+        const uint64_t wanted = cj__least(cj__least(cj__ceil_div(grid, rows), SUMS_SHARES), s->pieces);
+        s->shares = (unsigned)cj__ceil_div(s->pieces, cj__ceil_div(s->pieces, wanted));
     }
-    const uint64_t parts = cj__row_total_parts(plan, s);
+    const uint64_t parts = cj__row_sum_partials(plan, s);
     for (s->slices = 1; 2 * s->slices <= warps; s->slices *= 2)
         if (sums * s->slices >= grid * plan->block.x || parts < (uint64_t)2 * SUMS_SLICE * s->slices) break;
 }
@@ -97,7 +97,7 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->stages = value[ROW_STAGES] == CJ_PARAM_AUTO ? 0 : (unsigned)value[ROW_STAGES];
     s->pieces = value[ROW_PIECES];
     s->resident = value[ROW_RESIDENT] == ROW_RESIDENT_YES;
-    s->claims = s->blocks && value[ROW_ROWS] > plan->grid.x / s->blocks;
+    s->counted = s->blocks && value[ROW_ROWS] > plan->grid.x / s->blocks;
     s->rows_per_block = value[ROW_WARPS] == CJ_PARAM_AUTO ? plan->block.x / ROW_WARP : 1;
     s->warps = value[ROW_WARPS] == CJ_PARAM_AUTO ? s->rows_per_block : (unsigned)value[ROW_WARPS];
     cj__row_cut(s);

@@ -146,7 +146,7 @@ static void describe_backward(row_op *op) {
     op->prepare = prepare_backward;
     op->sweep[0] = add_products;
     op->finish = finish_backward;
-    op->give = give_backward;
+    op->write = give_backward;
 }
 
 static void describe_forward(row_op *op, softmax *own) {
@@ -167,7 +167,7 @@ static void describe_forward(row_op *op, softmax *own) {
     op->sweep[1] = cj__row_exp_powers;
     op->after = cj__row_exp_after;
     op->finish = finish;
-    op->give = own->log ? give_log : give;
+    op->write = own->log ? give_log : give;
 }
 
 static void describe(const cj_plan *plan, row_op *op, softmax *own) {

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements on their way: from memory into registers, as f32, into what a family makes of them, and out.
+#include <stdio.h>
+#include <string.h>
+
+#include "engine.h"
+#include "vector.h"
+
+// ---- vectors in memory: words of 32 bits, or half of one
+
+static unsigned words_of(unsigned bytes) { return bytes == 2 ? 1 : bytes / 4; }
+static unsigned in_bytes(const row_kernel *k) { return k->s->elements * k->s->in_bytes; }
+static unsigned out_bytes(const row_kernel *k) { return k->s->elements * k->s->out_bytes; }
+static unsigned in_words(const row_kernel *k) { return words_of(in_bytes(k)); }
+
+static const char *word_type(unsigned vector_bytes, unsigned element_bytes) {
+    return vector_bytes == 2 ? "b16" : element_bytes == 4 ? "f32" : "b32";
+}
+
+static const char *in_type(const row_kernel *k) { return word_type(in_bytes(k), k->s->in_bytes); }
+
+// From one vector of a thread to its next, in vectors of `bytes`.
+static uint64_t step_of(const row_kernel *k, unsigned bytes) { return (uint64_t)cj__row_threads(k->s) * bytes; }
+
+static void load_words(row_kernel *k, const char *load, const cj_reg *word, cj_reg at, uint64_t offset) {
+    cj__load(k->f, cj_always(), load, in_type(k), word, in_words(k), at, (int64_t)offset);
+}
+
+static void new_words(row_kernel *k, const char *name, cj_reg word[ROW_WORDS]) {
+    for (unsigned w = 0; w < in_words(k); w++) word[w] = cj_register(k->f, in_type(k), name);
+}
+
+static const char *input_name(const row_kernel *k, unsigned input) {
+    return k->op->operand[cj__row_nth(k->op, ROW_INPUT, input)].name;
+}
+
+// Streams with sums over rows leave the registers to these, and read every piece from its stage.
+void cj__row_new_registers(row_kernel *k) {
+    const bool stream = k->s->form == ROW_STREAM, sums = k->s->totals > 0;
+    for (unsigned i = 0; i < k->op->inputs; i++)
+        for (unsigned w = 0; w < in_words(k); w++) {
+            char name[32];
+            for (unsigned v = 0; !(stream && sums) && v < k->s->held; v++) {
+                snprintf(name, sizeof name, "%s%u%c", input_name(k, i), v, "xyzw"[w]);
+                k->raw[i][v][w] = cj_register(k->f, in_type(k), name);
+            }
+            snprintf(name, sizeof name, "%s_%c", input_name(k, i), "xyzw"[w]);
+            if (stream && (sums || k->s->pieces > 1)) k->passing[i][w] = cj_register(k->f, in_type(k), name);
+        }
+}
+
+// ---- guards: lines that only threads with a vector v of the piece execute
+
+// Whether some thread has no vector v of some piece.
+static bool is_guarded(const row_shape *s, unsigned v) {
+    const uint64_t pieces = cj__row_blocks(s) * s->pieces, before = (pieces - 1) * s->piece;
+    return s->vectors < before || s->vectors - before < (uint64_t)(v + 1) * cj__row_threads(s);
+}
+
+static cj_body guard(row_kernel *k, unsigned v) {
+    if (!is_guarded(k->s, v)) return (cj_body){.f = NULL, .open = 1};
+    cj_reg none = cj_le(k->f, "no_vector", k->left, v * cj__row_threads(k->s));
+    return cj_if_begin(k->f, none, 0, "no_vector");
+}
+
+static void end_guard(cj_body *body) {
+    if (body->f) cj_body_end(body);
+    body->open = 0;
+}
+
+#define FOR_VECTOR(k, v) for (cj_body body = guard((k), (v)); body.open; end_guard(&body))
+
+// A thread without a vector never uses its registers, and yet they shall not be undefined.
+static void clear_words(row_kernel *k, const cj_reg *word) {
+    const bool narrow = in_type(k)[1] == '1';
+    for (unsigned w = 0; w < in_words(k); w++) cj_ptx(k->f, narrow ? "mov.b16 $1, 0;" : "mov.b32 $1, 0;", word[w]);
+}
+
+static void load_vectors(row_kernel *k, const char *load, bool shared) {
+    const uint64_t step = step_of(k, in_bytes(k)), input_bytes = k->s->piece * in_bytes(k);
+    for (unsigned v = 0; v < k->s->held; v++) {
+        for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v]);
+        FOR_VECTOR(k, v)
+        for (unsigned i = 0; i < k->op->inputs; i++)
+            load_words(k, load, k->raw[i][v], shared ? k->stage_at : k->at[cj__row_nth(k->op, ROW_INPUT, i)],
+                       v * step + (shared ? i * input_bytes : 0));
+    }
+}
+
+// A kernel that may start before others have ended must not say that nobody writes what it reads.
+const char *cj__row_load_global(const row_kernel *k) { return k->plan->programmatic ? "ld.global" : "ld.global.nc"; }
+
+// A row of several pieces is read again, from the L2 cache if it is still there.
+void cj__row_load_piece(row_kernel *k) {
+    const char *once = k->plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate";
+    load_vectors(k, k->s->pieces > 1 ? "ld.global" : once, false);
+}
+
+void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true); }
+
+// ---- f32 and narrower
+
+static bool is_bf16(const row_kernel *k) { return *cj__row_type(k->plan, ROW_DTYPE) == 'b'; }
+
+void cj__row_convert(row_kernel *k, cj_reg into, cj_reg half) {
+    cj_ptx(k->f,
+           k->s->in_bytes == 4 ? "mov.b32 $1, $2;"
+           : is_bf16(k)        ? "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;"
+                               : "cvt.f32.f16 $1, $2;",
+           into, half);
+}
+
+void cj__row_unpack(row_kernel *k, cj_reg word, const cj_reg to[2]) {
+    cj_func *f = k->f;
+    if (is_bf16(k)) {
+        cj_ptx(f, "shl.b32 $1, $2, 16;", to[0], word);
+        cj_ptx(f, "and.b32 $1, $2, 0xffff0000;", to[1], word);
+        return;
+    }
+    cj_reg half[2] = {cj_register(f, "b16", "low"), cj_register(f, "b16", "high")};
+    cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], word);
+    for (unsigned i = 0; i < 2; i++) cj_ptx(f, "cvt.f32.f16 $1, $2;", to[i], half[i]);
+}
+
+// A vector's words as f32: the same registers if they are, else new ones.
+static void widen(row_kernel *k, const char *name, const cj_reg *word, cj_reg to[ROW_ELEMENTS]) {
+    for (unsigned e = 0; e < k->s->elements; e++) to[e] = k->s->in_bytes == 4 ? word[e] : cj_f32(k->f, name);
+    if (k->s->in_bytes == 4) return;
+    if (k->s->elements == 1) cj__row_convert(k, to[0], word[0]);
+    for (unsigned e = 0; e + 1 < k->s->elements; e += 2) cj__row_unpack(k, word[e / 2], &to[e]);
+}
+
+bool cj__row_in_pairs(const row_kernel *k) {
+    enum { COMPARES_PAIRS = 80 };  // the first target with max.f16x2
+    const bool are_pairs = k->s->in_bytes == 2 && k->s->elements > 1;
+    return k->op->in_pairs && are_pairs && cj__target_number(k->plan) >= COMPARES_PAIRS;
+}
+
+static row_vector begin_vector(row_kernel *k, unsigned v, bool as_loaded) {
+    const uint64_t step = step_of(k, in_bytes(k)), input_bytes = k->s->piece * in_bytes(k);
+    row_vector     vector = {.number = v};
+    for (unsigned i = 0; i < k->op->inputs; i++) {
+        vector.word[i] = k->in_shared ? k->passing[i] : k->raw[i][v];
+        if (k->in_shared) load_words(k, "ld.shared", vector.word[i], k->stage_at, v * step + i * input_bytes);
+        if (!as_loaded) widen(k, input_name(k, i), vector.word[i], vector.in[i]);
+    }
+    return vector;
+}
+
+void cj__row_sweep(row_kernel *k) {
+    cj__row_part_clear(k, &k->part);
+    if (k->op->before) k->op->before(k);
+    for (unsigned sweep = 0; sweep < 2 && k->op->sweep[sweep]; sweep++) {
+        if (sweep && k->op->between) k->op->between(k);
+        for (unsigned v = 0; v < k->s->held; v++) FOR_VECTOR(k, v) {
+                const row_vector vector = begin_vector(k, v, !sweep && cj__row_in_pairs(k));
+                k->op->sweep[sweep](k, &vector);
+            }
+    }
+    if (k->op->after) k->op->after(k);
+}
+
+// ---- out
+
+static void pack(row_kernel *k, const cj_reg *from, cj_reg word[ROW_WORDS]) {
+    const unsigned elements = k->s->elements;
+    const char    *type = cj__row_type(k->plan, ROW_OUT);
+    if (k->s->out_bytes == 4)
+        memcpy(word, from, elements * sizeof *word);
+    else if (elements == 1)
+        word[0] = cj_let(k->f, "b16", "packed", "cvt.rn.$3.f32 $1, $2;", from[0], type);
+    for (unsigned w = 0; k->s->out_bytes == 2 && w < elements / 2; w++)
+        cj__pack_halves(k->plan, k->f, type, word[w] = cj_b32(k->f, "packed"), from[2 * w + 1], from[2 * w]);
+}
+
+static void store_outputs(row_kernel *k, const row_vector *vector) {
+    const char *type = word_type(out_bytes(k), k->s->out_bytes);
+    for (unsigned o = 0; o < k->op->outputs; o++) {
+        cj_reg word[ROW_WORDS];
+        pack(k, vector->out[o], word);
+        cj__store(k->f, cj_always(), "st.global.cs", type, word, words_of(out_bytes(k)),
+                  k->at[cj__row_nth(k->op, ROW_OUTPUT, o)], (int64_t)(vector->number * step_of(k, out_bytes(k))));
+    }
+}
+
+void cj__row_write(row_kernel *k) {
+    for (unsigned v = 0; v < k->s->held; v++) FOR_VECTOR(k, v) {
+            row_vector vector = begin_vector(k, v, false);
+            for (unsigned o = 0; o < k->op->outputs; o++)
+                for (unsigned e = 0; e < k->s->elements; e++)
+                    vector.out[o][e] = cj_f32(k->f, k->op->operand[cj__row_nth(k->op, ROW_OUTPUT, o)].name);
+            k->op->write(k, &vector);
+            store_outputs(k, &vector);
+        }
+}
+
+// In the order of the sums' operands: those of a column follow each other, columns apart.
+void cj__row_store_sums(row_kernel *k, cj_reg at) {
+    const unsigned words = (unsigned)cj__least(k->s->elements, 4);
+    for (unsigned v = 0; v < k->s->held; v++) FOR_VECTOR(k, v) {
+            const uint64_t column = (uint64_t)v * cj__row_threads(k->s) * k->s->elements;
+            for (unsigned t = 0; t < k->s->totals; t++)
+                for (unsigned e = 0; e < k->s->elements; e += words)
+                    cj__store(k->f, cj_always(), "st.global", "f32", &k->total[t][v][e], words, at,
+                              (int64_t)(4 * (t * k->s->columns + column + e)));
+        }
+}
+
+// ---- where
+
+cj_reg cj__row_first_piece(row_kernel *k) {
+    if (cj__row_blocks(k->s) > 1) return cj_mul(k->f, "piece", k->rank, k->s->pieces);
+    return cj_mov(k->f, "u32", "piece", 0);
+}
+
+void cj__row_set_share(row_kernel *k) { cj__row_set_piece(k, cj__row_first_piece(k)); }
+
+// The thread's column in a piece of the row and how far that piece goes from there.
+void cj__row_set_piece(row_kernel *k, cj_reg piece) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    k->column = cj_mad(f, "column", piece, s->piece, k->thread);
+    k->left = cj_let(f, "s32", "left", "sub.s32 $1, $2, $3;", s->vectors, k->column);
+    if (s->piece < s->vectors) {
+        cj_reg own = cj_let(f, "s32", "own", "sub.s32 $1, $2, $3;", s->piece, k->thread);
+        cj_update(f, k->left, "min", own);
+    }
+    cj_update(f, k->column, "mul", s->elements);
+}
+
+cj_reg cj__row_of(row_kernel *k, unsigned operand) {
+    const uint64_t period = k->op->operand[operand].period;
+    return period ? cj_rem(k->f, "repeated_row", k->row, period) : k->row;
+}
+
+void cj__row_place(row_kernel *k) {
+    const row_shape *s = k->s;
+    for (unsigned i = 0; i < k->op->operands; i++) {
+        const bool input = k->op->operand[i].role == ROW_INPUT, output = k->op->operand[i].role == ROW_OUTPUT;
+        if (!output && !(input && s->form != ROW_STREAM)) continue;
+        const uint64_t bytes = input ? s->in_bytes : s->out_bytes, stride = input ? s->stride : s->out_stride;
+        cj_reg         row = cj_mad_wide(k->f, "row_at", cj__row_of(k, i), stride * bytes, k->base[i]);
+        k->at[i] = cj_mad_wide(k->f, "at", k->column, bytes, row);
+    }
+}
+
+cj_reg cj__row_load_rows(row_kernel *k) {
+    return cj_cvt(k->f, "u32", "rows", cj_let(k->f, "u64", "row_count", "ld.param.u64 $1, [$2];", k->rows));
+}
+
+// ---- weight, bias and mask
+
+static void load_column(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]) {
+    const bool resident = k->s->resident;
+    cj_reg     at = resident ? cj_mad(k->f, "column_at", k->column, k->s->in_bytes, k->resident_at[operand])
+                             : cj_mad_wide(k->f, "column_at", k->column, k->s->in_bytes, k->base[operand]);
+    load_words(k, resident ? "ld.shared" : cj__row_load_global(k), word, at, v * step_of(k, in_bytes(k)));
+}
+
+void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
+    const char *name = k->op->operand[operand].name;
+    cj_reg      word[ROW_WORDS], *kept = k->kept[operand][v];
+    if (!kept[0].id) {
+        new_words(k, name, word);
+        load_column(k, operand, v, word);
+    }
+    widen(k, name, kept[0].id ? kept : word, into);
+}
+
+void cj__row_keep_columns(row_kernel *k) {
+    const unsigned most = k->s->in_bytes == 2 && !k->op->columns_written ? KEPT_NARROW : KEPT_WIDE;
+    if (k->s->held * in_words(k) * (k->op->inputs + k->op->columns) > most) return;
+    for (unsigned i = 0; i < k->op->operands; i++)
+        for (unsigned v = 0; k->op->operand[i].role == ROW_COLUMN && v < k->s->held; v++) {
+            new_words(k, k->op->operand[i].name, k->kept[i][v]);
+            if (is_guarded(k->s, v)) clear_words(k, k->kept[i][v]);
+            FOR_VECTOR(k, v) load_column(k, i, v, k->kept[i][v]);
+        }
+}
+
+// Weight and bias are loaded after a group's one row, which is wanted first; a little of them, if no sweep needs it, while
+// the blocks' partials are exchanged.
+void cj__row_keep_late(row_kernel *k, bool row) {
+    const uint64_t bytes = k->s->piece * in_bytes(k) * k->op->columns;
+    const bool     later = k->op->columns_written && bytes <= LATE_COLUMN_BYTES;
+    if (k->op->columns && !k->s->counted && k->s->pieces == 1 && later != row) cj__row_keep_columns(k);
+}
+
+// ---- for families
+
+cj_reg cj__row_f32(row_kernel *k, const char *name, double value) { return cj_mov(k->f, "f32", name, (float)value); }
+
+static cj_reg each_address(row_kernel *k, unsigned operand) {
+    const bool wide = strstr(k->op->operand[operand].type, "64") != NULL;
+    return cj_mad_wide(k->f, "each_at", k->row, wide ? 8 : 4, k->base[operand]);
+}
+
+cj_reg cj__row_load_each(row_kernel *k, unsigned operand) {
+    const row_operand *o = &k->op->operand[operand];
+    return cj_let(k->f, o->type, o->name, "$3.$4 $1, [$2];", each_address(k, operand), cj__row_load_global(k), o->type);
+}
+
+void cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value) {
+    cj__store(k->f, k->first, "st.global", k->op->operand[operand].type, &value, 1, each_address(k, operand), 0);
+}
+
+cj_reg cj__row_count(row_kernel *k) {
+    const row_shape *s = k->s;
+    unsigned         whole = 0;
+    while (whole < s->held && !is_guarded(s, whole)) whole++;
+    cj_reg count = cj_mov(k->f, "f32", "count", (float)(whole * s->elements));
+    for (unsigned v = whole; v < s->held; v++)
+        cj_set_if(k->f, cj_gt(k->f, "has_vector", k->left, v * cj__row_threads(s)), count,
+                  (float)((v + 1) * s->elements));
+    return count;
+}

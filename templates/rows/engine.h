@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row engine's parts, each above the one before:
+//
+//   shape.c       how rows are cut; what a plan says of that
+//   element.c     vectors: from memory into registers, as f32, through what a family does with them, and out
+//   fold.c        partials of threads, lanes and slots combine
+//   mail.c        partials of the blocks of a spread row, in mailboxes of global memory
+//   exchange.c    partials of warps, of a cluster's blocks or of a spread row's: each warp gets the row's
+//   pass.c        a row that registers hold, or one that is read twice
+//   sums.c        sums over rows; sums_twice.c: those of rows that no block holds
+//   direct.c, spread.c, stream.c   the forms
+//   row.c         the kernel's head, and the form
+#ifndef CJ_TEMPLATES_ROW_ENGINE_H
+#define CJ_TEMPLATES_ROW_ENGINE_H
+
+#include "combine.h"
+#include "constants.h"
+#include "numbers.h"
+#include "row.h"
+
+// ---- shape.c
+
+void     cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s);
+unsigned cj__row_nth(const row_op *op, row_role role, unsigned n);        // the index of the n-th operand of that role
+unsigned cj__row_slot_words(const row_op *op);                            // of a partial in shared memory: 1, 2 or 4
+uint64_t cj__row_sum_partials(const cj_plan *plan, const row_shape *s);   // of each column
+uint64_t cj__row_values_offset(const cj_plan *plan, const row_shape *s);  // bytes of the workspace before rows' values
+
+// ---- element.c
+
+void   cj__row_new_registers(row_kernel *k);
+void   cj__row_set_piece(row_kernel *k, cj_reg piece);  // column and left, of the piece of that number in the row
+void   cj__row_set_share(row_kernel *k);                // of the block's one piece
+cj_reg cj__row_first_piece(row_kernel *k);              // of the block
+void   cj__row_place(row_kernel *k);                    // k->at of k->row
+cj_reg cj__row_of(row_kernel *k, unsigned operand);     // k->row, or that row of an operand that repeats
+cj_reg cj__row_load_rows(row_kernel *k);                // how many there are, u32
+void   cj__row_load_piece(row_kernel *k);               // from global memory, at k->at
+void   cj__row_fetch_piece(row_kernel *k);              // from shared memory, at k->stage_at
+void   cj__row_keep_columns(row_kernel *k);             // weight and bias of this piece, if there are registers enough
+void   cj__row_keep_late(row_kernel *k, bool row);  // the same of spread rows, after the row's loads or while partials
+                                                    // are exchanged
+void cj__row_sweep(row_kernel *k);                  // a piece into k->part
+void cj__row_write(row_kernel *k);                  // a piece's outputs
+void cj__row_store_sums(row_kernel *k, cj_reg at);  // the thread\'s sums over rows, from address `at` on
+
+// ---- fold.c
+
+row_part cj__row_part_new(row_kernel *k, const char *name);
+void     cj__row_part_clear(row_kernel *k, const row_part *part);
+
+// into = the partials combined, of all lanes too if `lanes`. into may be among them.
+void cj__row_fold(row_kernel *k, const row_part *into, const row_part *part, unsigned parts, bool lanes);
+
+// A slot in shared memory: k->part, as it stores that, and its loads.
+void cj__row_slot_values(const row_kernel *k, cj_reg value[ROW_VALUES]);
+void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot);
+void cj__row_load_slot(row_kernel *k, const row_part *part, cj_reg slot, unsigned offset, cj_reg when);
+
+// k->part = all slots of an array of `count` at the address `slots`, in every lane of every warp that executes it.
+void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count);
+
+// ---- mail.c
+
+// The mailboxes of a spread row, and the row's tag.
+typedef struct row_mail {
+    cj_reg tag, rows, leads;  // leads: the block's thread 0
+    cj_reg taken, next;       // the next row: as rank 0 has it from the work counter, and then all
+    cj_reg row, next_at;      // where the block's warps find the row's partial and the next row, in shared memory
+} row_mail;
+
+size_t   cj__row_mail_bytes(const row_op *op, const row_shape *s, uint32_t blocks);       // of the workspace
+size_t   cj__row_mail_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // from one copy to the next
+row_mail cj__row_mail_open(row_kernel *k);
+void     cj__row_mail_close(row_kernel *k, const row_mail *m);                   // keeps the tag for the next launch
+void     cj__row_mail_exchange(row_kernel *k, const row_mail *m, cj_reg slots);  // of the block's warps
+void     cj__row_next_group(row_kernel *k, cj_reg row, cj_reg from);             // row = from + groups
+bool     cj__row_starts_next_late(const row_kernel *k);  // whether the next launch's blocks wait for this row
+bool     cj__row_share_is_long(const row_kernel *k);
+unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s);
+
+// ---- exchange.c
+
+// Where partials are exchanged: once, or, `again`, for row after row.
+typedef struct row_exchange {
+    cj_reg   slots, turn;  // address; bytes from the slots of one row to those of the next
+    cj_reg   leads;        // thread 0, where partials are pushed
+    cj_push  push;
+    bool     mails;
+    row_mail mail;
+} row_exchange;
+
+row_exchange cj__row_exchange_open(row_kernel *k, bool again);
+void         cj__row_exchange(row_kernel *k, const row_exchange *x);  // k->part becomes that of the row, in every lane
+
+// ---- pass.c
+
+void cj__row_held(row_kernel *k, const row_exchange *x);   // a row that registers hold, of the piece that is set
+void cj__row_twice(row_kernel *k, const row_exchange *x);  // a row that is read twice
+
+// The values of pieces `piece` to `last`, two registers of which the first is counted up.
+row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
+
+// ---- sums.c
+
+// After the rows' own launches comes one that adds up partials: it goes to a label of its own. _turns branches there,
+// and _add_up writes it.
+cj_label cj__row_sum_turns(row_kernel *k);
+void     cj__row_sums_clear(row_kernel *k);
+void     cj__row_sums_store(row_kernel *k, cj_reg partial);  // the thread's, as that partial of all sums
+void     cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials);
+cj_reg   cj__row_workspace(row_kernel *k);
+void     cj__row_emit_sums_twice(row_kernel *k);
+
+// ---- the forms
+
+void cj__row_emit_direct(row_kernel *k);
+void cj__row_emit_sums(row_kernel *k);  // the direct form with sums over rows
+void cj__row_emit_spread(row_kernel *k);
+void cj__row_emit_stream(row_kernel *k);
+
+#endif

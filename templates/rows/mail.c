@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of a spread row exchange their partials in mailboxes of global memory (mailbox.h), in several copies if many
+// blocks read them:
+//
+//   workspace:  | work counter | message[2][blocks], [taken row[groups]] | last tag[blocks] |, and so on for each copy
+//
+//   warps            --st.shared-------->  slots[warps]                            their partials
+//   warp 0           --mailbox---------->  message[tag & 1][block], every copy     the block's; rank 0: the next row
+//   a lane a block   <--polls------------  messages of the group, in one copy
+//   its warps        --st.shared-------->  row_part, from where every warp takes the row's
+//
+//   P1  bar.sync: all slots of the block are written before warp 0 reads them. They are written again after P2, to
+//       which warp 0 comes after its reading.
+//   P2  bar.sync: what the warps that polled have of the row is written before any warp reads it. It is written again
+//       after the next row's P1, to which every warp comes after its reading.
+//   P3  one warp alone: all lanes have read the block's last tag before it is written.
+#include "mailbox.h"
+
+#include "engine.h"
+
+// Where messages begin, after the work counter; room for a taken row, so that messages stay aligned.
+enum { MESSAGES_AT = 16, TAKEN_BYTES = 16 };
+
+static cj_mailbox box_of(const row_op *op) {
+    const unsigned words = cj__row_slot_words(op);
+    return (cj_mailbox){.words = words, .paired = words > 1};
+}
+
+static unsigned message_bytes(const row_op *op) { return CJ_MAIL_BYTES * cj__row_slot_words(op); }
+
+// Of what there is once but for copies: the counter, messages of both turns, and last tags.
+static size_t once_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
+    const size_t turn = message_bytes(op) + (s->counted ? TAKEN_BYTES : 0);
+    return MESSAGES_AT + blocks * (2 * turn + sizeof(uint32_t));
+}
+
+size_t cj__row_mail_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
+    return cj__mail_copy_bytes(once_bytes(op, s, blocks));
+}
+
+size_t cj__row_mail_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
+    return once_bytes(op, s, blocks) + (cj__mail_copies(s->blocks) - 1) * cj__row_mail_copy_bytes(op, s, blocks);
+}
+
+// ---- addresses: made where they are used, for there are registers to spare only before the row has come in
+
+static cj_reg block_number(row_kernel *k) { return cj_mov(k->f, "u32", "block", "%ctaid.x"); }
+static cj_reg grid_blocks(row_kernel *k) { return cj_mov(k->f, "u32", "blocks", "%nctaid.x"); }
+static cj_reg group_number(row_kernel *k) { return cj_sub(k->f, "group", block_number(k), k->rank); }
+
+static cj_reg messages_at(row_kernel *k) {
+    return cj_add(k->f, "messages", cj__load_pointer(k->f, k->workspace, "workspace"), MESSAGES_AT);
+}
+
+// at + so many turns' messages: a number or a register.
+static cj_reg after_turns(row_kernel *k, cj_reg at, cj_arg turns) {
+    cj_reg bytes = cj_mul(k->f, "turn_bytes", grid_blocks(k),
+                          message_bytes(k->op) + (k->s->counted ? (unsigned)TAKEN_BYTES : 0));
+    return cj_mad_wide(k->f, "turn_at", bytes, turns, at);
+}
+
+static cj_reg turn_at(row_kernel *k, const row_mail *m) {
+    cj_reg at = messages_at(k);
+    return after_turns(k, at, CJ_ARG(cj_and(k->f, "odd", m->tag, 1)));
+}
+
+static void add_copies(row_kernel *k, cj_reg at, cj_reg copies) {
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, copies, cj__row_mail_copy_bytes(k->op, k->s, k->plan->grid.x));
+}
+
+// Where the group's next row is posted, after the messages of all blocks.
+static cj_reg taken_at(row_kernel *k, cj_reg turn) {
+    cj_reg at = cj_mad_wide(k->f, "all_blocks", grid_blocks(k), message_bytes(k->op), turn);
+    return cj_mad_wide(k->f, "taken_at", group_number(k), TAKEN_BYTES, at);
+}
+
+// Where the block's last tag is, after all messages.
+static cj_reg last_tag_at(row_kernel *k) {
+    cj_reg at = after_turns(k, messages_at(k), CJ_ARG(2));
+    return cj_mad_wide(k->f, "last_tag_at", block_number(k), 4, at);
+}
+
+void cj__row_next_group(row_kernel *k, cj_reg row, cj_reg from) {
+    cj_reg groups = grid_blocks(k);
+    cj_update(k->f, groups, "div", k->s->blocks);
+    cj_ptx(k->f, "add.u32 $1, $2, $3;", row, from, groups);
+}
+
+// ---- warps that wait for messages, each for those of every so-many-th 32 blocks
+
+static unsigned waiting_warps(const row_kernel *k) {
+    return (unsigned)cj__least(cj__ceil_div(k->s->blocks, ROW_WARP), k->s->warps);
+}
+
+static unsigned messages_a_lane(const row_kernel *k) {
+    return (unsigned)cj__ceil_div(k->s->blocks, waiting_warps(k) * ROW_WARP);
+}
+
+row_mail cj__row_mail_open(row_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "the rows, and the tag of this block's last message");
+    row_mail m = {.rows = cj__row_load_rows(k), .leads = cj_eq(f, "leads", k->thread, 0)};
+    m.tag = cj_let(f, "u32", "tag", "ld.global.u32 $1, [$2];", last_tag_at(k));
+    if (k->s->counted) {
+        m.taken = cj_u32(f, "taken");
+        m.next = cj_u32(f, "next");
+    }
+    if (k->s->warps == 1) return m;
+    const unsigned words = waiting_warps(k) * cj__row_slot_words(k->op);
+    m.row = cj_shared_address(f, cj_shared(f, "f32", "row_part", words, 16));
+    if (k->s->counted) m.next_at = cj_shared_address(f, cj_shared(f, "u32", "row_behind", 1, 0));
+    return m;
+}
+
+void cj__row_mail_close(row_kernel *k, const row_mail *m) {
+    cj_step(k->f, "the tag stays, for the next launch");
+    if (k->s->warps == 1) cj_ptx(k->f, "bar.warp.sync 0xffffffff; // P3: all lanes have read the last one");
+    cj_ptx(k->f, "@$1 st.global.u32 [$2], $3;", m->leads, last_tag_at(k), m->tag);
+}
+
+// ---- posting
+
+static cj_reg seal(row_kernel *k, const row_mail *m, cj_reg value) {
+    cj_reg word = cj_let(k->f, "u32", "word", "mov.b32 $1, $2;", value);
+    return cj__mail_seal(k->f, word, m->tag);
+}
+
+static cj_reg value_of(const row_part *part, const row_op *op, unsigned w) {
+    return part->value[w < op->values ? w : 0];
+}
+
+// Rank 0 has taken a row while this one came in. Who takes the last one leaves the counter ready for the next launch.
+static void post_taken(row_kernel *k, const row_mail *m, cj_reg turn) {
+    cj_func *f = k->f;
+    cj_note(f, "and so is the group's next row, by rank 0");
+    cj_reg last = cj_sub(f, "last_taken", m->rows, 1), is_last = cj_pred(f, "is_last");
+    cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $4;", is_last, m->taken, last, k->first);
+    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the last row of all is taken: ready for the next launch",
+           is_last, cj__load_pointer(f, k->workspace, "counter"));
+    cj__row_next_group(k, m->next, m->taken);
+    cj_reg sealed = cj__mail_seal(f, m->next, m->tag);
+    cj__mail_store(f, &(cj_mailbox){.words = 1}, k->first, taken_at(k, turn), 0, &sealed);
+}
+
+// A lane writes each copy.
+static void post(row_kernel *k, const row_mail *m, cj_reg turn) {
+    cj_func         *f = k->f;
+    const cj_mailbox box = box_of(k->op);
+    const unsigned   copies = cj__mail_copies(k->s->blocks);
+    cj_reg posts = m->leads, at = cj_mad_wide(f, "message_at", block_number(k), message_bytes(k->op), turn), sealed[4];
+    if (copies > 1) {
+        add_copies(k, at, k->thread);
+        posts = cj_lt(f, "posts", k->thread, copies);
+    }
+    for (unsigned w = 0; w < box.words; w++) sealed[w] = seal(k, m, value_of(&k->part, k->op, w));
+    cj__mail_store(f, &box, posts, at, 0, sealed);
+    if (k->s->counted) post_taken(k, m, turn);
+}
+
+// ---- waiting
+
+// The partial that a block has posted `offset` bytes on. It is late, if the tag of some value is not the row's. A lane
+// that waits for none keeps what its partial was.
+static void look(row_kernel *k, const row_mail *m, const row_part *part, cj_reg at, unsigned offset, cj_reg has,
+                 cj_reg late, bool first) {
+    cj_func         *f = k->f;
+    const cj_mailbox box = box_of(k->op);
+    cj_reg           sealed[ROW_VALUES];
+    for (unsigned w = 0; w < box.words; w++)
+        sealed[w] = has.id ? seal(k, m, value_of(part, k->op, w)) : cj_b64(f, "sealed");
+    cj__mail_load(f, &box, has, at, offset, sealed);
+    for (unsigned w = 0; w < box.words; w++) {
+        cj_reg tag = cj_u32(f, "found"), word = cj_u32(f, "word");
+        cj_ptx(f, "mov.b64 {$1, $2}, $3;", word, tag, sealed[w]);
+        if (w < k->op->values) cj_ptx(f, "mov.b32 $1, $2;", part->value[w], word);
+        cj_ptx(f, w || !first ? "setp.ne.or.u32 $1, $2, $3, $1;" : "setp.ne.u32 $1, $2, $3;", late, tag, m->tag);
+    }
+}
+
+static void look_taken(row_kernel *k, const row_mail *m, cj_reg at, cj_reg late) {
+    cj_reg sealed = cj_b64(k->f, "sealed"), tag = cj_u32(k->f, "found");
+    cj__mail_load(k->f, &(cj_mailbox){.words = 1}, cj_always(), at, 0, &sealed);
+    cj_ptx(k->f, "mov.b64 {$1, $2}, $3;", m->next, tag, sealed);
+    cj_ptx(k->f, "setp.ne.or.u32 $1, $2, $3, $1;", late, tag, m->tag);
+}
+
+// Where a lane's first message is, in its copy.
+static cj_reg find_messages(row_kernel *k, cj_reg group, cj_reg turn) {
+    cj_func       *f = k->f;
+    const unsigned copies = cj__mail_copies(k->s->blocks);
+    cj_reg         from = cj_add(f, "from", group, k->thread);
+    cj_reg         at = cj_mad_wide(f, "messages_at", from, message_bytes(k->op), turn);
+    if (copies > 1)
+        add_copies(k, at,
+                   cj_let(f, "u32", "copy", "and.b32 $1, $2, $3; // blocks share the copies", k->rank, copies - 1));
+    return at;
+}
+
+// The lane's messages from number `first` to `end`, folded into k->part with those before; in every lane, after the last.
+static void gather_some(row_kernel *k, const row_mail *m, cj_reg at, unsigned first, unsigned end, cj_reg taken) {
+    cj_func       *f = k->f;
+    const unsigned lanes = waiting_warps(k) * ROW_WARP, all = messages_a_lane(k), remainder = k->s->blocks % lanes;
+    const bool     last = end == all, guarded = last && remainder;
+    row_part       part[ROW_VALUES + 1];  // those before are the first part
+    unsigned       parts = 0;
+    cj_reg         late = cj_pred(f, "late"), has = cj_always();
+    if (first) part[parts++] = k->part;
+    const row_part *new = &part[parts];
+    for (unsigned i = first; i < end; i++) part[parts++] = cj__row_part_new(k, "posted");
+    if (guarded) {
+        has = cj_lt(f, "has_message", k->thread, remainder);
+        cj__row_part_clear(k, &part[parts - 1]);
+    }
+    CJ_DO(f, "not_posted", late) {
+        for (unsigned i = first; i < end; i++)
+            look(k, m, &new[i - first], at, i * lanes * message_bytes(k->op), i + 1 == all ? has : cj_always(), late,
+                 i == first);
+        if (k->s->counted && last) look_taken(k, m, taken, late);
+        cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
+    }
+    cj__row_fold(k, &k->part, part, parts, last);
+}
+
+// k->part = the partials that the warp waits for, in every lane. Registers have few of them at once, while they have the
+// row, too.
+static void gather(row_kernel *k, const row_mail *m, cj_reg turn) {
+    const unsigned all = messages_a_lane(k), at_once = ROW_VALUES / cj__row_slot_words(k->op);
+    cj_reg         group = group_number(k), taken = k->s->counted ? taken_at(k, turn) : cj_always();
+    cj_step(k->f, "a lane waits for each message");
+    cj_reg at = find_messages(k, group, turn);
+    for (unsigned i = 0; i < all; i += at_once) gather_some(k, m, at, i, (unsigned)cj__least(i + at_once, all), taken);
+}
+
+// ---- the block
+
+// k->part = that of the row, for every warp of the block.
+static void share(row_kernel *k, const row_mail *m, cj_label others) {
+    enum { MANY = 24, WORDS_AT_ONCE = 16 };  // in registers, beside the row
+    cj_func       *f = k->f;
+    const unsigned words = cj__row_slot_words(k->op), warps = waiting_warps(k);
+    const unsigned at_once = words * warps > MANY ? WORDS_AT_ONCE / words : warps;
+    row_part       part[ROW_WARP + 1];
+    cj_step(f, "the row's values, for every warp of the block");
+    cj_reg slot = cj_mad(f, "row_slot", k->warp, 4 * words, m->row);
+    cj__row_store_slot(k, cj_eq(f, "writes", k->lane, 0), slot);
+    if (k->s->counted) cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", m->leads, m->next_at, m->next);
+    cj_label_here(f, others);
+    cj_ptx(f, "bar.sync 0; // P2: they are written");
+    for (unsigned first = 0; first < warps; first += at_once) {
+        unsigned parts = 0;
+        if (first) part[parts++] = k->part;
+        for (unsigned w = first; w < warps && w < first + at_once; w++) {
+            part[parts] = warps > 1 ? cj__row_part_new(k, "shared") : k->part;
+            cj__row_load_slot(k, &part[parts++], m->row, w * 4 * words, cj_always());
+        }
+        if (warps > 1) cj__row_fold(k, &k->part, part, parts, false);
+    }
+    if (k->s->counted) cj_ptx(f, "ld.shared.u32 $1, [$2];", m->next, m->next_at);
+}
+
+// Warp 0 combines the slots of the block; the other warps that wait for messages do not wait for that.
+static void combine_slots(row_kernel *k, cj_reg slots, cj_label others, cj_label waits) {
+    cj_func *f = k->f;
+    if (waiting_warps(k) < k->s->warps) {
+        cj_reg idle = cj_ge(f, "idle", k->warp, waiting_warps(k));
+        if (cj__row_starts_next_late(k)) cj_ptx(f, "@$1 griddepcontrol.launch_dependents;", idle);
+        cj_ptx(f, "@$1 bra $2;", idle, others);
+    }
+    if (waiting_warps(k) > 1) cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other_warp", k->warp, 0), waits);
+    cj_step(f, "warp 0 combines them");
+    cj__row_fold_slots(k, slots, k->s->warps);
+}
+
+void cj__row_mail_exchange(row_kernel *k, const row_mail *m, cj_reg slots) {
+    cj_func   *f = k->f;
+    const bool one = k->s->warps == 1;
+    cj_label   others = cj_label_new(f, "others"), waits = cj_label_new(f, "wait_for_messages");
+    cj__row_keep_late(k, false);
+    cj_update(f, m->tag, "add", 1);
+    cj_reg turn = turn_at(k, m);
+    if (!one) combine_slots(k, slots, others, waits);
+    cj_step(f, "the block's partial is posted, value by value, each with the row's tag");
+    post(k, m, turn);
+    cj_label_here(f, waits);
+    if (cj__row_starts_next_late(k)) cj__launch_dependents(k->plan, f);
+    gather(k, m, turn);
+    if (!one) share(k, m, others);
+}

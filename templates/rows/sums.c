@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over all rows, one for each column: the gradients of a norm's weight and bias. Each thread adds up its own columns
+// in registers. Rows are dealt, not taken from a work counter, so that every sum is made in an order that follows from the
+// plan and the grid alone: the same bits in every launch.
+//
+//   turn 0  each block, or each warp of a short row, or in a stream each cluster, works on every n-th row; after its last
+//           one its sums go to the workspace, as one partial of each sum
+//   turn 1  all blocks add up the partials of each column, in the order of their numbers
+//
+// A turn is a launch: its end orders all. Rows that no block holds are in sums_twice.c. Barriers:
+//   D1  as in exchange.c; slots alternate between two rows: a warp that writes those of row i + 2 has passed D1 of row
+//       i + 1, to which all warps came after their reading of the slots of row i.
+//   T1  bar.sync: the warp before has left the sums of its short rows in shared memory.
+//   T2  bar.sync: each warp's sums of partials are there, before the first warp adds these up.
+//   T3  bar.sync: it has read them, before the next ones are written.
+#include "engine.h"
+
+// ---- registers and partials
+
+void cj__row_sums_clear(row_kernel *k) {
+    for (unsigned t = 0; t < k->s->totals; t++)
+        for (unsigned v = 0; v < k->s->held; v++)
+            for (unsigned e = 0; e < k->s->elements; e++)
+                k->total[t][v][e] = cj__row_f32(k, k->op->operand[cj__row_nth(k->op, ROW_TOTAL, t)].name, 0);
+}
+
+cj_reg cj__row_workspace(row_kernel *k) { return cj__load_pointer(k->f, k->workspace, "workspace"); }
+
+void cj__row_sums_store(row_kernel *k, cj_reg partial) {
+    cj_func *f = k->f;
+    cj_step(f, "the thread's sums, as a partial of all");
+    cj_reg at = cj__row_workspace(k);
+    at = cj_mad_wide(f, "partial_at", partial, k->s->totals * k->s->columns * 4, at);
+    cj__row_store_sums(k, cj_mad_wide(f, "sums_at", k->column, 4, at));
+}
+
+// ---- after the rows' own launches
+
+cj_label cj__row_sum_turns(row_kernel *k) {
+    cj_func *f = k->f;
+    cj_label add_up = cj_label_new(f, "add_up");
+    cj_step(f, "the last launch adds up the partials");
+    cj_reg turn = cj_let(f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
+    cj_ptx(f, "@$1 bra $2;", cj_eq(f, "last_turn", turn, k->plan->launches - 1), add_up);
+    return add_up;
+}
+
+typedef struct adding {
+    cj_reg partials, slice, position;  // position: of all sums, those of one operand after those of another
+    cj_reg has;                        // whether there is such a sum
+    cj_reg first;                      // address of the first partial that the warp takes
+} adding;
+
+// The sum of every slices-th partial. Several loads are in flight at a time.
+static cj_reg add_slice(row_kernel *k, const adding *a) {
+    cj_func       *f = k->f;
+    const uint64_t step = (uint64_t)k->s->slices * k->s->totals * k->s->columns * 4;
+    cj_reg         more = cj_pred(f, "more"), value[SUMS_AHEAD];
+    cj_reg         sum = cj__row_f32(k, "all", 0), partial = cj_mov(f, "u32", "partial", a->slice);
+    cj_reg         at = cj_mad_wide(f, "partial_at", a->position, 4, a->first);
+    CJ_DO(f, "next_partials", more) {
+        for (unsigned i = 0; i < SUMS_AHEAD; i++) {
+            cj_reg there = cj_pred(f, "there");
+            value[i] = cj__row_f32(k, "value", 0);
+            cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", there, partial, a->partials, a->has);
+            cj_ptx(f, "@$1 ld.global.f32 $2, [$3];", there, value[i], at);
+            cj_update(f, at, "add", step);
+            cj_update(f, partial, "add", k->s->slices);
+        }
+        for (unsigned i = 0; i < SUMS_AHEAD; i++) cj_update(f, sum, "add", value[i]);
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, partial, a->partials);
+    }
+    return sum;
+}
+
+// The first slice's warps get the sums of all slices.
+static void add_slices(row_kernel *k, const adding *a, cj_reg sum, cj_reg slots) {
+    cj_func *f = k->f;
+    cj_reg   slot = cj_mad(f, "slot", k->warp, 4 * ROW_WARP, slots), leads = cj_pred(f, "first_slice");
+    slot = cj_mad(f, "slot", k->lane, 4, slot);
+    cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $3;", leads, a->slice, a->has);
+    cj_ptx(f, "st.shared.f32 [$1], $2;", slot, sum);
+    cj_ptx(f, "bar.sync 0; // T2: every slice's sums are here");
+    for (unsigned i = 1; i < k->s->slices; i++) {
+        cj_reg other = cj_let(f, "f32", "other", "@$2 ld.shared.f32 $1, [$3 + $4];", leads, slot, 4 * ROW_WARP * i);
+        cj_ptx(f, "@$1 add.f32 $2, $2, $3;", leads, sum, other);
+    }
+    cj_ptx(f, "bar.sync 0; // T3: and have been read");
+    cj_set(f, a->has, leads);
+}
+
+static void store_sum(row_kernel *k, const adding *a, cj_reg sum) {
+    cj_func    *f = k->f;
+    const char *type = cj__row_type(k->plan, ROW_OUT);
+    cj_reg      column = cj_mov(f, "u32", "sum_column", a->position);
+    cj_reg      base = cj_mov(f, "u64", "sums", k->base[cj__row_nth(k->op, ROW_TOTAL, 0)]);
+    for (unsigned t = 1; t < k->s->totals; t++) {
+        cj_reg later = cj_ge(f, "later", column, k->s->columns);
+        cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", later, column, k->s->columns);
+        cj_set_if(f, later, base, k->base[cj__row_nth(k->op, ROW_TOTAL, t)]);
+    }
+    cj_reg at = cj_mad_wide(f, "sum_at", column, k->s->out_bytes, base);
+    if (k->s->out_bytes == 2) sum = cj_let(f, "b16", "rounded", "cvt.rn.$3.f32 $1, $2;", sum, type);
+    cj_ptx(f, "@$1 st.global.$2 [$3], $4;", a->has, k->s->out_bytes == 2 ? "b16" : "f32", at, sum);
+}
+
+// A block's warps are groups of `slices`, and a group has 32 columns at a time.
+void cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    const unsigned   warps = k->plan->block.x / ROW_WARP, groups = warps / s->slices, width = groups * ROW_WARP;
+    const uint64_t   sums = s->totals * s->columns, items = cj__ceil_div(sums, width);
+    cj_reg           slots = {0};
+    adding           a;
+    cj_label_here(f, here);
+    cj_step(f, "the partials of each sum, by their numbers: every warp of a group takes some, the group's first adds"
+               " theirs");
+    if (s->slices > 1) slots = cj_shared_address(f, cj_shared(f, "f32", "slices", warps * ROW_WARP, 0));
+    cj_reg workspace = cj__row_workspace(k);
+    a.partials = cj_u32(f, "partials");
+    if (s->strips)
+        cj_set(f, a.partials, s->strips);
+    else
+        cj_ptx(f, "mov.u32 $1, %$2;", a.partials, partials);
+    cj_reg group = cj_div(f, "group", k->warp, s->slices);
+    a.slice = cj_rem(f, "slice", k->warp, s->slices);
+    a.first = cj_mad_wide(f, "first_partial", a.slice, sums * 4, workspace);
+    cj_reg item = cj_mov(f, "u32", "item", "%ctaid.x"), step = cj_mov(f, "u32", "items_step", "%nctaid.x");
+    CJ_LOOP(f, all, "next_sums", "added") {
+        cj_leave(&all, cj_ge(f, "past", item, items));
+        a.position = cj_mad(f, "position", item, groups, group);
+        a.position = cj_mad(f, "position", a.position, 32, k->lane);
+        a.has = cj_lt(f, "has_sum", a.position, sums);
+        if (groups * s->slices < warps) cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", a.has, group, groups);
+        cj_reg sum = add_slice(k, &a);
+        if (s->slices > 1) add_slices(k, &a, sum, slots);
+        store_sum(k, &a, sum);
+        cj_update(f, item, "add", step);
+    }
+    cj_ptx(f, "ret;");
+}
+
+// ---- rows that a block or a warp holds
+
+// Each warp of a block with rows of their own adds what the warp before it has left; the last one has the sums of all.
+static void add_warps(row_kernel *k) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    const unsigned   each = s->totals * s->held * s->elements;
+    cj_reg           sums = cj_shared_address(f, cj_shared(f, "f32", "sums", each * ROW_WARP, 0));
+    cj_reg           more = cj_pred(f, "more_warps");
+    cj_step(f, "the sums of the block's warps, one after the other");
+    cj_reg at = cj_mad(f, "at", k->lane, 4, sums), turn = cj_mov(f, "u32", "warp_turn", 0);
+    cj_reg adds = cj_ne(f, "adds", k->warp, 0);
+    CJ_DO(f, "next_warp", more) {
+        CJ_UNLESS(f, cj_ne(f, "other_turn", k->warp, turn), "other_warp")
+        for (unsigned i = 0; i < each; i++) {
+            cj_reg total = k->total[i / (s->held * s->elements)][i / s->elements % s->held][i % s->elements];
+            cj_reg before = cj_let(f, "f32", "before", "@$2 ld.shared.f32 $1, [$3 + $4];", adds, at, i * ROW_WARP * 4);
+            cj_ptx(f, "@$1 add.f32 $2, $2, $3;", adds, total, before);
+            cj_ptx(f, "st.shared.f32 [$1 + $2], $3;", at, i * ROW_WARP * 4, total);
+        }
+        cj_ptx(f, "bar.sync 0; // T1: this warp's sums are there");
+        cj_update(f, turn, "add", 1);
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, turn, s->rows_per_block);
+    }
+}
+
+static void emit_held_rows(row_kernel *k) {
+    cj_func           *f = k->f;
+    const unsigned     each = k->s->rows_per_block;
+    const row_exchange x = cj__row_exchange_open(k, true);
+    cj_reg             rows = cj__row_load_rows(k);
+    cj_step(f, "every n-th row, from the block's number on");
+    cj__row_set_piece(k, cj_mov(f, "u32", "piece", 0));
+    cj__row_sums_clear(k);
+    cj_reg partial = cj_mov(f, "u32", "own_partial", "%ctaid.x");
+    cj_set(f, k->row, partial);
+    if (each > 1) cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", k->row, each, k->warp);
+    cj_reg step = cj_mov(f, "u32", "rows_step", "%nctaid.x");
+    if (each > 1) cj_update(f, step, "mul", each);
+    CJ_LOOP(f, all, "next_row", "rows_done") {
+        cj_leave(&all, cj_ge(f, "past", k->row, rows));
+        cj__row_held(k, &x);
+        cj_update(f, k->row, "add", step);
+    }
+    if (each > 1) {
+        add_warps(k);
+        CJ_UNLESS(f, cj_ne(f, "leaves", k->warp, each - 1), "done") cj__row_sums_store(k, partial);
+    } else {
+        cj__row_sums_store(k, partial);
+    }
+    cj_ptx(f, "ret;");
+}
+
+void cj__row_emit_sums(row_kernel *k) {
+    cj_label add_up = cj__row_sum_turns(k);
+    if (k->s->strips)
+        cj__row_emit_sums_twice(k);
+    else
+        emit_held_rows(k);
+    cj__row_sums_add_up(k, add_up, "nctaid.x");
+}
