@@ -7,23 +7,23 @@
 // says. 16-bit elements pass it as fragments of 16 by 16. A thread's neighbours of other types, two elements of row
 // lane / 4 and two of the row 8 below in every 8 columns, have cells of their own there, which it writes and reads
 // alone: for f32 the cells of C are those of D.
-#include "gemm.h"
+#include "epilogue.h"
 
 enum { FRAGMENT_REGISTERS = 4, FRAGMENT_COLUMNS = 16, CELL_COLUMNS = 8, CHUNK = 16, PACKED_MAX = 16 };
 
 // Of a piece and a thread: pairs of sums, and registers of packed results.
-static uint32_t pairs_of(const gemm_shape *g) { return g->piece / 4; }
+static uint32_t pairs_of(const gemm_shape *g) { return g->subtile / 4; }
 static uint32_t packed_of(const gemm_shape *g) { return pairs_of(g) * 2 * g->d_type->bytes / 4; }
 
 // Where the first result register of a piece is.
-static uint32_t packed_at(const gemm_shape *g, uint32_t piece) { return g->kept ? piece * packed_of(g) : 0; }
+static uint32_t packed_at(const gemm_shape *g, uint32_t piece) { return g->deferred ? piece * packed_of(g) : 0; }
 
 static bool has_cells(const gemm_type *type) { return type->bytes != 2; }
 
 // Where a lane's cell of the first 8 columns lies in a buffer that begins at `own`: that of the columns 8 i has its
 // address xor 8 i elements.
 static cj_reg cell_address(const gemm_kernel *k, cj_reg own) {
-    const uint32_t bytes = k->g->d_type->bytes, row_bytes = k->g->piece * bytes;
+    const uint32_t bytes = k->g->d_type->bytes, row_bytes = k->g->subtile * bytes;
     cj_func       *f = k->f;
     cj_reg         row = cj_u32(f, "cell_row"), within = cj_u32(f, "cell_within"), turn = cj_u32(f, "cell_turn"),
            at = cj_u32(f, "cell");
@@ -46,13 +46,13 @@ static cj_reg cell_of(const gemm_kernel *k, cj_reg first, uint32_t index) {
 }
 
 // Bytes from a cell to that of the row 8 below.
-static uint32_t cell_below(const gemm_shape *g) { return GEMM_WARP_ROWS / 2 * g->piece * g->d_type->bytes; }
+static uint32_t cell_below(const gemm_shape *g) { return GEMM_WARP_ROWS / 2 * g->subtile * g->d_type->bytes; }
 
 void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     cj_reg            own = cj_u32(f, "consumer_warp");
-    const uint32_t    packed = (g->kept ? g->pieces : 1) * packed_of(g);
+    const uint32_t    packed = (g->deferred ? g->subtiles : 1) * packed_of(g);
     r->buffer = cj_u32(f, "results");
     cj_ptx(f, "sub.u32 $1, $2, $3;", own, k->warp, GEMM_WARPS);
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", r->buffer, own, GEMM_STORES * GEMM_STORE_BYTES, k->shared);
@@ -69,7 +69,7 @@ void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r) {
     }
     r->some = cj_pred(f, "some");
     r->map = cj__gemm_map_address(k, GEMM_MAP_D);
-    if (cj__gemm_is_ragged(g)) cj__gemm_tail_begin(k, r);
+    if (cj__gemm_is_ragged(g)) r->tail = cj__gemm_tail_begin(k);
     cj_ptx(f, "setp.ne.u32 $1, $2, $2;", r->some, own);
     cj__gemm_values_begin(k, &r->values);
     if (!g->adds_c) return;
@@ -82,7 +82,7 @@ void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r) {
 
 // Pieces take the warp's buffers by turns. A tile of one piece has one buffer, for the next tile's piece would follow
 // in it.
-static uint32_t buffers_of(const gemm_shape *g) { return g->pieces < GEMM_STORES ? g->pieces : GEMM_STORES; }
+static uint32_t buffers_of(const gemm_shape *g) { return g->subtiles < GEMM_STORES ? g->subtiles : GEMM_STORES; }
 
 static cj_reg in_buffer(const gemm_kernel *k, cj_reg first, uint32_t piece) {
     const uint32_t buffer = piece % buffers_of(k->g);
@@ -95,7 +95,7 @@ static cj_reg in_buffer(const gemm_kernel *k, cj_reg first, uint32_t piece) {
 static cj_reg column_of(const gemm_kernel *k, cj_reg first, uint32_t piece) {
     if (!piece) return first;
     cj_reg column = cj_s32(k->f, "piece_column");
-    cj_ptx(k->f, "add.s32 $1, $2, $3;", column, first, piece * k->g->piece);
+    cj_ptx(k->f, "add.s32 $1, $2, $3;", column, first, piece * k->g->subtile);
     return column;
 }
 
@@ -106,7 +106,7 @@ static bool may_be_read(const gemm_shape *g, uint32_t piece) { return !cj__gemm_
 // ---- sums to results
 
 // C comes into the first buffer, or, where pieces are not kept, into the one that the piece of D will take.
-static uint32_t c_buffer_of(const gemm_shape *g, uint32_t piece) { return g->kept ? 0 : piece; }
+static uint32_t c_buffer_of(const gemm_shape *g, uint32_t piece) { return g->deferred ? 0 : piece; }
 
 static void read_addends(const gemm_kernel *k, const gemm_results *r, uint32_t buffer, cj_reg c[2 * PACKED_MAX]) {
     const gemm_shape *g = k->g;
@@ -121,7 +121,7 @@ static void read_addends(const gemm_kernel *k, const gemm_results *r, uint32_t b
     }
     cj_reg packed[PACKED_MAX], first = in_buffer(k, r->fragment, buffer);
     for (uint32_t i = 0; i < pairs_of(g); i++) packed[i] = cj_b32(f, "addends");
-    for (uint32_t i = 0; i < g->piece / FRAGMENT_COLUMNS; i++)
+    for (uint32_t i = 0; i < g->subtile / FRAGMENT_COLUMNS; i++)
         cj_fragment_load(f, packed + FRAGMENT_REGISTERS * i, cj_fragment_at(f, first, i));
     for (uint32_t i = 0; i < pairs_of(g); i++) {
         cj_reg half[2] = {cj_register(f, "b16", "low"), cj_register(f, "b16", "high")};
@@ -137,13 +137,13 @@ static void read_addends(const gemm_kernel *k, const gemm_results *r, uint32_t b
 static void load_addends(gemm_kernel *k, const gemm_results *r, uint32_t piece, cj_reg c[2 * PACKED_MAX]) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    const uint32_t    bytes = GEMM_WARP_ROWS * g->piece * g->c_type->bytes;
+    const uint32_t    bytes = GEMM_WARP_ROWS * g->subtile * g->c_type->bytes;
     cj_reg            at[3];
     const uint32_t    rank = cj__gemm_at(k, at, column_of(k, r->place.column, piece), r->place.row, r->place.batch,
                                          g->shared_c);
     cj_reg            to = in_buffer(k, r->buffer, c_buffer_of(g, piece));
-    if (!g->kept && may_be_read(g, piece)) cj_bulk_wait_read(f, buffers_of(g) - 1, "the buffer is free for C");
-    if (g->kept && piece) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the piece before");
+    if (!g->deferred && may_be_read(g, piece)) cj_bulk_wait_read(f, buffers_of(g) - 1, "the buffer is free for C");
+    if (g->deferred && piece) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the piece before");
     cj_mbarrier_arrive_expect(f, k->leader, r->c_ready, CJ_ARG((int)bytes), NULL);
     cj_tensor_load(f, k->leader, to, r->map_c, at, rank, r->c_ready);
     cj_mbarrier_wait(f, r->c_ready, CJ_ARG(r->c_parity), CJ_SCOPE_BLOCK, "C is there");
@@ -168,13 +168,13 @@ static void pack(const gemm_kernel *k, const cj_reg *packed, uint32_t pair, cons
     }
 }
 
-void cj__gemm_results_take_piece(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t piece) {
+void cj__gemm_results_take_subtile(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t piece) {
     const gemm_shape *g = k->g;
     cj_reg            c[2 * PACKED_MAX] = {{0}}, column_bias[2] = {{0}}, above = {0};
     sum += piece * 2 * pairs_of(g);
     if (g->adds_c) load_addends(k, r, piece, c);
     for (uint32_t pair = 0; pair < pairs_of(g); pair++) {
-        const uint32_t group = piece * (g->piece / CELL_COLUMNS) + pair / 2;
+        const uint32_t group = piece * (g->subtile / CELL_COLUMNS) + pair / 2;
         if (g->bias == GEMM_BIAS_COLUMNS && pair % 2 == 0) cj__gemm_values_columns(k, &r->values, group, column_bias);
         for (uint32_t i = 0; i < 2; i++) {
             const cj_reg bias = g->bias == GEMM_BIAS_ROWS ? r->values.bias[pair % 2] : column_bias[i];
@@ -191,23 +191,23 @@ void cj__gemm_results_place(gemm_kernel *k, gemm_results *r, const gemm_place *p
     cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", r->place.row, down, GEMM_WARP_ROWS, place->row);
     cj_ptx(f, "mov.s32 $1, $2;", r->place.column, place->column);
     if (k->g->batches > 1) cj_ptx(f, "mov.s32 $1, $2;", r->place.batch, place->batch);
-    if (k->g->kept) cj_ptx(f, "setp.eq.u32 $1, $2, $2;", r->some, down);
+    if (k->g->deferred) cj_ptx(f, "setp.eq.u32 $1, $2, $2;", r->some, down);
 }
 
 void cj__gemm_results_take(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
     const gemm_shape *g = k->g;
-    cj_step(k->f, g->kept ? "the sums become results, which leave behind the next tile's steps"
-                          : "the sums become results, which leave");
+    cj_step(k->f, g->deferred ? "the sums become results, which leave behind the next tile's steps"
+                              : "the sums become results, which leave");
     cj__gemm_results_place(k, r, place);
-    if (g->kept && g->adds_c) {
+    if (g->deferred && g->adds_c) {
         cj_bulk_wait_read(k->f, buffers_of(g) - 1, "the first buffer is free for C");
         // With several pieces, others have been sent since the ends of lines were read there, with such a barrier.
-        if (cj__gemm_is_ragged(g) && g->pieces == 1)
+        if (cj__gemm_is_ragged(g) && g->subtiles == 1)
             cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the ends of their lines there");
     }
-    for (uint32_t piece = 0; piece < g->pieces; piece++) {
-        cj__gemm_results_take_piece(k, r, sum, piece);
-        if (!g->kept) cj__gemm_results_store(k, r, piece);
+    for (uint32_t piece = 0; piece < g->subtiles; piece++) {
+        cj__gemm_results_take_subtile(k, r, sum, piece);
+        if (!g->deferred) cj__gemm_results_store(k, r, piece);
     }
 }
 
@@ -219,11 +219,11 @@ static void write_results(const gemm_kernel *k, const gemm_results *r, uint32_t 
     const cj_reg     *packed = r->packed + packed_at(g, piece);
     cj_reg            first = in_buffer(k, has_cells(g->d_type) ? r->cell : r->fragment, piece);
     if (!has_cells(g->d_type)) {
-        for (uint32_t i = 0; i < g->piece / FRAGMENT_COLUMNS; i++)
+        for (uint32_t i = 0; i < g->subtile / FRAGMENT_COLUMNS; i++)
             cj_fragment_store(f, cj_fragment_at(f, first, i), packed + FRAGMENT_REGISTERS * i);
         return;
     }
-    for (uint32_t i = 0; i < g->piece / CELL_COLUMNS; i++) {
+    for (uint32_t i = 0; i < g->subtile / CELL_COLUMNS; i++) {
         cj_reg at = cell_of(k, first, i);
         if (g->d_type->bytes == 4) {
             cj_ptx(f, "st.shared.v2.b32 [$1], {$2, $3};", at, packed[4 * i], packed[4 * i + 1]);
@@ -241,7 +241,7 @@ static void write_results(const gemm_kernel *k, const gemm_results *r, uint32_t 
 // have cells for D, all must have read it.
 static void claim_buffer(const gemm_kernel *k, uint32_t piece) {
     const gemm_shape *g = k->g;
-    const bool        had_c = g->adds_c && (!piece || !g->kept);
+    const bool        had_c = g->adds_c && (!piece || !g->deferred);
     if (had_c && has_cells(g->d_type) && !has_cells(g->c_type))
         cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read C");
     if (had_c || !may_be_read(g, piece)) return;
@@ -258,7 +258,7 @@ void cj__gemm_results_store(gemm_kernel *k, const gemm_results *r, uint32_t piec
     write_results(k, r, piece);
     cj_async_fence(f, "what this lane wrote is there for the copy,");
     cj_ptx(f, "bar.warp.sync -1; // and what all lanes wrote");
-    cj_tensor_store(f, ragged ? cj__gemm_tail_sender(k, r, column) : k->leader, r->map, at, rank, buffer);
+    cj_tensor_store(f, ragged ? cj__gemm_tail_sender(k, &r->tail, column) : k->leader, r->map, at, rank, buffer);
     cj_bulk_commit(f);
-    if (ragged) cj__gemm_tail_store(k, r, column, buffer);
+    if (ragged) cj__gemm_tail_store(k, &r->tail, &r->place, column, buffer);
 }

@@ -62,7 +62,9 @@
 #include "gemm.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+
+#include "plan.h"
+#include "roles.h"
 
 static const cj_param_info params[] = {
     [GEMM_M] = {.name = "m", .minimum = 1, .maximum = 1 << 30, .initial = "1024", .help = "rows of A and D"},
@@ -158,9 +160,6 @@ static const cj_param_info params[] = {
                         .help = "yes: may start while the kernel before it on the stream still runs, whatever that is"},
 };
 
-// A thread, at the start. The roles go on with fewer and more: with two groups of consumers that is all there are.
-enum { REGISTERS = 168 };
-
 // ---- the head
 
 static void write_formula(const gemm_shape *g, cj_builder *b) {
@@ -181,8 +180,10 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
     if (cj__gemm_is_split(g))
         cj_head(b, "  the K of a tile is shared: %" PRIu32 " ways in a cluster, %" PRIu32 " ways among clusters",
                 g->split, g->parts);
-    if (g->in_ring) cj_head(b, "  the sums of a cluster's blocks meet in the stages, when they are done with them");
-    if (g->rest) cj_head(b, "  the steps of the tiles that are left behind whole rounds are shared by all clusters");
+    if (g->sums_in_stages)
+        cj_head(b, "  the sums of a cluster's blocks meet in the stages, when they are done with them");
+    if (g->stream_k)
+        cj_head(b, "  the steps of the tiles that are left behind whole rounds are shared by all clusters");
     cj_head(b, "  A lies by %s, B by %s%s", g->a == CJ_BY_K ? "k" : "rows", g->b == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
@@ -193,101 +194,6 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
             k->plan->block.x, g->groups, k->plan->dynamic_shared, g->clustered ? " of whole clusters" : "");
 }
 
-static const char *unless(bool used, const char *comment) { return used ? comment : "not used"; }
-
-static void declare(gemm_kernel *k) {
-    static const char *const names[GEMM_MAPS] = {"map_a", "map_b", "map_c", "map_d"};
-    const gemm_shape        *g = k->g;
-    cj_func                 *f = k->f;
-    const bool               scaled = cj__gemm_is_scaled(g), batched = g->batches > 1;
-    for (unsigned i = 0; i < GEMM_MAPS; i++)
-        k->map[i] = cj_param_array(f, "b8", names[i], sizeof(cj_tensormap), 64,
-                                   unless(i != GEMM_MAP_C || g->adds_c, "tensor map"));
-    k->alpha = cj_param(f, "f32", "alpha", NULL);
-    k->beta = cj_param(f, "f32", "beta", unless(g->adds_c, NULL));
-    k->bias = cj_param(f, "u64", "bias", unless(g->bias, "elements as C's"));
-    k->scale_a = cj_param(f, "u64", "scale_a", unless(scaled, "f32, or NULL for 1"));
-    k->scale_b = cj_param(f, "u64", "scale_b", unless(scaled, "f32, or NULL for 1"));
-    k->scale_d = cj_param(f, "u64", "scale_d", unless(cj__gemm_is_d_scaled(g), "f32, or NULL for 1"));
-    if (cj__gemm_is_ragged(g)) {
-        k->d = cj_param(f, "u64", "d", "as its map has it, for the ends of its lines");
-        k->d_leading = cj_param(f, "u64", "d_leading", "elements from a line to the next");
-        k->d_stride = cj_param(f, "u64", "d_stride", unless(batched, "elements from a product to the next"));
-    }
-    k->tiles_m = cj_param(f, "u64", "tiles_m", "rows of tiles of clusters");
-    k->tiles_n = cj_param(f, "u64", "tiles_n", "columns of them");
-    k->steps = cj_param(f, "u64", "steps",
-                        g->kept ? "of K, at least 1 for each piece of a tile" : "of K");
-    k->batches = cj_param(f, "u64", "batches", unless(batched, "products"));
-    k->bias_length = cj_param(f, "u64", "bias_length", unless(g->bias, NULL));
-    if (cj__gemm_is_ragged(g)) {
-        k->d_rows = cj_param(f, "u64", "d_rows", NULL);
-        k->d_columns = cj_param(f, "u64", "d_columns", NULL);
-    }
-    k->workspace = cj_param(f, "u64", "workspace",
-                            unless(g->parts > 1 || g->rest, "arrivals of those that share a tile, then their sums"));
-    cj_block(f, k->plan->block.x, 1, 1);
-    cj_registers_max(f, REGISTERS);
-    if (g->clustered) cj_cluster(f, k->plan->cluster.x, 1, 1);
-}
-
-cj_reg cj__gemm_load_u32(const gemm_kernel *k, cj_var param, const char *name) {
-    cj_reg value = cj_u32(k->f, name);
-    cj_ptx(k->f, "ld.param.u32 $1, [$2];", value, param);
-    return value;
-}
-
-cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which) {
-    cj_reg map = cj_u64(k->f, "map");
-    cj_ptx(k->f, "mov.b64 $1, $2;", map, k->map[which]);
-    cj_ptx(k->f, "cvta.param.u64 $1, $1;", map);
-    return map;
-}
-
-// ---- who is who
-
-uint32_t cj__gemm_log2(uint32_t power) { return power > 1 ? 1 + cj__gemm_log2(power / 2) : 0; }
-
-static void emit_identity(gemm_kernel *k) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    cj_step(f, "who this thread is, and which tiles are its cluster's");
-    k->thread = cj_u32(f, "thread");
-    k->lane = cj_u32(f, "lane");
-    k->warp = cj_u32(f, "warp");
-    k->group = cj_u32(f, "group");
-    k->leader = cj_pred(f, "leader");
-    cj_ptx(f, "mov.u32 $1, %tid.x;", k->thread);
-    cj_ptx(f, "and.b32 $1, $2, 31;", k->lane, k->thread);
-    cj_ptx(f, "shr.u32 $1, $2, 5;", k->warp, k->thread);
-    cj_ptx(f, "shr.u32 $1, $2, 7;", k->group, k->thread);
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", k->leader, k->lane);
-    k->cluster = cj_u32(f, "cluster");
-    k->clusters = cj_u32(f, "clusters");
-    cj_ptx(f, g->clustered ? "mov.u32 $1, %clusterid.x;" : "mov.u32 $1, %ctaid.x;", k->cluster);
-    cj_ptx(f, g->clustered ? "mov.u32 $1, %nclusterid.x;" : "mov.u32 $1, %nctaid.x;", k->clusters);
-    k->rows = cj__gemm_load_u32(k, k->tiles_m, "rows");
-    k->columns = cj__gemm_load_u32(k, k->tiles_n, "columns");
-    k->count = cj_u32(f, "tiles_in_all");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", k->count, k->rows, k->columns);
-    if (g->batches > 1) {
-        k->of_one = cj_u32(f, "tiles_of_one");
-        cj_ptx(f, "mov.u32 $1, $2;", k->of_one, k->count);
-        cj_ptx(f, "mul.lo.u32 $1, $1, $2;", k->count, cj__gemm_load_u32(k, k->batches, "batches"));
-    }
-    if (g->rest) cj__gemm_rest_identity(k);
-    if (cj__gemm_is_split(g)) cj__gemm_split_identity(k, cj__gemm_load_u32(k, k->steps, "all_steps"));
-    if (cj__gemm_blocks(g) == 1) return;
-    cj_reg rank = cj__gemm_is_split(g) ? k->range.mate : cj_cluster_rank(f);
-    k->rank_m = cj_u32(f, "rank_m");
-    k->rank_n = cj_u32(f, "rank_n");
-    if (g->cluster_m > 1)
-        cj_ptx(f, "and.b32 $1, $2, $3;", k->rank_m, rank, g->cluster_m - 1);
-    else
-        cj_ptx(f, "mov.u32 $1, 0;", k->rank_m);
-    cj_ptx(f, "shr.u32 $1, $2, $3;", k->rank_n, rank, cj__gemm_log2(g->cluster_m));
-}
-
 // Arrivals that free a stage: of each consumer warp, at every block of its own row and column of the cluster.
 static uint32_t releases_of(const gemm_shape *g) { return GEMM_WARPS * g->groups * (g->cluster_m + g->cluster_n - 1); }
 
@@ -295,108 +201,27 @@ static void emit_begin(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     cj_reg            first = cj_pred(f, "first");
-    k->ring = cj_pipeline_declare(f, "stages", g->stages);
+    k->stages = cj_pipeline_declare(f, "stages", g->stages);
     k->shared = cj_u32(f, "a_stages");
     cj_ptx(f, "mov.u32 $1, gemm_stages;", k->shared);
     cj_ptx(f, "add.u32 $1, $1, $2;", k->shared, GEMM_SHARED_ALIGN - 1);
-    cj_ptx(f, "and.b32 $1, $1, $2; // a whole swizzle pattern: the driver's linker does not keep such an .align", k->shared,
-           -GEMM_SHARED_ALIGN);
+    cj_ptx(f, "and.b32 $1, $1, $2; // a whole swizzle pattern: the driver's linker does not keep such an .align",
+           k->shared, -GEMM_SHARED_ALIGN);
     if (g->adds_c) k->c_ready = cj_shared_address(f, cj_shared(f, "b64", "c_ready", g->groups * GEMM_WARPS, 8));
     cj_step(f, "mbarriers, made by one thread, which fetches the tensor maps too");
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, k->thread);
     for (unsigned i = 0; i < GEMM_MAPS; i++)
-        if (i != GEMM_MAP_C || g->adds_c)
-            cj_ptx(f, "@$1 prefetch.tensormap [$2];", first, cj__gemm_map_address(k, i));
+        if (i != GEMM_MAP_C || g->adds_c) cj_ptx(f, "@$1 prefetch.tensormap [$2];", first, cj__gemm_map_address(k, i));
     for (uint32_t i = 0; g->adds_c && i < g->groups * GEMM_WARPS; i++)
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first, k->c_ready, 8 * i);
     if (g->split > 1) cj__gemm_split_begin(k, first);
-    cj_pipeline_init(f, first, &k->ring, CJ_ARG(releases_of(g)));
-    if (cj__gemm_blocks(g) * g->split == 1) {
+    cj_pipeline_init(f, first, &k->stages, CJ_ARG(releases_of(g)));
+    if (cj__gemm_multicast(g) * g->split == 1) {
         cj_ptx(f, "bar.sync 0; // B1: the mbarriers are ready");
         return;
     }
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "B1: the fence has published them");
     cj_cluster_wait(f, "every block's mbarriers are ready");
-}
-
-void cj__gemm_wait(const gemm_kernel *k) {
-    if (!k->plan->programmatic) return;
-    cj_step(k->f, "the kernels before have ended: what they wrote can be read, and what they read can be written");
-    cj_ptx(k->f, "griddepcontrol.wait;");
-}
-
-// ---- tiles
-
-// Where along one axis this block's tile begins.
-static cj_reg coordinate(const gemm_kernel *k, const char *name, cj_reg tile, uint32_t blocks, cj_reg rank,
-                         uint32_t length) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_s32(f, name);
-    if (blocks > 1)
-        cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", at, tile, blocks, rank);
-    else
-        cj_ptx(f, "mov.b32 $1, $2;", at, tile);
-    cj_ptx(f, "mul.lo.s32 $1, $1, $2;", at, length);
-    return at;
-}
-
-uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg outer, cj_reg batch, bool shared) {
-    at[0] = inner;
-    at[1] = outer;
-    at[2] = batch;
-    return k->g->batches > 1 && !shared ? 3 : 2;
-}
-
-// Which product of a batch a tile belongs to: a new register. The tile becomes its number there.
-static cj_reg emit_batch(const gemm_kernel *k, cj_reg *tile) {
-    cj_func *f = k->f;
-    cj_reg   batch = cj_s32(f, "batch"), number = cj_u32(f, "tile_of_one");
-    cj_ptx(f, "div.u32 $1, $2, $3;", batch, *tile, k->of_one);
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", number, batch, k->of_one);
-    cj_ptx(f, "sub.u32 $1, $2, $1;", number, *tile);
-    *tile = number;
-    return batch;
-}
-
-// The tile of that number: its band of GEMM_SIDE_BY_SIDE rows (the last band may have fewer), and within it its column.
-gemm_place cj__gemm_place(const gemm_kernel *k, cj_reg tile) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    cj_reg            batch = {0};
-    if (g->batches > 1) batch = emit_batch(k, &tile);
-    cj_reg band = cj_u32(f, "band"), first = cj_u32(f, "first_row"), high = cj_u32(f, "rows_of_band"),
-           in = cj_u32(f, "in_band");
-    cj_reg column = cj_u32(f, "tile_column"), row = cj_u32(f, "tile_row");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", in, k->columns, GEMM_SIDE_BY_SIDE);
-    cj_ptx(f, "div.u32 $1, $2, $3;", band, tile, in);
-    cj_ptx(f, "mul.lo.u32 $1, $1, $2;", in, band);
-    cj_ptx(f, "sub.u32 $1, $2, $1;", in, tile);
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", first, band, GEMM_SIDE_BY_SIDE);
-    cj_ptx(f, "sub.u32 $1, $2, $3;", high, k->rows, first);
-    cj_ptx(f, "min.u32 $1, $1, $2;", high, GEMM_SIDE_BY_SIDE);
-    cj_ptx(f, "div.u32 $1, $2, $3;", column, in, high);
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", row, column, high);
-    cj_ptx(f, "sub.u32 $1, $2, $1;", row, in);
-    cj_ptx(f, "add.u32 $1, $1, $2;", row, first);
-    return (gemm_place){coordinate(k, "row", row, g->cluster_m, k->rank_m, g->tile_m),
-                        coordinate(k, "column", column, g->cluster_n, k->rank_n, g->tile_n), batch};
-}
-
-gemm_tiles cj__gemm_tiles_begin(const gemm_kernel *k) {
-    cj_func   *f = k->f;
-    gemm_tiles loop = {cj_u32(f, "tile"), cj_label_new(f, "next_tile"), cj_label_new(f, "no_tile")};
-    cj_reg     past = cj_pred(f, "past");
-    cj_ptx(f, "mov.u32 $1, $2;", loop.tile, k->cluster);
-    cj_label_here(f, loop.next);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, loop.tile, k->g->rest ? k->whole : k->count);
-    cj_ptx(f, "@$1 bra $2;", past, loop.end);
-    return loop;
-}
-
-void cj__gemm_tiles_end(const gemm_kernel *k, const gemm_tiles *loop) {
-    cj_ptx(k->f, "add.u32 $1, $1, $2;", loop->tile, k->clusters);
-    cj_ptx(k->f, "bra $1;", loop->next);
-    cj_label_here(k->f, loop->end);
 }
 
 static void emit_gemm(const cj_plan *plan, cj_builder *b) {
@@ -406,17 +231,17 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 gemm_stages[];");
     cj_func *f = k.f = cj_entry(b, plan->entry);
-    declare(&k);
+    cj__gemm_declare(&k);
     cj__launch_dependents(plan, f);
-    emit_identity(&k);
+    cj__gemm_identify(&k);
     emit_begin(&k);
     cj_reg   consumes = cj_pred(f, "consumes");
     cj_label consume = cj_label_new(f, "consumer"), done = cj_label_new(f, "done");
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", consumes, k.group);
     cj_ptx(f, "@$1 bra $2;", consumes, consume);
-    cj__gemm_load(&k, done);
+    cj__gemm_produce(&k, done);
     cj_label_here(f, consume);
-    cj__gemm_multiply(&k);
+    cj__gemm_consume(&k);
     cj_label_here(f, done);
     cj_ptx(f, "ret;");
 }

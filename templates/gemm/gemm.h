@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the matrix product's files share: a problem and the way it is done as numbers, and the kernel's pieces. gemm.c
-// describes the family and writes the kernel's frame, gemm_load.c its producer, gemm_multiply.c its consumers,
-// gemm_value.c what becomes of a sum, gemm_epilogue.c the way to D, gemm_tail.c that of the ends of its lines,
-// gemm_split.c how the sums of several blocks meet (in global memory by gemm_meet.c), gemm_rest.c what becomes of the
-// tiles that are left; gemm_problem.c says what is asked for, gemm_plan.c and gemm_split_plan.c choose.
+// The lowest layer of the matrix product: the problem that the parameters describe, and the shape of the kernel that computes
+// it, as numbers. problem.c reads the parameters, shape.c derives sizes from them. Each layer includes the ones above it in
+// this list, and nothing else:
+//
+//   constants.h  constants.def         what was fitted to a GPU
+//   gemm.h       problem.c shape.c     parameters, types, tile and cluster, bytes of shared memory and of the workspace
+//   plan.h       model.c choose.c      what a shape would cost; which one is chosen; plan.c refuses and makes the launch
+//   kernel.h     kernel.c              parameters of the kernel, thread identity, the order of tiles
+//   epilogue.h   value.c tail.c        from f32 sums to D
+//                epilogue.c
+//   partials.h   partials.c            sums of several blocks, through global memory
+//   split.h      split.c stream_k.c    split-K and stream-K
+//   roles.h      producer.c consumer.c the warp groups
+//   gemm.c                             the family: parameter table, algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_H
 #define CJ_TEMPLATES_GEMM_H
 
-#include <clusterjit/pipeline.h>
 #include <clusterjit/tensormap.h>
 #include <clusterjit/warpgroup.h>
 
+#include "constants.h"
 #include "family.h"
 
 // Parameters, in the order of the table.
@@ -40,41 +49,34 @@ enum {
     GEMM_DEPENDENT
 };
 
-// Bytes of a row of a box, which are the bytes of K of a step; lines of a box of 16-bit elements that lies by line; rows
-// of a warp group and of a warp; rows of clusters that are worked on side by side, so that what they read stays in L2;
-// bytes after which a swizzle pattern repeats, at a multiple of which the stages begin.
 enum {
-    GEMM_ROW = 128,
-    GEMM_BOX = 64,
-    GEMM_GROUP_ROWS = 64,
-    GEMM_WARP_ROWS = 16,
-    GEMM_SIDE_BY_SIDE = 8,
-    GEMM_GROUP = 128,
-    GEMM_WARPS = 4,
-    GEMM_WARP = 32,
-    GEMM_SHARED_ALIGN = 1024
+    GEMM_ROW = 128,            // bytes of a row of a stage: the bytes of K of a step, and a row of a swizzle pattern
+    GEMM_BOX = 64,             // lines of a tensor copy's box, where 16-bit elements lie by line
+    GEMM_GROUP_ROWS = 64,      // rows of D of a consumer warp group
+    GEMM_WARP_ROWS = 16,       // and of each of its warps
+    GEMM_GROUP = 128,          // threads of a warp group
+    GEMM_WARPS = 4,            // warps of a warp group
+    GEMM_WARP = 32,            // lanes
+    GEMM_SHARED_ALIGN = 1024,  // bytes after which a swizzle pattern repeats: the stages begin at a multiple
+    GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results, and how many it has
+    GEMM_STORES = 2,
+    GEMM_MBARRIER_BYTES = 512  // static shared memory: the mbarriers, at most
 };
-
-// A warp's buffer for results on their way out, and how many it has.
-enum { GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW, GEMM_STORES = 2 };
 
 enum {
     GEMM_STAGES_MIN = 2,
     GEMM_CLUSTER_MAX = 4,
-    GEMM_PIECES_MAX = 8,
-    GEMM_KEPT_MAX = 4,
-    GEMM_SUMS_MAX = 128,
+    GEMM_SPLIT_MAX = 16,  // blocks of a cluster, and clusters, that split the K of a tile
+    GEMM_PARTS_MAX = 64,
+    GEMM_SUBTILES_MAX = 8,
+    GEMM_DEFERRED_MAX = 4,  // subtiles that registers hold during the next tile's mainloop
+    GEMM_SUMS_MAX = 128,    // f32 sums of a thread
     GEMM_BIAS_MAX = 8
 };
 
-// In the order of the words of `rest`.
+// In the order of the words of `rest` and of `sums`.
 enum { GEMM_REST_AUTO, GEMM_REST_WHOLE, GEMM_REST_SHARED };
-
-// In the order of the words of `sums`.
 enum { GEMM_SUMS_AUTO, GEMM_SUMS_APART, GEMM_SUMS_RING };
-
-// Blocks of a cluster, and clusters, that share the K of a tile.
-enum { GEMM_SPLIT_MAX = 16, GEMM_PARTS_MAX = 64 };
 
 // Elements of matrices.
 typedef struct gemm_type {
@@ -84,61 +86,105 @@ typedef struct gemm_type {
     double            rounding;  // half a unit in the last place, of a number from 1 to 2
 } gemm_type;
 
-// What is added to D: a value for each of its columns or of its rows, as the kernel sees it.
+// The vector that is added to each row of D (it has a value for each column) or to each column.
 typedef enum gemm_bias { GEMM_NO_BIAS, GEMM_BIAS_COLUMNS, GEMM_BIAS_ROWS } gemm_bias;
 
 typedef enum gemm_activation { GEMM_NO_ACTIVATION, GEMM_RELU, GEMM_GELU, GEMM_SILU } gemm_activation;
 
-// A product as the kernel sees it: D lies in rows. (D in columns is D' = B' A' in rows: `flipped`.)
+// A product as the kernel computes it: D lies in rows. (D in columns is D' = B' A' in rows: `flipped`.)
+//
+// The blocks of a cluster: cluster_m x cluster_n of them, a multicast group, load tiles side by side and multicast what they
+// have in common. `split` such groups in a cluster, and `parts` clusters, split the K of a tile.
 typedef struct gemm_shape {
-    const gemm_type *a_type, *b_type, *c_type, *d_type;  // the bias is as C
+    const gemm_type *a_type, *b_type, *c_type, *d_type;  // the bias has C's type
     uint64_t         m, n, k, batches;
-    bool             flipped, adds_c, clustered;
-    bool             shared_a, shared_b, shared_c;  // by all products of a batch
+    bool             flipped, adds_c;
+    bool             shared_a, shared_b, shared_c;  // one matrix for all products of a batch
     cj_matrix_order  a, b;
     gemm_bias        bias;
     gemm_activation  activation;
-    uint32_t         tile_m, tile_n;
-    uint32_t         cluster_m, cluster_n;    // blocks that share what they load
-    bool             rest;                    // the tiles that are left behind whole rounds are shared by all clusters
-    uint32_t         split, parts;            // groups of such blocks in a cluster, and clusters, that share a tile's K
-    bool             in_ring;                 // peers' sums come into the ring's stages
-    uint32_t         step;                    // K of a step
-    uint32_t         groups, pieces, stages;  // consumer warp groups; pieces of a tile; of the ring
-    uint32_t         piece;                   // columns of a piece, which leaves by a tensor store a warp
-    uint32_t         kept;                    // pieces that are kept to leave behind the next tile's steps: all, or none
-    uint32_t         a_bytes, b_bytes;        // of a stage
-    uint64_t         tiles_m, tiles_n, steps;  // tiles of clusters; steps of K a tile
+
+    uint32_t tile, tile_m, tile_n;  // the tile's number in cj__gemm_tiles; its rows and columns of D, one block's
+    bool     clustered;             // the kernel is launched in clusters
+    uint32_t cluster_m, cluster_n;
+    uint32_t split, parts;
+    bool     stream_k;        // all clusters split the steps of the tiles that are left after whole rounds
+    bool     sums_in_stages;  // split-K sums of peers come into the pipeline's stages
+    uint32_t step;            // elements of K of a step of the mainloop
+    uint32_t stages;
+    uint32_t groups;             // consumer warp groups
+    uint32_t a_bytes, b_bytes;   // of a stage
+    uint32_t subtiles, subtile;  // a warp's rows leave in so many tensor stores, of so many columns each
+    uint32_t deferred;           // subtiles that are stored during the next tile's mainloop: all, or none
+    uint64_t tiles_m, tiles_n;   // tiles of a multicast group
+    uint64_t steps;              // steps of K of a tile
 } gemm_shape;
 
 static inline bool     cj__gemm_is_scaled(const gemm_shape *g) { return g->a_type->bytes == 1; }
 static inline bool     cj__gemm_is_d_scaled(const gemm_shape *g) { return g->d_type->bytes == 1; }
-static inline uint32_t cj__gemm_blocks(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
-// At most 2^48, more than any grid holds: so that nothing that is computed of it wraps.
-static inline uint64_t cj__gemm_tiles(const gemm_shape *g) {
-    const uint64_t most = UINT64_C(1) << 48, tiles = g->tiles_m * g->tiles_n;
-    return tiles > most / g->batches ? most : tiles * g->batches;
-}
+static inline uint32_t cj__gemm_multicast(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
 
-// The problem that the parameters describe, without the way it is done; what is refused of it.
+// Whether each cluster computes one tile, or its part of the tile's K, and is done.
+static inline bool     cj__gemm_is_split(const gemm_shape *g) { return g->split > 1 || g->parts > 1; }
+static inline uint32_t cj__gemm_splits(const gemm_shape *g) { return g->split * g->parts; }
+
+// ---- the problem (problem.c)
+
 void      cj__gemm_problem(const cj_params *params, gemm_shape *g);
 cj_status cj__gemm_check_problem(const cj_params *params, const gemm_shape *g, cj_error *error);
 
 // How far a result may be from the exact one, relative to the size of what is added up.
 double cj__gemm_error_bound(const gemm_shape *g);
 
-// Of parameters whose tile, cluster and stages are chosen.
+// ---- the shape (shape.c)
+
+// A problem gets a tile (of cj__gemm_tiles), and a multicast group of so many blocks (along_m 0: no cluster).
+void cj__gemm_set_tile(gemm_shape *g, uint64_t tile);
+void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n);
+
+// The shape of a plan's parameters, all of which are chosen.
 void cj__gemm_read(const cj_params *params, gemm_shape *g);
 
-// How many stages a block has room for.
+// Tiles of multicast groups; at most 2^48, which is more than any grid holds and lets no product of it wrap.
+uint64_t cj__gemm_tile_count(const gemm_shape *g);
+
+// Bytes of shared memory of a block. The stages that fit beside all else.
+uint32_t cj__gemm_stage_bytes(const gemm_shape *g);
+uint32_t cj__gemm_store_bytes(const gemm_shape *g);
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits);
 
-cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+// Sums as they travel between blocks. A subtile is the work of one warp: `cj__gemm_sums` of it lie in a lane, a block has
+// `cj__gemm_block_subtiles`, and a rank of the split owns at most `cj__gemm_owned` of those, whose sums it adds up.
+uint32_t cj__gemm_sums(const gemm_shape *g);
+uint32_t cj__gemm_subtile_bytes(const gemm_shape *g);
+uint32_t cj__gemm_consumer_warps(const gemm_shape *g);
+uint32_t cj__gemm_block_subtiles(const gemm_shape *g);
+uint32_t cj__gemm_owned(const gemm_shape *g);
+
+// Shared memory for the split-K sums of peers; what of it is not in the stages.
+uint32_t cj__gemm_peer_bytes(const gemm_shape *g);
+uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g);
+
+// The workspace, through which clusters combine their sums. Counters come first; after them the sums, as registers hold them.
+//   split-K   | a counter for each consumer warp of the blocks of a tile | per block: subtile 0: part 0, part 1, …; subtile 1: … |
+//   stream-K  | a counter for each consumer warp of the blocks of a tile | per share of a tile, block, warp: all its sums |
+size_t   cj__gemm_workspace(const gemm_shape *g, uint64_t clusters);
+uint32_t cj__gemm_post_bytes(const gemm_shape *g);     // split-K: a block's, of all parts
+uint32_t cj__gemm_cluster_warps(const gemm_shape *g);  // stream-K: consumer warps of a cluster,
+uint32_t cj__gemm_warp_bytes(const gemm_shape *g);     // bytes of all sums of one
+enum { GEMM_COUNTERS_ALIGN = 1024 };                   // and a multiple of which its counters take
+
+// Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
+// leading dimension and stride (elements) too, after the scales.
+bool cj__gemm_is_ragged(const gemm_shape *g);
+
+// The same of a plan's kernel, for launches: nothing is worked out.
+bool cj__gemm_takes_ends(const cj_plan *plan);
 
 // The tensor maps that a kernel takes, in its order.
 enum { GEMM_MAP_A, GEMM_MAP_B, GEMM_MAP_C, GEMM_MAP_D, GEMM_MAPS };
 
-// One of them as numbers: dimension 0 is the contiguous one, 2 the batch, where each product has its own.
+// One of them as numbers: dimension 0 is the contiguous one, 2 the batch, where each product has a matrix of its own.
 typedef struct gemm_map {
     const gemm_type     *type;
     cj_tensormap_swizzle swizzle;
@@ -149,194 +195,5 @@ typedef struct gemm_map {
 } gemm_map;
 
 void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map);
-
-// A block's place among those that share a tile's K.
-typedef struct gemm_range {
-    cj_reg rank, part;      // its group's number in the cluster, and its cluster's among those of the tile
-    cj_reg mate, mates;     // its number among the blocks that load together, and the first one's rank
-    cj_reg first, steps;    // of K
-    cj_reg arrived, slots;  // mbarriers and memory for peers' sums
-} gemm_range;
-
-// What the steps share.
-typedef struct gemm_kernel {
-    const cj_plan    *plan;
-    const gemm_shape *g;
-    cj_func          *f;
-    cj_var            map[GEMM_MAPS], alpha, beta, bias, scale_a, scale_b, scale_d;
-    cj_var            d, d_leading, d_stride, d_rows, d_columns;  // where D's lines are ragged
-    cj_var            tiles_m, tiles_n, steps, batches, bias_length, workspace;
-    cj_reg            thread, lane, warp, group;  // the warp's and the group's number in the block
-    cj_reg            leader;                     // lane 0
-    cj_reg            rank_m, rank_n;             // the block's place in its cluster, in clusters of several blocks
-    cj_reg            cluster, clusters;          // this one's number and how many there are
-    cj_reg            rows, columns, count;       // tiles_m, tiles_n, and tiles in all
-    cj_reg            of_one;                     // tiles of one product of a batch
-    cj_reg            whole, rest_tiles;          // where the rest is shared: tiles before it, and its own
-    cj_pipeline       ring;
-    cj_reg            shared;   // where the stages of A begin
-    gemm_range        range;    // where K is shared
-    cj_reg            c_ready;  // the warps' mbarriers for C
-} gemm_kernel;
-
-// Element coordinates of a block's tile, s32; `batch` where there are several.
-typedef struct gemm_place {
-    cj_reg row, column, batch;
-} gemm_place;
-
-// Coordinates for a tensor copy: returns how many, 3 where each product of a batch has its own such matrix.
-uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg outer, cj_reg batch, bool shared);
-
-// The generic address of a tensor map: a new u64 register. A u64 parameter's lower half, a new u32 register.
-cj_reg   cj__gemm_map_address(const gemm_kernel *k, unsigned which);
-cj_reg   cj__gemm_load_u32(const gemm_kernel *k, cj_var param, const char *name);
-uint32_t cj__gemm_log2(uint32_t power);
-
-// Until the kernels before have ended: what comes before it touches no global memory.
-void cj__gemm_wait(const gemm_kernel *k);
-
-// ---- tiles (gemm.c)
-
-// The loop over this cluster's tiles, all or those before the rest: the tile's number, and the labels at the loop's head
-// and behind its end.
-typedef struct gemm_tiles {
-    cj_reg   tile;
-    cj_label next, end;
-} gemm_tiles;
-
-gemm_tiles cj__gemm_tiles_begin(const gemm_kernel *k);
-void       cj__gemm_tiles_end(const gemm_kernel *k, const gemm_tiles *loop);
-gemm_place cj__gemm_place(const gemm_kernel *k, cj_reg tile);
-
-// ---- the roles (gemm_load.c, gemm_multiply.c); the producer goes to `done`
-
-void cj__gemm_load(gemm_kernel *k, cj_label done);
-void cj__gemm_multiply(gemm_kernel *k);
-
-// ---- from sums to values (gemm_value.c)
-
-// What a thread's values are made with.
-typedef struct gemm_values {
-    cj_reg alpha, beta, scale_d;  // alpha with the scales of A and B
-    cj_reg quarter;               // lane % 4
-    cj_reg bias[GEMM_BIAS_MAX];   // columns 64 j + 2 lane + i of the tile at 2 j + i; or the thread's two rows
-} gemm_values;
-
-void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v);
-
-// The bias of a tile, before its sums are there.
-void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm_place *place);
-
-// The bias of the 8 columns `group` of the tile: new registers for the two of them that a thread has.
-void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_t group, cj_reg bias[2]);
-
-// A sum becomes a value, as f32: scaled, `addend` (of C; none: zero id) and `bias` (the same) added, activated.
-void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, cj_reg sum, cj_reg addend, cj_reg bias);
-
-// ---- from values to D (gemm_epilogue.c)
-
-// A warp's results on their way out.
-typedef struct gemm_results {
-    gemm_values values;
-    cj_reg      buffer;                     // the first one
-    cj_reg      fragment, cell;             // where a lane reads and writes in it: by matrices, by itself
-    cj_reg      packed[GEMM_SUMS_MAX / 2];  // of the pieces that are kept, or of one
-    gemm_place  place;                      // of the warp's rows
-    cj_reg      some;                       // predicate: there are any
-    cj_reg      map, map_c;
-    cj_reg      c_ready, c_parity;
-    cj_reg      columns, whole;  // of D, where its lines are ragged, and those of whole 16 bytes
-    cj_reg      sends;           // predicate: this lane starts a box's store
-} gemm_results;
-
-void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r);
-
-// The sums of a tile become packed results, which cj__gemm_results_store sends on piece by piece, at once or later.
-void cj__gemm_results_take(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place);
-void cj__gemm_results_store(gemm_kernel *k, const gemm_results *r, uint32_t piece);
-
-// The same for single pieces: where the tile is, and the sums of a piece.
-void cj__gemm_results_place(gemm_kernel *k, gemm_results *r, const gemm_place *place);
-void cj__gemm_results_take_piece(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t piece);
-
-// ---- the ends of D's lines (gemm_tail.c)
-
-// Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
-// leading dimension and stride (elements) too, behind the scales.
-bool cj__gemm_is_ragged(const gemm_shape *g);
-
-// The same of a plan's kernel, for launches: nothing is worked out.
-bool cj__gemm_takes_ends(const cj_plan *plan);
-
-// Columns of such a D's tensor map.
-uint64_t cj__gemm_tail_map(const gemm_shape *g);
-
-// Of the box that begins at `column` and lies in `buffer`: who starts its store, and the store of what that leaves out.
-void   cj__gemm_tail_begin(const gemm_kernel *k, gemm_results *r);
-cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_results *r, cj_reg column);
-void   cj__gemm_tail_store(const gemm_kernel *k, const gemm_results *r, cj_reg column, cj_reg buffer);
-
-// ---- tiles whose K is shared (gemm_split.c)
-
-// Whether a tile's sums come from several blocks. Then each cluster makes one tile, or its part of one, and is done.
-bool     cj__gemm_is_split(const gemm_shape *g);
-uint32_t cj__gemm_shares(const gemm_shape *g);  // blocks that take turns with the steps of a tile
-
-// Shared memory for the sums that come from peers; what of it is none of the ring's, behind all else.
-uint32_t cj__gemm_split_bytes(const gemm_shape *g);
-uint32_t cj__gemm_split_apart(const gemm_shape *g);
-size_t   cj__gemm_split_workspace(const gemm_shape *g);
-
-// How many blocks and clusters share a tile, where the parameters leave that open; returns what the product then takes,
-// in steps of the largest tile. `cost`, `end`: what a step and the results of the chosen tile take; `whole`: the tile may
-// be one block's.
-double    cj__gemm_split_choose(const cj_plan *plan, const cj_limits *limits, double cost, double end, bool whole,
-                                gemm_shape *g);
-cj_status cj__gemm_split_check(const gemm_shape *g, cj_error *error);
-cj_status cj__gemm_split_check_ring(const gemm_shape *g, cj_error *error);
-cj_status cj__gemm_split_no_room(const gemm_shape *g, cj_error *error);
-
-// Which steps of which tile are this block's; the mbarriers for peers' sums; from the sums of these steps to D.
-void cj__gemm_split_identity(gemm_kernel *k, cj_reg steps);
-void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread);
-void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place);
-
-// ---- sums that meet in global memory (gemm_meet.c)
-
-// A lane's sums as they lie in posts: four of them, the lanes of a warp side by side.
-enum { GEMM_VECTOR = 4, GEMM_VECTOR_BYTES = GEMM_WARP * 16 };
-
-// `count` sums, a multiple of GEMM_VECTOR, from or to where this lane's lie.
-void cj__gemm_sums_load(const gemm_kernel *k, const char *space, const cj_reg *to, uint32_t count, cj_reg at,
-                        uint32_t offset);
-void cj__gemm_sums_post(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at);
-
-// The warp has posted, and counts itself, which wraps behind `others`, a u32; it goes on if it comes last. `before` and
-// `last`, a u32 and a predicate, are made by the caller.
-void cj__gemm_come_last(const gemm_kernel *k, cj_reg counter, cj_arg others, cj_reg before, cj_reg last,
-                        cj_label not_last);
-
-// ---- tiles that are left (gemm_rest.c)
-
-// The loop over a cluster's shares of them: the share's tile, its first step there and how many it has. All else is of
-// the row of steps: where the cluster is and where its part ends, how it was dealt out, the tile's number.
-typedef struct gemm_rest {
-    cj_reg   tile, first, steps;
-    cj_reg   at, last, each, longer, number, of_tile;
-    cj_label next, end;
-} gemm_rest;
-
-void      cj__gemm_rest_identity(gemm_kernel *k);
-gemm_rest cj__gemm_rest_begin(const gemm_kernel *k, cj_reg steps);
-void      cj__gemm_rest_end(const gemm_kernel *k, const gemm_rest *rest);
-
-// The sums of a share: whoever comes last takes those of the tile.
-void   cj__gemm_rest_results(gemm_kernel *k, gemm_results *r, const gemm_rest *rest, const cj_reg *sum);
-size_t cj__gemm_rest_workspace(const gemm_shape *g, uint64_t clusters);
-
-// Whether the plan may choose it, which takes a workspace: parts=1 rules that out; and whether so many clusters are done
-// earlier by it (gemm_split_plan.c).
-bool cj__gemm_rest_may(const cj_params *p);
-bool cj__gemm_rest_pays(const gemm_shape *g, uint64_t clusters);
 
 #endif

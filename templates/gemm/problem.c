@@ -10,9 +10,9 @@
 enum { BF16, F16, TF32, E4M3, E5M2, F32 };
 
 static const gemm_type types[] = {
-    [BF16] = {"bf16", 2, CJ_TENSORMAP_BF16, 0x1p-8}, [F16] = {"f16", 2, CJ_TENSORMAP_F16, 0x1p-11},
+    [BF16] = {"bf16", 2, CJ_TENSORMAP_BF16, 0x1p-8},  [F16] = {"f16", 2, CJ_TENSORMAP_F16, 0x1p-11},
     [TF32] = {"tf32", 4, CJ_TENSORMAP_TF32, 0x1p-11}, [E4M3] = {"e4m3", 1, CJ_TENSORMAP_U8, 0x1p-4},
-    [E5M2] = {"e5m2", 1, CJ_TENSORMAP_U8, 0x1p-3},   [F32] = {"f32", 4, CJ_TENSORMAP_F32, 0x1p-24},
+    [E5M2] = {"e5m2", 1, CJ_TENSORMAP_U8, 0x1p-3},    [F32] = {"f32", 4, CJ_TENSORMAP_F32, 0x1p-24},
 };
 
 // In the order of the words of `dtype-b` and `out`; what those choose by themselves follows the type of A.
@@ -76,7 +76,7 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
     if (a->bytes != 1 && value[GEMM_DTYPE_B])
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave dtype-b at its default, same",
                           "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed",
-                        types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
+                          types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
     if (value[GEMM_SHARED] && g->batches == 1)
         cj__fail(error, CJ_INVALID_ARGUMENT, "shared: with batch 1 there is nobody to share with");
     else if (shared[value[GEMM_SHARED]].c && !value[GEMM_C])

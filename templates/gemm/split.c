@@ -41,100 +41,23 @@
 //                 part's lane 0 has acquired, the posts of all parts, all lanes see. Warps have counters of their own
 //                 and post and add up the same pieces in each part, so that none waits for another one.
 // A counter wraps at the last part, so that it is ready for the next launch.
-#include "gemm.h"
+#include "split.h"
 
 // Summands whose loads are on their way together: as many as there are registers for.
 enum { PIECE_SUMS_MAX = GEMM_BOX / 2, AT_ONCE = 4 };
-
-// A lane's sums of a piece, and the bytes of a warp's.
-static uint32_t sums_of(const gemm_shape *g) { return g->piece / 2; }
-static uint32_t piece_bytes(const gemm_shape *g) { return GEMM_WARP * sums_of(g) * (uint32_t)sizeof(float); }
-
-bool     cj__gemm_is_split(const gemm_shape *g) { return g->split > 1 || g->parts > 1; }
-uint32_t cj__gemm_shares(const gemm_shape *g) { return g->split * g->parts; }
-
-static uint32_t mates_of(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
-static uint32_t warps_of(const gemm_shape *g) { return g->groups * GEMM_WARPS; }
-static uint32_t pieces_of(const gemm_shape *g) { return warps_of(g) * g->pieces; }
-
-// Pieces that a rank owns at most.
-static uint32_t owned_of(const gemm_shape *g) { return (pieces_of(g) + g->split - 1) / g->split; }
-
-uint32_t cj__gemm_split_bytes(const gemm_shape *g) {
-    return owned_of(g) * (g->split - 1) * piece_bytes(g);
-}
-
-uint32_t cj__gemm_split_apart(const gemm_shape *g) { return g->in_ring ? 0 : cj__gemm_split_bytes(g); }
-
-// Bytes of all parts' sums of a block's tile.
-static uint32_t post_bytes(const gemm_shape *g) { return pieces_of(g) * g->parts * piece_bytes(g); }
-
-size_t cj__gemm_split_workspace(const gemm_shape *g) {
-    const uint64_t counters = (uint64_t)g->split * warps_of(g) * sizeof(uint32_t);
-    return g->parts > 1 ? (size_t)(cj__gemm_tiles(g) * mates_of(g) * (counters + post_bytes(g))) : 0;
-}
-
-// ---- who does what
-
-// Shares take turns with the steps: at any time they load what follows each other in memory, whose pages stay open.
-static void find_share(gemm_kernel *k, cj_reg share, cj_reg steps) {
-    cj_func       *f = k->f;
-    gemm_range    *range = &k->range;
-    const uint32_t shares = cj__gemm_shares(k->g);
-    range->first = share;
-    range->steps = cj_u32(f, "steps");
-    cj_ptx(f, "add.u32 $1, $2, $3;", range->steps, steps, shares - 1);
-    cj_ptx(f, "sub.u32 $1, $1, $2;", range->steps, share);
-    cj_ptx(f, "div.u32 $1, $1, $2;", range->steps, shares);
-}
-
-// Blocks that load together follow each other.
-static void find_rank(gemm_kernel *k) {
-    cj_func       *f = k->f;
-    gemm_range    *range = &k->range;
-    const uint32_t mates = mates_of(k->g);
-    if (mates * k->g->split == 1) return;
-    range->rank = range->mates = cj_cluster_rank(f);
-    if (mates == 1) return;
-    range->mate = cj_u32(f, "mate");
-    cj_ptx(f, "and.b32 $1, $2, $3;", range->mate, range->mates, mates - 1);
-    if (k->g->split == 1) return;
-    range->rank = cj_u32(f, "split_rank");
-    cj_ptx(f, "div.u32 $1, $2, $3;", range->rank, range->mates, mates);
-    cj_ptx(f, "sub.u32 $1, $1, $2; // the first mate's rank", range->mates, range->mate);
-}
-
-void cj__gemm_split_identity(gemm_kernel *k, cj_reg steps) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    gemm_range       *range = &k->range;
-    cj_reg            share = cj_u32(f, "share");
-    cj_step(f, "one tile a cluster, and this block's share of its steps");
-    cj_ptx(f, "mov.u32 $1, 0;", share);
-    if (g->parts > 1) {
-        range->part = cj_u32(f, "part");
-        cj_ptx(f, "div.u32 $1, $2, $3;", range->part, k->cluster, k->count);
-        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", share, range->part, k->count);
-        cj_ptx(f, "sub.u32 $1, $1, $2; // its tile", k->cluster, share);
-        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", share, range->part, g->split);
-    }
-    find_rank(k);
-    if (g->split > 1) cj_ptx(f, "add.u32 $1, $1, $2;", share, range->rank);
-    find_share(k, share, steps);
-}
 
 // Armed before B1, behind which peers push.
 void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    k->range.arrived = cj_shared_address(f, cj_shared(f, "b64", "sums_arrived", owned_of(g), 8));
-    k->range.slots = cj_u32(f, "sums_of_peers");
-    cj_ptx(f, "add.u32 $1, $2, $3;", k->range.slots, k->shared,
-           g->in_ring ? 0 : k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_split_bytes(g));
-    for (uint32_t i = 0; i < owned_of(g); i++) {
-        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->range.arrived, 8 * i);
-        cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->range.arrived, 8 * i,
-               (g->split - 1) * piece_bytes(g));
+    k->sums_ready = cj_shared_address(f, cj_shared(f, "b64", "sums_arrived", cj__gemm_owned(g), 8));
+    k->peer_sums = cj_u32(f, "sums_of_peers");
+    cj_ptx(f, "add.u32 $1, $2, $3;", k->peer_sums, k->shared,
+           g->sums_in_stages ? 0 : k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_peer_bytes(g));
+    for (uint32_t i = 0; i < cj__gemm_owned(g); i++) {
+        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->sums_ready, 8 * i);
+        cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->sums_ready, 8 * i,
+               (g->split - 1) * cj__gemm_subtile_bytes(g));
     }
 }
 
@@ -155,24 +78,24 @@ static void find_owner(gemm_kernel *k, piece *p) {
     p->sums = cj_u32(f, "sums_at");
     p->arrived = cj_u32(f, "arrived");
     cj_ptx(f, "mul.lo.u32 $1, $2, $3;", p->owner, p->number, g->split);
-    cj_ptx(f, "div.u32 $1, $1, $2;", p->owner, pieces_of(g));
-    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", p->owned, p->owner, k->range.rank);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, p->owner, pieces_of(g), g->split - 1);
+    cj_ptx(f, "div.u32 $1, $1, $2;", p->owner, cj__gemm_block_subtiles(g));
+    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", p->owned, p->owner, k->split.rank);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, p->owner, cj__gemm_block_subtiles(g), g->split - 1);
     cj_ptx(f, "div.u32 $1, $1, $2; // the owner's first piece", slot, g->split);
     cj_ptx(f, "sub.u32 $1, $2, $1;", slot, p->number);
-    cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", p->arrived, slot, k->range.arrived);
-    cj_ptx(f, "mad.lo.u32 $1, $2, 16, $3;", p->sums, k->lane, k->range.slots);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", p->sums, slot, (g->split - 1) * piece_bytes(g));
+    cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", p->arrived, slot, k->sums_ready);
+    cj_ptx(f, "mad.lo.u32 $1, $2, 16, $3;", p->sums, k->lane, k->peer_sums);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", p->sums, slot, (g->split - 1) * cj__gemm_subtile_bytes(g));
 }
 
 static void find_pieces(gemm_kernel *k, piece *pieces) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    cj_step(f, "the warp's pieces of the tile, %u columns each", g->piece);
-    for (uint32_t i = 0; i < g->pieces; i++) {
+    cj_step(f, "the warp's pieces of the tile, %u columns each", g->subtile);
+    for (uint32_t i = 0; i < g->subtiles; i++) {
         pieces[i] = (piece){.number = cj_u32(f, "piece")};
         cj_ptx(f, "sub.u32 $1, $2, $3;", pieces[i].number, k->warp, GEMM_WARPS);
-        if (i) cj_ptx(f, "add.u32 $1, $1, $2;", pieces[i].number, i * warps_of(g));
+        if (i) cj_ptx(f, "add.u32 $1, $1, $2;", pieces[i].number, i * cj__gemm_consumer_warps(g));
         if (g->split > 1) find_owner(k, &pieces[i]);
     }
 }
@@ -191,15 +114,15 @@ static void push_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
     cj_reg            rank = p->owner, own = cj_u32(f, "own_sums"), behind = cj_pred(f, "behind_owner");
     cj_label          stays = cj_label_new(f, "stays_here");
     cj_ptx(f, "@$1 bra $2;", p->owned, stays);
-    if (mates_of(g) > 1) {
+    if (cj__gemm_multicast(g) > 1) {
         rank = cj_u32(f, "owner_rank");
-        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", rank, p->owner, mates_of(g), k->range.mate);
+        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", rank, p->owner, cj__gemm_multicast(g), k->split.mate);
     }
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own, k->range.rank, piece_bytes(g), p->sums);
-    cj_ptx(f, "setp.gt.u32 $1, $2, $3;", behind, k->range.rank, p->owner);
-    cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", behind, own, piece_bytes(g));
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own, k->split.rank, cj__gemm_subtile_bytes(g), p->sums);
+    cj_ptx(f, "setp.gt.u32 $1, $2, $3;", behind, k->split.rank, p->owner);
+    cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", behind, own, cj__gemm_subtile_bytes(g));
     cj_reg to = cj_cluster_map_address(f, own, rank), arrived = cj_cluster_map_address(f, p->arrived, rank);
-    for (int i = 0; i < (int)sums_of(g) / GEMM_VECTOR; i++)
+    for (int i = 0; i < (int)cj__gemm_sums(g) / GEMM_VECTOR; i++)
         cj_st_async(f, cj_always(), "f32", sum + GEMM_VECTOR * i, GEMM_VECTOR, to, i * GEMM_VECTOR_BYTES, arrived);
     cj_label_here(f, stays);
 }
@@ -207,18 +130,18 @@ static void push_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
 // ---- adding up
 
 static void load_sums(gemm_kernel *k, const char *space, const cj_reg *to, cj_reg at, uint32_t index) {
-    cj__gemm_sums_load(k, space, to, sums_of(k->g), at, index * piece_bytes(k->g));
+    cj__gemm_sums_load(k, space, to, cj__gemm_sums(k->g), at, index * cj__gemm_subtile_bytes(k->g));
 }
 
 static void add_sums(gemm_kernel *k, const cj_reg *sum, const cj_reg *next) {
-    for (uint32_t i = 0; i < sums_of(k->g); i++) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum[i], next[i]);
+    for (uint32_t i = 0; i < cj__gemm_sums(k->g); i++) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum[i], next[i]);
 }
 
 // Whether ptxas, left alone, unrolls the rounds of loads and starts all of them at once, for which a thread of a tile of 256
 // columns has no registers: it spills up to 16 bytes (CUDA 13.0). Fewer summands fit, and more are not unrolled.
 static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
     enum { COLUMNS = 256, FITS = 208, UNROLLED = 256 };
-    const uint32_t loads = count * sums_of(g);
+    const uint32_t loads = count * cj__gemm_sums(g);
     return fresh && g->tile_n == COLUMNS && loads > FITS && loads < UNROLLED;
 }
 
@@ -231,9 +154,9 @@ static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg a
     cj_func       *f = k->f;
     const bool     rounds = keeps_rounds(k->g, count, fresh);
     const uint32_t at_once = rounds && count < 2 * AT_ONCE ? AT_ONCE - 1 : AT_ONCE;
-    const uint32_t first = count <= at_once ? count : count % at_once, n = sums_of(k->g),
+    const uint32_t first = count <= at_once ? count : count % at_once, n = cj__gemm_sums(k->g),
                    used = first < count ? at_once : first - fresh;
-    cj_reg         next[AT_ONCE][PIECE_SUMS_MAX];
+    cj_reg next[AT_ONCE][PIECE_SUMS_MAX];
     for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
     for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(f, "mov.f32 $1, $2;", sum[i], 0.0F);
     if (fresh && first) load_sums(k, space, sum, at, 0);
@@ -242,13 +165,13 @@ static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg a
     if (first == count) return;
     cj_reg   left = cj_u32(f, "summands_left"), more = cj_pred(f, "more");
     cj_label again = cj_label_new(f, "next_summands");
-    if (first) cj_ptx(f, "add.$1 $2, $2, $3;", type, at, first * piece_bytes(k->g));
+    if (first) cj_ptx(f, "add.$1 $2, $2, $3;", type, at, first * cj__gemm_subtile_bytes(k->g));
     cj_ptx(f, "mov.u32 $1, $2;", left, count - first);
     cj_label_here(f, again);
     if (rounds) cj_ptx(f, ".pragma \"nounroll\";");
     for (uint32_t i = 0; i < at_once; i++) load_sums(k, space, next[i], at, i);
     for (uint32_t i = 0; i < at_once; i++) add_sums(k, sum, next[i]);
-    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, at_once * piece_bytes(k->g));
+    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, at_once * cj__gemm_subtile_bytes(k->g));
     cj_ptx(f, "sub.u32 $1, $1, $2;", left, at_once);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     cj_ptx(f, "@$1 bra $2;", more, again);
@@ -271,33 +194,34 @@ typedef struct posts {
 static posts find_posts(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    const uint32_t    blocks = g->split * mates_of(g), counters = blocks * warps_of(g);
+    const uint32_t    blocks = g->split * cj__gemm_multicast(g), counters = blocks * cj__gemm_consumer_warps(g);
     posts             w = {.counter = cj_u64(f, "counter"), .last = cj_pred(f, "came_last")};
     cj_reg            number = cj_u32(f, "post");
     cj_step(f, "where the parts' sums meet");
     w.first = cj__load_pointer(f, k->workspace, "posts");
     cj_ptx(f, "mov.u32 $1, $2;", number, k->cluster);
     if (blocks > 1) cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", number, blocks, cj_cluster_rank(f));
-    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", number, warps_of(g), k->warp);
+    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", number, cj__gemm_consumer_warps(g), k->warp);
     cj_ptx(f, "sub.u32 $1, $1, $2;", number, GEMM_WARPS);
     cj_ptx(f, "mad.wide.u32 $1, $2, 4, $3;", w.counter, number, w.first);
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1; // behind all counters", w.first, k->count, 4 * counters);
     cj_ptx(f, "mad.wide.u32 $1, $2, 16, $1;", w.first, k->lane);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", w.first, k->cluster, post_bytes(g) * mates_of(g));
-    if (mates_of(g) > 1) cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", w.first, k->range.mate, post_bytes(g));
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", w.first, k->cluster, cj__gemm_post_bytes(g) * cj__gemm_multicast(g));
+    if (cj__gemm_multicast(g) > 1)
+        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", w.first, k->split.mate, cj__gemm_post_bytes(g));
     return w;
 }
 
 static cj_reg post_of(gemm_kernel *k, const posts *w, const piece *p) {
     cj_reg at = cj_u64(k->f, "post_at");
-    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", at, p->number, k->g->parts * piece_bytes(k->g), w->first);
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", at, p->number, k->g->parts * cj__gemm_subtile_bytes(k->g), w->first);
     return at;
 }
 
 static void post_piece(gemm_kernel *k, const posts *w, const piece *p, const cj_reg *sum) {
     cj_reg at = post_of(k, w, p);
-    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, k->range.part, piece_bytes(k->g));
-    cj__gemm_sums_post(k, sum, sums_of(k->g), at);
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, k->split.part, cj__gemm_subtile_bytes(k->g));
+    cj__gemm_sums_store(k, sum, cj__gemm_sums(k->g), at);
 }
 
 // ---- from sums to D
@@ -310,7 +234,7 @@ static cj_label if_owned(gemm_kernel *k, const piece *p) {
 }
 
 static void finish_piece(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t index) {
-    cj__gemm_results_take_piece(k, r, sum, index);
+    cj__gemm_results_take_subtile(k, r, sum, index);
     cj__gemm_results_store(k, r, index);
 }
 
@@ -318,20 +242,20 @@ void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, 
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const bool        pushes = g->split > 1, posts_them = g->parts > 1;
-    piece             pieces[GEMM_PIECES_MAX];
+    piece             pieces[GEMM_SUBTILES_MAX];
     posts             w = {0};
     cj_label          leave = cj_label_new(f, "not_last");
     cj__gemm_results_place(k, r, place);
     find_pieces(k, pieces);
     if (posts_them) w = find_posts(k);
-    if (g->in_ring) wait_for_rings(k);
+    if (g->sums_in_stages) wait_for_rings(k);
     if (pushes) cj_step(f, "the sums are pushed to the owners of their pieces");
-    for (uint32_t i = 0; pushes && i < g->pieces; i++) push_piece(k, &pieces[i], sum + sums_of(g) * i);
-    for (uint32_t i = 0; i < g->pieces; i++) {
-        cj_step(f, "the sums of columns %u to %u", i * g->piece, i * g->piece + g->piece - 1);
+    for (uint32_t i = 0; pushes && i < g->subtiles; i++) push_piece(k, &pieces[i], sum + cj__gemm_sums(g) * i);
+    for (uint32_t i = 0; i < g->subtiles; i++) {
+        cj_step(f, "the sums of columns %u to %u", i * g->subtile, i * g->subtile + g->subtile - 1);
         cj_label others = if_owned(k, &pieces[i]);
-        if (pushes) gather_piece(k, &pieces[i], sum + sums_of(g) * i);
-        if (posts_them) post_piece(k, &w, &pieces[i], sum + sums_of(g) * i);
+        if (pushes) gather_piece(k, &pieces[i], sum + cj__gemm_sums(g) * i);
+        if (posts_them) post_piece(k, &w, &pieces[i], sum + cj__gemm_sums(g) * i);
         if (!posts_them) finish_piece(k, r, sum, i);
         cj_label_here(f, others);
     }
@@ -339,9 +263,9 @@ void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, 
         cj_step(f, "the part that comes last adds up those of all");
         cj__gemm_come_last(k, w.counter, CJ_ARG(g->parts - 1), cj_u32(f, "parts_before"), w.last, leave);
     }
-    for (uint32_t i = 0; posts_them && i < g->pieces; i++) {
+    for (uint32_t i = 0; posts_them && i < g->subtiles; i++) {
         cj_label others = if_owned(k, &pieces[i]);
-        add_up(k, "global", "u64", post_of(k, &w, &pieces[i]), g->parts, true, sum + sums_of(g) * i);
+        add_up(k, "global", "u64", post_of(k, &w, &pieces[i]), g->parts, true, sum + cj__gemm_sums(g) * i);
         finish_piece(k, r, sum, i);
         cj_label_here(f, others);
     }

@@ -11,29 +11,24 @@
 //
 // A line of less than 16 bytes has no whole unit, and no tensor map has no columns: its map has a unit, and no box is
 // stored. Loads are exact: C's map ends where its lines do.
-#include "gemm.h"
+#include "epilogue.h"
 
 enum { UNIT = 16, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW };
 
-bool cj__gemm_is_ragged(const gemm_shape *g) { return g->n * g->d_type->bytes % UNIT != 0; }
-
-uint64_t cj__gemm_tail_map(const gemm_shape *g) {
-    const uint64_t unit = UNIT / g->d_type->bytes, whole = g->n / unit * unit;
-    return whole ? whole : unit;
+gemm_tail cj__gemm_tail_begin(const gemm_kernel *k) {
+    cj_func  *f = k->f;
+    gemm_tail t = {0};
+    t.columns = cj__gemm_load_u32(k, k->d_columns, "columns_of_d");
+    t.whole = cj_s32(f, "whole_columns");
+    t.sends = cj_pred(f, "sends");
+    cj_ptx(f, "and.b32 $1, $2, $3; // of whole 16 bytes", t.whole, t.columns, -(UNIT / (int)k->g->d_type->bytes));
+    return t;
 }
 
-void cj__gemm_tail_begin(const gemm_kernel *k, gemm_results *r) {
-    cj_func *f = k->f;
-    r->columns = cj__gemm_load_u32(k, k->d_columns, "columns_of_d");
-    r->whole = cj_s32(f, "whole_columns");
-    r->sends = cj_pred(f, "sends");
-    cj_ptx(f, "and.b32 $1, $2, $3; // of whole 16 bytes", r->whole, r->columns, -(UNIT / (int)k->g->d_type->bytes));
-}
-
-cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_results *r, cj_reg column) {
-    cj_ptx(k->f, "setp.lt.and.s32 $1, $2, $3, $4; // something of the box is in the map", r->sends, column, r->whole,
+cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_tail *t, cj_reg column) {
+    cj_ptx(k->f, "setp.lt.and.s32 $1, $2, $3, $4; // something of the box is in the map", t->sends, column, t->whole,
            k->leader);
-    return r->sends;
+    return t->sends;
 }
 
 // A lane's share: which half of its row's unit (0, 1), the row, its first column, and its elements, so many D's.
@@ -43,7 +38,7 @@ typedef struct share {
 
 // Its part of the unit that begins `inside` columns into the box, from the buffer, where chunks of a row are swizzled.
 static void read_share(const gemm_kernel *k, cj_reg buffer, cj_reg inside, share *s) {
-    const uint32_t bytes = k->g->d_type->bytes, row_bytes = k->g->piece * bytes;
+    const uint32_t bytes = k->g->d_type->bytes, row_bytes = k->g->subtile * bytes;
     cj_func       *f = k->f;
     cj_reg         turn = cj_u32(f, "tail_turn"), at = cj_u32(f, "tail_from");
     s->half = cj_u32(f, "tail_half");
@@ -67,14 +62,14 @@ static void read_share(const gemm_kernel *k, cj_reg buffer, cj_reg inside, share
 }
 
 // How many of its elements are D's, which its row may not be.
-static void count_share(const gemm_kernel *k, const gemm_results *r, share *s) {
+static void count_share(const gemm_kernel *k, const gemm_tail *t, const gemm_place *place, share *s) {
     cj_func *f = k->f;
     cj_reg   there = cj_pred(f, "tail_there");
     s->column = cj_s32(f, "tail_column");
     s->count = cj_s32(f, "tail_count");
-    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", s->column, s->half, LANE_BYTES / k->g->d_type->bytes, r->whole);
-    cj_ptx(f, "add.s32 $1, $1, $2;", s->row, r->place.row);
-    cj_ptx(f, "sub.s32 $1, $2, $3;", s->count, r->columns, s->column);
+    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", s->column, s->half, LANE_BYTES / k->g->d_type->bytes, t->whole);
+    cj_ptx(f, "add.s32 $1, $1, $2;", s->row, place->row);
+    cj_ptx(f, "sub.s32 $1, $2, $3;", s->count, t->columns, s->column);
     cj_ptx(f, "setp.lt.s32 $1, $2, $3;", there, s->row, cj__gemm_load_u32(k, k->d_rows, "rows_of_d"));
     cj_ptx(f, "selp.b32 $1, $1, 0, $2;", s->count, there);
 }
@@ -85,7 +80,7 @@ static cj_reg load_u64(const gemm_kernel *k, cj_var param, const char *name) {
     return value;
 }
 
-static cj_reg address_of_share(const gemm_kernel *k, const gemm_results *r, const share *s) {
+static cj_reg address_of_share(const gemm_kernel *k, const gemm_place *place, const share *s) {
     const uint32_t bytes = k->g->d_type->bytes;
     cj_func       *f = k->f;
     cj_reg         to = cj__load_pointer(f, k->d, "tail_to"), line = cj_u64(f, "tail_line");
@@ -93,7 +88,7 @@ static cj_reg address_of_share(const gemm_kernel *k, const gemm_results *r, cons
     cj_ptx(f, "mul.lo.u64 $1, $1, $2;", line, load_u64(k, k->d_leading, "leading"));
     if (k->g->batches > 1) {
         cj_reg product = cj_u64(f, "tail_product");
-        cj_ptx(f, "cvt.u64.s32 $1, $2;", product, r->place.batch);
+        cj_ptx(f, "cvt.u64.s32 $1, $2;", product, place->batch);
         cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", line, product, load_u64(k, k->d_stride, "stride"));
     }
     cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", to, line, bytes);
@@ -101,19 +96,20 @@ static cj_reg address_of_share(const gemm_kernel *k, const gemm_results *r, cons
     return to;
 }
 
-void cj__gemm_tail_store(const gemm_kernel *k, const gemm_results *r, cj_reg column, cj_reg buffer) {
+void cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *place, cj_reg column,
+                         cj_reg buffer) {
     const uint32_t bytes = k->g->d_type->bytes;
     cj_func       *f = k->f;
     cj_reg         inside = cj_s32(f, "tail_in_box"), other = cj_pred(f, "no_tail");
     cj_label       done = cj_label_new(f, "without_tail");
     share          s;
     cj_step(f, "the ends of lines, which are no whole 16 bytes: lanes store them if they are in this box");
-    cj_ptx(f, "sub.s32 $1, $2, $3;", inside, r->whole, column);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", other, inside, k->g->piece);
+    cj_ptx(f, "sub.s32 $1, $2, $3;", inside, t->whole, column);
+    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", other, inside, k->g->subtile);
     cj_ptx(f, "@$1 bra $2;", other, done);
     read_share(k, buffer, inside, &s);
-    count_share(k, r, &s);
-    cj_reg to = address_of_share(k, r, &s);
+    count_share(k, t, place, &s);
+    cj_reg to = address_of_share(k, place, &s);
     for (uint32_t i = 0; i < LANE_BYTES / bytes; i++) {
         cj_reg own = cj_pred(f, "tail_own");
         cj_ptx(f, "setp.gt.s32 $1, $2, $3;", own, s.count, i);

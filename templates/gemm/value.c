@@ -4,7 +4,7 @@
 //
 // The bias of a tile is loaded before the tile's products and waits in registers: of columns each lane has two of every
 // 64, and a shuffle brings them to the lanes whose sums need them.
-#include "gemm.h"
+#include "epilogue.h"
 
 // gelu(x) = x / 2 (1 + tanh(u)) = x / (1 + e^(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3): the form that cuBLASLt has.
 // silu(x) = x / (1 + e^-x). As powers of two:

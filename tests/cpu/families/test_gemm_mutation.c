@@ -54,7 +54,7 @@ static void open_kernel(const char *words, kernel *k) {
     cj_test_ok(cj_plan_emit(&k->plan, &k->ptx, NULL, &error), &error);
     cj__gemm_read(&k->plan.params, &k->shape);
     if (!cj__gemm_is_split(&k->shape))
-        k->plan.grid.x = (k->shape.rest ? 2 : 1) * (k->plan.cluster.x ? k->plan.cluster.x : 1);
+        k->plan.grid.x = (k->shape.stream_k ? 2 : 1) * (k->plan.cluster.x ? k->plan.cluster.x : 1);
     for (unsigned i = 0; i < GEMM_MAPS; i++) {
         gemm_map map;
         cj__gemm_map(&k->shape, i, &map);

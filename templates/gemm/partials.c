@@ -2,7 +2,7 @@
 // How the sums of those that share a tile's K meet in global memory: each posts its own, as registers lie, and counts
 // itself at a counter; the one that comes last takes those of all. gemm_split.c and gemm_rest.c say where posts and
 // counters lie, and whose they are.
-#include "gemm.h"
+#include "split.h"
 
 void cj__gemm_sums_load(const gemm_kernel *k, const char *space, const cj_reg *to, uint32_t count, cj_reg at,
                         uint32_t offset) {
@@ -11,7 +11,7 @@ void cj__gemm_sums_load(const gemm_kernel *k, const char *space, const cj_reg *t
                offset + i * GEMM_VECTOR_BYTES);
 }
 
-void cj__gemm_sums_post(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at) {
+void cj__gemm_sums_store(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at) {
     for (uint32_t i = 0; i < count / GEMM_VECTOR; i++, sum += GEMM_VECTOR)
         cj_ptx(k->f, "st.global.v4.f32 [$1 + $2], {$3, $4, $5, $6};", at, i * GEMM_VECTOR_BYTES, sum[0], sum[1], sum[2],
                sum[3]);

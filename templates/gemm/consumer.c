@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumers of the matrix product: each warp group multiplies 64 rows of every stage.
-#include "gemm.h"
+#include "roles.h"
 
 enum { REGISTERS = 232, PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // a thread's; of a step
 
@@ -24,19 +24,19 @@ static cj_reg descriptor_of(const gemm_kernel *k, cj_matrix_order order, cj_reg 
 static void find_peers(const gemm_kernel *k, consumer *c) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    c->peer = k->ring.empty;
+    c->peer = k->stages.empty;
     c->releases = k->leader;
-    if (cj__gemm_blocks(g) == 1) return;
+    if (cj__gemm_multicast(g) == 1) return;
     cj_reg to = cj_u32(f, "peer_rank");
     c->releases = cj_pred(f, "releases");
-    cj_ptx(f, "and.b32 $1, $2, $3;", to, k->lane, cj__gemm_blocks(g) - 1);
+    cj_ptx(f, "and.b32 $1, $2, $3;", to, k->lane, cj__gemm_multicast(g) - 1);
     cj_ptx(f, "setp.eq.u32 $1, $2, $3;", c->releases, to, k->lane);
     cj_reg rank = to;
     if (g->split > 1) {
         rank = cj_u32(f, "mate_rank");
-        cj_ptx(f, "add.u32 $1, $2, $3;", rank, to, k->range.mates);
+        cj_ptx(f, "add.u32 $1, $2, $3;", rank, to, k->split.mates);
     }
-    c->peer = cj_pipeline_peer(f, &k->ring, rank);
+    c->peer = cj_pipeline_peer(f, &k->stages, rank);
     if (g->cluster_m == 1 || g->cluster_n == 1) return;
     cj_reg m = cj_u32(f, "peer_m"), n = cj_u32(f, "peer_n"), same = cj_pred(f, "same_row");
     cj_ptx(f, "and.b32 $1, $2, $3;", m, to, g->cluster_m - 1);
@@ -77,7 +77,7 @@ static void emit_products(gemm_kernel *k, consumer *c, bool is_first) {
     const gemm_shape   *g = k->g;
     const cj_wgmma_form form = {g->tile_n, g->a_type->name, g->a, g->b, g->b_type->name};
     cj_func            *f = k->f;
-    cj_pipeline_wait(f, &k->ring, &c->at);
+    cj_pipeline_wait(f, &k->stages, &c->at);
     cj_reg a = of_stage(k, c->a, c->at.stage, g->a_bytes), b = of_stage(k, c->b, c->at.stage, g->b_bytes);
     cj_wgmma_fence(f);
     for (uint32_t i = 0; i < PRODUCTS; i++) {
@@ -91,7 +91,7 @@ static void emit_products(gemm_kernel *k, consumer *c, bool is_first) {
         cj_pipeline_release(f, c->releases, c->peer, c->before, NULL);
     }
     cj_ptx(f, "mov.u32 $1, $2;", c->before, c->at.stage);
-    cj_pipeline_next(f, &k->ring, &c->at);
+    cj_pipeline_next(f, &k->stages, &c->at);
 }
 
 // So many steps, none of them a tile's first.
@@ -118,24 +118,24 @@ static dealt deal_steps(gemm_kernel *k) {
     cj_func *f = k->f;
     cj_reg   steps = cj__gemm_load_u32(k, k->steps, "steps");
     dealt    d = {.others = cj_u32(f, "other_steps")};
-    cj_ptx(f, "sub.u32 $1, $2, $3;", d.others, steps, k->g->kept ? k->g->kept : 1);
-    if (k->g->kept < 2) return d;
+    cj_ptx(f, "sub.u32 $1, $2, $3;", d.others, steps, k->g->deferred ? k->g->deferred : 1);
+    if (k->g->deferred < 2) return d;
     d.between = cj_u32(f, "steps_between");
-    cj_ptx(f, "div.u32 $1, $2, $3;", d.between, d.others, k->g->kept);
-    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", d.others, d.between, 1 - (int)k->g->kept);
+    cj_ptx(f, "div.u32 $1, $2, $3;", d.between, d.others, k->g->deferred);
+    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", d.others, d.between, 1 - (int)k->g->deferred);
     return d;
 }
 
 // The first step of a tile; or one for each piece of the results of the tile before that was kept, and those between them:
 // pieces that left one behind the other would keep waiting what is loaded (measured: 1 to 2 % of tiles of 16 to 64 steps).
 static void emit_first_steps(gemm_kernel *k, consumer *c, const gemm_results *r, const dealt *d) {
-    const uint32_t columns = k->g->piece;
+    const uint32_t columns = k->g->subtile;
     cj_func       *f = k->f;
-    if (!k->g->kept) {
+    if (!k->g->deferred) {
         cj_step(f, "the first step");
         emit_products(k, c, true);
     }
-    for (uint32_t piece = 0; piece < k->g->kept; piece++) {
+    for (uint32_t piece = 0; piece < k->g->deferred; piece++) {
         cj_label none = cj_label_new(f, "nothing_to_store");
         cj_step(f, "a step, behind which columns %u to %u of the tile before leave", piece * columns,
                 piece * columns + columns - 1);
@@ -143,7 +143,7 @@ static void emit_first_steps(gemm_kernel *k, consumer *c, const gemm_results *r,
         cj_ptx(f, "@!$1 bra $2;", r->some, none);
         cj__gemm_results_store(k, r, piece);
         cj_label_here(f, none);
-        if (piece + 1 == k->g->kept) continue;
+        if (piece + 1 == k->g->deferred) continue;
         cj_step(f, "the steps before the next columns");
         emit_steps(k, c, d->between);
     }
@@ -159,10 +159,10 @@ static void emit_other_steps(gemm_kernel *k, consumer *c, cj_reg steps) {
 static void emit_last_results(gemm_kernel *k, const gemm_results *r) {
     cj_func *f = k->f;
     cj_label done = cj_label_new(f, "all_stored");
-    if (!k->g->kept) return;
+    if (!k->g->deferred) return;
     cj_step(f, "the last tile's results");
     cj_ptx(f, "@!$1 bra $2;", r->some, done);
-    for (uint32_t piece = 0; piece < k->g->kept; piece++) cj__gemm_results_store(k, r, piece);
+    for (uint32_t piece = 0; piece < k->g->deferred; piece++) cj__gemm_results_store(k, r, piece);
     cj_label_here(f, done);
 }
 
@@ -170,12 +170,12 @@ static void emit_last_results(gemm_kernel *k, const gemm_results *r) {
 static void emit_first_step_of_share(gemm_kernel *k, consumer *c, const gemm_results *r) {
     cj_func *f = k->f;
     cj_label none = cj_label_new(f, "nothing_to_store");
-    cj_step(f, k->g->kept ? "the share's first step; behind it leave the results of the tile before"
-                          : "the share's first step");
+    cj_step(f, k->g->deferred ? "the share's first step; behind it leave the results of the tile before"
+                              : "the share's first step");
     emit_products(k, c, true);
-    if (!k->g->kept) return;
+    if (!k->g->deferred) return;
     cj_ptx(f, "@!$1 bra $2;", r->some, none);
-    for (uint32_t piece = 0; piece < k->g->kept; piece++) cj__gemm_results_store(k, r, piece);
+    for (uint32_t piece = 0; piece < k->g->deferred; piece++) cj__gemm_results_store(k, r, piece);
     cj_label_here(f, none);
     cj_ptx(f, "setp.ne.u32 $1, $2, $2;", r->some, c->before);
 }
@@ -194,14 +194,14 @@ static void emit_share(gemm_kernel *k, consumer *c, gemm_results *r) {
     cj_reg   some = cj_pred(f, "has_share"), others = cj_u32(f, "other_steps");
     load_bias(k, r, k->cluster);
     cj_step(f, "this block's steps of the tile");
-    c->at = cj_pipeline_begin(f, &k->ring, CJ_CONSUMER);
+    c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
     for (uint32_t i = 0; i < k->g->tile_n / 2; i++) cj_ptx(f, "mov.f32 $1, $2;", c->sum[i], 0.0F);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", some, k->range.steps);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", some, k->split.steps);
     cj_ptx(f, "@!$1 bra $2;", some, none);
     emit_products(k, c, true);
-    cj_ptx(f, "sub.u32 $1, $2, 1;", others, k->range.steps);
+    cj_ptx(f, "sub.u32 $1, $2, 1;", others, k->split.steps);
     emit_other_steps(k, c, others);
-    if (cj__gemm_blocks(k->g) > 1 && !k->g->in_ring)
+    if (cj__gemm_multicast(k->g) > 1 && !k->g->sums_in_stages)
         cj_pipeline_release(f, c->releases, c->peer, c->before, "nobody loads there, but its block waits to leave");
     cj_label_here(f, none);
     const gemm_place place = cj__gemm_place(k, k->cluster);
@@ -210,23 +210,23 @@ static void emit_share(gemm_kernel *k, consumer *c, gemm_results *r) {
 
 // This cluster's shares of the tiles that are left.
 static void emit_rest(gemm_kernel *k, consumer *c, gemm_results *r) {
-    cj_func  *f = k->f;
-    cj_reg    others = cj_u32(f, "other_steps");
-    gemm_rest rest = cj__gemm_rest_begin(k, cj__gemm_load_u32(k, k->steps, "steps"));
+    cj_func    *f = k->f;
+    cj_reg      others = cj_u32(f, "other_steps");
+    gemm_stream rest = cj__gemm_stream_begin(k, cj__gemm_load_u32(k, k->steps, "steps"));
     load_bias(k, r, rest.tile);
     emit_first_step_of_share(k, c, r);
     cj_ptx(f, "sub.u32 $1, $2, 1;", others, rest.steps);
     emit_other_steps(k, c, others);
     cj_pipeline_release(f, c->releases, c->peer, c->before, NULL);
-    cj__gemm_rest_results(k, r, &rest, c->sum);
-    cj__gemm_rest_end(k, &rest);
+    cj__gemm_stream_results(k, r, &rest, c->sum);
+    cj__gemm_stream_end(k, &rest);
 }
 
 // Tile after tile, whose results leave behind steps of the next one where they are kept.
 static void emit_tiles(gemm_kernel *k, consumer *c, gemm_results *r) {
     cj_func    *f = k->f;
     const dealt d = deal_steps(k);
-    c->at = cj_pipeline_begin(f, &k->ring, CJ_CONSUMER);
+    c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
     gemm_tiles loop = cj__gemm_tiles_begin(k);
     load_bias(k, r, loop.tile);
     emit_first_steps(k, c, r, &d);
@@ -235,11 +235,11 @@ static void emit_tiles(gemm_kernel *k, consumer *c, gemm_results *r) {
     const gemm_place place = cj__gemm_place(k, loop.tile);
     cj__gemm_results_take(k, r, c->sum, &place);
     cj__gemm_tiles_end(k, &loop);
-    if (k->g->rest) emit_rest(k, c, r);
+    if (k->g->stream_k) emit_rest(k, c, r);
     emit_last_results(k, r);
 }
 
-void cj__gemm_multiply(gemm_kernel *k) {
+void cj__gemm_consume(gemm_kernel *k) {
     cj_func     *f = k->f;
     consumer     c = {0};
     gemm_results r = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer of the matrix product: one thread starts the tensor copies that fill the ring's stages.
-#include "gemm.h"
+#include "roles.h"
 
 enum { REGISTERS = 40 };  // that it goes on with
 
@@ -26,7 +26,7 @@ static cj_reg mask_of(const gemm_kernel *k, bool is_a) {
     else
         cj_ptx(f, "mul.lo.u32 $1, $2, $3;", shift, k->rank_n, g->cluster_m);
     cj_ptx(f, "mov.b32 $1, $2;", wide, ranks);
-    if (g->split > 1) cj_ptx(f, "add.u32 $1, $1, $2;", shift, k->range.mates);
+    if (g->split > 1) cj_ptx(f, "add.u32 $1, $1, $2;", shift, k->split.mates);
     cj_ptx(f, "shl.b32 $1, $1, $2;", wide, shift);
     cj_ptx(f, "cvt.u16.u32 $1, $2;", mask, wide);
     return mask;
@@ -88,21 +88,21 @@ static void load_operand(const gemm_kernel *k, const operand *o, cj_reg batch, c
         else
             cj_tensor_load(f, cj_always(), to, o->map, at, rank, full);
     }
-    cj_ptx(f, "add.s32 $1, $1, $2;", o->k, k->g->step * cj__gemm_shares(k->g));
+    cj_ptx(f, "add.s32 $1, $1, $2;", o->k, k->g->step * cj__gemm_splits(k->g));
 }
 
 // A peer's consumers may be behind this block's. When all stages are free again, nobody arrives here any more. (Where the
 // block's own consumers wait for all peers' products, to have their sums in the ring, it stays for that.)
 static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
     cj_func *f = k->f;
-    if (cj__gemm_blocks(k->g) == 1 || k->g->in_ring) return;
+    if (cj__gemm_multicast(k->g) == 1 || k->g->sums_in_stages) return;
     cj_step(f, "this block stays until its peers have released all stages");
     cj_reg   left = cj_u32(f, "stages_left"), more = cj_pred(f, "more");
     cj_label next = cj_label_new(f, "stay");
     cj_ptx(f, "mov.u32 $1, $2;", left, k->g->stages);
     cj_label_here(f, next);
-    cj_pipeline_wait_free(f, &k->ring, at);
-    cj_pipeline_next(f, &k->ring, at);
+    cj_pipeline_wait_free(f, &k->stages, at);
+    cj_pipeline_next(f, &k->stages, at);
     cj_ptx(f, "sub.u32 $1, $1, 1;", left);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     cj_ptx(f, "@$1 bra $2;", more, next);
@@ -127,10 +127,10 @@ static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_
     cj_ptx(f, "mov.u32 $1, $2;", left, steps);
     cj__gemm_wait(k);
     cj_label_here(f, next);
-    cj_reg full = cj_pipeline_acquire(f, &k->ring, &p->at, CJ_ARG(g->a_bytes + g->b_bytes));
+    cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(g->a_bytes + g->b_bytes));
     load_operand(k, &p->a, place.batch, p->at.stage, full);
     load_operand(k, &p->b, place.batch, p->at.stage, full);
-    cj_pipeline_next(f, &k->ring, &p->at);
+    cj_pipeline_next(f, &k->stages, &p->at);
     cj_ptx(f, "sub.u32 $1, $1, 1;", left);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     cj_ptx(f, "@$1 bra $2;", more, next);
@@ -138,9 +138,9 @@ static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_
 
 static void load_share(const gemm_kernel *k, const producer *p, cj_label done) {
     cj_reg none = cj_pred(k->f, "no_steps");
-    cj_ptx(k->f, "setp.eq.u32 $1, $2, 0;", none, k->range.steps);
+    cj_ptx(k->f, "setp.eq.u32 $1, $2, 0;", none, k->split.steps);
     cj_ptx(k->f, "@$1 bra $2; // there are fewer steps than shares", none, done);
-    load_steps(k, p, k->cluster, k->range.first, k->range.steps);
+    load_steps(k, p, k->cluster, k->split.first, k->split.steps);
 }
 
 static void load_tiles(const gemm_kernel *k, const producer *p) {
@@ -148,13 +148,13 @@ static void load_tiles(const gemm_kernel *k, const producer *p) {
     gemm_tiles loop = cj__gemm_tiles_begin(k);
     load_steps(k, p, loop.tile, (cj_reg){0}, steps);
     cj__gemm_tiles_end(k, &loop);
-    if (!k->g->rest) return;
-    const gemm_rest rest = cj__gemm_rest_begin(k, steps);
+    if (!k->g->stream_k) return;
+    const gemm_stream rest = cj__gemm_stream_begin(k, steps);
     load_steps(k, p, rest.tile, rest.first, rest.steps);
-    cj__gemm_rest_end(k, &rest);
+    cj__gemm_stream_end(k, &rest);
 }
 
-void cj__gemm_load(gemm_kernel *k, cj_label done) {
+void cj__gemm_produce(gemm_kernel *k, cj_label done) {
     cj_func *f = k->f;
     cj_reg   other = cj_pred(f, "other");
     cj_step(f, "the producer: one thread loads");
@@ -163,7 +163,7 @@ void cj__gemm_load(gemm_kernel *k, cj_label done) {
     cj_ptx(f, "@$1 bra $2;", other, done);
     producer p = {.a = make_operand(k, true)};
     p.b = make_operand(k, false);
-    p.at = cj_pipeline_begin(f, &k->ring, CJ_PRODUCER);
+    p.at = cj_pipeline_begin(f, &k->stages, CJ_PRODUCER);
     if (cj__gemm_is_split(k->g))
         load_share(k, &p, done);
     else

@@ -17,39 +17,19 @@
 //   bar.warp.sync before lane 0 counts: all lanes' sums are there, and the atomic's release publishes them. Behind it:
 //                 what the last one's lane 0 has acquired, all lanes see.
 // A counter wraps at the last share, so that it is ready for the next launch.
-#include "gemm.h"
+#include "split.h"
 
-enum { AT_ONCE = 64, ALIGN = 1024 };
+enum { AT_ONCE = 64 };
 
 static uint32_t sums_of(const gemm_shape *g) { return g->tile_n / 2; }
-static uint32_t warp_bytes(const gemm_shape *g) { return GEMM_WARP * sums_of(g) * (uint32_t)sizeof(float); }
-static uint32_t warps_of(const gemm_shape *g) { return g->groups * GEMM_WARPS; }
-static uint32_t cluster_warps(const gemm_shape *g) { return cj__gemm_blocks(g) * warps_of(g); }
-
-// There are less tiles than clusters, and each is cut by less clusters than there are.
-static uint32_t counters_bytes(const gemm_shape *g, uint64_t clusters) {
-    return (uint32_t)(clusters * cluster_warps(g) * sizeof(uint32_t) + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-size_t cj__gemm_rest_workspace(const gemm_shape *g, uint64_t clusters) {
-    return g->rest ? counters_bytes(g, clusters) + (size_t)(2 * clusters) * cluster_warps(g) * warp_bytes(g) : 0;
-}
 
 // ---- who does what
 
-void cj__gemm_rest_identity(gemm_kernel *k) {
-    cj_func *f = k->f;
-    k->rest_tiles = cj_u32(f, "rest_tiles");
-    k->whole = cj_u32(f, "whole_tiles");
-    cj_ptx(f, "rem.u32 $1, $2, $3;", k->rest_tiles, k->count, k->clusters);
-    cj_ptx(f, "sub.u32 $1, $2, $3;", k->whole, k->count, k->rest_tiles);
-}
-
 // The row of steps is dealt out: `each` to a cluster, and one more to the first `longer` ones.
-gemm_rest cj__gemm_rest_begin(const gemm_kernel *k, cj_reg steps) {
-    cj_func  *f = k->f;
-    gemm_rest rest = {.next = cj_label_new(f, "next_share"), .end = cj_label_new(f, "no_share"), .of_tile = steps};
-    cj_reg    past = cj_pred(f, "past"), one_more = cj_u32(f, "one_more");
+gemm_stream cj__gemm_stream_begin(const gemm_kernel *k, cj_reg steps) {
+    cj_func    *f = k->f;
+    gemm_stream rest = {.next = cj_label_new(f, "next_share"), .end = cj_label_new(f, "no_share"), .of_tile = steps};
+    cj_reg      past = cj_pred(f, "past"), one_more = cj_u32(f, "one_more");
     rest.each = cj_u32(f, "each");
     rest.longer = cj_u32(f, "longer");
     rest.at = cj_u32(f, "share_at");
@@ -59,7 +39,7 @@ gemm_rest cj__gemm_rest_begin(const gemm_kernel *k, cj_reg steps) {
     rest.first = cj_u32(f, "first_step");
     rest.steps = cj_u32(f, "share_steps");
     cj_step(f, "the rest: this cluster's part of the steps of all tiles that are left");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", rest.last, k->rest_tiles, steps);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", rest.last, k->left, steps);
     cj_ptx(f, "div.u32 $1, $2, $3;", rest.each, rest.last, k->clusters);
     cj_ptx(f, "rem.u32 $1, $2, $3;", rest.longer, rest.last, k->clusters);
     cj_ptx(f, "min.u32 $1, $2, $3;", rest.at, k->cluster, rest.longer);
@@ -81,7 +61,7 @@ gemm_rest cj__gemm_rest_begin(const gemm_kernel *k, cj_reg steps) {
     return rest;
 }
 
-void cj__gemm_rest_end(const gemm_kernel *k, const gemm_rest *rest) {
+void cj__gemm_stream_end(const gemm_kernel *k, const gemm_stream *rest) {
     cj_ptx(k->f, "add.u32 $1, $1, $2;", rest->at, rest->steps);
     cj_ptx(k->f, "bra $1;", rest->next);
     cj_label_here(k->f, rest->end);
@@ -90,7 +70,7 @@ void cj__gemm_rest_end(const gemm_kernel *k, const gemm_rest *rest) {
 // ---- sums that meet
 
 // The cluster that has a step of the row: a new register.
-static cj_reg cluster_of(const gemm_kernel *k, const gemm_rest *rest, cj_reg step) {
+static cj_reg cluster_of(const gemm_kernel *k, const gemm_stream *rest, cj_reg step) {
     cj_func *f = k->f;
     cj_reg   more = cj_u32(f, "one_more"), all = cj_u32(f, "of_longer"), cluster = cj_u32(f, "has_step"),
            behind = cj_u32(f, "behind_longer"), among = cj_pred(f, "among_longer");
@@ -111,7 +91,7 @@ typedef struct shares {
     cj_reg first, others;
 } shares;
 
-static shares find_shares(const gemm_kernel *k, const gemm_rest *rest) {
+static shares find_shares(const gemm_kernel *k, const gemm_stream *rest) {
     cj_func *f = k->f;
     cj_reg   step = cj_u32(f, "step"), last = cj_u32(f, "last_step");
     cj_ptx(f, "mul.lo.u32 $1, $2, $3;", step, rest->number, rest->of_tile);
@@ -128,11 +108,11 @@ static cj_reg warp_number(const gemm_kernel *k, cj_reg which) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     cj_reg            number = cj_u32(f, "post");
-    if (cj__gemm_blocks(g) > 1)
-        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", number, which, cj__gemm_blocks(g), cj_cluster_rank(f));
+    if (cj__gemm_multicast(g) > 1)
+        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", number, which, cj__gemm_multicast(g), cj_cluster_rank(f));
     else
         cj_ptx(f, "mov.u32 $1, $2;", number, which);
-    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", number, warps_of(g), k->warp);
+    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", number, cj__gemm_consumer_warps(g), k->warp);
     cj_ptx(f, "sub.u32 $1, $1, $2;", number, GEMM_WARPS);
     return number;
 }
@@ -142,25 +122,25 @@ static cj_reg post_of(const gemm_kernel *k, cj_reg share) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     cj_reg            counters = cj_u32(f, "counters"), at = cj__load_pointer(f, k->workspace, "post_at");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", counters, k->clusters, cluster_warps(g) * (uint32_t)sizeof(uint32_t));
-    cj_ptx(f, "add.u32 $1, $1, $2;", counters, ALIGN - 1);
-    cj_ptx(f, "and.b32 $1, $1, $2;", counters, -ALIGN);
+    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", counters, k->clusters, cj__gemm_cluster_warps(g) * (uint32_t)sizeof(uint32_t));
+    cj_ptx(f, "add.u32 $1, $1, $2;", counters, GEMM_COUNTERS_ALIGN - 1);
+    cj_ptx(f, "and.b32 $1, $1, $2;", counters, -GEMM_COUNTERS_ALIGN);
     cj_ptx(f, "mad.wide.u32 $1, $2, 1, $1; // behind all counters", at, counters);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", at, warp_number(k, share), warp_bytes(g));
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", at, warp_number(k, share), cj__gemm_warp_bytes(g));
     cj_ptx(f, "mad.wide.u32 $1, $2, 16, $1;", at, k->lane);
     return at;
 }
 
-static void post(const gemm_kernel *k, const gemm_rest *rest, const cj_reg *sum) {
+static void post(const gemm_kernel *k, const gemm_stream *rest, const cj_reg *sum) {
     cj_func *f = k->f;
     cj_reg   share = cj_u32(f, "share");
     cj_step(f, "the sums of this share are posted");
     cj_ptx(f, "add.u32 $1, $2, $3;", share, k->cluster, rest->number);
-    cj__gemm_sums_post(k, sum, sums_of(k->g), post_of(k, share));
+    cj__gemm_sums_store(k, sum, sums_of(k->g), post_of(k, share));
 }
 
 // Whoever is not the last one of the tile's goes on.
-static void meet(const gemm_kernel *k, const gemm_rest *rest, const shares *s, cj_label not_last) {
+static void meet(const gemm_kernel *k, const gemm_stream *rest, const shares *s, cj_label not_last) {
     cj_func *f = k->f;
     cj_reg   counter = cj__load_pointer(f, k->workspace, "counter"), before = cj_u32(f, "shares_before"),
            last = cj_pred(f, "came_last");
@@ -182,7 +162,7 @@ static void add_up(const gemm_kernel *k, const shares *s, const cj_reg *sum) {
     cj_label_here(f, again);
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", none, left);
     cj_ptx(f, "@$1 bra $2;", none, done);
-    cj_ptx(f, "add.u64 $1, $1, $2;", at, cluster_warps(k->g) * warp_bytes(k->g));
+    cj_ptx(f, "add.u64 $1, $1, $2;", at, cj__gemm_cluster_warps(k->g) * cj__gemm_warp_bytes(k->g));
     for (uint32_t first = 0; first < count; first += at_once) {
         cj__gemm_sums_load(k, "global", next, at_once, at, first / GEMM_VECTOR * GEMM_VECTOR_BYTES);
         for (uint32_t i = 0; i < at_once; i++) cj_ptx(f, "add.rn.f32 $1, $1, $2;", sum[first + i], next[i]);
@@ -192,7 +172,7 @@ static void add_up(const gemm_kernel *k, const shares *s, const cj_reg *sum) {
     cj_label_here(f, done);
 }
 
-void cj__gemm_rest_results(gemm_kernel *k, gemm_results *r, const gemm_rest *rest, const cj_reg *sum) {
+void cj__gemm_stream_results(gemm_kernel *k, gemm_results *r, const gemm_stream *rest, const cj_reg *sum) {
     cj_label     not_last = cj_label_new(k->f, "not_last");
     const shares s = find_shares(k, rest);
     post(k, rest, sum);

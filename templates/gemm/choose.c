@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape that takes least of all that the parameters leave open: every tile, with every cluster and split that is worth
+// trying, as the cost model sees them.
+#include <math.h>
+
+#include "plan.h"
+
+static const gemm_constants *const gpu = &cj__gemm_constants;
+
+static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+bool cj__gemm_may_stream_k(const cj_params *p) {
+    return p->value[GEMM_REST] == GEMM_REST_AUTO && p->value[GEMM_PARTS] != 1;
+}
+
+// ---- splits of a tile and a multicast group
+
+// Where the sums of peers go, and how many stages fit then: into the stages if that makes room for stages that a long K uses.
+static void choose_sums(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
+    const uint64_t asked = p->value[GEMM_SUMS], stages = p->value[GEMM_STAGES];
+    g->sums_in_stages = false;
+    const uint32_t apart = g->stages = cj__gemm_stages_most(g, limits);
+    if (g->split == 1 || asked == GEMM_SUMS_APART) return;
+    g->sums_in_stages = true;
+    const uint32_t most = cj__gemm_stages_most(g, limits);
+    const bool is_long = apart < gpu->ring_stages && (double)ceil_div(g->steps, cj__gemm_splits(g)) >= gpu->ring_steps;
+    const bool pays = most > apart && (apart < GEMM_STAGES_MIN || stages > apart || (!stages && is_long));
+    const bool fits = (stages ? stages : most) * cj__gemm_stage_bytes(g) >= cj__gemm_peer_bytes(g);
+    g->sums_in_stages = asked == GEMM_SUMS_RING || (pays && fits);
+    if (g->sums_in_stages) g->stages = most;
+}
+
+typedef struct range {
+    uint64_t from, to;
+} range;
+
+static range range_of(uint64_t asked, uint64_t most) {
+    return asked ? (range){asked, asked} : (range){1, most > 1 ? most : 1};
+}
+
+// The split that takes least of all that fit; the least one that was asked for if none fits. `unsplit`: no split is tried, too.
+// Splits in a cluster double: clusters of a power of two blocks fit as counted; the last of 40 clusters of 3, or of 20 of 6,
+// ran late.
+static double choose_split(const cj_params *p, const cj_limits *limits, bool unsplit, gemm_shape *g) {
+    const uint64_t *value = p->value, tiles = cj__gemm_tile_count(g);
+    const uint64_t  peers = limits->max_cluster < GEMM_SPLIT_MAX ? limits->max_cluster : GEMM_SPLIT_MAX;
+    const uint64_t  stages = value[GEMM_STAGES] > GEMM_STAGES_MIN ? value[GEMM_STAGES] : GEMM_STAGES_MIN;
+    const range split = range_of(value[GEMM_SPLIT], g->clustered && !g->stream_k ? peers / cj__gemm_multicast(g) : 1);
+    gemm_shape  best = *g;
+    double      least = INFINITY;
+    best.split = (uint32_t)split.from;
+    best.parts = value[GEMM_PARTS] ? (uint32_t)value[GEMM_PARTS] : 1;
+    for (g->split = (uint32_t)split.from; g->split <= split.to; g->split *= 2) {
+        const uint64_t room = cj__gemm_room(g, limits), most = g->stream_k ? 1 : room / tiles;
+        const range    parts = range_of(value[GEMM_PARTS], most < GEMM_PARTS_MAX ? most : GEMM_PARTS_MAX);
+        for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {
+            choose_sums(p, limits, g);
+            if (g->stages < stages || (!unsplit && !cj__gemm_is_split(g))) continue;
+            const double cost = cj__gemm_is_split(g)
+                                    ? cj__gemm_cost_split(g, limits, room)
+                                    : cj__gemm_cost_unsplit(g, limits, g->stream_k || cj__gemm_may_stream_k(p));
+            if (cost < least) least = cost, best = *g;
+        }
+    }
+    *g = best;
+    return least;
+}
+
+// ---- clusters of a tile
+
+// Unsplit tiles: pairs multicast what they load, wherever there is a pair.
+static void choose_pair(const cj_params *p, gemm_shape *g) {
+    uint64_t   along_m = p->value[GEMM_CLUSTER], along_n = p->value[GEMM_CLUSTER_N];
+    const bool open_n = along_n == CJ_PARAM_AUTO;
+    if (open_n) along_n = 1;
+    if (along_m == CJ_PARAM_AUTO) {
+        along_m = g->m > g->tile_m && along_n < GEMM_CLUSTER_MAX ? 2 : 1;
+        if (along_m == 1 && open_n && g->n > g->tile_n) along_n = 2;
+    }
+    cj__gemm_set_cluster(g, along_m, along_n);
+}
+
+// Tiles whose K is split: these are tried, too. Of those that cost the same the last one is taken, which multicasts more and
+// was measured faster; but four along one axis never were.
+static const struct { uint32_t m, n; } split_clusters[] = {{1, 1}, {1, 2}, {2, 1}, {2, 2}};
+
+static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t tile) {
+    return asked == along || (asked == CJ_PARAM_AUTO && length > (uint64_t)tile * (along - 1));
+}
+
+static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64_t tile, gemm_shape *g) {
+    cj__gemm_set_tile(g, tile);
+    choose_pair(p, g);
+    double     least = choose_split(p, limits, true, g);
+    gemm_shape best = *g;
+    for (size_t i = 0; i < sizeof split_clusters / sizeof *split_clusters; i++) {
+        const uint32_t along_m = split_clusters[i].m, along_n = split_clusters[i].n;
+        if (!is_open(p->value[GEMM_CLUSTER], along_m, g->m, g->tile_m)) continue;
+        if (!is_open(p->value[GEMM_CLUSTER_N], along_n, g->n, g->tile_n)) continue;
+        cj__gemm_set_cluster(g, along_m, along_n);
+        const double cost = choose_split(p, limits, false, g);
+        if (cost <= least && cost < INFINITY) least = cost, best = *g;
+    }
+    *g = best;
+    return least;
+}
+
+// ---- tiles
+
+// A pair of square tiles is turned side by side if D is no wider than high: that takes 1 to 3 % less (H200, 2026-11-21).
+static void turn_pair(const cj_params *p, gemm_shape *g) {
+    const bool open = p->value[GEMM_CLUSTER] == CJ_PARAM_AUTO && p->value[GEMM_CLUSTER_N] == CJ_PARAM_AUTO;
+    const bool square = g->groups > 1 && g->tile_m == g->tile_n && g->n > g->tile_n && g->n <= g->m;
+    if (open && square && g->cluster_m == 2 && !cj__gemm_is_split(g)) cj__gemm_set_cluster(g, 1, 2);
+}
+
+void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
+    const uint64_t asked = p->value[GEMM_TILE];
+    double         least = INFINITY;
+    uint64_t       best = asked ? asked : 1;
+    for (uint64_t tile = 1; !asked && tile < GEMM_TILES; tile++) {
+        const double cost = choose_cluster(p, limits, tile, g);
+        if (cost < least) least = cost, best = tile;
+    }
+    choose_cluster(p, limits, best, g);
+    cj__gemm_set_tile(g, best);  // its deferred subtiles depend on the split
+    turn_pair(p, g);
+}

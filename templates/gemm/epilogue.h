@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a tile's f32 sums to D: value.c scales, adds and activates, epilogue.c rounds, packs and stores, tail.c stores the ends of
+// lines that are no whole 16 bytes.
+#ifndef CJ_TEMPLATES_GEMM_EPILOGUE_H
+#define CJ_TEMPLATES_GEMM_EPILOGUE_H
+
+#include "kernel.h"
+
+// ---- from sums to values (value.c)
+
+// What a thread's values are made with.
+typedef struct gemm_values {
+    cj_reg alpha, beta, scale_d;  // alpha with the scales of A and B
+    cj_reg quarter;               // lane % 4
+    cj_reg bias[GEMM_BIAS_MAX];   // columns 64 j + 2 lane + i of the tile at 2 j + i; or the thread's two rows
+} gemm_values;
+
+void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v);
+
+// Loads the bias of a tile, before its sums are there.
+void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm_place *place);
+
+// The bias of the 8 columns `eight` of the tile: new registers for the two of them that a thread has.
+void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_t eight, cj_reg bias[2]);
+
+// A sum becomes a value, as f32: scaled, `addend` (of C) and `bias` added if they are there (a zero id is none), activated.
+void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, cj_reg sum, cj_reg addend, cj_reg bias);
+
+// ---- the ends of D's lines (tail.c)
+
+typedef struct gemm_tail {
+    cj_reg columns, whole;  // of D, and those of whole 16 bytes
+    cj_reg sends;           // predicate: this lane starts a box's store
+} gemm_tail;
+
+gemm_tail cj__gemm_tail_begin(const gemm_kernel *k);
+
+// Of the box that begins at `column`: the predicate of the lane that starts its store, if there is one. Then the store of what
+// that leaves out, of the warp's rows at `place`, from the box's buffer.
+cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_tail *t, cj_reg column);
+void   cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *place, cj_reg column,
+                           cj_reg buffer);
+
+// ---- from values to D (epilogue.c)
+
+// A warp's results on their way to D.
+typedef struct gemm_results {
+    gemm_values values;
+    gemm_tail   tail;
+    cj_reg      buffer;                     // the first one
+    cj_reg      fragment, cell;             // where a lane reads and writes in it: by matrices, by itself
+    cj_reg      packed[GEMM_SUMS_MAX / 2];  // of the deferred subtiles, or of one
+    gemm_place  place;                      // of the warp's rows
+    cj_reg      some;                       // predicate: `packed` has results that are not stored yet
+    cj_reg      map, map_c;
+    cj_reg      c_ready, c_parity;
+} gemm_results;
+
+void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r);
+
+// The sums of a tile become packed results, which cj__gemm_results_store stores subtile by subtile, at once or later.
+void cj__gemm_results_take(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place);
+void cj__gemm_results_store(gemm_kernel *k, const gemm_results *r, uint32_t subtile);
+
+// The same for single subtiles: where the tile is, and the sums of one.
+void cj__gemm_results_place(gemm_kernel *k, gemm_results *r, const gemm_place *place);
+void cj__gemm_results_take_subtile(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t subtile);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a shape takes, predicted: "The cost model" in docs/maintaining/gemm.md has the formulas, constants.def the numbers.
+#include <math.h>
+
+#include "occupancy.h"
+#include "plan.h"
+
+static const gemm_constants *const gpu = &cj__gemm_constants;
+
+static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+// ---- clusters that run at once
+
+static uint64_t room_in(const gemm_shape *g, const cj_limits *limits) {
+    const cj_kernel_use use = {.threads = GEMM_GROUP * (g->groups + 1),
+                               .shared = limits->shared_per_block_optin,
+                               .cluster = cj__gemm_multicast(g) * g->split};
+    cj_occupancy        o;
+    cj__occupancy(&use, limits, &o);
+    return o.active_clusters ? o.active_clusters : 1;
+}
+
+static uint64_t room_in_gpcs_of(const gemm_shape *g, const cj_limits *target, uint32_t sms) {
+    cj_limits limits = *target;
+    uint32_t  left = target->sm_count;
+    for (size_t i = 0; left && i < sizeof limits.gpc_sms / sizeof *limits.gpc_sms; i++) {
+        limits.gpc_sms[i] = (uint8_t)(left < sms ? left : sms);
+        left -= limits.gpc_sms[i];
+    }
+    return room_in(g, &limits);
+}
+
+// A cluster that does not fit beside the others runs after them and doubles the time. So where the GPCs are not known, they
+// are taken for those that hold fewer clusters: 22 clusters of 6 fit GPCs of 18 SMs, but 16 fit GPCs of 16.
+uint64_t cj__gemm_room(const gemm_shape *g, const cj_limits *limits) {
+    if (limits->gpc_sms[0]) return room_in(g, limits);
+    const uint64_t whole = room_in_gpcs_of(g, limits, (uint32_t)gpu->gpc_sms),
+                   few = room_in_gpcs_of(g, limits, (uint32_t)gpu->gpc_sms_few);
+    return whole < few ? whole : few;
+}
+
+// ---- the mainloop
+
+// Global memory, at least: all of A and B comes from there if L2 does not hold it, a little faster to many blocks.
+static double global_clocks(const gemm_shape *g, const cj_limits *limits, double blocks) {
+    const double bytes = (double)g->k * (double)g->a_type->bytes * (double)g->batches * ((double)g->m + (double)g->n);
+    const double part = fmin(blocks / limits->sm_count, 1);
+    return bytes > (double)limits->l2_bytes ? bytes / (gpu->global_bytes * sqrt(sqrt(part))) : 0;
+}
+
+// Two things at the same time: where they take about as long, neither hides the other.
+static double beside(double clocks, double others) { return cbrt(clocks * clocks * clocks + others * others * others); }
+
+static double tile_clocks(const gemm_shape *g) { return cj__gemm_tiles[g->tile].step * gpu->step; }
+
+// Bytes of a stage that a block loads itself: its multicast group loads the others.
+static double loaded_bytes(const gemm_shape *g) {
+    return (double)(g->a_bytes / g->cluster_n + g->b_bytes / g->cluster_m);
+}
+
+// A step of so many blocks: the slowest of products, loads, and refills of all stages but one.
+static double step_clocks(const gemm_shape *g, const cj_limits *limits, double blocks) {
+    const double loads = fmax(cj__gemm_stage_bytes(g) / gpu->block_bytes, loaded_bytes(g) * blocks / gpu->l2_bytes);
+    const double refill = global_clocks(g, limits, blocks) > 0 ? gpu->refill / (g->stages - 1) : 0;
+    return fmax(tile_clocks(g), fmax(loads, refill));
+}
+
+// ---- partials
+
+// Split-K across clusters: each part stores the partials of the subtiles that its block owns, and each warp of the last part
+// loads those of all parts, round by round.
+static double meeting_clocks(const gemm_shape *g) {
+    const uint64_t warps = cj__gemm_consumer_warps(g), owned = cj__gemm_owned(g);
+    const double   rounds = (double)(ceil_div(owned, warps) * ceil_div(g->parts, (uint64_t)gpu->round_parts));
+    const double   bytes = (double)(owned * g->parts) * cj__gemm_subtile_bytes(g);
+    return g->parts == 1 ? 0 : gpu->meeting + fmax(rounds * gpu->round, bytes / gpu->post_bytes);
+}
+
+// Split-K in a cluster: a block pushes all subtiles but those that it owns, and takes its own from all others.
+static double exchange_clocks(const gemm_shape *g) {
+    const double sent = (double)(g->tile_m * g->tile_n * sizeof(float)) * (g->split - 1) / g->split;
+    if (g->split == 1) return 0;
+    return gpu->exchange + (g->sums_in_stages ? gpu->stages_wait : 0) +
+           fmax(sent / gpu->send_bytes, cj__gemm_peer_bytes(g) / gpu->peer_bytes);
+}
+
+// Stream-K: the shares of a tile, where all clusters split the `left` tiles.
+static double stream_k_clocks(const gemm_shape *g, uint64_t clusters, uint64_t left) {
+    const double shares = ceil((double)clusters / (double)left) + 1;
+    return gpu->meeting + (double)g->tile_m * g->tile_n * sizeof(float) * (shares + 1) / gpu->post_bytes;
+}
+
+// The last round takes its part of a tile's steps instead of all of them, and then the shares of each tile are combined.
+bool cj__gemm_stream_k_pays(const gemm_shape *g, uint64_t clusters) {
+    const gemm_tile_cost *largest = &cj__gemm_tiles[1];
+    const uint64_t        tiles = cj__gemm_tile_count(g), left = tiles % clusters;
+    if (cj__gemm_is_split(g) || tiles < clusters || !left || g->steps * clusters > INT32_MAX) return false;
+    const double part = (double)(g->tile_m * g->tile_n) / (largest->m * largest->n);
+    const double tile = (double)g->steps * gpu->step * part;
+    return tile * (1 - (double)left / (double)clusters) > stream_k_clocks(g, clusters, left) * gpu->margin;
+}
+
+// ---- the whole
+
+double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool may_stream_k) {
+    const uint32_t multicast = cj__gemm_multicast(g);
+    const uint64_t room = limits->sm_count > multicast ? limits->sm_count / multicast : 1;
+    const uint64_t tiles = cj__gemm_tile_count(g), left = tiles % room;
+    const bool     streams = may_stream_k && cj__gemm_stream_k_pays(g, room);
+    const double   rounds = streams ? (double)tiles / (double)room : (double)ceil_div(tiles, room);
+    const double   step = fmax(tile_clocks(g), loaded_bytes(g) / gpu->l2_bytes_whole);
+    const double   steps = rounds * (double)g->steps * step;
+    const double   results = ceil(rounds) * cj__gemm_tiles[g->tile].end * gpu->step +
+                           (streams ? stream_k_clocks(g, room, left) : 0);
+    const double blocks = (double)(tiles < room ? tiles : room) * multicast;
+    return beside(steps + results, global_clocks(g, limits, blocks)) / gpu->step;
+}
+
+// A split must be predicted faster by a margin in all that global memory does not take: the model of unsplit tiles is less
+// exact.
+double cj__gemm_cost_split(const gemm_shape *g, const cj_limits *limits, uint64_t room) {
+    const uint64_t clusters = cj__gemm_tile_count(g) * g->parts, at_once = clusters < room ? clusters : room;
+    const double   rounds = (double)ceil_div(clusters, room);
+    const double   blocks = (double)(at_once * cj__gemm_multicast(g) * g->split);
+    const double   steps = (double)ceil_div(g->steps, cj__gemm_splits(g)) * step_clocks(g, limits, blocks);
+    const double   partials = rounds * (exchange_clocks(g) + meeting_clocks(g));
+    const double   global = global_clocks(g, limits, blocks), takes = beside(rounds * steps, global) + partials;
+    return (global + (takes - global) * gpu->margin) / gpu->step;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes that follow from a problem, its tile and its cluster: steps, shared memory, tensor maps.
+#include "gemm.h"
+
+enum { UNIT = 16 };  // bytes that a tensor store writes as a whole
+
+static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
+    g->tile = (uint32_t)tile;
+    g->tile_m = cj__gemm_tiles[tile].m;
+    g->tile_n = cj__gemm_tiles[tile].n;
+    g->groups = g->tile_m / GEMM_GROUP_ROWS;
+    g->subtile = g->d_type->bytes == 4 ? GEMM_ROW / 4 : GEMM_BOX;
+    g->subtiles = g->tile_n / g->subtile;
+    g->deferred = g->subtiles <= GEMM_DEFERRED_MAX && !cj__gemm_is_split(g) ? g->subtiles : 0;
+    g->a_bytes = g->tile_m * GEMM_ROW;
+    g->b_bytes = g->tile_n * GEMM_ROW;
+}
+
+void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
+    g->clustered = along_m > 0;
+    g->cluster_m = along_m ? (uint32_t)along_m : 1;
+    g->cluster_n = along_m ? (uint32_t)along_n : 1;
+    g->tiles_m = ceil_div(g->m, (uint64_t)g->tile_m * g->cluster_m);
+    g->tiles_n = ceil_div(g->n, (uint64_t)g->tile_n * g->cluster_n);
+    g->steps = ceil_div(g->k, g->step);
+}
+
+void cj__gemm_read(const cj_params *p, gemm_shape *g) {
+    cj__gemm_problem(p, g);
+    g->split = (uint32_t)p->value[GEMM_SPLIT];
+    g->parts = (uint32_t)p->value[GEMM_PARTS];
+    g->stream_k = p->value[GEMM_REST] == GEMM_REST_SHARED;
+    cj__gemm_set_tile(g, p->value[GEMM_TILE]);
+    cj__gemm_set_cluster(g, p->value[GEMM_CLUSTER], p->value[GEMM_CLUSTER_N]);
+    g->stages = (uint32_t)p->value[GEMM_STAGES];
+    g->sums_in_stages = p->value[GEMM_SUMS] == GEMM_SUMS_RING;
+}
+
+uint64_t cj__gemm_tile_count(const gemm_shape *g) {
+    const uint64_t most = UINT64_C(1) << 48, tiles = g->tiles_m * g->tiles_n;
+    return tiles > most / g->batches ? most : tiles * g->batches;
+}
+
+// ---- shared memory
+
+uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a_bytes + g->b_bytes; }
+
+uint32_t cj__gemm_store_bytes(const gemm_shape *g) {
+    return cj__gemm_consumer_warps(g) * GEMM_STORES * GEMM_STORE_BYTES;
+}
+
+uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
+    const uint32_t all = limits->shared_per_block_optin - GEMM_MBARRIER_BYTES - GEMM_SHARED_ALIGN,
+                   taken = cj__gemm_store_bytes(g) + cj__gemm_peer_bytes_apart(g);
+    return all > taken ? (all - taken) / cj__gemm_stage_bytes(g) : 0;
+}
+
+// ---- sums that several blocks have
+
+uint32_t cj__gemm_sums(const gemm_shape *g) { return g->subtile / 2; }
+uint32_t cj__gemm_subtile_bytes(const gemm_shape *g) { return GEMM_WARP * cj__gemm_sums(g) * (uint32_t)sizeof(float); }
+uint32_t cj__gemm_consumer_warps(const gemm_shape *g) { return g->groups * GEMM_WARPS; }
+uint32_t cj__gemm_block_subtiles(const gemm_shape *g) { return cj__gemm_consumer_warps(g) * g->subtiles; }
+
+uint32_t cj__gemm_owned(const gemm_shape *g) { return (cj__gemm_block_subtiles(g) + g->split - 1) / g->split; }
+
+uint32_t cj__gemm_peer_bytes(const gemm_shape *g) {
+    return cj__gemm_owned(g) * (g->split - 1) * cj__gemm_subtile_bytes(g);
+}
+
+uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g) { return g->sums_in_stages ? 0 : cj__gemm_peer_bytes(g); }
+
+// ---- the workspace
+
+uint32_t cj__gemm_post_bytes(const gemm_shape *g) {
+    return cj__gemm_block_subtiles(g) * g->parts * cj__gemm_subtile_bytes(g);
+}
+
+uint32_t cj__gemm_cluster_warps(const gemm_shape *g) { return cj__gemm_multicast(g) * cj__gemm_consumer_warps(g); }
+uint32_t cj__gemm_warp_bytes(const gemm_shape *g) { return g->subtiles * cj__gemm_subtile_bytes(g); }
+
+static size_t split_workspace(const gemm_shape *g) {
+    const uint64_t counters = (uint64_t)g->split * cj__gemm_consumer_warps(g) * sizeof(uint32_t);
+    return (size_t)(cj__gemm_tile_count(g) * cj__gemm_multicast(g) * (counters + cj__gemm_post_bytes(g)));
+}
+
+// The tiles that are left are fewer than the clusters, and at most `clusters` boundaries of clusters cut them into shares.
+static size_t stream_k_workspace(const gemm_shape *g, uint64_t clusters) {
+    const uint64_t counters = clusters * cj__gemm_cluster_warps(g) * sizeof(uint32_t);
+    return (size_t)(ceil_div(counters, GEMM_COUNTERS_ALIGN) * GEMM_COUNTERS_ALIGN +
+                    2 * clusters * cj__gemm_cluster_warps(g) * cj__gemm_warp_bytes(g));
+}
+
+size_t cj__gemm_workspace(const gemm_shape *g, uint64_t clusters) {
+    if (g->stream_k) return stream_k_workspace(g, clusters);
+    return g->parts > 1 ? split_workspace(g) : 0;
+}
+
+// ---- tensor maps
+
+bool cj__gemm_is_ragged(const gemm_shape *g) { return g->n * g->d_type->bytes % UNIT != 0; }
+
+// Columns of a ragged D's map: those of whole units, but no map has none.
+static uint64_t columns_of_whole_units(const gemm_shape *g) {
+    const uint64_t unit = UNIT / g->d_type->bytes, whole = g->n / unit * unit;
+    return whole ? whole : unit;
+}
+
+// Of A or B. A block loads its part of what its multicast group has in common.
+static gemm_map operand_map(const gemm_shape *g, bool is_a) {
+    const uint64_t   lines = is_a ? g->m : g->n;
+    const uint32_t   tile = is_a ? g->tile_m : g->tile_n, loaders = is_a ? g->cluster_n : g->cluster_m;
+    const gemm_type *type = is_a ? g->a_type : g->b_type;
+    if ((is_a ? g->a : g->b) == CJ_BY_K)
+        return (gemm_map){.type = type, .dims = {g->k, lines}, .box = {g->step, tile / loaders}};
+    return (gemm_map){.type = type, .dims = {lines, g->k}, .box = {GEMM_BOX, g->step / loaders}};
+}
+
+void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map) {
+    const bool shared[GEMM_MAPS] = {g->shared_a, g->shared_b, g->shared_c, false};
+    if (which == GEMM_MAP_A || which == GEMM_MAP_B)
+        *map = operand_map(g, which == GEMM_MAP_A);
+    else
+        *map = (gemm_map){.type = which == GEMM_MAP_C ? g->c_type : g->d_type,
+                          .dims = {g->n, g->m},
+                          .box = {g->subtile, GEMM_WARP_ROWS}};
+    map->swizzle = map->box[0] * map->type->bytes == GEMM_ROW ? CJ_TENSORMAP_SWIZZLE_128B : CJ_TENSORMAP_SWIZZLE_64B;
+    map->length = map->dims[0];
+    if (which == GEMM_MAP_D && cj__gemm_is_ragged(g)) map->dims[0] = columns_of_whole_units(g);
+    map->rank = g->batches > 1 && !shared[which] ? 3 : 2;
+    map->dims[2] = g->batches;
+    map->box[2] = 1;
+}
