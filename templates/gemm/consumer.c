@@ -5,14 +5,18 @@
 enum { REGISTERS = 232, PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // a thread's; of a step
 
 typedef struct consumer {
-    cj_reg         a, b;            // descriptors in stage 0
+    gemm_kernel   *k;
+    gemm_results   results;
+    cj_reg         a, b;            // matrix descriptors in stage 0
     uint32_t       a_step, b_step;  // from one product of a stage to the next, in a descriptor
     cj_reg         sum[GEMM_SUMS_MAX];
     cj_reg         fresh, adds;  // predicates: false, true
     cj_pipeline_at at;
-    cj_reg         before;          // the stage before
-    cj_reg         peer, releases;  // the mbarriers that this lane arrives at, and whether it does
+    cj_reg         before;          // the stage before, whose products may still run
+    cj_reg         peer, releases;  // the mbarriers at which this lane arrives, and whether it does
 } consumer;
+
+// ---- begin
 
 static cj_reg descriptor_of(const gemm_kernel *k, cj_matrix_order order, cj_reg own, uint32_t *step) {
     const cj_matrix_place place = {order, GEMM_BOX * GEMM_ROW};
@@ -20,237 +24,224 @@ static cj_reg descriptor_of(const gemm_kernel *k, cj_matrix_order order, cj_reg 
     return cj_matrix_descriptor(k->f, own, &place);
 }
 
-// One lane for each block that waits for this one's releases.
-static void find_peers(const gemm_kernel *k, consumer *c) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
+// A stage is released to every block whose copies fill it here: those of this block's row and column of the multicast group.
+// One lane arrives for each of them.
+static void find_peers(consumer *c) {
+    const gemm_kernel *k = c->k;
+    const gemm_shape  *g = k->g;
+    cj_func           *f = k->f;
     c->peer = k->stages.empty;
     c->releases = k->leader;
     if (cj__gemm_multicast(g) == 1) return;
-    cj_reg to = cj_u32(f, "peer_rank");
-    c->releases = cj_pred(f, "releases");
-    cj_ptx(f, "and.b32 $1, $2, $3;", to, k->lane, cj__gemm_multicast(g) - 1);
-    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", c->releases, to, k->lane);
-    cj_reg rank = to;
-    if (g->split > 1) {
-        rank = cj_u32(f, "mate_rank");
-        cj_ptx(f, "add.u32 $1, $2, $3;", rank, to, k->split.mates);
-    }
-    c->peer = cj_pipeline_peer(f, &k->stages, rank);
+    cj_reg to = cj_and(f, "peer", k->lane, cj__gemm_multicast(g) - 1);
+    c->releases = cj_eq(f, "releases", to, k->lane);
+    c->peer = cj_pipeline_peer(f, &k->stages, g->split > 1 ? cj_add(f, "peer_rank", to, k->split.mates) : to);
     if (g->cluster_m == 1 || g->cluster_n == 1) return;
-    cj_reg m = cj_u32(f, "peer_m"), n = cj_u32(f, "peer_n"), same = cj_pred(f, "same_row");
-    cj_ptx(f, "and.b32 $1, $2, $3;", m, to, g->cluster_m - 1);
-    cj_ptx(f, "shr.u32 $1, $2, $3;", n, to, cj__gemm_log2(g->cluster_m));
-    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", same, m, k->rank_m);
-    cj_ptx(f, "setp.eq.or.u32 $1, $2, $3, $1;", same, n, k->rank_n);
-    cj_ptx(f, "and.pred $1, $1, $2;", c->releases, same);
+    cj_reg m = cj_and(f, "peer_m", to, g->cluster_m - 1), n = cj_shr(f, "peer_n", to, cj__gemm_log2(g->cluster_m));
+    cj_reg same_row = cj_eq(f, "same_row", m, k->rank_m);
+    cj_reg same = cj_let(f, "pred", "same", "setp.eq.or.u32 $1, $2, $3, $4;", n, k->rank_n, same_row);
+    c->releases = cj_and(f, "releases", c->releases, same);
 }
 
-static void begin_consumer(gemm_kernel *k, consumer *c) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    cj_reg            own = cj_u32(f, "own_rows"), a = cj_u32(f, "a_first"), b = cj_u32(f, "b_first");
-    cj_ptx(f, "sub.u32 $1, $2, 1;", own, k->group);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", a, own, GEMM_GROUP_ROWS * GEMM_ROW, k->shared);
-    cj_ptx(f, "add.u32 $1, $2, $3;", b, k->shared, g->stages * g->a_bytes);
+static void begin(consumer *c) {
+    const gemm_kernel *k = c->k;
+    const gemm_shape  *g = k->g;
+    cj_func           *f = k->f;
+    cj_reg             own = cj_sub(f, "consumer_group", k->group, 1);
+    cj_reg             a = cj_mad(f, "a_first", own, GEMM_GROUP_ROWS * GEMM_ROW, k->shared);
+    cj_reg             b = cj_add(f, "b_first", k->shared, g->stages * g->a_bytes);
     c->a = descriptor_of(k, g->a, a, &c->a_step);
     c->b = descriptor_of(k, g->b, b, &c->b_step);
-    c->fresh = cj_pred(f, "fresh");
-    c->adds = cj_pred(f, "adds");
-    cj_ptx(f, "setp.ne.u32 $1, $2, $2;", c->fresh, own);
-    cj_ptx(f, "setp.eq.u32 $1, $2, $2;", c->adds, own);
+    c->fresh = cj_ne(f, "fresh", own, own);
+    c->adds = cj_eq(f, "adds", own, own);
     for (uint32_t i = 0; i < g->tile_n / 2; i++) c->sum[i] = cj_f32(f, "sum");
-    c->before = cj_u32(f, "stage_before");
-    cj_ptx(f, "mov.u32 $1, 0;", c->before);
-    find_peers(k, c);
+    c->before = cj_mov(f, "u32", "stage_before", 0);
+    find_peers(c);
 }
 
-static cj_reg of_stage(const gemm_kernel *k, cj_reg first, cj_reg stage, uint32_t bytes) {
-    cj_reg descriptor = cj_b64(k->f, "in_stage");
-    cj_ptx(k->f, "mul.wide.u32 $1, $2, $3;", descriptor, stage, bytes / 16);
-    cj_ptx(k->f, "add.u64 $1, $1, $2;", descriptor, first);
-    return descriptor;
+// ---- the mainloop
+
+static cj_reg in_stage(const gemm_kernel *k, cj_reg first, cj_reg stage, uint32_t bytes) {
+    cj_reg offset = cj_let(k->f, "b64", "stage_offset", "mul.wide.u32 $1, $2, $3;", stage, bytes / 16);
+    return cj_let(k->f, "b64", "in_stage", "add.u64 $1, $2, $3;", offset, first);
 }
 
-// The products of a stage. While they run, what follows may store results; only then is the stage before waited for.
-static void emit_products(gemm_kernel *k, consumer *c, bool is_first) {
+// This lane's release of a stage.
+static void release(const consumer *c, const char *why) {
+    cj_pipeline_release(c->k->f, c->releases, c->peer, c->before, why);
+}
+
+// The products of a stage start; then those of the stage before are waited for. So stores of results that the caller emits next
+// run beside products.
+static void emit_products(const consumer *c, bool is_first) {
+    const gemm_kernel  *k = c->k;
     const gemm_shape   *g = k->g;
     const cj_wgmma_form form = {g->tile_n, g->a_type->name, g->a, g->b, g->b_type->name};
     cj_func            *f = k->f;
     cj_pipeline_wait(f, &k->stages, &c->at);
-    cj_reg a = of_stage(k, c->a, c->at.stage, g->a_bytes), b = of_stage(k, c->b, c->at.stage, g->b_bytes);
+    cj_reg a = in_stage(k, c->a, c->at.stage, g->a_bytes), b = in_stage(k, c->b, c->at.stage, g->b_bytes);
     cj_wgmma_fence(f);
     for (uint32_t i = 0; i < PRODUCTS; i++) {
-        if (i) cj_ptx(f, "add.u64 $1, $1, $2;", a, c->a_step);
-        if (i) cj_ptx(f, "add.u64 $1, $1, $2;", b, c->b_step);
+        if (i) a = cj_let(f, "b64", "in_stage", "add.u64 $1, $2, $3;", a, c->a_step);
+        if (i) b = cj_let(f, "b64", "in_stage", "add.u64 $1, $2, $3;", b, c->b_step);
         cj_wgmma(f, &form, c->sum, a, b, is_first && !i ? c->fresh : c->adds);
     }
     cj_wgmma_commit(f);
     if (!is_first) {
         cj_wgmma_wait(f, 1, "the products of the stage before are done");
-        cj_pipeline_release(f, c->releases, c->peer, c->before, NULL);
+        release(c, NULL);
     }
-    cj_ptx(f, "mov.u32 $1, $2;", c->before, c->at.stage);
+    cj_set(f, c->before, c->at.stage);
     cj_pipeline_next(f, &k->stages, &c->at);
 }
 
-// So many steps, none of them a tile's first.
-static void emit_steps(gemm_kernel *k, consumer *c, cj_reg steps) {
-    cj_func *f = k->f;
-    cj_label next = cj_label_new(f, "multiply_step"), end = cj_label_new(f, "no_step");
-    cj_reg   left = cj_u32(f, "steps_left"), none = cj_pred(f, "none_left");
-    cj_ptx(f, "mov.u32 $1, $2;", left, steps);
-    cj_label_here(f, next);
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", none, left);
-    cj_ptx(f, "@$1 bra $2;", none, end);
-    emit_products(k, c, false);
-    cj_ptx(f, "sub.u32 $1, $1, 1;", left);
-    cj_ptx(f, "bra $1;", next);
-    cj_label_here(f, end);
+// So many steps, perhaps none, and none of them a tile's first.
+static void emit_steps(const consumer *c, cj_reg steps) {
+    cj_func *f = c->k->f;
+    cj_reg   left = cj_mov(f, "u32", "steps_left", steps);
+    CJ_LOOP(f, loop, "multiply_step", "no_step") {
+        cj_leave(&loop, cj_eq(f, "none_left", left, 0));
+        emit_products(c, false);
+        cj_update(f, left, "sub", 1);
+    }
 }
 
-// How a tile's steps are dealt out: so many between those behind which pieces of the tile before leave, and all others.
-typedef struct dealt {
-    cj_reg between, others;
-} dealt;
+static void emit_last_steps(const consumer *c, cj_reg steps) {
+    cj_step(c->k->f, "the other steps");
+    emit_steps(c, steps);
+    cj_wgmma_wait(c->k->f, 0, "the tile's sums are there");
+}
 
-static dealt deal_steps(gemm_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   steps = cj__gemm_load_u32(k, k->steps, "steps");
-    dealt    d = {.others = cj_u32(f, "other_steps")};
-    cj_ptx(f, "sub.u32 $1, $2, $3;", d.others, steps, k->g->deferred ? k->g->deferred : 1);
-    if (k->g->deferred < 2) return d;
-    d.between = cj_u32(f, "steps_between");
-    cj_ptx(f, "div.u32 $1, $2, $3;", d.between, d.others, k->g->deferred);
-    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", d.others, d.between, 1 - (int)k->g->deferred);
+static void load_bias(const consumer *c, cj_reg tile) {
+    if (!c->k->g->bias) return;
+    const gemm_place place = cj__gemm_place(c->k, tile);
+    cj__gemm_values_bias(c->k, &c->results.values, &place);
+}
+
+// ---- whole tiles: the results of one are stored during the mainloop of the next
+
+static void store_deferred(const consumer *c, const char *done, uint32_t first, uint32_t count) {
+    CJ_IF(c->k->f, c->results.some, done)
+    for (uint32_t i = first; i < first + count; i++) cj__gemm_results_store(c->k, &c->results, i);
+}
+
+// How a tile's steps are divided: a step before each deferred subtile's store, `between` after each but the last, and the others.
+typedef struct division {
+    cj_reg between, others;
+} division;
+
+static division divide_steps(const consumer *c) {
+    cj_func       *f = c->k->f;
+    const uint32_t deferred = c->k->g->deferred;
+    cj_reg         steps = cj__gemm_load_u32(c->k, c->k->steps, "steps");
+    division       d = {.others = cj_sub(f, "other_steps", steps, deferred ? deferred : 1)};
+    if (deferred < 2) return d;
+    d.between = cj_div(f, "steps_between", d.others, deferred);
+    d.others = cj_let(f, "u32", "other_steps", "mad.lo.s32 $1, $2, $3, $4;", d.between, 1 - (int)deferred, d.others);
     return d;
 }
 
-// The first step of a tile; or one for each piece of the results of the tile before that was kept, and those between them:
-// pieces that left one behind the other would keep waiting what is loaded (measured: 1 to 2 % of tiles of 16 to 64 steps).
-static void emit_first_steps(gemm_kernel *k, consumer *c, const gemm_results *r, const dealt *d) {
-    const uint32_t columns = k->g->subtile;
-    cj_func       *f = k->f;
-    if (!k->g->deferred) {
+// The first step of a tile, or the steps up to the last deferred subtile's store. Subtiles that were stored one after the other
+// would keep the next stages' copies waiting: 1 to 2 % of tiles of 16 to 64 steps (H200, 2026-11-21).
+static void emit_first_steps(const consumer *c, const division *d) {
+    const uint32_t columns = c->k->g->subtile, deferred = c->k->g->deferred;
+    cj_func       *f = c->k->f;
+    if (!deferred) {
         cj_step(f, "the first step");
-        emit_products(k, c, true);
+        emit_products(c, true);
     }
-    for (uint32_t piece = 0; piece < k->g->deferred; piece++) {
-        cj_label none = cj_label_new(f, "nothing_to_store");
-        cj_step(f, "a step, behind which columns %u to %u of the tile before leave", piece * columns,
-                piece * columns + columns - 1);
-        emit_products(k, c, piece == 0);
-        cj_ptx(f, "@!$1 bra $2;", r->some, none);
-        cj__gemm_results_store(k, r, piece);
-        cj_label_here(f, none);
-        if (piece + 1 == k->g->deferred) continue;
+    for (uint32_t i = 0; i < deferred; i++) {
+        cj_step(f, "a step, during which columns %u to %u of the tile before are stored", i * columns,
+                i * columns + columns - 1);
+        emit_products(c, i == 0);
+        store_deferred(c, "nothing_to_store", i, 1);
+        if (i + 1 == deferred) continue;
         cj_step(f, "the steps before the next columns");
-        emit_steps(k, c, d->between);
+        emit_steps(c, d->between);
     }
 }
 
-static void emit_other_steps(gemm_kernel *k, consumer *c, cj_reg steps) {
-    cj_step(k->f, "the other steps");
-    emit_steps(k, c, steps);
-    cj_wgmma_wait(k->f, 0, "the tile's sums are there");
+static void emit_tiles(consumer *c) {
+    const gemm_kernel *k = c->k;
+    cj_func           *f = k->f;
+    const division     d = divide_steps(c);
+    c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
+    cj_reg tile = cj_mov(f, "u32", "tile", k->cluster);
+    CJ_LOOP(f, tiles, "next_tile", "no_tile") {
+        cj_leave(&tiles, cj_ge(f, "no_more", tile, cj__gemm_tiles_end(k)));
+        load_bias(c, tile);
+        emit_first_steps(c, &d);
+        emit_last_steps(c, d.others);
+        release(c, NULL);
+        const gemm_place place = cj__gemm_place(k, tile);
+        cj__gemm_results_take(c->k, &c->results, c->sum, &place);
+        cj_update(f, tile, "add", k->clusters);
+    }
 }
 
-// What was kept of the last tile.
-static void emit_last_results(gemm_kernel *k, const gemm_results *r) {
-    cj_func *f = k->f;
-    cj_label done = cj_label_new(f, "all_stored");
-    if (!k->g->deferred) return;
-    cj_step(f, "the last tile's results");
-    cj_ptx(f, "@!$1 bra $2;", r->some, done);
-    for (uint32_t piece = 0; piece < k->g->deferred; piece++) cj__gemm_results_store(k, r, piece);
-    cj_label_here(f, done);
+// ---- stream-K: this cluster's shares of the tiles that are left
+
+// A share may have only one step: all deferred subtiles of the tile before are stored during it.
+static void emit_first_step_of_share(consumer *c) {
+    cj_func *f = c->k->f;
+    cj_step(f, c->k->g->deferred ? "the share's first step, during which the results of the tile before are stored"
+                                 : "the share's first step");
+    emit_products(c, true);
+    if (!c->k->g->deferred) return;
+    store_deferred(c, "nothing_to_store", 0, c->k->g->deferred);
+    cj_ptx(f, "setp.ne.u32 $1, $2, $2;", c->results.some, c->before);
 }
 
-// All that was kept of the tile before leaves behind the first step of a share, which may have but one.
-static void emit_first_step_of_share(gemm_kernel *k, consumer *c, const gemm_results *r) {
-    cj_func *f = k->f;
-    cj_label none = cj_label_new(f, "nothing_to_store");
-    cj_step(f, k->g->deferred ? "the share's first step; behind it leave the results of the tile before"
-                              : "the share's first step");
-    emit_products(k, c, true);
-    if (!k->g->deferred) return;
-    cj_ptx(f, "@!$1 bra $2;", r->some, none);
-    for (uint32_t piece = 0; piece < k->g->deferred; piece++) cj__gemm_results_store(k, r, piece);
-    cj_label_here(f, none);
-    cj_ptx(f, "setp.ne.u32 $1, $2, $2;", r->some, c->before);
+static void emit_shares(consumer *c) {
+    const gemm_kernel *k = c->k;
+    cj_func           *f = k->f;
+    const gemm_stream  s = cj__gemm_stream(k, cj__gemm_load_u32(k, k->steps, "steps"));
+    CJ_LOOP(f, shares, "next_share", "no_share") {
+        cj_leave(&shares, cj_ge(f, "no_more", s.at, s.end));
+        const gemm_share share = cj__gemm_share(k, &s);
+        load_bias(c, share.tile);
+        emit_first_step_of_share(c);
+        emit_last_steps(c, cj_sub(f, "other_steps", share.steps, 1));
+        release(c, NULL);
+        cj__gemm_stream_results(c->k, &c->results, &s, &share, c->sum);
+        cj_update(f, s.at, "add", share.steps);
+    }
 }
 
-// The bias of the tile whose steps follow.
-static void load_bias(gemm_kernel *k, const gemm_results *r, cj_reg tile) {
-    if (!k->g->bias) return;
-    const gemm_place place = cj__gemm_place(k, tile);
-    cj__gemm_values_bias(k, &r->values, &place);
-}
+// ---- split-K: this block's steps of the cluster's tile; if it has none, its sums are 0
 
-// A share of the steps of a tile, which may be none; then its sums are 0.
-static void emit_share(gemm_kernel *k, consumer *c, gemm_results *r) {
-    cj_func *f = k->f;
-    cj_label none = cj_label_new(f, "no_share");
-    cj_reg   some = cj_pred(f, "has_share"), others = cj_u32(f, "other_steps");
-    load_bias(k, r, k->cluster);
+static void emit_split(consumer *c) {
+    const gemm_kernel *k = c->k;
+    cj_func           *f = k->f;
+    load_bias(c, k->cluster);
     cj_step(f, "this block's steps of the tile");
     c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
     for (uint32_t i = 0; i < k->g->tile_n / 2; i++) cj_ptx(f, "mov.f32 $1, $2;", c->sum[i], 0.0F);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", some, k->split.steps);
-    cj_ptx(f, "@!$1 bra $2;", some, none);
-    emit_products(k, c, true);
-    cj_ptx(f, "sub.u32 $1, $2, 1;", others, k->split.steps);
-    emit_other_steps(k, c, others);
-    if (cj__gemm_multicast(k->g) > 1 && !k->g->sums_in_stages)
-        cj_pipeline_release(f, c->releases, c->peer, c->before, "nobody loads there, but its block waits to leave");
-    cj_label_here(f, none);
+    CJ_IF(f, cj_ne(f, "has_steps", k->split.steps, 0), "no_steps_here") {
+        emit_products(c, true);
+        emit_last_steps(c, cj_sub(f, "other_steps", k->split.steps, 1));
+        if (cj__gemm_multicast(k->g) > 1 && !k->g->sums_in_stages)
+            release(c, "nobody loads there, but its block waits to leave");
+    }
     const gemm_place place = cj__gemm_place(k, k->cluster);
-    cj__gemm_split_results(k, r, c->sum, &place);
-}
-
-// This cluster's shares of the tiles that are left.
-static void emit_rest(gemm_kernel *k, consumer *c, gemm_results *r) {
-    cj_func    *f = k->f;
-    cj_reg      others = cj_u32(f, "other_steps");
-    gemm_stream rest = cj__gemm_stream_begin(k, cj__gemm_load_u32(k, k->steps, "steps"));
-    load_bias(k, r, rest.tile);
-    emit_first_step_of_share(k, c, r);
-    cj_ptx(f, "sub.u32 $1, $2, 1;", others, rest.steps);
-    emit_other_steps(k, c, others);
-    cj_pipeline_release(f, c->releases, c->peer, c->before, NULL);
-    cj__gemm_stream_results(k, r, &rest, c->sum);
-    cj__gemm_stream_end(k, &rest);
-}
-
-// Tile after tile, whose results leave behind steps of the next one where they are kept.
-static void emit_tiles(gemm_kernel *k, consumer *c, gemm_results *r) {
-    cj_func    *f = k->f;
-    const dealt d = deal_steps(k);
-    c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
-    gemm_tiles loop = cj__gemm_tiles_begin(k);
-    load_bias(k, r, loop.tile);
-    emit_first_steps(k, c, r, &d);
-    emit_other_steps(k, c, d.others);
-    cj_pipeline_release(f, c->releases, c->peer, c->before, NULL);
-    const gemm_place place = cj__gemm_place(k, loop.tile);
-    cj__gemm_results_take(k, r, c->sum, &place);
-    cj__gemm_tiles_end(k, &loop);
-    if (k->g->stream_k) emit_rest(k, c, r);
-    emit_last_results(k, r);
+    cj__gemm_split_results(c->k, &c->results, c->sum, &place);
 }
 
 void cj__gemm_consume(gemm_kernel *k) {
-    cj_func     *f = k->f;
-    consumer     c = {0};
-    gemm_results r = {0};
+    cj_func *f = k->f;
+    consumer c = {.k = k};
     cj_step(f, "the consumers: 64 rows a warp group");
     cj_setmaxnreg_inc(f, REGISTERS, NULL);
-    begin_consumer(k, &c);
+    begin(&c);
     cj__gemm_wait(k);
-    cj__gemm_results_begin(k, &r);
-    if (cj__gemm_is_split(k->g))
-        emit_share(k, &c, &r);
-    else
-        emit_tiles(k, &c, &r);
+    cj__gemm_results_begin(k, &c.results);
+    if (cj__gemm_is_split(k->g)) {
+        emit_split(&c);
+    } else {
+        emit_tiles(&c);
+        if (k->g->stream_k) emit_shares(&c);
+        if (k->g->deferred) cj_step(f, "the last tile's results");
+        if (k->g->deferred) store_deferred(&c, "all_stored", 0, k->g->deferred);
+    }
     cj_bulk_wait_read(f, 0, "shared memory stays until it has been read");
 }

@@ -48,7 +48,7 @@ static cj_reg cell_of(const gemm_kernel *k, cj_reg first, uint32_t index) {
 // Bytes from a cell to that of the row 8 below.
 static uint32_t cell_below(const gemm_shape *g) { return GEMM_WARP_ROWS / 2 * g->subtile * g->d_type->bytes; }
 
-void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r) {
+void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     cj_reg            own = cj_u32(f, "consumer_warp");
@@ -134,7 +134,7 @@ static void read_addends(const gemm_kernel *k, const gemm_results *r, uint32_t b
 }
 
 // The piece of C becomes the piece's addends, which lie as sums do.
-static void load_addends(gemm_kernel *k, const gemm_results *r, uint32_t piece, cj_reg c[2 * PACKED_MAX]) {
+static void load_addends(const gemm_kernel *k, const gemm_results *r, uint32_t piece, cj_reg c[2 * PACKED_MAX]) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const uint32_t    bytes = GEMM_WARP_ROWS * g->subtile * g->c_type->bytes;
@@ -168,7 +168,7 @@ static void pack(const gemm_kernel *k, const cj_reg *packed, uint32_t pair, cons
     }
 }
 
-void cj__gemm_results_take_subtile(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t piece) {
+void cj__gemm_results_take_subtile(const gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t piece) {
     const gemm_shape *g = k->g;
     cj_reg            c[2 * PACKED_MAX] = {{0}}, column_bias[2] = {{0}}, above = {0};
     sum += piece * 2 * pairs_of(g);
@@ -184,7 +184,7 @@ void cj__gemm_results_take_subtile(gemm_kernel *k, const gemm_results *r, const 
     }
 }
 
-void cj__gemm_results_place(gemm_kernel *k, gemm_results *r, const gemm_place *place) {
+void cj__gemm_results_place(const gemm_kernel *k, gemm_results *r, const gemm_place *place) {
     cj_func *f = k->f;
     cj_reg   down = cj_u32(f, "rows_above");
     cj_ptx(f, "sub.u32 $1, $2, $3;", down, k->warp, GEMM_WARPS);
@@ -194,7 +194,7 @@ void cj__gemm_results_place(gemm_kernel *k, gemm_results *r, const gemm_place *p
     if (k->g->deferred) cj_ptx(f, "setp.eq.u32 $1, $2, $2;", r->some, down);
 }
 
-void cj__gemm_results_take(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
+void cj__gemm_results_take(const gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
     const gemm_shape *g = k->g;
     cj_step(k->f, g->deferred ? "the sums become results, which leave behind the next tile's steps"
                               : "the sums become results, which leave");
@@ -249,7 +249,7 @@ static void claim_buffer(const gemm_kernel *k, uint32_t piece) {
     cj_ptx(k->f, "bar.warp.sync -1; // which lane 0 says to all");
 }
 
-void cj__gemm_results_store(gemm_kernel *k, const gemm_results *r, uint32_t piece) {
+void cj__gemm_results_store(const gemm_kernel *k, const gemm_results *r, uint32_t piece) {
     cj_func   *f = k->f;
     const bool ragged = cj__gemm_is_ragged(k->g);
     cj_reg     buffer = in_buffer(k, r->buffer, piece), column = column_of(k, r->place.column, piece), at[3];

@@ -56,14 +56,14 @@ typedef struct gemm_results {
     cj_reg      c_ready, c_parity;
 } gemm_results;
 
-void cj__gemm_results_begin(gemm_kernel *k, gemm_results *r);
+void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r);
 
 // The sums of a tile become packed results, which cj__gemm_results_store stores subtile by subtile, at once or later.
-void cj__gemm_results_take(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place);
-void cj__gemm_results_store(gemm_kernel *k, const gemm_results *r, uint32_t subtile);
+void cj__gemm_results_take(const gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place);
+void cj__gemm_results_store(const gemm_kernel *k, const gemm_results *r, uint32_t subtile);
 
 // The same for single subtiles: where the tile is, and the sums of one.
-void cj__gemm_results_place(gemm_kernel *k, gemm_results *r, const gemm_place *place);
-void cj__gemm_results_take_subtile(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t subtile);
+void cj__gemm_results_place(const gemm_kernel *k, gemm_results *r, const gemm_place *place);
+void cj__gemm_results_take_subtile(const gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t subtile);
 
 #endif

@@ -44,35 +44,35 @@ void cj__gemm_declare(gemm_kernel *k) {
 }
 
 cj_reg cj__gemm_load_u32(const gemm_kernel *k, cj_var param, const char *name) {
-    cj_reg value = cj_u32(k->f, name);
-    cj_ptx(k->f, "ld.param.u32 $1, [$2];", value, param);
-    return value;
+    return cj_let(k->f, "u32", name, "ld.param.u32 $1, [$2];", param);
 }
 
 cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which) {
-    cj_reg map = cj_u64(k->f, "map");
-    cj_ptx(k->f, "mov.b64 $1, $2;", map, k->map[which]);
-    cj_ptx(k->f, "cvta.param.u64 $1, $1;", map);
-    return map;
+    return cj_let(k->f, "u64", "map", "cvta.param.u64 $1, $2;",
+                  cj_let(k->f, "u64", "map", "mov.b64 $1, $2;", k->map[which]));
+}
+
+uint32_t cj__gemm_log2(uint32_t power) { return power > 1 ? 1 + cj__gemm_log2(power / 2) : 0; }
+
+gemm_count_down cj__gemm_count_down(cj_func *f, const char *label, cj_reg left) {
+    return (gemm_count_down){cj_do_begin(f, label, cj_pred(f, "more")), left};
+}
+
+void cj__gemm_count_down_end(cj_func *f, gemm_count_down *down, uint32_t step) {
+    cj_update(f, down->left, "sub", step);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", down->body.again, down->left);
+    cj_body_end(&down->body);
 }
 
 // ---- identity
 
-uint32_t cj__gemm_log2(uint32_t power) { return power > 1 ? 1 + cj__gemm_log2(power / 2) : 0; }
-
-// Shares take turns with the steps: at any time they load what follows each other in memory, whose pages stay open.
-static void find_share(gemm_kernel *k, cj_reg share, cj_reg steps) {
-    cj_func       *f = k->f;
-    gemm_split    *s = &k->split;
-    const uint32_t shares = cj__gemm_splits(k->g);
-    s->first = share;
-    s->steps = cj_u32(f, "steps");
-    cj_ptx(f, "add.u32 $1, $2, $3;", s->steps, steps, shares - 1);
-    cj_ptx(f, "sub.u32 $1, $1, $2;", s->steps, share);
-    cj_ptx(f, "div.u32 $1, $1, $2;", s->steps, shares);
+// Stream-K: the tiles that are left after whole rounds.
+static void count_left(gemm_kernel *k) {
+    k->left = cj_rem(k->f, "tiles_left", k->count, k->clusters);
+    k->whole = cj_sub(k->f, "whole_tiles", k->count, k->left);
 }
 
-// Blocks that load together follow each other.
+// The blocks of a multicast group follow each other in the cluster.
 static void find_rank(gemm_kernel *k) {
     cj_func       *f = k->f;
     gemm_split    *s = &k->split;
@@ -80,80 +80,64 @@ static void find_rank(gemm_kernel *k) {
     if (mates * k->g->split == 1) return;
     s->rank = s->mates = cj_cluster_rank(f);
     if (mates == 1) return;
-    s->mate = cj_u32(f, "mate");
-    cj_ptx(f, "and.b32 $1, $2, $3;", s->mate, s->mates, mates - 1);
+    s->mate = cj_and(f, "mate", s->rank, mates - 1);
     if (k->g->split == 1) return;
-    s->rank = cj_u32(f, "split_rank");
-    cj_ptx(f, "div.u32 $1, $2, $3;", s->rank, s->mates, mates);
-    cj_ptx(f, "sub.u32 $1, $1, $2; // the first mate's rank", s->mates, s->mate);
+    s->rank = cj_div(f, "split_rank", s->mates, mates);
+    s->mates = cj_let(f, "u32", "first_mate", "sub.u32 $1, $2, $3; // the first mate's rank", s->mates, s->mate);
 }
 
-static void find_split(gemm_kernel *k, cj_reg steps) {
+// Split-K: one tile a cluster; the blocks that compute it take turns with its steps, so that at any time they load what follows
+// each other in memory, whose DRAM pages stay open.
+static void find_split(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     gemm_split       *s = &k->split;
-    cj_reg            share = cj_u32(f, "share");
-    cj_step(f, "one tile a cluster, and this block's share of its steps");
-    cj_ptx(f, "mov.u32 $1, 0;", share);
+    cj_reg            steps = cj__gemm_load_u32(k, k->steps, "all_steps");
+    cj_step(f, "one tile a cluster, and this block's steps of it");
+    s->first = cj_mov(f, "u32", "first_step", 0);
     if (g->parts > 1) {
-        s->part = cj_u32(f, "part");
-        cj_ptx(f, "div.u32 $1, $2, $3;", s->part, k->cluster, k->count);
-        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", share, s->part, k->count);
-        cj_ptx(f, "sub.u32 $1, $1, $2; // its tile", k->cluster, share);
-        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", share, s->part, g->split);
+        s->part = cj_div(f, "part", k->cluster, k->count);
+        cj_reg before = cj_mul(f, "clusters_before", s->part, k->count);
+        k->cluster = cj_let(f, "u32", "tile", "sub.u32 $1, $2, $3; // its tile", k->cluster, before);
+        s->first = cj_mul(f, "first_step", s->part, g->split);
     }
     find_rank(k);
-    if (g->split > 1) cj_ptx(f, "add.u32 $1, $1, $2;", share, s->rank);
-    find_share(k, share, steps);
+    if (g->split > 1) s->first = cj_add(f, "first_step", s->first, s->rank);
+    s->steps = cj_add(f, "steps", steps, cj__gemm_splits(g) - 1);
+    s->steps = cj_sub(f, "steps", s->steps, s->first);
+    s->steps = cj_div(f, "steps", s->steps, cj__gemm_splits(g));
 }
 
-// Stream-K: the tiles that are left after whole rounds.
-static void count_left(gemm_kernel *k) {
-    cj_func *f = k->f;
-    k->left = cj_u32(f, "rest_tiles");
-    k->whole = cj_u32(f, "whole_tiles");
-    cj_ptx(f, "rem.u32 $1, $2, $3;", k->left, k->count, k->clusters);
-    cj_ptx(f, "sub.u32 $1, $2, $3;", k->whole, k->count, k->left);
+static void find_place_in_group(gemm_kernel *k) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    if (cj__gemm_multicast(g) == 1) return;
+    cj_reg rank = cj__gemm_is_split(g) ? k->split.mate : cj_cluster_rank(f);
+    k->rank_m = g->cluster_m > 1 ? cj_and(f, "rank_m", rank, g->cluster_m - 1) : cj_mov(f, "u32", "rank_m", 0);
+    k->rank_n = cj_let(f, "u32", "rank_n", "shr.u32 $1, $2, $3;", rank, cj__gemm_log2(g->cluster_m));
 }
 
 void cj__gemm_identify(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    cj_step(f, "who this thread is, and which tiles are its cluster's");
-    k->thread = cj_u32(f, "thread");
-    k->lane = cj_u32(f, "lane");
-    k->warp = cj_u32(f, "warp");
-    k->group = cj_u32(f, "group");
-    k->leader = cj_pred(f, "leader");
-    cj_ptx(f, "mov.u32 $1, %tid.x;", k->thread);
-    cj_ptx(f, "and.b32 $1, $2, 31;", k->lane, k->thread);
-    cj_ptx(f, "shr.u32 $1, $2, 5;", k->warp, k->thread);
-    cj_ptx(f, "shr.u32 $1, $2, 7;", k->group, k->thread);
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", k->leader, k->lane);
-    k->cluster = cj_u32(f, "cluster");
-    k->clusters = cj_u32(f, "clusters");
-    cj_ptx(f, g->clustered ? "mov.u32 $1, %clusterid.x;" : "mov.u32 $1, %ctaid.x;", k->cluster);
-    cj_ptx(f, g->clustered ? "mov.u32 $1, %nclusterid.x;" : "mov.u32 $1, %nctaid.x;", k->clusters);
+    cj_step(f, "which thread this is, and which tiles its cluster computes");
+    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(f, "lane", k->thread, 31);
+    k->warp = cj_shr(f, "warp", k->thread, 5);
+    k->group = cj_shr(f, "group", k->thread, 7);
+    k->leader = cj_eq(f, "leader", k->lane, 0);
+    k->cluster = cj_mov(f, "u32", "cluster", g->clustered ? "%clusterid.x" : "%ctaid.x");
+    k->clusters = cj_mov(f, "u32", "clusters", g->clustered ? "%nclusterid.x" : "%nctaid.x");
     k->rows = cj__gemm_load_u32(k, k->tiles_m, "rows");
     k->columns = cj__gemm_load_u32(k, k->tiles_n, "columns");
-    k->count = cj_u32(f, "tiles_in_all");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", k->count, k->rows, k->columns);
+    k->count = cj_mul(f, "tiles_in_all", k->rows, k->columns);
     if (g->batches > 1) {
-        k->of_one = cj_u32(f, "tiles_of_one");
-        cj_ptx(f, "mov.u32 $1, $2;", k->of_one, k->count);
-        cj_ptx(f, "mul.lo.u32 $1, $1, $2;", k->count, cj__gemm_load_u32(k, k->batches, "batches"));
+        k->of_one = cj_mov(f, "u32", "tiles_of_one", k->count);
+        k->count = cj_mul(f, "tiles_in_all", k->count, cj__gemm_load_u32(k, k->batches, "batches"));
     }
     if (g->stream_k) count_left(k);
-    if (cj__gemm_is_split(g)) find_split(k, cj__gemm_load_u32(k, k->steps, "all_steps"));
-    if (cj__gemm_multicast(g) == 1) return;
-    cj_reg rank = cj__gemm_is_split(g) ? k->split.mate : cj_cluster_rank(f);
-    k->rank_m = cj_u32(f, "rank_m");
-    k->rank_n = cj_u32(f, "rank_n");
-    if (g->cluster_m > 1)
-        cj_ptx(f, "and.b32 $1, $2, $3;", k->rank_m, rank, g->cluster_m - 1);
-    else
-        cj_ptx(f, "mov.u32 $1, 0;", k->rank_m);
-    cj_ptx(f, "shr.u32 $1, $2, $3;", k->rank_n, rank, cj__gemm_log2(g->cluster_m));
+    if (cj__gemm_is_split(g)) find_split(k);
+    find_place_in_group(k);
 }
 
 void cj__gemm_wait(const gemm_kernel *k) {
@@ -164,18 +148,7 @@ void cj__gemm_wait(const gemm_kernel *k) {
 
 // ---- tiles
 
-// Where along one axis this block's tile begins.
-static cj_reg coordinate(const gemm_kernel *k, const char *name, cj_reg tile, uint32_t blocks, cj_reg rank,
-                         uint32_t length) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_s32(f, name);
-    if (blocks > 1)
-        cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", at, tile, blocks, rank);
-    else
-        cj_ptx(f, "mov.b32 $1, $2;", at, tile);
-    cj_ptx(f, "mul.lo.s32 $1, $1, $2;", at, length);
-    return at;
-}
+cj_reg cj__gemm_tiles_end(const gemm_kernel *k) { return k->g->stream_k ? k->whole : k->count; }
 
 uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg outer, cj_reg batch, bool shared) {
     at[0] = inner;
@@ -184,55 +157,38 @@ uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg ou
     return k->g->batches > 1 && !shared ? 3 : 2;
 }
 
-// Which product of a batch a tile belongs to: a new register. The tile becomes its number there.
-static cj_reg emit_batch(const gemm_kernel *k, cj_reg *tile) {
+// Where this block's tile begins along one axis, in elements.
+static cj_reg coordinate(const gemm_kernel *k, const char *name, cj_reg tile, uint32_t blocks, cj_reg rank,
+                         uint32_t length) {
     cj_func *f = k->f;
-    cj_reg   batch = cj_s32(f, "batch"), number = cj_u32(f, "tile_of_one");
-    cj_ptx(f, "div.u32 $1, $2, $3;", batch, *tile, k->of_one);
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", number, batch, k->of_one);
-    cj_ptx(f, "sub.u32 $1, $2, $1;", number, *tile);
-    *tile = number;
+    cj_reg   at = blocks > 1 ? cj_let(f, "s32", name, "mad.lo.s32 $1, $2, $3, $4;", tile, blocks, rank)
+                             : cj_let(f, "s32", name, "mov.b32 $1, $2;", tile);
+    return cj_mul(f, name, at, length);
+}
+
+// Which product of a batch a tile belongs to. The tile becomes its number there.
+static cj_reg find_batch(const gemm_kernel *k, cj_reg *tile) {
+    cj_func *f = k->f;
+    cj_reg   batch = cj_let(f, "s32", "batch", "div.u32 $1, $2, $3;", *tile, k->of_one);
+    cj_reg   before = cj_let(f, "u32", "tiles_before", "mul.lo.u32 $1, $2, $3;", batch, k->of_one);
+    *tile = cj_sub(f, "tile_of_one", *tile, before);
     return batch;
 }
 
-// The tile of that number: its band of rows (the last band may have fewer), and within it its column.
+// The tile of that number: its band of rows (the last band may have fewer), and its column and row in the band.
 gemm_place cj__gemm_place(const gemm_kernel *k, cj_reg tile) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    cj_reg            batch = {0};
-    if (g->batches > 1) batch = emit_batch(k, &tile);
-    const uint32_t band_rows = (uint32_t)cj__gemm_constants.band_rows;
-    cj_reg         band = cj_u32(f, "band"), first = cj_u32(f, "first_row"), high = cj_u32(f, "rows_of_band"),
-           in = cj_u32(f, "in_band");
-    cj_reg column = cj_u32(f, "tile_column"), row = cj_u32(f, "tile_row");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", in, k->columns, band_rows);
-    cj_ptx(f, "div.u32 $1, $2, $3;", band, tile, in);
-    cj_ptx(f, "mul.lo.u32 $1, $1, $2;", in, band);
-    cj_ptx(f, "sub.u32 $1, $2, $1;", in, tile);
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", first, band, band_rows);
-    cj_ptx(f, "sub.u32 $1, $2, $3;", high, k->rows, first);
-    cj_ptx(f, "min.u32 $1, $1, $2;", high, band_rows);
-    cj_ptx(f, "div.u32 $1, $2, $3;", column, in, high);
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", row, column, high);
-    cj_ptx(f, "sub.u32 $1, $2, $1;", row, in);
-    cj_ptx(f, "add.u32 $1, $1, $2;", row, first);
-    return (gemm_place){coordinate(k, "row", row, g->cluster_m, k->rank_m, g->tile_m),
-                        coordinate(k, "column", column, g->cluster_n, k->rank_n, g->tile_n), batch};
-}
-
-gemm_tiles cj__gemm_tiles_begin(const gemm_kernel *k) {
-    cj_func   *f = k->f;
-    gemm_tiles loop = {cj_u32(f, "tile"), cj_label_new(f, "next_tile"), cj_label_new(f, "no_tile")};
-    cj_reg     past = cj_pred(f, "past");
-    cj_ptx(f, "mov.u32 $1, $2;", loop.tile, k->cluster);
-    cj_label_here(f, loop.next);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, loop.tile, k->g->stream_k ? k->whole : k->count);
-    cj_ptx(f, "@$1 bra $2;", past, loop.end);
-    return loop;
-}
-
-void cj__gemm_tiles_end(const gemm_kernel *k, const gemm_tiles *loop) {
-    cj_ptx(k->f, "add.u32 $1, $1, $2;", loop->tile, k->clusters);
-    cj_ptx(k->f, "bra $1;", loop->next);
-    cj_label_here(k->f, loop->end);
+    const uint32_t    band_rows = (uint32_t)cj__gemm_constants.band_rows;
+    const cj_reg      batch = g->batches > 1 ? find_batch(k, &tile) : (cj_reg){0};
+    cj_reg            of_band = cj_mul(f, "tiles_of_band", k->columns, band_rows);
+    cj_reg            band = cj_div(f, "band", tile, of_band);
+    cj_reg            in_band = cj_sub(f, "in_band", tile, cj_mul(f, "tiles_before", of_band, band));
+    cj_reg            first = cj_mul(f, "first_row", band, band_rows);
+    cj_reg            rows = cj_min(f, "rows_of_band", cj_sub(f, "rows_left", k->rows, first), band_rows);
+    cj_reg            column = cj_div(f, "tile_column", in_band, rows);
+    cj_reg            row = cj_sub(f, "row_in_band", in_band, cj_mul(f, "tiles_left_of_it", column, rows));
+    row = cj_add(f, "tile_row", row, first);
+    cj_reg at_row = coordinate(k, "row", row, g->cluster_m, k->rank_m, g->tile_m);
+    return (gemm_place){at_row, coordinate(k, "column", column, g->cluster_n, k->rank_n, g->tile_n), batch};
 }

@@ -3,6 +3,7 @@
 #ifndef CJ_TEMPLATES_GEMM_KERNEL_H
 #define CJ_TEMPLATES_GEMM_KERNEL_H
 
+#include <clusterjit/control.h>
 #include <clusterjit/pipeline.h>
 
 #include "gemm.h"
@@ -30,9 +31,9 @@ typedef struct gemm_kernel {
     cj_reg            whole, left;                // stream-K: tiles that are computed whole, and all others
     gemm_split        split;
     cj_pipeline       stages;
-    cj_reg            shared;                 // where the stages of A begin; those of B follow, then the store buffers
-    cj_reg            c_ready;                // the warps' mbarriers for C
-    cj_reg            sums_ready, peer_sums;  // split-K: mbarriers and memory for the sums of peers
+    cj_reg            shared;   // where the stages of A begin; those of B follow, then the store buffers
+    cj_reg            c_ready;  // the warps' mbarriers for C
+    cj_reg            sums_arrived, peer_sums;  // split-K: mbarriers and memory for the sums of peers
 } gemm_kernel;
 
 void cj__gemm_declare(gemm_kernel *k);
@@ -60,13 +61,22 @@ gemm_place cj__gemm_place(const gemm_kernel *k, cj_reg tile);
 // Coordinates for a tensor copy: returns how many, 3 where each product of a batch has a matrix of its own.
 uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg outer, cj_reg batch, bool shared);
 
-// The loop over this cluster's whole tiles: the tile's number, and the labels at the loop's head and after its end.
-typedef struct gemm_tiles {
-    cj_reg   tile;
-    cj_label next, end;
-} gemm_tiles;
+// A persistent cluster's whole tiles: from k->cluster on, every k->clusters-th before this one.
+cj_reg cj__gemm_tiles_end(const gemm_kernel *k);
 
-gemm_tiles cj__gemm_tiles_begin(const gemm_kernel *k);
-void       cj__gemm_tiles_end(const gemm_kernel *k, const gemm_tiles *loop);
+// ---- control
+
+// A body that runs as long as `left`, a u32 register that is not 0, is not 0 after `step` was subtracted from it.
+#define GEMM_COUNT_DOWN(f, label, left, step)                                              \
+    for (gemm_count_down down = cj__gemm_count_down((f), (label), (left)); down.body.open; \
+         cj__gemm_count_down_end((f), &down, (step)))
+
+typedef struct gemm_count_down {
+    cj_body body;
+    cj_reg  left;
+} gemm_count_down;
+
+gemm_count_down cj__gemm_count_down(cj_func *f, const char *label, cj_reg left);
+void            cj__gemm_count_down_end(cj_func *f, gemm_count_down *down, uint32_t step);
 
 #endif

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the sums of those that share a tile's K meet in global memory: each posts its own, as registers lie, and counts
-// itself at a counter; the one that comes last takes those of all. gemm_split.c and gemm_rest.c say where posts and
-// counters lie, and whose they are.
+// Partials through global memory: each warp stores the sums that it has of a tile, as its registers hold them, and increments a
+// counter; the warp that comes last loads those of all. split.c and stream_k.c say where partials and counters lie.
+//
+// Why that is enough. bar.warp.sync before lane 0 increments: all lanes have stored, and the atomic's release (which is
+// cumulative) publishes their stores with lane 0's own. The atomic of the last warp acquires all of them; bar.warp.sync after it
+// lets all lanes see what lane 0 has acquired. The counter wraps at the last warp, so it is 0 for the next launch.
 #include "split.h"
 
 void cj__gemm_sums_load(const gemm_kernel *k, const char *space, const cj_reg *to, uint32_t count, cj_reg at,
@@ -17,14 +20,20 @@ void cj__gemm_sums_store(const gemm_kernel *k, const cj_reg *sum, uint32_t count
                sum[3]);
 }
 
-void cj__gemm_come_last(const gemm_kernel *k, cj_reg counter, cj_arg others, cj_reg before, cj_reg last,
-                        cj_label not_last) {
+void cj__gemm_sums_add(const gemm_kernel *k, const cj_reg *sum, const cj_reg *summand, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum[i], summand[i]);
+}
+
+cj_reg cj__gemm_comes_last(const gemm_kernel *k, cj_reg counter, cj_arg others) {
     cj_func *f = k->f;
-    cj_ptx(f, "bar.warp.sync -1; // all lanes' sums are there,");
-    cj_ptx(f, "@$1 atom.acq_rel.gpu.global.inc.u32 $2, [$3], $4; // which lane 0 says", k->leader, before, counter,
-           others);
+    cj_ptx(f, "bar.warp.sync -1; // all lanes have stored their partials:");
+    cj_reg before = cj_let(f, "u32", "before",
+                           "@$2 atom.acq_rel.gpu.global.inc.u32 $1, [$3], $4; // lane 0 publishes them", k->leader,
+                           counter, others);
     cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, -1;", before);
-    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", last, before, others);
-    cj_ptx(f, "@!$1 bra $2;", last, not_last);
-    cj_ptx(f, "bar.warp.sync -1; // what lane 0 has acquired, all lanes see");
+    return cj_let(f, "pred", "came_last", "setp.eq.u32 $1, $2, $3;", before, others);
+}
+
+void cj__gemm_see_partials(const gemm_kernel *k) {
+    cj_ptx(k->f, "bar.warp.sync -1; // all lanes see what lane 0 has acquired");
 }

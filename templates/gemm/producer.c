@@ -1,173 +1,160 @@
 // SPDX-License-Identifier: Apache-2.0
-// The producer of the matrix product: one thread starts the tensor copies that fill the ring's stages.
+// The producer of the matrix product: one thread starts the tensor copies that fill the stages.
 #include "roles.h"
 
-enum { REGISTERS = 40 };  // that it goes on with
+enum { REGISTERS = 40 };  // a thread's, that the producer keeps
 
-// How one operand is loaded: by this block and its peers along one axis of the cluster, a part each, for all of them.
+// How this block loads an operand: its part of each stage, which it multicasts to the blocks along one axis of its multicast
+// group, as each of them does with its own.
 typedef struct operand {
     cj_matrix_order order;
-    bool            shared;               // by all products of a batch
-    uint32_t        lines, bytes, parts;  // of a stage; blocks that share it
-    cj_reg          map, base, mask;      // base: the first stage, from where on this block's part lies
-    cj_reg          line, k;              // coordinates of the part, s32
-    cj_reg          part_line, part_k;    // what they begin with, where there are parts
+    bool            is_a, shared;           // shared: one matrix for all products of a batch
+    uint32_t        lines, bytes, loaders;  // of a stage; blocks that load a part each
+    cj_reg          map, base, mask;        // base: where this block's part of the first stage lies
+    cj_reg          part_line, part_k;      // where its part begins, s32, along the one axis that is divided
 } operand;
 
-// Ranks of the blocks that share an operand, as a mask: those of this one's row (A) or column (B) of the cluster.
-static cj_reg mask_of(const gemm_kernel *k, bool is_a) {
+// The ranks of the blocks that share an operand, as a mask: those of this one's row (A) or column (B) of the group.
+static cj_reg mask_of(const gemm_kernel *k, const operand *o) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    cj_reg            wide = cj_b32(f, "ranks"), mask = cj_register(f, "b16", "mask"), shift = cj_u32(f, "first_rank");
     uint32_t          ranks = 0;
-    for (uint32_t i = 0; i < (is_a ? g->cluster_n : g->cluster_m); i++) ranks |= 1u << (is_a ? i * g->cluster_m : i);
-    if (is_a)
-        cj_ptx(f, "mov.u32 $1, $2;", shift, k->rank_m);
-    else
-        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", shift, k->rank_n, g->cluster_m);
-    cj_ptx(f, "mov.b32 $1, $2;", wide, ranks);
-    if (g->split > 1) cj_ptx(f, "add.u32 $1, $1, $2;", shift, k->split.mates);
-    cj_ptx(f, "shl.b32 $1, $1, $2;", wide, shift);
-    cj_ptx(f, "cvt.u16.u32 $1, $2;", mask, wide);
-    return mask;
+    for (uint32_t i = 0; i < o->loaders; i++) ranks |= 1u << (o->is_a ? i * g->cluster_m : i);
+    cj_reg first = o->is_a ? cj_mov(f, "u32", "first_rank", k->rank_m)
+                           : cj_mul(f, "first_rank", k->rank_n, g->cluster_m);
+    cj_reg wide = cj_mov(f, "b32", "ranks", ranks);
+    if (g->split > 1) first = cj_add(f, "first_rank", first, k->split.mates);
+    return cj_let(f, "b16", "mask", "cvt.u16.u32 $1, $2;", cj_shl(f, "ranks", wide, first));
 }
 
 static operand make_operand(const gemm_kernel *k, bool is_a) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    operand           o = {.order = is_a ? g->a : g->b,
+    operand           o = {.is_a = is_a,
+                           .order = is_a ? g->a : g->b,
                            .shared = is_a ? g->shared_a : g->shared_b,
                            .lines = is_a ? g->tile_m : g->tile_n,
                            .bytes = is_a ? g->a_bytes : g->b_bytes,
-                           .parts = is_a ? g->cluster_n : g->cluster_m};
+                           .loaders = is_a ? g->cluster_n : g->cluster_m};
     o.map = cj__gemm_map_address(k, is_a ? GEMM_MAP_A : GEMM_MAP_B);
-    o.base = cj_u32(f, is_a ? "a_part" : "b_part");
-    o.line = cj_s32(f, is_a ? "a_line" : "b_line");
-    o.k = cj_s32(f, is_a ? "a_k" : "b_k");
-    cj_ptx(f, "add.u32 $1, $2, $3;", o.base, k->shared, is_a ? 0 : g->stages * g->a_bytes);
-    if (o.parts == 1) return o;
-    const uint32_t step = o.order == CJ_BY_K ? o.lines / o.parts : g->step / o.parts;
-    cj_reg         rank = is_a ? k->rank_n : k->rank_m, *part = o.order == CJ_BY_K ? &o.part_line : &o.part_k;
-    *part = cj_s32(f, is_a ? "a_part_at" : "b_part_at");
-    cj_ptx(f, "mul.lo.s32 $1, $2, $3;", *part, rank, step);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", o.base, *part, GEMM_ROW);
-    o.mask = mask_of(k, is_a);
+    o.base = cj_add(f, is_a ? "a_part" : "b_part", k->shared, is_a ? 0 : g->stages * g->a_bytes);
+    if (o.loaders == 1) return o;
+    const uint32_t length = (o.order == CJ_BY_K ? o.lines : g->step) / o.loaders;
+    cj_reg         part = cj_let(f, "s32", is_a ? "a_part_at" : "b_part_at", "mul.lo.s32 $1, $2, $3;",
+                         is_a ? k->rank_n : k->rank_m, length);
+    *(o.order == CJ_BY_K ? &o.part_line : &o.part_k) = part;
+    o.base = cj_let(f, "u32", is_a ? "a_part" : "b_part", "mad.lo.u32 $1, $2, $3, $4;", part, GEMM_ROW, o.base);
+    o.mask = mask_of(k, &o);
     return o;
 }
 
-// The operand's part of a new tile: `line` is the tile's first one, `first_step` the block's first step of it (none: 0).
-static void begin_operand(const gemm_kernel *k, const operand *o, cj_reg line, cj_reg first_step) {
-    if (o->part_line.id)
-        cj_ptx(k->f, "add.s32 $1, $2, $3;", o->line, line, o->part_line);
-    else
-        cj_ptx(k->f, "mov.s32 $1, $2;", o->line, line);
-    if (o->part_k.id)
-        cj_ptx(k->f, "mov.s32 $1, $2;", o->k, o->part_k);
-    else
-        cj_ptx(k->f, "mov.s32 $1, 0;", o->k);
-    if (first_step.id) cj_ptx(k->f, "mad.lo.s32 $1, $2, $3, $1;", o->k, first_step, k->g->step);
+// Where the next copy of an operand begins in its matrix, s32.
+typedef struct position {
+    cj_reg line, k;
+} position;
+
+// This block's part of a tile: `line` is the tile's first one, `first_step` its first step of it (a zero id: 0).
+static position find_position(const gemm_kernel *k, const operand *o, cj_reg line, cj_reg first_step) {
+    cj_func *f = k->f;
+    position p;
+    p.line = o->part_line.id ? cj_add(f, o->is_a ? "a_line" : "b_line", line, o->part_line)
+                             : cj_mov(f, "s32", o->is_a ? "a_line" : "b_line", line);
+    p.k = o->part_k.id ? cj_mov(f, "s32", o->is_a ? "a_k" : "b_k", o->part_k)
+                       : cj_mov(f, "s32", o->is_a ? "a_k" : "b_k", 0);
+    if (first_step.id) cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", p.k, first_step, k->g->step);
+    return p;
 }
 
-// A box of its own for each 64 lines that follow each other in memory; by k, one for all.
-static void load_operand(const gemm_kernel *k, const operand *o, cj_reg batch, cj_reg stage, cj_reg full) {
+// Where lines are contiguous, a box for each 64 of them; where K is, one for all. Then on to the block's next step.
+static void load_operand(const gemm_kernel *k, const operand *o, const position *p, cj_reg batch, cj_reg stage,
+                         cj_reg full) {
     cj_func       *f = k->f;
-    const uint32_t boxes = o->order == CJ_BY_K ? 1 : o->lines / GEMM_BOX;
-    cj_reg         to = cj_u32(f, "to"), line = o->line;
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", to, stage, o->bytes, o->base);
+    const bool     by_k = o->order == CJ_BY_K;
+    const uint32_t boxes = by_k ? 1 : o->lines / GEMM_BOX;
+    cj_reg         to = cj_mad(f, "to", stage, o->bytes, o->base), line = p->line, at[3];
     for (uint32_t box = 0; box < boxes; box++) {
-        if (box) {
-            line = cj_s32(f, "box_line");
-            cj_ptx(f, "add.s32 $1, $2, $3;", line, o->line, box * GEMM_BOX);
-            cj_ptx(f, "add.u32 $1, $1, $2;", to, GEMM_BOX * GEMM_ROW);
-        }
-        const bool     by_k = o->order == CJ_BY_K;
-        cj_reg         at[3];
-        const uint32_t rank = cj__gemm_at(k, at, by_k ? o->k : line, by_k ? line : o->k, batch, o->shared);
-        if (o->parts > 1)
+        if (box) line = cj_add(f, "box_line", p->line, box * GEMM_BOX);
+        if (box) to = cj_add(f, "to", to, GEMM_BOX * GEMM_ROW);
+        const uint32_t rank = cj__gemm_at(k, at, by_k ? p->k : line, by_k ? line : p->k, batch, o->shared);
+        if (o->loaders > 1)
             cj_tensor_load_multicast(f, cj_always(), to, o->map, at, rank, full, CJ_ARG(o->mask));
         else
             cj_tensor_load(f, cj_always(), to, o->map, at, rank, full);
     }
-    cj_ptx(f, "add.s32 $1, $1, $2;", o->k, k->g->step * cj__gemm_splits(k->g));
+    cj_update(f, p->k, "add", k->g->step * cj__gemm_splits(k->g));
 }
 
-// A peer's consumers may be behind this block's. When all stages are free again, nobody arrives here any more. (Where the
-// block's own consumers wait for all peers' products, to have their sums in the ring, it stays for that.)
-static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
-    cj_func *f = k->f;
-    if (cj__gemm_multicast(k->g) == 1 || k->g->sums_in_stages) return;
-    cj_step(f, "this block stays until its peers have released all stages");
-    cj_reg   left = cj_u32(f, "stages_left"), more = cj_pred(f, "more");
-    cj_label next = cj_label_new(f, "stay");
-    cj_ptx(f, "mov.u32 $1, $2;", left, k->g->stages);
-    cj_label_here(f, next);
-    cj_pipeline_wait_free(f, &k->stages, at);
-    cj_pipeline_next(f, &k->stages, at);
-    cj_ptx(f, "sub.u32 $1, $1, 1;", left);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
-    cj_ptx(f, "@$1 bra $2;", more, next);
-}
-
-// What the producer goes on with.
 typedef struct producer {
     operand        a, b;
     cj_pipeline_at at;
 } producer;
 
-// Steps of a tile, from the block's first one on (none: 0). Where they are is worked out before the kernels ahead are
-// waited for; for other tiles than the first that takes no time.
+// Steps of a tile, from `first` on (a zero id: 0). The coordinates are computed before the thread waits for the kernels before.
 static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_reg first, cj_reg steps) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const gemm_place  place = cj__gemm_place(k, tile);
-    cj_reg            left = cj_u32(f, "steps_left"), more = cj_pred(f, "more");
-    cj_label          next = cj_label_new(f, "load_step");
-    begin_operand(k, &p->a, place.row, first);
-    begin_operand(k, &p->b, place.column, first);
-    cj_ptx(f, "mov.u32 $1, $2;", left, steps);
+    const position    a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
+    cj_reg            left = cj_mov(f, "u32", "steps_left", steps);
     cj__gemm_wait(k);
-    cj_label_here(f, next);
-    cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(g->a_bytes + g->b_bytes));
-    load_operand(k, &p->a, place.batch, p->at.stage, full);
-    load_operand(k, &p->b, place.batch, p->at.stage, full);
-    cj_pipeline_next(f, &k->stages, &p->at);
-    cj_ptx(f, "sub.u32 $1, $1, 1;", left);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
-    cj_ptx(f, "@$1 bra $2;", more, next);
+    GEMM_COUNT_DOWN(f, "load_step", left, 1) {
+        cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(g)));
+        load_operand(k, &p->a, &a, place.batch, p->at.stage, full);
+        load_operand(k, &p->b, &b, place.batch, p->at.stage, full);
+        cj_pipeline_next(f, &k->stages, &p->at);
+    }
 }
 
-static void load_share(const gemm_kernel *k, const producer *p, cj_label done) {
-    cj_reg none = cj_pred(k->f, "no_steps");
-    cj_ptx(k->f, "setp.eq.u32 $1, $2, 0;", none, k->split.steps);
-    cj_ptx(k->f, "@$1 bra $2; // there are fewer steps than shares", none, done);
-    load_steps(k, p, k->cluster, k->split.first, k->split.steps);
+static void load_tiles(const gemm_kernel *k, const producer *p, cj_reg steps) {
+    cj_func *f = k->f;
+    cj_reg   tile = cj_mov(f, "u32", "tile", k->cluster);
+    CJ_LOOP(f, tiles, "next_tile", "no_tile") {
+        cj_leave(&tiles, cj_ge(f, "no_more", tile, cj__gemm_tiles_end(k)));
+        load_steps(k, p, tile, (cj_reg){0}, steps);
+        cj_update(f, tile, "add", k->clusters);
+    }
 }
 
-static void load_tiles(const gemm_kernel *k, const producer *p) {
-    cj_reg     steps = cj__gemm_load_u32(k, k->steps, "steps");
-    gemm_tiles loop = cj__gemm_tiles_begin(k);
-    load_steps(k, p, loop.tile, (cj_reg){0}, steps);
-    cj__gemm_tiles_end(k, &loop);
-    if (!k->g->stream_k) return;
-    const gemm_stream rest = cj__gemm_stream_begin(k, steps);
-    load_steps(k, p, rest.tile, rest.first, rest.steps);
-    cj__gemm_stream_end(k, &rest);
+static void load_shares(const gemm_kernel *k, const producer *p, cj_reg steps) {
+    cj_func          *f = k->f;
+    const gemm_stream s = cj__gemm_stream(k, steps);
+    CJ_LOOP(f, shares, "next_share", "no_share") {
+        cj_leave(&shares, cj_ge(f, "no_more", s.at, s.end));
+        const gemm_share share = cj__gemm_share(k, &s);
+        load_steps(k, p, share.tile, share.first, share.steps);
+        cj_update(f, s.at, "add", share.steps);
+    }
+}
+
+// A block stays until its peers have released all its stages: then none of them arrives at its mbarriers any more. (With the
+// sums of peers in the stages, the consumers wait for that.)
+static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
+    cj_func *f = k->f;
+    if (cj__gemm_multicast(k->g) == 1 || k->g->sums_in_stages) return;
+    cj_step(f, "this block stays until its peers have released all stages");
+    GEMM_COUNT_DOWN(f, "stay", cj_mov(f, "u32", "stages_left", k->g->stages), 1) {
+        cj_pipeline_wait_free(f, &k->stages, at);
+        cj_pipeline_next(f, &k->stages, at);
+    }
 }
 
 void cj__gemm_produce(gemm_kernel *k, cj_label done) {
     cj_func *f = k->f;
-    cj_reg   other = cj_pred(f, "other");
     cj_step(f, "the producer: one thread loads");
     cj_setmaxnreg_dec(f, REGISTERS, NULL);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", other, k->thread);
-    cj_ptx(f, "@$1 bra $2;", other, done);
+    cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other", k->thread, 0), done);
     producer p = {.a = make_operand(k, true)};
     p.b = make_operand(k, false);
     p.at = cj_pipeline_begin(f, &k->stages, CJ_PRODUCER);
-    if (cj__gemm_is_split(k->g))
-        load_share(k, &p, done);
-    else
-        load_tiles(k, &p);
+    if (cj__gemm_is_split(k->g)) {
+        cj_reg none = cj_eq(f, "no_steps", k->split.steps, 0);
+        cj_ptx(f, "@$1 bra $2; // there are fewer steps than blocks", none, done);
+        load_steps(k, &p, k->cluster, k->split.first, k->split.steps);
+    } else {
+        cj_reg steps = cj__gemm_load_u32(k, k->steps, "steps");
+        load_tiles(k, &p, steps);
+        if (k->g->stream_k) load_shares(k, &p, steps);
+    }
     wait_for_releases(k, &p.at);
     cj_ptx(f, "bra $1;", done);
 }

@@ -1,140 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile whose K is shared: among the blocks of a cluster, whose sums meet in distributed shared memory, and among
-// clusters, whose sums meet in global memory.
+// Split-K: several blocks of a cluster, and several clusters (parts), split the K of a tile.
 //
-// A tile of few thousand elements and a long K would leave most of the GPU idle. So `split` blocks of a cluster (times
-// those that load together) and `parts` clusters take turns with its steps; one that comes too late has none.
-// Sums are then added up piece by piece: 16 rows by 64 columns (32 of f32), which one warp
-// holds, and one warp sends on to D.
+// A tile of few thousand elements and a long K would leave most of the GPU idle. So `split` multicast groups of a cluster and
+// `parts` clusters take turns with its steps; if there are fewer steps than blocks, some have none. Their sums are then combined
+// subtile by subtile: 16 rows by 64 columns (32 of f32), which one warp holds, and one warp stores to D.
 //
-//   rank 0  | w0 p0 | w1 p0 | … | w3 p1 |   sums of its share, in registers
-//   rank 1  | w0 p0 | w1 p0 | … | w3 p1 |
-//               |       |           +--> split - 1   the pieces' owners, in order of the pieces: (w, p) is number
-//               |       +--> 0                       p * warps + w, and of n pieces number i is owned by rank
-//               +----> 0                             i * split / n, by the warp w there
+//   rank 0  | w0 s0 | w1 s0 | … | w3 s1 |   its partial sums, in registers
+//   rank 1  | w0 s0 | w1 s0 | … | w3 s1 |
+//               |       |           +--> split - 1   the subtiles' owners: (w, s) is number s * warps + w, and of n
+//               |       +--> 0                       subtiles number i is owned by rank i * split / n, by the warp
+//               +----> 0                             of the same number w there
 //
-//   owner's shared memory   | piece 0: sums of rank 0 | of rank 1 | … | piece 1: … |   pushed (st.async), but its own
-//   workspace               | counters of arrivals | piece 0: sums of part 0 | of part 1 | … | piece 1: … |   global
+//   owner's shared memory   | subtile 0: of rank 0 | of rank 1 | … | subtile 1: … |   pushed (st.async), but its own
+//   workspace               | counters | subtile 0: of part 0 | of part 1 | … | subtile 1: … |   global
 //
-// Sums are pushed straight from registers, since stores to a peer run several times faster than loads from it; they lie
-// as registers do, 512 bytes a warp's store, so that nothing needs a layout. A block sends 21 bytes a clock at most, so
-// the owner's own sums stay in registers; to them it adds the others in order of the ranks. Of several parts the one
-// that comes last, a warp for itself, adds up those of all in their order. So results are the same each time.
+// Partials are pushed straight from registers and lie as registers hold them, 512 bytes a warp's store. The owner adds those of
+// its peers to its own, in order of the ranks. Of several parts the warp that comes last adds up those of all (partials.c), in
+// their order. So results are the same each time.
 //
-// Memory for the sums of peers is what stages could have. Where that would leave too few of them for a long K, the sums
-// come into the stages themselves (sums=ring), when all blocks of the cluster are done with theirs.
+// The memory for the partials of peers comes out of that of the stages. Where that would leave too few stages for a long K,
+// partials come into the stages themselves (sums=ring), after all blocks of the cluster have read theirs.
 //
-// What takes time there is waiting: for one counter, whatever the pieces, since a warp posts all of its own before it
-// counts itself once; and for loads, of which AT_ONCE summands' are on their way together before they are added.
-//
-// Barriers besides those of gemm.c, and why each is needed and enough:
-//   B1            is the cluster's: peers have started, and their mbarriers count what is pushed. None waits for the
-//                 peers' steps where the memory for sums is used for nothing else.
-//   B2            is the cluster's, with sums=ring alone: all consumers come there behind their last products, for which
-//                 they have waited, as these have for every copy into a stage; so that nothing reads or writes a stage
-//                 any more. It releases, for the copies' writes come before those of peers. Behind it no peer arrives
-//                 at this block's mbarriers either, and the loading thread need not wait for that.
-//   arrived[i]    the bytes of the i-th piece that this block owns have come from every other rank. A block cannot leave
-//                 before, so that no barrier is needed at the end; who pushes can.
-//   bar.warp.sync before lane 0 counts its part at a counter in global memory: all lanes' sums of all of the warp's
-//                 pieces are there, and the atomic's release publishes them with lane 0's own. Behind it: what the last
-//                 part's lane 0 has acquired, the posts of all parts, all lanes see. Warps have counters of their own
-//                 and post and add up the same pieces in each part, so that none waits for another one.
-// A counter wraps at the last part, so that it is ready for the next launch.
+// Barriers besides those of gemm.c and partials.c, and why each is needed and enough:
+//   B1            of the cluster: peers have started, and their mbarriers count what is pushed.
+//   B2            of the cluster, with sums=ring alone: all consumers arrive after their last products, for which they have
+//                 waited, as those waited for every copy into a stage: nothing reads or writes a stage any more. It
+//                 releases, for the copies' writes come before those of peers. After it no peer arrives at this block's
+//                 mbarriers either, and the producer need not wait for that.
+//   sums_arrived[i] the bytes of the i-th subtile that this block owns have come from every other rank. A block cannot leave
+//                 before, so no barrier is needed at the end; one that has pushed can.
 #include "split.h"
 
-// Summands whose loads are on their way together: as many as there are registers for.
-enum { PIECE_SUMS_MAX = GEMM_BOX / 2, AT_ONCE = 4 };
+// Subtiles' partials that a thread has registers for, while their loads are in flight.
+enum { IN_FLIGHT = 4, SUBTILE_SUMS_MAX = GEMM_BOX / 2 };
 
-// Armed before B1, behind which peers push.
+// Armed before B1, after which peers push.
 void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    k->sums_ready = cj_shared_address(f, cj_shared(f, "b64", "sums_arrived", cj__gemm_owned(g), 8));
-    k->peer_sums = cj_u32(f, "sums_of_peers");
-    cj_ptx(f, "add.u32 $1, $2, $3;", k->peer_sums, k->shared,
-           g->sums_in_stages ? 0 : k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_peer_bytes(g));
+    k->sums_arrived = cj_shared_address(f, cj_shared(f, "b64", "sums_arrived", cj__gemm_owned(g), 8));
+    k->peer_sums = cj_add(f, "peer_sums", k->shared,
+                          g->sums_in_stages ? 0 : k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_peer_bytes(g));
     for (uint32_t i = 0; i < cj__gemm_owned(g); i++) {
-        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->sums_ready, 8 * i);
-        cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->sums_ready, 8 * i,
+        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->sums_arrived, 8 * i);
+        cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->sums_arrived, 8 * i,
                (g->split - 1) * cj__gemm_subtile_bytes(g));
+    }
+}
+
+// ---- subtiles and their owners
+
+// A subtile of this warp: its number; with several ranks also its owner, whether that is this rank, and where this lane's sums
+// lie there, those of rank 0, with their mbarrier.
+typedef struct subtile {
+    cj_reg number, owner, owned, sums, arrived;
+} subtile;
+
+static void find_owner(const gemm_kernel *k, subtile *s) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    const uint32_t    all = cj__gemm_block_subtiles(g);
+    s->owner = cj_div(f, "owner", cj_mul(f, "owner", s->number, g->split), all);
+    s->owned = cj_eq(f, "owned", s->owner, k->split.rank);
+    cj_reg first = cj_mad(f, "first_owned", s->owner, all, g->split - 1);
+    first = cj_let(f, "u32", "first_owned", "div.u32 $1, $2, $3; // the owner's first subtile", first, g->split);
+    cj_reg slot = cj_sub(f, "slot", s->number, first);
+    s->arrived = cj_mad(f, "arrived", slot, 8, k->sums_arrived);
+    cj_reg lane = cj_mad(f, "sums_of_lane", k->lane, 16, k->peer_sums);
+    s->sums = cj_mad(f, "sums_at", slot, (g->split - 1) * cj__gemm_subtile_bytes(g), lane);
+}
+
+static void find_subtiles(const gemm_kernel *k, subtile *subtiles) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    cj_step(f, "the warp's subtiles, %u columns each", g->subtile);
+    for (uint32_t i = 0; i < g->subtiles; i++) {
+        cj_reg number = cj_sub(f, "subtile", k->warp, GEMM_WARPS);
+        if (i) number = cj_add(f, "subtile", number, i * cj__gemm_consumer_warps(g));
+        subtiles[i] = (subtile){.number = number};
+        if (g->split > 1) find_owner(k, &subtiles[i]);
     }
 }
 
 // ---- from ranks to owners
 
-// A piece of this warp: its number; with several ranks also whether this one owns it, which one does, and where this
-// lane's sums lie there, those of rank 0, with their mbarrier.
-typedef struct piece {
-    cj_reg number, owned, owner, sums, arrived;
-} piece;
-
-static void find_owner(gemm_kernel *k, piece *p) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    cj_reg            slot = cj_u32(f, "slot");
-    p->owned = cj_pred(f, "owned");
-    p->owner = cj_u32(f, "owner");
-    p->sums = cj_u32(f, "sums_at");
-    p->arrived = cj_u32(f, "arrived");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", p->owner, p->number, g->split);
-    cj_ptx(f, "div.u32 $1, $1, $2;", p->owner, cj__gemm_block_subtiles(g));
-    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", p->owned, p->owner, k->split.rank);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", slot, p->owner, cj__gemm_block_subtiles(g), g->split - 1);
-    cj_ptx(f, "div.u32 $1, $1, $2; // the owner's first piece", slot, g->split);
-    cj_ptx(f, "sub.u32 $1, $2, $1;", slot, p->number);
-    cj_ptx(f, "mad.lo.u32 $1, $2, 8, $3;", p->arrived, slot, k->sums_ready);
-    cj_ptx(f, "mad.lo.u32 $1, $2, 16, $3;", p->sums, k->lane, k->peer_sums);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", p->sums, slot, (g->split - 1) * cj__gemm_subtile_bytes(g));
-}
-
-static void find_pieces(gemm_kernel *k, piece *pieces) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    cj_step(f, "the warp's pieces of the tile, %u columns each", g->subtile);
-    for (uint32_t i = 0; i < g->subtiles; i++) {
-        pieces[i] = (piece){.number = cj_u32(f, "piece")};
-        cj_ptx(f, "sub.u32 $1, $2, $3;", pieces[i].number, k->warp, GEMM_WARPS);
-        if (i) cj_ptx(f, "add.u32 $1, $1, $2;", pieces[i].number, i * cj__gemm_consumer_warps(g));
-        if (g->split > 1) find_owner(k, &pieces[i]);
-    }
-}
-
-// Of consumers: the loading thread has nothing more to do, and leaves.
-static void wait_for_rings(gemm_kernel *k) {
-    cj_step(k->f, "sums come into the stages when all blocks of the cluster are done with theirs");
+// Of consumers: the producer has nothing more to do, and leaves.
+static void wait_for_stages(const gemm_kernel *k) {
+    cj_step(k->f, "partials come into the stages when all blocks of the cluster have read theirs");
     cj_cluster_arrive(k->f, CJ_ARRIVE_RELEASE, "B2: this block's products are over");
     cj_cluster_wait(k->f, "every block's stages are free");
 }
 
-// To an owner that is another rank; behind the owner's place the ranks have the slot of the one before.
-static void push_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
+// To the owner, if that is another rank. It needs no slot for itself: ranks after it have the slot of the one before.
+static void push(const gemm_kernel *k, const subtile *s, const cj_reg *sum) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    cj_reg            rank = p->owner, own = cj_u32(f, "own_sums"), behind = cj_pred(f, "behind_owner");
-    cj_label          stays = cj_label_new(f, "stays_here");
-    cj_ptx(f, "@$1 bra $2;", p->owned, stays);
-    if (cj__gemm_multicast(g) > 1) {
-        rank = cj_u32(f, "owner_rank");
-        cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", rank, p->owner, cj__gemm_multicast(g), k->split.mate);
+    CJ_UNLESS(f, s->owned, "stays_here") {
+        cj_reg rank = cj__gemm_multicast(g) > 1
+                          ? cj_mad(f, "owner_rank", s->owner, cj__gemm_multicast(g), k->split.mate)
+                          : s->owner;
+        cj_reg own = cj_mad(f, "own_sums", k->split.rank, cj__gemm_subtile_bytes(g), s->sums);
+        cj_reg after = cj_gt(f, "after_owner", k->split.rank, s->owner);
+        cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", after, own, cj__gemm_subtile_bytes(g));
+        cj_reg to = cj_cluster_map_address(f, own, rank), arrived = cj_cluster_map_address(f, s->arrived, rank);
+        for (int i = 0; i < (int)cj__gemm_sums(g) / GEMM_VECTOR; i++)
+            cj_st_async(f, cj_always(), "f32", sum + GEMM_VECTOR * i, GEMM_VECTOR, to, i * GEMM_VECTOR_BYTES, arrived);
     }
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", own, k->split.rank, cj__gemm_subtile_bytes(g), p->sums);
-    cj_ptx(f, "setp.gt.u32 $1, $2, $3;", behind, k->split.rank, p->owner);
-    cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", behind, own, cj__gemm_subtile_bytes(g));
-    cj_reg to = cj_cluster_map_address(f, own, rank), arrived = cj_cluster_map_address(f, p->arrived, rank);
-    for (int i = 0; i < (int)cj__gemm_sums(g) / GEMM_VECTOR; i++)
-        cj_st_async(f, cj_always(), "f32", sum + GEMM_VECTOR * i, GEMM_VECTOR, to, i * GEMM_VECTOR_BYTES, arrived);
-    cj_label_here(f, stays);
 }
 
 // ---- adding up
 
-static void load_sums(gemm_kernel *k, const char *space, const cj_reg *to, cj_reg at, uint32_t index) {
+static void load(const gemm_kernel *k, const char *space, const cj_reg *to, cj_reg at, uint32_t index) {
     cj__gemm_sums_load(k, space, to, cj__gemm_sums(k->g), at, index * cj__gemm_subtile_bytes(k->g));
-}
-
-static void add_sums(gemm_kernel *k, const cj_reg *sum, const cj_reg *next) {
-    for (uint32_t i = 0; i < cj__gemm_sums(k->g); i++) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum[i], next[i]);
 }
 
 // Whether ptxas, left alone, unrolls the rounds of loads and starts all of them at once, for which a thread of a tile of 256
@@ -145,129 +122,136 @@ static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
     return fresh && g->tile_n == COLUMNS && loads > FITS && loads < UNROLLED;
 }
 
-// To `sum` are added `count` pieces that follow each other, in this order; if it is `fresh`, the first one becomes it.
-// AT_ONCE are on their way together, but for the first ones, which are as many as make the others come out even: none of 8,
-// whose sums begin at 0. (ptxas has no registers for the loads of a first four and of the only four behind them.) `at`, of
-// the type `type`, is used up.
-static void add_up(gemm_kernel *k, const char *space, const char *type, cj_reg at, uint32_t count, bool fresh,
-                   const cj_reg *sum) {
-    cj_func       *f = k->f;
-    const bool     rounds = keeps_rounds(k->g, count, fresh);
-    const uint32_t at_once = rounds && count < 2 * AT_ONCE ? AT_ONCE - 1 : AT_ONCE;
-    const uint32_t first = count <= at_once ? count : count % at_once, n = cj__gemm_sums(k->g),
-                   used = first < count ? at_once : first - fresh;
-    cj_reg next[AT_ONCE][PIECE_SUMS_MAX];
-    for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
-    for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(f, "mov.f32 $1, $2;", sum[i], 0.0F);
-    if (fresh && first) load_sums(k, space, sum, at, 0);
-    for (uint32_t i = fresh; i < first; i++) load_sums(k, space, next[i - fresh], at, i);
-    for (uint32_t i = fresh; i < first; i++) add_sums(k, sum, next[i - fresh]);
-    if (first == count) return;
-    cj_reg   left = cj_u32(f, "summands_left"), more = cj_pred(f, "more");
-    cj_label again = cj_label_new(f, "next_summands");
-    if (first) cj_ptx(f, "add.$1 $2, $2, $3;", type, at, first * cj__gemm_subtile_bytes(k->g));
-    cj_ptx(f, "mov.u32 $1, $2;", left, count - first);
-    cj_label_here(f, again);
-    if (rounds) cj_ptx(f, ".pragma \"nounroll\";");
-    for (uint32_t i = 0; i < at_once; i++) load_sums(k, space, next[i], at, i);
-    for (uint32_t i = 0; i < at_once; i++) add_sums(k, sum, next[i]);
-    cj_ptx(f, "add.$1 $2, $2, $3;", type, at, at_once * cj__gemm_subtile_bytes(k->g));
-    cj_ptx(f, "sub.u32 $1, $1, $2;", left, at_once);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
-    cj_ptx(f, "@$1 bra $2;", more, again);
+// Rounds of `round` subtiles each, all of whose loads are in flight before the first is added. `at` is used up.
+static void add_rounds(const gemm_kernel *k, const char *space, cj_reg at, uint32_t count, uint32_t round, bool keep,
+                       cj_reg next[][SUBTILE_SUMS_MAX], const cj_reg *sum) {
+    cj_func *f = k->f;
+    cj_reg   left = cj_mov(f, "u32", "summands_left", count);
+    GEMM_COUNT_DOWN(f, "next_summands", left, round) {
+        if (keep) cj_ptx(f, ".pragma \"nounroll\";");
+        for (uint32_t i = 0; i < round; i++) load(k, space, next[i], at, i);
+        for (uint32_t i = 0; i < round; i++) cj__gemm_sums_add(k, sum, next[i], cj__gemm_sums(k->g));
+        cj_update(f, at, "add", round * cj__gemm_subtile_bytes(k->g));
+    }
 }
 
-static void gather_piece(gemm_kernel *k, const piece *p, const cj_reg *sum) {
-    cj_mbarrier_wait(k->f, p->arrived, CJ_ARG(0), CJ_SCOPE_CLUSTER, "every other rank's sums have come");
-    add_up(k, "shared", "u32", p->sums, k->g->split - 1, false, sum);
+// Adds to `sum` the partials of `count` subtiles that follow each other at `at`, in this order; if it is `fresh`, the first one
+// becomes it. They come in rounds of IN_FLIGHT, after as many as make the rounds come out even: none of 8, whose sums begin at
+// 0. (ptxas has no registers for the loads of a first four and of a single round after them.)
+static void add_up(const gemm_kernel *k, const char *space, cj_reg at, uint32_t count, bool fresh, const cj_reg *sum) {
+    cj_func       *f = k->f;
+    const bool     keep = keeps_rounds(k->g, count, fresh);
+    const uint32_t round = keep && count < 2 * IN_FLIGHT ? IN_FLIGHT - 1 : IN_FLIGHT, n = cj__gemm_sums(k->g);
+    const uint32_t first = count <= round ? count : count % round, used = first < count ? round : first - fresh;
+    cj_reg         next[IN_FLIGHT][SUBTILE_SUMS_MAX];
+    for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
+    for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(f, "mov.f32 $1, $2;", sum[i], 0.0F);
+    if (fresh && first) load(k, space, sum, at, 0);
+    for (uint32_t i = fresh; i < first; i++) load(k, space, next[i - fresh], at, i);
+    for (uint32_t i = fresh; i < first; i++) cj__gemm_sums_add(k, sum, next[i - fresh], n);
+    if (first == count) return;
+    if (first) cj_update(f, at, "add", first * cj__gemm_subtile_bytes(k->g));
+    add_rounds(k, space, at, count - first, round, keep, next, sum);
+}
+
+static void gather(const gemm_kernel *k, const subtile *s, const cj_reg *sum) {
+    cj_mbarrier_wait(k->f, s->arrived, CJ_ARG(0), CJ_SCOPE_CLUSTER, "every other rank's partials have come");
+    add_up(k, "shared", s->sums, k->g->split - 1, false, sum);
 }
 
 // ---- from parts to the last one
 
-// The workspace as a warp sees it.
-typedef struct posts {
-    cj_reg counter;  // of the parts that have posted this warp's pieces
-    cj_reg first;    // where this lane's sums of piece 0 of the block lie, those of part 0
-    cj_reg last;     // predicate: this part came last
-} posts;
+// The workspace as a warp sees it: the counter of the parts that have stored this warp's subtiles, and where this lane's sums of
+// the block's subtile 0 lie, those of part 0.
+typedef struct partials {
+    cj_reg counter, first;
+} partials;
 
-static posts find_posts(gemm_kernel *k) {
+static partials find_partials(const gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const uint32_t    blocks = g->split * cj__gemm_multicast(g), counters = blocks * cj__gemm_consumer_warps(g);
-    posts             w = {.counter = cj_u64(f, "counter"), .last = cj_pred(f, "came_last")};
-    cj_reg            number = cj_u32(f, "post");
-    cj_step(f, "where the parts' sums meet");
-    w.first = cj__load_pointer(f, k->workspace, "posts");
-    cj_ptx(f, "mov.u32 $1, $2;", number, k->cluster);
-    if (blocks > 1) cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", number, blocks, cj_cluster_rank(f));
-    cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", number, cj__gemm_consumer_warps(g), k->warp);
-    cj_ptx(f, "sub.u32 $1, $1, $2;", number, GEMM_WARPS);
-    cj_ptx(f, "mad.wide.u32 $1, $2, 4, $3;", w.counter, number, w.first);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1; // behind all counters", w.first, k->count, 4 * counters);
-    cj_ptx(f, "mad.wide.u32 $1, $2, 16, $1;", w.first, k->lane);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", w.first, k->cluster, cj__gemm_post_bytes(g) * cj__gemm_multicast(g));
-    if (cj__gemm_multicast(g) > 1)
-        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", w.first, k->split.mate, cj__gemm_post_bytes(g));
-    return w;
+    const uint32_t    bytes = cj__gemm_post_bytes(g);
+    cj_step(f, "where the partials of all parts lie");
+    cj_reg at = cj__load_pointer(f, k->workspace, "partials"), warp = cj_mov(f, "u32", "warps_before", k->cluster);
+    if (blocks > 1) warp = cj_mad(f, "warps_before", warp, blocks, cj_cluster_rank(f));
+    warp = cj_mad(f, "warps_before", warp, cj__gemm_consumer_warps(g), k->warp);
+    warp = cj_sub(f, "warps_before", warp, GEMM_WARPS);
+    partials p = {.counter = cj_mad_wide(f, "counter", warp, 4, at)};
+    at = cj_let(f, "u64", "partials", "mad.wide.u32 $1, $2, $3, $4; // after all counters", k->count, 4 * counters, at);
+    at = cj_mad_wide(f, "partials", k->lane, 16, at);
+    p.first = cj_mad_wide(f, "partials", k->cluster, bytes * cj__gemm_multicast(g), at);
+    if (cj__gemm_multicast(g) > 1) p.first = cj_mad_wide(f, "partials", k->split.mate, bytes, p.first);
+    return p;
 }
 
-static cj_reg post_of(gemm_kernel *k, const posts *w, const piece *p) {
-    cj_reg at = cj_u64(k->f, "post_at");
-    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $4;", at, p->number, k->g->parts * cj__gemm_subtile_bytes(k->g), w->first);
-    return at;
+static cj_reg partials_of(const gemm_kernel *k, const partials *p, const subtile *s) {
+    return cj_mad_wide(k->f, "partials_of_subtile", s->number, k->g->parts * cj__gemm_subtile_bytes(k->g), p->first);
 }
 
-static void post_piece(gemm_kernel *k, const posts *w, const piece *p, const cj_reg *sum) {
-    cj_reg at = post_of(k, w, p);
-    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, k->split.part, cj__gemm_subtile_bytes(k->g));
+static void store_partials(const gemm_kernel *k, const partials *p, const subtile *s, const cj_reg *sum) {
+    cj_reg at = partials_of(k, p, s);
+    at = cj_mad_wide(k->f, "own_partials", k->split.part, cj__gemm_subtile_bytes(k->g), at);
     cj__gemm_sums_store(k, sum, cj__gemm_sums(k->g), at);
 }
 
 // ---- from sums to D
 
-// What follows up to the label is for the piece's owner.
-static cj_label if_owned(gemm_kernel *k, const piece *p) {
-    cj_label others = cj_label_new(k->f, "not_owned");
-    if (k->g->split > 1) cj_ptx(k->f, "@!$1 bra $2;", p->owned, others);
-    return others;
+typedef struct split {
+    const gemm_kernel *k;
+    gemm_results      *r;
+    const cj_reg      *sum;  // of all subtiles
+    partials           partials;
+    subtile            subtile[GEMM_SUBTILES_MAX];
+} split;
+
+typedef void (*subtile_step)(const split *s, uint32_t index, const cj_reg *sum);
+
+// What the owner of a subtile does.
+static void if_owned(const split *s, uint32_t index, subtile_step step) {
+    const cj_reg *sum = s->sum + cj__gemm_sums(s->k->g) * index;
+    if (s->k->g->split == 1)
+        step(s, index, sum);
+    else
+        CJ_IF(s->k->f, s->subtile[index].owned, "not_owned") step(s, index, sum);
 }
 
-static void finish_piece(gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t index) {
-    cj__gemm_results_take_subtile(k, r, sum, index);
-    cj__gemm_results_store(k, r, index);
+static void finish(const split *s, uint32_t index) {
+    cj__gemm_results_take_subtile(s->k, s->r, s->sum, index);
+    cj__gemm_results_store(s->k, s->r, index);
 }
 
-void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
+static void combine_ranks(const split *s, uint32_t index, const cj_reg *sum) {
+    if (s->k->g->split > 1) gather(s->k, &s->subtile[index], sum);
+    if (s->k->g->parts > 1)
+        store_partials(s->k, &s->partials, &s->subtile[index], sum);
+    else
+        finish(s, index);
+}
+
+static void combine_parts(const split *s, uint32_t index, const cj_reg *sum) {
+    add_up(s->k, "global", partials_of(s->k, &s->partials, &s->subtile[index]), s->k->g->parts, true, sum);
+    finish(s, index);
+}
+
+void cj__gemm_split_results(const gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    const bool        pushes = g->split > 1, posts_them = g->parts > 1;
-    piece             pieces[GEMM_SUBTILES_MAX];
-    posts             w = {0};
-    cj_label          leave = cj_label_new(f, "not_last");
+    split             s = {.k = k, .r = r, .sum = sum};
     cj__gemm_results_place(k, r, place);
-    find_pieces(k, pieces);
-    if (posts_them) w = find_posts(k);
-    if (g->sums_in_stages) wait_for_rings(k);
-    if (pushes) cj_step(f, "the sums are pushed to the owners of their pieces");
-    for (uint32_t i = 0; pushes && i < g->subtiles; i++) push_piece(k, &pieces[i], sum + cj__gemm_sums(g) * i);
+    find_subtiles(k, s.subtile);
+    if (g->parts > 1) s.partials = find_partials(k);
+    if (g->sums_in_stages) wait_for_stages(k);
+    if (g->split > 1) cj_step(f, "partials are pushed to the owners of their subtiles");
+    for (uint32_t i = 0; g->split > 1 && i < g->subtiles; i++) push(k, &s.subtile[i], sum + cj__gemm_sums(g) * i);
     for (uint32_t i = 0; i < g->subtiles; i++) {
         cj_step(f, "the sums of columns %u to %u", i * g->subtile, i * g->subtile + g->subtile - 1);
-        cj_label others = if_owned(k, &pieces[i]);
-        if (pushes) gather_piece(k, &pieces[i], sum + cj__gemm_sums(g) * i);
-        if (posts_them) post_piece(k, &w, &pieces[i], sum + cj__gemm_sums(g) * i);
-        if (!posts_them) finish_piece(k, r, sum, i);
-        cj_label_here(f, others);
+        if_owned(&s, i, combine_ranks);
     }
-    if (posts_them) {
-        cj_step(f, "the part that comes last adds up those of all");
-        cj__gemm_come_last(k, w.counter, CJ_ARG(g->parts - 1), cj_u32(f, "parts_before"), w.last, leave);
+    if (g->parts == 1) return;
+    cj_step(f, "the warp that comes last adds up the partials of all parts");
+    CJ_IF(f, cj__gemm_comes_last(k, s.partials.counter, CJ_ARG(g->parts - 1)), "not_last") {
+        cj__gemm_see_partials(k);
+        for (uint32_t i = 0; i < g->subtiles; i++) if_owned(&s, i, combine_parts);
     }
-    for (uint32_t i = 0; posts_them && i < g->subtiles; i++) {
-        cj_label others = if_owned(k, &pieces[i]);
-        add_up(k, "global", "u64", post_of(k, &w, &pieces[i]), g->parts, true, sum + cj__gemm_sums(g) * i);
-        finish_piece(k, r, sum, i);
-        cj_label_here(f, others);
-    }
-    cj_label_here(f, leave);
 }

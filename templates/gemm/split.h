@@ -15,32 +15,39 @@ enum { GEMM_VECTOR = 4, GEMM_VECTOR_BYTES = GEMM_WARP * 16 };
 void cj__gemm_sums_load(const gemm_kernel *k, const char *space, const cj_reg *to, uint32_t count, cj_reg at,
                         uint32_t offset);
 void cj__gemm_sums_store(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at);
+void cj__gemm_sums_add(const gemm_kernel *k, const cj_reg *sum, const cj_reg *summand, uint32_t count);
 
-// The warp has stored its partials and increments a counter, which wraps after `others`, a u32; it goes on if it is the last
-// one, else to `not_last`. `before` and `last`, a u32 and a predicate, are made by the caller.
-void cj__gemm_come_last(const gemm_kernel *k, cj_reg counter, cj_arg others, cj_reg before, cj_reg last,
-                        cj_label not_last);
+// This warp has stored its partials and increments the tile's counter, which wraps after `others`, a u32: a predicate, the same
+// for all lanes, that holds in the warp that comes last. cj__gemm_see_partials then lets all its lanes load those of all warps.
+cj_reg cj__gemm_comes_last(const gemm_kernel *k, cj_reg counter, cj_arg others);
+void   cj__gemm_see_partials(const gemm_kernel *k);
 
 // ---- split-K (split.c)
 
 // The mbarriers for the sums of peers, made by one thread; from the sums of this block's steps to D.
 void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread);
-void cj__gemm_split_results(gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place);
+void cj__gemm_split_results(const gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place);
 
 // ---- stream-K (stream_k.c)
 
-// The loop over this cluster's shares of tiles: the share's tile, its first step of it and how many it has. All else is of the
-// row of steps: where the cluster is and where its part ends, how the row is divided, the tile's number.
+// This cluster's part of the row of steps: the next step, which the loop over its shares advances, and its end. Each cluster has
+// `each` steps, and the first `longer` clusters one more; a tile has `of_tile`.
 typedef struct gemm_stream {
-    cj_reg   tile, first, steps;
-    cj_reg   at, last, each, longer, number, of_tile;
-    cj_label next, end;
+    cj_reg at, end, each, longer, of_tile;
 } gemm_stream;
 
-gemm_stream cj__gemm_stream_begin(const gemm_kernel *k, cj_reg steps);
-void        cj__gemm_stream_end(const gemm_kernel *k, const gemm_stream *s);
+gemm_stream cj__gemm_stream(const gemm_kernel *k, cj_reg steps);
 
-// The sums of a share: the warp that is the last one of the tile's turns those of all into results.
-void cj__gemm_stream_results(gemm_kernel *k, gemm_results *r, const gemm_stream *s, const cj_reg *sum);
+// The share that begins at the next step: its tile, the tile's number among those that are left, its first step of the tile and
+// how many it has.
+typedef struct gemm_share {
+    cj_reg tile, number, first, steps;
+} gemm_share;
+
+gemm_share cj__gemm_share(const gemm_kernel *k, const gemm_stream *s);
+
+// The sums of a share: the warp that comes last of a tile's turns those of all shares into results.
+void cj__gemm_stream_results(const gemm_kernel *k, gemm_results *r, const gemm_stream *s, const gemm_share *share,
+                             const cj_reg *sum);
 
 #endif
