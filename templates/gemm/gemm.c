@@ -2,62 +2,55 @@
 // gemm: D = activation(alpha A B + beta C + bias) on tensor cores, for A of m x k and B of k x n, sums in f32: of 16-bit
 // floats, of f32 as tf32, or of 8-bit floats with scales; one product, or a batch of them.
 //
-// Algorithm. A block makes one tile of D after another (128 x 128 or 128 x 256 where there is enough of it). Its first
-// warp group is the producer: one thread of it starts the tensor copies (TMA) that bring steps of A and B, 128 bytes of
-// K each, into a ring of stages. The other one or two warp groups are consumers of 64 rows each: they multiply a stage
-// (wgmma, out of shared memory) into registers. What all blocks of a column of a cluster need of B, and all of a row of
-// A, is loaded once: each of them loads a part and multicasts it to all.
+// Algorithm. A persistent block computes one tile of D after another (128 x 128 or 128 x 256 where there is enough of it). Its
+// first warp group is the producer: one thread of it starts the tensor copies (TMA) that bring steps of A and B, 128 bytes of K
+// each, into the stages of a pipeline. The other one or two warp groups are consumers of 64 rows each: they multiply a stage
+// (wgmma, out of shared memory) into registers. All blocks of a column of a multicast group need the same of B, all of a row the
+// same of A: each of them loads a part and multicasts it to the others.
 //
 //            shared memory of a block                              registers of a consumer
 //   A rows   | stage 0 | stage 1 | …    128 x 64      ---wgmma-->  64 x 256 sums, f32
-//   B cols   | stage 0 | stage 1 | …     64 x 256                    | gemm_value.c, packed
+//   B cols   | stage 0 | stage 1 | …     64 x 256                    | value.c, packed
 //   results  | 2 buffers a warp of 16 x 64 |  <--stmatrix--        64 x 256 results, 16 bits
 //                 | tensor store
 //            global D
 //
-// The packed results of a tile leave 64 columns at a time behind the products of some steps of the tile that follows, as
-// far from each other as they can be, so that neither the tensor cores nor what is loaded waits for them: a tile has at
-// least as many steps as pieces (zeros from beyond K). f32 results leave by 32 columns, and those of tiles of 256 columns
-// at once: there are no registers for them beside the next tile's sums.
+// The packed results of a tile are stored 64 columns at a time during the mainloop of the tile that follows, as far from each
+// other as possible, so that neither the tensor cores nor the copies wait for them: a tile has at least as many steps as such
+// subtiles (zeros from beyond K). f32 results are stored by 32 columns, and those of tiles of 256 columns at once: there are no
+// registers for them beside the next tile's sums.
 //
-// Tiles of clusters are taken in the order of their number, one product of a batch after the other, bands of 8 rows of
-// them, column by column: what is being read stays in the L2 cache. What lies beyond the edges of A and B is zero, and
-// beyond those of D and C it is not there: the tensor maps say so; they have a third dimension for batches.
+// Tiles are taken in the order of their number, one product of a batch after the other, bands of 8 rows of them, column by
+// column: what is being read stays in the L2 cache. The tensor maps say what is out of bounds: zero of A and B, nothing of C and
+// D; they have a third dimension for batches. Tensor stores write whole units of 16 bytes: tail.c stores the ends of lines that
+// are none.
 //
-// Tensor stores write whole units of 16 bytes. Where D's lines are no multiple of those, D's map ends before the last
-// unit, and lanes store the elements there: gemm_tail.c.
+// Where there are few tiles and a long K, several blocks split a tile's steps (split-K, split.c). Where the number of tiles is
+// no multiple of the clusters', all clusters may split the steps of the tiles that are left (stream-K, stream_k.c).
 //
-// Where there are few tiles and a long K, several blocks share a tile's steps: gemm_split.c says how their sums meet.
-//
-// With dependent=yes (programmatic dependent launch) the next kernel's blocks may start where there is room as soon as
-// all of this one have, and make their mbarriers and fetch their tensor maps while this one's last tiles are made.
-// Nothing global is touched before griddepcontrol.wait, behind which the kernels before have ended: what they have
-// written is visible, and what they read (D may be that) can be written. The loading thread and all consumers wait,
-// each when it has worked out all that it can before, so that what a thread reads by itself (scales, bias, posts of
-// parts) needs no other order. It is right behind any kernel.
-//
-// Where the number of tiles is no multiple of the clusters', the steps of those that are left may be shared by all
-// clusters: gemm_rest.c.
+// With dependent=yes (programmatic dependent launch) the next kernel's blocks may start where there is room as soon as all of
+// this one have, and initialize their mbarriers and fetch their tensor maps while this one's last tiles are computed. The
+// producer and all consumers execute griddepcontrol.wait before they touch global memory, each after it has computed all that it
+// can before: then what the kernels before have written is visible, and what they read (D may be that) can be written.
 //
 // Layouts. Both operands may lie by rows or by columns: wgmma multiplies from either (cj_matrix_order), but for elements
-// of 4 bytes and of 1, which lie by K. With D in columns the kernel makes its transpose: D' = B' A', where "m", "A" here
+// of 4 bytes and of 1, which lie by K. With D in columns the kernel computes its transpose: D' = B' A', where "m", "A" here
 // are the problem's n and B'.
 //
 // Barriers, and why each is needed and enough:
-//   B1  the cluster's (the block's): the mbarriers are ready before a copy or a peer uses them. They are published by
-//       fence.mbarrier_init, so that a relaxed arrival is enough.
+//   B1  the cluster's (the block's): the mbarriers are initialized before a copy or a peer uses them. fence.mbarrier_init
+//       publishes them, so that a relaxed arrival is enough.
 //   full[stage]   1 arrival that announces the bytes, and the bytes: the consumers read what has come.
-//   empty[stage]  an arrival of each consumer warp of every block that this block sends to or whose sender it may
-//                 delay: a stage is overwritten, here and in the peers, when the products that read it are over
-//                 (wgmma.wait_group). Nothing is published, so the arrival needs no fence.
+//   empty[stage]  an arrival of each consumer warp of every block that this block multicasts to or receives from: a stage is
+//                 overwritten, here and in the peers, after the products that read it (wgmma.wait_group). Nothing is
+//                 published, so the arrival needs no fence.
 //   wgmma.fence  before a tile's first product: the sums were scaled. (ptxas wants one in each step.)
-//   bar.warp.sync before results are written to a buffer: the copy from it, which lane 0 has waited for, is over
-//                 for all lanes; behind it, after each lane's fence.proxy.async: all rows are there for the copy that
-//                 lane 0 starts; between pieces of C: all lanes have read the one before, and
-//                 before 8-bit results take its place.
-//                 Where a tile is one piece with C, before the next tile's C: all lanes have stored their lines' ends.
+//   bar.warp.sync before results are written to a buffer: lane 0 has waited for the copy from it, now all lanes know; after
+//                 each lane's fence.proxy.async: all rows are there for the copy that lane 0 starts; between subtiles of C:
+//                 all lanes have read the one before, and before 8-bit results take its place.
+//                 Where a tile is one subtile with C, before the next tile's C: all lanes have stored their lines' ends.
 //   c_ready[warp] C has come (only with c=yes).
-//   empty[stage], once more for every stage, by the loading thread at its end (in clusters of several blocks, but with
+//   empty[stage], once more for every stage, by the producer at its end (in multicast groups of several blocks, but with
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
 #include "gemm.h"
 
@@ -66,99 +59,58 @@
 #include "plan.h"
 #include "roles.h"
 
+// clang-format off
 static const cj_param_info params[] = {
     [GEMM_M] = {.name = "m", .minimum = 1, .maximum = 1 << 30, .initial = "1024", .help = "rows of A and D"},
     [GEMM_N] = {.name = "n", .minimum = 1, .maximum = 1 << 30, .initial = "1024", .help = "columns of B and D"},
     [GEMM_K] = {.name = "k", .minimum = 1, .maximum = 1 << 30, .initial = "1024", .help = "columns of A, rows of B"},
-    [GEMM_DTYPE] = {.name = "dtype",
-                    .choices = "bf16 f16 tf32 e4m3 e5m2",
-                    .initial = "bf16",
+    [GEMM_DTYPE] = {.name = "dtype", .choices = "bf16 f16 tf32 e4m3 e5m2", .initial = "bf16",
                     .help = "type of A and B; sums are f32. tf32: f32 of which 19 bits count"},
-    [GEMM_DTYPE_B] = {.name = "dtype-b",
-                      .choices = "same e4m3 e5m2",
-                      .initial = "same",
+    [GEMM_DTYPE_B] = {.name = "dtype-b", .choices = "same e4m3 e5m2", .initial = "same",
                       .help = "type of B, where e4m3 and e5m2 are mixed"},
-    [GEMM_OUT] = {.name = "out",
-                  .choices = "auto bf16 f16 f32 e4m3 e5m2",
-                  .initial = "auto",
-                  .help =
-                      "type of C and D (of D alone for e4m3 and e5m2: then C is bf16); auto: dtype's, f32 for tf32, "
-                      "bf16 for e4m3 and e5m2"},
-    [GEMM_A] = {.name = "a",
-                .choices = "row column",
-                .initial = "row",
+    [GEMM_OUT] = {.name = "out", .choices = "auto bf16 f16 f32 e4m3 e5m2", .initial = "auto",
+                  .help = "type of C and D (of D alone for e4m3 and e5m2: then C is bf16); auto: dtype's, f32 for tf32, "
+                          "bf16 for e4m3 and e5m2"},
+    [GEMM_A] = {.name = "a", .choices = "row column", .initial = "row",
                 .help = "how A lies: rows or columns are contiguous"},
     [GEMM_B] = {.name = "b", .choices = "row column", .initial = "row", .help = "how B lies"},
     [GEMM_D] = {.name = "d", .choices = "row column", .initial = "row", .help = "how C and D lie"},
     [GEMM_C] = {.name = "c", .choices = "no yes", .initial = "no", .help = "whether beta C is added"},
-    [GEMM_BIAS] = {.name = "bias",
-                   .choices = "none n m",
-                   .initial = "none",
+    [GEMM_BIAS] = {.name = "bias", .choices = "none n m", .initial = "none",
                    .help = "a vector as C's elements: n are added to each row of D, m to each column"},
-    [GEMM_ACTIVATION] = {.name = "activation",
-                         .choices = "none relu gelu silu",
-                         .initial = "none",
+    [GEMM_ACTIVATION] = {.name = "activation", .choices = "none relu gelu silu", .initial = "none",
                          .help = "what D's elements go through in the end; gelu: the form with tanh"},
-    [GEMM_BATCH] = {.name = "batch",
-                    .minimum = 1,
-                    .maximum = 1 << 20,
-                    .initial = "1",
+    [GEMM_BATCH] = {.name = "batch", .minimum = 1, .maximum = 1 << 20, .initial = "1",
                     .help = "products of this size, their matrices a stride apart"},
-    [GEMM_SHARED] = {.name = "shared",
-                     .choices = "none a b c ac bc",
-                     .initial = "none",
+    [GEMM_SHARED] = {.name = "shared", .choices = "none a b c ac bc", .initial = "none",
                      .help = "matrices that all products of a batch have in common"},
-    [GEMM_TILE] = {.name = "tile",
-                   .choices = "auto 128x256 128x128 64x256 64x128 64x64",
-                   .initial = "auto",
+    [GEMM_TILE] = {.name = "tile", .choices = "auto 128x256 128x128 64x256 64x128 64x64", .initial = "auto",
                    .tune = "128x256 128x128 64x256 64x128 64x64",
                    .help = "rows by columns of D a block (with d=column: columns by rows)"},
-    [GEMM_CLUSTER] = {.name = "cluster",
-                      .maximum = GEMM_CLUSTER_MAX,
-                      .initial = "auto",
-                      .automatic = true,
+    [GEMM_CLUSTER] = {.name = "cluster", .maximum = GEMM_CLUSTER_MAX, .initial = "auto", .automatic = true,
                       .tune = "1 2 4",
                       .help = "blocks of a cluster one below the other, 1, 2 or 4; 0: generate without clusters"},
-    [GEMM_CLUSTER_N] = {.name = "cluster-n",
-                        .minimum = 1,
-                        .maximum = GEMM_CLUSTER_MAX,
-                        .initial = "auto",
-                        .automatic = true,
-                        .tune = "1 2 4",
+    [GEMM_CLUSTER_N] = {.name = "cluster-n", .minimum = 1, .maximum = GEMM_CLUSTER_MAX, .initial = "auto",
+                        .automatic = true, .tune = "1 2 4",
                         .help = "blocks of a cluster side by side, 1, 2 or 4; at most 4 blocks in all"},
-    [GEMM_STAGES] = {.name = "stages",
-                     .maximum = 16,
-                     .initial = "0",
-                     .tune = "3 4 6",
-                     .help = "stages of the ring, at least 2; 0: as many as there is room for, to 8"},
-    [GEMM_SPLIT] = {.name = "split",
-                    .maximum = GEMM_SPLIT_MAX,
-                    .initial = "0",
-                    .tune = "1 2 4 8 16",
-                    .help =
-                        "blocks of a cluster that share the K of a tile, times cluster at most 16; 1: none; 0: chosen"},
-    [GEMM_PARTS] = {.name = "parts",
-                    .maximum = GEMM_PARTS_MAX,
-                    .initial = "0",
-                    .tune = "1 2 4 7 8 16 32",
-                    .help = "clusters that share the K of a tile; their sums meet in global memory; 0: chosen"},
-    [GEMM_REST] = {.name = "rest",
-                   .choices = "auto whole shared",
-                   .initial = "auto",
-                   .tune = "whole shared",
-                   .help = "the tiles that are left when all clusters have as many: made whole by some of them, or by "
-                           "all, whose sums meet in global memory"},
-    [GEMM_SUMS] = {.name = "sums",
-                   .choices = "auto apart ring",
-                   .initial = "auto",
-                   .tune = "apart ring",
-                   .help = "where sums that blocks of a cluster push to each other come: into memory of their own, or "
-                           "into the stages, which are more then, when all of these blocks are done with them"},
-    [GEMM_DEPENDENT] = {.name = "dependent",
-                        .choices = "no yes",
-                        .initial = "yes",
+    [GEMM_STAGES] = {.name = "stages", .maximum = 16, .initial = "0", .tune = "3 4 6",
+                     .help = "stages of the pipeline, at least 2; 0: as many as there is room for, to 8"},
+    [GEMM_SPLIT] = {.name = "split", .maximum = GEMM_SPLIT_MAX, .initial = "0", .tune = "1 2 4 8 16",
+                    .help = "split-K in a cluster: so many blocks, times cluster at most 16, split the K of a tile; "
+                            "1: none; 0: chosen"},
+    [GEMM_PARTS] = {.name = "parts", .maximum = GEMM_PARTS_MAX, .initial = "0", .tune = "1 2 4 7 8 16 32",
+                    .help = "split-K across clusters: so many split the K of a tile and combine their sums in global "
+                            "memory; 0: chosen"},
+    [GEMM_REST] = {.name = "rest", .choices = "auto whole shared", .initial = "auto", .tune = "whole shared",
+                   .help = "the tiles that are left after whole rounds: computed whole by some clusters, or shared by "
+                           "all (stream-K), which combine their sums in global memory"},
+    [GEMM_SUMS] = {.name = "sums", .choices = "auto apart ring", .initial = "auto", .tune = "apart ring",
+                   .help = "where the split-K sums of a cluster's blocks come: into memory of their own (apart), or into "
+                           "the stages (ring), of which more fit then, after all of these blocks have read theirs"},
+    [GEMM_DEPENDENT] = {.name = "dependent", .choices = "no yes", .initial = "yes",
                         .help = "yes: may start while the kernel before it on the stream still runs, whatever that is"},
 };
+// clang-format on
 
 // ---- the head
 
@@ -178,12 +130,11 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
             "  tile %" PRIu32 "x%" PRIu32 ", cluster %" PRIu32 "x%" PRIu32 "%s, %" PRIu32 " stages of %" PRIu32 " of K",
             g->tile_m, g->tile_n, g->cluster_m, g->cluster_n, g->clustered ? "" : " (none)", g->stages, g->step);
     if (cj__gemm_is_split(g))
-        cj_head(b, "  the K of a tile is shared: %" PRIu32 " ways in a cluster, %" PRIu32 " ways among clusters",
-                g->split, g->parts);
+        cj_head(b, "  split-K: %" PRIu32 " ways in a cluster, %" PRIu32 " ways across clusters", g->split, g->parts);
     if (g->sums_in_stages)
-        cj_head(b, "  the sums of a cluster's blocks meet in the stages, when they are done with them");
+        cj_head(b, "  partial sums of a cluster's blocks come into the stages, after all have read theirs");
     if (g->stream_k)
-        cj_head(b, "  the steps of the tiles that are left behind whole rounds are shared by all clusters");
+        cj_head(b, "  stream-K: all clusters split the steps of the tiles that are left after whole rounds");
     cj_head(b, "  A lies by %s, B by %s%s", g->a == CJ_BY_K ? "k" : "rows", g->b == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
@@ -200,16 +151,15 @@ static uint32_t releases_of(const gemm_shape *g) { return GEMM_WARPS * g->groups
 static void emit_begin(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    cj_reg            first = cj_pred(f, "first");
     k->stages = cj_pipeline_declare(f, "stages", g->stages);
-    k->shared = cj_u32(f, "a_stages");
-    cj_ptx(f, "mov.u32 $1, gemm_stages;", k->shared);
-    cj_ptx(f, "add.u32 $1, $1, $2;", k->shared, GEMM_SHARED_ALIGN - 1);
-    cj_ptx(f, "and.b32 $1, $1, $2; // a whole swizzle pattern: the driver's linker does not keep such an .align",
-           k->shared, -GEMM_SHARED_ALIGN);
+    k->shared = cj_add(f, "pool", cj_mov(f, "u32", "pool", "gemm_stages"), GEMM_SHARED_ALIGN - 1);
+    k->shared = cj_let(
+        f, "u32", "a_stages",
+        "and.b32 $1, $2, $3; // a whole swizzle pattern: the driver's linker does not keep such an .align", k->shared,
+        -GEMM_SHARED_ALIGN);
     if (g->adds_c) k->c_ready = cj_shared_address(f, cj_shared(f, "b64", "c_ready", g->groups * GEMM_WARPS, 8));
-    cj_step(f, "mbarriers, made by one thread, which fetches the tensor maps too");
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", first, k->thread);
+    cj_step(f, "one thread initializes the mbarriers and fetches the tensor maps");
+    cj_reg first = cj_eq(f, "first", k->thread, 0);
     for (unsigned i = 0; i < GEMM_MAPS; i++)
         if (i != GEMM_MAP_C || g->adds_c) cj_ptx(f, "@$1 prefetch.tensormap [$2];", first, cj__gemm_map_address(k, i));
     for (uint32_t i = 0; g->adds_c && i < g->groups * GEMM_WARPS; i++)
@@ -217,11 +167,11 @@ static void emit_begin(gemm_kernel *k) {
     if (g->split > 1) cj__gemm_split_begin(k, first);
     cj_pipeline_init(f, first, &k->stages, CJ_ARG(releases_of(g)));
     if (cj__gemm_multicast(g) * g->split == 1) {
-        cj_ptx(f, "bar.sync 0; // B1: the mbarriers are ready");
+        cj_ptx(f, "bar.sync 0; // B1: the mbarriers are initialized");
         return;
     }
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "B1: the fence has published them");
-    cj_cluster_wait(f, "every block's mbarriers are ready");
+    cj_cluster_wait(f, "every block's mbarriers are initialized");
 }
 
 static void emit_gemm(const cj_plan *plan, cj_builder *b) {
@@ -235,12 +185,8 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
     cj__launch_dependents(plan, f);
     cj__gemm_identify(&k);
     emit_begin(&k);
-    cj_reg   consumes = cj_pred(f, "consumes");
-    cj_label consume = cj_label_new(f, "consumer"), done = cj_label_new(f, "done");
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", consumes, k.group);
-    cj_ptx(f, "@$1 bra $2;", consumes, consume);
-    cj__gemm_produce(&k, done);
-    cj_label_here(f, consume);
+    cj_label done = cj_label_new(f, "done");
+    CJ_UNLESS(f, cj_ne(f, "consumes", k.group, 0), "consumer") cj__gemm_produce(&k, done);
     cj__gemm_consume(&k);
     cj_label_here(f, done);
     cj_ptx(f, "ret;");

@@ -15,24 +15,20 @@ enum { STAGES_MAX = 8, TILES_MAX = INT32_MAX };
 
 static cj_status check_target(const cj_plan *plan, const cj_limits *limits, cj_error *error) {
     if (!strcmp(plan->arch, "sm_90a")) return CJ_OK;
-    cj__fail(error, CJ_UNSUPPORTED, "gemm uses wgmma and setmaxnreg, which only sm_90a has; the target is %s",
-             plan->arch);
-    if (limits->compute_capability == 90)
-        cj__hint(error, "name sm_90a, or no target: devices of compute capability 9.0 run it");
-    else
-        cj__hint(error, "only devices of compute capability 9.0 run it");
-    return CJ_UNSUPPORTED;
+    return cj__refuse(error, CJ_UNSUPPORTED,
+                      limits->compute_capability == 90
+                          ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
+                          : "only devices of compute capability 9.0 run it",
+                      "gemm uses wgmma and setmaxnreg, which only sm_90a has; the target is %s", plan->arch);
 }
 
 static cj_status check_cluster(const uint64_t *value, const gemm_shape *g, cj_error *error) {
     const uint32_t along_m = g->cluster_m, along_n = g->cluster_n;
-    if ((along_m & (along_m - 1)) || (along_n & (along_n - 1)) || along_m * along_n > GEMM_CLUSTER_MAX) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "cluster: %" PRIu32 " x %" PRIu32 " blocks; each is 1, 2 or 4, and together at most %d", along_m,
-                 along_n, GEMM_CLUSTER_MAX);
-        cj__hint(error, "cluster counts blocks one below the other, cluster-n side by side");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if ((along_m & (along_m - 1)) || (along_n & (along_n - 1)) || along_m * along_n > GEMM_CLUSTER_MAX)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT,
+                          "cluster counts blocks one below the other, cluster-n side by side",
+                          "cluster: %" PRIu32 " x %" PRIu32 " blocks; each is 1, 2 or 4, and together at most %d",
+                          along_m, along_n, GEMM_CLUSTER_MAX);
     if (cj__gemm_tile_count(g) > TILES_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
                           "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles",
@@ -48,20 +44,14 @@ static cj_status check_split(const gemm_shape *g, cj_error *error) {
     if (g->split > 1 && !g->clustered)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "parts split K without clusters",
                           "split: %" PRIu32 ", but cluster=0 asks for no clusters", g->split);
-    if (g->split * cj__gemm_multicast(g) > GEMM_SPLIT_MAX) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "split: %" PRIu32 " times %" PRIu32 " x %" PRIu32 " blocks are more than the %d of a cluster",
-                 g->split, g->cluster_m, g->cluster_n, GEMM_SPLIT_MAX);
-        cj__hint(error, "cluster=1 cluster-n=1 leaves all of them to split");
-        return CJ_INVALID_ARGUMENT;
-    }
-    if (g->stream_k && cj__gemm_is_split(g)) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "rest: shared, but the K of all tiles is split: split %" PRIu32 ", parts %" PRIu32, g->split,
-                 g->parts);
-        cj__hint(error, "rest=auto goes with any split and parts");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (g->split * cj__gemm_multicast(g) > GEMM_SPLIT_MAX)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "cluster=1 cluster-n=1 leaves all of them to split",
+                          "split: %" PRIu32 " times %" PRIu32 " x %" PRIu32 " blocks are more than the %d of a cluster",
+                          g->split, g->cluster_m, g->cluster_n, GEMM_SPLIT_MAX);
+    if (g->stream_k && cj__gemm_is_split(g))
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "rest=auto goes with any split and parts",
+                          "rest: shared, but the K of all tiles is split: split %" PRIu32 ", parts %" PRIu32, g->split,
+                          g->parts);
     if (cj__gemm_is_split(g) && clusters * g->split * cj__gemm_multicast(g) > INT32_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "make one of them smaller",
                           "split, parts: %" PRIu64 " clusters are more than a grid holds", clusters);
@@ -77,9 +67,8 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave rest at its default",
                           "rest: shared, but %" PRIu64 " steps of K are too many for it", g->steps);
     if (value[GEMM_SUMS] != GEMM_SUMS_RING || g->sums_in_stages) return check_split(g, error);
-    cj__fail(error, CJ_INVALID_ARGUMENT, "sums: ring, but no blocks of a cluster split K: split %" PRIu32, g->split);
-    cj__hint(error, "split=2 and more has blocks that do; or leave sums at its default");
-    return CJ_INVALID_ARGUMENT;
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "split=2 and more has blocks that do; or leave sums at its default",
+                      "sums: ring, but no blocks of a cluster split K: split %" PRIu32, g->split);
 }
 
 static cj_status refuse_no_room(const gemm_shape *g, cj_error *error) {
@@ -95,12 +84,10 @@ static cj_status refuse_no_room(const gemm_shape *g, cj_error *error) {
 static cj_status check_sums_in_stages(const gemm_shape *g, cj_error *error) {
     const uint32_t stages = g->stages * cj__gemm_stage_bytes(g), sums = cj__gemm_peer_bytes(g);
     if (!g->sums_in_stages || stages >= sums) return CJ_OK;
-    cj__fail(error, CJ_CONTRACT,
-             "sums: ring, but the sums of %" PRIu32 " blocks take %" PRIu32 " bytes, and %" PRIu32
-             " stages have %" PRIu32,
-             g->split, sums, g->stages, stages);
-    cj__hint(error, "stages=0 takes as many as there is room for, and sums=apart needs none of theirs");
-    return CJ_CONTRACT;
+    return cj__refuse(
+        error, CJ_CONTRACT, "stages=0 takes as many as there is room for, and sums=apart needs none of theirs",
+        "sums: ring, but the sums of %" PRIu32 " blocks take %" PRIu32 " bytes, and %" PRIu32 " stages have %" PRIu32,
+        g->split, sums, g->stages, stages);
 }
 
 // ---- what follows from the choice
