@@ -9,8 +9,8 @@
 //   kernel.h     kernel.c              parameters of the kernel, thread identity, the order of tiles
 //   epilogue.h   value.c tail.c        from f32 sums to D
 //                epilogue.c
-//   partials.h   partials.c            sums of several blocks, through global memory
-//   split.h      split.c stream_k.c    split-K and stream-K
+//   split.h      partials.c split.c    split-K and stream-K
+//                stream_k.c
 //   roles.h      producer.c consumer.c the warp groups
 //   gemm.c                             the family: parameter table, algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_H
