@@ -51,6 +51,7 @@ static double choose_split(const cj_params *p, const cj_limits *limits, bool uns
     best.split = (uint32_t)split.from;
     best.parts = value[GEMM_PARTS] ? (uint32_t)value[GEMM_PARTS] : 1;
     for (g->split = (uint32_t)split.from; g->split <= split.to; g->split *= 2) {
+        if (g->split > 1 && g->split * cj__gemm_multicast(g) > peers) break;
         const uint64_t room = cj__gemm_room(g, limits), most = g->stream_k ? 1 : room / tiles;
         const range    parts = range_of(value[GEMM_PARTS], most < GEMM_PARTS_MAX ? most : GEMM_PARTS_MAX);
         for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {

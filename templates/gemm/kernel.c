@@ -28,7 +28,7 @@ void cj__gemm_declare(gemm_kernel *k) {
     }
     k->tiles_m = cj_param(f, "u64", "tiles_m", "rows of tiles of clusters");
     k->tiles_n = cj_param(f, "u64", "tiles_n", "columns of them");
-    k->steps = cj_param(f, "u64", "steps", g->deferred ? "of K, at least 1 for each piece of a tile" : "of K");
+    k->steps = cj_param(f, "u64", "steps", g->deferred ? "of K, at least 1 for each subtile" : "of K");
     k->batches = cj_param(f, "u64", "batches", unless(batched, "products"));
     k->bias_length = cj_param(f, "u64", "bias_length", unless(g->bias, NULL));
     if (cj__gemm_is_ragged(g)) {

@@ -37,6 +37,7 @@ static void kernels_that_share_k_assemble(void **state) {
     assemble("tile=128x128 cluster=2 split=2 parts=8");
     assemble("tile=128x128 cluster=2 cluster-n=2 split=2 parts=7 sums=ring");
     assemble("tile=128x256 cluster=2 split=4 parts=2 c=yes sums=ring");
+    assemble("m=256 n=512 k=8192 split=16 parts=1 sums=ring");  // clusters that share nothing have room for it
     assemble("tile=128x256 cluster=2 rest=shared c=yes bias=n activation=gelu");
     assemble("tile=128x256 cluster=2 rest=shared out=f32 c=yes bias=m batch=2");
     assemble("tile=128x128 cluster=1 cluster-n=2 rest=shared dtype=e4m3 b=column out=e4m3");
