@@ -49,9 +49,9 @@ static void begin(consumer *c) {
     cj_func           *f = k->f;
     cj_reg             own = cj_sub(f, "consumer_group", k->group, 1);
     cj_reg             a = cj_mad(f, "a_first", own, GEMM_GROUP_ROWS * GEMM_ROW, k->shared);
-    cj_reg             b = cj_add(f, "b_first", k->shared, g->stages * g->a_bytes);
-    c->a = descriptor_of(k, g->a, a, &c->a_step);
-    c->b = descriptor_of(k, g->b, b, &c->b_step);
+    cj_reg             b = cj_add(f, "b_first", k->shared, g->stages * g->a.bytes);
+    c->a = descriptor_of(k, g->a.order, a, &c->a_step);
+    c->b = descriptor_of(k, g->b.order, b, &c->b_step);
     c->fresh = cj_ne(f, "fresh", own, own);
     c->adds = cj_eq(f, "adds", own, own);
     for (uint32_t i = 0; i < g->tile_n / 2; i++) c->sum[i] = cj_f32(f, "sum");
@@ -76,10 +76,10 @@ static void release(const consumer *c, const char *why) {
 static void emit_products(const consumer *c, bool is_first) {
     const gemm_kernel  *k = c->k;
     const gemm_shape   *g = k->g;
-    const cj_wgmma_form form = {g->tile_n, g->a_type->name, g->a, g->b, g->b_type->name};
+    const cj_wgmma_form form = {g->tile_n, g->a.type->name, g->a.order, g->b.order, g->b.type->name};
     cj_func            *f = k->f;
     cj_pipeline_wait(f, &k->stages, &c->at);
-    cj_reg a = in_stage(k, c->a, c->at.stage, g->a_bytes), b = in_stage(k, c->b, c->at.stage, g->b_bytes);
+    cj_reg a = in_stage(k, c->a, c->at.stage, g->a.bytes), b = in_stage(k, c->b, c->at.stage, g->b.bytes);
     cj_wgmma_fence(f);
     for (uint32_t i = 0; i < PRODUCTS; i++) {
         if (i) a = cj_let(f, "b64", "in_stage", "add.u64 $1, $2, $3;", a, c->a_step);

@@ -119,7 +119,7 @@ static void write_formula(const gemm_shape *g, cj_builder *b) {
     const char *bias = !g->bias ? "" : g->bias == GEMM_BIAS_ROWS ? " + bias of rows" : " + bias of columns";
     cj_head(b, "clusterjit: gemm  D = %salpha A B%s%s%s%s", activations[g->activation], g->adds_c ? " + beta C" : "",
             bias, g->activation ? ")" : "", g->batches > 1 ? ", a batch" : "");
-    cj_head(b, "  A %s, B %s, C %s, D %s, sums in f32%s", g->a_type->name, g->b_type->name, g->c_type->name,
+    cj_head(b, "  A %s, B %s, C %s, D %s, sums in f32%s", g->a.type->name, g->b.type->name, g->c_type->name,
             g->d_type->name, cj__gemm_is_scaled(g) ? ", alpha with the scales of A and B" : "");
 }
 
@@ -135,7 +135,8 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
         cj_head(b, "  partial sums of a cluster's blocks come into the stages, after all have read theirs");
     if (g->stream_k)
         cj_head(b, "  stream-K: all clusters split the steps of the tiles that are left after whole rounds");
-    cj_head(b, "  A lies by %s, B by %s%s", g->a == CJ_BY_K ? "k" : "rows", g->b == CJ_BY_K ? "k" : "columns",
+    cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
+            g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
     cj_head(b, "%s", "");

@@ -91,16 +91,26 @@ typedef enum gemm_bias { GEMM_NO_BIAS, GEMM_BIAS_COLUMNS, GEMM_BIAS_ROWS } gemm_
 
 typedef enum gemm_activation { GEMM_NO_ACTIVATION, GEMM_RELU, GEMM_GELU, GEMM_SILU } gemm_activation;
 
+// A or B. Its lines are the rows of A, the columns of B.
+typedef struct gemm_operand {
+    const gemm_type *type;
+    cj_matrix_order  order;
+    bool             shared;   // one matrix for all products of a batch
+    uint64_t         extent;   // lines of the matrix
+    uint32_t         lines;    // and of a tile
+    uint32_t         bytes;    // of a stage
+    uint32_t         loaders;  // blocks of a multicast group that load a part of them each
+} gemm_operand;
+
 // A product as the kernel computes it: D lies in rows. (D in columns is D' = B' A' in rows: `flipped`.)
 //
 // The blocks of a cluster: cluster_m x cluster_n of them, a multicast group, load tiles side by side and multicast what they
 // have in common. `split` such groups in a cluster, and `parts` clusters, split the K of a tile.
 typedef struct gemm_shape {
-    const gemm_type *a_type, *b_type, *c_type, *d_type;  // the bias has C's type
+    gemm_operand     a, b;
+    const gemm_type *c_type, *d_type;  // the bias has C's type
     uint64_t         m, n, k, batches;
-    bool             flipped, adds_c;
-    bool             shared_a, shared_b, shared_c;  // one matrix for all products of a batch
-    cj_matrix_order  a, b;
+    bool             flipped, adds_c, shared_c;
     gemm_bias        bias;
     gemm_activation  activation;
 
@@ -113,14 +123,13 @@ typedef struct gemm_shape {
     uint32_t step;            // elements of K of a step of the mainloop
     uint32_t stages;
     uint32_t groups;             // consumer warp groups
-    uint32_t a_bytes, b_bytes;   // of a stage
     uint32_t subtiles, subtile;  // a warp's rows leave in so many tensor stores, of so many columns each
     uint32_t deferred;           // subtiles that are stored during the next tile's mainloop: all, or none
     uint64_t tiles_m, tiles_n;   // tiles of a multicast group
     uint64_t steps;              // steps of K of a tile
 } gemm_shape;
 
-static inline bool     cj__gemm_is_scaled(const gemm_shape *g) { return g->a_type->bytes == 1; }
+static inline bool     cj__gemm_is_scaled(const gemm_shape *g) { return g->a.type->bytes == 1; }
 static inline bool     cj__gemm_is_d_scaled(const gemm_shape *g) { return g->d_type->bytes == 1; }
 static inline uint32_t cj__gemm_multicast(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
 

@@ -43,7 +43,7 @@ uint64_t cj__gemm_room(const gemm_shape *g, const cj_limits *limits) {
 
 // Global memory, at least: all of A and B comes from there if L2 does not hold it, a little faster to many blocks.
 static double global_clocks(const gemm_shape *g, const cj_limits *limits, double blocks) {
-    const double bytes = (double)g->k * (double)g->a_type->bytes * (double)g->batches * ((double)g->m + (double)g->n);
+    const double bytes = (double)g->k * (double)g->a.type->bytes * (double)g->batches * ((double)g->m + (double)g->n);
     const double part = fmin(blocks / limits->sm_count, 1);
     return bytes > (double)limits->l2_bytes ? bytes / (gpu->global_bytes * sqrt(sqrt(part))) : 0;
 }
@@ -55,7 +55,7 @@ static double tile_clocks(const gemm_shape *g) { return cj__gemm_tiles[g->tile].
 
 // Bytes of a stage that a block loads itself: its multicast group loads the others.
 static double loaded_bytes(const gemm_shape *g) {
-    return (double)(g->a_bytes / g->cluster_n + g->b_bytes / g->cluster_m);
+    return (double)(g->a.bytes / g->a.loaders + g->b.bytes / g->b.loaders);
 }
 
 // A step of so many blocks: the slowest of products, loads, and refills of all stages but one.

@@ -160,7 +160,7 @@ static void derive(cj_plan *plan, const gemm_shape *g) {
 }
 
 static void name_entry(cj_plan *plan, const gemm_shape *g) {
-    int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%" PRIu32 "x%" PRIu32, g->a_type->name, g->tile_m,
+    int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%" PRIu32 "x%" PRIu32, g->a.type->name, g->tile_m,
                           g->tile_n);
     if (cj__gemm_is_split(g))
         snprintf(plan->entry + length, sizeof plan->entry - (size_t)length, "_split_%" PRIu32 "x%" PRIu32, g->split,

@@ -22,16 +22,13 @@ static const unsigned default_out[] = {[BF16] = BF16, [F16] = F16, [TF32] = F32,
 // In the order of the words of `shared`.
 static const struct { bool a, b, c; } shared[] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {0, 1, 1}};
 
-static void exchange(gemm_shape *g) {
-    const gemm_shape as_asked = *g;
-    g->m = as_asked.n;
-    g->n = as_asked.m;
-    g->a = as_asked.b;
-    g->b = as_asked.a;
-    g->a_type = as_asked.b_type;
-    g->b_type = as_asked.a_type;
-    g->shared_a = as_asked.shared_b;
-    g->shared_b = as_asked.shared_a;
+// D' = B' A'.
+static void transpose(gemm_shape *g) {
+    const gemm_shape asked = *g;
+    g->a = asked.b;
+    g->b = asked.a;
+    g->m = asked.n;
+    g->n = asked.m;
     if (g->bias) g->bias = g->bias == GEMM_BIAS_ROWS ? GEMM_BIAS_COLUMNS : GEMM_BIAS_ROWS;
 }
 
@@ -39,8 +36,14 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
     const uint64_t *value = p->value;
     const unsigned  a = (unsigned)value[GEMM_DTYPE], b = value[GEMM_DTYPE_B] ? of_b[value[GEMM_DTYPE_B]] : a;
     const unsigned  d = value[GEMM_OUT] ? of_out[value[GEMM_OUT]] : default_out[a];
-    *g = (gemm_shape){.a_type = &types[a],
-                      .b_type = &types[b],
+    *g = (gemm_shape){.a = {.type = &types[a],
+                            .order = value[GEMM_A] ? CJ_BY_LINE : CJ_BY_K,
+                            .shared = shared[value[GEMM_SHARED]].a,
+                            .extent = value[GEMM_M]},
+                      .b = {.type = &types[b],
+                            .order = value[GEMM_B] ? CJ_BY_K : CJ_BY_LINE,
+                            .shared = shared[value[GEMM_SHARED]].b,
+                            .extent = value[GEMM_N]},
                       .c_type = &types[types[d].bytes == 1 ? BF16 : d],
                       .d_type = &types[d],
                       .m = value[GEMM_M],
@@ -49,15 +52,11 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
                       .batches = value[GEMM_BATCH],
                       .flipped = value[GEMM_D],
                       .adds_c = value[GEMM_C],
-                      .shared_a = shared[value[GEMM_SHARED]].a,
-                      .shared_b = shared[value[GEMM_SHARED]].b,
                       .shared_c = shared[value[GEMM_SHARED]].c,
-                      .a = value[GEMM_A] ? CJ_BY_LINE : CJ_BY_K,
-                      .b = value[GEMM_B] ? CJ_BY_K : CJ_BY_LINE,
                       .bias = (gemm_bias)value[GEMM_BIAS],
                       .activation = (gemm_activation)value[GEMM_ACTIVATION]};
-    g->step = GEMM_ROW / g->a_type->bytes;
-    if (g->flipped) exchange(g);
+    g->step = GEMM_ROW / g->a.type->bytes;
+    if (g->flipped) transpose(g);
 }
 
 static cj_status refuse_order(const char *which, const char *order, const gemm_type *type, const char *other,
@@ -72,7 +71,7 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
     const uint64_t  *value = p->value;
     const gemm_type *a = &types[value[GEMM_DTYPE]];
     if (a->bytes != 2 && value[GEMM_A]) return refuse_order("a", "column", a, "row", error);
-    if (a->bytes != 2 && !value[GEMM_B]) return refuse_order("b", "row", g->b_type, "column", error);
+    if (a->bytes != 2 && !value[GEMM_B]) return refuse_order("b", "row", g->b.type, "column", error);
     if (a->bytes != 1 && value[GEMM_DTYPE_B])
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave dtype-b at its default, same",
                           "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed",
@@ -92,7 +91,7 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
 // Of the sums. Tensor maps of tf32 round an f32 to the nearest with 10 bits of fraction, on its way to shared memory.
 // Sums of 8-bit elements are known to keep 14 bits at each product.
 static double sum_error(const gemm_shape *g) {
-    switch (g->a_type->bytes) {
+    switch (g->a.type->bytes) {
     case 1: return 0x1p-11 + (double)g->k * 0x1p-18;
     case 4: return 0x1p-10 + (double)g->k * 0x1p-22;
     default: return (double)g->k * 0x1p-22;

@@ -4,48 +4,43 @@
 
 enum { REGISTERS = 40 };  // a thread's, that the producer keeps
 
-// How this block loads an operand: its part of each stage, which it multicasts to the blocks along one axis of its multicast
-// group, as each of them does with its own.
-typedef struct operand {
-    cj_matrix_order order;
-    bool            is_a, shared;           // shared: one matrix for all products of a batch
-    uint32_t        lines, bytes, loaders;  // of a stage; blocks that load a part each
-    cj_reg          map, base, mask;        // base: where this block's part of the first stage lies
-    cj_reg          part_line, part_k;      // where its part begins, s32, along the one axis that is divided
-} operand;
+// This block's part of each stage of A or B, which it loads and multicasts to the blocks along one axis of its multicast group,
+// as each of them does with its own.
+typedef struct loader {
+    const gemm_operand *o;
+    cj_reg              map, base, mask;    // base: where the part lies in the first stage
+    cj_reg              part_line, part_k;  // where the part begins, s32, along the one axis that is divided
+} loader;
+
+static bool is_a(const gemm_kernel *k, const loader *l) { return l->o == &k->g->a; }
 
 // The ranks of the blocks that share an operand, as a mask: those of this one's row (A) or column (B) of the group.
-static cj_reg mask_of(const gemm_kernel *k, const operand *o) {
+static cj_reg mask_of(const gemm_kernel *k, const loader *l) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     uint32_t          ranks = 0;
-    for (uint32_t i = 0; i < o->loaders; i++) ranks |= 1u << (o->is_a ? i * g->cluster_m : i);
-    cj_reg first = o->is_a ? cj_mov(f, "u32", "first_rank", k->rank_m)
-                           : cj_mul(f, "first_rank", k->rank_n, g->cluster_m);
+    for (uint32_t i = 0; i < l->o->loaders; i++) ranks |= 1u << (is_a(k, l) ? i * g->cluster_m : i);
+    cj_reg first = is_a(k, l) ? cj_mov(f, "u32", "first_rank", k->rank_m)
+                              : cj_mul(f, "first_rank", k->rank_n, g->cluster_m);
     cj_reg wide = cj_mov(f, "b32", "ranks", ranks);
     if (g->split > 1) first = cj_add(f, "first_rank", first, k->split.mates);
     return cj_let(f, "b16", "mask", "cvt.u16.u32 $1, $2;", cj_shl(f, "ranks", wide, first));
 }
 
-static operand make_operand(const gemm_kernel *k, bool is_a) {
+static loader make_loader(const gemm_kernel *k, const gemm_operand *o) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    operand           o = {.is_a = is_a,
-                           .order = is_a ? g->a : g->b,
-                           .shared = is_a ? g->shared_a : g->shared_b,
-                           .lines = is_a ? g->tile_m : g->tile_n,
-                           .bytes = is_a ? g->a_bytes : g->b_bytes,
-                           .loaders = is_a ? g->cluster_n : g->cluster_m};
-    o.map = cj__gemm_map_address(k, is_a ? GEMM_MAP_A : GEMM_MAP_B);
-    o.base = cj_add(f, is_a ? "a_part" : "b_part", k->shared, is_a ? 0 : g->stages * g->a_bytes);
-    if (o.loaders == 1) return o;
-    const uint32_t length = (o.order == CJ_BY_K ? o.lines : g->step) / o.loaders;
-    cj_reg         part = cj_let(f, "s32", is_a ? "a_part_at" : "b_part_at", "mul.lo.s32 $1, $2, $3;",
-                         is_a ? k->rank_n : k->rank_m, length);
-    *(o.order == CJ_BY_K ? &o.part_line : &o.part_k) = part;
-    o.base = cj_let(f, "u32", is_a ? "a_part" : "b_part", "mad.lo.u32 $1, $2, $3, $4;", part, GEMM_ROW, o.base);
-    o.mask = mask_of(k, &o);
-    return o;
+    loader            l = {.o = o};
+    const bool        a = is_a(k, &l), by_k = o->order == CJ_BY_K;
+    l.map = cj__gemm_map_address(k, a ? GEMM_MAP_A : GEMM_MAP_B);
+    l.base = cj_add(f, a ? "a_part" : "b_part", k->shared, a ? 0 : g->stages * g->a.bytes);
+    if (o->loaders == 1) return l;
+    cj_reg part = cj_let(f, "s32", a ? "a_part_at" : "b_part_at", "mul.lo.s32 $1, $2, $3;", a ? k->rank_n : k->rank_m,
+                         (by_k ? o->lines : g->step) / o->loaders);
+    *(by_k ? &l.part_line : &l.part_k) = part;
+    l.base = cj_let(f, "u32", a ? "a_part" : "b_part", "mad.lo.u32 $1, $2, $3, $4;", part, GEMM_ROW, l.base);
+    l.mask = mask_of(k, &l);
+    return l;
 }
 
 // Where the next copy of an operand begins in its matrix, s32.
@@ -54,38 +49,36 @@ typedef struct position {
 } position;
 
 // This block's part of a tile: `line` is the tile's first one, `first_step` its first step of it (a zero id: 0).
-static position find_position(const gemm_kernel *k, const operand *o, cj_reg line, cj_reg first_step) {
+static position find_position(const gemm_kernel *k, const loader *l, cj_reg line, cj_reg first_step) {
     cj_func *f = k->f;
     position p;
-    p.line = o->part_line.id ? cj_add(f, o->is_a ? "a_line" : "b_line", line, o->part_line)
-                             : cj_mov(f, "s32", o->is_a ? "a_line" : "b_line", line);
-    p.k = o->part_k.id ? cj_mov(f, "s32", o->is_a ? "a_k" : "b_k", o->part_k)
-                       : cj_mov(f, "s32", o->is_a ? "a_k" : "b_k", 0);
+    p.line = l->part_line.id ? cj_add(f, "line", line, l->part_line) : cj_mov(f, "s32", "line", line);
+    p.k = l->part_k.id ? cj_mov(f, "s32", "k", l->part_k) : cj_mov(f, "s32", "k", 0);
     if (first_step.id) cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", p.k, first_step, k->g->step);
     return p;
 }
 
 // Where lines are contiguous, a box for each 64 of them; where K is, one for all. Then on to the block's next step.
-static void load_operand(const gemm_kernel *k, const operand *o, const position *p, cj_reg batch, cj_reg stage,
+static void load_operand(const gemm_kernel *k, const loader *l, const position *p, cj_reg batch, cj_reg stage,
                          cj_reg full) {
     cj_func       *f = k->f;
-    const bool     by_k = o->order == CJ_BY_K;
-    const uint32_t boxes = by_k ? 1 : o->lines / GEMM_BOX;
-    cj_reg         to = cj_mad(f, "to", stage, o->bytes, o->base), line = p->line, at[3];
+    const bool     by_k = l->o->order == CJ_BY_K;
+    const uint32_t boxes = by_k ? 1 : l->o->lines / GEMM_BOX;
+    cj_reg         to = cj_mad(f, "to", stage, l->o->bytes, l->base), line = p->line, at[3];
     for (uint32_t box = 0; box < boxes; box++) {
         if (box) line = cj_add(f, "box_line", p->line, box * GEMM_BOX);
         if (box) to = cj_add(f, "to", to, GEMM_BOX * GEMM_ROW);
-        const uint32_t rank = cj__gemm_at(k, at, by_k ? p->k : line, by_k ? line : p->k, batch, o->shared);
-        if (o->loaders > 1)
-            cj_tensor_load_multicast(f, cj_always(), to, o->map, at, rank, full, CJ_ARG(o->mask));
+        const uint32_t rank = cj__gemm_at(k, at, by_k ? p->k : line, by_k ? line : p->k, batch, l->o->shared);
+        if (l->o->loaders > 1)
+            cj_tensor_load_multicast(f, cj_always(), to, l->map, at, rank, full, CJ_ARG(l->mask));
         else
-            cj_tensor_load(f, cj_always(), to, o->map, at, rank, full);
+            cj_tensor_load(f, cj_always(), to, l->map, at, rank, full);
     }
     cj_update(f, p->k, "add", k->g->step * cj__gemm_splits(k->g));
 }
 
 typedef struct producer {
-    operand        a, b;
+    loader         a, b;
     cj_pipeline_at at;
 } producer;
 
@@ -143,8 +136,8 @@ void cj__gemm_produce(gemm_kernel *k, cj_label done) {
     cj_step(f, "the producer: one thread loads");
     cj_setmaxnreg_dec(f, REGISTERS, NULL);
     cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other", k->thread, 0), done);
-    producer p = {.a = make_operand(k, true)};
-    p.b = make_operand(k, false);
+    producer p = {.a = make_loader(k, &k->g->a)};
+    p.b = make_loader(k, &k->g->b);
     p.at = cj_pipeline_begin(f, &k->stages, CJ_PRODUCER);
     if (cj__gemm_is_split(k->g)) {
         cj_reg none = cj_eq(f, "no_steps", k->split.steps, 0);

@@ -14,14 +14,18 @@ void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->subtile = g->d_type->bytes == 4 ? GEMM_ROW / 4 : GEMM_BOX;
     g->subtiles = g->tile_n / g->subtile;
     g->deferred = g->subtiles <= GEMM_DEFERRED_MAX && !cj__gemm_is_split(g) ? g->subtiles : 0;
-    g->a_bytes = g->tile_m * GEMM_ROW;
-    g->b_bytes = g->tile_n * GEMM_ROW;
+    g->a.lines = g->tile_m;
+    g->b.lines = g->tile_n;
+    g->a.bytes = g->a.lines * GEMM_ROW;
+    g->b.bytes = g->b.lines * GEMM_ROW;
 }
 
 void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
     g->clustered = along_m > 0;
     g->cluster_m = along_m ? (uint32_t)along_m : 1;
     g->cluster_n = along_m ? (uint32_t)along_n : 1;
+    g->a.loaders = g->cluster_n;
+    g->b.loaders = g->cluster_m;
     g->tiles_m = ceil_div(g->m, (uint64_t)g->tile_m * g->cluster_m);
     g->tiles_n = ceil_div(g->n, (uint64_t)g->tile_n * g->cluster_n);
     g->steps = ceil_div(g->k, g->step);
@@ -45,7 +49,7 @@ uint64_t cj__gemm_tile_count(const gemm_shape *g) {
 
 // ---- shared memory
 
-uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a_bytes + g->b_bytes; }
+uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
 
 uint32_t cj__gemm_store_bytes(const gemm_shape *g) {
     return cj__gemm_consumer_warps(g) * GEMM_STORES * GEMM_STORE_BYTES;
@@ -108,20 +112,17 @@ static uint64_t columns_of_whole_units(const gemm_shape *g) {
     return whole ? whole : unit;
 }
 
-// Of A or B. A block loads its part of what its multicast group has in common.
-static gemm_map operand_map(const gemm_shape *g, bool is_a) {
-    const uint64_t   lines = is_a ? g->m : g->n;
-    const uint32_t   tile = is_a ? g->tile_m : g->tile_n, loaders = is_a ? g->cluster_n : g->cluster_m;
-    const gemm_type *type = is_a ? g->a_type : g->b_type;
-    if ((is_a ? g->a : g->b) == CJ_BY_K)
-        return (gemm_map){.type = type, .dims = {g->k, lines}, .box = {g->step, tile / loaders}};
-    return (gemm_map){.type = type, .dims = {lines, g->k}, .box = {GEMM_BOX, g->step / loaders}};
+// A block loads its part of what its multicast group has in common.
+static gemm_map operand_map(const gemm_shape *g, const gemm_operand *o) {
+    if (o->order == CJ_BY_K)
+        return (gemm_map){.type = o->type, .dims = {g->k, o->extent}, .box = {g->step, o->lines / o->loaders}};
+    return (gemm_map){.type = o->type, .dims = {o->extent, g->k}, .box = {GEMM_BOX, g->step / o->loaders}};
 }
 
 void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map) {
-    const bool shared[GEMM_MAPS] = {g->shared_a, g->shared_b, g->shared_c, false};
+    const bool shared[GEMM_MAPS] = {g->a.shared, g->b.shared, g->shared_c, false};
     if (which == GEMM_MAP_A || which == GEMM_MAP_B)
-        *map = operand_map(g, which == GEMM_MAP_A);
+        *map = operand_map(g, which == GEMM_MAP_A ? &g->a : &g->b);
     else
         *map = (gemm_map){.type = which == GEMM_MAP_C ? g->c_type : g->d_type,
                           .dims = {g->n, g->m},
