@@ -3,7 +3,7 @@
 
 cj_share cj__share_begin(cj_func *f, const char *name, cj_reg thread, uint32_t step, uint32_t threads, uint32_t end) {
     cj_share s = {.at = cj_mul(f, name, thread, step), .stride = step * threads};
-    s.loop = cj_loop_begin(f, "again", "done");
+    s.loop = cj_loop_begin(f, "again", "done", 0);
     cj_leave(&s.loop, cj_ge(f, "past", s.at, end));
     return s;
 }

@@ -60,7 +60,7 @@ static bool is_guarded(const row_shape *s, unsigned v) {
 static cj_body guard(row_kernel *k, unsigned v) {
     if (!is_guarded(k->s, v)) return (cj_body){.f = NULL, .open = 1};
     cj_reg none = cj_le(k->f, "no_vector", k->left, v * cj__row_threads(k->s));
-    return cj_if_begin(k->f, none, 0, "no_vector");
+    return cj_if_begin(k->f, none, 0, "no_vector", 0);
 }
 
 static void end_guard(cj_body *body) {

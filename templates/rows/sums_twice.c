@@ -18,7 +18,7 @@ typedef struct items {
 static items begin_items(row_kernel *k, const char *name, const char *done, uint64_t width, cj_reg count) {
     cj_func *f = k->f;
     items    i = {.number = cj_mov(f, "u32", "item", "%ctaid.x"), .step = cj_mov(f, "u32", "items_step", "%nctaid.x")};
-    i.loop = cj_loop_begin(f, name, done);
+    i.loop = cj_loop_begin(f, name, done, 0);
     cj_leave(&i.loop, cj_ge(f, "past", i.number, count));
     i.quotient = cj_div(f, "quotient", i.number, width);
     cj_reg before = cj_mul(f, "before", i.quotient, width);
