@@ -48,6 +48,7 @@ typedef struct cj_body {
 #define CJ_LOOP(f, loop, label, done)     CJ__LOOP(loop, cj_loop_begin((f), (label), (done), 0))
 #define CJ_LOOP_UNI(f, loop, label, done) CJ__LOOP(loop, cj_loop_begin((f), (label), (done), 1))
 #define CJ__LOOP(loop, begin)             for (cj_body loop = (begin); loop.open; cj_body_end(&loop))
+// Out of the loop, or to its next turn; without a loop nothing is written.
 CJ_API void cj_leave(const cj_body *loop, cj_reg p);         // @p bra done
 CJ_API void cj_leave_unless(const cj_body *loop, cj_reg p);  // @!p bra done
 CJ_API void cj_repeat(const cj_body *loop, cj_reg p);        // @p bra label: the next turn at once

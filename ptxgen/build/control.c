@@ -28,9 +28,17 @@ cj_body cj_loop_begin(cj_func *f, const char *label, const char *done, int unifo
     return body;
 }
 
-void cj_leave(const cj_body *loop, cj_reg p) { branch(loop, p, 1, loop->end); }
-void cj_leave_unless(const cj_body *loop, cj_reg p) { branch(loop, p, 0, loop->end); }
-void cj_repeat(const cj_body *loop, cj_reg p) { branch(loop, p, 1, loop->top); }
+void cj_leave(const cj_body *loop, cj_reg p) {
+    if (loop) branch(loop, p, 1, loop->end);
+}
+
+void cj_leave_unless(const cj_body *loop, cj_reg p) {
+    if (loop) branch(loop, p, 0, loop->end);
+}
+
+void cj_repeat(const cj_body *loop, cj_reg p) {
+    if (loop) branch(loop, p, 1, loop->top);
+}
 
 cj_body cj_for_begin(cj_func *f, const char *type, const char *name, cj_arg first, cj_arg limit, cj_arg step) {
     cj_body body = {.f = f, .index = cj_mov(f, type, name, first), .limit = limit, .step = step, .open = 1};
@@ -49,6 +57,7 @@ static void next_index(const cj_body *body) {
 }
 
 void cj_body_end(cj_body *body) {
+    if (!body) return;
     cj_func *f = body->f;
     body->open = 0;
     if (body->index.id) next_index(body);

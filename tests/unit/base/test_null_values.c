@@ -29,8 +29,14 @@ static const char *const optional[] = {
     "cj_collective_parts gives", "cj_collective_parts gets", "cj_user_function_constant value", "cj_device_trim device",
 };
 
-// What is returned though something is missing: what finish refuses then, and a kind that is none.
-static const char *const given[] = {"cj_builder_create arch", "cj_entry name", "cj_function_param_kind function"};
+// What is returned though something is missing: what finish refuses then, a kind that is none, and a body that is open, since
+// the caller's block runs once.
+static const char *const given[] = {
+    "cj_builder_create arch", "cj_entry name",        "cj_function_param_kind function", "cj_if_begin f",
+    "cj_if_begin done",       "cj_do_begin f",        "cj_do_begin label",               "cj_loop_begin f",
+    "cj_loop_begin label",    "cj_loop_begin done",   "cj_for_begin f",                  "cj_for_begin type",
+    "cj_for_begin name",
+};
 
 static struct {
     cj_builder *builder;
