@@ -27,6 +27,7 @@ static const char *const words[] = {"why", "comment", "format", "file"};
 static const char *const optional[] = {
     "cj_params_get params",      "cj_params_get name",       "cj_params_real params",           "cj_params_real name",
     "cj_collective_parts gives", "cj_collective_parts gets", "cj_user_function_constant value", "cj_device_trim device",
+    "cj_leave loop",             "cj_leave_unless loop",     "cj_repeat loop",                  "cj_body_end body",
 };
 
 // What is returned though something is missing: what finish refuses then, a kind that is none, and a body that is open, since
