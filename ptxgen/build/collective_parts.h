@@ -10,7 +10,7 @@ enum { CJ_CLUSTER_MOST = 16, CJ_WARP = 32, CJ_TRANSACTION_MOST = (1 << 20) - 1 }
 
 // Where in shared memory what is kept (the picture is in collectives.c). Of values: a side's slots, 8 bytes a rank, and the
 // side with its mbarrier; both multiples of 16. Of arrays: mbarriers.
-#define CJ_VALUE_SLOTS(cluster) (((cluster) * 8u + 15) / 16 * 16)
+#define CJ_VALUE_SLOTS(cluster) (((cluster)*8u + 15) / 16 * 16)
 #define CJ_VALUE_SIDE(cluster) (CJ_VALUE_SLOTS(cluster) + 16)
 enum { CJ_GATE_READY, CJ_GATE_LANDED, CJ_GATE_SECOND, CJ_GATE_DONE, CJ_GATES, CJ_GATE_BYTES = 8 };
 
@@ -30,12 +30,12 @@ const cj_collective_kind *cj__collective_kind(cj_collective_op op);
 
 // An element's type in registers and in memory: `load` elements of memory hold one or, packed, two elements each.
 typedef struct cj_combined {
-    const char *type;       // "f16"
-    const char *computed;   // "f32"
-    const char *load;       // "b32"
-    uint32_t    bytes;      // of an element
-    uint32_t    packed;     // elements in a `load`: 2 of halves
-    uint32_t    vector;     // `load` elements read at once: 16 bytes, of halves 8
+    const char *type;      // "f16"
+    const char *computed;  // "f32"
+    const char *load;      // "b32"
+    uint32_t    bytes;     // of an element
+    uint32_t    packed;    // elements in a `load`: 2 of halves
+    uint32_t    vector;    // `load` elements read at once: 16 bytes, of halves 8
 } cj_combined;
 
 const cj_combined *cj__combined(const char *type);  // NULL: one that is not combined
@@ -49,6 +49,9 @@ typedef struct cj_collective_peer {
     cj_reg rank, exists;
 } cj_collective_peer;
 cj_collective_peer cj__collective_source(cj_func *f, const cj_collectives *c, const cj_collective *what);
+
+// (rank + distance) mod size, of a distance below the size.
+cj_reg cj__rank_ahead(cj_func *f, const char *name, cj_reg rank, cj_arg distance, uint32_t size);
 
 // v[0] = op over v[0 … count), in pairs of neighbours; the others are spent.
 void cj__fold_all(cj_func *f, const cj_combine *combine, const cj_reg *v, uint32_t count);

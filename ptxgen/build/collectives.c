@@ -48,11 +48,13 @@ void cj_collective_parts(cj_collective_op op, uint32_t cluster, uint32_t *gives,
 
 static bool desc_is_right(cj_func *f, const cj_collectives_desc *d) {
     if (!d->cluster || d->cluster > CJ_CLUSTER_MOST)
-        cj__func_refuse(f, "collective", "collectives of %u blocks: a cluster has 1 to %d", d->cluster, CJ_CLUSTER_MOST);
+        cj__func_refuse(f, "collective", "collectives of %u blocks: a cluster has 1 to %d", d->cluster,
+                        CJ_CLUSTER_MOST);
     else if (!d->threads || d->threads % CJ_WARP || d->threads > 1024)
         cj__func_refuse(f, "collective", "collectives by %u threads of a block: a multiple of %d to 1024 is needed",
                         d->threads, CJ_WARP);
-    else return true;
+    else
+        return true;
     return false;
 }
 
@@ -62,17 +64,19 @@ bool cj__collective_is_right(cj_func *f, const cj_collectives *c, const cj_colle
         return false;
     }
     const cj_collective_kind *kind = &kinds[what->op];
-    const cj_combined         *element = what->type ? cj__combined(what->type) : NULL;
+    const cj_combined        *element = what->type ? cj__combined(what->type) : NULL;
     const char               *computed = what->combine.type ? what->combine.type : "nothing";
     if (what->root >= c->desc.cluster && (kind->to_root || kind->source == CJ_FROM_ROOT))
         cj__func_refuse(f, "collective", "root %u of a collective of %u blocks", what->root, c->desc.cluster);
     else if (kind->fold && !element)
-        cj__func_refuse(f, "collective", "elements of type %s are not combined: f32, f64, s32, u32, s64, u64, f16, bf16 are",
+        cj__func_refuse(f, "collective",
+                        "elements of type %s are not combined: f32, f64, s32, u32, s64, u64, f16, bf16 are",
                         what->type ? what->type : "(none)");
     else if (kind->fold && strcmp(element->computed, computed) != 0)
         cj__func_refuse(f, "collective", "a collective of %s that combines %s: it combines %s", what->type, computed,
                         element->computed);
-    else return true;
+    else
+        return true;
     return false;
 }
 
@@ -158,8 +162,10 @@ void cj_collectives_close(cj_func *f, const cj_collectives *c) {
 }
 
 void cj__collective_meet(cj_func *f, const cj_collectives *c, const char *why) {
-    if (c->desc.threads == CJ_WARP) cj_ptx(f, "bar.warp.sync 0xffffffff;$1$2", WHY(why));
-    else cj_ptx(f, "bar.sync 0;$1$2", WHY(why));
+    if (c->desc.threads == CJ_WARP)
+        cj_ptx(f, "bar.warp.sync 0xffffffff;$1$2", WHY(why));
+    else
+        cj_ptx(f, "bar.sync 0;$1$2", WHY(why));
 }
 
 cj_reg cj__offset_from(cj_func *f, const char *name, cj_reg base, uint32_t offset) {
@@ -168,20 +174,23 @@ cj_reg cj__offset_from(cj_func *f, const char *name, cj_reg base, uint32_t offse
     return at;
 }
 
+cj_reg cj__rank_ahead(cj_func *f, const char *name, cj_reg rank, cj_arg distance, uint32_t size) {
+    cj_reg ahead = cj_u32(f, name), beyond = cj_pred(f, "beyond");
+    cj_ptx(f, "add.u32 $1, $2, $3;", ahead, rank, distance);
+    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", beyond, ahead, size);
+    cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", beyond, ahead, size);
+    return ahead;
+}
+
 static cj_collective_peer behind(cj_func *f, const cj_collectives *c, const cj_collective *what) {
-    cj_collective_peer source = {.rank = cj_u32(f, "source")};
-    cj_reg             is_in = cj_pred(f, "has_source");
-    const int64_t      size = c->desc.cluster, back = what->around ? size - (what->distance % size + size) % size : 0;
-    if (what->around) {
-        cj_ptx(f, "add.u32 $1, $2, $3;", source.rank, c->rank, back);
-        cj_ptx(f, "setp.ge.u32 $1, $2, $3;", is_in, source.rank, size);
-        cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", is_in, source.rank, size);
-    } else {
-        cj_ptx(f, "sub.u32 $1, $2, $3;", source.rank, c->rank, what->distance);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3; // below rank 0 it has wrapped to a large number", is_in, source.rank, size);
-        cj_ptx(f, "@!$1 mov.u32 $2, $3;", is_in, source.rank, c->rank);
-        source.exists = is_in;
-    }
+    const int64_t size = c->desc.cluster, back = what->around ? size - (what->distance % size + size) % size : 0;
+    if (what->around)
+        return (cj_collective_peer){.rank = cj__rank_ahead(f, "source", c->rank, CJ_ARG(back), c->desc.cluster)};
+    cj_collective_peer source = {.rank = cj_u32(f, "source"), .exists = cj_pred(f, "has_source")};
+    cj_ptx(f, "sub.u32 $1, $2, $3;", source.rank, c->rank, what->distance);
+    cj_ptx(f, "setp.lt.u32 $1, $2, $3; // below rank 0 it has wrapped to a large number", source.exists, source.rank,
+           size);
+    cj_ptx(f, "@!$1 mov.u32 $2, $3;", source.exists, source.rank, c->rank);
     return source;
 }
 
@@ -196,7 +205,8 @@ cj_collective_peer cj__collective_source(cj_func *f, const cj_collectives *c, co
 
 void cj__fold_all(cj_func *f, const cj_combine *combine, const cj_reg *v, uint32_t count) {
     for (uint32_t distance = 1; distance < count; distance *= 2)
-        for (uint32_t i = 0; i + distance < count; i += 2 * distance) cj_combine_into(f, *combine, v[i], v[i + distance]);
+        for (uint32_t i = 0; i + distance < count; i += 2 * distance)
+            cj_combine_into(f, *combine, v[i], v[i + distance]);
 }
 
 void cj__fold_prefixes(cj_func *f, const cj_combine *combine, cj_reg *v, uint32_t count, bool exclusive) {

@@ -57,206 +57,159 @@
 //   G2  the flags of the blocks that I trade with, acquired by a thread each, then bar.sync: they have written this
 //       round's buffer, and read mine of the round before, which the next round overwrites.
 // Flags count rounds from launch to launch, modulo 2^32, so that nobody resets them.
-#include "exchange.h"
+#include <clusterjit/control.h>
 
-#include <inttypes.h>
-#include <stdio.h>
+#include "kernel.h"
 
-#include "error.h"
+static const char *const pattern_names[] = {"pair", "ring", "halo", "all-to-all"};
+static const char *const strategy_names[] = {"push", "pull", "global"};
 
-enum { PATTERN, STRATEGY, N, CLUSTERS, SIZE, CLUSTER, DTYPE, BLOCK, GRID, SHIFT, HALO, REPEAT, ALIGN };
+static void write_head(const exchange_kernel *k, cj_builder *b) {
+    const cj_exchange_shape *s = &k->s;
+    cj_head(b, "clusterjit: exchange  pattern=%s strategy=%s size=%u cluster=%u block=%u repeat=%u",
+            pattern_names[s->pattern], strategy_names[s->strategy], s->size, k->plan->cluster.x, s->threads, s->repeat);
+    cj_head(b, "%s", "");
+    cj_head(b, "  a unit is %u bytes; %u units a chunk, of which %u part%s of %u travel, %u of each at a time", s->unit,
+            s->chunk, s->parts, s->parts > 1 ? "s" : "", s->part, s->tile);
+    cj_head(b, "  x --> registers --%s--> out",
+            s->bulk ? "st.shared--> buffer --cp.async.bulk--> peer's buffer --ld.shared--> registers"
+            : s->strategy == CJ_EXCHANGE_PUSH ? "st.async--> peer's buffer --ld.shared--> registers"
+            : s->strategy == CJ_EXCHANGE_PULL ? "st.shared--> buffer --ld.shared::cluster--> registers"
+                                              : "st.global--> buffer, flag --ld.global--> registers");
+    cj_head(b, "%s", "");
+    cj_head(b, "Launch: grid %u, block %u%s, dynamic shared memory %u bytes.", k->plan->grid.x, s->threads,
+            s->strategy == CJ_EXCHANGE_GLOBAL ? ", cooperative" : ", as a cluster launch", k->plan->dynamic_shared);
+    if (s->strategy == CJ_EXCHANGE_GLOBAL)
+        cj_head(
+            b,
+            "The workspace is zero before the first launch: a flag a block, %u bytes apart, then %u buffers a block.",
+            EXCHANGE_FLAG, EXCHANGE_BUFFERS);
+}
 
-static const cj_param_info params[] = {
-    [PATTERN] = {.name = "pattern",
-                 .choices = "pair ring halo all-to-all",
-                 .initial = "pair",
-                 .help = "who gets what from whom"},
-    [STRATEGY] = {.name = "strategy",
-                  .choices = "push pull",
-                  .initial = "push",
-                  .help = "push: st.async or bulk copies, and mbarriers; pull: cluster barrier and loads"},
-    [N] = {.name = "n", .minimum = 1, .maximum = UINT32_MAX, .initial = "256", .help = "elements of a block's chunk"},
-    [CLUSTERS] =
-        {.name = "clusters", .minimum = 1, .maximum = 1 << 24, .initial = "1", .help = "clusters of chunks in x"},
-    [SIZE] = {.name = "size",
-              .minimum = 0,
-              .maximum = 16,
-              .initial = "0",
-              .help = "blocks that trade with each other; 0: those of a cluster"},
-    [CLUSTER] = {.name = "cluster",
-                 .minimum = 0,
-                 .maximum = 16,
-                 .initial = "2",
-                 .help = "blocks a cluster: as many as trade; 0: without clusters, through global memory"},
-    [DTYPE] = {.name = "dtype",
-               .choices = "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16",
-               .initial = "f32",
-               .help = "type of an element"},
-    [BLOCK] = {.name = "block",
-               .minimum = 0,
-               .maximum = 1024,
-               .multiple = 32,
-               .initial = "0",
-               .help = "threads a block; 0: as many as have something to hold"},
-    [GRID] = {.name = "grid",
-              .minimum = 0,
-              .maximum = INT32_MAX,
-              .initial = "0",
-              .at_most = true,
-              .help = "blocks in the grid at most, a multiple of those that trade; 0: chosen for the device"},
-    [SHIFT] = {.name = "shift",
-               .minimum = 0,
-               .maximum = 15,
-               .initial = "1",
-               .only = "pattern=ring",
-               .help = "ranks a ring moves by, modulo those that trade"},
-    [HALO] = {.name = "halo",
-              .minimum = 1,
-              .maximum = UINT32_MAX,
-              .initial = "1",
-              .only = "pattern=halo",
-              .help = "elements of each of halo's edges"},
-    [REPEAT] = {.name = "repeat", .minimum = 1, .maximum = 1 << 30, .initial = "1", .help = "rounds in one launch"},
-    [ALIGN] = {.name = "align",
-               .minimum = 1,
-               .maximum = 16,
-               .initial = "16",
-               .help = "bytes that x and out are aligned to, a power of two"},
+static void declare(exchange_kernel *k) {
+    cj_func *f = k->f;
+    k->x = cj_param(f, "u64", "x", "a chunk for each block");
+    k->out = cj_param(f, "u64", "out", "a chunk for each block");
+    k->workspace = cj_param(f, "u64", "workspace",
+                            k->s.strategy == CJ_EXCHANGE_GLOBAL ? "flags and buffers" : "not used");
+    cj_block(f, k->s.threads, 1, 1);
+    if (k->s.strategy == CJ_EXCHANGE_GLOBAL)
+        cj_registers_max(f, EXCHANGE_REGISTERS);  // all blocks of the plan must be resident
+    else
+        cj_cluster(f, k->s.size, 1, 1);
+}
+
+static void emit_identity(exchange_kernel *k) {
+    cj_func *f = k->f;
+    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
+    k->leader = cj_eq(f, "leader", k->thread, 0);
+    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
+    if (k->s.strategy == CJ_EXCHANGE_GLOBAL) {
+        k->group = cj_div(f, "group", k->block, k->s.size);
+        k->rank = cj_rem(f, "rank", k->block, k->s.size);
+        cj_reg buffers = cj__load_pointer(f, k->workspace, "buffers");
+        k->box = cj_add(f, "box", buffers, k->plan->grid.x * EXCHANGE_FLAG);
+        cj_reg own = cj_mad_wide(f, "own", k->block, EXCHANGE_BUFFERS * k->s.buffer_bytes, k->box);
+        k->own = cj_mad_wide(f, "own", k->thread, k->s.slot, own);
+    } else {
+        k->rank = cj_cluster_rank(f);
+        k->group = cj_cluster_index(f);
+        k->box = cj_mov(f, "u32", "box", "exchange_box");
+        k->own = cj_mad(f, "own", k->thread, k->s.slot, k->box);
+    }
+}
+
+// The item's cluster of the problem and its tile.
+static exchange_tile emit_item(const exchange_kernel *k, cj_reg item) {
+    cj_func      *f = k->f;
+    exchange_tile t = {.first = {0}};
+    cj_step(f, "an item: a tile of the parts of a cluster of chunks");
+    if (k->s.tiles == 1) {
+        t.cluster = cj_mov(f, "u32", "problem", item);
+        t.left = cj_mov(f, "u32", "left", k->s.tile);
+        return t;
+    }
+    t.cluster = cj_div(f, "problem", item, k->s.tiles);
+    t.first = cj_mul(f, "first", cj_rem(f, "tile", item, k->s.tiles), k->s.tile);
+    cj_reg left = cj_let(f, "u32", "left", "sub.u32 $1, $2, $3;", k->s.part, t.first);
+    t.left = cj_min(f, "left", left, k->s.tile);
+    return t;
+}
+
+static const struct way {
+    exchange_links (*setup)(const exchange_kernel *k);  // NULL: none
+    void (*round)(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t, const exchange_units *u,
+                  cj_reg round);
+} ways[] = {
+    [CJ_EXCHANGE_PUSH] = {cj__exchange_push_setup, cj__exchange_push_round},
+    [CJ_EXCHANGE_PULL] = {NULL, cj__exchange_pull_round},
+    [CJ_EXCHANGE_GLOBAL] = {cj__exchange_global_setup, cj__exchange_global_round},
 };
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-// The widest access, up to 16 bytes, that divides what it is to step through.
-static uint32_t widest(uint64_t bytes) { return (uint32_t)least(bytes & (~bytes + 1), 16); }
-
-cj_exchange_shape cj__exchange_shape(const cj_plan *plan) {
-    const uint64_t   *value = plan->params.value;
-    const uint64_t    bytes = cj_dtype_size((cj_dtype)value[DTYPE]), chunk = value[N] * bytes;
-    cj_exchange_shape s = {.pattern = (cj_exchange_pattern)value[PATTERN],
-                           .size = (uint32_t)(value[SIZE] ? value[SIZE] : value[CLUSTER]),
-                           .threads = plan->block.x,
-                           .repeat = (uint32_t)value[REPEAT],
-                           .parts = 1};
-    const bool        is_halo = s.pattern == CJ_EXCHANGE_HALO, is_all = s.pattern == CJ_EXCHANGE_ALL_TO_ALL;
-    s.strategy = !plan->cluster.x ? CJ_EXCHANGE_GLOBAL : value[STRATEGY] ? CJ_EXCHANGE_PULL : CJ_EXCHANGE_PUSH;
-    s.shift = (uint32_t)value[SHIFT] % s.size;
-    if (is_halo) s.parts = 2;
-    if (is_all) s.parts = s.size;
-    const uint64_t part = is_halo ? value[HALO] * bytes : chunk / s.parts;
-    s.unit = widest(chunk | part | value[ALIGN]);
-    s.slot = s.unit < 4 ? 4 : s.unit;
-    s.chunk = (uint32_t)(chunk / s.unit);
-    s.part = (uint32_t)(part / s.unit);
-    s.halo = is_halo ? s.part : 0;
-    s.in_stride = is_halo ? s.chunk - s.halo : s.part;
-    s.out_stride = is_halo ? s.chunk + s.halo : s.part;
-    s.out_chunk = s.chunk + 2 * s.halo;
-    if (!s.threads) s.threads = (uint32_t)least(ceil_div((uint64_t)s.part * s.parts, 32) * 32, 1024);
-    const uint32_t vectors = s.strategy == CJ_EXCHANGE_GLOBAL ? EXCHANGE_VECTORS : EXCHANGE_VECTORS / 2;
-    s.tile = (uint32_t)least(s.part, s.threads * vectors / s.parts);
-    s.tiles = (uint32_t)ceil_div(s.part, s.tile);
-    s.vectors = (uint32_t)ceil_div((uint64_t)s.tile * s.parts, s.threads);
-    s.buffer_bytes = (uint32_t)ceil_div((uint64_t)s.tile * s.parts * s.slot, EXCHANGE_BUFFER_ALIGN) *
-                     EXCHANGE_BUFFER_ALIGN;
-    s.items = value[CLUSTERS] * s.tiles;
-    s.groups = plan->grid.x / s.size;
-    s.guarded = s.tile * s.parts % s.threads || s.part % s.tile;
-    const bool pushes = s.strategy == CJ_EXCHANGE_PUSH;
-    s.credits = pushes && s.pattern == CJ_EXCHANGE_RING && 2 * s.shift % s.size;
-    s.turned = pushes && is_all && s.parts > 1;
-    s.bulk = pushes && !s.credits && s.unit == 16 && s.tile * s.slot >= EXCHANGE_BULK &&
-             s.repeat >= EXCHANGE_BULK_ROUNDS;
-    s.copy_bytes = s.tile * s.slot > 2 * EXCHANGE_COPY ? EXCHANGE_COPY : 2 * EXCHANGE_COPY;
-    s.settles = pushes && !s.bulk && !s.credits && s.guarded && s.items > s.groups;
-    return s;
+static exchange_links emit_setup(const exchange_kernel *k) {
+    if (k->s.bulk) return cj__exchange_bulk_setup(k);
+    return ways[k->s.strategy].setup ? ways[k->s.strategy].setup(k) : (exchange_links){.link = {0}};
 }
 
-static cj_status refuse(const cj_plan *plan, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    const uint64_t  bytes = cj_dtype_size((cj_dtype)value[DTYPE]), size = value[SIZE] ? value[SIZE] : value[CLUSTER];
-    const uint64_t  halo = value[PATTERN] == CJ_EXCHANGE_HALO ? value[HALO] : 0;
-    if (!size) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "size: 0 stands for the cluster's size, and cluster=0 has none");
-        cj__hint(error, "say with size=2 … 16 how many blocks trade with each other");
-        return CJ_INVALID_ARGUMENT;
+static void emit_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
+                        const exchange_units *u, cj_reg round) {
+    cj_func *f = k->f;
+    if (k->s.bulk) {
+        cj__exchange_bulk_rounds(k, l, t, u, round);
+        return;
     }
-    if (value[CLUSTER] && value[CLUSTER] != size) {
-        cj__fail(error, CJ_UNSUPPORTED, "size=%" PRIu64 " blocks trade, but cluster=%" PRIu64, size, value[CLUSTER]);
-        cj__hint(error, "choose cluster=%" PRIu64 ", or cluster=0 to go through global memory", size);
-        return CJ_UNSUPPORTED;
+    cj_reg end = cj_add(f, "rounds_end", round, k->s.repeat), more = cj_pred(f, "more");
+    cj_step(f, "a round");
+    CJ_DO(f, "next_round", more) {
+        ways[k->s.strategy].round(k, l, t, u, round);
+        cj_ptx(f, "add.u32 $1, $1, 1;", round);
+        cj_ptx(f, "setp.ne.u32 $1, $2, $3;", more, round, end);
     }
-    if (!value[CLUSTER] && value[STRATEGY]) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "strategy: pull with cluster=0, whose blocks push through global memory");
-        cj__hint(error, "leave strategy at its default, or choose cluster=%" PRIu64, size);
-        return CJ_INVALID_ARGUMENT;
-    }
-    if ((value[N] + 2 * halo) * bytes > UINT32_MAX)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "split it over more clusters",
-                          "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1", value[N],
-                          (value[N] + 2 * halo) * bytes);
-    if (value[GRID] % size)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose a multiple, or leave grid at its default",
-                          "grid=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade", value[GRID], size);
-    if (halo > value[N])
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "edges are part of a chunk: make halo smaller, or chunks larger",
-                          "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements", halo, value[N]);
-    if (value[ALIGN] & (value[ALIGN] - 1) || value[ALIGN] < bytes)
-        return cj__refuse(
-            error, CJ_INVALID_ARGUMENT, "leave align at its default where x and out come from cj_mem_alloc",
-            "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16", value[ALIGN], bytes);
-    if (value[PATTERN] != CJ_EXCHANGE_ALL_TO_ALL || value[N] % size == 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade",
-             value[N], size);
-    cj__hint(error, "all-to-all sends an equal part to each: choose n=%" PRIu64, ceil_div(value[N], size) * size);
-    return CJ_INVALID_ARGUMENT;
 }
 
-// Groups of blocks at once: no more than have work, and than the device surely holds.
-static uint64_t choose_groups(const cj_exchange_shape *s, const cj_limits *limits) {
-    uint64_t per_sm = s->strategy == CJ_EXCHANGE_GLOBAL
-                          ? EXCHANGE_RESIDENT / s->threads
-                          : limits->shared_per_sm / (EXCHANGE_HEAD + EXCHANGE_BUFFERS * s->buffer_bytes);
-    per_sm = least(least(per_sm, EXCHANGE_RESIDENT / s->threads), limits->max_blocks_per_sm / 2);
-    uint64_t held = limits->sm_count * (per_sm ? per_sm : 1) / s->size;
-    return least(s->items, held ? held : 1);
+static void emit_items(const exchange_kernel *k, const exchange_links *l) {
+    cj_func       *f = k->f;
+    exchange_units u;
+    cj_reg round = cj_mov(f, "u32", "round", 0), item = cj_mov(f, "u32", "item", k->group), more = cj_pred(f, "more");
+    cj__exchange_name_units(k, &u);
+    CJ_DO(f, "next_item", more) {
+        const exchange_tile t = emit_item(k, item);
+        cj__exchange_copy_chunk(k, &t, &u);
+        cj__exchange_load(k, &t, &u);
+        cj__exchange_find(k, &t, &u);
+        emit_rounds(k, l, &t, &u, round);
+        if (k->s.settles)
+            cj_ptx(
+                f,
+                "bar.sync 0; // B4: every thread has read the last buffer, also those that hold less of the next tile");
+        cj__exchange_store(k, &t, &u);
+        cj_ptx(f, "add.u32 $1, $1, $2;", item, k->s.groups);
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, item, k->s.items);
+    }
 }
 
-static cj_status plan_exchange(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    cj_status       status = refuse(plan, error);
-    if (status) return status;
-    if (value[CLUSTER] && !clusters)
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): %" PRIu64 " blocks trade"
-                 " through global memory",
-                 plan->arch, value[CLUSTER]);
-    if (value[CLUSTER] && clusters) plan->cluster = (cj_dim3){(uint32_t)value[CLUSTER], 1, 1};
-    plan->block = (cj_dim3){(uint32_t)value[BLOCK], 1, 1};
-    cj_exchange_shape s = cj__exchange_shape(plan);
-    plan->block.x = s.threads;
-    plan->cooperative = s.strategy == CJ_EXCHANGE_GLOBAL;
-    if (!plan->cooperative) plan->dynamic_shared = EXCHANGE_HEAD + EXCHANGE_BUFFERS * s.buffer_bytes;
-    if (s.items > INT32_MAX)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
-                          "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1", value[CLUSTERS], s.tiles);
-    const uint64_t groups = value[GRID] ? least(value[GRID] / s.size, s.items) : choose_groups(&s, limits);
-    plan->grid = (cj_dim3){(uint32_t)groups * s.size, 1, 1};
-    if (plan->cooperative)
-        plan->workspace_bytes = (size_t)plan->grid.x * (EXCHANGE_FLAG + EXCHANGE_BUFFERS * (size_t)s.buffer_bytes);
-    char pattern[16];
-    snprintf(plan->entry, sizeof plan->entry, "exchange_%s",
-             cj_params_word(&plan->params, "pattern", pattern, sizeof pattern));
-    for (char *at = plan->entry; *at; at++)
-        if (*at == '-') *at = '_';
-    return CJ_OK;
+static void emit_exchange(const cj_plan *plan, cj_builder *b) {
+    exchange_kernel k = {.plan = plan, .s = cj__exchange_shape(plan)};
+    write_head(&k, b);
+    if (k.s.strategy != CJ_EXCHANGE_GLOBAL) cj_declare(b, ".extern .shared .align 128 .b8 exchange_box[];");
+    cj_func *f = k.f = cj_entry(b, plan->entry);
+    declare(&k);
+    emit_identity(&k);
+    const exchange_links l = emit_setup(&k);
+    emit_items(&k, &l);
+    if (k.s.strategy == CJ_EXCHANGE_PULL || k.s.credits || k.s.bulk) {
+        cj_step(f, "the end");
+        cj_cluster_arrive(f, k.s.bulk ? CJ_ARRIVE_RELAXED : CJ_ARRIVE_RELEASE, NULL);
+        cj_cluster_wait(f, "B3: nobody needs this block's memory any more");
+    }
+    cj_ptx(f, "ret;");
 }
 
 const cj_family cj__family_exchange = {
     .name = "exchange",
     .summary = "blocks of a cluster trade their chunks of an array: pair, ring, halo, all-to-all",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
-    .plan = plan_exchange,
-    .emit = cj__exchange_emit,
+    .param = cj__exchange_params,
+    .param_count = EXCHANGE_PARAMS,
+    .plan = cj__exchange_plan,
+    .emit = emit_exchange,
 };

@@ -5,20 +5,18 @@
 
 #include <clusterjit/exchange.h>
 
+#include "constants.h"
 #include "family.h"
 
+// In the order of the table.
+enum { EXCHANGE_PARAMS = 13 };
+extern const cj_param_info cj__exchange_params[EXCHANGE_PARAMS];
+
 enum {
-    EXCHANGE_VECTORS =
-        8,  // units that a thread holds, at most; half of that where two buffers must fit an SM's shared memory
-    EXCHANGE_BUFFERS = 2,  // in which parts arrive, used in turn
+    EXCHANGE_BUFFERS = 2,  // parts arrive in them, in turn
     EXCHANGE_HEAD = 128,   // bytes of shared memory before the buffers: the mbarriers
-    EXCHANGE_BULK = 1024,      // bytes of a part's tile from which on bulk copies push it …
-    EXCHANGE_BULK_ROUNDS = 8,  // … in so many rounds or more
-    EXCHANGE_COPY = 2048,      // bytes a copy of what is longer than two of them: longer copies keep others waiting
-    EXCHANGE_FLAG = 128,   // bytes from one block's flag to the next one's: a cache line
     EXCHANGE_BUFFER_ALIGN = 16,
-    EXCHANGE_RESIDENT = 1024,                       // threads that an SM is counted on to hold, …
-    EXCHANGE_REGISTERS = 65536 / EXCHANGE_RESIDENT  // … with so many registers each, on any target
+    EXCHANGE_REGISTERS = 65536 / EXCHANGE_RESIDENT  // a thread, without clusters: all blocks must be resident
 };
 
 // A chunk is what a block owns; what of it travels is `parts` parts of `part` units. A unit is what one access of
@@ -46,6 +44,6 @@ typedef struct cj_exchange_shape {
 // Of a plan whose grid, block and cluster are set.
 cj_exchange_shape cj__exchange_shape(const cj_plan *plan);
 
-void cj__exchange_emit(const cj_plan *plan, cj_builder *builder);
+cj_status cj__exchange_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 #endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of an exchange, and the geometry that a plan chooses.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "error.h"
+#include "exchange.h"
+#include "numbers.h"
+
+enum { PATTERN, STRATEGY, N, CLUSTERS, SIZE, CLUSTER, DTYPE, BLOCK, GRID, SHIFT, HALO, REPEAT, ALIGN };
+
+// clang-format off
+const cj_param_info cj__exchange_params[EXCHANGE_PARAMS] = {
+    [PATTERN] = {.name = "pattern", .choices = "pair ring halo all-to-all", .initial = "pair",
+                 .help = "who gets what from whom"},
+    [STRATEGY] = {.name = "strategy", .choices = "push pull", .initial = "push",
+                  .help = "push: st.async or bulk copies, and mbarriers; pull: cluster barrier and loads"},
+    [N] = {.name = "n", .minimum = 1, .maximum = UINT32_MAX, .initial = "256", .help = "elements of a block's chunk"},
+    [CLUSTERS] = {.name = "clusters", .minimum = 1, .maximum = 1 << 24, .initial = "1", .help = "clusters of chunks in x"},
+    [SIZE] = {.name = "size", .minimum = 0, .maximum = 16, .initial = "0",
+              .help = "blocks that trade with each other; 0: those of a cluster"},
+    [CLUSTER] = {.name = "cluster", .minimum = 0, .maximum = 16, .initial = "2",
+                 .help = "blocks a cluster: as many as trade; 0: without clusters, through global memory"},
+    [DTYPE] = {.name = "dtype", .choices = "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", .initial = "f32",
+               .help = "type of an element"},
+    [BLOCK] = {.name = "block", .minimum = 0, .maximum = 1024, .multiple = 32, .initial = "0",
+               .help = "threads a block; 0: as many as have something to hold"},
+    [GRID] = {.name = "grid", .minimum = 0, .maximum = INT32_MAX, .initial = "0", .at_most = true,
+              .help = "blocks in the grid at most, a multiple of those that trade; 0: chosen for the device"},
+    [SHIFT] = {.name = "shift", .minimum = 0, .maximum = 15, .initial = "1", .only = "pattern=ring",
+               .help = "ranks a ring moves by, modulo those that trade"},
+    [HALO] = {.name = "halo", .minimum = 1, .maximum = UINT32_MAX, .initial = "1", .only = "pattern=halo",
+              .help = "elements of each of halo's edges"},
+    [REPEAT] = {.name = "repeat", .minimum = 1, .maximum = 1 << 30, .initial = "1", .help = "rounds in one launch"},
+    [ALIGN] = {.name = "align", .minimum = 1, .maximum = 16, .initial = "16",
+               .help = "bytes that x and out are aligned to, a power of two"},
+};
+// clang-format on
+
+// The widest access, up to 16 bytes, that divides what it is to step through.
+static uint32_t widest(uint64_t bytes) { return (uint32_t)cj__least(bytes & (~bytes + 1), 16); }
+
+cj_exchange_shape cj__exchange_shape(const cj_plan *plan) {
+    const uint64_t   *value = plan->params.value;
+    const uint64_t    bytes = cj_dtype_size((cj_dtype)value[DTYPE]), chunk = value[N] * bytes;
+    cj_exchange_shape s = {.pattern = (cj_exchange_pattern)value[PATTERN],
+                           .size = (uint32_t)(value[SIZE] ? value[SIZE] : value[CLUSTER]),
+                           .threads = plan->block.x,
+                           .repeat = (uint32_t)value[REPEAT],
+                           .parts = 1};
+    const bool        is_halo = s.pattern == CJ_EXCHANGE_HALO, is_all = s.pattern == CJ_EXCHANGE_ALL_TO_ALL;
+    s.strategy = !plan->cluster.x ? CJ_EXCHANGE_GLOBAL : value[STRATEGY] ? CJ_EXCHANGE_PULL : CJ_EXCHANGE_PUSH;
+    s.shift = (uint32_t)value[SHIFT] % s.size;
+    if (is_halo) s.parts = 2;
+    if (is_all) s.parts = s.size;
+    const uint64_t part = is_halo ? value[HALO] * bytes : chunk / s.parts;
+    s.unit = widest(chunk | part | value[ALIGN]);
+    s.slot = s.unit < 4 ? 4 : s.unit;
+    s.chunk = (uint32_t)(chunk / s.unit);
+    s.part = (uint32_t)(part / s.unit);
+    s.halo = is_halo ? s.part : 0;
+    s.in_stride = is_halo ? s.chunk - s.halo : s.part;
+    s.out_stride = is_halo ? s.chunk + s.halo : s.part;
+    s.out_chunk = s.chunk + 2 * s.halo;
+    if (!s.threads) s.threads = (uint32_t)cj__least(cj__ceil_div((uint64_t)s.part * s.parts, 32) * 32, 1024);
+    const uint32_t vectors = s.strategy == CJ_EXCHANGE_GLOBAL ? EXCHANGE_VECTORS : EXCHANGE_VECTORS / 2;
+    s.tile = (uint32_t)cj__least(s.part, s.threads * vectors / s.parts);
+    s.tiles = (uint32_t)cj__ceil_div(s.part, s.tile);
+    s.vectors = (uint32_t)cj__ceil_div((uint64_t)s.tile * s.parts, s.threads);
+    s.buffer_bytes = (uint32_t)cj__ceil_div((uint64_t)s.tile * s.parts * s.slot, EXCHANGE_BUFFER_ALIGN) *
+                     EXCHANGE_BUFFER_ALIGN;
+    s.items = value[CLUSTERS] * s.tiles;
+    s.groups = plan->grid.x / s.size;
+    s.guarded = s.tile * s.parts % s.threads || s.part % s.tile;
+    const bool pushes = s.strategy == CJ_EXCHANGE_PUSH;
+    s.credits = pushes && s.pattern == CJ_EXCHANGE_RING && 2 * s.shift % s.size;
+    s.turned = pushes && is_all && s.parts > 1;
+    s.bulk = pushes && !s.credits && s.unit == 16 && s.tile * s.slot >= EXCHANGE_BULK &&
+             s.repeat >= EXCHANGE_BULK_ROUNDS;
+    s.copy_bytes = s.tile * s.slot > 2 * EXCHANGE_COPY ? EXCHANGE_COPY : 2 * EXCHANGE_COPY;
+    s.settles = pushes && !s.bulk && !s.credits && s.guarded && s.items > s.groups;
+    return s;
+}
+
+static cj_status refuse(const cj_plan *plan, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    const uint64_t  bytes = cj_dtype_size((cj_dtype)value[DTYPE]), size = value[SIZE] ? value[SIZE] : value[CLUSTER];
+    const uint64_t  halo = value[PATTERN] == CJ_EXCHANGE_HALO ? value[HALO] : 0;
+    if (!size) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "size: 0 stands for the cluster's size, and cluster=0 has none");
+        cj__hint(error, "say with size=2 … 16 how many blocks trade with each other");
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (value[CLUSTER] && value[CLUSTER] != size) {
+        cj__fail(error, CJ_UNSUPPORTED, "size=%" PRIu64 " blocks trade, but cluster=%" PRIu64, size, value[CLUSTER]);
+        cj__hint(error, "choose cluster=%" PRIu64 ", or cluster=0 to go through global memory", size);
+        return CJ_UNSUPPORTED;
+    }
+    if (!value[CLUSTER] && value[STRATEGY]) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "strategy: pull with cluster=0, whose blocks push through global memory");
+        cj__hint(error, "leave strategy at its default, or choose cluster=%" PRIu64, size);
+        return CJ_INVALID_ARGUMENT;
+    }
+    if ((value[N] + 2 * halo) * bytes > UINT32_MAX)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "split it over more clusters",
+                          "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1", value[N],
+                          (value[N] + 2 * halo) * bytes);
+    if (value[GRID] % size)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose a multiple, or leave grid at its default",
+                          "grid=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade", value[GRID], size);
+    if (halo > value[N])
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "edges are part of a chunk: make halo smaller, or chunks larger",
+                          "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements", halo, value[N]);
+    if (value[ALIGN] & (value[ALIGN] - 1) || value[ALIGN] < bytes)
+        return cj__refuse(
+            error, CJ_INVALID_ARGUMENT, "leave align at its default where x and out come from cj_mem_alloc",
+            "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16", value[ALIGN], bytes);
+    if (value[PATTERN] != CJ_EXCHANGE_ALL_TO_ALL || value[N] % size == 0) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade",
+             value[N], size);
+    cj__hint(error, "all-to-all sends an equal part to each: choose n=%" PRIu64, cj__ceil_div(value[N], size) * size);
+    return CJ_INVALID_ARGUMENT;
+}
+
+// Groups of blocks at once: no more than have work, and than the device surely holds.
+static uint64_t choose_groups(const cj_exchange_shape *s, const cj_limits *limits) {
+    uint64_t per_sm = s->strategy == CJ_EXCHANGE_GLOBAL
+                          ? EXCHANGE_RESIDENT / s->threads
+                          : limits->shared_per_sm / (EXCHANGE_HEAD + EXCHANGE_BUFFERS * s->buffer_bytes);
+    per_sm = cj__least(cj__least(per_sm, EXCHANGE_RESIDENT / s->threads), limits->max_blocks_per_sm / 2);
+    uint64_t held = limits->sm_count * (per_sm ? per_sm : 1) / s->size;
+    return cj__least(s->items, held ? held : 1);
+}
+
+cj_status cj__exchange_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    cj_status       status = refuse(plan, error);
+    if (status) return status;
+    if (value[CLUSTER] && !clusters)
+        snprintf(plan->note, sizeof plan->note,
+                 "%s has no thread block clusters (they need sm_90): %" PRIu64 " blocks trade"
+                 " through global memory",
+                 plan->arch, value[CLUSTER]);
+    if (value[CLUSTER] && clusters) plan->cluster = (cj_dim3){(uint32_t)value[CLUSTER], 1, 1};
+    plan->block = (cj_dim3){(uint32_t)value[BLOCK], 1, 1};
+    cj_exchange_shape s = cj__exchange_shape(plan);
+    plan->block.x = s.threads;
+    plan->cooperative = s.strategy == CJ_EXCHANGE_GLOBAL;
+    if (!plan->cooperative) plan->dynamic_shared = EXCHANGE_HEAD + EXCHANGE_BUFFERS * s.buffer_bytes;
+    if (s.items > INT32_MAX)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
+                          "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1", value[CLUSTERS], s.tiles);
+    const uint64_t groups = value[GRID] ? cj__least(value[GRID] / s.size, s.items) : choose_groups(&s, limits);
+    plan->grid = (cj_dim3){(uint32_t)groups * s.size, 1, 1};
+    if (plan->cooperative)
+        plan->workspace_bytes = (size_t)plan->grid.x * (EXCHANGE_FLAG + EXCHANGE_BUFFERS * (size_t)s.buffer_bytes);
+    char pattern[16];
+    snprintf(plan->entry, sizeof plan->entry, "exchange_%s",
+             cj_params_word(&plan->params, "pattern", pattern, sizeof pattern));
+    for (char *at = plan->entry; *at; at++)
+        if (*at == '-') *at = '_';
+    return CJ_OK;
+}
