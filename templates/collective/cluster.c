@@ -95,8 +95,8 @@ static void shuffle(const kernel *k, cj_reg to, cj_reg from, cj_reg lane) {
 
 // The part that is rank + 1 parts after `part`, around.
 static cj_reg next_part(const kernel *k, cj_reg part) {
-    cj_reg behind = cj_add(k->f, "next_part", part, k->c.rank);
-    return cj_rem(k->f, "next_part", cj_add(k->f, "next_part", behind, 1), k->s.gets);
+    cj_reg sum = cj_add(k->f, "next_part", part, k->c.rank);
+    return cj_rem(k->f, "next_part", cj_add(k->f, "next_part", sum, 1), k->s.gets);
 }
 
 static void value_round(const kernel *k) {

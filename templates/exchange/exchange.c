@@ -6,57 +6,32 @@
 //   ring        the chunk of the block `shift` ranks to the right, around the cluster
 //   halo        my chunk between the last `halo` elements of my left and the first of my right neighbour (n + 2 halo)
 //   all-to-all  as many equal parts as there are blocks: part j is my rank's part of block j
-// With repeat > 1 every round trades what the one before has brought, so that no round can begin before it: pair, ring
-// and all-to-all do the same again; halo sends back to each neighbour what came from it, so that after an even number
-// of rounds each has its own edges. That is for measuring.
+// With repeat > 1 every round trades what the round before brought: pair, ring and all-to-all do the same again; halo sends
+// back to each neighbour what came from it. That is for measuring.
 //
-// Algorithm. Threads hold what travels in registers, up to 8 units of up to 16 bytes each. A round hands it over and
-// takes what came:
-//   push   st.async straight into its place in the peer's buffer; the peer's mbarrier counts the bytes. No barrier of
-//          the cluster: a block waits for what it needs alone. An all-to-all begins with the part of the next rank, so
-//          that the blocks do not all write to the same one, and its own part stays in registers.
-//          Where many rounds follow each other, long parts (of units of 16 bytes, where no free[] is needed: see below) go
-//          by bulk copies, of which an SM sends more than of stores: what came into one buffer is copied from there into
-//          the peers' other one, by a thread a part. Only the first and the last round go through registers, which is
-//          what makes it slower for few of them.
+// Algorithm. Threads hold what travels in registers, up to 8 units of up to 16 bytes each. A round sends it and takes what came:
+//   push   st.async straight into the unit's place in the peer's buffer; the peer's mbarrier counts the bytes. There is no
+//          barrier of the cluster: a block waits only for what it needs. An all-to-all begins with the part of the next rank,
+//          so that the blocks do not all write to the same one, and its own part stays in registers. Long parts in many
+//          rounds go by bulk copies, from the buffer that they came into to the peers' other one, by a thread a part; only the
+//          first and the last round then go through registers.
 //   pull   into the own buffer, cluster barrier, ld.shared::cluster
-//   global without clusters: into the own buffer in the workspace, a flag for each block, and loads. The blocks are
-//          launched together (cooperative): they wait for each other.
+//   global without clusters: into the own buffer in the workspace, a flag for each block, and loads. The launch is
+//          cooperative: blocks wait for each other. Flags count rounds from launch to launch, modulo 2^32: nobody resets them.
 //
 //   shared memory:  | full[2] free[2] | buffer 0 | buffer 1 |
 //   workspace:      | flag of block 0 | flag of block 1 | … | buffers of block 0 | buffers of block 1 | …    (global)
 //
-// Barriers, and why each is needed and enough:
-//   B1  barrier.cluster behind mbarrier.init: peers store to my buffers and count on my mbarriers. The fence before it
-//       publishes them, so that its arrivals may be relaxed.
-//   full[b]  ends a phase when all bytes of buffer b are there: one arrival, which expects them, and each st.async
-//       takes its own off. The wait acquires at cluster scope what peers have stored. Parities tell one phase from the
-//       next, not from the one after: a thread that holds something is at most one phase behind, since its block's
-//       peers wait for what it pushes; one that holds nothing is waited for by nobody, and must not wait itself.
-//   Where blocks push to those that push to them (all patterns but most rings), nothing else is needed. A place in a
-//   peer's buffer that I overwrite in round r + 2 was read in round r by the thread that pushes the unit there back to
-//   me in round r + 1, and I have waited for that. But a thread that holds nothing in the next tile pushes nothing that
-//   would tell: there is
-//   B4  bar.sync between such tiles, which puts all threads' reads before any push of the next one.
-//   With bulk copies all of that is the same: the place that I overwrite was sent from there to me. But a copy reads on its
-//       own, so each thread that copies also arrives at the peer's full[], beside the bytes, which says in the memory
-//       model's terms that what it overwrites has come and been sent on; full[] counts these arrivals too. And there are
-//   C1  fence.proxy.async and bar.sync: copies see what all threads have put into the buffer, and come behind what they
-//       have read. A thread that puts and reads nothing takes part, too, so B4 is not needed.
-//   C2  bar.sync: warp 0, which makes all rounds, has waited for the last one's bytes.
-//   B3  below: nobody exits while a copy reads its buffer.
-//   free[b]  in a ring ends a phase when the block that I push to has read its buffer b: one arrival. Before it nobody
-//       may overwrite the buffer. A first pass through each buffer waits for the phase before the first, which an
-//       mbarrier counts as ended.
-//   B2  in a ring: bar.sync between reading a buffer and telling who wrote it: one thread speaks for all.
-//   B3  barrier.cluster before the exit, in a ring for the last arrivals at free[], in a pull for the last loads, for
-//       bulk copies from this block.
-//   P1  pull: barrier.cluster between the buffer's stores and its loads. It also says that everyone has read the other
-//       buffer, which was read before it.
-//   G1  global: bar.sync, then the flag by one thread (release), which speaks for all.
-//   G2  the flags of the blocks that I trade with, acquired by a thread each, then bar.sync: they have written this
-//       round's buffer, and read mine of the round before, which the next round overwrites.
-// Flags count rounds from launch to launch, modulo 2^32, so that nobody resets them.
+// Barriers (docs/maintaining/exchange.md tells why each is needed and why they suffice):
+//   B1       barrier.cluster: every block has started, and its mbarriers are initialized.
+//   full[b]  mbarrier: every byte of buffer b has arrived.
+//   free[b]  mbarrier, in a ring: the block that this one pushes to has read its buffer b.
+//   B2       bar.sync, in a ring: every thread has read the buffer, which one thread then tells the sender.
+//   B3       barrier.cluster: no block exits while a peer or a copy needs its memory.
+//   B4       bar.sync between tiles: threads that hold nothing in the next tile have read the buffer, too.
+//   C1, C2   bar.sync around the rounds of bulk copies: the buffer is written; the last bytes have arrived.
+//   P1       barrier.cluster, pull: every buffer is written, and the other one has been read.
+//   G1, G2   bar.sync, global: the buffer is written; the blocks that this one trades with have written theirs.
 #include <clusterjit/control.h>
 
 #include "kernel.h"

@@ -13,11 +13,12 @@ static void access_memory(cj_func *f, cj_reg when, const char *operation, const 
     static const char *const widths[MOST + 1] = {"", "", ".v2", "", ".v4"};
     char                     text[80];
     const char              *guard = when.id ? "@$1 " : "", *list = lists[count], *width = widths[count];
+    const char              *address = offset ? "[$4 + $5]" : "[$4]";
     const cj_reg             last = value[count - 1];
     if (loads)
-        snprintf(text, sizeof text, "%s$2%s.$3 %s, [$4 + $5];", guard, width, list);
+        snprintf(text, sizeof text, "%s$2%s.$3 %s, %s;", guard, width, list, address);
     else
-        snprintf(text, sizeof text, "%s$2%s.$3 [$4 + $5], %s;", guard, width, list);
+        snprintf(text, sizeof text, "%s$2%s.$3 %s, %s;", guard, width, address, list);
     cj_ptx(f, text, when, operation, type, at, offset, value[0], count > 1 ? value[1] : last,
            count > 2 ? value[2] : last, last);
 }
