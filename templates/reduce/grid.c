@@ -103,7 +103,7 @@ static void take_messages(const reduce_kernel *k, const cj_mailbox *box, cj_reg 
         messages m = count_messages(k, group, groups, threads);
         poll(k, box, &m, at, stride, tag);
         for (unsigned u = 0; u < m.count; u++) {
-            if (u) cj_ptx(f, "@!$1 bra $2;", m.there[u], loop.end);
+            if (u) cj_leave_unless(&loop, m.there[u]);
             k->partials.combine(&k->partials, partial, &m.partial[u]);
         }
         cj_ptx(f, "add.u32 $1, $1, $2;", group, m.count * threads);
