@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "builder.h"
+#include "collective_parts.h"
 
 enum { REDUX_TARGET = 80 };
 
@@ -47,19 +48,22 @@ const char *cj_combine_identity(cj_combine combine) {
 }
 
 void cj_combine_into(cj_func *f, cj_combine combine, cj_reg into, cj_reg value) {
-    if (combine.op == CJ_COMBINE_USER) cj_call(f, combine.function, into, into, value);
-    else cj_ptx(f, "$1.$2 $3, $3, $4;", op_name(combine), combine.type, into, value);
+    if (combine.op == CJ_COMBINE_USER)
+        cj_call(f, combine.function, into, into, value);
+    else
+        cj_ptx(f, "$1.$2 $3, $3, $4;", op_name(combine), combine.type, into, value);
 }
 
-// A shuffle moves 32 bits: wider values travel as two halves.
-static void butterfly_step(cj_func *f, unsigned bytes, cj_reg to, cj_reg from, const cj_reg half[2], unsigned distance) {
+void cj__shuffle_xor(cj_func *f, unsigned bytes, cj_reg to, cj_reg from, unsigned distance) {
     if (bytes == 4) {
         cj_ptx(f, "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", to, from, distance);
         return;
     }
-    cj_ptx(f, "mov.b64 {$1, $2}, $3;", half[0], half[1], from);
-    for (int i = 0; i < 2; i++) cj_ptx(f, "shfl.sync.bfly.b32 $1, $1, $2, 31, 0xffffffff;", half[i], distance);
-    cj_ptx(f, "mov.b64 $1, {$2, $3};", to, half[0], half[1]);
+    cj_reg low = cj_b32(f, "low"), high = cj_b32(f, "high");
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, high, from);
+    cj_ptx(f, "shfl.sync.bfly.b32 $1, $1, $2, 31, 0xffffffff;", low, distance);
+    cj_ptx(f, "shfl.sync.bfly.b32 $1, $1, $2, 31, 0xffffffff;", high, distance);
+    cj_ptx(f, "mov.b64 $1, {$2, $3};", to, low, high);
 }
 
 void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes) {
@@ -72,11 +76,9 @@ void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes
     }
     unsigned widest = 1;
     while (widest * 2 < lanes) widest *= 2;
-    cj_reg other = cj_register(f, combine.type, "other");
-    cj_reg half[2] = {{0}, {0}};
-    if (c->bytes == 8) half[0] = cj_b32(f, "low"), half[1] = cj_b32(f, "high");
     for (unsigned distance = widest; distance; distance /= 2) {
-        butterfly_step(f, c->bytes, other, value, half, distance);
+        cj_reg other = cj_register(f, combine.type, "other");
+        cj__shuffle_xor(f, c->bytes, other, value, distance);
         cj_combine_into(f, combine, value, other);
     }
 }

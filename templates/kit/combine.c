@@ -4,6 +4,7 @@
 #include <clusterjit/value.h>
 #include <stdio.h>
 
+#include "collective_parts.h"
 #include "vector.h"
 
 enum { WARP = 32, NAME = 48 };
@@ -34,19 +35,6 @@ void cj__partial_combine_value(const cj_partials *kind, const cj_partial *into, 
 
 // ---- warp
 
-// The register's value in the lane whose number differs by `distance`. A shuffle moves 32 bits: wider values go as halves.
-static void shuffle(cj_func *f, unsigned bytes, cj_reg to, cj_reg from, unsigned distance) {
-    if (bytes == 4) {
-        cj_ptx(f, "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", to, from, distance);
-        return;
-    }
-    cj_reg low = cj_b32(f, "low"), high = cj_b32(f, "high");
-    cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, high, from);
-    cj_ptx(f, "shfl.sync.bfly.b32 $1, $1, $2, 31, 0xffffffff;", low, distance);
-    cj_ptx(f, "shfl.sync.bfly.b32 $1, $1, $2, 31, 0xffffffff;", high, distance);
-    cj_ptx(f, "mov.b64 $1, {$2, $3};", to, low, high);
-}
-
 void cj__warp_combine(const cj_partials *kind, const cj_partial *partial, unsigned lanes) {
     unsigned distance = 1;
     if (kind->values == 1) {
@@ -58,7 +46,7 @@ void cj__warp_combine(const cj_partials *kind, const cj_partial *partial, unsign
     for (; distance; distance /= 2) {
         const cj_partial other = cj__partial_new(kind, "other");
         for (unsigned i = 0; i < kind->values; i++)
-            shuffle(kind->f, kind->bytes[i], other.value[i], partial->value[i], distance);
+            cj__shuffle_xor(kind->f, kind->bytes[i], other.value[i], partial->value[i], distance);
         kind->combine(kind, partial, &other);
     }
 }
