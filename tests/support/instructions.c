@@ -36,8 +36,24 @@ static void write_reg(writer *w, const cj_ir_reg *reg, bool written) {
     if (reg->vector > 1) fprintf(w->out, ".v%u", reg->vector);
 }
 
+static bool is_written(const cj_ir_stmt *stmt) {
+    return stmt->kind != CJ_STMT_REGS && stmt->kind != CJ_STMT_COMMENT && stmt->kind != CJ_STMT_BLANK;
+}
+
+// The first of the labels that stand at the same place, by its statement: ends of bodies that are in each other.
+static uint32_t place_of(const cj_ir_func *func, uint32_t stmt) {
+    uint32_t first = stmt;
+    for (uint32_t i = stmt; i--;) {
+        if (func->stmt[i].kind == CJ_STMT_LABEL)
+            first = i;
+        else if (is_written(&func->stmt[i]))
+            break;
+    }
+    return first;
+}
+
 static void write_label(writer *w, const cj_ir_label *label) {
-    fprintf(w->out, "L%u", number(w->label, label->stmt, &w->labels));
+    fprintf(w->out, "L%u", number(w->label, place_of(w->func, label->stmt), &w->labels));
 }
 
 static void write_operand(writer *w, const cj_ir_operand *o, bool written);
@@ -112,6 +128,7 @@ static void write_stmt(writer *w, const cj_ir_stmt *stmt) {
     switch ((cj_stmt_kind)stmt->kind) {
     case CJ_STMT_INST: write_inst(w, stmt->inst); break;
     case CJ_STMT_LABEL:
+        if (place_of(w->func, stmt->label->stmt) != stmt->label->stmt) break;
         write_label(w, stmt->label);
         fputs(":\n", w->out);
         break;
