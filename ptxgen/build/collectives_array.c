@@ -24,6 +24,7 @@
 // The second half has an mbarrier of its own, because a fast rank's results may come before the slowest rank's pieces.
 #include "builder.h"
 #include "collective_parts.h"
+#include "loop.h"
 
 enum { UNIT = 16, VECTOR_MOST = 4 };
 
@@ -33,11 +34,11 @@ typedef struct call {
     const cj_collectives     *c;
     const cj_collective      *what;
     const cj_collective_kind *kind;
-    const cj_combined         *element;  // of what is combined
+    const cj_combined        *element;  // of what is combined
     uint32_t                  bytes, ranks;
-    uint32_t                  piece;    // bytes of a piece, where it goes in two halves; the last ones may be shorter
+    uint32_t                  piece;  // bytes of a piece, where it goes in two halves; the last ones may be shorter
     cj_reg                    to, from, scratch;
-    cj_reg                    gets;     // whether this block gets anything (to_root); cj_always(): it does
+    cj_reg                    gets;  // whether this block gets anything (to_root); cj_always(): it does
 } call;
 
 static bool in_halves(const cj_collective_kind *kind) { return kind->fold && !kind->by_rank; }
@@ -51,71 +52,68 @@ uint32_t cj_collective_scratch(const cj_collectives_desc *desc, const cj_collect
     return desc->cluster * (in_halves(kind) ? piece_bytes(bytes, desc->cluster) : bytes);
 }
 
-// A new predicate: whether this block, or lane r's peer, is `rank`.
-static cj_reg is_rank(const call *k, const char *name, cj_reg which, uint32_t rank) {
-    cj_reg is = cj_pred(k->f, name);
-    cj_ptx(k->f, "setp.eq.u32 $1, $2, $3;", is, which, rank);
-    return is;
-}
-
-// base + index * bytes, a new u32 register.
+// base + index * bytes.
 static cj_reg part_of(const call *k, const char *name, cj_reg base, cj_reg index, uint32_t bytes) {
-    cj_reg at = cj_u32(k->f, name);
-    cj_ptx(k->f, "mad.lo.u32 $1, $2, $3, $4;", at, index, bytes, base);
-    return at;
+    return cj_mad(k->f, name, index, bytes, base);
 }
 
-// into = yes if `when` (cj_always(): in any case) else 0.
+// `yes` if `when` holds (cj_always(): it does), else 0.
 static cj_reg count_if(const call *k, cj_reg when, uint32_t yes) {
-    cj_reg count = cj_u32(k->f, "count");
-    if (when.id) cj_ptx(k->f, "selp.u32 $1, $2, 0, $3;", count, yes, when);
-    else cj_ptx(k->f, "mov.u32 $1, $2;", count, yes);
-    return count;
+    return when.id ? cj_select(k->f, "u32", "count", when, yes, 0) : cj_mov(k->f, "u32", "count", yes);
 }
+
+// A body by threads for which `p` holds, or does not; without a branch where p is cj_always().
+static cj_body begin_if(const call *k, cj_reg p, int holds, const char *done) {
+    return p.id ? cj_if_begin(k->f, p, holds, done, 0) : (cj_body){.f = k->f, .open = 1};
+}
+
+#define WHEN_SOME(k, p, done) for (cj_body body = begin_if((k), (p), 1, (done)); body.open; cj_body_end(&body))
+#define BY_WARP_0(k, done) for (cj_body body = begin_if((k), (k)->c->beyond, 0, (done)); body.open; cj_body_end(&body))
 
 // ---- combining what lies at from[0 … ranks): [thread's share of `bytes` (a register)]
 
 typedef struct fold_plan {
     const cj_reg *from;
-    const char   *window;     // "shared", "shared::cluster"
-    bool          in_place;   // prefixes go back to from[r]; else the result goes to `to`
+    const char   *window;    // "shared", "shared::cluster"
+    bool          in_place;  // prefixes go back to from[r]; else the result goes to `to`
     cj_reg        to, bytes;
 } fold_plan;
 
 // The elements of one vector, as they are computed: v[k].
 static void load_vector(const call *k, const fold_plan *plan, cj_reg from, cj_reg at, cj_reg *v) {
+    cj_func           *f = k->f;
     const cj_combined *e = k->element;
-    cj_reg            address = cj_u32(k->f, "address"), bits[VECTOR_MOST];
-    const uint32_t    loads = e->vector, elements = loads * e->packed;
-    for (uint32_t i = 0; i < elements; i++) v[i] = cj_register(k->f, e->computed, "v");
-    for (uint32_t i = 0; i < loads; i++) bits[i] = e->packed > 1 ? cj_b32(k->f, "pair") : v[i];
-    cj_ptx(k->f, "add.u32 $1, $2, $3;", address, from, at);
-    if (loads == 2) cj_ptx(k->f, "ld.$1.v2.$2 {$3, $4}, [$5];", plan->window, e->load, bits[0], bits[1], address);
-    else cj_ptx(k->f, "ld.$1.v4.$2 {$3, $4, $5, $6}, [$7];", plan->window, e->load, bits[0], bits[1], bits[2], bits[3],
-                address);
-    for (uint32_t i = 0; i < loads && e->packed > 1; i++) {
-        cj_reg high = cj_b32(k->f, "high");
-        cj__half_widen(k->f, e->type, v[2 * i], bits[i]);
-        cj_ptx(k->f, "shr.u32 $1, $2, 16;", high, bits[i]);
-        cj__half_widen(k->f, e->type, v[2 * i + 1], high);
+    cj_reg             bits[VECTOR_MOST], address = cj_add(f, "address", from, at);
+    for (uint32_t i = 0; i < e->vector * e->packed; i++) v[i] = cj_register(f, e->computed, "v");
+    for (uint32_t i = 0; i < e->vector; i++) bits[i] = e->packed > 1 ? cj_b32(f, "pair") : v[i];
+    if (e->vector == 2)
+        cj_ptx(f, "ld.$1.v2.$2 {$3, $4}, [$5];", plan->window, e->load, bits[0], bits[1], address);
+    else
+        cj_ptx(f, "ld.$1.v4.$2 {$3, $4, $5, $6}, [$7];", plan->window, e->load, bits[0], bits[1], bits[2], bits[3],
+               address);
+    for (uint32_t i = 0; i < e->vector && e->packed > 1; i++) {
+        cj__half_widen(f, e->type, v[2 * i], bits[i]);
+        cj__half_widen(f, e->type, v[2 * i + 1], cj_let(f, "b32", "high", "shr.u32 $1, $2, 16;", bits[i]));
     }
 }
 
 static void store_vector(const call *k, cj_reg to, cj_reg at, const cj_reg *v) {
+    cj_func           *f = k->f;
     const cj_combined *e = k->element;
-    cj_reg            address = cj_u32(k->f, "address"), bits[VECTOR_MOST];
+    cj_reg             bits[VECTOR_MOST];
     for (uint32_t i = 0; i < e->vector; i++) {
         bits[i] = v[i];
         if (e->packed == 1) continue;
-        cj_reg low = cj_register(k->f, "b16", "low"), high = cj_register(k->f, "b16", "high");
-        bits[i] = cj_b32(k->f, "pair");
-        cj__half_round(k->f, e->type, low, v[2 * i]);
-        cj__half_round(k->f, e->type, high, v[2 * i + 1]);
-        cj_ptx(k->f, "mov.b32 $1, {$2, $3};", bits[i], low, high);
+        cj_reg low = cj_register(f, "b16", "low"), high = cj_register(f, "b16", "high");
+        cj__half_round(f, e->type, low, v[2 * i]);
+        cj__half_round(f, e->type, high, v[2 * i + 1]);
+        bits[i] = cj_let(f, "b32", "pair", "mov.b32 $1, {$2, $3};", low, high);
     }
-    cj_ptx(k->f, "add.u32 $1, $2, $3;", address, to, at);
-    if (e->vector == 2) cj_ptx(k->f, "st.shared.v2.$1 [$2], {$3, $4};", e->load, address, bits[0], bits[1]);
-    else cj_ptx(k->f, "st.shared.v4.$1 [$2], {$3, $4, $5, $6};", e->load, address, bits[0], bits[1], bits[2], bits[3]);
+    cj_reg address = cj_add(f, "address", to, at);
+    if (e->vector == 2)
+        cj_ptx(f, "st.shared.v2.$1 [$2], {$3, $4};", e->load, address, bits[0], bits[1]);
+    else
+        cj_ptx(f, "st.shared.v4.$1 [$2], {$3, $4, $5, $6};", e->load, address, bits[0], bits[1], bits[2], bits[3]);
 }
 
 // v[r][i] combined over r for each i; store what came of it.
@@ -125,8 +123,10 @@ static void combine_vectors(const call *k, const fold_plan *plan, cj_reg at, cj_
     for (uint32_t i = 0; i < elements; i++) {
         cj_reg column[CJ_CLUSTER_MOST];
         for (uint32_t r = 0; r < k->ranks; r++) column[r] = v[r][i];
-        if (k->kind->fold == CJ_FOLD_ALL) cj__fold_all(k->f, combine, column, k->ranks);
-        else cj__fold_prefixes(k->f, combine, column, k->ranks, k->what->exclusive);
+        if (k->kind->fold == CJ_FOLD_ALL)
+            cj__fold_all(k->f, combine, column, k->ranks);
+        else
+            cj__fold_prefixes(k->f, combine, column, k->ranks, k->what->exclusive);
         if (k->kind->fold == CJ_FOLD_PREFIX && !plan->in_place)
             cj__fold_pick(k->f, combine, column, k->ranks, k->c->rank);
         for (uint32_t r = 0; r < k->ranks; r++) v[r][i] = column[r];
@@ -139,75 +139,63 @@ static void combine_vectors(const call *k, const fold_plan *plan, cj_reg at, cj_
 static uint32_t fold_step(const call *k) { return k->element->vector * k->element->packed * k->element->bytes; }
 
 static void fold(const call *k, const fold_plan *plan) {
-    cj_func       *f = k->f;
-    const uint32_t step = fold_step(k);
-    cj_reg         at = cj_u32(f, "at"), past = cj_pred(f, "past"), v[CJ_CLUSTER_MOST][VECTOR_MOST];
-    cj_label       next = cj_label_new(f, "combine_next"), all = cj_label_new(f, "combined");
-    cj_ptx(f, "mul.lo.u32 $1, $2, $3;", at, k->c->thread, step);
-    cj_label_here(f, next);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, at, plan->bytes);
-    cj_ptx(f, "@$1 bra $2;", past, all);
-    for (uint32_t r = 0; r < k->ranks; r++) load_vector(k, plan, plan->from[r], at, v[r]);
-    combine_vectors(k, plan, at, v);
-    cj_ptx(f, "add.u32 $1, $1, $2;", at, step * k->c->desc.threads);
-    cj_ptx(f, "bra $1;", next);
-    cj_label_here(f, all);
+    cj_reg v[CJ_CLUSTER_MOST][VECTOR_MOST];
+    CJ_SHARE(k->f, at, "at", k->c->thread, fold_step(k), k->c->desc.threads, plan->bytes) {
+        for (uint32_t r = 0; r < k->ranks; r++) load_vector(k, plan, plan->from[r], at, v[r]);
+        combine_vectors(k, plan, at, v);
+    }
 }
+
+// 16 bytes a thread. The other way of `from` is a peer's, or the own memory.
+static void copy_unit(const call *k, cj_reg to, cj_reg from, bool is_peer) {
+    cj_reg w[4];
+    for (uint32_t i = 0; i < 4; i++) w[i] = cj_b32(k->f, "w");
+    if (is_peer)
+        cj_dsmem_load(k->f, cj_always(), "b32", w, 4, from, 0);
+    else
+        cj_ptx(k->f, "ld.shared.v4.b32 {$1, $2, $3, $4}, [$5];", w[0], w[1], w[2], w[3], from);
+    cj_ptx(k->f, "st.shared.v4.b32 [$1], {$2, $3, $4, $5};", to, w[0], w[1], w[2], w[3]);
+}
+
+static cj_reg first_unit(const call *k) { return cj_shl(k->f, "at", k->c->thread, 4); }
 
 // ---- pull
 
 static void pull_moved(const call *k) {
-    cj_func       *f = k->f;
-    const bool     all = k->kind->source == CJ_FROM_ALL;
-    const uint32_t bytes = all ? k->ranks * k->bytes : k->bytes;
-    cj_reg         at = cj_u32(f, "at"), past = cj_pred(f, "past"), inside = at, w[4];
-    cj_collective_peer source = all ? (cj_collective_peer){.rank = cj_u32(f, "source")}
-                                    : cj__collective_source(f, k->c, k->what);
-    cj_label           next = cj_label_new(f, "pull_next"), done = cj_label_new(f, "pulled");
-    if (source.exists.id) cj_ptx(f, "@!$1 bra $2;", source.exists, done);
-    cj_ptx(f, "shl.b32 $1, $2, 4;", at, k->c->thread);
-    cj_label_here(f, next);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, at, bytes);
-    cj_ptx(f, "@$1 bra $2;", past, done);
-    if (all) {
-        inside = cj_u32(f, "inside");
-        cj_ptx(f, "div.u32 $1, $2, $3;", source.rank, at, k->bytes);
-        cj_ptx(f, "rem.u32 $1, $2, $3;", inside, at, k->bytes);
+    cj_func           *f = k->f;
+    const bool         all = k->kind->source == CJ_FROM_ALL;
+    cj_collective_peer source = {.exists = cj_always()};
+    if (!all) source = cj__collective_source(f, k->c, k->what);
+    WHEN_SOME(k, source.exists, "no_source") {
+        CJ_STRIDE(f, at, first_unit(k), UNIT * k->c->desc.threads, all ? k->ranks * k->bytes : k->bytes) {
+            cj_reg rank = all ? cj_div(f, "source", at, k->bytes) : source.rank;
+            cj_reg inside = all ? cj_rem(f, "inside", at, k->bytes) : at;
+            cj_reg theirs = cj_cluster_map_address(f, k->from, rank);
+            if (k->kind->by_rank) theirs = part_of(k, "part", theirs, k->c->rank, k->bytes);
+            theirs = cj_add(f, "theirs", theirs, inside);
+            copy_unit(k, cj_add(f, "mine", k->to, at), theirs, true);
+        }
     }
-    cj_reg theirs = cj_cluster_map_address(f, k->from, source.rank), mine = cj_u32(f, "mine");
-    if (k->kind->by_rank) cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", theirs, k->c->rank, k->bytes);
-    cj_ptx(f, "add.u32 $1, $1, $2;", theirs, inside);
-    cj_ptx(f, "add.u32 $1, $2, $3;", mine, k->to, at);
-    for (uint32_t i = 0; i < 4; i++) w[i] = cj_b32(f, "w");
-    cj_dsmem_load(f, cj_always(), "b32", w, 4, theirs, 0);
-    cj_ptx(f, "st.shared.v4.b32 [$1], {$2, $3, $4, $5};", mine, w[0], w[1], w[2], w[3]);
-    cj_ptx(f, "add.u32 $1, $1, $2;", at, UNIT * k->c->desc.threads);
-    cj_ptx(f, "bra $1;", next);
-    cj_label_here(f, done);
 }
 
 static void pull_combined(const call *k) {
     cj_reg from[CJ_CLUSTER_MOST];
     for (uint32_t r = 0; r < k->ranks; r++) {
-        cj_reg rank = cj_u32(k->f, "source");
-        cj_ptx(k->f, "mov.u32 $1, $2;", rank, r);
-        from[r] = cj_cluster_map_address(k->f, k->from, rank);
-        if (k->kind->by_rank) cj_ptx(k->f, "mad.lo.u32 $1, $2, $3, $1;", from[r], k->c->rank, k->bytes);
+        from[r] = cj_cluster_map_address(k->f, k->from, cj_mov(k->f, "u32", "source", r));
+        if (k->kind->by_rank) from[r] = part_of(k, "part", from[r], k->c->rank, k->bytes);
     }
-    fold(k, &(fold_plan){.from = from, .window = "shared::cluster", .to = k->to,
-                         .bytes = count_if(k, cj_always(), k->bytes)});
+    fold(k, &(fold_plan){
+                .from = from, .window = "shared::cluster", .to = k->to, .bytes = count_if(k, cj_always(), k->bytes)});
 }
 
 static void pull(const call *k) {
-    cj_label nothing = {0};
     cj_cluster_sync(k->f, "every block's array is written");
-    if (k->gets.id) {
-        nothing = cj_label_new(k->f, "gets_nothing");
-        cj_ptx(k->f, "@!$1 bra $2;", k->gets, nothing);
+    WHEN_SOME(k, k->gets, "gets_nothing") {
+        if (k->kind->fold)
+            pull_combined(k);
+        else
+            pull_moved(k);
     }
-    if (k->kind->fold) pull_combined(k);
-    else pull_moved(k);
-    if (nothing.id) cj_label_here(k->f, nothing);
     cj_cluster_sync(k->f, "no array changes, no block exits while it is read");
 }
 
@@ -231,23 +219,19 @@ static cj_reg peer_gate(const call *k, uint32_t which) {
 // Two conditions: a new predicate; either may be cj_always().
 static cj_reg both(const call *k, cj_reg one, cj_reg other) {
     if (!one.id || !other.id) return one.id ? one : other;
-    cj_reg and = cj_pred(k->f, "sends");
-    cj_ptx(k->f, "and.pred $1, $2, $3;", and, one, other);
-    return and;
+    return cj_and(k->f, "sends", one, other);
 }
 
 // Whether this block is the source of rank `which`.
 static cj_reg sends_to(const call *k, cj_reg which) {
     const cj_collective *what = k->what;
-    if (k->kind->to_root) return is_rank(k, "to_root", which, what->root);
-    if (k->kind->source == CJ_FROM_ROOT) return is_rank(k, "is_root", k->c->rank, what->root);
+    if (k->kind->to_root) return cj_eq(k->f, "to_root", which, what->root);
+    if (k->kind->source == CJ_FROM_ROOT) return cj_eq(k->f, "is_root", k->c->rank, what->root);
     if (k->kind->source == CJ_FROM_ALL) return cj_always();
     cj_collective onward = *what;
     onward.distance = -what->distance;  // who takes from this block is as far the other way
     cj_collective_peer taker = cj__collective_source(k->f, k->c, &onward);
-    cj_reg             is_taker = cj_pred(k->f, "is_taker");
-    cj_ptx(k->f, "setp.eq.u32 $1, $2, $3;", is_taker, which, taker.rank);
-    return both(k, is_taker, taker.exists);
+    return both(k, cj_eq(k->f, "is_taker", which, taker.rank), taker.exists);
 }
 
 // Whether a block may be a source of its own; if not, nothing stays.
@@ -257,7 +241,9 @@ static bool keeps_any(const call *k) {
 }
 
 static shipment whole_parts(const call *k, cj_reg which) {
-    shipment s = {.when = sends_to(k, which), .from = k->from, .to = k->kind->fold ? k->scratch : k->to,
+    shipment s = {.when = sends_to(k, which),
+                  .from = k->from,
+                  .to = k->kind->fold ? k->scratch : k->to,
                   .bytes = CJ_ARG(k->bytes)};
     if (k->kind->by_rank) s.from = part_of(k, "part", k->from, which, k->bytes);
     if (k->kind->source == CJ_FROM_ALL) s.to = part_of(k, "slot", s.to, k->c->rank, k->bytes);
@@ -269,32 +255,26 @@ static cj_reg whole_bytes(const call *k) {
     if (k->kind->source == CJ_FROM_ALL) return count_if(k, k->gets, (k->ranks - 1) * k->bytes);
     if (k->kind->source == CJ_FROM_BEHIND)
         return count_if(k, cj__collective_source(k->f, k->c, k->what).exists, keeps_any(k) ? 0 : k->bytes);
-    cj_reg peer = cj_pred(k->f, "is_not_root");
-    cj_ptx(k->f, "setp.ne.u32 $1, $2, $3;", peer, k->c->rank, k->what->root);
-    return count_if(k, peer, k->bytes);
+    return count_if(k, cj_ne(k->f, "is_not_root", k->c->rank, k->what->root), k->bytes);
 }
 
-// Bytes of the piece of `rank`, a new u32 register: the whole piece, less at the end, perhaps none.
+// Bytes of the piece of `rank`: the whole piece, less at the end, perhaps none.
 static cj_reg bytes_of_piece(const call *k, cj_reg rank) {
-    cj_reg begin = cj_u32(k->f, "begin"), bytes = cj_u32(k->f, "bytes");
-    cj_ptx(k->f, "mul.lo.u32 $1, $2, $3;", begin, rank, k->piece);
-    cj_ptx(k->f, "min.u32 $1, $1, $2;", begin, k->bytes);
-    cj_ptx(k->f, "sub.u32 $1, $2, $3;", bytes, k->bytes, begin);
-    cj_ptx(k->f, "min.u32 $1, $1, $2;", bytes, k->piece);
-    return bytes;
+    cj_reg begin = cj_min(k->f, "begin", cj_mul(k->f, "begin", rank, k->piece), k->bytes);
+    cj_reg left = cj_let(k->f, "u32", "left", "sub.u32 $1, $2, $3;", k->bytes, begin);
+    return cj_min(k->f, "bytes", left, k->piece);
 }
 
 static cj_reg unless_empty(const call *k, cj_reg when, cj_reg bytes) {
-    cj_reg some = cj_pred(k->f, "some");
-    cj_ptx(k->f, "setp.ne.u32 $1, $2, 0;", some, bytes);
-    return both(k, when, some);
+    return both(k, when, cj_ne(k->f, "some", bytes, 0));
 }
 
 static shipment pieces(const call *k, cj_reg which) {
-    cj_reg bytes = bytes_of_piece(k, which);
-    return (shipment){.when = unless_empty(k, cj_always(), bytes), .bytes = CJ_ARG(bytes),
-                      .from = part_of(k, "part", k->from, which, k->piece),
-                      .to = part_of(k, "slot", k->scratch, k->c->rank, k->piece)};
+    cj_reg   bytes = bytes_of_piece(k, which);
+    shipment s = {.when = unless_empty(k, cj_always(), bytes), .bytes = CJ_ARG(bytes)};
+    s.from = part_of(k, "part", k->from, which, k->piece);
+    s.to = part_of(k, "slot", k->scratch, k->c->rank, k->piece);
+    return s;
 }
 
 // Of a scan, rank r's prefix lies in slot r; of the others, the result in slot 0.
@@ -303,18 +283,6 @@ static shipment results(const call *k, cj_reg which, cj_reg bytes) {
     if (k->kind->fold == CJ_FOLD_PREFIX) s.from = part_of(k, "part", k->scratch, which, k->piece);
     s.to = part_of(k, "slot", k->to, k->c->rank, k->piece);
     return s;
-}
-
-// The other warps, where there are any, go to the label that is returned, which join() places.
-static cj_label only_warp_0(const call *k, const char *behind) {
-    if (!k->c->beyond.id) return (cj_label){0};
-    cj_label label = cj_label_new(k->f, behind);
-    cj_ptx(k->f, "@$1 bra $2;", k->c->beyond, label);
-    return label;
-}
-
-static void join(const call *k, cj_label behind) {
-    if (behind.id) cj_label_here(k->f, behind);
 }
 
 static void publish(const call *k, const char *why) {
@@ -329,44 +297,35 @@ static void wait_gate(const call *k, uint32_t which, cj_reg parity, const char *
 // Everyone is ready, and what will come is expected; `second`: of the second half, where there is one.
 static void begin(const call *k, cj_reg bytes, cj_reg second) {
     publish(k, "`from` is written, `to` has been read");
-    cj_label behind = only_warp_0(k, "all_ready");
-    cj_mbarrier_arrive_peer(k->f, k->c->sends, peer_gate(k, CJ_GATE_READY), "this block is ready for the peer's copy");
-    cj_mbarrier_arrive_expect(k->f, k->c->first, gate(k, CJ_GATE_LANDED), CJ_ARG(bytes), "as much as will come");
-    if (k->piece)
-        cj_mbarrier_arrive_expect(k->f, k->c->first, gate(k, CJ_GATE_SECOND), CJ_ARG(second), "the results");
-    wait_gate(k, CJ_GATE_READY, k->c->parity, "every block is ready");
-    join(k, behind);
+    BY_WARP_0(k, "all_ready") {
+        cj_mbarrier_arrive_peer(k->f, k->c->sends, peer_gate(k, CJ_GATE_READY),
+                                "this block is ready for the peer's copy");
+        cj_mbarrier_arrive_expect(k->f, k->c->first, gate(k, CJ_GATE_LANDED), CJ_ARG(bytes), "as much as will come");
+        if (k->piece)
+            cj_mbarrier_arrive_expect(k->f, k->c->first, gate(k, CJ_GATE_SECOND), CJ_ARG(second), "the results");
+        wait_gate(k, CJ_GATE_READY, k->c->parity, "every block is ready");
+    }
 }
 
 // Lane r of warp 0 sends to rank r, unless that is this block.
 static void ship(const call *k, const shipment *s, uint32_t gate_of) {
-    cj_reg   to_other = cj_pred(k->f, "to_other"), peer = cj_u32(k->f, "peer");
-    cj_label behind = only_warp_0(k, "copies_started");
-    cj_ptx(k->f, "setp.ne.and.u32 $1, $2, $3, $4;", to_other, k->c->lane, k->c->rank, k->c->sends);
-    cj_ptx(k->f, "min.u32 $1, $2, $3;", peer, k->c->lane, k->ranks - 1);
-    cj_bulk_push(k->f, both(k, to_other, s->when), cj_cluster_map_address(k->f, s->to, peer), s->from, s->bytes,
-                 peer_gate(k, gate_of));
-    join(k, behind);
+    BY_WARP_0(k, "copies_started") {
+        cj_reg to_other = cj_let(k->f, "pred", "to_other", "setp.ne.and.u32 $1, $2, $3, $4;", k->c->lane, k->c->rank,
+                                 k->c->sends);
+        cj_reg peer = cj_min(k->f, "peer", k->c->lane, k->ranks - 1);
+        cj_reg arrived = peer_gate(k, gate_of), to = cj_cluster_map_address(k->f, s->to, peer);
+        cj_bulk_push(k->f, both(k, to_other, s->when), to, s->from, s->bytes, arrived);
+    }
 }
 
 // What stays is copied by all threads.
 static void keep(const call *k, const shipment *s) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_u32(f, "at"), from = cj_u32(f, "address"), to = cj_u32(f, "address"), past = cj_pred(f, "past"), w[4];
-    cj_label next = cj_label_new(f, "keep_next"), all = cj_label_new(f, "kept");
-    for (uint32_t i = 0; i < 4; i++) w[i] = cj_b32(f, "w");
-    if (s->when.id) cj_ptx(f, "@!$1 bra $2;", s->when, all);
-    cj_ptx(f, "shl.b32 $1, $2, 4;", at, k->c->thread);
-    cj_label_here(f, next);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, at, s->bytes);
-    cj_ptx(f, "@$1 bra $2;", past, all);
-    cj_ptx(f, "add.u32 $1, $2, $3;", from, s->from, at);
-    cj_ptx(f, "add.u32 $1, $2, $3;", to, s->to, at);
-    cj_ptx(f, "ld.shared.v4.b32 {$1, $2, $3, $4}, [$5];", w[0], w[1], w[2], w[3], from);
-    cj_ptx(f, "st.shared.v4.b32 [$1], {$2, $3, $4, $5};", to, w[0], w[1], w[2], w[3]);
-    cj_ptx(f, "add.u32 $1, $1, $2;", at, UNIT * k->c->desc.threads);
-    cj_ptx(f, "bra $1;", next);
-    cj_label_here(f, all);
+    WHEN_SOME(k, s->when, "keeps_nothing") {
+        CJ_STRIDE(k->f, at, first_unit(k), UNIT * k->c->desc.threads, s->bytes) {
+            cj_reg from = cj_add(k->f, "address", s->from, at);
+            copy_unit(k, cj_add(k->f, "address", s->to, at), from, false);
+        }
+    }
 }
 
 // Whether what a thread keeps is combined by the same thread, 16 bytes by 16.
@@ -384,9 +343,9 @@ static void transfer(const call *k, const shipment *out, const shipment *own, ui
 
 // Every peer hears that its copies to this block are through …
 static void tell_done(const call *k) {
-    cj_label behind = only_warp_0(k, "all_told");
-    cj_mbarrier_arrive_peer(k->f, k->c->sends, peer_gate(k, CJ_GATE_DONE), "what the peer sent is here");
-    join(k, behind);
+    BY_WARP_0(k, "all_told") {
+        cj_mbarrier_arrive_peer(k->f, k->c->sends, peer_gate(k, CJ_GATE_DONE), "what the peer sent is here");
+    }
 }
 
 // … and this block waits for the same from them.
@@ -399,8 +358,11 @@ static void wait_done(const call *k) {
 static void fold_scratch(const call *k, uint32_t stride, cj_reg bytes) {
     cj_reg from[CJ_CLUSTER_MOST];
     for (uint32_t r = 0; r < k->ranks; r++) from[r] = cj__offset_from(k->f, "from_rank", k->scratch, r * stride);
-    fold(k, &(fold_plan){.from = from, .window = "shared", .in_place = k->kind->fold == CJ_FOLD_PREFIX,
-                         .to = k->piece ? k->scratch : k->to, .bytes = bytes});
+    fold(k, &(fold_plan){.from = from,
+                         .window = "shared",
+                         .in_place = k->kind->fold == CJ_FOLD_PREFIX,
+                         .to = k->piece ? k->scratch : k->to,
+                         .bytes = bytes});
 }
 
 static void push(const call *k) {
@@ -416,11 +378,13 @@ static void push(const call *k) {
 }
 
 static void push_in_halves(const call *k) {
-    cj_reg   bytes = bytes_of_piece(k, k->c->rank), first = cj_u32(k->f, "to_come"), second = count_if(k, k->gets, k->bytes);
+    cj_reg   bytes = bytes_of_piece(k, k->c->rank), second = count_if(k, k->gets, k->bytes);
     shipment out = pieces(k, k->c->lane), own = pieces(k, k->c->rank);
-    cj_ptx(k->f, "mul.lo.u32 $1, $2, $3;", first, bytes, k->ranks - 1);
-    if (k->gets.id) cj_ptx(k->f, "@$1 sub.u32 $2, $2, $3;", k->gets, second, bytes);
-    else cj_ptx(k->f, "sub.u32 $1, $1, $2;", second, bytes);
+    cj_reg   first = cj_mul(k->f, "to_come", bytes, k->ranks - 1);
+    if (k->gets.id)
+        cj_ptx(k->f, "@$1 sub.u32 $2, $2, $3;", k->gets, second, bytes);
+    else
+        cj_ptx(k->f, "sub.u32 $1, $1, $2;", second, bytes);
     begin(k, first, second);
     transfer(k, &out, &own, CJ_GATE_LANDED, k->c->parity);
     fold_scratch(k, k->piece, bytes);
@@ -440,11 +404,12 @@ static bool is_right(cj_func *f, const cj_collectives *c, const cj_collective *w
     if (!c->desc.arrays)
         cj__func_refuse(f, "collective", "a collective of arrays needs cj_collectives_desc.arrays");
     else if (!bytes || bytes % UNIT || bytes > CJ_TRANSACTION_MOST / c->desc.cluster)
-        cj__func_refuse(f, "collective", "a collective of %u bytes a part: a multiple of %d, at most %d for %u blocks", bytes,
-                        UNIT, CJ_TRANSACTION_MOST / (int)c->desc.cluster / UNIT * UNIT, c->desc.cluster);
+        cj__func_refuse(f, "collective", "a collective of %u bytes a part: a multiple of %d, at most %d for %u blocks",
+                        bytes, UNIT, CJ_TRANSACTION_MOST / (int)c->desc.cluster / UNIT * UNIT, c->desc.cluster);
     else if (in_halves(cj__collective_kind(what->op)) && c->desc.strategy == CJ_STRATEGY_PUSH && !c->desc.combines)
         cj__func_refuse(f, "collective", "reduce, allreduce and scan of arrays need cj_collectives_desc.combines");
-    else return true;
+    else
+        return true;
     return false;
 }
 
@@ -453,11 +418,22 @@ void cj_collective_array(cj_func *f, const cj_collectives *c, const cj_collectiv
     if (!NEEDS(f, c) || !NEEDS(f, what)) return;
     if (!is_right(f, c, what, bytes)) return;
     const cj_collective_kind *kind = cj__collective_kind(what->op);
-    call k = {.f = f, .c = c, .what = what, .kind = kind, .element = kind->fold ? cj__combined(what->type) : NULL,
-              .bytes = bytes, .ranks = c->desc.cluster, .to = to, .from = from, .scratch = scratch};
-    if (kind->to_root) k.gets = is_rank(&k, "is_root", c->rank, what->root);
+    call                      k = {.f = f,
+                                   .c = c,
+                                   .what = what,
+                                   .kind = kind,
+                                   .element = kind->fold ? cj__combined(what->type) : NULL,
+                                   .bytes = bytes,
+                                   .ranks = c->desc.cluster,
+                                   .to = to,
+                                   .from = from,
+                                   .scratch = scratch};
+    if (kind->to_root) k.gets = cj_eq(f, "is_root", c->rank, what->root);
     if (in_halves(kind)) k.piece = piece_bytes(bytes, k.ranks);
-    if (c->desc.strategy == CJ_STRATEGY_PULL) pull(&k);
-    else if (k.piece) push_in_halves(&k);
-    else push(&k);
+    if (c->desc.strategy == CJ_STRATEGY_PULL)
+        pull(&k);
+    else if (k.piece)
+        push_in_halves(&k);
+    else
+        push(&k);
 }
