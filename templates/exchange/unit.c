@@ -96,31 +96,29 @@ void cj__exchange_store(const exchange_kernel *k, const exchange_tile *t, const 
     }
 }
 
-// By way of the registers of the first unit, which is not here yet.
-static void copy_chunk(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u, cj_body *whole) {
+// By way of the registers of the first unit, which is not loaded yet.
+static void copy_chunk(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u) {
     cj_func       *f = k->f;
     const uint32_t step = k->s.threads * k->s.unit;
     cj_reg         x = chunk_of(k, t, k->x, "x", k->s.chunk), out = chunk_of(k, t, k->out, "out", k->s.out_chunk);
     out = cj_add(f, "body", out, k->s.halo * k->s.unit);
     cj_reg from = cj_mad_wide(f, "from", k->thread, k->s.unit, x), to = cj_mad_wide(f, "to", k->thread, k->s.unit, out);
-    cj_reg unit = cj_mov(f, "u32", "unit", k->thread);
-    cj_label_here(f, whole->top);
-    cj_leave(whole, cj_ge(f, "past", unit, k->s.chunk));
-    load_global(k, cj_always(), u->value[0], from);
-    store_global(k, cj_always(), u->value[0], to);
-    cj_ptx(f, "add.u64 $1, $1, $2;", from, step);
-    cj_ptx(f, "add.u64 $1, $1, $2;", to, step);
-    cj_ptx(f, "add.u32 $1, $1, $2;", unit, k->s.threads);
+    CJ_SHARE(f, unit, "unit", k->thread, 1, k->s.threads, k->s.chunk) {
+        load_global(k, cj_always(), u->value[0], from);
+        store_global(k, cj_always(), u->value[0], to);
+        cj_ptx(f, "add.u64 $1, $1, $2;", from, step);
+        cj_ptx(f, "add.u64 $1, $1, $2;", to, step);
+    }
 }
 
 void cj__exchange_copy_chunk(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u) {
-    cj_func *f = k->f;
     if (k->s.pattern != CJ_EXCHANGE_HALO) return;
-    cj_step(f, "the chunk itself, by the cluster that has the first tile");
-    cj_body whole = {.f = f, .top = cj_label_new(f, "next_unit"), .end = cj_label_new(f, "chunk_copied"), .open = 1};
-    if (k->s.tiles > 1) cj_leave(&whole, cj_ne(f, "other_tile", t->first, 0));
-    copy_chunk(k, t, u, &whole);
-    cj_body_end(&whole);
+    cj_step(k->f, "the chunk itself, by the cluster that has the first tile");
+    if (k->s.tiles == 1) {
+        copy_chunk(k, t, u);
+        return;
+    }
+    CJ_UNLESS(k->f, cj_ne(k->f, "other_tile", t->first, 0), "chunk_copied") { copy_chunk(k, t, u); }
 }
 
 // ---- places in buffers

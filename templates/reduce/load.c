@@ -230,13 +230,23 @@ static void take_edge(const reduce_kernel *k, const cj_partial *partial, cj_reg 
     k->partials.combine(&k->partials, partial, &alone);
 }
 
+// Combines load u and those after it, as far as they are there.
+static void take_last(const reduce_kernel *k, const share *s, const cj_partial *partial, unsigned u, const load *loads,
+                      const cj_reg *there, cj_reg from) {
+    if (u == REDUCE_FLIGHT - 1) return;
+    CJ_IF(k->f, there[u], "edges") {
+        take_loads(k, partial_at(k, partial, u), &loads[u], 1, from);
+        cj_ptx(k->f, "add.u64 $1, $1, $2;", from, s->stride);
+        take_last(k, s, partial, u + 1, loads, there, from);
+    }
+}
+
 // The loads that are left, fewer than four, and an element of head and tail: all in flight at once.
 static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *partial, cj_reg at) {
     enum { LAST = REDUCE_FLIGHT - 1, EDGES = 2 };
     cj_func *f = k->f;
     load     loads[LAST];
     cj_reg   there[LAST], edge[EDGES], edge_at[EDGES], inside[EDGES];
-    cj_label edges = cj_label_new(f, "edges");
     cj_step(f, "the last loads, fewer than four, and by the first threads an element of head and tail each");
     cj_reg from = cj_mov(f, "u64", "from", at);
     for (unsigned u = 0; u < LAST; u++) {
@@ -249,12 +259,7 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
         inside[i] = cj_lt(f, "inside", edge_at[i], i ? s->last : s->body);
         edge[i] = load_element(k, i ? "tail" : "head", edge_at[i], inside[i]);
     }
-    for (unsigned u = 0; u < LAST; u++) {
-        cj_ptx(f, "@!$1 bra $2;", there[u], edges);
-        take_loads(k, partial_at(k, partial, u), &loads[u], 1, from);
-        cj_ptx(f, "add.u64 $1, $1, $2;", from, s->stride);
-    }
-    cj_label_here(f, edges);
+    take_last(k, s, partial, 0, loads, there, from);
     for (unsigned i = 0; i < EDGES; i++) CJ_IF(f, inside[i], "no_element") {
             convert(k, &edge[i], 1);
             take_edge(k, partial_at(k, partial, REDUCE_FLIGHT - 1), edge[i], edge_at[i]);
