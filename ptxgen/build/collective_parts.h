@@ -64,7 +64,7 @@ void cj__fold_all(cj_func *f, const cj_combine *combine, const cj_reg *v, uint32
 void cj__fold_prefixes(cj_func *f, const cj_combine *combine, cj_reg *v, uint32_t count, bool exclusive);
 
 // v[0] = v[rank].
-void cj__fold_pick(cj_func *f, const cj_combine *combine, const cj_reg *v, uint32_t count, cj_reg rank);
+void cj__fold_pick(cj_func *f, const cj_reg *v, uint32_t count, cj_reg rank);
 
 // Between a 32-bit register with a half in its lower part and an f32: type is "f16" or "bf16".
 void cj__half_widen(cj_func *f, const char *type, cj_reg wide, cj_reg bits);

@@ -6,6 +6,7 @@
 //   cj_gates:  | ready | landed | second | done |                                        mbarriers, of arrays
 #include "collective_parts.h"
 
+#include <clusterjit/value.h>
 #include <string.h>
 
 #include "builder.h"
@@ -123,17 +124,13 @@ cj_collectives cj_collectives_open(cj_func *f, const cj_collectives_desc *desc) 
     if (!NEEDS(f, desc)) return (cj_collectives){.thread = {0}};
     cj_collectives c = {.desc = *desc};
     if (!desc_is_right(f, desc)) return c;
-    cj_reg nearest = cj_u32(f, "peer");
-    c.thread = cj_u32(f, "thread");
-    c.lane = cj_u32(f, "lane");
-    c.first = cj_pred(f, "first");
-    c.sends = cj_pred(f, "sends");
     c.rank = cj_cluster_rank(f);
-    cj_ptx(f, "mov.u32 $1, %tid.x;", c.thread);
-    cj_ptx(f, "and.b32 $1, $2, 31;", c.lane, c.thread);
-    cj_ptx(f, "min.u32 $1, $2, $3; // lane r's peer is rank r", nearest, c.lane, desc->cluster - 1);
-    cj_ptx(f, "setp.eq.u32 $1, $2, 0;", c.first, c.thread);
-    cj_ptx(f, "setp.lt.u32 $1, $2, $3; // a thread for each peer", c.sends, c.thread, desc->cluster);
+    c.thread = cj_mov(f, "u32", "thread", "%tid.x");
+    c.lane = cj_and(f, "lane", c.thread, CJ_WARP - 1);
+    cj_reg nearest = cj_let(f, "u32", "peer", "min.u32 $1, $2, $3; // lane r's peer is rank r", c.lane,
+                            desc->cluster - 1);
+    c.first = cj_eq(f, "first", c.thread, 0);
+    c.sends = cj_let(f, "pred", "sends", "setp.lt.u32 $1, $2, $3; // a thread for each peer", c.thread, desc->cluster);
     if (desc->threads > CJ_WARP) {
         c.beyond = cj_pred(f, "beyond");
         cj_ptx(f, "setp.ge.u32 $1, $2, 32; // of another warp", c.beyond, c.thread);
@@ -169,15 +166,11 @@ void cj__collective_meet(cj_func *f, const cj_collectives *c, const char *why) {
 }
 
 cj_reg cj__offset_from(cj_func *f, const char *name, cj_reg base, uint32_t offset) {
-    cj_reg at = cj_u32(f, name);
-    cj_ptx(f, "add.u32 $1, $2, $3;", at, base, offset);
-    return at;
+    return cj_add(f, name, base, offset);
 }
 
 cj_reg cj__rank_ahead(cj_func *f, const char *name, cj_reg rank, cj_arg distance, uint32_t size) {
-    cj_reg ahead = cj_u32(f, name), beyond = cj_pred(f, "beyond");
-    cj_ptx(f, "add.u32 $1, $2, $3;", ahead, rank, distance);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", beyond, ahead, size);
+    cj_reg ahead = cj_add(f, name, rank, distance), beyond = cj_ge(f, "beyond", ahead, size);
     cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", beyond, ahead, size);
     return ahead;
 }
@@ -196,9 +189,7 @@ static cj_collective_peer behind(cj_func *f, const cj_collectives *c, const cj_c
 
 cj_collective_peer cj__collective_source(cj_func *f, const cj_collectives *c, const cj_collective *what) {
     if (kinds[what->op].source == CJ_FROM_BEHIND) return behind(f, c, what);
-    cj_collective_peer source = {.rank = cj_u32(f, "root")};
-    cj_ptx(f, "mov.u32 $1, $2;", source.rank, what->root);
-    return source;
+    return (cj_collective_peer){.rank = cj_mov(f, "u32", "root", what->root)};
 }
 
 // ---- combining in registers
@@ -214,28 +205,20 @@ void cj__fold_prefixes(cj_func *f, const cj_combine *combine, cj_reg *v, uint32_
     for (uint32_t r = 1; r < last; r++) cj_combine_into(f, *combine, v[r], v[r - 1]);
     if (!exclusive) return;
     memmove(v + 1, v, (count - 1) * sizeof *v);
-    v[0] = cj_register(f, combine->type, "identity");
-    cj_ptx(f, "mov.$1 $2, $3;", combine->type, v[0], cj_combine_identity(*combine));
+    v[0] = cj_mov(f, combine->type, "identity", cj_combine_identity(*combine));
 }
 
-void cj__fold_pick(cj_func *f, const cj_combine *combine, const cj_reg *v, uint32_t count, cj_reg rank) {
+void cj__fold_pick(cj_func *f, const cj_reg *v, uint32_t count, cj_reg rank) {
     if (count < 2) return;
-    cj_reg is_it = cj_pred(f, "is_rank");
-    for (uint32_t r = 1; r < count; r++) {
-        cj_ptx(f, "setp.eq.u32 $1, $2, $3;", is_it, rank, r);
-        cj_ptx(f, "@$1 mov.$2 $3, $4;", is_it, combine->type, v[0], v[r]);
-    }
+    for (uint32_t r = 1; r < count; r++) cj_set_if(f, cj_eq(f, "is_rank", rank, r), v[0], v[r]);
 }
 
 void cj__half_widen(cj_func *f, const char *type, cj_reg wide, cj_reg bits) {
     if (*type == 'b') {
-        cj_reg high = cj_b32(f, "high");
-        cj_ptx(f, "shl.b32 $1, $2, 16; // a bf16 is the upper half of an f32", high, bits);
+        cj_reg high = cj_let(f, "b32", "high", "shl.b32 $1, $2, 16; // a bf16 is the upper half of an f32", bits);
         cj_ptx(f, "mov.b32 $1, $2;", wide, high);
     } else {
-        cj_reg half = cj_register(f, "b16", "half");
-        cj_ptx(f, "cvt.u16.u32 $1, $2;", half, bits);
-        cj_ptx(f, "cvt.f32.f16 $1, $2;", wide, half);
+        cj_ptx(f, "cvt.f32.f16 $1, $2;", wide, cj_let(f, "b16", "half", "cvt.u16.u32 $1, $2;", bits));
     }
 }
 

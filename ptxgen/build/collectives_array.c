@@ -128,7 +128,7 @@ static void combine_vectors(const call *k, const fold_plan *plan, cj_reg at, cj_
         else
             cj__fold_prefixes(k->f, combine, column, k->ranks, k->what->exclusive);
         if (k->kind->fold == CJ_FOLD_PREFIX && !plan->in_place)
-            cj__fold_pick(k->f, combine, column, k->ranks, k->c->rank);
+            cj__fold_pick(k->f, column, k->ranks, k->c->rank);
         for (uint32_t r = 0; r < k->ranks; r++) v[r][i] = column[r];
     }
     for (uint32_t r = 0; r < k->ranks && plan->in_place; r++) store_vector(k, plan->from[r], at, v[r]);

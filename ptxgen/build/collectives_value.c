@@ -16,6 +16,7 @@
 // bytes may come before this block has armed the mbarrier: the count of bytes is below 0 for a while, and the phase stays
 // open, because the arming is its one arrival. With PULL the barrier of round i + 1 stands between reading round i and
 // writing round i + 2.
+#include <clusterjit/value.h>
 #include <string.h>
 
 #include "builder.h"
@@ -26,37 +27,29 @@ typedef struct round {
     cj_func              *f;
     const cj_collectives *c;
     const cj_collective  *what;
-    const cj_combined     *element;     // NULL: only moved
-    const char           *bits;        // "b32", "b64": of a slot
+    const cj_combined    *element;  // NULL: only moved
+    const char           *bits;     // "b32", "b64": of a slot
     uint32_t              bytes, ranks;
-    cj_reg                own, peer;   // this round's side, here and at lane r's peer r
+    cj_reg                own, peer;  // this round's side, here and at lane r's peer r
 } round;
 
 static bool is_half(const round *r) { return r->element && r->element->packed > 1; }
 static bool pushes(const round *r) { return r->c->desc.strategy == CJ_STRATEGY_PUSH; }
 
 static void find_side(round *r) {
-    cj_reg side = cj_u32(r->f, "side");
-    r->own = cj_u32(r->f, "own_side");
-    r->peer = cj_u32(r->f, "peer_side");
-    cj_ptx(r->f, "and.b32 $1, $2, 1;", side, r->c->turn);
-    cj_ptx(r->f, "mad.lo.u32 $1, $2, $3, $4;", r->own, side, CJ_VALUE_SIDE(r->ranks), r->c->slots);
-    cj_ptx(r->f, "mad.lo.u32 $1, $2, $3, $4;", r->peer, side, CJ_VALUE_SIDE(r->ranks), r->c->peer_slots);
+    cj_reg side = cj_and(r->f, "side", r->c->turn, 1);
+    r->own = cj_mad(r->f, "own_side", side, CJ_VALUE_SIDE(r->ranks), r->c->slots);
+    r->peer = cj_mad(r->f, "peer_side", side, CJ_VALUE_SIDE(r->ranks), r->c->peer_slots);
 }
 
-// base + index * bytes.
-static cj_reg slot_of(const round *r, const char *name, cj_reg base, cj_reg index) {
-    cj_reg at = cj_u32(r->f, name);
-    cj_ptx(r->f, "mad.lo.u32 $1, $2, $3, $4;", at, index, r->bytes, base);
-    return at;
-}
+static cj_reg slot_of(const round *r, cj_reg base, cj_reg index) { return cj_mad(r->f, "slot", index, r->bytes, base); }
 
 static void push(const round *r, cj_reg value) {
     cj_func       *f = r->f;
     const uint32_t at = CJ_VALUE_SLOTS(r->ranks);
-    cj_reg slot = slot_of(r, "slot", r->peer, r->c->rank), peer_arrived = cj__offset_from(f, "peer_arrived", r->peer, at);
-    cj_reg arrived = cj__offset_from(f, "arrived", r->own, at), parity = cj_u32(f, "parity");
-    cj_ptx(f, "bfe.u32 $1, $2, 1, 1;", parity, r->c->turn);
+    cj_reg         slot = slot_of(r, r->peer, r->c->rank), peer_arrived = cj_add(f, "peer_arrived", r->peer, at);
+    cj_reg         arrived = cj_add(f, "arrived", r->own, at);
+    cj_reg         parity = cj_let(f, "u32", "parity", "bfe.u32 $1, $2, 1, 1;", r->c->turn);
     cj__collective_meet(f, r->c, "the round before last has been read");
     cj_st_async(f, r->c->sends, r->bits, &value, 1, slot, 0, peer_arrived);
     cj_mbarrier_arrive_expect(f, r->c->first, arrived, CJ_ARG(r->ranks * r->bytes), "a value of every rank");
@@ -65,10 +58,12 @@ static void push(const round *r, cj_reg value) {
 
 // Into the block's own slots. A cluster of one has nobody to push to, and st.async no use.
 static void offer(const round *r, cj_reg value) {
-    cj_reg slot = slot_of(r, "slot", r->own, r->c->lane);
+    cj_reg slot = slot_of(r, r->own, r->c->lane);
     cj_ptx(r->f, "@$1 st.shared.$2 [$3], $4;", r->c->sends, r->bits, slot, value);
-    if (pushes(r)) cj__collective_meet(r->f, r->c, "the value is there");
-    else cj_cluster_sync(r->f, "every block's values are there");
+    if (pushes(r))
+        cj__collective_meet(r->f, r->c, "the value is there");
+    else
+        cj_cluster_sync(r->f, "every block's values are there");
 }
 
 // ---- taking from the slots
@@ -76,26 +71,30 @@ static void offer(const round *r, cj_reg value) {
 // Rank `source`'s value, into a register of r->bits.
 static void take_one(const round *r, cj_reg when, cj_reg source, cj_reg into) {
     if (pushes(r)) {
-        cj_reg slot = slot_of(r, "slot", r->own, source);
-        if (when.id) cj_ptx(r->f, "@$1 ld.shared.$2 $3, [$4];", when, r->bits, into, slot);
-        else cj_ptx(r->f, "ld.shared.$1 $2, [$3];", r->bits, into, slot);
+        cj_reg slot = slot_of(r, r->own, source);
+        if (when.id)
+            cj_ptx(r->f, "@$1 ld.shared.$2 $3, [$4];", when, r->bits, into, slot);
+        else
+            cj_ptx(r->f, "ld.shared.$1 $2, [$3];", r->bits, into, slot);
     } else {
-        cj_reg slot = slot_of(r, "slot", cj_cluster_map_address(r->f, r->own, source), r->c->rank);
+        cj_reg slot = slot_of(r, cj_cluster_map_address(r->f, r->own, source), r->c->rank);
         cj_dsmem_load(r->f, when, r->bits, &into, 1, slot, 0);
     }
 }
 
 // Lane l gets rank l's.
 static void take_by_lane(const round *r, cj_reg into) {
-    cj_reg reads = cj_pred(r->f, "reads");
-    cj_ptx(r->f, "setp.lt.u32 $1, $2, $3;", reads, r->c->lane, r->ranks);
-    if (pushes(r)) take_one(r, reads, r->c->lane, into);
-    else cj_dsmem_load(r->f, reads, r->bits, &into, 1, slot_of(r, "slot", r->peer, r->c->rank), 0);
+    cj_reg reads = cj_lt(r->f, "reads", r->c->lane, r->ranks);
+    if (pushes(r))
+        take_one(r, reads, r->c->lane, into);
+    else
+        cj_dsmem_load(r->f, reads, r->bits, &into, 1, slot_of(r, r->peer, r->c->rank), 0);
 }
 
 // Slots as wide as loads allow: 16 bytes, 8, 4.
 static void read_slots(const round *r, const cj_reg *v) {
-    static const char *const lines[] = {[1] = "ld.shared.$1 $2, [$6 + $7];", [2] = "ld.shared.v2.$1 {$2, $3}, [$6 + $7];",
+    static const char *const lines[] = {[1] = "ld.shared.$1 $2, [$6 + $7];",
+                                        [2] = "ld.shared.v2.$1 {$2, $3}, [$6 + $7];",
                                         [4] = "ld.shared.v4.$1 {$2, $3, $4, $5}, [$6 + $7];"};
     for (uint32_t i = 0, width; i < r->ranks; i += width) {
         width = 16 / r->bytes;
@@ -113,8 +112,10 @@ static void read_peers(const round *r, const cj_reg *v) {
     cj_reg   high = r->bytes == 8 ? cj_b32(f, "high") : low;
     cj_ptx(f, "mov.$1 $2, 0;", r->bits, mine);
     take_by_lane(r, mine);
-    if (r->bytes == 8) cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, high, mine);
-    else cj_ptx(f, "mov.b32 $1, $2;", low, mine);
+    if (r->bytes == 8)
+        cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, high, mine);
+    else
+        cj_ptx(f, "mov.b32 $1, $2;", low, mine);
     for (uint32_t i = 0; i < r->ranks; i++) {
         part[0] = r->bytes == 8 ? cj_b32(f, "low") : v[i];
         cj_ptx(f, "shfl.sync.idx.b32 $1, $2, $3, 31, 0xffffffff;", part[0], low, i);
@@ -132,17 +133,21 @@ static void fold(const round *r, cj_reg result) {
         v[i] = cj_register(r->f, combine->type, "v");
         read[i] = is_half(r) ? cj_b32(r->f, "bits") : v[i];
     }
-    if (pushes(r)) read_slots(r, read);
-    else read_peers(r, read);
+    if (pushes(r))
+        read_slots(r, read);
+    else
+        read_peers(r, read);
     for (uint32_t i = 0; i < r->ranks && is_half(r); i++) cj__half_widen(r->f, r->what->type, v[i], read[i]);
     if (cj__collective_kind(r->what->op)->fold == CJ_FOLD_ALL) {
         cj__fold_all(r->f, combine, v, r->ranks);
     } else {
         cj__fold_prefixes(r->f, combine, v, r->ranks, r->what->exclusive);
-        cj__fold_pick(r->f, combine, v, r->ranks, r->c->rank);
+        cj__fold_pick(r->f, v, r->ranks, r->c->rank);
     }
-    if (is_half(r)) cj__half_round(r->f, r->what->type, result, v[0]);
-    else cj_ptx(r->f, "mov.$1 $2, $3;", r->bits, result, v[0]);
+    if (is_half(r))
+        cj__half_round(r->f, r->what->type, result, v[0]);
+    else
+        cj_ptx(r->f, "mov.$1 $2, $3;", r->bits, result, v[0]);
 }
 
 static void move(const round *r, cj_reg result) {
@@ -167,18 +172,22 @@ void cj_collective_value(cj_func *f, const cj_collectives *c, const cj_collectiv
         cj__func_refuse(f, "collective", "a collective of values needs a type, and cj_collectives_desc.values");
         return;
     }
-    round r = {.f = f, .c = c, .what = what, .element = cj__combined(what->type), .bytes = value_bytes(what->type),
+    round r = {.f = f,
+               .c = c,
+               .what = what,
+               .element = cj__combined(what->type),
+               .bytes = value_bytes(what->type),
                .ranks = c->desc.cluster};
     r.bits = r.bytes == 8 ? "b64" : "b32";
-    cj_reg sent = value;
-    if (is_half(&r)) {
-        sent = cj_b32(f, "wide");
-        cj_ptx(f, "cvt.u32.u16 $1, $2;", sent, value);
-    }
+    cj_reg sent = is_half(&r) ? cj_let(f, "b32", "wide", "cvt.u32.u16 $1, $2;", value) : value;
     find_side(&r);
-    if (pushes(&r) && r.ranks > 1) push(&r, sent);
-    else offer(&r, sent);
-    if (cj__collective_kind(what->op)->fold) fold(&r, result);
-    else move(&r, result);
+    if (pushes(&r) && r.ranks > 1)
+        push(&r, sent);
+    else
+        offer(&r, sent);
+    if (cj__collective_kind(what->op)->fold)
+        fold(&r, result);
+    else
+        move(&r, result);
     cj_ptx(f, "add.u32 $1, $1, 1; // the next round takes the other side", c->turn);
 }

@@ -107,7 +107,7 @@ static cj_reg combined(const kernel *k, cj_reg inside) {
     for (uint32_t q = 0; q < k->s.cluster; q++) v[q] = widened(k, load_from(k, inside, cj_mov(f, "u32", "peer", q)));
     if (what->op == CJ_COLLECTIVE_SCAN) {
         cj__fold_prefixes(f, &what->combine, v, k->s.cluster, what->exclusive);
-        cj__fold_pick(f, &what->combine, v, k->s.cluster, k->rank);
+        cj__fold_pick(f, v, k->s.cluster, k->rank);
     } else {
         cj__fold_all(f, &what->combine, v, k->s.cluster);
     }
