@@ -2,215 +2,268 @@
 // topk: the k largest or smallest elements of each row of a matrix, in order or not, and where they are; or the k-th
 // alone.
 //
-// Algorithm. A block (or the blocks of a cluster, slice by slice in turn) reads its row once and keeps candidates: what
-// is greater than a threshold that k elements before are not below. A candidate is a number of 64 bits: the element,
-// mapped to a u32 of the same order, above the complement of its index; so candidates differ, of equal elements the
-// first is the greater, and their order is the result's. An element equal to the threshold needs not be kept. The first
-// threshold is guessed from the first round, before anything is a candidate (topk_sift.c tells how); where k is too
-// large for that, everything is a candidate at first.
+// Algorithm. A block (or the blocks of a cluster, slice by slice in turn) reads its row once and keeps candidates: elements
+// greater than a threshold that at least k earlier elements are not less than. A candidate is a number of 64 bits: the element,
+// mapped to a u32 of the same order, above the complement of its index. So candidates differ, of equal elements the first is
+// the greater, and their order is the result's. An element equal to the threshold is not needed. The first threshold
+// is guessed from the first round, before anything is a candidate (sift.c); if k is too large for that, every element is a
+// candidate at first.
 //
-// Each warp has places of its own, so that finding a candidate needs no other warp. When one has too many for another
-// round, the first k of all are selected, bit by bit (topk_select.c): they move together, and the new threshold follows
-// from them. Of elements in random order about k * (1 + ln(columns / first round)) become candidates; ascending ones
-// all do, and cost a selection a round. The end selects from what there is. Each of these k counts those that are
-// greater, which is its place, or they are sorted where k is large (topk_sort.c); unless they may have any order.
+// Each warp has places of its own, so it finds candidates without any other warp. When a warp has too many for another round,
+// the first k of all are selected, bit by bit (select.c), move together, and give the new threshold. Of elements in
+// random order about k * (1 + ln(columns / first round)) become candidates; ascending ones all do, and cost a selection a round.
+// After the row the first k are selected. Each of these counts the greater ones, which is its place, or they are sorted if k
+// is large (sort.c); neither if they may have any order.
 //
-//   x: | slice 0 | slice 1 | …   global; 16-byte loads, four slices (a round) on their way
+//   x: | slice 0 | slice 1 | …   global; 16-byte loads, four slices (a round) in flight
 //        one comparison an element; what passes, as a key
-//   pool[]  k together | each warp's           shared
+//   pool[]  k selected | each warp's           shared
 //        selection; cluster: every rank pushes its first k into rank 0's pool, which selects once more
 //   values[], indices[]          global; values are read from x again, so their bits are those of x
 //
-// Barriers, and why each is needed and enough (B0: topk_sift.c; B3, B4: topk_sort.c; B1, B7 to B9: topk_select.c):
-//   B2  bar.red behind each round: every thread learns whether a warp has too many; the first one orders the clearing
-//       of the meetings before their use.
-//   B11 bar.warp.sync: the warp is together at B2, whose form is aligned (PTX ISA 9.7.13, barrier: all threads of a warp execute
-//       the same one). No branch here leaves lanes apart; ptxas 13.0 makes branches of the guarded loads of a row's last slice
-//       and joins their lanes after B2, which an H200 answers with an illegal instruction (715).
-//   B5  bar.sync: the selected candidates are together before results are made of them, and the warps' places are read,
-//       into which the sort reaches.
-//   B6  barrier.cluster: rank 0 is done with its own candidates, so the places behind its first k may be written to.
-//   B10 barrier.cluster: the candidates of all ranks are in rank 0's pool. Rank 0 alone goes on.
-#include "topk.h"
-
-#include <inttypes.h>
+// Barriers; docs/maintaining/topk.md says why each is needed and enough (B0: sift.c; B1, B7 to B9: select.c; B3, B4: sort.c).
+//   B2   bar.red           after each round: all threads learn whether a warp has too many candidates
+//   B5   bar.sync          the candidates are selected, and the warps' places are read
+//   B6   barrier.cluster   rank 0 is done with its own candidates
+//   B10  barrier.cluster   the candidates of all ranks are in rank 0's pool
+//   B11  bar.warp.sync     all lanes of the warp come to B2 together
+#include <clusterjit/control.h>
 #include <stdio.h>
 
-#include "error.h"
+#include "topk.h"
 
-const cj_param_info cj__topk_params[] = {
-    [TOPK_ROWS] = {.name = "rows", .minimum = 1, .maximum = INT32_MAX, .initial = "1024", .help = "rows of the matrix"},
-    [TOPK_COLUMNS] =
-        {.name = "columns", .minimum = 1, .maximum = INT32_MAX, .initial = "4096", .help = "elements of a row"},
-    [TOPK_K] = {.name = "k", .minimum = 1, .maximum = 2048, .initial = "64", .help = "how many, at most the columns"},
-    [TOPK_DTYPE] = {.name = "dtype",
-                    .choices = "f32 f16 bf16 i32 u32",
-                    .initial = "f32",
-                    .help = "type of the elements"},
-    [TOPK_ORDER] = {.name = "order",
-                    .choices = "largest smallest",
-                    .initial = "largest",
-                    .help = "which; NaN is greater than any number, -0 equals 0, of equal ones the first come first"},
-    [TOPK_INDEX] = {.name = "index", .choices = "i64 u32", .initial = "i64", .help = "type of the indices"},
-    [TOPK_RESULT] = {.name = "result",
-                     .choices = "all kth any",
-                     .initial = "all",
-                     .help = "all: k values and indices a row, in order; any: the same in any order; kth: the last of"
-                             " them alone"},
-    [TOPK_STRIDE] = {.name = "stride",
-                     .maximum = UINT32_MAX,
-                     .initial = "0",
-                     .help = "elements from row to row; 0: columns"},
-    [TOPK_ALIGN] = {.name = "align",
-                    .choices = "16 8 4 2",
-                    .initial = "16",
-                    .help = "bytes that x is a multiple of, where its element is smaller"},
-    [TOPK_CLUSTER] = {.name = "cluster",
-                      .maximum = 16,
-                      .automatic = true,
-                      .initial = "auto",
-                      .tune = "0 1 2 4 8 16",
-                      .help = "blocks a row; 0: generate without clusters"},
-    [TOPK_BLOCK] = {.name = "block",
-                    .minimum = 32,
-                    .maximum = 1024,
-                    .multiple = 32,
-                    .automatic = true,
-                    .initial = "auto",
-                    .tune = "128 256 512 1024",
-                    .help = "threads a block"},
-};
-
-static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
-
-enum { RESULT_ALL, RESULT_KTH, RESULT_ANY };  // in the order of the words
-
-enum {
-    SLICE = 2048,
-    CLUSTER_SLICES = 4,
-    CLUSTER_MAX = 8,
-    SHARING = 256,
-    RANKED = 256
-};  // elements of a slice; slices that make a block of a cluster worth it; threads of blocks of which an SM has several;
-    // results whose places are counted, not sorted
-
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-static unsigned power_from(uint64_t value) {
-    unsigned power = 1;
-    while (power < value) power *= 2;
-    return power;
+static void write_head(const topk_kernel *k, cj_builder *b) {
+    const topk_shape *s = &k->s;
+    char              dtype[8];
+    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k,
+            cj_params_word(&k->plan->params, "dtype", dtype, sizeof dtype), s->smallest ? "smallest" : "largest",
+            s->kth   ? "kth"
+            : s->any ? "any"
+                     : "all");
+    cj_head(b, "%s", "");
+    cj_head(b,
+            "  row  --%u load%s of %u element%s a thread and slice-->  key > threshold  -->  %u places a warp, shared",
+            s->loads, s->loads > 1 ? "s" : "", s->width, s->width > 1 ? "s" : "", s->own);
+    cj_head(b, "  more than %u candidates of a warp  --selection-->  %u, whose least is the threshold", s->slack, s->k);
+    if (s->cluster) cj_head(b, "  every rank's %u  --mapa + st-->  pool of rank 0  --selection-->  %u", s->k, s->k);
+    cj_head(b, "  %s-->  values, indices", s->any ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
+    cj_head(b, "%s", "");
+    cj_head(b, "Launch: block %u threads%s; grid: %s a row; %u bytes of dynamic shared memory.", s->block,
+            s->cluster ? ", as a cluster launch" : "", s->cluster ? "a cluster" : "a block", s->pool * TOPK_CANDIDATE);
+    cj_head(b, "columns and stride are multiples of %u elements, x of %u bytes.", s->width, s->width * s->bytes);
 }
 
-static uint64_t stride_of(const cj_plan *plan) {
-    return plan->params.value[plan->params.value[TOPK_STRIDE] ? TOPK_STRIDE : TOPK_COLUMNS];
+// ---- prologue
+
+static void declare(topk_kernel *k) {
+    cj_func *f = k->f;
+    k->x = cj_param(f, "u64", "x", "x[rows][stride]");
+    k->values = cj_param(f, "u64", "values", k->s.kth ? "values[rows]" : "values[rows][k]");
+    k->indices = cj_param(f, "u64", "indices", k->s.kth ? "indices[rows]" : "indices[rows][k]");
+    k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
+    k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
+    cj_param(f, "u64", "workspace", "not used");
+    cj_block(f, k->s.block, 1, 1);
+    cj__registers(k->plan, f, TOPK_REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
+    if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
+    k->select = cj_label_new(f, "select");
+    for (int i = 0; i < TOPK_SELECTIONS; i++) k->after[i] = cj_label_new(f, "selected");
 }
 
-// The shape of the parameters, once cluster and block are numbers in the plan.
-void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
-    const uint64_t *value = plan->params.value;
-    *s = (topk_shape){.dtype = dtypes[value[TOPK_DTYPE]],
-                      .k = (unsigned)value[TOPK_K],
-                      .smallest = value[TOPK_ORDER],
-                      .kth = value[TOPK_RESULT] == RESULT_KTH,
-                      .any = value[TOPK_RESULT] == RESULT_ANY,
-                      .wide_index = !value[TOPK_INDEX],
-                      .cluster = plan->cluster.x};
-    s->bytes = (unsigned)cj_dtype_size(s->dtype);
-    s->width = (unsigned)(TOPK_LOAD >> value[TOPK_ALIGN]) / s->bytes;
-    const uint64_t all = value[TOPK_COLUMNS] | (value[TOPK_ROWS] > 1 ? stride_of(plan) : 0);
-    while (s->width > 1 && all % s->width) s->width /= 2;
-    if (!s->width) s->width = 1;
-    s->loads = s->width < TOPK_EACH ? TOPK_EACH / s->width : 1;
-    const unsigned each = s->loads * s->width;
-    const uint64_t wanted = value[TOPK_COLUMNS] / each + 1;
-    const uint64_t threads = s->cluster || 4 * s->k > SLICE / each ? SLICE / each : least(SLICE / each, SHARING);
-    s->block = plan->block.x ? plan->block.x : power_from(wanted < TOPK_WARP ? TOPK_WARP : least(wanted, threads));
-    s->slice = s->block * each;
-    s->guesses = 2 * s->k <= s->block;
-    s->sorts = !s->any && s->k > RANKED;
-    s->slack = (unsigned)most(TOPK_WARP, 2 * s->k * TOPK_WARP / s->block);
-    s->own = s->slack + TOPK_SLICES * TOPK_WARP * each;
-    s->pool = (unsigned)most(s->k + s->block / TOPK_WARP * s->own, most(s->cluster * s->k, power_from(s->k)));
+static void begin_pool(topk_kernel *k) {
+    enum { WORDS = 8 };  // of both records (select.c)
+    cj_func *f = k->f;
+    k->exchange = cj_shared_address(f, cj_shared(f, "u32", "meetings", WORDS, 4 * WORDS));
+    cj_step(f, "both records are clear, and the warp has no candidates");
+    k->pool = cj_mov(f, "u32", "pool_at", "pool");
+    cj_reg clears = cj_lt(f, "clears", k->thread, WORDS), word = cj_mad(f, "word_at", k->thread, 4, k->exchange);
+    cj_ptx(f, "@$1 st.shared.u32 [$2], 0;", clears, word);
+    cj_reg own = cj_mad(f, "own_at", cj_shr(f, "warp", k->thread, 5), TOPK_CANDIDATE * k->s.own, k->pool);
+    k->own_at = cj_let(f, "u32", "own_at", "add.u32 $1, $2, $3; // after the places of selected candidates", own,
+                       TOPK_CANDIDATE * k->s.k);
+    k->mine = cj_mov(f, "u32", "mine", 0);
+    k->count = cj_mov(f, "u32", "candidates", 0);
 }
 
-// The block that is asked for, or chosen: smaller where the pool has no room. The meetings take some of it.
-static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
-    enum { MEETINGS = 64 };
-    const uint64_t asked = plan->params.value[TOPK_BLOCK];
-    if (asked != CJ_PARAM_AUTO) plan->block = (cj_dim3){(uint32_t)asked, 1, 1};
-    cj__topk_shape(plan, s);
-    while (asked == CJ_PARAM_AUTO && s->block > TOPK_WARP &&
-           s->pool * sizeof(uint64_t) + MEETINGS > limits->shared_per_block_optin) {
-        plan->block = (cj_dim3){s->block / 2, 1, 1};
-        cj__topk_shape(plan, s);
+static void begin(topk_kernel *k) {
+    cj_func *f = k->f;
+    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(f, "lane", k->thread, TOPK_WARP - 1);
+    k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
+    begin_pool(k);
+    k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
+    if (k->s.cluster) k->rank = cj_cluster_rank(f);
+    cj_step(f, "the row");
+    cj_reg x = cj__load_pointer(f, k->x, "x"),
+           stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride_at);
+    cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
+    k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
+    k->columns = cj_cvt(f, "u32", "columns", cj_let(f, "u64", "wide_columns", "ld.param.u64 $1, [$2];", k->columns_at));
+    k->threshold = cj_mov(f, "u32", "threshold", 0);
+    k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
+    k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");
+    k->resume = cj_u32(f, "resume");
+}
+
+// ---- mainloop
+
+// Rounds of slices; ranks of a cluster take slices in turn. After each slice that of the next round is loaded. A predicate: a
+// selection followed the last round.
+static cj_reg emit_rounds(topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   full = cj_pred(f, "full"), more = cj_pred(f, "more");
+    cj__topk_load_first(k);
+    if (k->s.guesses) cj__topk_guess(k);
+    cj_reg start = cj_mov(f, "u32", "start", 0);
+    CJ_DO_UNI(f, "next_round", more) {
+        for (unsigned i = 0; i < TOPK_SLICES; i++) {
+            cj__topk_sift(k, i);
+            cj__topk_load_next(k, i);
+        }
+        cj_step(f, "a warp with more than %u candidates may lack room for the next round's", k->s.slack);
+        cj_ptx(f, "setp.gt.u32 $1, $2, $3;", full, k->mine, k->s.slack);
+        cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes whose elements are out of bounds are with the others again");
+        cj_ptx(f, "bar.red.or.pred $1, 0, $1; // B2: all threads learn it", full);
+        cj_set(f, k->resume, TOPK_AFTER_ROUND);
+        cj_ptx(f, "@$1 bra.uni $2;", full, k->select);
+        cj_label_here(f, k->after[TOPK_AFTER_ROUND]);
+        cj_update(f, start, "add", cj__topk_round(k));
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, start, k->columns);
     }
-    plan->block = (cj_dim3){s->block, 1, 1};
+    return full;
 }
 
-// A cluster where rows are too few for the SMs, and long enough.
-static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
-    const uint64_t *value = plan->params.value;
-    uint64_t        cluster = 1;
-    while (cluster < CLUSTER_MAX && value[TOPK_ROWS] * cluster * 2 <= limits->sm_count &&
-           value[TOPK_COLUMNS] >= cluster * 2 * CLUSTER_SLICES * SLICE)
-        cluster *= 2;
-    return cluster > 1 ? cluster : 0;
+// The selection, for all who branch to it: it goes on where `resume` says.
+static void emit_selection(const topk_kernel *k) {
+    const unsigned last = k->s.cluster ? TOPK_AFTER_RANKS : TOPK_AFTER_ALL;
+    cj__topk_select(k);
+    for (unsigned way = 0; way < last; way++)
+        cj_ptx(k->f, "@$1 bra.uni $2;", cj_eq(k->f, "here", k->resume, way), k->after[way]);
+    cj_ptx(k->f, "bra.uni $1;", k->after[last]);
 }
 
-static cj_status check(const cj_plan *plan, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    if (value[TOPK_K] > value[TOPK_COLUMNS])
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "there are no more than columns elements to choose from",
-                          "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row", value[TOPK_K],
-                          value[TOPK_COLUMNS]);
-    if (stride_of(plan) < value[TOPK_COLUMNS])
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 stands for rows without a gap",
-                          "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row", stride_of(plan),
-                          value[TOPK_COLUMNS]);
-    return CJ_OK;
-}
+// ---- epilogue
 
-static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    uint64_t        cluster = value[TOPK_CLUSTER];
-    topk_shape      s;
-    char            dtype[8];
-    cj_status       status = check(plan, error);
-    if (status) return status;
-    if (cluster == CJ_PARAM_AUTO) {
-        cluster = clusters ? choose_cluster(plan, limits) : 0;
-    } else if (cluster && !clusters) {
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without,"
-                 " cluster=%" PRIu64 " is not used",
-                 plan->arch, cluster);
-        cluster = 0;
+// Every rank's first k go to rank 0; it selects from them, and the other ranks are done.
+static void emit_ranks(const topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "cluster: the first %u of every rank go to rank 0", k->s.k);
+    cj_cluster_sync(f, "B6: rank 0 is done with its own");
+    cj_reg pool = cj_cluster_map_address(f, k->pool, cj_mov(f, "u32", "rank_0", 0));
+    cj_reg peer = cj_mad(f, "peer", k->rank, TOPK_CANDIDATE * k->s.k, pool), i = cj_mov(f, "u32", "i", k->thread);
+    CJ_LOOP(f, pushes, "next_push", "pushed") {
+        cj_leave(&pushes, cj_ge(f, "no_push", i, k->s.k));
+        cj_reg there = cj_lt(f, "there", i, k->count), at = cj_mad(f, "from", i, TOPK_CANDIDATE, k->pool);
+        cj_reg to = cj_mad(f, "to", i, TOPK_CANDIDATE, peer), candidate = cj__topk_candidate(k, there, at);
+        cj_dsmem_store(f, cj_always(), "b64", &candidate, 1, to, 0);
+        cj_update(f, i, "add", k->s.block);
     }
-    if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
-    const uint64_t blocks = value[TOPK_ROWS] * (cluster ? cluster : 1);
-    if (blocks > INT32_MAX)
-        return cj__refuse(error, CJ_CONTRACT, "use several launches",
-                          "rows: %" PRIu64 " in clusters of %" PRIu64 " are more blocks than the 2^31 - 1 of a"
-                          " grid",
-                          value[TOPK_ROWS], cluster);
-    choose_block(plan, limits, &s);
-    plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
-    plan->dynamic_shared = s.pool * (uint32_t)sizeof(uint64_t);
-    plan->derived[plan->derived_count++] = value[TOPK_COLUMNS];
-    plan->derived[plan->derived_count++] = stride_of(plan);
-    snprintf(plan->entry, sizeof plan->entry, "topk_%s_%s", s.smallest ? "smallest" : "largest",
-             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
-    return CJ_OK;
+    cj_set(f, k->count, k->s.cluster * k->s.k);
+    cj_cluster_sync(f, "B10: all ranks' candidates are in rank 0's pool");
+    CJ_UNLESS_UNI(f, cj_eq(f, "rank_is_0", k->rank, 0), "receive") { cj_ptx(f, "ret;"); }
+    cj_set(f, k->resume, TOPK_AFTER_RANKS);
+    cj_ptx(f, "bra.uni $1;", k->select);
+    cj_label_here(f, k->after[TOPK_AFTER_RANKS]);
+}
+
+// Where results go, and the number of the row's first one.
+typedef struct results {
+    cj_reg values, indices, first;
+} results;
+
+// Result `place` of the row is the candidate. Its value is read from x again.
+static void write_result(const topk_kernel *k, const results *r, cj_reg candidate, cj_reg place) {
+    const topk_shape *s = &k->s;
+    cj_func          *f = k->f;
+    const char       *type = cj__topk_register(k);
+    cj_reg            low = cj_u32(f, "low"), key = cj_b32(f, "key");
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, key, candidate);
+    cj_reg index = cj_let(f, "u32", "index", "not.b32 $1, $2;", low),
+           from = cj_mad_wide(f, "from", index, s->bytes, k->base);
+    cj_reg value = cj_let(f, type, "value", "ld.global.nc.$3 $1, [$2];", from, type);
+    cj_reg number = cj_add(f, "number", cj_cvt(f, "u64", "place", place), r->first);
+    cj_ptx(f, "st.global.$1 [$2], $3;", type, cj_mad(f, "value_at", number, s->bytes, r->values), value);
+    cj_reg to = cj_mad(f, "index_at", number, s->wide_index ? 8 : 4, r->indices),
+           wide = cj_cvt(f, "u64", "wide_index", index);
+    cj_ptx(f, "st.global.$1 [$2], $3;", s->wide_index ? "u64" : "u32", to, s->wide_index ? wide : index);
+}
+
+// The pool's places first to last, a thread each, are the row's results in their order.
+static void emit_results_of_places(const topk_kernel *k, const results *r, unsigned first) {
+    cj_func *f = k->f;
+    cj_reg   i = cj_mov(f, "u32", "i", k->thread);
+    CJ_LOOP(f, turns, "next_result", "done") {
+        cj_leave(&turns, cj_ge(f, "no_result", i, k->s.k - first));
+        cj_reg at = cj_mad(f, "result_at", i, TOPK_CANDIDATE, k->pool);
+        cj_reg candidate = cj_let(f, "b64", "candidate", "ld.shared.u64 $1, [$2 + $3];", at, TOPK_CANDIDATE * first);
+        write_result(k, r, candidate, i);
+        cj_update(f, i, "add", k->s.block);
+    }
+}
+
+// A few lanes, as many as there are for each candidate, count its place together.
+static void emit_results_by_rank(const topk_kernel *k, const results *r, unsigned first) {
+    cj_func *f = k->f;
+    unsigned lanes = 1;
+    while (lanes < TOPK_WARP && 2 * lanes * k->s.k <= k->s.block) lanes *= 2;
+    cj_reg more = cj_pred(f, "more"), part = cj_and(f, "lane_of_candidate", k->thread, lanes - 1);
+    cj_reg base = cj_mov(f, "u32", "first_of_turn", 0);
+    CJ_DO_UNI(f, "next_turn", more) {
+        cj_reg i = cj_div(f, "i", k->thread, lanes);
+        cj_update(f, i, "add", base);
+        cj_reg there = cj_lt(f, "there", i, k->s.k);
+        cj_reg candidate = cj__topk_candidate(k, there, cj_mad(f, "result_at", i, TOPK_CANDIDATE, k->pool));
+        cj_reg place = cj__topk_count_place(k, candidate, lanes);
+        cj_reg leads = cj_let(f, "pred", "leads", "setp.eq.and.u32 $1, $2, 0, $3;", part, there);
+        cj_reg writes = cj_let(f, "pred", "writes", "setp.ge.and.u32 $1, $2, $3, $4;", place, first, leads);
+        CJ_IF(f, writes, "others") {
+            cj_update(f, place, "sub", first);
+            write_result(k, r, candidate, place);
+        }
+        cj_update(f, base, "add", k->s.block / lanes);
+        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, base, k->s.k);
+    }
+}
+
+static void emit_results(const topk_kernel *k) {
+    cj_func       *f = k->f;
+    const unsigned first = k->s.kth ? k->s.k - 1 : 0;
+    cj_step(f, "results, with the bits that x has");
+    results r = {.values = cj__load_pointer(f, k->values, "values")};
+    r.indices = cj__load_pointer(f, k->indices, "indices");
+    r.first = cj_mul_wide(f, "results", k->row, k->s.k - first);
+    if (k->s.any || k->s.sorts)
+        emit_results_of_places(k, &r, first);
+    else
+        emit_results_by_rank(k, &r, first);
+    cj_ptx(f, "ret;");
+}
+
+static void emit_topk(const cj_plan *plan, cj_builder *b) {
+    topk_kernel k = {.plan = plan};
+    cj__topk_shape(plan, &k.s);
+    write_head(&k, b);
+    cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
+    k.f = cj_entry(b, plan->entry);
+    declare(&k);
+    begin(&k);
+    cj_reg selected = emit_rounds(&k);
+    cj_step(k.f, "the row is read: the first k of what there is, unless a selection followed the last round");
+    cj_ptx(k.f, "@$1 bra.uni $2;", selected, k.after[TOPK_AFTER_ALL]);
+    cj_set(k.f, k.resume, TOPK_AFTER_ALL);
+    emit_selection(&k);
+    cj_label_here(k.f, k.after[TOPK_AFTER_ALL]);
+    if (k.s.cluster) emit_ranks(&k);
+    cj_ptx(k.f, "bar.sync 0; // B5: the candidates are selected");
+    if (k.s.sorts) cj__topk_sort(&k);
+    emit_results(&k);
 }
 
 const cj_family cj__family_topk = {
     .name = "topk",
     .summary = "the k largest or smallest elements of each row, sorted or not, and where they are; or the k-th alone",
     .param = cj__topk_params,
-    .param_count = sizeof cj__topk_params / sizeof *cj__topk_params,
-    .plan = plan_topk,
-    .emit = cj__topk_emit,
+    .param_count = TOPK_PARAMS,
+    .plan = cj__topk_plan,
+    .emit = emit_topk,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of top-k: parameters and shape (topk.c), the kernel (topk_emit.c), selection without a sort
-// (topk_select.c).
+// The parts of topk. Each file calls only those before it: plan.c, sift.c, select.c, sort.c, and topk.c, which has the
+// algorithm.
 #ifndef CJ_TEMPLATES_TOPK_H
 #define CJ_TEMPLATES_TOPK_H
 
@@ -18,18 +18,21 @@ enum {
     TOPK_STRIDE,
     TOPK_ALIGN,
     TOPK_CLUSTER,
-    TOPK_BLOCK
+    TOPK_BLOCK,
+    TOPK_PARAMS
 };
 
-extern const cj_param_info cj__topk_params[];
+// Bytes a load, lanes, slices in flight, elements that a thread has of a slice, at least and at most; bytes of a candidate.
+enum { TOPK_LOAD = 16, TOPK_WARP = 32, TOPK_SLICES = 4, TOPK_EACH = 4, TOPK_EACH_MAX = 8, TOPK_CANDIDATE = 8 };
 
-// Bytes a load, lanes, slices on their way, elements that a thread has of a slice, at least and at most.
-enum { TOPK_LOAD = 16, TOPK_WARP = 32, TOPK_SLICES = 4, TOPK_EACH = 4, TOPK_EACH_MAX = 8 };
+// What was fitted to a GPU or to ptxas.
+#define CONSTANT(name, value, unit, measured_on, day, command) name = (value),
+enum {
+#include "constants.def"
+};
+#undef CONSTANT
 
-// A guess is close where no more than a TOPK_CLOSE-th of k too many threads are not below it.
-enum { TOPK_CLOSE = 8 };
-
-// Where the selection goes on: behind a round, the row (or the rank's part of it), all ranks' candidates.
+// Where the kernel goes on after a selection: a round, the row (or the rank's part of it), all ranks' candidates.
 enum { TOPK_AFTER_ROUND, TOPK_AFTER_ALL, TOPK_AFTER_RANKS, TOPK_SELECTIONS };
 
 // How a row is read: slices, each of `loads` loads a thread, of `width` elements.
@@ -37,11 +40,12 @@ typedef struct topk_shape {
     cj_dtype dtype;
     unsigned bytes, width, loads;
     unsigned block, cluster;
-    unsigned k, slice;    // elements of a slice, of one block
-    unsigned slack, own;  // candidates of a warp beyond which k of all are selected; its places, for a round's more
-    unsigned pool;        // places in all: of those that are together, then of each warp
-    bool     guesses;     // a first threshold
-    bool     sorts;       // the result, else its places are counted
+    unsigned k, slice;  // elements of a slice, of one block
+    unsigned slack,
+        own;        // a warp with more candidates than `slack` asks for a selection; places of a warp, for a round more
+    unsigned pool;  // places in all: of the selected candidates, then of each warp
+    bool     guesses;                         // a first threshold
+    bool     sorts;                           // the result; else its places are counted
     bool     smallest, kth, any, wide_index;  // any: in any order
 } topk_shape;
 
@@ -50,47 +54,57 @@ typedef struct topk_kernel {
     cj_func       *f;
     topk_shape     s;
     cj_var         x, values, indices, columns_at, stride_at;
-    cj_reg         thread, lane, rank, row;
-    cj_reg         below;               // mask of the lanes before this one
-    cj_reg         pool, own_at;        // addresses: of those that are together, of the warp's own places
-    cj_reg         meeting;             // address of what warps tell each other (topk_select.c)
-    cj_reg         base, columns;       // of the row; elements, u32
-    cj_reg         threshold, filling;  // a key; everything becomes a candidate
-    cj_reg         bound;  // the number that goes with the threshold: no element above the one is below the other
-    cj_reg         count, mine, most;               // candidates that are together, of the warp, of that with the most
-    cj_reg         full;                            // a warp has too many
-    cj_reg         results, values_to, indices_to;  // number of the row's first result, and where results go
-    cj_reg         resume;                          // where the selection goes on, one of `after`
-    cj_reg         element[TOPK_SLICES][TOPK_EACH_MAX], column[TOPK_SLICES][TOPK_EACH];  // of a load's first element
-    cj_label       select, after[TOPK_SELECTIONS];
+    cj_reg         thread, lane, below;  // below: mask of the lanes before this one
+    cj_reg         row, rank;
+    cj_reg         base, columns;  // of the row: its address, its elements as u32
+    cj_reg         pool, own_at;   // addresses of places: of the selected candidates, of the warp's own
+
+    // Registers that change from slice to slice.
+    cj_reg element[TOPK_SLICES][TOPK_EACH_MAX], column[TOPK_SLICES][TOPK_EACH];  // of a load's first element
+    cj_reg threshold, filling;                                                   // a key; every element is a candidate
+    cj_reg bound;        // as a number: no element greater than the threshold is less than it
+    cj_reg count, mine;  // selected candidates; the warp's own
+    cj_reg exchange;     // address of what warps exchange in a selection (select.c)
+
+    // The selection is written once. `resume` says which of `after` it goes on to.
+    cj_label select, after[TOPK_SELECTIONS];
+    cj_reg   resume;
 } topk_kernel;
 
-void cj__topk_shape(const cj_plan *plan, topk_shape *s);
-void cj__topk_emit(const cj_plan *plan, cj_builder *builder);
+// ---- plan.c
 
-// ---- topk_sift.c
+extern const cj_param_info cj__topk_params[TOPK_PARAMS];
 
-unsigned    cj__topk_round(const topk_kernel *k);                   // elements of a round, of all blocks of the row
-const char *cj__topk_register(const topk_kernel *k);                // type of an element's registers
-cj_reg      cj__topk_new_number(topk_kernel *k, const char *name);  // of what an element is compared as
+void      cj__topk_shape(const cj_plan *plan, topk_shape *s);
+cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
+// ---- sift.c
+
+unsigned    cj__topk_round(const topk_kernel *k);     // elements of a round, of all blocks of the row
+const char *cj__topk_register(const topk_kernel *k);  // the type of an element's registers
+const char *cj__topk_number(const topk_kernel *k);    // the type of the registers in which elements are compared
 
 // How many of a key's lowest bits follow from the others: those that 16-bit elements do not have of an f32.
 unsigned cj__topk_key_low(const topk_kernel *k);
 
-// All slices of the first round; slice i of the round that follows.
+// All slices of the first round; slice i of the round after this.
 void cj__topk_load_first(topk_kernel *k);
-void cj__topk_load_next(topk_kernel *k, unsigned i);
+void cj__topk_load_next(const topk_kernel *k, unsigned i);
 
-void cj__topk_guess(topk_kernel *k);             // the first threshold
-void cj__topk_set_bound(topk_kernel *k);         // from the threshold
-void cj__topk_sift(topk_kernel *k, unsigned i);  // slice i: its candidates get to the warp's places
+void cj__topk_guess(const topk_kernel *k);             // the first threshold
+void cj__topk_set_bound(const topk_kernel *k);         // from the threshold
+void cj__topk_sift(const topk_kernel *k, unsigned i);  // slice i: its candidates go to the warp's places
 
-// ---- the others
+// ---- select.c: of more candidates than k the first k stay, in any order
 
-void cj__topk_select(topk_kernel *k);  // of more candidates than k the first k stay, in any order
-void cj__topk_sort(topk_kernel *k);    // these, the greatest first
+void   cj__topk_select(const topk_kernel *k);
+cj_reg cj__topk_candidate(const topk_kernel *k, cj_reg there, cj_reg at);  // the one at that address; 0 if not `there`
 
-// place = of the candidate among all, 0 for the greatest: in the `lanes` lanes, a power of two, that have it together.
-void cj__topk_count_place(topk_kernel *k, cj_reg candidate, cj_reg place, unsigned lanes);
+// ---- sort.c
+
+void cj__topk_sort(const topk_kernel *k);  // the selected candidates, the greatest first
+
+// How many of the selected candidates are greater than this one, counted by the `lanes` lanes, a power of two, that have it.
+cj_reg cj__topk_count_place(const topk_kernel *k, cj_reg candidate, unsigned lanes);
 
 #endif

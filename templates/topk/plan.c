@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of topk, how they cut a row into slices, and the plan.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "error.h"
+#include "numbers.h"
+#include "topk.h"
+
+const cj_param_info cj__topk_params[TOPK_PARAMS] = {
+    [TOPK_ROWS] = {.name = "rows", .minimum = 1, .maximum = INT32_MAX, .initial = "1024", .help = "rows of the matrix"},
+    [TOPK_COLUMNS] =
+        {.name = "columns", .minimum = 1, .maximum = INT32_MAX, .initial = "4096", .help = "elements of a row"},
+    [TOPK_K] = {.name = "k", .minimum = 1, .maximum = 2048, .initial = "64", .help = "how many, at most the columns"},
+    [TOPK_DTYPE] = {.name = "dtype",
+                    .choices = "f32 f16 bf16 i32 u32",
+                    .initial = "f32",
+                    .help = "type of the elements"},
+    [TOPK_ORDER] = {.name = "order",
+                    .choices = "largest smallest",
+                    .initial = "largest",
+                    .help = "which; NaN is greater than any number, -0 equals 0, of equal ones the first come first"},
+    [TOPK_INDEX] = {.name = "index", .choices = "i64 u32", .initial = "i64", .help = "type of the indices"},
+    [TOPK_RESULT] = {.name = "result",
+                     .choices = "all kth any",
+                     .initial = "all",
+                     .help = "all: k values and indices a row, in order; any: the same in any order; kth: the last of"
+                             " them alone"},
+    [TOPK_STRIDE] = {.name = "stride",
+                     .maximum = UINT32_MAX,
+                     .initial = "0",
+                     .help = "elements from row to row; 0: columns"},
+    [TOPK_ALIGN] = {.name = "align",
+                    .choices = "16 8 4 2",
+                    .initial = "16",
+                    .help = "bytes that x is a multiple of, where its element is smaller"},
+    [TOPK_CLUSTER] = {.name = "cluster",
+                      .maximum = 16,
+                      .automatic = true,
+                      .initial = "auto",
+                      .tune = "0 1 2 4 8 16",
+                      .help = "blocks a row; 0: generate without clusters"},
+    [TOPK_BLOCK] = {.name = "block",
+                    .minimum = 32,
+                    .maximum = 1024,
+                    .multiple = 32,
+                    .automatic = true,
+                    .initial = "auto",
+                    .tune = "128 256 512 1024",
+                    .help = "threads a block"},
+};
+
+static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
+
+enum { RESULT_ALL, RESULT_KTH, RESULT_ANY };  // in the order of the words
+
+static uint64_t stride_of(const cj_plan *plan) {
+    return plan->params.value[plan->params.value[TOPK_STRIDE] ? TOPK_STRIDE : TOPK_COLUMNS];
+}
+
+// The shape that the parameters ask for, once the plan has cluster and block.
+void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
+    const uint64_t *value = plan->params.value;
+    *s = (topk_shape){.dtype = dtypes[value[TOPK_DTYPE]],
+                      .k = (unsigned)value[TOPK_K],
+                      .smallest = value[TOPK_ORDER],
+                      .kth = value[TOPK_RESULT] == RESULT_KTH,
+                      .any = value[TOPK_RESULT] == RESULT_ANY,
+                      .wide_index = !value[TOPK_INDEX],
+                      .cluster = plan->cluster.x};
+    s->bytes = (unsigned)cj_dtype_size(s->dtype);
+    s->width = (unsigned)(TOPK_LOAD >> value[TOPK_ALIGN]) / s->bytes;
+    const uint64_t all = value[TOPK_COLUMNS] | (value[TOPK_ROWS] > 1 ? stride_of(plan) : 0);
+    while (s->width > 1 && all % s->width) s->width /= 2;
+    if (!s->width) s->width = 1;
+    s->loads = s->width < TOPK_EACH ? TOPK_EACH / s->width : 1;
+    const unsigned each = s->loads * s->width;
+    const uint64_t wanted = value[TOPK_COLUMNS] / each + 1;
+    const uint64_t threads = s->cluster || 4 * s->k > TOPK_SLICE / each ? TOPK_SLICE / each
+                                                                        : cj__least(TOPK_SLICE / each, TOPK_SHARING);
+    s->block = plan->block.x ? plan->block.x
+                             : cj__power_from(wanted < TOPK_WARP ? TOPK_WARP : cj__least(wanted, threads));
+    s->slice = s->block * each;
+    s->guesses = 2 * s->k <= s->block;
+    s->sorts = !s->any && s->k > TOPK_RANKED;
+    s->slack = (unsigned)cj__most(TOPK_WARP, 2 * s->k * TOPK_WARP / s->block);
+    s->own = s->slack + TOPK_SLICES * TOPK_WARP * each;
+    s->pool = (unsigned)cj__most(s->k + s->block / TOPK_WARP * s->own,
+                                 cj__most(s->cluster * s->k, cj__power_from(s->k)));
+}
+
+// The block that is asked for; else the largest whose pool fits into shared memory, beside the records of select.c.
+static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
+    enum { RECORDS = 64 };
+    const uint64_t asked = plan->params.value[TOPK_BLOCK];
+    if (asked != CJ_PARAM_AUTO) plan->block = (cj_dim3){(uint32_t)asked, 1, 1};
+    cj__topk_shape(plan, s);
+    while (asked == CJ_PARAM_AUTO && s->block > TOPK_WARP &&
+           s->pool * sizeof(uint64_t) + RECORDS > limits->shared_per_block_optin) {
+        plan->block = (cj_dim3){s->block / 2, 1, 1};
+        cj__topk_shape(plan, s);
+    }
+    plan->block = (cj_dim3){s->block, 1, 1};
+}
+
+// A cluster a row if rows are fewer than half of the SMs, and long enough.
+static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
+    const uint64_t *value = plan->params.value;
+    uint64_t        cluster = 1;
+    while (cluster < TOPK_CLUSTER_MAX && value[TOPK_ROWS] * cluster * 2 <= limits->sm_count &&
+           value[TOPK_COLUMNS] >= cluster * 2 * TOPK_CLUSTER_SLICES * TOPK_SLICE)
+        cluster *= 2;
+    return cluster > 1 ? cluster : 0;
+}
+
+static cj_status check(const cj_plan *plan, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    if (value[TOPK_K] > value[TOPK_COLUMNS])
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "there are no more than columns elements to choose from",
+                          "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row", value[TOPK_K],
+                          value[TOPK_COLUMNS]);
+    if (stride_of(plan) < value[TOPK_COLUMNS])
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 stands for rows without a gap",
+                          "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row", stride_of(plan),
+                          value[TOPK_COLUMNS]);
+    return CJ_OK;
+}
+
+cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    uint64_t        cluster = value[TOPK_CLUSTER];
+    topk_shape      s;
+    char            dtype[8];
+    cj_status       status = check(plan, error);
+    if (status) return status;
+    if (cluster == CJ_PARAM_AUTO) {
+        cluster = clusters ? choose_cluster(plan, limits) : 0;
+    } else if (cluster && !clusters) {
+        snprintf(plan->note, sizeof plan->note,
+                 "%s has no thread block clusters (they need sm_90): generated without,"
+                 " cluster=%" PRIu64 " is not used",
+                 plan->arch, cluster);
+        cluster = 0;
+    }
+    if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
+    const uint64_t blocks = value[TOPK_ROWS] * (cluster ? cluster : 1);
+    if (blocks > INT32_MAX)
+        return cj__refuse(error, CJ_CONTRACT, "use several launches",
+                          "rows: %" PRIu64 " in clusters of %" PRIu64 " are more blocks than the 2^31 - 1 of a"
+                          " grid",
+                          value[TOPK_ROWS], cluster);
+    choose_block(plan, limits, &s);
+    plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
+    plan->dynamic_shared = s.pool * (uint32_t)sizeof(uint64_t);
+    plan->derived[plan->derived_count++] = value[TOPK_COLUMNS];
+    plan->derived[plan->derived_count++] = stride_of(plan);
+    snprintf(plan->entry, sizeof plan->entry, "topk_%s_%s", s.smallest ? "smallest" : "largest",
+             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
+    return CJ_OK;
+}
