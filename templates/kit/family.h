@@ -50,6 +50,9 @@ void cj__blocks_per_sm(const cj_plan *plan, cj_func *f, uint64_t wanted);
 enum { CJ_TARGET_MEASURED = 90 };
 void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spills);
 
+// The plan's note if `cluster` blocks are asked for of a target without clusters: they are generated without.
+void cj__note_no_clusters(cj_plan *plan, uint64_t cluster);
+
 // The plan's target as a number, 90 for sm_90a.
 unsigned cj__target_number(const cj_plan *plan);
 

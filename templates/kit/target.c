@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What depends on the target: registers and blocks an SM, conversions to 16 bits, programmatic dependent launch.
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "check.h"
 #include "error.h"
 #include "family.h"
@@ -23,6 +26,12 @@ void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spi
     const uint32_t unit = (registers + UNIT - 1) / UNIT * UNIT, warps = (plan->block.x + WARP - 1) / WARP;
     const uint32_t blocks = SCHEDULERS * (REGISTERS / (unit * WARP)) / warps;
     if (spills || cj__target_number(plan) != CJ_TARGET_MEASURED) cj_blocks_per_sm(f, fit_sm(plan, blocks ? blocks : 1));
+}
+
+void cj__note_no_clusters(cj_plan *plan, uint64_t cluster) {
+    snprintf(plan->note, sizeof plan->note,
+             "%s has no thread block clusters (they need sm_90): generated without, cluster=%" PRIu64 " is not used",
+             plan->arch, cluster);
 }
 
 unsigned cj__target_number(const cj_plan *plan) { return cj__target_find(plan->arch)->number; }

@@ -261,10 +261,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
         status = cj__refuse_bf16(plan, "dtype", cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), error);
     if (status) return status;
     if (value[SCAN_CLUSTER] != CJ_PARAM_AUTO && value[SCAN_CLUSTER] && !clusters) {
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without,"
-                 " cluster=%" PRIu64 " is not used",
-                 plan->arch, value[SCAN_CLUSTER]);
+        cj__note_no_clusters(plan, value[SCAN_CLUSTER]);
         plan->params.value[SCAN_CLUSTER] = 0;
     }
     status = choose_form(plan, limits, clusters, error);

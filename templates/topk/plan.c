@@ -136,10 +136,7 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     if (cluster == CJ_PARAM_AUTO) {
         cluster = clusters ? choose_cluster(plan, limits) : 0;
     } else if (cluster && !clusters) {
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without,"
-                 " cluster=%" PRIu64 " is not used",
-                 plan->arch, cluster);
+        cj__note_no_clusters(plan, cluster);
         cluster = 0;
     }
     if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
