@@ -14,7 +14,7 @@ static void any_shape_stride_and_alignment_is_right(void **state) {
 }
 
 // Thousands of tiles, of which many wait for each other at once.
-static void long_rows_meet_in_the_workspace(void **state) {
+static void long_rows_look_back(void **state) {
     (void)state;
     cj_test_scan(cj_test_device, "rows=1 columns=1000000 block=32 loads=1", 0, 1);
     if (cj_test_few()) return;
@@ -24,7 +24,7 @@ static void long_rows_meet_in_the_workspace(void **state) {
 }
 
 // As the plan has them, many small tiles, and small blocks of which an SM has several.
-static void blocks_that_stay_have_tile_after_tile(void **state) {
+static void a_persistent_kernel_has_tile_after_tile(void **state) {
     (void)state;
     cj_test_scan(cj_test_device, "columns=1000000 form=stream", 0, 1);
     cj_test_scan(cj_test_device, "rows=300 columns=1000 form=stream claim=row block=32 loads=1 dtype=i32", 0, 2);
@@ -75,8 +75,8 @@ static void a_users_operation_keeps_its_order(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),
-        cmocka_unit_test(long_rows_meet_in_the_workspace),
-        cmocka_unit_test(blocks_that_stay_have_tile_after_tile),
+        cmocka_unit_test(long_rows_look_back),
+        cmocka_unit_test(a_persistent_kernel_has_tile_after_tile),
         cmocka_unit_test(clusters_take_rows_together),
         cmocka_unit_test(segments_begin_where_it_is_said),
         cmocka_unit_test(a_call_scans_in_place_and_refuses_what_it_cannot),

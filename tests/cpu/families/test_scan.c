@@ -35,7 +35,7 @@ static void rows_of_every_length_are_right(void **state) {
 }
 
 // Groups of 32 tiles: none, one, and several, the last of them full or not, forward and in reverse.
-static void long_rows_meet_in_the_workspace(void **state) {
+static void long_rows_look_back(void **state) {
     (void)state;
     static const unsigned tiles[] = {2, 31, 32, 33, 64, 65, 100};
     for (size_t i = 0; i < CJ_TEST_COUNT(tiles); i++)
@@ -62,7 +62,7 @@ static void clusters_take_rows_together(void **state) {
 
 // Blocks that stay, and have tiles or rows one after the other: every type and direction; groups of 32 tiles, none to
 // several; a load less than a tile, a whole one, one more; rows with gaps; segments; more stages than tiles, and one.
-static void blocks_that_stay_have_tile_after_tile(void **state) {
+static void a_persistent_kernel_has_tile_after_tile(void **state) {
     (void)state;
     static const char *const types[] = {"f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16"};
     static const char *const ops[] = {"sum", "min", "max", "product"};
@@ -193,15 +193,19 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 claim=tile cluster=8", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct claim=row", "claim: form=direct");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct grid=2", "grid: form=direct");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^24 form=direct dtype=f16 loads=8 block=1024",
+                    "loads: 8 loads");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^24 form=direct loads=8 block=1024 heads=flags",
+                    "loads: 8 loads");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_type_and_direction_is_right),
         cmocka_unit_test(rows_of_every_length_are_right),
-        cmocka_unit_test(long_rows_meet_in_the_workspace),
+        cmocka_unit_test(long_rows_look_back),
         cmocka_unit_test(clusters_take_rows_together),
-        cmocka_unit_test(blocks_that_stay_have_tile_after_tile),
+        cmocka_unit_test(a_persistent_kernel_has_tile_after_tile),
         cmocka_unit_test(one_array_ends_anywhere),
         cmocka_unit_test(segments_begin_where_it_is_said),
         cmocka_unit_test(carries_stop_where_a_segment_begins),
