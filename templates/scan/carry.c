@@ -33,16 +33,6 @@ static void take_tile(const scan_kernel *k, scan_tile *t, scan_exchange *e) {
     cj_ptx(f, "ld.shared.v4.u32 {$1, $2, $3, $4}, [$5];", e->work.number, e->work.epoch, t->row, t->number, slot);
 }
 
-static cj_reg open_mbarrier(const scan_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "an mbarrier counts the bytes of the totals before this rank's");
-    cj_reg arrived = cj_shared_address(f, cj_shared(f, "b64", "arrived", 1, 0));
-    cj_mbarrier_init(f, cj_eq(f, "leader", k->thread, 0), arrived, CJ_ARG(1), NULL);
-    cj_mbarrier_init_done(f, "publishes the mbarrier, at B3");
-    cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "B3: this block has started");
-    return arrived;
-}
-
 scan_exchange cj__scan_begin(const scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
@@ -52,7 +42,10 @@ scan_exchange cj__scan_begin(const scan_kernel *k, scan_tile *t) {
     } else if (s->cluster) {
         t->row = cj_cluster_index(f);
         t->number = cj_cluster_rank(f);
-        e.arrived = open_mbarrier(k);
+        cj_step(f, "an mbarrier counts the bytes of the totals before this rank's");
+        e.push = cj__push_new(f, "arrived");
+        cj_reg leader = cj_eq(f, "leader", k->thread, 0);
+        cj__push_open(f, &e.push, leader, "publishes the mbarrier, at B3", "B3: this block has started");
     } else {
         cj_step(f, "%u rows a block", s->block / s->threads);
         cj_reg block = cj_mov(f, "u32", "block", "%ctaid.x"), row = cj_div(f, "row_of_block", k->thread, s->threads);
@@ -112,7 +105,7 @@ static void look_back(const scan_kernel *k, scan_tile *t, const scan_exchange *e
 // ---- cluster
 
 // Lane i of warp 0 pushes the total to rank i, if that is higher; every warp waits, and combines the totals of lower ranks.
-static void exchange_totals(const scan_kernel *k, scan_tile *t, cj_reg arrived) {
+static void exchange_totals(const scan_kernel *k, scan_tile *t, const cj_push *push) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
     const unsigned    bytes = cj__scan_slot(s);
@@ -123,14 +116,14 @@ static void exchange_totals(const scan_kernel *k, scan_tile *t, cj_reg arrived) 
     cj_reg peer = cj_min(f, "peer", k->p.lane, s->cluster - 1);
     cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", sends, k->p.lane, t->number);
     cj_reg slot = cj_mad(f, "slot", t->number, bytes, slots);
-    cj_cluster_wait(f, "B3: higher ranks have started");
     cj_reg leader = cj_eq(f, "leader", k->thread, 0);
     cj_reg expected = cj_mul(f, "expected", t->number, s->computed + (k->p.segmented ? HEAD_BYTES : 0));
-    cj_mbarrier_arrive_expect(f, leader, arrived, CJ_ARG(expected), "B4: the totals of all lower ranks");
-    cj_reg to = cj_cluster_map_address(f, slot, peer), gate = cj_cluster_map_address(f, arrived, peer);
+    cj__push_expect(f, push, "B3: higher ranks have started", leader, CJ_ARG(expected),
+                    "B4: the totals of all lower ranks");
+    cj_reg to = cj_cluster_map_address(f, slot, peer), gate = cj__push_gate(f, push, peer);
     cj_st_async(f, sends, s->type, &t->total, 1, to, 0, gate);
     if (k->p.segmented) cj_st_async(f, sends, "u32", &t->headed, 1, to, (int32_t)s->computed, gate);
-    cj_mbarrier_wait(f, arrived, CJ_ARG(0), CJ_SCOPE_CLUSTER, "B4: the totals of all lower ranks have arrived");
+    cj__push_wait(f, push, "B4: the totals of all lower ranks have arrived");
     cj_reg reads = cj_lt(f, "reads", k->p.lane, t->number), from = cj_mad(f, "slot", k->p.lane, bytes, slots);
     cj_reg value = cj__prefix_identity(&k->p, "sent");
     cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", reads, s->type, value, from);
@@ -142,7 +135,7 @@ static void exchange_totals(const scan_kernel *k, scan_tile *t, cj_reg arrived) 
 void cj__scan_carry(const scan_kernel *k, scan_tile *t, const scan_exchange *e) {
     if (k->s.tiles == 1) return;
     if (k->s.cluster)
-        exchange_totals(k, t, e->arrived);
+        exchange_totals(k, t, &e->push);
     else
         look_back(k, t, e);
 }

@@ -4,6 +4,7 @@
 #ifndef CJ_TEMPLATES_SCAN_H
 #define CJ_TEMPLATES_SCAN_H
 
+#include "combine.h"
 #include "family.h"
 #include "lookback.h"
 #include "schedule.h"
@@ -178,8 +179,8 @@ void cj__scan_store(const scan_kernel *k, scan_tile *t);
 
 typedef struct scan_exchange {
     cj_reg  workspace;
-    cj_work work;     // look-back: the tile's number among all, and the launch's epoch
-    cj_reg  arrived;  // cluster: the mbarrier
+    cj_work work;  // look-back: the tile's number among all, and the launch's epoch
+    cj_push push;  // cluster
 } scan_exchange;
 
 scan_exchange cj__scan_begin(const scan_kernel *k, scan_tile *t);  // which tile the block has

@@ -22,7 +22,7 @@
 enum { RECORD_BYTES = 16 };
 
 // Places first, first + step, … below `end`; `first` is the thread's. at: the address of place 0. Turns go up to `turns_end`,
-// which is the same in all threads that take them together.
+// which is the same in all threads that take a turn at once.
 typedef struct places {
     cj_reg   at, first, end, turns_end;
     unsigned step;

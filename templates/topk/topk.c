@@ -133,7 +133,7 @@ static cj_reg emit_rounds(topk_kernel *k) {
     return full;
 }
 
-// The selection, for all who branch to it: it goes on where `resume` says.
+// The selection, for all branches to it: it goes on where `resume` says.
 static void emit_selection(const topk_kernel *k) {
     const unsigned last = k->s.cluster ? TOPK_AFTER_RANKS : TOPK_AFTER_ALL;
     cj__topk_select(k);
