@@ -73,7 +73,7 @@ static void declare(topk_kernel *k) {
 static void begin_pool(topk_kernel *k) {
     enum { WORDS = 8 };  // of both records (select.c)
     cj_func *f = k->f;
-    k->exchange = cj_shared_address(f, cj_shared(f, "u32", "meetings", WORDS, 4 * WORDS));
+    k->exchange = cj_shared_address(f, cj_shared(f, "u32", "exchange", WORDS, 4 * WORDS));
     cj_step(f, "both records are clear, and the warp has no candidates");
     k->pool = cj_mov(f, "u32", "pool_at", "pool");
     cj_reg clears = cj_lt(f, "clears", k->thread, WORDS), word = cj_mad(f, "word_at", k->thread, 4, k->exchange);
