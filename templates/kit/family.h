@@ -10,6 +10,16 @@
 #include <clusterjit/ptx.h>
 #include <stdbool.h>
 
+// Rows of a parameter table: [ID] = {CJ_NUMBER("k", 1, 2048, "64", "how many")}; more members may follow. A number whose
+// default leaves it to the plan; a word of a list; a user's function of these arguments.
+#define CJ_NUMBER(name_, minimum_, maximum_, initial_, help_) \
+    .name = name_, .minimum = minimum_, .maximum = maximum_, .initial = initial_, .help = help_
+#define CJ_AUTOMATIC(name_, minimum_, maximum_, help_) \
+    CJ_NUMBER(name_, minimum_, maximum_, "auto", help_), .automatic = true
+#define CJ_CHOICE(name_, choices_, initial_, help_) \
+    .name = name_, .choices = choices_, .initial = initial_, .help = help_
+#define CJ_FUNCTION(name_, arguments_, help_) .name = name_, .function = arguments_, .initial = "", .help = help_
+
 struct cj_family {
     const char          *name, *summary;
     const cj_param_info *param;

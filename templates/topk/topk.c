@@ -34,16 +34,14 @@
 
 static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
-    char              dtype[8];
+    const cj_params  *p = &k->plan->params;
+    char              dtype[8], order[12], result[8];
     cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k,
-            cj_params_word(&k->plan->params, "dtype", dtype, sizeof dtype), s->smallest ? "smallest" : "largest",
-            s->kth   ? "kth"
-            : s->any ? "any"
-                     : "all");
+            cj_params_word(p, "dtype", dtype, sizeof dtype), cj_params_word(p, "order", order, sizeof order),
+            cj_params_word(p, "result", result, sizeof result));
     cj_head(b, "%s", "");
-    cj_head(b,
-            "  row  --%u load%s of %u element%s a thread and slice-->  key > threshold  -->  %u places a warp, shared",
-            s->loads, s->loads > 1 ? "s" : "", s->width, s->width > 1 ? "s" : "", s->own);
+    cj_head(b, "  row  --%u loads of %u elements a thread and slice-->  key > threshold  -->  %u places a warp, shared",
+            s->loads, s->width, s->own);
     cj_head(b, "  more than %u candidates of a warp  --selection-->  %u, whose least is the threshold", s->slack, s->k);
     if (s->cluster) cj_head(b, "  every rank's %u  --mapa + st-->  pool of rank 0  --selection-->  %u", s->k, s->k);
     cj_head(b, "  %s-->  values, indices", s->any ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
