@@ -27,9 +27,9 @@
 //   B6   barrier.cluster   rank 0 is done with its own candidates
 //   B10  barrier.cluster   the candidates of all ranks are in rank 0's pool
 //   B11  bar.warp.sync     all lanes of the warp come to B2 together
-#include <clusterjit/control.h>
 #include <stdio.h>
 
+#include "loop.h"
 #include "topk.h"
 
 static void write_head(const topk_kernel *k, cj_builder *b) {
@@ -148,13 +148,11 @@ static void emit_ranks(const topk_kernel *k) {
     cj_step(f, "cluster: the first %u of every rank go to rank 0", k->s.k);
     cj_cluster_sync(f, "B6: rank 0 is done with its own");
     cj_reg pool = cj_cluster_map_address(f, k->pool, cj_mov(f, "u32", "rank_0", 0));
-    cj_reg peer = cj_mad(f, "peer", k->rank, TOPK_CANDIDATE * k->s.k, pool), i = cj_mov(f, "u32", "i", k->thread);
-    CJ_LOOP(f, pushes, "next_push", "pushed") {
-        cj_leave(&pushes, cj_ge(f, "no_push", i, k->s.k));
+    cj_reg peer = cj_mad(f, "peer", k->rank, TOPK_CANDIDATE * k->s.k, pool);
+    CJ_SHARE(f, i, "i", k->thread, 1, k->s.block, k->s.k) {
         cj_reg there = cj_lt(f, "there", i, k->count), at = cj_mad(f, "from", i, TOPK_CANDIDATE, k->pool);
         cj_reg to = cj_mad(f, "to", i, TOPK_CANDIDATE, peer), candidate = cj__topk_candidate(k, there, at);
         cj_dsmem_store(f, cj_always(), "b64", &candidate, 1, to, 0);
-        cj_update(f, i, "add", k->s.block);
     }
     cj_set(f, k->count, k->s.cluster * k->s.k);
     cj_cluster_sync(f, "B10: all ranks' candidates are in rank 0's pool");
@@ -189,13 +187,10 @@ static void write_result(const topk_kernel *k, const results *r, cj_reg candidat
 // The pool's places first to last, a thread each, are the row's results in their order.
 static void emit_results_of_places(const topk_kernel *k, const results *r, unsigned first) {
     cj_func *f = k->f;
-    cj_reg   i = cj_mov(f, "u32", "i", k->thread);
-    CJ_LOOP(f, turns, "next_result", "done") {
-        cj_leave(&turns, cj_ge(f, "no_result", i, k->s.k - first));
+    CJ_SHARE(f, i, "i", k->thread, 1, k->s.block, k->s.k - first) {
         cj_reg at = cj_mad(f, "result_at", i, TOPK_CANDIDATE, k->pool);
         cj_reg candidate = cj_let(f, "b64", "candidate", "ld.shared.u64 $1, [$2 + $3];", at, TOPK_CANDIDATE * first);
         write_result(k, r, candidate, i);
-        cj_update(f, i, "add", k->s.block);
     }
 }
 
