@@ -5,11 +5,11 @@
 #include "stream.h"
 
 typedef struct consumer {
-    row_stream *t;
-    cj_ring     stage, next, turn;  // next: of taken rows; turn: of exchanges
-    cj_reg      groups;
-    cj_reg      slot, gate, pushes;  // where the warp's partial goes: lane r's to rank r
-    cj_reg      expects;             // the block's thread that expects the partials of a row
+    row_stream        *t;
+    cj_ring            stage, next, turn;  // next: of taken rows; turn: of exchanges
+    cj_static_schedule dealt;
+    cj_reg             slot, gate, pushes;  // where the warp's partial goes: lane r's to rank r
+    cj_reg             expects;             // the block's thread that expects the partials of a row
 } consumer;
 
 static const char *const full_why = "S4: the piece is here";
@@ -181,14 +181,14 @@ static void next_row(consumer *c) {
     row_stream *t = c->t;
     cj_func    *f = t->k->f;
     if (!t->taken) {
-        cj_update(f, t->k->row, "add", c->groups);
+        cj__static_advance(f, &c->dealt);
         return;
     }
     cj_reg claimed = cj__ring_at(f, "claimed_at", t->claimed, &c->next, 8);
     cj_reg claim = cj__ring_at(f, "claim_at", t->claim, &c->next, 4);
     cj_mbarrier_wait(f, claimed, CJ_ARG(c->next.parity), cj__row_is_alone(t) ? CJ_SCOPE_BLOCK : CJ_SCOPE_CLUSTER,
                      "S3: the row's number is here");
-    cj_ptx(f, "ld.shared.u32 $1, [$2];", t->k->row, claim);
+    t->k->row = cj_let(f, "u32", "row", "ld.shared.u32 $1, [$2];", claim);
     cj__ring_next(f, &c->next);
 }
 
@@ -238,7 +238,7 @@ static consumer begin(row_stream *t) {
     if (k->s->resident) wait_resident(t);
     if (t->taken) return c;
     cj__row_sums_clear(k);
-    c.groups = cj__row_deal(k);
+    c.dealt = cj__row_deal(k);
     return c;
 }
 

@@ -121,8 +121,9 @@ void cj__row_mail_close(row_kernel *k, const row_mail *m) {
 // ---- posting
 
 static cj_reg seal(row_kernel *k, const row_mail *m, cj_reg value) {
-    cj_reg word = cj_let(k->f, "u32", "word", "mov.b32 $1, $2;", value);
-    return cj__mail_seal(k->f, word, m->tag);
+    cj_reg word[2];
+    cj__mail_words(k->f, value, word);
+    return cj__mail_seal(k->f, word[0], m->tag);
 }
 
 static cj_reg value_of(const row_part *part, const row_op *op, unsigned w) {
@@ -170,8 +171,7 @@ static void look(row_kernel *k, const row_mail *m, const row_part *part, cj_reg 
         sealed[w] = has.id ? seal(k, m, value_of(part, k->op, w)) : cj_b64(f, "sealed");
     cj__mail_load(f, &box, has, at, offset, sealed);
     for (unsigned w = 0; w < box.words; w++) {
-        cj_reg tag = cj_u32(f, "found"), word = cj_u32(f, "word");
-        cj_ptx(f, "mov.b64 {$1, $2}, $3;", word, tag, sealed[w]);
+        cj_reg tag, word = cj__mail_split(f, sealed[w], &tag);
         if (w < k->op->values) cj_ptx(f, "mov.b32 $1, $2;", part->value[w], word);
         cj_ptx(f, w || !first ? "setp.ne.or.u32 $1, $2, $3, $1;" : "setp.ne.u32 $1, $2, $3;", late, tag, m->tag);
     }

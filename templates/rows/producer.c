@@ -3,28 +3,19 @@
 #include "stream.h"
 
 typedef struct producer {
-    row_stream *t;
-    cj_ring     stage, next;  // next: of taken rows
-    cj_reg      counter, groups;
-    cj_reg      share[ROW_INPUTS], policy[ROW_INPUTS], bytes[ROW_PIECES_MAX];
+    row_stream        *t;
+    cj_ring            stage, next;  // next: of taken rows
+    cj_static_schedule dealt;
+    cj_reg             counter;
+    cj_reg             share[ROW_INPUTS], policy[ROW_INPUTS], bytes[ROW_PIECES_MAX];
 } producer;
 
 // ---- rows
 
-// k->row = the next of all, in every lane. Who takes the last one leaves the counter ready for the next launch.
+// k->row = the next of all, in every lane.
 static void take_row(producer *p) {
-    row_stream *t = p->t;
-    row_kernel *k = t->k;
-    cj_func    *f = k->f;
-    cj_reg      is_last = cj_pred(f, "is_last");
-    cj_ptx(f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1;", t->leads, k->row, p->counter);
-    cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, 0xffffffff;", k->row);
-    cj_reg last = cj__row_groups(k, "last");
-    cj_update(f, last, "add", t->rows);
-    cj_update(f, last, "sub", 1);
-    cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $4;", is_last, k->row, last, t->leads);
-    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the last row of all is taken: ready for the next launch",
-           is_last, p->counter);
+    row_kernel *k = p->t->k;
+    k->row = cj__work_take_by_warp(k->f, p->t->leads, p->counter, cj__row_groups(k), p->t->rows);
 }
 
 static cj_reg claim_at(producer *p) { return cj__ring_at(p->t->k->f, "claim_at", p->t->claim, &p->next, 4); }
@@ -53,7 +44,7 @@ static void take_for_cluster(producer *p) {
         cj_st_async(f, tells, "u32", &k->row, 1, peer, 0, gate);
     }
     cj_mbarrier_wait(f, claimed, CJ_ARG(p->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
-    cj_ptx(f, "ld.shared.u32 $1, [$2];", k->row, claim);
+    k->row = cj_let(f, "u32", "row", "ld.shared.u32 $1, [$2];", claim);
     if (k->s->pieces == 1)  // else a barrier comes before the row's last piece
         cj_ptx(f, "bar.warp.sync 0xffffffff; // S3: all lanes have read it, before what tells others that");
 }
@@ -61,7 +52,7 @@ static void take_for_cluster(producer *p) {
 static void next_row(producer *p) {
     row_kernel *k = p->t->k;
     if (!p->t->taken) {
-        cj_update(k->f, k->row, "add", p->groups);
+        cj__static_advance(k->f, &p->dealt);
         return;
     }
     if (cj__row_is_alone(p->t))
@@ -146,7 +137,7 @@ static producer begin(row_stream *t) {
         p.next = cj__ring(f, "next_row", t->taken, !cj__row_is_alone(t));
         p.counter = cj__load_pointer(f, k->workspace, "counter");
     } else {
-        p.groups = cj__row_deal(k);
+        p.dealt = cj__row_deal(k);
     }
     for (unsigned i = 0; i < k->op->inputs; i++) {
         p.policy[i] = new_policy(k, i);

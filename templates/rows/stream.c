@@ -2,22 +2,15 @@
 // The stream form: shared memory, the two roles, and the sums over rows after them. stream.h has the picture.
 #include "stream.h"
 
-const char *cj__row_groups_register(const row_kernel *k) { return k->s->cluster ? "nclusterid.x" : "nctaid.x"; }
+const char *cj__row_groups(const row_kernel *k) { return k->s->cluster ? "%nclusterid.x" : "%nctaid.x"; }
 
-cj_reg cj__row_groups(row_kernel *k, const char *name) {
-    return cj_let(k->f, "u32", name, "mov.u32 $1, %$2;", cj__row_groups_register(k));
-}
-
-static void load_group(row_kernel *k, cj_reg into) {
-    cj_ptx(k->f, "mov.u32 $1, %$2;", into, k->s->cluster ? "clusterid.x" : "ctaid.x");
-}
+static const char *own_group(const row_kernel *k) { return k->s->cluster ? "%clusterid.x" : "%ctaid.x"; }
 
 // Each warp counts dealt rows by itself.
-cj_reg cj__row_deal(row_kernel *k) {
-    cj_reg groups = cj__row_groups(k, "groups");
-    load_group(k, k->row);
-    cj_update(k->f, k->row, "sub", groups);
-    return groups;
+cj_static_schedule cj__row_deal(row_kernel *k) {
+    const cj_static_schedule dealt = cj__static_begin(k->f, own_group(k), cj__row_groups(k));
+    k->row = dealt.next;
+    return dealt;
 }
 
 // The block's share of weight, bias and mask stays after the stages.
@@ -64,13 +57,6 @@ static void init_shared(row_stream *t) {
         cj_ptx(f, "bar.sync 0; // S1: the mbarriers are there");
 }
 
-// After the consumers' last row.
-static void store_sums(row_kernel *k) {
-    cj_reg partial = cj_u32(k->f, "own_partial");
-    load_group(k, partial);
-    cj__row_sums_store(k, partial);
-}
-
 void cj__row_emit_stream(row_kernel *k) {
     cj_func   *f = k->f;
     const bool sums = k->s->totals > 0;
@@ -88,9 +74,9 @@ void cj__row_emit_stream(row_kernel *k) {
     cj__row_consume(&t, rows_done);
     if (sums) {
         cj_label_here(f, rows_done);
-        store_sums(k);
+        cj__row_sums_store(k, cj_mov(f, "u32", "own_partial", own_group(k)));
     }
     cj_label_here(f, done);
     cj_ptx(f, "ret;");
-    if (sums) cj__row_sums_add_up(k, add_up, cj__row_groups_register(k));
+    if (sums) cj__row_sums_add_up(k, add_up, cj__row_groups(k));
 }

@@ -25,6 +25,7 @@
 #define CJ_TEMPLATES_ROW_STREAM_H
 
 #include "engine.h"
+#include "schedule.h"
 #include "stage.h"
 
 typedef struct row_stream {
@@ -41,11 +42,10 @@ typedef struct row_stream {
 // One block to a cluster, or no clusters: partials stay in its own shared memory, and no peer's address is needed.
 static inline bool cj__row_is_alone(const row_stream *t) { return t->k->s->cluster <= 1; }
 
-cj_reg cj__row_groups(row_kernel *k, const char *name);  // clusters, or blocks without clusters, that share the rows
-const char *cj__row_groups_register(const row_kernel *k);
-cj_reg      cj__row_deal(row_kernel *k);                                    // before the group's first row; groups
-uint64_t    cj__row_resident_offset(const row_stream *t, unsigned number);  // of a column's operand, from stage 0 on
-void        cj__row_produce(row_stream *t, cj_label done);
-void        cj__row_consume(row_stream *t, cj_label done);
+const char        *cj__row_groups(const row_kernel *k);  // the special register that counts who shares the rows
+cj_static_schedule cj__row_deal(row_kernel *k);          // k->row: before the group's first
+uint64_t cj__row_resident_offset(const row_stream *t, unsigned number);  // of a column's operand, from stage 0 on
+void     cj__row_produce(row_stream *t, cj_label done);
+void     cj__row_consume(row_stream *t, cj_label done);
 
 #endif

@@ -117,11 +117,7 @@ void cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials) {
                " theirs");
     if (s->slices > 1) slots = cj_shared_address(f, cj_shared(f, "f32", "slices", warps * ROW_WARP, 0));
     cj_reg workspace = cj__row_workspace(k);
-    a.partials = cj_u32(f, "partials");
-    if (s->strips)
-        cj_set(f, a.partials, s->strips);
-    else
-        cj_ptx(f, "mov.u32 $1, %$2;", a.partials, partials);
+    a.partials = s->strips ? cj_mov(f, "u32", "partials", s->strips) : cj_mov(f, "u32", "partials", partials);
     cj_reg group = cj_div(f, "group", k->warp, s->slices);
     a.slice = cj_rem(f, "slice", k->warp, s->slices);
     a.first = cj_mad_wide(f, "first_partial", a.slice, sums * 4, workspace);
@@ -199,5 +195,5 @@ void cj__row_emit_sums(row_kernel *k) {
         cj__row_emit_sums_twice(k);
     else
         emit_held_rows(k);
-    cj__row_sums_add_up(k, add_up, "nctaid.x");
+    cj__row_sums_add_up(k, add_up, "%nctaid.x");
 }
