@@ -14,20 +14,11 @@ enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
 
 static const cj_param_info params[] = {
     ROW_PARAMS,
-    [LABEL] = {.name = "label", .choices = "i64 i32", .initial = "i64", .help = "type of the labels"},
-    [IGNORE] = {.name = "ignore",
-                .real = true,
-                .initial = "-100",
-                .help = "a whole number: rows with this label do not count"},
-    [SMOOTHING] = {.name = "smoothing",
-                   .real = true,
-                   .initial = "0",
-                   .help = "0 to 1: the share that all columns have in the loss"},
-    [GRADIENT] = {.name = "gradient", .choices = "no yes", .initial = "no", .help = "yes: the gradient is written too"},
-    [SCALE] = {.name = "scale",
-               .real = true,
-               .initial = "1",
-               .help = "what the gradient is multiplied by: 1 / rows for a mean"},
+    ROW_CHOICE(LABEL, "label", "i64 i32", "i64", "type of the labels"),
+    ROW_REAL(IGNORE, "ignore", "-100", "a whole number: rows with this label do not count"),
+    ROW_REAL(SMOOTHING, "smoothing", "0", "0 to 1: the share that all columns have in the loss"),
+    ROW_SWITCH(GRADIENT, "gradient", "yes: the gradient is written too"),
+    ROW_REAL(SCALE, "scale", "1", "what the gradient is multiplied by: 1 / rows for a mean"),
 };
 
 typedef struct crossentropy {
@@ -37,52 +28,57 @@ typedef struct crossentropy {
     unsigned x, label, loss, lse;  // operands
 } crossentropy;
 
-typedef struct registers {
-    row_exp_registers exp;
-    cj_reg            label, ignored, target, factor;  // label: s64; target: x[label], of the first thread
-} registers;
+typedef struct values {
+    row_exp_values exp;
+    cj_reg         label, ignored, target, factor;  // label: s64; target: x[label], of the first thread
+} values;
 
 static const crossentropy *own_of(const row_kernel *k) { return k->op->own; }
 
-// The first thread fetches x[label] while the row comes in.
-static void prepare(row_kernel *k) {
-    registers          *r = k->own;
+// The first thread loads x[label] while the row comes in; a NaN stands for a label that no column has.
+static cj_reg load_target(row_kernel *k, cj_reg label) {
     const crossentropy *own = own_of(k);
     cj_func            *f = k->f;
     const bool          narrow = k->s->in_bytes == 2;
+    cj_reg              there = cj_pred(f, "there");
+    cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $4;", there, label, k->s->columns, k->first);
+    cj_reg at = cj_mad_wide(f, "target_at", k->row, k->s->stride * k->s->in_bytes, k->base[own->x]);
+    cj_ptx(f, "mad.lo.s64 $1, $2, $3, $1;", at, label, k->s->in_bytes);
+    cj_reg bits = cj_let(f, narrow ? "b16" : "f32", "target",
+                         narrow ? "mov.b16 $1, 0x7fff;" : "mov.f32 $1, 0f7FFFFFFF;");
+    cj_ptx(f, "@$1 $2.$3 $4, [$5];", there, cj__row_load_global(k), narrow ? "b16" : "f32", bits, at);
+    cj_reg target = narrow ? cj_f32(f, "target") : bits;
+    if (narrow) cj__row_convert(k, target, bits);
+    return target;
+}
+
+static void prepare(row_kernel *k) {
+    values             *r = k->own;
+    const crossentropy *own = own_of(k);
+    cj_func            *f = k->f;
+    const bool          wide = k->op->operand[own->label].type[1] == '6';
     cj_step(f, "the row's label, and x there");
     cj__row_exp_prepare(k);
-    r->label = cj_s64(f, "wide_label");
-    r->ignored = cj_pred(f, "ignored");
-    r->target = cj_f32(f, "target");
-    r->factor = cj_f32(f, "factor");
-    cj_reg label = cj__row_load_each(k, own->label), at = cj_u64(f, "target_at"), there = cj_pred(f, "there");
-    cj_reg bits = narrow ? cj_register(f, "b16", "target_bits") : r->target;
-    cj_ptx(f, k->op->operand[own->label].type[1] == '6' ? "mov.s64 $1, $2;" : "cvt.s64.s32 $1, $2;", r->label, label);
-    cj_ptx(f, "setp.eq.s64 $1, $2, $3;", r->ignored, r->label, (int64_t)own->ignore);
-    cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $4;", there, r->label, k->s->columns, k->first);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $4;", at, k->row, k->s->stride * k->s->in_bytes, k->base[own->x]);
-    cj_ptx(f, "mad.lo.s64 $1, $2, $3, $1;", at, r->label, k->s->in_bytes);
-    cj_ptx(f, narrow ? "mov.b16 $1, 0x7fff;" : "mov.f32 $1, 0f7FFFFFFF;", bits);
-    cj_ptx(f, "@$1 $2.$3 $4, [$5];", there, cj__row_load_global(k), narrow ? "b16" : "f32", bits, at);
-    if (narrow) cj__row_convert(k, r->target, bits);
+    cj_reg label = cj__row_load_each(k, own->label);
+    r->label = wide ? cj_mov(f, "s64", "wide_label", label) : cj_cvt(f, "s64", "wide_label", label);
+    r->ignored = cj_eq(f, "ignored", r->label, (int64_t)own->ignore);
+    r->target = load_target(k, r->label);
 }
 
 static void find_largest(row_kernel *k, const row_vector *v) {
     cj__row_exp_largest(k, v);
     for (unsigned e = 0; e < k->s->elements && own_of(k)->smoothing > 0; e++)
-        cj_ptx(k->f, "add.f32 $1, $1, $2;", k->part.value[2], v->in[0][e]);
+        cj_update(k->f, k->part.value[2], "add", v->in[0][e]);
 }
 
 static void finish(row_kernel *k) {
-    registers          *r = k->own;
+    values             *r = k->own;
     const crossentropy *own = own_of(k);
     cj_func            *f = k->f;
-    cj_reg              lse = cj_f32(f, "lse"), loss = cj_f32(f, "loss");
     cj_step(f, "lse and loss");
     cj__row_exp_logarithm(k);
-    cj_ptx(f, "mul.f32 $1, $2, $3;", lse, r->exp.shift, (float)(1 / ROW_LOG2E));
-    cj_ptx(f, "fma.rn.f32 $1, $2, $3, $4;", loss, r->target, (float)(own->smoothing - 1), lse);
+    cj_reg lse = cj_mul(f, "lse", r->exp.shift, (float)(1 / ROW_LOG2E));
+    cj_reg loss = cj_let(f, "f32", "loss", "fma.rn.f32 $1, $2, $3, $4;", r->target, (float)(own->smoothing - 1), lse);
     if (own->smoothing > 0)
         cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", loss, k->part.value[2],
                (float)(-own->smoothing / (double)k->s->columns));
@@ -90,37 +86,31 @@ static void finish(row_kernel *k) {
     cj__row_store_each(k, own->loss, loss);
     cj__row_store_each(k, own->lse, lse);
     if (!own->gradient) return;
-    cj_ptx(f, "mov.f32 $1, $2;", r->factor, (float)own->scale);
+    r->factor = cj__row_f32(k, "factor", own->scale);
     cj_ptx(f, "@$1 mov.f32 $2, 0f00000000;", r->ignored, r->factor);
 }
 
 // dx[label] has 1 - s less; few vectors have it.
 static void take_label_off(row_kernel *k, const row_vector *v) {
-    const registers *r = k->own;
-    cj_func         *f = k->f;
-    cj_reg           distance = cj_s64(f, "distance"), other = cj_pred(f, "other_vector"), here = cj_pred(f, "here");
-    cj_reg           column = cj_u32(f, "vector_column");
-    cj_label         none = cj_label_new(f, "no_label");
-    cj_ptx(f, "add.u32 $1, $2, $3;", column, k->column, v->number * cj__row_threads(k->s) * k->s->elements);
-    cj_ptx(f, "cvt.s64.u32 $1, $2;", distance, column);
-    cj_ptx(f, "sub.s64 $1, $2, $1;", distance, r->label);
-    cj_ptx(f, "setp.ge.u64 $1, $2, $3;", other, distance, k->s->elements);
-    cj_ptx(f, "@$1 bra $2;", other, none);
-    for (unsigned e = 0; e < k->s->elements; e++) {
-        cj_ptx(f, "setp.eq.s64 $1, $2, $3;", here, distance, e);
-        cj_ptx(f, "@$1 fma.rn.f32 $2, $3, $4, $2;", here, v->out[0][e], r->factor, (float)(own_of(k)->smoothing - 1));
-    }
-    cj_label_here(f, none);
+    const values *r = k->own;
+    cj_func      *f = k->f;
+    cj_reg        column = cj_add(f, "vector_column", k->column, v->number * cj__row_threads(k->s) * k->s->elements);
+    cj_reg        distance = cj_sub(f, "distance", r->label, cj_cvt(f, "s64", "wide_column", column));
+    cj_reg        other = cj_let(f, "pred", "other_vector", "setp.ge.u64 $1, $2, $3;", distance, k->s->elements);
+    CJ_UNLESS(f, other, "no_label")
+    for (unsigned e = 0; e < k->s->elements; e++)
+        cj_ptx(f, "@$1 fma.rn.f32 $2, $3, $4, $2;", cj_eq(f, "here", distance, e), v->out[0][e], r->factor,
+               (float)(own_of(k)->smoothing - 1));
 }
 
-static void give(row_kernel *k, const row_vector *v) {
-    const registers *r = k->own;
-    cj_func         *f = k->f;
-    const double     share = own_of(k)->smoothing / (double)k->s->columns;
-    cj_reg           scale = r->factor;
+static void write_gradient(row_kernel *k, const row_vector *v) {
+    const values *r = k->own;
+    cj_func      *f = k->f;
+    const double  share = own_of(k)->smoothing / (double)k->s->columns;
+    cj_reg        scale = r->factor;
     if (k->in_place) {
         scale = cj__row_exp_rebase(k);
-        cj_ptx(f, "mul.f32 $1, $1, $2;", scale, r->factor);
+        cj_update(f, scale, "mul", r->factor);
     }
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
@@ -152,17 +142,13 @@ static void describe(const cj_plan *plan, row_op *op, crossentropy *own) {
     cj__row_add_operand(op, ROW_EACH, "loss", "f32", "loss[rows]");
     own->lse = op->operands;
     cj__row_add_operand(op, ROW_EACH, "lse", "f32", "lse[rows], the logarithm of the sum of e^x");
-    op->fold = ROW_FOLD_EXP;
-    op->values = own->smoothing > 0 ? 3 : 2;
-    op->prepare = prepare;
+    cj__row_exp_describe(op);
+    op->values += own->smoothing > 0;
     op->in_pairs = !(own->smoothing > 0);
-    op->before = cj__row_exp_before;
+    op->prepare = prepare;
     op->sweep[0] = find_largest;
-    op->between = cj__row_exp_between;
-    op->sweep[1] = cj__row_exp_powers;
-    op->after = cj__row_exp_after;
     op->finish = finish;
-    op->write = own->gradient ? give : NULL;
+    op->write = own->gradient ? write_gradient : NULL;
 }
 
 static cj_status plan_crossentropy(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
@@ -181,7 +167,7 @@ static cj_status plan_crossentropy(cj_plan *plan, const cj_limits *limits, bool 
 static void emit_crossentropy(const cj_plan *plan, cj_builder *builder) {
     row_op       op;
     crossentropy own;
-    registers    r = {.factor = {0}};
+    values       r = {.factor = {0}};
     describe(plan, &op, &own);
     cj__row_emit(plan, &op, &r, builder);
 }

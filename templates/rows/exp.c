@@ -3,10 +3,10 @@
 
 static const row_exp *own_of(const row_kernel *k) { return k->op->own; }
 
-// t of element e, where it is not in place already: a new register.
-static cj_reg prepare_t(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask) {
-    const row_exp_registers *r = k->own;
-    cj_reg                   t = k->in_place ? v->in[0][e] : cj_f32(k->f, "t");
+// t of element e, if it is not in place already.
+static cj_reg make_t(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask) {
+    const row_exp_values *r = k->own;
+    cj_reg                t = k->in_place ? v->in[0][e] : cj_f32(k->f, "t");
     cj_ptx(k->f, "mul.f32 $1, $2, $3;", t, v->in[0][e], r->scale);
     if (mask) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", t, mask[e], r->log2e);
     return t;
@@ -19,57 +19,51 @@ const cj_reg *cj__row_exp_mask(row_kernel *k, const row_vector *v, cj_reg mask[R
     return mask;
 }
 
+static void before(row_kernel *k) {
+    const bool bf16 = *cj__row_type(k->plan, ROW_DTYPE) == 'b';
+    if (cj__row_in_pairs(k))
+        ((row_exp_values *)k->own)->pair = cj_let(k->f, "b32", "pair", "mov.b32 $1, $2; // -infinity",
+                                                  bf16 ? "0xff80ff80" : "0xfc00fc00");
+}
+
 // Pairs are compared as they are: that takes a quarter of the instructions.
-static void take_largest_pairs(row_kernel *k, const row_vector *v) {
-    const row_exp_registers *r = k->own;
-    for (unsigned w = 0; w < k->s->elements / 2; w++)
-        cj_ptx(k->f, "max.$1x2 $2, $2, $3;", cj__row_type(k->plan, ROW_DTYPE), r->pair, v->word[0][w]);
-}
-
-void cj__row_exp_before(row_kernel *k) {
-    const row_exp_registers *r = k->own;
-    const bool               bf16 = *cj__row_type(k->plan, ROW_DTYPE) == 'b';
-    if (cj__row_in_pairs(k)) cj_ptx(k->f, "mov.b32 $1, $2; // -infinity", r->pair, bf16 ? "0xff80ff80" : "0xfc00fc00");
-}
-
 void cj__row_exp_largest(row_kernel *k, const row_vector *v) {
+    const row_exp_values *r = k->own;
+    cj_reg                mask[ROW_ELEMENTS];
     if (cj__row_in_pairs(k)) {
-        take_largest_pairs(k, v);
+        for (unsigned w = 0; w < k->s->elements / 2; w++)
+            cj_ptx(k->f, "max.$1x2 $2, $2, $3;", cj__row_type(k->plan, ROW_DTYPE), r->pair, v->word[0][w]);
         return;
     }
-    cj_reg        mask[ROW_ELEMENTS];
     const cj_reg *masks = cj__row_exp_mask(k, v, mask);
-    for (unsigned e = 0; e < k->s->elements; e++) {
-        cj_reg t = own_of(k)->prepared ? prepare_t(k, v, e, masks) : v->in[0][e];
-        cj_ptx(k->f, "max.f32 $1, $1, $2;", k->part.value[0], t);
-    }
+    for (unsigned e = 0; e < k->s->elements; e++)
+        cj_update(k->f, k->part.value[0], "max", own_of(k)->prepared ? make_t(k, v, e, masks) : v->in[0][e]);
 }
 
 // Without masks the largest x is scaled once.
-void cj__row_exp_between(row_kernel *k) {
-    const row_exp_registers *r = k->own;
+static void between(row_kernel *k) {
+    const row_exp_values *r = k->own;
     if (own_of(k)->prepared) return;
     if (cj__row_in_pairs(k)) {
         cj_reg both[2] = {cj_f32(k->f, "even"), cj_f32(k->f, "odd")};
         cj__row_unpack(k, r->pair, both);
         cj_ptx(k->f, "max.f32 $1, $2, $3;", k->part.value[0], both[0], both[1]);
     }
-    cj_ptx(k->f, "mul.f32 $1, $1, $2;", k->part.value[0], r->scale);
+    cj_update(k->f, k->part.value[0], "mul", r->scale);
     cj_ptx(k->f, "max.f32 $1, $1, 0fFF7FFFFF;", k->part.value[0]);
 }
 
 void cj__row_exp_distance(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask, cj_reg from, cj_reg to) {
-    const row_exp_registers *r = k->own;
-    if (!own_of(k)->prepared) {
-        cj_reg negative = cj_f32(k->f, "negative");
-        cj_ptx(k->f, "neg.f32 $1, $2;", negative, from);
-        cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", to, v->in[0][e], r->scale, negative);
-    } else {
-        cj_ptx(k->f, "sub.f32 $1, $2, $3;", to, k->in_place ? v->in[0][e] : prepare_t(k, v, e, mask), from);
+    const row_exp_values *r = k->own;
+    if (own_of(k)->prepared) {
+        cj_ptx(k->f, "sub.f32 $1, $2, $3;", to, k->in_place ? v->in[0][e] : make_t(k, v, e, mask), from);
+        return;
     }
+    cj_reg negative = cj_let(k->f, "f32", "negative", "neg.f32 $1, $2;", from);
+    cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", to, v->in[0][e], r->scale, negative);
 }
 
-void cj__row_exp_powers(row_kernel *k, const row_vector *v) {
+static void add_powers(row_kernel *k, const row_vector *v) {
     cj_reg        mask[ROW_ELEMENTS];
     const cj_reg *masks = k->in_place ? NULL : cj__row_exp_mask(k, v, mask);
     const bool    stays = k->in_place && own_of(k)->stays;
@@ -77,34 +71,40 @@ void cj__row_exp_powers(row_kernel *k, const row_vector *v) {
         cj_reg power = stays ? v->in[0][e] : cj_f32(k->f, "power");
         cj__row_exp_distance(k, v, e, masks, k->part.value[0], power);
         cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", power);
-        cj_ptx(k->f, "add.f32 $1, $1, $2;", k->part.value[1], power);
+        cj_update(k->f, k->part.value[1], "add", power);
     }
 }
 
-void cj__row_exp_after(row_kernel *k) {
-    row_exp_registers *r = k->own;
-    if (k->in_place) cj_ptx(k->f, "mov.f32 $1, $2;", r->own_largest, k->part.value[0]);
+static void after(row_kernel *k) {
+    row_exp_values *r = k->own;
+    if (k->in_place) r->own_largest = cj_mov(k->f, "f32", "own_largest", k->part.value[0]);
+}
+
+void cj__row_exp_describe(row_op *op) {
+    op->fold = ROW_FOLD_EXP;
+    op->values = 2;
+    op->before = before;
+    op->sweep[0] = cj__row_exp_largest;
+    op->between = between;
+    op->sweep[1] = add_powers;
+    op->after = after;
 }
 
 void cj__row_exp_prepare(row_kernel *k) {
-    row_exp_registers *r = k->own;
+    row_exp_values *r = k->own;
     r->scale = cj__row_f32(k, "scale", own_of(k)->scale * ROW_LOG2E);
     if (own_of(k)->masked) r->log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
-    r->pair = cj_b32(k->f, "pair");
-    r->own_largest = cj_f32(k->f, "own_largest");
-    r->shift = cj_f32(k->f, "shift");
 }
 
 void cj__row_exp_logarithm(row_kernel *k) {
-    const row_exp_registers *r = k->own;
-    cj_ptx(k->f, "lg2.approx.ftz.f32 $1, $2;", r->shift, k->part.value[1]);
-    cj_ptx(k->f, "add.f32 $1, $1, $2;", r->shift, k->part.value[0]);
+    row_exp_values *r = k->own;
+    r->shift = cj_let(k->f, "f32", "shift", "lg2.approx.ftz.f32 $1, $2;", k->part.value[1]);
+    cj_update(k->f, r->shift, "add", k->part.value[0]);
 }
 
 cj_reg cj__row_exp_rebase(row_kernel *k) {
-    const row_exp_registers *r = k->own;
-    cj_reg                   factor = cj_f32(k->f, "rebase");
-    cj_ptx(k->f, "sub.f32 $1, $2, $3;", factor, r->own_largest, r->shift);
+    const row_exp_values *r = k->own;
+    cj_reg                factor = cj_sub(k->f, "rebase", r->own_largest, r->shift);
     cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", factor);
     return factor;
 }

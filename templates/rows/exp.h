@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Powers of two along a row, which softmax and cross-entropy share: with t = (scale * x + mask) * log2 e, the largest
-// t and the sum of 2^(t - largest), values 0 and 1 of a part that folds as ROW_FOLD_EXP.
+// t and the sum of 2^(t - largest), values 0 and 1 of a partial that folds as ROW_FOLD_EXP.
 // A thread takes powers of the distance from its own largest t. f32 elements may become these powers in their
 // registers, and then need only a factor in the end; narrower ones stay packed, and their powers are taken again.
 #ifndef CJ_TEMPLATES_ROW_EXP_H
@@ -20,20 +20,18 @@ typedef struct row_exp {
     bool     prepared;   // t is not just x times a factor above 0: it is made before the largest is looked for
 } row_exp;
 
-// The first member of what row_kernel.own points to.
-typedef struct row_exp_registers {
+// Values of a row: the first member of what row_kernel.own points to.
+typedef struct row_exp_values {
     cj_reg scale, log2e;
-    cj_reg pair;         // the largest of the even and of the odd elements, where they come in pairs
-    cj_reg own_largest;  // of the thread, where elements are in place
+    cj_reg pair;         // the largest of the even and of the odd elements, if they come in pairs
+    cj_reg own_largest;  // of the thread, if elements are in place
     cj_reg shift;        // what t is taken from in the end: the row's largest, or that and the logarithm of its sum
-} row_exp_registers;
+} row_exp_values;
 
+// row_op's functions; `fold`, values, before, the sweeps, between and after are set.
+void cj__row_exp_describe(row_op *op);
 void cj__row_exp_prepare(row_kernel *k);
-void cj__row_exp_before(row_kernel *k);
 void cj__row_exp_largest(row_kernel *k, const row_vector *v);  // the first sweep
-void cj__row_exp_between(row_kernel *k);
-void cj__row_exp_powers(row_kernel *k, const row_vector *v);  // the second
-void cj__row_exp_after(row_kernel *k);
 
 // shift = log2 of the row's sum of 2^t.
 void cj__row_exp_logarithm(row_kernel *k);
@@ -42,7 +40,7 @@ void cj__row_exp_logarithm(row_kernel *k);
 void cj__row_exp_distance(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask, cj_reg from, cj_reg to);
 const cj_reg *cj__row_exp_mask(row_kernel *k, const row_vector *v, cj_reg mask[ROW_ELEMENTS]);
 
-// The factor that makes a thread's powers in place those of the distance from the row's largest: a new register.
+// The factor that makes a thread's powers in place those of the distance from the row's largest.
 cj_reg cj__row_exp_rebase(row_kernel *k);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rmsnorm and layernorm along rows, and their gradients for x, weights and bias: what is done with elements. row.c
-// tells how rows are worked on, row_total.c how sums over rows are made.
+// tells how rows are worked on, sums.c how sums over rows are made.
 //
 // Forward, of h = x + residual (which may be written out, rounded, as `sum`; the norm is of what it was before):
 //   rmsnorm    rstd = 1 / sqrt(mean(h^2) + epsilon)                          y = h * rstd * weight + bias
@@ -18,29 +18,16 @@ enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, 
 
 static const cj_param_info params[] = {
     ROW_PARAMS,
-    [EPSILON] = {.name = "epsilon", .real = true, .initial = "1e-05", .help = "is added to the mean of squares"},
-    [WEIGHT] = {.name = "weight", .choices = "no yes", .initial = "yes", .help = "yes: a factor for each column"},
-    [BIAS] = {.name = "bias", .choices = "no yes", .initial = "no", .help = "yes: what is added in each column"},
-    [RESIDUAL] = {.name = "residual",
-                  .choices = "no yes",
-                  .initial = "no",
-                  .help = "yes: a second matrix is added to x first, and the sum is written out too"},
-    [STATS] = {.name = "stats",
-               .choices = "no yes",
-               .initial = "no",
-               .help = "yes: mean (layernorm) and rstd of each row are written, for the backward pass"},
-    [PASS] = {.name = "pass",
-              .choices = "forward backward",
-              .initial = "forward",
-              .help = "backward: dx from x, dy, mean and rstd; takes no bias, residual and stats"},
-    [WEIGHT_GRADIENT] = {.name = "weight-gradient",
-                         .choices = "no yes",
-                         .initial = "no",
-                         .help = "yes, backward: of each column the sum of dy times the normed x is written"},
-    [BIAS_GRADIENT] = {.name = "bias-gradient",
-                       .choices = "no yes",
-                       .initial = "no",
-                       .help = "yes, backward: of each column the sum of dy is written"},
+    ROW_REAL(EPSILON, "epsilon", "1e-05", "is added to the mean of squares"),
+    ROW_CHOICE(WEIGHT, "weight", "no yes", "yes", "yes: a factor for each column"),
+    ROW_SWITCH(BIAS, "bias", "yes: what is added in each column"),
+    ROW_SWITCH(RESIDUAL, "residual", "yes: a second matrix is added to x first, and the sum is written out too"),
+    ROW_SWITCH(STATS, "stats", "yes: mean (layernorm) and rstd of each row are written, for the backward pass"),
+    ROW_CHOICE(PASS, "pass", "forward backward", "forward",
+               "backward: dx from x, dy, mean and rstd; takes no bias, residual and stats"),
+    ROW_SWITCH(WEIGHT_GRADIENT, "weight-gradient",
+               "yes, backward: of each column the sum of dy times the normed x is written"),
+    ROW_SWITCH(BIAS_GRADIENT, "bias-gradient", "yes, backward: of each column the sum of dy is written"),
 };
 
 typedef struct norm {
@@ -49,9 +36,9 @@ typedef struct norm {
     unsigned weight, bias, mean, rstd;  // operands
 } norm;
 
-typedef struct registers {
-    cj_reg mean, rstd, mean_g;
-} registers;
+typedef struct values {
+    cj_reg mean, rstd;
+} values;
 
 static const norm *own_of(const row_kernel *k) { return k->op->own; }
 
@@ -59,7 +46,7 @@ static double per_column(const row_kernel *k) { return 1 / (double)k->s->columns
 
 // ---- forward
 
-// h of element e: x, or its sum with the residual, in place where that is possible.
+// h of element e: x, or its sum with the residual, in place if that is possible.
 static cj_reg sum_of(row_kernel *k, const row_vector *v, unsigned e, bool made) {
     if (!own_of(k)->residual || (made && k->in_place)) return v->in[0][e];
     cj_reg h = k->in_place ? v->in[0][e] : cj_f32(k->f, "h");
@@ -73,45 +60,40 @@ static void add_squares(row_kernel *k, const row_vector *v) {
 }
 
 static void add_elements(row_kernel *k, const row_vector *v) {
-    for (unsigned e = 0; e < k->s->elements; e++)
-        cj_ptx(k->f, "add.f32 $1, $1, $2;", k->part.value[1], sum_of(k, v, e, false));
+    for (unsigned e = 0; e < k->s->elements; e++) cj_update(k->f, k->part.value[1], "add", sum_of(k, v, e, false));
 }
 
 static void divide_by_count(row_kernel *k) {
-    cj_reg least = cj_f32(k->f, "least");
     cj_reg count = cj__row_count(k);
-    cj_ptx(k->f, "mov.f32 $1, $2;", k->part.value[0], count);
-    cj_ptx(k->f, "max.f32 $1, $2, 0f3F800000; // of none it is 0", least, count);
-    cj_ptx(k->f, "div.full.f32 $1, $1, $2;", k->part.value[1], least);
+    cj_set(k->f, k->part.value[0], count);
+    cj_reg divisor = cj_let(k->f, "f32", "divisor", "max.f32 $1, $2, 0f3F800000; // of none it is 0", count);
+    cj_ptx(k->f, "div.full.f32 $1, $1, $2;", k->part.value[1], divisor);
 }
 
 static void add_distances(row_kernel *k, const row_vector *v) {
-    cj_reg distance = cj_f32(k->f, "distance");
     for (unsigned e = 0; e < k->s->elements; e++) {
-        cj_ptx(k->f, "sub.f32 $1, $2, $3;", distance, sum_of(k, v, e, true), k->part.value[1]);
+        cj_reg distance = cj_sub(k->f, "distance", sum_of(k, v, e, true), k->part.value[1]);
         cj_ptx(k->f, "fma.rn.f32 $1, $2, $2, $1;", k->part.value[2], distance);
     }
 }
 
 static void finish(row_kernel *k) {
-    registers  *r = k->own;
+    values     *r = k->own;
     const norm *own = own_of(k);
     cj_step(k->f, "the row's %srstd", own->centered ? "mean and " : "");
-    r->rstd = cj_f32(k->f, "rstd");
     r->mean = k->part.value[1];
-    cj_reg epsilon = cj__row_f32(k, "epsilon", own->epsilon);
-    cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", r->rstd, k->part.value[own->centered ? 2 : 0], (float)per_column(k),
-           epsilon);
+    r->rstd = cj_let(k->f, "f32", "rstd", "fma.rn.f32 $1, $2, $3, $4;", k->part.value[own->centered ? 2 : 0],
+                     (float)per_column(k), cj__row_f32(k, "epsilon", own->epsilon));
     cj_ptx(k->f, "rsqrt.approx.ftz.f32 $1, $1;", r->rstd);
     if (!own->stats) return;
     if (own->centered) cj__row_store_each(k, own->mean, r->mean);
     cj__row_store_each(k, own->rstd, r->rstd);
 }
 
-static void give(row_kernel *k, const row_vector *v) {
-    const registers *r = k->own;
-    const norm      *own = own_of(k);
-    cj_reg           weight[ROW_ELEMENTS], bias[ROW_ELEMENTS];
+static void write_normed(row_kernel *k, const row_vector *v) {
+    const values *r = k->own;
+    const norm   *own = own_of(k);
+    cj_reg        weight[ROW_ELEMENTS], bias[ROW_ELEMENTS];
     if (own->weighted) cj__row_load_column(k, own->weight, v->number, weight);
     if (own->biased) cj__row_load_column(k, own->bias, v->number, bias);
     for (unsigned e = 0; e < k->s->elements; e++) {
@@ -122,31 +104,30 @@ static void give(row_kernel *k, const row_vector *v) {
         if (own->weighted && own->biased)
             cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", y, weight[e], bias[e]);
         else if (own->weighted)
-            cj_ptx(k->f, "mul.f32 $1, $1, $2;", y, weight[e]);
+            cj_update(k->f, y, "mul", weight[e]);
         else if (own->biased)
-            cj_ptx(k->f, "add.f32 $1, $1, $2;", y, bias[e]);
+            cj_update(k->f, y, "add", bias[e]);
     }
 }
 
 // ---- backward: inputs x and dy
 
 static void prepare_backward(row_kernel *k) {
-    registers *r = k->own;
+    values *r = k->own;
     if (own_of(k)->centered) r->mean = cj__row_load_each(k, own_of(k)->mean);
     r->rstd = cj__row_load_each(k, own_of(k)->rstd);
 }
 
-// g and n of a vector: new registers.
+// g and n of a vector.
 static void gradients(row_kernel *k, const row_vector *v, cj_reg g[ROW_ELEMENTS], cj_reg n[ROW_ELEMENTS]) {
-    const registers *r = k->own;
-    cj_reg           weight[ROW_ELEMENTS];
-    if (own_of(k)->weighted) cj__row_load_column(k, own_of(k)->weight, v->number, weight);
+    const values *r = k->own;
+    const norm   *own = own_of(k);
+    cj_reg        weight[ROW_ELEMENTS];
+    if (own->weighted) cj__row_load_column(k, own->weight, v->number, weight);
     for (unsigned e = 0; e < k->s->elements; e++) {
-        g[e] = own_of(k)->weighted ? cj_f32(k->f, "g") : v->in[1][e];
-        n[e] = cj_f32(k->f, "n");
-        if (own_of(k)->weighted) cj_ptx(k->f, "mul.f32 $1, $2, $3;", g[e], v->in[1][e], weight[e]);
-        if (own_of(k)->centered) cj_ptx(k->f, "sub.f32 $1, $2, $3;", n[e], v->in[0][e], r->mean);
-        cj_ptx(k->f, "mul.f32 $1, $2, $3;", n[e], own_of(k)->centered ? n[e] : v->in[0][e], r->rstd);
+        g[e] = own->weighted ? cj_mul(k->f, "g", v->in[1][e], weight[e]) : v->in[1][e];
+        n[e] = own->centered ? cj_sub(k->f, "n", v->in[0][e], r->mean) : v->in[0][e];
+        n[e] = cj_mul(k->f, "n", n[e], r->rstd);
     }
 }
 
@@ -155,13 +136,12 @@ static void add_gradients(row_kernel *k, const row_vector *v) {
     gradients(k, v, g, n);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", k->part.value[0], g[e], n[e]);
-        if (own_of(k)->centered) cj_ptx(k->f, "add.f32 $1, $1, $2;", k->part.value[1], g[e]);
+        if (own_of(k)->centered) cj_update(k->f, k->part.value[1], "add", g[e]);
     }
 }
 
 static void finish_backward(row_kernel *k) {
-    for (unsigned i = 0; i < k->op->values; i++)
-        cj_ptx(k->f, "mul.f32 $1, $1, $2;", k->part.value[i], (float)-per_column(k));
+    for (unsigned i = 0; i < k->op->values; i++) cj_update(k->f, k->part.value[i], "mul", (float)-per_column(k));
 }
 
 static void add_totals(row_kernel *k, const row_vector *v, const cj_reg n[ROW_ELEMENTS]) {
@@ -169,20 +149,20 @@ static void add_totals(row_kernel *k, const row_vector *v, const cj_reg n[ROW_EL
     const cj_reg *dw = k->total[0][v->number], *db = k->total[own->weight_gradient][v->number];
     for (unsigned e = 0; e < k->s->elements; e++) {
         if (own->weight_gradient) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", dw[e], v->in[1][e], n[e]);
-        if (own->bias_gradient) cj_ptx(k->f, "add.f32 $1, $1, $2;", db[e], v->in[1][e]);
+        if (own->bias_gradient) cj_update(k->f, db[e], "add", v->in[1][e]);
     }
 }
 
-static void give_backward(row_kernel *k, const row_vector *v) {
-    const registers *r = k->own;
-    cj_reg           g[ROW_ELEMENTS], n[ROW_ELEMENTS];
+static void write_backward(row_kernel *k, const row_vector *v) {
+    const values *r = k->own;
+    cj_reg        g[ROW_ELEMENTS], n[ROW_ELEMENTS];
     gradients(k, v, g, n);
     add_totals(k, v, n);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", dx, n[e], k->part.value[0], g[e]);
-        if (own_of(k)->centered) cj_ptx(k->f, "add.f32 $1, $1, $2;", dx, k->part.value[1]);
-        cj_ptx(k->f, "mul.f32 $1, $1, $2;", dx, r->rstd);
+        if (own_of(k)->centered) cj_update(k->f, dx, "add", k->part.value[1]);
+        cj_update(k->f, dx, "mul", r->rstd);
     }
 }
 
@@ -209,7 +189,7 @@ static void describe_backward(row_op *op, norm *own) {
     op->prepare = prepare_backward;
     op->sweep[0] = add_gradients;
     op->finish = finish_backward;
-    op->write = give_backward;
+    op->write = write_backward;
 }
 
 static void describe_forward(row_op *op, norm *own) {
@@ -228,7 +208,7 @@ static void describe_forward(row_op *op, norm *own) {
     op->between = divide_by_count;
     op->sweep[1] = own->centered ? add_distances : NULL;
     op->finish = finish;
-    op->write = give;
+    op->write = write_normed;
     op->columns_written = true;
 }
 
@@ -285,27 +265,21 @@ static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters
 }
 
 static void emit_norm(const cj_plan *plan, cj_builder *builder) {
-    row_op    op;
-    norm      own;
-    registers r = {.mean = {0}};
+    row_op op;
+    norm   own;
+    values r = {.mean = {0}};
     describe(plan, &op, &own);
     cj__row_emit(plan, &op, &r, builder);
 }
 
-const cj_family cj__family_rmsnorm = {
-    .name = "rmsnorm",
-    .summary = "rows of a matrix over their root mean square, with weights, a residual, and the gradients",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
-    .plan = plan_norm,
-    .emit = emit_norm,
-};
+#define NORM(name_, summary_)                                                                               \
+    {                                                                                                       \
+        .name = name_, .summary = summary_, .param = params, .param_count = sizeof params / sizeof *params, \
+        .plan = plan_norm, .emit = emit_norm                                                                \
+    }
 
-const cj_family cj__family_layernorm = {
-    .name = "layernorm",
-    .summary = "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
-    .plan = plan_norm,
-    .emit = emit_norm,
-};
+const cj_family cj__family_rmsnorm = NORM(
+    "rmsnorm", "rows of a matrix over their root mean square, with weights, a residual, and the gradients");
+const cj_family cj__family_layernorm = NORM(
+    "layernorm",
+    "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients");

@@ -18,20 +18,11 @@ enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
 
 static const cj_param_info params[] = {
     ROW_PARAMS,
-    [SCALE] = {.name = "scale", .real = true, .initial = "1", .help = "what elements are multiplied by first"},
-    [MASK] = {.name = "mask",
-              .choices = "no yes",
-              .initial = "no",
-              .help = "yes: a row of the type of x is added to every row; -infinity takes an element out"},
-    [MASK_ROWS] = {.name = "mask-rows",
-                   .minimum = 1,
-                   .maximum = 1 << 26,
-                   .initial = "1",
-                   .help = "rows of the mask, with the stride of x: row r takes number r modulo mask-rows"},
-    [PASS] = {.name = "pass",
-              .choices = "forward backward",
-              .initial = "forward",
-              .help = "backward: dx from y and dy"},
+    ROW_REAL(SCALE, "scale", "1", "what elements are multiplied by first"),
+    ROW_SWITCH(MASK, "mask", "yes: a row of the type of x is added to every row; -infinity takes an element out"),
+    ROW_NUMBER(MASK_ROWS, "mask-rows", 1, 1 << 26, "1",
+               "rows of the mask, with the stride of x: row r takes number r modulo mask-rows"),
+    ROW_CHOICE(PASS, "pass", "forward backward", "forward", "backward: dx from y and dy"),
 };
 
 typedef struct softmax {
@@ -41,49 +32,48 @@ typedef struct softmax {
     uint64_t mask_rows;
 } softmax;
 
-typedef struct registers {
-    row_exp_registers exp;
-    cj_reg            factor, ln2;
-} registers;
+typedef struct values {
+    row_exp_values exp;
+    cj_reg         factor, ln2;
+} values;
 
 static const softmax *own_of(const row_kernel *k) { return k->op->own; }
 
 static void prepare(row_kernel *k) {
-    registers *r = k->own;
+    values *r = k->own;
     cj__row_exp_prepare(k);
     if (own_of(k)->log) r->ln2 = cj__row_f32(k, "ln2", 1 / ROW_LOG2E);
-    r->factor = cj_f32(k->f, "factor");
 }
 
 static void finish(row_kernel *k) {
-    registers *r = k->own;
-    cj_func   *f = k->f;
+    values  *r = k->own;
+    cj_func *f = k->f;
     cj_step(f, "the row's largest t and sum of powers");
     if (!own_of(k)->factored) {
         cj__row_exp_logarithm(k);
         return;
     }
-    cj_ptx(f, "mov.f32 $1, $2;", r->exp.shift, k->part.value[0]);
-    cj_ptx(f, "rcp.approx.ftz.f32 $1, $2;", r->factor, k->part.value[1]);
+    r->exp.shift = cj_mov(f, "f32", "shift", k->part.value[0]);
+    r->factor = cj_let(f, "f32", "factor", "rcp.approx.ftz.f32 $1, $2;", k->part.value[1]);
 }
 
-static void give_log(row_kernel *k, const row_vector *v) {
-    const registers *r = k->own;
-    cj_reg           mask[ROW_ELEMENTS];
-    const bool       ready = k->in_place && own_of(k)->exp.prepared;
-    const cj_reg    *masks = ready ? NULL : cj__row_exp_mask(k, v, mask);
+static void write_log(row_kernel *k, const row_vector *v) {
+    const values *r = k->own;
+    cj_reg        mask[ROW_ELEMENTS];
+    const bool    ready = k->in_place && own_of(k)->exp.prepared;
+    const cj_reg *masks = ready ? NULL : cj__row_exp_mask(k, v, mask);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
-        cj_ptx(k->f, "mul.f32 $1, $1, $2;", v->out[0][e], r->ln2);
+        cj_update(k->f, v->out[0][e], "mul", r->ln2);
     }
 }
 
-static void give(row_kernel *k, const row_vector *v) {
-    const registers *r = k->own;
-    cj_func         *f = k->f;
+static void write_powers(row_kernel *k, const row_vector *v) {
+    const values *r = k->own;
+    cj_func      *f = k->f;
     if (k->in_place) {
         cj_reg factor = cj__row_exp_rebase(k);
-        cj_ptx(f, "mul.f32 $1, $1, $2;", factor, r->factor);
+        cj_update(f, factor, "mul", r->factor);
         for (unsigned e = 0; e < k->s->elements; e++)
             cj_ptx(f, "mul.f32 $1, $2, $3;", v->out[0][e], v->in[0][e], factor);
         return;
@@ -93,23 +83,19 @@ static void give(row_kernel *k, const row_vector *v) {
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", v->out[0][e]);
-        if (own_of(k)->factored) cj_ptx(f, "mul.f32 $1, $1, $2;", v->out[0][e], r->factor);
+        if (own_of(k)->factored) cj_update(f, v->out[0][e], "mul", r->factor);
     }
 }
 
 // ---- backward: inputs y and dy
 
 static void add_products(row_kernel *k, const row_vector *v) {
-    const bool log = own_of(k)->log;
-    for (unsigned e = 0; e < k->s->elements; e++)
-        if (log)
-            cj_ptx(k->f, "add.f32 $1, $1, $2;", k->part.value[0], v->in[1][e]);
-        else
-            cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", k->part.value[0], v->in[1][e], v->in[0][e]);
+    const char *line = own_of(k)->log ? "add.f32 $1, $1, $2;" : "fma.rn.f32 $1, $2, $3, $1;";
+    for (unsigned e = 0; e < k->s->elements; e++) cj_ptx(k->f, line, k->part.value[0], v->in[1][e], v->in[0][e]);
 }
 
 static void prepare_backward(row_kernel *k) {
-    registers *r = k->own;
+    values *r = k->own;
     r->exp.scale = cj__row_f32(k, "scale", own_of(k)->exp.scale);
     if (own_of(k)->log) r->exp.log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
 }
@@ -118,9 +104,9 @@ static void finish_backward(row_kernel *k) {
     if (own_of(k)->log) cj_ptx(k->f, "neg.f32 $1, $1;", k->part.value[0]);
 }
 
-static void give_backward(row_kernel *k, const row_vector *v) {
-    const registers *r = k->own;
-    cj_func         *f = k->f;
+static void write_backward(row_kernel *k, const row_vector *v) {
+    const values *r = k->own;
+    cj_func      *f = k->f;
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         if (own_of(k)->log) {
@@ -129,9 +115,9 @@ static void give_backward(row_kernel *k, const row_vector *v) {
             cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", dx, k->part.value[0], v->in[1][e]);
         } else {
             cj_ptx(f, "sub.f32 $1, $2, $3;", dx, v->in[1][e], k->part.value[0]);
-            cj_ptx(f, "mul.f32 $1, $1, $2;", dx, v->in[0][e]);
+            cj_update(f, dx, "mul", v->in[0][e]);
         }
-        cj_ptx(f, "mul.f32 $1, $1, $2;", dx, r->exp.scale);
+        cj_update(f, dx, "mul", r->exp.scale);
     }
 }
 
@@ -146,7 +132,7 @@ static void describe_backward(row_op *op) {
     op->prepare = prepare_backward;
     op->sweep[0] = add_products;
     op->finish = finish_backward;
-    op->write = give_backward;
+    op->write = write_backward;
 }
 
 static void describe_forward(row_op *op, softmax *own) {
@@ -157,17 +143,11 @@ static void describe_forward(row_op *op, softmax *own) {
         cj__row_add_repeated(op, "mask", own->mask_rows, "mask[mask rows, columns], added to rows by turns");
     else if (own->exp.masked)
         cj__row_add_operand(op, ROW_COLUMN, "mask", NULL, "mask[columns], added to every row");
-    op->fold = ROW_FOLD_EXP;
-    op->values = 2;
-    op->prepare = prepare;
+    cj__row_exp_describe(op);
     op->in_pairs = !own->exp.prepared;
-    op->before = cj__row_exp_before;
-    op->sweep[0] = cj__row_exp_largest;
-    op->between = cj__row_exp_between;
-    op->sweep[1] = cj__row_exp_powers;
-    op->after = cj__row_exp_after;
+    op->prepare = prepare;
     op->finish = finish;
-    op->write = own->log ? give_log : give;
+    op->write = own->log ? write_log : write_powers;
 }
 
 static void describe(const cj_plan *plan, row_op *op, softmax *own) {
@@ -203,27 +183,20 @@ static cj_status plan_softmax(cj_plan *plan, const cj_limits *limits, bool clust
 }
 
 static void emit_softmax(const cj_plan *plan, cj_builder *builder) {
-    row_op    op;
-    softmax   own;
-    registers r = {.factor = {0}};
+    row_op  op;
+    softmax own;
+    values  r = {.factor = {0}};
     describe(plan, &op, &own);
     cj__row_emit(plan, &op, &r, builder);
 }
 
-const cj_family cj__family_softmax = {
-    .name = "softmax",
-    .summary = "rows of a matrix: e^x over the row's sum of these; and the gradient",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
-    .plan = plan_softmax,
-    .emit = emit_softmax,
-};
+#define SOFTMAX(name_, summary_)                                                                            \
+    {                                                                                                       \
+        .name = name_, .summary = summary_, .param = params, .param_count = sizeof params / sizeof *params, \
+        .plan = plan_softmax, .emit = emit_softmax                                                          \
+    }
 
-const cj_family cj__family_logsoftmax = {
-    .name = "logsoftmax",
-    .summary = "rows of a matrix: x minus the logarithm of the row's sum of e^x; and the gradient",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
-    .plan = plan_softmax,
-    .emit = emit_softmax,
-};
+const cj_family cj__family_softmax = SOFTMAX("softmax",
+                                             "rows of a matrix: e^x over the row's sum of these; and the gradient");
+const cj_family cj__family_logsoftmax = SOFTMAX(
+    "logsoftmax", "rows of a matrix: x minus the logarithm of the row's sum of e^x; and the gradient");
