@@ -7,8 +7,8 @@
 //   mail.c        partials of the blocks of a spread row, in mailboxes of global memory
 //   exchange.c    partials of warps, of a cluster's blocks or of a spread row's: each warp gets the row's
 //   pass.c        a row that registers hold, or one that is read twice
-//   sums.c        sums over rows; sums_twice.c: those of rows that no block holds
-//   direct.c, spread.c, stream.c   the forms
+//   sums.c        sums over rows: registers, partials, and how these are added up
+//   sums_twice.c, sums_held.c, direct.c, spread.c, stream.c   the forms
 //   row.c         the kernel's head, and the form
 #ifndef CJ_TEMPLATES_ROW_ENGINE_H
 #define CJ_TEMPLATES_ROW_ENGINE_H

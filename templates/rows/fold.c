@@ -82,7 +82,7 @@ static void fold_exp(row_kernel *k, const row_part *into, const row_part *part, 
 // Squares are of the distance from their partial's mean; that mean's distance from the mean of all is added.
 static void fold_moments(row_kernel *k, const row_part *into, const row_part *part, unsigned parts, bool lanes) {
     cj_func *f = k->f;
-    cj_reg   count = cj_f32(f, "count"), squares = cj_f32(f, "squares"), mean = cj__row_f32(k, "mean", 0);
+    cj_reg   count = cj_f32(f, "count"), squares = cj_f32(f, "squares"), mean = cj_mov(f, "f32", "mean", 0.0f);
     fold_sum(k, count, 0, part, parts, lanes);
     for (unsigned p = 0; p < parts; p++)
         cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", mean, part[p].value[0], part[p].value[1]);

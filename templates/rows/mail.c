@@ -231,6 +231,15 @@ static void gather(row_kernel *k, const row_mail *m, cj_reg turn) {
     for (unsigned i = 0; i < all; i += at_once) gather_some(k, m, at, i, (unsigned)cj__least(i + at_once, all), taken);
 }
 
+// ---- the next launch
+
+// So much of a row a block that the next launch's blocks have hardly room beside it, nor time to prefetch theirs.
+bool cj__row_share_is_long(const row_kernel *k) { return k->s->pieces > 1 || k->s->held > LONG_SHARE_HELD; }
+
+// Before the next launch's blocks start and prefetch their rows, this one's row is to be here; but a long one takes so
+// long to come that they start at once.
+bool cj__row_starts_next_late(const row_kernel *k) { return k->plan->programmatic && !cj__row_share_is_long(k); }
+
 // ---- the block
 
 // k->part = that of the row, for every warp of the block.

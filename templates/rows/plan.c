@@ -17,41 +17,12 @@
 
 #include "plan.h"
 
-// ---- what the forms ask
-
-// Vectors that a thread may hold, of all inputs together. Sums over rows need registers too, for which blocks are
-// smaller.
-unsigned cj__row_held_most(const choice *c) {
-    const row_shape *s = c->s;
-    const unsigned   words = (unsigned)cj__most(s->elements * s->in_bytes / 4, 1);
-    const unsigned   registers = s->totals ? HELD_SUMS : s->in_bytes == 4 ? HELD_WIDE : HELD_NARROW;
-    return (unsigned)cj__least(cj__most(registers / (words * c->op->inputs + s->totals * s->elements), 1), ROW_HELD);
-}
-
-unsigned cj__row_piece_held(const choice *c) { return asked_or(c, ROW_VECTORS, ROW_HELD / c->op->inputs); }
-
-// With sums over rows more warps, in a stream with the producer's, would have too few registers for these.
-unsigned cj__row_warps_most(const row_shape *s) {
-    return !s->totals ? ALONE_WARPS : s->form == ROW_STREAM ? SUMS_WARPS - 1 : SUMS_WARPS;
-}
-
-bool cj__row_is_few(const choice *c) {
-    return c->rows * cj__least(cj__ceil_div(c->row_bytes, STAGE_BYTES), FEW_STAGES) <
-           FEW_WAVES * (uint64_t)c->limits->sm_count;
-}
-
-bool cj__row_is_passing(const choice *c) { return !c->op->outputs && !c->s->totals && !cj__row_is_few(c); }
-
 // ---- which form
-
-static bool asks_resident(const choice *c) { return c->plan->params.value[ROW_RESIDENT] == ROW_RESIDENT_YES; }
-
-bool cj__row_asks_stream(const choice *c) { return asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) || asks_resident(c); }
 
 // The parameter that is asked for and that streams alone have, or NULL. Spread rows and sums over rows have grids, too.
 static const char *asked_of_stream(const choice *c) {
     if (asked(c, ROW_STAGES)) return "stages";
-    if (asks_resident(c)) return "resident";
+    if (cj__row_asks_resident(c)) return "resident";
     return is_asked(c, ROW_GRID) && !c->s->totals ? "grid" : NULL;
 }
 
@@ -120,7 +91,7 @@ static cj_status check_form(const choice *c, cj_error *error) {
             error, CJ_INVALID_ARGUMENT,
             "form=stream and form=spread are persistent, in a grid of any size; or leave grid at its default",
             "grid: %u with form=direct, whose rows are dealt to as many blocks as they need", asked(c, ROW_GRID));
-    if ((direct || spread || blocks) && asks_resident(c))
+    if ((direct || spread || blocks) && cj__row_asks_resident(c))
         return cj__refuse(error, CJ_INVALID_ARGUMENT,
                           "form=stream keeps weight, bias and mask; or leave resident at its default",
                           "resident: yes with form=%s, which has nothing in shared memory that could stay there", word);
@@ -165,15 +136,6 @@ static void write_back(cj_plan *plan, const row_shape *s) {
 }
 
 // ---- the grid
-
-cj_status cj__row_check_grid(const choice *c, uint64_t grid, cj_error *error) {
-    const unsigned blocks = cj__row_blocks(c->s);
-    if (grid % blocks == 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of %s's %u blocks", grid,
-             c->s->cluster ? "the cluster" : "a row", blocks);
-    cj__hint(error, "%" PRIu64 " is", cj__round_up(grid, blocks));
-    return CJ_INVALID_ARGUMENT;
-}
 
 // Persistent blocks, to which rows or pieces are dealt: as many as the GPU holds with the fewest registers that a thread
 // may get. A driver that counts fewer makes the grid smaller.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plans of the forms share: plan.c chooses a form, plan_direct.c, plan_spread.c and plan_stream.c its shape.
+// What the plans of the forms share (choice.c): plan.c chooses a form, plan_direct.c, plan_spread.c and plan_stream.c its
+// shape.
 #ifndef CJ_TEMPLATES_ROW_PLAN_H
 #define CJ_TEMPLATES_ROW_PLAN_H
 
@@ -38,12 +39,13 @@ void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
 void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
 void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 
-// ---- plan.c
+// ---- choice.c
 
 bool     cj__row_is_few(const choice *c);      // rows are too few for persistent clusters
 bool     cj__row_is_passing(const choice *c);  // nothing is written but a value a row: pieces pass through registers
-bool     cj__row_asks_stream(const choice *c);
-unsigned cj__row_held_most(const choice *c);   // vectors that a thread may hold
+bool     cj__row_asks_resident(const choice *c);
+bool     cj__row_asks_stream(const choice *c);  // a parameter that streams have
+unsigned cj__row_held_most(const choice *c);    // vectors that a thread may hold
 unsigned cj__row_piece_held(const choice *c);  // vectors that a thread should hold of a piece of several, or of a stage
 unsigned cj__row_warps_most(const row_shape *s);
 cj_status cj__row_check_grid(const choice *c, uint64_t grid, cj_error *error);

@@ -7,19 +7,13 @@
 #include "engine.h"
 #include "mailbox.h"
 
-// So much of a row a block that the next launch's blocks have hardly room beside it, nor time to prefetch theirs.
-static bool is_long(const row_kernel *k) { return k->s->pieces > 1 || k->s->held > LONG_SHARE_HELD; }
-
-// Before the next launch's blocks start and prefetch their rows, this one's row is to be here; but a long one takes so
-// long to come that they start at once.
-bool cj__row_starts_next_late(const row_kernel *k) { return k->plan->programmatic && !is_long(k); }
-
 // Not what is read twice; and of long rows, what is prefetched while the launch before ends costs more than it brings if
 // these are several, or have weights: 4 % on an H200, which a long row by itself gains.
 static bool is_prefetched(const row_kernel *k) {
     const row_shape *s = k->s;
     const bool       whole = s->pieces == 1 && s->elements * s->in_bytes == 16;
-    return k->plan->programmatic && whole && !(is_long(k) && (k->op->columns || s->blocks <= PREFETCH_BLOCKS));
+    return k->plan->programmatic && whole &&
+           !(cj__row_share_is_long(k) && (k->op->columns || s->blocks <= PREFETCH_BLOCKS));
 }
 
 // Nothing is read, so it may be done while the kernels before still run, whatever they write.

@@ -2,23 +2,6 @@
 // The stream form: shared memory, the two roles, and the sums over rows after them. stream.h has the picture.
 #include "stream.h"
 
-const char *cj__row_groups(const row_kernel *k) { return k->s->cluster ? "%nclusterid.x" : "%nctaid.x"; }
-
-static const char *own_group(const row_kernel *k) { return k->s->cluster ? "%clusterid.x" : "%ctaid.x"; }
-
-// Each warp counts dealt rows by itself.
-cj_static_schedule cj__row_deal(row_kernel *k) {
-    const cj_static_schedule dealt = cj__static_begin(k->f, own_group(k), cj__row_groups(k));
-    k->row = dealt.next;
-    return dealt;
-}
-
-// The block's share of weight, bias and mask stays after the stages.
-uint64_t cj__row_resident_offset(const row_stream *t, unsigned number) {
-    const row_shape *s = t->k->s;
-    return s->stages * t->stages.bytes + number * s->piece * s->pieces * t->vector_bytes;
-}
-
 static void declare_shared(row_stream *t) {
     row_kernel      *k = t->k;
     cj_func         *f = k->f;
@@ -74,7 +57,7 @@ void cj__row_emit_stream(row_kernel *k) {
     cj__row_consume(&t, rows_done);
     if (sums) {
         cj_label_here(f, rows_done);
-        cj__row_sums_store(k, cj_mov(f, "u32", "own_partial", own_group(k)));
+        cj__row_sums_store(k, cj_mov(f, "u32", "own_partial", cj__row_group(k)));
     }
     cj_label_here(f, done);
     cj_ptx(f, "ret;");

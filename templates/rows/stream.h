@@ -42,10 +42,25 @@ typedef struct row_stream {
 // One block to a cluster, or no clusters: partials stay in its own shared memory, and no peer's address is needed.
 static inline bool cj__row_is_alone(const row_stream *t) { return t->k->s->cluster <= 1; }
 
-const char        *cj__row_groups(const row_kernel *k);  // the special register that counts who shares the rows
-cj_static_schedule cj__row_deal(row_kernel *k);          // k->row: before the group's first
-uint64_t cj__row_resident_offset(const row_stream *t, unsigned number);  // of a column's operand, from stage 0 on
-void     cj__row_produce(row_stream *t, cj_label done);
-void     cj__row_consume(row_stream *t, cj_label done);
+// The special registers that number the groups which share the rows: clusters, or blocks without clusters.
+static inline const char *cj__row_groups(const row_kernel *k) { return k->s->cluster ? "%nclusterid.x" : "%nctaid.x"; }
+
+static inline const char *cj__row_group(const row_kernel *k) { return k->s->cluster ? "%clusterid.x" : "%ctaid.x"; }
+
+// Each warp counts dealt rows by itself.
+static inline cj_static_schedule cj__row_deal(row_kernel *k) {
+    const cj_static_schedule dealt = cj__static_begin(k->f, cj__row_group(k), cj__row_groups(k));
+    k->row = dealt.next;
+    return dealt;
+}
+
+// The block's share of weight, bias and mask stays after the stages.
+static inline uint64_t cj__row_resident_offset(const row_stream *t, unsigned number) {
+    const row_shape *s = t->k->s;
+    return s->stages * t->stages.bytes + number * s->piece * s->pieces * t->vector_bytes;
+}
+
+void cj__row_produce(row_stream *t, cj_label done);
+void cj__row_consume(row_stream *t, cj_label done);
 
 #endif

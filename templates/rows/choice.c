@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the plans of all forms ask: what a thread may hold, and what kind of rows these are.
+#include <inttypes.h>
+
+#include "plan.h"
+
+// Vectors that a thread may hold, of all inputs together. Sums over rows need registers too, for which blocks are
+// smaller.
+unsigned cj__row_held_most(const choice *c) {
+    const row_shape *s = c->s;
+    const unsigned   words = (unsigned)cj__most(s->elements * s->in_bytes / 4, 1);
+    const unsigned   registers = s->totals ? HELD_SUMS : s->in_bytes == 4 ? HELD_WIDE : HELD_NARROW;
+    return (unsigned)cj__least(cj__most(registers / (words * c->op->inputs + s->totals * s->elements), 1), ROW_HELD);
+}
+
+unsigned cj__row_piece_held(const choice *c) { return asked_or(c, ROW_VECTORS, ROW_HELD / c->op->inputs); }
+
+// With sums over rows more warps, in a stream with the producer's, would have too few registers for these.
+unsigned cj__row_warps_most(const row_shape *s) {
+    return !s->totals ? ALONE_WARPS : s->form == ROW_STREAM ? SUMS_WARPS - 1 : SUMS_WARPS;
+}
+
+bool cj__row_is_few(const choice *c) {
+    return c->rows * cj__least(cj__ceil_div(c->row_bytes, STAGE_BYTES), FEW_STAGES) <
+           FEW_WAVES * (uint64_t)c->limits->sm_count;
+}
+
+bool cj__row_is_passing(const choice *c) { return !c->op->outputs && !c->s->totals && !cj__row_is_few(c); }
+
+bool cj__row_asks_resident(const choice *c) { return c->plan->params.value[ROW_RESIDENT] == ROW_RESIDENT_YES; }
+
+bool cj__row_asks_stream(const choice *c) {
+    return asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) || cj__row_asks_resident(c);
+}
+
+cj_status cj__row_check_grid(const choice *c, uint64_t grid, cj_error *error) {
+    const unsigned blocks = cj__row_blocks(c->s);
+    if (grid % blocks == 0) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of %s's %u blocks", grid,
+             c->s->cluster ? "the cluster" : "a row", blocks);
+    cj__hint(error, "%" PRIu64 " is", cj__round_up(grid, blocks));
+    return CJ_INVALID_ARGUMENT;
+}
