@@ -101,9 +101,9 @@ static void exchange_with_peers(consumer *c, cj_reg slot) {
     if (!awaits_reading(t))
         cj_ptx(f, "bar.warp.sync 0xffffffff; // S5: all lanes have read the partials of the row before");
     cj_st_async(f, c->pushes, "f32", value, t->slot_bytes / 4, slot, 0,
-                cj__ring_at(f, "peer_met", c->gate, &c->turn, 8));
-    cj_mbarrier_wait(f, cj__ring_at(f, "met_at", t->met, &c->turn, 8), CJ_ARG(c->turn.parity), CJ_SCOPE_CLUSTER,
-                     "S5: every partial of the row is here");
+                cj__ring_at(f, "peer_full", c->gate, &c->turn, 8));
+    cj_mbarrier_wait(f, cj__ring_at(f, "partials_full_at", t->partials_full, &c->turn, 8), CJ_ARG(c->turn.parity),
+                     CJ_SCOPE_CLUSTER, "S5: every partial of the row is here");
 }
 
 static void exchange(consumer *c) {
@@ -184,11 +184,11 @@ static void next_row(consumer *c) {
         cj__static_advance(f, &c->dealt);
         return;
     }
-    cj_reg claimed = cj__ring_at(f, "claimed_at", t->claimed, &c->next, 8);
-    cj_reg claim = cj__ring_at(f, "claim_at", t->claim, &c->next, 4);
-    cj_mbarrier_wait(f, claimed, CJ_ARG(c->next.parity), cj__row_is_alone(t) ? CJ_SCOPE_BLOCK : CJ_SCOPE_CLUSTER,
+    cj_reg full = cj__ring_at(f, "row_full_at", t->row_full, &c->next, 8);
+    cj_reg taken = cj__ring_at(f, "taken_row_at", t->taken_row, &c->next, 4);
+    cj_mbarrier_wait(f, full, CJ_ARG(c->next.parity), cj__row_is_alone(t) ? CJ_SCOPE_BLOCK : CJ_SCOPE_CLUSTER,
                      "S3: the row's number is here");
-    t->k->row = cj_let(f, "u32", "row", "ld.shared.u32 $1, [$2];", claim);
+    t->k->row = cj_let(f, "u32", "row", "ld.shared.u32 $1, [$2];", taken);
     cj__ring_next(f, &c->next);
 }
 
@@ -219,7 +219,7 @@ static void aim(consumer *c) {
     c->pushes = cj_lt(f, "pushes", k->lane, k->s->cluster);
     cj_reg to = cj_min(f, "to", k->lane, k->s->cluster - 1);
     c->slot = cj_cluster_map_address(f, c->slot, to);
-    c->gate = cj_cluster_map_address(f, t->met, to);
+    c->gate = cj_cluster_map_address(f, t->partials_full, to);
     c->expects = cj_eq(f, "expects", k->thread, 0);
 }
 
@@ -252,7 +252,7 @@ void cj__row_consume(row_stream *t, cj_label done) {
     next_row(&c);
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
     if (!cj__row_is_alone(t))
-        cj_mbarrier_arrive_expect(f, c.expects, cj__ring_at(f, "met_at", t->met, &c.turn, 8),
+        cj_mbarrier_arrive_expect(f, c.expects, cj__ring_at(f, "partials_full_at", t->partials_full, &c.turn, 8),
                                   CJ_ARG(t->slot_count * t->slot_bytes), NULL);
     if (t->taken)
         emit_row(&c);

@@ -21,7 +21,7 @@ row_exchange cj__row_exchange_open(row_kernel *k, bool again) {
     if (again) x.turn = cj_mov(f, "u32", "turn", 0);
     if (!is_pushed(k)) return x;
     cj_step(f, "each block counts the bytes of the partials that come to it");
-    x.push.arrived = cj_shared_address(f, cj_shared(f, "b64", "met", 1, 0));
+    x.push.arrived = cj_shared_address(f, cj_shared(f, "b64", "partials_full", 1, 0));
     x.leads = cj_eq(f, "leads", k->thread, 0);
     cj_mbarrier_init(f, x.leads, x.push.arrived, CJ_ARG(1), NULL);
     cj_mbarrier_init_done(f, "publishes the mbarrier, at D2");

@@ -7,7 +7,7 @@
 //   warps            --st.shared-------->  slots[warps]                            their partials
 //   warp 0           --mailbox---------->  message[tag & 1][block], every copy     the block's; rank 0: the next row
 //   a lane a block   <--polls------------  messages of the group, in one copy
-//   its warps        --st.shared-------->  row_part, from where every warp takes the row's
+//   its warps        --st.shared-------->  row_partial, from where every warp takes the row's
 //
 //   P1  bar.sync: all slots of the block are written before warp 0 reads them. They are written again after P2, to
 //       which warp 0 comes after its reading.
@@ -107,8 +107,8 @@ row_mail cj__row_mail_open(row_kernel *k) {
     }
     if (k->s->warps == 1) return m;
     const unsigned words = waiting_warps(k) * cj__row_slot_words(k->op);
-    m.row = cj_shared_address(f, cj_shared(f, "f32", "row_part", words, 16));
-    if (k->s->counted) m.next_at = cj_shared_address(f, cj_shared(f, "u32", "row_behind", 1, 0));
+    m.row = cj_shared_address(f, cj_shared(f, "f32", "row_partial", words, 16));
+    if (k->s->counted) m.next_at = cj_shared_address(f, cj_shared(f, "u32", "taken_row", 1, 0));
     return m;
 }
 

@@ -18,15 +18,17 @@ static void take_row(producer *p) {
     k->row = cj__work_take_by_warp(k->f, p->t->leads, p->counter, cj__row_groups(k), p->t->rows);
 }
 
-static cj_reg claim_at(producer *p) { return cj__ring_at(p->t->k->f, "claim_at", p->t->claim, &p->next, 4); }
-static cj_reg claimed_at(producer *p) { return cj__ring_at(p->t->k->f, "claimed_at", p->t->claimed, &p->next, 8); }
+static cj_reg taken_row_at(producer *p) {
+    return cj__ring_at(p->t->k->f, "taken_row_at", p->t->taken_row, &p->next, 4);
+}
+static cj_reg row_full_at(producer *p) { return cj__ring_at(p->t->k->f, "row_full_at", p->t->row_full, &p->next, 8); }
 
 static void take_alone(producer *p) {
     cj_func *f = p->t->k->f;
     cj_note(f, "the block takes a row");
     take_row(p);
-    cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", p->t->leads, claim_at(p), p->t->k->row);
-    cj_mbarrier_arrive(f, p->t->leads, claimed_at(p), "S3: the row's number is here");
+    cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", p->t->leads, taken_row_at(p), p->t->k->row);
+    cj_mbarrier_arrive(f, p->t->leads, row_full_at(p), "S3: the row's number is here");
 }
 
 // Rank 0 takes the next row, and tells every block of the cluster.
@@ -34,17 +36,17 @@ static void take_for_cluster(producer *p) {
     row_stream *t = p->t;
     row_kernel *k = t->k;
     cj_func    *f = k->f;
-    cj_reg      claimed = claimed_at(p), claim = claim_at(p);
-    cj_mbarrier_arrive_expect(f, t->leads, claimed, CJ_ARG(4), NULL);
+    cj_reg      full = row_full_at(p), taken = taken_row_at(p);
+    cj_mbarrier_arrive_expect(f, t->leads, full, CJ_ARG(4), NULL);
     CJ_UNLESS(f, cj_ne(f, "other_rank", k->rank, 0), "told") {
         cj_note(f, "rank 0 takes a row and pushes its number to all");
         take_row(p);
         cj_reg tells = cj_lt(f, "tells", k->lane, k->s->cluster), to = cj_min(f, "to", k->lane, k->s->cluster - 1);
-        cj_reg peer = cj_cluster_map_address(f, claim, to), gate = cj_cluster_map_address(f, claimed, to);
+        cj_reg peer = cj_cluster_map_address(f, taken, to), gate = cj_cluster_map_address(f, full, to);
         cj_st_async(f, tells, "u32", &k->row, 1, peer, 0, gate);
     }
-    cj_mbarrier_wait(f, claimed, CJ_ARG(p->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
-    k->row = cj_let(f, "u32", "row", "ld.shared.u32 $1, [$2];", claim);
+    cj_mbarrier_wait(f, full, CJ_ARG(p->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
+    k->row = cj_let(f, "u32", "row", "ld.shared.u32 $1, [$2];", taken);
     if (k->s->pieces == 1)  // else a barrier comes before the row's last piece
         cj_ptx(f, "bar.warp.sync 0xffffffff; // S3: all lanes have read it, before what tells others that");
 }

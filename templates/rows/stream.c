@@ -15,9 +15,9 @@ static void declare_shared(row_stream *t) {
     t->stages.bytes = s->piece * t->vector_bytes * k->op->inputs;
     t->stages.pool = cj__pool_address(f, "row_pool");
     t->stages.full = cj__mbarriers(f, "full", s->stages);
-    if (t->taken) t->claimed = cj__mbarriers(f, "claimed", t->taken);
-    if (!cj__row_is_alone(t)) t->met = cj__mbarriers(f, "met", 2);
-    if (t->taken) t->claim = cj_mov(f, "u32", "claim_base", cj_shared(f, "u32", "claim", t->taken, 0));
+    if (t->taken) t->row_full = cj__mbarriers(f, "row_full", t->taken);
+    if (!cj__row_is_alone(t)) t->partials_full = cj__mbarriers(f, "partials_full", 2);
+    if (t->taken) t->taken_row = cj_mov(f, "u32", "taken_row_base", cj_shared(f, "u32", "taken_row", t->taken, 0));
     t->slots = cj_mov(f, "u32", "slots_base", cj_shared(f, "f32", "slots", 2 * t->slot_count * words, 16));
     if (s->resident) t->resident = cj__mbarriers(f, "resident", 1);
 }
@@ -27,8 +27,8 @@ static void init_shared(row_stream *t) {
     cj_func    *f = k->f;
     cj_reg      inits = cj_eq(f, "inits", k->thread, 0);
     cj__mbarriers_init(f, inits, t->stages.full, k->s->stages);
-    cj__mbarriers_init(f, inits, t->claimed, t->taken);
-    if (!cj__row_is_alone(t)) cj__mbarriers_init(f, inits, t->met, 2);
+    cj__mbarriers_init(f, inits, t->row_full, t->taken);
+    if (!cj__row_is_alone(t)) cj__mbarriers_init(f, inits, t->partials_full, 2);
     if (k->s->resident) cj__mbarriers_init(f, inits, t->resident, 1);
     cj_mbarrier_init_done(f, "publishes the mbarriers, at S1");
     if (k->s->cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started, its mbarriers are there");

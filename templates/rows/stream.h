@@ -2,7 +2,7 @@
 // The stream form: persistent clusters, or blocks without clusters, work on row after row. One warp a block is the
 // producer: by bulk copies into stages of shared memory, ahead of the consumer warps.
 //
-//   rank 0's producer  --counter, st.async-->  claim[stages + 1] of every rank       the row's number
+//   rank 0's producer  --counter, st.async-->  taken_row[stages + 1] of every rank   the row's number
 //   each producer      --bulk copy----------->  stage[stages]        (its block)      the block's piece of the row
 //   consumers          --ld.shared----------->  registers, and the stage is free for the next row
 //   each warp          --st.async------------>  slots[2][ranks * warps] of every rank its partial
@@ -17,9 +17,9 @@
 //
 //   S1  barrier.cluster (bar.sync without): a block's memory may be written once it has started, and its mbarriers are there
 //   S2  the barrier of a stage's number: consumers arrive when they have read it; the producer waits before the next copy
-//   S3  claimed[]: the row's number is there
+//   S3  row_full[]: the row's number is there
 //   S4  full[stage]: the bytes of the piece have arrived
-//   S5  met[turn]: every partial of the row has arrived (bar.sync of the consumers without peers)
+//   S5  partials_full[turn]: every partial of the row has arrived (bar.sync of the consumers without peers)
 //   S6  resident: weight, bias or mask has arrived; it is never written again
 #ifndef CJ_TEMPLATES_ROW_STREAM_H
 #define CJ_TEMPLATES_ROW_STREAM_H
@@ -31,10 +31,10 @@
 typedef struct row_stream {
     row_kernel *k;
     cj_stages   stages;
-    cj_reg      claimed, claim, met, slots, resident;  // addresses in shared memory
-    cj_reg      rows, leads;                           // leads: lane 0 of each warp
-    cj_reg      piece;                                 // the block's first, in the row
-    unsigned    taken;                                 // rows whose numbers shared memory has; 0: rows are dealt
+    cj_reg      row_full, taken_row, partials_full, slots, resident;  // addresses in shared memory
+    cj_reg      rows, leads;                                          // leads: lane 0 of each warp
+    cj_reg      piece;                                                // the block's first, in the row
+    unsigned    taken;  // rows whose numbers shared memory has; 0: rows are dealt
     unsigned    slot_bytes, slot_count;
     uint64_t    vector_bytes;
 } row_stream;
