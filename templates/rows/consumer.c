@@ -36,12 +36,11 @@ static void fetch(consumer *c) {
 static void sweep_more(consumer *c, const row_part *all) {
     row_kernel    *k = c->t->k;
     cj_func       *f = k->f;
-    cj_reg         more = cj_pred(f, "more");
     const row_part first = k->part, both[2] = {*all, first};
     cj_step(f, "the pieces after it");
     for (unsigned i = 0; i < k->op->values; i++) cj_set(f, all->value[i], first.value[i]);
     cj_reg piece = cj_add(f, "piece", c->t->piece, 1), last = cj_add(f, "last_piece", c->t->piece, k->s->pieces);
-    CJ_DO(f, "next_piece", more) {
+    ROW_FOR_PIECES(k, "next_piece", piece, last) {
         cj__row_set_piece(k, piece);
         if (k->op->outputs)
             wait_full(c);
@@ -52,18 +51,15 @@ static void sweep_more(consumer *c, const row_part *all) {
         cj__row_fold(k, all, both, 2, false);
         k->in_shared = false;
         cj__ring_next(f, &c->stage);
-        cj_update(f, piece, "add", 1);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, piece, last);
     }
 }
 
 static void write_more(consumer *c, const cj_ring *kept) {
     row_kernel *k = c->t->k;
     cj_func    *f = k->f;
-    cj_reg      more = cj_pred(f, "more");
     cj_step(f, "what is written of the pieces after it; their stages become free");
     cj_reg piece = cj_add(f, "piece", c->t->piece, 1), last = cj_add(f, "last_piece", c->t->piece, k->s->pieces);
-    CJ_DO(f, "next_written", more) {
+    ROW_FOR_PIECES(k, "next_written", piece, last) {
         cj__row_set_piece(k, piece);
         cj__row_place(k);
         set_stage(c, kept);
@@ -72,8 +68,6 @@ static void write_more(consumer *c, const cj_ring *kept) {
         k->in_shared = false;
         cj__stage_release(f, &c->t->stages, kept);
         cj__ring_next(f, kept);
-        cj_update(f, piece, "add", 1);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, piece, last);
     }
 }
 

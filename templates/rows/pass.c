@@ -3,37 +3,21 @@
 // once for what is written.
 #include "engine.h"
 
-// For each piece from `piece`, which is counted up, to `last`: where it is, and what `body` writes for it.
-static void emit_pieces(row_kernel *k, const char *name, cj_reg piece, cj_reg last,
-                        void (*body)(row_kernel *k, const row_part *all), const row_part *all) {
-    cj_func *f = k->f;
-    cj_reg   more = cj_pred(f, "more");
-    CJ_DO(f, name, more) {
-        cj__row_set_piece(k, piece);
-        cj__row_place(k);
-        cj__row_load_piece(k);
-        body(k, all);
-        cj_update(f, piece, "add", 1);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, piece, last);
-    }
-}
-
-static void add_piece(row_kernel *k, const row_part *all) {
-    const row_part both[2] = {*all, k->part};
-    cj__row_sweep(k);
-    cj__row_fold(k, all, both, 2, false);
-}
-
-static void write_piece(row_kernel *k, const row_part *all) {
-    (void)all;
-    cj__row_write(k);
+static void load_piece(row_kernel *k, cj_reg piece) {
+    cj__row_set_piece(k, piece);
+    cj__row_place(k);
+    cj__row_load_piece(k);
 }
 
 row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last) {
-    row_part all = cj__row_part_new(k, "all");
+    const row_part all = cj__row_part_new(k, "all"), both[2] = {all, k->part};
     cj_step(k->f, "the row is read piece by piece, for its values");
     cj__row_part_clear(k, &all);
-    emit_pieces(k, "next_piece", piece, last, add_piece, &all);
+    ROW_FOR_PIECES(k, "next_piece", piece, last) {
+        load_piece(k, piece);
+        cj__row_sweep(k);
+        cj__row_fold(k, &all, both, 2, false);
+    }
     return all;
 }
 
@@ -48,7 +32,11 @@ void cj__row_twice(row_kernel *k, const row_exchange *x) {
     if (!k->op->outputs) return;
     cj_step(k->f, "and once more, for what is written");
     piece = cj__row_first_piece(k);
-    emit_pieces(k, "next_written", piece, last_piece(k, piece), write_piece, NULL);
+    cj_reg last = last_piece(k, piece);
+    ROW_FOR_PIECES(k, "next_written", piece, last) {
+        load_piece(k, piece);
+        cj__row_write(k);
+    }
 }
 
 void cj__row_held(row_kernel *k, const row_exchange *x) {

@@ -20,31 +20,15 @@
             .minimum = minimum_,                                   \
             .maximum = maximum_,                                   \
             .automatic = true,                                     \
-            .at_most = (id) == ROW_VECTORS,                        \
+            .at_most = (int)(id) == (int)ROW_VECTORS,              \
             .initial = "auto",                                     \
             .tune = tune_,                                         \
             .help = help_}
 
-// The parameters that every family of rows begins with; its own follow from ROW_OWN on.
-enum {
-    ROW_ROWS,
-    ROW_COLUMNS,
-    ROW_DTYPE,
-    ROW_OUT,
-    ROW_STRIDE,
-    ROW_OUT_STRIDE,
-    ROW_ALIGN,
-    ROW_FORM,
-    ROW_CLUSTER,
-    ROW_BLOCKS,
-    ROW_WARPS,
-    ROW_VECTORS,
-    ROW_STAGES,
-    ROW_PIECES,
-    ROW_RESIDENT,
-    ROW_GRID,
-    ROW_OWN
-};
+// The parameters that every family of rows begins with: the problem, and how it is worked on. Its own follow from ROW_OWN on.
+enum { ROW_ROWS, ROW_COLUMNS, ROW_DTYPE, ROW_OUT, ROW_STRIDE, ROW_OUT_STRIDE, ROW_ALIGN, ROW_FORM };
+enum { ROW_CLUSTER = ROW_FORM + 1, ROW_BLOCKS, ROW_WARPS, ROW_VECTORS, ROW_STAGES, ROW_PIECES, ROW_RESIDENT };
+enum { ROW_GRID = ROW_RESIDENT + 1, ROW_OWN };
 
 // clang-format off
 #define ROW_PARAMS                                                                                                         \
@@ -75,19 +59,11 @@ enum {
                   "stream, spread, and sums over rows: blocks in the grid, a multiple of those of a row")
 // clang-format on
 
-enum {
-    ROW_INPUTS = 2,
-    ROW_OUTPUTS = 2,
-    ROW_OPERANDS = 9,
-    ROW_ELEMENTS = 8,
-    ROW_WORDS = 4,
-    ROW_HELD = 8,
-    ROW_VALUES = 4,
-    ROW_TOTALS = 2,
-    ROW_WARP = 32,
-    ROW_PIECES_MAX = 32,   // of a stream
-    ROW_BLOCKS_MAX = 1024  // of a spread row
-};
+// At most: operands of a kind, elements and 32-bit words of a vector, vectors that a thread holds, values of a partial, pieces
+// of a stream's row, blocks of a spread row.
+enum { ROW_INPUTS = 2, ROW_OUTPUTS = 2, ROW_TOTALS = 2, ROW_OPERANDS = 9 };
+enum { ROW_ELEMENTS = 8, ROW_WORDS = 4, ROW_HELD = 8, ROW_VALUES = 4, ROW_PIECES_MAX = 32, ROW_BLOCKS_MAX = 1024 };
+enum { ROW_WARP = 32 };
 
 // ---- the shape
 
