@@ -116,6 +116,15 @@ static const struct {
     {"reduce", "op=meanvar dtype=u8 block=1024", "sm_90"},
     {"rmsnorm", "rows=153 columns=2^28 cluster=0 resident=yes", "sm_90"},
     {"histogram", "bins=905 dtype=f32 counts=u64 upper=1e-5 block=224 width=16", "sm_89"},
+    {"layernorm", "dtype=f16 rows=100 columns=32768 form=direct cluster=4 stats=yes", "sm_90"},
+    {"layernorm", "rows=3 columns=32768 stride=536870911 form=direct warps=32", "sm_100a"},
+    {"layernorm", "form=spread columns=1775126 align=8", "sm_90"},
+    {"layernorm", "rows=3000 columns=65536 form=stream warps=31 cluster=2 bias=yes", "sm_90"},
+    {"rmsnorm", "dtype=f16 form=spread columns=1048576 align=8", "sm_90"},
+    {"rmsnorm", "vectors=2 pieces=3 grid=627 pass=backward bias-gradient=yes", "sm_90"},
+    {"rmsnorm", "vectors=2 pieces=1 pass=backward weight-gradient=yes", "sm_80"},
+    {"crossentropy", "smoothing=0.1 rows=3000 columns=500000 form=direct warps=32 cluster=16 dtype=f16 gradient=yes",
+     "sm_90"},
 };
 
 static void what_was_found_stays_mended(void **state) {
