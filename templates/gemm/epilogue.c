@@ -7,6 +7,7 @@
 // lane / 4 and two of the row 8 below in every 8 columns; it writes and reads them itself, in cells of their own: for f32 the
 // cells of C are those of D.
 #include "epilogue.h"
+#include "vector.h"
 
 enum { FRAGMENT_REGISTERS = 4, FRAGMENT_COLUMNS = 16, CELL_COLUMNS = 8, CHUNK = 16, PACKED_MAX = 16 };
 
@@ -88,13 +89,10 @@ static uint32_t c_buffer_of(const gemm_shape *g, uint32_t subtile) { return g->d
 
 static void read_cells(const gemm_kernel *k, cj_reg first, cj_reg *c) {
     const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    for (uint32_t pair = 0; pair < pairs_of(g); pair++, c += 2) {
-        c[0] = cj_f32(f, "addend");
-        c[1] = cj_f32(f, "addend");
-        cj_ptx(f, "ld.shared.v2.f32 {$1, $2}, [$3 + $4];", c[0], c[1], cell_of(k, first, pair / 2),
-               pair % 2 * cell_below(g));
-    }
+    for (uint32_t i = 0; i < 2 * pairs_of(g); i++) c[i] = cj_f32(k->f, "addend");
+    for (uint32_t pair = 0; pair < pairs_of(g); pair++)
+        cj__load(k->f, cj_always(), "ld.shared", "f32", c + 2 * pair, 2, cell_of(k, first, pair / 2),
+                 pair % 2 * cell_below(g));
 }
 
 static void read_fragments(const gemm_kernel *k, cj_reg first, cj_reg *c) {
@@ -197,16 +195,12 @@ static void write_cells(const gemm_kernel *k, cj_reg first, const cj_reg *packed
     cj_func          *f = k->f;
     const bool        wide = g->d_type->bytes == 4;
     for (uint32_t i = 0; i < g->subtile / CELL_COLUMNS; i++) {
-        cj_reg at = cell_of(k, first, i);
-        if (wide) {
-            cj_ptx(f, "st.shared.v2.b32 [$1], {$2, $3};", at, packed[4 * i], packed[4 * i + 1]);
-            cj_ptx(f, "st.shared.v2.b32 [$1 + $2], {$3, $4};", at, cell_below(g), packed[4 * i + 2], packed[4 * i + 3]);
-            continue;
-        }
-        cj_reg upper = cj_register(f, "b16", "upper"), lower = cj_register(f, "b16", "lower");
-        cj_ptx(f, "mov.b32 {$1, $2}, $3;", upper, lower, packed[i]);
-        cj_ptx(f, "st.shared.b16 [$1], $2;", at, upper);
-        cj_ptx(f, "st.shared.b16 [$1 + $2], $3;", at, cell_below(g), lower);
+        cj_reg at = cell_of(k, first, i), half[2];
+        for (uint32_t row = 0; !wide && row < 2; row++) half[row] = cj_register(f, "b16", row ? "lower" : "upper");
+        if (!wide) cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], packed[i]);
+        for (uint32_t row = 0; row < 2; row++)
+            cj__store(f, cj_always(), "st.shared", wide ? "b32" : "b16", wide ? packed + 4 * i + 2 * row : half + row,
+                      wide ? 2 : 1, at, row * cell_below(g));
     }
 }
 

@@ -58,6 +58,7 @@
 
 #include "plan.h"
 #include "roles.h"
+#include "stage.h"
 
 // clang-format off
 static const cj_param_info params[] = {
@@ -158,12 +159,12 @@ static void emit_begin(gemm_kernel *k) {
         f, "u32", "a_stages",
         "and.b32 $1, $2, $3; // a whole swizzle pattern: the driver's linker does not keep such an .align", k->shared,
         -GEMM_SHARED_ALIGN);
-    if (g->adds_c) k->c_ready = cj_shared_address(f, cj_shared(f, "b64", "c_ready", g->groups * GEMM_WARPS, 8));
+    if (g->adds_c) k->c_ready = cj__mbarriers(f, "c_ready", cj__gemm_consumer_warps(g));
     cj_step(f, "one thread initializes the mbarriers and fetches the tensor maps");
     cj_reg first = cj_eq(f, "first", k->thread, 0);
     for (unsigned i = 0; i < GEMM_MAPS; i++)
         if (i != GEMM_MAP_C || g->adds_c) cj_ptx(f, "@$1 prefetch.tensormap [$2];", first, cj__gemm_map_address(k, i));
-    for (uint32_t i = 0; g->adds_c && i < g->groups * GEMM_WARPS; i++)
+    for (uint32_t i = 0; g->adds_c && i < cj__gemm_consumer_warps(g); i++)
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first, k->c_ready, 8 * i);
     if (g->split > 1) cj__gemm_split_begin(k, first);
     cj_pipeline_init(f, first, &k->stages, CJ_ARG(releases_of(g)));

@@ -21,6 +21,7 @@
 
 #include "constants.h"
 #include "family.h"
+#include "numbers.h"
 
 // Parameters, in the order of the table.
 enum {

@@ -7,8 +7,6 @@
 
 static const gemm_constants *const gpu = &cj__gemm_constants;
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
 // ---- clusters that run at once
 
 static uint64_t room_in(const gemm_shape *g, const cj_limits *limits) {
@@ -36,7 +34,7 @@ uint64_t cj__gemm_room(const gemm_shape *g, const cj_limits *limits) {
     if (limits->gpc_sms[0]) return room_in(g, limits);
     const uint64_t whole = room_in_gpcs_of(g, limits, (uint32_t)gpu->gpc_sms),
                    few = room_in_gpcs_of(g, limits, (uint32_t)gpu->gpc_sms_few);
-    return whole < few ? whole : few;
+    return cj__least(whole, few);
 }
 
 // ---- the mainloop
@@ -71,7 +69,7 @@ static double step_clocks(const gemm_shape *g, const cj_limits *limits, double b
 // loads those of all parts, round by round.
 static double meeting_clocks(const gemm_shape *g) {
     const uint64_t warps = cj__gemm_consumer_warps(g), owned = cj__gemm_owned(g);
-    const double   rounds = (double)(ceil_div(owned, warps) * ceil_div(g->parts, (uint64_t)gpu->round_parts));
+    const double   rounds = (double)(cj__ceil_div(owned, warps) * cj__ceil_div(g->parts, (uint64_t)gpu->round_parts));
     const double   bytes = (double)(owned * g->parts) * cj__gemm_subtile_bytes(g);
     return g->parts == 1 ? 0 : gpu->meeting + fmax(rounds * gpu->round, bytes / gpu->post_bytes);
 }
@@ -107,7 +105,7 @@ double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool 
     const uint64_t room = limits->sm_count > multicast ? limits->sm_count / multicast : 1;
     const uint64_t tiles = cj__gemm_tile_count(g), left = tiles % room;
     const bool     streams = may_stream_k && cj__gemm_stream_k_pays(g, room);
-    const double   rounds = streams ? (double)tiles / (double)room : (double)ceil_div(tiles, room);
+    const double   rounds = streams ? (double)tiles / (double)room : (double)cj__ceil_div(tiles, room);
     const double   step = fmax(tile_clocks(g), loaded_bytes(g) / gpu->l2_bytes_whole);
     const double   steps = rounds * (double)g->steps * step;
     const double   results = ceil(rounds) * cj__gemm_tiles[g->tile].end * gpu->step +
@@ -120,9 +118,9 @@ double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool 
 // exact.
 double cj__gemm_cost_split(const gemm_shape *g, const cj_limits *limits, uint64_t room) {
     const uint64_t clusters = cj__gemm_tile_count(g) * g->parts, at_once = clusters < room ? clusters : room;
-    const double   rounds = (double)ceil_div(clusters, room);
+    const double   rounds = (double)cj__ceil_div(clusters, room);
     const double   blocks = (double)(at_once * cj__gemm_multicast(g) * g->split);
-    const double   steps = (double)ceil_div(g->steps, cj__gemm_splits(g)) * step_clocks(g, limits, blocks);
+    const double   steps = (double)cj__ceil_div(g->steps, cj__gemm_splits(g)) * step_clocks(g, limits, blocks);
     const double   partials = rounds * (exchange_clocks(g) + meeting_clocks(g));
     const double   global = global_clocks(g, limits, blocks), takes = beside(rounds * steps, global) + partials;
     return (global + (takes - global) * gpu->margin) / gpu->step;

@@ -6,18 +6,17 @@
 // cumulative) publishes their stores with lane 0's own. The atomic of the last warp acquires all of them; bar.warp.sync after it
 // lets all lanes see what lane 0 has acquired. The counter wraps at the last warp, so it is 0 for the next launch.
 #include "split.h"
+#include "vector.h"
 
-void cj__gemm_sums_load(const gemm_kernel *k, const char *space, const cj_reg *to, uint32_t count, cj_reg at,
+void cj__gemm_sums_load(const gemm_kernel *k, const char *load, const cj_reg *to, uint32_t count, cj_reg at,
                         uint32_t offset) {
-    for (uint32_t i = 0; i < count / GEMM_VECTOR; i++, to += GEMM_VECTOR)
-        cj_ptx(k->f, "ld.$1.v4.f32 {$2, $3, $4, $5}, [$6 + $7];", space, to[0], to[1], to[2], to[3], at,
-               offset + i * GEMM_VECTOR_BYTES);
+    for (uint32_t i = 0; i < count; i += GEMM_VECTOR, offset += GEMM_VECTOR_BYTES)
+        cj__load(k->f, cj_always(), load, "f32", to + i, GEMM_VECTOR, at, offset);
 }
 
 void cj__gemm_sums_store(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at) {
-    for (uint32_t i = 0; i < count / GEMM_VECTOR; i++, sum += GEMM_VECTOR)
-        cj_ptx(k->f, "st.global.v4.f32 [$1 + $2], {$3, $4, $5, $6};", at, i * GEMM_VECTOR_BYTES, sum[0], sum[1], sum[2],
-               sum[3]);
+    for (uint32_t i = 0; i < count; i += GEMM_VECTOR)
+        cj__store(k->f, cj_always(), "st.global", "f32", sum + i, GEMM_VECTOR, at, i / GEMM_VECTOR * GEMM_VECTOR_BYTES);
 }
 
 void cj__gemm_sums_add(const gemm_kernel *k, const cj_reg *sum, const cj_reg *summand, uint32_t count) {

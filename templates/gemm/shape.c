@@ -4,8 +4,6 @@
 
 enum { UNIT = 16 };  // bytes that a tensor store writes as a whole
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
 void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->tile = (uint32_t)tile;
     g->tile_m = cj__gemm_tiles[tile].m;
@@ -26,9 +24,9 @@ void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
     g->cluster_n = along_m ? (uint32_t)along_n : 1;
     g->a.loaders = g->cluster_n;
     g->b.loaders = g->cluster_m;
-    g->tiles_m = ceil_div(g->m, (uint64_t)g->tile_m * g->cluster_m);
-    g->tiles_n = ceil_div(g->n, (uint64_t)g->tile_n * g->cluster_n);
-    g->steps = ceil_div(g->k, g->step);
+    g->tiles_m = cj__ceil_div(g->m, (uint64_t)g->tile_m * g->cluster_m);
+    g->tiles_n = cj__ceil_div(g->n, (uint64_t)g->tile_n * g->cluster_n);
+    g->steps = cj__ceil_div(g->k, g->step);
 }
 
 void cj__gemm_read(const cj_params *p, gemm_shape *g) {
@@ -93,7 +91,7 @@ static size_t split_workspace(const gemm_shape *g) {
 // The tiles that are left are fewer than the clusters, and at most `clusters` boundaries of clusters cut them into shares.
 static size_t stream_k_workspace(const gemm_shape *g, uint64_t clusters) {
     const uint64_t counters = clusters * cj__gemm_cluster_warps(g) * sizeof(uint32_t);
-    return (size_t)(ceil_div(counters, GEMM_COUNTERS_ALIGN) * GEMM_COUNTERS_ALIGN +
+    return (size_t)(cj__round_up(counters, GEMM_COUNTERS_ALIGN) +
                     2 * clusters * cj__gemm_cluster_warps(g) * cj__gemm_warp_bytes(g));
 }
 

@@ -30,6 +30,7 @@
 //   sums_arrived[i] the bytes of the i-th subtile that this block owns have come from every other rank. A block cannot leave
 //                 before, so no barrier is needed at the end; one that has pushed can.
 #include "split.h"
+#include "stage.h"
 
 // Subtiles' partials that a thread has registers for, while their loads are in flight.
 enum { IN_FLIGHT = 4, SUBTILE_SUMS_MAX = GEMM_BOX / 2 };
@@ -38,7 +39,7 @@ enum { IN_FLIGHT = 4, SUBTILE_SUMS_MAX = GEMM_BOX / 2 };
 void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    k->sums_arrived = cj_shared_address(f, cj_shared(f, "b64", "sums_arrived", cj__gemm_owned(g), 8));
+    k->sums_arrived = cj__mbarriers(f, "sums_arrived", cj__gemm_owned(g));
     k->peer_sums = cj_add(f, "peer_sums", k->shared,
                           g->sums_in_stages ? 0 : k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_peer_bytes(g));
     for (uint32_t i = 0; i < cj__gemm_owned(g); i++) {
@@ -110,8 +111,8 @@ static void push(const gemm_kernel *k, const subtile *s, const cj_reg *sum) {
 
 // ---- adding up
 
-static void load(const gemm_kernel *k, const char *space, const cj_reg *to, cj_reg at, uint32_t index) {
-    cj__gemm_sums_load(k, space, to, cj__gemm_sums(k->g), at, index * cj__gemm_subtile_bytes(k->g));
+static void load(const gemm_kernel *k, const char *instruction, const cj_reg *to, cj_reg at, uint32_t index) {
+    cj__gemm_sums_load(k, instruction, to, cj__gemm_sums(k->g), at, index * cj__gemm_subtile_bytes(k->g));
 }
 
 // Whether ptxas, left alone, unrolls the rounds of loads and starts all of them at once, for which a thread of a tile of 256
@@ -123,13 +124,13 @@ static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
 }
 
 // Rounds of `round` subtiles each, all of whose loads are in flight before the first is added. `at` is used up.
-static void add_rounds(const gemm_kernel *k, const char *space, cj_reg at, uint32_t count, uint32_t round, bool keep,
-                       cj_reg next[][SUBTILE_SUMS_MAX], const cj_reg *sum) {
+static void add_rounds(const gemm_kernel *k, const char *instruction, cj_reg at, uint32_t count, uint32_t round,
+                       bool keep, cj_reg next[][SUBTILE_SUMS_MAX], const cj_reg *sum) {
     cj_func *f = k->f;
     cj_reg   left = cj_mov(f, "u32", "summands_left", count);
     GEMM_COUNT_DOWN(f, "next_summands", left, round) {
         if (keep) cj_ptx(f, ".pragma \"nounroll\";");
-        for (uint32_t i = 0; i < round; i++) load(k, space, next[i], at, i);
+        for (uint32_t i = 0; i < round; i++) load(k, instruction, next[i], at, i);
         for (uint32_t i = 0; i < round; i++) cj__gemm_sums_add(k, sum, next[i], cj__gemm_sums(k->g));
         cj_update(f, at, "add", round * cj__gemm_subtile_bytes(k->g));
     }
@@ -138,7 +139,8 @@ static void add_rounds(const gemm_kernel *k, const char *space, cj_reg at, uint3
 // Adds to `sum` the partials of `count` subtiles that follow each other at `at`, in this order; if it is `fresh`, the first one
 // becomes it. They come in rounds of IN_FLIGHT, after as many as make the rounds come out even: none of 8, whose sums begin at
 // 0. (ptxas has no registers for the loads of a first four and of a single round after them.)
-static void add_up(const gemm_kernel *k, const char *space, cj_reg at, uint32_t count, bool fresh, const cj_reg *sum) {
+static void add_up(const gemm_kernel *k, const char *instruction, cj_reg at, uint32_t count, bool fresh,
+                   const cj_reg *sum) {
     cj_func       *f = k->f;
     const bool     keep = keeps_rounds(k->g, count, fresh);
     const uint32_t round = keep && count < 2 * IN_FLIGHT ? IN_FLIGHT - 1 : IN_FLIGHT, n = cj__gemm_sums(k->g);
@@ -146,17 +148,17 @@ static void add_up(const gemm_kernel *k, const char *space, cj_reg at, uint32_t 
     cj_reg         next[IN_FLIGHT][SUBTILE_SUMS_MAX];
     for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
     for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(f, "mov.f32 $1, $2;", sum[i], 0.0F);
-    if (fresh && first) load(k, space, sum, at, 0);
-    for (uint32_t i = fresh; i < first; i++) load(k, space, next[i - fresh], at, i);
+    if (fresh && first) load(k, instruction, sum, at, 0);
+    for (uint32_t i = fresh; i < first; i++) load(k, instruction, next[i - fresh], at, i);
     for (uint32_t i = fresh; i < first; i++) cj__gemm_sums_add(k, sum, next[i - fresh], n);
     if (first == count) return;
     if (first) cj_update(f, at, "add", first * cj__gemm_subtile_bytes(k->g));
-    add_rounds(k, space, at, count - first, round, keep, next, sum);
+    add_rounds(k, instruction, at, count - first, round, keep, next, sum);
 }
 
 static void gather(const gemm_kernel *k, const subtile *s, const cj_reg *sum) {
     cj_mbarrier_wait(k->f, s->arrived, CJ_ARG(0), CJ_SCOPE_CLUSTER, "every other rank's partials have come");
-    add_up(k, "shared", s->sums, k->g->split - 1, false, sum);
+    add_up(k, "ld.shared", s->sums, k->g->split - 1, false, sum);
 }
 
 // ---- from parts to the last one
@@ -230,7 +232,7 @@ static void combine_ranks(const split *s, uint32_t index, const cj_reg *sum) {
 }
 
 static void combine_parts(const split *s, uint32_t index, const cj_reg *sum) {
-    add_up(s->k, "global", partials_of(s->k, &s->partials, &s->subtile[index]), s->k->g->parts, true, sum);
+    add_up(s->k, "ld.global", partials_of(s->k, &s->partials, &s->subtile[index]), s->k->g->parts, true, sum);
     finish(s, index);
 }
 

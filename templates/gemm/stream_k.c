@@ -102,13 +102,13 @@ static void add_up(const gemm_kernel *k, const shares *s, const cj_reg *sum) {
     cj_reg         at = partials_of(k, s->first), summand[IN_FLIGHT];
     for (uint32_t i = 0; i < in_flight; i++) summand[i] = cj_f32(f, "summand");
     cj_step(f, "the partials of all shares of the tile are added up");
-    cj__gemm_sums_load(k, "global", sum, count, at, 0);
+    cj__gemm_sums_load(k, "ld.global", sum, count, at, 0);
     cj_reg left = cj_mov(f, "u32", "shares_left", s->others);
     CJ_LOOP(f, loop, "next_partials", "partials_are_added") {
         cj_leave(&loop, cj_eq(f, "none_left", left, 0));
         cj_update(f, at, "add", cj__gemm_cluster_warps(k->g) * cj__gemm_warp_bytes(k->g));
         for (uint32_t first = 0; first < count; first += in_flight) {
-            cj__gemm_sums_load(k, "global", summand, in_flight, at, first / GEMM_VECTOR * GEMM_VECTOR_BYTES);
+            cj__gemm_sums_load(k, "ld.global", summand, in_flight, at, first / GEMM_VECTOR * GEMM_VECTOR_BYTES);
             cj__gemm_sums_add(k, sum + first, summand, in_flight);
         }
         cj_update(f, left, "sub", 1);

@@ -12,6 +12,7 @@
 // A line of less than 16 bytes has no whole unit, and no tensor map has no columns: its map has a unit, and no box is
 // stored. Loads are exact: C's map ends where its lines do.
 #include "epilogue.h"
+#include "vector.h"
 
 enum { UNIT = 16, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW };
 
@@ -47,14 +48,11 @@ static cj_reg address_in_buffer(const gemm_kernel *k, cj_reg buffer, cj_reg insi
 }
 
 static void load_elements(const gemm_kernel *k, cj_reg at, cj_reg element[LANE_BYTES]) {
-    const uint32_t bytes = k->g->d_type->bytes;
-    cj_func       *f = k->f;
-    cj_reg        *e = element;
-    for (uint32_t i = 0; i < LANE_BYTES / bytes; i++) e[i] = cj_register(f, bytes == 4 ? "b32" : "b16", "tail");
-    if (bytes == 4) cj_ptx(f, "ld.shared.v2.b32 {$1, $2}, [$3];", e[0], e[1], at);
-    for (uint32_t i = 0; bytes < 4 && i < LANE_BYTES / bytes; i += 4)
-        cj_ptx(f, "ld.shared.v4.$1 {$2, $3, $4, $5}, [$6 + $7];", bytes == 1 ? "b8" : "b16", e[i], e[i + 1], e[i + 2],
-               e[i + 3], at, i * bytes);
+    const uint32_t bytes = k->g->d_type->bytes, count = LANE_BYTES / bytes, vector = count < 4 ? count : 4;
+    const char    *type = bytes == 4 ? "b32" : bytes == 2 ? "b16" : "b8";
+    for (uint32_t i = 0; i < count; i++) element[i] = cj_register(k->f, bytes == 4 ? "b32" : "b16", "tail");
+    for (uint32_t i = 0; i < count; i += vector)
+        cj__load(k->f, cj_always(), "ld.shared", type, element + i, vector, at, i * bytes);
 }
 
 static part load_part(const gemm_kernel *k, const gemm_tail *t, const gemm_place *place, cj_reg buffer, cj_reg inside) {
