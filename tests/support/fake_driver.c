@@ -456,7 +456,7 @@ static CUresult fake_GraphDestroy(CUgraph gone) {
 static CUresult fake_EventCreate(CUevent *event, unsigned flags) {
     (void)flags;
     ENTER_CONTEXT(EventCreate);
-    *event = block_make(1);
+    *event = block_make(sizeof(int));
     if (!*event) return CUDA_ERROR_OUT_OF_MEMORY;
     COUNT(alive_events, 1);
     return CUDA_SUCCESS;
@@ -465,7 +465,9 @@ static CUresult fake_EventCreate(CUevent *event, unsigned flags) {
 static CUresult fake_EventRecord(CUevent event, CUstream stream) {
     (void)stream;
     ENTER_CONTEXT(EventRecord);
-    return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (!event) return CUDA_ERROR_INVALID_HANDLE;
+    *(int *)(void *)event = cj_fake_driver.launches;
+    return CUDA_SUCCESS;
 }
 
 static CUresult fake_EventSynchronize(CUevent event) {
@@ -475,8 +477,10 @@ static CUresult fake_EventSynchronize(CUevent event) {
 
 static CUresult fake_EventElapsedTime(float *milliseconds, CUevent start, CUevent stop) {
     ENTER_CONTEXT(EventElapsedTime);
-    *milliseconds = 1.5f;
-    return start && stop ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (!start || !stop) return CUDA_ERROR_INVALID_HANDLE;
+    const int launches = *(int *)(void *)stop - *(int *)(void *)start;
+    *milliseconds = cj_fake_driver.launch_ms > 0 ? (float)(launches * cj_fake_driver.launch_ms) : 1.5f;
+    return CUDA_SUCCESS;
 }
 
 // Writes down the address: all that a test can know of an opaque map.

@@ -37,6 +37,7 @@ typedef struct cj_fake {
     int         largest_cluster;     // what cuOccupancyMaxPotentialClusterSize answers
     int         active_clusters;     // what cuOccupancyMaxActiveClusters answers
     int         blocks_per_sm;       // what cuOccupancyMaxActiveBlocksPerMultiprocessor answers
+    double      launch_ms;           // what each launch takes between two events; 0: 1.5 ms are between any two
 
     // What happened.
     int            alive_contexts, alive_modules, alive_memory, alive_events, alive_links;

@@ -9,8 +9,11 @@
 #include "progress.h"
 
 enum { ROUNDS_GPU = 15, LAUNCHES_MAX = 512, WARM_MAX = 10 };
-static const double ROUND_MS = 2.0;  // a round of short launches takes about this long, or once through the sets
-static const double WARM_MS = 100;   // an idle GPU's memory needs tens of milliseconds until it is as fast as it gets
+static const double ROUND_MS = 2.0;        // a round of short launches takes about this long, or once through the sets
+static const double SHORT_MS = 0.01;       // launches that take less go through all sets, however many there are
+static const double ALL_ROUNDS_MS = 2000;  // all rounds of a measurement, where longer launches have very many sets
+static const double OTHER_ROUNDS = 3;      // that choose the launches and warm up
+static const double WARM_MS = 100;  // an idle GPU's memory needs tens of milliseconds until it is as fast as it gets
 static const double WARM_ENOUGH = 0.99;
 
 static bool is_gpu(const cj_device *device) { return strcmp(cj_device_kind(device), "gpu") == 0; }
@@ -46,16 +49,24 @@ static cj_status time_round(cj_device *device, const contender *c, unsigned laun
     return status;
 }
 
-// A first round says how many launches fill one; it goes through all sets at least once, so that a replay finds none of its
-// inputs in the cache.
-static cj_status choose_launches(cj_device *device, contender *c, cj_error *error) {
+// The share that a round of each of `count` contenders has in ALL_ROUNDS_MS: a replay to warm up, and the one that counts.
+static double longest_round(size_t count, unsigned rounds) {
+    return fmax(ROUND_MS, ALL_ROUNDS_MS / (2 * (double)count * (rounds + OTHER_ROUNDS)));
+}
+
+// A first round says how many launches fill one. A round goes through all sets at least once, so that a replay finds none of
+// its inputs in the L2 cache. The exception: thousands of sets for a launch that takes long. A stencil of 16 KiB and 256 steps
+// has 4,096 sets, a round of all of them takes seconds, and with a launch a step its graph has a million nodes. What such a
+// launch then gains by the L2 cache is its first access, of 32 KiB.
+static cj_status choose_launches(cj_device *device, contender *c, double most_ms, cj_error *error) {
     double    ms = 0;
     cj_status status = CJ_OK;
     c->time.launches = 1;
     if (!is_gpu(device)) return CJ_OK;
     status = time_round(device, c, 1, &ms, error);
-    double wanted = fmin(ceil(ROUND_MS / fmax(ms, 1e-4)), LAUNCHES_MAX);
-    c->time.launches = wanted > c->copies ? (unsigned)wanted : c->copies;
+    const double wanted = fmin(ceil(ROUND_MS / fmax(ms, 1e-4)), LAUNCHES_MAX);
+    const double sets = ms < SHORT_MS ? c->copies : fmin(c->copies, fmax(floor(most_ms / ms), 1));
+    c->time.launches = (unsigned)fmax(wanted, sets);
     return status;
 }
 
@@ -79,7 +90,8 @@ static void summarize(contender *c, unsigned rounds) {
 }
 
 // Rounds that do not count, about WARM_MS of them; *mean is what one took of all contenders.
-static cj_status warm_for_a_while(cj_device *device, contender *contenders, size_t count, double *mean, cj_error *error) {
+static cj_status warm_for_a_while(cj_device *device, contender *contenders, size_t count, double *mean,
+                                  cj_error *error) {
     cj_status status = CJ_OK;
     double    spent = 0;
     unsigned  rounds = 0;
@@ -108,7 +120,11 @@ static cj_status warm_up(cj_device *device, contender *contenders, size_t count,
 cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error) {
     cj_status status = CJ_OK;
     if (!rounds) rounds = is_gpu(device) ? ROUNDS_GPU : MEASURE_ROUNDS_CPU;
-    for (size_t i = 0; !status && i < count; i++) status = choose_launches(device, &contenders[i], error);
+    for (size_t i = 0; !status && i < count; i++) {
+        progress_show("first launches: kernel", i, count);
+        status = choose_launches(device, &contenders[i], longest_round(count, rounds), error);
+    }
+    progress_say("warming up");
     if (!status) status = warm_up(device, contenders, count, error);
     for (unsigned k = 0; !status && k < rounds; k++) {
         progress_show("measuring: round", k, rounds);
