@@ -1,85 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way and form a stencil takes, and their sizes. What is not asked for (0, auto) is chosen and written back into
-// the plan's parameters, so that emit finds all of it there. The constants are measured on an H200.
+// stencil's plan: strategy, form and sizes. What is not asked for (0, auto) is chosen and written back into the plan's
+// parameters, so that emit finds all of it there. constants.def has what was measured.
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "error.h"
 #include "stencil.h"
 
-enum { THREADS_SHARED = 256, THREADS_STREAM = 128, ROWS_MAX = 16, GRAIN = 1024 };
-
-// Points a block up to which the resident shared form is as fast as the blocked one, which has the whole device. In
-// 1-D, where margins cost next to nothing, that is so without a cluster alone.
-enum { RESIDENT_POINTS = 4096 };
-
-static uint64_t ceil_div64(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)ceil_div64(a, b); }
+static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)cj__stencil_ceil_div(a, b); }
 static uint32_t round_up(uint64_t a, uint32_t b) { return ceil_div(a, b) * b; }
 static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
 static uint32_t most_of(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a : b); }
-
-// ---- what follows from the sizes
-
-// Results a tile, in the blocked shared form, along the axes before the last one.
-static const uint32_t tile_out[AXES + 1][AXES] = {[2] = {64}, [3] = {32, 8}};
-
-static void layout_tiles(stencil *s) {
-    for (uint32_t a = 0; a < AXES; a++) {
-        const uint32_t n = s->n[a], margin = s->depth * s->radius;
-        const uint64_t out = a + 1 == s->dim ? (uint64_t)s->tile * s->cluster : tile_out[s->dim][a];
-        const bool     whole = s->strategy == STRATEGY_RESIDENT || a >= s->dim || n <= out + 2 * margin;
-        s->axis[a] = whole ? (stencil_axis){.n = n, .out = n, .length = n, .tiles = 1}
-                           : (stencil_axis){.n = n,
-                                            .out = (uint32_t)out,
-                                            .margin = margin,
-                                            .length = (uint32_t)out + 2 * margin,
-                                            .tiles = ceil_div(n, out)};
-    }
-}
-
-static void layout_rows(stencil *s) {
-    const uint32_t margin = s->depth * s->radius;
-    s->margin = margin;
-    s->strips = 1;
-    if (s->strategy == STRATEGY_RESIDENT) {
-        for (s->columns = 4; s->columns <= COLUMNS_MAX; s->columns += 4)
-            if (s->n[0] % s->columns == 0 && s->n[0] <= WARP * s->columns) break;
-        return;
-    }
-    s->columns = 4;
-    if (s->n[0] > WARP * s->columns)
-        s->strips = ceil_div(s->n[0], WARP * s->columns - 2 * round_up(margin, s->columns));
-}
-
-void cj__stencil_layout(stencil *s) {
-    s->launches = s->strategy == STRATEGY_RESIDENT ? 1 : ceil_div(s->steps, s->depth);
-    s->warps = s->threads / WARP;
-    if (s->form == FORM_SHARED)
-        layout_tiles(s);
-    else
-        layout_rows(s);
-}
-
-static uint64_t shared_form_bytes(const stencil *s) {
-    const stencil_axis *last = &s->axis[s->dim - 1];
-    const bool          wraps = s->boundary == BOUNDARY_PERIODIC && !last->margin;
-    uint64_t            plane = s->bytes, planes = ceil_div(last->length, s->cluster);
-    for (uint32_t a = 0; a + 1 < s->dim; a++) plane *= s->axis[a].length;
-    if (s->cluster > 1 || wraps) planes += 2 * s->radius;
-    return plane * planes * (s->depth > 1 ? 2 : 1);
-}
-
-// Rows that warps hand to each other, and a row of zeros; halos; both twice.
-static uint64_t resident_form_bytes(const stencil *s) {
-    const uint64_t row = (uint64_t)WARP * s->columns * s->bytes;
-    return 2 * row * (2 * s->radius * s->warps + 1 + 2 * s->margin);
-}
-
-uint64_t cj__stencil_shared_bytes(const stencil *s) {
-    if (s->form == FORM_SHARED) return shared_form_bytes(s);
-    return s->strategy == STRATEGY_RESIDENT ? resident_form_bytes(s) : 0;
-}
 
 // ---- resident
 
@@ -98,7 +29,9 @@ static bool shared_fits(const stencil *s, const choice *c) {
 static uint32_t spread(const choice *c) {
     uint32_t cluster = 1;
     if (c->exactly) return most_of(c->cluster, 1);
-    while (2 * cluster <= c->cluster && 2 * cluster * c->asked->batch <= c->limits->sm_count / 16 * 15) cluster *= 2;
+    while (2 * cluster <= c->cluster &&
+           2 * cluster * c->asked->batch <= c->limits->sm_count / STENCIL_SM_GROUP * STENCIL_SM_REACHED)
+        cluster *= 2;
     return cluster;
 }
 
@@ -116,7 +49,7 @@ static uint32_t registers_of(uint32_t threads, const choice *c) {
 }
 
 static bool fits_rows(const stencil *s, const choice *c) {
-    const uint32_t others = s->box ? 48 + 2 * s->bytes : 40,
+    const uint32_t others = s->box ? STENCIL_BOX_REGISTERS + 2 * s->bytes : STENCIL_STAR_REGISTERS,
                    words = s->columns * s->bytes / 4 * (s->tile + 2 * s->radius) + others;
     return covers(s) && registers_of(s->warps * WARP, c) >= words && shared_fits(s, c);
 }
@@ -125,12 +58,13 @@ static bool fits_rows(const stencil *s, const choice *c) {
 // rows cost less than more frequent exchanges.
 static bool fit_rows(stencil *s, const choice *c) {
     const stencil *asked = c->asked;
-    for (s->depth = asked->depth ? asked->depth : most_of(4 / s->radius, 1); s->depth;
+    for (s->depth = asked->depth ? asked->depth : most_of(STENCIL_MARGIN / s->radius, 1); s->depth;
          s->depth = asked->depth ? 0 : s->depth / 2) {
         s->margin = s->depth * s->radius;
-        for (s->warps = asked->warps ? asked->warps : 4; s->warps <= WARP; s->warps += asked->warps ? WARP : 4) {
+        for (s->warps = asked->warps ? asked->warps : STENCIL_WARPS; s->warps <= WARP;
+             s->warps += asked->warps ? WARP : STENCIL_WARPS) {
             s->threads = s->warps * WARP;
-            for (s->tile = s->radius; s->tile <= ROWS_MAX; s->tile++)
+            for (s->tile = s->radius; s->tile <= STENCIL_ROWS; s->tile++)
                 if ((!asked->tile || asked->tile == s->tile) && fits_rows(s, c)) return true;
         }
     }
@@ -142,7 +76,7 @@ static bool fit_resident_registers(stencil *s, const choice *c) {
     s->strategy = STRATEGY_RESIDENT;
     s->form = FORM_REGISTERS;
     if (s->dim != 2 || s->n[0] % 4) return false;
-    layout_rows(s);
+    cj__stencil_layout(s);
     if (s->columns > COLUMNS_MAX) return false;
     for (s->cluster = most_of(spread(c), 2); s->cluster <= c->cluster; s->cluster *= 2)
         if (fit_rows(s, c)) return true;
@@ -155,7 +89,7 @@ static bool fit_resident_shared(stencil *s, const choice *c) {
     s->form = FORM_SHARED;
     const uint32_t rows = most_of(s->n[s->dim - 1] / s->radius, 1);
     const uint32_t most = most_of(least(c->cluster, rows), 1);
-    const uint32_t grain = c->exactly ? most : most_of(s->points / GRAIN, 1);
+    const uint32_t grain = c->exactly ? most : most_of(s->points / STENCIL_GRAIN, 1);
     if (c->exactly && most < c->cluster) return false;
     s->depth = least(s->steps, 2);  // two buffers, or one
     s->tile = 0;
@@ -173,7 +107,7 @@ static bool fit_resident_shared(stencil *s, const choice *c) {
 static uint64_t blocks_of(const stencil *s) {
     uint64_t tiles = s->batch;
     if (s->form == FORM_REGISTERS && s->strategy != STRATEGY_RESIDENT)
-        return ceil_div64(tiles * s->strips * ceil_div(s->n[1], s->tile), s->warps);
+        return cj__stencil_ceil_div(tiles * s->strips * ceil_div(s->n[1], s->tile), s->warps);
     for (uint32_t a = 0; a < AXES && s->form == FORM_SHARED; a++) tiles *= s->axis[a].tiles;
     return tiles * s->cluster;
 }
@@ -181,21 +115,15 @@ static uint64_t blocks_of(const stencil *s) {
 // Steps a launch: as many rows in flight as 64 registers hold.
 static uint32_t stream_depth(const stencil *s) {
     const uint32_t width = 4 + (s->box ? 2 * s->radius : 0);
-    return most_of(64 / (2 * s->radius * width * (s->bytes / 4)), 1);
-}
-
-// Registers of a thread, as ptxas needs them: the levels' rows, one more to each side that is loaded, a result, and places.
-uint32_t cj__stencil_stream_registers(const stencil *s) {
-    enum { OTHERS = 56 };
-    const uint32_t width = 4 + (s->box ? 2 * s->radius : 0), rows = 2 * s->radius * (s->depth + 1) + 1;
-    return (rows * width + 4) * (s->bytes / 4) + OTHERS;
+    return most_of(STENCIL_STREAM_LEVELS / (2 * s->radius * width * (s->bytes / 4)), 1);
 }
 
 // Rows a warp: enough warps for all SMs; the rows that it reads beyond them are shared by as many as that allows.
 static uint32_t stream_rows(const stencil *s, const cj_limits *limits) {
-    const uint64_t warps = (uint64_t)limits->sm_count * (s->depth > 1 ? 16 : 64);
-    const uint32_t rows = least(ceil_div(s->n[1] * s->batch * s->strips, warps), s->depth > 1 ? 128 : 4 * s->radius);
-    return most_of(rows, s->depth > 1 ? 2 * s->margin : 1);
+    const uint64_t warps = (uint64_t)limits->sm_count * (s->depth > 1 ? STENCIL_STREAM_WARPS : STENCIL_STEP_WARPS);
+    const uint32_t rows = least(ceil_div(s->n[1] * s->batch * s->strips, warps),
+                                s->depth > 1 ? STENCIL_STREAM_ROWS : STENCIL_STEP_ROWS * s->radius);
+    return most_of(rows, s->depth > 1 ? STENCIL_STREAM_MARGINS * s->margin : 1);
 }
 
 static bool has_registers(const stencil *s, const choice *c) {
@@ -207,7 +135,7 @@ static bool fit_stream(stencil *s, const choice *c) {
     if (s->cluster > 1 && c->exactly) return false;
     s->cluster = 1;
     if (s->dim != 2 || s->n[0] % 4) return false;
-    if (!s->threads) s->threads = THREADS_STREAM;
+    if (!s->threads) s->threads = STENCIL_STREAM_BLOCK;
     if (!s->depth) {
         s->depth = least(stream_depth(s), s->steps);
         while (s->depth > 1 && !has_registers(s, c)) s->depth--;
@@ -221,10 +149,11 @@ static bool fit_stream(stencil *s, const choice *c) {
 
 static bool fit_blocked_shared(stencil *s, const choice *c) {
     // Tiles as large as is fast, smaller where shared memory or too few blocks for all SMs want it.
-    static const uint32_t depths[] = {[1] = 32, [2] = 4, [3] = 1}, tiles[] = {[1] = 2048, [2] = 32, [3] = 16};
+    static const uint32_t depths[] = {[1] = STENCIL_REACH_1D, [2] = STENCIL_REACH_2D, [3] = STENCIL_REACH_3D};
+    static const uint32_t tiles[] = {[1] = STENCIL_TILE_1D, [2] = STENCIL_TILE_2D, [3] = STENCIL_TILE_3D};
     s->form = FORM_SHARED;
     if (!s->depth) s->depth = least(most_of(depths[s->dim] / s->radius, 1), s->steps);
-    if (!s->threads) s->threads = THREADS_SHARED;
+    if (!s->threads) s->threads = STENCIL_SHARED_BLOCK;
     const uint32_t n = s->n[s->dim - 1], first = s->tile ? s->tile : least(tiles[s->dim], ceil_div(n, s->cluster));
     for (s->tile = first; s->tile; s->tile = c->asked->tile ? 0 : s->tile / 2) {
         cj__stencil_layout(s);
@@ -274,7 +203,8 @@ static bool choose(stencil *s, const choice *c) {
     if (asked->strategy == STRATEGY_RESIDENT || (any && asked->steps > 1)) {
         if (asked->form != FORM_SHARED && fit_resident_registers(s, c)) return true;
         const bool fits = asked->form != FORM_REGISTERS && fit_resident_shared(s, c);
-        const bool pays = s->dim == 1 ? s->cluster == 1 : s->points / s->cluster <= RESIDENT_POINTS;
+        // The blocked form has the whole GPU. In 1-D its margins cost next to nothing, so that a cluster never pays.
+        const bool pays = s->dim == 1 ? s->cluster == 1 : s->points / s->cluster <= STENCIL_RESIDENT_POINTS;
         if (fits && (!any || pays)) return true;
         if (!any) return false;
     }

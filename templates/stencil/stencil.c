@@ -16,20 +16,21 @@
 //   step      nothing: a launch a step. It is `blocked` with depth 1 and without clusters, to compare with.
 //
 // Forms, by where a tile lies:
-//   shared     (stencil_shared.c)    any dimension, size, boundary and type; all three ways
-//   registers  (stencil_resident.c)  2-D, resident: a warp holds rows of the grid, neighbours pass rows on
-//              (stencil_stream.c)    2-D, blocked and step: rows stream through a warp, `depth` steps deep
+//   shared     (shared.c)    any dimension, size, boundary and type; all three ways
+//   registers  (resident.c)  2-D, resident: a warp holds rows of the grid, neighbours pass rows on
+//              (stream.c)    2-D, blocked and step: rows stream through a warp, `depth` steps deep
 //
 // Launches. With several launches, the grid goes in -> … -> workspace -> out, by turns; `in` is never written.
 //
 //   launch    0      1          2      3 (the last)
 //   reads     in     workspace  out    workspace
 //   writes    workspace  out    workspace  out
-#include "stencil.h"
-
+#include <clusterjit/value.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "stencil.h"
 
 // clang-format off
 static const cj_param_info params[] = {
@@ -68,57 +69,6 @@ static const cj_param_info params[] = {
                        " 0: chosen"},
 };
 // clang-format on
-
-// ---- the taps
-
-static bool is_tap(const stencil *s, const int32_t at[AXES]) {
-    int axes = 0;
-    for (int a = 0; a < AXES; a++) axes += at[a] != 0;
-    return s->box || axes <= 1;
-}
-
-// The taps as they lie in memory; beyond CJ_REALS_MAX they are only counted.
-static void find_taps(stencil *s) {
-    const int32_t r = (int32_t)s->radius, ry = s->dim > 1 ? r : 0, rz = s->dim > 2 ? r : 0;
-    s->tap_count = 0;
-    for (int32_t z = -rz; z <= rz; z++)
-        for (int32_t y = -ry; y <= ry; y++)
-            for (int32_t x = -r; x <= r; x++) {
-                stencil_tap tap = {.at = {x, y, z}};
-                if (!is_tap(s, tap.at)) continue;
-                if (s->tap_count < CJ_REALS_MAX) s->tap[s->tap_count] = tap;
-                s->tap_count++;
-            }
-}
-
-static void find_weights(stencil *s, const cj_params *p) {
-    const uint32_t count = s->tap_count < CJ_REALS_MAX ? s->tap_count : CJ_REALS_MAX;
-    for (uint32_t i = 0; i < count; i++)
-        s->tap[i].weight = p->value[WEIGHTS] ? p->reals[i] : i == s->tap_count / 2 ? 0.5 : 0.5 / (s->tap_count - 1);
-}
-
-void cj__stencil_read(const cj_params *p, stencil *s) {
-    const uint64_t *value = p->value;
-    *s = (stencil){.type = value[DTYPE] ? "f64" : "f32",
-                   .bytes = value[DTYPE] ? 8 : 4,
-                   .dim = (uint32_t)value[DIM],
-                   .radius = (uint32_t)value[RADIUS],
-                   .box = value[SHAPE] != 0,
-                   .boundary = (stencil_boundary)value[BOUNDARY],
-                   .strategy = (stencil_strategy)value[STRATEGY],
-                   .form = (stencil_form)value[FORM],
-                   .batch = value[BATCH],
-                   .steps = value[STEPS],
-                   .depth = (uint32_t)value[DEPTH],
-                   .cluster = value[CLUSTER] == CJ_PARAM_AUTO || !value[CLUSTER] ? 1 : (uint32_t)value[CLUSTER],
-                   .threads = (uint32_t)value[BLOCK],
-                   .warps = (uint32_t)value[BLOCK] / WARP,
-                   .tile = (uint32_t)value[TILE]};
-    s->points = 1;
-    for (uint32_t a = 0; a < AXES; a++) s->points *= s->n[a] = a < s->dim ? (uint32_t)value[NX + a] : 1;
-    find_taps(s);
-    find_weights(s, p);
-}
 
 // ---- the kernel
 
@@ -168,74 +118,10 @@ static void declare(kernel *k) {
 
 static void emit_identity(kernel *k) {
     cj_func *f = k->f;
-    k->thread = cj_u32(f, "thread");
-    k->lane = cj_u32(f, "lane");
-    k->block = cj_u32(f, "block");
-    cj_ptx(f, "mov.u32 $1, %tid.x;", k->thread);
-    cj_ptx(f, "and.b32 $1, $2, 31;", k->lane, k->thread);
-    cj_ptx(f, "mov.u32 $1, %ctaid.x;", k->block);
+    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(f, "lane", k->thread, 31);
+    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
     if (k->s->cluster > 1) k->rank = cj_cluster_rank(f);
-}
-
-// Launch t of n writes `out` where n - 1 - t is even, else the workspace, and reads what the launch before has written.
-static void emit_turn(kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   turn = cj_u64(f, "turn"), parity = cj_u64(f, "parity"), even = cj_pred(f, "even"),
-           begins = cj_pred(f, "begins");
-    cj_reg in = k->from, out = k->to, workspace = cj__load_pointer(k->f, k->workspace, "workspace");
-    cj_ptx(f, "ld.param.u64 $1, [$2];", turn, k->turn);
-    cj_ptx(f, "add.u64 $1, $2, $3;", parity, turn, (k->s->launches - 1) & 1);
-    cj_ptx(f, "and.b64 $1, $1, 1;", parity);
-    cj_ptx(f, "setp.eq.u64 $1, $2, 0;", even, parity);
-    cj_ptx(f, "setp.eq.u64 $1, $2, 0;", begins, turn);
-    k->from = cj_u64(f, "from");
-    k->to = cj_u64(f, "to");
-    cj_ptx(f, "selp.b64 $1, $2, $3, $4;", k->from, workspace, out, even);
-    cj_ptx(f, "selp.b64 $1, $2, $1, $3;", k->from, in, begins);
-    cj_ptx(f, "selp.b64 $1, $2, $3, $4;", k->to, out, workspace, even);
-}
-
-void cj__stencil_buffers(kernel *k, cj_reg problem) {
-    cj_func *f = k->f;
-    cj_step(f, "what this launch reads and writes, from this problem on");
-    k->from = cj__load_pointer(k->f, k->in, "in");
-    k->to = cj__load_pointer(k->f, k->out, "out");
-    if (k->s->launches > 1) emit_turn(k);
-    if (k->s->batch == 1) return;
-    cj_reg skip = cj_u64(f, "skip");
-    cj_ptx(f, "cvt.u64.u32 $1, $2;", skip, problem);
-    cj_ptx(f, "mul.lo.u64 $1, $1, $2;", skip, k->s->points * k->s->bytes);
-    cj_ptx(f, "add.u64 $1, $1, $2;", k->from, skip);
-    cj_ptx(f, "add.u64 $1, $1, $2;", k->to, skip);
-}
-
-cj_reg cj__stencil_steps(kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   steps = cj_u64(f, "all_steps"), turn = cj_u64(f, "turn"), left = cj_u32(f, "steps");
-    cj_ptx(f, "ld.param.u64 $1, [$2];", steps, k->steps);
-    if (k->plan->launches) {
-        cj_ptx(f, "ld.param.u64 $1, [$2];", turn, k->turn);
-        cj_ptx(f, "mul.lo.u64 $1, $1, $2;", turn, k->s->depth);
-        cj_ptx(f, "sub.u64 $1, $1, $2;", steps, turn);
-        cj_ptx(f, "min.u64 $1, $1, $2;", steps, k->s->depth);
-    }
-    cj_ptx(f, "cvt.u32.u64 $1, $2;", left, steps);
-    return left;
-}
-
-static cj_arg weight_of(const kernel *k, const stencil_tap *tap) {
-    return k->s->bytes == 4 ? cj_arg_f32((float)tap->weight) : cj_arg_f64(tap->weight);
-}
-
-void cj__stencil_sum(kernel *k, cj_reg into, cj_reg (*value)(void *user, const stencil_tap *tap), void *user) {
-    for (uint32_t i = 0; i < k->s->tap_count; i++) {
-        const stencil_tap *tap = &k->s->tap[i];
-        cj_reg             v = value(user, tap);
-        if (i)
-            cj_ptx(k->f, "fma.rn.$1 $2, $3, $4, $2;", k->s->type, into, v, weight_of(k, tap));
-        else
-            cj_ptx(k->f, "mul.rn.$1 $2, $3, $4;", k->s->type, into, v, weight_of(k, tap));
-    }
 }
 
 static void emit_stencil(const cj_plan *plan, cj_builder *b) {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stencil's files share: a problem and the way it is done as numbers, and the pieces that its forms are
-// written with. stencil.c describes the family; stencil_plan.c chooses; stencil_shared.c, stencil_resident.c and
-// stencil_stream.c write a form each.
+// A stencil, from its parameters to its kernel. Files, each of which sees those above it:
+//
+//   problem.c                          parameters as numbers: taps, tiles, strips, bytes
+//   plan.c                             strategy, form and sizes
+//   kernel.c                           what all forms write: buffers, steps left, the weighted sum
+//   row.c                              a row of the grid in the registers of a warp
+//   shared.c  resident.c  stream.c     the forms
+//   stencil.c                          the family
 #ifndef CJ_TEMPLATES_STENCIL_H
 #define CJ_TEMPLATES_STENCIL_H
 
+#include "constants.h"
 #include "family.h"
 
 enum {
@@ -65,9 +71,10 @@ typedef struct stencil {
     uint32_t     margin;           // registers: columns or rows beyond the results, on either side
 } stencil;
 
-// The numbers of a plan's parameters, all of which are chosen.
-void      cj__stencil_read(const cj_params *params, stencil *s);
-cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+// ---- the problem
+
+// The numbers of a plan's parameters. plan: those that are chosen, too.
+void cj__stencil_read(const cj_params *params, stencil *s);
 
 // What follows from them: tiles, margins, strips, launches.
 void cj__stencil_layout(stencil *s);
@@ -78,59 +85,73 @@ uint64_t cj__stencil_shared_bytes(const stencil *s);
 // Registers of a thread, of the forms blocked and step in registers.
 uint32_t cj__stencil_stream_registers(const stencil *s);
 
+uint64_t cj__stencil_ceil_div(uint64_t a, uint64_t b);
+
+cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
 // ---- the kernel
 
-// What its steps share. Addresses are those of this block's problem.
 typedef struct kernel {
     const cj_plan *plan;
     const stencil *s;
     cj_func       *f;
     cj_var         in, out, steps, turn, workspace;
     cj_reg         thread, lane, block, rank;  // rank: of a cluster alone
-    cj_reg         from, to;                   // u64
-    cj_reg         first, last;                // registers: whether this lane begins, ends the grid's rows
-    cj_reg         lane_left, lane_right;  // registers: whose columns are next to this lane's, where rows wrap around
 } kernel;
 
-void cj__stencil_emit_shared(kernel *k);
-void cj__stencil_emit_resident(kernel *k);
-void cj__stencil_emit_stream(kernel *k);
+void cj__stencil_emit_shared(const kernel *k);
+void cj__stencil_emit_resident(const kernel *k);
+void cj__stencil_emit_stream(const kernel *k);
 
-// What a launch reads and writes: from and to, of problem `problem` (u32).
-void cj__stencil_buffers(kernel *k, cj_reg problem);
+// What this launch reads and writes of a problem (u32): addresses of its first point.
+typedef struct stencil_buffers {
+    cj_reg from, to;
+} stencil_buffers;
+
+stencil_buffers cj__stencil_buffers(const kernel *k, cj_reg problem);
 
 // The steps that are left for this launch, at most depth, as a new u32.
-cj_reg cj__stencil_steps(kernel *k);
+cj_reg cj__stencil_steps(const kernel *k);
 
 // into = the weighted sum of what value(user, tap) gives, in the taps' order.
-void cj__stencil_sum(kernel *k, cj_reg into, cj_reg (*value)(void *user, const stencil_tap *tap), void *user);
+void cj__stencil_sum(const kernel *k, cj_reg into, cj_reg (*value)(void *user, const stencil_tap *tap), void *user);
 
-// A lane's columns of a row, at[radius + v] for column v, and between them and the array's ends its neighbours'.
+// ---- a row of the grid in a warp
+
+// A lane's columns of a row: at[radius + v] is column v, and on either side are its neighbours' nearest.
 typedef struct stencil_row {
     cj_reg at[COLUMNS_MAX + 2 * RADIUS_MAX];
 } stencil_row;
 
-stencil_row cj__stencil_row(kernel *k, const char *name);
-void        cj__stencil_row_move(kernel *k, const stencil_row *into, const stencil_row *from);
-void cj__stencil_row_move_own(kernel *k, const stencil_row *into, const stencil_row *from);  // the lane's own columns
-void cj__stencil_row_zero(kernel *k, const stencil_row *row);
+stencil_row cj__stencil_row(const kernel *k, const char *name);
+void        cj__stencil_row_move(const kernel *k, const stencil_row *into, const stencil_row *from);
+void        cj__stencil_row_move_own(const kernel *k, const stencil_row *into,
+                                     const stencil_row *from);  // the lane's own columns
+void        cj__stencil_row_zero(const kernel *k, const stencil_row *row);
 
-// Fills in the neighbours' columns, with the boundary's where the lane is at an end of the grid's rows.
-void cj__stencil_row_sides(kernel *k, const stencil_row *row);
+// Where the grid's rows end: whether this lane begins or ends them; the lanes that have the columns next to this lane's,
+// where the warp's row wraps around.
+typedef struct stencil_ends {
+    cj_reg first, last, left, right;
+    bool   wraps;
+} stencil_ends;
+
+stencil_ends cj__stencil_row_ends(const kernel *k, cj_reg x);  // x: the lane's first column, s32
+
+// Fills in the neighbours' columns; at an end of the grid's rows, what the boundary says.
+void cj__stencil_row_sides(const kernel *k, const stencil_ends *ends, const stencil_row *row);
 
 // into = the new row in the middle of the 2 radius + 1 rows.
-void cj__stencil_row_sum(kernel *k, const stencil_row *into, const stencil_row *const *rows);
+void cj__stencil_row_sum(const kernel *k, const stencil_row *into, const stencil_row *const *rows);
 
-// The row in 16-byte pieces at address, address + pitch, …: `operation` is "ld.global", "st.shared", …; loads fill it.
-void cj__stencil_row_load(kernel *k, const char *operation, const stencil_row *row, cj_reg address, uint32_t pitch);
-void cj__stencil_row_store(kernel *k, cj_reg when, const char *operation, const stencil_row *row, cj_reg address,
+// A lane's columns as pieces of 16 bytes: their number, elements of each, and a piece's registers.
+uint32_t      cj__stencil_row_pieces(const kernel *k);
+uint32_t      cj__stencil_row_count(const kernel *k);
+const cj_reg *cj__stencil_row_piece(const kernel *k, const stencil_row *row, uint32_t piece);
+
+// The pieces at address, address + pitch, ...; `load` and `store` are operations such as "ld.global".
+void cj__stencil_row_load(const kernel *k, const char *load, const stencil_row *row, cj_reg address, uint32_t pitch);
+void cj__stencil_row_store(const kernel *k, cj_reg when, const char *store, const stencil_row *row, cj_reg address,
                            uint32_t pitch);
-
-// The row's 16 bytes at piece `piece`: how many elements, and their registers.
-uint32_t cj__stencil_row_piece(const kernel *k, const stencil_row *row, uint32_t piece, cj_reg element[4]);
-uint32_t cj__stencil_row_pieces(const kernel *k);
-
-// Sets first and last for a lane whose columns begin at `x` (s32), and the lanes next to it.
-void cj__stencil_row_ends(kernel *k, cj_reg x);
 
 #endif

@@ -14,6 +14,7 @@
 // No warp waits for another: there is no barrier.
 //
 // The last launch may have fewer steps. It has a loop of its own, with as many levels and the same strips and chunks.
+#include <clusterjit/control.h>
 #include <stdio.h>
 
 #include "stencil.h"
@@ -21,119 +22,117 @@
 enum { DEPTH_MAX = 32, WINDOW_MAX = 2 * RADIUS_MAX + 1 };
 
 typedef struct stream {
-    kernel     *k;
-    uint32_t    window, depth;     // rows of a level; levels
-    cj_reg      x, column;         // the lane's first column in the grid; the one that it reads
-    cj_reg      chunk, chunk_end;  // rows of results
-    cj_reg      writes;            // whether the lane's columns are results
-    cj_reg      row, last_row;     // the one that comes in next; the first that does not
-    cj_reg      pitch;             // bytes of a row, u64
-    cj_reg      from, to;          // addresses of the lane's columns in row 0
-    stencil_row level[DEPTH_MAX][WINDOW_MAX], ahead[WINDOW_MAX], result;
+    const kernel *k;
+    uint32_t      window;            // rows of a level
+    cj_reg        writes;            // whether the lane's columns are results
+    cj_reg        chunk, chunk_end;  // rows of results
+    cj_reg        pitch, from, to;   // bytes of a row; addresses of the lane's columns in row 0
+    stencil_ends  ends;
+    stencil_row   level[DEPTH_MAX][WINDOW_MAX], ahead[WINDOW_MAX], result;
 } stream;
 
 // ---- where the warp is
 
-static void emit_place(stream *w, cj_label done) {
-    kernel        *k = w->k;
-    cj_func       *f = k->f;
-    const stencil *s = k->s;
-    const uint32_t lanes = s->columns, chunks = (s->n[1] + s->tile - 1) / s->tile, whole = s->strips == 1;
-    const uint32_t margin = whole ? 0 : (s->margin + lanes - 1) / lanes * lanes, width = WARP * lanes - 2 * margin;
-    cj_reg         number = cj_u32(f, "number"), part = cj_u32(f, "part"), past = cj_pred(f, "past");
-    cj_step(f, "the warp's strip and chunk");
-    cj_ptx(f, "shr.u32 $1, $2, 5;", part, k->thread);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", number, k->block, s->warps, part);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", past, number, s->batch * s->strips * chunks);
-    cj_ptx(f, "@$1 bra $2;", past, done);
-    cj_ptx(f, "rem.u32 $1, $2, $3;", part, number, s->strips);
-    cj_ptx(f, "div.u32 $1, $1, $2;", number, s->strips);
-    cj_ptx(f, "mul.lo.s32 $1, $2, $3;", w->x, part, width);
-    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", w->x, k->lane, lanes);
-    cj_ptx(f, "sub.s32 $1, $1, $2;", w->x, margin);
-    cj_ptx(f, "rem.u32 $1, $2, $3;", part, number, chunks);
-    cj_ptx(f, "div.u32 $1, $1, $2;", number, chunks);
-    cj_ptx(f, "mul.lo.s32 $1, $2, $3;", w->chunk, part, s->tile);
-    cj_ptx(f, "add.s32 $1, $2, $3;", w->chunk_end, w->chunk, s->tile);
-    cj_ptx(f, "min.s32 $1, $1, $2;", w->chunk_end, s->n[1]);
-    cj__stencil_buffers(k, number);
+typedef struct strip {
+    uint32_t lanes, margin, width;  // columns of a lane; of either margin; of results
+} strip;
 
-    cj_reg lane_results = cj_pred(f, "lane_results");
+static strip strip_of(const stencil *s) {
+    const uint32_t lanes = s->columns, margin = s->strips == 1 ? 0 : (s->margin + lanes - 1) / lanes * lanes;
+    return (strip){lanes, margin, WARP * lanes - 2 * margin};
+}
+
+// The warp's strip and chunk. Returns the first column of the lane, and in *number the problem.
+static cj_reg emit_chunk(stream *w, const strip *z, cj_label done, cj_reg *number) {
+    cj_func       *f = w->k->f;
+    const stencil *s = w->k->s;
+    const uint32_t chunks = (s->n[1] + s->tile - 1) / s->tile;
+    cj_step(f, "the warp's strip and chunk");
+    cj_reg warp = cj_shr(f, "warp", w->k->thread, 5);
+    *number = cj_mad(f, "number", w->k->block, s->warps, warp);
+    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", *number, s->batch * s->strips * chunks), done);
+    cj_reg part = cj_rem(f, "strip", *number, s->strips);
+    cj_update(f, *number, "div", s->strips);
+    cj_reg x = cj_let(f, "s32", "x", "mul.lo.s32 $1, $2, $3;", part, z->width);
+    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", x, w->k->lane, z->lanes);
+    cj_update(f, x, "sub", z->margin);
+    part = cj_rem(f, "chunk_number", *number, chunks);
+    cj_update(f, *number, "div", chunks);
+    w->chunk = cj_let(f, "s32", "chunk", "mul.lo.s32 $1, $2, $3;", part, s->tile);
+    w->chunk_end = cj_add(f, "chunk_end", w->chunk, s->tile);
+    cj_update(f, w->chunk_end, "min", s->n[1]);
+    return x;
+}
+
+static void emit_place(stream *w, cj_label done) {
+    const kernel         *k = w->k;
+    cj_func              *f = k->f;
+    const stencil        *s = k->s;
+    const strip           z = strip_of(s);
+    cj_reg                number, x = emit_chunk(w, &z, done, &number), column;
+    const stencil_buffers buffers = cj__stencil_buffers(k, number);
     cj_step(f, "the lane's columns; which it reads where they are outside the grid, and whether they are results");
-    cj__stencil_row_ends(k, w->x);
-    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", w->writes, w->x, s->n[0]);
-    cj_ptx(f, "sub.u32 $1, $2, $3;", part, k->lane, margin / lanes);
-    cj_ptx(f, "setp.lt.u32 $1, $2, $3;", lane_results, part, width / lanes);
-    cj_ptx(f, "and.pred $1, $1, $2;", w->writes, lane_results);
-    if (s->boundary == BOUNDARY_PERIODIC && !whole) {
-        cj_ptx(f, "add.s32 $1, $2, $3;", w->column, w->x, s->n[0]);
-        cj_ptx(f, "rem.u32 $1, $1, $2;", w->column, s->n[0]);
+    w->ends = cj__stencil_row_ends(k, x);
+    cj_reg in_grid = cj_let(f, "pred", "in_grid", "setp.lt.u32 $1, $2, $3;", x, s->n[0]);
+    cj_reg lane = cj_sub(f, "result_lane", k->lane, z.margin / z.lanes);
+    w->writes = cj_and(f, "writes", in_grid, cj_lt(f, "lane_results", lane, z.width / z.lanes));
+    if (s->boundary == BOUNDARY_PERIODIC && s->strips > 1) {
+        column = cj_add(f, "column", x, s->n[0]);
+        cj_ptx(f, "rem.u32 $1, $1, $2;", column, s->n[0]);
     } else {
-        cj_ptx(f, "max.s32 $1, $2, 0;", w->column, w->x);
-        cj_ptx(f, "min.s32 $1, $1, $2;", w->column, s->n[0] - lanes);
+        column = cj_min(f, "column", cj_max(f, "column", x, 0), s->n[0] - z.lanes);
     }
-    cj_ptx(f, "mov.u64 $1, $2;", w->pitch, (uint64_t)s->n[0] * s->bytes);
-    cj_ptx(f, "mad.wide.s32 $1, $2, $3, $4;", w->from, w->column, s->bytes, k->from);
-    cj_ptx(f, "mad.wide.s32 $1, $2, $3, $4;", w->to, w->x, s->bytes, k->to);
+    w->pitch = cj_mov(f, "u64", "pitch", (uint64_t)s->n[0] * s->bytes);
+    w->from = cj_mad_wide(f, "from_column", column, s->bytes, buffers.from);
+    w->to = cj_mad_wide(f, "to_column", x, s->bytes, buffers.to);
 }
 
 // ---- rows
 
-// Row `y` of `from`, or what stands outside the grid in its place.
-static void emit_load(stream *w, const stencil_row *into, cj_reg y) {
-    kernel        *k = w->k;
+// The address of the lane's columns in row y (s32).
+static cj_reg row_address(const stream *w, cj_reg y, cj_reg base) {
+    cj_reg wide = cj_cvt(w->k->f, "s64", "row_wide", y);
+    return cj_mad(w->k->f, "row_at", wide, w->pitch, base);
+}
+
+// Row `y` of `from` if it is before last_row, or what stands outside the grid in its place.
+static void emit_load(const stream *w, const stencil_row *into, cj_reg y, cj_reg last_row, uint32_t reach) {
+    const kernel  *k = w->k;
     cj_func       *f = k->f;
     const stencil *s = k->s;
     const uint32_t n = s->n[1];
-    cj_reg         at = cj_s32(f, "from_row"), address = cj_u64(f, "row_at"), wide = cj_s64(f, "row_wide");
-    cj_reg         none = cj_pred(f, "no_row");
-    cj_label       have = cj_label_new(f, "have_row");
-    cj_ptx(f, "setp.ge.s32 $1, $2, $3;", none, y, w->last_row);
-    cj_ptx(f, "@$1 bra $2;", none, have);
-    cj_ptx(f, "mov.s32 $1, $2;", at, y);
+    cj_body        load = cj_if_begin(f, cj_ge(f, "no_row", y, last_row), 0, "have_row", 0);
+    cj_reg         at = cj_mov(f, "s32", "from_row", y);
     if (s->boundary == BOUNDARY_PERIODIC) {
-        cj_ptx(f, "add.s32 $1, $1, $2;", at, (w->depth * s->radius + n - 1) / n * n);
+        cj_update(f, at, "add", (reach + n - 1) / n * n);
         cj_ptx(f, "rem.u32 $1, $1, $2;", at, n);
     } else {
-        cj_ptx(f, "max.s32 $1, $1, 0;", at);
-        cj_ptx(f, "min.s32 $1, $1, $2;", at, n - 1);
+        cj_update(f, at, "max", 0);
+        cj_update(f, at, "min", n - 1);
     }
     if (s->boundary == BOUNDARY_ZERO) {
         cj__stencil_row_zero(k, into);
-        cj_ptx(f, "setp.ne.s32 $1, $2, $3;", none, at, y);
-        cj_ptx(f, "@$1 bra $2;", none, have);
+        cj_leave(&load, cj_ne(f, "row_outside", at, y));
     }
-    cj_ptx(f, "cvt.s64.s32 $1, $2;", wide, at);
-    cj_ptx(f, "mad.lo.s64 $1, $2, $3, $4;", address, wide, w->pitch, w->from);
-    cj__stencil_row_load(k, "ld.global", into, address, VECTOR_BYTES);
-    cj_label_here(f, have);
+    cj__stencil_row_load(k, "ld.global", into, row_address(w, at, w->from), VECTOR_BYTES);
+    cj_body_end(&load);
 }
 
 // A row that was made outside the grid becomes what the boundary says. `older` are the level's rows before it, the
 // newest first.
-static void emit_edge(stream *w, const stencil_row *row, cj_reg y, const stencil_row *const *older) {
-    kernel        *k = w->k;
+static void emit_edge(const stream *w, const stencil_row *row, cj_reg y, const stencil_row *const *older) {
+    const kernel  *k = w->k;
     cj_func       *f = k->f;
     const stencil *s = k->s;
-    if (s->boundary == BOUNDARY_PERIODIC) return;
-    cj_reg   outside = cj_pred(f, "row_outside");
-    cj_label inside = cj_label_new(f, "row_inside");
     if (s->boundary == BOUNDARY_ZERO) {
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", outside, y, s->n[1]);
-        cj_ptx(f, "@$1 bra $2;", outside, inside);
-        cj__stencil_row_zero(k, row);
-        cj_label_here(f, inside);
-        return;
+        cj_reg inside = cj_let(f, "pred", "row_inside", "setp.lt.u32 $1, $2, $3;", y, s->n[1]);
+        CJ_UNLESS(f, inside, "row_inside") cj__stencil_row_zero(k, row);
+    } else if (s->boundary == BOUNDARY_CLAMP) {
+        CJ_UNLESS(f, cj_ne(f, "not_first", y, 0), "row_below") {
+            for (uint32_t i = 0; i < s->radius; i++) cj__stencil_row_move(k, older[i], row);
+        }
+        CJ_UNLESS(f, cj_lt(f, "row_inside", y, s->n[1]), "row_inside") cj__stencil_row_move(k, row, older[0]);
     }
-    cj_label below = cj_label_new(f, "row_below");
-    cj_ptx(f, "setp.ne.s32 $1, $2, 0;", outside, y);
-    cj_ptx(f, "@$1 bra $2;", outside, below);
-    for (uint32_t i = 0; i < s->radius; i++) cj__stencil_row_move(k, older[i], row);
-    cj_label_here(f, below);
-    cj_ptx(f, "setp.lt.s32 $1, $2, $3;", outside, y, s->n[1]);
-    cj_ptx(f, "@$1 bra $2;", outside, inside);
-    cj__stencil_row_move(k, row, older[0]);
-    cj_label_here(f, inside);
 }
 
 // The rows of a level by age, 0 the newest, when a row has come in phase `phase` of the loop.
@@ -142,79 +141,65 @@ static const stencil_row *aged(const stream *w, uint32_t level, uint32_t phase, 
 }
 
 // Row y of the last level, if it is of the chunk.
-static void emit_result(stream *w, cj_reg y, const stencil_row *const *rows) {
-    kernel  *k = w->k;
-    cj_func *f = k->f;
-    cj_reg   none = cj_pred(f, "no_result"), wide = cj_s64(f, "row_wide"), address = cj_u64(f, "row_at");
-    cj_label skip = cj_label_new(f, "no_result");
-    cj_ptx(f, "setp.lt.s32 $1, $2, $3;", none, y, w->chunk);
-    cj_ptx(f, "@$1 bra $2;", none, skip);
-    cj_ptx(f, "setp.ge.s32 $1, $2, $3;", none, y, w->chunk_end);
-    cj_ptx(f, "@$1 bra $2;", none, skip);
-    if (!k->s->box) cj__stencil_row_sides(k, rows[k->s->radius]);
+static void emit_result(const stream *w, cj_reg y, const stencil_row *const *rows) {
+    const kernel *k = w->k;
+    cj_body       result = cj_if_begin(k->f, cj_lt(k->f, "before_chunk", y, w->chunk), 0, "no_result", 0);
+    cj_leave(&result, cj_ge(k->f, "after_chunk", y, w->chunk_end));
+    if (!k->s->box) cj__stencil_row_sides(k, &w->ends, rows[k->s->radius]);
     cj__stencil_row_sum(k, &w->result, rows);
-    cj_ptx(f, "cvt.s64.s32 $1, $2;", wide, y);
-    cj_ptx(f, "mad.lo.s64 $1, $2, $3, $4;", address, wide, w->pitch, w->to);
-    cj__stencil_row_store(k, w->writes, "st.global", &w->result, address, VECTOR_BYTES);
-    cj_label_here(f, skip);
+    cj__stencil_row_store(k, w->writes, "st.global", &w->result, row_address(w, y, w->to), VECTOR_BYTES);
+    cj_body_end(&result);
 }
 
-// One row goes through all the levels, and out. A star looks at the sides of the row in the middle, a box at those of
-// all rows, which therefore get them as soon as they are made.
-static void emit_row(stream *w, uint32_t phase) {
-    kernel        *k = w->k;
-    cj_func       *f = k->f;
+// Row `row` goes through all `depth` levels, and out. A star needs the sides of the row in the middle; a box needs those of
+// all rows, and gets them as soon as a row is made.
+static void emit_row(const stream *w, uint32_t phase, uint32_t depth, cj_reg row) {
+    const kernel  *k = w->k;
     const uint32_t r = k->s->radius;
-    cj_reg         y = cj_s32(f, "made_row");
-    cj_ptx(f, "mov.s32 $1, $2;", y, w->row);
-    if (k->s->box) cj__stencil_row_sides(k, aged(w, 0, phase, 0));
-    for (uint32_t t = 0; t < w->depth; t++) {
+    cj_reg         y = cj_mov(k->f, "s32", "made_row", row);
+    if (k->s->box) cj__stencil_row_sides(k, &w->ends, aged(w, 0, phase, 0));
+    for (uint32_t t = 0; t < depth; t++) {
         const stencil_row *rows[WINDOW_MAX], *older[RADIUS_MAX];
         for (uint32_t i = 0; i < w->window; i++) rows[i] = aged(w, t, phase, w->window - 1 - i);
-        cj_note(f, "level %u", t + 1);
-        cj_ptx(f, "sub.s32 $1, $1, $2;", y, r);
-        if (t + 1 == w->depth) {
+        cj_note(k->f, "level %u", t + 1);
+        cj_update(k->f, y, "sub", r);
+        if (t + 1 == depth) {
             emit_result(w, y, rows);
             break;
         }
         const stencil_row *made = aged(w, t + 1, phase, 0);
         for (uint32_t i = 0; i < r; i++) older[i] = aged(w, t + 1, phase, i + 1);
-        if (!k->s->box) cj__stencil_row_sides(k, rows[r]);
+        if (!k->s->box) cj__stencil_row_sides(k, &w->ends, rows[r]);
         cj__stencil_row_sum(k, made, rows);
-        if (k->s->box) cj__stencil_row_sides(k, made);
+        if (k->s->box) cj__stencil_row_sides(k, &w->ends, made);
         emit_edge(w, made, y, older);
     }
 }
 
 // All rows of the chunk, with `depth` levels. Rows are loaded `window` rows before they are needed.
-static void emit_rows(stream *w, uint32_t depth) {
-    kernel        *k = w->k;
-    cj_func       *f = k->f;
-    const uint32_t r = k->s->radius, reach = depth * r;
-    cj_reg         past = cj_pred(f, "past"), next = cj_s32(f, "next_row");
-    cj_label       more = cj_label_new(f, "next_rows");
-    w->depth = depth;
+static void emit_rows(const stream *w, uint32_t depth) {
+    cj_func       *f = w->k->f;
+    const uint32_t reach = depth * w->k->s->radius;
     cj_step(f, "%u step%s: rows in flight, and an empty history", depth, depth == 1 ? "" : "s");
-    cj_ptx(f, "sub.s32 $1, $2, $3;", w->row, w->chunk, reach);
-    cj_ptx(f, "add.s32 $1, $2, $3;", w->last_row, w->chunk_end, reach);
+    cj_reg row = cj_sub(f, "row", w->chunk, reach), last_row = cj_add(f, "last_row", w->chunk_end, reach);
     for (uint32_t i = 0; i < w->window; i++) {
-        cj_ptx(f, "add.s32 $1, $2, $3;", next, w->row, i);
-        cj__stencil_row_zero(k, &w->ahead[i]);  // rows that are never loaded go through too
-        emit_load(w, &w->ahead[i], next);
+        cj_reg next = cj_add(f, "next_row", row, i);
+        cj__stencil_row_zero(w->k, &w->ahead[i]);  // rows that are never loaded go through the levels, too
+        emit_load(w, &w->ahead[i], next, last_row, reach);
     }
     for (uint32_t t = 0; t < depth; t++)
-        for (uint32_t i = 0; i < w->window; i++) cj__stencil_row_zero(k, &w->level[t][i]);
-    cj_label_here(f, more);
-    for (uint32_t phase = 0; phase < w->window; phase++) {
-        cj_step(f, "row %u of %u goes through", phase + 1, w->window);
-        cj__stencil_row_move(k, aged(w, 0, phase, 0), &w->ahead[phase]);
-        cj_ptx(f, "add.s32 $1, $2, $3;", next, w->row, w->window);
-        emit_load(w, &w->ahead[phase], next);
-        emit_row(w, phase);
-        cj_ptx(f, "add.s32 $1, $1, 1;", w->row);
+        for (uint32_t i = 0; i < w->window; i++) cj__stencil_row_zero(w->k, &w->level[t][i]);
+    cj_reg more = cj_pred(f, "more_rows");
+    CJ_DO(f, "next_rows", more) {
+        for (uint32_t phase = 0; phase < w->window; phase++) {
+            cj_step(f, "row %u of %u goes through the levels", phase + 1, w->window);
+            cj__stencil_row_move(w->k, aged(w, 0, phase, 0), &w->ahead[phase]);
+            emit_load(w, &w->ahead[phase], cj_add(f, "next_row", row, w->window), last_row, reach);
+            emit_row(w, phase, depth, row);
+            cj_update(f, row, "add", 1);
+        }
+        cj_ptx(f, "setp.lt.s32 $1, $2, $3;", more, row, last_row);
     }
-    cj_ptx(f, "setp.lt.s32 $1, $2, $3;", past, w->row, w->last_row);
-    cj_ptx(f, "@$1 bra $2;", past, more);
 }
 
 static void new_rows(stream *w) {
@@ -230,33 +215,19 @@ static void new_rows(stream *w) {
     w->result = cj__stencil_row(w->k, "result");
 }
 
-void cj__stencil_emit_stream(kernel *k) {
+void cj__stencil_emit_stream(const kernel *k) {
     cj_func       *f = k->f;
     const stencil *s = k->s;
-    const uint32_t rest = (uint32_t)(s->steps % s->depth);
+    const uint32_t rest = s->launches > 1 ? (uint32_t)(s->steps % s->depth) : 0;
     stream         w = {.k = k, .window = 2 * s->radius + 1};
-    cj_label       done = cj_label_new(f, "done"), short_one = cj_label_new(f, "fewer_steps");
-    w.x = cj_s32(f, "x");
-    w.column = cj_s32(f, "column");
-    w.chunk = cj_s32(f, "chunk");
-    w.chunk_end = cj_s32(f, "chunk_end");
-    w.writes = cj_pred(f, "writes");
-    w.row = cj_s32(f, "row");
-    w.last_row = cj_s32(f, "last_row");
-    w.pitch = cj_u64(f, "pitch");
-    w.from = cj_u64(f, "from_column");
-    w.to = cj_u64(f, "to_column");
+    cj_label       done = cj_label_new(f, "done"), fewer = cj_label_new(f, "fewer_steps");
     new_rows(&w);
     emit_place(&w, done);
-    if (rest && s->launches > 1) {
-        cj_reg is_short = cj_pred(f, "is_short"), steps = cj__stencil_steps(k);
-        cj_ptx(f, "setp.ne.u32 $1, $2, $3;", is_short, steps, s->depth);
-        cj_ptx(f, "@$1 bra $2;", is_short, short_one);
-    }
+    if (rest) cj_ptx(f, "@$1 bra $2;", cj_ne(f, "has_fewer", cj__stencil_steps(k), s->depth), fewer);
     emit_rows(&w, s->depth);
-    if (rest && s->launches > 1) {
+    if (rest) {
         cj_ptx(f, "bra $1;", done);
-        cj_label_here(f, short_one);
+        cj_label_here(f, fewer);
         emit_rows(&w, rest);
     }
     cj_label_here(f, done);

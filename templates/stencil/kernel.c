@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// stencil: what the kernels of all forms write.
+#include <clusterjit/value.h>
+
+#include "stencil.h"
+
+static cj_reg load_param(const kernel *k, cj_var param, const char *name) {
+    return cj_let(k->f, "u64", name, "ld.param.u64 $1, [$2];", param);
+}
+
+// Launch t of n writes `out` if n - 1 - t is even, else the workspace, and reads what the launch before has written.
+static stencil_buffers of_turn(const kernel *k, cj_reg in, cj_reg out) {
+    static const char *const select = "selp.b64 $1, $2, $3, $4;";
+    cj_func                 *f = k->f;
+    cj_reg workspace = cj__load_pointer(f, k->workspace, "workspace"), turn = load_param(k, k->turn, "turn");
+    cj_reg parity = cj_and(f, "parity", cj_add(f, "parity", turn, (k->s->launches - 1) & 1), 1);
+    cj_reg even = cj_eq(f, "even", parity, 0), begins = cj_eq(f, "begins", turn, 0);
+    cj_reg before = cj_let(f, "u64", "before", select, workspace, out, even);
+    cj_reg from = cj_let(f, "u64", "from", select, in, before, begins);
+    return (stencil_buffers){from, cj_let(f, "u64", "to", select, out, workspace, even)};
+}
+
+stencil_buffers cj__stencil_buffers(const kernel *k, cj_reg problem) {
+    cj_func *f = k->f;
+    cj_step(f, "what this launch reads and writes, from this problem on");
+    cj_reg          in = cj__load_pointer(f, k->in, "in"), out = cj__load_pointer(f, k->out, "out");
+    stencil_buffers b = {in, out};
+    if (k->s->launches > 1) b = of_turn(k, in, out);
+    if (k->s->batch == 1) return b;
+    cj_reg skip = cj_mul(f, "skip", cj_cvt(f, "u64", "skip", problem), k->s->points * k->s->bytes);
+    cj_update(f, b.from, "add", skip);
+    cj_update(f, b.to, "add", skip);
+    return b;
+}
+
+cj_reg cj__stencil_steps(const kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   steps = load_param(k, k->steps, "all_steps");
+    if (k->plan->launches) {
+        cj_reg done = cj_mul(f, "steps_done", load_param(k, k->turn, "turn"), k->s->depth);
+        steps = cj_min(f, "steps", cj_sub(f, "steps_left", steps, done), k->s->depth);
+    }
+    return cj_cvt(f, "u32", "steps", steps);
+}
+
+void cj__stencil_sum(const kernel *k, cj_reg into, cj_reg (*value)(void *user, const stencil_tap *tap), void *user) {
+    for (uint32_t i = 0; i < k->s->tap_count; i++) {
+        const stencil_tap *tap = &k->s->tap[i];
+        const cj_arg       weight = k->s->bytes == 4 ? cj_arg_f32((float)tap->weight) : cj_arg_f64(tap->weight);
+        cj_ptx(k->f, i ? "fma.rn.$1 $2, $3, $4, $2;" : "mul.rn.$1 $2, $3, $4;", k->s->type, into, value(user, tap),
+               weight);
+    }
+}
