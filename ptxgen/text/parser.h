@@ -6,7 +6,8 @@
 //   parse.c       the file: its head, directives and items; recovery from errors
 //   parse_var.c   types, variables, initialisers
 //   parse_func.c  heads of functions: parameters and directives
-//   parse_body.c  bodies: comments, names and scopes, declarations, labels
+//   parse_name.c  what names in a body are declared as and mean
+//   parse_body.c  bodies: comments, scopes, declarations, labels
 //   parse_inst.c  instructions and their operands
 //
 // An error is filled in and every parsing function returns false from there on. With a report, the loops over items and
@@ -192,21 +193,25 @@ cj_ir_func *cj__new_func(cj_parser *p, const char *name, bool is_entry, uint32_t
 bool        cj__parse_function(cj_parser *p, cj_linkage linkage);
 const cj_ir_func *cj__parse_prototype(cj_parser *p);  // what stands behind .callprototype
 
+// ---- parse_name.c
+
+bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_ir_var *var, const char *at);
+cj_ir_reg *cj__new_reg(cj_parser *p, const char *name, uint16_t type, uint8_t vector);
+bool cj__reserved_name(const char *name, size_t length);  // "%tid", "%clock": stems of special registers
+// What the name means here: fills kind and reg, var, func or special; NAME with its text where nothing declares it.
+bool cj__resolve(cj_parser *p, const char *name, size_t length, cj_ir_operand *operand);
+bool cj__undefined(cj_parser *p, const char *at, const cj_ir_operand *operand);  // reports a NAME; false
+enum { CJ_NEAREST_MAX = 4096 };  // candidates for a hint: the more there are, the less a guess is worth its time
+
 // ---- parse_body.c
 
 cj_ir_stmt *cj__add_stmt(cj_parser *p, cj_stmt_kind kind, const char *at);
 bool cj__open_body(cj_parser *p, cj_ir_func *func);     // parameters become visible
 bool cj__parse_statements(cj_parser *p);                // until the text or the body ends
 bool cj__close_body(cj_parser *p);                      // every label used is defined
-bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_ir_var *var, const char *at);
-cj_ir_reg *cj__new_reg(cj_parser *p, const char *name, uint16_t type, uint8_t vector);
 void cj__attach_comments(cj_parser *p);                 // those read so far, to statements or items
-bool cj__reserved_name(const char *name, size_t length);  // "%tid", "%clock": stems of special registers
 bool cj__add_jump(cj_parser *p, cj_ir_operand *operand);  // to the label of that name
 bool cj__end_statement(cj_parser *p, const char *what);   // takes the ;
-// What the name means here: fills kind and reg, var, func or special; NAME with its text where nothing declares it.
-bool cj__resolve(cj_parser *p, const char *name, size_t length, cj_ir_operand *operand);
-bool cj__undefined(cj_parser *p, const char *at, const cj_ir_operand *operand);  // reports a NAME; false
 
 // ---- parse_inst.c
 
