@@ -39,6 +39,9 @@ cj_status cj__check(const cj_ir_module *module, cj_error *error);
 // there, and ptxas 13.0 goes on as if the address were one of local memory. Seen on an H200.
 bool cj__atom_is_split(const cj_mnemonic *mnemonic);
 
+// Coordinates of textures and surfaces, parts of registers in video instructions (check_media.c).
+void cj__check_media(const cj_ir_stmt *stmt, cj_report *report);
+
 // Operand types, widths and vector lengths of one instruction (check_types.c).
 void cj__check_types(const cj_ir_stmt *stmt, cj_report *report);
 

@@ -18,6 +18,8 @@ static cj_word wanted_type(const cj_pattern_item *item, const cj_mnemonic *mnemo
     switch (item->type) {
     case 'T': return mnemonic->type_last;
     case 'W': return wide(mnemonic->type_last);
+    case 'A': return CJ_W_U64;
+    case 'B': return CJ_W_B32;
     case 'F': return item->fixed;
     case '1':
     case '2':
@@ -43,6 +45,7 @@ typedef struct place {
     const cj_mnemonic *mnemonic;
     unsigned           index;  // of the operand
     bool               may_be_wider;
+    uint32_t           effects;
     cj_report         *report;
 } place;
 
@@ -67,14 +70,27 @@ static void check_special(const place *at, const cj_ir_operand *operand, cj_word
     cj__report_hint(at->report, "read it with mov.%s", cj__words[special->type].text);
 }
 
+// An address in a register of 32 or 64 bits.
+static void check_address_reg(const place *at, const cj_ir_operand *operand) {
+    const cj_type_class class = cj__words[operand->reg->type].class;
+    const unsigned      bits = cj__words[operand->reg->type].bits;
+    if ((bits != 32 && bits != 64) || class == CJ_CLASS_FLOAT || class == CJ_CLASS_PACKED)
+        check_reg(at, operand, bits == 64 ? CJ_W_U32 : CJ_W_U64);
+}
+
 // Whether [16] is an address: of local memory, and of a fence, which ptxas does not look at.
 static bool takes_number(const place *at) {
     return cj__mnemonic_has(at->mnemonic, CJ_W_LOCAL) || cj__mnemonic_has(at->mnemonic, CJ_W_PROXY);
 }
 
 // [base + offset]: the base has the type that the row asks for, and is never a float or a predicate.
-static void check_address(const place *at, const cj_ir_operand *memory, cj_word want) {
+static void check_address(const place *at, const cj_ir_operand *memory, const cj_pattern_item *item, cj_word want) {
     const cj_ir_operand *base = memory->base;
+    if (base->kind != CJ_OPERAND_REG && item->register_only) {
+        cj__report_add(at->report, "operand-type", at->stmt->line, memory->column,
+                       "operand %u of '%s' must be the address in a register", at->index + 1, at->mnemonic->text);
+        return;
+    }
     if (base->kind == CJ_OPERAND_INT && !takes_number(at)) {
         cj__report_add(at->report, "address-number", at->stmt->line, memory->column,
                        "'%s' does not take a number as address, only .local does", at->mnemonic->text);
@@ -86,6 +102,8 @@ static void check_address(const place *at, const cj_ir_operand *memory, cj_word 
     whole = whole && cj__words[base->reg->type].bits <= 64;
     if (!whole)
         type_differs(at, memory, want ? want : CJ_W_U64, base->reg->name, base->reg->type);
+    else if (item->type == 'A')
+        check_address_reg(at, base);
     else if (want)
         check_reg(at, base, want);
 }
@@ -156,8 +174,16 @@ static void check_constant(const place *at, const cj_ir_operand *operand, const 
 }
 
 // An address that stands for a number: space + 4.
-static void check_number(const place *at, const cj_ir_operand *operand, cj_word want) {
+static void check_number(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
+    const bool    is_func = operand->kind == CJ_OPERAND_FUNC, waits = at->effects & (CJ_BARRIER | CJ_ASYNC);
     cj_type_class class = cj__words[want].class;
+    if (item->number_only || item->register_only || (is_func && waits)) {
+        cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
+                       "operand %u of '%s' cannot be the address of %s", at->index + 1, at->mnemonic->text,
+                       is_func ? operand->func->name : operand->var->name);
+        cj__report_hint(at->report, "move it into a register first");
+        return;
+    }
     if (class == CJ_CLASS_BITS || class == CJ_CLASS_UNSIGNED || class == CJ_CLASS_SIGNED) return;
     cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
                    "operand %u of '%s' must be .%s, the address of %s is a whole number", at->index + 1,
@@ -174,8 +200,71 @@ static void length_differs(const place *at, const cj_ir_operand *operand, unsign
         cj__report_hint(at->report, "name %u registers here", expected);
 }
 
+// What stands in a vector.
+typedef struct elements {
+    bool     bits, floats, wholes, predicates;  // registers of a type of that class
+    bool     whole_constants, float_constants, doubles;
+    bool     even;                              // all registers have one width
+    unsigned width;
+} elements;
+
+static void add_register(elements *e, cj_word type) {
+    const cj_word_info *info = &cj__words[type];
+    if (info->class == CJ_CLASS_PRED) {
+        e->predicates = true;
+        return;
+    }
+    e->even = e->even && (!e->width || e->width == info->bits);
+    e->width = info->bits;
+    e->bits |= info->class == CJ_CLASS_BITS || info->class == CJ_CLASS_PACKED;
+    e->floats |= info->class == CJ_CLASS_FLOAT;
+    e->wholes |= info->class == CJ_CLASS_UNSIGNED || info->class == CJ_CLASS_SIGNED;
+}
+
+static elements elements_of(const cj_ir_operand *vector, unsigned first) {
+    elements e = {.even = true};
+    for (unsigned i = first; i < vector->count; i++) {
+        const cj_ir_operand *element = &vector->list[i];
+        if (element->kind == CJ_OPERAND_REG) add_register(&e, element->reg->type);
+        e.whole_constants |= element->kind == CJ_OPERAND_INT;
+        e.float_constants |= element->kind == CJ_OPERAND_FLOAT;
+        e.doubles |= element->kind == CJ_OPERAND_FLOAT && !element->is_f32;
+    }
+    return e;
+}
+
+// ptxas gives a vector one type: registers have one width, and no whole number stands beside a float.
+static bool elements_agree(const place *at, const cj_ir_operand *vector, const elements *e) {
+    const bool mixed = (e->floats || e->float_constants) && (e->predicates || e->whole_constants);
+    if (e->even && !mixed) return true;
+    cj__report_add(at->report, "operand-type", at->stmt->line, vector->column,
+                   "'%s' takes a vector of one type, this one has elements of %s", at->mnemonic->text,
+                   mixed ? "whole numbers and of floats" : "several widths");
+    cj__report_hint(at->report, "move each into a register of the same type first");
+    return false;
+}
+
+// The kinds of elements that a fragment of a matrix, or what ptxas replaces by other instructions, does without.
+static bool elements_allowed(const place *at, const cj_ir_operand *vector, const cj_pattern_item *item,
+                             const elements *e) {
+    const bool  fragment = item->type == 'B', alone = !e->bits && !e->floats && !e->wholes && !e->predicates;
+    const char *wrong = NULL;
+    if (alone && (e->whole_constants || e->float_constants) && (fragment || item->beside_registers))
+        wrong = "one register at least";
+    else if (fragment && e->floats && !e->bits)
+        wrong = "registers of .b32";
+    else if (item->beside_registers && e->doubles)
+        wrong = "a float as 0f… only";
+    if (!wrong) return true;
+    cj__report_add(at->report, "operand-type", at->stmt->line, vector->column, "operand %u of '%s' takes %s",
+                   at->index + 1, at->mnemonic->text, wrong);
+    return false;
+}
+
 // {a, b} of a pack or unpack: the parts have the bits of the whole.
 static void check_parts(const place *at, const cj_ir_operand *operand, cj_word want) {
+    const elements e = elements_of(operand, 0);
+    if (e.floats && e.whole_constants && !elements_agree(at, operand, &e)) return;
     unsigned expected = cj__words[want].bits, count = operand->count, bits = 0;
     bool     even = true;
     if (operand->kind == CJ_OPERAND_REG)
@@ -196,17 +285,36 @@ static void check_parts(const place *at, const cj_ir_operand *operand, cj_word w
                    "the parts of '%s' have %u bits in all, not %u", at->mnemonic->text, bits, expected);
 }
 
+// Whether the mnemonic's texture or surface has layers: the first coordinate is a layer's number then.
+static bool has_layers(const cj_mnemonic *m) {
+    return cj__mnemonic_has(m, CJ_W_A1D) || cj__mnemonic_has(m, CJ_W_A2D) || cj__mnemonic_has(m, CJ_W_ACUBE) ||
+           cj__mnemonic_has(m, CJ_W_A2DMS);
+}
+
+// Beside a register of bits any other of its width may stand; without one each element has the type, constants too.
+static void check_elements(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
+    const unsigned first = item->kind == 't' && !item->length && has_layers(at->mnemonic);
+    const elements e = elements_of(operand, first);
+    const bool     alone = !e.bits && !e.floats && !e.wholes && !e.predicates;
+    if (!elements_agree(at, operand, &e) || !elements_allowed(at, operand, item, &e)) return;
+    for (unsigned i = first; i < operand->count; i++) {
+        const cj_ir_operand *element = &operand->list[i];
+        const bool           reg = element->kind == CJ_OPERAND_REG, constant = element->text && !reg;
+        if (reg && !(e.bits && cj__words[element->reg->type].class == CJ_CLASS_FLOAT)) check_reg(at, element, want);
+        if (alone && constant && want && !constant_fits(element, want)) constant_differs(at, element, want);
+    }
+}
+
 // {a, b}: each element of a vector, or coordinate of a tensor, has the type.
 static void check_vector(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
     if ((item->kind == 'P' || item->kind == 'U') && !item->length) {
         check_parts(at, operand, want);
         return;
     }
-    if (item->kind == 't' && !item->length) return;  // a texture's coordinates: a layer is no number as the others are
     unsigned expected = item->length ? cj__pattern_length(item, at->mnemonic) : at->mnemonic->vector;
-    if (operand->count != expected) length_differs(at, operand, expected, !item->length && expected == 1);
-    for (unsigned i = 0; i < operand->count; i++)
-        if (operand->list[i].kind == CJ_OPERAND_REG) check_reg(at, &operand->list[i], want);
+    bool     texture = item->kind == 't' && !item->length;  // cj__check_media counts its coordinates
+    if (!texture && operand->count != expected) length_differs(at, operand, expected, !item->length && expected == 1);
+    check_elements(at, operand, item, want);
 }
 
 // A vector register without a component, which stands for all of its elements.
@@ -248,14 +356,16 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
     }
     if (operand->predicate && operand->predicate->kind == CJ_OPERAND_REG) check_reg(at, operand->predicate, CJ_W_PRED);
     if (operand->kind == CJ_OPERAND_MEMORY && item->kind != 't') {
-        check_address(at, operand, want);
+        check_address(at, operand, item, want);
         return;
     }
     const bool constant = operand->kind == CJ_OPERAND_INT || operand->kind == CJ_OPERAND_FLOAT;
     if (!want && !constant) return;
     switch ((cj_operand_kind)operand->kind) {
     case CJ_OPERAND_REG:
-        if (operand->reg->vector == 1 || operand->component)
+        if (item->type == 'A')
+            check_address_reg(at, operand);
+        else if (operand->reg->vector == 1 || operand->component)
             check_reg(at, operand, want);
         else
             check_whole(at, operand, item, want);
@@ -264,7 +374,7 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
     case CJ_OPERAND_FLOAT: check_constant(at, operand, item, want); return;
     case CJ_OPERAND_SPECIAL: check_special(at, operand, want); return;
     case CJ_OPERAND_VAR:
-    case CJ_OPERAND_FUNC: check_number(at, operand, want); return;
+    case CJ_OPERAND_FUNC: check_number(at, operand, item, want); return;
     case CJ_OPERAND_MEMORY:
     case CJ_OPERAND_VECTOR: check_vector(at, operand, item, want); return;
     default: return;
@@ -312,10 +422,12 @@ static void check_call(const place *at, const cj_ir_inst *inst) {
 void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const cj_ir_inst   *inst = stmt->inst;
     const cj_row_shape *shape = inst->shape;
-    place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .may_be_wider = shape->may_be_wider, .report = report};
+    place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .may_be_wider = shape->may_be_wider, .effects = shape->row->effects,
+                .report = report};
     if (shape->vectors) check_vector_bits(&at, shape->is_move);
     if (shape->is_move) check_narrow(&at);
     if (shape->is_call) check_call(&at, inst);
+    if (shape->is_media) cj__check_media(stmt, report);
     for (at.index = 0; at.index < inst->operand_count; at.index++)
         check_operand(&at, &inst->operand[at.index], shape->item[at.index]);
 }

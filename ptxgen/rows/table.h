@@ -22,10 +22,12 @@
 // A number behind U, P or t is its length: U4 takes four registers, t5 five coordinates. In place of the number may
 // stand n, the extent that a word of the mnemonic gives (x4: 4, 3d: 3, else m64n128k16: 128), as in n, 4n, n/2 or n-2.
 // The type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type word
-// (u32), or absent where the kind says it all; of an m it is the base register's. A ? behind an item makes it optional;
-// ?word asks for it exactly where the mnemonic has that word. Before the ? may stand what a constant may be:
+// (u32), or absent where the kind says it all; of an m it is the base register's. B is b32 without floats: a fragment of a
+// matrix. A is an address of 32 or 64 bits. A ? behind an item makes it optional; ?word asks for it exactly where the
+// mnemonic has that word. Before the ? may stand what a constant may be:
 //   =A, =A..B     this number, one of A to B; B may be max     =A..B*K  every Kth of them      =reg  no constant
 //   =A..Bw        the same of its low 32 bits                  =A..B^   the powers of two of them
+//   =num          no address of a variable                     =some    not alone in a vector; a float as 0f… only
 #ifndef CJ_PTXGEN_TABLE_H
 #define CJ_PTXGEN_TABLE_H
 
@@ -109,12 +111,12 @@ typedef struct cj_pattern_item {
     bool     paired;    // dQ
     bool     kept;      // dk
     bool     optional;
-    char     type;      // 'T', '1' to '4', 'W', 'F' (fixed), or 0
+    char     type;      // 'T', '1' to '4', 'W', 'A', 'B', 'F' (fixed), or 0
     uint16_t fixed;     // cj_word of an F
     uint8_t  length;    // of a U, P or t; 0: any. With a divisor: length * extent / divisor - less
     uint8_t  divisor, less;
     uint16_t only_with; // cj_word of a ?word, or 0
-    bool     register_only, is_limited;
+    bool     register_only, is_limited, number_only, beside_registers;
     bool     low_word, powers;  // of a limited constant; it is low + k * step, up to high
     int64_t  low, high, step;
 } cj_pattern_item;
@@ -166,6 +168,7 @@ typedef struct cj_row_shape {
     bool          is_call;
     bool          may_be_wider; // its registers may be wider than its type: ld, st, ldu, cvt
     bool          is_warpgroup; // wgmma, setmaxnreg
+    bool          is_media;     // textures, surfaces, video
     uint16_t      written;      // bit i: operand i is a result
     uint16_t      operands_most;
     uint16_t      ptx, target;  // the least that the row and the mnemonic's words ask for; operands may ask for more
