@@ -14,33 +14,29 @@
 #include "reduce.h"
 #include "user_function.h"
 
-// clang-format off
 const cj_param_info cj__reduce_params[REDUCE_PARAMS] = {
-    [REDUCE_N] = {.name = "n", .minimum = 1, .maximum = UINT64_C(1) << 40, .initial = "1024", .help = "elements of x"},
-    [REDUCE_BLOCK] = {.name = "block", .minimum = 32, .maximum = 1024, .multiple = 32, .automatic = true, .initial = "auto",
-                      .help = "threads a block"},
-    [REDUCE_CLUSTER] = {.name = "cluster", .maximum = 16, .automatic = true, .initial = "auto",
-                        .help = "blocks a cluster; 0: generate without clusters"},
-    [REDUCE_OP] = {.name = "op", .choices = "sum min max product argmin argmax mean meanvar", .initial = "sum",
-                   .help = "how two values become one; argmin, argmax: and where; meanvar: mean and variance"},
-    [REDUCE_DTYPE] = {.name = "dtype", .choices = "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", .initial = "f32",
-                      .help = "type of x; narrow ones are computed in f32, i32 or u32"},
-    [REDUCE_GRID] = {.name = "grid", .minimum = 1, .maximum = INT32_MAX, .automatic = true, .initial = "auto",
-                     .help = "blocks in the grid, a multiple of cluster"},
-    [REDUCE_RESULT] = {.name = "result", .choices = "total block both", .initial = "total",
-                       .help = "one value for all of x, or one for each block's slice; both: the total, then the blocks'"},
-    [REDUCE_WEIGHT] = {.name = "weight", .choices = "none block", .initial = "none",
-                       .help = "block: the elements of block b's slice count b + 1 times"},
-    [REDUCE_DEPENDENT] = {.name = "dependent", .choices = "no yes", .initial = "yes",
-                          .help = "yes: may start while the kernel before it on the stream still runs, and lets the next "
-                                  "one, on targets that can (sm_90)"},
-    [REDUCE_MAP] = {.name = "map", .function = "x", .initial = "", .help = "what each element becomes first"},
-    [REDUCE_OP_EXPR] = {.name = "op-expr", .function = "a b", .initial = "",
-                        .help = "how two values become one, in place of op: associative and commutative"},
-    [REDUCE_IDENTITY] = {.name = "identity", .function = "", .initial = "",
-                         .help = "with op-expr: the constant e for which op-expr of e and any x is x"},
+    [REDUCE_N] = {CJ_NUMBER("n", 1, UINT64_C(1) << 40, "1024", "elements of x")},
+    [REDUCE_BLOCK] = {CJ_AUTOMATIC("block", 32, 1024, "threads a block"), .multiple = 32},
+    [REDUCE_CLUSTER] = {CJ_AUTOMATIC("cluster", 0, 16, "blocks a cluster; 0: generate without clusters")},
+    [REDUCE_OP] = {CJ_CHOICE("op", "sum min max product argmin argmax mean meanvar", "sum",
+                             "how two values become one; argmin, argmax: and where; meanvar: mean and variance")},
+    [REDUCE_DTYPE] = {CJ_CHOICE("dtype", "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", "f32",
+                                "type of x; narrow ones are computed in f32, i32 or u32")},
+    [REDUCE_GRID] = {CJ_AUTOMATIC("grid", 1, INT32_MAX, "blocks in the grid, a multiple of cluster")},
+    [REDUCE_RESULT] = {CJ_CHOICE(
+        "result", "total block both", "total",
+        "one value for all of x, or one for each block's slice; both: the total, then the blocks'")},
+    [REDUCE_WEIGHT] = {CJ_CHOICE("weight", "none block", "none",
+                                 "block: the elements of block b's slice count b + 1 times")},
+    [REDUCE_DEPENDENT] = {CJ_CHOICE("dependent", "no yes", "yes",
+                                    "yes: may start while the kernel before it on the stream still runs, and lets the "
+                                    "next one, on targets that can (sm_90)")},
+    [REDUCE_MAP] = {CJ_FUNCTION("map", "x", "what each element becomes first")},
+    [REDUCE_OP_EXPR] = {CJ_FUNCTION("op-expr", "a b",
+                                    "how two values become one, in place of op: associative and commutative")},
+    [REDUCE_IDENTITY] = {CJ_FUNCTION("identity", "",
+                                     "with op-expr: the constant e for which op-expr of e and any x is x")},
 };
-// clang-format on
 
 static const reduce_op ops[] = {
     [CJ_REDUCE_SUM] = {REDUCE_VALUE, CJ_COMBINE_SUM, false},
