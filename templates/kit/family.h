@@ -10,8 +10,11 @@
 #include <clusterjit/ptx.h>
 #include <stdbool.h>
 
-// Rows of a parameter table: [ID] = {CJ_NUMBER("k", 1, 2048, "64", "how many")}; more members may follow. A number whose
-// default leaves it to the plan; a word of a list; a user's function of these arguments.
+// A row of a parameter table: [ID] = {CJ_NUMBER("k", 1, 2048, "64", "how many")}. Other members may follow in the braces.
+//   CJ_NUMBER      a number from minimum to maximum
+//   CJ_AUTOMATIC   the same, or "auto", its default, which leaves the number to the plan
+//   CJ_CHOICE      one of the words in `choices`
+//   CJ_FUNCTION    a user's function of these arguments
 #define CJ_NUMBER(name_, minimum_, maximum_, initial_, help_) \
     .name = name_, .minimum = minimum_, .maximum = maximum_, .initial = initial_, .help = help_
 #define CJ_AUTOMATIC(name_, minimum_, maximum_, help_) \
