@@ -151,10 +151,9 @@ static void fold_slots_in_turn(row_kernel *k, cj_reg slots, unsigned count) {
 
 // A thread of more than 24 warps has 64 registers: those of all slots of a lane do not fit beside a row of many words.
 static bool fits_slots(const row_kernel *k, unsigned parts) {
-    enum { WARPS = 24, FEW_WORDS = 16, FIT = 40, FIT_ALONE = 32 };
     const row_shape *s = k->s;
     const unsigned   words = parts * k->op->values, row = s->held * s->elements * k->op->inputs * s->in_bytes / 4;
-    return words <= (s->warps > WARPS && words + row >= FIT ? FEW_WORDS : FIT_ALONE);
+    return words <= (s->warps > MANY_WARPS && words + row >= SLOT_ROW_WORDS ? SLOT_WORDS_MANY : SLOT_WORDS);
 }
 
 void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count) {

@@ -244,10 +244,9 @@ bool cj__row_starts_next_late(const row_kernel *k) { return k->plan->programmati
 
 // k->part = that of the row, for every warp of the block.
 static void share(row_kernel *k, const row_mail *m, cj_label others) {
-    enum { MANY = 24, WORDS_AT_ONCE = 16 };  // in registers, beside the row
     cj_func       *f = k->f;
     const unsigned words = cj__row_slot_words(k->op), warps = waiting_warps(k);
-    const unsigned at_once = words * warps > MANY ? WORDS_AT_ONCE / words : warps;
+    const unsigned at_once = words * warps > MAIL_WORDS ? MAIL_WORDS_FEW / words : warps;
     row_part       part[ROW_WARP + 1];
     cj_step(f, "the row's values, for every warp of the block");
     cj_reg slot = cj_mad(f, "row_slot", k->warp, 4 * words, m->row);

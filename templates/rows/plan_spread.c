@@ -10,20 +10,22 @@
 // all is held at once; but where a row's pieces are read twice, ptxas unrolls their loop. For sm_90 the counts are of
 // what ptxas compiles without spilling; for other targets it takes a few more.
 unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s) {
-    enum { MEASURED = 90, HOLDS = 36, OTHERS_HOLD = 33 };
-    enum { COUNTER = 2, MOMENTS = 3, COPIES_READ = 1, COLUMN = 4, MANY_LOADS = 2, UNROLLED = 26 };
-    static const struct { unsigned holds, registers; } more[] = {{44, 80}, {60, 96}, {UINT32_MAX, 128}};
+    enum { MEASURED = 90 };
+    static const struct {
+        unsigned holds, registers;
+    } more[] = {{SPREAD_80_HOLDS, 80}, {SPREAD_96_HOLDS, 96}, {UINT32_MAX, 128}};
     const bool measured = cj__target_number(plan) == MEASURED, swept = op->columns && !op->columns_written;
     unsigned   held = s->held * s->elements * op->inputs, i = 0;
     if (!op->outputs) return SPREAD_REGISTERS;  // sweeps are done with what they have seen
     if (op->inputs > 1) held -= held / 4;
-    if (s->counted) held += COUNTER;
-    if (op->values > 2) held += s->in_bytes < 4 ? MOMENTS : 1;
-    if (cj__mail_copies(s->blocks) > 1) held += COPIES_READ;
-    if (swept) held += COLUMN;
-    if (op->columns && s->in_bytes < 4 && s->held == ROW_HELD) held += MANY_LOADS;
-    if (s->counted && s->pieces > 1 && op->inputs > 1 && !(measured && s->warps >= SHARING_WARPS)) held += UNROLLED;
-    if (held <= (measured ? HOLDS : OTHERS_HOLD)) return SPREAD_REGISTERS;
+    if (s->counted) held += SPREAD_COUNTER;
+    if (op->values > 2) held += s->in_bytes < 4 ? SPREAD_MOMENTS : 1;
+    if (cj__mail_copies(s->blocks) > 1) held += SPREAD_COPY;
+    if (swept) held += SPREAD_COLUMN;
+    if (op->columns && s->in_bytes < 4 && s->held == ROW_HELD) held += SPREAD_LOADS;
+    if (s->counted && s->pieces > 1 && op->inputs > 1 && !(measured && s->warps >= SHARING_WARPS))
+        held += SPREAD_UNROLLED;
+    if (held <= (measured ? SPREAD_64_HOLDS : SPREAD_64_HOLDS_OTHERS)) return SPREAD_REGISTERS;
     while (held > more[i].holds) i++;
     return more[i].registers;
 }

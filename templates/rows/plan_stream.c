@@ -44,17 +44,16 @@ static uint64_t pieces_kept(const choice *c) { return c->op->outputs ? c->s->pie
 static unsigned elements_fit(const choice *c) {
     const bool wide = c->s->in_bytes == 4, swept = c->op->columns && !c->op->columns_written, two = c->op->inputs > 1;
     if (c->s->totals) return 0;
-    if (swept) return two ? (wide ? 24 : 32) : 16;
-    if (two) return wide && c->op->columns < 2 ? 40 : 48;
-    return !wide ? 24 : c->op->columns > 1 ? 16 : 20;
+    if (swept) return two ? (wide ? MANY_HOLDS_SWEPT_TWO : MANY_HOLDS_SWEPT_NARROW) : MANY_HOLDS_COLUMNS;
+    if (two) return wide && c->op->columns < 2 ? MANY_HOLDS_TWO : MANY_HOLDS_TWO_NARROW;
+    return !wide ? MANY_HOLDS_NARROW : c->op->columns > 1 ? MANY_HOLDS_COLUMNS : MANY_HOLDS;
 }
 
 // Blocks of more than 24 warps have 64 registers a thread.
 static bool fits_registers(const choice *c) {
-    enum { WARPS = 24 };
     const row_shape *s = c->s;
     const bool       kept = s->totals || (s->pieces > 1 && c->op->outputs);
-    return s->warps < WARPS || !kept || s->held == 1 || s->held * s->elements * c->op->inputs <= elements_fit(c);
+    return s->warps < MANY_WARPS || !kept || s->held == 1 || s->held * s->elements * c->op->inputs <= elements_fit(c);
 }
 
 static bool fits_stream(const choice *c) {
