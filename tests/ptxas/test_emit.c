@@ -110,6 +110,7 @@ static const struct {
     {"stencil", "ny=2049 boundary=clamp", "sm_90"},
     {"stencil", "dtype=f64 block=32", "sm_89"},
     {"stencil", "ny=17437071 block=1024", "sm_90a"},
+    {"gemm", "m=512 n=512 k=8192 tile=128x256 split=1 parts=7", "sm_90a"},
     {"histogram", "counts=u64 cluster=1 width=8", "sm_90"},
     {"collective", "count=257 cluster=2 cluster-z=8", "sm_90"},
     {"reduce", "op=mean dtype=i16", "sm_100a"},
