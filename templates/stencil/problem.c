@@ -84,9 +84,9 @@ static void layout_rows(stencil *s) {
         return;
     }
     s->columns = 4;
-    if (s->n[0] > WARP * s->columns)
-        s->strips = (uint32_t)cj__stencil_ceil_div(s->n[0], WARP * s->columns - 2 * (margin + s->columns - 1) /
-                                                                                    s->columns * s->columns);
+    if (s->n[0] <= WARP * s->columns) return;
+    const uint32_t rounded = (margin + s->columns - 1) / s->columns * s->columns;  // whole lanes
+    s->strips = (uint32_t)cj__stencil_ceil_div(s->n[0], WARP * s->columns - 2 * rounded);
 }
 
 void cj__stencil_layout(stencil *s) {
