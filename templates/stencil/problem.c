@@ -118,8 +118,12 @@ uint64_t cj__stencil_shared_bytes(const stencil *s) {
     return s->strategy == STRATEGY_RESIDENT ? resident_form_bytes(s) : 0;
 }
 
-// Registers of a thread, as ptxas needs them: the levels' rows, one more to each side that is loaded, a result, and places.
+// Registers of a thread, as ptxas needs them: rows of the levels and those that are loaded ahead, a result, and places. ptxas
+// lets the rows of few levels share registers with those that are loaded; of many levels it keeps nearly all windows.
 uint32_t cj__stencil_stream_registers(const stencil *s) {
-    const uint32_t width = 4 + (s->box ? 2 * s->radius : 0), rows = 2 * s->radius * (s->depth + 1) + 1;
-    return (rows * width + 4) * (s->bytes / 4) + STENCIL_STREAM_REGISTERS;
+    const uint32_t words = s->bytes / 4, width = 4 + (s->box ? 2 * s->radius : 0);
+    const uint32_t saved = (s->boundary == BOUNDARY_CLAMP ? STENCIL_STREAM_SAVED_CLAMP : STENCIL_STREAM_SAVED) / words;
+    const uint32_t few = 2 * s->radius * (s->depth + 1) + 1, many = (2 * s->radius + 1) * s->depth;
+    const uint32_t rows = few + saved < many ? many - saved : few;
+    return (rows * width + 4) * words + STENCIL_STREAM_REGISTERS;
 }
