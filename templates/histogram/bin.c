@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// histogram: the bin of a sample, by instructions that are exact (histogram.h says how).
+#include <clusterjit/value.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -52,7 +54,7 @@ cj_status cj__binning_make(cj_binning *b, cj_sample sample, uint64_t bins, doubl
     return sample == CJ_SAMPLE_F32 ? float_range(b, lower, upper, error) : integer_range(b, lower, upper, error);
 }
 
-// ---- lines
+// ---- the kernel
 
 static bool is_power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
 
@@ -62,10 +64,8 @@ static unsigned log2_of(uint64_t x) {
     return power;
 }
 
-// Whether a sample outside does not by itself get a number of at least `bins`.
-static bool needs_check(const cj_binning *b) {
-    return b->sample == CJ_SAMPLE_F32 || b->whole > 1 || (b->whole && b->part);
-}
+// Whether an integer outside the range does not by itself get a number of at least `bins`.
+static bool needs_check(const cj_binning *b) { return b->whole > 1 || (b->whole && b->part); }
 
 // Widths for which the upper half of one 32-bit product is exact: its error is below d / 2^32 < 1 / width.
 enum { ONE_PRODUCT = 1 << 16 };
@@ -74,62 +74,39 @@ static bool takes_two_products(const cj_binning *b) {
     return b->part & UINT32_MAX && b->width > ONE_PRODUCT && !is_power_of_two(b->part);
 }
 
-// bin = floor(d * part / 2^64): by a shift, by the upper half of one product, or of two.
-static void write_part(const cj_binning *b, cj_func *f, const cj_binning_regs *r, cj_reg bin, cj_reg d) {
+// floor(d * part / 2^64): by a shift, by the upper half of one product, or of two.
+static cj_reg write_part(const cj_binning *b, cj_func *f, cj_reg d) {
     const uint64_t upper = b->part >> 32, lower = b->part & UINT32_MAX;
-    if (is_power_of_two(b->part)) {
-        cj_ptx(f, "shr.u32 $1, $2, $3;", bin, d, 64 - log2_of(b->part));
-    } else if (!takes_two_products(b)) {
-        cj_ptx(f, "mul.hi.u32 $1, $2, $3;", bin, d, upper + (lower != 0));
-    } else {
-        cj_ptx(f, "mul.hi.u32 $1, $2, $3;", r->high, d, lower);
-        cj_ptx(f, "cvt.u64.u32 $1, $2;", r->product, r->high);
-        cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", r->product, d, upper);
-        cj_ptx(f, "mov.b64 {$1, $2}, $3;", r->high, bin, r->product);
-    }
+    if (is_power_of_two(b->part)) return cj_shr(f, "bin", d, 64 - log2_of(b->part));
+    if (!takes_two_products(b)) return cj_let(f, "u32", "bin", "mul.hi.u32 $1, $2, $3;", d, upper + (lower != 0));
+    cj_reg high = cj_let(f, "u32", "high", "mul.hi.u32 $1, $2, $3;", d, lower);
+    cj_reg product = cj_mad_wide(f, "product", d, upper, cj_cvt(f, "u64", "product", high));
+    cj_reg low = cj_u32(f, "low"), bin = cj_u32(f, "bin");
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, bin, product);
+    return bin;
 }
 
-static void write_integer(const cj_binning *b, cj_func *f, const cj_binning_regs *r, cj_reg bin, cj_reg sample) {
-    cj_reg d = sample;
-    if (b->first) {
-        cj_ptx(f, "sub.u32 $1, $2, $3;", r->offset, sample, b->first);  // a sample below wraps to one above
-        d = r->offset;
-    }
-    if (b->part)
-        write_part(b, f, r, bin, d);
-    else if (b->whole == 1)
-        cj_ptx(f, "mov.b32 $1, $2;", bin, d);
-    else
-        cj_ptx(f, "mul.lo.u32 $1, $2, $3;", bin, d, b->whole);
+static cj_reg write_integer(const cj_binning *b, cj_func *f, cj_reg sample) {
+    cj_reg d = b->first ? cj_sub(f, "offset", sample, b->first) : sample;  // a sample below wraps to one above
+    cj_reg bin = b->part         ? write_part(b, f, d)
+                 : b->whole == 1 ? cj_let(f, "u32", "bin", "mov.b32 $1, $2;", d)
+                                 : cj_mul(f, "bin", d, b->whole);
     if (b->part && b->whole) cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", bin, d, b->whole);
-    if (needs_check(b)) cj_ptx(f, "setp.lt.u32 $1, $2, $3;", r->inside, d, b->width);
+    if (needs_check(b)) cj_ptx(f, "selp.u32 $1, $1, 0xffffffff, $2;", bin, cj_lt(f, "inside", d, b->width));
+    return bin;
 }
 
-static void write_float(const cj_binning *b, cj_func *f, const cj_binning_regs *r, cj_reg bin, cj_reg sample) {
-    cj_reg d = sample;
-    cj_ptx(f, "setp.ge.f32 $1, $2, $3;", r->inside, sample, b->lower);
-    cj_ptx(f, "setp.lt.and.f32 $1, $2, $3, $1;", r->inside, sample, b->upper);
-    if (b->lower != 0) {
-        cj_ptx(f, "sub.rn.f32 $1, $2, $3;", r->scaled, sample, b->lower);
-        d = r->scaled;
-    }
-    cj_ptx(f, "mul.rn.f32 $1, $2, $3;", r->scaled, d, b->scale);
-    cj_ptx(f, "cvt.rzi.u32.f32 $1, $2;", bin, r->scaled);
-    cj_ptx(f, "min.u32 $1, $1, $2;", bin, b->bins - 1);
+static cj_reg write_float(const cj_binning *b, cj_func *f, cj_reg sample) {
+    cj_reg inside = cj_ge(f, "inside", sample, b->lower);
+    cj_ptx(f, "setp.lt.and.f32 $1, $2, $3, $1;", inside, sample, b->upper);
+    cj_reg d = b->lower != 0 ? cj_let(f, "f32", "above", "sub.rn.f32 $1, $2, $3;", sample, b->lower) : sample;
+    cj_reg scaled = cj_let(f, "f32", "scaled", "mul.rn.f32 $1, $2, $3;", d, b->scale);
+    cj_reg bin = cj_let(f, "u32", "bin", "cvt.rzi.u32.f32 $1, $2;", scaled);
+    cj_update(f, bin, "min", b->bins - 1);
+    cj_ptx(f, "selp.u32 $1, $1, 0xffffffff, $2;", bin, inside);
+    return bin;
 }
 
-void cj__binning_declare(const cj_binning *b, cj_func *f, cj_binning_regs *r) {
-    if (b->sample == CJ_SAMPLE_F32)
-        r->scaled = cj_f32(f, "scaled");
-    else if (b->first)
-        r->offset = cj_u32(f, "offset");
-    if (needs_check(b)) r->inside = cj_pred(f, "inside");
-    if (b->sample == CJ_SAMPLE_F32 || !takes_two_products(b)) return;
-    r->high = cj_u32(f, "high");
-    r->product = cj_u64(f, "product");
-}
-
-void cj__binning_write(const cj_binning *b, cj_func *f, const cj_binning_regs *r, cj_reg bin, cj_reg sample) {
-    (b->sample == CJ_SAMPLE_F32 ? write_float : write_integer)(b, f, r, bin, sample);
-    if (needs_check(b)) cj_ptx(f, "selp.u32 $1, $1, 0xffffffff, $2;", bin, r->inside);
+cj_reg cj__binning_write(const cj_binning *b, cj_func *f, cj_reg sample) {
+    return b->sample == CJ_SAMPLE_F32 ? write_float(b, f, sample) : write_integer(b, f, sample);
 }

@@ -6,6 +6,7 @@
 #include <clusterjit/ptx.h>
 #include <stdbool.h>
 
+#include "constants.h"
 #include "family.h"
 
 typedef enum cj_sample { CJ_SAMPLE_F32, CJ_SAMPLE_U8, CJ_SAMPLE_U16, CJ_SAMPLE_U32 } cj_sample;
@@ -30,17 +31,10 @@ typedef struct cj_binning {
 cj_status cj__binning_make(cj_binning *binning, cj_sample sample, uint64_t bins, double lower, double upper,
                            cj_error *error);
 
-// Registers that the lines of one kernel share.
-typedef struct cj_binning_regs {
-    cj_reg offset, high, product, scaled, inside;
-} cj_binning_regs;
+// The bin of `sample` (an f32 register, else u32), as a new u32: a number of at least `bins` where it is outside.
+cj_reg cj__binning_write(const cj_binning *binning, cj_func *f, cj_reg sample);
 
-void cj__binning_declare(const cj_binning *binning, cj_func *f, cj_binning_regs *regs);
-
-// Writes bin = the bin of `sample` (an f32 register, else u32); a number of at least `bins` where it is outside.
-void cj__binning_write(const cj_binning *binning, cj_func *f, const cj_binning_regs *regs, cj_reg bin, cj_reg sample);
-
-// ---- the family's own: from its plan (histogram_plan.c) to its kernel (histogram.c)
+// ---- the family: its plan (plan.c) and its kernel (histogram.c, count.c)
 
 enum {
     HISTOGRAM_N,
@@ -60,7 +54,7 @@ enum {
 extern const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS];
 
 // Bytes a load, bytes of a cache line, the most blocks of a pool.
-enum { HISTOGRAM_LOAD = 16, HISTOGRAM_LINE = 128, HISTOGRAM_POOL = 16 };
+enum { HISTOGRAM_LOAD = 16, HISTOGRAM_WORDS = HISTOGRAM_LOAD / 4, HISTOGRAM_LINE = 128, HISTOGRAM_POOL = 16 };
 
 typedef struct cj_histogram_dtype {
     cj_sample   sample;
@@ -87,5 +81,42 @@ const cj_histogram_dtype *cj__histogram_dtype(const cj_plan *plan);
 cj_histogram_layout cj__histogram_layout(const cj_plan *plan);
 
 cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
+// ---- the kernel
+
+typedef struct histogram_kernel {
+    const cj_plan            *plan;
+    const cj_histogram_dtype *dtype;
+    cj_func                  *f;
+    cj_binning                binning;
+    cj_histogram_layout       layout;
+    unsigned                  cluster, count_bytes;  // blocks, 0: without; bytes of a count
+    const char               *count_type;
+    cj_var                    x, counts, n;
+    cj_reg                    thread, counter;            // counter: address of the counters
+    cj_reg                    first, own, out;            // this block's bins, [first, first + own), and their counts
+    cj_reg                    lane, run_bin, run_length;  // narrow: the bin that the warp counts in a register
+} histogram_kernel;
+
+bool     cj__histogram_is_narrow(const histogram_kernel *k);  // several counters in a word
+unsigned cj__histogram_field_mask(const histogram_kernel *k);
+
+// Where the counter of `bin` is: the address of its word, and how far its field lies above bit 0, modulo 32.
+typedef struct histogram_place {
+    cj_reg word, shift;
+} histogram_place;
+
+histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin);
+
+// counts[bin] += amount, where `when` holds.
+void cj__histogram_add(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount);
+
+// Counts an element, or a vector of 16 bytes; `whole`: all lanes of the warp are here.
+void cj__histogram_count_one(const histogram_kernel *k, cj_reg sample);
+void cj__histogram_count_vector(const histogram_kernel *k, const cj_reg *vector, bool whole);
+
+// Begins with no run, and adds what the warp has counted of its last one.
+void cj__histogram_run_begin(histogram_kernel *k);
+void cj__histogram_run_end(const histogram_kernel *k);
 
 #endif

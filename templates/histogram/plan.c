@@ -52,7 +52,7 @@ const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS] = {
 
 // Bits of a counter, and counters in a word, as the words of `width` name them.
 static const cj_histogram_width widths[] = {{0, 0}, {32, 1}, {16, 2}, {10, 3}, {8, 4}, {4, 8}};
-enum { WIDTH_COUNT = sizeof widths / sizeof *widths, WIDE = 1, AUTO_BITS = 8 };
+enum { WIDTH_COUNT = sizeof widths / sizeof *widths, WIDE = 1 };
 
 static const cj_histogram_dtype dtypes[] = {{CJ_SAMPLE_F32, "f32", "f32", 4},
                                             {CJ_SAMPLE_U8, "u8", "u32", 1},
@@ -82,7 +82,9 @@ static bool choose_layout(const cj_plan *plan, uint64_t room, unsigned cluster, 
     const bool      remote = value[HISTOGRAM_STRATEGY] == REMOTE && cluster;
     for (unsigned pool = least; pool <= most; pool++)
         for (unsigned w = 1; w < WIDTH_COUNT; w++) {
-            if (remote ? w != WIDE : value[HISTOGRAM_WIDTH] ? value[HISTOGRAM_WIDTH] != w : widths[w].bits < AUTO_BITS)
+            if (remote                   ? w != WIDE
+                : value[HISTOGRAM_WIDTH] ? value[HISTOGRAM_WIDTH] != w
+                                         : widths[w].bits < HISTOGRAM_AUTO_BITS)
                 continue;
             *l = layout_of(value[HISTOGRAM_BINS], widths[w], pool);
             l->remote = remote;
@@ -105,7 +107,7 @@ static cj_status plan_layout(const cj_plan *plan, const cj_limits *limits, unsig
     cj__fail(error, CJ_CONTRACT,
              "bins: %" PRIu64 " counters of %u bits do not fit the shared memory of %u blocks,"
              " %u bytes each",
-             value[HISTOGRAM_BINS], asked ? asked : (unsigned)AUTO_BITS, cluster ? cluster : HISTOGRAM_POOL,
+             value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS, cluster ? cluster : HISTOGRAM_POOL,
              limits->shared_per_block_optin);
     cj__hint(error, "take larger clusters, narrower counters, or fewer bins");
     return CJ_CONTRACT;
@@ -116,12 +118,11 @@ static uint64_t least_pools(const cj_plan *plan) { return ceil_div(plan->params.
 
 // As many pools as the GPU holds at once, none without a load for each of its threads.
 static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const cj_histogram_layout *l) {
-    enum { BLOCKS_PER_SM = 2 };  // these saturate the memory
     const uint64_t      bytes = plan->params.value[HISTOGRAM_N] * cj__histogram_dtype(plan)->bytes;
     const cj_kernel_use use = {.threads = plan->block.x, .shared = plan->dynamic_shared, .cluster = plan->cluster.x};
     cj_occupancy        o;
     cj__occupancy(&use, limits, &o);
-    uint64_t blocks = o.blocks_per_sm < BLOCKS_PER_SM ? o.blocks_per_sm : BLOCKS_PER_SM;
+    uint64_t blocks = o.blocks_per_sm < HISTOGRAM_BLOCKS_PER_SM ? o.blocks_per_sm : HISTOGRAM_BLOCKS_PER_SM;
     uint64_t pools = o.blocks_per_sm ? (uint64_t)o.active_clusters * blocks / o.blocks_per_sm : 1;
     if (!plan->cluster.x) pools /= l->pool;
     const uint64_t wanted = ceil_div(bytes, (uint64_t)plan->block.x * HISTOGRAM_LOAD * (l->remote ? l->pool : 1));
