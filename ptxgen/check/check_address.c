@@ -32,8 +32,8 @@ static const char *name_of(const cj_value *address) { return address->var ? addr
 
 static bool check_space(const access *a, cj_space space) {
     const char *mnemonic = a->stmt->inst->mnemonic->text;
-    unsigned points = a->address.space;
-    bool by_name = a->operand->kind == CJ_OPERAND_MEMORY && a->operand->base->kind == CJ_OPERAND_VAR;
+    unsigned    points = a->address.space;
+    bool        by_name = a->operand->kind == CJ_OPERAND_MEMORY && a->operand->base->kind == CJ_OPERAND_VAR;
     if (space == CJ_SPACE_GENERIC) {  // a global address is its own generic address; ptxas converts a plain name
         if (a->address.generic || by_name || points == CJ_SPACE_GLOBAL || points == CJ_SPACE_GENERIC) return true;
         ADD(a, "address-generic", "'%s' takes a generic address, but %s is a .%s address", mnemonic,
@@ -56,7 +56,7 @@ static bool check_space(const access *a, cj_space space) {
 
 static void check_window(const access *a) {
     const cj_mnemonic *mnemonic = a->stmt->inst->mnemonic;
-    bool plain = cj__mnemonic_has(mnemonic, CJ_W_SHARED) || cj__mnemonic_has(mnemonic, CJ_W_SHARED_CTA);
+    bool               plain = cj__mnemonic_has(mnemonic, CJ_W_SHARED) || cj__mnemonic_has(mnemonic, CJ_W_SHARED_CTA);
     if (!plain || !a->address.peer || cj__mnemonic_has(mnemonic, CJ_W_SHARED_CLUSTER)) return;
     ADD(a, "address-peer", "'%s' reaches this block's own shared memory only, but the address comes from mapa",
         mnemonic->text);
@@ -86,9 +86,9 @@ static void check_atomic(const access *a) {
 
 static void check_place(const access *a) {
     const cj_mnemonic *mnemonic = a->stmt->inst->mnemonic;
-    const cj_ir_var *var = a->address.var;
-    uint64_t bytes = cj__words[mnemonic->type_last].bits / 8u * mnemonic->vector;
-    int64_t offset = a->address.number;
+    const cj_ir_var   *var = a->address.var;
+    uint64_t           bytes = cj__words[mnemonic->type_last].bits / 8u * mnemonic->vector;
+    int64_t            offset = a->address.number;
     if (!var || !bytes || var->space == CJ_SPACE_PARAM) return;
     if (a->address.placed && bytes <= var->align && offset % (int64_t)bytes) {
         ADD(a, "access-align", "'%s' accesses %llu bytes at offset %lld of '%s', which is not aligned to them",
@@ -104,16 +104,66 @@ static void check_place(const access *a) {
         (long long)offset, (long long)(offset + (int64_t)bytes - 1), var->name, (unsigned long long)var->bytes);
 }
 
+// ---- instructions that name a space for each of their addresses
+
+// The state space of a word, GENERIC for any other.
+static cj_space space_of(unsigned word) {
+    switch (word) {
+    case CJ_W_SHARED:
+    case CJ_W_SHARED_CTA:
+    case CJ_W_SHARED_CLUSTER: return CJ_SPACE_SHARED;
+    case CJ_W_GLOBAL: return CJ_SPACE_GLOBAL;
+    case CJ_W_CONST: return CJ_SPACE_CONST;
+    case CJ_W_LOCAL: return CJ_SPACE_LOCAL;
+    case CJ_W_PARAM: return CJ_SPACE_PARAM;
+    default: return CJ_SPACE_GENERIC;
+    }
+}
+
+// The next space that the mnemonic names from word *at on. After the last one an asynchronous copy has its mbarrier.
+static cj_space next_space(const cj_mnemonic *m, unsigned *at) {
+    while (*at < m->word_count) {
+        const cj_space space = space_of(m->word[(*at)++]);
+        if (space != CJ_SPACE_GENERIC) return space;
+    }
+    return cj__mnemonic_has(m, CJ_W_MBARRIER_COMPLETE_TX_BYTES) ? CJ_SPACE_SHARED : CJ_SPACE_GENERIC;
+}
+
+// A generic address is left alone: the map of a tensor may be a parameter.
+static void check_named_space(access *a, cj_space space) {
+    a->address = cj__values_read(a->values, a->operand);
+    if (a->address.kind != CJ_VALUE_ADDRESS || a->address.generic || space == CJ_SPACE_GENERIC) return;
+    if (a->address.space == CJ_SPACE_GENERIC || a->address.space == (unsigned)space) return;
+    ADD(a, "address-space", "'%s' accesses .%s, but %s lies in .%s", a->stmt->inst->mnemonic->text, space_name(space),
+        name_of(&a->address), space_name(a->address.space));
+}
+
+static void check_named_spaces(access *a) {
+    const cj_ir_inst *inst = a->stmt->inst;
+    unsigned          word = 0;
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        a->operand = &inst->operand[i];
+        if (a->operand->kind == CJ_OPERAND_MEMORY) check_named_space(a, next_space(inst->mnemonic, &word));
+    }
+}
+
 // ---- instructions
 
 // One state space for all of an instruction's addresses, and an access of its type's size.
 static bool is_plain(cj_op op) { return op == CJ_OP_LD || op == CJ_OP_ST || op == CJ_OP_ATOM || op == CJ_OP_RED; }
 
+// An mbarrier that a generic address reaches lies in shared memory; ptxas sees where a name does.
+static cj_space mbarrier_space(const access *a) {
+    const bool elsewhere = a->address.space != CJ_SPACE_SHARED && a->address.space != CJ_SPACE_GENERIC;
+    return elsewhere ? CJ_SPACE_SHARED : CJ_SPACE_GENERIC;
+}
+
 static void check_memory(access *a, cj_op op) {
     a->address = cj__values_read(a->values, a->operand);
     if (op == CJ_OP_ATOM || op == CJ_OP_RED) check_atomic(a);
     if (a->address.kind != CJ_VALUE_ADDRESS) return;
-    if (!check_space(a, cj__space_named(a->stmt->inst->mnemonic))) return;
+    const cj_space space = cj__space_named(a->stmt->inst->mnemonic);
+    if (!check_space(a, op == CJ_OP_MBARRIER && space == CJ_SPACE_GENERIC ? mbarrier_space(a) : space)) return;
     check_window(a);
     if (is_plain(op)) check_place(a);
 }
@@ -121,8 +171,8 @@ static void check_memory(access *a, cj_op op) {
 // cvta takes an address of its space, cvta.to a generic one.
 static void check_conversion(access *a) {
     const cj_mnemonic *mnemonic = a->stmt->inst->mnemonic;
-    cj_space space = cj__space_named(mnemonic);
-    bool to = cj__mnemonic_has(mnemonic, CJ_W_TO);
+    cj_space           space = cj__space_named(mnemonic);
+    bool               to = cj__mnemonic_has(mnemonic, CJ_W_TO);
     a->address = cj__values_read(a->values, a->operand);
     if (a->address.kind != CJ_VALUE_ADDRESS || a->address.space == CJ_SPACE_GENERIC) return;
     if (a->address.space != space) {
@@ -144,7 +194,7 @@ static uint64_t cluster_blocks(const cj_ir_func *func) {
 
 static void check_mapping(access *a) {
     const cj_ir_inst *inst = a->stmt->inst;
-    bool window = cj__mnemonic_has(inst->mnemonic, CJ_W_SHARED_CLUSTER);
+    bool              window = cj__mnemonic_has(inst->mnemonic, CJ_W_SHARED_CLUSTER);
     a->operand = &inst->operand[1];
     a->address = cj__values_read(a->values, a->operand);
     if (a->address.kind == CJ_VALUE_ADDRESS) check_space(a, window ? CJ_SPACE_SHARED : CJ_SPACE_GENERIC);
@@ -158,8 +208,8 @@ static void check_mapping(access *a) {
 
 void cj__check_addresses(const cj_values *values, const cj_ir_stmt *stmt, cj_report *report) {
     const cj_ir_inst *inst = stmt->inst;
-    access a = {.values = values, .stmt = stmt, .report = report};
-    cj_op op = cj__values_op(values, inst);
+    access            a = {.values = values, .stmt = stmt, .report = report};
+    cj_op             op = cj__values_op(values, inst);
     if (op == CJ_OP_MAPA && inst->operand_count == 3) {
         check_mapping(&a);
     } else if (op == CJ_OP_CVTA && inst->operand_count == 2) {
@@ -170,5 +220,7 @@ void cj__check_addresses(const cj_values *values, const cj_ir_stmt *stmt, cj_rep
             a.operand = &inst->operand[i];
             if (a.operand->kind == CJ_OPERAND_MEMORY) check_memory(&a, op);
         }
+    } else if (inst->shape->has_memory && !inst->shape->is_media) {
+        check_named_spaces(&a);
     }
 }

@@ -73,7 +73,7 @@ static void check_special(const place *at, const cj_ir_operand *operand, cj_word
 // An address in a register of 32 or 64 bits.
 static void check_address_reg(const place *at, const cj_ir_operand *operand) {
     const cj_type_class class = cj__words[operand->reg->type].class;
-    const unsigned      bits = cj__words[operand->reg->type].bits;
+    const unsigned bits = cj__words[operand->reg->type].bits;
     if ((bits != 32 && bits != 64) || class == CJ_CLASS_FLOAT || class == CJ_CLASS_PACKED)
         check_reg(at, operand, bits == 64 ? CJ_W_U32 : CJ_W_U64);
 }
@@ -164,7 +164,8 @@ static void check_constant(const place *at, const cj_ir_operand *operand, const 
                        "operand %u of '%s' must be a register, %s is a constant", at->index + 1, at->mnemonic->text,
                        operand->text);
         cj__report_hint(at->report, "move it into a register first");
-    } else if (want && !(want == CJ_W_PRED) && !constant_fits(operand, want)) {
+    } else if (want && !(want == CJ_W_PRED) &&
+               (!constant_fits(operand, want) || (item->single_floats && !operand->is_f32))) {
         constant_differs(at, operand, want);
     } else if (item->kind == 'i' && operand->kind == CJ_OPERAND_FLOAT) {
         constant_differs(at, operand, want ? want : CJ_W_U32);
@@ -175,7 +176,7 @@ static void check_constant(const place *at, const cj_ir_operand *operand, const 
 
 // An address that stands for a number: space + 4.
 static void check_number(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
-    const bool    is_func = operand->kind == CJ_OPERAND_FUNC, waits = at->effects & (CJ_BARRIER | CJ_ASYNC);
+    const bool is_func = operand->kind == CJ_OPERAND_FUNC, waits = at->effects & (CJ_BARRIER | CJ_ASYNC);
     cj_type_class class = cj__words[want].class;
     if (item->number_only || item->register_only || (is_func && waits)) {
         cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
@@ -204,7 +205,7 @@ static void length_differs(const place *at, const cj_ir_operand *operand, unsign
 typedef struct elements {
     bool     bits, floats, wholes, predicates;  // registers of a type of that class
     bool     whole_constants, float_constants, doubles;
-    bool     even;                              // all registers have one width
+    bool     even;  // all registers have one width
     unsigned width;
 } elements;
 
@@ -249,11 +250,12 @@ static bool elements_allowed(const place *at, const cj_ir_operand *vector, const
                              const elements *e) {
     const bool  fragment = item->type == 'B', alone = !e->bits && !e->floats && !e->wholes && !e->predicates;
     const char *wrong = NULL;
-    if (alone && (e->whole_constants || e->float_constants) && (fragment || item->beside_registers))
+    if (alone && (e->whole_constants || e->float_constants) &&
+        (fragment || item->beside_registers || item->single_floats))
         wrong = "one register at least";
     else if (fragment && e->floats && !e->bits)
         wrong = "registers of .b32";
-    else if (item->beside_registers && e->doubles)
+    else if (item->single_floats && e->doubles)
         wrong = "a float as 0f… only";
     if (!wrong) return true;
     cj__report_add(at->report, "operand-type", at->stmt->line, vector->column, "operand %u of '%s' takes %s",
@@ -305,6 +307,14 @@ static void check_elements(const place *at, const cj_ir_operand *operand, const 
     }
 }
 
+// The map of a tensor stands in a register or has a name; ptxas takes no offset behind it.
+static void check_map(const place *at, const cj_ir_operand *memory) {
+    if (memory->base->kind != CJ_OPERAND_INT && !memory->offset_written) return;
+    cj__report_add(at->report, "operand-type", at->stmt->line, memory->column,
+                   "'%s' takes the address of a tensor map without an offset", at->mnemonic->text);
+    cj__report_hint(at->report, "move it into a register first");
+}
+
 // {a, b}: each element of a vector, or coordinate of a tensor, has the type.
 static void check_vector(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
     if ((item->kind == 'P' || item->kind == 'U') && !item->length) {
@@ -312,7 +322,8 @@ static void check_vector(const place *at, const cj_ir_operand *operand, const cj
         return;
     }
     unsigned expected = item->length ? cj__pattern_length(item, at->mnemonic) : at->mnemonic->vector;
-    bool     texture = item->kind == 't' && !item->length;  // cj__check_media counts its coordinates
+    if (item->kind == 't' && item->length) check_map(at, operand);
+    bool texture = item->kind == 't' && !item->length;  // cj__check_media counts its coordinates
     if (!texture && operand->count != expected) length_differs(at, operand, expected, !item->length && expected == 1);
     check_elements(at, operand, item, want);
 }
@@ -363,6 +374,7 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
     if (!want && !constant) return;
     switch ((cj_operand_kind)operand->kind) {
     case CJ_OPERAND_REG:
+        if (operand->offset_written) return;  // ptxas takes it as a number of any type
         if (item->type == 'A')
             check_address_reg(at, operand);
         else if (operand->reg->vector == 1 || operand->component)
@@ -406,24 +418,36 @@ static void check_narrow(const place *at) {
     cj__report_hint(at->report, "move them as .v%u of .b32", bits / 4);
 }
 
-// A function that is called by its name has as many arguments and results as it is given.
+// What a call calls: a function by its name, or one that its prototype describes; NULL where that is not known.
+static const cj_ir_func *called(const cj_ir_inst *inst, unsigned target) {
+    const cj_ir_operand *last = &inst->operand[inst->operand_count - 1];
+    if (inst->operand[target].kind == CJ_OPERAND_FUNC) return inst->operand[target].func;
+    return last->kind == CJ_OPERAND_LABEL && last->label ? last->label->prototype : NULL;
+}
+
+// A function has as many arguments and results as it is given.
 static void check_call(const place *at, const cj_ir_inst *inst) {
-    const unsigned       first = inst->operand_count && inst->operand[0].kind == CJ_OPERAND_LIST;
-    const cj_ir_operand *target = first < inst->operand_count ? &inst->operand[first] : NULL;
-    if (!target || target->kind != CJ_OPERAND_FUNC) return;
+    const unsigned    first = inst->operand_count && inst->operand[0].kind == CJ_OPERAND_LIST;
+    const cj_ir_func *func = first < inst->operand_count ? called(inst, first) : NULL;
+    if (!func) return;
+    const bool     lists = first + 1 < inst->operand_count && inst->operand[first + 1].kind == CJ_OPERAND_LIST;
     const unsigned results = first ? inst->operand[0].count : 0;
-    const unsigned arguments = first + 1 < inst->operand_count ? inst->operand[first + 1].count : 0;
-    if (results == target->func->result_count && arguments == target->func->param_count) return;
-    cj__report_add(at->report, "operands", at->stmt->line, target->column,
-                   "'%s' takes %zu arguments and gives %zu results; the call has %u and %u", target->func->name,
-                   target->func->param_count, target->func->result_count, arguments, results);
+    const unsigned arguments = lists ? inst->operand[first + 1].count : 0;
+    if (results == func->result_count && arguments == func->param_count) return;
+    cj__report_add(at->report, "operands", at->stmt->line, inst->operand[first].column,
+                   "'%s' takes %zu arguments and gives %zu results; the call has %u and %u",
+                   func->name ? func->name : "the prototype", func->param_count, func->result_count, arguments,
+                   results);
 }
 
 void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const cj_ir_inst   *inst = stmt->inst;
     const cj_row_shape *shape = inst->shape;
-    place at = {.stmt = stmt, .mnemonic = inst->mnemonic, .may_be_wider = shape->may_be_wider, .effects = shape->row->effects,
-                .report = report};
+    place               at = {.stmt = stmt,
+                              .mnemonic = inst->mnemonic,
+                              .may_be_wider = shape->may_be_wider,
+                              .effects = shape->row->effects,
+                              .report = report};
     if (shape->vectors) check_vector_bits(&at, shape->is_move);
     if (shape->is_move) check_narrow(&at);
     if (shape->is_call) check_call(&at, inst);

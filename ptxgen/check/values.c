@@ -108,7 +108,7 @@ static cj_value negated(cj_value a) {
 cj_value cj__values_read(const cj_values *v, const cj_ir_operand *operand) {
     switch ((cj_operand_kind)operand->kind) {
     case CJ_OPERAND_REG: {
-        cj_value value = operand->component ? any : cj__values_of(v, operand->reg);
+        cj_value value = operand->component || operand->offset_written ? any : cj__values_of(v, operand->reg);
         return operand->negated ? negated(value) : value;
     }
     case CJ_OPERAND_INT: return constant((int64_t)operand->bits);
@@ -197,7 +197,8 @@ static bool keeps(const cj_mnemonic *mnemonic) {
 static cj_value source(const cj_values *v, const cj_ir_inst *inst, unsigned index) {
     if (index >= inst->operand_count) return any;
     const cj_ir_operand *operand = &inst->operand[index];
-    const bool           plain = operand->kind == CJ_OPERAND_REG && !operand->component && !operand->negated;
+    const bool           plain = operand->kind == CJ_OPERAND_REG && !operand->component && !operand->negated &&
+                                       !operand->offset_written;
     return plain ? cj__values_of(v, operand->reg) : cj__values_read(v, operand);
 }
 

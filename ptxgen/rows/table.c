@@ -231,6 +231,8 @@ static const char *compile_limits(cj_pattern_item *item, const char *at) {
     if (item->number_only) return at + 3;
     item->beside_registers = !strncmp(at, "some", 4);
     if (item->beside_registers) return at + 4;
+    item->single_floats = !strncmp(at, "0f", 2);
+    if (item->single_floats) return at + 2;
     item->is_limited = true;
     item->low = item->high = strtoll(at, &end, 10);
     item->step = 1;
@@ -381,28 +383,29 @@ static void add_needs(cj_row_shape *shape, const cj_mnemonic *mnemonic) {
     if (mnemonic->type_last == CJ_W_B128 && cj__mnemonic_has(mnemonic, CJ_W_SYS)) raise(shape, 84, 0);
 }
 
-// Whether the registers of a conversion have the size of its types: so it is where one is bf16 or packed.
-static bool is_exact(const char *opcode, const cj_mnemonic *mnemonic) {
+// Whether the registers have the size of the types all the same: of st.async, and of a cvt with bf16 or packed types.
+static bool is_exact(const char *opcode, const cj_mnemonic *mnemonic, const cj_row *row) {
     bool packed = false;
     for (unsigned i = 0; i < 4; i++) packed |= cj__words[mnemonic->type[i]].class == CJ_CLASS_PACKED;
-    return packed && !strcmp(opcode, "cvt");
+    return (packed && !strcmp(opcode, "cvt")) || row->effects & CJ_ASYNC;
 }
 
 static bool is_video(const char *opcode) { return *opcode == 'v' && strcmp(opcode, "vote") != 0; }
 
 void cj__shape_make(cj_row_shape *shape, const cj_row *row, const cj_mnemonic *mnemonic) {
-    static const char *const moves[] = {"ld", "st", NULL}, *const wider[] = {"ld", "st", "ldu", "cvt", NULL};
+    static const char *const moves[] = {"ld", "st", NULL}, *const wider[] = {"ld", "st", "ldu", "cvt", "sured", NULL};
     static const char *const calls[] = {"call", NULL}, *const warpgroups[] = {"wgmma", "setmaxnreg", NULL};
     static const char *const media[] = {"tex", "tld4", "txq", "suq", "suld", "sust", "sured", NULL};
     const cj_pattern *pattern = cj__row_pattern(row);
     const char       *opcode = cj__row_opcode(row);
     *shape = (cj_row_shape){.row = row, .vectors = pattern->vectors, .is_move = is_one_of(opcode, moves),
-                        .is_call = is_one_of(opcode, calls), .may_be_wider = is_one_of(opcode, wider) && !is_exact(opcode, mnemonic),
+                        .is_call = is_one_of(opcode, calls), .may_be_wider = is_one_of(opcode, wider) && !is_exact(opcode, mnemonic, row),
                         .is_warpgroup = is_one_of(opcode, warpgroups),
                         .is_media = is_one_of(opcode, media) || is_video(opcode)};
     for (unsigned i = 0; i < CJ_OPERANDS_MAX && (shape->item[i] = cj__pattern_item(pattern, mnemonic, i)); i++) {
         const char kind = shape->item[i]->kind;
         const bool result = kind == 'L' && !i;  // call (results), function, (arguments)
+        shape->has_memory |= strchr("mMt", kind) != NULL;
         if (result || strchr("dDUq", kind)) shape->written |= (uint16_t)(1u << i);
         shape->operands_most++;
     }

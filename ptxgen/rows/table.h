@@ -27,7 +27,8 @@
 // mnemonic has that word. Before the ? may stand what a constant may be:
 //   =A, =A..B     this number, one of A to B; B may be max     =A..B*K  every Kth of them      =reg  no constant
 //   =A..Bw        the same of its low 32 bits                  =A..B^   the powers of two of them
-//   =num          no address of a variable                     =some    not alone in a vector; a float as 0f… only
+//   =num          no address of a variable                     =some    not alone in a vector
+//   =0f           the same, and a float as 0f… only
 #ifndef CJ_PTXGEN_TABLE_H
 #define CJ_PTXGEN_TABLE_H
 
@@ -116,7 +117,7 @@ typedef struct cj_pattern_item {
     uint8_t  length;    // of a U, P or t; 0: any. With a divisor: length * extent / divisor - less
     uint8_t  divisor, less;
     uint16_t only_with; // cj_word of a ?word, or 0
-    bool     register_only, is_limited, number_only, beside_registers;
+    bool     register_only, is_limited, number_only, beside_registers, single_floats;
     bool     low_word, powers;  // of a limited constant; it is low + k * step, up to high
     int64_t  low, high, step;
 } cj_pattern_item;
@@ -169,6 +170,7 @@ typedef struct cj_row_shape {
     bool          may_be_wider; // its registers may be wider than its type: ld, st, ldu, cvt
     bool          is_warpgroup; // wgmma, setmaxnreg
     bool          is_media;     // textures, surfaces, video
+    bool          has_memory;   // an operand is an address in brackets
     uint16_t      written;      // bit i: operand i is a result
     uint16_t      operands_most;
     uint16_t      ptx, target;  // the least that the row and the mnemonic's words ask for; operands may ask for more

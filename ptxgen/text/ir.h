@@ -80,7 +80,7 @@ typedef struct cj_ir_label {
 } cj_ir_label;
 
 typedef enum cj_operand_kind {
-    CJ_OPERAND_REG,      // reg; component 1..4 for .x .y .z .w of a vector register
+    CJ_OPERAND_REG,      // reg; component 1..4 for .x .y .z .w of a vector register; reg + offset where it is written
     CJ_OPERAND_SPECIAL,  // special; component 0 (scalar) or 1..4
     CJ_OPERAND_INT,      // bits
     CJ_OPERAND_FLOAT,    // bits: of a f64 (0d…, 1.5), or of a f32 where is_f32 (0f…)
@@ -118,7 +118,7 @@ typedef struct cj_ir_operand {
         const char                 *text;    // as written: numbers, names, labels, the .b0 of a REG, else NULL
         const struct cj_ir_operand *list;    // `count` of them: of a VECTOR or LIST, or a MEMORY's coordinates
     };
-    const struct cj_ir_operand *predicate;   // of d|p, else NULL
+    const struct cj_ir_operand *predicate;   // of d|p; of a texture's MEMORY: its sampler; else NULL
 } cj_ir_operand;
 
 // .branchtargets: labels. .calltargets: functions.

@@ -40,6 +40,24 @@ static bool parse_elements(cj_parser *p, char close, cj_ir_operand *operand) {
     return true;
 }
 
+// A sampler, then {coordinates} of a tensor or texture; a single one needs no braces.
+static bool parse_coordinates(cj_parser *p, cj_ir_operand *operand) {
+    cj_ir_operand *next = cj__arena_take(p->arena, sizeof *next);
+    const char    *at = p->at;
+    if (!next) return cj__parse_memory(p);
+    if (!parse_operand(p, next)) return false;
+    if (next->kind != CJ_OPERAND_VECTOR && cj__at(p, ',')) {
+        operand->predicate = next;
+        if (!cj__take(p, ',') || !(next = cj__arena_take(p->arena, sizeof *next))) return cj__parse_memory(p);
+        if (!parse_operand(p, next)) return false;
+    }
+    const bool vector = next->kind == CJ_OPERAND_VECTOR, single = next->kind == CJ_OPERAND_REG;
+    if (!vector && !single) return cj__expected(p, at, "the coordinates '{…}' of a tensor");
+    operand->list = vector ? next->list : next;
+    operand->count = vector ? next->count : 1;
+    return true;
+}
+
 static bool parse_memory_operand(cj_parser *p, cj_ir_operand *operand) {
     operand->kind = CJ_OPERAND_MEMORY;
     const char *at = p->at;
@@ -51,20 +69,13 @@ static bool parse_memory_operand(cj_parser *p, cj_ir_operand *operand) {
     if (!address || base->negated || base->predicate)
         return cj__expected(p, at, "a register, a variable or a number as address");
     operand->base = base;
-    if (base->kind == CJ_OPERAND_VAR) {  // the offset stands behind the name, but belongs to the address
+    if (base->kind == CJ_OPERAND_VAR || base->kind == CJ_OPERAND_REG) {  // the offset belongs to the address
         operand->offset = base->offset;
         operand->offset_written = base->offset_written;
         base->offset = base->offset_written = 0;
     }
     if (!cj__offset(p, &operand->offset, &operand->offset_written)) return false;
-    if (cj__take(p, ',')) {
-        if (!cj__at(p, '{'))
-            return cj__expected(p, p->at, "the coordinates '{…}' of a tensor");
-        cj_ir_operand coordinates = {0};
-        if (!parse_operand(p, &coordinates)) return false;
-        operand->list = coordinates.list;
-        operand->count = coordinates.count;
-    }
+    if (cj__take(p, ',') && !parse_coordinates(p, operand)) return false;
     if (!cj__expect(p, ']', "behind an address")) return false;
     operand->unified = cj__take_word(p, ".unified");
     return true;
@@ -115,7 +126,8 @@ static bool parse_named(cj_parser *p, cj_ir_operand *operand, size_t length) {
     if ((operand->kind == CJ_OPERAND_REG || operand->kind == CJ_OPERAND_SPECIAL) && !parse_component(p, operand))
         return false;
     cj__skip(p);
-    return operand->kind != CJ_OPERAND_VAR || cj__offset(p, &operand->offset, &operand->offset_written);
+    const bool sums = operand->kind == CJ_OPERAND_VAR || (operand->kind == CJ_OPERAND_REG && !operand->component && cj__at(p, '+'));
+    return !sums || cj__offset(p, &operand->offset, &operand->offset_written);
 }
 
 // !p, which is no expression.
@@ -181,7 +193,7 @@ static bool parse_operand(cj_parser *p, cj_ir_operand *operand) {
 static bool elements_fit(const cj_ir_operand *vector, bool written) {
     for (unsigned i = 0; i < vector->count; i++) {
         const cj_ir_operand *element = &vector->list[i];
-        bool reg = element->kind == CJ_OPERAND_REG && !element->negated && !element->predicate;
+        bool reg = element->kind == CJ_OPERAND_REG && !element->negated && !element->predicate && !element->offset_written;
         bool constant = element->kind == CJ_OPERAND_INT || element->kind == CJ_OPERAND_FLOAT;
         if (!reg && !(written ? element->kind == CJ_OPERAND_SINK : constant)) return false;
     }
@@ -198,12 +210,13 @@ static bool fits(const cj_pattern_item *item, const cj_ir_operand *operand) {
     cj_operand_kind kind = operand->kind;
     bool whole = is_whole_vector(operand), reg = kind == CJ_OPERAND_REG && !whole;
     bool plain = !operand->predicate && !operand->negated && !item->paired;
+    if (operand->kind == CJ_OPERAND_REG && operand->offset_written) return plain && strchr("sSa", item->kind);
     if (reg && plain && (item->kind == 'd' || item->kind == 's')) return true;  // nearly every operand
     bool sink = kind == CJ_OPERAND_SINK, vector = kind == CJ_OPERAND_VECTOR;
     bool constant = kind == CJ_OPERAND_INT || kind == CJ_OPERAND_FLOAT;
     bool address = kind == CJ_OPERAND_FUNC || (kind == CJ_OPERAND_VAR && operand->offset_written);  // as a number
     bool source = reg || constant || address;
-    if (operand->predicate && !item->predicate) return false;
+    if (operand->predicate && !item->predicate && !(kind == CJ_OPERAND_MEMORY && item->kind == 't')) return false;
     if (item->paired && (!operand->predicate || operand->predicate->kind != CJ_OPERAND_REG)) return false;
     if (operand->negated && (!reg || operand->reg->type != CJ_W_PRED || !strchr("ps", item->kind))) return false;
     switch (item->kind) {

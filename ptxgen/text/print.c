@@ -46,6 +46,10 @@ static void print_memory(cj_text *text, const cj_ir_operand *o) {
     cj__text_puts(text, "[");
     cj__print_operand(text, o->base);
     print_offset(text, o);
+    if (o->predicate) {
+        cj__text_puts(text, ", ");
+        cj__print_operand(text, o->predicate);
+    }
     if (o->list) print_list(text, ", {", o->list, o->count, "}");
     cj__text_puts(text, o->unified ? "].unified" : "]");
 }
@@ -57,6 +61,7 @@ void cj__print_operand(cj_text *text, const cj_ir_operand *o) {
     case CJ_OPERAND_REG:
         cj__text_puts(text, o->reg->name);
         if (o->text) cj__text_puts(text, o->text);
+        print_offset(text, o);
         break;
     case CJ_OPERAND_SPECIAL:
         cj__text_puts(text, "%");
@@ -77,7 +82,7 @@ void cj__print_operand(cj_text *text, const cj_ir_operand *o) {
     case CJ_OPERAND_NAME: cj__text_puts(text, o->text); break;
     }
     cj__text_puts(text, components[o->component]);
-    if (!o->predicate) return;
+    if (!o->predicate || o->kind == CJ_OPERAND_MEMORY) return;
     cj__text_puts(text, "|");
     cj__print_operand(text, o->predicate);
 }

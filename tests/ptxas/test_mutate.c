@@ -14,15 +14,12 @@
 #include <string.h>
 
 #include "check.h"
+#include "error.h"
 #include "parse.h"
 #include "scaffold.h"
 #include "test.h"
 
 enum { DRAWS = 400, DRAWS_FEW = 60, VERSION = 90, LOG = 1 << 20, BATCH = 128 };
-
-// Verdicts still differ on about 10 of 1000 mutants: operands of textures and video instructions, single values where ptxas
-// wants a matrix, elements of a vector that are predicates or of other widths. More of them are a step back.
-enum { DIFFER_PER_THOUSAND = 20, DIFFER_BY_CHANCE = 3 };
 
 typedef enum verdict { UNKNOWN, TAKES, REFUSES, CRASHES } verdict;
 
@@ -34,13 +31,27 @@ typedef struct mutant {
     size_t  first, last;  // lines of its entry in the batch
 } mutant;
 
+// Whether the rules about paths find an address of another state space: the only one of them that ptxas knows.
+static bool names_other_space(const cj_ir_module *module, cj_error *error) {
+    cj_report report = {0};
+    cj__check_paths(module, &report);
+    bool found = false;
+    for (size_t i = 0; i < report.count && !found; i++) {
+        found = !strcmp(report.item[i].rule, "address-space");
+        if (found) cj__fail(error, CJ_INVALID_KERNEL, "%s", report.item[i].message);
+    }
+    cj__arena_free(&report.arena);
+    return found;
+}
+
 static bool we_take(const char *line, const char *target, char *says, size_t size) {
     cj_text       text = {0};
     cj_error      error = {0};
     cj_ir_module *module = NULL;
     cj_test_head(&text, VERSION, target);
     cj_test_entry(&text, "k", line);
-    const bool takes = !cj__ir_parse(text.data, text.length, &module, &error) && !cj__check(module, &error);
+    const bool takes = !cj__ir_parse(text.data, text.length, &module, &error) && !cj__check(module, &error) &&
+                       !names_other_space(module, &error);
     cj__ir_free(module);
     cj__text_free(&text);
     snprintf(says, size, "%s: %s", error.rule, error.message);
@@ -147,15 +158,49 @@ static size_t target_of(const char *sample) {
     return i;
 }
 
-// What ptxas says for reasons that lie outside the line.
-static const char *const excepted[] = {
-    "32-Bit ABI",            // said of a whole module, by its 32-bit addresses: beside a 16-bit one it takes them
-    "State space mismatch",  // the checker's rule address-space, of cj__check_paths
+// Verdicts that differ for a reason. A mutant is excepted where all that is given of a row stands in the line and in what is
+// said of it. Words of ours stand in the rows where we refuse, ptxas's in those where it refuses.
+static const struct {
+    bool        ours;  // we take it
+    const char *line, *says;
+} excepted[] = {
+    // ptxas says it of a whole module, by its 32-bit addresses: beside a 16-bit one it takes them
+    {true, "", "32-Bit ABI"},
+    // ptxas replaces these by other instructions, of which some have no constants: which elements of {…} may be one is its
+    // own affair, and no page has a constant in a fragment
+    {true, "wmma.mma.sync", "instruction '_mma'"},
+    // the sizes are of one another: 256 of 64 bytes
+    {true, "createpolicy.range", "must be less than or equal"},
+    // a predicate beside registers of bits in a vector, in a packed operand or as an address: nobody says which bits those are
+    {false, "%p", "is .pred"},
+    {false, "%p", "have 33 bits in all"},
+    // the address of a fence, of which ptxas looks at nothing
+    {false, "fence.proxy.tensormap", "operand 1 of"},
+    // one value for all elements of a vector
+    {false, "", "this is one value"},
+    // operands that the PTX ISA asks for and ptxas does without, that it lets stand, or takes without their brackets
+    {false, "cp.async.bulk.tensor", "does not take these"},
+    {false, "cp.reduce.async.bulk.tensor", "does not take these"},
+    {false, "st.async", "does not take these"},
+    {false, "red.async", "does not take these"},
+    {false, "tcgen05.mma", "does not take these"},
+    {false, ".exch.", "does not take these"},
+    {false, "cvt.rz.ue8m0x2", "does not take these"},
+    {false, "cvt.rs", "does not take these"},
+    // a whole number as bf16, a function's address as a float: their bits are nobody's value
+    {false, ".f32.bf16", "is an integer constant"},
+    {false, "nothing", "is a whole number"},
+    // words of other instructions, of which ptxas makes nothing
+    {false, ".interleave_layout", "mnemonic: "},
+    {false, ".number", "mnemonic: "},
+    {false, ".rank", "mnemonic: "},
+    {false, "rcp.", "takes '.ftz'"},
 };
 
 static bool is_excepted(const mutant *m) {
-    for (size_t i = 0; m->ours && i < CJ_TEST_COUNT(excepted); i++)
-        if (strstr(m->says, excepted[i])) return true;
+    for (size_t i = 0; i < CJ_TEST_COUNT(excepted); i++)
+        if (m->ours == excepted[i].ours && strstr(m->line, excepted[i].line) && strstr(m->says, excepted[i].says))
+            return true;
     return false;
 }
 
@@ -207,7 +252,7 @@ static void check_says_of_mutants_what_ptxas_says(void **state) {
     }
     free(log);
     print_message("%u of %u mutants have another verdict\n", bad, count);
-    assert_in_range(bad, 0, count * DIFFER_PER_THOUSAND / 1000 + DIFFER_BY_CHANCE);
+    assert_int_equal(bad, 0);
 }
 
 int main(void) {

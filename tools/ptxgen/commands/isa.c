@@ -95,8 +95,14 @@ static void print_row(const cj_isa_row *row) {
     print_form(row->syntax);
     if (!row->operands[0] && !row->effects[0]) return;
     printf("%*s", FORM_COLUMN + 4, "");
-    if (row->operands[0]) printf("%s%s", row->operands, row->effects[0] ? "   " : "");
-    if (row->effects[0]) printf("(%s)", row->effects);
+    const size_t operands = strlen(row->operands), effects = strlen(row->effects);
+    const bool   fits = FORM_COLUMN + 4 + operands + effects + 5 <= (size_t)output_width();
+    printf("%s", row->operands);
+    if (operands && effects && !fits)
+        printf("\n%*s", FORM_COLUMN + 4, "");
+    else if (operands && effects)
+        printf("   ");
+    if (effects) printf("(%s)", row->effects);
     putchar('\n');
 }
 

@@ -34,7 +34,18 @@ static bool lower_guard(cj_cpu_prepare *p, const cj_ir_inst *inst) {
     return true;
 }
 
+// ptxas takes %r0 + 4 as a source; no page says what it is.
+static bool has_sum(const cj_ir_inst *inst) {
+    for (unsigned i = 0; i < inst->operand_count; i++)
+        if (inst->operand[i].kind == CJ_OPERAND_REG && inst->operand[i].offset_written) return true;
+    return false;
+}
+
 static bool lower_known(cj_cpu_prepare *p) {
+    if (has_sum(p->inst)) {
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s of a sum", p->mnemonic->text);
+        return false;
+    }
     if (!cj__load_operands(p)) return false;
     if (!p->instructions->select[p->inst->row - cj__rows](p) && !p->status) {
         cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not execute %s", p->mnemonic->text);
