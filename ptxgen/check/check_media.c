@@ -27,10 +27,9 @@ static const struct {
 
 enum { GEOMETRIES = sizeof geometries / sizeof *geometries };
 
-// The texture or surface: 64 bits, without an offset.
-static void check_handle(const place *at, const cj_ir_operand *memory) {
-    const cj_ir_operand *base = memory->base;
-    const char          *mnemonic = at->stmt->inst->mnemonic->text;
+// The texture, surface or sampler: 64 bits, without an offset.
+static void check_handle(const place *at, const cj_ir_operand *memory, const cj_ir_operand *base) {
+    const char *mnemonic = at->stmt->inst->mnemonic->text;
     if (base->kind == CJ_OPERAND_REG) {
         const cj_word_info *type = &cj__words[base->reg->type];
         const bool          fits = type->bits == 64 && type->class != CJ_CLASS_FLOAT && type->class != CJ_CLASS_PACKED;
@@ -133,7 +132,8 @@ void cj__check_media(const cj_ir_stmt *stmt, cj_report *report) {
     for (unsigned i = 0; i < inst->operand_count; i++) {
         const cj_ir_operand *operand = &inst->operand[i];
         if (operand->kind != CJ_OPERAND_MEMORY) continue;
-        check_handle(&at, operand);
+        check_handle(&at, operand, operand->base);
+        if (operand->predicate) check_handle(&at, operand, operand->predicate);
         if (operand->list) check_coordinates(&at, operand);
     }
 }

@@ -30,11 +30,13 @@ static cj_word wanted_type(const cj_pattern_item *item, const cj_mnemonic *mnemo
 }
 
 // Whether a register of type `have` can stand for `want`: sizes agree (or, for ld, st and cvt, the register is wider),
-// and neither is a float where the other is an integer. A packed type is at home in registers of a bits type alone.
+// and neither is a float where the other is an integer. A packed type is at home in registers of a bits type alone, and only f16x2 in wider ones.
 static bool type_fits(cj_word have, cj_word want, bool may_be_wider) {
     const cj_word_info *h = &cj__words[have], *w = &cj__words[want];
     if ((h->class == CJ_CLASS_PRED) != (w->class == CJ_CLASS_PRED)) return false;
-    if (h->bits < w->bits || (h->bits > w->bits && (!may_be_wider || w->class == CJ_CLASS_PACKED))) return false;
+    if (h->bits < w->bits ||
+        (h->bits > w->bits && (!may_be_wider || (w->class == CJ_CLASS_PACKED && want != CJ_W_F16X2))))
+        return false;
     if (have == want || h->class == CJ_CLASS_BITS || w->class == CJ_CLASS_BITS) return true;
     if (h->class == CJ_CLASS_FLOAT || w->class == CJ_CLASS_FLOAT) return h->class == w->class && h->bits == w->bits;
     return h->class != CJ_CLASS_PACKED && w->class != CJ_CLASS_PACKED;
@@ -357,6 +359,18 @@ static bool is_single(const place *at, const cj_ir_operand *operand, const cj_pa
     }
 }
 
+// %r0 + 4: ptxas takes it for a number of any width, but not as a half or a packed type.
+static void check_sum(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
+    const cj_word_info *type = &cj__words[want];
+    const bool          is_half = type->class == CJ_CLASS_FLOAT && type->bits == 16;
+    if (item->register_only) {
+        cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
+                       "operand %u of '%s' must be a register, this is a sum", at->index + 1, at->mnemonic->text);
+    } else if (is_half || type->class == CJ_CLASS_PACKED || operand->reg->type == CJ_W_PRED) {
+        check_reg(at, operand, want);
+    }
+}
+
 static void check_operand(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item) {
     cj_word want = wanted_type(item, at->mnemonic);
     if (is_single(at, operand, item)) {
@@ -365,7 +379,8 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
         cj__report_hint(at->report, "name %u registers here, as in {%%a, %%b}", at->mnemonic->vector);
         return;
     }
-    if (operand->predicate && operand->predicate->kind == CJ_OPERAND_REG) check_reg(at, operand->predicate, CJ_W_PRED);
+    if (operand->kind != CJ_OPERAND_MEMORY && operand->predicate && operand->predicate->kind == CJ_OPERAND_REG)
+        check_reg(at, operand->predicate, CJ_W_PRED);
     if (operand->kind == CJ_OPERAND_MEMORY && item->kind != 't') {
         check_address(at, operand, item, want);
         return;
@@ -374,8 +389,9 @@ static void check_operand(const place *at, const cj_ir_operand *operand, const c
     if (!want && !constant) return;
     switch ((cj_operand_kind)operand->kind) {
     case CJ_OPERAND_REG:
-        if (operand->offset_written) return;  // ptxas takes it as a number of any type
-        if (item->type == 'A')
+        if (operand->offset_written)
+            check_sum(at, operand, item, want);
+        else if (item->type == 'A')
             check_address_reg(at, operand);
         else if (operand->reg->vector == 1 || operand->component)
             check_reg(at, operand, want);

@@ -386,7 +386,8 @@ static void add_needs(cj_row_shape *shape, const cj_mnemonic *mnemonic) {
 // Whether the registers have the size of the types all the same: of st.async, and of a cvt with bf16 or packed types.
 static bool is_exact(const char *opcode, const cj_mnemonic *mnemonic, const cj_row *row) {
     bool packed = false;
-    for (unsigned i = 0; i < 4; i++) packed |= cj__words[mnemonic->type[i]].class == CJ_CLASS_PACKED;
+    for (unsigned i = 0; i < 4; i++)
+        packed |= cj__words[mnemonic->type[i]].class == CJ_CLASS_PACKED && mnemonic->type[i] != CJ_W_F16X2;
     return (packed && !strcmp(opcode, "cvt")) || row->effects & CJ_ASYNC;
 }
 

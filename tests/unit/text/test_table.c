@@ -172,7 +172,7 @@ static void rows_name_their_operands(void **state) {
     for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
         const cj_pattern *pattern = cj__row_pattern(&cj__rows[i]);
         for (unsigned k = 0; k < pattern->count; k++)
-            if (!strchr("dDsSUPqpmMtiavxlfL_", pattern->item[k].kind) || !strchr("TW1234F", pattern->item[k].type))
+            if (!strchr("dDsSUPqpmMtiavxlfL_", pattern->item[k].kind) || !strchr("TWAB1234F", pattern->item[k].type))
                 fail_msg("%s: '%s' is no operand pattern", cj__rows[i].syntax, cj__rows[i].operands);
     }
 }
