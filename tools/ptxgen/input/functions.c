@@ -37,10 +37,11 @@ static int compile(args_family *family, size_t index, cj_dtype type) {
 }
 
 int functions_compile(args_family *family) {
-    char     word[16];
-    cj_dtype type = CJ_F32;
-    int      code = CODE_OK;
-    element_type(cj_params_word(&family->params, "dtype", word, sizeof word), &type);
+    char        word[16];
+    cj_dtype    type = CJ_F32;  // of a family without a dtype
+    int         code = CODE_OK;
+    const char *name = cj_params_word(&family->params, "dtype", word, sizeof word);
+    if (name) element_type(name, &type);
     type = cj_dtype_arithmetic(type);
     for (size_t i = 0; !code && i < cj_family_param_count(family->params.family); i++)
         if (family->expression[i]) code = compile(family, i, type);
