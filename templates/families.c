@@ -10,11 +10,10 @@
 #include "contract.h"
 #include "error.h"
 
-static const cj_family *const families[] = {&cj__family_reduce,   &cj__family_stencil,    &cj__family_histogram,
-                                            &cj__family_exchange, &cj__family_collective, &cj__family_scan,
-                                            &cj__family_topk,     &cj__family_softmax,    &cj__family_logsoftmax,
-                                            &cj__family_rmsnorm,  &cj__family_layernorm,  &cj__family_crossentropy,
-                                            &cj__family_gemm};
+static const cj_family *const families[] = {
+    &cj__family_reduce,  &cj__family_stencil,   &cj__family_histogram,    &cj__family_exchange, &cj__family_collective,
+    &cj__family_scan,    &cj__family_topk,      &cj__family_argmax,       &cj__family_softmax,  &cj__family_logsoftmax,
+    &cj__family_rmsnorm, &cj__family_layernorm, &cj__family_crossentropy, &cj__family_gemm};
 
 enum { FAMILY_COUNT = sizeof families / sizeof *families };
 

@@ -42,6 +42,8 @@ static const struct {
     {"layernorm", "layernorm_warp_residual", "sm_90", "columns=100 residual=yes stats=yes bias=yes"},
     {"rmsnorm", "rmsnorm_gradients_warp", "sm_90", "rows=2^20 columns=128 pass=backward weight-gradient=yes"},
     {"crossentropy", "crossentropy_warp", "sm_90", "rows=300 columns=64 warps=1 label=i32"},
+    {"argmax", "argmax_block", "sm_80", "columns=999 block=64"},
+    {"argmax", "argmax_cluster", "sm_90", "rows=2 columns=3001 block=64 cluster=2"},
     {"scan", "scan_short_rows", "sm_90", "rows=1000 columns=100"},
     {"scan", "scan_cluster", "sm_90", "columns=1000 block=64 loads=1 cluster=4"},
     {"scan", "scan_flags", "sm_90", "columns=1000 block=64 loads=1 cluster=4 heads=flags"},
