@@ -82,6 +82,8 @@ static const char *const kernels[] = {
     "topk rows=1 columns=2900 k=100 block=64 cluster=2",
     "topk rows=1 columns=2900 k=60 result=any block=64 cluster=2",
     "topk rows=1 columns=2900 k=60 result=any block=64",
+    "argmax rows=2 columns=300 block=64",
+    "argmax rows=2 columns=1300 block=64 cluster=2",
 };
 
 typedef struct kernel {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Argmax as a typed call: a description becomes the family's parameters.
+#include <clusterjit/argmax.h>
+
+#include "call.h"
+#include "error.h"
+
+enum { LOAD = 16 };  // bytes that x is aligned to
+
+static cj_status describe(const void *from, cj_params *params, cj_error *error) {
+    const cj_argmax_desc *desc = from;
+    cj_status             status = cj__call_family(params, "argmax", error);
+    if (status) return status;
+    if (!desc->columns)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "columns: 0 is below 1: there is nothing to choose from");
+    status = cj__call_number(params, "rows", desc->rows ? desc->rows : 1, error);
+    if (!status) status = cj__call_number(params, "columns", desc->columns, error);
+    if (!status) status = cj__call_number(params, "stride", desc->stride, error);
+    if (!status) status = cj__call_cluster(params, desc->cluster, error);
+    if (!status) status = cj__call_number(params, "block", desc->block, error);
+    return status;
+}
+
+CALL_HANDLE(cj_argmax)
+
+static cj_status run(cj_kernel *kernel, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+    cj_status status = cj__call_array("x", x, LOAD, NULL, error);
+    if (!status) status = cj__call_array("out", out, sizeof(uint32_t), NULL, error);
+    if (status) return status;
+    void *arguments[] = {&x, &out};
+    return cj_kernel_launch(kernel, stream, arguments, 2, error);
+}
+
+cj_status cj_argmax_run(cj_argmax *argmax, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+    REQUIRE(argmax);
+    return run(argmax->call.kernel, x, out, stream, error);
+}
+
+typedef struct CALL_KEY call_key {
+    uint64_t rows, columns, stride;
+    uint32_t cluster, block;
+} call_key;
+
+_Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
+
+cj_status cj_argmax_launch(cj_device *device, const cj_argmax_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
+                           cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(desc);
+    cj_kernel     *kernel;
+    const call_key key = {desc->rows, desc->columns, desc->stride, desc->cluster, desc->block};
+    cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
+    return status ? status : run(kernel, x, out, stream, error);
+}

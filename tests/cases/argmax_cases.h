@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The test of argmax, for either device: kernels of given parameters on rows of a given kind, against a search on the host.
+#ifndef CJ_TESTS_ARGMAX_CASES_H
+#define CJ_TESTS_ARGMAX_CASES_H
+
+#include <clusterjit/clusterjit.h>
+
+// What rows hold: anything; few different values; one value; rising or falling ones; NaN, infinities, zeros of both signs and
+// subnormals.
+typedef enum cj_argmax_fill {
+    CJ_ARGMAX_RANDOM,
+    CJ_ARGMAX_FEW,
+    CJ_ARGMAX_EQUAL,
+    CJ_ARGMAX_RISING,
+    CJ_ARGMAX_FALLING,
+    CJ_ARGMAX_WILD,
+    CJ_ARGMAX_FILLS
+} cj_argmax_fill;
+
+// One kernel, launched twice: `words` are the family's parameters as "name=value" words. Fails the running test at the first
+// wrong row, and where bytes after the results were written.
+void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, uint64_t seed);
+
+// Rows around a load, a round and two rounds of a small block, alone and in clusters.
+void cj_test_argmax_boundaries(cj_device *device, uint64_t seed);
+
+// A kernel and a fill drawn from the seed, with rows of at most `most` elements.
+void cj_test_argmax_random(cj_device *device, uint64_t *seed, uint64_t most);
+
+// The typed call, through a handle and in one call; what it refuses.
+void cj_test_argmax_call(cj_device *device);
+
+#endif

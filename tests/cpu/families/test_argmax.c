@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Argmax on the CPU device, watched for hazards.
+#include "argmax_cases.h"
+
+#include "emit.h"
+#include "test.h"
+
+static void rows_of_every_kind_and_size_are_right(void **state) {
+    (void)state;
+    for (unsigned schedule = 0; schedule < 6; schedule++) {
+        cj_test_watch(schedule);
+        cj_test_argmax_boundaries(cj_test_device, schedule);
+    }
+}
+
+static void any_shape_and_stride_is_right(void **state) {
+    (void)state;
+    uint64_t seed = cj_test_seed();
+    for (unsigned i = 0; i < 60; i++) {
+        cj_test_watch(i % 3);
+        cj_test_argmax_random(cj_test_device, &seed, 20000);
+    }
+}
+
+static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
+    (void)state;
+    cj_test_watch(0);
+    cj_test_argmax_call(cj_test_device);
+}
+
+static void impossible_shapes_are_refused_by_name(void **state) {
+    (void)state;
+    cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "columns=100 stride=99", "stride: 99 is below the 100 columns");
+    cj_test_refused("argmax", CJ_CONTRACT, "rows=2^30 cluster=4", "more blocks");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_every_kind_and_size_are_right),
+        cmocka_unit_test(any_shape_and_stride_is_right),
+        cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
+        cmocka_unit_test(impossible_shapes_are_refused_by_name),
+    };
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
+}
