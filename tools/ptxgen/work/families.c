@@ -6,10 +6,11 @@
 #include "message.h"
 
 // Every family's, in the order of `ptxgen list`.
-#define WORKLOADS(X)                                                                                                   \
-    X(reduce)                                                                                                          \
-    X(histogram) X(collective) X(exchange) X(stencil) X(softmax) X(logsoftmax) X(rmsnorm) X(layernorm) X(crossentropy) \
-        X(gemm) X(scan) X(topk)
+#define WORKLOADS(X)                                                                                              \
+    X(reduce)                                                                                                     \
+    X(histogram)                                                                                                  \
+    X(collective) X(exchange) X(stencil) X(softmax) X(logsoftmax) X(rmsnorm) X(layernorm) X(crossentropy) X(gemm) \
+        X(scan) X(topk) X(argmax)
 
 #define CJ_X(name) extern const workload_type work_##name;
 WORKLOADS(CJ_X)

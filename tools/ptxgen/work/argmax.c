@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// argmax: rows of a fill or a file; the index found for each row is held against a search on the host.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "output.h"
+#include "sets.h"
+#include "source.h"
+#include "workload.h"
+
+enum { POISON = 0xa5 };
+
+typedef struct argmax {
+    uint64_t  rows, columns, stride, wrong;
+    source    source;
+    float    *input;
+    uint32_t *found;
+    cj_ptr   *x, *out;  // of each set
+} argmax;
+
+static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for an argmax"); }
+
+static size_t span(const argmax *a) { return (size_t)((a->rows - 1) * a->stride + a->columns) * sizeof *a->input; }
+
+// With a file, rows and columns are its array's, unless they are given.
+static int open_source(workload *w, argmax *a) {
+    static const char *const names[] = {"rows", "columns"};
+    int                      code = source_open(&a->source, CJ_F32, w->input, w->fill ? w->fill : "rand:1");
+    return !code && w->input ? workload_shape(w, &a->source, names, 2) : code;
+}
+
+static int allocate(workload *w, argmax *a) {
+    w->copies = workload_copies(w, (double)span(a));
+    a->input = malloc(span(a));
+    a->found = malloc(a->rows * sizeof *a->found);
+    if (!a->input || !a->found) return no_memory();
+    w->bytes_read = (double)a->rows * (double)a->columns * sizeof *a->input;
+    w->bytes_written = (double)a->rows * sizeof *a->found;
+    w->whole = true;
+    int code = sets_alloc(w, span(a), &a->x);
+    return code ? code : sets_alloc(w, a->rows * sizeof *a->found, &a->out);
+}
+
+static int open_argmax(workload *w) {
+    argmax *a = w->state = calloc(1, sizeof *a);
+    if (!a) return no_memory();
+    int code = open_source(w, a);
+    if (!code) code = workload_plan_check(w);
+    if (code) return code;
+    a->rows = cj_params_get(&w->params, "rows");
+    a->columns = cj_params_get(&w->params, "columns");
+    a->stride = cj_params_get(&w->params, "stride");
+    if (!a->stride) a->stride = a->columns;
+    code = workload_fits("rows, columns, stride", (double)a->rows * (double)a->stride * sizeof *a->input);
+    if (!code) code = allocate(w, a);
+    if (!code) code = source_read_rows(&a->source, a->input, span(a) / sizeof *a->input);
+    return code ? code : sets_write(w, a->x, a->input, span(a));
+}
+
+static void close_argmax(workload *w) {
+    argmax *a = w->state;
+    if (!a) return;
+    sets_free(w, a->x);
+    sets_free(w, a->out);
+    source_close(&a->source);
+    free(a->input);
+    free(a->found);
+    free(a);
+}
+
+static cj_status poison(workload *w, unsigned copy, cj_error *error) {
+    const argmax *a = w->state;
+    return cj_mem_fill(w->device, a->out[copy], POISON, a->rows * sizeof *a->found, NULL, error);
+}
+
+static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
+    argmax *a = w->state;
+    void   *arguments[] = {&a->x[copy], &a->out[copy]};
+    return cj_kernel_launch(kernel, stream, arguments, 2, error);
+}
+
+// The first of the largest; NaN is greater than any number.
+static uint32_t expected(const argmax *a, uint64_t row) {
+    const float *x = a->input + row * a->stride;
+    uint32_t     best = 0;
+    for (uint32_t i = 1; i < a->columns; i++)
+        if (!isnan(x[best]) && (isnan(x[i]) || x[i] > x[best])) best = i;
+    return best;
+}
+
+static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
+    (void)kernel;
+    argmax  *a = w->state;
+    cj_error error;
+    if (cj_mem_read(w->device, a->found, a->out[copy], a->rows * sizeof *a->found, NULL, &error))
+        return message_failure(&error);
+    *verdict = (workload_verdict){.ok = true};
+    a->wrong = 0;
+    for (uint64_t row = 0; row < a->rows; row++) {
+        const uint32_t right = expected(a, row);
+        if (a->found[row] == right) continue;
+        if (!a->wrong++)
+            snprintf(verdict->text, sizeof verdict->text, "row %" PRIu64 ": expected index %" PRIu32 ", found %" PRIu32,
+                     row, right, a->found[row]);
+        verdict->ok = false;
+        verdict->error = (double)a->wrong;
+    }
+    return CODE_OK;
+}
+
+static void print(const workload *w, const cj_kernel *kernel) {
+    const argmax *a = w->state;
+    (void)kernel;
+    printf("Rows: %" PRIu64 " of %" PRIu64 " elements\n", a->rows, a->columns);
+    printf("First result: %" PRIu32 "\n", *a->found);
+    printf("Wrong rows: %" PRIu64 "\n", a->wrong);
+}
+
+static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
+    const argmax *a = w->state;
+    (void)kernel;
+    json_object_set_new(object, "expected", json_pack("{s:i}", "wrong_rows", 0));
+    json_object_set_new(
+        object, "result",
+        json_pack("{s:o, s:o}", "index", output_json_uint(*a->found), "wrong_rows", output_json_uint(a->wrong)));
+}
+
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const argmax *a = w->state;
+    (void)kernel;
+    list[0] = (workload_output){
+        .name = "out", .type = CJ_U32, .at = a->out[0], .dims = 1, .extent = {a->rows}, .stride = {1}};
+    return 1;
+}
+
+const workload_type work_argmax = {
+    .family = "argmax",
+    .open = open_argmax,
+    .close = close_argmax,
+    .poison = poison,
+    .launch = launch,
+    .check = check,
+    .print = print,
+    .json = json,
+    .outputs = outputs,
+};
