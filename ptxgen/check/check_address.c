@@ -30,10 +30,20 @@ static const char *name_of(const cj_value *address) { return address->var ? addr
 
 // ---- spaces and windows
 
+// A parameter has no generic address by its name.
+static bool check_generic_param(const access *a) {
+    if (cj__mnemonic_has(a->stmt->inst->mnemonic, CJ_W_PROXY)) return true;
+    ADD(a, "address-space", "'%s' takes a generic address, but %s is a parameter", a->stmt->inst->mnemonic->text,
+        name_of(&a->address));
+    cj__report_hint(a->report, "write .param into the instruction");
+    return false;
+}
+
 static bool check_space(const access *a, cj_space space) {
     const char *mnemonic = a->stmt->inst->mnemonic->text;
     unsigned    points = a->address.space;
     bool        by_name = a->operand->kind == CJ_OPERAND_MEMORY && a->operand->base->kind == CJ_OPERAND_VAR;
+    if (space == CJ_SPACE_GENERIC && by_name && points == CJ_SPACE_PARAM) return check_generic_param(a);
     if (space == CJ_SPACE_GENERIC) {  // a global address is its own generic address; ptxas converts a plain name
         if (a->address.generic || by_name || points == CJ_SPACE_GLOBAL || points == CJ_SPACE_GENERIC) return true;
         ADD(a, "address-generic", "'%s' takes a generic address, but %s is a .%s address", mnemonic,
@@ -131,7 +141,9 @@ static cj_space next_space(const cj_mnemonic *m, unsigned *at) {
 
 // A generic address is left alone: the map of a tensor may be a parameter.
 static void check_named_space(access *a, cj_space space) {
+    const bool by_name = a->operand->base->kind == CJ_OPERAND_VAR;
     a->address = cj__values_read(a->values, a->operand);
+    if (space == CJ_SPACE_GENERIC && by_name && a->address.space == CJ_SPACE_PARAM) check_generic_param(a);
     if (a->address.kind != CJ_VALUE_ADDRESS || a->address.generic || space == CJ_SPACE_GENERIC) return;
     if (a->address.space == CJ_SPACE_GENERIC || a->address.space == (unsigned)space) return;
     ADD(a, "address-space", "'%s' accesses .%s, but %s lies in .%s", a->stmt->inst->mnemonic->text, space_name(space),

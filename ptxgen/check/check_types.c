@@ -48,6 +48,8 @@ typedef struct place {
     unsigned           index;  // of the operand
     bool               may_be_wider;
     uint32_t           effects;
+    bool               is_media;
+    bool               is_number;  // the operand's pattern has =num: no register is wider
     cj_report         *report;
 } place;
 
@@ -59,7 +61,7 @@ static void type_differs(const place *at, const cj_ir_operand *operand, cj_word 
 
 static void check_reg(const place *at, const cj_ir_operand *operand, cj_word want) {
     const cj_ir_reg *reg = operand->reg;
-    if (reg->type == want || type_fits(reg->type, want, at->may_be_wider)) return;
+    if (reg->type == want || type_fits(reg->type, want, at->may_be_wider && !at->is_number)) return;
     type_differs(at, operand, want, reg->name, reg->type);
     cj__report_hint(at->report, "declare %s with that type, or convert it first (cvt, or mov.b%u for the same bits)",
                     reg->name, cj__words[want].bits);
@@ -167,7 +169,8 @@ static void check_constant(const place *at, const cj_ir_operand *operand, const 
                        operand->text);
         cj__report_hint(at->report, "move it into a register first");
     } else if (want && !(want == CJ_W_PRED) &&
-               (!constant_fits(operand, want) || (item->single_floats && !operand->is_f32))) {
+               (!constant_fits(operand, want) ||
+                (item->single_floats && operand->kind == CJ_OPERAND_FLOAT && !operand->is_f32))) {
         constant_differs(at, operand, want);
     } else if (item->kind == 'i' && operand->kind == CJ_OPERAND_FLOAT) {
         constant_differs(at, operand, want ? want : CJ_W_U32);
@@ -187,11 +190,10 @@ static void check_number(const place *at, const cj_ir_operand *operand, const cj
         cj__report_hint(at->report, "move it into a register first");
         return;
     }
-    if (class == CJ_CLASS_BITS || class == CJ_CLASS_UNSIGNED || class == CJ_CLASS_SIGNED) return;
+    if (is_func || class == CJ_CLASS_BITS || class == CJ_CLASS_UNSIGNED || class == CJ_CLASS_SIGNED) return;
     cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
                    "operand %u of '%s' must be .%s, the address of %s is a whole number", at->index + 1,
-                   at->mnemonic->text, cj__words[want].text,
-                   operand->kind == CJ_OPERAND_VAR ? operand->var->name : operand->func->name);
+                   at->mnemonic->text, cj__words[want].text, operand->var->name);
 }
 
 static void length_differs(const place *at, const cj_ir_operand *operand, unsigned expected, bool plain) {
@@ -363,10 +365,11 @@ static bool is_single(const place *at, const cj_ir_operand *operand, const cj_pa
 static void check_sum(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
     const cj_word_info *type = &cj__words[want];
     const bool          is_half = type->class == CJ_CLASS_FLOAT && type->bits == 16;
+    const bool          is_exact = item->number_only || at->effects & CJ_BARRIER || at->is_media;
     if (item->register_only) {
         cj__report_add(at->report, "operand-type", at->stmt->line, operand->column,
                        "operand %u of '%s' must be a register, this is a sum", at->index + 1, at->mnemonic->text);
-    } else if (is_half || type->class == CJ_CLASS_PACKED || operand->reg->type == CJ_W_PRED) {
+    } else if (is_exact || is_half || type->class == CJ_CLASS_PACKED || operand->reg->type == CJ_W_PRED) {
         check_reg(at, operand, want);
     }
 }
@@ -463,11 +466,14 @@ void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
                               .mnemonic = inst->mnemonic,
                               .may_be_wider = shape->may_be_wider,
                               .effects = shape->row->effects,
+                              .is_media = shape->is_media,
                               .report = report};
     if (shape->vectors) check_vector_bits(&at, shape->is_move);
     if (shape->is_move) check_narrow(&at);
     if (shape->is_call) check_call(&at, inst);
     if (shape->is_media) cj__check_media(stmt, report);
-    for (at.index = 0; at.index < inst->operand_count; at.index++)
+    for (at.index = 0; at.index < inst->operand_count; at.index++) {
+        at.is_number = shape->item[at.index]->number_only;
         check_operand(&at, &inst->operand[at.index], shape->item[at.index]);
+    }
 }

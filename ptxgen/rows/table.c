@@ -388,7 +388,7 @@ static bool is_exact(const char *opcode, const cj_mnemonic *mnemonic, const cj_r
     bool packed = false;
     for (unsigned i = 0; i < 4; i++)
         packed |= cj__words[mnemonic->type[i]].class == CJ_CLASS_PACKED && mnemonic->type[i] != CJ_W_F16X2;
-    return (packed && !strcmp(opcode, "cvt")) || row->effects & CJ_ASYNC;
+    return ((packed || row->effects & CJ_ARCH) && !strcmp(opcode, "cvt")) || row->effects & CJ_ASYNC;
 }
 
 static bool is_video(const char *opcode) { return *opcode == 'v' && strcmp(opcode, "vote") != 0; }
