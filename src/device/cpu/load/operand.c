@@ -177,6 +177,8 @@ static uint16_t item_type(const cj_mnemonic *mnemonic, const cj_pattern_item *it
     switch (item->type) {
     case 'T': return mnemonic->type_last;
     case 'F': return item->fixed;
+    case 'A': return CJ_W_U64;
+    case 'B': return CJ_W_B32;
     case 'W': {
         const uint16_t type = mnemonic->type_last;
         const bool     is_signed = cj__words[type].class == CJ_CLASS_SIGNED;
