@@ -22,18 +22,18 @@ static const struct {
      "{\n    .param .b32 r, a;\n    st.param.b32 [a], %i0;\n    $ (r), twice#, (a);\n    ld.param.b32 %o0, [r];\n    "
      "}"},
     {"call", "f L?", "mov.b32 %o0, %i0;\n    $ nothing#;"},
-    {"call", "L s:b64 L l",
+    {"call", "L s:A=reg L l",
      "{\n    .param .b32 r, a;\n    .reg .b64 %f, %g;\n    mov.u64 %f, twice#;\n    mov.u64 %g, thrice#;\n"
      "    selp.b64 %f, %f, %g, %p0;\n    proto: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
      "    st.param.b32 [a], %i0;\n    $ (r), %f, (a), proto;\n    ld.param.b32 %o0, [r];\n    }"},
-    {"call", "L s:b64 l",
+    {"call", "L s:A=reg l",
      "{\n    .param .b32 r;\n    .reg .b64 %f, %g;\n    mov.u64 %f, seven#;\n    mov.u64 %g, eight#;\n"
      "    selp.b64 %f, %f, %g, %p0;\n    proto: .callprototype (.param .b32 _) _ ();\n"
      "    $ (r), %f, proto;\n    ld.param.b32 %o0, [r];\n    }"},
-    {"call", "s:b64 L l",
+    {"call", "s:A=reg L l",
      "{\n    .param .b32 a;\n    .reg .b64 %f;\n    mov.u64 %f, taker#;\n    mov.b32 %o0, %i0;\n"
      "    proto: .callprototype _ (.param .b32 _);\n    st.param.b32 [a], %i0;\n    $ %f, (a), proto;\n    }"},
-    {"call", "s:b64 l",
+    {"call", "s:A=reg l",
      "{\n    .reg .b64 %f;\n    mov.u64 %f, nothing#;\n    mov.b32 %o0, %i0;\n"
      "    proto: .callprototype _ ();\n    $ %f, proto;\n    }"},
 };

@@ -16,6 +16,8 @@ static cj_word type_of(const cj_pattern_item *item, const cj_mnemonic *mnemonic)
     case 'T': return mnemonic->type_last;
     case 'W': return wide(mnemonic->type_last);
     case 'F': return item->fixed;
+    case 'A': return CJ_W_U64;
+    case 'B': return CJ_W_B32;
     case '1':
     case '2':
     case '3':

@@ -86,6 +86,8 @@ static void words_out_of_order_are_executed_alike(void **state) {
 // Lines that the CPU device knows and does not execute. %l2 holds no texture: none is looked at.
 static const char *const unreached[] = {
     "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%l2, {%f4, %f5}];",
+    "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%l2, %l3, {%f4, %f5}];",
+    "add.u32 %r1, %r2, %r3 + 4;",
     "suld.b.2d.v2.b32.trap {%r1, %r2}, [%l2, {%r3, %r4}];",
     "sust.b.1d.b32.trap [%l2, {%r3}], %r1;",
     "txq.width.b32 %r1, [%l2];",
