@@ -42,7 +42,7 @@ static const cj_param_info params[] = {
     [NZ] = {.name = "nz", .minimum = 1, .maximum = 1 << 30, .initial = "64",
             .help = "grid points along z; not used with dim=1 and dim=2"},
     [BATCH] = {.name = "batch", .minimum = 1, .maximum = 1 << 24, .initial = "1",
-               .help = "problems, one behind the other"},
+               .help = "problems, one after another in memory"},
     [STEPS] = {.name = "steps", .minimum = 1, .maximum = INT32_MAX, .initial = "16", .help = "time steps"},
     [RADIUS] = {.name = "radius", .minimum = 1, .maximum = RADIUS_MAX, .initial = "1",
                 .help = "how far taps reach, in points"},

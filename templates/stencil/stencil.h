@@ -53,7 +53,7 @@ typedef struct stencil_axis {
 
 typedef struct stencil {
     const char      *type;                         // f32, f64
-    uint32_t         bytes, dim, radius, n[AXES];  // n: 1 behind dim
+    uint32_t         bytes, dim, radius, n[AXES];  // n: 1 beyond dim
     bool             box;
     stencil_boundary boundary;
     stencil_strategy strategy;
