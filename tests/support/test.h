@@ -60,9 +60,7 @@ void cj_test_watch(uint64_t seed);
 // The path of ptxas: $CJ_PTXAS, else from PATH, else /usr/local/cuda/bin; without one the process ends as skipped.
 const char *cj_test_ptxas(void);
 
-// Assembles PTX text for a target ("sm_90a"); false when ptxas refuses, warns or spills more than CJ_TEST_SPILLED bytes, with
-// its words in `log`. Fewer are said: ptxas 13.0 spills 4 to 32 bytes of some kernels that random parameters give.
-enum { CJ_TEST_SPILLED = 32 };
+// Assembles PTX text for a target ("sm_90a"); false when ptxas refuses, warns or spills registers, with its words in `log`.
 bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size);
 
 // The same, but asks only whether ptxas takes it: nothing is optimized, which takes most of the time of large texts.
