@@ -102,10 +102,30 @@ static bool says_implicit(const char *text, const char *end) {
     return (size_t)(end - text) >= length && !memcmp(text, CJ_IMPLICIT_DEF, length);
 }
 
+// ptxas (CUDA 13.0) takes ASCII alone, in comments and in quotes, too.
+static const char *not_ascii(const char *from, const char *to) {
+    while (from < to && (unsigned char)*from < 0x80) from++;
+    return from < to ? from : NULL;
+}
+
+bool cj__is_ascii(cj_parser *p, const char *from, const char *to) {
+    const char *odd = not_ascii(from, to), *place = from >= p->begin && to <= p->end ? odd : NULL;
+    return !odd || cj__parse_error(p, place, "ascii", "byte 0x%02x is not ASCII: ptxas takes no others, in comments, too",
+                                   (unsigned char)*odd);
+}
+
+// The error of a comment, behind which reading goes on.
+static void comment_is_ascii(cj_parser *p, const char *from) {
+    if (!not_ascii(from, p->at)) return;
+    p->resume |= !p->status;
+    cj__is_ascii(p, from, p->at);
+}
+
 static void line_comment(cj_parser *p) {
     const char *text = p->at + 2;
     const char *end = memchr(text, '\n', (size_t)(p->end - text));
     p->at = end ? end : p->end;
+    comment_is_ascii(p, text);
     if (p->each && !says_implicit(text, p->at)) return;
     keep_comment(p, text, (size_t)(p->at - text), p->line);
 }
@@ -119,6 +139,7 @@ static void block_comment(cj_parser *p) {
             p->line_start = p->at + 1;
         } else if (p->at[0] == '*' && p->at[1] == '/') {
             keep_comment(p, text, (size_t)(p->at - text), line);
+            comment_is_ascii(p, text);
             p->at += 2;
             return;
         }
@@ -364,6 +385,7 @@ bool cj__string(cj_parser *p) {
         if (*p->at == '\\' && p->at + 1 < p->end && p->at[1] != '\n') p->at++;
     if (!cj__at(p, '"')) return cj__parse_error(p, start, "syntax", "this text is not closed with '\"' on its line");
     p->at++;
+    if (!cj__is_ascii(p, start, p->at)) return false;
     cj__skip(p);
     return true;
 }

@@ -154,6 +154,8 @@ bool   cj__word_is(const cj_parser *p, const char *word);
 bool   cj__take_word(cj_parser *p, const char *word);
 bool   cj__literal(cj_parser *p, cj_ir_operand *operand);  // a number without its sign, and without its text
 bool   cj__integer(cj_parser *p, uint64_t *value, const char *what);  // a whole number, or WARP_SZ
+// Refuses what is not ASCII: by its place in the text that is read, or, of other text, without one.
+bool   cj__is_ascii(cj_parser *p, const char *from, const char *to);
 bool   cj__string(cj_parser *p);                    // takes "…"
 const char *cj__text_of(cj_parser *p, const char *from, const char *to);     // a trimmed copy; NULL sets the error
 const char *cj__text_plain(cj_parser *p, const char *from, const char *to);  // without comments, on one line

