@@ -91,10 +91,7 @@ void cj_builder_version(cj_builder *b, unsigned version) {
 CJ_PRINTF(2, 0) static const char *formatted(cj_parser *p, const char *format, va_list args) {
     char text[512] = "";
     if (format) vsnprintf(text, sizeof text, format, args);
-    if (!cj__is_ascii(p, text, text + strlen(text))) return NULL;
-    char *copy = cj__arena_text(p->arena, text, strlen(text));
-    if (!copy) cj__parse_memory(p);
-    return copy;
+    return cj__ascii_text(p, text);
 }
 
 void cj_head(cj_builder *b, const char *format, ...) {
@@ -237,8 +234,7 @@ cj_var cj_param_array(cj_func *f, const char *type, const char *name, uint32_t c
     cj_ir_var *var = new_var(f, CJ_SPACE_PARAM, type, name);
     if (!var || !append(f, &ir->param, &ir->param_count, &ir->param_capacity, var)) return (cj_var){0};
     make_array(f, var, count, align);
-    if (comment && cj__is_ascii(&f->builder->parser, comment, comment + strlen(comment)))
-        var->comment = cj__arena_text(&ir->module->arena, comment, strlen(comment));
+    if (comment) var->comment = cj__ascii_text(&f->builder->parser, comment);
     return (cj_var){(uint32_t)ir->param_count | PARAM_BIT};
 }
 

@@ -114,7 +114,15 @@ bool cj__is_ascii(cj_parser *p, const char *from, const char *to) {
                                    (unsigned char)*odd);
 }
 
-// The error of a comment, behind which reading goes on.
+const char *cj__ascii_text(cj_parser *p, const char *text) {
+    const size_t length = strlen(text);
+    if (!cj__is_ascii(p, text, text + length)) return NULL;
+    char *copy = cj__arena_text(p->arena, text, length);
+    if (!copy) cj__parse_memory(p);
+    return copy;
+}
+
+// The error of a comment, after which reading goes on.
 static void comment_is_ascii(cj_parser *p, const char *from) {
     if (!not_ascii(from, p->at)) return;
     p->resume |= !p->status;

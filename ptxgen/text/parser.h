@@ -156,6 +156,7 @@ bool   cj__literal(cj_parser *p, cj_ir_operand *operand);  // a number without i
 bool   cj__integer(cj_parser *p, uint64_t *value, const char *what);  // a whole number, or WARP_SZ
 // Refuses what is not ASCII: by its place in the text that is read, or, of other text, without one.
 bool   cj__is_ascii(cj_parser *p, const char *from, const char *to);
+const char *cj__ascii_text(cj_parser *p, const char *text);  // a copy in the arena; NULL: it is refused, or there is no memory
 bool   cj__string(cj_parser *p);                    // takes "…"
 const char *cj__text_of(cj_parser *p, const char *from, const char *to);     // a trimmed copy; NULL sets the error
 const char *cj__text_plain(cj_parser *p, const char *from, const char *to);  // without comments, on one line

@@ -18,6 +18,12 @@ points_at() {
     [[ $before =~ ^\ *$ && ${line:${#before}} == "$1"* ]] || failed check "the caret does not stand below '$1'"
 }
 
+# only RULE: leaves the first finding of that rule in the output: its line, the line of the text, the caret.
+only() {
+    grep -m1 -A2 "\[$1\]\$" "$dir/out" >"$dir/one"
+    mv "$dir/one" "$dir/out"
+}
+
 # --- our own kernels are clean, and say nothing
 for arguments in '' '--cluster 8 --dtype f64' '--cluster 1' '--arch sm_80' '--arch sm_100a' '--weight block'; do
     # shellcheck disable=SC2086
@@ -44,9 +50,12 @@ finds 1 ":8:15: error: " check "$dir/caret.ptx"
 points_at %q2
 kernel $'/* \u20ac\u20ac \xff\xfe */\tadd.u32 %r1, %q2, %r3; // \u20ac' >"$dir/caret.ptx"
 finds 1 $'/* \u20ac\u20ac ?? */' check "$dir/caret.ptx"
+grep -q ':8:4: error: byte 0xe2 is not ASCII' "$dir/out" || failed check "letters that ptxas refuses pass"
+only name-undefined
 points_at %q2
 kernel "$(printf '/* %0900d */ add.u32 %%r1, %%q2, %%r3; // %0900d' 0 0 | sed $'s/0/\u20ac/g')" >"$dir/caret.ptx"
 finds 1 $'\u20ac...' check "$dir/caret.ptx"
+only name-undefined
 points_at %q2
 [[ $(sed -n 2p "$dir/out" | wc -m) -le 128 ]] || failed check "a long line is not cut"
 [[ $(sed -n 2p "$dir/out") == $'...\u20ac'* ]] || failed check "a long line is not cut before the caret"
