@@ -100,13 +100,15 @@ void cj_test_argmax_boundaries(cj_device *device, uint64_t seed) {
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
 
 void cj_test_argmax_random(cj_device *device, uint64_t *seed, uint64_t most) {
-    static const unsigned clusters[] = {0, 0, 1, 2, 3, 8, 16};
+    // compute-sanitizer (CUDA 13.0) takes st.async in a cluster of one block for an invalid write.
+    static const unsigned any[] = {0, 0, 1, 2, 3, 8, 16}, not_one[] = {0, 0, 2, 2, 3, 8, 16};
+    const unsigned *const clusters = cj_test_few() ? not_one : any;
     const uint64_t power = UINT64_C(1) << below(seed, 16), columns = 1 + below(seed, power < most ? power : most);
     char           words[160], block[8] = "auto";
     if (below(seed, 2)) snprintf(block, sizeof block, "%u", (unsigned)(32 * (1 + below(seed, 8))));
     snprintf(words, sizeof words, "rows=%u columns=%" PRIu64 " stride=%" PRIu64 " cluster=%u block=%s",
              (unsigned)(1 + below(seed, 4)), columns, columns + below(seed, 2) * below(seed, 20),
-             clusters[below(seed, CJ_TEST_COUNT(clusters))], block);
+             clusters[below(seed, CJ_TEST_COUNT(any))], block);
     cj_test_argmax(device, words, (cj_argmax_fill)below(seed, CJ_ARGMAX_FILLS), *seed);
 }
 
