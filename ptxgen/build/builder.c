@@ -7,43 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "builder.h"
+#include "builder_state.h"
 #include "check.h"
 #include "error.h"
-#include "fold.h"
-#include "parser.h"
 #include "print.h"
 #include "report.h"
-#include "user_function.h"
 
-struct cj_func {
-    cj_builder  *builder;
-    cj_ir_func  *ir;
-    cj_ir_reg  **reg;    // handed out, by id - 1: the function may have more, declared in its text
-    size_t       reg_count, reg_capacity;
-    cj_ir_var  **var;    // the same
-    size_t       var_count, var_capacity;
-    const char **label;  // names, by id - 1
-    size_t       label_count, label_capacity;
-};
-
-// A user's function, and what stands before the names that it brought along.
-typedef struct callee {
-    const cj_user_function *function;
-    const char             *prefix;
-} callee;
-
-struct cj_builder {
-    cj_parser parser;
-    cj_error  error;  // the first one
-    cj_text   line;   // scratch: the line with its operands put in
-    cj_func   func;
-    callee   *callee;   // by id - 1
-    size_t    callee_count, callee_capacity;
-    uint16_t  version;  // asked for; 0: the least
-};
-
-enum { PARAM_BIT = 1 << 30, LINE_WIDTH = 110 };
+enum { LINE_WIDTH = 110 };
 
 cj_builder *cj_builder_create(const char *arch) {
     cj_builder *b = calloc(1, sizeof *b);
@@ -77,8 +47,6 @@ void cj_builder_destroy(cj_builder *b) {
     cj__text_free(&b->line);
     free(b);
 }
-
-static bool is_open(const cj_func *f) { return f && f->ir && !f->builder->parser.status; }
 
 void cj_builder_version(cj_builder *b, unsigned version) {
     if (!b || b->parser.status) return;
@@ -172,10 +140,6 @@ cj_reg cj_register(cj_func *f, const char *type, const char *name) {
     f->reg = grown;
     grown[f->reg_count++] = reg;
     return (cj_reg){(uint32_t)f->reg_count};
-}
-
-const char *cj_reg_type(const cj_func *f, cj_reg reg) {
-    return f && reg.id && reg.id <= f->reg_count ? cj__words[f->reg[reg.id - 1]->type].text : NULL;
 }
 
 static cj_ir_var *new_var(cj_func *f, cj_space space, const char *type, const char *name) {
@@ -275,132 +239,6 @@ void cj_cluster(cj_func *f, uint32_t x, uint32_t y, uint32_t z) {
     set_directive(f, CJ_DIR_REQNCTAPERCLUSTER, 3, x, y, z);
 }
 
-// ---- lines
-
-static bool put_arg(cj_text *line, const cj_func *f, const cj_arg *arg) {
-    const cj_ir_func *ir = f->ir;
-    uint32_t id = arg->as.id, index = (id & ~(uint32_t)PARAM_BIT) - 1, bits;
-    uint64_t wide;
-    switch (arg->kind) {
-    case CJ_ARG_REG:
-        if (!id || index >= f->reg_count) return false;
-        cj__text_puts(line, f->reg[index]->name);
-        return true;
-    case CJ_ARG_VAR:
-        if (!id || index >= (id & PARAM_BIT ? ir->param_count : f->var_count)) return false;
-        cj__text_puts(line, (id & PARAM_BIT ? ir->param : f->var)[index]->name);
-        return true;
-    case CJ_ARG_LABEL:
-        if (!id || index >= f->label_count) return false;
-        cj__text_puts(line, f->label[index]);
-        return true;
-    case CJ_ARG_INT: cj__text_printf(line, "%lld", (long long)arg->as.i); return true;
-    case CJ_ARG_UINT: cj__text_printf(line, "%llu", (unsigned long long)arg->as.u); return true;
-    case CJ_ARG_F32:
-        memcpy(&bits, &arg->as.f, sizeof bits);
-        cj__text_printf(line, "0f%08X", (unsigned)bits);
-        return true;
-    case CJ_ARG_F64:
-        memcpy(&wide, &arg->as.d, sizeof wide);
-        cj__text_printf(line, "0d%016llX", (unsigned long long)wide);
-        return true;
-    case CJ_ARG_WORD:
-        if (!arg->as.word) return false;
-        cj__text_puts(line, arg->as.word);
-        return true;
-    }
-    return false;
-}
-
-// Puts the operands into the text, and $ for $$; false, with the error set, at a $k that has none.
-static bool expand(cj_func *f, const cj_arg *arg, unsigned count) {
-    cj_text *line = &f->builder->line;
-    line->length = 0;
-    for (const char *at = arg[0].as.word; *at;) {
-        size_t plain = strcspn(at, "$");
-        cj__text_add(line, at, plain);
-        at += plain;
-        if (!*at) break;
-        if (at[1] == '$') {
-            cj__text_puts(line, "$");
-            at += 2;
-            continue;
-        }
-        char *end;
-        unsigned long k = strtoul(at + 1, &end, 10);
-        if (end == at + 1 || !k || k >= count || !put_arg(line, f, &arg[k]))
-            return cj__parse_error(&f->builder->parser, NULL, "operand-missing",
-                                   "$%lu has no operand behind it, or one that is not of this function", k);
-        at = end;
-    }
-    return !line->failed || cj__parse_memory(&f->builder->parser);
-}
-
-// Says which C line wrote the line that was refused.
-static void name_line(cj_builder *b, const char *file, int line) {
-    char message[sizeof b->error.message];
-    memcpy(message, b->error.message, sizeof message);
-    snprintf(b->error.message, sizeof b->error.message, "%s:%d: %.*s", file ? file : "?", line, 800, message);
-    if (b->line.length && !*b->error.hint) cj__hint(&b->error, "the line is: %.400s", b->line.data);
-}
-
-// Holds the operands of the statements from `first` on against their types.
-static void check_types(cj_func *f, size_t first) {
-    cj_parser *p = &f->builder->parser;
-    cj_report report = {0};
-    for (size_t i = first; i < f->ir->stmt_count; i++)
-        if (f->ir->stmt[i].kind == CJ_STMT_INST) cj__check_types(&f->ir->stmt[i], &report);
-    p->status = cj__report_status(&report, p->error);
-    cj__arena_free(&report.arena);
-}
-
-// Makes the text what the parser reads next.
-static void parse_text(cj_parser *p, const cj_text *text) {
-    p->begin = p->at = p->line_start = text->data;
-    p->end = p->at + text->length;
-    p->last_line = p->line++;
-}
-
-// Parses the line that stands in the builder's text, and holds it against its types.
-static void add_line(cj_func *f) {
-    cj_parser *p = &f->builder->parser;
-    size_t first = f->ir->stmt_count;
-    parse_text(p, &f->builder->line);
-    cj__skip(p);
-    if (cj__parse_statements(p) && p->at < p->end) cj__parse_error(p, p->at, "syntax", "this '}' closes nothing");
-    if (!p->status) check_types(f, first);
-}
-
-void cj_ptx_args(cj_func *f, const char *file, int line, const cj_arg *arg, unsigned count) {
-    if (!is_open(f) || !NEEDS(f, arg) || !NEEDS(f, arg->as.word)) return;
-    cj_parser *p = &f->builder->parser;
-    size_t first = f->ir->stmt_count;
-    if (expand(f, arg, count)) add_line(f);
-    if (!p->status && cj__fold(arg[0].as.word, &f->builder->line)) {
-        f->ir->stmt_count = first;  // it was right as it was written; what stands is what is left of it
-        if (f->builder->line.failed) cj__parse_memory(p);
-        else if (f->builder->line.length) add_line(f);
-    }
-    if (p->status) name_line(f->builder, file, line);
-}
-
-unsigned cj__func_target(const cj_func *f) { return f ? f->builder->parser.module->target_sm : 0; }
-
-void cj__func_refuse(cj_func *f, const char *rule, const char *format, ...) {
-    if (!is_open(f)) return;
-    char    text[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    cj__parse_error(&f->builder->parser, NULL, rule, "%s", text);
-}
-
-bool cj__func_needs(cj_func *f, const char *call, const char *name, const void *pointer) {
-    if (!pointer) cj__func_refuse(f, "operand-missing", "%s: %s is NULL", call, name);
-    return f && pointer;
-}
-
 cj_label cj_label_new(cj_func *f, const char *name) {
     if (!is_open(f)) return (cj_label){0};
     cj_parser *p = &f->builder->parser;
@@ -421,11 +259,6 @@ cj_label cj_label_new(cj_func *f, const char *name) {
     f->label = grown;
     grown[f->label_count++] = copy;
     return (cj_label){(uint32_t)f->label_count};
-}
-
-void cj_label_here(cj_func *f, cj_label label) {
-    cj_arg arg[2] = {{.kind = CJ_ARG_WORD, .as.word = "$1:"}, {.kind = CJ_ARG_LABEL, .as.id = label.id}};
-    cj_ptx_args(f, "cj_label_here", 0, arg, 2);
 }
 
 // ---- functions
@@ -561,8 +394,8 @@ void cj_declare(cj_builder *b, const char *text) {
     else cj__text_puts(&b->line, text);
     if (b->line.failed) cj__parse_memory(p);
     if (p->status || !begin_module(p) || !cj__add_item(p, CJ_ITEM_BLANK)) return;
-    parse_text(p, &b->line);
-    if (!cj__parse_file(p)) name_line(b, "cj_declare", 0);
+    cj__builder_parse_text(p, &b->line);
+    if (!cj__parse_file(p)) cj__builder_name_line(b, "cj_declare", 0);
 }
 
 // ---- functions of the user's
@@ -599,8 +432,9 @@ static bool add_items(cj_builder *b, const callee *called) {
     cj_parser *p = &b->parser;
     const cj_arg arg[] = {cj_arg_word(called->function->items), cj_arg_word(called->prefix)};
     if (!*called->function->items) return true;
-    if (!begin_module(p) || !cj__add_item(p, CJ_ITEM_BLANK) || !expand(&b->func, arg, CJ_USER_PREFIX + 1)) return false;
-    parse_text(p, &b->line);
+    if (!begin_module(p) || !cj__add_item(p, CJ_ITEM_BLANK) || !cj__builder_expand(&b->func, arg, CJ_USER_PREFIX + 1))
+        return false;
+    cj__builder_parse_text(p, &b->line);
     return cj__parse_file(p);
 }
 
@@ -685,7 +519,7 @@ void cj_call_args(cj_func *f, const char *file, int line, cj_callee id, cj_reg r
     callee called = b->callee[id.id - 1];
     const cj_user_function *function = called.function;
     if (!check_call(f, &called, result, argument, count)) {
-        name_line(b, file, line);
+        cj__builder_name_line(b, file, line);
         return;
     }
     cj_reg from[CJ_FUNCTION_ARGUMENTS], to = result;
