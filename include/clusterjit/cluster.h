@@ -13,7 +13,7 @@
 //
 // Types are PTX types ("f32", "b64"). Addresses of shared memory are 32-bit registers: in the block's own .shared
 // window (`own`), or in the .shared::cluster window (`peer`; an own address is one too, of the executing block itself).
-//   when   the predicate under which the line executes; cj_always(): by every thread that gets there
+//   when   the predicate under which the line executes, or cj_always(): by every thread that gets there
 //   why    the comment behind the line; may be NULL
 //   cj_arg a register or a number: CJ_ARG(bytes), CJ_ARG(4096)
 // What PTX has no form for (an atomic minimum of floats, a vector of three) is refused as the line that it would be, by
@@ -29,12 +29,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-// Under no condition.
-static inline cj_reg cj_always(void) {
-    cj_reg none = {0};
-    return none;
-}
 
 // ---- identity (PTX ISA 10, special registers)
 

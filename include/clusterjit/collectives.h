@@ -119,7 +119,8 @@ typedef struct cj_collectives_desc {
 // What they share in the kernel: made by open, passed on, its members are nobody's business.
 typedef struct cj_collectives {
     cj_collectives_desc desc;
-    cj_reg rank, thread, lane, first, sends, beyond;  // beyond: not of warp 0; sends: thread r that sends to rank r
+    cj_reg              rank, thread, lane, first, sends,
+        beyond;  // beyond: not of warp 0, or cj_none(); sends: thread r that sends to rank r
     cj_reg slots, peer_slots, turn;                   // of values: lane r's peer is rank r
     cj_reg gates, peer_gates, parity, second_parity;  // of arrays
 } cj_collectives;
@@ -150,7 +151,7 @@ CJ_API void cj_collective_value(cj_func *f, const cj_collectives *c, const cj_co
 CJ_API void cj_collective_array(cj_func *f, const cj_collectives *c, const cj_collective *what, uint32_t bytes, cj_reg to,
                                 cj_reg from, cj_reg scratch);
 
-// Bytes that cj_collective_array wants at `scratch`; 0: none, `scratch` may then be anything.
+// Bytes that cj_collective_array wants at `scratch`; 0: none, `scratch` may then be cj_none().
 CJ_API uint32_t cj_collective_scratch(const cj_collectives_desc *desc, const cj_collective *what, uint32_t bytes);
 
 #ifdef __cplusplus

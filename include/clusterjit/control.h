@@ -22,6 +22,7 @@
 // A body is left at its closing brace alone: no break, goto or return in it, for the line that closes it would not be written.
 // `done` and `label` name labels of the emitted text; a name in use gets a number after it. A body may stand in another.
 // Threads of a warp that take different ways are apart in the body: collective instructions there need bar.warp.sync first.
+// A predicate may be cj_always(): CJ_IF, CJ_IF_ELSE and cj_leave_unless then write no branch, the others one without a guard.
 // Where a name ends in _UNI, all threads of a warp go the same way (bra.uni): ptxas then joins no lanes after the body.
 #ifndef CLUSTERJIT_CONTROL_H
 #define CLUSTERJIT_CONTROL_H
@@ -34,11 +35,21 @@ extern "C" {
 #endif
 
 // What an open body knows of its end. Its fields are this header's.
+typedef enum cj_body_kind {
+    CJ_BODY_IF,
+    CJ_BODY_IF_ELSE,
+    CJ_BODY_ONCE,
+    CJ_BODY_DO,
+    CJ_BODY_COUNT,
+    CJ_BODY_LOOP,
+    CJ_BODY_FOR
+} cj_body_kind;
 typedef struct cj_body {
     cj_func  *f;
+    cj_body_kind kind;    // says which of the labels and registers below there are
     cj_label  top, end;   // where it begins again; what stands after it
     cj_label  other;      // CJ_IF_ELSE: where the second block begins
-    cj_reg    again;      // branches to `top` where it holds
+    cj_reg    again;      // CJ_FOR, CJ_COUNT: branches to `top` where it holds
     cj_reg    index;      // CJ_FOR, CJ_COUNT: what is counted, and compared
     cj_arg    limit, step;
     int       down;       // CJ_COUNT_DOWN: the index is counted down to 0

@@ -15,7 +15,8 @@
 //                                                         cj_pipeline_next(f, &ring, &c)
 //
 // Each stage has two mbarriers: `full` completes when the bytes that are expected have come, `empty` when all consumers
-// have released it. Sources: PTX ISA 9.7.13 (mbarrier), 9.7.9 (cp.async.bulk).
+// have released it. `when` is a predicate or cj_always(), as in clusterjit/cluster.h.
+// Sources: PTX ISA 9.7.13 (mbarrier), 9.7.9 (cp.async.bulk).
 #ifndef CLUSTERJIT_PIPELINE_H
 #define CLUSTERJIT_PIPELINE_H
 

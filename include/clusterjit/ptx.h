@@ -30,7 +30,8 @@ extern "C" {
 typedef struct cj_builder cj_builder;
 typedef struct cj_func    cj_func;
 
-// Handles, valid in the function that made them. A zero id is what a failed call returns.
+// Handles, valid in the function that made them. A zero handle, cj_reg r = {0}, is one that nobody has set, and what a call
+// returns after the first error. To use one is an error that names the operand.
 typedef struct cj_reg {
     uint32_t id;
 } cj_reg;
@@ -40,6 +41,24 @@ typedef struct cj_var {
 typedef struct cj_label {
     uint32_t id;
 } cj_label;
+
+// Two handles that are no registers:
+//   cj_always()  a predicate that always holds: what takes a predicate to guard a line (`when`) or a body takes it, and writes
+//                no guard. "@$1 add.u32 …;" with it is add.u32 …; elsewhere in a line, and after "@!", it is refused.
+//   cj_none()    there is no register here, for the caller's own optional ones, asked for by cj_is_none. Every line refuses it.
+enum { CJ__ALWAYS_ID = 0x7fffffff, CJ__NONE_ID = 0x7ffffffe };  // ids that no register has
+static inline cj_reg cj_always(void) {
+    cj_reg always;
+    always.id = CJ__ALWAYS_ID;
+    return always;
+}
+static inline cj_reg cj_none(void) {
+    cj_reg none;
+    none.id = CJ__NONE_ID;
+    return none;
+}
+static inline int cj_is_always(cj_reg p) { return p.id == CJ__ALWAYS_ID; }
+static inline int cj_is_none(cj_reg r) { return r.id == CJ__NONE_ID; }
 
 // A module for a target such as "sm_90" or "sm_90a". NULL when out of memory; an unknown target, and NULL, is an error of finish.
 CJ_API cj_builder *cj_builder_create(const char *arch);
@@ -267,7 +286,7 @@ CJ_API const char *cj_user_function_text(const cj_user_function *function);
 // of the result's type. `value` may be NULL.
 CJ_API int cj_user_function_constant(const cj_user_function *function, void *value);
 
-// A user's function in the module being built. Zero is what a failed call returns.
+// A user's function in the module being built; a zero handle is unset, as above.
 typedef struct cj_callee {
     uint32_t id;
 } cj_callee;

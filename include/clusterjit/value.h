@@ -9,7 +9,7 @@
 //
 // Operands are what cj_ptx takes: registers, whole numbers, floats, words. The first register among them says the type; the
 // result has the same, where nothing else is said here. At least one operand is a register. A name in use gets a number after
-// it. Errors stick to the builder as those of cj_ptx do, and name the C line; the call then returns a zero handle.
+// it. Errors stick to the builder as those of cj_ptx do, and name the C line; the call then returns an unset handle.
 #ifndef CLUSTERJIT_VALUE_H
 #define CLUSTERJIT_VALUE_H
 
@@ -62,7 +62,7 @@ CJ_API void cj_registers(cj_func *f, const char *type, const char *name, unsigne
 #define cj_gt(f, name, a, b) CJ__OP(f, "setp.gt", name, a, b)
 #define cj_ge(f, name, a, b) CJ__OP(f, "setp.ge", name, a, b)
 
-// p ? a : b; `type` is that of the result.
+// p ? a : b; `type` is that of the result, `p` a register.
 #define cj_select(f, type, name, p, a, b) cj_let(f, type, name, "selp.$5 $1, $2, $3, $4;", a, b, p, type)
 
 // ---- copies and conversions
@@ -73,7 +73,7 @@ CJ_API void cj_registers(cj_func *f, const char *type, const char *name, unsigne
 // The whole number `a` in another integer type: extended as its own type says, or its lower bits (PTX ISA 9.7.9, cvt).
 #define cj_cvt(f, type, name, a) cj_convert_args((f), __FILE__, __LINE__, (type), (name), (a))
 
-// x = a; and x = a under a predicate.
+// x = a; and x = a under a predicate, or cj_always().
 #define cj_set(f, x, a)         cj_set_args((f), __FILE__, __LINE__, (x), CJ_ARG(a))
 #define cj_set_if(f, p, x, a)   cj_set_if_args((f), __FILE__, __LINE__, (p), (x), CJ_ARG(a))
 

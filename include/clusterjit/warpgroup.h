@@ -50,7 +50,7 @@ typedef struct cj_wgmma_form {
 // K of one product: bytes of it, of all types, and elements of 16 bits.
 enum { CJ_WGMMA_BYTES = 32, CJ_WGMMA_K = CJ_WGMMA_BYTES / 2 };
 
-// D = A B + D, or D = A B where the predicate `adds` is false. `d` are N / 2 f32 registers: of row 16 w + l / 4 (+ 8
+// D = A B + D, or D = A B where the predicate `adds`, a register, is false. `d` are N / 2 f32 registers: of row 16 w + l / 4 (+ 8
 // for i & 2), w the warp and l the lane, register i holds column 8 (i / 4) + 2 (l % 4) + i % 2. No thread touches
 // them until cj_wgmma_wait has said that it is done.
 CJ_API void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, cj_reg b, cj_reg adds);

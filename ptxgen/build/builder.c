@@ -473,11 +473,12 @@ static cj_reg stand_in(cj_func *f, const cj_user_function *function, cj_dtype ty
     return reg;
 }
 
-static bool check_operand(cj_func *f, const callee *called, cj_reg reg, cj_dtype type) {
+// `number` is the argument's, from 1; 0: the result.
+static bool check_operand(cj_func *f, const callee *called, cj_reg reg, cj_dtype type, unsigned number) {
     cj_parser *p = &f->builder->parser;
-    if (!reg.id || reg.id > f->reg_count)
-        return cj__parse_error(p, NULL, "operand-missing",
-                               "cj_call of '%s': an operand is not a register of this function", called->prefix);
+    if (number ? !cj__func_has(f, reg, "cj_call of '%s': argument %u", called->prefix, number)
+               : !cj__func_has(f, reg, "cj_call of '%s': the result", called->prefix))
+        return false;
     const cj_ir_reg *ir = f->reg[reg.id - 1];
     const cj_word_info *is = &cj__words[ir->type], *wanted = &cj__words[cj__word_find(cj__dtype_ptx(type), 3)];
     if (ir->vector == 1 && (is == wanted || (is->class == CJ_CLASS_BITS && is->bits == wanted->bits))) return true;
@@ -491,8 +492,8 @@ static bool check_call(cj_func *f, const callee *called, cj_reg result, const cj
         return cj__parse_error(&f->builder->parser, NULL, "operands", "cj_call of '%s': %u arguments, it takes %u",
                                called->prefix, count, (unsigned)function->count);
     for (unsigned i = 0; i < count; i++)
-        if (!check_operand(f, called, argument[i], function->argument[i])) return false;
-    return check_operand(f, called, result, function->result);
+        if (!check_operand(f, called, argument[i], function->argument[i], i + 1)) return false;
+    return check_operand(f, called, result, function->result, 0);
 }
 
 // Writes the body with registers that it does not use itself.
@@ -513,7 +514,10 @@ void cj_call_args(cj_func *f, const char *file, int line, cj_callee id, cj_reg r
     if (!is_open(f)) return;
     cj_builder *b = f->builder;
     if (!id.id || id.id > b->callee_count) {
-        cj__parse_error(&b->parser, NULL, "operand-missing", "cj_call: the function is not of this builder");
+        cj__parse_error(&b->parser, NULL, "operand-missing", "cj_call: the callee %s",
+                        id.id ? "is not of this builder" : "is unset");
+        cj__hint(&b->error, "cj_builder_function returns one");
+        cj__builder_name_line(b, file, line);
         return;
     }
     callee called = b->callee[id.id - 1];

@@ -122,7 +122,7 @@ static void open_arrays(cj_func *f, cj_collectives *c, cj_reg nearest) {
 
 cj_collectives cj_collectives_open(cj_func *f, const cj_collectives_desc *desc) {
     if (!NEEDS(f, desc)) return (cj_collectives){.thread = {0}};
-    cj_collectives c = {.desc = *desc};
+    cj_collectives c = {.desc = *desc, .beyond = cj_none()};
     if (!desc_is_right(f, desc)) return c;
     c.rank = cj_cluster_rank(f);
     c.thread = cj_mov(f, "u32", "thread", "%tid.x");
@@ -178,7 +178,8 @@ cj_reg cj__rank_ahead(cj_func *f, const char *name, cj_reg rank, cj_arg distance
 static cj_collective_peer behind(cj_func *f, const cj_collectives *c, const cj_collective *what) {
     const int64_t size = c->desc.cluster, back = what->around ? size - (what->distance % size + size) % size : 0;
     if (what->around)
-        return (cj_collective_peer){.rank = cj__rank_ahead(f, "source", c->rank, CJ_ARG(back), c->desc.cluster)};
+        return (cj_collective_peer){.rank = cj__rank_ahead(f, "source", c->rank, CJ_ARG(back), c->desc.cluster),
+                                    .exists = cj_always()};
     cj_collective_peer source = {.rank = cj_u32(f, "source"), .exists = cj_pred(f, "has_source")};
     cj_ptx(f, "sub.u32 $1, $2, $3;", source.rank, c->rank, what->distance);
     cj_ptx(f, "setp.lt.u32 $1, $2, $3; // below rank 0 it has wrapped to a large number", source.exists, source.rank,
@@ -189,7 +190,7 @@ static cj_collective_peer behind(cj_func *f, const cj_collectives *c, const cj_c
 
 cj_collective_peer cj__collective_source(cj_func *f, const cj_collectives *c, const cj_collective *what) {
     if (kinds[what->op].source == CJ_FROM_BEHIND) return behind(f, c, what);
-    return (cj_collective_peer){.rank = cj_mov(f, "u32", "root", what->root)};
+    return (cj_collective_peer){.rank = cj_mov(f, "u32", "root", what->root), .exists = cj_always()};
 }
 
 // ---- combining in registers

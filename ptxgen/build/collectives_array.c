@@ -59,16 +59,16 @@ static cj_reg part_of(const call *k, const char *name, cj_reg base, cj_reg index
 
 // `yes` if `when` holds (cj_always(): it does), else 0.
 static cj_reg count_if(const call *k, cj_reg when, uint32_t yes) {
-    return when.id ? cj_select(k->f, "u32", "count", when, yes, 0) : cj_mov(k->f, "u32", "count", yes);
+    return cj_is_always(when) ? cj_mov(k->f, "u32", "count", yes) : cj_select(k->f, "u32", "count", when, yes, 0);
 }
 
-// A body by threads for which `p` holds, or does not; without a branch where p is cj_always().
-static cj_body begin_if(const call *k, cj_reg p, int holds, const char *done) {
-    return p.id ? cj_if_begin(k->f, p, holds, done, 0) : (cj_body){.f = k->f, .open = 1};
+// A body by warp 0, which may be the only one.
+static cj_body begin_by_warp_0(const call *k, const char *done) {
+    const bool alone = cj_is_none(k->c->beyond);
+    return cj_if_begin(k->f, alone ? cj_always() : k->c->beyond, alone, done, 0);
 }
 
-#define WHEN_SOME(k, p, done) for (cj_body body = begin_if((k), (p), 1, (done)); body.open; cj_body_end(&body))
-#define BY_WARP_0(k, done) for (cj_body body = begin_if((k), (k)->c->beyond, 0, (done)); body.open; cj_body_end(&body))
+#define BY_WARP_0(k, done) for (cj_body body = begin_by_warp_0((k), (done)); body.open; cj_body_end(&body))
 
 // ---- combining what lies at from[0 … ranks): [thread's share of `bytes` (a register)]
 
@@ -166,7 +166,7 @@ static void pull_moved(const call *k) {
     const bool         all = k->kind->source == CJ_FROM_ALL;
     cj_collective_peer source = {.exists = cj_always()};
     if (!all) source = cj__collective_source(f, k->c, k->what);
-    WHEN_SOME(k, source.exists, "no_source") {
+    CJ_IF(f, source.exists, "no_source") {
         CJ_STRIDE(f, at, first_unit(k), UNIT * k->c->desc.threads, all ? k->ranks * k->bytes : k->bytes) {
             cj_reg rank = all ? cj_div(f, "source", at, k->bytes) : source.rank;
             cj_reg inside = all ? cj_rem(f, "inside", at, k->bytes) : at;
@@ -190,7 +190,7 @@ static void pull_combined(const call *k) {
 
 static void pull(const call *k) {
     cj_cluster_sync(k->f, "every block's array is written");
-    WHEN_SOME(k, k->gets, "gets_nothing") {
+    CJ_IF(k->f, k->gets, "gets_nothing") {
         if (k->kind->fold)
             pull_combined(k);
         else
@@ -218,8 +218,8 @@ static cj_reg peer_gate(const call *k, uint32_t which) {
 
 // Two conditions: a new predicate; either may be cj_always().
 static cj_reg both(const call *k, cj_reg one, cj_reg other) {
-    if (!one.id || !other.id) return one.id ? one : other;
-    return cj_and(k->f, "sends", one, other);
+    if (cj_is_always(one)) return other;
+    return cj_is_always(other) ? one : cj_and(k->f, "sends", one, other);
 }
 
 // Whether this block is the source of rank `which`.
@@ -294,7 +294,7 @@ static void wait_gate(const call *k, uint32_t which, cj_reg parity, const char *
     cj_mbarrier_wait(k->f, gate(k, which), CJ_ARG(parity), CJ_SCOPE_CLUSTER, why);
 }
 
-// Everyone is ready, and what will come is expected; `second`: of the second half, where there is one.
+// Everyone is ready, and what will come is expected; `second`: of the second half, or cj_none().
 static void begin(const call *k, cj_reg bytes, cj_reg second) {
     publish(k, "`from` is written, `to` has been read");
     BY_WARP_0(k, "all_ready") {
@@ -320,7 +320,7 @@ static void ship(const call *k, const shipment *s, uint32_t gate_of) {
 
 // What stays is copied by all threads.
 static void keep(const call *k, const shipment *s) {
-    WHEN_SOME(k, s->when, "keeps_nothing") {
+    CJ_IF(k->f, s->when, "keeps_nothing") {
         CJ_STRIDE(k->f, at, first_unit(k), UNIT * k->c->desc.threads, s->bytes) {
             cj_reg from = cj_add(k->f, "address", s->from, at);
             copy_unit(k, cj_add(k->f, "address", s->to, at), from, false);
@@ -367,7 +367,7 @@ static void fold_scratch(const call *k, uint32_t stride, cj_reg bytes) {
 
 static void push(const call *k) {
     const shipment out = whole_parts(k, k->c->lane), own = whole_parts(k, k->c->rank);
-    begin(k, whole_bytes(k), cj_always());
+    begin(k, whole_bytes(k), cj_none());
     transfer(k, &out, &own, CJ_GATE_LANDED, k->c->parity);
     tell_done(k);
     if (k->kind->fold) {
@@ -381,10 +381,7 @@ static void push_in_halves(const call *k) {
     cj_reg   bytes = bytes_of_piece(k, k->c->rank), second = count_if(k, k->gets, k->bytes);
     shipment out = pieces(k, k->c->lane), own = pieces(k, k->c->rank);
     cj_reg   first = cj_mul(k->f, "to_come", bytes, k->ranks - 1);
-    if (k->gets.id)
-        cj_ptx(k->f, "@$1 sub.u32 $2, $2, $3;", k->gets, second, bytes);
-    else
-        cj_ptx(k->f, "sub.u32 $1, $1, $2;", second, bytes);
+    cj_ptx(k->f, "@$1 sub.u32 $2, $2, $3;", k->gets, second, bytes);
     begin(k, first, second);
     transfer(k, &out, &own, CJ_GATE_LANDED, k->c->parity);
     fold_scratch(k, k->piece, bytes);
@@ -427,7 +424,8 @@ void cj_collective_array(cj_func *f, const cj_collectives *c, const cj_collectiv
                                    .ranks = c->desc.cluster,
                                    .to = to,
                                    .from = from,
-                                   .scratch = scratch};
+                                   .scratch = scratch,
+                                   .gets = cj_always()};
     if (kind->to_root) k.gets = cj_eq(f, "is_root", c->rank, what->root);
     if (in_halves(kind)) k.piece = piece_bytes(bytes, k.ranks);
     if (c->desc.strategy == CJ_STRATEGY_PULL)

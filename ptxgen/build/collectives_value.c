@@ -72,10 +72,7 @@ static void offer(const round *r, cj_reg value) {
 static void take_one(const round *r, cj_reg when, cj_reg source, cj_reg into) {
     if (pushes(r)) {
         cj_reg slot = slot_of(r, r->own, source);
-        if (when.id)
-            cj_ptx(r->f, "@$1 ld.shared.$2 $3, [$4];", when, r->bits, into, slot);
-        else
-            cj_ptx(r->f, "ld.shared.$1 $2, [$3];", r->bits, into, slot);
+        cj_ptx(r->f, "@$1 ld.shared.$2 $3, [$4];", when, r->bits, into, slot);
     } else {
         cj_reg slot = slot_of(r, cj_cluster_map_address(r->f, r->own, source), r->c->rank);
         cj_dsmem_load(r->f, when, r->bits, &into, 1, slot, 0);

@@ -23,9 +23,8 @@ cj_pipeline cj_pipeline_declare(cj_func *f, const char *name, uint32_t stages) {
 void cj_pipeline_init(cj_func *f, cj_reg when, const cj_pipeline *ring, cj_arg releases) {
     if (!NEEDS(f, ring)) return;
     for (uint32_t i = 0; i < ring->stages; i++) {
-        cj_ptx(f, WHEN(when, "mbarrier.init.shared.b64 [$2 + $3], 1;"), when, ring->full, MBARRIER_BYTES * i);
-        cj_ptx(f, WHEN(when, "mbarrier.init.shared.b64 [$2 + $3], $4;"), when, ring->empty, MBARRIER_BYTES * i,
-               releases);
+        CALL_LINE(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", when, ring->full, MBARRIER_BYTES * i);
+        CALL_LINE(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], $4;", when, ring->empty, MBARRIER_BYTES * i, releases);
     }
     cj_mbarrier_init_done(f, "copies and peers may use them");
 }
@@ -34,18 +33,18 @@ cj_pipeline_at cj_pipeline_begin(cj_func *f, const cj_pipeline *ring, cj_pipelin
     if (!NEEDS(f, ring)) return (cj_pipeline_at){{0}, {0}};
     cj_pipeline_at at = {cj_u32(f, "stage"), cj_u32(f, "parity")};
     (void)ring;
-    cj_ptx(f, "mov.u32 $1, 0;", at.stage);
-    cj_ptx(f, "mov.u32 $1, $2;", at.parity, side == CJ_PRODUCER);
+    CALL_LINE(f, "mov.u32 $1, 0;", at.stage);
+    CALL_LINE(f, "mov.u32 $1, $2;", at.parity, side == CJ_PRODUCER);
     return at;
 }
 
 void cj_pipeline_next(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at) {
     if (!NEEDS(f, ring) || !NEEDS(f, at)) return;
     cj_reg wraps = cj_pred(f, "wraps");
-    cj_ptx(f, "add.u32 $1, $1, 1;", at->stage);
-    cj_ptx(f, "setp.eq.u32 $1, $2, $3;", wraps, at->stage, ring->stages);
-    cj_ptx(f, "@$1 mov.u32 $2, 0;", wraps, at->stage);
-    cj_ptx(f, "@$1 xor.b32 $2, $2, 1;", wraps, at->parity);
+    CALL_LINE(f, "add.u32 $1, $1, 1;", at->stage);
+    CALL_LINE(f, "setp.eq.u32 $1, $2, $3;", wraps, at->stage, ring->stages);
+    CALL_LINE(f, "@$1 mov.u32 $2, 0;", wraps, at->stage);
+    CALL_LINE(f, "@$1 xor.b32 $2, $2, 1;", wraps, at->parity);
 }
 
 static cj_reg of_stage(cj_func *f, const char *name, cj_reg first, cj_reg stage) {
@@ -91,8 +90,8 @@ cj_reg cj_pipeline_peer(cj_func *f, const cj_pipeline *ring, cj_reg rank) {
 // Not cj_mbarrier_arrive_peer: a release of cluster scope waits until all that the thread has written is visible, which
 // costs as much as a stage's products (a MEMBAR), and there is nothing here to publish.
 void cj_pipeline_release(cj_func *f, cj_reg when, cj_reg peer, cj_reg stage, const char *why) {
-    cj_ptx(f, WHEN(when, "mbarrier.arrive.shared::cluster.b64 _, [$2];$3$4"), when, of_stage(f, "empty", peer, stage),
-           WHY(why));
+    CALL_LINE(f, "@$1 mbarrier.arrive.shared::cluster.b64 _, [$2];$3$4", when, of_stage(f, "empty", peer, stage),
+              WHY(why));
 }
 
 cj_reg cj_pipeline_consumer(cj_func *f, const cj_pipeline *ring, cj_reg rank) {
@@ -106,6 +105,6 @@ cj_reg cj_pipeline_acquire_peer(cj_func *f, cj_reg one, const cj_pipeline *ring,
     if (!NEEDS(f, ring) || !NEEDS(f, at)) return (cj_reg){0};
     cj_reg full = of_stage(f, "full", consumer, at->stage);
     cj_pipeline_wait_free(f, ring, at);
-    cj_ptx(f, WHEN(one, "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [$2], $3;"), one, full, bytes);
+    CALL_LINE(f, "@$1 mbarrier.arrive.expect_tx.shared::cluster.b64 _, [$2], $3;", one, full, bytes);
     return full;
 }

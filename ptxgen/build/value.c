@@ -67,11 +67,11 @@ static const struct operation *find_operation(const char *name) {
     return NULL;
 }
 
-// The type of the first register among the operands.
-static const char *operand_type(const cj_func *f, const cj_arg *arg, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        if (arg[i].kind == CJ_ARG_REG) return cj_reg_type(f, (cj_reg){arg[i].as.id});
-    return NULL;
+// The index of the first register among the operands; `count`: they have none.
+static unsigned first_register(const cj_arg *arg, unsigned count) {
+    unsigned i = 0;
+    while (i < count && arg[i].kind != CJ_ARG_REG) i++;
+    return i;
 }
 
 // "b32" for u32, s32 and f32; a predicate stays one.
@@ -107,12 +107,15 @@ static const struct operation *operation_line(cj_func *f, const char *file, int 
     const struct operation  *op = operation ? find_operation(operation) : NULL;
     char                     buffer[8];
     if (!f || !NEEDS(f, arg)) return NULL;
-    *type = operand_type(f, arg, count);
-    if (!op || !*type || !count || count > OPERATION_OPERANDS) {
-        cj__func_refuse(f, "operand-missing", "%s:%d: '%s' needs a register of this function among its 1 to %d operands",
-                        file, line, operation ? operation : "NULL", OPERATION_OPERANDS);
+    const unsigned first = first_register(arg, count);
+    if (!op || first == count || count > OPERATION_OPERANDS) {
+        cj__func_refuse(f, "operand-missing", "%s:%d: '%s' needs a register among its 1 to %d operands", file, line,
+                        operation ? operation : "NULL", OPERATION_OPERANDS);
         return NULL;
     }
+    const cj_reg reg = {arg[first].as.id};
+    if (!cj__func_has(f, reg, "%s:%d: operand %u of '%s'", file, line, first + 1, operation)) return NULL;
+    *type = cj_reg_type(f, reg);
     snprintf(text, TEXT, "%s%s.%s %s;", op->name, **type == 'f' ? "" : op->suffix,
              op->bits ? bits_of(*type, buffer) : *type, operands[count]);
     return op;
@@ -144,9 +147,7 @@ void cj_update_args(cj_func *f, const char *file, int line, cj_reg x, const char
 
 // The register's type; NULL, with the error said, of a handle that is none of this function's.
 static const char *known_type(cj_func *f, const char *file, int line, const char *what, cj_reg reg) {
-    const char *type = cj_reg_type(f, reg);
-    if (!type) cj__func_refuse(f, "operand-missing", "%s:%d: %s is no register of this function", file, line, what);
-    return type;
+    return cj__func_has(f, reg, "%s:%d: %s", file, line, what) ? cj_reg_type(f, reg) : NULL;
 }
 
 cj_reg cj_convert_args(cj_func *f, const char *file, int line, const char *type, const char *name, cj_reg from) {

@@ -8,11 +8,11 @@
 #include "cluster_line.h"
 
 void cj_setmaxnreg_dec(cj_func *f, uint32_t registers, const char *why) {
-    cj_ptx(f, "setmaxnreg.dec.sync.aligned.u32 $1;$2$3", registers, WHY(why));
+    CALL_LINE(f, "setmaxnreg.dec.sync.aligned.u32 $1;$2$3", registers, WHY(why));
 }
 
 void cj_setmaxnreg_inc(cj_func *f, uint32_t registers, const char *why) {
-    cj_ptx(f, "setmaxnreg.inc.sync.aligned.u32 $1;$2$3", registers, WHY(why));
+    CALL_LINE(f, "setmaxnreg.inc.sync.aligned.u32 $1;$2$3", registers, WHY(why));
 }
 
 // ---- descriptors (PTX ISA, "Matrix Descriptor Format")
@@ -32,9 +32,9 @@ cj_reg cj_matrix_descriptor(cj_func *f, cj_reg own, const cj_matrix_place *place
     cj_reg         at = cj_u32(f, "at"), descriptor = cj_b64(f, "descriptor");
     const uint64_t leading = place->order == CJ_BY_K ? 1 : place->next / UNIT;
     const uint64_t rest = leading << 16 | (uint64_t)(PATTERN / UNIT) << 32 | (uint64_t)SWIZZLE_128B << 62;
-    cj_ptx(f, "bfe.u32 $1, $2, 4, 14; // without the rank, which stands above in a cluster", at, own);
-    cj_ptx(f, "cvt.u64.u32 $1, $2;", descriptor, at);
-    cj_ptx(f, "or.b64 $1, $1, $2;", descriptor, rest);
+    CALL_LINE(f, "bfe.u32 $1, $2, 4, 14; // without the rank, which stands above in a cluster", at, own);
+    CALL_LINE(f, "cvt.u64.u32 $1, $2;", descriptor, at);
+    CALL_LINE(f, "or.b64 $1, $1, $2;", descriptor, rest);
     return descriptor;
 }
 
@@ -96,13 +96,13 @@ void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, 
     arg[count + 1] = CJ_ARG(a);
     arg[count + 2] = CJ_ARG(b);
     arg[count + 3] = CJ_ARG(adds);
-    cj_ptx_args(f, __FILE__, __LINE__, arg, count + 4);
+    cj_ptx_args(f, __func__, 0, arg, count + 4);
 }
 
-void cj_wgmma_fence(cj_func *f) { cj_ptx(f, "wgmma.fence.sync.aligned;"); }
-void cj_wgmma_commit(cj_func *f) { cj_ptx(f, "wgmma.commit_group.sync.aligned;"); }
+void cj_wgmma_fence(cj_func *f) { CALL_LINE(f, "wgmma.fence.sync.aligned;"); }
+void cj_wgmma_commit(cj_func *f) { CALL_LINE(f, "wgmma.commit_group.sync.aligned;"); }
 void cj_wgmma_wait(cj_func *f, uint32_t pending, const char *why) {
-    cj_ptx(f, "wgmma.wait_group.sync.aligned $1;$2$3", pending, WHY(why));
+    CALL_LINE(f, "wgmma.wait_group.sync.aligned $1;$2$3", pending, WHY(why));
 }
 
 // ---- fragments
@@ -111,28 +111,28 @@ void cj_wgmma_wait(cj_func *f, uint32_t pending, const char *why) {
 // 16 bytes exchanged by r % 8.
 cj_reg cj_fragment_address(cj_func *f, cj_reg own, cj_reg lane) {
     cj_reg row = cj_u32(f, "fragment_row"), piece = cj_u32(f, "fragment_piece"), at = cj_u32(f, "fragment");
-    cj_ptx(f, "and.b32 $1, $2, 15;", row, lane);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", at, row, ROW, own);
-    cj_ptx(f, "shr.u32 $1, $2, 4;", piece, lane);
-    cj_ptx(f, "xor.b32 $1, $1, $2;", piece, row);
-    cj_ptx(f, "and.b32 $1, $1, 7;", piece);
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $1;", at, piece, UNIT);
+    CALL_LINE(f, "and.b32 $1, $2, 15;", row, lane);
+    CALL_LINE(f, "mad.lo.u32 $1, $2, $3, $4;", at, row, ROW, own);
+    CALL_LINE(f, "shr.u32 $1, $2, 4;", piece, lane);
+    CALL_LINE(f, "xor.b32 $1, $1, $2;", piece, row);
+    CALL_LINE(f, "and.b32 $1, $1, 7;", piece);
+    CALL_LINE(f, "mad.lo.u32 $1, $2, $3, $1;", at, piece, UNIT);
     return at;
 }
 
 cj_reg cj_fragment_at(cj_func *f, cj_reg address, uint32_t index) {
     if (!index) return address;
     cj_reg at = cj_u32(f, "fragment");
-    cj_ptx(f, "xor.b32 $1, $2, $3;", at, address, 2 * UNIT * index);
+    CALL_LINE(f, "xor.b32 $1, $2, $3;", at, address, 2 * UNIT * index);
     return at;
 }
 
 void cj_fragment_load(cj_func *f, const cj_reg *r, cj_reg address) {
     if (!NEEDS(f, r)) return;
-    cj_ptx(f, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$1, $2, $3, $4}, [$5];", r[0], r[1], r[2], r[3], address);
+    CALL_LINE(f, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$1, $2, $3, $4}, [$5];", r[0], r[1], r[2], r[3], address);
 }
 
 void cj_fragment_store(cj_func *f, cj_reg address, const cj_reg *r) {
     if (!NEEDS(f, r)) return;
-    cj_ptx(f, "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$1], {$2, $3, $4, $5};", address, r[0], r[1], r[2], r[3]);
+    CALL_LINE(f, "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$1], {$2, $3, $4, $5};", address, r[0], r[1], r[2], r[3]);
 }

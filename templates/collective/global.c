@@ -119,12 +119,12 @@ static cj_reg combined(const kernel *k, cj_reg inside) {
 
 // ---- moving
 
-// The rank that an element comes from; *misses, where it is set, says that it comes from none.
+// The rank that an element comes from; *misses says that it comes from none, or is cj_none().
 static cj_reg source_rank(const kernel *k, cj_reg part, cj_reg *misses) {
     cj_func             *f = k->f;
     const cj_collective *what = &k->s.what;
     const int32_t        size = (int32_t)k->s.cluster;
-    *misses = cj_always();
+    *misses = cj_none();
     if (what->op == CJ_COLLECTIVE_BROADCAST || what->op == CJ_COLLECTIVE_SCATTER)
         return cj_mov(f, "u32", "root", what->root);
     if (what->op != CJ_COLLECTIVE_SHIFT) return part;
@@ -140,7 +140,7 @@ static cj_reg source_rank(const kernel *k, cj_reg part, cj_reg *misses) {
 
 static cj_reg moved(const kernel *k, cj_reg part, cj_reg inside) {
     cj_reg misses, source = source_rank(k, part, &misses), value = load_from(k, inside, source);
-    if (misses.id) cj_ptx(k->f, "@$1 mov.$2 $3, 0;", misses, k->s.dtype->bits, value);
+    if (!cj_is_none(misses)) cj_ptx(k->f, "@$1 mov.$2 $3, 0;", misses, k->s.dtype->bits, value);
     return value;
 }
 

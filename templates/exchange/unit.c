@@ -131,7 +131,7 @@ bool            cj__exchange_stays(const exchange_kernel *k, unsigned i) { retur
 static cj_reg travels(const exchange_kernel *k, unsigned i, cj_reg is_held) {
     if (!k->s.turned || cj__exchange_stays(k, i) || (i + 1) * k->s.threads <= travelling(k)) return is_held;
     cj_reg goes = cj_lt(k->f, "goes", k->thread, travelling(k) - i * k->s.threads);
-    return is_held.id ? cj_and(k->f, "goes", goes, is_held) : goes;
+    return cj_is_always(is_held) ? goes : cj_and(k->f, "goes", goes, is_held);
 }
 
 // Where a unit goes to, or comes from, in the first buffer of a block.
@@ -158,7 +158,7 @@ static void find_place(const exchange_kernel *k, unsigned i, const place *p, exc
 // Some thread may hold nothing that travels: then which do.
 static cj_reg find_holders(const exchange_kernel *k, const exchange_units *u) {
     for (unsigned i = 0; i < k->s.vectors; i++)
-        if (!cj__exchange_stays(k, i) && !u->is_held[i].id) return cj_always();
+        if (!cj__exchange_stays(k, i) && cj_is_always(u->is_held[i])) return cj_always();
     cj_reg holds = cj_mov(k->f, "pred", "holds", u->is_held[0]);
     for (unsigned i = 1; i < k->s.vectors; i++)
         if (!cj__exchange_stays(k, i)) holds = cj_or(k->f, "holds", holds, u->is_held[i]);

@@ -170,7 +170,7 @@ gemm_place cj__gemm_place(const gemm_kernel *k, cj_reg tile) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const uint32_t    band_rows = (uint32_t)cj__gemm_constants.band_rows;
-    const cj_reg      batch = g->batches > 1 ? find_batch(k, &tile) : (cj_reg){0};
+    const cj_reg      batch = g->batches > 1 ? find_batch(k, &tile) : cj_none();
     cj_reg            of_band = cj_mul(f, "tiles_of_band", k->columns, band_rows);
     cj_reg            band = cj_div(f, "band", tile, of_band);
     cj_reg            in_band = cj_sub(f, "in_band", tile, cj_mul(f, "tiles_before", of_band, band));

@@ -9,7 +9,7 @@ enum { REGISTERS = 40 };  // a thread's, that the producer keeps
 typedef struct loader {
     const gemm_operand *o;
     cj_reg              map, base, mask;    // base: where the part lies in the first stage
-    cj_reg              part_line, part_k;  // where the part begins, s32, along the one axis that is divided
+    cj_reg part_line, part_k;  // where the part begins, s32, along the one axis that is divided; the other is cj_none()
 } loader;
 
 static bool is_a(const gemm_kernel *k, const loader *l) { return l->o == &k->g->a; }
@@ -30,7 +30,7 @@ static cj_reg mask_of(const gemm_kernel *k, const loader *l) {
 static loader make_loader(const gemm_kernel *k, const gemm_operand *o) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    loader            l = {.o = o};
+    loader            l = {.o = o, .part_line = cj_none(), .part_k = cj_none()};
     const bool        a = is_a(k, &l), by_k = o->order == CJ_BY_K;
     l.map = cj__gemm_map_address(k, a ? GEMM_MAP_A : GEMM_MAP_B);
     l.base = cj_add(f, a ? "a_part" : "b_part", k->shared, a ? 0 : g->stages * g->a.bytes);
@@ -48,13 +48,13 @@ typedef struct position {
     cj_reg line, k;
 } position;
 
-// This block's part of a tile: `line` is the tile's first one, `first_step` its first step of it (a zero id: 0).
+// This block's part of a tile: `line` is the tile's first one, `first_step` its first step of it (cj_none(): 0).
 static position find_position(const gemm_kernel *k, const loader *l, cj_reg line, cj_reg first_step) {
     cj_func *f = k->f;
     position p;
-    p.line = l->part_line.id ? cj_add(f, "line", line, l->part_line) : cj_mov(f, "s32", "line", line);
-    p.k = l->part_k.id ? cj_mov(f, "s32", "k", l->part_k) : cj_mov(f, "s32", "k", 0);
-    if (first_step.id) cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", p.k, first_step, k->g->step);
+    p.line = cj_is_none(l->part_line) ? cj_mov(f, "s32", "line", line) : cj_add(f, "line", line, l->part_line);
+    p.k = cj_is_none(l->part_k) ? cj_mov(f, "s32", "k", 0) : cj_mov(f, "s32", "k", l->part_k);
+    if (!cj_is_none(first_step)) cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", p.k, first_step, k->g->step);
     return p;
 }
 
@@ -82,7 +82,7 @@ typedef struct producer {
     cj_pipeline_at at;
 } producer;
 
-// Steps of a tile, from `first` on (a zero id: 0). The coordinates are computed before the thread waits for the kernels before.
+// Steps of a tile, from `first` on (cj_none(): 0). The coordinates are computed before the thread waits for the kernels before.
 static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_reg first, cj_reg steps) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
@@ -103,7 +103,7 @@ static void load_tiles(const gemm_kernel *k, const producer *p, cj_reg steps) {
     cj_reg   tile = cj_mov(f, "u32", "tile", k->cluster);
     CJ_LOOP(f, tiles, "next_tile", "no_tile") {
         cj_leave(&tiles, cj_ge(f, "no_more", tile, cj__gemm_tiles_end(k)));
-        load_steps(k, p, tile, (cj_reg){0}, steps);
+        load_steps(k, p, tile, cj_none(), steps);
         cj_update(f, tile, "add", k->clusters);
     }
 }

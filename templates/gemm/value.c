@@ -118,8 +118,8 @@ static void activate(const gemm_kernel *k, cj_reg x) {
 void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, cj_reg sum, cj_reg addend, cj_reg bias) {
     cj_func *f = k->f;
     cj_ptx(f, "mul.rn.f32 $1, $1, $2;", sum, v->alpha);
-    if (addend.id) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", sum, v->beta, addend);
-    if (bias.id) cj_ptx(f, "add.rn.f32 $1, $1, $2;", sum, bias);
+    if (k->g->adds_c) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", sum, v->beta, addend);
+    if (k->g->bias != GEMM_NO_BIAS) cj_ptx(f, "add.rn.f32 $1, $1, $2;", sum, bias);
     activate(k, sum);
     if (cj__gemm_is_d_scaled(k->g)) cj_ptx(f, "mul.rn.f32 $1, $1, $2;", sum, v->scale_d);
 }

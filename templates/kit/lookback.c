@@ -42,7 +42,7 @@ static cj_reg look(const cj_lookback *l, cj_reg when, cj_reg at, unsigned offset
 
 // Takes the bit of a segment off a tile's tag.
 static cj_reg take_head(const cj_lookback *l, cj_reg tag) {
-    if (!l->p->segmented) return (cj_reg){0};
+    if (!l->p->segmented) return cj_none();
     cj_reg head = cj_and(l->p->f, "head", tag, 1);
     cj_update(l->p->f, tag, "xor", head);
     return head;

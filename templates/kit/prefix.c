@@ -35,17 +35,10 @@ void cj__prefix_clear_unless(const cj_prefix *p, cj_reg when, cj_reg value) {
     cj_ptx(p->f, "@!$1 mov.$2 $3, $4;", when, p->combine.type, value, cj_combine_identity(p->combine));
 }
 
-static void set_where(const cj_prefix *p, cj_reg when, cj_reg to, cj_reg from) {
-    if (when.id)
-        cj_set_if(p->f, when, to, from);
-    else
-        cj_set(p->f, to, from);
-}
-
 void cj__prefix_before(const cj_prefix *p, cj_reg when, cj_reg value, cj_reg earlier) {
     cj_reg sum = cj__prefix_copy(p, "sum", earlier);
     cj_combine_into(p->f, p->combine, sum, value);
-    set_where(p, when, value, sum);
+    cj_set_if(p->f, when, value, sum);
 }
 
 void cj__prefix_append(const cj_prefix *p, cj_reg total, cj_reg next, cj_reg heads) {

@@ -8,7 +8,7 @@ enum { MBARRIER_BYTES = 8, NAME = 32 };
 // ---- rings
 
 cj_ring cj__ring(cj_func *f, const char *name, unsigned count, bool phases) {
-    cj_ring ring = {.number = cj_mov(f, "u32", name, 0), .count = count};
+    cj_ring ring = {.number = cj_mov(f, "u32", name, 0), .parity = cj_none(), .count = count};
     if (phases) ring.parity = cj_mov(f, "u32", "parity", 0);
     return ring;
 }
@@ -17,7 +17,7 @@ void cj__ring_next(cj_func *f, const cj_ring *ring) {
     cj_update(f, ring->number, "add", 1);
     cj_reg round = cj_eq(f, "round", ring->number, ring->count);
     cj_set_if(f, round, ring->number, 0);
-    if (ring->parity.id) cj_ptx(f, "@$1 xor.b32 $2, $2, 1;", round, ring->parity);
+    if (!cj_is_none(ring->parity)) cj_ptx(f, "@$1 xor.b32 $2, $2, 1;", round, ring->parity);
 }
 
 cj_reg cj__ring_at(cj_func *f, const char *name, cj_reg first, const cj_ring *ring, uint64_t bytes) {

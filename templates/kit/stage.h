@@ -22,7 +22,7 @@
 
 // A count that goes round: 0, 1, … count - 1, 0, …; `parity` is that of the mbarrier phase to wait for in this round.
 typedef struct cj_ring {
-    cj_reg   number, parity;  // parity.id 0: nobody waits for phases
+    cj_reg   number, parity;  // parity: cj_none() where nobody waits for phases
     unsigned count;
 } cj_ring;
 

@@ -6,19 +6,19 @@
 
 enum { MOST = 4 };
 
-// `text` has the guard and the operation, without the width and the operands; $1 is the guard.
+// $1 is the guard, $2 the operation.
 static void access_memory(cj_func *f, cj_reg when, const char *operation, const char *type, const cj_reg *value,
                           unsigned count, cj_reg at, int64_t offset, bool loads) {
     static const char *const lists[MOST + 1] = {"", "$6", "{$6, $7}", "", "{$6, $7, $8, $9}"};
     static const char *const widths[MOST + 1] = {"", "", ".v2", "", ".v4"};
     char                     text[80];
-    const char              *guard = when.id ? "@$1 " : "", *list = lists[count], *width = widths[count];
+    const char              *list = lists[count], *width = widths[count];
     const char              *address = offset ? "[$4 + $5]" : "[$4]";
     const cj_reg             last = value[count - 1];
     if (loads)
-        snprintf(text, sizeof text, "%s$2%s.$3 %s, %s;", guard, width, list, address);
+        snprintf(text, sizeof text, "@$1 $2%s.$3 %s, %s;", width, list, address);
     else
-        snprintf(text, sizeof text, "%s$2%s.$3 %s, %s;", guard, width, address, list);
+        snprintf(text, sizeof text, "@$1 $2%s.$3 %s, %s;", width, address, list);
     cj_ptx(f, text, when, operation, type, at, offset, value[0], count > 1 ? value[1] : last,
            count > 2 ? value[2] : last, last);
 }

@@ -59,7 +59,7 @@ static cj_reg send(const reduce_kernel *k, const reduce_epoch *epoch, const cj_m
     return tag;
 }
 
-// Messages that a lane reads at once, and whether each is there: of one, the loop around has looked.
+// Messages that a lane reads at once, and whether each is there: of one the loop around has looked, so that it always is.
 typedef struct messages {
     unsigned   count;
     cj_partial partial[REDUCE_MAILBOXES];
@@ -68,7 +68,7 @@ typedef struct messages {
 
 // Which of the lane's messages from group `first` on there are.
 static messages count_messages(const reduce_kernel *k, cj_reg first, cj_reg groups, unsigned step) {
-    messages m = {.count = k->messages};
+    messages m = {.count = k->messages, .there = {cj_always()}};
     for (unsigned u = 0; u < m.count && m.count > 1; u++)
         m.there[u] = cj_lt(k->f, "there", cj_add(k->f, "number", first, u * step), groups);
     return m;

@@ -131,7 +131,7 @@ static void emit_row(consumer *c) {
     if (many) cj__row_set_piece(k, c->t->piece);
     fetch(c);
     cj__ring_next(f, &c->stage);
-    cj_ring kept = {.count = c->stage.count};
+    cj_ring kept = {.parity = cj_none(), .count = c->stage.count};
     if (keeps) kept.number = cj_mov(f, "u32", "kept_stage", c->stage.number);
     k->in_place = in_place;
     cj__row_sweep(k);

@@ -260,16 +260,17 @@ static void load_column(row_kernel *k, unsigned operand, unsigned v, const cj_re
 void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
     const char *name = k->op->operand[operand].name;
     cj_reg      word[ROW_WORDS], *kept = k->kept[operand][v];
-    if (!kept[0].id) {
+    if (!k->keeps) {
         new_words(k, name, word);
         load_column(k, operand, v, word);
     }
-    widen(k, name, kept[0].id ? kept : word, into);
+    widen(k, name, k->keeps ? kept : word, into);
 }
 
 void cj__row_keep_columns(row_kernel *k) {
     const unsigned most = k->s->in_bytes == 2 && !k->op->columns_written ? KEPT_NARROW : KEPT_WIDE;
     if (k->s->held * in_words(k) * (k->op->inputs + k->op->columns) > most) return;
+    k->keeps = true;
     for (unsigned i = 0; i < k->op->operands; i++)
         for (unsigned v = 0; k->op->operand[i].role == ROW_COLUMN && v < k->s->held; v++) {
             new_words(k, k->op->operand[i].name, k->kept[i][v]);

@@ -14,7 +14,7 @@ static unsigned slot_count(const row_kernel *k) { return (unsigned)cj__most(k->s
 row_exchange cj__row_exchange_open(row_kernel *k, bool again) {
     cj_func       *f = k->f;
     const unsigned words = cj__row_slot_words(k->op);
-    row_exchange   x = {.mails = k->s->form == ROW_SPREAD};
+    row_exchange   x = {.mails = k->s->form == ROW_SPREAD, .slots = cj_none(), .turn = cj_none()};
     if (x.mails) x.mail = cj__row_mail_open(k);
     if (k->s->rows_per_block > 1 || slot_count(k) == 1) return x;
     x.slots = cj_shared_address(f, cj_shared(f, "f32", "slots", slot_count(k) * words * (again ? 2 : 1), 16));
@@ -55,15 +55,16 @@ static void push(row_kernel *k, const row_exchange *x, cj_reg slots) {
 void cj__row_exchange(row_kernel *k, const row_exchange *x) {
     cj_func *f = k->f;
     cj_reg   slots = x->slots;
+    bool     has_slots = !cj_is_none(slots);
     cj_step(f, "the warp's partial, in every lane");
     cj__row_fold(k, &k->part, &k->part, 1, true);
-    if (x->slots.id && x->turn.id) {
+    if (has_slots && !cj_is_none(x->turn)) {
         slots = cj_add(f, "slots_at", x->slots, x->turn);
         cj_update(f, x->turn, "xor", 4 * cj__row_slot_words(k->op) * slot_count(k));
     }
-    if (x->slots.id && is_pushed(k)) {
+    if (has_slots && is_pushed(k)) {
         push(k, x, slots);
-    } else if (x->slots.id) {
+    } else if (has_slots) {
         cj_step(f, "a slot a warp");
         cj_reg slot = own_slot(k, slots);
         cj__row_store_slot(k, cj_eq(f, "writes", k->lane, 0), slot);
@@ -72,7 +73,7 @@ void cj__row_exchange(row_kernel *k, const row_exchange *x) {
     }
     if (x->mails) {
         cj__row_mail_exchange(k, &x->mail, slots);
-    } else if (x->slots.id) {
+    } else if (has_slots) {
         cj_step(f, "every warp combines all partials");
         cj__row_fold_slots(k, slots, slot_count(k));
     }

@@ -168,7 +168,7 @@ static void look(row_kernel *k, const row_mail *m, const row_part *part, cj_reg 
     const cj_mailbox box = box_of(k->op);
     cj_reg           sealed[ROW_VALUES];
     for (unsigned w = 0; w < box.words; w++)
-        sealed[w] = has.id ? seal(k, m, value_of(part, k->op, w)) : cj_b64(f, "sealed");
+        sealed[w] = cj_is_always(has) ? cj_b64(f, "sealed") : seal(k, m, value_of(part, k->op, w));
     cj__mail_load(f, &box, has, at, offset, sealed);
     for (unsigned w = 0; w < box.words; w++) {
         cj_reg tag, word = cj__mail_split(f, sealed[w], &tag);
@@ -225,7 +225,7 @@ static void gather_some(row_kernel *k, const row_mail *m, cj_reg at, unsigned fi
 // row, too.
 static void gather(row_kernel *k, const row_mail *m, cj_reg turn) {
     const unsigned all = messages_a_lane(k), at_once = ROW_VALUES / cj__row_slot_words(k->op);
-    cj_reg         group = group_number(k), taken = k->s->counted ? taken_at(k, turn) : cj_always();
+    cj_reg         group = group_number(k), taken = k->s->counted ? taken_at(k, turn) : cj_none();
     cj_step(k->f, "a lane waits for each message");
     cj_reg at = find_messages(k, group, turn);
     for (unsigned i = 0; i < all; i += at_once) gather_some(k, m, at, i, (unsigned)cj__least(i + at_once, all), taken);

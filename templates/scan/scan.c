@@ -194,7 +194,7 @@ static void declare(scan_kernel *k) {
 
 // A tile a block, or one of a few rows that a block has at once.
 static void emit_tiles(scan_kernel *k) {
-    scan_tile           tile = {.row = {0}};
+    scan_tile           tile = {.carry = cj_none()};
     const scan_exchange exchange = cj__scan_begin(k, &tile);
     cj__scan_load(k, &tile);
     cj__scan_tile(k, &tile);

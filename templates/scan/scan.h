@@ -121,7 +121,7 @@ typedef struct scan_tile {
     cj_reg element[SCAN_LOADS_MAX][SCAN_WIDTH_MAX];
     cj_reg prefix[SCAN_LOADS_MAX];  // of each load: in its warp, then in the tile
     cj_reg total;                   // of the warp, then of the tile
-    cj_reg carry;                   // the prefix of the tile, unless it is its row's only one
+    cj_reg carry;                   // the prefix of the tile; cj_none(): it is its row's only one
 
     // With segments: flags of each load's elements; the loads, bit by bit, before which no segment begins in the tile; not 0 if
     // a segment begins in the tile. If `staged`, the flags are in shared memory at `stage`, in threads where `in_stage` holds.

@@ -203,7 +203,7 @@ void cj__scan_store(const scan_kernel *k, scan_tile *t) {
     cj_reg at = cj__scan_address(k, t, k->out, k->out_stride, s->bytes, "to");
     for (unsigned v = 0; v < s->loads; v++) {
         cj_reg running = t->prefix[v], there = cj__scan_has_load(k, t, v);
-        if (t->carry.id) cj__prefix_before(&k->p, cj__scan_is_open(k, t, v), running, t->carry);
+        if (!cj_is_none(t->carry)) cj__prefix_before(&k->p, cj__scan_is_open(k, t, v), running, t->carry);
         for (unsigned e = 0; e < s->width; e++) {
             cj_reg result = running;
             if (!k->reverse) cj__scan_restart(k, t, running, v, e);

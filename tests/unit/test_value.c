@@ -230,6 +230,26 @@ static void unset_handle(cj_func *f, cj_var out) {
     (void)out;
     cj_set(f, (cj_reg){0}, 1);
 }
+static void unset_operand(cj_func *f, cj_var out) {
+    (void)out;
+    cj_add(f, "sum", 1, (cj_reg){0});
+}
+static void unset_later_operand(cj_func *f, cj_var out) {
+    (void)out;
+    cj_add(f, "sum", cj_mov(f, "u32", "a", 1), (cj_reg){0});
+}
+static void unset_and_converted(cj_func *f, cj_var out) {
+    (void)out;
+    cj_cvt(f, "u64", "wide", (cj_reg){0});
+}
+static void none_compared(cj_func *f, cj_var out) {
+    (void)out;
+    cj_lt(f, "less", cj_none(), 1);
+}
+static void unset_count(cj_func *f, cj_var out) {
+    (void)out;
+    CJ_COUNT_DOWN(f, "again", (cj_reg){0}, 1) { cj_note(f, "never"); }
+}
 static void no_type(cj_func *f, cj_var out) {
     (void)out;
     cj_let(f, "u31", "a", "mov.u32 $1, 0;");
@@ -267,7 +287,12 @@ static void what_makes_no_value_is_refused_by_name(void **state) {
         {no_register, "'add' needs a register"},      {unknown_operation, "'plus' needs a register"},
         {too_many_operands, "'add' needs a register"}, {mixed_types, "%b"},
         {wide_of_64_bits, "mul.wide"},                {no_predicate, "%a"},
-        {unset_handle, "what cj_set sets is no register"},          {no_type, "'u31' is not a type"},
+        {unset_handle, "what cj_set sets is an unset register"},          {no_type, "'u31' is not a type"},
+        {unset_operand, "test_value.c:"},             {unset_operand, ": operand 2 of 'add' is an unset register"},
+        {unset_later_operand, "test_value.c:"},       {unset_later_operand, "$3 is an unset register"},
+        {unset_and_converted, "what cj_cvt converts is an unset register"},
+        {none_compared, "operand 1 of 'setp.lt' is cj_none(), no register"},
+        {unset_count, "CJ_COUNT_DOWN: the register that counts is an unset register"},
         {unset_condition, "$1"},                      {long_name_of_an_array, "is too long"},
         {array_without_room, "reg is NULL"},
         {not_ascii, "0xc3 is not ASCII"},             {why_not_ascii, "0xc3 is not ASCII"},

@@ -272,8 +272,21 @@ static void missing_operand(cj_builder *b, cj_func *f) {
     (void)b, HERE, cj_ptx(f, "add.u32 $1, $1, $2;", cj_u32(f, "r"));
 }
 static void missing_number(cj_builder *b, cj_func *f) { (void)b, HERE, cj_ptx(f, "add.u32 $, 1, 2;", 1); }
-static void zero_handle(cj_builder *b, cj_func *f) {
+static void unset_predicate(cj_builder *b, cj_func *f) { (void)b, HERE, cj_ptx(f, "@!$1 ret;", (cj_reg){0}); }
+static void unset_register(cj_builder *b, cj_func *f) {
+    (void)b, HERE, cj_ptx(f, "mov.u32 $1, $2;", cj_u32(f, "r"), (cj_reg){0});
+}
+static void unset_variable(cj_builder *b, cj_func *f) {
     (void)b, HERE, cj_ptx(f, "ld.param.u64 $1, [$2];", cj_u64(f, "r"), (cj_var){0});
+}
+static void unset_label(cj_builder *b, cj_func *f) { (void)b, HERE, cj_ptx(f, "bra $1;", (cj_label){0}); }
+static void no_guard(cj_builder *b, cj_func *f) { (void)b, HERE, cj_ptx(f, "@$1 ret;", cj_none()); }
+static void no_source(cj_builder *b, cj_func *f) {
+    (void)b, HERE, cj_ptx(f, "mov.u32 $1, $2;", cj_u32(f, "r"), cj_none());
+}
+static void never(cj_builder *b, cj_func *f) { (void)b, HERE, cj_ptx(f, "@!$1 ret;", cj_always()); }
+static void always_as_value(cj_builder *b, cj_func *f) {
+    (void)b, HERE, cj_ptx(f, "mov.pred $1, $2;", cj_pred(f, "p"), cj_always());
 }
 static void foreign_handle(cj_builder *b, cj_func *f) { (void)b, HERE, cj_ptx(f, "add.u32 $1, $1, 1;", (cj_reg){77}); }
 static void undeclared(cj_builder *b, cj_func *f) { (void)b, HERE, cj_ptx(f, "mov.u32 %undeclared, 1;"); }
@@ -301,8 +314,17 @@ static const struct mistake {
     {wrong_kind, "operands", "'add.u32' does not take these 3 operands", "add.u32"},
     {missing_operand, "operand-missing", "$2 has no operand", ""},
     {missing_number, "operand-missing", "has no operand", ""},
-    {zero_handle, "operand-missing", "$2 has no operand behind it, or one that is not of this function", ""},
-    {foreign_handle, "operand-missing", "$1 has no operand behind it, or one that is not of this function", ""},
+    {foreign_handle, "operand-missing", "$1 is no register of this function", ""},
+    {unset_predicate, "operand-missing", "the predicate $1 is an unset register",
+     "pass cj_always(); the line is: @!$1 ret;"},
+    {unset_register, "operand-missing", "$2 is an unset register", "the line is: mov.u32 $1, $2;"},
+    {unset_variable, "operand-missing", "$2 is an unset variable", "cj_shared, or cj_param, returns one"},
+    {unset_label, "operand-missing", "$1 is an unset label", "cj_label_new returns one; the line is: bra $1;"},
+    {no_guard, "operand-missing", "the predicate $1 is cj_none(), no register", "cj_always()"},
+    {no_source, "operand-missing", "$2 is cj_none(), no register", ""},
+    {never, "operand-missing", "the predicate $1 is cj_always(), which guards a line, @$k, and stands nowhere else",
+     ""},
+    {always_as_value, "operand-missing", "$2 is cj_always()", ""},
     {undeclared, "name-undefined", "nothing declares '%undeclared'", ""},
     {no_semicolon, "syntax", "found the end of the text", "the line is: ret"},
     {closing_brace, "syntax", "this '}' closes nothing", ""},

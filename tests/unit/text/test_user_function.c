@@ -325,7 +325,25 @@ static void wrong_calls_are_refused(void **state) {
     f = cj_entry(b, "k");
     x = cj_s32(f, "x");
     cj_call(f, (cj_callee){1}, x, x);
-    expect_error(b, "not of this builder");
+    expect_error(b, "the callee is not of this builder");
+
+    b = cj_builder_create("sm_90");
+    f = cj_entry(b, "k");
+    x = cj_s32(f, "x");
+    cj_call(f, (cj_callee){0}, x, x);
+    expect_error(b, "cj_call: the callee is unset");
+
+    b = cj_builder_create("sm_90");
+    callee = cj_builder_function(b, function, "early");
+    f = cj_entry(b, "k");
+    cj_call(f, callee, cj_s32(f, "x"), (cj_reg){0});
+    expect_error(b, "cj_call of 'early': argument 1 is an unset register");
+
+    b = cj_builder_create("sm_90");
+    callee = cj_builder_function(b, function, "early");
+    f = cj_entry(b, "k");
+    cj_call(f, callee, cj_none(), cj_s32(f, "x"));
+    expect_error(b, "cj_call of 'early': the result is cj_none(), no register");
 
     b = cj_builder_create("sm_70");
     cj_builder_function(b, function, "early");
