@@ -133,7 +133,7 @@ void cj__builder_name_line(cj_builder *b, const char *file, int line) {
     if (line)
         snprintf(b->error.message, sizeof b->error.message, "%s:%d: %.*s", file ? file : "?", line, 800, message);
     else
-        snprintf(b->error.message, sizeof b->error.message, "%s: %.*s", file, 800, message);
+        snprintf(b->error.message, sizeof b->error.message, "%s: %.*s", file ? file : "?", 800, message);
     if (b->line.length && !*b->error.hint) cj__hint(&b->error, "the line is: %.400s", b->line.data);
 }
 

@@ -83,8 +83,8 @@ unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const r
 
 // Where partials are exchanged: once, or, `again`, for row after row.
 typedef struct row_exchange {
-    cj_reg slots,
-        turn;  // address; bytes from the slots of one row to those of the next; cj_none(): no slots, or one row's
+    cj_reg   slots;        // address, or cj_none(): no slots
+    cj_reg   turn;         // bytes from the slots of one row to those of the next, or cj_none(): one row
     cj_reg   leads;        // thread 0, where partials are pushed
     cj_push  push;
     bool     mails;

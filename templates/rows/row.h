@@ -164,7 +164,7 @@ struct row_kernel {
     cj_reg raw[ROW_INPUTS][ROW_HELD][ROW_WORDS];       // the elements that the thread holds
     cj_reg passing[ROW_INPUTS][ROW_WORDS];             // one vector of those that stay in shared memory
     cj_reg kept[ROW_OPERANDS][ROW_HELD][ROW_WORDS];    // weight and bias, once registers keep them
-    bool   keeps;                                      // they do
+    bool   keeps;                                      // whether these are made
     cj_reg resident_at[ROW_OPERANDS];                  // where column 0 of these would be in shared memory
     cj_reg total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];  // sums over rows
     cj_reg stage_at;                                   // of the thread's first vector in shared memory

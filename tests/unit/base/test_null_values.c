@@ -57,7 +57,13 @@ static cj_func *the_func(void) {
     return writing.func;
 }
 
+// What calls are given for registers.
+static enum { REGISTER, UNSET, NONE, ALWAYS, HANDLES } given_handle;
+
 static cj_reg a_register(void) {
+    if (given_handle == UNSET) return (cj_reg){0};
+    if (given_handle == NONE) return cj_none();
+    if (given_handle == ALWAYS) return cj_always();
     if (!writing.reg.id) writing.reg = cj_u32(the_func(), "r");
     return writing.reg;
 }
@@ -159,11 +165,11 @@ static bool is_zero(const void *value, size_t size) {
 #undef NULL_VALUE
 
 static const struct {
-    const char *name, *pointer, *whole;
+    const char *name, *pointer, *whole, *text;
     bool (*call)(void);
 } calls[] = {
-#define NULL_VOID(name, pointer, call) {#name, #pointer, #name " " #pointer, null_##name##_##pointer},
-#define NULL_VALUE(type, name, pointer, call) {#name, #pointer, #name " " #pointer, null_##name##_##pointer},
+#define NULL_VOID(name, pointer, call) {#name, #pointer, #name " " #pointer, #call, null_##name##_##pointer},
+#define NULL_VALUE(type, name, pointer, call) {#name, #pointer, #name " " #pointer, #call, null_##name##_##pointer},
 #include "null_calls.h"
 };
 
@@ -206,6 +212,28 @@ static void no_public_function_dies_of_null(void **state) {
     }
     assert_int_equal(wrong, 0);
     assert_true(CJ_TEST_COUNT(calls) > 200);
+}
+
+static bool is_given_a_register(size_t i) { return strstr(calls[i].text, "GOOD_cj_reg") != NULL; }
+
+// The same calls with handles that are no registers.
+static void no_public_function_dies_of_what_is_no_register(void **state) {
+    (void)state;
+    unsigned wrong = 0, tried = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++)
+        for (given_handle = UNSET; given_handle < HANDLES && is_given_a_register(i); given_handle++, tried++) {
+            int status;
+            fflush(NULL);
+            const pid_t process = fork();
+            if (!process) _exit(try(i));
+            assert_int_equal(waitpid(process, &status, 0), process);
+            if (WIFEXITED(status)) continue;
+            printf("%s: handle %d, NULL for %s: it dies\n", calls[i].name, (int)given_handle, calls[i].pointer);
+            wrong++;
+        }
+    given_handle = REGISTER;
+    assert_int_equal(wrong, 0);
+    assert_true(tried > 300);
 }
 
 static void a_builder_of_no_target_is_refused_by_finish(void **state) {
@@ -262,6 +290,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_what_may_be_null_are_right),
         cmocka_unit_test(no_public_function_dies_of_null),
+        cmocka_unit_test(no_public_function_dies_of_what_is_no_register),
         cmocka_unit_test(a_builder_of_no_target_is_refused_by_finish),
         cmocka_unit_test(parameters_of_no_family_are_refused),
     };
