@@ -119,8 +119,8 @@ typedef struct cj_collectives_desc {
 // What they share in the kernel: made by open, passed on, its members are nobody's business.
 typedef struct cj_collectives {
     cj_collectives_desc desc;
-    cj_reg              rank, thread, lane, first, sends,
-        beyond;  // beyond: not of warp 0, or cj_none(); sends: thread r that sends to rank r
+    cj_reg rank, thread, lane, first;
+    cj_reg sends, beyond;                             // thread r that sends to rank r; not of warp 0, or cj_none()
     cj_reg slots, peer_slots, turn;                   // of values: lane r's peer is rank r
     cj_reg gates, peer_gates, parity, second_parity;  // of arrays
 } cj_collectives;
