@@ -12,18 +12,13 @@ those copy their inputs in each call, and ours, which leave python's overhead ou
 Exit codes: 0 measured, 1 a failure, 2 usage, 77 nothing to measure: no GPU, or no ptxgen."""
 import argparse
 import collections
-import concurrent.futures
 import itertools
 import json
-import math
-import multiprocessing
-import os
 import statistics
-import tempfile
 import time
-import warnings
 
 import ours
+import torched
 from ours import progress, say
 
 BYTES = 1 << 30
@@ -45,11 +40,7 @@ TABLE = [  # families, dtypes, rows (0: as many as make x BYTES long), columns a
 ]
 SIZE = {"f32": 4, "bf16": 2}
 
-MODE = "max-autotune-no-cudagraphs"
-ROTATE = 3 * 60_000_000       # bytes that all copies of an input exceed: three times an H200's L2 cache
 GRAPH_BYTES, GRAPH_CALLS = 8 << 30, 512  # what a graph moves at most, 2 ms or more: gaps between replays count little
-WARM_MS, ROUND_MS = 100, 10
-WORKERS, THREADS = 8, 2       # processes that compile, and threads of each
 FORMAT = "{:<12} {:<5} {:>17} {:>10} {:>6} {:>7} {:>10}  {:<18} {:>6}  {}"
 TITLES = ("family", "dtype", "rows x columns", "ours us", "TB/s", "share ", "torch us", "way", "ratio ", "goals")
 pt = None                     # torch, where it is and sees a GPU
@@ -69,18 +60,11 @@ def shapes_with(only):
 
 
 def load_torch():
-    """Imports torch, once a process, or leaves None. Not as `torch`: pickle would name torch's objects by that name in a worker's
-    __mp_main__, and the keys of inductor's cache, made of pickles, would not be those of the process that measures."""
+    """Once a process."""
     global pt
-    try:
-        import torch as pt
-    except ImportError as error:
-        return say(f"our side alone: {error}")
-    if not pt.cuda.is_available():
-        pt = None
-        return say("our side alone: torch sees no GPU")
-    pt.set_grad_enabled(False)
-    warnings.filterwarnings("ignore", module="torch._inductor")  # about how it compiles, once a shape and process
+    pt, why = torched.load()
+    if why:
+        say(f"our side alone: {why}")
 
 
 FUNCTIONS = {
@@ -102,55 +86,19 @@ def make_inputs(shape):
     return x, weight, label, shape.k
 
 
-def capture(call, copies):
-    """How to replay a CUDA graph that goes through all copies, once or more often, and the calls in it."""
-    turns = max(1, min(GRAPH_BYTES // sum(2 * x.nbytes for x, *_ in copies), GRAPH_CALLS // len(copies)))
-    graph, here, side = pt.cuda.CUDAGraph(), pt.cuda.current_stream(), pt.cuda.Stream()
-    side.wait_stream(here)
-    with pt.cuda.stream(side):  # what is done once must not happen in a capture
-        for copy in (copies[0], copies[-1], copies[0]):
-            call(*copy)
-    here.wait_stream(side)
-    try:
-        with pt.cuda.graph(graph):
-            for _ in range(turns):
-                results = [call(*copy) for copy in copies]  # stay until the next turn's: they rotate as well
-        return graph.replay, turns * len(copies), ""
-    except RuntimeError as error:
-        pt.cuda.set_stream(here)  # a capture that fails leaves its own
-        say(f"no capture: {error}")
-        return lambda: [call(*copy) for copy in copies], len(copies), ", loop"
-
-
-def time_rounds(replay, calls, rounds):
-    """Microseconds a call, of each round; the rounds begin when the GPU is warm."""
-    begin, end = pt.cuda.Event(enable_timing=True), pt.cuda.Event(enable_timing=True)
-
-    def milliseconds(repeat):
-        begin.record()
-        for _ in range(repeat):
-            replay()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end)
-
-    warm = 0
-    while warm < WARM_MS:
-        once = milliseconds(1)
-        warm += once
-    repeat = math.ceil(ROUND_MS / once)
-    return [milliseconds(repeat) * 1e3 / repeat / calls for _ in range(rounds)]
+def turns_of(copies):
+    return max(1, min(GRAPH_BYTES // sum(2 * x.nbytes for x, *_ in copies), GRAPH_CALLS // len(copies)))
 
 
 def measure_torch(shape, rounds):
     """What each way took; one that fails has its error under 'failed'."""
     pt.compiler.reset()
     eager, ways = FUNCTIONS[shape.family], {}
-    copies = [make_inputs(shape) for _ in range(ROTATE // (shape.rows * shape.columns * SIZE[shape.dtype]) + 1)]
-    for way, call in (("eager", eager), ("compile", pt.compile(eager, mode=MODE, dynamic=False))):
+    copies = [make_inputs(shape) for _ in range(torched.ROTATE // (shape.rows * shape.columns * SIZE[shape.dtype]) + 1)]
+    for way, call in (("eager", eager), ("compile", torched.compiled(pt, eager))):
         try:
-            replay, calls, note = capture(call, copies)
-            times = time_rounds(replay, calls, rounds)
+            replay, calls, note = torched.capture(pt, call, copies, turns_of(copies))
+            times = torched.time_rounds(pt, replay, calls, rounds)
             ways[way] = {"us": statistics.median(times), "rounds_us": times, "calls": calls, "copies": len(copies), "note": note}
         except Exception as error:  # torch has errors of many types, and the other way may still do
             ways[way] = {"failed": f"{type(error).__name__}: {error}"}
@@ -160,34 +108,16 @@ def measure_torch(shape, rounds):
     return ways
 
 
-def start_worker(lock):
-    """Inductor's own measurements happen in one process at a time: beside others' kernels it would choose badly."""
-    load_torch()
-    from torch._inductor.runtime.benchmarking import benchmarker
-    measure = benchmarker.benchmark_gpu
-
-    def alone(*arguments, **named):
-        with lock:
-            return measure(*arguments, **named)
-
-    benchmarker.benchmark_gpu = alone
-
-
 def compile_shape(shape):
     pt.compiler.reset()
-    pt.compile(FUNCTIONS[shape.family], mode=MODE, dynamic=False)(*make_inputs(shape))
+    torched.compiled(pt, FUNCTIONS[shape.family])(*make_inputs(shape))
     pt.cuda.synchronize()
 
 
 def compile_all(shapes):
-    """Fills inductor's cache. What fails here is compiled, and its error shown, where it is measured."""
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(min(WORKERS, len(shapes)), context, start_worker, (context.Lock(),)) as pool:
-        jobs = [pool.submit(compile_shape, shape) for shape in shapes]
-        for i, job in enumerate(concurrent.futures.as_completed(jobs)):
-            progress(f"compiled by torch: {i + 1} of {len(jobs)}")
-    if any(isinstance(job.exception(), concurrent.futures.BrokenExecutor) for job in jobs):
-        say("a process that compiles died: torch compiles the rest one by one")
+    workers = torched.pool(len(shapes), load_torch)
+    if torched.compile_all(workers, compile_shape, shapes)[1]:
+        workers.shutdown()
 
 
 def compare(shape, mine, ways):
@@ -218,7 +148,7 @@ def show(row):
 def measure_all(options):
     if pt and len(options.shapes) > 1:
         compile_all(options.shapes)
-    rows, about = [], {"torch": pt.__version__ if pt else None, "mode": MODE, "rounds": options.rounds}
+    rows, about = [], {"torch": pt.__version__ if pt else None, "mode": torched.MODE, "rounds": options.rounds}
     progress()
     print(FORMAT.format(*TITLES), flush=True)
     for i, shape in enumerate(options.shapes):
@@ -245,9 +175,7 @@ def parse():
 def main():
     options, start = parse(), time.monotonic()
     ours.require(options)
-    with tempfile.TemporaryDirectory(prefix="rows-", ignore_cleanup_errors=True) as cache:
-        for name, value in (("CACHE_DIR", cache), ("FX_GRAPH_CACHE", "1"), ("COMPILE_THREADS", str(THREADS))):
-            os.environ.setdefault("TORCHINDUCTOR_" + name, value)
+    with torched.cache():
         if not options.no_torch:
             load_torch()
         rows = measure_all(options)

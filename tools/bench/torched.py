@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rows.py and sweep share of torch: loading it, compiling beforehand in several processes, CUDA graphs and their times."""
+import concurrent.futures
+import math
+import multiprocessing
+import os
+import tempfile
+import warnings
+
+from ours import progress, say
+
+MODE = "max-autotune-no-cudagraphs"
+ROTATE = 3 * 60_000_000  # bytes that all copies of an input exceed: three times an H200's L2 cache
+WARM_MS, ROUND_MS = 100, 10
+WORKERS, THREADS = 8, 2  # processes that compile, and threads of each
+
+
+def load():
+    """torch, or why there is none. Not as a global named `torch`: pickle would name torch's objects by that name in a worker's
+    __mp_main__, and the keys of inductor's cache, made of pickles, would not be those of the process that measures."""
+    try:
+        import torch as pt
+    except ImportError as error:
+        return None, str(error)
+    if not pt.cuda.is_available():
+        return None, "torch sees no GPU"
+    pt.set_grad_enabled(False)
+    warnings.filterwarnings("ignore", module="torch._inductor")  # about how it compiles, once a shape and process
+    return pt, ""
+
+
+def cache():
+    """A directory for inductor's cache, which the processes share, for a `with`."""
+    directory = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
+    for name, value in (("CACHE_DIR", directory.name), ("FX_GRAPH_CACHE", "1"), ("COMPILE_THREADS", str(THREADS))):
+        os.environ.setdefault("TORCHINDUCTOR_" + name, value)
+    return directory
+
+
+def compiled(pt, function):
+    return pt.compile(function, mode=MODE, dynamic=False)
+
+
+# ---- compiling beforehand
+
+
+def start_worker(lock, prepare):
+    """Inductor's own measurements happen in one process at a time: beside others' kernels it would choose badly."""
+    prepare()
+    from torch._inductor.runtime.benchmarking import benchmarker
+    measure = benchmarker.benchmark_gpu
+
+    def alone(*arguments, **named):
+        with lock:
+            return measure(*arguments, **named)
+
+    benchmarker.benchmark_gpu = alone
+
+
+def pool(workers, prepare):
+    context = multiprocessing.get_context("spawn")
+    return concurrent.futures.ProcessPoolExecutor(min(WORKERS, workers), context, start_worker, (context.Lock(), prepare))
+
+
+def compile_all(workers, compile_one, items, seconds=None):
+    """Fills inductor's cache: the items that were compiled, or failed to be, and are measured; and whether the processes live.
+    What fails here is compiled, and its error shown, where it is measured. After `seconds` the processes are ended."""
+    jobs, alive = {}, True
+    try:
+        jobs = {workers.submit(compile_one, item): item for item in items}
+        for i, job in enumerate(concurrent.futures.as_completed(jobs, seconds)):
+            progress(f"compiled by torch: {i + 1} of {len(jobs)}")
+        alive = not any(isinstance(job.exception(), concurrent.futures.BrokenExecutor) for job in jobs)
+    except (concurrent.futures.BrokenExecutor, TimeoutError):
+        alive = False
+    done = [item for job, item in jobs.items() if job.done() and not job.cancelled()]
+    if not alive:
+        say(f"the processes that compile ended, by themselves or after their time, with {len(done)} of {len(items)} done")
+        end(workers)
+    return done, alive
+
+
+def end(workers):
+    workers.shutdown(wait=False, cancel_futures=True)
+    for process in multiprocessing.active_children():
+        process.terminate()
+
+
+# ---- graphs
+
+
+def capture(pt, call, copies, turns):
+    """How to replay a CUDA graph that goes through all copies `turns` times, the calls in it, and a note."""
+    graph, here, side = pt.cuda.CUDAGraph(), pt.cuda.current_stream(), pt.cuda.Stream()
+    side.wait_stream(here)
+    with pt.cuda.stream(side):  # what is done once must not happen in a capture
+        for copy in (copies[0], copies[-1], copies[0]):
+            call(*copy)
+    here.wait_stream(side)
+    try:
+        with pt.cuda.graph(graph):
+            for _ in range(turns):
+                results = [call(*copy) for copy in copies]  # stay until the next turn's: they rotate as well
+        return graph.replay, turns * len(copies), ""
+    except RuntimeError as error:
+        pt.cuda.set_stream(here)  # a capture that fails leaves its own
+        say(f"no capture: {error}")
+        return lambda: [call(*copy) for copy in copies], len(copies), ", loop"
+
+
+def milliseconds(pt, replay, repeat):
+    begin, end = pt.cuda.Event(enable_timing=True), pt.cuda.Event(enable_timing=True)
+    begin.record()
+    for _ in range(repeat):
+        replay()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+def warm(pt, replay, least=WARM_MS):
+    """Replays until the GPU is warm; milliseconds of the last replay."""
+    spent = 0
+    while spent < least:
+        once = milliseconds(pt, replay, 1)
+        spent += once
+    return once
+
+
+def time_rounds(pt, replay, calls, rounds):
+    """Microseconds a call, of each round; the rounds begin when the GPU is warm."""
+    repeat = math.ceil(ROUND_MS / warm(pt, replay))
+    return [milliseconds(pt, replay, repeat) * 1e3 / repeat / calls for _ in range(rounds)]
