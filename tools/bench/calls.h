@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's typed calls by name and words, for programs that cannot include its headers (tools/bench/sweep, through Python's
+// ctypes): "softmax" and "shape.rows=4 shape.columns=1000 log=1". Only public headers are used.
+#ifndef BENCH_CALLS_H
+#define BENCH_CALLS_H
+
+#include <clusterjit/gemm.h>
+
+typedef struct call call;
+
+enum { CALLS_POINTERS = 12, CALLS_TEXT = 2048 };
+
+// Texts have CALLS_TEXT bytes. Every call returns a cj_status and, where it is not CJ_OK, writes why.
+int calls_open(const char *spec, cj_device **device, char *text);
+int calls_make(cj_device *device, const char *name, const char *words, call **made, char *text);
+int calls_run(call *made, const uint64_t *pointers, void *stream, char *text);
+void calls_plan(const call *made, char *text);  // "entry=… grid=1x1x1 block=… cluster=… shared=… bound=… note=…"
+void calls_free(call *made);                    // NULL is allowed; its launches must have ended
+
+// The description that a "gemm" has with these words.
+int calls_gemm_words(const char *words, cj_gemm_desc *desc, char *text);
+
+// cuBLAS (libcublasLt, found as `ptxgen bench` finds it) for the words of a "gemm": how many algorithms its heuristics name,
+// and one of them run with the pointers of a "gemm".
+typedef struct cublas cublas;
+int  calls_cublas_open(cj_device *device, const char *words, cublas **made, unsigned *algorithms, char *text);
+int  calls_cublas_run(cublas *made, unsigned algorithm, const uint64_t *pointers, void *stream, char *text);
+void calls_cublas_close(cublas *made);  // NULL is allowed
+
+#endif

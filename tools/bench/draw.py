@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The problems that sweep measures, drawn from a seed: shapes, types, strides and alignments of each family.
+
+A Request says how ours is called (a call of calls.c and its words), the arrays in the order of that call's pointers, and in
+`form` what the references and the peers must know besides. Equal seeds and limits give equal requests on every machine."""
+import dataclasses
+import math
+import random
+
+SIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "u16": 2, "u8": 1, "i8": 1, "e4m3": 1}
+
+HIDDEN = [768, 1024, 1152, 1280, 1536, 2048, 2304, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 12288, 14336, 16384]
+VOCABULARY = [32000, 50257, 128256, 151936, 152064, 262144]
+HEAD = [64, 72, 80, 96, 112, 128, 192, 256, 512]
+ROUTER = [8, 16, 32, 60, 64, 128, 160, 256, 384, 512]
+HALF_OR_SINGLE = ["bf16", "bf16", "bf16", "f16", "f32", "f32"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Array:
+    """`rows` x `columns` elements, `stride` apart from row to row, the first `offset` elements after a multiple of 256 bytes.
+    `fill` says what it is filled with ("normal", "label", …); "" for an array that the call writes."""
+    name: str
+    dtype: str
+    rows: int
+    columns: int
+    stride: int
+    fill: str = ""
+    offset: int = 0
+
+    @property
+    def elements(self):
+        return self.offset + (self.rows - 1) * self.stride + self.columns
+
+    @property
+    def bytes(self):  # that a call moves
+        return self.rows * self.columns * SIZE[self.dtype]
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    family: str
+    call: str      # of calls.c
+    words: str     # its description
+    arrays: tuple  # of Array, or None where the call takes a 0
+    form: dict
+
+    @property
+    def label(self):
+        return f"{self.family} {self.words}"
+
+    @property
+    def inputs(self):
+        return [array for array in self.arrays if array and array.fill]
+
+    @property
+    def outputs(self):
+        return [array for array in self.arrays if array and not array.fill]
+
+    @property
+    def bytes(self):
+        return sum(array.bytes for array in self.arrays if array)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    bytes: int       # of an input
+    operations: int  # multiplications of a product
+
+
+def log_uniform(rng, low, high):
+    return int(round(math.exp(rng.uniform(math.log(low), math.log(high)))))
+
+
+def draw_rows_columns(rng, limits, size, widths=(HIDDEN, VOCABULARY, HEAD, ROUTER), longest=1 << 28):
+    """Rows and columns of a matrix: the columns of models in use, odd, tiny or huge ones; few rows, or many."""
+    room = max(1, limits.bytes // size)
+    style = rng.choice(["model", "model", "model", "odd", "odd", "tiny", "power", "huge"])
+    columns = {"model": lambda: rng.choice(rng.choice(widths)), "odd": lambda: log_uniform(rng, 33, 1 << 18) | 1,
+               "tiny": lambda: rng.randint(1, 40), "power": lambda: 1 << rng.randint(5, 18),
+               "huge": lambda: log_uniform(rng, 1 << 18, 1 << 26)}[style]()
+    columns = min(columns, room, longest)
+    most = max(1, min(room // columns, 1 << 22))
+    style = rng.choice(["one", "few", "tokens", "tokens", "random", "random", "all", "million"])
+    rows = {"one": lambda: 1, "few": lambda: rng.randint(2, 64), "tokens": lambda: 1 << rng.randint(7, 15),
+            "random": lambda: log_uniform(rng, 1, most), "all": lambda: most, "million": lambda: 1 << 20}[style]()
+    return min(rows, most), columns
+
+
+def draw_stride(rng, columns):
+    return columns + rng.choice([0, 0, 0, 0, 8, 64, rng.randint(1, 63)])
+
+
+def draw_offset(rng, dtype):
+    return rng.choice([0, 0, 0, 0, 1, 8 // SIZE[dtype]])
+
+
+def alignment(arrays):
+    """The largest power of two, at most 16, that all these arrays begin at a multiple of."""
+    at = 16
+    for array in arrays:
+        while array.offset * SIZE[array.dtype] % at:
+            at //= 2
+    return at
+
+
+def words_of(**values):
+    return " ".join(f"{name.replace('__', '.')}={int(value) if isinstance(value, bool) else value}"
+                    for name, value in values.items() if value not in (None, 0, "", False))
+
+
+class Matrices:
+    """What the calls on rows draw alike: shape, type of inputs and outputs, strides, alignment."""
+
+    def __init__(self, rng, limits, dtypes, widths=(HIDDEN, VOCABULARY, HEAD, ROUTER), mixed=True):
+        self.dtype = rng.choice(dtypes)
+        self.rows, self.columns = draw_rows_columns(rng, limits, SIZE[self.dtype], widths)
+        self.out = rng.choice(["f32", "bf16"]) if mixed and rng.random() < 0.1 else self.dtype
+        self.stride, self.out_stride = draw_stride(rng, self.columns), draw_stride(rng, self.columns)
+        self.offset = draw_offset(rng, self.dtype) if self.out == self.dtype else 0
+
+    def read(self, name, fill="normal"):
+        return Array(name, self.dtype, self.rows, self.columns, self.stride, fill, self.offset)
+
+    def written(self, name):
+        return Array(name, self.out, self.rows, self.columns, self.out_stride, "", self.offset)
+
+    def column(self, name, fill="weight"):
+        return Array(name, self.dtype if fill else self.out, 1, self.columns, self.columns, fill, self.offset)
+
+    def each(self, name, fill="", dtype="f32"):
+        return Array(name, dtype, 1, self.rows, self.rows, fill)
+
+    def request(self, family, call, arrays, form, **words):
+        own = [array for array in arrays if array and array.dtype in (self.dtype, self.out) and array.offset]
+        shape = words_of(shape__rows=self.rows, shape__columns=self.columns, shape__dtype=self.dtype,
+                         shape__out=self.out if self.out != self.dtype else None,
+                         shape__stride=self.stride if self.stride != self.columns else None,
+                         shape__out_stride=self.out_stride if self.out_stride != self.columns else None,
+                         shape__align=alignment(own) if alignment(own) < 16 else None)
+        return Request(family, call, " ".join(filter(None, (shape, words_of(**words)))), tuple(arrays), form)
+
+
+# ---- the families
+
+def draw_softmax(rng, limits, log=False):
+    m = Matrices(rng, limits, HALF_OR_SINGLE)
+    return m.request("logsoftmax" if log else "softmax", "softmax", [m.read("x"), m.written("y")], {"log": log}, log=log)
+
+
+def draw_logsoftmax(rng, limits):
+    return draw_softmax(rng, limits, log=True)
+
+
+def draw_norm(rng, limits, kind):
+    m = Matrices(rng, limits, HALF_OR_SINGLE, (HIDDEN, HIDDEN, HEAD))
+    weight, bias = rng.random() < 0.8, kind == "layer" and rng.random() < 0.6
+    residual, stats = rng.random() < 0.25, rng.random() < 0.25
+    arrays = [m.read("x"), m.read("residual") if residual else None, m.column("weight") if weight else None,
+              m.column("bias", "normal") if bias else None, m.written("y"), m.written("sum") if residual else None,
+              m.each("mean") if stats and kind == "layer" else None, m.each("rstd") if stats else None]
+    return m.request(kind + "norm", "norm", arrays, {"kind": kind}, kind=kind, weight=weight, bias=bias,
+                     residual=residual, stats=stats)
+
+
+def draw_rmsnorm(rng, limits):
+    return draw_norm(rng, limits, "rms")
+
+
+def draw_layernorm(rng, limits):
+    return draw_norm(rng, limits, "layer")
+
+
+def draw_gradient(rng, limits):
+    kind = rng.choice(["softmax", "logsoftmax", "rms", "rms", "layer", "layer"])
+    if kind.endswith("softmax"):
+        log = kind == "logsoftmax"
+        m = Matrices(rng, limits, HALF_OR_SINGLE)
+        arrays = [None, m.read("y", "logarithm" if log else "share"), None, m.read("dy"), m.written("dx")]
+        return m.request("gradient", "softmax", arrays, {"log": log, "backward": True}, log=log, backward=True)
+    m = Matrices(rng, limits, HALF_OR_SINGLE, (HIDDEN, HIDDEN, HEAD))
+    weight, dw = rng.random() < 0.8, rng.random() < 0.7
+    db = kind == "layer" and dw and rng.random() < 0.8
+    arrays = [m.read("x"), None, m.column("weight") if weight else None, None, None, None,
+              m.each("mean", "small") if kind == "layer" else None, m.each("rstd", "weight"), m.read("dy"), m.written("dx"),
+              m.column("dw", "") if dw else None, m.column("db", "") if db else None]
+    return m.request("gradient", "norm", arrays, {"kind": kind, "backward": True}, kind=kind, backward=True, weight=weight,
+                     weight_gradient=dw, bias_gradient=db)
+
+
+def draw_crossentropy(rng, limits):
+    m = Matrices(rng, limits, HALF_OR_SINGLE, (VOCABULARY, VOCABULARY, ROUTER), mixed=False)
+    gradient, smoothing = rng.random() < 0.4, rng.choice([0, 0, 0, 0.1])
+    label = rng.choice(["i64", "i64", "i32"])
+    arrays = [m.read("x"), m.each("label", "label", label), m.each("loss"), m.each("lse"), m.written("dx") if gradient else None]
+    return m.request("crossentropy", "crossentropy", arrays, {"smoothing": smoothing}, gradient=gradient, smoothing=smoothing,
+                     label=label if label == "i32" else None)
+
+
+def draw_topk(rng, limits):
+    dtype = rng.choice(["f32", "f32", "bf16", "f16", "i32"])
+    rows, columns = draw_rows_columns(rng, limits, SIZE[dtype], (VOCABULARY, ROUTER, ROUTER, HIDDEN))
+    most = min(columns, 2048)
+    k = min(most, rng.choice([1, 2, 4, 6, 8, 8, 20, 40, 50, 64, 100, 256, 1024, 2048, log_uniform(rng, 1, most)]))
+    stride, offset = draw_stride(rng, columns), draw_offset(rng, dtype)
+    smallest, unsorted, narrow = rng.random() < 0.1, rng.random() < 0.3, rng.random() < 0.3
+    x = Array("x", dtype, rows, columns, stride, "normal", offset)
+    index = "u32" if narrow else "i64"
+    words = words_of(rows=rows, columns=columns, k=k, dtype=dtype, smallest=smallest, index_u32=narrow, unsorted=unsorted,
+                     stride=stride if stride != columns else None, align=alignment([x]) if alignment([x]) < 16 else None)
+    arrays = (x, Array("values", dtype, rows, k, k), Array("indices", index, rows, k, k))
+    return Request("topk", "topk", words, arrays, {"k": k, "smallest": smallest, "unsorted": unsorted})
+
+
+def draw_argmax(rng, limits):
+    rows, columns = draw_rows_columns(rng, limits, 4, (VOCABULARY, VOCABULARY, ROUTER, HIDDEN))
+    stride = draw_stride(rng, columns)
+    arrays = (Array("x", "f32", rows, columns, stride, rng.choice(["normal", "coarse"])), Array("out", "u32", 1, rows, rows))
+    return Request("argmax", "argmax", words_of(rows=rows, columns=columns, stride=stride if stride != columns else None), arrays, {})
+
+
+def draw_length(rng, limits, size):
+    most = limits.bytes // size
+    style = rng.choice(["tiny", "random", "random", "power", "all"])
+    return min(most, {"tiny": lambda: rng.randint(1, 4096), "random": lambda: log_uniform(rng, 1, most),
+                      "power": lambda: 1 << rng.randint(10, 30), "all": lambda: most - rng.randint(0, 7)}[style]())
+
+
+FIELDS = {"argmin": 2, "argmax": 2, "meanvar": 2}  # values that a reduction writes; one, if it is not here
+
+
+def draw_reduce(rng, limits):
+    dtype = rng.choice(["f32", "f32", "f32", "bf16", "bf16", "f16", "f64", "i32", "i64", "i8", "u8"])
+    op = rng.choice(["sum", "sum", "sum", "max", "min", "argmax", "argmin", "mean", "meanvar"])
+    n = draw_length(rng, limits, SIZE[dtype])
+    # The result's bytes: sweep reads them by the op and the type.
+    arrays = (Array("x", dtype, 1, n, n, rng.choice(["normal", "normal", "coarse"]), draw_offset(rng, dtype)),
+              Array("out", "u8", 1, 16 if op in FIELDS else 8, 16))
+    return Request("reduce", "reduce", words_of(n=n, op=op, dtype=dtype), arrays, {"op": op})
+
+
+def draw_scan(rng, limits):
+    dtype = rng.choice(["f32", "f32", "f32", "bf16", "f16", "f64", "i32", "i64"])
+    op = rng.choice(["sum", "sum", "sum", "sum", "max", "min"])
+    if rng.random() < 0.4:
+        rows, columns = 1, draw_length(rng, limits, SIZE[dtype])
+    else:
+        rows, columns = draw_rows_columns(rng, limits, SIZE[dtype])
+    stride, out_stride, offset = draw_stride(rng, columns), draw_stride(rng, columns), draw_offset(rng, dtype)
+    exclusive, reverse = op == "sum" and rng.random() < 0.2, rng.random() < 0.15
+    arrays = (Array("x", dtype, rows, columns, stride, "normal", offset), Array("out", dtype, rows, columns, out_stride, "", offset))
+    at = alignment(arrays)
+    words = words_of(rows=rows, columns=columns, op=op, dtype=dtype, exclusive=exclusive, reverse=reverse,
+                     stride=stride if stride != columns else None, out_stride=out_stride if out_stride != columns else None,
+                     align=at if at < 16 else None)
+    return Request("scan", "scan", words, arrays, {"op": op, "exclusive": exclusive, "reverse": reverse})
+
+
+def draw_histogram(rng, limits):
+    dtype = rng.choice(["u32", "u32", "f32", "f32", "u8", "u16"])
+    n = draw_length(rng, limits, SIZE[dtype])
+    bins = rng.choice([10, 64, 256, 256, 1000, 1024, 4096, 1 << 14, 1 << 16, 1 << 18, log_uniform(rng, 1, 1 << 20)])
+    bins = min(bins, {"u8": 256, "u16": 1 << 16}.get(dtype, 1 << 20), max(1, limits.bytes // 8))
+    spread = rng.choice(["uniform", "uniform", "skewed", "equal"])
+    arrays = (Array("x", dtype, 1, n, n, spread, draw_offset(rng, dtype)), Array("counts", "u32", 1, bins, bins))
+    return Request("histogram", "histogram", words_of(n=n, bins=bins, dtype=dtype), arrays, {"bins": bins})
+
+
+def draw_edge(rng, most):
+    side = {"model": lambda: rng.choice(HIDDEN), "few": lambda: rng.randint(1, 128), "tokens": lambda: 1 << rng.randint(4, 14),
+            "random": lambda: log_uniform(rng, 1, 16384), "eights": lambda: 8 * log_uniform(rng, 1, 2048)}
+    return min(most, side[rng.choice(["model", "model", "few", "tokens", "random", "eights"])]())
+
+
+def round_up(value, multiple):
+    return -(-value // multiple) * multiple
+
+
+def draw_product(rng, limits):
+    dtype = rng.choice(["bf16", "bf16", "bf16", "f16", "e4m3"])
+    most = limits.bytes // SIZE[dtype]
+    m, n, k = (draw_edge(rng, 1 << 16) for _ in range(3))
+    while m * n * k > limits.operations or max(m * k, n * k, m * n) > most:
+        m, n, k = (max(1, edge // 2) for edge in (m, n, k))
+    b = "row" if dtype != "e4m3" and rng.random() < 0.25 else "column"
+    out = rng.choice(["bf16", "f32"]) if dtype == "e4m3" else rng.choice([dtype, dtype, dtype, "f32"])
+    bias, activation = rng.random() < 0.3, rng.choice(["none"] * 6 + ["relu", "gelu", "silu"])
+    of_16, of_16_out = 16 // SIZE[dtype], 16 // SIZE[out]
+    pad = rng.choice([0, 0, 0, 1])
+    lda, ldd = round_up(k, of_16) + pad * of_16, round_up(n, of_16_out) + pad * of_16_out
+    ldb = round_up(k if b == "column" else n, of_16) + pad * of_16
+    arrays = (Array("a", dtype, m, k, lda, "normal"),
+              Array("b", dtype, n, k, ldb, "normal") if b == "column" else Array("b", dtype, k, n, ldb, "normal"),
+              Array("d", out, m, n, ldd), Array("bias", out, 1, n, n, "normal") if bias else None)
+    words = words_of(m=m, n=n, k=k, dtype=dtype, b=b, lda=lda, ldb=ldb, ldd=ldd, out=out, bias="n" if bias else None,
+                     activation=activation if activation != "none" else None)
+    return Request("product", "gemm", words, arrays, {"m": m, "n": n, "k": k, "b": b, "activation": activation})
+
+
+FAMILIES = {"reduce": draw_reduce, "softmax": draw_softmax, "logsoftmax": draw_logsoftmax, "rmsnorm": draw_rmsnorm,
+            "layernorm": draw_layernorm, "gradient": draw_gradient, "crossentropy": draw_crossentropy, "topk": draw_topk,
+            "argmax": draw_argmax, "scan": draw_scan, "histogram": draw_histogram, "product": draw_product}
+
+
+def draw(seed, shapes, limits, families=tuple(FAMILIES)):
+    """`shapes` requests of each family, the families in turn. A family's are the same whichever others are drawn."""
+    streams = {family: random.Random(f"{seed} {family}") for family in families}
+    return [FAMILIES[family](streams[family], limits) for _ in range(shapes) for family in families]
