@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sweep_planted.py TOOLS LIBRARY: of each family's drawn requests every output in turn keeps one element that was never written, or
+gets a byte beyond a row, and sweep's check must find it."""
+import pathlib
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import calls  # noqa: E402
+import draw  # noqa: E402
+import numpy as np  # noqa: E402
+import reference  # noqa: E402
+import stores  # noqa: E402
+
+
+def find(request, store, bound, what):
+    if not reference.check(request, store, bound)[1]:
+        sys.exit(f"{request.label}: {what} is not found")
+
+
+library, found = calls.Library(pathlib.Path(sys.argv[2]), "cpu"), 0
+np.seterr(all="ignore")
+for request in draw.draw(3, 3, draw.Limits(1 << 14, 1 << 16)):
+    store = stores.Numpy(np, request, 1)
+    plan, bound = library.run_on_host(request, store)
+    wrong = reference.check(request, store, bound)[1]
+    if wrong:
+        sys.exit(f"{request.label}: {wrong}")
+    for array in request.outputs:
+        size, raw = draw.SIZE[array.dtype], store.flat[array.name].view(np.uint8)
+        at = (array.offset + (array.rows - 1) * array.stride + array.columns - 1) * size if request.call != "reduce" else 0
+        kept = raw[at:at + max(size, 4)].copy()
+        raw[at:at + len(kept)] = stores.POISON
+        find(request, store, bound, f"an element of {array.name} that was not written")
+        raw[at:at + len(kept)] = kept
+        found += 1
+        if array.rows > 1 and array.stride > array.columns:
+            raw[(array.offset + array.columns) * size] = 0
+            find(request, store, bound, f"a byte after the first row of {array.name}")
+            raw[(array.offset + array.columns) * size] = stores.POISON
+            found += 1
+assert found > 40, found

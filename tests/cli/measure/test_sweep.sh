@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# tools/bench/sweep: a seed says what is drawn; ours is right on the CPU device; what is wrong is found. The last two want NumPy.
+source "$(dirname "$0")/../cli.bash"
+: >"$dir/err"
+here=$(cd "$(dirname "$0")" && pwd)
+sweep=$here/../../../tools/bench/sweep
+export PYTHONDONTWRITEBYTECODE=1
+command -v python3 >"$dir/which" || { echo "skipped: there is no python3"; exit 77; }
+
+# --- the draw
+draws=0
+for seed in 7 7 8; do
+    PYTHONHASHSEED=$RANDOM python3 "$sweep" --list --seed "$seed" --shapes 20 >"$dir/out" 2>"$dir/err" || failed sweep "no draw"
+    cp "$dir/out" "$dir/draw$((++draws))"
+done
+cmp -s "$dir/draw1" "$dir/draw2" || failed sweep 'a seed draws different shapes'
+cmp -s "$dir/draw1" "$dir/draw3" && failed sweep 'two seeds draw the same shapes'
+for words in '--only scans' '--shapes 0'; do
+    # shellcheck disable=SC2086
+    python3 "$sweep" $words >"$dir/out" 2>"$dir/err"
+    [[ $? == 2 ]] || failed "sweep $words" 'it is no usage error'
+done
+python3 "$sweep" --device cpu --library "$dir/none.so" >"$dir/out" 2>"$dir/err"
+[[ $? == 77 ]] || failed sweep 'without a library it does not say that there is nothing to measure'
+((failures == 0)) || finish
+
+# --- ours, and what is planted
+[[ $CJ_LIBRARY == *.so* && -z $CJ_CFLAGS ]] || { echo "skipped: python3 cannot load $CJ_LIBRARY (archive, or sanitizer)"; exit 77; }
+python3 -c 'import numpy' 2>"$dir/err" || { echo "skipped: python3 has no NumPy"; exit 77; }
+python3 "$sweep" --device cpu --library "$CJ_LIBRARY" --seed 7 --shapes 2 --bytes 32K --json "$dir/json" >"$dir/out" 2>"$dir/err" ||
+    failed sweep 'ours is wrong'
+[[ $(<"$dir/out") == *'24 shapes, 0 wrong, 0 refused'* ]] || failed sweep 'not all shapes ran'
+python3 -m json.tool "$dir/json" >"$dir/out" || failed sweep 'its JSON is none'
+python3 "$here/sweep_planted.py" "$here/../../../tools/bench" "$CJ_LIBRARY" >"$dir/out" 2>"$dir/err" || failed sweep 'something wrong is not found'
+finish
