@@ -11,7 +11,7 @@
 //     for each item:                                    for each item:
 //       full = cj_pipeline_acquire(f, &ring, &c, bytes)   cj_pipeline_wait(f, &ring, &c)
 //       copies, counted by the mbarrier `full`            reads of stage c.stage
-//       cj_pipeline_next(f, &ring, &c)                    cj_pipeline_release(f, when, peer, c.stage, why)   
+//       cj_pipeline_next(f, &ring, &c)                    cj_pipeline_release(f, when, peer, c.stage, why)
 //                                                         cj_pipeline_next(f, &ring, &c)
 //
 // Each stage has two mbarriers: `full` completes when the bytes that are expected have come, `empty` when all consumers
