@@ -6,6 +6,7 @@ A Request says how ours is called (a call of calls.c and its words), the arrays 
 import dataclasses
 import math
 import random
+import zlib
 
 SIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "u16": 2, "u8": 1, "i8": 1, "e4m3": 1}
 
@@ -56,6 +57,10 @@ class Request:
     @property
     def outputs(self):
         return [array for array in self.arrays if array and not array.fill]
+
+    def seed(self, seed):
+        """Of what its inputs are filled with: the same whatever else is drawn."""
+        return zlib.crc32(f"{seed} {self.label}".encode())
 
     @property
     def bytes(self):

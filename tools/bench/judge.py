@@ -12,7 +12,7 @@ import stores
 import torched
 from ours import die, progress, say
 
-COPIES, GRAPH_US, GRAPH_CALLS = 256, 2000, 1024  # at most so many inputs in rotation; a graph's least time; its most calls
+COPIES, GRAPH_US, GRAPH_CALLS = 256, 2000, 1536  # at most so many inputs in rotation; a graph's least time; its most calls
 SIDE_MS, LAUNCH_US = 5, 5                        # a round of one side; a shorter call is launch latency
 BATCH, COMPILE_SECONDS = 48, 150                 # requests that are compiled beforehand at once, and how long
 PEER_TOLERANCE = {"f64": 1e-9, "f32": 4e-3, "f16": 2e-2, "bf16": 6e-2, "e4m3": 0.2}  # of the largest element
@@ -66,15 +66,17 @@ def measure_ceilings(pt, rounds):
             "product": 2 * 8192**3 / best(lambda: a @ b) / 1e6}
 
 
+def operations(request):
+    return 2 * request.form["m"] * request.form["n"] * request.form["k"]
+
+
 def share_of_ceiling(request, us, ceilings):
     """The larger share: of the memory's ceiling, or of the arithmetic's; and which."""
     read_only = request.family in READS or (request.family == "crossentropy" and all(a.name != "dx" for a in request.outputs))
-    shares = {"memory": request.bytes / us / 1e6 / max(ceilings["read"], ceilings["copy"] if not read_only else 0)}
-    if not read_only:
-        shares["memory"] = request.bytes / us / 1e6 / ceilings["copy"]
+    shares = {"memory": request.bytes / us / 1e6 / ceilings["read" if read_only else "copy"]}
     if request.call == "gemm":
-        narrow = 2 if request.inputs[0].dtype == "e4m3" else 1
-        shares["arithmetic"] = 2 * request.form["m"] * request.form["n"] * request.form["k"] / us / 1e6 / ceilings["product"] / narrow
+        narrow = 2 if request.inputs[0].dtype == "e4m3" else 1  # twice the rate of bf16
+        shares["arithmetic"] = operations(request) / us / 1e6 / ceilings["product"] / narrow
     bound = max(shares, key=shares.get)
     return shares[bound], "launch" if us < LAUNCH_US else bound
 
@@ -92,7 +94,7 @@ def turns_of(request, copies):
     """Turns through all copies that take 2 ms if calls take 1.5 us and move 4 TB/s, and not too many calls."""
     call_us = max(1.5, request.bytes / 4e6)
     if request.call == "gemm":
-        call_us = max(call_us, 2 * request.form["m"] * request.form["n"] * request.form["k"] / 7e8)
+        call_us = max(call_us, operations(request) / 7e8)
     return max(1, math.ceil(min(GRAPH_US / call_us, GRAPH_CALLS) / copies))
 
 
@@ -106,7 +108,7 @@ def tolerance_of(request, array):
     return max(PEER_TOLERANCE[kind] for kind in (array.dtype, request.inputs[0].dtype) if kind in PEER_TOLERANCE)
 
 
-def differs(pt, request, store, found):
+def differs(request, store, found):
     """What a peer has otherwise than ours, which was held against the reference; "" for nothing."""
     for array in request.outputs:
         if array.name not in found or array.name == "indices" or request.call == "reduce" or request.form.get("unsorted"):
@@ -118,13 +120,13 @@ def differs(pt, request, store, found):
             apart = 0.0 if bool((mine == its.long()).all()) else 1.0
             tolerance = 0.5
         else:
-            apart, tolerance = float((mine - its.double()).abs().amax()), tolerance_of(request, array) * (1e-6 + float(mine.abs().amax()))
+            apart, tolerance = float((mine - its.double()).abs().amax()), tolerance_of(request, array) * (1e-3 + float(mine.abs().amax()))
         if not apart <= tolerance:
             return f"{array.name} is off by {apart:.3g}, where ours is right"
     return ""
 
 
-def peer_side(pt, name, make, request, copies):
+def peer_side(name, make, request, copies, ours_right):
     """A peer that works, or one with the reason why not; None: it does not claim to do this."""
     inputs = [peers.views(copy, request) for copy in copies]
     side = Side(name, None)
@@ -133,7 +135,8 @@ def peer_side(pt, name, make, request, copies):
         if function is None:
             return None
         side.call = lambda i: function(inputs[i])
-        side.why = differs(pt, request, copies[0], function(inputs[0]))
+        found = function(inputs[0])
+        side.why = differs(request, copies[0], found) if ours_right else ""
     except Exception as error:  # torch, CuTe and ctypes have errors of many types, and the others may still do
         side.why = f"{type(error).__name__}: {error}"[:400]
     return side
@@ -143,7 +146,7 @@ def addresses(request, copies):
     return [calls.Call.pointers([copy.address(array) if array else 0 for array in request.arrays]) for copy in copies]
 
 
-def cublas_side(pt, library, request, copies, turns):
+def cublas_side(pt, library, request, copies, turns, ours_right):
     """The fastest of the algorithms that cuBLAS names, and what must be closed. It writes the outputs of ours."""
     cublas, pointers, ours = calls.Cublas(library, request), addresses(request, copies), copies[0].copy()
     best = None
@@ -159,10 +162,10 @@ def cublas_side(pt, library, request, copies, turns):
         side.quick = min(torched.milliseconds(pt, side.replay, 1) for _ in range(3))
         if not best or best.why or side.quick < best.quick:
             best = side
-    if best and not best.why:
+    if best and not best.why and ours_right:
         copies[0].poison(request)
         best.call(0)
-        best.why = differs(pt, request, ours, {"d": copies[0].wide(request.outputs[0])})
+        best.why = differs(request, ours, {"d": copies[0].wide(request.outputs[0])})
     return best, cublas
 
 
@@ -181,9 +184,9 @@ def prepared(pt, sides, copies, turns, row):
     return ready
 
 
-def add_cublas(pt, library, request, copies, turns, sides, row):
+def add_cublas(pt, library, request, copies, turns, sides, row, ours_right):
     try:
-        side, cublas = cublas_side(pt, library, request, copies, turns)
+        side, cublas = cublas_side(pt, library, request, copies, turns, ours_right)
     except calls.Refused as refused:
         row["failures"]["cublas"] = str(refused)
         return None
@@ -216,11 +219,12 @@ def measure(pt, library, request, options, seed, ceilings, compiled):
         row["share_of_bound"], wrong = reference.check(request, copies[0], call.bound)
         if wrong:
             row["failures"]["ours"] = row["wrong"] = wrong
+    ours_right = "ours" not in row["failures"]
     pt.compiler.reset()
     every = peers.functions(request, copies[0], options.peers, compiled).items()
-    others = [side for name, make in every if (side := peer_side(pt, name, make, request, copies))]
+    others = [side for name, make in every if (side := peer_side(name, make, request, copies, ours_right))]
     sides += prepared(pt, others, len(copies), turns, row)
-    cublas = add_cublas(pt, library, request, copies, turns, sides, row) if request.call == "gemm" else None
+    cublas = add_cublas(pt, library, request, copies, turns, sides, row, ours_right) if request.call == "gemm" else None
     race(pt, sides, options.rounds)
     row["sides"] = {side.name: {"turns": side.us("turns"), "alone": side.us("alone"), "rounds": side.times, "calls": side.calls,
                                 "note": side.note} for side in sides}
@@ -269,6 +273,17 @@ def measure_one(pt, library, request, options, seed, ceilings, compiled):
                 "failures": {"shape": f"{type(error).__name__}: {error}"[:400]}}
 
 
+def is_lost(pt):
+    """Whether an error has taken the GPU's context, so that nothing more can run."""
+    try:
+        pt.cuda.synchronize()
+        pt.cuda.empty_cache()
+    except RuntimeError as error:
+        say(f"the GPU's context is lost: {error}")
+        return True
+    return False
+
+
 def measure_all(pt, options, library, ceilings, clock, report):
     requests, workers = draw.draw(options.seed, options.shapes, options.limits, options.families), None
     for i, request in enumerate(requests):
@@ -278,10 +293,11 @@ def measure_all(pt, options, library, ceilings, clock, report):
             say(f"the budget of {options.budget:g} s is spent: {i} of {len(requests)} shapes ran")
             break
         clock.show(i, len(requests), request.label)
-        report["rows"].append(measure_one(pt, library, request, options, options.seed + i, ceilings, request in done))
-        pt.cuda.empty_cache()
+        report["rows"].append(measure_one(pt, library, request, options, request.seed(options.seed), ceilings, request in done))
         if options.json:
             options.json.write_text(json.dumps(report, indent=1) + "\n")
+        if is_lost(pt):
+            break
     if workers:
         torched.end(workers)
 

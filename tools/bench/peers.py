@@ -77,17 +77,17 @@ def norm_gradient(form, out, fused):
 
     def eager(x):
         shape, weight = [x["x"].shape[-1]], x["weight"][0] if "weight" in x else None
-        wanted = [True, "dw" in out and weight is not None]
-        if layer:
-            dx, dw, db = pt.ops.aten.native_layer_norm_backward(x["dy"], x["x"], shape, x["mean"].T, x["rstd"].T, weight, None,
-                                                                 wanted + [False])
+        wanted, db = [True, "dw" in out and weight is not None], None
+        if layer:  # of the bias it wants the shape and the type, which are the weight's
+            dx, dw, db = pt.ops.aten.native_layer_norm_backward(x["dy"], x["x"], shape, x["mean"].T, x["rstd"].T, weight, weight,
+                                                                 wanted + ["db" in out and weight is not None])
         else:
             dx, dw = pt.ops.aten._fused_rms_norm_backward(x["dy"], x["x"], shape, x["rstd"].T, weight, wanted)
         found = {"dx": dx.to(out["dx"])}
         if wanted[1]:
             found["dw"] = dw[None].to(out["dw"])
         if "db" in out:
-            found["db"] = x["dy"].sum(0, keepdim=True).to(out["db"])
+            found["db"] = db[None].to(out["db"])
         return found
     # Without a weight torch's operators give no dw.
     return plain if fused or ("dw" in out and not form.get("weight", True)) else eager
