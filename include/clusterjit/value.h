@@ -27,6 +27,9 @@ extern "C" {
 CJ_API cj_reg cj_let_args(cj_func *f, const char *file, int line, const char *type, const char *name, const cj_arg *arg,
                           unsigned count);
 
+// `count` new registers of `type` in reg[0] to reg[count - 1]: name_0, name_1, …; one alone is `name`.
+CJ_API void cj_registers(cj_func *f, const char *type, const char *name, unsigned count, cj_reg *reg);
+
 // ---- arithmetic (PTX ISA 9.7.1, 9.7.3): of integers the lower half of products; of floats as the instruction rounds by itself
 
 #define cj_add(f, name, a, b)    CJ__OP(f, "add", name, a, b)

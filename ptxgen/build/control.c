@@ -15,9 +15,36 @@ cj_body cj_if_begin(cj_func *f, cj_reg p, int holds, const char *done, int unifo
     return body;
 }
 
-cj_body cj_do_begin(cj_func *f, const char *label, cj_reg again, int uniform) {
-    const cj_body body = {.f = f, .top = cj_label_new(f, label), .again = again, .open = 1, .uniform = uniform};
+cj_body cj_if_else_begin(cj_func *f, cj_reg p, const char *other, const char *done, int uniform) {
+    const cj_body body = {
+        .f = f, .other = cj_label_new(f, other), .end = cj_label_new(f, done), .open = 2, .uniform = uniform};
+    branch(&body, p, 0, body.other);
+    return body;
+}
+
+cj_body cj_once_begin(cj_func *f, const char *done, int uniform) {
+    return (cj_body){.f = f, .end = cj_label_new(f, done), .open = 1, .uniform = uniform};
+}
+
+cj_body cj_do_begin(cj_func *f, const char *label, int uniform) {
+    const cj_body body = {.f = f, .top = cj_label_new(f, label), .open = 1, .uniform = uniform};
     cj_label_here(f, body.top);
+    return body;
+}
+
+void cj_do_end(cj_body *body, cj_reg p) {
+    if (!body) return;
+    branch(body, p, 1, body->top);
+    body->open = 0;
+}
+
+cj_body cj_count_begin(cj_func *f, const char *label, cj_reg index, cj_arg step, const cj_arg *limit, int uniform) {
+    cj_body body = cj_do_begin(f, label, uniform);
+    body.again = cj_pred(f, "more");
+    body.index = index;
+    body.step = step;
+    body.down = !limit;
+    body.limit = limit ? *limit : cj_arg_int(0);
     return body;
 }
 
@@ -51,19 +78,27 @@ cj_body cj_for_begin(cj_func *f, const char *type, const char *name, cj_arg firs
 }
 
 static void next_index(const cj_body *body) {
-    const char *type = cj_reg_type(body->f, body->index);
-    cj_ptx(body->f, "add.$3 $1, $1, $2;", body->index, body->step, type);
-    cj_ptx(body->f, "setp.lt.$4 $1, $2, $3;", body->again, body->index, body->limit, type);
+    cj_func    *f = body->f;
+    const char *type = cj_reg_type(f, body->index), *add = body->down ? "sub" : "add", *less = body->down ? "ne" : "lt";
+    cj_ptx(f, "$3.$4 $1, $1, $2;", body->index, body->step, add, type);
+    cj_ptx(f, "setp.$4.$5 $1, $2, $3;", body->again, body->index, body->limit, less, type);
 }
+
+static void go(const cj_body *body, cj_label to) { cj_ptx(body->f, body->uniform ? "bra.uni $1;" : "bra $1;", to); }
 
 void cj_body_end(cj_body *body) {
     if (!body) return;
     cj_func *f = body->f;
-    body->open = 0;
+    body->open--;
+    if (body->other.id && body->open) {
+        go(body, body->end);
+        cj_label_here(f, body->other);
+        return;
+    }
     if (body->index.id) next_index(body);
     if (body->again.id)
         branch(body, body->again, 1, body->top);
     else if (body->top.id)
-        cj_ptx(f, body->uniform ? "bra.uni $1;" : "bra $1;", body->top);
+        go(body, body->top);
     if (body->end.id) cj_label_here(f, body->end);
 }

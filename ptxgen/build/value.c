@@ -19,6 +19,15 @@ cj_reg cj_let_args(cj_func *f, const char *file, int line, const char *type, con
     return made;
 }
 
+void cj_registers(cj_func *f, const char *type, const char *name, unsigned count, cj_reg *reg) {
+    char numbered[TEXT];
+    if (!NEEDS(f, name) || !NEEDS(f, reg)) return;
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(numbered, sizeof numbered, "%s_%u", name, i);
+        reg[i] = cj_register(f, type, count > 1 ? numbered : name);
+    }
+}
+
 // ---- operations
 
 // How an operation's instruction and its result follow from the operands' type.

@@ -54,16 +54,6 @@ cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which) {
 
 uint32_t cj__gemm_log2(uint32_t power) { return power > 1 ? 1 + cj__gemm_log2(power / 2) : 0; }
 
-gemm_count_down cj__gemm_count_down(cj_func *f, const char *label, cj_reg left) {
-    return (gemm_count_down){cj_do_begin(f, label, cj_pred(f, "more"), 0), left};
-}
-
-void cj__gemm_count_down_end(cj_func *f, gemm_count_down *down, uint32_t step) {
-    cj_update(f, down->left, "sub", step);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", down->body.again, down->left);
-    cj_body_end(&down->body);
-}
-
 // ---- identity
 
 // Stream-K: the tiles that are left after whole rounds.

@@ -66,17 +66,4 @@ cj_reg cj__gemm_tiles_end(const gemm_kernel *k);
 
 // ---- control
 
-// A body that runs as long as `left`, a u32 register that is not 0, is not 0 after `step` was subtracted from it.
-#define GEMM_COUNT_DOWN(f, label, left, step)                                              \
-    for (gemm_count_down down = cj__gemm_count_down((f), (label), (left)); down.body.open; \
-         cj__gemm_count_down_end((f), &down, (step)))
-
-typedef struct gemm_count_down {
-    cj_body body;
-    cj_reg  left;
-} gemm_count_down;
-
-gemm_count_down cj__gemm_count_down(cj_func *f, const char *label, cj_reg left);
-void            cj__gemm_count_down_end(cj_func *f, gemm_count_down *down, uint32_t step);
-
 #endif

@@ -90,7 +90,7 @@ static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_
     const position    a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
     cj_reg            left = cj_mov(f, "u32", "steps_left", steps);
     cj__gemm_wait(k);
-    GEMM_COUNT_DOWN(f, "load_step", left, 1) {
+    CJ_COUNT_DOWN(f, "load_step", left, 1) {
         cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(g)));
         load_operand(k, &p->a, &a, place.batch, p->at.stage, full);
         load_operand(k, &p->b, &b, place.batch, p->at.stage, full);
@@ -125,7 +125,7 @@ static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
     cj_func *f = k->f;
     if (cj__gemm_multicast(k->g) == 1 || k->g->sums_in_stages) return;
     cj_step(f, "this block stays until its peers have released all stages");
-    GEMM_COUNT_DOWN(f, "stay", cj_mov(f, "u32", "stages_left", k->g->stages), 1) {
+    CJ_COUNT_DOWN(f, "stay", cj_mov(f, "u32", "stages_left", k->g->stages), 1) {
         cj_pipeline_wait_free(f, &k->stages, at);
         cj_pipeline_next(f, &k->stages, at);
     }

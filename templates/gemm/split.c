@@ -128,7 +128,7 @@ static void add_rounds(const gemm_kernel *k, const char *instruction, cj_reg at,
                        bool keep, cj_reg next[][SUBTILE_SUMS_MAX], const cj_reg *sum) {
     cj_func *f = k->f;
     cj_reg   left = cj_mov(f, "u32", "summands_left", count);
-    GEMM_COUNT_DOWN(f, "next_summands", left, round) {
+    CJ_COUNT_DOWN(f, "next_summands", left, round) {
         if (keep) cj_ptx(f, ".pragma \"nounroll\";");
         for (uint32_t i = 0; i < round; i++) load(k, instruction, next[i], at, i);
         for (uint32_t i = 0; i < round; i++) cj__gemm_sums_add(k, sum, next[i], cj__gemm_sums(k->g));

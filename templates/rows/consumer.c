@@ -40,7 +40,7 @@ static void sweep_more(consumer *c, const row_part *all) {
     cj_step(f, "the pieces after it");
     for (unsigned i = 0; i < k->op->values; i++) cj_set(f, all->value[i], first.value[i]);
     cj_reg piece = cj_add(f, "piece", c->t->piece, 1), last = cj_add(f, "last_piece", c->t->piece, k->s->pieces);
-    ROW_FOR_PIECES(k, "next_piece", piece, last) {
+    CJ_COUNT(k->f, "next_piece", piece, 1, last) {
         cj__row_set_piece(k, piece);
         if (k->op->outputs)
             wait_full(c);
@@ -59,7 +59,7 @@ static void write_more(consumer *c, const cj_ring *kept) {
     cj_func    *f = k->f;
     cj_step(f, "what is written of the pieces after it; their stages become free");
     cj_reg piece = cj_add(f, "piece", c->t->piece, 1), last = cj_add(f, "last_piece", c->t->piece, k->s->pieces);
-    ROW_FOR_PIECES(k, "next_written", piece, last) {
+    CJ_COUNT(k->f, "next_written", piece, 1, last) {
         cj__row_set_piece(k, piece);
         cj__row_place(k);
         set_stage(c, kept);

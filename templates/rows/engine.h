@@ -93,27 +93,6 @@ typedef struct row_exchange {
 row_exchange cj__row_exchange_open(row_kernel *k, bool again);
 void         cj__row_exchange(row_kernel *k, const row_exchange *x);  // k->part becomes that of the row, in every lane
 
-// ---- pieces
-
-// A body for each piece from number `first`, a register that is counted up, to `last`: at least once.
-typedef struct row_pieces {
-    cj_reg  piece, last;
-    cj_body body;
-} row_pieces;
-
-static inline row_pieces cj__row_pieces_begin(row_kernel *k, const char *label, cj_reg first, cj_reg last) {
-    return (row_pieces){first, last, cj_do_begin(k->f, label, cj_pred(k->f, "more"), 0)};
-}
-
-static inline void cj__row_pieces_end(row_pieces *p) {
-    cj_update(p->body.f, p->piece, "add", 1);
-    cj_ptx(p->body.f, "setp.lt.u32 $1, $2, $3;", p->body.again, p->piece, p->last);
-    cj_body_end(&p->body);
-}
-
-#define ROW_FOR_PIECES(k, label, first, last) \
-    for (row_pieces p = cj__row_pieces_begin((k), (label), (first), (last)); p.body.open; cj__row_pieces_end(&p))
-
 // ---- pass.c
 
 void cj__row_held(row_kernel *k, const row_exchange *x);   // a row that registers hold, of the piece that is set

@@ -13,7 +13,7 @@ row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last) {
     const row_part all = cj__row_part_new(k, "all"), both[2] = {all, k->part};
     cj_step(k->f, "the row is read piece by piece, for its values");
     cj__row_part_clear(k, &all);
-    ROW_FOR_PIECES(k, "next_piece", piece, last) {
+    CJ_COUNT(k->f, "next_piece", piece, 1, last) {
         load_piece(k, piece);
         cj__row_sweep(k);
         cj__row_fold(k, &all, both, 2, false);
@@ -33,7 +33,7 @@ void cj__row_twice(row_kernel *k, const row_exchange *x) {
     cj_step(k->f, "and once more, for what is written");
     piece = cj__row_first_piece(k);
     cj_reg last = last_piece(k, piece);
-    ROW_FOR_PIECES(k, "next_written", piece, last) {
+    CJ_COUNT(k->f, "next_written", piece, 1, last) {
         load_piece(k, piece);
         cj__row_write(k);
     }

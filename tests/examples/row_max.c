@@ -40,8 +40,10 @@ static void write_block_max(cj_func *f, cj_reg thread, cj_reg best) {
         cj_ptx(f, "st.shared.f32 [$1], $2;", own, best);
     }
     cj_ptx(f, "bar.sync 0; // every warp has stored its part");
-    for (int i = 0; i < WARPS; i++)
-        cj_update(f, best, "max", cj_let(f, "f32", "part", "ld.shared.f32 $1, [$2 + $3];", parts, 4 * i));
+    cj_reg at = cj_shared_address(f, parts);
+    CJ_COUNT(f, "next_part", at, 4, cj_add(f, "end", at, 4 * WARPS)) {
+        cj_update(f, best, "max", cj_let(f, "f32", "part", "ld.shared.f32 $1, [$2];", at));
+    }
 }
 
 static cj_status write_kernel(char **text, size_t *length, cj_error *error) {

@@ -84,6 +84,13 @@ static void write_uniform(cj_func *f, cj_var out) {
         cj_leave(&four, p);
         cj_leave_unless(&four, p);
     }
+    CJ_IF_ELSE_UNI(f, p, "six", "seven") {
+        cj_update(f, n, "add", 6);
+    } else {
+        CJ_ONCE_UNI(f, once, "eight") { cj_leave(&once, p); }
+    }
+    CJ_COUNT_UNI(f, "nine", n, 2, 9) { cj_note(f, "nine"); }
+    CJ_COUNT_DOWN_UNI(f, "ten", n, 3) { cj_note(f, "ten"); }
 }
 
 static void bodies_of_whole_warps_branch_with_bra_uni(void **state) {
@@ -92,7 +99,32 @@ static void bodies_of_whole_warps_branch_with_bra_uni(void **state) {
     char    *text = built(write_uniform, &error);
     cj_test_ok(text ? CJ_OK : CJ_INVALID_KERNEL, &error);
     has_lines(text, "@!%p bra.uni one;\nadd.u32 %n, %n, 1;\none:\n@%p bra.uni two;\nadd.u32 %n, %n, 2;\ntwo:\nthree:\n"
-                    "setp.lt.u32 %p, %n, 9;\n@%p bra.uni three;\nfour:\n@%p bra.uni five;\n@!%p bra.uni five;\nbra.uni four;\nfive:");
+                    "setp.lt.u32 %p, %n, 9;\n@%p bra.uni three;\nfour:\n@%p bra.uni five;\n@!%p bra.uni five;\nbra.uni four;\nfive:\n"
+                    "@!%p bra.uni six;\nadd.u32 %n, %n, 6;\nbra.uni seven;\nsix:\n@%p bra.uni eight;\neight:\nseven:\n"
+                    "nine:\n// nine\nadd.u32 %n, %n, 2;\nsetp.lt.u32 %more, %n, 9;\n@%more bra.uni nine;\n"
+                    "ten:\n// ten\nsub.u32 %n, %n, 3;\nsetp.ne.u32 %more_2, %n, 0;\n@%more_2 bra.uni ten;\n");
+    cj_text_free(text);
+}
+
+// Arrays of registers: each is named by the lines that set it.
+static void write_arrays(cj_func *f, cj_var out) {
+    (void)out;
+    cj_reg many[3], one;
+    cj_registers(f, "u32", "many", 3, many);
+    cj_registers(f, "f32", "one", 1, &one);
+    for (unsigned i = 0; i < 3; i++) cj_set(f, many[i], i);
+    cj_set(f, one, 1.0f);
+    cj_registers(f, "u64", "many", 2, many);
+    for (unsigned i = 0; i < 2; i++) cj_set(f, many[i], i);
+}
+
+static void registers_of_an_array_have_numbers_unless_one_is_alone(void **state) {
+    (void)state;
+    cj_error error = {0};
+    char    *text = built(write_arrays, &error);
+    cj_test_ok(text ? CJ_OK : CJ_INVALID_KERNEL, &error);
+    has_lines(text, "mov.u32 %many_0, 0;\nmov.u32 %many_1, 1;\nmov.u32 %many_2, 2;\nmov.f32 %one, 0f3F800000;\n"
+                    "mov.u64 %many_0_2, 0;\nmov.u64 %many_1_2, 1;\n");
     cj_text_free(text);
 }
 
@@ -101,23 +133,34 @@ static void bodies_of_whole_warps_branch_with_bra_uni(void **state) {
 enum { THREADS = 64, TURNS = 37 };
 
 // out[t] = sum of i over t <= i < TURNS in steps of 5, plus 1000 where t is even, plus 10000 times the turns of a
-// CJ_DO and of a CJ_LOOP, which count t % 4 + 1 each.
+// CJ_DO, a CJ_LOOP, a CJ_COUNT_DOWN and a CJ_COUNT, which count t % 4 + 1 each, plus 1000000 for t < 8 and 2000000 for the
+// others, of whom every second one adds 4000000, too.
 static void write_control(cj_func *f, cj_var out) {
     cj_reg t = cj_mov(f, "u32", "t", "%tid.x"), sum = cj_mov(f, "u32", "sum", 0);
     CJ_FOR(f, i, "u32", "i", t, TURNS, 5) { cj_update(f, sum, "add", i); }
     CJ_IF(f, cj_eq(f, "even", cj_and(f, "bit", t, 1), 0), "odd") {
         CJ_UNLESS(f, cj_lt(f, "never", t, 0), "nothing") { cj_update(f, sum, "add", 1000); }
     }
-    cj_reg n = cj_and(f, "n", t, 3), left = cj_add(f, "left", n, 1), more = cj_pred(f, "more");
-    CJ_DO(f, "again", more) {
+    cj_reg n = cj_and(f, "n", t, 3), left = cj_add(f, "left", n, 1);
+    CJ_DO(f, "again", cj_ne(f, "more", left, 0)) {
         cj_update(f, sum, "add", 10000);
         cj_update(f, left, "sub", 1);
-        cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     }
     CJ_LOOP(f, turns, "turn", "turned") {
         cj_update(f, sum, "add", 10000);
         cj_update(f, left, "add", 1);
         cj_leave(&turns, cj_gt(f, "enough", left, n));
+    }
+    CJ_COUNT_DOWN(f, "round", left, 1) { cj_update(f, sum, "add", 10000); }
+    CJ_COUNT(f, "turn", left, 1, cj_add(f, "turns", n, 1)) { cj_update(f, sum, "add", 10000); }
+    CJ_IF_ELSE(f, cj_lt(f, "few", t, 8), "many", "added") {
+        cj_update(f, sum, "add", 1000000);
+    } else {
+        cj_update(f, sum, "add", 2000000);
+        CJ_ONCE(f, odd, "is_odd") {
+            cj_leave(&odd, cj_ne(f, "odd", cj_and(f, "bit", t, 1), 0));
+            cj_update(f, sum, "add", 4000000);
+        }
     }
     cj_reg at = cj_mad_wide(f, "at", t, 4, cj_let(f, "u64", "base", "ld.param.u64 $1, [$2];", out));
     cj_ptx(f, "st.global.u32 [$1], $2;", at, sum);
@@ -126,7 +169,8 @@ static void write_control(cj_func *f, cj_var out) {
 static uint32_t wanted(uint32_t t) {
     uint32_t sum = t % 2 ? 0 : 1000;
     for (uint32_t i = t; i < TURNS; i += 5) sum += i;
-    return sum + 2 * 10000 * (t % 4 + 1);
+    if (t >= 8) sum += t % 2 ? 1000000 : 5000000;
+    return sum + 1000000 + 4 * 10000 * (t % 4 + 1);
 }
 
 static void conditions_and_loops_run_their_bodies_as_often_as_c_would(void **state) {
@@ -191,6 +235,20 @@ static void no_type(cj_func *f, cj_var out) {
     cj_let(f, "u31", "a", "mov.u32 $1, 0;");
 }
 
+static void unset_condition(cj_func *f, cj_var out) {
+    (void)out;
+    CJ_DO(f, "again", (cj_reg){0}) { cj_note(f, "endless"); }
+}
+static void long_name_of_an_array(cj_func *f, cj_var out) {
+    cj_reg reg[2];
+    (void)out;
+    cj_registers(f, "u32", "name_of_forty_characters_name_of_forty__name_of_forty_characters_name_of_forty__", 2, reg);
+}
+static void array_without_room(cj_func *f, cj_var out) {
+    (void)out;
+    cj_registers(f, "u32", "a", 2, NULL);
+}
+
 static void not_ascii(cj_func *f, cj_var out) {
     (void)out;
     cj_step(f, "caf\xc3\xa9");
@@ -210,6 +268,8 @@ static void what_makes_no_value_is_refused_by_name(void **state) {
         {too_many_operands, "'add' needs a register"}, {mixed_types, "%b"},
         {wide_of_64_bits, "mul.wide"},                {no_predicate, "%a"},
         {unset_handle, "what cj_set sets is no register"},          {no_type, "'u31' is not a type"},
+        {unset_condition, "$1"},                      {long_name_of_an_array, "is too long"},
+        {array_without_room, "reg is NULL"},
         {not_ascii, "0xc3 is not ASCII"},             {why_not_ascii, "0xc3 is not ASCII"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -224,6 +284,7 @@ static void what_makes_no_value_is_refused_by_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bodies_of_whole_warps_branch_with_bra_uni),
+        cmocka_unit_test(registers_of_an_array_have_numbers_unless_one_is_alone),
         cmocka_unit_test(each_call_writes_the_instruction_of_its_operands_type),
         cmocka_unit_test(conditions_and_loops_run_their_bodies_as_often_as_c_would),
         cmocka_unit_test(what_makes_no_value_is_refused_by_name),

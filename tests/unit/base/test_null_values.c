@@ -28,6 +28,7 @@ static const char *const optional[] = {
     "cj_params_get params",      "cj_params_get name",       "cj_params_real params",           "cj_params_real name",
     "cj_collective_parts gives", "cj_collective_parts gets", "cj_user_function_constant value", "cj_device_trim device",
     "cj_leave loop",             "cj_leave_unless loop",     "cj_repeat loop",                  "cj_body_end body",
+    "cj_do_end body",            "cj_count_begin limit",
 };
 
 // What is returned though something is missing: what finish refuses then, a kind that is none, and a body that is open, since
@@ -36,7 +37,8 @@ static const char *const given[] = {
     "cj_builder_create arch", "cj_entry name",        "cj_function_param_kind function", "cj_if_begin f",
     "cj_if_begin done",       "cj_do_begin f",        "cj_do_begin label",               "cj_loop_begin f",
     "cj_loop_begin label",    "cj_loop_begin done",   "cj_for_begin f",                  "cj_for_begin type",
-    "cj_for_begin name",
+    "cj_for_begin name",      "cj_if_else_begin f",   "cj_if_else_begin other",          "cj_if_else_begin done",
+    "cj_once_begin f",        "cj_once_begin done",   "cj_count_begin f",                "cj_count_begin label",
 };
 
 static struct {
@@ -68,7 +70,7 @@ static const cj_collectives_desc desc = {.cluster = 2, .threads = 32, .values = 
 static const cj_wgmma_form       form = {.n = 8, .type = "bf16"};
 static char                      plain[1 << 12];
 
-static const cj_reg *some_registers(void) {
+static cj_reg *some_registers(void) {
     for (size_t i = 0; i < CJ_TEST_COUNT(registers); i++) registers[i] = a_register();
     return registers;
 }
