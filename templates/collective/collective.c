@@ -21,8 +21,7 @@ static void emit_collective(const cj_plan *plan, cj_builder *b) {
 const cj_family cj__family_collective = {
     .name = "collective",
     .summary = "one of the ten collectives of a cluster: broadcast, reduce, … , scan, shift",
-    .param = cj__collective_params,
-    .param_count = COLLECTIVE_PARAMS,
+    CJ_PARAMS(cj__collective_params),
     .plan = cj__collective_plan,
     .emit = emit_collective,
 };

@@ -3,8 +3,12 @@
 #ifndef CJ_TEMPLATES_COLLECTIVE_H
 #define CJ_TEMPLATES_COLLECTIVE_H
 
-#include "constants.h"
 #include "family.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 // Parameters, in the order of the table.
 enum {

@@ -183,8 +183,7 @@ static void emit_exchange(const cj_plan *plan, cj_builder *b) {
 const cj_family cj__family_exchange = {
     .name = "exchange",
     .summary = "blocks of a cluster trade their chunks of an array: pair, ring, halo, all-to-all",
-    .param = cj__exchange_params,
-    .param_count = EXCHANGE_PARAMS,
+    CJ_PARAMS(cj__exchange_params),
     .plan = cj__exchange_plan,
     .emit = emit_exchange,
 };

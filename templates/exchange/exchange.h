@@ -5,8 +5,12 @@
 
 #include <clusterjit/exchange.h>
 
-#include "constants.h"
 #include "family.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 // In the order of the table.
 enum { EXCHANGE_PARAMS = 13 };

@@ -276,8 +276,7 @@ static void emit_histogram(const cj_plan *plan, cj_builder *b) {
 const cj_family cj__family_histogram = {
     .name = "histogram",
     .summary = "how many samples fall into each of equal bins",
-    .param = cj__histogram_params,
-    .param_count = HISTOGRAM_PARAMS,
+    CJ_PARAMS(cj__histogram_params),
     .plan = cj__histogram_plan,
     .emit = emit_histogram,
 };

@@ -6,8 +6,12 @@
 #include <clusterjit/ptx.h>
 #include <stdbool.h>
 
-#include "constants.h"
 #include "family.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 typedef enum cj_sample { CJ_SAMPLE_F32, CJ_SAMPLE_U8, CJ_SAMPLE_U16, CJ_SAMPLE_U32 } cj_sample;
 

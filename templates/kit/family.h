@@ -13,15 +13,26 @@
 // A row of a parameter table: [ID] = {CJ_NUMBER("k", 1, 2048, "64", "how many")}. Other members may follow in the braces.
 //   CJ_NUMBER      a number from minimum to maximum
 //   CJ_AUTOMATIC   the same, or "auto", its default, which leaves the number to the plan
+//   CJ_REAL        a real number
 //   CJ_CHOICE      one of the words in `choices`
+//   CJ_SWITCH      "no", its default, or "yes"
 //   CJ_FUNCTION    a user's function of these arguments
 #define CJ_NUMBER(name_, minimum_, maximum_, initial_, help_) \
     .name = name_, .minimum = minimum_, .maximum = maximum_, .initial = initial_, .help = help_
 #define CJ_AUTOMATIC(name_, minimum_, maximum_, help_) \
     CJ_NUMBER(name_, minimum_, maximum_, "auto", help_), .automatic = true
+#define CJ_REAL(name_, initial_, help_) .name = name_, .real = true, .initial = initial_, .help = help_
 #define CJ_CHOICE(name_, choices_, initial_, help_) \
     .name = name_, .choices = choices_, .initial = initial_, .help = help_
+#define CJ_SWITCH(name_, help_) CJ_CHOICE(name_, "no yes", "no", help_)
 #define CJ_FUNCTION(name_, arguments_, help_) .name = name_, .function = arguments_, .initial = "", .help = help_
+
+// A row of a family's constants.def, which its header includes in an enum: what was fitted to a GPU or to a compiler, and the
+// command that measures it again.
+#define CJ_CONSTANT(name, value, unit, gpu, date, command) name = (value),
+
+// A family's table.
+#define CJ_PARAMS(params_) .param = params_, .param_count = sizeof params_ / sizeof *params_
 
 struct cj_family {
     const char          *name, *summary;

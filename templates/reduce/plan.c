@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "constants.h"
 #include "error.h"
 #include "numbers.h"
 #include "reduce.h"

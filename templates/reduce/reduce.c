@@ -140,8 +140,7 @@ const cj_family cj__family_reduce = {
     .name = "reduce",
     .summary =
         "an array to one value, in one kernel: sum, extremes and their places, product, mean, variance, your own",
-    .param = cj__reduce_params,
-    .param_count = REDUCE_PARAMS,
+    CJ_PARAMS(cj__reduce_params),
     .plan = cj__reduce_plan,
     .emit = emit_reduce,
 };

@@ -6,8 +6,12 @@
 #include <clusterjit/collectives.h>
 
 #include "combine.h"
-#include "constants.h"
 #include "family.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 // Parameters, in the order of the table.
 enum {

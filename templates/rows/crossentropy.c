@@ -14,11 +14,11 @@ enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
 
 static const cj_param_info params[] = {
     ROW_PARAMS,
-    ROW_CHOICE(LABEL, "label", "i64 i32", "i64", "type of the labels"),
-    ROW_REAL(IGNORE, "ignore", "-100", "a whole number: rows with this label do not count"),
-    ROW_REAL(SMOOTHING, "smoothing", "0", "0 to 1: the share that all columns have in the loss"),
-    ROW_SWITCH(GRADIENT, "gradient", "yes: the gradient is written too"),
-    ROW_REAL(SCALE, "scale", "1", "what the gradient is multiplied by: 1 / rows for a mean"),
+    [LABEL] = {CJ_CHOICE("label", "i64 i32", "i64", "type of the labels")},
+    [IGNORE] = {CJ_REAL("ignore", "-100", "a whole number: rows with this label do not count")},
+    [SMOOTHING] = {CJ_REAL("smoothing", "0", "0 to 1: the share that all columns have in the loss")},
+    [GRADIENT] = {CJ_SWITCH("gradient", "yes: the gradient is written too")},
+    [SCALE] = {CJ_REAL("scale", "1", "what the gradient is multiplied by: 1 / rows for a mean")},
 };
 
 typedef struct crossentropy {
@@ -175,8 +175,7 @@ static void emit_crossentropy(const cj_plan *plan, cj_builder *builder) {
 const cj_family cj__family_crossentropy = {
     .name = "crossentropy",
     .summary = "rows of logits and a label each: loss, logarithm of the sum of e^x, and the gradient, in one reading",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
+    CJ_PARAMS(params),
     .plan = plan_crossentropy,
     .emit = emit_crossentropy,
 };

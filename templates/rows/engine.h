@@ -14,9 +14,13 @@
 #define CJ_TEMPLATES_ROW_ENGINE_H
 
 #include "combine.h"
-#include "constants.h"
 #include "numbers.h"
 #include "row.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 // ---- shape.c
 

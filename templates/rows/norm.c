@@ -18,16 +18,19 @@ enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, 
 
 static const cj_param_info params[] = {
     ROW_PARAMS,
-    ROW_REAL(EPSILON, "epsilon", "1e-05", "is added to the mean of squares"),
-    ROW_CHOICE(WEIGHT, "weight", "no yes", "yes", "yes: a factor for each column"),
-    ROW_SWITCH(BIAS, "bias", "yes: what is added in each column"),
-    ROW_SWITCH(RESIDUAL, "residual", "yes: a second matrix is added to x first, and the sum is written out too"),
-    ROW_SWITCH(STATS, "stats", "yes: mean (layernorm) and rstd of each row are written, for the backward pass"),
-    ROW_CHOICE(PASS, "pass", "forward backward", "forward",
-               "backward: dx from x, dy, mean and rstd; takes no bias, residual and stats"),
-    ROW_SWITCH(WEIGHT_GRADIENT, "weight-gradient",
-               "yes, backward: of each column the sum of dy times the normed x is written"),
-    ROW_SWITCH(BIAS_GRADIENT, "bias-gradient", "yes, backward: of each column the sum of dy is written"),
+    [EPSILON] = {CJ_REAL("epsilon", "1e-05", "is added to the mean of squares")},
+    [WEIGHT] = {CJ_CHOICE("weight", "no yes", "yes", "yes: a factor for each column")},
+    [BIAS] = {CJ_SWITCH("bias", "yes: what is added in each column"), .only = "pass=forward"},
+    [RESIDUAL] = {CJ_SWITCH("residual", "yes: a second matrix is added to x first, and the sum is written out too"),
+                  .only = "pass=forward"},
+    [STATS] = {CJ_SWITCH("stats", "yes: mean (layernorm) and rstd of each row are written, for the backward pass"),
+               .only = "pass=forward"},
+    [PASS] = {CJ_CHOICE("pass", "forward backward", "forward", "backward: dx from x, dy, mean and rstd")},
+    [WEIGHT_GRADIENT] = {CJ_SWITCH("weight-gradient",
+                                   "yes: of each column the sum of dy times the normed x is written"),
+                         .only = "pass=backward"},
+    [BIAS_GRADIENT] = {CJ_SWITCH("bias-gradient", "yes: of each column the sum of dy is written"),
+                       .only = "pass=backward"},
 };
 
 typedef struct norm {
@@ -229,38 +232,14 @@ static void describe(const cj_plan *plan, row_op *op, norm *own) {
         describe_forward(op, own);
 }
 
-// A parameter of the other pass is refused.
-static cj_status check_pass(const cj_params *p, cj_error *error) {
-    static const unsigned char forward[] = {BIAS, RESIDUAL, STATS}, backward[] = {WEIGHT_GRADIENT, BIAS_GRADIENT};
-    const unsigned char       *other = p->value[PASS] ? forward : backward;
-    const size_t               count = p->value[PASS] ? sizeof forward : sizeof backward;
-    for (size_t i = 0; i < count; i++)
-        if (p->value[other[i]]) {
-            cj__fail(error, CJ_INVALID_ARGUMENT, "%s: pass=%s has none", params[other[i]].name,
-                     p->value[PASS] ? "backward" : "forward");
-            cj__hint(error, "it belongs to pass=%s", p->value[PASS] ? "forward" : "backward");
-            return CJ_INVALID_ARGUMENT;
-        }
-    return CJ_OK;
-}
-
-// The root is taken of a sum with it.
-static cj_status check_epsilon(const cj_params *p, cj_error *error) {
-    const double epsilon = cj_params_real(p, "epsilon");
-    if (epsilon >= 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows", epsilon);
-    cj__hint(error, "1e-05 is usual");
-    return CJ_INVALID_ARGUMENT;
-}
-
 static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    row_op    op;
-    norm      own;
-    cj_status status = check_pass(&plan->params, error);
-    if (!status) status = check_epsilon(&plan->params, error);
-    if (status) return status;
+    row_op op;
+    norm   own;
     describe(plan, &op, &own);
+    if (own.epsilon < 0)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "1e-05 is usual",
+                          "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows",
+                          own.epsilon);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }
 
@@ -272,11 +251,8 @@ static void emit_norm(const cj_plan *plan, cj_builder *builder) {
     cj__row_emit(plan, &op, &r, builder);
 }
 
-#define NORM(name_, summary_)                                                                               \
-    {                                                                                                       \
-        .name = name_, .summary = summary_, .param = params, .param_count = sizeof params / sizeof *params, \
-        .plan = plan_norm, .emit = emit_norm                                                                \
-    }
+#define NORM(name_, summary_) \
+    { .name = name_, .summary = summary_, CJ_PARAMS(params), .plan = plan_norm, .emit = emit_norm }
 
 const cj_family cj__family_rmsnorm = NORM(
     "rmsnorm", "rows of a matrix over their root mean square, with weights, a residual, and the gradients");

@@ -4,7 +4,6 @@
 #ifndef CJ_TEMPLATES_ROW_PLAN_H
 #define CJ_TEMPLATES_ROW_PLAN_H
 
-#include "constants.h"
 #include "engine.h"
 #include "error.h"
 #include "numbers.h"

@@ -18,11 +18,11 @@ enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
 
 static const cj_param_info params[] = {
     ROW_PARAMS,
-    ROW_REAL(SCALE, "scale", "1", "what elements are multiplied by first"),
-    ROW_SWITCH(MASK, "mask", "yes: a row of the type of x is added to every row; -infinity takes an element out"),
-    ROW_NUMBER(MASK_ROWS, "mask-rows", 1, 1 << 26, "1",
-               "rows of the mask, with the stride of x: row r takes number r modulo mask-rows"),
-    ROW_CHOICE(PASS, "pass", "forward backward", "forward", "backward: dx from y and dy"),
+    [SCALE] = {CJ_REAL("scale", "1", "what elements are multiplied by first")},
+    [MASK] = {CJ_SWITCH("mask", "yes: a row of the type of x is added to every row; -infinity takes an element out")},
+    [MASK_ROWS] = {CJ_NUMBER("mask-rows", 1, 1 << 26, "1",
+                             "rows of the mask, with the stride of x: row r takes number r modulo mask-rows")},
+    [PASS] = {CJ_CHOICE("pass", "forward backward", "forward", "backward: dx from y and dy")},
 };
 
 typedef struct softmax {
@@ -190,11 +190,8 @@ static void emit_softmax(const cj_plan *plan, cj_builder *builder) {
     cj__row_emit(plan, &op, &r, builder);
 }
 
-#define SOFTMAX(name_, summary_)                                                                            \
-    {                                                                                                       \
-        .name = name_, .summary = summary_, .param = params, .param_count = sizeof params / sizeof *params, \
-        .plan = plan_softmax, .emit = emit_softmax                                                          \
-    }
+#define SOFTMAX(name_, summary_) \
+    { .name = name_, .summary = summary_, CJ_PARAMS(params), .plan = plan_softmax, .emit = emit_softmax }
 
 const cj_family cj__family_softmax = SOFTMAX("softmax",
                                              "rows of a matrix: e^x over the row's sum of these; and the gradient");

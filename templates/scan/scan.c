@@ -225,8 +225,7 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
 const cj_family cj__family_scan = {
     .name = "scan",
     .summary = "running sums, extremes, products or your own along rows or one long array, read once and written once",
-    .param = cj__scan_params,
-    .param_count = sizeof cj__scan_params / sizeof *cj__scan_params,
+    CJ_PARAMS(cj__scan_params),
     .plan = cj__scan_plan,
     .emit = emit_scan,
 };

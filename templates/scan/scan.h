@@ -49,11 +49,9 @@ enum {
 };
 
 // What was fitted to a GPU or to ptxas.
-#define CONSTANT(name, value, unit, measured_on, day, command) name = (value),
 enum {
 #include "constants.def"
 };
-#undef CONSTANT
 
 // How the beginnings of segments are given, in the order of the parameter's words.
 typedef enum scan_heads { SCAN_WHOLE, SCAN_FLAGS, SCAN_OFFSETS_I32, SCAN_OFFSETS_I64 } scan_heads;

@@ -152,8 +152,7 @@ static void emit_stencil(const cj_plan *plan, cj_builder *b) {
 const cj_family cj__family_stencil = {
     .name = "stencil",
     .summary = "weighted sums of neighbours in 1-D, 2-D and 3-D grids, many time steps in a launch",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
+    CJ_PARAMS(params),
     .plan = cj__stencil_plan,
     .emit = emit_stencil,
 };

@@ -10,8 +10,12 @@
 #ifndef CJ_TEMPLATES_STENCIL_H
 #define CJ_TEMPLATES_STENCIL_H
 
-#include "constants.h"
 #include "family.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 enum {
     DIM,

@@ -255,8 +255,7 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
 const cj_family cj__family_topk = {
     .name = "topk",
     .summary = "the k largest or smallest elements of each row, sorted or not, and where they are; or the k-th alone",
-    .param = cj__topk_params,
-    .param_count = TOPK_PARAMS,
+    CJ_PARAMS(cj__topk_params),
     .plan = cj__topk_plan,
     .emit = emit_topk,
 };

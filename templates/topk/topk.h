@@ -26,11 +26,9 @@ enum {
 enum { TOPK_LOAD = 16, TOPK_WARP = 32, TOPK_SLICES = 4, TOPK_EACH = 4, TOPK_EACH_MAX = 8, TOPK_CANDIDATE = 8 };
 
 // What was fitted to a GPU or to ptxas.
-#define CONSTANT(name, value, unit, measured_on, day, command) name = (value),
 enum {
 #include "constants.def"
 };
-#undef CONSTANT
 
 // Where the kernel goes on after a selection: a round, the row (or the rank's part of it), all ranks' candidates.
 enum { TOPK_AFTER_ROUND, TOPK_AFTER_ALL, TOPK_AFTER_RANKS, TOPK_SELECTIONS };
