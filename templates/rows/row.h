@@ -31,12 +31,13 @@ enum { ROW_GRID = ROW_RESIDENT + 1, ROW_OWN };
     [ROW_CLUSTER] = {CJ_AUTOMATIC("cluster", 0, 16, "blocks a row; 0: generate without clusters"), .tune = "0 1 2 4 8 16"}, \
     [ROW_BLOCKS] = {CJ_AUTOMATIC("blocks", 1, ROW_BLOCKS_MAX,                                                               \
                                  "spread: blocks a row, which exchange partials in global memory"),                         \
-                    .tune = "8 16 32 64 128"},                                                                              \
+                    .tune = "8 16 32 64 128", .only = "form=auto spread"},                                                  \
     [ROW_WARPS] = {CJ_AUTOMATIC("warps", 1, 32, "warps of a block that work on a row; stream has one more that loads"),     \
                    .tune = "4 8 16"},                                                                                       \
     [ROW_VECTORS] = {CJ_AUTOMATIC("vectors", 1, ROW_HELD, "loads of a thread that are held in registers at once, at most"), \
                      .at_most = true},                                                                                      \
-    [ROW_STAGES] = {CJ_AUTOMATIC("stages", 1, 4, "stream: pieces that fit shared memory at once"), .tune = "1 2 3"},        \
+    [ROW_STAGES] = {CJ_AUTOMATIC("stages", 1, 4, "stream: pieces that fit shared memory at once"), .tune = "1 2 3",         \
+                    .only = "form=auto stream"},                                                                            \
     [ROW_PIECES] = {CJ_AUTOMATIC("pieces", 1, 1 << 20,                                                                      \
                                  "pieces of a block's share of a row; direct reads them twice if they are several"),        \
                     .tune = "1 2 3 4"},                                                                                     \
