@@ -182,17 +182,14 @@ static void array_round(const kernel *k) {
 
 static void emit_rounds(const kernel *k) {
     cj_func *f = k->f;
-    cj_reg   more = cj_pred(f, "more");
     cj_step(f, "the rounds");
     cj_collectives_ready(f, &k->c);
     cj_reg left = cj_mov(f, "u32", "rounds", k->rounds), begin = cj_mov(f, "u64", "begin", "%clock64");
-    CJ_DO(f, "round", more) {
+    CJ_COUNT_DOWN(f, "round", left, 1) {
         if (k->s.count == 1)
             value_round(k);
         else
             array_round(k);
-        cj_ptx(f, "sub.u32 $1, $1, 1;", left);
-        cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     }
     cj_reg end = cj_mov(f, "u64", "end", "%clock64");
     cj_step(f, "the time they took");

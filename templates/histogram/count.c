@@ -99,19 +99,19 @@ static void settle_wrap(const histogram_kernel *k, const sample *s) {
     cj_func                 *f = k->f;
     const cj_histogram_width width = k->layout.width;
     const char *type = k->count_type, *minus_one = k->count_bytes == 8 ? "0xffffffffffffffff" : "0xffffffff";
-    cj_body     settle = cj_if_begin(f, cj_ne(f, "no_wrap", s->wrapped, 0), 0, "settled", 0);
-    cj_reg      at = cj_mad_wide(f, "at_count", s->bin, k->count_bytes, k->out), more = cj_pred(f, "more");
-    CJ_DO(f, "carry", more) {
-        cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, cj__histogram_field_mask(k) + 1);
-        cj_update(f, s->bin, "add", 1);
-        cj_leave(&settle, cj_eq(f, "left_word", cj_rem(f, "in_word", s->bin, width.in_word), 0));
-        cj_leave(&settle, cj_ge(f, "no_bin", s->bin, k->own));
-        cj_update(f, at, "add", k->count_bytes);
-        cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, minus_one);
-        cj_update(f, s->field, "shl", width.bits);
-        cj_ptx(f, "setp.eq.u32 $1, $2, 0;", more, find_wrap(k, s));
+    CJ_ONCE(f, settle, "settled") {
+        cj_leave(&settle, cj_ne(f, "no_wrap", s->wrapped, 0));
+        cj_reg at = cj_mad_wide(f, "at_count", s->bin, k->count_bytes, k->out);
+        CJ_DO(f, "carry", cj_eq(f, "more", find_wrap(k, s), 0)) {
+            cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, cj__histogram_field_mask(k) + 1);
+            cj_update(f, s->bin, "add", 1);
+            cj_leave(&settle, cj_eq(f, "left_word", cj_rem(f, "in_word", s->bin, width.in_word), 0));
+            cj_leave(&settle, cj_ge(f, "no_bin", s->bin, k->own));
+            cj_update(f, at, "add", k->count_bytes);
+            cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, minus_one);
+            cj_update(f, s->field, "shl", width.bits);
+        }
     }
-    cj_body_end(&settle);
 }
 
 // All additions are on their way before the first is looked at.

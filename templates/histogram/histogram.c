@@ -36,6 +36,7 @@
 #include <inttypes.h>
 
 #include "histogram.h"
+#include "loop.h"
 #include "vector.h"
 
 enum { UNROLL_MAX = 8, WARP = 32 };  // the most loads in flight a thread
@@ -112,11 +113,8 @@ static void emit_zero(histogram_kernel *k) {
     k->counter = cj_mov(f, "u32", "counters", "counter");
     cj_reg zero = cj_mov(f, "u32", "zero", 0), end = cj_add(f, "counter_end", k->counter, k->plan->dynamic_shared);
     cj_reg at = cj_mad(f, "at", k->thread, HISTOGRAM_LOAD, k->counter);
-    CJ_LOOP(f, zeroes, "next_zero", "zeroed") {
-        cj_leave(&zeroes, cj_ge(f, "past", at, end));
-        cj_ptx(f, "st.shared.v4.u32 [$1], {$2, $2, $2, $2};", at, zero);
-        cj_update(f, at, "add", k->plan->block.x * HISTOGRAM_LOAD);
-    }
+    CJ_STRIDE(f, zeroed, at, k->plan->block.x * HISTOGRAM_LOAD, end)
+    cj_ptx(f, "st.shared.v4.u32 [$1], {$2, $2, $2, $2};", zeroed, zero);
     if (k->layout.remote)
         cj_cluster_sync(f, "B1: every block's are, and each has started");
     else
@@ -190,16 +188,15 @@ static cj_reg emit_tiles(const histogram_kernel *k, const slice *s, cj_reg (*v)[
     cj_reg place = cj_mad(f, "place", cj_sub(f, "warp_place", k->thread, lane), unroll, lane);
     cj_reg at = cj_mad_wide(f, "at", place, HISTOGRAM_LOAD, s->body),
            tile = cj_let(f, "u64", "tile", "mov.b64 $1, $2;", s->body);
-    cj_reg end = cj_add(f, "tile_end", tile, unroll * stride), more = cj_pred(f, "more");
+    cj_reg end = cj_add(f, "tile_end", tile, unroll * stride);
     CJ_UNLESS(f, cj_gt(f, "no_tile", end, s->tail), "rest") {
-        CJ_DO(f, "next_tile", more) {
+        CJ_DO(f, "next_tile", cj_le(f, "more", end, s->tail)) {
             for (unsigned u = 0; u < unroll; u++) load_vector(k, v[u], at, u * WARP * HISTOGRAM_LOAD);
             cj_note(f, "all loads are on their way before the first is counted");
             cj_ptx(f, "mov.b64 $1, $2;", tile, end);
             cj_update(f, at, "add", unroll * stride);
             cj_update(f, end, "add", unroll * stride);
             for (unsigned u = 0; u < unroll; u++) cj__histogram_count_vector(k, v[u], true);
-            cj_ptx(f, "setp.le.u64 $1, $2, $3;", more, end, s->tail);
         }
         cj_step(f, "the vectors of the last tile, of which some threads have fewer");
     }
@@ -213,11 +210,9 @@ static void emit_body(const histogram_kernel *k, const slice *s) {
         for (unsigned i = 0; i < HISTOGRAM_WORDS; i++)
             v[u][i] = cj_register(f, k->dtype->reg, (const char[]){'v', (char)('0' + u), "xyzw"[i], 0});
     cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(f, "at", k->thread, HISTOGRAM_LOAD, tile);
-    CJ_LOOP(f, rest, "next_one", "body_done") {
-        cj_leave(&rest, cj_ge(f, "past", at, s->tail));
-        load_vector(k, v[0], at, 0);
+    CJ_STRIDE(f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
+        load_vector(k, v[0], rest, 0);
         cj__histogram_count_vector(k, v[0], false);
-        cj_update(f, at, "add", k->plan->block.x * HISTOGRAM_LOAD);
     }
 }
 
@@ -229,9 +224,7 @@ static void emit_flush(const histogram_kernel *k) {
         cj_cluster_sync(f, "B2: every block has counted its samples");
     else
         cj_ptx(f, "bar.sync 0; // B2: all samples are counted");
-    cj_reg bin = cj_mov(f, "u32", "i", k->thread);
-    CJ_LOOP(f, bins, "next_bin", "done") {
-        cj_leave(&bins, cj_ge(f, "past", bin, k->own));
+    CJ_STRIDE(f, bin, cj_mov(f, "u32", "i", k->thread), k->plan->block.x, k->own) {
         const histogram_place place = cj__histogram_place(k, bin);
         cj_reg                count = cj_let(f, "u32", "count", "ld.shared.u32 $1, [$2];", place.word);
         if (cj__histogram_is_narrow(k)) {
@@ -239,7 +232,6 @@ static void emit_flush(const histogram_kernel *k) {
             count = cj_and(f, "count", low, cj__histogram_field_mask(k));
         }
         cj__histogram_add(k, cj_ne(f, "some", count, 0), bin, count);
-        cj_update(f, bin, "add", k->plan->block.x);
     }
 }
 

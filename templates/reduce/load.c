@@ -206,15 +206,13 @@ static void emit_body(const reduce_kernel *k, const share *s, const reduce_epoch
     cj_ptx(f, "add.u64 $1, $1, $2;", at, s->body);
     cj_reg ahead = cj_let(f, "s64", "ahead", "mul.lo.s64 $1, $2, $3;", s->stride, REDUCE_FLIGHT - 1);
     cj_reg limit = cj_let(f, "s64", "limit", "sub.s64 $1, $2, $3;", s->tail, ahead);
-    cj_reg more = cj_let(f, "pred", "more", "setp.lt.s64 $1, $2, $3;", at, limit);
+    cj_reg some = cj_let(f, "pred", "some", "setp.lt.s64 $1, $2, $3;", at, limit);
     if (k->plan->programmatic) emit_prefetch(k, s, at);
     cj__reduce_wait(k, epoch);
     cj_step(f, "body: four loads in flight a thread, while four are left");
-    CJ_IF(f, more, "last_loads") {
-        CJ_DO(f, "next_four", more) {
-            four_loads(k, s, partial, at);
-            cj_ptx(f, "setp.lt.s64 $1, $2, $3;", more, at, limit);
-        }
+    CJ_IF(f, some, "last_loads") {
+        CJ_DO(f, "next_four", cj_let(f, "pred", "more", "setp.lt.s64 $1, $2, $3;", at, limit))
+        four_loads(k, s, partial, at);
     }
 }
 

@@ -67,17 +67,14 @@ void cj__row_emit_spread(row_kernel *k) {
     begin(k);
     const row_exchange x = cj__row_exchange_open(k, false);
     const row_mail    *m = &x.mail;
-    cj_reg             more = cj_pred(f, "more_rows");
     CJ_UNLESS(f, cj_ge(f, "past", k->row, m->rows), "done") {
         if (k->s->pieces == 1) {
             cj_step(f, "the thread's share of each row");
             cj__row_set_share(k);
             if (k->s->counted) cj__row_keep_columns(k);
         }
-        CJ_DO(f, "next_row", more) {
-            emit_group_row(k, &x);
-            cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, k->row, m->rows);
-        }
+        CJ_DO(f, "next_row", cj_lt(f, "more_rows", k->row, m->rows))
+        emit_group_row(k, &x);
         cj__row_mail_close(k, m);
     }
     cj_ptx(f, "ret;");

@@ -15,6 +15,7 @@
 //   T2  bar.sync: each warp's sums of partials are there, before the first warp adds these up.
 //   T3  bar.sync: it has read them, before the next ones are written.
 #include "engine.h"
+#include "loop.h"
 
 // ---- registers and partials
 
@@ -56,10 +57,10 @@ typedef struct adding {
 static cj_reg add_slice(row_kernel *k, const adding *a) {
     cj_func       *f = k->f;
     const uint64_t step = (uint64_t)k->s->slices * k->s->totals * k->s->columns * 4;
-    cj_reg         more = cj_pred(f, "more"), value[SUMS_AHEAD];
+    cj_reg         value[SUMS_AHEAD];
     cj_reg         sum = cj__row_f32(k, "all", 0), partial = cj_mov(f, "u32", "partial", a->slice);
     cj_reg         at = cj_mad_wide(f, "partial_at", a->position, 4, a->first);
-    CJ_DO(f, "next_partials", more) {
+    CJ_DO(f, "next_partials", cj_lt(f, "more", partial, a->partials)) {
         for (unsigned i = 0; i < SUMS_AHEAD; i++) {
             cj_reg there = cj_pred(f, "there");
             value[i] = cj__row_f32(k, "value", 0);
@@ -69,7 +70,6 @@ static cj_reg add_slice(row_kernel *k, const adding *a) {
             cj_update(f, partial, "add", k->s->slices);
         }
         for (unsigned i = 0; i < SUMS_AHEAD; i++) cj_update(f, sum, "add", value[i]);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, partial, a->partials);
     }
     return sum;
 }
@@ -123,16 +123,14 @@ void cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials) {
     a.slice = cj_rem(f, "slice", k->warp, s->slices);
     a.first = cj_mad_wide(f, "first_partial", a.slice, sums * 4, workspace);
     cj_reg item = cj_mov(f, "u32", "item", "%ctaid.x"), step = cj_mov(f, "u32", "items_step", "%nctaid.x");
-    CJ_LOOP(f, all, "next_sums", "added") {
-        cj_leave(&all, cj_ge(f, "past", item, items));
-        a.position = cj_mad(f, "position", item, groups, group);
+    CJ_STRIDE(f, number, item, step, items) {
+        a.position = cj_mad(f, "position", number, groups, group);
         a.position = cj_mad(f, "position", a.position, 32, k->lane);
         a.has = cj_lt(f, "has_sum", a.position, sums);
         if (groups * s->slices < warps) cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", a.has, group, groups);
         cj_reg sum = add_slice(k, &a);
         if (s->slices > 1) add_slices(k, &a, sum, slots);
         store_sum(k, &a, sum);
-        cj_update(f, item, "add", step);
     }
     cj_ptx(f, "ret;");
 }

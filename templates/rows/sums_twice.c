@@ -8,6 +8,7 @@
 //
 //   workspace: | partial[partials][sums][columns] f32 | value[rows][shares][values] f32 |
 #include "engine.h"
+#include "loop.h"
 
 // What a block takes, one after the other: quotient and remainder of its number by `width`.
 typedef struct items {
@@ -82,15 +83,13 @@ static void emit_tiles(row_kernel *k) {
     cj__row_set_piece(k, i.remainder);
     cj__row_sums_clear(k);
     cj_set(f, k->row, i.quotient);
-    CJ_LOOP(f, strip, "next_row", "rows_done") {
-        cj_leave(&strip, cj_ge(f, "past", k->row, rows));
+    CJ_STRIDE(f, row, k->row, k->s->strips, rows) {
         cj__row_place(k);
         cj__row_load_piece(k);
         if (k->op->prepare) k->op->prepare(k);
         load_values(k);
         k->op->finish(k);
         cj__row_write(k);
-        cj_update(f, k->row, "add", k->s->strips);
     }
     cj__row_sums_store(k, i.quotient);
     end_items(k, &i);
