@@ -36,14 +36,11 @@ static const cj_param_info params[] = {
 typedef struct norm {
     bool     centered, weighted, biased, residual, stats, weight_gradient, bias_gradient;
     double   epsilon;
-    unsigned weight, bias, mean, rstd;  // operands
+    unsigned weight, bias, mean_of, rstd_of;  // operands
+    cj_reg   mean, rstd;                      // of a row
 } norm;
 
-typedef struct values {
-    cj_reg mean, rstd;
-} values;
-
-static const norm *own_of(const row_kernel *k) { return k->op->own; }
+static norm *own_of(const row_kernel *k) { return k->op->own; }
 
 static double per_column(const row_kernel *k) { return 1 / (double)k->s->columns; }
 
@@ -81,34 +78,32 @@ static void add_distances(row_kernel *k, const row_vector *v) {
 }
 
 static void finish(row_kernel *k) {
-    values     *r = k->own;
-    const norm *own = own_of(k);
-    cj_step(k->f, "the row's %srstd", own->centered ? "mean and " : "");
+    norm *r = own_of(k);
+    cj_step(k->f, "the row's %srstd", r->centered ? "mean and " : "");
     r->mean = k->part.value[1];
-    r->rstd = cj_let(k->f, "f32", "rstd", "fma.rn.f32 $1, $2, $3, $4;", k->part.value[own->centered ? 2 : 0],
-                     (float)per_column(k), cj__row_f32(k, "epsilon", own->epsilon));
+    r->rstd = cj_let(k->f, "f32", "rstd", "fma.rn.f32 $1, $2, $3, $4;", k->part.value[r->centered ? 2 : 0],
+                     (float)per_column(k), cj__row_f32(k, "epsilon", r->epsilon));
     cj_ptx(k->f, "rsqrt.approx.ftz.f32 $1, $1;", r->rstd);
-    if (!own->stats) return;
-    if (own->centered) cj__row_store_each(k, own->mean, r->mean);
-    cj__row_store_each(k, own->rstd, r->rstd);
+    if (!r->stats) return;
+    if (r->centered) cj__row_store_each(k, r->mean_of, r->mean);
+    cj__row_store_each(k, r->rstd_of, r->rstd);
 }
 
 static void write_normed(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
-    const norm   *own = own_of(k);
-    cj_reg        weight[ROW_ELEMENTS], bias[ROW_ELEMENTS];
-    if (own->weighted) cj__row_load_column(k, own->weight, v->number, weight);
-    if (own->biased) cj__row_load_column(k, own->bias, v->number, bias);
+    const norm *r = own_of(k);
+    cj_reg      weight[ROW_ELEMENTS], bias[ROW_ELEMENTS];
+    if (r->weighted) cj__row_load_column(k, r->weight, v->number, weight);
+    if (r->biased) cj__row_load_column(k, r->bias, v->number, bias);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg y = v->out[0][e], h = sum_of(k, v, e, true);
-        if (own->residual) cj_ptx(k->f, "mov.f32 $1, $2;", v->out[1][e], h);
-        if (own->centered) cj_ptx(k->f, "sub.f32 $1, $2, $3;", y, h, r->mean);
-        cj_ptx(k->f, "mul.f32 $1, $2, $3;", y, own->centered ? y : h, r->rstd);
-        if (own->weighted && own->biased)
+        if (r->residual) cj_ptx(k->f, "mov.f32 $1, $2;", v->out[1][e], h);
+        if (r->centered) cj_ptx(k->f, "sub.f32 $1, $2, $3;", y, h, r->mean);
+        cj_ptx(k->f, "mul.f32 $1, $2, $3;", y, r->centered ? y : h, r->rstd);
+        if (r->weighted && r->biased)
             cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", y, weight[e], bias[e]);
-        else if (own->weighted)
+        else if (r->weighted)
             cj_update(k->f, y, "mul", weight[e]);
-        else if (own->biased)
+        else if (r->biased)
             cj_update(k->f, y, "add", bias[e]);
     }
 }
@@ -116,20 +111,19 @@ static void write_normed(row_kernel *k, const row_vector *v) {
 // ---- backward: inputs x and dy
 
 static void prepare_backward(row_kernel *k) {
-    values *r = k->own;
-    if (own_of(k)->centered) r->mean = cj__row_load_each(k, own_of(k)->mean);
-    r->rstd = cj__row_load_each(k, own_of(k)->rstd);
+    norm *r = own_of(k);
+    if (r->centered) r->mean = cj__row_load_each(k, r->mean_of);
+    r->rstd = cj__row_load_each(k, r->rstd_of);
 }
 
 // g and n of a vector.
 static void gradients(row_kernel *k, const row_vector *v, cj_reg g[ROW_ELEMENTS], cj_reg n[ROW_ELEMENTS]) {
-    const values *r = k->own;
-    const norm   *own = own_of(k);
-    cj_reg        weight[ROW_ELEMENTS];
-    if (own->weighted) cj__row_load_column(k, own->weight, v->number, weight);
+    const norm *r = own_of(k);
+    cj_reg      weight[ROW_ELEMENTS];
+    if (r->weighted) cj__row_load_column(k, r->weight, v->number, weight);
     for (unsigned e = 0; e < k->s->elements; e++) {
-        g[e] = own->weighted ? cj_mul(k->f, "g", v->in[1][e], weight[e]) : v->in[1][e];
-        n[e] = own->centered ? cj_sub(k->f, "n", v->in[0][e], r->mean) : v->in[0][e];
+        g[e] = r->weighted ? cj_mul(k->f, "g", v->in[1][e], weight[e]) : v->in[1][e];
+        n[e] = r->centered ? cj_sub(k->f, "n", v->in[0][e], r->mean) : v->in[0][e];
         n[e] = cj_mul(k->f, "n", n[e], r->rstd);
     }
 }
@@ -157,14 +151,14 @@ static void add_totals(row_kernel *k, const row_vector *v, const cj_reg n[ROW_EL
 }
 
 static void write_backward(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const norm   *r = own_of(k);
     cj_reg        g[ROW_ELEMENTS], n[ROW_ELEMENTS];
     gradients(k, v, g, n);
     add_totals(k, v, n);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", dx, n[e], k->part.value[0], g[e]);
-        if (own_of(k)->centered) cj_update(k->f, dx, "add", k->part.value[1]);
+        if (r->centered) cj_update(k->f, dx, "add", k->part.value[1]);
         cj_update(k->f, dx, "mul", r->rstd);
     }
 }
@@ -172,9 +166,9 @@ static void write_backward(row_kernel *k, const row_vector *v) {
 // ---- the families
 
 static void add_stats(row_op *op, norm *own) {
-    own->mean = op->operands;
+    own->mean_of = op->operands;
     if (own->centered) cj__row_add_operand(op, ROW_EACH, "mean", "f32", "mean[rows]");
-    own->rstd = op->operands;
+    own->rstd_of = op->operands;
     cj__row_add_operand(op, ROW_EACH, "rstd", "f32", "rstd[rows], 1 / the deviation");
 }
 
@@ -246,9 +240,8 @@ static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters
 static void emit_norm(const cj_plan *plan, cj_builder *builder) {
     row_op op;
     norm   own;
-    values r = {.mean = {0}};
     describe(plan, &op, &own);
-    cj__row_emit(plan, &op, &r, builder);
+    cj__row_emit(plan, &op, builder);
 }
 
 #define NORM(name_, summary_) \

@@ -128,7 +128,7 @@ typedef struct row_op {
     void (*finish)(row_kernel *k);                         // k->part is the row's
     void (*write)(row_kernel *k, const row_vector *v);     // makes v->out, and adds to k->total
     bool        columns_written;                           // weight and bias are for write alone, not for sweeps
-    const void *own;                                       // the family's, for these functions
+    void       *own;                                       // the family's, for these functions
 } row_op;
 
 // ---- the kernel
@@ -138,7 +138,6 @@ struct row_kernel {
     const row_op    *op;
     const row_shape *s;
     cj_func         *f;
-    void            *own;  // values of the family
     cj_var           param[ROW_OPERANDS], rows, turn, workspace;
     cj_reg           thread, lane, warp, rank;  // thread: of those that work on the row
     cj_reg           base[ROW_OPERANDS];        // addresses
@@ -163,8 +162,7 @@ struct row_kernel {
 // The shape of a plan, chosen and written back into its parameters. `op` says how many matrices there are.
 cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits, bool clusters, cj_error *error);
 
-// Writes the kernel. `own` is k->own.
-void cj__row_emit(const cj_plan *plan, const row_op *op, void *own, cj_builder *builder);
+void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder);
 
 // ---- for families. Calls that return a register make it.
 

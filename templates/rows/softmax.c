@@ -30,26 +30,22 @@ typedef struct softmax {
     bool     log;
     bool     factored;  // y is a power times a factor, not a power of the distance from the logarithm of the sum
     uint64_t mask_rows;
+    cj_reg   factor, ln2;  // of a row
 } softmax;
 
-typedef struct values {
-    row_exp_values exp;
-    cj_reg         factor, ln2;
-} values;
-
-static const softmax *own_of(const row_kernel *k) { return k->op->own; }
+static softmax *own_of(const row_kernel *k) { return k->op->own; }
 
 static void prepare(row_kernel *k) {
-    values *r = k->own;
+    softmax *r = own_of(k);
     cj__row_exp_prepare(k);
-    if (own_of(k)->log) r->ln2 = cj__row_f32(k, "ln2", 1 / ROW_LOG2E);
+    if (r->log) r->ln2 = cj__row_f32(k, "ln2", 1 / ROW_LOG2E);
 }
 
 static void finish(row_kernel *k) {
-    values  *r = k->own;
+    softmax *r = own_of(k);
     cj_func *f = k->f;
     cj_step(f, "the row's largest t and sum of powers");
-    if (!own_of(k)->factored) {
+    if (!r->factored) {
         cj__row_exp_logarithm(k);
         return;
     }
@@ -58,9 +54,9 @@ static void finish(row_kernel *k) {
 }
 
 static void write_log(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const softmax *r = own_of(k);
     cj_reg        mask[ROW_ELEMENTS];
-    const bool    ready = k->in_place && own_of(k)->exp.prepared;
+    const bool     ready = k->in_place && r->exp.prepared;
     const cj_reg *masks = ready ? NULL : cj__row_exp_mask(k, v, mask);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
@@ -69,7 +65,7 @@ static void write_log(row_kernel *k, const row_vector *v) {
 }
 
 static void write_powers(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const softmax *r = own_of(k);
     cj_func      *f = k->f;
     if (k->in_place) {
         cj_reg factor = cj__row_exp_rebase(k);
@@ -83,7 +79,7 @@ static void write_powers(row_kernel *k, const row_vector *v) {
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", v->out[0][e]);
-        if (own_of(k)->factored) cj_update(f, v->out[0][e], "mul", r->factor);
+        if (r->factored) cj_update(f, v->out[0][e], "mul", r->factor);
     }
 }
 
@@ -95,9 +91,9 @@ static void add_products(row_kernel *k, const row_vector *v) {
 }
 
 static void prepare_backward(row_kernel *k) {
-    values *r = k->own;
-    r->exp.scale = cj__row_f32(k, "scale", own_of(k)->exp.scale);
-    if (own_of(k)->log) r->exp.log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
+    softmax *r = own_of(k);
+    r->exp.scale = cj__row_f32(k, "scale", r->exp.factor);
+    if (r->log) r->exp.log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
 }
 
 static void finish_backward(row_kernel *k) {
@@ -105,11 +101,11 @@ static void finish_backward(row_kernel *k) {
 }
 
 static void write_backward(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const softmax *r = own_of(k);
     cj_func      *f = k->f;
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
-        if (own_of(k)->log) {
+        if (r->log) {
             cj_ptx(f, "mul.f32 $1, $2, $3;", dx, v->in[0][e], r->exp.log2e);
             cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", dx);
             cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", dx, k->part.value[0], v->in[1][e]);
@@ -156,7 +152,7 @@ static void describe(const cj_plan *plan, row_op *op, softmax *own) {
     const bool       log = p->family == &cj__family_logsoftmax, masked = p->value[MASK] != 0;
     const uint64_t   mask_rows = p->value[MASK_ROWS];
     const bool       narrow = p->value[ROW_DTYPE] && cj__row_type(plan, ROW_OUT)[1] != '3';
-    *own = (softmax){.exp = {.scale = scale,
+    *own = (softmax){.exp = {.factor = scale,
                              .stays = !log,
                              .masked = masked,
                              .mask_rows = mask_rows > 1,
@@ -185,9 +181,8 @@ static cj_status plan_softmax(cj_plan *plan, const cj_limits *limits, bool clust
 static void emit_softmax(const cj_plan *plan, cj_builder *builder) {
     row_op  op;
     softmax own;
-    values  r = {.factor = {0}};
     describe(plan, &op, &own);
-    cj__row_emit(plan, &op, &r, builder);
+    cj__row_emit(plan, &op, builder);
 }
 
 #define SOFTMAX(name_, summary_) \
