@@ -169,10 +169,8 @@ void cj__collective_emit_global(const cj_plan *plan, cj_builder *b) {
     kernel k = {.s = cj__collective_shape(plan),
                 .threads = plan->block.x,
                 .rounds = (uint32_t)plan->params.value[COLLECTIVE_ROUNDS]};
-    char   op[16], dtype[8];
     cj_head(b, "clusterjit: collective  op=%s dtype=%s count=%u size=%u rounds=%u, without clusters",
-            cj_params_word(&plan->params, "op", op, sizeof op),
-            cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), k.s.count, k.s.cluster, k.rounds);
+            CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"), k.s.count, k.s.cluster, k.rounds);
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads, a launch a round; grid any multiple of %u.", k.threads, k.s.cluster);
     cj_func *f = k.f = cj_entry(b, plan->entry);

@@ -53,40 +53,25 @@ static bool has_root(cj_collective_op op) {
 }
 
 static cj_status refuse_types(const cj_plan *plan, const collective_shape *s, cj_error *error) {
-    char op[16], dtype[8];
     if (strcmp(s->dtype->type, "b32") || !cj__collective_combines(s->what.op)) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "op=%s does not go with dtype=%s: integers of 8 and 16 bits are only moved",
-             cj_params_word(&plan->params, "op", op, sizeof op),
-             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
-    cj__hint(error, "choose dtype=i32 or u32");
-    return CJ_INVALID_ARGUMENT;
-}
-
-static cj_status refuse_none(cj_error *error) {
-    return cj__refuse(error, CJ_INVALID_ARGUMENT,
-                      "cluster=1 is the least; with cluster=0, size says how many blocks work together without one",
-                      "cluster: 0 and size: 0, but a collective is of a cluster, or of size blocks");
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose dtype=i32 or u32",
+                      "op=%s does not go with dtype=%s: integers of 8 and 16 bits are only moved",
+                      CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
 }
 
 static cj_status refuse_cluster(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
     const uint32_t size = value_of(plan, COLLECTIVE_SIZE);
-    if (size && size != s->cluster) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "size=%" PRIu32 " blocks work together, but a cluster has %" PRIu32, size,
-                 s->cluster);
-        cj__hint(error, "leave size out, or choose cluster=0: without clusters");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (size && size != s->cluster)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave size out, or choose cluster=0: without clusters",
+                          "size=%" PRIu32 " blocks work together, but a cluster has %" PRIu32, size, s->cluster);
     if (!clusters && plan->cluster.x)
         return cj__refuse(error, CJ_UNSUPPORTED, "choose a target from sm_90 on; or cluster=0: without clusters",
-                          "%s has no thread block clusters (they need sm_90): a collective is of a"
-                          " cluster",
+                          "%s has no thread block clusters (they need sm_90): a collective is of a cluster",
                           plan->arch);
-    if (s->cluster > 16) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16", s->cluster);
-        cj__hint(error, "make one of them smaller");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (s->cluster > 16)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "make one of them smaller",
+                          "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16",
+                          s->cluster);
     if (has_root(s->what.op) && s->what.root >= s->cluster)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "ranks begin at 0: choose one below the number of blocks",
                           "root: %" PRIu32 " is no rank of a cluster of %" PRIu32, s->what.root, s->cluster);
@@ -99,12 +84,10 @@ static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, c
     enum { BESIDE = 1024 };
     const uint64_t room = limits->shared_per_block_optin - BESIDE;
     if (plan->dynamic_shared <= room) return CJ_OK;
-    cj__fail(error, CJ_CONTRACT,
-             "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32 " parts in, %" PRIu32
-             " out, %" PRIu32 " bytes of scratch), there are %" PRIu64,
-             s->count, plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
-    cj__hint(error, "choose a smaller count, or split the array");
-    return CJ_CONTRACT;
+    return cj__refuse(error, CJ_CONTRACT, "choose a smaller count, or split the array",
+                      "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32
+                      " parts in, %" PRIu32 " out, %" PRIu32 " bytes of scratch), there are %" PRIu64,
+                      s->count, plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
 }
 
 // The parts of all blocks of a cluster arrive in one phase of an mbarrier.
@@ -138,7 +121,10 @@ cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clust
     const uint32_t  chosen = value[COLLECTIVE_COUNT] == 1 ? WARP : COLLECTIVE_ARRAY_BLOCK;
     plan->block = (cj_dim3){block ? block : chosen, 1, 1};
     place_blocks(plan);
-    if (!plan->grid.x) return refuse_none(error);
+    if (!plan->grid.x)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT,
+                          "cluster=1 is the least; with cluster=0, size says how many blocks work together without one",
+                          "cluster: 0 and size: 0, but a collective is of a cluster, or of size blocks");
     const collective_shape s = cj__collective_shape(plan);
     const uint64_t         pool = (uint64_t)(s.gives + s.gets) * s.part + s.scratch;
     cj_status              status = refuse_cluster(plan, &s, clusters, error);
@@ -146,12 +132,10 @@ cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clust
     if (status) return status;
     plan->dynamic_shared = s.count == 1 || !plan->cluster.x ? 0 : (uint32_t)pool;
     if (!plan->cluster.x) launch_rounds(plan, &s);
-    char op[16], type[8];
-    cj_params_word(&plan->params, "op", op, sizeof op);
-    for (char *c = op; *c; c++)
-        if (*c == '-') *c = '_';
-    snprintf(plan->entry, sizeof plan->entry, "%s_%s%s", op, cj_params_word(&plan->params, "dtype", type, sizeof type),
+    snprintf(plan->entry, sizeof plan->entry, "%s_%s%s", CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
              plan->cluster.x ? "" : "_global");
+    for (char *c = plan->entry; *c; c++)
+        if (*c == '-') *c = '_';
     status = refuse_memory(plan, &s, limits, error);
     return status ? status : refuse_parts(plan, &s, error);
 }

@@ -50,13 +50,11 @@ static unsigned unroll_of(const histogram_kernel *k) {
 
 static void write_head(const histogram_kernel *k, cj_builder *b) {
     const cj_plan *plan = k->plan;
-    char           type[8], counts[8];
     cj_head(b,
             "clusterjit: histogram  dtype=%s bins=%" PRIu64
             " lower=%.9g upper=%.9g counts=%s block=%u cluster=%u width=%u%s",
-            cj_params_word(&plan->params, "dtype", type, sizeof type), plan->params.value[HISTOGRAM_BINS],
-            cj_params_real(&plan->params, "lower"), cj_params_real(&plan->params, "upper"),
-            cj_params_word(&plan->params, "counts", counts, sizeof counts), plan->block.x, k->cluster,
+            CJ_PARAM_WORD(plan, "dtype"), plan->params.value[HISTOGRAM_BINS], cj_params_real(&plan->params, "lower"),
+            cj_params_real(&plan->params, "upper"), CJ_PARAM_WORD(plan, "counts"), plan->block.x, k->cluster,
             k->layout.width.bits, k->layout.remote ? " strategy=remote" : "");
     cj_head(b, "%s", "");
     if (k->layout.remote) {

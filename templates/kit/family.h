@@ -34,6 +34,10 @@
 // A family's table.
 #define CJ_PARAMS(params_) .param = params_, .param_count = sizeof params_ / sizeof *params_
 
+// A parameter's value as text, for the rest of the block.
+enum { CJ_PARAM_WORD_BYTES = 24 };
+#define CJ_PARAM_WORD(plan, name) cj_params_word(&(plan)->params, (name), (char[CJ_PARAM_WORD_BYTES]){0}, CJ_PARAM_WORD_BYTES)
+
 struct cj_family {
     const char          *name, *summary;
     const cj_param_info *param;

@@ -198,8 +198,7 @@ static void four_loads(const reduce_kernel *k, const share *s, const cj_partial 
 }
 
 // Four loads in flight, while four are left.
-static void emit_body(const reduce_kernel *k, const share *s, const reduce_epoch *epoch, const cj_partial *partial,
-                      cj_reg at) {
+static void emit_body(const reduce_kernel *k, const share *s, const cj_partial *partial, cj_reg at) {
     cj_func *f = k->f;
     cj_step(f, "where the thread's loads begin, and from where on fewer than four are left");
     cj_ptx(f, "shl.b64 $1, $2, 4;", at, s->number);
@@ -208,7 +207,7 @@ static void emit_body(const reduce_kernel *k, const share *s, const reduce_epoch
     cj_reg limit = cj_let(f, "s64", "limit", "sub.s64 $1, $2, $3;", s->tail, ahead);
     cj_reg some = cj_let(f, "pred", "some", "setp.lt.s64 $1, $2, $3;", at, limit);
     if (k->plan->programmatic) emit_prefetch(k, s, at);
-    cj__reduce_wait(k, epoch);
+    cj__reduce_wait(k);
     cj_step(f, "body: four loads in flight a thread, while four are left");
     CJ_IF(f, some, "last_loads") {
         CJ_DO(f, "next_four", cj_let(f, "pred", "more", "setp.lt.s64 $1, $2, $3;", at, limit))
@@ -264,7 +263,7 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
         }
 }
 
-cj_partial cj__reduce_thread(reduce_kernel *k, const reduce_epoch *epoch) {
+cj_partial cj__reduce_thread(reduce_kernel *k) {
     static const char *const names[REDUCE_FLIGHT] = {"partial", "part_1", "part_2", "part_3"};
     cj_func                 *f = k->f;
     cj_partial               partial[REDUCE_FLIGHT];
@@ -276,7 +275,7 @@ cj_partial cj__reduce_thread(reduce_kernel *k, const reduce_epoch *epoch) {
         partial[u] = cj__partial_new(&k->partials, names[u]);
         k->partials.clear(&k->partials, &partial[u]);
     }
-    emit_body(k, &s, epoch, partial, at);
+    emit_body(k, &s, partial, at);
     emit_last(k, &s, partial, at);
     for (unsigned distance = partials_of(k) / 2; distance; distance /= 2)
         for (unsigned u = 0; u < distance; u++) k->partials.combine(&k->partials, &partial[u], &partial[u + distance]);

@@ -87,12 +87,8 @@ bool cj__reduce_gathers(const cj_plan *plan) {
 
 unsigned cj__reduce_words(const cj_plan *plan) {
     const unsigned value = cj__reduce_combined_type(plan)[1] == '3' ? 1 : 2;  // f32, s32, u32; f64, s64, u64
-    switch (cj__reduce_op(plan)->kind) {
-    case REDUCE_BEST: return value + 2;
-    case REDUCE_MOMENTS: return 3 * value;
-    case REDUCE_VALUE: break;
-    }
-    return value;
+    const reduce_kind kind = cj__reduce_op(plan)->kind;
+    return kind == REDUCE_BEST ? value + 2 : kind == REDUCE_MOMENTS ? 3 * value : value;
 }
 
 // ---- parameters that exclude each other
@@ -213,10 +209,7 @@ static void choose_shape(cj_plan *plan, const cj_limits *limits, bool clusters) 
     if (cluster == CJ_PARAM_AUTO) {
         cluster = choose_cluster(plan, limits, clusters);
     } else if (cluster && !clusters) {
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without,"
-                 " cluster=%" PRIu64 " is not used",
-                 plan->arch, cluster);
+        cj__note_no_clusters(plan, cluster);
         cluster = 0;
     }
     if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
@@ -279,9 +272,7 @@ cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     plan->workspace_bytes = cj__reduce_gathers(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan)
                                                      : 0;
     plan->error_bound = error_bound(plan);
-    char op[12], type[8];
     snprintf(plan->entry, sizeof plan->entry, "reduce_%s_%s",
-             plan->params.function[REDUCE_OP_EXPR] ? "user" : cj_params_word(&plan->params, "op", op, sizeof op),
-             cj_params_word(&plan->params, "dtype", type, sizeof type));
+             plan->params.function[REDUCE_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

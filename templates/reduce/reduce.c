@@ -58,12 +58,10 @@ static void write_path(const reduce_kernel *k, cj_builder *b) {
 
 static void write_head(const reduce_kernel *k, cj_builder *b) {
     const cj_plan *plan = k->plan;
-    char           op[12], dtype[8], result[8];
     cj_head(b, "clusterjit: reduce  op=%s dtype=%s block=%u cluster=%u result=%s weight=%s%s",
-            plan->params.function[REDUCE_OP_EXPR] ? "op-expr" : cj_params_word(&plan->params, "op", op, sizeof op),
-            cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), plan->block.x, k->cluster,
-            cj_params_word(&plan->params, "result", result, sizeof result),
-            plan->params.value[REDUCE_WEIGHT] ? "block" : "none", plan->programmatic ? " dependent=yes" : "");
+            plan->params.function[REDUCE_OP_EXPR] ? "op-expr" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
+            plan->block.x, k->cluster, CJ_PARAM_WORD(plan, "result"), CJ_PARAM_WORD(plan, "weight"),
+            plan->programmatic ? " dependent=yes" : "");
     for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++)
         if (plan->params.function[i])
             cj_head(b, "  %s: %.200s", cj__reduce_params[i].name, plan->params.function[i]->text);
@@ -128,10 +126,10 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     cj__reduce_declare(&k);
     cj__launch_dependents(plan, k.f);
     cj__reduce_begin(&k);
-    const reduce_push  push = cj__reduce_open(&k);
-    const reduce_epoch epoch = cj__reduce_epoch(&k);
-    const cj_partial   partial = cj__reduce_thread(&k, &epoch);
-    cj__reduce_finish(&k, &push, &epoch, &partial);
+    cj__reduce_open(&k);
+    cj__reduce_epoch(&k);
+    const cj_partial partial = cj__reduce_thread(&k);
+    cj__reduce_finish(&k, &partial);
     cj_label_here(k.f, k.done);
     cj_ptx(k.f, "ret;");
 }
