@@ -113,7 +113,6 @@ static void emit_row(row_stream *t) {
     cj_func       *f = k->f;
     const bool     many = k->s->pieces > 1, keeps = many && k->op->outputs;
     const row_part own = k->part, all = many ? cj__row_part_new(k, "all") : own;
-    const bool     in_place = k->s->in_bytes == 4 && (k->op->outputs || !many);
     if (k->op->prepare) k->op->prepare(k);
     cj_step(f, "the block's %s of the row goes into registers, and its stage is free", many ? "first piece" : "piece");
     if (many) cj__row_set_piece(k, t->piece);
@@ -121,9 +120,7 @@ static void emit_row(row_stream *t) {
     cj__ring_next(f, &t->stage);
     cj_ring kept = {.count = t->stage.count};
     if (keeps) kept.number = cj_mov(f, "u32", "kept_stage", t->stage.number);
-    k->in_place = in_place;
     cj__row_sweep(k);
-    k->in_place = false;
     if (many) sweep_more(t, &all);
     k->part = all;
     exchange(t);
@@ -132,9 +129,7 @@ static void emit_row(row_stream *t) {
         cj_step(f, "what is written");
         if (many) cj__row_set_piece(k, t->piece);
         cj__row_place(k);
-        k->in_place = in_place;
         cj__row_write(k);
-        k->in_place = false;
     }
     if (keeps) write_more(t, &kept);
     k->part = own;

@@ -101,17 +101,17 @@ static void write_gradient(row_kernel *k, const row_vector *v) {
     cj_func      *f = k->f;
     const double        share = r->smoothing / (double)k->s->columns;
     cj_reg        scale = r->factor;
-    if (k->in_place) {
+    if (cj__row_in_place(k)) {
         scale = cj__row_exp_rebase(k);
         cj_update(f, scale, "mul", r->factor);
     }
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
-        if (!k->in_place) {
+        if (!cj__row_in_place(k)) {
             cj__row_exp_distance(k, v, e, NULL, r->exp.shift, dx);
             cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", dx);
         }
-        cj_ptx(f, "mul.f32 $1, $2, $3;", dx, k->in_place ? v->in[0][e] : dx, scale);
+        cj_ptx(f, "mul.f32 $1, $2, $3;", dx, cj__row_in_place(k) ? v->in[0][e] : dx, scale);
         if (share > 0) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", dx, r->factor, (float)-share);
     }
     take_label_off(k, v);

@@ -130,6 +130,12 @@ static void widen(row_kernel *k, const char *name, const cj_reg *word, cj_reg to
     for (unsigned e = 0; e + 1 < k->s->elements; e += 2) cj__row_unpack(k, word[e / 2], &to[e]);
 }
 
+// f32 elements that registers hold from the sweeps to the end: a stream's first piece, and the one piece of other forms.
+bool cj__row_in_place(const row_kernel *k) {
+    const bool one = k->s->pieces == 1, holds = one || (k->s->form == ROW_STREAM && k->op->outputs);
+    return k->s->in_bytes == 4 && !k->in_shared && holds;
+}
+
 bool cj__row_in_pairs(const row_kernel *k) {
     enum { COMPARES_PAIRS = 80 };  // the first target with max.f16x2
     const bool are_pairs = k->s->in_bytes == 2 && k->s->elements > 1;

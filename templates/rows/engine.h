@@ -66,18 +66,11 @@ void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count);
 
 // ---- mail.c
 
-// The mailboxes of a spread row, and the row's tag.
-typedef struct row_mail {
-    cj_reg tag, rows, leads;  // leads: the block's thread 0
-    cj_reg taken, next;       // the next row: as rank 0 has it from the work counter, and then all
-    cj_reg row, next_at;      // where the block's warps find the row's partial and the next row, in shared memory
-} row_mail;
-
 size_t   cj__row_mail_bytes(const row_op *op, const row_shape *s, uint32_t blocks);       // of the workspace
 size_t   cj__row_mail_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // from one copy to the next
-row_mail cj__row_mail_open(row_kernel *k);
-void     cj__row_mail_close(row_kernel *k, const row_mail *m);                   // keeps the tag for the next launch
-void     cj__row_mail_exchange(row_kernel *k, const row_mail *m, cj_reg slots);  // of the block's warps
+void     cj__row_mail_open(row_kernel *k);                    // k->x
+void     cj__row_mail_close(row_kernel *k);                   // keeps the tag for the next launch
+void     cj__row_mail_exchange(row_kernel *k, cj_reg slots);  // of the block's warps
 void     cj__row_next_group(row_kernel *k, cj_reg row, cj_reg from);             // row = from + groups
 bool     cj__row_starts_next_late(const row_kernel *k);  // whether the next launch's blocks wait for this row
 bool     cj__row_share_is_long(const row_kernel *k);
@@ -85,22 +78,13 @@ unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const r
 
 // ---- exchange.c
 
-// Where partials are exchanged: once, or, `again`, for row after row.
-typedef struct row_exchange {
-    cj_reg   slots, turn;  // address; bytes from the slots of one row to those of the next
-    cj_reg   leads;        // thread 0, where partials are pushed
-    cj_push  push;
-    bool     mails;
-    row_mail mail;
-} row_exchange;
-
-row_exchange cj__row_exchange_open(row_kernel *k, bool again);
-void         cj__row_exchange(row_kernel *k, const row_exchange *x);  // k->part becomes that of the row, in every lane
+void cj__row_exchange_open(row_kernel *k, bool again);  // k->x: once, or, `again`, for row after row
+void cj__row_exchange(row_kernel *k);                   // k->part becomes that of the row, in every lane
 
 // ---- pass.c
 
-void cj__row_held(row_kernel *k, const row_exchange *x);   // a row that registers hold, of the piece that is set
-void cj__row_twice(row_kernel *k, const row_exchange *x);  // a row that is read twice
+void cj__row_held(row_kernel *k);  // a row that registers hold, of the piece that is set
+void cj__row_pass(row_kernel *k);  // that, or a row of several pieces, which is read twice
 
 // The values of pieces `piece` to `last`, two registers of which the first is counted up.
 row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);

@@ -6,7 +6,7 @@ static row_exp *own_of(const row_kernel *k) { return k->op->own; }
 // t of element e, if it is not in place already.
 static cj_reg make_t(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask) {
     const row_exp *r = own_of(k);
-    cj_reg         t = k->in_place ? v->in[0][e] : cj_f32(k->f, "t");
+    cj_reg         t = cj__row_in_place(k) ? v->in[0][e] : cj_f32(k->f, "t");
     cj_ptx(k->f, "mul.f32 $1, $2, $3;", t, v->in[0][e], r->scale);
     if (mask) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", t, mask[e], r->log2e);
     return t;
@@ -56,7 +56,7 @@ static void between(row_kernel *k) {
 void cj__row_exp_distance(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask, cj_reg from, cj_reg to) {
     const row_exp *r = own_of(k);
     if (own_of(k)->prepared) {
-        cj_ptx(k->f, "sub.f32 $1, $2, $3;", to, k->in_place ? v->in[0][e] : make_t(k, v, e, mask), from);
+        cj_ptx(k->f, "sub.f32 $1, $2, $3;", to, cj__row_in_place(k) ? v->in[0][e] : make_t(k, v, e, mask), from);
         return;
     }
     cj_reg negative = cj_let(k->f, "f32", "negative", "neg.f32 $1, $2;", from);
@@ -65,8 +65,8 @@ void cj__row_exp_distance(row_kernel *k, const row_vector *v, unsigned e, const 
 
 static void add_powers(row_kernel *k, const row_vector *v) {
     cj_reg        mask[ROW_ELEMENTS];
-    const cj_reg *masks = k->in_place ? NULL : cj__row_exp_mask(k, v, mask);
-    const bool    stays = k->in_place && own_of(k)->stays;
+    const cj_reg *masks = cj__row_in_place(k) ? NULL : cj__row_exp_mask(k, v, mask);
+    const bool    stays = cj__row_in_place(k) && own_of(k)->stays;
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg power = stays ? v->in[0][e] : cj_f32(k->f, "power");
         cj__row_exp_distance(k, v, e, masks, k->part.value[0], power);
@@ -77,7 +77,7 @@ static void add_powers(row_kernel *k, const row_vector *v) {
 
 static void after(row_kernel *k) {
     row_exp *r = own_of(k);
-    if (k->in_place) r->own_largest = cj_mov(k->f, "f32", "own_largest", k->part.value[0]);
+    if (cj__row_in_place(k)) r->own_largest = cj_mov(k->f, "f32", "own_largest", k->part.value[0]);
 }
 
 void cj__row_exp_describe(row_op *op) {

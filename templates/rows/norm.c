@@ -48,8 +48,8 @@ static double per_column(const row_kernel *k) { return 1 / (double)k->s->columns
 
 // h of element e: x, or its sum with the residual, in place if that is possible.
 static cj_reg sum_of(row_kernel *k, const row_vector *v, unsigned e, bool made) {
-    if (!own_of(k)->residual || (made && k->in_place)) return v->in[0][e];
-    cj_reg h = k->in_place ? v->in[0][e] : cj_f32(k->f, "h");
+    if (!own_of(k)->residual || (made && cj__row_in_place(k))) return v->in[0][e];
+    cj_reg h = cj__row_in_place(k) ? v->in[0][e] : cj_f32(k->f, "h");
     cj_ptx(k->f, "add.f32 $1, $2, $3;", h, v->in[0][e], v->in[1][e]);
     return h;
 }

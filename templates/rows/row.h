@@ -5,6 +5,7 @@
 #ifndef CJ_TEMPLATES_ROW_H
 #define CJ_TEMPLATES_ROW_H
 
+#include "combine.h"
 #include "family.h"
 
 // ---- parameters
@@ -133,6 +134,18 @@ typedef struct row_op {
 
 // ---- the kernel
 
+// Where partials are exchanged.
+typedef struct row_exchange {
+    cj_reg  slots, turn;  // address; bytes from the slots of one row to those of the next
+    cj_reg  leads;        // thread 0, where partials are pushed or mailed
+    cj_push push;
+
+    // Of a spread row.
+    cj_reg tag, rows;
+    cj_reg taken, next;      // the next row: as rank 0 has it from the work counter, and then all
+    cj_reg row_at, next_at;  // where the block's warps find the row's partial and the next row, in shared memory
+} row_exchange;
+
 struct row_kernel {
     const cj_plan   *plan;
     const row_op    *op;
@@ -143,6 +156,7 @@ struct row_kernel {
     cj_reg           base[ROW_OPERANDS];        // addresses
     cj_reg           first;                     // the thread that writes the values of a row
     row_part         part;
+    row_exchange     x;
 
     // Of the row, and of the piece of it that is being worked on.
     cj_reg row;                                        // u32
@@ -155,7 +169,6 @@ struct row_kernel {
     cj_reg resident_at[ROW_OPERANDS];                  // where column 0 of these would be in shared memory
     cj_reg total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];  // sums over rows
     cj_reg stage_at;                                   // of the thread's first vector in shared memory
-    bool   in_place;                                   // write finds what sweeps have written into elements
     bool   in_shared;                                  // elements are read from stage_at
 };
 
@@ -170,6 +183,7 @@ void        cj__row_add_operand(row_op *op, row_role role, const char *name, con
 void        cj__row_add_repeated(row_op *op, const char *name, uint64_t period, const char *help);  // an input matrix
 const char *cj__row_type(const cj_plan *plan, unsigned param);  // "f32", "f16", "bf16" of dtype and out
 
+bool        cj__row_in_place(const row_kernel *k);  // whether write finds what sweeps have written into elements
 bool        cj__row_in_pairs(const row_kernel *k);  // whether the first sweep gets pairs
 void        cj__row_unpack(row_kernel *k, cj_reg pair, const cj_reg to[2]);
 void        cj__row_convert(row_kernel *k, cj_reg into, cj_reg half);           // one element of dtype, as loaded

@@ -56,7 +56,7 @@ static void finish(row_kernel *k) {
 static void write_log(row_kernel *k, const row_vector *v) {
     const softmax *r = own_of(k);
     cj_reg        mask[ROW_ELEMENTS];
-    const bool     ready = k->in_place && r->exp.prepared;
+    const bool     ready = cj__row_in_place(k) && r->exp.prepared;
     const cj_reg *masks = ready ? NULL : cj__row_exp_mask(k, v, mask);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
@@ -67,7 +67,7 @@ static void write_log(row_kernel *k, const row_vector *v) {
 static void write_powers(row_kernel *k, const row_vector *v) {
     const softmax *r = own_of(k);
     cj_func      *f = k->f;
-    if (k->in_place) {
+    if (cj__row_in_place(k)) {
         cj_reg factor = cj__row_exp_rebase(k);
         cj_update(f, factor, "mul", r->factor);
         for (unsigned e = 0; e < k->s->elements; e++)

@@ -46,18 +46,14 @@ static void begin(row_kernel *k) {
     if (!cj__row_starts_next_late(k)) cj__launch_dependents(k->plan, k->f);
 }
 
-static void emit_group_row(row_kernel *k, const row_exchange *x) {
-    const row_mail *m = &x->mail;
+static void emit_group_row(row_kernel *k) {
     cj_step(k->f, "the group's next row");
     if (k->s->counted)
-        cj_ptx(k->f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1; // the one after it", k->first, m->taken,
+        cj_ptx(k->f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1; // the one after it", k->first, k->x.taken,
                cj__load_pointer(k->f, k->workspace, "counter"));
-    if (k->s->pieces > 1)
-        cj__row_twice(k, x);
-    else
-        cj__row_held(k, x);
+    cj__row_pass(k);
     if (k->s->counted)
-        cj_set(k->f, k->row, m->next);
+        cj_set(k->f, k->row, k->x.next);
     else
         cj__row_next_group(k, k->row, k->row);
 }
@@ -65,17 +61,16 @@ static void emit_group_row(row_kernel *k, const row_exchange *x) {
 void cj__row_emit_spread(row_kernel *k) {
     cj_func *f = k->f;
     begin(k);
-    const row_exchange x = cj__row_exchange_open(k, false);
-    const row_mail    *m = &x.mail;
-    CJ_UNLESS(f, cj_ge(f, "past", k->row, m->rows), "done") {
+    cj__row_exchange_open(k, false);
+    CJ_UNLESS(f, cj_ge(f, "past", k->row, k->x.rows), "done") {
         if (k->s->pieces == 1) {
             cj_step(f, "the thread's share of each row");
             cj__row_set_share(k);
             if (k->s->counted) cj__row_keep_columns(k);
         }
-        CJ_DO(f, "next_row", cj_lt(f, "more_rows", k->row, m->rows))
-        emit_group_row(k, &x);
-        cj__row_mail_close(k, m);
+        CJ_DO(f, "next_row", cj_lt(f, "more_rows", k->row, k->x.rows))
+        emit_group_row(k);
+        cj__row_mail_close(k);
     }
     cj_ptx(f, "ret;");
 }

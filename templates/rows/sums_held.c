@@ -27,7 +27,7 @@ static void add_warps(row_kernel *k) {
 static void emit_held_rows(row_kernel *k) {
     cj_func           *f = k->f;
     const unsigned     each = k->s->rows_per_block;
-    const row_exchange x = cj__row_exchange_open(k, true);
+    cj__row_exchange_open(k, true);
     cj_reg             rows = cj__row_load_rows(k);
     cj_step(f, "every n-th row, from the block's number on");
     cj__row_set_piece(k, cj_mov(f, "u32", "piece", 0));
@@ -38,7 +38,7 @@ static void emit_held_rows(row_kernel *k) {
     cj_reg step = cj_mov(f, "u32", "rows_step", "%nctaid.x");
     if (each > 1) cj_update(f, step, "mul", each);
     CJ_STRIDE(f, row, k->row, step, rows)
-    cj__row_held(k, &x);
+    cj__row_held(k);
     if (each > 1) {
         add_warps(k);
         CJ_UNLESS(f, cj_ne(f, "leaves", k->warp, each - 1), "done") cj__row_sums_store(k, partial);

@@ -45,7 +45,7 @@ static void emit_values(row_kernel *k) {
     cj_func           *f = k->f;
     const uint64_t     pieces = cj__ceil_div(k->s->pieces, k->s->shares);
     const row_part     own = k->part;
-    const row_exchange x = cj__row_exchange_open(k, true);
+    cj__row_exchange_open(k, true);
     cj_reg             count = cj__row_load_rows(k);
     cj_step(f, "the first launch: the values of every row, or of its shares");
     cj_update(f, count, "mul", k->s->shares);
@@ -55,7 +55,7 @@ static void emit_values(row_kernel *k) {
     cj_reg piece = cj_mul(f, "piece", i.remainder, pieces), last = cj_add(f, "last_piece", piece, pieces);
     cj_update(f, last, "min", k->s->pieces);
     k->part = cj__row_values(k, piece, last);
-    cj__row_exchange(k, &x);
+    cj__row_exchange(k);
     cj_reg at = values_at(k, &i.remainder);
     for (unsigned v = 0; v < k->op->values; v++)
         cj_ptx(f, "@$1 st.global.f32 [$2 + $3], $4;", k->first, at, 4 * v, k->part.value[v]);
