@@ -18,6 +18,7 @@ typedef struct cj_share {
 } cj_share;
 
 cj_share cj__share_begin(cj_func *f, cj_reg first, cj_arg stride, cj_arg end);
+cj_share cj__blocks_begin(cj_func *f, const char *name, cj_arg end);
 void     cj__share_end(cj_share *share);
 
 // `end` and a stride are numbers or registers.
@@ -28,6 +29,12 @@ void     cj__share_end(cj_share *share);
 #define CJ_STRIDE(f, i, first, stride, end)                                                                      \
     for (cj_share i##_share = cj__share_begin((f), (first), CJ_ARG(stride), CJ_ARG(end)); i##_share.loop.open; \
          cj__share_end(&i##_share))                                                                              \
+        for (cj_reg i = i##_share.at, *i##_once = &i; i##_once; i##_once = NULL)
+
+// Each block takes every so-many-th of `end` items, as many as there are blocks, from its own number on.
+#define CJ_BLOCKS(f, i, name, end)                                                             \
+    for (cj_share i##_share = cj__blocks_begin((f), (name), CJ_ARG(end)); i##_share.loop.open; \
+         cj__share_end(&i##_share))                                                            \
         for (cj_reg i = i##_share.at, *i##_once = &i; i##_once; i##_once = NULL)
 
 #endif

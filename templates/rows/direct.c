@@ -16,7 +16,7 @@ static void emit_row_number(row_kernel *k, cj_label done) {
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, count), done);
 }
 
-void cj__row_emit_direct(row_kernel *k) {
+static void emit_alone(row_kernel *k) {
     cj_label done = cj_label_new(k->f, "done");
     cj__row_exchange_open(k, false);
     emit_row_number(k, done);
@@ -27,4 +27,13 @@ void cj__row_emit_direct(row_kernel *k) {
     cj__row_pass(k);
     cj_label_here(k->f, done);
     cj_ptx(k->f, "ret;");
+}
+
+void cj__row_emit_direct(row_kernel *k) {
+    if (k->s->strips)
+        cj__row_emit_sums_twice(k);
+    else if (k->s->totals)
+        cj__row_emit_sums_held(k);
+    else
+        emit_alone(k);
 }

@@ -91,20 +91,23 @@ row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
 
 // ---- sums.c
 
-// After the rows' own launches comes one that adds up partials: it goes to a label of its own. _turns branches there,
-// and _add_up writes it.
-cj_label cj__row_sum_turns(row_kernel *k);
-void     cj__row_sums_clear(row_kernel *k);
-void     cj__row_sums_store(row_kernel *k, cj_reg partial);  // the thread's, as that partial of all sums
-void     cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials);
-cj_reg   cj__row_workspace(row_kernel *k);
-void     cj__row_emit_sums_twice(row_kernel *k);
+// The rows by emit_rows, the kernel of all launches but the last; in that, all partials are added up.
+void   cj__row_emit_sums(row_kernel *k, void (*emit_rows)(row_kernel *k));
+void   cj__row_sums_clear(row_kernel *k);
+void   cj__row_sums_store(row_kernel *k, cj_reg partial);  // the thread's, as that partial of all sums
+cj_reg cj__row_workspace(row_kernel *k);
 
 // ---- the forms
 
 void cj__row_emit_direct(row_kernel *k);
-void cj__row_emit_sums(row_kernel *k);  // the direct form with sums over rows
+void cj__row_emit_sums_held(row_kernel *k);   // with sums over rows
+void cj__row_emit_sums_twice(row_kernel *k);
 void cj__row_emit_spread(row_kernel *k);
 void cj__row_emit_stream(row_kernel *k);
+
+// The special registers that number the groups which share the rows: clusters, or blocks without clusters.
+static inline const char *cj__row_groups(const row_kernel *k) { return k->s->cluster ? "%nclusterid.x" : "%nctaid.x"; }
+
+static inline const char *cj__row_group(const row_kernel *k) { return k->s->cluster ? "%clusterid.x" : "%ctaid.x"; }
 
 #endif

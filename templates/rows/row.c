@@ -156,8 +156,8 @@ static void emit_begin(row_kernel *k) {
 }
 
 void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder) {
-    static void (*const emit_form[])(row_kernel * k) = {NULL, cj__row_emit_direct, cj__row_emit_stream,
-                                                        cj__row_emit_spread};
+    static void (*const emit_form[])(row_kernel *) = {NULL, cj__row_emit_direct, cj__row_emit_stream,
+                                                      cj__row_emit_spread};
     row_shape shape;
     cj__row_read(plan, op, &shape);
     row_kernel k = {.plan = plan, .op = op, .s = &shape};
@@ -166,8 +166,8 @@ void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder) {
     k.f = cj_entry(builder, plan->entry);
     declare(&k);
     emit_begin(&k);
-    if (shape.form == ROW_DIRECT && shape.totals)
-        cj__row_emit_sums(&k);
+    if (shape.totals)
+        cj__row_emit_sums(&k, emit_form[shape.form]);
     else
         emit_form[shape.form](&k);
 }

@@ -59,11 +59,6 @@ static inline cj_reg cj__row_full_at(const row_stream *t) {
     return cj__ring_at(t->k->f, "row_full_at", t->row_full, &t->next, 8);
 }
 
-// The special registers that number the groups which share the rows: clusters, or blocks without clusters.
-static inline const char *cj__row_groups(const row_kernel *k) { return k->s->cluster ? "%nclusterid.x" : "%nctaid.x"; }
-
-static inline const char *cj__row_group(const row_kernel *k) { return k->s->cluster ? "%clusterid.x" : "%ctaid.x"; }
-
 // Each warp counts dealt rows by itself.
 static inline cj_static_schedule cj__row_deal(row_kernel *k) {
     const cj_static_schedule dealt = cj__static_begin(k->f, cj__row_group(k), cj__row_groups(k));

@@ -38,15 +38,6 @@ void cj__row_sums_store(row_kernel *k, cj_reg partial) {
 
 // ---- after the rows' own launches
 
-cj_label cj__row_sum_turns(row_kernel *k) {
-    cj_func *f = k->f;
-    cj_label add_up = cj_label_new(f, "add_up");
-    cj_step(f, "the last launch adds up the partials");
-    cj_reg turn = cj_let(f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
-    cj_ptx(f, "@$1 bra $2;", cj_eq(f, "last_turn", turn, k->plan->launches - 1), add_up);
-    return add_up;
-}
-
 typedef struct adding {
     cj_reg partials, slice, position;  // position: of all sums, those of one operand after those of another
     cj_reg has;                        // whether there is such a sum
@@ -106,25 +97,23 @@ static void store_sum(row_kernel *k, const adding *a, cj_reg sum) {
 }
 
 // A block's warps are groups of `slices`, and a group has 32 columns at a time.
-void cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials) {
+static void add_up(row_kernel *k) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
     const unsigned   warps = k->plan->block.x / ROW_WARP, groups = warps / s->slices, width = groups * ROW_WARP;
     const uint64_t   sums = s->totals * s->columns, items = cj__ceil_div(sums, width);
     cj_reg           slots = {0};
     adding           a;
-    cj_label_here(f, here);
     cj_step(f, "the partials of each sum, by their numbers: every warp of a group takes some, the group's first adds"
                " theirs");
     if (s->slices > 1) slots = cj_shared_address(f, cj_shared(f, "f32", "slices", warps * ROW_WARP, 0));
     cj_reg workspace = cj__row_workspace(k);
-    a.partials = s->strips ? cj_mov(f, "u32", "partials", s->strips) : cj_mov(f, "u32", "partials", partials);
+    a.partials = s->strips ? cj_mov(f, "u32", "partials", s->strips) : cj_mov(f, "u32", "partials", cj__row_groups(k));
     cj_reg group = cj_div(f, "group", k->warp, s->slices);
     a.slice = cj_rem(f, "slice", k->warp, s->slices);
     a.first = cj_mad_wide(f, "first_partial", a.slice, sums * 4, workspace);
-    cj_reg item = cj_mov(f, "u32", "item", "%ctaid.x"), step = cj_mov(f, "u32", "items_step", "%nctaid.x");
-    CJ_STRIDE(f, number, item, step, items) {
-        a.position = cj_mad(f, "position", number, groups, group);
+    CJ_BLOCKS(f, item, "item", items) {
+        a.position = cj_mad(f, "position", item, groups, group);
         a.position = cj_mad(f, "position", a.position, 32, k->lane);
         a.has = cj_lt(f, "has_sum", a.position, sums);
         if (groups * s->slices < warps) cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", a.has, group, groups);
@@ -133,4 +122,12 @@ void cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials) {
         store_sum(k, &a, sum);
     }
     cj_ptx(f, "ret;");
+}
+
+void cj__row_emit_sums(row_kernel *k, void (*emit_rows)(row_kernel *k)) {
+    cj_func *f = k->f;
+    cj_step(f, "the last launch adds up the partials");
+    cj_reg turn = cj_let(f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
+    CJ_UNLESS(f, cj_eq(f, "last_turn", turn, k->plan->launches - 1), "add_up") emit_rows(k);
+    add_up(k);
 }

@@ -24,7 +24,7 @@ static void add_warps(row_kernel *k) {
     }
 }
 
-static void emit_held_rows(row_kernel *k) {
+void cj__row_emit_sums_held(row_kernel *k) {
     cj_func           *f = k->f;
     const unsigned     each = k->s->rows_per_block;
     cj__row_exchange_open(k, true);
@@ -46,13 +46,4 @@ static void emit_held_rows(row_kernel *k) {
         cj__row_sums_store(k, partial);
     }
     cj_ptx(f, "ret;");
-}
-
-void cj__row_emit_sums(row_kernel *k) {
-    cj_label add_up = cj__row_sum_turns(k);
-    if (k->s->strips)
-        cj__row_emit_sums_twice(k);
-    else
-        emit_held_rows(k);
-    cj__row_sums_add_up(k, add_up, "%nctaid.x");
 }
