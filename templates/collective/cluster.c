@@ -168,7 +168,7 @@ static void array_round(const kernel *k) {
         cj_reg there = cj_mad(f, "there", next_part(k, part), k->s.part, k->to);
         cj_reg here = cj_mad(f, "here", part, k->s.part, k->from);
         cj_reg w[4];
-        for (unsigned i = 0; i < 4; i++) w[i] = cj_b32(f, "w");
+        cj_registers(f, "b32", "w", 4, w);
         cj__load(f, cj_always(), "ld.shared", "b32", w, 4, there, 0);
         cj__store(f, cj_always(), "st.shared", "b32", w, 4, here, 0);
     }

@@ -204,9 +204,7 @@ static cj_reg emit_tiles(const histogram_kernel *k, const slice *s, cj_reg (*v)[
 static void emit_body(const histogram_kernel *k, const slice *s) {
     cj_func *f = k->f;
     cj_reg   v[UNROLL_MAX][HISTOGRAM_WORDS];
-    for (unsigned u = 0; u < unroll_of(k); u++)
-        for (unsigned i = 0; i < HISTOGRAM_WORDS; i++)
-            v[u][i] = cj_register(f, k->dtype->reg, (const char[]){'v', (char)('0' + u), "xyzw"[i], 0});
+    cj_registers(f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
     cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(f, "at", k->thread, HISTOGRAM_LOAD, tile);
     CJ_STRIDE(f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
         load_vector(k, v[0], rest, 0);

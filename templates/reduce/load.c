@@ -92,11 +92,9 @@ static unsigned together(const reduce_kernel *k) {
 
 // Load number `u` of those in flight.
 static load load_vector(const reduce_kernel *k, unsigned u, cj_reg at, cj_reg when) {
-    load l;
-    for (unsigned i = 0; i < words_of(k); i++) {
-        const char name[] = {'v', (char)('0' + u), "xyzw"[i], 0};
-        l.word[i] = cj_register(k->f, word_type(k), name);
-    }
+    const char name[] = {'v', (char)('0' + u), 0};
+    load       l;
+    cj_registers(k->f, word_type(k), name, words_of(k), l.word);
     cj__load(k->f, when, k->load, word_type(k), l.word, words_of(k), at, 0);
     return l;
 }
@@ -185,13 +183,12 @@ static void emit_prefetch(const reduce_kernel *k, const share *s, cj_reg at) {
 }
 
 static void four_loads(const reduce_kernel *k, const share *s, const cj_partial *partial, cj_reg at) {
-    cj_func *f = k->f;
     load     loads[REDUCE_FLIGHT];
     cj_reg   from[REDUCE_FLIGHT];
     for (unsigned u = 0; u < REDUCE_FLIGHT; u++) {
         loads[u] = load_vector(k, u, at, cj_always());
-        from[u] = k->op->kind == REDUCE_BEST ? cj_mov(f, "u64", "from", at) : at;
-        cj_ptx(f, "add.u64 $1, $1, $2;", at, s->stride);
+        from[u] = k->op->kind == REDUCE_BEST ? cj_mov(k->f, "u64", "from", at) : at;
+        cj_ptx(k->f, "add.u64 $1, $1, $2;", at, s->stride);
     }
     for (unsigned u = 0; u < REDUCE_FLIGHT; u += together(k))
         take_loads(k, partial_at(k, partial, u), &loads[u], together(k), from[u]);

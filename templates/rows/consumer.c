@@ -172,11 +172,11 @@ static void wait_resident(row_stream *t) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
     cj_mbarrier_wait(f, t->resident, CJ_ARG(0), CJ_SCOPE_BLOCK, "S6: weight, bias or mask is here, and stays");
-    for (unsigned i = 0, n = 0; i < k->op->operands; i++) {
-        if (k->op->operand[i].role != ROW_COLUMN) continue;
-        char name[32];
+    for (unsigned n = 0; n < k->op->columns; n++) {
+        const unsigned i = k->op->nth[ROW_COLUMN][n];
+        char           name[32];
         snprintf(name, sizeof name, "%s_at", k->op->operand[i].name);
-        cj_reg at = cj_add(f, name, t->stages.pool, cj__row_resident_offset(t, n++));
+        cj_reg at = cj_add(f, name, t->stages.pool, cj__row_resident_offset(t, n));
         k->resident_at[i] = cj_mad(f, name, t->piece, -(int64_t)(k->s->piece * t->vector_bytes), at);
     }
 }

@@ -127,14 +127,11 @@ static void describe(const cj_plan *plan, row_op *op, crossentropy *own) {
                           .ignore = cj_params_real(p, "ignore"),
                           .scale = cj_params_real(p, "scale")};
     *op = (row_op){.own = own};
-    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns], logits");
-    if (own->gradient) cj__row_add_operand(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
-    own->label_of = op->operands;
-    cj__row_add_operand(op, ROW_EACH, "label", p->value[LABEL] ? "s32" : "s64", "label[rows]");
-    own->loss = op->operands;
-    cj__row_add_operand(op, ROW_EACH, "loss", "f32", "loss[rows]");
-    own->lse = op->operands;
-    cj__row_add_operand(op, ROW_EACH, "lse", "f32", "lse[rows], the logarithm of the sum of e^x");
+    cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns], logits");
+    if (own->gradient) cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
+    own->label_of = cj__row_add(op, ROW_EACH, "label", p->value[LABEL] ? "s32" : "s64", "label[rows]");
+    own->loss = cj__row_add(op, ROW_EACH, "loss", "f32", "loss[rows]");
+    own->lse = cj__row_add(op, ROW_EACH, "lse", "f32", "lse[rows], the logarithm of the sum of e^x");
     cj__row_exp_describe(op);
     op->values += own->smoothing > 0;
     op->in_pairs = !(own->smoothing > 0);

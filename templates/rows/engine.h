@@ -25,7 +25,6 @@ enum {
 // ---- shape.c
 
 void     cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s);
-unsigned cj__row_nth(const row_op *op, row_role role, unsigned n);        // the index of the n-th operand of that role
 unsigned cj__row_slot_words(const row_op *op);                            // of a partial in shared memory: 1, 2 or 4
 uint64_t cj__row_sum_partials(const cj_plan *plan, const row_shape *s);   // of each column
 uint64_t cj__row_values_offset(const cj_plan *plan, const row_shape *s);  // bytes of the workspace before rows' values

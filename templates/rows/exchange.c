@@ -28,10 +28,9 @@ void cj__row_exchange_open(row_kernel *k, bool again) {
 
 // Where the warp's partial goes; of a cluster's warp, in every block.
 static cj_reg own_slot(row_kernel *k, cj_reg slots) {
-    cj_func *f = k->f;
     cj_reg   number = k->warp;
-    if (is_pushed(k)) number = cj_mad(f, "slot_number", k->rank, k->s->warps, k->warp);
-    return cj_mad(f, "own_slot", number, 4 * cj__row_slot_words(k->op), slots);
+    if (is_pushed(k)) number = cj_mad(k->f, "slot_number", k->rank, k->s->warps, k->warp);
+    return cj_mad(k->f, "own_slot", number, 4 * cj__row_slot_words(k->op), slots);
 }
 
 static void push(row_kernel *k, cj_reg slots) {

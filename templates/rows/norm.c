@@ -166,21 +166,18 @@ static void write_backward(row_kernel *k, const row_vector *v) {
 // ---- the families
 
 static void add_stats(row_op *op, norm *own) {
-    own->mean_of = op->operands;
-    if (own->centered) cj__row_add_operand(op, ROW_EACH, "mean", "f32", "mean[rows]");
-    own->rstd_of = op->operands;
-    cj__row_add_operand(op, ROW_EACH, "rstd", "f32", "rstd[rows], 1 / the deviation");
+    if (own->centered) own->mean_of = cj__row_add(op, ROW_EACH, "mean", "f32", "mean[rows]");
+    own->rstd_of = cj__row_add(op, ROW_EACH, "rstd", "f32", "rstd[rows], 1 / the deviation");
 }
 
 static void describe_backward(row_op *op, norm *own) {
-    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns], with the residual");
-    cj__row_add_operand(op, ROW_INPUT, "dy", NULL, "the gradient of y");
-    cj__row_add_operand(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
-    own->weight = op->operands;
-    if (own->weighted) cj__row_add_operand(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
+    cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns], with the residual");
+    cj__row_add(op, ROW_INPUT, "dy", NULL, "the gradient of y");
+    cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
+    if (own->weighted) own->weight = cj__row_add(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
     add_stats(op, own);
-    if (own->weight_gradient) cj__row_add_operand(op, ROW_TOTAL, "dw", NULL, "dw[columns], of the type of dx");
-    if (own->bias_gradient) cj__row_add_operand(op, ROW_TOTAL, "db", NULL, "db[columns], alike");
+    if (own->weight_gradient) cj__row_add(op, ROW_TOTAL, "dw", NULL, "dw[columns], of the type of dx");
+    if (own->bias_gradient) cj__row_add(op, ROW_TOTAL, "db", NULL, "db[columns], alike");
     op->fold = ROW_FOLD_SUM;
     op->values = own->centered ? 2 : 1;
     op->prepare = prepare_backward;
@@ -190,14 +187,12 @@ static void describe_backward(row_op *op, norm *own) {
 }
 
 static void describe_forward(row_op *op, norm *own) {
-    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
-    if (own->residual) cj__row_add_operand(op, ROW_INPUT, "residual", NULL, "residual[rows, columns], added to x");
-    cj__row_add_operand(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
-    if (own->residual) cj__row_add_operand(op, ROW_OUTPUT, "sum", NULL, "sum[rows, columns] = x + residual");
-    own->weight = op->operands;
-    if (own->weighted) cj__row_add_operand(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
-    own->bias = op->operands;
-    if (own->biased) cj__row_add_operand(op, ROW_COLUMN, "bias", NULL, "bias[columns]");
+    cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
+    if (own->residual) cj__row_add(op, ROW_INPUT, "residual", NULL, "residual[rows, columns], added to x");
+    cj__row_add(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
+    if (own->residual) cj__row_add(op, ROW_OUTPUT, "sum", NULL, "sum[rows, columns] = x + residual");
+    if (own->weighted) own->weight = cj__row_add(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
+    if (own->biased) own->bias = cj__row_add(op, ROW_COLUMN, "bias", NULL, "bias[columns]");
     if (own->stats) add_stats(op, own);
     op->fold = own->centered ? ROW_FOLD_MOMENTS : ROW_FOLD_SUM;
     op->values = own->centered ? 3 : 1;

@@ -82,10 +82,10 @@ static void load_resident(row_stream *t) {
     cj_reg      bytes = piece_bytes(t, 0, k->s->pieces);
     cj_note(f, "weight, bias or mask, once");
     cj_reg copies = announce(t, bytes, k->op->columns, t->resident);
-    for (unsigned i = 0, n = 0; i < k->op->operands; i++) {
-        if (k->op->operand[i].role != ROW_COLUMN) continue;
-        cj_reg from = cj_mad_wide(f, "from", t->piece, k->s->piece * t->vector_bytes, k->base[i]);
-        cj_reg into = cj_add(f, "into", t->stages.pool, cj__row_resident_offset(t, n++));
+    for (unsigned n = 0; n < k->op->columns; n++) {
+        cj_reg base = k->base[k->op->nth[ROW_COLUMN][n]];
+        cj_reg from = cj_mad_wide(f, "from", t->piece, k->s->piece * t->vector_bytes, base);
+        cj_reg into = cj_add(f, "into", t->stages.pool, cj__row_resident_offset(t, n));
         cj_ptx(f, "@$1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$2], [$3], $4, [$5];", copies,
                into, from, bytes, t->resident);
     }
@@ -93,7 +93,7 @@ static void load_resident(row_stream *t) {
 
 // What an input's copies say of the L2 cache: rows that are read once leave it first, those that repeat last.
 static cj_reg new_policy(row_kernel *k, unsigned input) {
-    const bool repeats = k->op->operand[cj__row_nth(k->op, ROW_INPUT, input)].period > 0;
+    const bool repeats = k->op->operand[k->op->nth[ROW_INPUT][input]].period > 0;
     return cj_let(k->f, "b64", "policy", "createpolicy.fractional.L2::evict_$2.b64 $1, 0f3F800000;",
                   repeats ? "last" : "first");
 }
@@ -128,8 +128,7 @@ static void begin(row_stream *t) {
     }
     for (unsigned i = 0; i < k->op->inputs; i++) {
         t->policy[i] = new_policy(k, i);
-        t->share[i] = cj_mad_wide(f, "share", t->piece, s->piece * t->vector_bytes,
-                                 k->base[cj__row_nth(k->op, ROW_INPUT, i)]);
+        t->share[i] = cj_mad_wide(f, "share", t->piece, s->piece * t->vector_bytes, k->base[k->op->nth[ROW_INPUT][i]]);
     }
     if (s->resident) load_resident(t);
     for (uint64_t n = 0; n < s->pieces; n++) t->bytes[n] = piece_bytes(t, n, 1);
@@ -149,7 +148,7 @@ void cj__row_produce(row_stream *t, cj_label done) {
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
     cj_reg row[ROW_INPUTS];
     for (unsigned i = 0; i < k->op->inputs; i++)
-        row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, cj__row_nth(k->op, ROW_INPUT, i)), s->stride * s->in_bytes,
+        row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, k->op->nth[ROW_INPUT][i]), s->stride * s->in_bytes,
                              t->share[i]);
     for (uint64_t n = 0; n < s->pieces; n++) {
         if (n) cj__stage_wait_free(f, &t->stages, &t->stage);

@@ -117,7 +117,8 @@ typedef struct row_vector {
 // Functions that may be NULL are not needed.
 typedef struct row_op {
     row_operand operand[ROW_OPERANDS];
-    unsigned    operands, inputs, outputs, columns, totals;
+    unsigned    operands, inputs, outputs, columns, each, totals;
+    unsigned    nth[ROW_TOTAL + 1][ROW_OPERANDS];  // the numbers of those of a role
     row_fold    fold;  // with totals: sums, of which finish makes multiples
     unsigned    values;
     bool        in_pairs;                                  // the first sweep takes words if they are pairs, not `in`
@@ -179,8 +180,7 @@ void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder);
 
 // ---- for families. Calls that return a register make it.
 
-void        cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help);
-void        cj__row_add_repeated(row_op *op, const char *name, uint64_t period, const char *help);  // an input matrix
+unsigned    cj__row_add(row_op *op, row_role role, const char *name, const char *type, const char *help);  // its number
 const char *cj__row_type(const cj_plan *plan, unsigned param);  // "f32", "f16", "bf16" of dtype and out
 
 bool        cj__row_in_place(const row_kernel *k);  // whether write finds what sweeps have written into elements

@@ -120,9 +120,9 @@ static void write_backward(row_kernel *k, const row_vector *v) {
 // ---- the families
 
 static void describe_backward(row_op *op) {
-    cj__row_add_operand(op, ROW_INPUT, "y", NULL, "y[rows, columns]");
-    cj__row_add_operand(op, ROW_INPUT, "dy", NULL, "its gradient");
-    cj__row_add_operand(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
+    cj__row_add(op, ROW_INPUT, "y", NULL, "y[rows, columns]");
+    cj__row_add(op, ROW_INPUT, "dy", NULL, "its gradient");
+    cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
     op->fold = ROW_FOLD_SUM;
     op->values = 1;
     op->prepare = prepare_backward;
@@ -132,13 +132,14 @@ static void describe_backward(row_op *op) {
 }
 
 static void describe_forward(row_op *op, softmax *own) {
-    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
-    cj__row_add_operand(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
-    own->exp.mask = op->operands;
-    if (own->exp.mask_rows)
-        cj__row_add_repeated(op, "mask", own->mask_rows, "mask[mask rows, columns], added to rows by turns");
-    else if (own->exp.masked)
-        cj__row_add_operand(op, ROW_COLUMN, "mask", NULL, "mask[columns], added to every row");
+    cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
+    cj__row_add(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
+    if (own->exp.mask_rows) {
+        own->exp.mask = cj__row_add(op, ROW_INPUT, "mask", NULL, "mask[mask rows, columns], added to rows by turns");
+        op->operand[own->exp.mask].period = own->mask_rows;
+    } else if (own->exp.masked) {
+        own->exp.mask = cj__row_add(op, ROW_COLUMN, "mask", NULL, "mask[columns], added to every row");
+    }
     cj__row_exp_describe(op);
     op->in_pairs = !own->exp.prepared;
     op->prepare = prepare;

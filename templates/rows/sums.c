@@ -23,7 +23,7 @@ void cj__row_sums_clear(row_kernel *k) {
     for (unsigned t = 0; t < k->s->totals; t++)
         for (unsigned v = 0; v < k->s->held; v++)
             for (unsigned e = 0; e < k->s->elements; e++)
-                k->total[t][v][e] = cj__row_f32(k, k->op->operand[cj__row_nth(k->op, ROW_TOTAL, t)].name, 0);
+                k->total[t][v][e] = cj__row_f32(k, k->op->operand[k->op->nth[ROW_TOTAL][t]].name, 0);
 }
 
 cj_reg cj__row_workspace(row_kernel *k) { return cj__load_pointer(k->f, k->workspace, "workspace"); }
@@ -85,11 +85,11 @@ static void store_sum(row_kernel *k, const adding *a, cj_reg sum) {
     cj_func    *f = k->f;
     const char *type = cj__row_type(k->plan, ROW_OUT);
     cj_reg      column = cj_mov(f, "u32", "sum_column", a->position);
-    cj_reg      base = cj_mov(f, "u64", "sums", k->base[cj__row_nth(k->op, ROW_TOTAL, 0)]);
+    cj_reg      base = cj_mov(f, "u64", "sums", k->base[k->op->nth[ROW_TOTAL][0]]);
     for (unsigned t = 1; t < k->s->totals; t++) {
         cj_reg later = cj_ge(f, "later", column, k->s->columns);
         cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", later, column, k->s->columns);
-        cj_set_if(f, later, base, k->base[cj__row_nth(k->op, ROW_TOTAL, t)]);
+        cj_set_if(f, later, base, k->base[k->op->nth[ROW_TOTAL][t]]);
     }
     cj_reg at = cj_mad_wide(f, "sum_at", column, k->s->out_bytes, base);
     if (k->s->out_bytes == 2) sum = cj_let(f, "b16", "rounded", "cvt.rn.$3.f32 $1, $2;", sum, type);
