@@ -181,9 +181,5 @@ static void emit_exchange(const cj_plan *plan, cj_builder *b) {
 }
 
 const cj_family cj__family_exchange = {
-    .name = "exchange",
-    .summary = "blocks of a cluster trade their chunks of an array: pair, ring, halo, all-to-all",
-    CJ_PARAMS(cj__exchange_params),
-    .plan = cj__exchange_plan,
-    .emit = emit_exchange,
-};
+    CJ_FAMILY("exchange", "blocks of a cluster trade their chunks of an array: pair, ring, halo, all-to-all",
+              cj__exchange_params, cj__exchange_plan, emit_exchange)};

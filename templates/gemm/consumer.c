@@ -133,7 +133,7 @@ typedef struct division {
 static division divide_steps(const consumer *c) {
     cj_func       *f = c->k->f;
     const uint32_t deferred = c->k->g->deferred;
-    cj_reg         steps = cj__gemm_load_u32(c->k, c->k->steps, "steps");
+    cj_reg         steps = cj__load_param(f, "u32", c->k->steps, "steps");
     division       d = {.others = cj_sub(f, "other_steps", steps, deferred ? deferred : 1)};
     if (deferred < 2) return d;
     d.between = cj_div(f, "steps_between", d.others, deferred);
@@ -195,7 +195,7 @@ static void emit_first_step_of_share(consumer *c) {
 static void emit_shares(consumer *c) {
     const gemm_kernel *k = c->k;
     cj_func           *f = k->f;
-    const gemm_stream  s = cj__gemm_stream(k, cj__gemm_load_u32(k, k->steps, "steps"));
+    const gemm_stream  s = cj__gemm_stream(k, cj__load_param(f, "u32", k->steps, "steps"));
     CJ_LOOP(f, shares, "next_share", "no_share") {
         cj_leave(&shares, cj_ge(f, "no_more", s.at, s.end));
         const gemm_share share = cj__gemm_share(k, &s);

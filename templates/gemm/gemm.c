@@ -195,10 +195,6 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
 }
 
 const cj_family cj__family_gemm = {
-    .name = "gemm",
-    .summary = "matrix products on tensor cores, with tiles shared by the blocks of a cluster",
-    CJ_PARAMS(params),
-    .arch = "sm_90a",
-    .plan = cj__gemm_plan,
-    .emit = emit_gemm,
-};
+    CJ_FAMILY("gemm", "matrix products on tensor cores, with tiles shared by the blocks of a cluster", params,
+              cj__gemm_plan, emit_gemm),
+    .arch = "sm_90a"};

@@ -44,9 +44,8 @@ void cj__gemm_wait(const gemm_kernel *k);
 
 // ---- small pieces
 
-// The generic address of a tensor map: a new u64 register. A u64 parameter's lower half, a new u32 register.
+// The generic address of a tensor map: a new u64 register.
 cj_reg   cj__gemm_map_address(const gemm_kernel *k, unsigned which);
-cj_reg   cj__gemm_load_u32(const gemm_kernel *k, cj_var param, const char *name);
 uint32_t cj__gemm_log2(uint32_t power);
 
 // ---- tiles

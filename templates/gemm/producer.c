@@ -144,7 +144,7 @@ void cj__gemm_produce(gemm_kernel *k, cj_label done) {
         cj_ptx(f, "@$1 bra $2; // there are fewer steps than blocks", none, done);
         load_steps(k, &p, k->cluster, k->split.first, k->split.steps);
     } else {
-        cj_reg steps = cj__gemm_load_u32(k, k->steps, "steps");
+        cj_reg steps = cj__load_param(f, "u32", k->steps, "steps");
         load_tiles(k, &p, steps);
         if (k->g->stream_k) load_shares(k, &p, steps);
     }

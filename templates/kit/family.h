@@ -34,6 +34,10 @@
 // A family's table.
 #define CJ_PARAMS(params_) .param = params_, .param_count = sizeof params_ / sizeof *params_
 
+// A family, {CJ_FAMILY("topk", "the k largest …", params, plan, emit)}. Here, too, others may follow.
+#define CJ_FAMILY(name_, summary_, params_, plan_, emit_) \
+    .name = name_, .summary = summary_, CJ_PARAMS(params_), .plan = plan_, .emit = emit_
+
 // A parameter's value as text, for the rest of the block.
 enum { CJ_PARAM_WORD_BYTES = 24 };
 #define CJ_PARAM_WORD(plan, name) cj_params_word(&(plan)->params, (name), (char[CJ_PARAM_WORD_BYTES]){0}, CJ_PARAM_WORD_BYTES)
@@ -62,11 +66,21 @@ cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool
 void cj__params_share(const cj_params *params);
 void cj__params_drop(const cj_params *params);
 
+// The word of a plan's parameter: `text` is there until the end of the expression that the call stands in.
+typedef struct cj_param_text {
+    char text[24];
+} cj_param_text;
+
+cj_param_text cj__word(const cj_plan *plan, const char *name);
+
 // Bits of a value of that type ("f32", "s64") as a PTX constant, in `buffer`.
 const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
 
 // The pointer that a kernel is given in `param`, into global memory: a new u64 register.
 cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name);
+
+// What it is given as a value of `type`: of a u64, as a u32 its lower half.
+cj_reg cj__load_param(cj_func *f, const char *type, cj_var param, const char *name);
 
 // Asks ptxas for registers that let so many blocks fit an SM, or as many as an SM of the target holds: it ignores a larger
 // number, with a warning. 1 is what every kernel has, and is not written.

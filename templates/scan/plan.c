@@ -253,12 +253,10 @@ static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits
 cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     scan_shape      s;
-    char            op[12], dtype[8];
     cj_status       status = check_functions(plan, error);
     if (!status) status = check_strides(plan, error);
     if (!status) status = check_segments(plan, error);
-    if (!status)
-        status = cj__refuse_bf16(plan, "dtype", cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), error);
+    if (!status) status = cj__refuse_bf16(plan, "dtype", cj__word(plan, "dtype").text, error);
     if (status) return status;
     if (value[SCAN_CLUSTER] != CJ_PARAM_AUTO && value[SCAN_CLUSTER] && !clusters) {
         cj__note_no_clusters(plan, value[SCAN_CLUSTER]);
@@ -285,7 +283,6 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
                                                     : 0;
     plan->error_bound = error_bound(plan, &s);
     snprintf(plan->entry, sizeof plan->entry, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",
-             plan->params.function[SCAN_OP_EXPR] ? "user" : cj_params_word(&plan->params, "op", op, sizeof op),
-             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
+             plan->params.function[SCAN_OP_EXPR] ? "user" : cj__word(plan, "op").text, cj__word(plan, "dtype").text);
     return CJ_OK;
 }

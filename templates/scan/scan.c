@@ -114,11 +114,9 @@ static void write_launch(const scan_kernel *k, cj_builder *b) {
 
 static void write_head(const scan_kernel *k, cj_builder *b) {
     const scan_shape *s = &k->s;
-    char              op[12], dtype[8];
     cj_head(b, "clusterjit: scan  op=%s dtype=%s exclusive=%s reverse=%s",
-            k->plan->params.function[SCAN_OP_EXPR] ? "op-expr" : cj_params_word(&k->plan->params, "op", op, sizeof op),
-            cj_params_word(&k->plan->params, "dtype", dtype, sizeof dtype), k->exclusive ? "yes" : "no",
-            k->reverse ? "yes" : "no");
+            k->plan->params.function[SCAN_OP_EXPR] ? "op-expr" : cj__word(k->plan, "op").text,
+            cj__word(k->plan, "dtype").text, k->exclusive ? "yes" : "no", k->reverse ? "yes" : "no");
     for (int i = SCAN_OP_EXPR; i <= SCAN_IDENTITY; i++)
         if (k->plan->params.function[i])
             cj_head(b, "  %s: %.200s", cj__scan_params[i].name, k->plan->params.function[i]->text);
@@ -222,10 +220,6 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     cj_ptx(k.f, "ret;");
 }
 
-const cj_family cj__family_scan = {
-    .name = "scan",
-    .summary = "running sums, extremes, products or your own along rows or one long array, read once and written once",
-    CJ_PARAMS(cj__scan_params),
-    .plan = cj__scan_plan,
-    .emit = emit_scan,
-};
+const cj_family cj__family_scan = {CJ_FAMILY(
+    "scan", "running sums, extremes, products or your own along rows or one long array, read once and written once",
+    cj__scan_params, cj__scan_plan, emit_scan)};

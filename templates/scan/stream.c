@@ -175,7 +175,7 @@ static void emit_producer(stream *t) {
     cj_step(f, "the producer, a thread");
     cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other_lane", k->p.lane, 0), t->done);
     cj_reg workspace = cj__load_pointer(f, k->workspace, "workspace"), x = cj__load_pointer(f, k->x, "x");
-    cj_reg stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride);
+    cj_reg stride = cj__load_param(f, "u64", k->stride, "stride");
     cj_reg all = cj_add(f, "all_numbers", cj_mov(f, "u32", "takers", "%nctaid.x"), numbers), over;
     t->at = cj_pipeline_begin(f, &t->ring, CJ_PRODUCER);
     const bool     many = s->whole_rows && s->tiles > 1;

@@ -234,17 +234,14 @@ static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *e
 }
 
 static cj_status refuse(const cj_plan *plan, const choice *c, cj_error *error) {
-    char           strategy[16], form[16], cluster[24];
-    const char    *names[] = {cj_params_word(&plan->params, "strategy", strategy, sizeof strategy),
-                              cj_params_word(&plan->params, "form", form, sizeof form)};
     const stencil *s = c->asked;
-    cj_params_word(&plan->params, "cluster", cluster, sizeof cluster);
     cj__fail(error, CJ_INVALID_ARGUMENT,
              "strategy=%s form=%s does not fit: a grid of %" PRIu32 "x%" PRIu32 "x%" PRIu32 " %s with cluster=%s"
              " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32 " (0: any); %s has %" PRIu32
              " bytes of shared memory and %" PRIu32 " registers a block",
-             names[0], names[1], s->n[0], s->n[1], s->n[2], s->type, cluster, s->threads, s->tile, s->depth,
-             c->limits->name, c->limits->shared_per_block_optin, c->limits->registers_per_block);
+             cj__word(plan, "strategy").text, cj__word(plan, "form").text, s->n[0], s->n[1], s->n[2], s->type,
+             cj__word(plan, "cluster").text, s->threads, s->tile, s->depth, c->limits->name,
+             c->limits->shared_per_block_optin, c->limits->registers_per_block);
     cj__hint(error, "leave strategy, form, cluster, block, tile and depth at their defaults");
     return CJ_INVALID_ARGUMENT;
 }
@@ -291,8 +288,7 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     plan->launches = s.strategy == STRATEGY_RESIDENT ? 0 : (uint32_t)s.launches;
     plan->derived[plan->derived_count++] = s.steps;
     if (s.launches > 1) plan->workspace_bytes = s.batch * s.points * s.bytes;
-    static const char *const ways[] = {"", "resident", "blocked", "step"}, *const forms[] = {"", "shared", "registers"};
-    snprintf(plan->entry, sizeof plan->entry, "stencil_%" PRIu32 "d_%s_%s_%s", s.dim, s.type, ways[s.strategy],
-             forms[s.form]);
+    snprintf(plan->entry, sizeof plan->entry, "stencil_%" PRIu32 "d_%s_%s_%s", s.dim, s.type,
+             cj__word(plan, "strategy").text, cj__word(plan, "form").text);
     return CJ_OK;
 }

@@ -80,13 +80,11 @@ static const char *shape_text(const stencil *s, char buffer[64]) {
 
 static void write_head(const kernel *k, cj_builder *b) {
     const stencil *s = k->s;
-    char           shape[64], boundary[16], strategy[16], form[16];
+    char           shape[64];
     cj_head(b, "clusterjit: stencil  %s grid of %s, %s of radius %" PRIu32 ", boundary=%s", shape_text(s, shape),
-            s->type, s->box ? "box" : "star", s->radius,
-            cj_params_word(&k->plan->params, "boundary", boundary, sizeof boundary));
+            s->type, s->box ? "box" : "star", s->radius, cj__word(k->plan, "boundary").text);
     cj_head(b, "  strategy=%s form=%s cluster=%" PRIu32 " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32,
-            cj_params_word(&k->plan->params, "strategy", strategy, sizeof strategy),
-            cj_params_word(&k->plan->params, "form", form, sizeof form), k->plan->cluster.x, s->threads, s->tile,
+            cj__word(k->plan, "strategy").text, cj__word(k->plan, "form").text, k->plan->cluster.x, s->threads, s->tile,
             s->depth);
     cj_head(b, "%s", "");
     cj_head(b, "new value of (x, y, z) = the sum of, rounded in this order:");
@@ -150,9 +148,5 @@ static void emit_stencil(const cj_plan *plan, cj_builder *b) {
 }
 
 const cj_family cj__family_stencil = {
-    .name = "stencil",
-    .summary = "weighted sums of neighbours in 1-D, 2-D and 3-D grids, many time steps in a launch",
-    CJ_PARAMS(params),
-    .plan = cj__stencil_plan,
-    .emit = emit_stencil,
-};
+    CJ_FAMILY("stencil", "weighted sums of neighbours in 1-D, 2-D and 3-D grids, many time steps in a launch", params,
+              cj__stencil_plan, emit_stencil)};

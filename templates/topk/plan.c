@@ -141,7 +141,6 @@ static cj_status check(const cj_plan *plan, cj_error *error) {
 cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     topk_shape      s;
-    char            dtype[8];
     cj_status       status = check(plan, error);
     if (status) return status;
     choose_cluster(plan, limits, clusters, &s);
@@ -156,6 +155,6 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->derived[plan->derived_count++] = value[TOPK_COLUMNS];
     plan->derived[plan->derived_count++] = stride_of(plan);
     snprintf(plan->entry, sizeof plan->entry, "topk_%s_%s", s.smallest ? "smallest" : "largest",
-             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
+             cj__word(plan, "dtype").text);
     return CJ_OK;
 }

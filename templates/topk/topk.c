@@ -34,11 +34,8 @@
 
 static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
-    const cj_params  *p = &k->plan->params;
-    char              dtype[8], order[12], result[8];
-    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k,
-            cj_params_word(p, "dtype", dtype, sizeof dtype), cj_params_word(p, "order", order, sizeof order),
-            cj_params_word(p, "result", result, sizeof result));
+    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k, cj__word(k->plan, "dtype").text,
+            cj__word(k->plan, "order").text, cj__word(k->plan, "result").text);
     cj_head(b, "%s", "");
     cj_head(b, "  row  --%u loads of %u elements a thread and slice-->  key > threshold  -->  %u places a warp, shared",
             s->loads, s->width, s->own);
@@ -92,11 +89,10 @@ static void begin(topk_kernel *k) {
     k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
     if (k->s.cluster) k->rank = cj_cluster_rank(f);
     cj_step(f, "the row");
-    cj_reg x = cj__load_pointer(f, k->x, "x"),
-           stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride_at);
+    cj_reg x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
     cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
     k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
-    k->columns = cj_cvt(f, "u32", "columns", cj_let(f, "u64", "wide_columns", "ld.param.u64 $1, [$2];", k->columns_at));
+    k->columns = cj_cvt(f, "u32", "columns", cj__load_param(f, "u64", k->columns_at, "wide_columns"));
     k->threshold = cj_mov(f, "u32", "threshold", 0);
     k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
     k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");
@@ -252,10 +248,6 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
     emit_results(&k);
 }
 
-const cj_family cj__family_topk = {
-    .name = "topk",
-    .summary = "the k largest or smallest elements of each row, sorted or not, and where they are; or the k-th alone",
-    CJ_PARAMS(cj__topk_params),
-    .plan = cj__topk_plan,
-    .emit = emit_topk,
-};
+const cj_family cj__family_topk = {CJ_FAMILY(
+    "topk", "the k largest or smallest elements of each row, sorted or not, and where they are; or the k-th alone",
+    cj__topk_params, cj__topk_plan, emit_topk)};
