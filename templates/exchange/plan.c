@@ -56,13 +56,12 @@ cj_exchange_shape cj__exchange_shape(const cj_plan *plan) {
     s.in_stride = is_halo ? s.chunk - s.halo : s.part;
     s.out_stride = is_halo ? s.chunk + s.halo : s.part;
     s.out_chunk = s.chunk + 2 * s.halo;
-    if (!s.threads) s.threads = (uint32_t)cj__least(cj__ceil_div((uint64_t)s.part * s.parts, 32) * 32, 1024);
+    if (!s.threads) s.threads = (uint32_t)cj__least(cj__round_up((uint64_t)s.part * s.parts, 32), 1024);
     const uint32_t vectors = s.strategy == CJ_EXCHANGE_GLOBAL ? EXCHANGE_VECTORS : EXCHANGE_VECTORS / 2;
     s.tile = (uint32_t)cj__least(s.part, s.threads * vectors / s.parts);
     s.tiles = (uint32_t)cj__ceil_div(s.part, s.tile);
     s.vectors = (uint32_t)cj__ceil_div((uint64_t)s.tile * s.parts, s.threads);
-    s.buffer_bytes = (uint32_t)cj__ceil_div((uint64_t)s.tile * s.parts * s.slot, EXCHANGE_BUFFER_ALIGN) *
-                     EXCHANGE_BUFFER_ALIGN;
+    s.buffer_bytes = (uint32_t)cj__round_up((uint64_t)s.tile * s.parts * s.slot, EXCHANGE_BUFFER_ALIGN);
     s.items = value[CLUSTERS] * s.tiles;
     s.groups = plan->grid.x / s.size;
     s.guarded = s.tile * s.parts % s.threads || s.part % s.tile;
@@ -80,21 +79,19 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
     const uint64_t  bytes = cj_dtype_size((cj_dtype)value[DTYPE]), size = value[SIZE] ? value[SIZE] : value[CLUSTER];
     const uint64_t  halo = value[PATTERN] == CJ_EXCHANGE_HALO ? value[HALO] : 0;
-    if (!size) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "size: 0 stands for the cluster's size, and cluster=0 has none");
-        cj__hint(error, "say with size=2 … 16 how many blocks trade with each other");
-        return CJ_INVALID_ARGUMENT;
-    }
-    if (value[CLUSTER] && value[CLUSTER] != size) {
-        cj__fail(error, CJ_UNSUPPORTED, "size=%" PRIu64 " blocks trade, but cluster=%" PRIu64, size, value[CLUSTER]);
-        cj__hint(error, "choose cluster=%" PRIu64 ", or cluster=0 to go through global memory", size);
-        return CJ_UNSUPPORTED;
-    }
-    if (!value[CLUSTER] && value[STRATEGY]) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "strategy: pull with cluster=0, whose blocks push through global memory");
-        cj__hint(error, "leave strategy at its default, or choose cluster=%" PRIu64, size);
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (!size)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "say with size=2 … 16 how many blocks trade with each other",
+                          "size: 0 stands for the cluster's size, and cluster=0 has none");
+    if (value[CLUSTER] && value[CLUSTER] != size)
+        return cj__fail(error, CJ_UNSUPPORTED,
+                        "size=%" PRIu64 " blocks trade, but cluster=%" PRIu64 CJ_HINT "choose cluster=%" PRIu64
+                        ", or cluster=0 to go through global memory",
+                        size, value[CLUSTER], size);
+    if (!value[CLUSTER] && value[STRATEGY])
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "strategy: pull with cluster=0, whose blocks push through global memory" CJ_HINT
+                        "leave strategy at its default, or choose cluster=%" PRIu64,
+                        size);
     if ((value[N] + 2 * halo) * bytes > UINT32_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "split it over more clusters",
                           "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1", value[N],
@@ -110,10 +107,10 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
             error, CJ_INVALID_ARGUMENT, "leave align at its default where x and out come from cj_mem_alloc",
             "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16", value[ALIGN], bytes);
     if (value[PATTERN] != CJ_EXCHANGE_ALL_TO_ALL || value[N] % size == 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade",
-             value[N], size);
-    cj__hint(error, "all-to-all sends an equal part to each: choose n=%" PRIu64, cj__ceil_div(value[N], size) * size);
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade" CJ_HINT
+                    "all-to-all sends an equal part to each: choose n=%" PRIu64,
+                    value[N], size, cj__round_up(value[N], size));
 }
 
 // Groups of blocks at once: no more than have work, and than the device surely holds.
