@@ -54,8 +54,6 @@
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
 #include "gemm.h"
 
-#include <inttypes.h>
-
 #include "plan.h"
 #include "roles.h"
 #include "stage.h"
@@ -127,11 +125,10 @@ static void write_formula(const gemm_shape *g, cj_builder *b) {
 static void write_head(const gemm_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->g;
     write_formula(g, b);
-    cj_head(b,
-            "  tile %" PRIu32 "x%" PRIu32 ", cluster %" PRIu32 "x%" PRIu32 "%s, %" PRIu32 " stages of %" PRIu32 " of K",
-            g->tile_m, g->tile_n, g->cluster_m, g->cluster_n, g->clustered ? "" : " (none)", g->stages, g->step);
+    cj_head(b, "  tile %ux%u, cluster %ux%u%s, %u stages of %u of K", g->tile_m, g->tile_n, g->cluster_m, g->cluster_n,
+            g->clustered ? "" : " (none)", g->stages, g->step);
     if (cj__gemm_is_split(g))
-        cj_head(b, "  split-K: %" PRIu32 " ways in a cluster, %" PRIu32 " ways across clusters", g->split, g->parts);
+        cj_head(b, "  split-K: %u ways in a cluster, %u ways across clusters", g->split, g->parts);
     if (g->sums_in_stages)
         cj_head(b, "  partial sums of a cluster's blocks come into the stages, after all have read theirs");
     if (g->stream_k)
@@ -141,10 +138,10 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
     cj_head(b, "%s", "");
-    cj_head(b,
-            "Launch: block %" PRIu32 " threads (a producer warp group and %" PRIu32 " of consumers), %" PRIu32
-            " bytes of shared memory, any grid%s.",
-            k->plan->block.x, g->groups, k->plan->dynamic_shared, g->clustered ? " of whole clusters" : "");
+    cj_head(
+        b,
+        "Launch: block %u threads (a producer warp group and %u of consumers), %u bytes of shared memory, any grid%s.",
+        k->plan->block.x, g->groups, k->plan->dynamic_shared, g->clustered ? " of whole clusters" : "");
 }
 
 // Arrivals that free a stage: of each consumer warp, at every block of its own row and column of the cluster.

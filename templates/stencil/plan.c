@@ -187,11 +187,10 @@ static cj_status check_cluster(const choice *c, cj_error *error) {
     const uint32_t n = s->n[s->dim - 1];
     if (!c->exactly || c->cluster <= 1 || n / c->cluster >= s->radius) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT,
-             "cluster: %" PRIu32 " blocks would share %" PRIu32
-             " points along the last axis, of which each needs radius=%" PRIu32,
-             c->cluster, n, s->radius);
+             "cluster: %u blocks would share %u points along the last axis, of which each needs radius=%u", c->cluster,
+             n, s->radius);
     if (n / s->radius > 1)
-        cj__hint(error, "%" PRIu32 " blocks are the most", n / s->radius);
+        cj__hint(error, "%u blocks are the most", n / s->radius);
     else
         cj__hint(error, "leave cluster at its default");
     return CJ_INVALID_ARGUMENT;
@@ -215,35 +214,30 @@ static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *e
     const double elements = (double)s->n[0] * s->n[1] * s->n[2] * (double)s->batch;
     if (elements > 0x1p40)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
-                          "batch, nx, ny, nz: %" PRIu64 " grids of %" PRIu32 "x%" PRIu32 "x%" PRIu32
-                          " points are %.3g points in all, more than 2^40",
+                          "batch, nx, ny, nz: %" PRIu64
+                          " grids of %ux%ux%u points are %.3g points in all, more than 2^40",
                           s->batch, s->n[0], s->n[1], s->n[2], elements);
-    if (s->tap_count > CJ_REALS_MAX) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "shape=box: radius=%" PRIu32 " has %" PRIu32 " taps with dim=%" PRIu32 ", more than %d", s->radius,
-                 s->tap_count, s->dim, CJ_REALS_MAX);
-        cj__hint(error, "boxes have a radius of 1 in 3-D and of 1 or 2 in 2-D");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (s->tap_count > CJ_REALS_MAX)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "shape=box: radius=%u has %u taps with dim=%u, more than %d" CJ_HINT
+                        "boxes have a radius of 1 in 3-D and of 1 or 2 in 2-D",
+                        s->radius, s->tap_count, s->dim, CJ_REALS_MAX);
     if (!p->value[WEIGHTS] || p->value[WEIGHTS] == s->tap_count) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "weights: %" PRIu64 " numbers for %" PRIu32 " taps", p->value[WEIGHTS],
-             s->tap_count);
-    cj__hint(error, "one for each tap of a %s of radius %" PRIu32 " in %" PRIu32 " dimensions, in the order of memory",
-             s->box ? "box" : "star", s->radius, s->dim);
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "weights: %" PRIu64 " numbers for %u taps" CJ_HINT
+                    "one for each tap of a %s of radius %u in %u dimensions, in the order of memory",
+                    p->value[WEIGHTS], s->tap_count, s->box ? "box" : "star", s->radius, s->dim);
 }
 
 static cj_status refuse(const cj_plan *plan, const choice *c, cj_error *error) {
     const stencil *s = c->asked;
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "strategy=%s form=%s does not fit: a grid of %" PRIu32 "x%" PRIu32 "x%" PRIu32 " %s with cluster=%s"
-             " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32 " (0: any); %s has %" PRIu32
-             " bytes of shared memory and %" PRIu32 " registers a block",
-             cj__word(plan, "strategy").text, cj__word(plan, "form").text, s->n[0], s->n[1], s->n[2], s->type,
-             cj__word(plan, "cluster").text, s->threads, s->tile, s->depth, c->limits->name,
-             c->limits->shared_per_block_optin, c->limits->registers_per_block);
-    cj__hint(error, "leave strategy, form, cluster, block, tile and depth at their defaults");
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "strategy=%s form=%s does not fit: a grid of %ux%ux%u %s with cluster=%s block=%u tile=%u depth=%u "
+                    "(0: any); %s has %u bytes of shared memory and %u registers a block" CJ_HINT
+                    "leave strategy, form, cluster, block, tile and depth at their defaults",
+                    cj__word(plan, "strategy").text, cj__word(plan, "form").text, s->n[0], s->n[1], s->n[2], s->type,
+                    cj__word(plan, "cluster").text, s->threads, s->tile, s->depth, c->limits->name,
+                    c->limits->shared_per_block_optin, c->limits->registers_per_block);
 }
 
 static void write_back(cj_params *p, const stencil *s) {
@@ -271,8 +265,8 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     const uint64_t blocks = blocks_of(&s), most = least(limits->max_grid.x, UINT32_MAX / s.warps);
     if (blocks > most)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
-                          "batch, nx, ny, nz: %" PRIu64 " blocks of %" PRIu32 " threads are more than fit a grid of %s:"
-                          " %" PRIu64,
+                          "batch, nx, ny, nz: %" PRIu64
+                          " blocks of %u threads are more than fit a grid of %s: %" PRIu64,
                           blocks, s.threads, limits->name, most);
     if (!clusters && !open && given > 1)
         snprintf(plan->note, sizeof plan->note,
@@ -288,7 +282,7 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     plan->launches = s.strategy == STRATEGY_RESIDENT ? 0 : (uint32_t)s.launches;
     plan->derived[plan->derived_count++] = s.steps;
     if (s.launches > 1) plan->workspace_bytes = s.batch * s.points * s.bytes;
-    snprintf(plan->entry, sizeof plan->entry, "stencil_%" PRIu32 "d_%s_%s_%s", s.dim, s.type,
-             cj__word(plan, "strategy").text, cj__word(plan, "form").text);
+    snprintf(plan->entry, sizeof plan->entry, "stencil_%ud_%s_%s_%s", s.dim, s.type, cj__word(plan, "strategy").text,
+             cj__word(plan, "form").text);
     return CJ_OK;
 }

@@ -73,27 +73,26 @@ static const cj_param_info params[] = {
 // ---- the kernel
 
 static const char *shape_text(const stencil *s, char buffer[64]) {
-    int used = snprintf(buffer, 64, "%" PRIu32, s->n[0]);
-    for (uint32_t a = 1; a < s->dim; a++) used += snprintf(buffer + used, 64 - (size_t)used, "x%" PRIu32, s->n[a]);
+    int used = snprintf(buffer, 64, "%u", s->n[0]);
+    for (uint32_t a = 1; a < s->dim; a++) used += snprintf(buffer + used, 64 - (size_t)used, "x%u", s->n[a]);
     return buffer;
 }
 
 static void write_head(const kernel *k, cj_builder *b) {
     const stencil *s = k->s;
     char           shape[64];
-    cj_head(b, "clusterjit: stencil  %s grid of %s, %s of radius %" PRIu32 ", boundary=%s", shape_text(s, shape),
-            s->type, s->box ? "box" : "star", s->radius, cj__word(k->plan, "boundary").text);
-    cj_head(b, "  strategy=%s form=%s cluster=%" PRIu32 " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32,
-            cj__word(k->plan, "strategy").text, cj__word(k->plan, "form").text, k->plan->cluster.x, s->threads, s->tile,
-            s->depth);
+    cj_head(b, "clusterjit: stencil  %s grid of %s, %s of radius %u, boundary=%s", shape_text(s, shape), s->type,
+            s->box ? "box" : "star", s->radius, cj__word(k->plan, "boundary").text);
+    cj_head(b, "  strategy=%s form=%s cluster=%u block=%u tile=%u depth=%u", cj__word(k->plan, "strategy").text,
+            cj__word(k->plan, "form").text, k->plan->cluster.x, s->threads, s->tile, s->depth);
     cj_head(b, "%s", "");
     cj_head(b, "new value of (x, y, z) = the sum of, rounded in this order:");
     for (uint32_t i = 0; i < s->tap_count; i++)
-        cj_head(b, "  %.9g * (x %+" PRId32 ", y %+" PRId32 ", z %+" PRId32 ")", s->tap[i].weight, s->tap[i].at[0],
-                s->tap[i].at[1], s->tap[i].at[2]);
+        cj_head(b, "  %.9g * (x %+d, y %+d, z %+d)", s->tap[i].weight, s->tap[i].at[0], s->tap[i].at[1],
+                s->tap[i].at[2]);
     cj_head(b, "%s", "");
-    cj_head(b, "Launch: block %" PRIu32 " threads, grid %" PRIu32 " blocks for each %" PRIu64 " problems%s", s->threads,
-            k->plan->grid.x, s->batch, s->cluster > 1 ? ", as a cluster launch." : ".");
+    cj_head(b, "Launch: block %u threads, grid %u blocks for each %" PRIu64 " problems%s", s->threads, k->plan->grid.x,
+            s->batch, s->cluster > 1 ? ", as a cluster launch." : ".");
     if (s->launches > 1)
         cj_head(b, "%" PRIu64 " launches, turn = 0, 1, ..., in -> ... -> workspace -> out; the workspace holds a grid.",
                 s->launches);
