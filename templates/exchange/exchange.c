@@ -36,13 +36,18 @@
 
 #include "kernel.h"
 
-static const char *const pattern_names[] = {"pair", "ring", "halo", "all-to-all"};
-static const char *const strategy_names[] = {"push", "pull", "global"};
+static const cj_param_info params[] = {
+#define PARAM(id, ...) {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+};
 
 static void write_head(const exchange_kernel *k, cj_builder *b) {
     const cj_exchange_shape *s = &k->s;
     cj_head(b, "clusterjit: exchange  pattern=%s strategy=%s size=%u cluster=%u block=%u repeat=%u",
-            pattern_names[s->pattern], strategy_names[s->strategy], s->size, k->plan->cluster.x, s->threads, s->repeat);
+            cj__word(k->plan, "pattern").text,
+            s->strategy == CJ_EXCHANGE_GLOBAL ? "global" : cj__word(k->plan, "strategy").text, s->size,
+            k->plan->cluster.x, s->threads, s->repeat);
     cj_head(b, "%s", "");
     cj_head(b, "  a unit is %u bytes; %u units a chunk, of which %u part%s of %u travel, %u of each at a time", s->unit,
             s->chunk, s->parts, s->parts > 1 ? "s" : "", s->part, s->tile);
@@ -148,5 +153,5 @@ static void emit_exchange(const cj_plan *plan, cj_builder *b) {
 }
 
 const cj_family cj__family_exchange = {
-    CJ_FAMILY("exchange", "blocks of a cluster trade their chunks of an array: pair, ring, halo, all-to-all",
-              cj__exchange_params, cj__exchange_plan, emit_exchange)};
+    CJ_FAMILY("exchange", "blocks of a cluster trade their chunks of an array: pair, ring, halo, all-to-all", params,
+              cj__exchange_plan, emit_exchange)};

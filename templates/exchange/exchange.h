@@ -12,10 +12,6 @@ enum {
 #include "constants.def"
 };
 
-// In the order of the table.
-enum { EXCHANGE_PARAMS = 13 };
-extern const cj_param_info cj__exchange_params[EXCHANGE_PARAMS];
-
 enum {
     EXCHANGE_BUFFERS = 2,  // parts arrive in them, in turn
     EXCHANGE_HEAD = 128,   // bytes of shared memory before the buffers: the mbarriers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of an exchange, and the geometry that a plan chooses.
+// The geometry that a plan chooses from the parameters.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -7,28 +7,10 @@
 #include "exchange.h"
 #include "numbers.h"
 
-enum { PATTERN, STRATEGY, N, CLUSTERS, SIZE, CLUSTER, DTYPE, BLOCK, GRID, SHIFT, HALO, REPEAT, ALIGN };
-
-const cj_param_info cj__exchange_params[EXCHANGE_PARAMS] = {
-    [PATTERN] = {CJ_CHOICE("pattern", "pair ring halo all-to-all", "pair", "who gets what from whom")},
-    [STRATEGY] = {CJ_CHOICE("strategy", "push pull", "push",
-                            "push: st.async or bulk copies, and mbarriers; pull: cluster barrier and loads")},
-    [N] = {CJ_NUMBER("n", 1, UINT32_MAX, "256", "elements of a block's chunk")},
-    [CLUSTERS] = {CJ_NUMBER("clusters", 1, 1 << 24, "1", "clusters of chunks in x")},
-    [SIZE] = {CJ_NUMBER("size", 0, 16, "0", "blocks that trade with each other; 0: those of a cluster")},
-    [CLUSTER] = {CJ_NUMBER("cluster", 0, 16, "2",
-                           "blocks a cluster: as many as trade; 0: without clusters, through global memory")},
-    [DTYPE] = {CJ_CHOICE("dtype", "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", "f32", "type of an element")},
-    [BLOCK] = {CJ_NUMBER("block", 0, 1024, "0", "threads a block; 0: as many as have something to hold"),
-               .multiple = 32},
-    [GRID] = {CJ_NUMBER("grid", 0, INT32_MAX, "0",
-                        "blocks in the grid at most, a multiple of those that trade; 0: chosen for the device"),
-              .at_most = true},
-    [SHIFT] = {CJ_NUMBER("shift", 0, 15, "1", "ranks a ring moves by, modulo those that trade"),
-               .only = "pattern=ring"},
-    [HALO] = {CJ_NUMBER("halo", 1, UINT32_MAX, "1", "elements of each of halo's edges"), .only = "pattern=halo"},
-    [REPEAT] = {CJ_NUMBER("repeat", 1, 1 << 30, "1", "rounds in one launch")},
-    [ALIGN] = {CJ_NUMBER("align", 1, 16, "16", "bytes that x and out are aligned to, a power of two")},
+enum {
+#define PARAM(id, ...) id,
+#include "params.def"
+#undef PARAM
 };
 
 // The widest access, up to 16 bytes, that divides what it is to step through.

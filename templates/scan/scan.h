@@ -9,31 +9,12 @@
 #include "lookback.h"
 #include "schedule.h"
 
-// Parameters, in the order of the table.
+// Parameters.
 enum {
-    SCAN_ROWS,
-    SCAN_COLUMNS,
-    SCAN_OP,
-    SCAN_DTYPE,
-    SCAN_EXCLUSIVE,
-    SCAN_REVERSE,
-    SCAN_HEADS,
-    SCAN_SEGMENTS,
-    SCAN_STRIDE,
-    SCAN_OUT_STRIDE,
-    SCAN_ALIGN,
-    SCAN_CLUSTER,
-    SCAN_BLOCK,
-    SCAN_LOADS,
-    SCAN_FORM,
-    SCAN_CLAIM,
-    SCAN_STAGES,
-    SCAN_GRID,
-    SCAN_OP_EXPR,
-    SCAN_IDENTITY
+#define PARAM(id, ...) SCAN_##id,
+#include "params.def"
+#undef PARAM
 };
-
-extern const cj_param_info cj__scan_params[];
 
 // Bytes a load, lanes, loads of a thread, elements of a load, threads of a block, stages of a stream,
 // bytes of the workspace before the tiles' statuses; of a stream, bytes that tell which tile a stage has.

@@ -32,43 +32,11 @@
 
 #include "stencil.h"
 
-// clang-format off
 static const cj_param_info params[] = {
-    [DIM] = {.name = "dim", .minimum = 1, .maximum = 3, .initial = "2", .help = "dimensions of the grid"},
-    [NX] = {.name = "nx", .minimum = 1, .maximum = 1 << 30, .initial = "256",
-            .help = "grid points along x, which is contiguous"},
-    [NY] = {.name = "ny", .minimum = 1, .maximum = 1 << 30, .initial = "256",
-            .help = "grid points along y; not used with dim=1"},
-    [NZ] = {.name = "nz", .minimum = 1, .maximum = 1 << 30, .initial = "64",
-            .help = "grid points along z; not used with dim=1 and dim=2"},
-    [BATCH] = {.name = "batch", .minimum = 1, .maximum = 1 << 24, .initial = "1",
-               .help = "problems, one after another in memory"},
-    [STEPS] = {.name = "steps", .minimum = 1, .maximum = INT32_MAX, .initial = "16", .help = "time steps"},
-    [RADIUS] = {.name = "radius", .minimum = 1, .maximum = RADIUS_MAX, .initial = "1",
-                .help = "how far taps reach, in points"},
-    [SHAPE] = {.name = "shape", .choices = "star box", .initial = "star",
-               .help = "taps along the axes, or in all directions (at most 32 taps)"},
-    [BOUNDARY] = {.name = "boundary", .choices = "zero clamp periodic", .initial = "zero",
-                  .help = "what lies outside the grid: 0, the nearest point, the other end"},
-    [WEIGHTS] = {.name = "weights", .initial = "", .reals = CJ_REALS_MAX,
-                 .help = "a weight for each tap in the order of memory; none: 1/2 in the middle, the rest shared equally"},
-    [DTYPE] = {.name = "dtype", .choices = "f32 f64", .initial = "f32", .help = "type of the grid and of the arithmetic"},
-    [STRATEGY] = {.name = "strategy", .choices = "auto resident blocked step", .initial = "auto",
-                  .tune = "resident blocked step",
-                  .help = "all steps in one launch, several steps a launch, one step a launch; auto: what is fastest"},
-    [FORM] = {.name = "form", .choices = "auto shared registers", .initial = "auto", .tune = "shared registers",
-              .help = "where a tile lies; registers: 2-D alone, with nx a multiple of 4"},
-    [CLUSTER] = {.name = "cluster", .maximum = 16, .automatic = true, .initial = "auto",
-                 .help = "blocks a cluster; auto: as many as a resident grid is best spread over, all that there may be if"
-                         " strategy=blocked is asked for; 0 and 1: generate without clusters"},
-    [BLOCK] = {.name = "block", .maximum = 1024, .multiple = 32, .initial = "0", .help = "threads a block; 0: chosen"},
-    [TILE] = {.name = "tile", .maximum = 1 << 30, .initial = "0",
-              .help = "form=shared: results a block along the last axis; registers: rows a warp; 0: chosen"},
-    [DEPTH] = {.name = "depth", .maximum = 64, .initial = "0", .tune = "1 2 4 8",
-               .help = "steps a launch when blocked, steps between exchanges of halos when resident in registers;"
-                       " 0: chosen"},
+#define PARAM(id, ...) [id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
 };
-// clang-format on
 
 // ---- the kernel
 

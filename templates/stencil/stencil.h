@@ -17,24 +17,11 @@ enum {
 #include "constants.def"
 };
 
+// Parameters.
 enum {
-    DIM,
-    NX,
-    NY,
-    NZ,
-    BATCH,
-    STEPS,
-    RADIUS,
-    SHAPE,
-    BOUNDARY,
-    WEIGHTS,
-    DTYPE,
-    STRATEGY,
-    FORM,
-    CLUSTER,
-    BLOCK,
-    TILE,
-    DEPTH
+#define PARAM(id, ...) id,
+#include "params.def"
+#undef PARAM
 };
 
 enum { AXES = 3, RADIUS_MAX = 4, COLUMNS_MAX = 16, VECTOR_BYTES = 16, WARP = 32 };

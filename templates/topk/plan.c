@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of topk, how they cut a row into slices, and the plan.
+// How the parameters cut a row into slices, and the plan.
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "error.h"
 #include "numbers.h"
 #include "topk.h"
-
-const cj_param_info cj__topk_params[TOPK_PARAMS] = {
-    [TOPK_ROWS] = {CJ_NUMBER("rows", 1, INT32_MAX, "1024", "rows of the matrix")},
-    [TOPK_COLUMNS] = {CJ_NUMBER("columns", 1, INT32_MAX, "4096", "elements of a row")},
-    [TOPK_K] = {CJ_NUMBER("k", 1, 2048, "64", "how many, at most the columns")},
-    [TOPK_DTYPE] = {CJ_CHOICE("dtype", "f32 f16 bf16 i32 u32", "f32", "type of the elements")},
-    [TOPK_ORDER] = {CJ_CHOICE(
-        "order", "largest smallest", "largest",
-        "which; NaN is greater than any number, -0 equals 0, of equal ones the first come first")},
-    [TOPK_INDEX] = {CJ_CHOICE("index", "i64 u32", "i64", "type of the indices")},
-    [TOPK_RESULT] = {CJ_CHOICE("result", "all kth any", "all",
-                               "all: k values and indices a row, in order; any: the same in any order; kth: the last of"
-                               " them alone")},
-    [TOPK_STRIDE] = {CJ_NUMBER("stride", 0, UINT32_MAX, "0", "elements from row to row; 0: columns")},
-    [TOPK_ALIGN] = {CJ_CHOICE("align", "16 8 4 2", "16",
-                              "bytes that x is a multiple of, where its element is smaller")},
-    [TOPK_CLUSTER] = {CJ_AUTOMATIC("cluster", 0, 16, "blocks a row; 0: generate without clusters"),
-                      .tune = "0 1 2 4 8 16"},
-    [TOPK_BLOCK] = {CJ_AUTOMATIC("block", 32, 1024, "threads a block"), .multiple = 32, .tune = "128 256 512 1024"},
-};
 
 static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
 

@@ -32,6 +32,12 @@
 #include "loop.h"
 #include "topk.h"
 
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [TOPK_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+};
+
 static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
     cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k, cj__word(k->plan, "dtype").text,
@@ -250,4 +256,4 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
 
 const cj_family cj__family_topk = {CJ_FAMILY(
     "topk", "the k largest or smallest elements of each row, sorted or not, and where they are; or the k-th alone",
-    cj__topk_params, cj__topk_plan, emit_topk)};
+    params, cj__topk_plan, emit_topk)};

@@ -6,20 +6,11 @@
 
 #include "family.h"
 
-// Parameters, in the order of the table.
+// Parameters.
 enum {
-    TOPK_ROWS,
-    TOPK_COLUMNS,
-    TOPK_K,
-    TOPK_DTYPE,
-    TOPK_ORDER,
-    TOPK_INDEX,
-    TOPK_RESULT,
-    TOPK_STRIDE,
-    TOPK_ALIGN,
-    TOPK_CLUSTER,
-    TOPK_BLOCK,
-    TOPK_PARAMS
+#define PARAM(id, ...) TOPK_##id,
+#include "params.def"
+#undef PARAM
 };
 
 // Bytes a load, lanes, slices in flight, elements that a thread has of a slice, at least and at most; bytes of a candidate.
@@ -70,8 +61,6 @@ typedef struct topk_kernel {
 } topk_kernel;
 
 // ---- plan.c
-
-extern const cj_param_info cj__topk_params[TOPK_PARAMS];
 
 void      cj__topk_shape(const cj_plan *plan, topk_shape *s);
 cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
