@@ -5,12 +5,12 @@
 #include <stdio.h>
 
 #include "error.h"
+#include "numbers.h"
 #include "stencil.h"
 
-static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)cj__stencil_ceil_div(a, b); }
-static uint32_t round_up(uint64_t a, uint32_t b) { return ceil_div(a, b) * b; }
-static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
-static uint32_t most_of(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a : b); }
+static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)cj__ceil_div(a, b); }
+static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)cj__least(a, b); }
+static uint32_t most_of(uint64_t a, uint64_t b) { return (uint32_t)cj__most(a, b); }
 
 // ---- resident
 
@@ -95,7 +95,7 @@ static bool fit_resident_shared(stencil *s, const choice *c) {
     s->tile = 0;
     for (s->cluster = least(least(spread(c), most), grain);; s->cluster = least(2 * s->cluster, most)) {
         const uint64_t points = s->points / s->cluster + 1;
-        if (!c->asked->threads) s->threads = least(round_up(points, WARP), c->limits->max_threads_per_block);
+        if (!c->asked->threads) s->threads = least(cj__round_up(points, WARP), c->limits->max_threads_per_block);
         cj__stencil_layout(s);
         if (shared_fits(s, c)) return true;
         if (s->cluster == most) return false;
@@ -107,7 +107,7 @@ static bool fit_resident_shared(stencil *s, const choice *c) {
 static uint64_t blocks_of(const stencil *s) {
     uint64_t tiles = s->batch;
     if (s->form == FORM_REGISTERS && s->strategy != STRATEGY_RESIDENT)
-        return cj__stencil_ceil_div(tiles * s->strips * ceil_div(s->n[1], s->tile), s->warps);
+        return cj__ceil_div(tiles * s->strips * ceil_div(s->n[1], s->tile), s->warps);
     for (uint32_t a = 0; a < AXES && s->form == FORM_SHARED; a++) tiles *= s->axis[a].tiles;
     return tiles * s->cluster;
 }
@@ -186,14 +186,11 @@ static cj_status check_cluster(const choice *c, cj_error *error) {
     const stencil *s = c->asked;
     const uint32_t n = s->n[s->dim - 1];
     if (!c->exactly || c->cluster <= 1 || n / c->cluster >= s->radius) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "cluster: %u blocks would share %u points along the last axis, of which each needs radius=%u", c->cluster,
-             n, s->radius);
-    if (n / s->radius > 1)
-        cj__hint(error, "%u blocks are the most", n / s->radius);
-    else
-        cj__hint(error, "leave cluster at its default");
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(
+        error, CJ_INVALID_ARGUMENT,
+        "cluster: %u blocks would share %u points along the last axis, of which each needs radius=%u" CJ_HINT
+        "there is room for %u; or leave cluster at its default",
+        c->cluster, n, s->radius, n / s->radius);
 }
 
 static bool choose(stencil *s, const choice *c) {
@@ -268,11 +265,7 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
                           "batch, nx, ny, nz: %" PRIu64
                           " blocks of %u threads are more than fit a grid of %s: %" PRIu64,
                           blocks, s.threads, limits->name, most);
-    if (!clusters && !open && given > 1)
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without, cluster=%" PRIu64
-                 " is not used",
-                 plan->arch, given);
+    if (!clusters && !open && given > 1) cj__note_no_clusters(plan, given);
     write_back(params, &s);
     if (given == 1) params->value[CLUSTER] = 1;  // which is the same
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
