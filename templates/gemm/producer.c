@@ -84,14 +84,13 @@ typedef struct producer {
 
 // Steps of a tile, from `first` on (a zero id: 0). The coordinates are computed before the thread waits for the kernels before.
 static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_reg first, cj_reg steps) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    const gemm_place  place = cj__gemm_place(k, tile);
-    const position    a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
-    cj_reg            left = cj_mov(f, "u32", "steps_left", steps);
+    cj_func         *f = k->f;
+    const gemm_place place = cj__gemm_place(k, tile);
+    const position   a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
+    cj_reg           left = cj_mov(f, "u32", "steps_left", steps);
     cj__gemm_wait(k);
     CJ_COUNT_DOWN(f, "load_step", left, 1) {
-        cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(g)));
+        cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(k->g)));
         load_operand(k, &p->a, &a, place.batch, p->at.stage, full);
         load_operand(k, &p->b, &b, place.batch, p->at.stage, full);
         cj_pipeline_next(f, &k->stages, &p->at);

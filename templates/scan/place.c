@@ -30,18 +30,17 @@ void cj__scan_find_row(const scan_kernel *k, scan_tile *t) {
 
 cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, cj_var stride, unsigned bytes,
                         const char *name) {
-    const scan_shape *s = &k->s;
-    cj_func          *f = k->f;
-    cj_reg            base = cj__load_pointer(f, array, name);
-    cj_reg            step = cj__load_param(f, "u64", stride, "stride");
-    cj_reg            begin = cj_mul(f, "row_begin", cj_cvt(f, "u64", "row", t->row), step), element;
+    cj_func *f = k->f;
+    cj_reg   base = cj__load_pointer(f, array, name);
+    cj_reg   step = cj__load_param(f, "u64", stride, "stride");
+    cj_reg   begin = cj_mul(f, "row_begin", cj_cvt(f, "u64", "row", t->row), step), element;
     if (k->reverse) {
         cj_reg end = cj_add(f, "row_end", begin, cj__load_param(f, "u64", k->columns, "columns"));
         cj_reg back = cj_add(f, "back", t->first, 1);
-        cj_update(f, back, "mul", s->width);
+        cj_update(f, back, "mul", k->s.width);
         element = cj_sub(f, "element", end, back);
     } else {
-        element = cj_mad(f, "element", t->first, s->width, begin);
+        element = cj_mad(f, "element", t->first, k->s.width, begin);
     }
     return cj_mad(f, name, element, bytes, base);
 }
