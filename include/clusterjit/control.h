@@ -52,6 +52,9 @@ typedef struct cj_body {
 #define CJ_UNLESS(f, p, done)     CJ__BODY(cj_if_begin((f), (p), 0, (done), 0))
 #define CJ_UNLESS_UNI(f, p, done) CJ__BODY(cj_if_begin((f), (p), 0, (done), 1))
 
+// CJ_IF where `p` may be cj_always() (clusterjit/cluster.h), which means no branch.
+#define CJ_WHERE(f, p, done) CJ__BODY(cj_where_begin((f), (p), (done)))
+
 // Two blocks of C: the first, by threads for which `p` holds, and the one after `else`, by the others. Both must be there, in
 // braces; `other` and `done` name the labels where the second begins and where it ends.
 #define CJ_IF_ELSE(f, p, other, done)     CJ__IF_ELSE(cj_if_else_begin((f), (p), (other), (done), 0))
@@ -98,6 +101,7 @@ CJ_API void cj_repeat(const cj_body *loop, cj_reg p);        // @p bra label: th
 #define CJ__BODY_NAMED(begin, name) for (cj_body name = (begin); name.open; cj_body_end(&name))
 
 CJ_API cj_body cj_if_begin(cj_func *f, cj_reg p, int holds, const char *done, int uniform);
+CJ_API cj_body cj_where_begin(cj_func *f, cj_reg p, const char *done);
 CJ_API cj_body cj_if_else_begin(cj_func *f, cj_reg p, const char *other, const char *done, int uniform);
 CJ_API cj_body cj_once_begin(cj_func *f, const char *done, int uniform);
 CJ_API cj_body cj_do_begin(cj_func *f, const char *label, int uniform);

@@ -62,13 +62,12 @@ static cj_reg count_if(const call *k, cj_reg when, uint32_t yes) {
     return when.id ? cj_select(k->f, "u32", "count", when, yes, 0) : cj_mov(k->f, "u32", "count", yes);
 }
 
-// A body by threads for which `p` holds, or does not; without a branch where p is cj_always().
-static cj_body begin_if(const call *k, cj_reg p, int holds, const char *done) {
-    return p.id ? cj_if_begin(k->f, p, holds, done, 0) : (cj_body){.f = k->f, .open = 1};
+// A body by warp 0; without a branch where the block has no other.
+static cj_body begin_warp_0(const call *k, const char *done) {
+    return k->c->beyond.id ? cj_if_begin(k->f, k->c->beyond, 0, done, 0) : cj_once_begin(k->f, done, 0);
 }
 
-#define WHEN_SOME(k, p, done) for (cj_body body = begin_if((k), (p), 1, (done)); body.open; cj_body_end(&body))
-#define BY_WARP_0(k, done) for (cj_body body = begin_if((k), (k)->c->beyond, 0, (done)); body.open; cj_body_end(&body))
+#define BY_WARP_0(k, done) for (cj_body body = begin_warp_0((k), (done)); body.open; cj_body_end(&body))
 
 // ---- combining what lies at from[0 … ranks): [thread's share of `bytes` (a register)]
 
@@ -166,7 +165,7 @@ static void pull_moved(const call *k) {
     const bool         all = k->kind->source == CJ_FROM_ALL;
     cj_collective_peer source = {.exists = cj_always()};
     if (!all) source = cj__collective_source(f, k->c, k->what);
-    WHEN_SOME(k, source.exists, "no_source") {
+    CJ_WHERE(k->f, source.exists, "no_source") {
         CJ_STRIDE(f, at, first_unit(k), UNIT * k->c->desc.threads, all ? k->ranks * k->bytes : k->bytes) {
             cj_reg rank = all ? cj_div(f, "source", at, k->bytes) : source.rank;
             cj_reg inside = all ? cj_rem(f, "inside", at, k->bytes) : at;
@@ -190,7 +189,7 @@ static void pull_combined(const call *k) {
 
 static void pull(const call *k) {
     cj_cluster_sync(k->f, "every block's array is written");
-    WHEN_SOME(k, k->gets, "gets_nothing") {
+    CJ_WHERE(k->f, k->gets, "gets_nothing") {
         if (k->kind->fold)
             pull_combined(k);
         else
@@ -320,7 +319,7 @@ static void ship(const call *k, const shipment *s, uint32_t gate_of) {
 
 // What stays is copied by all threads.
 static void keep(const call *k, const shipment *s) {
-    WHEN_SOME(k, s->when, "keeps_nothing") {
+    CJ_WHERE(k->f, s->when, "keeps_nothing") {
         CJ_STRIDE(k->f, at, first_unit(k), UNIT * k->c->desc.threads, s->bytes) {
             cj_reg from = cj_add(k->f, "address", s->from, at);
             copy_unit(k, cj_add(k->f, "address", s->to, at), from, false);

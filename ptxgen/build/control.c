@@ -15,6 +15,10 @@ cj_body cj_if_begin(cj_func *f, cj_reg p, int holds, const char *done, int unifo
     return body;
 }
 
+cj_body cj_where_begin(cj_func *f, cj_reg p, const char *done) {
+    return p.id ? cj_if_begin(f, p, 1, done, 0) : cj_once_begin(f, done, 0);
+}
+
 cj_body cj_if_else_begin(cj_func *f, cj_reg p, const char *other, const char *done, int uniform) {
     const cj_body body = {
         .f = f, .other = cj_label_new(f, other), .end = cj_label_new(f, done), .open = 2, .uniform = uniform};

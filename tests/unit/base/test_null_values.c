@@ -34,11 +34,14 @@ static const char *const optional[] = {
 // What is returned though something is missing: what finish refuses then, a kind that is none, and a body that is open, since
 // the caller's block runs once.
 static const char *const given[] = {
-    "cj_builder_create arch", "cj_entry name",        "cj_function_param_kind function", "cj_if_begin f",
-    "cj_if_begin done",       "cj_do_begin f",        "cj_do_begin label",               "cj_loop_begin f",
-    "cj_loop_begin label",    "cj_loop_begin done",   "cj_for_begin f",                  "cj_for_begin type",
-    "cj_for_begin name",      "cj_if_else_begin f",   "cj_if_else_begin other",          "cj_if_else_begin done",
-    "cj_once_begin f",        "cj_once_begin done",   "cj_count_begin f",                "cj_count_begin label",
+    "cj_builder_create arch", "cj_entry name",        "cj_function_param_kind function",
+    "cj_if_begin f",          "cj_if_begin done",     "cj_do_begin f",
+    "cj_do_begin label",      "cj_loop_begin f",      "cj_loop_begin label",
+    "cj_loop_begin done",     "cj_for_begin f",       "cj_for_begin type",
+    "cj_for_begin name",      "cj_if_else_begin f",   "cj_if_else_begin other",
+    "cj_if_else_begin done",  "cj_once_begin f",      "cj_once_begin done",
+    "cj_count_begin f",       "cj_count_begin label", "cj_where_begin f",
+    "cj_where_begin done",
 };
 
 static struct {
