@@ -62,10 +62,7 @@ static void push_round(const exchange_kernel *k, const exchange_links *l, const 
     cj_reg              turn = cj_shl(f, "mbarriers", t.number, 3), full = mbarrier_at(k, k->box, turn, 0, "full");
     cj_reg              bytes = cj_mul(f, "bytes", tile->left, (k->s.parts - k->s.turned) * k->s.slot);
     cj_mbarrier_arrive_expect(f, k->leader, full, CJ_ARG(bytes), "what will come");
-    if (!u->holds.id)
-        trade_units(k, &t, turn, u, full);
-    else
-        CJ_IF(f, u->holds, "holds_nothing") trade_units(k, &t, turn, u, full);
+    CJ_WHERE(f, u->holds, "holds_nothing") trade_units(k, &t, turn, u, full);
     if (!k->s.credits) return;
     cj_ptx(f, "bar.sync 0; // B2: every thread has read it");
     cj_mbarrier_arrive_peer(f, k->leader, mbarrier_at(k, l->link, turn, FREE_AT, "free_there"),

@@ -52,12 +52,6 @@ uint32_t cj__gemm_log2(uint32_t power) { return power > 1 ? 1 + cj__gemm_log2(po
 
 // ---- identity
 
-// Stream-K: the tiles that are left after whole rounds.
-static void count_left(gemm_kernel *k) {
-    k->left = cj_rem(k->f, "tiles_left", k->count, k->clusters);
-    k->whole = cj_sub(k->f, "whole_tiles", k->count, k->left);
-}
-
 // The blocks of a multicast group follow each other in the cluster.
 static void find_rank(gemm_kernel *k) {
     cj_func       *f = k->f;
@@ -121,7 +115,10 @@ void cj__gemm_identify(gemm_kernel *k) {
         k->of_one = cj_mov(f, "u32", "tiles_of_one", k->count);
         k->count = cj_mul(f, "tiles_in_all", k->count, cj__load_param(f, "u32", k->batches, "batches"));
     }
-    if (g->stream_k) count_left(k);
+    if (g->stream_k) {  // after whole rounds
+        k->left = cj_rem(f, "tiles_left", k->count, k->clusters);
+        k->whole = cj_sub(f, "whole_tiles", k->count, k->left);
+    }
     if (cj__gemm_is_split(g)) find_split(k);
     find_place_in_group(k);
 }

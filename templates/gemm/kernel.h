@@ -63,6 +63,4 @@ uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg ou
 // A persistent cluster's whole tiles: from k->cluster on, every k->clusters-th before this one.
 cj_reg cj__gemm_tiles_end(const gemm_kernel *k);
 
-// ---- control
-
 #endif

@@ -16,18 +16,12 @@ enum {
 #undef PARAM
 };
 
-// Bytes a load, lanes, loads of a thread, elements of a load, threads of a block, stages of a stream,
-// bytes of the workspace before the tiles' statuses; of a stream, bytes that tell which tile a stage has.
-enum {
-    SCAN_LOAD = 16,
-    SCAN_WARP = 32,
-    SCAN_LOADS_MAX = 16,
-    SCAN_WIDTH_MAX = 8,
-    SCAN_BLOCK_MAX = 1024,
-    SCAN_STAGES_MAX = 16,
-    SCAN_STATUS_AT = 16,
-    SCAN_TAKEN = 16
-};
+// Bytes a load, lanes; at most: loads of a thread, elements of a load, threads of a block, stages of a stream.
+enum { SCAN_LOAD = 16, SCAN_WARP = 32 };
+enum { SCAN_LOADS_MAX = 16, SCAN_WIDTH_MAX = 8, SCAN_BLOCK_MAX = 1024, SCAN_STAGES_MAX = 16 };
+
+// Bytes of the workspace before the tiles' statuses; of a stream, bytes that tell which tile a stage has.
+enum { SCAN_STATUS_AT = 16, SCAN_TAKEN = 16 };
 
 // What was fitted to a GPU or to ptxas.
 enum {

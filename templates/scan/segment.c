@@ -54,8 +54,7 @@ static void load_offset(const scan_kernel *k, cj_reg when, cj_reg offset, cj_reg
 static cj_reg search(const scan_kernel *k, cj_reg offsets, cj_reg begin) {
     cj_func *f = k->f;
     cj_reg   low = cj_mov(f, "u32", "low", 0), left = cj_mov(f, "u32", "offsets_left", (uint32_t)k->s.segments + 1);
-    cj_reg   more = cj_pred(f, "more");
-    CJ_DO_UNI(f, "next_probes", more) {
+    CJ_DO_UNI(f, "next_probes", cj_ne(f, "more", left, 0)) {
         cj_reg step = cj_shr(f, "step", cj_add(f, "rounded_up", left, PROBES - 1), 5),
                end = cj_add(f, "end", low, left);
         cj_reg probe = cj_mad(f, "probe", cj_add(f, "probes", k->p.lane, 1), step, low);
@@ -69,7 +68,6 @@ static cj_reg search(const scan_kernel *k, cj_reg offsets, cj_reg begin) {
         cj_update(f, low, "add", skipped);
         cj_update(f, left, "sub", skipped);
         cj_update(f, left, "min", cj_sub(f, "between", step, 1));
-        cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     }
     return low;
 }

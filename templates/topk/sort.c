@@ -31,32 +31,25 @@ static void emit_step(const topk_kernel *k, cj_reg places, cj_reg size, cj_reg s
 
 // After a step of stride 32 or less the next smaller stride stays within the 64 places of a warp.
 static void emit_step_barrier(cj_func *f, cj_reg size, cj_reg stride) {
-    const cj_label warp = cj_label_new(f, "within_warp"), done = cj_label_new(f, "step_done");
-    cj_reg         far = cj_gt(f, "far", size, TOPK_WARP);
+    cj_reg far = cj_gt(f, "far", size, TOPK_WARP);
     cj_ptx(f, "setp.eq.and.u32 $1, $2, 1, $1;", far, stride);
     cj_ptx(f, "setp.gt.or.u32 $1, $2, $3, $1;", far, stride, TOPK_WARP);
-    cj_ptx(f, "@!$1 bra.uni $2;", far, warp);
-    cj_ptx(f, "bar.sync 0; // B4: all pairs are in order");
-    cj_ptx(f, "bra.uni $1;", done);
-    cj_label_here(f, warp);
-    cj_ptx(f, "bar.warp.sync 0xffffffff; // B4: the warp's pairs are in order");
-    cj_label_here(f, done);
+    CJ_IF_ELSE_UNI(f, far, "within_warp", "step_done") { cj_ptx(f, "bar.sync 0; // B4: all pairs are in order"); }
+    else { cj_ptx(f, "bar.warp.sync 0xffffffff; // B4: the warp's pairs are in order"); }
 }
 
 // Bitonic, the greatest first.
 static void emit_network(const topk_kernel *k, cj_reg places) {
     cj_func *f = k->f;
-    cj_reg size = cj_mov(f, "u32", "size", 2), more_sizes = cj_pred(f, "more_sizes"), more = cj_pred(f, "more_strides");
-    CJ_DO_UNI(f, "next_size", more_sizes) {
+    cj_reg   size = cj_mov(f, "u32", "size", 2);
+    CJ_DO_UNI(f, "next_size", cj_le(f, "more_sizes", size, places)) {
         cj_reg stride = cj_shr(f, "stride_of_pairs", size, 1);
-        CJ_DO_UNI(f, "next_stride", more) {
+        CJ_DO_UNI(f, "next_stride", cj_ne(f, "more_strides", stride, 0)) {
             emit_step(k, places, size, stride);
             emit_step_barrier(f, size, stride);
             cj_update(f, stride, "shr", 1);
-            cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, stride);
         }
         cj_update(f, size, "shl", 1);
-        cj_ptx(f, "setp.le.u32 $1, $2, $3;", more_sizes, size, places);
     }
 }
 
@@ -78,14 +71,12 @@ void cj__topk_sort(const topk_kernel *k) {
 cj_reg cj__topk_count_place(const topk_kernel *k, cj_reg candidate, unsigned lanes) {
     cj_func *f = k->f;
     cj_reg   i = cj_and(f, "other_number", k->thread, lanes - 1), place = cj_mov(f, "u32", "place", 0);
-    cj_reg   base = cj_mov(f, "u32", "base", 0), more = cj_pred(f, "more");
-    CJ_DO_UNI(f, "next_other", more) {
+    cj_reg   base = cj_mov(f, "u32", "base", 0);
+    CJ_COUNT_UNI(f, "next_other", base, lanes, k->s.k) {
         cj_reg at = cj_mad(f, "other_at", i, TOPK_CANDIDATE, k->pool), inside = cj_lt(f, "inside", i, k->s.k);
         cj_reg other = cj__topk_candidate(k, inside, at);
         cj_ptx(f, "@$1 add.u32 $2, $2, 1;", cj_gt(f, "is_greater", other, candidate), place);
         cj_update(f, i, "add", lanes);
-        cj_update(f, base, "add", lanes);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, base, k->s.k);
     }
     for (unsigned distance = 1; distance < lanes; distance *= 2)
         cj_update(f, place, "add",

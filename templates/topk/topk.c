@@ -111,11 +111,11 @@ static void begin(topk_kernel *k) {
 // selection followed the last round.
 static cj_reg emit_rounds(topk_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   full = cj_pred(f, "full"), more = cj_pred(f, "more");
+    cj_reg   full = cj_pred(f, "full");
     cj__topk_load_first(k);
     if (k->s.guesses) cj__topk_guess(k);
     cj_reg start = cj_mov(f, "u32", "start", 0);
-    CJ_DO_UNI(f, "next_round", more) {
+    CJ_COUNT_UNI(f, "next_round", start, cj__topk_round(k), k->columns) {
         for (unsigned i = 0; i < TOPK_SLICES; i++) {
             cj__topk_sift(k, i);
             cj__topk_load_next(k, i);
@@ -127,8 +127,6 @@ static cj_reg emit_rounds(topk_kernel *k) {
         cj_set(f, k->resume, TOPK_AFTER_ROUND);
         cj_ptx(f, "@$1 bra.uni $2;", full, k->select);
         cj_label_here(f, k->after[TOPK_AFTER_ROUND]);
-        cj_update(f, start, "add", cj__topk_round(k));
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, start, k->columns);
     }
     return full;
 }
@@ -201,9 +199,9 @@ static void emit_results_by_rank(const topk_kernel *k, const results *r, unsigne
     cj_func *f = k->f;
     unsigned lanes = 1;
     while (lanes < TOPK_WARP && 2 * lanes * k->s.k <= k->s.block) lanes *= 2;
-    cj_reg more = cj_pred(f, "more"), part = cj_and(f, "lane_of_candidate", k->thread, lanes - 1);
+    cj_reg part = cj_and(f, "lane_of_candidate", k->thread, lanes - 1);
     cj_reg base = cj_mov(f, "u32", "first_of_turn", 0);
-    CJ_DO_UNI(f, "next_turn", more) {
+    CJ_COUNT_UNI(f, "next_turn", base, k->s.block / lanes, k->s.k) {
         cj_reg i = cj_div(f, "i", k->thread, lanes);
         cj_update(f, i, "add", base);
         cj_reg there = cj_lt(f, "there", i, k->s.k);
@@ -215,8 +213,6 @@ static void emit_results_by_rank(const topk_kernel *k, const results *r, unsigne
             cj_update(f, place, "sub", first);
             write_result(k, r, candidate, place);
         }
-        cj_update(f, base, "add", k->s.block / lanes);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, base, k->s.k);
     }
 }
 
