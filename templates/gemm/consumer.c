@@ -112,12 +112,6 @@ static void emit_last_steps(const consumer *c, cj_reg steps) {
     cj_wgmma_wait(c->k->f, 0, "the tile's sums are there");
 }
 
-static void load_bias(const consumer *c, cj_reg tile) {
-    if (!c->k->g->bias) return;
-    const gemm_place place = cj__gemm_place(c->k, tile);
-    cj__gemm_values_bias(c->k, &c->results.values, &place);
-}
-
 // ---- whole tiles: the results of one are stored during the mainloop of the next
 
 static void store_deferred(const consumer *c, const char *done, uint32_t first, uint32_t count) {
@@ -168,8 +162,8 @@ static void emit_tiles(consumer *c) {
     c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
     cj_reg tile = cj_mov(f, "u32", "tile", k->cluster);
     CJ_LOOP(f, tiles, "next_tile", "no_tile") {
-        cj_leave(&tiles, cj_ge(f, "no_more", tile, cj__gemm_tiles_end(k)));
-        load_bias(c, tile);
+        cj_leave(&tiles, cj_ge(f, "no_more", tile, k->whole));
+        cj__gemm_values_bias(k, &c->results.values, tile);
         emit_first_steps(c, &d);
         emit_last_steps(c, d.others);
         release(c, NULL);
@@ -199,7 +193,7 @@ static void emit_shares(consumer *c) {
     CJ_LOOP(f, shares, "next_share", "no_share") {
         cj_leave(&shares, cj_ge(f, "no_more", s.at, s.end));
         const gemm_share share = cj__gemm_share(k, &s);
-        load_bias(c, share.tile);
+        cj__gemm_values_bias(k, &c->results.values, share.tile);
         emit_first_step_of_share(c);
         emit_last_steps(c, cj_sub(f, "other_steps", share.steps, 1));
         release(c, NULL);
@@ -213,7 +207,7 @@ static void emit_shares(consumer *c) {
 static void emit_split(consumer *c) {
     const gemm_kernel *k = c->k;
     cj_func           *f = k->f;
-    load_bias(c, k->cluster);
+    cj__gemm_values_bias(k, &c->results.values, k->cluster);
     cj_step(f, "this block's steps of the tile");
     c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
     for (uint32_t i = 0; i < k->g->tile_n / 2; i++) cj_ptx(f, "mov.f32 $1, $2;", c->sum[i], 0.0F);

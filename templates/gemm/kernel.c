@@ -115,7 +115,8 @@ void cj__gemm_identify(gemm_kernel *k) {
         k->of_one = cj_mov(f, "u32", "tiles_of_one", k->count);
         k->count = cj_mul(f, "tiles_in_all", k->count, cj__load_param(f, "u32", k->batches, "batches"));
     }
-    if (g->stream_k) {  // after whole rounds
+    k->whole = k->count;
+    if (g->stream_k) {
         k->left = cj_rem(f, "tiles_left", k->count, k->clusters);
         k->whole = cj_sub(f, "whole_tiles", k->count, k->left);
     }
@@ -130,8 +131,6 @@ void cj__gemm_wait(const gemm_kernel *k) {
 }
 
 // ---- tiles
-
-cj_reg cj__gemm_tiles_end(const gemm_kernel *k) { return k->g->stream_k ? k->whole : k->count; }
 
 uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg outer, cj_reg batch, bool shared) {
     at[0] = inner;

@@ -101,7 +101,7 @@ static void load_tiles(const gemm_kernel *k, const producer *p, cj_reg steps) {
     cj_func *f = k->f;
     cj_reg   tile = cj_mov(f, "u32", "tile", k->cluster);
     CJ_LOOP(f, tiles, "next_tile", "no_tile") {
-        cj_leave(&tiles, cj_ge(f, "no_more", tile, cj__gemm_tiles_end(k)));
+        cj_leave(&tiles, cj_ge(f, "no_more", tile, k->whole));
         load_steps(k, p, tile, (cj_reg){0}, steps);
         cj_update(f, tile, "add", k->clusters);
     }

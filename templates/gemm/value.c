@@ -68,18 +68,20 @@ static void load_bias(const gemm_kernel *k, cj_reg first, uint32_t count, uint32
 static uint32_t row_of(uint32_t i) { return i * GEMM_WARP_ROWS / 2; }
 static uint32_t column_of(uint32_t i) { return i / 2 * 2 * LANES + i % 2; }
 
-void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm_place *place) {
+void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, cj_reg tile) {
     cj_func *f = k->f;
+    if (!k->g->bias) return;
+    const gemm_place place = cj__gemm_place(k, tile);
     if (k->g->bias == GEMM_BIAS_ROWS) {
         cj_step(f, "the bias of this thread's two rows");
         cj_reg down = cj_shr(f, "row_of_warp", k->lane, 2);
         down = cj_mad(f, "row_of_tile", k->warp, GEMM_WARP_ROWS, down);
         down = cj_sub(f, "row_of_tile", down, GEMM_WARPS * GEMM_WARP_ROWS);
-        load_bias(k, cj_add(f, "bias_first", place->row, down), 2, row_of, v->bias);
+        load_bias(k, cj_add(f, "bias_first", place.row, down), 2, row_of, v->bias);
         return;
     }
     cj_step(f, "the tile's bias: of every 64 columns two a lane");
-    cj_reg first = cj_let(f, "s32", "bias_first", "mad.lo.s32 $1, $2, 2, $3;", k->lane, place->column);
+    cj_reg first = cj_let(f, "s32", "bias_first", "mad.lo.s32 $1, $2, 2, $3;", k->lane, place.column);
     load_bias(k, first, k->g->tile_n / LANES, column_of, v->bias);
 }
 
