@@ -125,9 +125,13 @@ void cj__scan_load_heads(scan_kernel *k, scan_tile *t);  // flags, and masks of 
 // value = the identity, if a segment begins at the element; in reverse, if the element ends its segment's scan.
 void cj__scan_restart(const scan_kernel *k, const scan_tile *t, cj_reg value, unsigned load, unsigned element);
 
-// Heads of the lanes of a load; of slots of totals in shared memory, one a lane.
+// Heads of the lanes of a load.
 cj_heads cj__scan_heads_of_load(const scan_kernel *k, const scan_tile *t, unsigned load);
-cj_heads cj__scan_heads_of_slots(const scan_kernel *k, cj_reg reads, cj_reg slot, unsigned lanes);
+
+// Slots in shared memory, each of a total and of whether it has a head. Loaded one a lane, where `when` holds, the totals are
+// scanned over the lanes; returns their heads.
+void     cj__scan_store_slot(const scan_kernel *k, cj_reg when, cj_reg slot, cj_reg total, cj_reg headed);
+cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, unsigned lanes, cj_reg total);
 
 // open and headed: of the warp, load after load; then of the tile, where `heads` are its warps'.
 void   cj__scan_open_load(const scan_kernel *k, scan_tile *t, unsigned load, const cj_heads *heads);

@@ -173,11 +173,21 @@ cj_heads cj__scan_heads_of_load(const scan_kernel *k, const scan_tile *t, unsign
     return cj__prefix_heads(&k->p, cj_ne(k->f, "begins", all, 0), k->s.lanes);
 }
 
-cj_heads cj__scan_heads_of_slots(const scan_kernel *k, cj_reg reads, cj_reg slot, unsigned lanes) {
-    if (!k->p.segmented) return (cj_heads){0};
-    cj_reg headed = cj_mov(k->f, "u32", "has_head", 0);
-    cj_ptx(k->f, "@$1 ld.shared.u32 $2, [$3 + $4];", reads, headed, slot, k->s.computed);
-    return cj__prefix_heads(&k->p, cj_ne(k->f, "begins", headed, 0), lanes);
+void cj__scan_store_slot(const scan_kernel *k, cj_reg when, cj_reg slot, cj_reg total, cj_reg headed) {
+    cj_ptx(k->f, "@$1 st.shared.$2 [$3], $4;", when, k->s.type, slot, total);
+    if (k->p.segmented) cj_ptx(k->f, "@$1 st.shared.u32 [$2 + $3], $4;", when, slot, k->s.computed, headed);
+}
+
+cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, unsigned lanes, cj_reg total) {
+    cj_heads heads = {0};
+    cj_ptx(k->f, "@$1 ld.shared.$2 $3, [$4];", when, k->s.type, total, slot);
+    if (k->p.segmented) {
+        cj_reg headed = cj_mov(k->f, "u32", "has_head", 0);
+        cj_ptx(k->f, "@$1 ld.shared.u32 $2, [$3 + $4];", when, headed, slot, k->s.computed);
+        heads = cj__prefix_heads(&k->p, cj_ne(k->f, "begins", headed, 0), lanes);
+    }
+    cj__prefix_lanes(&k->p, total, &heads, lanes);
+    return heads;
 }
 
 // ---- the loads that the tiles before belong to
