@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumers of the matrix product: each warp group multiplies 64 rows of every stage.
+#include "loop.h"
 #include "roles.h"
 
 enum { REGISTERS = 232, PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // a thread's; of a step
@@ -160,16 +161,13 @@ static void emit_tiles(consumer *c) {
     cj_func           *f = k->f;
     const division     d = divide_steps(c);
     c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
-    cj_reg tile = cj_mov(f, "u32", "tile", k->cluster);
-    CJ_LOOP(f, tiles, "next_tile", "no_tile") {
-        cj_leave(&tiles, cj_ge(f, "no_more", tile, k->whole));
+    CJ_STRIDE(f, tile, cj_mov(f, "u32", "tile", k->cluster), k->clusters, k->whole) {
         cj__gemm_values_bias(k, &c->results.values, tile);
         emit_first_steps(c, &d);
         emit_last_steps(c, d.others);
         release(c, NULL);
         const gemm_place place = cj__gemm_place(k, tile);
         cj__gemm_results_take(c->k, &c->results, c->sum, &place);
-        cj_update(f, tile, "add", k->clusters);
     }
 }
 

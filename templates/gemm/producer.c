@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer of the matrix product: one thread starts the tensor copies that fill the stages.
+#include "loop.h"
 #include "roles.h"
 
 enum { REGISTERS = 40 };  // a thread's, that the producer keeps
@@ -97,16 +98,6 @@ static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_
     }
 }
 
-static void load_tiles(const gemm_kernel *k, const producer *p, cj_reg steps) {
-    cj_func *f = k->f;
-    cj_reg   tile = cj_mov(f, "u32", "tile", k->cluster);
-    CJ_LOOP(f, tiles, "next_tile", "no_tile") {
-        cj_leave(&tiles, cj_ge(f, "no_more", tile, k->whole));
-        load_steps(k, p, tile, (cj_reg){0}, steps);
-        cj_update(f, tile, "add", k->clusters);
-    }
-}
-
 static void load_shares(const gemm_kernel *k, const producer *p, cj_reg steps) {
     cj_func          *f = k->f;
     const gemm_stream s = cj__gemm_stream(k, steps);
@@ -144,7 +135,9 @@ void cj__gemm_produce(gemm_kernel *k, cj_label done) {
         load_steps(k, &p, k->cluster, k->split.first, k->split.steps);
     } else {
         cj_reg steps = cj__load_param(f, "u32", k->steps, "steps");
-        load_tiles(k, &p, steps);
+        CJ_STRIDE(f, tile, cj_mov(f, "u32", "tile", k->cluster), k->clusters, k->whole) {
+            load_steps(k, &p, tile, (cj_reg){0}, steps);
+        }
         if (k->g->stream_k) load_shares(k, &p, steps);
     }
     wait_for_releases(k, &p.at);

@@ -5,16 +5,14 @@
 // Barriers:
 //   B3  bar.sync                    the places after the candidates are filled before the sort
 //   B4  bar.sync or bar.warp.sync   the pairs of a step are written before the next step reads them
-#include <clusterjit/control.h>
-
+#include "loop.h"
 #include "topk.h"
 
 // One step: pairs `stride` apart, one a thread in turns; runs of `size` are in order afterwards, every second one in reverse.
 static void emit_step(const topk_kernel *k, cj_reg places, cj_reg size, cj_reg stride) {
     cj_func *f = k->f;
-    cj_reg   pairs = cj_shr(f, "pairs", places, 1), pair = cj_mov(f, "u32", "pair", k->thread);
-    CJ_LOOP(f, turns, "next_pair", "pairs_done") {
-        cj_leave(&turns, cj_ge(f, "no_pair", pair, pairs));
+    cj_reg   pairs = cj_shr(f, "pairs", places, 1);
+    CJ_STRIDE(f, pair, cj_mov(f, "u32", "pair", k->thread), k->s.block, pairs) {
         cj_reg within = cj_and(f, "within", cj_sub(f, "mask", stride, 1), pair);
         cj_reg place = cj_sub(f, "place", cj_shl(f, "twice", pair, 1), within);
         cj_reg rises = cj_ne(f, "rises", cj_and(f, "run", place, size), 0);
@@ -25,7 +23,6 @@ static void emit_step(const topk_kernel *k, cj_reg places, cj_reg size, cj_reg s
         cj_reg swaps = cj_let(f, "pred", "swaps", "setp.lt.xor.u64 $1, $2, $3, $4;", a, b, rises);
         cj_ptx(f, "@$1 st.shared.u64 [$2], $3;", swaps, at, b);
         cj_ptx(f, "@$1 st.shared.u64 [$2], $3;", swaps, to, a);
-        cj_update(f, pair, "add", k->s.block);
     }
 }
 
@@ -58,11 +55,9 @@ void cj__topk_sort(const topk_kernel *k) {
     cj_step(f, "sort: the least power of two of places, at least 64, filled with what is less than any candidate");
     cj_reg last = cj_sub(f, "last", cj_max(f, "at_least", k->count, 2 * TOPK_WARP), 1);
     cj_reg power = cj_add(f, "power", cj_let(f, "u32", "last_bit", "bfind.u32 $1, $2;", last), 1);
-    cj_reg places = cj_let(f, "u32", "places", "shl.b32 $1, 1, $2;", power), i = cj_add(f, "i", k->count, k->thread);
-    CJ_LOOP(f, pads, "next_pad", "padded") {
-        cj_leave(&pads, cj_ge(f, "no_pad", i, places));
+    cj_reg places = cj_let(f, "u32", "places", "shl.b32 $1, 1, $2;", power);
+    CJ_STRIDE(f, i, cj_add(f, "i", k->count, k->thread), k->s.block, places) {
         cj_ptx(f, "st.shared.u64 [$1], 0;", cj_mad(f, "pad_at", i, TOPK_CANDIDATE, k->pool));
-        cj_update(f, i, "add", k->s.block);
     }
     cj_ptx(f, "bar.sync 0; // B3: every place is filled");
     emit_network(k, places);
