@@ -45,8 +45,8 @@ static const cj_param_info params[] = {
 static void write_head(const exchange_kernel *k, cj_builder *b) {
     const cj_exchange_shape *s = &k->s;
     cj_head(b, "clusterjit: exchange  pattern=%s strategy=%s size=%u cluster=%u block=%u repeat=%u",
-            cj__word(k->plan, "pattern").text,
-            s->strategy == CJ_EXCHANGE_GLOBAL ? "global" : cj__word(k->plan, "strategy").text, s->size,
+            CJ_PARAM_WORD(k->plan, "pattern"),
+            s->strategy == CJ_EXCHANGE_GLOBAL ? "global" : CJ_PARAM_WORD(k->plan, "strategy"), s->size,
             k->plan->cluster.x, s->threads, s->repeat);
     cj_head(b, "%s", "");
     cj_head(b, "  a unit is %u bytes; %u units a chunk, of which %u part%s of %u travel, %u of each at a time", s->unit,

@@ -127,7 +127,7 @@ cj_status cj__exchange_plan(cj_plan *plan, const cj_limits *limits, bool cluster
     plan->grid = (cj_dim3){(uint32_t)groups * s.size, 1, 1};
     if (plan->cooperative)
         plan->workspace_bytes = (size_t)plan->grid.x * (EXCHANGE_FLAG + EXCHANGE_BUFFERS * (size_t)s.buffer_bytes);
-    snprintf(plan->entry, sizeof plan->entry, "exchange_%s", cj__word(plan, "pattern").text);
+    snprintf(plan->entry, sizeof plan->entry, "exchange_%s", CJ_PARAM_WORD(plan, "pattern"));
     for (char *at = plan->entry; *at; at++)
         if (*at == '-') *at = '_';
     return CJ_OK;

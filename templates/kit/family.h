@@ -67,13 +67,6 @@ cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool
 void cj__params_share(const cj_params *params);
 void cj__params_drop(const cj_params *params);
 
-// The word of a plan's parameter: `text` is there until the end of the expression that the call stands in.
-typedef struct cj_param_text {
-    char text[24];
-} cj_param_text;
-
-cj_param_text cj__word(const cj_plan *plan, const char *name);
-
 // Bits of a value of that type ("f32", "s64") as a PTX constant, in `buffer`.
 const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
 

@@ -265,12 +265,6 @@ const char *cj_params_word(const cj_params *params, const char *name, char *buff
     return buffer;
 }
 
-cj_param_text cj__word(const cj_plan *plan, const char *name) {
-    cj_param_text word = {""};
-    cj_params_word(&plan->params, name, word.text, sizeof word.text);
-    return word;
-}
-
 void cj__params_share(const cj_params *params) {
     for (size_t i = 0; i < cj_family_param_count(params->family); i++) cj__user_function_share(params->function[i]);
 }

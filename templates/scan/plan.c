@@ -252,7 +252,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     cj_status       status = check_functions(plan, error);
     if (!status) status = check_strides(plan, error);
     if (!status) status = check_segments(plan, error);
-    if (!status) status = cj__refuse_bf16(plan, "dtype", cj__word(plan, "dtype").text, error);
+    if (!status) status = cj__refuse_bf16(plan, "dtype", CJ_PARAM_WORD(plan, "dtype"), error);
     if (status) return status;
     if (value[SCAN_CLUSTER] != CJ_PARAM_AUTO && value[SCAN_CLUSTER] && !clusters) {
         cj__note_no_clusters(plan, value[SCAN_CLUSTER]);
@@ -279,6 +279,6 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
                                                     : 0;
     plan->error_bound = error_bound(plan, &s);
     snprintf(plan->entry, sizeof plan->entry, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",
-             plan->params.function[SCAN_OP_EXPR] ? "user" : cj__word(plan, "op").text, cj__word(plan, "dtype").text);
+             plan->params.function[SCAN_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

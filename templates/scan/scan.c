@@ -79,8 +79,8 @@ static void write_launch(const scan_kernel *k, cj_builder *b) {
 static void write_head(const scan_kernel *k, cj_builder *b) {
     const scan_shape *s = &k->s;
     cj_head(b, "clusterjit: scan  op=%s dtype=%s exclusive=%s reverse=%s",
-            k->plan->params.function[SCAN_OP_EXPR] ? "op-expr" : cj__word(k->plan, "op").text,
-            cj__word(k->plan, "dtype").text, k->exclusive ? "yes" : "no", k->reverse ? "yes" : "no");
+            k->plan->params.function[SCAN_OP_EXPR] ? "op-expr" : CJ_PARAM_WORD(k->plan, "op"),
+            CJ_PARAM_WORD(k->plan, "dtype"), k->exclusive ? "yes" : "no", k->reverse ? "yes" : "no");
     for (int i = SCAN_OP_EXPR; i <= SCAN_IDENTITY; i++)
         if (k->plan->params.function[i]) cj_head(b, "  %s: %.200s", params[i].name, k->plan->params.function[i]->text);
     cj_head(b, "%s", "");

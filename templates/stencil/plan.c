@@ -232,8 +232,8 @@ static cj_status refuse(const cj_plan *plan, const choice *c, cj_error *error) {
                     "strategy=%s form=%s does not fit: a grid of %ux%ux%u %s with cluster=%s block=%u tile=%u depth=%u "
                     "(0: any); %s has %u bytes of shared memory and %u registers a block" CJ_HINT
                     "leave strategy, form, cluster, block, tile and depth at their defaults",
-                    cj__word(plan, "strategy").text, cj__word(plan, "form").text, s->n[0], s->n[1], s->n[2], s->type,
-                    cj__word(plan, "cluster").text, s->threads, s->tile, s->depth, c->limits->name,
+                    CJ_PARAM_WORD(plan, "strategy"), CJ_PARAM_WORD(plan, "form"), s->n[0], s->n[1], s->n[2], s->type,
+                    CJ_PARAM_WORD(plan, "cluster"), s->threads, s->tile, s->depth, c->limits->name,
                     c->limits->shared_per_block_optin, c->limits->registers_per_block);
 }
 
@@ -275,7 +275,7 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     plan->launches = s.strategy == STRATEGY_RESIDENT ? 0 : (uint32_t)s.launches;
     plan->derived[plan->derived_count++] = s.steps;
     if (s.launches > 1) plan->workspace_bytes = s.batch * s.points * s.bytes;
-    snprintf(plan->entry, sizeof plan->entry, "stencil_%ud_%s_%s_%s", s.dim, s.type, cj__word(plan, "strategy").text,
-             cj__word(plan, "form").text);
+    snprintf(plan->entry, sizeof plan->entry, "stencil_%ud_%s_%s_%s", s.dim, s.type, CJ_PARAM_WORD(plan, "strategy"),
+             CJ_PARAM_WORD(plan, "form"));
     return CJ_OK;
 }

@@ -50,9 +50,9 @@ static void write_head(const kernel *k, cj_builder *b) {
     const stencil *s = k->s;
     char           shape[64];
     cj_head(b, "clusterjit: stencil  %s grid of %s, %s of radius %u, boundary=%s", shape_text(s, shape), s->type,
-            s->box ? "box" : "star", s->radius, cj__word(k->plan, "boundary").text);
-    cj_head(b, "  strategy=%s form=%s cluster=%u block=%u tile=%u depth=%u", cj__word(k->plan, "strategy").text,
-            cj__word(k->plan, "form").text, k->plan->cluster.x, s->threads, s->tile, s->depth);
+            s->box ? "box" : "star", s->radius, CJ_PARAM_WORD(k->plan, "boundary"));
+    cj_head(b, "  strategy=%s form=%s cluster=%u block=%u tile=%u depth=%u", CJ_PARAM_WORD(k->plan, "strategy"),
+            CJ_PARAM_WORD(k->plan, "form"), k->plan->cluster.x, s->threads, s->tile, s->depth);
     cj_head(b, "%s", "");
     cj_head(b, "new value of (x, y, z) = the sum of, rounded in this order:");
     for (uint32_t i = 0; i < s->tap_count; i++)

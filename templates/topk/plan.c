@@ -135,6 +135,6 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->derived[plan->derived_count++] = value[TOPK_COLUMNS];
     plan->derived[plan->derived_count++] = stride_of(plan);
     snprintf(plan->entry, sizeof plan->entry, "topk_%s_%s", s.smallest ? "smallest" : "largest",
-             cj__word(plan, "dtype").text);
+             CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

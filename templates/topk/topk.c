@@ -40,8 +40,8 @@ static const cj_param_info params[] = {
 
 static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
-    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k, cj__word(k->plan, "dtype").text,
-            cj__word(k->plan, "order").text, cj__word(k->plan, "result").text);
+    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k, CJ_PARAM_WORD(k->plan, "dtype"),
+            CJ_PARAM_WORD(k->plan, "order"), CJ_PARAM_WORD(k->plan, "result"));
     cj_head(b, "%s", "");
     cj_head(b, "  row  --%u loads of %u elements a thread and slice-->  key > threshold  -->  %u places a warp, shared",
             s->loads, s->width, s->own);
