@@ -139,9 +139,8 @@ static void load_arrays(kernel *k) {
     clear_pool(k);
     cj_step(f, "the block's elements");
     CJ_SHARE(f, index, "index", k->c.thread, 1, k->threads, in) {
-        cj_reg element = cj_register(f, type->reg, "element");
-        cj__load(f, cj_always(), "ld.global", type->memory, &element, 1, cj_mad_wide(f, "from", index, type->bytes, x),
-                 0);
+        cj_reg element = cj__load_value(f, cj_always(), "ld.global", type->memory, type->reg, "element",
+                                        cj_mad_wide(f, "from", index, type->bytes, x));
         cj__store(f, cj_always(), "st.shared", type->memory, &element, 1, element_at(k, k->from, index), 0);
     }
 }
@@ -153,8 +152,8 @@ static void store_arrays(const kernel *k) {
     cj_step(f, "the block's results");
     cj_reg out = block_part(k, k->out, "out", count * type->bytes);
     CJ_SHARE(f, index, "index", k->c.thread, 1, k->threads, count) {
-        cj_reg element = cj_register(f, type->reg, "element");
-        cj__load(f, cj_always(), "ld.shared", type->memory, &element, 1, element_at(k, k->to, index), 0);
+        cj_reg element = cj__load_value(f, cj_always(), "ld.shared", type->memory, type->reg, "element",
+                                        element_at(k, k->to, index));
         cj__store(f, cj_always(), "st.global", type->memory, &element, 1, cj_mad_wide(f, "to", index, type->bytes, out),
                   0);
     }

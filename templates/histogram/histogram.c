@@ -37,6 +37,7 @@
 
 #include "histogram.h"
 #include "loop.h"
+#include "schedule.h"
 #include "vector.h"
 
 enum { UNROLL_MAX = 8, WARP = 32 };  // the most loads in flight a thread
@@ -145,8 +146,8 @@ static slice emit_slice(const histogram_kernel *k) {
     cj_reg x = cj_let(f, "u64", "x", "ld.param.u64 $1, [$2];", k->x);
     cj_reg n = cj_let(f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
     x = cj_let(f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
-    cj_reg number = cj_mov(f, "u32", whose, by_cluster ? "%clusterid.x" : "%ctaid.x");
-    cj_reg slices = cj_mov(f, "u32", "grid", by_cluster ? "%nclusterid.x" : "%nctaid.x");
+    cj_reg number = cj_mov(f, "u32", whose, cj__group_index(by_cluster));
+    cj_reg slices = cj_mov(f, "u32", "grid", cj__group_count(by_cluster));
     if (!k->cluster && k->layout.pool > 1) {
         number = cj_div(f, whose, number, k->layout.pool);
         slices = cj_div(f, "pools", slices, k->layout.pool);

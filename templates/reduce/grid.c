@@ -5,10 +5,7 @@
 
 #include "mailbox.h"
 #include "reduce.h"
-
-static const char *group_count(const reduce_kernel *k) { return k->cluster ? "%nclusterid.x" : "%nctaid.x"; }
-static const char *group_index(const reduce_kernel *k) { return k->cluster ? "%clusterid.x" : "%ctaid.x"; }
-static const char *group_name(const reduce_kernel *k) { return k->cluster ? "cluster" : "block"; }
+#include "schedule.h"
 
 void cj__reduce_only_warp_0(const reduce_kernel *k, cj_label others) {
     cj_ptx(k->f, "@$1 bra $2;", cj_ne(k->f, "other_warp", k->warp, 0), others);
@@ -21,10 +18,10 @@ void cj__reduce_epoch(reduce_kernel *k) {
     cj_step(f,
             k->gatherers > 1 ? "who needs the tag: warp 0 of each block, and all of the last %s"
                              : "warp 0 needs the tag",
-            group_name(k));
+            cj__reduce_group(k));
     e->space = cj__load_pointer(f, k->workspace, "space");
-    cj_reg groups = cj_mov(f, "u32", "groups", group_count(k));
-    cj_reg group = cj_add(f, "group", cj_mov(f, "u32", "group", group_index(k)), 1);
+    cj_reg groups = cj_mov(f, "u32", "groups", cj__group_count(k->cluster));
+    cj_reg group = cj_add(f, "group", cj_mov(f, "u32", "group", cj__group_index(k->cluster)), 1);
     e->is_last = cj_eq(f, "is_last", group, groups);
     if (k->gatherers > 1)
         e->reads = cj_let(f, "pred", "reads", "setp.eq.or.u32 $1, $2, 0, $3;", k->warp, e->is_last);
@@ -47,8 +44,8 @@ void cj__reduce_wait(const reduce_kernel *k) {
 static cj_reg send(const reduce_kernel *k, const cj_mailbox *box, const cj_partial *partial) {
     cj_func *f = k->f;
     cj_step(f, "grid: the %s sends its partial to its mailbox, word by word, each with this launch's tag",
-            group_name(k));
-    cj_reg group = cj_mov(f, "u32", "group", group_index(k));
+            cj__reduce_group(k));
+    cj_reg group = cj_mov(f, "u32", "group", cj__group_index(k->cluster));
     cj_reg at = cj_mad_wide(f, "mailbox", group, cj__mail_bytes(box), k->epoch.space),
            tag = cj_add(f, "tag", k->epoch.before, 1);
     cj__mail_post(f, box, k->leader, at, REDUCE_WORDS_AT, partial->value, k->partials.values, tag);
@@ -91,7 +88,8 @@ static void poll(const reduce_kernel *k, const cj_mailbox *box, messages *m, cj_
 static void take_messages(const reduce_kernel *k, const cj_mailbox *box, cj_reg tag, const cj_partial *partial) {
     cj_func       *f = k->f;
     const unsigned threads = 32 * k->gatherers, stride = cj__mail_bytes(box) * threads;
-    cj_reg         groups = cj_mov(f, "u32", "groups", group_count(k)), group = cj_mov(f, "u32", "group", k->thread);
+    cj_reg         groups = cj_mov(f, "u32", "groups", cj__group_count(k->cluster)),
+           group = cj_mov(f, "u32", "group", k->thread);
     cj_reg         at = cj_mad_wide(f, "mailbox", k->thread, cj__mail_bytes(box), k->epoch.space);
     CJ_LOOP(f, loop, "next_message", "all_read") {
         cj_leave(&loop, cj_ge(f, "past", group, groups));
@@ -115,7 +113,7 @@ void cj__reduce_grid(const reduce_kernel *k, const cj_partial *partial, cj_label
     if (many) cj_label_here(f, gather);
     if (many && k->pushes && k->per_block)  // warps come from every rank of the cluster
         cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other_rank", k->rank, 0), k->done);
-    cj_step(f, "the last %s combines the partials of all, always in the same order", group_name(k));
+    cj_step(f, "the last %s combines the partials of all, always in the same order", cj__reduce_group(k));
     cj_ptx(f, "@!$1 bra $2;", k->epoch.is_last, k->done);
     if (many) cj_ptx(f, "add.u32 $1, $2, 1;", tag, k->epoch.before);
     k->partials.clear(&k->partials, partial);

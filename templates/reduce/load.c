@@ -107,10 +107,10 @@ static void unpack_word(const reduce_kernel *k, cj_reg word, cj_reg *element) {
         element[0] = cj_let(f, "f32", "element", "shl.b32 $1, $2, 16;", word);
         element[1] = cj_let(f, "f32", "element", "and.b32 $1, $2, 0xffff0000;", word);
     } else if (*k->dtype->ptx == 'f') {
-        cj_reg low = cj_register(f, "b16", "half"), high = cj_register(f, "b16", "upper");
-        cj_ptx(f, "mov.b32 {$1, $2}, $3;", low, high, word);
-        element[0] = cj_let(f, "f32", "element", "cvt.f32.f16 $1, $2;", low);
-        element[1] = cj_let(f, "f32", "element", "cvt.f32.f16 $1, $2;", high);
+        cj_reg half[2];
+        cj_registers(f, "b16", "half", 2, half);
+        cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], word);
+        for (unsigned i = 0; i < 2; i++) element[i] = cj_let(f, "f32", "element", "cvt.f32.f16 $1, $2;", half[i]);
     } else {
         for (unsigned i = 0; i < 32 / bits; i++)
             element[i] = cj_let(f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
@@ -148,8 +148,7 @@ static cj_reg load_element(const reduce_kernel *k, const char *name, cj_reg at, 
     cj_func    *f = k->f;
     const char *type = k->dtype->element, *computed = k->dtype->ptx;
     const bool  is_half = *type == 'b', is_bf16 = k->plan->params.value[REDUCE_DTYPE] == CJ_BF16;
-    cj_reg      raw = cj_register(f, is_half ? "b16" : computed, name);
-    cj__load(f, when, k->load, type, &raw, 1, at, 0);
+    cj_reg      raw = cj__load_value(f, when, k->load, type, is_half ? "b16" : computed, name, at);
     if (is_bf16) return cj_let(f, computed, name, "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;", raw);
     return is_half ? cj_let(f, computed, name, "cvt.f32.f16 $1, $2;", raw) : raw;
 }

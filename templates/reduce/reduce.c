@@ -35,8 +35,6 @@
 #include "reduce.h"
 #include "user_function.h"
 
-static const char *group_name(const reduce_kernel *k) { return k->cluster ? "cluster" : "block"; }
-
 static void write_path(const reduce_kernel *k, cj_builder *b) {
     const char *own = k->per_block ? "blocks' partials" : "warps' partials";
     cj_head(b, "  %-18s  --16-byte loads----->  threads --warp--> a partial a warp", k->sliced ? "slice of x" : "x");
@@ -51,9 +49,9 @@ static void write_path(const reduce_kernel *k, cj_builder *b) {
     if (!k->total) return;
     if (k->gathers)
         cj_head(b, "  %-18s  --mailboxes--------->  workspace  --last %s--> out",
-                k->cluster ? "clusters' partials" : "blocks' partials", group_name(k));
+                k->cluster ? "clusters' partials" : "blocks' partials", cj__reduce_group(k));
     else
-        cj_head(b, "  the %s's partial  --> out", group_name(k));
+        cj_head(b, "  the %s's partial  --> out", cj__reduce_group(k));
 }
 
 static void write_head(const reduce_kernel *k, cj_builder *b) {
@@ -69,7 +67,7 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
     write_path(k, b);
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads%s; grid %s%s%s.", plan->block.x, k->cluster ? ", as a cluster launch" : "",
-            k->gathers || k->per_block ? "any" : "one ", k->gathers || k->per_block ? "" : group_name(k),
+            k->gathers || k->per_block ? "any" : "one ", k->gathers || k->per_block ? "" : cj__reduce_group(k),
             (k->gathers || k->per_block) && k->cluster > 1 ? " multiple of the cluster" : "");
     if (k->sliced)
         cj_head(b, "slice is n / grid, rounded down: each of the first n mod grid blocks has one element more.");
@@ -77,7 +75,7 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
         cj_head(b,
                 "The workspace holds the last launch's u32 tag, zero before the first, and from byte %d on, %u"
                 " mailbox word%s of 8 bytes for each %s.",
-                REDUCE_WORDS_AT, cj__reduce_words(plan), cj__reduce_words(plan) > 1 ? "s" : "", group_name(k));
+                REDUCE_WORDS_AT, cj__reduce_words(plan), cj__reduce_words(plan) > 1 ? "s" : "", cj__reduce_group(k));
 }
 
 // How two values become one. Functions of the user's are put into the module.

@@ -115,6 +115,8 @@ typedef struct reduce_kernel {
     cj_label            done;
 } reduce_kernel;
 
+static inline const char *cj__reduce_group(const reduce_kernel *k) { return k->cluster ? "cluster" : "block"; }
+
 // ---- partials (part.c)
 
 // `value` is how values are combined, and the type in which they are.

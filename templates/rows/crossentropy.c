@@ -36,8 +36,7 @@ static cj_reg load_target(row_kernel *k, cj_reg label) {
     const crossentropy *own = own_of(k);
     cj_func            *f = k->f;
     const bool          narrow = k->s->in_bytes == 2;
-    cj_reg              there = cj_pred(f, "there");
-    cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $4;", there, label, k->s->columns, k->first);
+    cj_reg there = cj_let(f, "pred", "there", "setp.lt.and.u64 $1, $2, $3, $4;", label, k->s->columns, k->first);
     cj_reg at = cj_mad_wide(f, "target_at", k->row, k->s->stride * k->s->in_bytes, k->base[own->x]);
     cj_ptx(f, "mad.lo.s64 $1, $2, $3, $1;", at, label, k->s->in_bytes);
     cj_reg bits = cj_let(f, narrow ? "b16" : "f32", "target",

@@ -16,6 +16,7 @@
 #include "combine.h"
 #include "numbers.h"
 #include "row.h"
+#include "schedule.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -103,10 +104,5 @@ void cj__row_emit_sums_held(row_kernel *k);   // with sums over rows
 void cj__row_emit_sums_twice(row_kernel *k);
 void cj__row_emit_spread(row_kernel *k);
 void cj__row_emit_stream(row_kernel *k);
-
-// The special registers that number the groups which share the rows: clusters, or blocks without clusters.
-static inline const char *cj__row_groups(const row_kernel *k) { return k->s->cluster ? "%nclusterid.x" : "%nctaid.x"; }
-
-static inline const char *cj__row_group(const row_kernel *k) { return k->s->cluster ? "%clusterid.x" : "%ctaid.x"; }
 
 #endif

@@ -134,8 +134,8 @@ static cj_reg value_of(const row_part *part, const row_op *op, unsigned w) {
 static void post_taken(row_kernel *k, cj_reg turn) {
     cj_func *f = k->f;
     cj_note(f, "and so is the group's next row, by rank 0");
-    cj_reg last = cj_sub(f, "last_taken", k->x.rows, 1), is_last = cj_pred(f, "is_last");
-    cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $4;", is_last, k->x.taken, last, k->first);
+    cj_reg last = cj_sub(f, "last_taken", k->x.rows, 1);
+    cj_reg is_last = cj_let(f, "pred", "is_last", "setp.eq.and.u32 $1, $2, $3, $4;", k->x.taken, last, k->first);
     cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the last row of all is taken: ready for the next launch",
            is_last, cj__load_pointer(f, k->workspace, "counter"));
     cj__row_next_group(k, k->x.next, k->x.taken);

@@ -7,7 +7,7 @@
 // k->row = the next of all, in every lane.
 static void take_row(row_stream *t) {
     row_kernel *k = t->k;
-    k->row = cj__work_take_by_warp(k->f, t->leads, t->counter, cj__row_groups(k), t->rows);
+    k->row = cj__work_take_by_warp(k->f, t->leads, t->counter, cj__group_count(k->s->cluster), t->rows);
 }
 
 static void take_alone(row_stream *t) {
@@ -70,10 +70,9 @@ static cj_reg piece_bytes(row_stream *t, uint64_t number, uint64_t pieces) {
 // `count` copies of `bytes` are announced at the mbarrier `full`; the lane that makes them, if there are any.
 static cj_reg announce(row_stream *t, cj_reg bytes, unsigned count, cj_reg full) {
     cj_func *f = t->k->f;
-    cj_reg   all = cj_let(f, "u32", "all_bytes", "mul.lo.u32 $1, $2, $3;", bytes, count), copies = cj_pred(f, "copies");
+    cj_reg   all = cj_let(f, "u32", "all_bytes", "mul.lo.u32 $1, $2, $3;", bytes, count);
     cj_mbarrier_arrive_expect(f, t->leads, full, CJ_ARG(all), NULL);
-    cj_ptx(f, "setp.gt.and.s32 $1, $2, 0, $3;", copies, bytes, t->leads);
-    return copies;
+    return cj_let(f, "pred", "copies", "setp.gt.and.s32 $1, $2, 0, $3;", bytes, t->leads);
 }
 
 static void load_resident(row_stream *t) {

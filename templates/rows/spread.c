@@ -21,13 +21,14 @@ static void prefetch(row_kernel *k) {
     const row_shape *s = k->s;
     const unsigned   vector_bytes = s->elements * s->in_bytes;
     cj_func         *f = k->f;
-    cj_reg           rows = cj__row_load_rows(k), has = cj_pred(f, "has_share");
+    cj_reg           rows = cj__row_load_rows(k);
     cj_step(f, "the block's share of the first row may come into the L2 cache");
     cj_reg bytes = cj_let(f, "s32", "share_bytes", "mad.lo.s32 $1, $2, $3, $4;", k->rank, -(int64_t)s->piece,
                           (int64_t)s->vectors);
     cj_update(f, bytes, "min", s->piece);
     cj_update(f, bytes, "mul", vector_bytes);
-    cj_ptx(f, "setp.gt.and.s32 $1, $2, 0, $3;", has, bytes, cj_eq(f, "leads", k->thread, 0));
+    cj_reg leads = cj_eq(f, "leads", k->thread, 0);
+    cj_reg has = cj_let(f, "pred", "has_share", "setp.gt.and.s32 $1, $2, 0, $3;", bytes, leads);
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", has, k->row, rows);
     for (unsigned i = 0; i < k->op->operands; i++) {
         const row_role role = k->op->operand[i].role;

@@ -53,9 +53,8 @@ static cj_reg add_slice(row_kernel *k, const adding *a) {
     cj_reg         at = cj_mad_wide(f, "partial_at", a->position, 4, a->first);
     CJ_DO(f, "next_partials", cj_lt(f, "more", partial, a->partials)) {
         for (unsigned i = 0; i < SUMS_AHEAD; i++) {
-            cj_reg there = cj_pred(f, "there");
             value[i] = cj__row_f32(k, "value", 0);
-            cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", there, partial, a->partials, a->has);
+            cj_reg there = cj_let(f, "pred", "there", "setp.lt.and.u32 $1, $2, $3, $4;", partial, a->partials, a->has);
             cj_ptx(f, "@$1 ld.global.f32 $2, [$3];", there, value[i], at);
             cj_update(f, at, "add", step);
             cj_update(f, partial, "add", k->s->slices);
@@ -68,9 +67,8 @@ static cj_reg add_slice(row_kernel *k, const adding *a) {
 // The first slice's warps get the sums of all slices.
 static void add_slices(row_kernel *k, const adding *a, cj_reg sum, cj_reg slots) {
     cj_func *f = k->f;
-    cj_reg   slot = cj_mad(f, "slot", k->warp, 4 * ROW_WARP, slots), leads = cj_pred(f, "first_slice");
-    slot = cj_mad(f, "slot", k->lane, 4, slot);
-    cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $3;", leads, a->slice, a->has);
+    cj_reg   slot = cj_mad(f, "slot", k->lane, 4, cj_mad(f, "slot", k->warp, 4 * ROW_WARP, slots));
+    cj_reg   leads = cj_let(f, "pred", "first_slice", "setp.eq.and.u32 $1, $2, 0, $3;", a->slice, a->has);
     cj_ptx(f, "st.shared.f32 [$1], $2;", slot, sum);
     cj_ptx(f, "bar.sync 0; // T2: every slice's sums are here");
     for (unsigned i = 1; i < k->s->slices; i++) {
@@ -108,7 +106,8 @@ static void add_up(row_kernel *k) {
                " theirs");
     if (s->slices > 1) slots = cj_shared_address(f, cj_shared(f, "f32", "slices", warps * ROW_WARP, 0));
     cj_reg workspace = cj__row_workspace(k);
-    a.partials = s->strips ? cj_mov(f, "u32", "partials", s->strips) : cj_mov(f, "u32", "partials", cj__row_groups(k));
+    a.partials = s->strips ? cj_mov(f, "u32", "partials", s->strips)
+                           : cj_mov(f, "u32", "partials", cj__group_count(k->s->cluster));
     cj_reg group = cj_div(f, "group", k->warp, s->slices);
     a.slice = cj_rem(f, "slice", k->warp, s->slices);
     a.first = cj_mad_wide(f, "first_partial", a.slice, sums * 4, workspace);
