@@ -16,6 +16,7 @@
 #include <clusterjit/control.h>
 
 #include "histogram.h"
+#include "numbers.h"
 
 enum { WARP = 32 };
 
@@ -28,12 +29,6 @@ bool cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width
 
 unsigned cj__histogram_field_mask(const histogram_kernel *k) {
     return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
-}
-
-static unsigned log2_of(unsigned power) {
-    unsigned log2 = 0;
-    while (power >>= 1) log2++;
-    return log2;
 }
 
 // The number among this block's bins, any other from `own` on where it is not one of them; with remote counters, among all.
@@ -69,8 +64,8 @@ histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin) {
         p.word = cj_let(f, "u32", "word", "mul.hi.u32 $1, $2, $3; // bin / 3", bin, UINT32_MAX / 3 + 1);
         p.shift = cj_mul(f, "shift", cj_mad(f, "in_word", p.word, -3, bin), width.bits);
     } else {
-        p.word = cj_shr(f, "word", bin, log2_of(width.in_word));
-        p.shift = cj_shl(f, "shift", bin, log2_of(width.bits));
+        p.word = cj_shr(f, "word", bin, cj__log2(width.in_word));
+        p.shift = cj_shl(f, "shift", bin, cj__log2(width.bits));
     }
     p.word = cj_mad(f, "word", p.word, 4, k->counter);
     return p;

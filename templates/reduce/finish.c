@@ -62,16 +62,13 @@ static void combine_block(const reduce_kernel *k, const cj_partial *partial, cj_
 static void apply_weight(const reduce_kernel *k, const cj_partial *partial) {
     cj_func    *f = k->f;
     const char *type = k->partials.type[0];
-    const bool  is_float = *type == 'f', is_wide = k->partials.bytes[0] == 8;
+    const bool  is_float = *type == 'f';
+    const char *convert = is_float                    ? "cvt.rn.$3.u32 $1, $2;"
+                          : k->partials.bytes[0] == 8 ? "cvt.$3.u32 $1, $2;"
+                                                      : "mov.b32 $1, $2;";
     if (!k->plan->params.value[REDUCE_WEIGHT]) return;
     cj_step(f, "weight: block b counts b + 1 times");
-    cj_reg number = cj_add(f, "number", k->block, 1), weight = cj_register(f, type, "weight");
-    if (is_float)
-        cj_ptx(f, "cvt.rn.$1.u32 $2, $3;", type, weight, number);
-    else if (is_wide)
-        cj_ptx(f, "cvt.$1.u32 $2, $3;", type, weight, number);
-    else
-        cj_ptx(f, "mov.b32 $1, $2;", weight, number);
+    cj_reg weight = cj_let(f, type, "weight", convert, cj_add(f, "number", k->block, 1), type);
     cj_ptx(f, "mul$1.$2 $3, $3, $4;", is_float ? ".rn" : ".lo", type, partial->value[0], weight);
 }
 

@@ -5,6 +5,7 @@
 #include <clusterjit/control.h>
 #include <stdio.h>
 
+#include "numbers.h"
 #include "reduce.h"
 #include "user_function.h"
 #include "vector.h"
@@ -86,8 +87,7 @@ static unsigned partials_of(const reduce_kernel *k) { return k->op->kind == REDU
 
 // Loads that are combined together: as many as 16 elements fill.
 static unsigned together(const reduce_kernel *k) {
-    const unsigned fit = ELEMENTS_MAX / k->vector;
-    return partials_of(k) > 1 ? 1 : fit < REDUCE_FLIGHT ? fit : REDUCE_FLIGHT;
+    return partials_of(k) > 1 ? 1 : (unsigned)cj__least(ELEMENTS_MAX / k->vector, REDUCE_FLIGHT);
 }
 
 // Load number `u` of those in flight.
@@ -163,9 +163,9 @@ static const cj_partial *partial_at(const reduce_kernel *k, const cj_partial *pa
 // before ends. More would delay that kernel.
 static unsigned rows_ahead(const reduce_kernel *k) {
     const uint64_t row = (uint64_t)k->plan->grid.x * k->plan->block.x * REDUCE_LOAD;
-    const uint64_t all = (k->plan->params.value[REDUCE_N] * k->dtype->bytes + row - 1) / row;
-    const uint64_t ahead = REDUCE_PREFETCH_BYTES / row, rows = all < ahead ? all : ahead ? ahead : 1;
-    return rows < REDUCE_PREFETCH_ROWS ? (unsigned)rows : REDUCE_PREFETCH_ROWS;
+    const uint64_t all = cj__ceil_div(k->plan->params.value[REDUCE_N] * k->dtype->bytes, row);
+    const uint64_t ahead = cj__least(all, cj__most(REDUCE_PREFETCH_BYTES / row, 1));
+    return (unsigned)cj__least(ahead, REDUCE_PREFETCH_ROWS);
 }
 
 // A kernel that starts beside the one before it prefetches its first loads into L2 while it waits. A prefetch reads nothing:

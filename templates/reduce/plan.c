@@ -253,10 +253,10 @@ static double error_bound(const cj_plan *plan) {
 static cj_status check_registers(const cj_plan *plan, cj_error *error) {
     const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && cj__reduce_dtype(plan)->bytes == 1;
     if (!many || plan->block.x <= REDUCE_MOMENTS_BLOCK) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements", plan->block.x);
-    cj__hint(error, "take at most %d, or leave block at its default", REDUCE_MOMENTS_BLOCK);
-    return CJ_INVALID_ARGUMENT;
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "take fewer, or leave block at its default",
+                      "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements: at"
+                      " most %d have enough",
+                      plan->block.x, REDUCE_MOMENTS_BLOCK);
 }
 
 cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {

@@ -32,6 +32,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "numbers.h"
 #include "reduce.h"
 #include "user_function.h"
 
@@ -93,11 +94,11 @@ static cj_combine add_functions(reduce_kernel *k, cj_builder *b, char identity[2
 
 // Warp 0 alone, while it is one pass of its lanes.
 static void describe_end(reduce_kernel *k) {
-    const unsigned groups = k->plan->grid.x / (k->cluster ? k->cluster : 1),
-                   most = REDUCE_MAILBOXES / cj__reduce_words(k->plan);
-    const bool few = groups <= 32 * most || k->warps == 1;
+    const uint64_t a_lane = cj__ceil_div(k->plan->grid.x / cj__most(k->cluster, 1), 32);
+    const unsigned most = REDUCE_MAILBOXES / cj__reduce_words(k->plan);
+    const bool     few = a_lane <= most || k->warps == 1;
     k->gatherers = few ? 1 : k->warps;
-    k->messages = few ? (groups + 31) / 32 < most ? (groups + 31) / 32 : most : 1;
+    k->messages = few ? (unsigned)cj__least(a_lane, most) : 1;
 }
 
 static void emit_reduce(const cj_plan *plan, cj_builder *b) {
