@@ -8,41 +8,6 @@
 #include "collective_parts.h"
 #include "error.h"
 
-const cj_param_info cj__collective_params[COLLECTIVE_PARAMS] = {
-    [COLLECTIVE_OP] = {CJ_CHOICE(
-        "op", "broadcast reduce allreduce gather allgather scatter reduce-scatter all-to-all scan shift", "allreduce",
-        "the collective")},
-    [COLLECTIVE_STRATEGY] = {CJ_CHOICE("strategy", "pull push", "push",
-                                       "cluster barriers and reading peers; or writing to peers, and mbarriers")},
-    [COLLECTIVE_DTYPE] = {CJ_CHOICE("dtype", "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", "f32",
-                                    "type of an element; those of 8 bits and i16, u16 are only moved")},
-    [COLLECTIVE_COUNT] = {CJ_NUMBER("count", 1, 1 << 16, "1",
-                                    "elements of a part; 1: a value in registers, more: an array in shared memory")},
-    [COLLECTIVE_COMBINE] = {CJ_CHOICE("combine", "sum min max product", "sum",
-                                      "how two elements become one (reduce, allreduce, reduce-scatter, scan)"),
-                            .only = "op=reduce allreduce reduce-scatter scan"},
-    [COLLECTIVE_CLUSTER] = {CJ_NUMBER(
-        "cluster", 0, 16, "4",
-        "blocks a cluster, along x; 0: without clusters, through global memory, a launch a round")},
-    [COLLECTIVE_CLUSTER_Y] = {CJ_NUMBER("cluster-y", 1, 16, "1", "… along y")},
-    [COLLECTIVE_CLUSTER_Z] = {CJ_NUMBER("cluster-z", 1, 16, "1", "… along z")},
-    [COLLECTIVE_ROOT] = {CJ_NUMBER("root", 0, 15, "0", "a rank (broadcast, reduce, gather, scatter)"),
-                         .only = "op=broadcast reduce gather scatter"},
-    [COLLECTIVE_EXCLUSIVE] = {CJ_CHOICE("exclusive", "no yes", "no",
-                                        "yes: a rank's own part is not in its result (scan)"),
-                              .only = "op=scan"},
-    [COLLECTIVE_DISTANCE] = {CJ_NUMBER("distance", 0, 64, "1", "ranks that a part goes on (shift)"),
-                             .only = "op=shift"},
-    [COLLECTIVE_TOWARD] = {CJ_CHOICE("toward", "higher lower", "higher", "which ranks (shift)"), .only = "op=shift"},
-    [COLLECTIVE_AROUND] = {CJ_CHOICE("around", "no yes", "yes", "from one end of the ranks to the other (shift)"),
-                           .only = "op=shift"},
-    [COLLECTIVE_ROUNDS] = {CJ_NUMBER("rounds", 1, 1 << 20, "1", "times in a row, each on what the one before gave")},
-    [COLLECTIVE_BLOCK] = {CJ_NUMBER("block", 0, 1024, "0", "threads a block; 0: 32 for values, 256 for arrays"),
-                          .multiple = 32},
-    [COLLECTIVE_CLUSTERS] = {CJ_NUMBER("clusters", 1, 1 << 16, "1", "clusters in the grid, along x, each by itself")},
-    [COLLECTIVE_SIZE] = {CJ_NUMBER("size", 0, 16, "0", "blocks that work together; 0: those of a cluster")},
-};
-
 enum { WARP = 32 };
 
 static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }

@@ -40,6 +40,12 @@
 #include "schedule.h"
 #include "vector.h"
 
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [HISTOGRAM_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+};
+
 enum { UNROLL_MAX = 8, WARP = 32 };  // the most loads in flight a thread
 
 // Loads in flight a thread: narrow counters keep an SM to one block, so that more are needed; their lines are many, so
@@ -262,10 +268,5 @@ static void emit_histogram(const cj_plan *plan, cj_builder *b) {
     cj_ptx(k.f, "ret;");
 }
 
-const cj_family cj__family_histogram = {
-    .name = "histogram",
-    .summary = "how many samples fall into each of equal bins",
-    CJ_PARAMS(cj__histogram_params),
-    .plan = cj__histogram_plan,
-    .emit = emit_histogram,
-};
+const cj_family cj__family_histogram = {CJ_FAMILY("histogram", "how many samples fall into each of equal bins", params,
+                                                  cj__histogram_plan, emit_histogram)};

@@ -10,28 +10,6 @@
 
 enum { OWNER, REMOTE };  // of strategy
 
-const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS] = {
-    [HISTOGRAM_N] = {CJ_NUMBER("n", 1, UINT64_C(1) << 40, "1024", "elements of x")},
-    [HISTOGRAM_BINS] = {CJ_NUMBER("bins", 1, 1 << 20, "256", "bins, of equal width")},
-    [HISTOGRAM_DTYPE] = {CJ_CHOICE("dtype", "f32 u8 u16 u32", "u32", "type of x")},
-    [HISTOGRAM_COUNTS] = {CJ_CHOICE("counts", "u32 u64", "u32", "type of the counts; u32 wrap modulo 2^32")},
-    [HISTOGRAM_LOWER] = {CJ_REAL("lower", "0", "samples below are not counted")},
-    [HISTOGRAM_UPPER] = {CJ_REAL(
-        "upper", "0", "samples from here on are not counted; lower = upper = 0: from 0 to bins, of floats to 1")},
-    [HISTOGRAM_BLOCK] = {CJ_NUMBER("block", 32, 1024, "1024", "threads a block"), .multiple = 32},
-    [HISTOGRAM_CLUSTER] = {CJ_NUMBER("cluster", 0, HISTOGRAM_POOL, "0",
-                                     "blocks a cluster, which pool their bins; 0: generate without clusters")},
-    [HISTOGRAM_GRID] = {CJ_NUMBER("grid", 0, INT32_MAX, "0",
-                                  "blocks in the grid, a multiple of the pool; 0: chosen for the device")},
-    [HISTOGRAM_WIDTH] = {CJ_CHOICE("width", "auto 32 16 10 8 4", "auto",
-                                   "bits of a counter in shared memory; auto: the widest for which there is room, at"
-                                   " least 8; 4 suits samples without frequent bins")},
-    [HISTOGRAM_STRATEGY] = {CJ_CHOICE("strategy", "owner remote", "owner",
-                                      "owner: every block of a pool reads all of its samples and counts its own bins;"
-                                      " remote: each reads its share and adds to the counters of the bin's block, in"
-                                      " distributed shared memory, with counters of 32 bits")},
-};
-
 // Bits of a counter, and counters in a word, as the words of `width` name them.
 static const cj_histogram_width widths[] = {{0, 0}, {32, 1}, {16, 2}, {10, 3}, {8, 4}, {4, 8}};
 enum { WIDTH_COUNT = sizeof widths / sizeof *widths, WIDE = 1 };

@@ -13,30 +13,6 @@
 #include "reduce.h"
 #include "user_function.h"
 
-const cj_param_info cj__reduce_params[REDUCE_PARAMS] = {
-    [REDUCE_N] = {CJ_NUMBER("n", 1, UINT64_C(1) << 40, "1024", "elements of x")},
-    [REDUCE_BLOCK] = {CJ_AUTOMATIC("block", 32, 1024, "threads a block"), .multiple = 32},
-    [REDUCE_CLUSTER] = {CJ_AUTOMATIC("cluster", 0, 16, "blocks a cluster; 0: generate without clusters")},
-    [REDUCE_OP] = {CJ_CHOICE("op", "sum min max product argmin argmax mean meanvar", "sum",
-                             "how two values become one; argmin, argmax: and where; meanvar: mean and variance")},
-    [REDUCE_DTYPE] = {CJ_CHOICE("dtype", "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", "f32",
-                                "type of x; narrow ones are computed in f32, i32 or u32")},
-    [REDUCE_GRID] = {CJ_AUTOMATIC("grid", 1, INT32_MAX, "blocks in the grid, a multiple of cluster")},
-    [REDUCE_RESULT] = {CJ_CHOICE(
-        "result", "total block both", "total",
-        "one value for all of x, or one for each block's slice; both: the total, then the blocks'")},
-    [REDUCE_WEIGHT] = {CJ_CHOICE("weight", "none block", "none",
-                                 "block: the elements of block b's slice count b + 1 times")},
-    [REDUCE_DEPENDENT] = {CJ_CHOICE("dependent", "no yes", "yes",
-                                    "yes: may start while the kernel before it on the stream still runs, and lets the "
-                                    "next one, on targets that can (sm_90)")},
-    [REDUCE_MAP] = {CJ_FUNCTION("map", "x", "what each element becomes first")},
-    [REDUCE_OP_EXPR] = {CJ_FUNCTION("op-expr", "a b",
-                                    "how two values become one, in place of op: associative and commutative")},
-    [REDUCE_IDENTITY] = {CJ_FUNCTION("identity", "",
-                                     "with op-expr: the constant e for which op-expr of e and any x is x")},
-};
-
 static const reduce_op ops[] = {
     [CJ_REDUCE_SUM] = {REDUCE_VALUE, CJ_COMBINE_SUM, false},
     [CJ_REDUCE_MIN] = {REDUCE_VALUE, CJ_COMBINE_MIN, false},
@@ -100,7 +76,8 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
     for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++) {
         static const uint32_t counts[] = {[REDUCE_MAP] = 1, [REDUCE_OP_EXPR] = 2, [REDUCE_IDENTITY] = 0};
         if (!function[i]) continue;
-        cj_status status = cj__user_function_check(function[i], cj__reduce_params[i].name, type, counts[i], error);
+        cj_status status = cj__user_function_check(function[i], plan->params.family->param[i].name, type, counts[i],
+                                                   error);
         if (status) return status;
     }
     if (!function[REDUCE_OP_EXPR] != !function[REDUCE_IDENTITY])

@@ -36,6 +36,12 @@
 #include "reduce.h"
 #include "user_function.h"
 
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [REDUCE_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+};
+
 static void write_path(const reduce_kernel *k, cj_builder *b) {
     const char *own = k->per_block ? "blocks' partials" : "warps' partials";
     cj_head(b, "  %-18s  --16-byte loads----->  threads --warp--> a partial a warp", k->sliced ? "slice of x" : "x");
@@ -63,7 +69,7 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
             plan->programmatic ? " dependent=yes" : "");
     for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++)
         if (plan->params.function[i])
-            cj_head(b, "  %s: %.200s", cj__reduce_params[i].name, plan->params.function[i]->text);
+            cj_head(b, "  %s: %.200s", k->plan->params.family->param[i].name, plan->params.function[i]->text);
     cj_head(b, "%s", "");
     write_path(k, b);
     cj_head(b, "%s", "");
@@ -133,11 +139,6 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     cj_ptx(k.f, "ret;");
 }
 
-const cj_family cj__family_reduce = {
-    .name = "reduce",
-    .summary =
-        "an array to one value, in one kernel: sum, extremes and their places, product, mean, variance, your own",
-    CJ_PARAMS(cj__reduce_params),
-    .plan = cj__reduce_plan,
-    .emit = emit_reduce,
-};
+const cj_family cj__family_reduce = {CJ_FAMILY(
+    "reduce", "an array to one value, in one kernel: sum, extremes and their places, product, mean, variance, your own",
+    params, cj__reduce_plan, emit_reduce)};

@@ -15,25 +15,13 @@ enum {
 
 // Parameters, in the order of the table.
 enum {
-    REDUCE_N,
-    REDUCE_BLOCK,
-    REDUCE_CLUSTER,
-    REDUCE_OP,
-    REDUCE_DTYPE,
-    REDUCE_GRID,
-    REDUCE_RESULT,
-    REDUCE_WEIGHT,
-    REDUCE_DEPENDENT,
-    REDUCE_MAP,
-    REDUCE_OP_EXPR,
-    REDUCE_IDENTITY,
-    REDUCE_PARAMS
+#define PARAM(id, ...) REDUCE_##id,
+#include "params.def"
+#undef PARAM
 };
 
 // What is written, in the order of the words of `result`.
 enum { RESULT_TOTAL, RESULT_BLOCK, RESULT_BOTH };
-
-extern const cj_param_info cj__reduce_params[REDUCE_PARAMS];
 
 // What is carried from element to result (a partial): one value; the best value and its index; count, mean and the sum of
 // squared distances from the mean.

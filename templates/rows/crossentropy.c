@@ -161,9 +161,6 @@ static void emit_crossentropy(const cj_plan *plan, cj_builder *builder) {
 }
 
 const cj_family cj__family_crossentropy = {
-    .name = "crossentropy",
-    .summary = "rows of logits and a label each: loss, logarithm of the sum of e^x, and the gradient, in one reading",
-    CJ_PARAMS(params),
-    .plan = plan_crossentropy,
-    .emit = emit_crossentropy,
-};
+    CJ_FAMILY("crossentropy",
+              "rows of logits and a label each: loss, logarithm of the sum of e^x, and the gradient, in one reading",
+              params, plan_crossentropy, emit_crossentropy)};

@@ -239,11 +239,10 @@ static void emit_norm(const cj_plan *plan, cj_builder *builder) {
     cj__row_emit(plan, &op, builder);
 }
 
-#define NORM(name_, summary_) \
-    { .name = name_, .summary = summary_, CJ_PARAMS(params), .plan = plan_norm, .emit = emit_norm }
-
-const cj_family cj__family_rmsnorm = NORM(
-    "rmsnorm", "rows of a matrix over their root mean square, with weights, a residual, and the gradients");
-const cj_family cj__family_layernorm = NORM(
-    "layernorm",
-    "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients");
+const cj_family cj__family_rmsnorm = {
+    CJ_FAMILY("rmsnorm", "rows of a matrix over their root mean square, with weights, a residual, and the gradients",
+              params, plan_norm, emit_norm)};
+const cj_family cj__family_layernorm = {
+    CJ_FAMILY("layernorm",
+              "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients",
+              params, plan_norm, emit_norm)};

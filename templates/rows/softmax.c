@@ -186,10 +186,9 @@ static void emit_softmax(const cj_plan *plan, cj_builder *builder) {
     cj__row_emit(plan, &op, builder);
 }
 
-#define SOFTMAX(name_, summary_) \
-    { .name = name_, .summary = summary_, CJ_PARAMS(params), .plan = plan_softmax, .emit = emit_softmax }
-
-const cj_family cj__family_softmax = SOFTMAX("softmax",
-                                             "rows of a matrix: e^x over the row's sum of these; and the gradient");
-const cj_family cj__family_logsoftmax = SOFTMAX(
-    "logsoftmax", "rows of a matrix: x minus the logarithm of the row's sum of e^x; and the gradient");
+const cj_family cj__family_softmax = {CJ_FAMILY("softmax",
+                                                "rows of a matrix: e^x over the row's sum of these; and the gradient",
+                                                params, plan_softmax, emit_softmax)};
+const cj_family cj__family_logsoftmax = {
+    CJ_FAMILY("logsoftmax", "rows of a matrix: x minus the logarithm of the row's sum of e^x; and the gradient", params,
+              plan_softmax, emit_softmax)};
