@@ -112,6 +112,13 @@ static void emit_bins(histogram_kernel *k) {
     k->out = cj_mad_wide(f, "out", k->first, k->count_bytes, k->out);
 }
 
+static void sync(const histogram_kernel *k, const char *cluster_why, const char *block) {
+    if (k->layout.remote)
+        cj_cluster_sync(k->f, cluster_why);
+    else
+        cj_ptx(k->f, block);
+}
+
 static void emit_zero(histogram_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "all counters are zero");
@@ -120,10 +127,7 @@ static void emit_zero(histogram_kernel *k) {
     cj_reg at = cj_mad(f, "at", k->thread, HISTOGRAM_LOAD, k->counter);
     CJ_STRIDE(f, zeroed, at, k->plan->block.x * HISTOGRAM_LOAD, end)
     cj_ptx(f, "st.shared.v4.u32 [$1], {$2, $2, $2, $2};", zeroed, zero);
-    if (k->layout.remote)
-        cj_cluster_sync(f, "B1: every block's are, and each has started");
-    else
-        cj_ptx(f, "bar.sync 0; // B1: they are");
+    sync(k, "B1: every block's are, and each has started", "bar.sync 0; // B1: they are");
 }
 
 // ---- reading
@@ -223,10 +227,7 @@ static void emit_body(const histogram_kernel *k, const slice *s) {
 static void emit_flush(const histogram_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "every count that is not 0 goes to global memory");
-    if (k->layout.remote)
-        cj_cluster_sync(f, "B2: every block has counted its samples");
-    else
-        cj_ptx(f, "bar.sync 0; // B2: all samples are counted");
+    sync(k, "B2: every block has counted its samples", "bar.sync 0; // B2: all samples are counted");
     CJ_STRIDE(f, bin, cj_mov(f, "u32", "i", k->thread), k->plan->block.x, k->own) {
         const histogram_place place = cj__histogram_place(k, bin);
         cj_reg                count = cj_let(f, "u32", "count", "ld.shared.u32 $1, [$2];", place.word);

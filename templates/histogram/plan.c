@@ -116,12 +116,10 @@ cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};
     plan->dynamic_shared = (uint32_t)shared_bytes(&l);
     const uint64_t grid = value[HISTOGRAM_GRID] ? value[HISTOGRAM_GRID] : choose_pools(plan, limits, &l) * l.pool;
-    if (grid % l.pool) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool", grid,
-                 l.pool);
-        cj__hint(error, "%" PRIu64 " is", cj__round_up(grid, l.pool));
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (grid % l.pool)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool" CJ_HINT "%" PRIu64 " is", grid,
+                        l.pool, cj__round_up(grid, l.pool));
     if (grid / l.pool < least_pools(plan))
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave grid at its default",
                           "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,

@@ -56,17 +56,12 @@ static bool is_guarded(const row_shape *s, unsigned v) {
 }
 
 static cj_body guard(row_kernel *k, unsigned v) {
-    if (!is_guarded(k->s, v)) return (cj_body){.f = NULL, .open = 1};
-    cj_reg none = cj_le(k->f, "no_vector", k->left, v * cj__row_threads(k->s));
-    return cj_if_begin(k->f, none, 0, "no_vector", 0);
+    const cj_body body = cj_once_begin(k->f, "no_vector", 0);
+    if (is_guarded(k->s, v)) cj_leave(&body, cj_le(k->f, "no_vector", k->left, v * cj__row_threads(k->s)));
+    return body;
 }
 
-static void end_guard(cj_body *body) {
-    if (body->f) cj_body_end(body);
-    body->open = 0;
-}
-
-#define FOR_VECTOR(k, v) for (cj_body body = guard((k), (v)); body.open; end_guard(&body))
+#define FOR_VECTOR(k, v) for (cj_body body = guard((k), (v)); body.open; cj_body_end(&body))
 
 // A thread without a vector never uses its registers, and yet they shall not be undefined.
 static void clear_words(row_kernel *k, const cj_reg *word) {

@@ -17,7 +17,9 @@
 enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, BIAS_GRADIENT };
 
 static const cj_param_info params[] = {
-    ROW_PARAMS,
+#define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
     [EPSILON] = {CJ_REAL("epsilon", "1e-05", "is added to the mean of squares")},
     [WEIGHT] = {CJ_CHOICE("weight", "no yes", "yes", "yes: a factor for each column")},
     [BIAS] = {CJ_SWITCH("bias", "yes: what is added in each column"), .only = "pass=forward"},

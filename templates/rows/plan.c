@@ -126,10 +126,9 @@ static cj_status plan_grid(choice *c, cj_error *error) {
     else
         plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * blocks), 1, 1};
     if (status || plan->grid.x % blocks == 0) return status;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu32 " is not a multiple of %s's %u blocks", plan->grid.x,
-             s->cluster ? "the cluster" : "a row", blocks);
-    cj__hint(error, "%" PRIu64 " is", cj__round_up(plan->grid.x, blocks));
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "grid: %" PRIu32 " is not a multiple of %s's %u blocks" CJ_HINT "%" PRIu64 " is", plan->grid.x,
+                    s->cluster ? "the cluster" : "a row", blocks, cj__round_up(plan->grid.x, blocks));
 }
 
 // ---- the plan

@@ -10,44 +10,13 @@
 
 // ---- parameters
 
-// The parameters that every family of rows begins with: the problem, and how it is worked on. Its own follow from ROW_OWN on.
-enum { ROW_ROWS, ROW_COLUMNS, ROW_DTYPE, ROW_OUT, ROW_STRIDE, ROW_OUT_STRIDE, ROW_ALIGN, ROW_FORM };
-enum { ROW_CLUSTER = ROW_FORM + 1, ROW_BLOCKS, ROW_WARPS, ROW_VECTORS, ROW_STAGES, ROW_PIECES, ROW_RESIDENT };
-enum { ROW_GRID = ROW_RESIDENT + 1, ROW_OWN };
-
-// clang-format off
-#define ROW_PARAMS                                                                                                          \
-    [ROW_ROWS] = {CJ_NUMBER("rows", 1, 1 << 26, "1024", "rows of the matrix")},                                             \
-    [ROW_COLUMNS] = {CJ_NUMBER("columns", 1, 1 << 28, "4096", "elements of a row")},                                        \
-    [ROW_DTYPE] = {CJ_CHOICE("dtype", "f32 f16 bf16", "f32", "type of what is read; computed in f32")},                     \
-    [ROW_OUT] = {CJ_CHOICE("out", "same f32 f16 bf16", "same", "type of what is written")},                                 \
-    [ROW_STRIDE] = {CJ_NUMBER("stride", 0, 1 << 29, "0", "elements from row to row of what is read; 0: columns")},          \
-    [ROW_OUT_STRIDE] = {CJ_NUMBER("out-stride", 0, 1 << 29, "0",                                                            \
-                                  "elements from row to row of what is written; 0: columns")},                              \
-    [ROW_ALIGN] = {CJ_CHOICE("align", "16 8 4 2", "16", "bytes that all pointers to elements are multiples of")},           \
-    [ROW_FORM] = {CJ_CHOICE("form", "auto direct stream spread", "auto",                                                    \
-                            "direct: a row a block or cluster; stream: persistent clusters, to which rows come by bulk"     \
-                            " copies; spread: few rows, each of as many blocks as there are"),                              \
-                  .tune = "direct stream spread"},                                                                          \
-    [ROW_CLUSTER] = {CJ_AUTOMATIC("cluster", 0, 16, "blocks a row; 0: generate without clusters"), .tune = "0 1 2 4 8 16"}, \
-    [ROW_BLOCKS] = {CJ_AUTOMATIC("blocks", 1, ROW_BLOCKS_MAX,                                                               \
-                                 "spread: blocks a row, which exchange partials in global memory"),                         \
-                    .tune = "8 16 32 64 128", .only = "form=auto spread"},                                                  \
-    [ROW_WARPS] = {CJ_AUTOMATIC("warps", 1, 32, "warps of a block that work on a row; stream has one more that loads"),     \
-                   .tune = "4 8 16"},                                                                                       \
-    [ROW_VECTORS] = {CJ_AUTOMATIC("vectors", 1, ROW_HELD, "loads of a thread that are held in registers at once, at most"), \
-                     .at_most = true},                                                                                      \
-    [ROW_STAGES] = {CJ_AUTOMATIC("stages", 1, 4, "stream: pieces that fit shared memory at once"), .tune = "1 2 3",         \
-                    .only = "form=auto stream"},                                                                            \
-    [ROW_PIECES] = {CJ_AUTOMATIC("pieces", 1, 1 << 20,                                                                      \
-                                 "pieces of a block's share of a row; direct reads them twice if they are several"),        \
-                    .tune = "1 2 3 4"},                                                                                     \
-    [ROW_RESIDENT] = {CJ_CHOICE("resident", "auto no yes", "auto",                                                          \
-                                "stream, yes: weight, bias or mask stays in shared memory"),                                \
-                      .tune = "no yes"},                                                                                    \
-    [ROW_GRID] = {CJ_AUTOMATIC("grid", 1, INT32_MAX,                                                                        \
-                               "stream, spread, and sums over rows: blocks in the grid, a multiple of those of a row")}
-// clang-format on
+// The parameters that every family of rows begins with (params.def). Its own follow from ROW_OWN on.
+enum {
+#define PARAM(id, ...) ROW_##id,
+#include "params.def"
+#undef PARAM
+    ROW_OWN
+};
 
 // At most: operands of a kind, elements and 32-bit words of a vector, vectors that a thread holds, values of a partial, pieces
 // of a stream's row, blocks of a spread row.

@@ -17,7 +17,9 @@
 enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
 
 static const cj_param_info params[] = {
-    ROW_PARAMS,
+#define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
     [SCALE] = {CJ_REAL("scale", "1", "what elements are multiplied by first")},
     [MASK] = {CJ_SWITCH("mask", "yes: a row of the type of x is added to every row; -infinity takes an element out")},
     [MASK_ROWS] = {CJ_NUMBER("mask-rows", 1, 1 << 26, "1",
