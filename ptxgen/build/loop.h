@@ -12,22 +12,29 @@
 #include <clusterjit/control.h>
 
 typedef struct cj_share {
-    cj_body  loop;
-    cj_reg   at;
-    uint32_t stride;
+    cj_body loop;
+    cj_reg  at;
+    cj_arg  stride;
 } cj_share;
 
-cj_share cj__share_begin(cj_func *f, cj_reg first, uint32_t stride, cj_arg end);
+cj_share cj__share_begin(cj_func *f, cj_reg first, cj_arg stride, cj_arg end);
+cj_share cj__blocks_begin(cj_func *f, const char *name, cj_arg end);
 void     cj__share_end(cj_share *share);
 
-// `end` is a number or a register.
+// `end` and a stride are numbers or registers.
 #define CJ_SHARE(f, i, name, thread, step, threads, end) \
     CJ_STRIDE(f, i, cj_mul((f), (name), (thread), (step)), (step) * (threads), end)
 
 // The same from `first` on, a register that becomes the index.
-#define CJ_STRIDE(f, i, first, stride, end)                                                              \
-    for (cj_share i##_share = cj__share_begin((f), (first), (stride), CJ_ARG(end)); i##_share.loop.open; \
-         cj__share_end(&i##_share))                                                                      \
+#define CJ_STRIDE(f, i, first, stride, end)                                                                      \
+    for (cj_share i##_share = cj__share_begin((f), (first), CJ_ARG(stride), CJ_ARG(end)); i##_share.loop.open; \
+         cj__share_end(&i##_share))                                                                              \
+        for (cj_reg i = i##_share.at, *i##_once = &i; i##_once; i##_once = NULL)
+
+// Each block takes every so-many-th of `end` items, as many as there are blocks, from its own number on.
+#define CJ_BLOCKS(f, i, name, end)                                                             \
+    for (cj_share i##_share = cj__blocks_begin((f), (name), CJ_ARG(end)); i##_share.loop.open; \
+         cj__share_end(&i##_share))                                                            \
         for (cj_reg i = i##_share.at, *i##_once = &i; i##_once; i##_once = NULL)
 
 #endif

@@ -70,6 +70,10 @@ cj_dtype cj_dtype_arithmetic(cj_dtype type) {
 static void fill(cj_error *error, cj_status status, const char *format, va_list args) {
     *error = (cj_error){.status = status};
     vsnprintf(error->message, sizeof error->message, format, args);
+    char *hint = strstr(error->message, CJ_HINT);
+    if (!hint) return;
+    *hint = '\0';
+    cj__hint(error, "%s", hint + 1);
 }
 
 cj_status cj__fail(cj_error *error, cj_status status, const char *format, ...) {

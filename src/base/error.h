@@ -5,7 +5,9 @@
 
 #include <clusterjit/base.h>
 
-// Sets status and message and clears the rest; `error` may be NULL.
+// Sets status and message and clears the rest; `error` may be NULL. After CJ_HINT in the format comes what to do about it:
+//   return cj__fail(error, CJ_CONTRACT, "stages: %u do not fit" CJ_HINT "there is room for %u", asked, most);
+#define CJ_HINT "\x1f"
 cj_status cj__fail(cj_error *error, cj_status status, const char *format, ...) CJ_PRINTF(3, 4);
 
 // Adds what to do about it, and the broken rule's id, to an error just filled; `error` may be NULL.

@@ -260,8 +260,7 @@ static void emit_argmax(const cj_plan *plan, cj_builder *b) {
 const cj_family cj__family_argmax = {
     .name = "argmax",
     .summary = "the index of the largest element of each row; of equal ones the first",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
+    CJ_PARAMS(params),
     .plan = plan_argmax,
     .emit = emit_argmax,
 };

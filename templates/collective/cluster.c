@@ -25,13 +25,9 @@ typedef struct kernel {
 } kernel;
 
 static void write_head(const kernel *k, const cj_plan *plan, cj_builder *b) {
-    char op[16], strategy[8], dtype[8], combine[8];
     cj_head(b, "clusterjit: collective  op=%s strategy=%s dtype=%s count=%u combine=%s cluster=%ux%ux%u rounds=%u",
-            cj_params_word(&plan->params, "op", op, sizeof op),
-            cj_params_word(&plan->params, "strategy", strategy, sizeof strategy),
-            cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), k->s.count,
-            cj_params_word(&plan->params, "combine", combine, sizeof combine), plan->cluster.x, plan->cluster.y,
-            plan->cluster.z, k->rounds);
+            CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "strategy"), CJ_PARAM_WORD(plan, "dtype"), k->s.count,
+            CJ_PARAM_WORD(plan, "combine"), plan->cluster.x, plan->cluster.y, plan->cluster.z, k->rounds);
     cj_head(b, "%s", "");
     cj_head(b, "  x[block]: %u part%s of %u  -->  out[block]: %u part%s of %u", k->s.gives, k->s.gives > 1 ? "s" : "",
             k->s.count, k->s.gets, k->s.gets > 1 ? "s" : "", k->s.count);
@@ -143,9 +139,8 @@ static void load_arrays(kernel *k) {
     clear_pool(k);
     cj_step(f, "the block's elements");
     CJ_SHARE(f, index, "index", k->c.thread, 1, k->threads, in) {
-        cj_reg element = cj_register(f, type->reg, "element");
-        cj__load(f, cj_always(), "ld.global", type->memory, &element, 1, cj_mad_wide(f, "from", index, type->bytes, x),
-                 0);
+        cj_reg element = cj__load_value(f, cj_always(), "ld.global", type->memory, type->reg, "element",
+                                        cj_mad_wide(f, "from", index, type->bytes, x));
         cj__store(f, cj_always(), "st.shared", type->memory, &element, 1, element_at(k, k->from, index), 0);
     }
 }
@@ -157,8 +152,8 @@ static void store_arrays(const kernel *k) {
     cj_step(f, "the block's results");
     cj_reg out = block_part(k, k->out, "out", count * type->bytes);
     CJ_SHARE(f, index, "index", k->c.thread, 1, k->threads, count) {
-        cj_reg element = cj_register(f, type->reg, "element");
-        cj__load(f, cj_always(), "ld.shared", type->memory, &element, 1, element_at(k, k->to, index), 0);
+        cj_reg element = cj__load_value(f, cj_always(), "ld.shared", type->memory, type->reg, "element",
+                                        element_at(k, k->to, index));
         cj__store(f, cj_always(), "st.global", type->memory, &element, 1, cj_mad_wide(f, "to", index, type->bytes, out),
                   0);
     }
@@ -172,7 +167,7 @@ static void array_round(const kernel *k) {
         cj_reg there = cj_mad(f, "there", next_part(k, part), k->s.part, k->to);
         cj_reg here = cj_mad(f, "here", part, k->s.part, k->from);
         cj_reg w[4];
-        for (unsigned i = 0; i < 4; i++) w[i] = cj_b32(f, "w");
+        cj_registers(f, "b32", "w", 4, w);
         cj__load(f, cj_always(), "ld.shared", "b32", w, 4, there, 0);
         cj__store(f, cj_always(), "st.shared", "b32", w, 4, here, 0);
     }
@@ -182,17 +177,14 @@ static void array_round(const kernel *k) {
 
 static void emit_rounds(const kernel *k) {
     cj_func *f = k->f;
-    cj_reg   more = cj_pred(f, "more");
     cj_step(f, "the rounds");
     cj_collectives_ready(f, &k->c);
     cj_reg left = cj_mov(f, "u32", "rounds", k->rounds), begin = cj_mov(f, "u64", "begin", "%clock64");
-    CJ_DO(f, "round", more) {
+    CJ_COUNT_DOWN(f, "round", left, 1) {
         if (k->s.count == 1)
             value_round(k);
         else
             array_round(k);
-        cj_ptx(f, "sub.u32 $1, $1, 1;", left);
-        cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     }
     cj_reg end = cj_mov(f, "u64", "end", "%clock64");
     cj_step(f, "the time they took");

@@ -11,6 +11,12 @@
 // cycles[block] is the time of the rounds by the SM's clock, in cycles.
 #include "collective.h"
 
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [COLLECTIVE_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+};
+
 static void emit_collective(const cj_plan *plan, cj_builder *b) {
     if (plan->cluster.x)
         cj__collective_emit_cluster(plan, b);
@@ -19,10 +25,5 @@ static void emit_collective(const cj_plan *plan, cj_builder *b) {
 }
 
 const cj_family cj__family_collective = {
-    .name = "collective",
-    .summary = "one of the ten collectives of a cluster: broadcast, reduce, … , scan, shift",
-    .param = cj__collective_params,
-    .param_count = COLLECTIVE_PARAMS,
-    .plan = cj__collective_plan,
-    .emit = emit_collective,
-};
+    CJ_FAMILY("collective", "one of the ten collectives of a cluster: broadcast, reduce, … , scan, shift", params,
+              cj__collective_plan, emit_collective)};

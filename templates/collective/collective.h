@@ -3,32 +3,19 @@
 #ifndef CJ_TEMPLATES_COLLECTIVE_H
 #define CJ_TEMPLATES_COLLECTIVE_H
 
-#include "constants.h"
 #include "family.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 // Parameters, in the order of the table.
 enum {
-    COLLECTIVE_OP,
-    COLLECTIVE_STRATEGY,
-    COLLECTIVE_DTYPE,
-    COLLECTIVE_COUNT,
-    COLLECTIVE_COMBINE,
-    COLLECTIVE_CLUSTER,
-    COLLECTIVE_CLUSTER_Y,
-    COLLECTIVE_CLUSTER_Z,
-    COLLECTIVE_ROOT,
-    COLLECTIVE_EXCLUSIVE,
-    COLLECTIVE_DISTANCE,
-    COLLECTIVE_TOWARD,
-    COLLECTIVE_AROUND,
-    COLLECTIVE_ROUNDS,
-    COLLECTIVE_BLOCK,
-    COLLECTIVE_CLUSTERS,
-    COLLECTIVE_SIZE,
-    COLLECTIVE_PARAMS
+#define PARAM(id, ...) COLLECTIVE_##id,
+#include "params.def"
+#undef PARAM
 };
-
-extern const cj_param_info cj__collective_params[COLLECTIVE_PARAMS];
 
 // A type: what the collective calls it, how an element is loaded and stored, the register that holds it, its bits.
 typedef struct collective_dtype {

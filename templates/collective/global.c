@@ -77,8 +77,7 @@ static cj_reg address(const kernel *k, cj_reg inside, cj_reg array, cj_reg rank,
 // The element of a rank's input that this block takes: of the part for this rank, where there are several.
 static cj_reg load_from(const kernel *k, cj_reg inside, cj_reg rank) {
     cj_func *f = k->f;
-    cj_reg   own = k->s.gives > 1 ? k->rank : cj_mov(f, "u32", "own", 0),
-           value = cj_register(f, k->s.dtype->reg, "value");
+    cj_reg   own = k->s.gives > 1 ? k->rank : cj_mov(f, "u32", "own", 0);
     cj_reg at = address(k, inside, k->from, rank, k->s.gives, own);
     if (k->rounds > 1) {
         cj_reg after = cj_add(f, "part", cj_add(f, "part", own, rank), 1), part = cj_rem(f, "part", after, k->s.gets);
@@ -86,8 +85,7 @@ static cj_reg load_from(const kernel *k, cj_reg inside, cj_reg rank) {
                                LINK_BYTES / k->s.dtype->bytes, k->linked);
         cj_set_if(f, linked, at, address(k, inside, k->before, rank, k->s.gets, part));
     }
-    cj__load(f, cj_always(), "ld.global", k->s.dtype->memory, &value, 1, at, 0);
-    return value;
+    return cj__load_value(f, cj_always(), "ld.global", k->s.dtype->memory, k->s.dtype->reg, "value", at);
 }
 
 // ---- combining
@@ -169,10 +167,8 @@ void cj__collective_emit_global(const cj_plan *plan, cj_builder *b) {
     kernel k = {.s = cj__collective_shape(plan),
                 .threads = plan->block.x,
                 .rounds = (uint32_t)plan->params.value[COLLECTIVE_ROUNDS]};
-    char   op[16], dtype[8];
     cj_head(b, "clusterjit: collective  op=%s dtype=%s count=%u size=%u rounds=%u, without clusters",
-            cj_params_word(&plan->params, "op", op, sizeof op),
-            cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), k.s.count, k.s.cluster, k.rounds);
+            CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"), k.s.count, k.s.cluster, k.rounds);
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads, a launch a round; grid any multiple of %u.", k.threads, k.s.cluster);
     cj_func *f = k.f = cj_entry(b, plan->entry);

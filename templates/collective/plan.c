@@ -8,41 +8,6 @@
 #include "collective_parts.h"
 #include "error.h"
 
-const cj_param_info cj__collective_params[COLLECTIVE_PARAMS] = {
-    [COLLECTIVE_OP] = {CJ_CHOICE(
-        "op", "broadcast reduce allreduce gather allgather scatter reduce-scatter all-to-all scan shift", "allreduce",
-        "the collective")},
-    [COLLECTIVE_STRATEGY] = {CJ_CHOICE("strategy", "pull push", "push",
-                                       "cluster barriers and reading peers; or writing to peers, and mbarriers")},
-    [COLLECTIVE_DTYPE] = {CJ_CHOICE("dtype", "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", "f32",
-                                    "type of an element; those of 8 bits and i16, u16 are only moved")},
-    [COLLECTIVE_COUNT] = {CJ_NUMBER("count", 1, 1 << 16, "1",
-                                    "elements of a part; 1: a value in registers, more: an array in shared memory")},
-    [COLLECTIVE_COMBINE] = {CJ_CHOICE("combine", "sum min max product", "sum",
-                                      "how two elements become one (reduce, allreduce, reduce-scatter, scan)"),
-                            .only = "op=reduce allreduce reduce-scatter scan"},
-    [COLLECTIVE_CLUSTER] = {CJ_NUMBER(
-        "cluster", 0, 16, "4",
-        "blocks a cluster, along x; 0: without clusters, through global memory, a launch a round")},
-    [COLLECTIVE_CLUSTER_Y] = {CJ_NUMBER("cluster-y", 1, 16, "1", "… along y")},
-    [COLLECTIVE_CLUSTER_Z] = {CJ_NUMBER("cluster-z", 1, 16, "1", "… along z")},
-    [COLLECTIVE_ROOT] = {CJ_NUMBER("root", 0, 15, "0", "a rank (broadcast, reduce, gather, scatter)"),
-                         .only = "op=broadcast reduce gather scatter"},
-    [COLLECTIVE_EXCLUSIVE] = {CJ_CHOICE("exclusive", "no yes", "no",
-                                        "yes: a rank's own part is not in its result (scan)"),
-                              .only = "op=scan"},
-    [COLLECTIVE_DISTANCE] = {CJ_NUMBER("distance", 0, 64, "1", "ranks that a part goes on (shift)"),
-                             .only = "op=shift"},
-    [COLLECTIVE_TOWARD] = {CJ_CHOICE("toward", "higher lower", "higher", "which ranks (shift)"), .only = "op=shift"},
-    [COLLECTIVE_AROUND] = {CJ_CHOICE("around", "no yes", "yes", "from one end of the ranks to the other (shift)"),
-                           .only = "op=shift"},
-    [COLLECTIVE_ROUNDS] = {CJ_NUMBER("rounds", 1, 1 << 20, "1", "times in a row, each on what the one before gave")},
-    [COLLECTIVE_BLOCK] = {CJ_NUMBER("block", 0, 1024, "0", "threads a block; 0: 32 for values, 256 for arrays"),
-                          .multiple = 32},
-    [COLLECTIVE_CLUSTERS] = {CJ_NUMBER("clusters", 1, 1 << 16, "1", "clusters in the grid, along x, each by itself")},
-    [COLLECTIVE_SIZE] = {CJ_NUMBER("size", 0, 16, "0", "blocks that work together; 0: those of a cluster")},
-};
-
 enum { WARP = 32 };
 
 static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
@@ -53,40 +18,25 @@ static bool has_root(cj_collective_op op) {
 }
 
 static cj_status refuse_types(const cj_plan *plan, const collective_shape *s, cj_error *error) {
-    char op[16], dtype[8];
     if (strcmp(s->dtype->type, "b32") || !cj__collective_combines(s->what.op)) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "op=%s does not go with dtype=%s: integers of 8 and 16 bits are only moved",
-             cj_params_word(&plan->params, "op", op, sizeof op),
-             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
-    cj__hint(error, "choose dtype=i32 or u32");
-    return CJ_INVALID_ARGUMENT;
-}
-
-static cj_status refuse_none(cj_error *error) {
-    return cj__refuse(error, CJ_INVALID_ARGUMENT,
-                      "cluster=1 is the least; with cluster=0, size says how many blocks work together without one",
-                      "cluster: 0 and size: 0, but a collective is of a cluster, or of size blocks");
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose dtype=i32 or u32",
+                      "op=%s does not go with dtype=%s: integers of 8 and 16 bits are only moved",
+                      CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
 }
 
 static cj_status refuse_cluster(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
     const uint32_t size = value_of(plan, COLLECTIVE_SIZE);
-    if (size && size != s->cluster) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "size=%" PRIu32 " blocks work together, but a cluster has %" PRIu32, size,
-                 s->cluster);
-        cj__hint(error, "leave size out, or choose cluster=0: without clusters");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (size && size != s->cluster)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave size out, or choose cluster=0: without clusters",
+                          "size=%" PRIu32 " blocks work together, but a cluster has %" PRIu32, size, s->cluster);
     if (!clusters && plan->cluster.x)
         return cj__refuse(error, CJ_UNSUPPORTED, "choose a target from sm_90 on; or cluster=0: without clusters",
-                          "%s has no thread block clusters (they need sm_90): a collective is of a"
-                          " cluster",
+                          "%s has no thread block clusters (they need sm_90): a collective is of a cluster",
                           plan->arch);
-    if (s->cluster > 16) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16", s->cluster);
-        cj__hint(error, "make one of them smaller");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (s->cluster > 16)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "make one of them smaller",
+                          "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16",
+                          s->cluster);
     if (has_root(s->what.op) && s->what.root >= s->cluster)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "ranks begin at 0: choose one below the number of blocks",
                           "root: %" PRIu32 " is no rank of a cluster of %" PRIu32, s->what.root, s->cluster);
@@ -99,12 +49,10 @@ static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, c
     enum { BESIDE = 1024 };
     const uint64_t room = limits->shared_per_block_optin - BESIDE;
     if (plan->dynamic_shared <= room) return CJ_OK;
-    cj__fail(error, CJ_CONTRACT,
-             "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32 " parts in, %" PRIu32
-             " out, %" PRIu32 " bytes of scratch), there are %" PRIu64,
-             s->count, plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
-    cj__hint(error, "choose a smaller count, or split the array");
-    return CJ_CONTRACT;
+    return cj__refuse(error, CJ_CONTRACT, "choose a smaller count, or split the array",
+                      "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32
+                      " parts in, %" PRIu32 " out, %" PRIu32 " bytes of scratch), there are %" PRIu64,
+                      s->count, plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
 }
 
 // The parts of all blocks of a cluster arrive in one phase of an mbarrier.
@@ -138,7 +86,10 @@ cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clust
     const uint32_t  chosen = value[COLLECTIVE_COUNT] == 1 ? WARP : COLLECTIVE_ARRAY_BLOCK;
     plan->block = (cj_dim3){block ? block : chosen, 1, 1};
     place_blocks(plan);
-    if (!plan->grid.x) return refuse_none(error);
+    if (!plan->grid.x)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT,
+                          "cluster=1 is the least; with cluster=0, size says how many blocks work together without one",
+                          "cluster: 0 and size: 0, but a collective is of a cluster, or of size blocks");
     const collective_shape s = cj__collective_shape(plan);
     const uint64_t         pool = (uint64_t)(s.gives + s.gets) * s.part + s.scratch;
     cj_status              status = refuse_cluster(plan, &s, clusters, error);
@@ -146,12 +97,10 @@ cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clust
     if (status) return status;
     plan->dynamic_shared = s.count == 1 || !plan->cluster.x ? 0 : (uint32_t)pool;
     if (!plan->cluster.x) launch_rounds(plan, &s);
-    char op[16], type[8];
-    cj_params_word(&plan->params, "op", op, sizeof op);
-    for (char *c = op; *c; c++)
-        if (*c == '-') *c = '_';
-    snprintf(plan->entry, sizeof plan->entry, "%s_%s%s", op, cj_params_word(&plan->params, "dtype", type, sizeof type),
+    snprintf(plan->entry, sizeof plan->entry, "%s_%s%s", CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
              plan->cluster.x ? "" : "_global");
+    for (char *c = plan->entry; *c; c++)
+        if (*c == '-') *c = '_';
     status = refuse_memory(plan, &s, limits, error);
     return status ? status : refuse_parts(plan, &s, error);
 }

@@ -36,13 +36,18 @@
 
 #include "kernel.h"
 
-static const char *const pattern_names[] = {"pair", "ring", "halo", "all-to-all"};
-static const char *const strategy_names[] = {"push", "pull", "global"};
+static const cj_param_info params[] = {
+#define PARAM(id, ...) {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+};
 
 static void write_head(const exchange_kernel *k, cj_builder *b) {
     const cj_exchange_shape *s = &k->s;
     cj_head(b, "clusterjit: exchange  pattern=%s strategy=%s size=%u cluster=%u block=%u repeat=%u",
-            pattern_names[s->pattern], strategy_names[s->strategy], s->size, k->plan->cluster.x, s->threads, s->repeat);
+            CJ_PARAM_WORD(k->plan, "pattern"),
+            s->strategy == CJ_EXCHANGE_GLOBAL ? "global" : CJ_PARAM_WORD(k->plan, "strategy"), s->size,
+            k->plan->cluster.x, s->threads, s->repeat);
     cj_head(b, "%s", "");
     cj_head(b, "  a unit is %u bytes; %u units a chunk, of which %u part%s of %u travel, %u of each at a time", s->unit,
             s->chunk, s->parts, s->parts > 1 ? "s" : "", s->part, s->tile);
@@ -111,55 +116,22 @@ static exchange_tile emit_item(const exchange_kernel *k, cj_reg item) {
     return t;
 }
 
-static const struct way {
-    exchange_links (*setup)(const exchange_kernel *k);  // NULL: none
-    void (*round)(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t, const exchange_units *u,
-                  cj_reg round);
-} ways[] = {
-    [CJ_EXCHANGE_PUSH] = {cj__exchange_push_setup, cj__exchange_push_round},
-    [CJ_EXCHANGE_PULL] = {NULL, cj__exchange_pull_round},
-    [CJ_EXCHANGE_GLOBAL] = {cj__exchange_global_setup, cj__exchange_global_round},
-};
-
-static exchange_links emit_setup(const exchange_kernel *k) {
-    if (k->s.bulk) return cj__exchange_bulk_setup(k);
-    return ways[k->s.strategy].setup ? ways[k->s.strategy].setup(k) : (exchange_links){.link = {0}};
-}
-
-static void emit_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
-                        const exchange_units *u, cj_reg round) {
-    cj_func *f = k->f;
-    if (k->s.bulk) {
-        cj__exchange_bulk_rounds(k, l, t, u, round);
-        return;
-    }
-    cj_reg end = cj_add(f, "rounds_end", round, k->s.repeat), more = cj_pred(f, "more");
-    cj_step(f, "a round");
-    CJ_DO(f, "next_round", more) {
-        ways[k->s.strategy].round(k, l, t, u, round);
-        cj_ptx(f, "add.u32 $1, $1, 1;", round);
-        cj_ptx(f, "setp.ne.u32 $1, $2, $3;", more, round, end);
-    }
-}
-
 static void emit_items(const exchange_kernel *k, const exchange_links *l) {
     cj_func       *f = k->f;
     exchange_units u;
-    cj_reg round = cj_mov(f, "u32", "round", 0), item = cj_mov(f, "u32", "item", k->group), more = cj_pred(f, "more");
+    cj_reg         round = cj_mov(f, "u32", "round", 0), item = cj_mov(f, "u32", "item", k->group);
     cj__exchange_name_units(k, &u);
-    CJ_DO(f, "next_item", more) {
+    CJ_COUNT(f, "next_item", item, k->s.groups, k->s.items) {
         const exchange_tile t = emit_item(k, item);
         cj__exchange_copy_chunk(k, &t, &u);
         cj__exchange_load(k, &t, &u);
         cj__exchange_find(k, &t, &u);
-        emit_rounds(k, l, &t, &u, round);
+        cj__exchange_rounds(k, l, &t, &u, round);
         if (k->s.settles)
             cj_ptx(
                 f,
                 "bar.sync 0; // B4: every thread has read the last buffer, also those that hold less of the next tile");
         cj__exchange_store(k, &t, &u);
-        cj_ptx(f, "add.u32 $1, $1, $2;", item, k->s.groups);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, item, k->s.items);
     }
 }
 
@@ -170,7 +142,7 @@ static void emit_exchange(const cj_plan *plan, cj_builder *b) {
     cj_func *f = k.f = cj_entry(b, plan->entry);
     declare(&k);
     emit_identity(&k);
-    const exchange_links l = emit_setup(&k);
+    const exchange_links l = cj__exchange_setup(&k);
     emit_items(&k, &l);
     if (k.s.strategy == CJ_EXCHANGE_PULL || k.s.credits || k.s.bulk) {
         cj_step(f, "the end");
@@ -181,10 +153,5 @@ static void emit_exchange(const cj_plan *plan, cj_builder *b) {
 }
 
 const cj_family cj__family_exchange = {
-    .name = "exchange",
-    .summary = "blocks of a cluster trade their chunks of an array: pair, ring, halo, all-to-all",
-    .param = cj__exchange_params,
-    .param_count = EXCHANGE_PARAMS,
-    .plan = cj__exchange_plan,
-    .emit = emit_exchange,
-};
+    CJ_FAMILY("exchange", "blocks of a cluster trade their chunks of an array: pair, ring, halo, all-to-all", params,
+              cj__exchange_plan, emit_exchange)};

@@ -5,12 +5,12 @@
 
 #include <clusterjit/exchange.h>
 
-#include "constants.h"
 #include "family.h"
 
-// In the order of the table.
-enum { EXCHANGE_PARAMS = 13 };
-extern const cj_param_info cj__exchange_params[EXCHANGE_PARAMS];
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 enum {
     EXCHANGE_BUFFERS = 2,  // parts arrive in them, in turn

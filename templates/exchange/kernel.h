@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that write an exchange: peer.c says who trades with whom, unit.c what a thread holds, push.c, bulk.c and barrier.c how
-// a round trades it. exchange.c has the algorithm and its barriers.
+// The files that write an exchange: peer.c says who trades with whom, unit.c what a thread holds, rounds.c how rounds
+// trade it. exchange.c has the algorithm and its barriers.
 #ifndef CJ_TEMPLATES_EXCHANGE_KERNEL_H
 #define CJ_TEMPLATES_EXCHANGE_KERNEL_H
 
@@ -73,18 +73,10 @@ void cj__exchange_store_own(const exchange_kernel *k, const exchange_units *u, c
 void cj__exchange_load_sent(const exchange_kernel *k, const exchange_turn *t, const exchange_units *u);
 void cj__exchange_store_sent(const exchange_kernel *k, const exchange_turn *t, const exchange_units *u);
 
-// ---- a round: push.c, bulk.c (all rounds), barrier.c (pull, global)
+// ---- rounds.c
 
-exchange_links cj__exchange_push_setup(const exchange_kernel *k);
-exchange_links cj__exchange_bulk_setup(const exchange_kernel *k);
-exchange_links cj__exchange_global_setup(const exchange_kernel *k);
-void           cj__exchange_push_round(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
-                                       const exchange_units *u, cj_reg round);
-void           cj__exchange_pull_round(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
-                                       const exchange_units *u, cj_reg round);
-void           cj__exchange_global_round(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
-                                         const exchange_units *u, cj_reg round);
-void           cj__exchange_bulk_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
-                                        const exchange_units *u, cj_reg round);
+exchange_links cj__exchange_setup(const exchange_kernel *k);
+void           cj__exchange_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
+                                   const exchange_units *u, cj_reg round);
 
 #endif

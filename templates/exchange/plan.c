@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of an exchange, and the geometry that a plan chooses.
+// The geometry that a plan chooses from the parameters.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -7,28 +7,10 @@
 #include "exchange.h"
 #include "numbers.h"
 
-enum { PATTERN, STRATEGY, N, CLUSTERS, SIZE, CLUSTER, DTYPE, BLOCK, GRID, SHIFT, HALO, REPEAT, ALIGN };
-
-const cj_param_info cj__exchange_params[EXCHANGE_PARAMS] = {
-    [PATTERN] = {CJ_CHOICE("pattern", "pair ring halo all-to-all", "pair", "who gets what from whom")},
-    [STRATEGY] = {CJ_CHOICE("strategy", "push pull", "push",
-                            "push: st.async or bulk copies, and mbarriers; pull: cluster barrier and loads")},
-    [N] = {CJ_NUMBER("n", 1, UINT32_MAX, "256", "elements of a block's chunk")},
-    [CLUSTERS] = {CJ_NUMBER("clusters", 1, 1 << 24, "1", "clusters of chunks in x")},
-    [SIZE] = {CJ_NUMBER("size", 0, 16, "0", "blocks that trade with each other; 0: those of a cluster")},
-    [CLUSTER] = {CJ_NUMBER("cluster", 0, 16, "2",
-                           "blocks a cluster: as many as trade; 0: without clusters, through global memory")},
-    [DTYPE] = {CJ_CHOICE("dtype", "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", "f32", "type of an element")},
-    [BLOCK] = {CJ_NUMBER("block", 0, 1024, "0", "threads a block; 0: as many as have something to hold"),
-               .multiple = 32},
-    [GRID] = {CJ_NUMBER("grid", 0, INT32_MAX, "0",
-                        "blocks in the grid at most, a multiple of those that trade; 0: chosen for the device"),
-              .at_most = true},
-    [SHIFT] = {CJ_NUMBER("shift", 0, 15, "1", "ranks a ring moves by, modulo those that trade"),
-               .only = "pattern=ring"},
-    [HALO] = {CJ_NUMBER("halo", 1, UINT32_MAX, "1", "elements of each of halo's edges"), .only = "pattern=halo"},
-    [REPEAT] = {CJ_NUMBER("repeat", 1, 1 << 30, "1", "rounds in one launch")},
-    [ALIGN] = {CJ_NUMBER("align", 1, 16, "16", "bytes that x and out are aligned to, a power of two")},
+enum {
+#define PARAM(id, ...) id,
+#include "params.def"
+#undef PARAM
 };
 
 // The widest access, up to 16 bytes, that divides what it is to step through.
@@ -56,13 +38,12 @@ cj_exchange_shape cj__exchange_shape(const cj_plan *plan) {
     s.in_stride = is_halo ? s.chunk - s.halo : s.part;
     s.out_stride = is_halo ? s.chunk + s.halo : s.part;
     s.out_chunk = s.chunk + 2 * s.halo;
-    if (!s.threads) s.threads = (uint32_t)cj__least(cj__ceil_div((uint64_t)s.part * s.parts, 32) * 32, 1024);
+    if (!s.threads) s.threads = (uint32_t)cj__least(cj__round_up((uint64_t)s.part * s.parts, 32), 1024);
     const uint32_t vectors = s.strategy == CJ_EXCHANGE_GLOBAL ? EXCHANGE_VECTORS : EXCHANGE_VECTORS / 2;
     s.tile = (uint32_t)cj__least(s.part, s.threads * vectors / s.parts);
     s.tiles = (uint32_t)cj__ceil_div(s.part, s.tile);
     s.vectors = (uint32_t)cj__ceil_div((uint64_t)s.tile * s.parts, s.threads);
-    s.buffer_bytes = (uint32_t)cj__ceil_div((uint64_t)s.tile * s.parts * s.slot, EXCHANGE_BUFFER_ALIGN) *
-                     EXCHANGE_BUFFER_ALIGN;
+    s.buffer_bytes = (uint32_t)cj__round_up((uint64_t)s.tile * s.parts * s.slot, EXCHANGE_BUFFER_ALIGN);
     s.items = value[CLUSTERS] * s.tiles;
     s.groups = plan->grid.x / s.size;
     s.guarded = s.tile * s.parts % s.threads || s.part % s.tile;
@@ -80,21 +61,19 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
     const uint64_t  bytes = cj_dtype_size((cj_dtype)value[DTYPE]), size = value[SIZE] ? value[SIZE] : value[CLUSTER];
     const uint64_t  halo = value[PATTERN] == CJ_EXCHANGE_HALO ? value[HALO] : 0;
-    if (!size) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "size: 0 stands for the cluster's size, and cluster=0 has none");
-        cj__hint(error, "say with size=2 … 16 how many blocks trade with each other");
-        return CJ_INVALID_ARGUMENT;
-    }
-    if (value[CLUSTER] && value[CLUSTER] != size) {
-        cj__fail(error, CJ_UNSUPPORTED, "size=%" PRIu64 " blocks trade, but cluster=%" PRIu64, size, value[CLUSTER]);
-        cj__hint(error, "choose cluster=%" PRIu64 ", or cluster=0 to go through global memory", size);
-        return CJ_UNSUPPORTED;
-    }
-    if (!value[CLUSTER] && value[STRATEGY]) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "strategy: pull with cluster=0, whose blocks push through global memory");
-        cj__hint(error, "leave strategy at its default, or choose cluster=%" PRIu64, size);
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (!size)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "say with size=2 … 16 how many blocks trade with each other",
+                          "size: 0 stands for the cluster's size, and cluster=0 has none");
+    if (value[CLUSTER] && value[CLUSTER] != size)
+        return cj__fail(error, CJ_UNSUPPORTED,
+                        "size=%" PRIu64 " blocks trade, but cluster=%" PRIu64 CJ_HINT "choose cluster=%" PRIu64
+                        ", or cluster=0 to go through global memory",
+                        size, value[CLUSTER], size);
+    if (!value[CLUSTER] && value[STRATEGY])
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "strategy: pull with cluster=0, whose blocks push through global memory" CJ_HINT
+                        "leave strategy at its default, or choose cluster=%" PRIu64,
+                        size);
     if ((value[N] + 2 * halo) * bytes > UINT32_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "split it over more clusters",
                           "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1", value[N],
@@ -110,10 +89,10 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
             error, CJ_INVALID_ARGUMENT, "leave align at its default where x and out come from cj_mem_alloc",
             "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16", value[ALIGN], bytes);
     if (value[PATTERN] != CJ_EXCHANGE_ALL_TO_ALL || value[N] % size == 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade",
-             value[N], size);
-    cj__hint(error, "all-to-all sends an equal part to each: choose n=%" PRIu64, cj__ceil_div(value[N], size) * size);
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade" CJ_HINT
+                    "all-to-all sends an equal part to each: choose n=%" PRIu64,
+                    value[N], size, cj__round_up(value[N], size));
 }
 
 // Groups of blocks at once: no more than have work, and than the device surely holds.
@@ -148,9 +127,7 @@ cj_status cj__exchange_plan(cj_plan *plan, const cj_limits *limits, bool cluster
     plan->grid = (cj_dim3){(uint32_t)groups * s.size, 1, 1};
     if (plan->cooperative)
         plan->workspace_bytes = (size_t)plan->grid.x * (EXCHANGE_FLAG + EXCHANGE_BUFFERS * (size_t)s.buffer_bytes);
-    char pattern[16];
-    snprintf(plan->entry, sizeof plan->entry, "exchange_%s",
-             cj_params_word(&plan->params, "pattern", pattern, sizeof pattern));
+    snprintf(plan->entry, sizeof plan->entry, "exchange_%s", CJ_PARAM_WORD(plan, "pattern"));
     for (char *at = plan->entry; *at; at++)
         if (*at == '-') *at = '_';
     return CJ_OK;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumers of the matrix product: each warp group multiplies 64 rows of every stage.
+#include "loop.h"
 #include "roles.h"
 
 enum { REGISTERS = 232, PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // a thread's; of a step
@@ -112,12 +113,6 @@ static void emit_last_steps(const consumer *c, cj_reg steps) {
     cj_wgmma_wait(c->k->f, 0, "the tile's sums are there");
 }
 
-static void load_bias(const consumer *c, cj_reg tile) {
-    if (!c->k->g->bias) return;
-    const gemm_place place = cj__gemm_place(c->k, tile);
-    cj__gemm_values_bias(c->k, &c->results.values, &place);
-}
-
 // ---- whole tiles: the results of one are stored during the mainloop of the next
 
 static void store_deferred(const consumer *c, const char *done, uint32_t first, uint32_t count) {
@@ -133,7 +128,7 @@ typedef struct division {
 static division divide_steps(const consumer *c) {
     cj_func       *f = c->k->f;
     const uint32_t deferred = c->k->g->deferred;
-    cj_reg         steps = cj__gemm_load_u32(c->k, c->k->steps, "steps");
+    cj_reg         steps = cj__load_param(f, "u32", c->k->steps, "steps");
     division       d = {.others = cj_sub(f, "other_steps", steps, deferred ? deferred : 1)};
     if (deferred < 2) return d;
     d.between = cj_div(f, "steps_between", d.others, deferred);
@@ -166,16 +161,13 @@ static void emit_tiles(consumer *c) {
     cj_func           *f = k->f;
     const division     d = divide_steps(c);
     c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
-    cj_reg tile = cj_mov(f, "u32", "tile", k->cluster);
-    CJ_LOOP(f, tiles, "next_tile", "no_tile") {
-        cj_leave(&tiles, cj_ge(f, "no_more", tile, cj__gemm_tiles_end(k)));
-        load_bias(c, tile);
+    CJ_STRIDE(f, tile, cj_mov(f, "u32", "tile", k->cluster), k->clusters, k->whole) {
+        cj__gemm_values_bias(k, &c->results.values, tile);
         emit_first_steps(c, &d);
         emit_last_steps(c, d.others);
         release(c, NULL);
         const gemm_place place = cj__gemm_place(k, tile);
         cj__gemm_results_take(c->k, &c->results, c->sum, &place);
-        cj_update(f, tile, "add", k->clusters);
     }
 }
 
@@ -195,11 +187,11 @@ static void emit_first_step_of_share(consumer *c) {
 static void emit_shares(consumer *c) {
     const gemm_kernel *k = c->k;
     cj_func           *f = k->f;
-    const gemm_stream  s = cj__gemm_stream(k, cj__gemm_load_u32(k, k->steps, "steps"));
+    const gemm_stream  s = cj__gemm_stream(k, cj__load_param(f, "u32", k->steps, "steps"));
     CJ_LOOP(f, shares, "next_share", "no_share") {
         cj_leave(&shares, cj_ge(f, "no_more", s.at, s.end));
         const gemm_share share = cj__gemm_share(k, &s);
-        load_bias(c, share.tile);
+        cj__gemm_values_bias(k, &c->results.values, share.tile);
         emit_first_step_of_share(c);
         emit_last_steps(c, cj_sub(f, "other_steps", share.steps, 1));
         release(c, NULL);
@@ -213,7 +205,7 @@ static void emit_shares(consumer *c) {
 static void emit_split(consumer *c) {
     const gemm_kernel *k = c->k;
     cj_func           *f = k->f;
-    load_bias(c, k->cluster);
+    cj__gemm_values_bias(k, &c->results.values, k->cluster);
     cj_step(f, "this block's steps of the tile");
     c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
     for (uint32_t i = 0; i < k->g->tile_n / 2; i++) cj_ptx(f, "mov.f32 $1, $2;", c->sum[i], 0.0F);

@@ -17,8 +17,8 @@ typedef struct gemm_values {
 
 void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v);
 
-// Loads the bias of a tile, before its sums are there.
-void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm_place *place);
+// Loads the bias of a tile, if there is one, before its sums are there.
+void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, cj_reg tile);
 
 // The bias of the 8 columns `eight` of the tile: new registers for the two of them that a thread has.
 void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_t eight, cj_reg bias[2]);

@@ -54,64 +54,15 @@
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
 #include "gemm.h"
 
-#include <inttypes.h>
-
 #include "plan.h"
 #include "roles.h"
 #include "stage.h"
 
-// clang-format off
 static const cj_param_info params[] = {
-    [GEMM_M] = {.name = "m", .minimum = 1, .maximum = 1 << 30, .initial = "1024", .help = "rows of A and D"},
-    [GEMM_N] = {.name = "n", .minimum = 1, .maximum = 1 << 30, .initial = "1024", .help = "columns of B and D"},
-    [GEMM_K] = {.name = "k", .minimum = 1, .maximum = 1 << 30, .initial = "1024", .help = "columns of A, rows of B"},
-    [GEMM_DTYPE] = {.name = "dtype", .choices = "bf16 f16 tf32 e4m3 e5m2", .initial = "bf16",
-                    .help = "type of A and B; sums are f32. tf32: f32 of which 19 bits count"},
-    [GEMM_DTYPE_B] = {.name = "dtype-b", .choices = "same e4m3 e5m2", .initial = "same",
-                      .help = "type of B, where e4m3 and e5m2 are mixed"},
-    [GEMM_OUT] = {.name = "out", .choices = "auto bf16 f16 f32 e4m3 e5m2", .initial = "auto",
-                  .help = "type of C and D (of D alone for e4m3 and e5m2: then C is bf16); auto: dtype's, f32 for tf32, "
-                          "bf16 for e4m3 and e5m2"},
-    [GEMM_A] = {.name = "a", .choices = "row column", .initial = "row",
-                .help = "how A lies: rows or columns are contiguous"},
-    [GEMM_B] = {.name = "b", .choices = "row column", .initial = "row", .help = "how B lies"},
-    [GEMM_D] = {.name = "d", .choices = "row column", .initial = "row", .help = "how C and D lie"},
-    [GEMM_C] = {.name = "c", .choices = "no yes", .initial = "no", .help = "whether beta C is added"},
-    [GEMM_BIAS] = {.name = "bias", .choices = "none n m", .initial = "none",
-                   .help = "a vector as C's elements: n are added to each row of D, m to each column"},
-    [GEMM_ACTIVATION] = {.name = "activation", .choices = "none relu gelu silu", .initial = "none",
-                         .help = "what D's elements go through in the end; gelu: the form with tanh"},
-    [GEMM_BATCH] = {.name = "batch", .minimum = 1, .maximum = 1 << 20, .initial = "1",
-                    .help = "products of this size, their matrices a stride apart"},
-    [GEMM_SHARED] = {.name = "shared", .choices = "none a b c ac bc", .initial = "none",
-                     .help = "matrices that all products of a batch have in common"},
-    [GEMM_TILE] = {.name = "tile", .choices = "auto 128x256 128x128 64x256 64x128 64x64", .initial = "auto",
-                   .tune = "128x256 128x128 64x256 64x128 64x64",
-                   .help = "rows by columns of D a block (with d=column: columns by rows)"},
-    [GEMM_CLUSTER] = {.name = "cluster", .maximum = GEMM_CLUSTER_MAX, .initial = "auto", .automatic = true,
-                      .tune = "1 2 4",
-                      .help = "blocks of a cluster one below the other, 1, 2 or 4; 0: generate without clusters"},
-    [GEMM_CLUSTER_N] = {.name = "cluster-n", .minimum = 1, .maximum = GEMM_CLUSTER_MAX, .initial = "auto",
-                        .automatic = true, .tune = "1 2 4",
-                        .help = "blocks of a cluster side by side, 1, 2 or 4; at most 4 blocks in all"},
-    [GEMM_STAGES] = {.name = "stages", .maximum = 16, .initial = "0", .tune = "3 4 6",
-                     .help = "stages of the pipeline, at least 2; 0: as many as there is room for, to 8"},
-    [GEMM_SPLIT] = {.name = "split", .maximum = GEMM_SPLIT_MAX, .initial = "0", .tune = "1 2 4 8 16",
-                    .help = "split-K in a cluster: so many blocks, times cluster at most 16, split the K of a tile; "
-                            "1: none; 0: chosen"},
-    [GEMM_PARTS] = {.name = "parts", .maximum = GEMM_PARTS_MAX, .initial = "0", .tune = "1 2 4 7 8 16 32",
-                    .help = "split-K across clusters: so many split the K of a tile and combine their sums in global "
-                            "memory; 0: chosen"},
-    [GEMM_REST] = {.name = "rest", .choices = "auto whole shared", .initial = "auto", .tune = "whole shared",
-                   .help = "the tiles that are left after whole rounds: computed whole by some clusters, or shared by "
-                           "all (stream-K), which combine their sums in global memory"},
-    [GEMM_SUMS] = {.name = "sums", .choices = "auto apart ring", .initial = "auto", .tune = "apart ring",
-                   .help = "where the split-K sums of a cluster's blocks come: into memory of their own (apart), or into "
-                           "the stages (ring), of which more fit then, after all of these blocks have read theirs"},
-    [GEMM_DEPENDENT] = {.name = "dependent", .choices = "no yes", .initial = "yes",
-                        .help = "yes: may start while the kernel before it on the stream still runs, whatever that is"},
+#define PARAM(id, ...) [GEMM_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
 };
-// clang-format on
 
 // ---- the head
 
@@ -127,11 +78,10 @@ static void write_formula(const gemm_shape *g, cj_builder *b) {
 static void write_head(const gemm_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->g;
     write_formula(g, b);
-    cj_head(b,
-            "  tile %" PRIu32 "x%" PRIu32 ", cluster %" PRIu32 "x%" PRIu32 "%s, %" PRIu32 " stages of %" PRIu32 " of K",
-            g->tile_m, g->tile_n, g->cluster_m, g->cluster_n, g->clustered ? "" : " (none)", g->stages, g->step);
+    cj_head(b, "  tile %ux%u, cluster %ux%u%s, %u stages of %u of K", g->tile_m, g->tile_n, g->cluster_m, g->cluster_n,
+            g->clustered ? "" : " (none)", g->stages, g->step);
     if (cj__gemm_is_split(g))
-        cj_head(b, "  split-K: %" PRIu32 " ways in a cluster, %" PRIu32 " ways across clusters", g->split, g->parts);
+        cj_head(b, "  split-K: %u ways in a cluster, %u ways across clusters", g->split, g->parts);
     if (g->sums_in_stages)
         cj_head(b, "  partial sums of a cluster's blocks come into the stages, after all have read theirs");
     if (g->stream_k)
@@ -141,10 +91,10 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
     cj_head(b, "%s", "");
-    cj_head(b,
-            "Launch: block %" PRIu32 " threads (a producer warp group and %" PRIu32 " of consumers), %" PRIu32
-            " bytes of shared memory, any grid%s.",
-            k->plan->block.x, g->groups, k->plan->dynamic_shared, g->clustered ? " of whole clusters" : "");
+    cj_head(
+        b,
+        "Launch: block %u threads (a producer warp group and %u of consumers), %u bytes of shared memory, any grid%s.",
+        k->plan->block.x, g->groups, k->plan->dynamic_shared, g->clustered ? " of whole clusters" : "");
 }
 
 // Arrivals that free a stage: of each consumer warp, at every block of its own row and column of the cluster.
@@ -195,11 +145,6 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
 }
 
 const cj_family cj__family_gemm = {
-    .name = "gemm",
-    .summary = "matrix products on tensor cores, with tiles shared by the blocks of a cluster",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
-    .arch = "sm_90a",
-    .plan = cj__gemm_plan,
-    .emit = emit_gemm,
-};
+    CJ_FAMILY("gemm", "matrix products on tensor cores, with tiles shared by the blocks of a cluster", params,
+              cj__gemm_plan, emit_gemm),
+    .arch = "sm_90a"};

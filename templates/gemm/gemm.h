@@ -12,7 +12,7 @@
 //   split.h      partials.c split.c    split-K and stream-K
 //                stream_k.c
 //   roles.h      producer.c consumer.c the warp groups
-//   gemm.c                             the family: parameter table, algorithm, emit
+//   params.def   gemm.c                the family: parameters, algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_H
 #define CJ_TEMPLATES_GEMM_H
 
@@ -23,31 +23,11 @@
 #include "family.h"
 #include "numbers.h"
 
-// Parameters, in the order of the table.
+// Parameters.
 enum {
-    GEMM_M,
-    GEMM_N,
-    GEMM_K,
-    GEMM_DTYPE,
-    GEMM_DTYPE_B,
-    GEMM_OUT,
-    GEMM_A,
-    GEMM_B,
-    GEMM_D,
-    GEMM_C,
-    GEMM_BIAS,
-    GEMM_ACTIVATION,
-    GEMM_BATCH,
-    GEMM_SHARED,
-    GEMM_TILE,
-    GEMM_CLUSTER,
-    GEMM_CLUSTER_N,
-    GEMM_STAGES,
-    GEMM_SPLIT,
-    GEMM_PARTS,
-    GEMM_REST,
-    GEMM_SUMS,
-    GEMM_DEPENDENT
+#define PARAM(id, ...) GEMM_##id,
+#include "params.def"
+#undef PARAM
 };
 
 enum {

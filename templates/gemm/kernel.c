@@ -43,10 +43,6 @@ void cj__gemm_declare(gemm_kernel *k) {
     if (g->clustered) cj_cluster(f, k->plan->cluster.x, 1, 1);
 }
 
-cj_reg cj__gemm_load_u32(const gemm_kernel *k, cj_var param, const char *name) {
-    return cj_let(k->f, "u32", name, "ld.param.u32 $1, [$2];", param);
-}
-
 cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which) {
     return cj_let(k->f, "u64", "map", "cvta.param.u64 $1, $2;",
                   cj_let(k->f, "u64", "map", "mov.b64 $1, $2;", k->map[which]));
@@ -55,12 +51,6 @@ cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which) {
 uint32_t cj__gemm_log2(uint32_t power) { return power > 1 ? 1 + cj__gemm_log2(power / 2) : 0; }
 
 // ---- identity
-
-// Stream-K: the tiles that are left after whole rounds.
-static void count_left(gemm_kernel *k) {
-    k->left = cj_rem(k->f, "tiles_left", k->count, k->clusters);
-    k->whole = cj_sub(k->f, "whole_tiles", k->count, k->left);
-}
 
 // The blocks of a multicast group follow each other in the cluster.
 static void find_rank(gemm_kernel *k) {
@@ -82,7 +72,7 @@ static void find_split(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     gemm_split       *s = &k->split;
-    cj_reg            steps = cj__gemm_load_u32(k, k->steps, "all_steps");
+    cj_reg            steps = cj__load_param(f, "u32", k->steps, "all_steps");
     cj_step(f, "one tile a cluster, and this block's steps of it");
     s->first = cj_mov(f, "u32", "first_step", 0);
     if (g->parts > 1) {
@@ -118,14 +108,18 @@ void cj__gemm_identify(gemm_kernel *k) {
     k->leader = cj_eq(f, "leader", k->lane, 0);
     k->cluster = cj_mov(f, "u32", "cluster", g->clustered ? "%clusterid.x" : "%ctaid.x");
     k->clusters = cj_mov(f, "u32", "clusters", g->clustered ? "%nclusterid.x" : "%nctaid.x");
-    k->rows = cj__gemm_load_u32(k, k->tiles_m, "rows");
-    k->columns = cj__gemm_load_u32(k, k->tiles_n, "columns");
+    k->rows = cj__load_param(f, "u32", k->tiles_m, "rows");
+    k->columns = cj__load_param(f, "u32", k->tiles_n, "columns");
     k->count = cj_mul(f, "tiles_in_all", k->rows, k->columns);
     if (g->batches > 1) {
         k->of_one = cj_mov(f, "u32", "tiles_of_one", k->count);
-        k->count = cj_mul(f, "tiles_in_all", k->count, cj__gemm_load_u32(k, k->batches, "batches"));
+        k->count = cj_mul(f, "tiles_in_all", k->count, cj__load_param(f, "u32", k->batches, "batches"));
     }
-    if (g->stream_k) count_left(k);
+    k->whole = k->count;
+    if (g->stream_k) {
+        k->left = cj_rem(f, "tiles_left", k->count, k->clusters);
+        k->whole = cj_sub(f, "whole_tiles", k->count, k->left);
+    }
     if (cj__gemm_is_split(g)) find_split(k);
     find_place_in_group(k);
 }
@@ -137,8 +131,6 @@ void cj__gemm_wait(const gemm_kernel *k) {
 }
 
 // ---- tiles
-
-cj_reg cj__gemm_tiles_end(const gemm_kernel *k) { return k->g->stream_k ? k->whole : k->count; }
 
 uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg outer, cj_reg batch, bool shared) {
     at[0] = inner;

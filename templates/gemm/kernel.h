@@ -28,7 +28,7 @@ typedef struct gemm_kernel {
     cj_reg            cluster, clusters;          // this cluster's number and how many there are
     cj_reg            rows, columns, count;       // tiles_m, tiles_n, and tiles in all
     cj_reg            of_one;                     // tiles of one product of a batch
-    cj_reg            whole, left;                // stream-K: tiles that are computed whole, and all others
+    cj_reg            whole, left;                // tiles that are computed whole; stream-K: and all others
     gemm_split        split;
     cj_pipeline       stages;
     cj_reg            shared;   // where the stages of A begin; those of B follow, then the store buffers
@@ -44,9 +44,8 @@ void cj__gemm_wait(const gemm_kernel *k);
 
 // ---- small pieces
 
-// The generic address of a tensor map: a new u64 register. A u64 parameter's lower half, a new u32 register.
+// The generic address of a tensor map: a new u64 register.
 cj_reg   cj__gemm_map_address(const gemm_kernel *k, unsigned which);
-cj_reg   cj__gemm_load_u32(const gemm_kernel *k, cj_var param, const char *name);
 uint32_t cj__gemm_log2(uint32_t power);
 
 // ---- tiles
@@ -60,10 +59,5 @@ gemm_place cj__gemm_place(const gemm_kernel *k, cj_reg tile);
 
 // Coordinates for a tensor copy: returns how many, 3 where each product of a batch has a matrix of its own.
 uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg outer, cj_reg batch, bool shared);
-
-// A persistent cluster's whole tiles: from k->cluster on, every k->clusters-th before this one.
-cj_reg cj__gemm_tiles_end(const gemm_kernel *k);
-
-// ---- control
 
 #endif

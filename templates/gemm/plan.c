@@ -25,10 +25,9 @@ static cj_status check_target(const cj_plan *plan, const cj_limits *limits, cj_e
 static cj_status check_cluster(const uint64_t *value, const gemm_shape *g, cj_error *error) {
     const uint32_t along_m = g->cluster_m, along_n = g->cluster_n;
     if ((along_m & (along_m - 1)) || (along_n & (along_n - 1)) || along_m * along_n > GEMM_CLUSTER_MAX)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT,
-                          "cluster counts blocks one below the other, cluster-n side by side",
-                          "cluster: %" PRIu32 " x %" PRIu32 " blocks; each is 1, 2 or 4, and together at most %d",
-                          along_m, along_n, GEMM_CLUSTER_MAX);
+        return cj__refuse(
+            error, CJ_INVALID_ARGUMENT, "cluster counts blocks one below the other, cluster-n side by side",
+            "cluster: %u x %u blocks; each is 1, 2 or 4, and together at most %d", along_m, along_n, GEMM_CLUSTER_MAX);
     if (cj__gemm_tile_count(g) > TILES_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
                           "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles",
@@ -43,15 +42,14 @@ static cj_status check_split(const gemm_shape *g, cj_error *error) {
     const uint64_t clusters = cj__gemm_tile_count(g) * g->parts;
     if (g->split > 1 && !g->clustered)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "parts split K without clusters",
-                          "split: %" PRIu32 ", but cluster=0 asks for no clusters", g->split);
+                          "split: %u, but cluster=0 asks for no clusters", g->split);
     if (g->split * cj__gemm_multicast(g) > GEMM_SPLIT_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "cluster=1 cluster-n=1 leaves all of them to split",
-                          "split: %" PRIu32 " times %" PRIu32 " x %" PRIu32 " blocks are more than the %d of a cluster",
-                          g->split, g->cluster_m, g->cluster_n, GEMM_SPLIT_MAX);
+                          "split: %u times %u x %u blocks are more than the %d of a cluster", g->split, g->cluster_m,
+                          g->cluster_n, GEMM_SPLIT_MAX);
     if (g->stream_k && cj__gemm_is_split(g))
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "rest=auto goes with any split and parts",
-                          "rest: shared, but the K of all tiles is split: split %" PRIu32 ", parts %" PRIu32, g->split,
-                          g->parts);
+                          "rest: shared, but the K of all tiles is split: split %u, parts %u", g->split, g->parts);
     if (cj__gemm_is_split(g) && clusters * g->split * cj__gemm_multicast(g) > INT32_MAX)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "make one of them smaller",
                           "split, parts: %" PRIu64 " clusters are more than a grid holds", clusters);
@@ -68,26 +66,24 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
                           "rest: shared, but %" PRIu64 " steps of K are too many for it", g->steps);
     if (value[GEMM_SUMS] != GEMM_SUMS_RING || g->sums_in_stages) return check_split(g, error);
     return cj__refuse(error, CJ_INVALID_ARGUMENT, "split=2 and more has blocks that do; or leave sums at its default",
-                      "sums: ring, but no blocks of a cluster split K: split %" PRIu32, g->split);
+                      "sums: ring, but no blocks of a cluster split K: split %u", g->split);
 }
 
 static cj_status refuse_no_room(const gemm_shape *g, cj_error *error) {
-    cj__fail(error, CJ_CONTRACT,
-             "split: the sums of %" PRIu32 " blocks take %" PRIu32
-             " bytes of shared memory, which leaves no room for two stages of %" PRIu32,
-             g->split, cj__gemm_peer_bytes(g), cj__gemm_stage_bytes(g));
-    cj__hint(error, "a smaller tile than %" PRIu32 "x%" PRIu32 " has room, and so has parts instead of split",
-             g->tile_m, g->tile_n);
-    return CJ_CONTRACT;
+    return cj__fail(
+        error, CJ_CONTRACT,
+        "split: the sums of %u blocks take %u bytes of shared memory, which leaves no room for two stages of %u" CJ_HINT
+        "a smaller tile than %ux%u has room, and so has parts instead of split",
+        g->split, cj__gemm_peer_bytes(g), cj__gemm_stage_bytes(g), g->tile_m, g->tile_n);
 }
 
 static cj_status check_sums_in_stages(const gemm_shape *g, cj_error *error) {
     const uint32_t stages = g->stages * cj__gemm_stage_bytes(g), sums = cj__gemm_peer_bytes(g);
     if (!g->sums_in_stages || stages >= sums) return CJ_OK;
-    return cj__refuse(
-        error, CJ_CONTRACT, "stages=0 takes as many as there is room for, and sums=apart needs none of theirs",
-        "sums: ring, but the sums of %" PRIu32 " blocks take %" PRIu32 " bytes, and %" PRIu32 " stages have %" PRIu32,
-        g->split, sums, g->stages, stages);
+    return cj__refuse(error, CJ_CONTRACT,
+                      "stages=0 takes as many as there is room for, and sums=apart needs none of theirs",
+                      "sums: ring, but the sums of %u blocks take %u bytes, and %u stages have %u", g->split, sums,
+                      g->stages, stages);
 }
 
 // ---- what follows from the choice
@@ -100,11 +96,10 @@ static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gem
     if (most < GEMM_STAGES_MIN && g->split > 1) return refuse_no_room(g, error);
     g->stages = asked ? asked : most < STAGES_MAX ? most : STAGES_MAX;
     if (g->stages <= most) return check_sums_in_stages(g, error);
-    cj__fail(error, CJ_CONTRACT,
-             "stages: %" PRIu32 " stages of %" PRIu32 " bytes do not fit the shared memory of a block", asked,
-             cj__gemm_stage_bytes(g));
-    cj__hint(error, "a tile of %" PRIu32 "x%" PRIu32 " has room for %" PRIu32, g->tile_m, g->tile_n, most);
-    return CJ_CONTRACT;
+    return cj__fail(error, CJ_CONTRACT,
+                    "stages: %u stages of %u bytes do not fit the shared memory of a block" CJ_HINT
+                    "a tile of %ux%u has room for %u",
+                    asked, cj__gemm_stage_bytes(g), g->tile_m, g->tile_n, most);
 }
 
 // What was chosen becomes the parameters, so that emit chooses nothing.
@@ -160,11 +155,9 @@ static void derive(cj_plan *plan, const gemm_shape *g) {
 }
 
 static void name_entry(cj_plan *plan, const gemm_shape *g) {
-    int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%" PRIu32 "x%" PRIu32, g->a.type->name, g->tile_m,
-                          g->tile_n);
+    int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%ux%u", g->a.type->name, g->tile_m, g->tile_n);
     if (cj__gemm_is_split(g))
-        snprintf(plan->entry + length, sizeof plan->entry - (size_t)length, "_split_%" PRIu32 "x%" PRIu32, g->split,
-                 g->parts);
+        snprintf(plan->entry + length, sizeof plan->entry - (size_t)length, "_split_%ux%u", g->split, g->parts);
 }
 
 cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product that the parameters describe: its types, layouts, and what is done to its sums.
-#include <inttypes.h>
 #include <math.h>
 
 #include "error.h"
@@ -61,10 +60,10 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
 
 static cj_status refuse_order(const char *which, const char *order, const gemm_type *type, const char *other,
                               cj_error *error) {
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "%s: %s; elements of %s are multiplied only where those of K follow each other", which, order, type->name);
-    cj__hint(error, "store %s by %ss (%s=%s)", which, other, which, other);
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "%s: %s; elements of %s are multiplied only where those of K follow each other" CJ_HINT
+                    "store %s by %ss (%s=%s)",
+                    which, order, type->name, which, other, which, other);
 }
 
 cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_error *error) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer of the matrix product: one thread starts the tensor copies that fill the stages.
+#include "loop.h"
 #include "roles.h"
 
 enum { REGISTERS = 40 };  // a thread's, that the producer keeps
@@ -84,27 +85,16 @@ typedef struct producer {
 
 // Steps of a tile, from `first` on (cj_none(): 0). The coordinates are computed before the thread waits for the kernels before.
 static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_reg first, cj_reg steps) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    const gemm_place  place = cj__gemm_place(k, tile);
-    const position    a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
-    cj_reg            left = cj_mov(f, "u32", "steps_left", steps);
+    cj_func         *f = k->f;
+    const gemm_place place = cj__gemm_place(k, tile);
+    const position   a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
+    cj_reg           left = cj_mov(f, "u32", "steps_left", steps);
     cj__gemm_wait(k);
     CJ_COUNT_DOWN(f, "load_step", left, 1) {
-        cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(g)));
+        cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(k->g)));
         load_operand(k, &p->a, &a, place.batch, p->at.stage, full);
         load_operand(k, &p->b, &b, place.batch, p->at.stage, full);
         cj_pipeline_next(f, &k->stages, &p->at);
-    }
-}
-
-static void load_tiles(const gemm_kernel *k, const producer *p, cj_reg steps) {
-    cj_func *f = k->f;
-    cj_reg   tile = cj_mov(f, "u32", "tile", k->cluster);
-    CJ_LOOP(f, tiles, "next_tile", "no_tile") {
-        cj_leave(&tiles, cj_ge(f, "no_more", tile, cj__gemm_tiles_end(k)));
-        load_steps(k, p, tile, cj_none(), steps);
-        cj_update(f, tile, "add", k->clusters);
     }
 }
 
@@ -144,8 +134,10 @@ void cj__gemm_produce(gemm_kernel *k, cj_label done) {
         cj_ptx(f, "@$1 bra $2; // there are fewer steps than blocks", none, done);
         load_steps(k, &p, k->cluster, k->split.first, k->split.steps);
     } else {
-        cj_reg steps = cj__gemm_load_u32(k, k->steps, "steps");
-        load_tiles(k, &p, steps);
+        cj_reg steps = cj__load_param(f, "u32", k->steps, "steps");
+        CJ_STRIDE(f, tile, cj_mov(f, "u32", "tile", k->cluster), k->clusters, k->whole) {
+            load_steps(k, &p, tile, cj_none(), steps);
+        }
         if (k->g->stream_k) load_shares(k, &p, steps);
     }
     wait_for_releases(k, &p.at);

@@ -51,8 +51,8 @@ void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
 
 // ---- subtiles and their owners
 
-// A subtile of this warp: its number; with several ranks also its owner, whether that is this rank, and where this lane's sums
-// lie there, those of rank 0, with their mbarrier.
+// A subtile of this warp: its number, and whether this rank owns it; with several ranks also its owner, and where this lane's
+// sums lie there, those of rank 0, with their mbarrier.
 typedef struct subtile {
     cj_reg number, owner, owned, sums, arrived;
 } subtile;
@@ -78,7 +78,7 @@ static void find_subtiles(const gemm_kernel *k, subtile *subtiles) {
     for (uint32_t i = 0; i < g->subtiles; i++) {
         cj_reg number = cj_sub(f, "subtile", k->warp, GEMM_WARPS);
         if (i) number = cj_add(f, "subtile", number, i * cj__gemm_consumer_warps(g));
-        subtiles[i] = (subtile){.number = number};
+        subtiles[i] = (subtile){.number = number, .owned = cj_always()};
         if (g->split > 1) find_owner(k, &subtiles[i]);
     }
 }
@@ -199,61 +199,48 @@ static void store_partials(const gemm_kernel *k, const partials *p, const subtil
 
 // ---- from sums to D
 
-typedef struct split {
-    const gemm_kernel *k;
-    gemm_results      *r;
-    const cj_reg      *sum;  // of all subtiles
-    partials           partials;
-    subtile            subtile[GEMM_SUBTILES_MAX];
-} split;
-
-typedef void (*subtile_step)(const split *s, uint32_t index, const cj_reg *sum);
-
-// What the owner of a subtile does.
-static void if_owned(const split *s, uint32_t index, subtile_step step) {
-    const cj_reg *sum = s->sum + cj__gemm_sums(s->k->g) * index;
-    if (s->k->g->split == 1)
-        step(s, index, sum);
-    else
-        CJ_IF(s->k->f, s->subtile[index].owned, "not_owned") step(s, index, sum);
+static void finish(const gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t index) {
+    cj__gemm_results_take_subtile(k, r, sum, index);
+    cj__gemm_results_store(k, r, index);
 }
 
-static void finish(const split *s, uint32_t index) {
-    cj__gemm_results_take_subtile(s->k, s->r, s->sum, index);
-    cj__gemm_results_store(s->k, s->r, index);
-}
-
-static void combine_ranks(const split *s, uint32_t index, const cj_reg *sum) {
-    if (s->k->g->split > 1) gather(s->k, &s->subtile[index], sum);
-    if (s->k->g->parts > 1)
-        store_partials(s->k, &s->partials, &s->subtile[index], sum);
-    else
-        finish(s, index);
-}
-
-static void combine_parts(const split *s, uint32_t index, const cj_reg *sum) {
-    add_up(s->k, "ld.global", partials_of(s->k, &s->partials, &s->subtile[index]), s->k->g->parts, true, sum);
-    finish(s, index);
+// The partials of the cluster's ranks: to the owners of their subtiles, which combine them, and store them in turn if there are
+// several parts.
+static void combine_ranks(const gemm_kernel *k, gemm_results *r, const cj_reg *sum, const subtile *subtiles,
+                          const partials *p) {
+    const gemm_shape *g = k->g;
+    if (g->sums_in_stages) wait_for_stages(k);
+    if (g->split > 1) cj_step(k->f, "partials are pushed to the owners of their subtiles");
+    for (uint32_t i = 0; g->split > 1 && i < g->subtiles; i++) push(k, &subtiles[i], sum + cj__gemm_sums(g) * i);
+    for (uint32_t i = 0; i < g->subtiles; i++) {
+        const cj_reg *own = sum + cj__gemm_sums(g) * i;
+        cj_step(k->f, "the sums of columns %u to %u", i * g->subtile, i * g->subtile + g->subtile - 1);
+        CJ_IF(k->f, subtiles[i].owned, "not_owned") {
+            if (g->split > 1) gather(k, &subtiles[i], own);
+            if (g->parts > 1)
+                store_partials(k, p, &subtiles[i], own);
+            else
+                finish(k, r, sum, i);
+        }
+    }
 }
 
 void cj__gemm_split_results(const gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    split             s = {.k = k, .r = r, .sum = sum};
+    partials          p = {.first = {0}};
+    subtile           subtiles[GEMM_SUBTILES_MAX];
     cj__gemm_results_place(k, r, place);
-    find_subtiles(k, s.subtile);
-    if (g->parts > 1) s.partials = find_partials(k);
-    if (g->sums_in_stages) wait_for_stages(k);
-    if (g->split > 1) cj_step(f, "partials are pushed to the owners of their subtiles");
-    for (uint32_t i = 0; g->split > 1 && i < g->subtiles; i++) push(k, &s.subtile[i], sum + cj__gemm_sums(g) * i);
-    for (uint32_t i = 0; i < g->subtiles; i++) {
-        cj_step(f, "the sums of columns %u to %u", i * g->subtile, i * g->subtile + g->subtile - 1);
-        if_owned(&s, i, combine_ranks);
-    }
+    find_subtiles(k, subtiles);
+    if (g->parts > 1) p = find_partials(k);
+    combine_ranks(k, r, sum, subtiles, &p);
     if (g->parts == 1) return;
     cj_step(f, "the warp that comes last adds up the partials of all parts");
-    CJ_IF(f, cj__gemm_comes_last(k, s.partials.counter, CJ_ARG(g->parts - 1)), "not_last") {
+    CJ_IF(f, cj__gemm_comes_last(k, p.counter, CJ_ARG(g->parts - 1)), "not_last") {
         cj__gemm_see_partials(k);
-        for (uint32_t i = 0; i < g->subtiles; i++) if_owned(&s, i, combine_parts);
+        for (uint32_t i = 0; i < g->subtiles; i++) CJ_IF(f, subtiles[i].owned, "not_owned") {
+                add_up(k, "ld.global", partials_of(k, &p, &subtiles[i]), g->parts, true, sum + cj__gemm_sums(g) * i);
+                finish(k, r, sum, i);
+            }
     }
 }

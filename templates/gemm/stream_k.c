@@ -84,14 +84,13 @@ static cj_reg warp_number(const gemm_kernel *k, cj_reg which) {
 
 // Where this lane's partials of a share lie, after all counters.
 static cj_reg partials_of(const gemm_kernel *k, cj_reg share) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    cj_reg            at = cj__load_pointer(f, k->workspace, "partials");
-    cj_reg bytes = cj_mul(f, "counters", k->clusters, cj__gemm_cluster_warps(g) * (uint32_t)sizeof(uint32_t));
+    cj_func *f = k->f;
+    cj_reg   at = cj__load_pointer(f, k->workspace, "partials");
+    cj_reg   bytes = cj_mul(f, "counters", k->clusters, cj__gemm_cluster_warps(k->g) * (uint32_t)sizeof(uint32_t));
     bytes = cj_add(f, "counters", bytes, GEMM_COUNTERS_ALIGN - 1);
     bytes = cj_and(f, "counters", bytes, -GEMM_COUNTERS_ALIGN);
     at = cj_let(f, "u64", "partials", "mad.wide.u32 $1, $2, 1, $3; // after all counters", bytes, at);
-    at = cj_mad_wide(f, "partials", warp_number(k, share), cj__gemm_warp_bytes(g), at);
+    at = cj_mad_wide(f, "partials", warp_number(k, share), cj__gemm_warp_bytes(k->g), at);
     return cj_mad_wide(f, "partials", k->lane, 16, at);
 }
 

@@ -18,7 +18,7 @@ enum { UNIT = 16, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW };
 
 gemm_tail cj__gemm_tail_begin(const gemm_kernel *k) {
     cj_func  *f = k->f;
-    gemm_tail t = {.columns = cj__gemm_load_u32(k, k->d_columns, "columns_of_d"), .sends = cj_pred(f, "sends")};
+    gemm_tail t = {.columns = cj__load_param(f, "u32", k->d_columns, "columns_of_d"), .sends = cj_pred(f, "sends")};
     t.whole = cj_let(f, "s32", "whole_columns", "and.b32 $1, $2, $3; // of whole 16 bytes", t.columns,
                      -(UNIT / (int)k->g->d_type->bytes));
     return t;
@@ -64,13 +64,9 @@ static part load_part(const gemm_kernel *k, const gemm_tail *t, const gemm_place
                       t->whole);
     p.row = cj_add(f, "tail_row", row, place->row);
     cj_reg left = cj_let(f, "s32", "tail_left", "sub.s32 $1, $2, $3;", t->columns, p.column);
-    cj_reg is_row = cj_lt(f, "is_row", p.row, cj__gemm_load_u32(k, k->d_rows, "rows_of_d"));
+    cj_reg is_row = cj_lt(f, "is_row", p.row, cj__load_param(f, "u32", k->d_rows, "rows_of_d"));
     p.count = cj_let(f, "s32", "tail_count", "selp.b32 $1, $2, 0, $3;", left, is_row);
     return p;
-}
-
-static cj_reg load_u64(const gemm_kernel *k, cj_var param, const char *name) {
-    return cj_let(k->f, "u64", name, "ld.param.u64 $1, [$2];", param);
 }
 
 static cj_reg address_in_d(const gemm_kernel *k, const gemm_place *place, const part *p) {
@@ -78,10 +74,10 @@ static cj_reg address_in_d(const gemm_kernel *k, const gemm_place *place, const 
     cj_func       *f = k->f;
     cj_reg         to = cj__load_pointer(f, k->d, "tail_to"),
            row = cj_let(f, "u64", "tail_line", "cvt.u64.s32 $1, $2;", p->row);
-    cj_reg line = cj_mul(f, "tail_line", row, load_u64(k, k->d_leading, "leading"));
+    cj_reg line = cj_mul(f, "tail_line", row, cj__load_param(f, "u64", k->d_leading, "leading"));
     if (k->g->batches > 1) {
         cj_reg product = cj_let(f, "u64", "tail_product", "cvt.u64.s32 $1, $2;", place->batch);
-        line = cj_mad(f, "tail_line", product, load_u64(k, k->d_stride, "stride"), line);
+        line = cj_mad(f, "tail_line", product, cj__load_param(f, "u64", k->d_stride, "stride"), line);
     }
     to = cj_mad(f, "tail_to", line, bytes, to);
     return cj_let(f, "u64", "tail_to", "mad.wide.s32 $1, $2, $3, $4;", p->column, bytes, to);

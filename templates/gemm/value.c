@@ -19,7 +19,7 @@ enum { LANES = 32, COLUMNS = 8, EIGHTS = 2 * LANES / COLUMNS };
 // factor *= the number that a parameter points to; NULL stands for 1.
 static void multiply_by(const gemm_kernel *k, cj_reg factor, cj_var param, const char *name) {
     cj_func *f = k->f;
-    cj_reg   at = cj_let(f, "u64", name, "ld.param.u64 $1, [$2];", param), given = cj_ne(f, "given", at, 0);
+    cj_reg   at = cj__load_param(f, "u64", param, name), given = cj_ne(f, "given", at, 0);
     cj_reg   scale = cj_mov(f, "f32", "scale", 1.0F);
     cj_ptx(f, "@$1 cvta.to.global.u64 $2, $2;", given, at);
     cj_ptx(f, "@$1 ld.global.f32 $2, [$3];", given, scale, at);
@@ -29,7 +29,7 @@ static void multiply_by(const gemm_kernel *k, cj_reg factor, cj_var param, const
 void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    v->alpha = cj_let(f, "f32", "alpha", "ld.param.f32 $1, [$2];", k->alpha);
+    v->alpha = cj__load_param(f, "f32", k->alpha, "alpha");
     if (cj__gemm_is_scaled(g)) {
         multiply_by(k, v->alpha, k->scale_a, "scale_a");
         multiply_by(k, v->alpha, k->scale_b, "scale_b");
@@ -38,7 +38,7 @@ void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
         v->scale_d = cj_mov(f, "f32", "scale_d", 1.0F);
         multiply_by(k, v->scale_d, k->scale_d, "scale_d");
     }
-    if (g->adds_c) v->beta = cj_let(f, "f32", "beta", "ld.param.f32 $1, [$2];", k->beta);
+    if (g->adds_c) v->beta = cj__load_param(f, "f32", k->beta, "beta");
     if (!g->bias) return;
     v->quarter = cj_and(f, "quarter", k->lane, 3);
     for (uint32_t i = 0; i < (g->bias == GEMM_BIAS_ROWS ? 2 : g->tile_n / LANES); i++) v->bias[i] = cj_f32(f, "bias");
@@ -52,7 +52,7 @@ static void load_bias(const gemm_kernel *k, cj_reg first, uint32_t count, uint32
     const gemm_type *type = k->g->c_type;
     cj_func         *f = k->f;
     cj_reg           at = cj__load_pointer(f, k->bias, "bias_at");
-    cj_reg           length = cj__gemm_load_u32(k, k->bias_length, "bias_length");
+    cj_reg           length = cj__load_param(f, "u32", k->bias_length, "bias_length");
     at = cj_let(f, "u64", "bias_at", "mad.wide.s32 $1, $2, $3, $4;", first, type->bytes, at);
     for (uint32_t i = 0; i < count; i++) {
         cj_reg index = offset(i) ? cj_add(f, "bias_index", first, offset(i)) : first;
@@ -68,18 +68,20 @@ static void load_bias(const gemm_kernel *k, cj_reg first, uint32_t count, uint32
 static uint32_t row_of(uint32_t i) { return i * GEMM_WARP_ROWS / 2; }
 static uint32_t column_of(uint32_t i) { return i / 2 * 2 * LANES + i % 2; }
 
-void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm_place *place) {
+void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, cj_reg tile) {
     cj_func *f = k->f;
+    if (!k->g->bias) return;
+    const gemm_place place = cj__gemm_place(k, tile);
     if (k->g->bias == GEMM_BIAS_ROWS) {
         cj_step(f, "the bias of this thread's two rows");
         cj_reg down = cj_shr(f, "row_of_warp", k->lane, 2);
         down = cj_mad(f, "row_of_tile", k->warp, GEMM_WARP_ROWS, down);
         down = cj_sub(f, "row_of_tile", down, GEMM_WARPS * GEMM_WARP_ROWS);
-        load_bias(k, cj_add(f, "bias_first", place->row, down), 2, row_of, v->bias);
+        load_bias(k, cj_add(f, "bias_first", place.row, down), 2, row_of, v->bias);
         return;
     }
     cj_step(f, "the tile's bias: of every 64 columns two a lane");
-    cj_reg first = cj_let(f, "s32", "bias_first", "mad.lo.s32 $1, $2, 2, $3;", k->lane, place->column);
+    cj_reg first = cj_let(f, "s32", "bias_first", "mad.lo.s32 $1, $2, 2, $3;", k->lane, place.column);
     load_bias(k, first, k->g->tile_n / LANES, column_of, v->bias);
 }
 

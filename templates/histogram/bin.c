@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "histogram.h"
+#include "numbers.h"
 
 static cj_status integer_range(cj_binning *b, double lower, double upper, cj_error *error) {
     static const double ends[] = {[CJ_SAMPLE_U8] = 0x1p8, [CJ_SAMPLE_U16] = 0x1p16, [CJ_SAMPLE_U32] = 0x1p32};
@@ -22,8 +23,7 @@ static cj_status integer_range(cj_binning *b, double lower, double upper, cj_err
     b->width = (uint64_t)(upper - lower);
     b->whole = b->bins / b->width;
     uint64_t rest = b->bins % b->width, high = 0, dividend = rest;
-    for (int bit = 0; bit < 64;
-         bit++) {  // high = floor(2^64 * rest / width), by long division: the dividend stays below width
+    for (int bit = 0; bit < 64; bit++) {  // high = floor(2^64 * rest / width): long division, dividend < width
         dividend <<= 1;
         high = high << 1 | (dividend >= b->width);
         if (dividend >= b->width) dividend -= b->width;
@@ -37,11 +37,9 @@ static cj_status float_range(cj_binning *b, double lower, double upper, cj_error
     b->upper = (float)upper;
     b->scale = (float)((double)b->bins / ((double)b->upper - (double)b->lower));
     if (b->lower < b->upper && isfinite(b->upper - b->lower) && isnormal(b->scale)) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "lower %.9g and upper %.9g: %" PRIu64 " bins between them cannot be told apart in f32", lower, upper,
-             b->bins);
-    cj__hint(error, "upper - lower, and bins / (upper - lower), must be ordinary numbers of f32");
-    return CJ_INVALID_ARGUMENT;
+    return cj__refuse(
+        error, CJ_INVALID_ARGUMENT, "upper - lower, and bins / (upper - lower), must be ordinary numbers of f32",
+        "lower %.9g and upper %.9g: %" PRIu64 " bins between them cannot be told apart in f32", lower, upper, b->bins);
 }
 
 cj_status cj__binning_make(cj_binning *b, cj_sample sample, uint64_t bins, double lower, double upper,
@@ -56,14 +54,6 @@ cj_status cj__binning_make(cj_binning *b, cj_sample sample, uint64_t bins, doubl
 
 // ---- the kernel
 
-static bool is_power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
-
-static unsigned log2_of(uint64_t x) {
-    unsigned power = 0;
-    while (x >>= 1) power++;
-    return power;
-}
-
 // Whether an integer outside the range does not by itself get a number of at least `bins`.
 static bool needs_check(const cj_binning *b) { return b->whole > 1 || (b->whole && b->part); }
 
@@ -71,13 +61,13 @@ static bool needs_check(const cj_binning *b) { return b->whole > 1 || (b->whole 
 enum { ONE_PRODUCT = 1 << 16 };
 
 static bool takes_two_products(const cj_binning *b) {
-    return b->part & UINT32_MAX && b->width > ONE_PRODUCT && !is_power_of_two(b->part);
+    return b->part & UINT32_MAX && b->width > ONE_PRODUCT && !cj__is_power(b->part);
 }
 
 // floor(d * part / 2^64): by a shift, by the upper half of one product, or of two.
 static cj_reg write_part(const cj_binning *b, cj_func *f, cj_reg d) {
     const uint64_t upper = b->part >> 32, lower = b->part & UINT32_MAX;
-    if (is_power_of_two(b->part)) return cj_shr(f, "bin", d, 64 - log2_of(b->part));
+    if (cj__is_power(b->part)) return cj_shr(f, "bin", d, 64 - cj__log2(b->part));
     if (!takes_two_products(b)) return cj_let(f, "u32", "bin", "mul.hi.u32 $1, $2, $3;", d, upper + (lower != 0));
     cj_reg high = cj_let(f, "u32", "high", "mul.hi.u32 $1, $2, $3;", d, lower);
     cj_reg product = cj_mad_wide(f, "product", d, upper, cj_cvt(f, "u64", "product", high));

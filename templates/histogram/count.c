@@ -16,6 +16,7 @@
 #include <clusterjit/control.h>
 
 #include "histogram.h"
+#include "numbers.h"
 
 enum { WARP = 32 };
 
@@ -28,12 +29,6 @@ bool cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width
 
 unsigned cj__histogram_field_mask(const histogram_kernel *k) {
     return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
-}
-
-static unsigned log2_of(unsigned power) {
-    unsigned log2 = 0;
-    while (power >>= 1) log2++;
-    return log2;
 }
 
 // The number among this block's bins, any other from `own` on where it is not one of them; with remote counters, among all.
@@ -69,8 +64,8 @@ histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin) {
         p.word = cj_let(f, "u32", "word", "mul.hi.u32 $1, $2, $3; // bin / 3", bin, UINT32_MAX / 3 + 1);
         p.shift = cj_mul(f, "shift", cj_mad(f, "in_word", p.word, -3, bin), width.bits);
     } else {
-        p.word = cj_shr(f, "word", bin, log2_of(width.in_word));
-        p.shift = cj_shl(f, "shift", bin, log2_of(width.bits));
+        p.word = cj_shr(f, "word", bin, cj__log2(width.in_word));
+        p.shift = cj_shl(f, "shift", bin, cj__log2(width.bits));
     }
     p.word = cj_mad(f, "word", p.word, 4, k->counter);
     return p;
@@ -99,19 +94,19 @@ static void settle_wrap(const histogram_kernel *k, const sample *s) {
     cj_func                 *f = k->f;
     const cj_histogram_width width = k->layout.width;
     const char *type = k->count_type, *minus_one = k->count_bytes == 8 ? "0xffffffffffffffff" : "0xffffffff";
-    cj_body     settle = cj_if_begin(f, cj_ne(f, "no_wrap", s->wrapped, 0), 0, "settled", 0);
-    cj_reg      at = cj_mad_wide(f, "at_count", s->bin, k->count_bytes, k->out), more = cj_pred(f, "more");
-    CJ_DO(f, "carry", more) {
-        cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, cj__histogram_field_mask(k) + 1);
-        cj_update(f, s->bin, "add", 1);
-        cj_leave(&settle, cj_eq(f, "left_word", cj_rem(f, "in_word", s->bin, width.in_word), 0));
-        cj_leave(&settle, cj_ge(f, "no_bin", s->bin, k->own));
-        cj_update(f, at, "add", k->count_bytes);
-        cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, minus_one);
-        cj_update(f, s->field, "shl", width.bits);
-        cj_ptx(f, "setp.eq.u32 $1, $2, 0;", more, find_wrap(k, s));
+    CJ_ONCE(f, settle, "settled") {
+        cj_leave(&settle, cj_ne(f, "no_wrap", s->wrapped, 0));
+        cj_reg at = cj_mad_wide(f, "at_count", s->bin, k->count_bytes, k->out);
+        CJ_DO(f, "carry", cj_eq(f, "more", find_wrap(k, s), 0)) {
+            cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, cj__histogram_field_mask(k) + 1);
+            cj_update(f, s->bin, "add", 1);
+            cj_leave(&settle, cj_eq(f, "left_word", cj_rem(f, "in_word", s->bin, width.in_word), 0));
+            cj_leave(&settle, cj_ge(f, "no_bin", s->bin, k->own));
+            cj_update(f, at, "add", k->count_bytes);
+            cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, minus_one);
+            cj_update(f, s->field, "shl", width.bits);
+        }
     }
-    cj_body_end(&settle);
 }
 
 // All additions are on their way before the first is looked at.

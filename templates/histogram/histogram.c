@@ -36,7 +36,15 @@
 #include <inttypes.h>
 
 #include "histogram.h"
+#include "loop.h"
+#include "schedule.h"
 #include "vector.h"
+
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [HISTOGRAM_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+};
 
 enum { UNROLL_MAX = 8, WARP = 32 };  // the most loads in flight a thread
 
@@ -49,13 +57,11 @@ static unsigned unroll_of(const histogram_kernel *k) {
 
 static void write_head(const histogram_kernel *k, cj_builder *b) {
     const cj_plan *plan = k->plan;
-    char           type[8], counts[8];
     cj_head(b,
             "clusterjit: histogram  dtype=%s bins=%" PRIu64
             " lower=%.9g upper=%.9g counts=%s block=%u cluster=%u width=%u%s",
-            cj_params_word(&plan->params, "dtype", type, sizeof type), plan->params.value[HISTOGRAM_BINS],
-            cj_params_real(&plan->params, "lower"), cj_params_real(&plan->params, "upper"),
-            cj_params_word(&plan->params, "counts", counts, sizeof counts), plan->block.x, k->cluster,
+            CJ_PARAM_WORD(plan, "dtype"), plan->params.value[HISTOGRAM_BINS], cj_params_real(&plan->params, "lower"),
+            cj_params_real(&plan->params, "upper"), CJ_PARAM_WORD(plan, "counts"), plan->block.x, k->cluster,
             k->layout.width.bits, k->layout.remote ? " strategy=remote" : "");
     cj_head(b, "%s", "");
     if (k->layout.remote) {
@@ -106,21 +112,22 @@ static void emit_bins(histogram_kernel *k) {
     k->out = cj_mad_wide(f, "out", k->first, k->count_bytes, k->out);
 }
 
+static void sync(const histogram_kernel *k, const char *cluster_why, const char *block) {
+    if (k->layout.remote)
+        cj_cluster_sync(k->f, cluster_why);
+    else
+        cj_ptx(k->f, block);
+}
+
 static void emit_zero(histogram_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "all counters are zero");
     k->counter = cj_mov(f, "u32", "counters", "counter");
     cj_reg zero = cj_mov(f, "u32", "zero", 0), end = cj_add(f, "counter_end", k->counter, k->plan->dynamic_shared);
     cj_reg at = cj_mad(f, "at", k->thread, HISTOGRAM_LOAD, k->counter);
-    CJ_LOOP(f, zeroes, "next_zero", "zeroed") {
-        cj_leave(&zeroes, cj_ge(f, "past", at, end));
-        cj_ptx(f, "st.shared.v4.u32 [$1], {$2, $2, $2, $2};", at, zero);
-        cj_update(f, at, "add", k->plan->block.x * HISTOGRAM_LOAD);
-    }
-    if (k->layout.remote)
-        cj_cluster_sync(f, "B1: every block's are, and each has started");
-    else
-        cj_ptx(f, "bar.sync 0; // B1: they are");
+    CJ_STRIDE(f, zeroed, at, k->plan->block.x * HISTOGRAM_LOAD, end)
+    cj_ptx(f, "st.shared.v4.u32 [$1], {$2, $2, $2, $2};", zeroed, zero);
+    sync(k, "B1: every block's are, and each has started", "bar.sync 0; // B1: they are");
 }
 
 // ---- reading
@@ -149,8 +156,8 @@ static slice emit_slice(const histogram_kernel *k) {
     cj_reg x = cj_let(f, "u64", "x", "ld.param.u64 $1, [$2];", k->x);
     cj_reg n = cj_let(f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
     x = cj_let(f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
-    cj_reg number = cj_mov(f, "u32", whose, by_cluster ? "%clusterid.x" : "%ctaid.x");
-    cj_reg slices = cj_mov(f, "u32", "grid", by_cluster ? "%nclusterid.x" : "%nctaid.x");
+    cj_reg number = cj_mov(f, "u32", whose, cj__group_index(by_cluster));
+    cj_reg slices = cj_mov(f, "u32", "grid", cj__group_count(by_cluster));
     if (!k->cluster && k->layout.pool > 1) {
         number = cj_div(f, whose, number, k->layout.pool);
         slices = cj_div(f, "pools", slices, k->layout.pool);
@@ -190,16 +197,15 @@ static cj_reg emit_tiles(const histogram_kernel *k, const slice *s, cj_reg (*v)[
     cj_reg place = cj_mad(f, "place", cj_sub(f, "warp_place", k->thread, lane), unroll, lane);
     cj_reg at = cj_mad_wide(f, "at", place, HISTOGRAM_LOAD, s->body),
            tile = cj_let(f, "u64", "tile", "mov.b64 $1, $2;", s->body);
-    cj_reg end = cj_add(f, "tile_end", tile, unroll * stride), more = cj_pred(f, "more");
+    cj_reg end = cj_add(f, "tile_end", tile, unroll * stride);
     CJ_UNLESS(f, cj_gt(f, "no_tile", end, s->tail), "rest") {
-        CJ_DO(f, "next_tile", more) {
+        CJ_DO(f, "next_tile", cj_le(f, "more", end, s->tail)) {
             for (unsigned u = 0; u < unroll; u++) load_vector(k, v[u], at, u * WARP * HISTOGRAM_LOAD);
             cj_note(f, "all loads are on their way before the first is counted");
             cj_ptx(f, "mov.b64 $1, $2;", tile, end);
             cj_update(f, at, "add", unroll * stride);
             cj_update(f, end, "add", unroll * stride);
             for (unsigned u = 0; u < unroll; u++) cj__histogram_count_vector(k, v[u], true);
-            cj_ptx(f, "setp.le.u64 $1, $2, $3;", more, end, s->tail);
         }
         cj_step(f, "the vectors of the last tile, of which some threads have fewer");
     }
@@ -209,15 +215,11 @@ static cj_reg emit_tiles(const histogram_kernel *k, const slice *s, cj_reg (*v)[
 static void emit_body(const histogram_kernel *k, const slice *s) {
     cj_func *f = k->f;
     cj_reg   v[UNROLL_MAX][HISTOGRAM_WORDS];
-    for (unsigned u = 0; u < unroll_of(k); u++)
-        for (unsigned i = 0; i < HISTOGRAM_WORDS; i++)
-            v[u][i] = cj_register(f, k->dtype->reg, (const char[]){'v', (char)('0' + u), "xyzw"[i], 0});
+    cj_registers(f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
     cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(f, "at", k->thread, HISTOGRAM_LOAD, tile);
-    CJ_LOOP(f, rest, "next_one", "body_done") {
-        cj_leave(&rest, cj_ge(f, "past", at, s->tail));
-        load_vector(k, v[0], at, 0);
+    CJ_STRIDE(f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
+        load_vector(k, v[0], rest, 0);
         cj__histogram_count_vector(k, v[0], false);
-        cj_update(f, at, "add", k->plan->block.x * HISTOGRAM_LOAD);
     }
 }
 
@@ -225,13 +227,8 @@ static void emit_body(const histogram_kernel *k, const slice *s) {
 static void emit_flush(const histogram_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "every count that is not 0 goes to global memory");
-    if (k->layout.remote)
-        cj_cluster_sync(f, "B2: every block has counted its samples");
-    else
-        cj_ptx(f, "bar.sync 0; // B2: all samples are counted");
-    cj_reg bin = cj_mov(f, "u32", "i", k->thread);
-    CJ_LOOP(f, bins, "next_bin", "done") {
-        cj_leave(&bins, cj_ge(f, "past", bin, k->own));
+    sync(k, "B2: every block has counted its samples", "bar.sync 0; // B2: all samples are counted");
+    CJ_STRIDE(f, bin, cj_mov(f, "u32", "i", k->thread), k->plan->block.x, k->own) {
         const histogram_place place = cj__histogram_place(k, bin);
         cj_reg                count = cj_let(f, "u32", "count", "ld.shared.u32 $1, [$2];", place.word);
         if (cj__histogram_is_narrow(k)) {
@@ -239,7 +236,6 @@ static void emit_flush(const histogram_kernel *k) {
             count = cj_and(f, "count", low, cj__histogram_field_mask(k));
         }
         cj__histogram_add(k, cj_ne(f, "some", count, 0), bin, count);
-        cj_update(f, bin, "add", k->plan->block.x);
     }
 }
 
@@ -273,11 +269,5 @@ static void emit_histogram(const cj_plan *plan, cj_builder *b) {
     cj_ptx(k.f, "ret;");
 }
 
-const cj_family cj__family_histogram = {
-    .name = "histogram",
-    .summary = "how many samples fall into each of equal bins",
-    .param = cj__histogram_params,
-    .param_count = HISTOGRAM_PARAMS,
-    .plan = cj__histogram_plan,
-    .emit = emit_histogram,
-};
+const cj_family cj__family_histogram = {CJ_FAMILY("histogram", "how many samples fall into each of equal bins", params,
+                                                  cj__histogram_plan, emit_histogram)};

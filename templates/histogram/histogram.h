@@ -6,8 +6,12 @@
 #include <clusterjit/ptx.h>
 #include <stdbool.h>
 
-#include "constants.h"
 #include "family.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 typedef enum cj_sample { CJ_SAMPLE_F32, CJ_SAMPLE_U8, CJ_SAMPLE_U16, CJ_SAMPLE_U32 } cj_sample;
 
@@ -37,21 +41,10 @@ cj_reg cj__binning_write(const cj_binning *binning, cj_func *f, cj_reg sample);
 // ---- the family: its plan (plan.c) and its kernel (histogram.c, count.c)
 
 enum {
-    HISTOGRAM_N,
-    HISTOGRAM_BINS,
-    HISTOGRAM_DTYPE,
-    HISTOGRAM_COUNTS,
-    HISTOGRAM_LOWER,
-    HISTOGRAM_UPPER,
-    HISTOGRAM_BLOCK,
-    HISTOGRAM_CLUSTER,
-    HISTOGRAM_GRID,
-    HISTOGRAM_WIDTH,
-    HISTOGRAM_STRATEGY,
-    HISTOGRAM_PARAMS
+#define PARAM(id, ...) HISTOGRAM_##id,
+#include "params.def"
+#undef PARAM
 };
-
-extern const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS];
 
 // Bytes a load, bytes of a cache line, the most blocks of a pool.
 enum { HISTOGRAM_LOAD = 16, HISTOGRAM_WORDS = HISTOGRAM_LOAD / 4, HISTOGRAM_LINE = 128, HISTOGRAM_POOL = 16 };

@@ -5,50 +5,10 @@
 
 #include "error.h"
 #include "histogram.h"
+#include "numbers.h"
 #include "occupancy.h"
 
 enum { OWNER, REMOTE };  // of strategy
-
-const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS] = {
-    [HISTOGRAM_N] =
-        {.name = "n", .minimum = 1, .maximum = UINT64_C(1) << 40, .initial = "1024", .help = "elements of x"},
-    [HISTOGRAM_BINS] =
-        {.name = "bins", .minimum = 1, .maximum = 1 << 20, .initial = "256", .help = "bins, of equal width"},
-    [HISTOGRAM_DTYPE] = {.name = "dtype", .choices = "f32 u8 u16 u32", .initial = "u32", .help = "type of x"},
-    [HISTOGRAM_COUNTS] = {.name = "counts",
-                          .choices = "u32 u64",
-                          .initial = "u32",
-                          .help = "type of the counts; u32 wrap modulo 2^32"},
-    [HISTOGRAM_LOWER] = {.name = "lower", .real = true, .initial = "0", .help = "samples below are not counted"},
-    [HISTOGRAM_UPPER] = {.name = "upper",
-                         .real = true,
-                         .initial = "0",
-                         .help =
-                             "samples from here on are not counted; lower = upper = 0: from 0 to bins, of floats to 1"},
-    [HISTOGRAM_BLOCK] =
-        {.name = "block", .minimum = 32, .maximum = 1024, .multiple = 32, .initial = "1024", .help = "threads a block"},
-    [HISTOGRAM_CLUSTER] = {.name = "cluster",
-                           .maximum = HISTOGRAM_POOL,
-                           .initial = "0",
-                           .help = "blocks a cluster, which pool their bins; 0: generate without clusters"},
-    [HISTOGRAM_GRID] = {.name = "grid",
-                        .maximum = INT32_MAX,
-                        .initial = "0",
-                        .help = "blocks in the grid, a multiple of the pool; 0: chosen for the device"},
-    [HISTOGRAM_WIDTH] = {.name = "width",
-                         .choices = "auto 32 16 10 8 4",
-                         .initial = "auto",
-                         .help =
-                             "bits of a counter in shared memory; auto: the widest for which there is room, at least 8;"
-                             " 4 suits samples without frequent bins"},
-    [HISTOGRAM_STRATEGY] = {.name = "strategy",
-                            .choices = "owner remote",
-                            .initial = "owner",
-                            .help =
-                                "owner: every block of a pool reads all of its samples and counts its own bins; remote:"
-                                " each reads its share and adds to the counters of the bin's block, in distributed"
-                                " shared memory, with counters of 32 bits"},
-};
 
 // Bits of a counter, and counters in a word, as the words of `width` name them.
 static const cj_histogram_width widths[] = {{0, 0}, {32, 1}, {16, 2}, {10, 3}, {8, 4}, {4, 8}};
@@ -59,19 +19,12 @@ static const cj_histogram_dtype dtypes[] = {{CJ_SAMPLE_F32, "f32", "f32", 4},
                                             {CJ_SAMPLE_U16, "u16", "u32", 2},
                                             {CJ_SAMPLE_U32, "u32", "u32", 4}};
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
 const cj_histogram_dtype *cj__histogram_dtype(const cj_plan *plan) {
     return &dtypes[plan->params.value[HISTOGRAM_DTYPE]];
 }
 
-static cj_histogram_layout layout_of(uint64_t bins, cj_histogram_width width, unsigned pool) {
-    return (cj_histogram_layout){
-        .width = width, .pool = pool, .own = ceil_div(ceil_div(bins, pool), width.in_word) * width.in_word};
-}
-
 static uint64_t shared_bytes(const cj_histogram_layout *l) {
-    return ceil_div(l->own / l->width.in_word * 4, HISTOGRAM_LOAD) * HISTOGRAM_LOAD;
+    return cj__round_up(l->own / l->width.in_word * 4, HISTOGRAM_LOAD);
 }
 
 // The smallest pool, of `cluster` blocks where that is not 0, that needs no more than `room` bytes a block, and in it
@@ -86,8 +39,8 @@ static bool choose_layout(const cj_plan *plan, uint64_t room, unsigned cluster, 
                 : value[HISTOGRAM_WIDTH] ? value[HISTOGRAM_WIDTH] != w
                                          : widths[w].bits < HISTOGRAM_AUTO_BITS)
                 continue;
-            *l = layout_of(value[HISTOGRAM_BINS], widths[w], pool);
-            l->remote = remote;
+            const uint64_t own = cj__round_up(cj__ceil_div(value[HISTOGRAM_BINS], pool), widths[w].in_word);
+            *l = (cj_histogram_layout){.width = widths[w], .pool = pool, .own = own, .remote = remote};
             if (shared_bytes(l) <= room) return true;
         }
     return false;
@@ -104,17 +57,16 @@ static cj_status plan_layout(const cj_plan *plan, const cj_limits *limits, unsig
     const uint64_t *value = plan->params.value;
     if (choose_layout(plan, limits->shared_per_block_optin, cluster, l)) return CJ_OK;
     const unsigned asked = l->remote ? widths[WIDE].bits : widths[value[HISTOGRAM_WIDTH]].bits;
-    cj__fail(error, CJ_CONTRACT,
-             "bins: %" PRIu64 " counters of %u bits do not fit the shared memory of %u blocks,"
-             " %u bytes each",
-             value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS, cluster ? cluster : HISTOGRAM_POOL,
-             limits->shared_per_block_optin);
-    cj__hint(error, "take larger clusters, narrower counters, or fewer bins");
-    return CJ_CONTRACT;
+    return cj__refuse(error, CJ_CONTRACT, "take larger clusters, narrower counters, or fewer bins",
+                      "bins: %" PRIu64 " counters of %u bits do not fit the shared memory of %u blocks, %u bytes each",
+                      value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
+                      cluster ? cluster : HISTOGRAM_POOL, limits->shared_per_block_optin);
 }
 
 // Counters of 32 bits, and of a warp's run, must hold what a pool reads.
-static uint64_t least_pools(const cj_plan *plan) { return ceil_div(plan->params.value[HISTOGRAM_N], UINT32_MAX / 2); }
+static uint64_t least_pools(const cj_plan *plan) {
+    return cj__ceil_div(plan->params.value[HISTOGRAM_N], UINT32_MAX / 2);
+}
 
 // As many pools as the GPU holds at once, none without a load for each of its threads.
 static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const cj_histogram_layout *l) {
@@ -122,30 +74,22 @@ static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const
     const cj_kernel_use use = {.threads = plan->block.x, .shared = plan->dynamic_shared, .cluster = plan->cluster.x};
     cj_occupancy        o;
     cj__occupancy(&use, limits, &o);
-    uint64_t blocks = o.blocks_per_sm < HISTOGRAM_BLOCKS_PER_SM ? o.blocks_per_sm : HISTOGRAM_BLOCKS_PER_SM;
-    uint64_t pools = o.blocks_per_sm ? (uint64_t)o.active_clusters * blocks / o.blocks_per_sm : 1;
+    const uint64_t blocks = cj__least(o.blocks_per_sm, HISTOGRAM_BLOCKS_PER_SM);
+    uint64_t       pools = o.blocks_per_sm ? (uint64_t)o.active_clusters * blocks / o.blocks_per_sm : 1;
     if (!plan->cluster.x) pools /= l->pool;
-    const uint64_t wanted = ceil_div(bytes, (uint64_t)plan->block.x * HISTOGRAM_LOAD * (l->remote ? l->pool : 1));
-    const uint64_t least = least_pools(plan);
-    if (pools > wanted) pools = wanted;
-    if (pools < least) pools = least;
-    return pools ? pools : 1;
+    const uint64_t wanted = cj__ceil_div(bytes, (uint64_t)plan->block.x * HISTOGRAM_LOAD * (l->remote ? l->pool : 1));
+    return cj__most(cj__most(cj__least(pools, wanted), least_pools(plan)), 1);
 }
 
 static cj_status check_strategy(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
     if (value[HISTOGRAM_STRATEGY] != REMOTE) return CJ_OK;
-    if (!value[HISTOGRAM_CLUSTER]) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "strategy: remote counters are those of a cluster's blocks, but cluster is 0");
-        cj__hint(error, "choose cluster from 1 to %d, or strategy=owner", HISTOGRAM_POOL);
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (!value[HISTOGRAM_CLUSTER])
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose cluster from 1 to 16, or strategy=owner",
+                          "strategy: remote counters are those of a cluster's blocks, but cluster is 0");
     if (value[HISTOGRAM_WIDTH] <= WIDE) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "width: %u, but remote counters have 32 bits",
-             widths[value[HISTOGRAM_WIDTH]].bits);
-    cj__hint(error, "leave width at its default, or choose strategy=owner");
-    return CJ_INVALID_ARGUMENT;
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave width at its default, or choose strategy=owner",
+                      "width: %u, but remote counters have 32 bits", widths[value[HISTOGRAM_WIDTH]].bits);
 }
 
 cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
@@ -172,12 +116,10 @@ cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};
     plan->dynamic_shared = (uint32_t)shared_bytes(&l);
     const uint64_t grid = value[HISTOGRAM_GRID] ? value[HISTOGRAM_GRID] : choose_pools(plan, limits, &l) * l.pool;
-    if (grid % l.pool) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool", grid,
-                 l.pool);
-        cj__hint(error, "%" PRIu64 " is", ceil_div(grid, l.pool) * l.pool);
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (grid % l.pool)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool" CJ_HINT "%" PRIu64 " is", grid,
+                        l.pool, cj__round_up(grid, l.pool));
     if (grid / l.pool < least_pools(plan))
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave grid at its default",
                           "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
@@ -186,8 +128,6 @@ cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     plan->resident = value[HISTOGRAM_GRID] || grid / l.pool < 4 * least_pools(plan)
                          ? 0
                          : l.pool;  // slices may become as large
-    char type[8];
-    snprintf(plan->entry, sizeof plan->entry, "histogram_%s",
-             cj_params_word(&plan->params, "dtype", type, sizeof type));
+    snprintf(plan->entry, sizeof plan->entry, "histogram_%s", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

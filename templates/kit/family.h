@@ -10,18 +10,38 @@
 #include <clusterjit/ptx.h>
 #include <stdbool.h>
 
-// A row of a parameter table: [ID] = {CJ_NUMBER("k", 1, 2048, "64", "how many")}. Other members may follow in the braces.
+// A parameter, of which params.def has one row each: PARAM(K, CJ_NUMBER("k", 1, 2048, "64", "how many")) becomes K in an enum and
+// [K] = {CJ_NUMBER(…)} in the family's table. Other members may follow in the row.
 //   CJ_NUMBER      a number from minimum to maximum
 //   CJ_AUTOMATIC   the same, or "auto", its default, which leaves the number to the plan
+//   CJ_REAL        a real number
 //   CJ_CHOICE      one of the words in `choices`
+//   CJ_SWITCH      "no", its default, or "yes"
 //   CJ_FUNCTION    a user's function of these arguments
 #define CJ_NUMBER(name_, minimum_, maximum_, initial_, help_) \
     .name = name_, .minimum = minimum_, .maximum = maximum_, .initial = initial_, .help = help_
 #define CJ_AUTOMATIC(name_, minimum_, maximum_, help_) \
     CJ_NUMBER(name_, minimum_, maximum_, "auto", help_), .automatic = true
+#define CJ_REAL(name_, initial_, help_) .name = name_, .real = true, .initial = initial_, .help = help_
 #define CJ_CHOICE(name_, choices_, initial_, help_) \
     .name = name_, .choices = choices_, .initial = initial_, .help = help_
+#define CJ_SWITCH(name_, help_) CJ_CHOICE(name_, "no yes", "no", help_)
 #define CJ_FUNCTION(name_, arguments_, help_) .name = name_, .function = arguments_, .initial = "", .help = help_
+
+// A row of a family's constants.def, which its header includes in an enum: what was fitted to a GPU or to a compiler, and the
+// command that measures it again.
+#define CJ_CONSTANT(name, value, unit, gpu, date, command) name = (value),
+
+// A family's table.
+#define CJ_PARAMS(params_) .param = params_, .param_count = sizeof params_ / sizeof *params_
+
+// A family, {CJ_FAMILY("topk", "the k largest …", params, plan, emit)}. Here, too, others may follow.
+#define CJ_FAMILY(name_, summary_, params_, plan_, emit_) \
+    .name = name_, .summary = summary_, CJ_PARAMS(params_), .plan = plan_, .emit = emit_
+
+// A parameter's value as text, for the rest of the block.
+enum { CJ_PARAM_WORD_BYTES = 24 };
+#define CJ_PARAM_WORD(plan, name) cj_params_word(&(plan)->params, (name), (char[CJ_PARAM_WORD_BYTES]){0}, CJ_PARAM_WORD_BYTES)
 
 struct cj_family {
     const char          *name, *summary;
@@ -52,6 +72,9 @@ const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
 
 // The pointer that a kernel is given in `param`, into global memory: a new u64 register.
 cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name);
+
+// What it is given as a value of `type`: of a u64, as a u32 its lower half.
+cj_reg cj__load_param(cj_func *f, const char *type, cj_var param, const char *name);
 
 // Asks ptxas for registers that let so many blocks fit an SM, or as many as an SM of the target holds: it ignores a larger
 // number, with a warning. 1 is what every kernel has, and is not written.

@@ -24,6 +24,10 @@ cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name) {
     return pointer;
 }
 
+cj_reg cj__load_param(cj_func *f, const char *type, cj_var param, const char *name) {
+    return cj_let(f, type, name, "ld.param.$3 $1, [$2];", param, type);
+}
+
 cj_reg cj__pool_address(cj_func *f, const char *pool) {
     cj_reg at = cj_u32(f, "pool");
     cj_ptx(f, "mov.u32 $1, $2;", at, pool);

@@ -3,12 +3,22 @@
 #ifndef CJ_TEMPLATES_NUMBERS_H
 #define CJ_TEMPLATES_NUMBERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline uint64_t cj__ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 static inline uint64_t cj__round_up(uint64_t a, uint64_t unit) { return cj__ceil_div(a, unit) * unit; }
 static inline uint64_t cj__least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t cj__most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+// The number of the highest bit that is set: the logarithm of a power of two.
+static inline unsigned cj__log2(uint64_t value) {
+    unsigned bit = 0;
+    while (value >>= 1) bit++;
+    return bit;
+}
+
+static inline bool cj__is_power(uint64_t value) { return value && !(value & (value - 1)); }
 
 // The least power of two that is not below `value`, at most 2^31.
 static inline unsigned cj__power_from(uint64_t value) {

@@ -13,6 +13,10 @@
 
 #include <clusterjit/ptx.h>
 
+// The special registers that number the groups of a grid: clusters, or blocks without clusters.
+static inline const char *cj__group_count(unsigned cluster) { return cluster ? "%nclusterid.x" : "%nctaid.x"; }
+static inline const char *cj__group_index(unsigned cluster) { return cluster ? "%clusterid.x" : "%ctaid.x"; }
+
 // ---- static: by every thread, or by the warps that need the number
 
 typedef struct cj_static_schedule {

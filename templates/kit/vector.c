@@ -28,6 +28,13 @@ void cj__load(cj_func *f, cj_reg when, const char *load, const char *type, const
     access_memory(f, when, load, type, into, count, at, offset, true);
 }
 
+cj_reg cj__load_value(cj_func *f, cj_reg when, const char *load, const char *type, const char *reg, const char *name,
+                      cj_reg at) {
+    cj_reg value = cj_register(f, reg, name);
+    cj__load(f, when, load, type, &value, 1, at, 0);
+    return value;
+}
+
 void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, const cj_reg *value, unsigned count,
                cj_reg at, int64_t offset) {
     access_memory(f, when, store, type, value, count, at, offset, false);

@@ -10,6 +10,10 @@
 void cj__load(cj_func *f, cj_reg when, const char *load, const char *type, const cj_reg *into, unsigned count,
               cj_reg at, int64_t offset);
 
+// One register, made for it: of the type `reg`, as a value in memory of `type` is loaded into.
+cj_reg cj__load_value(cj_func *f, cj_reg when, const char *load, const char *type, const char *reg, const char *name,
+                      cj_reg at);
+
 // "STORE.vN.TYPE [at + offset], {value};" with `store` such as "st.global".
 void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, const cj_reg *value, unsigned count,
                cj_reg at, int64_t offset);

@@ -37,16 +37,14 @@ void cj__reduce_begin(reduce_kernel *k) {
 // Partials that each block of a cluster sends to rank 0.
 static unsigned sent_by_block(const reduce_kernel *k) { return k->per_block ? 1 : k->warps; }
 
-reduce_push cj__reduce_open(reduce_kernel *k) {
-    cj_func    *f = k->f;
-    reduce_push p = {.receiver = {0}};
-    if (!k->pushes) return p;
+void cj__reduce_open(reduce_kernel *k) {
+    cj_func *f = k->f;
+    if (!k->pushes) return;
     cj_step(f, "an mbarrier, of which that of rank 0 will count the bytes of all partials that are sent there");
     k->rank = cj_cluster_rank(f);
-    p.push = cj__push_new(f, "arrived");
-    p.receiver = cj_let(f, "pred", "receiver", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, k->leader);
-    cj__push_open(f, &p.push, p.receiver, "publishes the mbarrier, at B2", "B2: this block has started");
-    return p;
+    k->push = cj__push_new(f, "arrived");
+    k->receiver = cj_let(f, "pred", "receiver", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, k->leader);
+    cj__push_open(f, &k->push, k->receiver, "publishes the mbarrier, at B2", "B2: this block has started");
 }
 
 // ---- block
@@ -64,30 +62,27 @@ static void combine_block(const reduce_kernel *k, const cj_partial *partial, cj_
 static void apply_weight(const reduce_kernel *k, const cj_partial *partial) {
     cj_func    *f = k->f;
     const char *type = k->partials.type[0];
-    const bool  is_float = *type == 'f', is_wide = k->partials.bytes[0] == 8;
+    const bool  is_float = *type == 'f';
+    const char *convert = is_float                    ? "cvt.rn.$3.u32 $1, $2;"
+                          : k->partials.bytes[0] == 8 ? "cvt.$3.u32 $1, $2;"
+                                                      : "mov.b32 $1, $2;";
     if (!k->plan->params.value[REDUCE_WEIGHT]) return;
     cj_step(f, "weight: block b counts b + 1 times");
-    cj_reg number = cj_add(f, "number", k->block, 1), weight = cj_register(f, type, "weight");
-    if (is_float)
-        cj_ptx(f, "cvt.rn.$1.u32 $2, $3;", type, weight, number);
-    else if (is_wide)
-        cj_ptx(f, "cvt.$1.u32 $2, $3;", type, weight, number);
-    else
-        cj_ptx(f, "mov.b32 $1, $2;", weight, number);
+    cj_reg weight = cj_let(f, type, "weight", convert, cj_add(f, "number", k->block, 1), type);
     cj_ptx(f, "mul$1.$2 $3, $3, $4;", is_float ? ".rn" : ".lo", type, partial->value[0], weight);
 }
 
 // ---- cluster
 
 // Every warp, or with a result for each block its warp 0, sends its partial to rank 0; then only rank 0 is left.
-static cj_slots send_to_rank_0(const reduce_kernel *k, const cj_push *push, const cj_partial *partial) {
+static cj_slots send_to_rank_0(const reduce_kernel *k, const cj_partial *partial) {
     cj_func           *f = k->f;
     const cj_partials *kind = &k->partials;
     const cj_slots     slots = cj__slots_make(kind, "cluster_part", k->cluster * sent_by_block(k));
     cj_step(f, "cluster: partials are pushed to rank 0, whose mbarrier counts their bytes");
     cj_reg index = cj_mov(f, "u32", "index", k->rank);
     if (!k->per_block) cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", index, k->rank, k->warps, k->warp);
-    cj_reg zero = cj_mov(f, "u32", "rank_0", 0), gate = cj__push_gate(f, push, zero);
+    cj_reg zero = cj_mov(f, "u32", "rank_0", 0), gate = cj__push_gate(f, &k->push, zero);
     for (unsigned i = 0; i < kind->values; i++) {
         cj_reg slot = cj_cluster_map_address(f, cj__slot_address(kind, &slots, i, index), zero);
         cj_st_async(f, k->per_block ? k->leader : k->warp_leader, kind->type[i], &partial->value[i], 1, slot, 0, gate);
@@ -142,8 +137,7 @@ static void store_blocks(const reduce_kernel *k, const cj_slots *slots, const cj
 
 // ---- all of it
 
-void cj__reduce_finish(const reduce_kernel *k, const reduce_push *push, const reduce_epoch *epoch,
-                       const cj_partial *partial) {
+void cj__reduce_finish(const reduce_kernel *k, const cj_partial *partial) {
     cj_func       *f = k->f;
     const unsigned sent = k->cluster * sent_by_block(k) * cj__partial_bytes(&k->partials);
     cj_label       others = k->gatherers > 1 ? cj_label_new(f, "gather") : k->done;
@@ -152,17 +146,17 @@ void cj__reduce_finish(const reduce_kernel *k, const reduce_push *push, const re
     cj__warp_combine(&k->partials, partial, 32);
     apply_weight(k, partial);
     if (k->pushes)
-        cj__push_expect(f, &push->push, "B2: rank 0 has started, its memory may be written", push->receiver,
-                        CJ_ARG(sent), "B3: all partials");
+        cj__push_expect(f, &k->push, "B2: rank 0 has started, its memory may be written", k->receiver, CJ_ARG(sent),
+                        "B3: all partials");
     if (!k->pushes || k->per_block) combine_block(k, partial, others);
     if (k->pushes) {
-        slots = send_to_rank_0(k, &push->push, partial);
+        slots = send_to_rank_0(k, partial);
         if (!k->per_block && k->warps > 1) cj__reduce_only_warp_0(k, others);
-        cj__push_wait(f, &push->push, "B3: every partial of the cluster is here");
+        cj__push_wait(f, &k->push, "B3: every partial of the cluster is here");
     }
     if (k->per_block) store_blocks(k, &slots, partial);
     if (!k->total) return;
     if (k->pushes) cj__slots_combine(&k->partials, &slots, k->lane, partial);
-    if (k->gathers) cj__reduce_grid(k, epoch, partial, others);
+    if (k->gathers) cj__reduce_grid(k, partial, others);
     store_total(k, partial);
 }

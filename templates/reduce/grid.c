@@ -5,56 +5,49 @@
 
 #include "mailbox.h"
 #include "reduce.h"
-
-static const char *group_count(const reduce_kernel *k) { return k->cluster ? "%nclusterid.x" : "%nctaid.x"; }
-static const char *group_index(const reduce_kernel *k) { return k->cluster ? "%clusterid.x" : "%ctaid.x"; }
-static const char *group_name(const reduce_kernel *k) { return k->cluster ? "cluster" : "block"; }
+#include "schedule.h"
 
 void cj__reduce_only_warp_0(const reduce_kernel *k, cj_label others) {
     cj_ptx(k->f, "@$1 bra $2;", cj_ne(k->f, "other_warp", k->warp, 0), others);
 }
 
-reduce_epoch cj__reduce_epoch(const reduce_kernel *k) {
-    cj_func     *f = k->f;
-    reduce_epoch e = {.space = {0}};
-    if (!k->gathers) return e;
+void cj__reduce_epoch(reduce_kernel *k) {
+    cj_func      *f = k->f;
+    reduce_epoch *e = &k->epoch;
+    if (!k->gathers) return;
     cj_step(f,
             k->gatherers > 1 ? "who needs the tag: warp 0 of each block, and all of the last %s"
                              : "warp 0 needs the tag",
-            group_name(k));
-    e.space = cj__load_pointer(f, k->workspace, "space");
-    cj_reg groups = cj_mov(f, "u32", "groups", group_count(k));
-    cj_reg group = cj_add(f, "group", cj_mov(f, "u32", "group", group_index(k)), 1);
-    e.is_last = cj_eq(f, "is_last", group, groups);
+            cj__reduce_group(k));
+    e->space = cj__load_pointer(f, k->workspace, "space");
+    cj_reg groups = cj_mov(f, "u32", "groups", cj__group_count(k->cluster));
+    cj_reg group = cj_add(f, "group", cj_mov(f, "u32", "group", cj__group_index(k->cluster)), 1);
+    e->is_last = cj_eq(f, "is_last", group, groups);
     if (k->gatherers > 1)
-        e.reads = cj_let(f, "pred", "reads", "setp.eq.or.u32 $1, $2, 0, $3;", k->warp, e.is_last);
+        e->reads = cj_let(f, "pred", "reads", "setp.eq.or.u32 $1, $2, 0, $3;", k->warp, e->is_last);
     else
-        e.reads = cj_eq(f, "reads", k->warp, 0);
-    e.before = cj_mov(f, "u32", "last_tag", 0);
-    return e;
+        e->reads = cj_eq(f, "reads", k->warp, 0);
+    e->before = cj_mov(f, "u32", "last_tag", 0);
 }
 
 // The tag is read early, so that the loads hide its latency, and used late.
-void cj__reduce_wait(const reduce_kernel *k, const reduce_epoch *epoch) {
+void cj__reduce_wait(const reduce_kernel *k) {
     cj_func *f = k->f;
     if (k->plan->programmatic) {
         cj_step(f, "what the kernels before have written can be read");
         cj_ptx(f, "griddepcontrol.wait;");
     }
-    if (k->gathers) cj_ptx(f, "@$1 ld.relaxed.gpu.global.u32 $2, [$3];", epoch->reads, epoch->before, epoch->space);
+    if (k->gathers)
+        cj_ptx(f, "@$1 ld.relaxed.gpu.global.u32 $2, [$3];", k->epoch.reads, k->epoch.before, k->epoch.space);
 }
 
-static cj_reg make_tag(const reduce_kernel *k, const reduce_epoch *epoch) {
-    return cj_add(k->f, "tag", epoch->before, 1);
-}
-
-static cj_reg send(const reduce_kernel *k, const reduce_epoch *epoch, const cj_mailbox *box,
-                   const cj_partial *partial) {
+static cj_reg send(const reduce_kernel *k, const cj_mailbox *box, const cj_partial *partial) {
     cj_func *f = k->f;
     cj_step(f, "grid: the %s sends its partial to its mailbox, word by word, each with this launch's tag",
-            group_name(k));
-    cj_reg group = cj_mov(f, "u32", "group", group_index(k));
-    cj_reg at = cj_mad_wide(f, "mailbox", group, cj__mail_bytes(box), epoch->space), tag = make_tag(k, epoch);
+            cj__reduce_group(k));
+    cj_reg group = cj_mov(f, "u32", "group", cj__group_index(k->cluster));
+    cj_reg at = cj_mad_wide(f, "mailbox", group, cj__mail_bytes(box), k->epoch.space),
+           tag = cj_add(f, "tag", k->epoch.before, 1);
     cj__mail_post(f, box, k->leader, at, REDUCE_WORDS_AT, partial->value, k->partials.values, tag);
     return tag;
 }
@@ -92,12 +85,12 @@ static void poll(const reduce_kernel *k, const cj_mailbox *box, messages *m, cj_
 }
 
 // The partials of every threads-th group, from the thread's number on.
-static void take_messages(const reduce_kernel *k, const cj_mailbox *box, cj_reg space, cj_reg tag,
-                          const cj_partial *partial) {
+static void take_messages(const reduce_kernel *k, const cj_mailbox *box, cj_reg tag, const cj_partial *partial) {
     cj_func       *f = k->f;
     const unsigned threads = 32 * k->gatherers, stride = cj__mail_bytes(box) * threads;
-    cj_reg         groups = cj_mov(f, "u32", "groups", group_count(k)), group = cj_mov(f, "u32", "group", k->thread);
-    cj_reg         at = cj_mad_wide(f, "mailbox", k->thread, cj__mail_bytes(box), space);
+    cj_reg         groups = cj_mov(f, "u32", "groups", cj__group_count(k->cluster)),
+           group = cj_mov(f, "u32", "group", k->thread);
+    cj_reg         at = cj_mad_wide(f, "mailbox", k->thread, cj__mail_bytes(box), k->epoch.space);
     CJ_LOOP(f, loop, "next_message", "all_read") {
         cj_leave(&loop, cj_ge(f, "past", group, groups));
         messages m = count_messages(k, group, groups, threads);
@@ -112,20 +105,19 @@ static void take_messages(const reduce_kernel *k, const cj_mailbox *box, cj_reg 
 }
 
 // Of few groups warp 0 reads the mailboxes, several a lane at once; of many all threads of a block of the last group.
-void cj__reduce_grid(const reduce_kernel *k, const reduce_epoch *epoch, const cj_partial *partial, cj_label gather) {
+void cj__reduce_grid(const reduce_kernel *k, const cj_partial *partial, cj_label gather) {
     cj_func         *f = k->f;
     const cj_mailbox box = {.words = cj__reduce_words(k->plan)};
     const bool       many = k->gatherers > 1;
-    cj_reg           tag = send(k, epoch, &box, partial);
+    cj_reg           tag = send(k, &box, partial);
     if (many) cj_label_here(f, gather);
-    if (many && k->pushes && k->per_block) {  // warps come from every rank of the cluster
+    if (many && k->pushes && k->per_block)  // warps come from every rank of the cluster
         cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other_rank", k->rank, 0), k->done);
-    }
-    cj_step(f, "the last %s combines the partials of all, always in the same order", group_name(k));
-    cj_ptx(f, "@!$1 bra $2;", epoch->is_last, k->done);
-    if (many) cj_ptx(f, "add.u32 $1, $2, 1;", tag, epoch->before);
+    cj_step(f, "the last %s combines the partials of all, always in the same order", cj__reduce_group(k));
+    cj_ptx(f, "@!$1 bra $2;", k->epoch.is_last, k->done);
+    if (many) cj_ptx(f, "add.u32 $1, $2, 1;", tag, k->epoch.before);
     k->partials.clear(&k->partials, partial);
-    take_messages(k, &box, epoch->space, tag, partial);
+    take_messages(k, &box, tag, partial);
     cj__warp_combine(&k->partials, partial, 32);
     if (many) {
         const cj_slots last_part = cj__slots_make(&k->partials, "last_part", k->warps);
@@ -134,5 +126,5 @@ void cj__reduce_grid(const reduce_kernel *k, const reduce_epoch *epoch, const cj
         cj__reduce_only_warp_0(k, k->done);
         cj__slots_combine(&k->partials, &last_part, k->lane, partial);
     }
-    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], $3;", k->leader, epoch->space, tag);
+    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], $3;", k->leader, k->epoch.space, tag);
 }

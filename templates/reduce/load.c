@@ -5,6 +5,7 @@
 #include <clusterjit/control.h>
 #include <stdio.h>
 
+#include "numbers.h"
 #include "reduce.h"
 #include "user_function.h"
 #include "vector.h"
@@ -86,17 +87,14 @@ static unsigned partials_of(const reduce_kernel *k) { return k->op->kind == REDU
 
 // Loads that are combined together: as many as 16 elements fill.
 static unsigned together(const reduce_kernel *k) {
-    const unsigned fit = ELEMENTS_MAX / k->vector;
-    return partials_of(k) > 1 ? 1 : fit < REDUCE_FLIGHT ? fit : REDUCE_FLIGHT;
+    return partials_of(k) > 1 ? 1 : (unsigned)cj__least(ELEMENTS_MAX / k->vector, REDUCE_FLIGHT);
 }
 
 // Load number `u` of those in flight.
 static load load_vector(const reduce_kernel *k, unsigned u, cj_reg at, cj_reg when) {
-    load l;
-    for (unsigned i = 0; i < words_of(k); i++) {
-        const char name[] = {'v', (char)('0' + u), "xyzw"[i], 0};
-        l.word[i] = cj_register(k->f, word_type(k), name);
-    }
+    const char name[] = {'v', (char)('0' + u), 0};
+    load       l;
+    cj_registers(k->f, word_type(k), name, words_of(k), l.word);
     cj__load(k->f, when, k->load, word_type(k), l.word, words_of(k), at, 0);
     return l;
 }
@@ -109,10 +107,10 @@ static void unpack_word(const reduce_kernel *k, cj_reg word, cj_reg *element) {
         element[0] = cj_let(f, "f32", "element", "shl.b32 $1, $2, 16;", word);
         element[1] = cj_let(f, "f32", "element", "and.b32 $1, $2, 0xffff0000;", word);
     } else if (*k->dtype->ptx == 'f') {
-        cj_reg low = cj_register(f, "b16", "half"), high = cj_register(f, "b16", "upper");
-        cj_ptx(f, "mov.b32 {$1, $2}, $3;", low, high, word);
-        element[0] = cj_let(f, "f32", "element", "cvt.f32.f16 $1, $2;", low);
-        element[1] = cj_let(f, "f32", "element", "cvt.f32.f16 $1, $2;", high);
+        cj_reg half[2];
+        cj_registers(f, "b16", "half", 2, half);
+        cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], word);
+        for (unsigned i = 0; i < 2; i++) element[i] = cj_let(f, "f32", "element", "cvt.f32.f16 $1, $2;", half[i]);
     } else {
         for (unsigned i = 0; i < 32 / bits; i++)
             element[i] = cj_let(f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
@@ -150,8 +148,7 @@ static cj_reg load_element(const reduce_kernel *k, const char *name, cj_reg at, 
     cj_func    *f = k->f;
     const char *type = k->dtype->element, *computed = k->dtype->ptx;
     const bool  is_half = *type == 'b', is_bf16 = k->plan->params.value[REDUCE_DTYPE] == CJ_BF16;
-    cj_reg      raw = cj_register(f, is_half ? "b16" : computed, name);
-    cj__load(f, when, k->load, type, &raw, 1, at, 0);
+    cj_reg      raw = cj__load_value(f, when, k->load, type, is_half ? "b16" : computed, name, at);
     if (is_bf16) return cj_let(f, computed, name, "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;", raw);
     return is_half ? cj_let(f, computed, name, "cvt.f32.f16 $1, $2;", raw) : raw;
 }
@@ -166,9 +163,9 @@ static const cj_partial *partial_at(const reduce_kernel *k, const cj_partial *pa
 // before ends. More would delay that kernel.
 static unsigned rows_ahead(const reduce_kernel *k) {
     const uint64_t row = (uint64_t)k->plan->grid.x * k->plan->block.x * REDUCE_LOAD;
-    const uint64_t all = (k->plan->params.value[REDUCE_N] * k->dtype->bytes + row - 1) / row;
-    const uint64_t ahead = REDUCE_PREFETCH_BYTES / row, rows = all < ahead ? all : ahead ? ahead : 1;
-    return rows < REDUCE_PREFETCH_ROWS ? (unsigned)rows : REDUCE_PREFETCH_ROWS;
+    const uint64_t all = cj__ceil_div(k->plan->params.value[REDUCE_N] * k->dtype->bytes, row);
+    const uint64_t ahead = cj__least(all, cj__most(REDUCE_PREFETCH_BYTES / row, 1));
+    return (unsigned)cj__least(ahead, REDUCE_PREFETCH_ROWS);
 }
 
 // A kernel that starts beside the one before it prefetches its first loads into L2 while it waits. A prefetch reads nothing:
@@ -185,36 +182,32 @@ static void emit_prefetch(const reduce_kernel *k, const share *s, cj_reg at) {
 }
 
 static void four_loads(const reduce_kernel *k, const share *s, const cj_partial *partial, cj_reg at) {
-    cj_func *f = k->f;
     load     loads[REDUCE_FLIGHT];
     cj_reg   from[REDUCE_FLIGHT];
     for (unsigned u = 0; u < REDUCE_FLIGHT; u++) {
         loads[u] = load_vector(k, u, at, cj_always());
-        from[u] = k->op->kind == REDUCE_BEST ? cj_mov(f, "u64", "from", at) : at;
-        cj_ptx(f, "add.u64 $1, $1, $2;", at, s->stride);
+        from[u] = k->op->kind == REDUCE_BEST ? cj_mov(k->f, "u64", "from", at) : at;
+        cj_ptx(k->f, "add.u64 $1, $1, $2;", at, s->stride);
     }
     for (unsigned u = 0; u < REDUCE_FLIGHT; u += together(k))
         take_loads(k, partial_at(k, partial, u), &loads[u], together(k), from[u]);
 }
 
 // Four loads in flight, while four are left.
-static void emit_body(const reduce_kernel *k, const share *s, const reduce_epoch *epoch, const cj_partial *partial,
-                      cj_reg at) {
+static void emit_body(const reduce_kernel *k, const share *s, const cj_partial *partial, cj_reg at) {
     cj_func *f = k->f;
     cj_step(f, "where the thread's loads begin, and from where on fewer than four are left");
     cj_ptx(f, "shl.b64 $1, $2, 4;", at, s->number);
     cj_ptx(f, "add.u64 $1, $1, $2;", at, s->body);
     cj_reg ahead = cj_let(f, "s64", "ahead", "mul.lo.s64 $1, $2, $3;", s->stride, REDUCE_FLIGHT - 1);
     cj_reg limit = cj_let(f, "s64", "limit", "sub.s64 $1, $2, $3;", s->tail, ahead);
-    cj_reg more = cj_let(f, "pred", "more", "setp.lt.s64 $1, $2, $3;", at, limit);
+    cj_reg some = cj_let(f, "pred", "some", "setp.lt.s64 $1, $2, $3;", at, limit);
     if (k->plan->programmatic) emit_prefetch(k, s, at);
-    cj__reduce_wait(k, epoch);
+    cj__reduce_wait(k);
     cj_step(f, "body: four loads in flight a thread, while four are left");
-    CJ_IF(f, more, "last_loads") {
-        CJ_DO(f, "next_four", more) {
-            four_loads(k, s, partial, at);
-            cj_ptx(f, "setp.lt.s64 $1, $2, $3;", more, at, limit);
-        }
+    CJ_IF(f, some, "last_loads") {
+        CJ_DO(f, "next_four", cj_let(f, "pred", "more", "setp.lt.s64 $1, $2, $3;", at, limit))
+        four_loads(k, s, partial, at);
     }
 }
 
@@ -266,7 +259,7 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
         }
 }
 
-cj_partial cj__reduce_thread(reduce_kernel *k, const reduce_epoch *epoch) {
+cj_partial cj__reduce_thread(reduce_kernel *k) {
     static const char *const names[REDUCE_FLIGHT] = {"partial", "part_1", "part_2", "part_3"};
     cj_func                 *f = k->f;
     cj_partial               partial[REDUCE_FLIGHT];
@@ -278,7 +271,7 @@ cj_partial cj__reduce_thread(reduce_kernel *k, const reduce_epoch *epoch) {
         partial[u] = cj__partial_new(&k->partials, names[u]);
         k->partials.clear(&k->partials, &partial[u]);
     }
-    emit_body(k, &s, epoch, partial, at);
+    emit_body(k, &s, partial, at);
     emit_last(k, &s, partial, at);
     for (unsigned distance = partials_of(k) / 2; distance; distance /= 2)
         for (unsigned u = 0; u < distance; u++) k->partials.combine(&k->partials, &partial[u], &partial[u + distance]);

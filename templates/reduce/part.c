@@ -3,6 +3,7 @@
 // as Chan, Golub and LeVeque do (Algorithms for computing the sample variance, The American Statistician 37, 1983).
 #include <clusterjit/value.h>
 
+#include "numbers.h"
 #include "reduce.h"
 
 enum { BEST, INDEX };           // registers of the best and its index
@@ -43,12 +44,6 @@ static cj_reg is_better(const cj_partials *kind, cj_reg value, cj_reg best) {
     return cj_let(f, "pred", "better", "setp.$4u.and.$5 $1, $2, $3, $6;", value, best, precedes, type, number);
 }
 
-static unsigned shift_of(unsigned bytes) {
-    unsigned shift = 0;
-    while (1u << shift < bytes) shift++;
-    return shift;
-}
-
 // The best of the elements, and then of these and those before. The first element gives way: its register is used up.
 static void take_best(const reduce_kernel *k, const cj_partial *into, const cj_reg *element, unsigned count,
                       cj_reg at) {
@@ -60,10 +55,9 @@ static void take_best(const reduce_kernel *k, const cj_partial *into, const cj_r
         cj_set_if(f, better, best, element[i]);
         cj_set_if(f, better, in_load, i);
     }
-    cj_reg index = cj_sub(f, "index", at, k->base), in_load_wide;
-    cj_ptx(f, "shr.u64 $1, $1, $2;", index, shift_of(k->dtype->bytes));
-    in_load_wide = cj_cvt(f, "u64", "in_load", in_load);
-    index = cj_add(f, "index", index, in_load_wide);
+    cj_reg index = cj_sub(f, "index", at, k->base);
+    cj_ptx(f, "shr.u64 $1, $1, $2;", index, cj__log2(k->dtype->bytes));
+    index = cj_add(f, "index", index, cj_cvt(f, "u64", "in_load", in_load));
     cj_reg better = is_better(kind, best, into->value[BEST]);
     cj_set_if(f, better, into->value[BEST], best);
     cj_set_if(f, better, into->value[INDEX], index);

@@ -8,35 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "constants.h"
 #include "error.h"
 #include "numbers.h"
 #include "reduce.h"
 #include "user_function.h"
-
-const cj_param_info cj__reduce_params[REDUCE_PARAMS] = {
-    [REDUCE_N] = {CJ_NUMBER("n", 1, UINT64_C(1) << 40, "1024", "elements of x")},
-    [REDUCE_BLOCK] = {CJ_AUTOMATIC("block", 32, 1024, "threads a block"), .multiple = 32},
-    [REDUCE_CLUSTER] = {CJ_AUTOMATIC("cluster", 0, 16, "blocks a cluster; 0: generate without clusters")},
-    [REDUCE_OP] = {CJ_CHOICE("op", "sum min max product argmin argmax mean meanvar", "sum",
-                             "how two values become one; argmin, argmax: and where; meanvar: mean and variance")},
-    [REDUCE_DTYPE] = {CJ_CHOICE("dtype", "f32 f64 i32 u32 i64 u64 f16 bf16 i8 u8 i16 u16", "f32",
-                                "type of x; narrow ones are computed in f32, i32 or u32")},
-    [REDUCE_GRID] = {CJ_AUTOMATIC("grid", 1, INT32_MAX, "blocks in the grid, a multiple of cluster")},
-    [REDUCE_RESULT] = {CJ_CHOICE(
-        "result", "total block both", "total",
-        "one value for all of x, or one for each block's slice; both: the total, then the blocks'")},
-    [REDUCE_WEIGHT] = {CJ_CHOICE("weight", "none block", "none",
-                                 "block: the elements of block b's slice count b + 1 times")},
-    [REDUCE_DEPENDENT] = {CJ_CHOICE("dependent", "no yes", "yes",
-                                    "yes: may start while the kernel before it on the stream still runs, and lets the "
-                                    "next one, on targets that can (sm_90)")},
-    [REDUCE_MAP] = {CJ_FUNCTION("map", "x", "what each element becomes first")},
-    [REDUCE_OP_EXPR] = {CJ_FUNCTION("op-expr", "a b",
-                                    "how two values become one, in place of op: associative and commutative")},
-    [REDUCE_IDENTITY] = {CJ_FUNCTION("identity", "",
-                                     "with op-expr: the constant e for which op-expr of e and any x is x")},
-};
 
 static const reduce_op ops[] = {
     [CJ_REDUCE_SUM] = {REDUCE_VALUE, CJ_COMBINE_SUM, false},
@@ -88,12 +63,8 @@ bool cj__reduce_gathers(const cj_plan *plan) {
 
 unsigned cj__reduce_words(const cj_plan *plan) {
     const unsigned value = cj__reduce_combined_type(plan)[1] == '3' ? 1 : 2;  // f32, s32, u32; f64, s64, u64
-    switch (cj__reduce_op(plan)->kind) {
-    case REDUCE_BEST: return value + 2;
-    case REDUCE_MOMENTS: return 3 * value;
-    case REDUCE_VALUE: break;
-    }
-    return value;
+    const reduce_kind kind = cj__reduce_op(plan)->kind;
+    return kind == REDUCE_BEST ? value + 2 : kind == REDUCE_MOMENTS ? 3 * value : value;
 }
 
 // ---- parameters that exclude each other
@@ -105,7 +76,8 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
     for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++) {
         static const uint32_t counts[] = {[REDUCE_MAP] = 1, [REDUCE_OP_EXPR] = 2, [REDUCE_IDENTITY] = 0};
         if (!function[i]) continue;
-        cj_status status = cj__user_function_check(function[i], cj__reduce_params[i].name, type, counts[i], error);
+        cj_status status = cj__user_function_check(function[i], plan->params.family->param[i].name, type, counts[i],
+                                                   error);
         if (status) return status;
     }
     if (!function[REDUCE_OP_EXPR] != !function[REDUCE_IDENTITY])
@@ -214,10 +186,7 @@ static void choose_shape(cj_plan *plan, const cj_limits *limits, bool clusters) 
     if (cluster == CJ_PARAM_AUTO) {
         cluster = choose_cluster(plan, limits, clusters);
     } else if (cluster && !clusters) {
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without,"
-                 " cluster=%" PRIu64 " is not used",
-                 plan->arch, cluster);
+        cj__note_no_clusters(plan, cluster);
         cluster = 0;
     }
     if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
@@ -261,10 +230,10 @@ static double error_bound(const cj_plan *plan) {
 static cj_status check_registers(const cj_plan *plan, cj_error *error) {
     const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && cj__reduce_dtype(plan)->bytes == 1;
     if (!many || plan->block.x <= REDUCE_MOMENTS_BLOCK) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements", plan->block.x);
-    cj__hint(error, "take at most %d, or leave block at its default", REDUCE_MOMENTS_BLOCK);
-    return CJ_INVALID_ARGUMENT;
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "take fewer, or leave block at its default",
+                      "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements: at"
+                      " most %d have enough",
+                      plan->block.x, REDUCE_MOMENTS_BLOCK);
 }
 
 cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
@@ -280,9 +249,7 @@ cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     plan->workspace_bytes = cj__reduce_gathers(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan)
                                                      : 0;
     plan->error_bound = error_bound(plan);
-    char op[12], type[8];
     snprintf(plan->entry, sizeof plan->entry, "reduce_%s_%s",
-             plan->params.function[REDUCE_OP_EXPR] ? "user" : cj_params_word(&plan->params, "op", op, sizeof op),
-             cj_params_word(&plan->params, "dtype", type, sizeof type));
+             plan->params.function[REDUCE_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

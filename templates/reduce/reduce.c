@@ -32,10 +32,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "numbers.h"
 #include "reduce.h"
 #include "user_function.h"
 
-static const char *group_name(const reduce_kernel *k) { return k->cluster ? "cluster" : "block"; }
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [REDUCE_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+};
 
 static void write_path(const reduce_kernel *k, cj_builder *b) {
     const char *own = k->per_block ? "blocks' partials" : "warps' partials";
@@ -51,27 +56,25 @@ static void write_path(const reduce_kernel *k, cj_builder *b) {
     if (!k->total) return;
     if (k->gathers)
         cj_head(b, "  %-18s  --mailboxes--------->  workspace  --last %s--> out",
-                k->cluster ? "clusters' partials" : "blocks' partials", group_name(k));
+                k->cluster ? "clusters' partials" : "blocks' partials", cj__reduce_group(k));
     else
-        cj_head(b, "  the %s's partial  --> out", group_name(k));
+        cj_head(b, "  the %s's partial  --> out", cj__reduce_group(k));
 }
 
 static void write_head(const reduce_kernel *k, cj_builder *b) {
     const cj_plan *plan = k->plan;
-    char           op[12], dtype[8], result[8];
     cj_head(b, "clusterjit: reduce  op=%s dtype=%s block=%u cluster=%u result=%s weight=%s%s",
-            plan->params.function[REDUCE_OP_EXPR] ? "op-expr" : cj_params_word(&plan->params, "op", op, sizeof op),
-            cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), plan->block.x, k->cluster,
-            cj_params_word(&plan->params, "result", result, sizeof result),
-            plan->params.value[REDUCE_WEIGHT] ? "block" : "none", plan->programmatic ? " dependent=yes" : "");
+            plan->params.function[REDUCE_OP_EXPR] ? "op-expr" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
+            plan->block.x, k->cluster, CJ_PARAM_WORD(plan, "result"), CJ_PARAM_WORD(plan, "weight"),
+            plan->programmatic ? " dependent=yes" : "");
     for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++)
         if (plan->params.function[i])
-            cj_head(b, "  %s: %.200s", cj__reduce_params[i].name, plan->params.function[i]->text);
+            cj_head(b, "  %s: %.200s", k->plan->params.family->param[i].name, plan->params.function[i]->text);
     cj_head(b, "%s", "");
     write_path(k, b);
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads%s; grid %s%s%s.", plan->block.x, k->cluster ? ", as a cluster launch" : "",
-            k->gathers || k->per_block ? "any" : "one ", k->gathers || k->per_block ? "" : group_name(k),
+            k->gathers || k->per_block ? "any" : "one ", k->gathers || k->per_block ? "" : cj__reduce_group(k),
             (k->gathers || k->per_block) && k->cluster > 1 ? " multiple of the cluster" : "");
     if (k->sliced)
         cj_head(b, "slice is n / grid, rounded down: each of the first n mod grid blocks has one element more.");
@@ -79,7 +82,7 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
         cj_head(b,
                 "The workspace holds the last launch's u32 tag, zero before the first, and from byte %d on, %u"
                 " mailbox word%s of 8 bytes for each %s.",
-                REDUCE_WORDS_AT, cj__reduce_words(plan), cj__reduce_words(plan) > 1 ? "s" : "", group_name(k));
+                REDUCE_WORDS_AT, cj__reduce_words(plan), cj__reduce_words(plan) > 1 ? "s" : "", cj__reduce_group(k));
 }
 
 // How two values become one. Functions of the user's are put into the module.
@@ -97,11 +100,11 @@ static cj_combine add_functions(reduce_kernel *k, cj_builder *b, char identity[2
 
 // Warp 0 alone, while it is one pass of its lanes.
 static void describe_end(reduce_kernel *k) {
-    const unsigned groups = k->plan->grid.x / (k->cluster ? k->cluster : 1),
-                   most = REDUCE_MAILBOXES / cj__reduce_words(k->plan);
-    const bool few = groups <= 32 * most || k->warps == 1;
+    const uint64_t a_lane = cj__ceil_div(k->plan->grid.x / cj__most(k->cluster, 1), 32);
+    const unsigned most = REDUCE_MAILBOXES / cj__reduce_words(k->plan);
+    const bool     few = a_lane <= most || k->warps == 1;
     k->gatherers = few ? 1 : k->warps;
-    k->messages = few ? (groups + 31) / 32 < most ? (groups + 31) / 32 : most : 1;
+    k->messages = few ? (unsigned)cj__least(a_lane, most) : 1;
 }
 
 static void emit_reduce(const cj_plan *plan, cj_builder *b) {
@@ -128,20 +131,14 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     cj__reduce_declare(&k);
     cj__launch_dependents(plan, k.f);
     cj__reduce_begin(&k);
-    const reduce_push  push = cj__reduce_open(&k);
-    const reduce_epoch epoch = cj__reduce_epoch(&k);
-    const cj_partial   partial = cj__reduce_thread(&k, &epoch);
-    cj__reduce_finish(&k, &push, &epoch, &partial);
+    cj__reduce_open(&k);
+    cj__reduce_epoch(&k);
+    const cj_partial partial = cj__reduce_thread(&k);
+    cj__reduce_finish(&k, &partial);
     cj_label_here(k.f, k.done);
     cj_ptx(k.f, "ret;");
 }
 
-const cj_family cj__family_reduce = {
-    .name = "reduce",
-    .summary =
-        "an array to one value, in one kernel: sum, extremes and their places, product, mean, variance, your own",
-    .param = cj__reduce_params,
-    .param_count = REDUCE_PARAMS,
-    .plan = cj__reduce_plan,
-    .emit = emit_reduce,
-};
+const cj_family cj__family_reduce = {CJ_FAMILY(
+    "reduce", "an array to one value, in one kernel: sum, extremes and their places, product, mean, variance, your own",
+    params, cj__reduce_plan, emit_reduce)};

@@ -6,30 +6,22 @@
 #include <clusterjit/collectives.h>
 
 #include "combine.h"
-#include "constants.h"
 #include "family.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 // Parameters, in the order of the table.
 enum {
-    REDUCE_N,
-    REDUCE_BLOCK,
-    REDUCE_CLUSTER,
-    REDUCE_OP,
-    REDUCE_DTYPE,
-    REDUCE_GRID,
-    REDUCE_RESULT,
-    REDUCE_WEIGHT,
-    REDUCE_DEPENDENT,
-    REDUCE_MAP,
-    REDUCE_OP_EXPR,
-    REDUCE_IDENTITY,
-    REDUCE_PARAMS
+#define PARAM(id, ...) REDUCE_##id,
+#include "params.def"
+#undef PARAM
 };
 
 // What is written, in the order of the words of `result`.
 enum { RESULT_TOTAL, RESULT_BLOCK, RESULT_BOTH };
-
-extern const cj_param_info cj__reduce_params[REDUCE_PARAMS];
 
 // What is carried from element to result (a partial): one value; the best value and its index; count, mean and the sum of
 // squared distances from the mean.
@@ -77,6 +69,14 @@ enum { REDUCE_LOAD = 16, REDUCE_WORDS_AT = 16 };
 // 32-bit words of a partial: each has a mailbox word of its own.
 unsigned cj__reduce_words(const cj_plan *plan);
 
+// The workspace of a launch whose groups (clusters, or blocks without clusters) combine their partials there.
+typedef struct reduce_epoch {
+    cj_reg space;    // its address
+    cj_reg is_last;  // the group that finishes
+    cj_reg reads;    // the threads that need the epoch tag
+    cj_reg before;   // the tag that the launch before left
+} reduce_epoch;
+
 // What every step knows: the plan, and values that nothing changes after they are made.
 typedef struct reduce_kernel {
     const cj_plan      *plan;
@@ -97,8 +97,13 @@ typedef struct reduce_kernel {
     cj_reg              thread, lane, warp, block, rank;
     cj_reg              leader, warp_leader;  // lane 0 of warp 0; of each warp
     cj_reg              base;                 // address of x
+    cj_push             push;                 // of the cluster's partials, and thread 0 of rank 0, which gets them
+    cj_reg              receiver;
+    reduce_epoch        epoch;
     cj_label            done;
 } reduce_kernel;
+
+static inline const char *cj__reduce_group(const reduce_kernel *k) { return k->cluster ? "cluster" : "block"; }
 
 // ---- partials (part.c)
 
@@ -112,39 +117,25 @@ void cj__reduce_take(const reduce_kernel *k, const cj_partial *partial, const cj
 
 // ---- the grid's end (grid.c)
 
-// The workspace of a launch whose groups (clusters, or blocks without clusters) combine their partials there.
-typedef struct reduce_epoch {
-    cj_reg space;    // its address
-    cj_reg is_last;  // the group that finishes
-    cj_reg reads;    // the threads that need the epoch tag
-    cj_reg before;   // the tag that the launch before left
-} reduce_epoch;
-
-reduce_epoch cj__reduce_epoch(const reduce_kernel *k);
-void cj__reduce_wait(const reduce_kernel *k, const reduce_epoch *epoch);  // after it global memory may be touched
+void cj__reduce_epoch(reduce_kernel *k);       // k->epoch
+void cj__reduce_wait(const reduce_kernel *k);  // after it global memory may be touched
 
 // Sends the group's partial; lane 0 of warp 0 of the last group gets that of all. All others go to k->done. `gather` stands
 // where the last group's other warps come from.
-void cj__reduce_grid(const reduce_kernel *k, const reduce_epoch *epoch, const cj_partial *partial, cj_label gather);
+void cj__reduce_grid(const reduce_kernel *k, const cj_partial *partial, cj_label gather);
 
 // The other warps leave for that label.
 void cj__reduce_only_warp_0(const reduce_kernel *k, cj_label others);
 
 // ---- loads (load.c): sets k->base; the partial of this thread's elements
 
-cj_partial cj__reduce_thread(reduce_kernel *k, const reduce_epoch *epoch);
+cj_partial cj__reduce_thread(reduce_kernel *k);
 
 // ---- from the warps to the result (finish.c)
 
-typedef struct reduce_push {
-    cj_push push;
-    cj_reg  receiver;  // thread 0 of rank 0
-} reduce_push;
-
-void        cj__reduce_declare(reduce_kernel *k);
-void        cj__reduce_begin(reduce_kernel *k);
-reduce_push cj__reduce_open(reduce_kernel *k);
-void        cj__reduce_finish(const reduce_kernel *k, const reduce_push *push, const reduce_epoch *epoch,
-                              const cj_partial *partial);
+void cj__reduce_declare(reduce_kernel *k);
+void cj__reduce_begin(reduce_kernel *k);
+void cj__reduce_open(reduce_kernel *k);  // k->push
+void cj__reduce_finish(const reduce_kernel *k, const cj_partial *partial);
 
 #endif

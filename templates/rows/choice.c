@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the plans of all forms ask: what a thread may hold, and what kind of rows these are.
-#include <inttypes.h>
-
 #include "plan.h"
 
 // Vectors that a thread may hold, of all inputs together. Sums over rows need registers too, for which blocks are
@@ -33,11 +31,8 @@ bool cj__row_asks_stream(const choice *c) {
     return asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) || cj__row_asks_resident(c);
 }
 
-cj_status cj__row_check_grid(const choice *c, uint64_t grid, cj_error *error) {
-    const unsigned blocks = cj__row_blocks(c->s);
-    if (grid % blocks == 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of %s's %u blocks", grid,
-             c->s->cluster ? "the cluster" : "a row", blocks);
-    cj__hint(error, "%" PRIu64 " is", cj__round_up(grid, blocks));
-    return CJ_INVALID_ARGUMENT;
+void cj__row_set_grid(choice *c, uint64_t groups) {
+    const uint64_t grid = asked(c, ROW_GRID), blocks = cj__row_blocks(c->s);
+    c->plan->grid = (cj_dim3){(uint32_t)(grid ? grid : groups * blocks), 1, 1};
+    c->plan->resident = grid ? 0 : (uint32_t)blocks;
 }

@@ -4,69 +4,59 @@
 
 #include "stream.h"
 
-typedef struct consumer {
-    row_stream        *t;
-    cj_ring            stage, next, turn;  // next: of taken rows; turn: of exchanges
-    cj_static_schedule dealt;
-    cj_reg             slot, gate, pushes;  // where the warp's partial goes: lane r's to rank r
-    cj_reg             expects;             // the block's thread that expects the partials of a row
-} consumer;
-
-static const char *const full_why = "S4: the piece is here";
-
 // Where the thread's first vector of a stage is.
-static void set_stage(consumer *c, const cj_ring *stage) {
-    row_kernel *k = c->t->k;
-    k->stage_at = cj_mad(k->f, "vector_at", k->thread, c->t->vector_bytes, cj__stage_at(k->f, &c->t->stages, stage));
+static void set_stage(row_stream *t, const cj_ring *stage) {
+    row_kernel *k = t->k;
+    k->stage_at = cj_mad(k->f, "vector_at", k->thread, t->vector_bytes, cj__stage_at(k->f, &t->stages, stage));
 }
 
-static void wait_full(consumer *c) {
-    cj__stage_wait_full(c->t->k->f, &c->t->stages, &c->stage, full_why);
-    set_stage(c, &c->stage);
+static void wait_full(row_stream *t) {
+    cj__stage_wait_full(t->k->f, &t->stages, &t->stage, "S4: the piece is here");
+    set_stage(t, &t->stage);
 }
 
-static void fetch(consumer *c) {
-    wait_full(c);
-    cj__row_fetch_piece(c->t->k);
-    cj__stage_release(c->t->k->f, &c->t->stages, &c->stage);
+static void fetch(row_stream *t) {
+    wait_full(t);
+    cj__row_fetch_piece(t->k);
+    cj__stage_release(t->k->f, &t->stages, &t->stage);
 }
 
 // ---- pieces after the first: they stay in shared memory if they are written from, else they pass through registers
 
-static void sweep_more(consumer *c, const row_part *all) {
-    row_kernel    *k = c->t->k;
+static void sweep_more(row_stream *t, const row_part *all) {
+    row_kernel    *k = t->k;
     cj_func       *f = k->f;
     const row_part first = k->part, both[2] = {*all, first};
     cj_step(f, "the pieces after it");
     for (unsigned i = 0; i < k->op->values; i++) cj_set(f, all->value[i], first.value[i]);
-    cj_reg piece = cj_add(f, "piece", c->t->piece, 1), last = cj_add(f, "last_piece", c->t->piece, k->s->pieces);
+    cj_reg piece = cj_add(f, "piece", t->piece, 1), last = cj_add(f, "last_piece", t->piece, k->s->pieces);
     CJ_COUNT(k->f, "next_piece", piece, 1, last) {
         cj__row_set_piece(k, piece);
         if (k->op->outputs)
-            wait_full(c);
+            wait_full(t);
         else
-            fetch(c);
+            fetch(t);
         k->in_shared = k->op->outputs > 0;
         cj__row_sweep(k);
         cj__row_fold(k, all, both, 2, false);
         k->in_shared = false;
-        cj__ring_next(f, &c->stage);
+        cj__ring_next(f, &t->stage);
     }
 }
 
-static void write_more(consumer *c, const cj_ring *kept) {
-    row_kernel *k = c->t->k;
+static void write_more(row_stream *t, const cj_ring *kept) {
+    row_kernel *k = t->k;
     cj_func    *f = k->f;
     cj_step(f, "what is written of the pieces after it; their stages become free");
-    cj_reg piece = cj_add(f, "piece", c->t->piece, 1), last = cj_add(f, "last_piece", c->t->piece, k->s->pieces);
+    cj_reg piece = cj_add(f, "piece", t->piece, 1), last = cj_add(f, "last_piece", t->piece, k->s->pieces);
     CJ_COUNT(k->f, "next_written", piece, 1, last) {
         cj__row_set_piece(k, piece);
         cj__row_place(k);
-        set_stage(c, kept);
+        set_stage(t, kept);
         k->in_shared = true;
         cj__row_write(k);
         k->in_shared = false;
-        cj__stage_release(f, &c->t->stages, kept);
+        cj__stage_release(f, &t->stages, kept);
         cj__ring_next(f, kept);
     }
 }
@@ -81,109 +71,100 @@ static bool awaits_reading(const row_stream *t) {
 }
 
 // The consumers' own barrier, if they have no peers, has the number after those of the stages.
-static void exchange_alone(consumer *c, cj_reg slot) {
-    row_kernel *k = c->t->k;
-    cj__row_store_slot(k, c->t->leads, slot);
+static void exchange_alone(row_stream *t, cj_reg slot) {
+    row_kernel *k = t->k;
+    cj__row_store_slot(k, t->leads, slot);
     cj_ptx(k->f, "bar.sync $1, $2; // S5: every partial of the row is here", k->s->stages, cj__row_threads(k->s));
 }
 
-static void exchange_with_peers(consumer *c, cj_reg slot) {
-    row_stream *t = c->t;
+static void exchange_with_peers(row_stream *t, cj_reg slot) {
     cj_func    *f = t->k->f;
     cj_reg      value[ROW_VALUES];
     cj__row_slot_values(t->k, value);
     if (!awaits_reading(t))
         cj_ptx(f, "bar.warp.sync 0xffffffff; // S5: all lanes have read the partials of the row before");
-    cj_st_async(f, c->pushes, "f32", value, t->slot_bytes / 4, slot, 0,
-                cj__ring_at(f, "peer_full", c->gate, &c->turn, 8));
-    cj_mbarrier_wait(f, cj__ring_at(f, "partials_full_at", t->partials_full, &c->turn, 8), CJ_ARG(c->turn.parity),
+    cj_st_async(f, t->pushes, "f32", value, t->slot_bytes / 4, slot, 0,
+                cj__ring_at(f, "peer_full", t->gate, &t->turn, 8));
+    cj_mbarrier_wait(f, cj__ring_at(f, "partials_full_at", t->partials_full, &t->turn, 8), CJ_ARG(t->turn.parity),
                      CJ_SCOPE_CLUSTER, "S5: every partial of the row is here");
 }
 
-static void exchange(consumer *c) {
-    row_stream    *t = c->t;
+static void exchange(row_stream *t) {
     row_kernel    *k = t->k;
     cj_func       *f = k->f;
     const unsigned turn_bytes = t->slot_count * t->slot_bytes;
     cj_step(f, cj__row_is_alone(t) ? "the warp's partial goes to its slot"
                                    : "the warp's partial goes to every block of the cluster, lane r to rank r");
     cj__row_fold(k, &k->part, &k->part, 1, true);
-    cj_reg slot = cj__ring_at(f, "slot_at", c->slot, &c->turn, turn_bytes);
+    cj_reg slot = cj__ring_at(f, "slot_at", t->slot, &t->turn, turn_bytes);
     if (cj__row_is_alone(t))
-        exchange_alone(c, slot);
+        exchange_alone(t, slot);
     else
-        exchange_with_peers(c, slot);
+        exchange_with_peers(t, slot);
     cj_step(f, "every warp combines all partials");
-    cj__row_fold_slots(k, cj__ring_at(f, "slots_at", t->slots, &c->turn, turn_bytes), t->slot_count);
-    cj__ring_next(f, &c->turn);
+    cj__row_fold_slots(k, cj__ring_at(f, "slots_at", t->slots, &t->turn, turn_bytes), t->slot_count);
+    cj__ring_next(f, &t->turn);
 }
 
 // ---- rows
 
-static void emit_row(consumer *c) {
-    row_kernel    *k = c->t->k;
+static void emit_row(row_stream *t) {
+    row_kernel    *k = t->k;
     cj_func       *f = k->f;
     const bool     many = k->s->pieces > 1, keeps = many && k->op->outputs;
     const row_part own = k->part, all = many ? cj__row_part_new(k, "all") : own;
-    const bool     in_place = k->s->in_bytes == 4 && (k->op->outputs || !many);
     if (k->op->prepare) k->op->prepare(k);
     cj_step(f, "the block's %s of the row goes into registers, and its stage is free", many ? "first piece" : "piece");
-    if (many) cj__row_set_piece(k, c->t->piece);
-    fetch(c);
-    cj__ring_next(f, &c->stage);
-    cj_ring kept = {.parity = cj_none(), .count = c->stage.count};
-    if (keeps) kept.number = cj_mov(f, "u32", "kept_stage", c->stage.number);
-    k->in_place = in_place;
+    if (many) cj__row_set_piece(k, t->piece);
+    fetch(t);
+    cj__ring_next(f, &t->stage);
+    cj_ring kept = {.parity = cj_none(), .count = t->stage.count};
+    if (keeps) kept.number = cj_mov(f, "u32", "kept_stage", t->stage.number);
     cj__row_sweep(k);
-    k->in_place = false;
-    if (many) sweep_more(c, &all);
+    if (many) sweep_more(t, &all);
     k->part = all;
-    exchange(c);
+    exchange(t);
     k->op->finish(k);
     if (k->op->outputs) {
         cj_step(f, "what is written");
-        if (many) cj__row_set_piece(k, c->t->piece);
+        if (many) cj__row_set_piece(k, t->piece);
         cj__row_place(k);
-        k->in_place = in_place;
         cj__row_write(k);
-        k->in_place = false;
     }
-    if (keeps) write_more(c, &kept);
+    if (keeps) write_more(t, &kept);
     k->part = own;
 }
 
 // Of a row that is dealt every piece stays in its stage until it has been written from: registers have the sums.
-static void emit_dealt_row(consumer *c) {
-    row_kernel *k = c->t->k;
+static void emit_dealt_row(row_stream *t) {
+    row_kernel *k = t->k;
     cj_func    *f = k->f;
     if (k->op->prepare) k->op->prepare(k);
     cj_step(f, "the block's piece of the row, for its values");
-    wait_full(c);
+    wait_full(t);
     k->in_shared = true;
     cj__row_sweep(k);
-    exchange(c);
+    exchange(t);
     k->op->finish(k);
     cj_step(f, "and for what is written; then the stage is free");
     cj__row_place(k);
     cj__row_write(k);
     k->in_shared = false;
-    cj__stage_release(f, &c->t->stages, &c->stage);
-    cj__ring_next(f, &c->stage);
+    cj__stage_release(f, &t->stages, &t->stage);
+    cj__ring_next(f, &t->stage);
 }
 
-static void next_row(consumer *c) {
-    row_stream *t = c->t;
+static void next_row(row_stream *t) {
     cj_func    *f = t->k->f;
     if (!t->taken) {
-        cj__static_advance(f, &c->dealt);
+        cj__static_advance(f, &t->dealt);
         return;
     }
-    cj_reg full = cj__ring_at(f, "row_full_at", t->row_full, &c->next, 8);
-    cj_reg taken = cj__ring_at(f, "taken_row_at", t->taken_row, &c->next, 4);
-    cj_mbarrier_wait(f, full, CJ_ARG(c->next.parity), cj__row_is_alone(t) ? CJ_SCOPE_BLOCK : CJ_SCOPE_CLUSTER,
+    cj_reg full = cj__row_full_at(t), taken = cj__row_taken_at(t);
+    cj_mbarrier_wait(f, full, CJ_ARG(t->next.parity), cj__row_is_alone(t) ? CJ_SCOPE_BLOCK : CJ_SCOPE_CLUSTER,
                      "S3: the row's number is here");
     t->k->row = cj_let(f, "u32", "row", "ld.shared.u32 $1, [$2];", taken);
-    cj__ring_next(f, &c->next);
+    cj__ring_next(f, &t->next);
 }
 
 // Column 0 is so far before what the block has.
@@ -191,66 +172,63 @@ static void wait_resident(row_stream *t) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
     cj_mbarrier_wait(f, t->resident, CJ_ARG(0), CJ_SCOPE_BLOCK, "S6: weight, bias or mask is here, and stays");
-    for (unsigned i = 0, n = 0; i < k->op->operands; i++) {
-        if (k->op->operand[i].role != ROW_COLUMN) continue;
-        char name[32];
+    for (unsigned n = 0; n < k->op->columns; n++) {
+        const unsigned i = k->op->nth[ROW_COLUMN][n];
+        char           name[32];
         snprintf(name, sizeof name, "%s_at", k->op->operand[i].name);
-        cj_reg at = cj_add(f, name, t->stages.pool, cj__row_resident_offset(t, n++));
+        cj_reg at = cj_add(f, name, t->stages.pool, cj__row_resident_offset(t, n));
         k->resident_at[i] = cj_mad(f, name, t->piece, -(int64_t)(k->s->piece * t->vector_bytes), at);
     }
 }
 
 // Where the warp's partials go: the block's own slots, or those of rank r, for lane r.
-static void aim(consumer *c) {
-    row_stream *t = c->t;
+static void aim(row_stream *t) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
     const bool  alone = cj__row_is_alone(t);
     cj_reg      number = alone ? cj_mov(f, "u32", "own_slot", k->warp)
                                : cj_mad(f, "own_slot", k->rank, k->s->warps, k->warp);
-    c->slot = cj_mad(f, "own_slot", number, t->slot_bytes, t->slots);
+    t->slot = cj_mad(f, "own_slot", number, t->slot_bytes, t->slots);
     if (alone) return;
-    c->pushes = cj_lt(f, "pushes", k->lane, k->s->cluster);
+    t->pushes = cj_lt(f, "pushes", k->lane, k->s->cluster);
     cj_reg to = cj_min(f, "to", k->lane, k->s->cluster - 1);
-    c->slot = cj_cluster_map_address(f, c->slot, to);
-    c->gate = cj_cluster_map_address(f, t->partials_full, to);
-    c->expects = cj_eq(f, "expects", k->thread, 0);
+    t->slot = cj_cluster_map_address(f, t->slot, to);
+    t->gate = cj_cluster_map_address(f, t->partials_full, to);
+    t->expects = cj_eq(f, "expects", k->thread, 0);
 }
 
-static consumer begin(row_stream *t) {
+static void begin(row_stream *t) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
-    consumer    c = {.t = t};
     cj_step(f, "the other warps work: all stages are free");
     cj__stages_begin(f, &t->stages, k->s->stages);
-    c.stage = cj__ring(f, "stage", k->s->stages, true);
-    if (t->taken) c.next = cj__ring(f, "next_row", t->taken, true);
-    c.turn = cj__ring(f, "turn", 2, !cj__row_is_alone(t));
+    t->stage = cj__ring(f, "stage", k->s->stages, true);
+    if (t->taken) t->next = cj__ring(f, "next_row", t->taken, true);
+    t->turn = cj__ring(f, "turn", 2, !cj__row_is_alone(t));
     cj_step(f, "where a warp's partials go");
-    aim(&c);
+    aim(t);
     if (k->s->pieces == 1) cj__row_set_piece(k, t->piece);
     if (k->s->resident) wait_resident(t);
-    if (t->taken) return c;
+    if (t->taken) return;
     cj__row_sums_clear(k);
-    c.dealt = cj__row_deal(k);
-    return c;
+    t->dealt = cj__row_deal(k);
 }
 
 void cj__row_consume(row_stream *t, cj_label done) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
-    consumer    c = begin(t);
-    cj_label    next = cj_label_new(f, "next_row");
+    begin(t);
+    cj_label next = cj_label_new(f, "next_row");
     cj_label_here(f, next);
     cj_step(f, "the next row");
-    next_row(&c);
+    next_row(t);
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
     if (!cj__row_is_alone(t))
-        cj_mbarrier_arrive_expect(f, c.expects, cj__ring_at(f, "partials_full_at", t->partials_full, &c.turn, 8),
+        cj_mbarrier_arrive_expect(f, t->expects, cj__ring_at(f, "partials_full_at", t->partials_full, &t->turn, 8),
                                   CJ_ARG(t->slot_count * t->slot_bytes), NULL);
     if (t->taken)
-        emit_row(&c);
+        emit_row(t);
     else
-        emit_dealt_row(&c);
+        emit_dealt_row(t);
     cj_ptx(f, "bra $1;", next);
 }

@@ -13,35 +13,32 @@
 enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
 
 static const cj_param_info params[] = {
-    ROW_PARAMS,
-    ROW_CHOICE(LABEL, "label", "i64 i32", "i64", "type of the labels"),
-    ROW_REAL(IGNORE, "ignore", "-100", "a whole number: rows with this label do not count"),
-    ROW_REAL(SMOOTHING, "smoothing", "0", "0 to 1: the share that all columns have in the loss"),
-    ROW_SWITCH(GRADIENT, "gradient", "yes: the gradient is written too"),
-    ROW_REAL(SCALE, "scale", "1", "what the gradient is multiplied by: 1 / rows for a mean"),
+#define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+    [LABEL] = {CJ_CHOICE("label", "i64 i32", "i64", "type of the labels")},
+    [IGNORE] = {CJ_REAL("ignore", "-100", "a whole number: rows with this label do not count")},
+    [SMOOTHING] = {CJ_REAL("smoothing", "0", "0 to 1: the share that all columns have in the loss")},
+    [GRADIENT] = {CJ_SWITCH("gradient", "yes: the gradient is written too")},
+    [SCALE] = {CJ_REAL("scale", "1", "what the gradient is multiplied by: 1 / rows for a mean")},
 };
 
 typedef struct crossentropy {
     row_exp  exp;
     bool     gradient;
     double   smoothing, ignore, scale;
-    unsigned x, label, loss, lse;  // operands
+    unsigned x, label_of, loss, lse;          // operands
+    cj_reg   label, ignored, target, factor;  // of a row; label: s64; target: x[label], of the first thread
 } crossentropy;
 
-typedef struct values {
-    row_exp_values exp;
-    cj_reg         label, ignored, target, factor;  // label: s64; target: x[label], of the first thread
-} values;
-
-static const crossentropy *own_of(const row_kernel *k) { return k->op->own; }
+static crossentropy *own_of(const row_kernel *k) { return k->op->own; }
 
 // The first thread loads x[label] while the row comes in; a NaN stands for a label that no column has.
 static cj_reg load_target(row_kernel *k, cj_reg label) {
     const crossentropy *own = own_of(k);
     cj_func            *f = k->f;
     const bool          narrow = k->s->in_bytes == 2;
-    cj_reg              there = cj_pred(f, "there");
-    cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $4;", there, label, k->s->columns, k->first);
+    cj_reg there = cj_let(f, "pred", "there", "setp.lt.and.u64 $1, $2, $3, $4;", label, k->s->columns, k->first);
     cj_reg at = cj_mad_wide(f, "target_at", k->row, k->s->stride * k->s->in_bytes, k->base[own->x]);
     cj_ptx(f, "mad.lo.s64 $1, $2, $3, $1;", at, label, k->s->in_bytes);
     cj_reg bits = cj_let(f, narrow ? "b16" : "f32", "target",
@@ -53,15 +50,14 @@ static cj_reg load_target(row_kernel *k, cj_reg label) {
 }
 
 static void prepare(row_kernel *k) {
-    values             *r = k->own;
-    const crossentropy *own = own_of(k);
-    cj_func            *f = k->f;
-    const bool          wide = k->op->operand[own->label].type[1] == '6';
+    crossentropy *r = own_of(k);
+    cj_func      *f = k->f;
+    const bool    wide = k->op->operand[r->label_of].type[1] == '6';
     cj_step(f, "the row's label, and x there");
     cj__row_exp_prepare(k);
-    cj_reg label = cj__row_load_each(k, own->label);
+    cj_reg label = cj__row_load_each(k, r->label_of);
     r->label = wide ? cj_mov(f, "s64", "wide_label", label) : cj_cvt(f, "s64", "wide_label", label);
-    r->ignored = cj_eq(f, "ignored", r->label, (int64_t)own->ignore);
+    r->ignored = cj_eq(f, "ignored", r->label, (int64_t)r->ignore);
     r->target = load_target(k, r->label);
 }
 
@@ -72,27 +68,25 @@ static void find_largest(row_kernel *k, const row_vector *v) {
 }
 
 static void finish(row_kernel *k) {
-    values             *r = k->own;
-    const crossentropy *own = own_of(k);
-    cj_func            *f = k->f;
+    crossentropy *r = own_of(k);
+    cj_func      *f = k->f;
     cj_step(f, "lse and loss");
     cj__row_exp_logarithm(k);
     cj_reg lse = cj_mul(f, "lse", r->exp.shift, (float)(1 / ROW_LOG2E));
-    cj_reg loss = cj_let(f, "f32", "loss", "fma.rn.f32 $1, $2, $3, $4;", r->target, (float)(own->smoothing - 1), lse);
-    if (own->smoothing > 0)
-        cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", loss, k->part.value[2],
-               (float)(-own->smoothing / (double)k->s->columns));
+    cj_reg loss = cj_let(f, "f32", "loss", "fma.rn.f32 $1, $2, $3, $4;", r->target, (float)(r->smoothing - 1), lse);
+    if (r->smoothing > 0)
+        cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", loss, k->part.value[2], (float)(-r->smoothing / (double)k->s->columns));
     cj_ptx(f, "@$1 mov.f32 $2, 0f00000000;", r->ignored, loss);
-    cj__row_store_each(k, own->loss, loss);
-    cj__row_store_each(k, own->lse, lse);
-    if (!own->gradient) return;
-    r->factor = cj__row_f32(k, "factor", own->scale);
+    cj__row_store_each(k, r->loss, loss);
+    cj__row_store_each(k, r->lse, lse);
+    if (!r->gradient) return;
+    r->factor = cj__row_f32(k, "factor", r->scale);
     cj_ptx(f, "@$1 mov.f32 $2, 0f00000000;", r->ignored, r->factor);
 }
 
 // dx[label] has 1 - s less; few vectors have it.
 static void take_label_off(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const crossentropy *r = own_of(k);
     cj_func      *f = k->f;
     cj_reg        column = cj_add(f, "vector_column", k->column, v->number * cj__row_threads(k->s) * k->s->elements);
     cj_reg        distance = cj_sub(f, "distance", r->label, cj_cvt(f, "s64", "wide_column", column));
@@ -100,25 +94,25 @@ static void take_label_off(row_kernel *k, const row_vector *v) {
     CJ_UNLESS(f, other, "no_label")
     for (unsigned e = 0; e < k->s->elements; e++)
         cj_ptx(f, "@$1 fma.rn.f32 $2, $3, $4, $2;", cj_eq(f, "here", distance, e), v->out[0][e], r->factor,
-               (float)(own_of(k)->smoothing - 1));
+               (float)(r->smoothing - 1));
 }
 
 static void write_gradient(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const crossentropy *r = own_of(k);
     cj_func      *f = k->f;
-    const double  share = own_of(k)->smoothing / (double)k->s->columns;
+    const double        share = r->smoothing / (double)k->s->columns;
     cj_reg        scale = r->factor;
-    if (k->in_place) {
+    if (cj__row_in_place(k)) {
         scale = cj__row_exp_rebase(k);
         cj_update(f, scale, "mul", r->factor);
     }
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
-        if (!k->in_place) {
+        if (!cj__row_in_place(k)) {
             cj__row_exp_distance(k, v, e, NULL, r->exp.shift, dx);
             cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", dx);
         }
-        cj_ptx(f, "mul.f32 $1, $2, $3;", dx, k->in_place ? v->in[0][e] : dx, scale);
+        cj_ptx(f, "mul.f32 $1, $2, $3;", dx, cj__row_in_place(k) ? v->in[0][e] : dx, scale);
         if (share > 0) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", dx, r->factor, (float)-share);
     }
     take_label_off(k, v);
@@ -128,20 +122,17 @@ static void write_gradient(row_kernel *k, const row_vector *v) {
 
 static void describe(const cj_plan *plan, row_op *op, crossentropy *own) {
     const cj_params *p = &plan->params;
-    *own = (crossentropy){.exp = {.scale = 1, .stays = true},
+    *own = (crossentropy){.exp = {.factor = 1, .stays = true},
                           .gradient = p->value[GRADIENT] != 0,
                           .smoothing = cj_params_real(p, "smoothing"),
                           .ignore = cj_params_real(p, "ignore"),
                           .scale = cj_params_real(p, "scale")};
     *op = (row_op){.own = own};
-    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns], logits");
-    if (own->gradient) cj__row_add_operand(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
-    own->label = op->operands;
-    cj__row_add_operand(op, ROW_EACH, "label", p->value[LABEL] ? "s32" : "s64", "label[rows]");
-    own->loss = op->operands;
-    cj__row_add_operand(op, ROW_EACH, "loss", "f32", "loss[rows]");
-    own->lse = op->operands;
-    cj__row_add_operand(op, ROW_EACH, "lse", "f32", "lse[rows], the logarithm of the sum of e^x");
+    cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns], logits");
+    if (own->gradient) cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
+    own->label_of = cj__row_add(op, ROW_EACH, "label", p->value[LABEL] ? "s32" : "s64", "label[rows]");
+    own->loss = cj__row_add(op, ROW_EACH, "loss", "f32", "loss[rows]");
+    own->lse = cj__row_add(op, ROW_EACH, "lse", "f32", "lse[rows], the logarithm of the sum of e^x");
     cj__row_exp_describe(op);
     op->values += own->smoothing > 0;
     op->in_pairs = !(own->smoothing > 0);
@@ -167,16 +158,11 @@ static cj_status plan_crossentropy(cj_plan *plan, const cj_limits *limits, bool 
 static void emit_crossentropy(const cj_plan *plan, cj_builder *builder) {
     row_op       op;
     crossentropy own;
-    values       r = {.factor = {0}};
     describe(plan, &op, &own);
-    cj__row_emit(plan, &op, &r, builder);
+    cj__row_emit(plan, &op, builder);
 }
 
 const cj_family cj__family_crossentropy = {
-    .name = "crossentropy",
-    .summary = "rows of logits and a label each: loss, logarithm of the sum of e^x, and the gradient, in one reading",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
-    .plan = plan_crossentropy,
-    .emit = emit_crossentropy,
-};
+    CJ_FAMILY("crossentropy",
+              "rows of logits and a label each: loss, logarithm of the sum of e^x, and the gradient, in one reading",
+              params, plan_crossentropy, emit_crossentropy)};

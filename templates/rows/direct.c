@@ -16,17 +16,24 @@ static void emit_row_number(row_kernel *k, cj_label done) {
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, count), done);
 }
 
-void cj__row_emit_direct(row_kernel *k) {
-    cj_label           done = cj_label_new(k->f, "done");
-    const row_exchange x = cj__row_exchange_open(k, false);
+static void emit_alone(row_kernel *k) {
+    cj_label done = cj_label_new(k->f, "done");
+    cj__row_exchange_open(k, false);
     emit_row_number(k, done);
-    if (k->s->pieces > 1) {
-        cj__row_twice(k, &x);
-    } else {
+    if (k->s->pieces == 1) {
         cj_step(k->f, "the thread's share of the row, in registers");
         cj__row_set_share(k);
-        cj__row_held(k, &x);
     }
+    cj__row_pass(k);
     cj_label_here(k->f, done);
     cj_ptx(k->f, "ret;");
+}
+
+void cj__row_emit_direct(row_kernel *k) {
+    if (k->s->strips)
+        cj__row_emit_sums_twice(k);
+    else if (k->s->totals)
+        cj__row_emit_sums_held(k);
+    else
+        emit_alone(k);
 }

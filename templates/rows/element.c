@@ -27,26 +27,24 @@ static void load_words(row_kernel *k, const char *load, const cj_reg *word, cj_r
 }
 
 static void new_words(row_kernel *k, const char *name, cj_reg word[ROW_WORDS]) {
-    for (unsigned w = 0; w < in_words(k); w++) word[w] = cj_register(k->f, in_type(k), name);
+    cj_registers(k->f, in_type(k), name, in_words(k), word);
 }
 
 static const char *input_name(const row_kernel *k, unsigned input) {
-    return k->op->operand[cj__row_nth(k->op, ROW_INPUT, input)].name;
+    return k->op->operand[k->op->nth[ROW_INPUT][input]].name;
 }
 
 // Streams with sums over rows leave the registers to these, and read every piece from its stage.
 void cj__row_new_registers(row_kernel *k) {
     const bool stream = k->s->form == ROW_STREAM, sums = k->s->totals > 0;
-    for (unsigned i = 0; i < k->op->inputs; i++)
-        for (unsigned w = 0; w < in_words(k); w++) {
-            char name[32];
-            for (unsigned v = 0; !(stream && sums) && v < k->s->held; v++) {
-                snprintf(name, sizeof name, "%s%u%c", input_name(k, i), v, "xyzw"[w]);
-                k->raw[i][v][w] = cj_register(k->f, in_type(k), name);
-            }
-            snprintf(name, sizeof name, "%s_%c", input_name(k, i), "xyzw"[w]);
-            if (stream && (sums || k->s->pieces > 1)) k->passing[i][w] = cj_register(k->f, in_type(k), name);
+    for (unsigned i = 0; i < k->op->inputs; i++) {
+        char name[32];
+        for (unsigned v = 0; !(stream && sums) && v < k->s->held; v++) {
+            snprintf(name, sizeof name, "%s%u", input_name(k, i), v);
+            new_words(k, name, k->raw[i][v]);
         }
+        if (stream && (sums || k->s->pieces > 1)) new_words(k, input_name(k, i), k->passing[i]);
+    }
 }
 
 // ---- guards: lines that only threads with a vector v of the piece execute
@@ -58,17 +56,12 @@ static bool is_guarded(const row_shape *s, unsigned v) {
 }
 
 static cj_body guard(row_kernel *k, unsigned v) {
-    if (!is_guarded(k->s, v)) return (cj_body){.f = NULL, .open = 1};
-    cj_reg none = cj_le(k->f, "no_vector", k->left, v * cj__row_threads(k->s));
-    return cj_if_begin(k->f, none, 0, "no_vector", 0);
+    const cj_body body = cj_once_begin(k->f, "no_vector", 0);
+    if (is_guarded(k->s, v)) cj_leave(&body, cj_le(k->f, "no_vector", k->left, v * cj__row_threads(k->s)));
+    return body;
 }
 
-static void end_guard(cj_body *body) {
-    if (body->f) cj_body_end(body);
-    body->open = 0;
-}
-
-#define FOR_VECTOR(k, v) for (cj_body body = guard((k), (v)); body.open; end_guard(&body))
+#define FOR_VECTOR(k, v) for (cj_body body = guard((k), (v)); body.open; cj_body_end(&body))
 
 // A thread without a vector never uses its registers, and yet they shall not be undefined.
 static void clear_words(row_kernel *k, const cj_reg *word) {
@@ -82,7 +75,7 @@ static void load_vectors(row_kernel *k, const char *load, bool shared) {
         for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v]);
         FOR_VECTOR(k, v)
         for (unsigned i = 0; i < k->op->inputs; i++)
-            load_words(k, load, k->raw[i][v], shared ? k->stage_at : k->at[cj__row_nth(k->op, ROW_INPUT, i)],
+            load_words(k, load, k->raw[i][v], shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
                        v * step + (shared ? i * input_bytes : 0));
     }
 }
@@ -128,6 +121,12 @@ static void widen(row_kernel *k, const char *name, const cj_reg *word, cj_reg to
     if (k->s->in_bytes == 4) return;
     if (k->s->elements == 1) cj__row_convert(k, to[0], word[0]);
     for (unsigned e = 0; e + 1 < k->s->elements; e += 2) cj__row_unpack(k, word[e / 2], &to[e]);
+}
+
+// f32 elements that registers hold from the sweeps to the end: a stream's first piece, and the one piece of other forms.
+bool cj__row_in_place(const row_kernel *k) {
+    const bool one = k->s->pieces == 1, holds = one || (k->s->form == ROW_STREAM && k->op->outputs);
+    return k->s->in_bytes == 4 && !k->in_shared && holds;
 }
 
 bool cj__row_in_pairs(const row_kernel *k) {
@@ -179,7 +178,7 @@ static void store_outputs(row_kernel *k, const row_vector *vector) {
         cj_reg word[ROW_WORDS];
         pack(k, vector->out[o], word);
         cj__store(k->f, cj_always(), "st.global.cs", type, word, words_of(out_bytes(k)),
-                  k->at[cj__row_nth(k->op, ROW_OUTPUT, o)], (int64_t)(vector->number * step_of(k, out_bytes(k))));
+                  k->at[k->op->nth[ROW_OUTPUT][o]], (int64_t)(vector->number * step_of(k, out_bytes(k))));
     }
 }
 
@@ -188,7 +187,7 @@ void cj__row_write(row_kernel *k) {
             row_vector vector = begin_vector(k, v, false);
             for (unsigned o = 0; o < k->op->outputs; o++)
                 for (unsigned e = 0; e < k->s->elements; e++)
-                    vector.out[o][e] = cj_f32(k->f, k->op->operand[cj__row_nth(k->op, ROW_OUTPUT, o)].name);
+                    vector.out[o][e] = cj_f32(k->f, k->op->operand[k->op->nth[ROW_OUTPUT][o]].name);
             k->op->write(k, &vector);
             store_outputs(k, &vector);
         }
@@ -271,8 +270,9 @@ void cj__row_keep_columns(row_kernel *k) {
     const unsigned most = k->s->in_bytes == 2 && !k->op->columns_written ? KEPT_NARROW : KEPT_WIDE;
     if (k->s->held * in_words(k) * (k->op->inputs + k->op->columns) > most) return;
     k->keeps = true;
-    for (unsigned i = 0; i < k->op->operands; i++)
-        for (unsigned v = 0; k->op->operand[i].role == ROW_COLUMN && v < k->s->held; v++) {
+    for (unsigned n = 0; n < k->op->columns; n++)
+        for (unsigned v = 0; v < k->s->held; v++) {
+            const unsigned i = k->op->nth[ROW_COLUMN][n];
             new_words(k, k->op->operand[i].name, k->kept[i][v]);
             if (is_guarded(k->s, v)) clear_words(k, k->kept[i][v]);
             FOR_VECTOR(k, v) load_column(k, i, v, k->kept[i][v]);

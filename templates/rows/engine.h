@@ -14,14 +14,18 @@
 #define CJ_TEMPLATES_ROW_ENGINE_H
 
 #include "combine.h"
-#include "constants.h"
 #include "numbers.h"
 #include "row.h"
+#include "schedule.h"
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
 
 // ---- shape.c
 
 void     cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s);
-unsigned cj__row_nth(const row_op *op, row_role role, unsigned n);        // the index of the n-th operand of that role
 unsigned cj__row_slot_words(const row_op *op);                            // of a partial in shared memory: 1, 2 or 4
 uint64_t cj__row_sum_partials(const cj_plan *plan, const row_shape *s);   // of each column
 uint64_t cj__row_values_offset(const cj_plan *plan, const row_shape *s);  // bytes of the workspace before rows' values
@@ -62,18 +66,11 @@ void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count);
 
 // ---- mail.c
 
-// The mailboxes of a spread row, and the row's tag.
-typedef struct row_mail {
-    cj_reg tag, rows, leads;  // leads: the block's thread 0
-    cj_reg taken, next;       // the next row: as rank 0 has it from the work counter, and then all
-    cj_reg row, next_at;      // where the block's warps find the row's partial and the next row, in shared memory
-} row_mail;
-
 size_t   cj__row_mail_bytes(const row_op *op, const row_shape *s, uint32_t blocks);       // of the workspace
 size_t   cj__row_mail_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // from one copy to the next
-row_mail cj__row_mail_open(row_kernel *k);
-void     cj__row_mail_close(row_kernel *k, const row_mail *m);                   // keeps the tag for the next launch
-void     cj__row_mail_exchange(row_kernel *k, const row_mail *m, cj_reg slots);  // of the block's warps
+void     cj__row_mail_open(row_kernel *k);                    // k->x
+void     cj__row_mail_close(row_kernel *k);                   // keeps the tag for the next launch
+void     cj__row_mail_exchange(row_kernel *k, cj_reg slots);  // of the block's warps
 void     cj__row_next_group(row_kernel *k, cj_reg row, cj_reg from);             // row = from + groups
 bool     cj__row_starts_next_late(const row_kernel *k);  // whether the next launch's blocks wait for this row
 bool     cj__row_share_is_long(const row_kernel *k);
@@ -81,42 +78,30 @@ unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const r
 
 // ---- exchange.c
 
-// Where partials are exchanged: once, or, `again`, for row after row.
-typedef struct row_exchange {
-    cj_reg   slots;        // address, or cj_none(): no slots
-    cj_reg   turn;         // bytes from the slots of one row to those of the next, or cj_none(): one row
-    cj_reg   leads;        // thread 0, where partials are pushed
-    cj_push  push;
-    bool     mails;
-    row_mail mail;
-} row_exchange;
-
-row_exchange cj__row_exchange_open(row_kernel *k, bool again);
-void         cj__row_exchange(row_kernel *k, const row_exchange *x);  // k->part becomes that of the row, in every lane
+void cj__row_exchange_open(row_kernel *k, bool again);  // k->x: once, or, `again`, for row after row
+void cj__row_exchange(row_kernel *k);                   // k->part becomes that of the row, in every lane
 
 // ---- pass.c
 
-void cj__row_held(row_kernel *k, const row_exchange *x);   // a row that registers hold, of the piece that is set
-void cj__row_twice(row_kernel *k, const row_exchange *x);  // a row that is read twice
+void cj__row_held(row_kernel *k);  // a row that registers hold, of the piece that is set
+void cj__row_pass(row_kernel *k);  // that, or a row of several pieces, which is read twice
 
 // The values of pieces `piece` to `last`, two registers of which the first is counted up.
 row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
 
 // ---- sums.c
 
-// After the rows' own launches comes one that adds up partials: it goes to a label of its own. _turns branches there,
-// and _add_up writes it.
-cj_label cj__row_sum_turns(row_kernel *k);
-void     cj__row_sums_clear(row_kernel *k);
-void     cj__row_sums_store(row_kernel *k, cj_reg partial);  // the thread's, as that partial of all sums
-void     cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials);
-cj_reg   cj__row_workspace(row_kernel *k);
-void     cj__row_emit_sums_twice(row_kernel *k);
+// The rows by emit_rows, the kernel of all launches but the last; in that, all partials are added up.
+void   cj__row_emit_sums(row_kernel *k, void (*emit_rows)(row_kernel *k));
+void   cj__row_sums_clear(row_kernel *k);
+void   cj__row_sums_store(row_kernel *k, cj_reg partial);  // the thread's, as that partial of all sums
+cj_reg cj__row_workspace(row_kernel *k);
 
 // ---- the forms
 
 void cj__row_emit_direct(row_kernel *k);
-void cj__row_emit_sums(row_kernel *k);  // the direct form with sums over rows
+void cj__row_emit_sums_held(row_kernel *k);   // with sums over rows
+void cj__row_emit_sums_twice(row_kernel *k);
 void cj__row_emit_spread(row_kernel *k);
 void cj__row_emit_stream(row_kernel *k);
 

@@ -11,33 +11,30 @@ static bool is_pushed(const row_kernel *k) { return k->s->cluster > 1; }
 
 static unsigned slot_count(const row_kernel *k) { return (unsigned)cj__most(k->s->cluster, 1) * k->s->warps; }
 
-row_exchange cj__row_exchange_open(row_kernel *k, bool again) {
+void cj__row_exchange_open(row_kernel *k, bool again) {
     cj_func       *f = k->f;
     const unsigned words = cj__row_slot_words(k->op);
-    row_exchange   x = {.mails = k->s->form == ROW_SPREAD, .slots = cj_none(), .turn = cj_none()};
-    if (x.mails) x.mail = cj__row_mail_open(k);
-    if (k->s->rows_per_block > 1 || slot_count(k) == 1) return x;
-    x.slots = cj_shared_address(f, cj_shared(f, "f32", "slots", slot_count(k) * words * (again ? 2 : 1), 16));
-    if (again) x.turn = cj_mov(f, "u32", "turn", 0);
-    if (!is_pushed(k)) return x;
+    k->x.slots = k->x.turn = cj_none();
+    if (k->s->blocks) cj__row_mail_open(k);
+    if (k->s->rows_per_block > 1 || slot_count(k) == 1) return;
+    k->x.slots = cj_shared_address(f, cj_shared(f, "f32", "slots", slot_count(k) * words * (again ? 2 : 1), 16));
+    if (again) k->x.turn = cj_mov(f, "u32", "turn", 0);
+    if (!is_pushed(k)) return;
     cj_step(f, "each block counts the bytes of the partials that come to it");
-    x.push.arrived = cj_shared_address(f, cj_shared(f, "b64", "partials_full", 1, 0));
-    x.leads = cj_eq(f, "leads", k->thread, 0);
-    cj_mbarrier_init(f, x.leads, x.push.arrived, CJ_ARG(1), NULL);
-    cj_mbarrier_init_done(f, "publishes the mbarrier, at D2");
-    cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "D2: this block has started, its mbarrier is there");
-    return x;
+    k->x.push = cj__push_new(f, "partials_full");
+    k->x.leads = cj_eq(f, "leads", k->thread, 0);
+    cj__push_open(f, &k->x.push, k->x.leads, "publishes the mbarrier, at D2",
+                  "D2: this block has started, its mbarrier is there");
 }
 
 // Where the warp's partial goes; of a cluster's warp, in every block.
 static cj_reg own_slot(row_kernel *k, cj_reg slots) {
-    cj_func *f = k->f;
     cj_reg   number = k->warp;
-    if (is_pushed(k)) number = cj_mad(f, "slot_number", k->rank, k->s->warps, k->warp);
-    return cj_mad(f, "own_slot", number, 4 * cj__row_slot_words(k->op), slots);
+    if (is_pushed(k)) number = cj_mad(k->f, "slot_number", k->rank, k->s->warps, k->warp);
+    return cj_mad(k->f, "own_slot", number, 4 * cj__row_slot_words(k->op), slots);
 }
 
-static void push(row_kernel *k, const row_exchange *x, cj_reg slots) {
+static void push(row_kernel *k, cj_reg slots) {
     cj_func       *f = k->f;
     const unsigned words = cj__row_slot_words(k->op);
     cj_reg         value[ROW_VALUES];
@@ -45,34 +42,34 @@ static void push(row_kernel *k, const row_exchange *x, cj_reg slots) {
     cj_step(f, "each warp pushes its partial to every block of the cluster, lane r to rank r");
     cj_reg slot = own_slot(k, slots), writes = cj_lt(f, "writes", k->lane, k->s->cluster);
     cj_reg to = cj_min(f, "to", k->lane, k->s->cluster - 1), peer = cj_cluster_map_address(f, slot, to);
-    cj_reg gate = cj__push_gate(f, &x->push, to);
-    cj__push_expect(f, &x->push, "D2: all blocks have started, their memory may be written", x->leads,
+    cj_reg gate = cj__push_gate(f, &k->x.push, to);
+    cj__push_expect(f, &k->x.push, "D2: all blocks have started, their memory may be written", k->x.leads,
                     CJ_ARG(slot_count(k) * words * 4), "D3: all partials of the row");
     cj_st_async(f, writes, "f32", value, words, peer, 0, gate);
-    cj__push_wait(f, &x->push, "D3: every partial of the row is here");
+    cj__push_wait(f, &k->x.push, "D3: every partial of the row is here");
 }
 
-void cj__row_exchange(row_kernel *k, const row_exchange *x) {
+void cj__row_exchange(row_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   slots = x->slots;
+    cj_reg   slots = k->x.slots;
     bool     has_slots = !cj_is_none(slots);
     cj_step(f, "the warp's partial, in every lane");
     cj__row_fold(k, &k->part, &k->part, 1, true);
-    if (has_slots && !cj_is_none(x->turn)) {
-        slots = cj_add(f, "slots_at", x->slots, x->turn);
-        cj_update(f, x->turn, "xor", 4 * cj__row_slot_words(k->op) * slot_count(k));
+    if (has_slots && !cj_is_none(k->x.turn)) {
+        slots = cj_add(f, "slots_at", k->x.slots, k->x.turn);
+        cj_update(f, k->x.turn, "xor", 4 * cj__row_slot_words(k->op) * slot_count(k));
     }
     if (has_slots && is_pushed(k)) {
-        push(k, x, slots);
+        push(k, slots);
     } else if (has_slots) {
         cj_step(f, "a slot a warp");
         cj_reg slot = own_slot(k, slots);
         cj__row_store_slot(k, cj_eq(f, "writes", k->lane, 0), slot);
-        cj_ptx(f, x->mails ? "bar.sync 0; // P1: every partial of the block is written"
-                           : "bar.sync 0; // D1: every partial of the row is written");
+        cj_ptx(f, k->s->blocks ? "bar.sync 0; // P1: every partial of the block is written"
+                               : "bar.sync 0; // D1: every partial of the row is written");
     }
-    if (x->mails) {
-        cj__row_mail_exchange(k, &x->mail, slots);
+    if (k->s->blocks) {
+        cj__row_mail_exchange(k, slots);
     } else if (has_slots) {
         cj_step(f, "every warp combines all partials");
         cj__row_fold_slots(k, slots, slot_count(k));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exp.h"
 
-static const row_exp *own_of(const row_kernel *k) { return k->op->own; }
+static row_exp *own_of(const row_kernel *k) { return k->op->own; }
 
 // t of element e, if it is not in place already.
 static cj_reg make_t(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask) {
-    const row_exp_values *r = k->own;
-    cj_reg                t = k->in_place ? v->in[0][e] : cj_f32(k->f, "t");
+    const row_exp *r = own_of(k);
+    cj_reg         t = cj__row_in_place(k) ? v->in[0][e] : cj_f32(k->f, "t");
     cj_ptx(k->f, "mul.f32 $1, $2, $3;", t, v->in[0][e], r->scale);
     if (mask) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", t, mask[e], r->log2e);
     return t;
@@ -22,14 +22,14 @@ const cj_reg *cj__row_exp_mask(row_kernel *k, const row_vector *v, cj_reg mask[R
 static void before(row_kernel *k) {
     const bool bf16 = *cj__row_type(k->plan, ROW_DTYPE) == 'b';
     if (cj__row_in_pairs(k))
-        ((row_exp_values *)k->own)->pair = cj_let(k->f, "b32", "pair", "mov.b32 $1, $2; // -infinity",
-                                                  bf16 ? "0xff80ff80" : "0xfc00fc00");
+        own_of(k)->pair = cj_let(k->f, "b32", "pair", "mov.b32 $1, $2; // -infinity",
+                                 bf16 ? "0xff80ff80" : "0xfc00fc00");
 }
 
 // Pairs are compared as they are: that takes a quarter of the instructions.
 void cj__row_exp_largest(row_kernel *k, const row_vector *v) {
-    const row_exp_values *r = k->own;
-    cj_reg                mask[ROW_ELEMENTS];
+    const row_exp *r = own_of(k);
+    cj_reg         mask[ROW_ELEMENTS];
     if (cj__row_in_pairs(k)) {
         for (unsigned w = 0; w < k->s->elements / 2; w++)
             cj_ptx(k->f, "max.$1x2 $2, $2, $3;", cj__row_type(k->plan, ROW_DTYPE), r->pair, v->word[0][w]);
@@ -42,7 +42,7 @@ void cj__row_exp_largest(row_kernel *k, const row_vector *v) {
 
 // Without masks the largest x is scaled once.
 static void between(row_kernel *k) {
-    const row_exp_values *r = k->own;
+    const row_exp *r = own_of(k);
     if (own_of(k)->prepared) return;
     if (cj__row_in_pairs(k)) {
         cj_reg both[2] = {cj_f32(k->f, "even"), cj_f32(k->f, "odd")};
@@ -54,9 +54,9 @@ static void between(row_kernel *k) {
 }
 
 void cj__row_exp_distance(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask, cj_reg from, cj_reg to) {
-    const row_exp_values *r = k->own;
+    const row_exp *r = own_of(k);
     if (own_of(k)->prepared) {
-        cj_ptx(k->f, "sub.f32 $1, $2, $3;", to, k->in_place ? v->in[0][e] : make_t(k, v, e, mask), from);
+        cj_ptx(k->f, "sub.f32 $1, $2, $3;", to, cj__row_in_place(k) ? v->in[0][e] : make_t(k, v, e, mask), from);
         return;
     }
     cj_reg negative = cj_let(k->f, "f32", "negative", "neg.f32 $1, $2;", from);
@@ -65,8 +65,8 @@ void cj__row_exp_distance(row_kernel *k, const row_vector *v, unsigned e, const 
 
 static void add_powers(row_kernel *k, const row_vector *v) {
     cj_reg        mask[ROW_ELEMENTS];
-    const cj_reg *masks = k->in_place ? NULL : cj__row_exp_mask(k, v, mask);
-    const bool    stays = k->in_place && own_of(k)->stays;
+    const cj_reg *masks = cj__row_in_place(k) ? NULL : cj__row_exp_mask(k, v, mask);
+    const bool    stays = cj__row_in_place(k) && own_of(k)->stays;
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg power = stays ? v->in[0][e] : cj_f32(k->f, "power");
         cj__row_exp_distance(k, v, e, masks, k->part.value[0], power);
@@ -76,8 +76,8 @@ static void add_powers(row_kernel *k, const row_vector *v) {
 }
 
 static void after(row_kernel *k) {
-    row_exp_values *r = k->own;
-    if (k->in_place) r->own_largest = cj_mov(k->f, "f32", "own_largest", k->part.value[0]);
+    row_exp *r = own_of(k);
+    if (cj__row_in_place(k)) r->own_largest = cj_mov(k->f, "f32", "own_largest", k->part.value[0]);
 }
 
 void cj__row_exp_describe(row_op *op) {
@@ -91,20 +91,20 @@ void cj__row_exp_describe(row_op *op) {
 }
 
 void cj__row_exp_prepare(row_kernel *k) {
-    row_exp_values *r = k->own;
-    r->scale = cj__row_f32(k, "scale", own_of(k)->scale * ROW_LOG2E);
+    row_exp *r = own_of(k);
+    r->scale = cj__row_f32(k, "scale", r->factor * ROW_LOG2E);
     if (own_of(k)->masked) r->log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
 }
 
 void cj__row_exp_logarithm(row_kernel *k) {
-    row_exp_values *r = k->own;
+    row_exp *r = own_of(k);
     r->shift = cj_let(k->f, "f32", "shift", "lg2.approx.ftz.f32 $1, $2;", k->part.value[1]);
     cj_update(k->f, r->shift, "add", k->part.value[0]);
 }
 
 cj_reg cj__row_exp_rebase(row_kernel *k) {
-    const row_exp_values *r = k->own;
-    cj_reg                factor = cj_sub(k->f, "rebase", r->own_largest, r->shift);
+    const row_exp *r = own_of(k);
+    cj_reg         factor = cj_sub(k->f, "rebase", r->own_largest, r->shift);
     cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", factor);
     return factor;
 }

@@ -10,23 +10,21 @@
 
 #define ROW_LOG2E 1.4426950408889634
 
-// What a family says: the first member of what row_op.own points to.
+// The first member of what a family's row_op.own points to.
 typedef struct row_exp {
-    double   scale;
+    double   factor;
     bool     stays;  // elements in place become powers; else they stay, or become t
     bool     masked;
     unsigned mask;       // the operand, one value for each column; or
     bool     mask_rows;  // it is the second input
     bool     prepared;   // t is not just x times a factor above 0: it is made before the largest is looked for
-} row_exp;
 
-// Values of a row: the first member of what row_kernel.own points to.
-typedef struct row_exp_values {
+    // Values of a row.
     cj_reg scale, log2e;
     cj_reg pair;         // the largest of the even and of the odd elements, if they come in pairs
     cj_reg own_largest;  // of the thread, if elements are in place
     cj_reg shift;        // what t is taken from in the end: the row's largest, or that and the logarithm of its sum
-} row_exp_values;
+} row_exp;
 
 // row_op's functions; `fold`, values, before, the sweeps, between and after are set.
 void cj__row_exp_describe(row_op *op);

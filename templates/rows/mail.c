@@ -59,9 +59,9 @@ static cj_reg after_turns(row_kernel *k, cj_reg at, cj_arg turns) {
     return cj_mad_wide(k->f, "turn_at", bytes, turns, at);
 }
 
-static cj_reg turn_at(row_kernel *k, const row_mail *m) {
+static cj_reg turn_at(row_kernel *k) {
     cj_reg at = messages_at(k);
-    return after_turns(k, at, CJ_ARG(cj_and(k->f, "odd", m->tag, 1)));
+    return after_turns(k, at, CJ_ARG(cj_and(k->f, "odd", k->x.tag, 1)));
 }
 
 static void add_copies(row_kernel *k, cj_reg at, cj_reg copies) {
@@ -96,34 +96,34 @@ static unsigned messages_a_lane(const row_kernel *k) {
     return (unsigned)cj__ceil_div(k->s->blocks, waiting_warps(k) * ROW_WARP);
 }
 
-row_mail cj__row_mail_open(row_kernel *k) {
+void cj__row_mail_open(row_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "the rows, and the tag of this block's last message");
-    row_mail m = {.rows = cj__row_load_rows(k), .leads = cj_eq(f, "leads", k->thread, 0)};
-    m.tag = cj_let(f, "u32", "tag", "ld.global.u32 $1, [$2];", last_tag_at(k));
+    k->x.rows = cj__row_load_rows(k);
+    k->x.leads = cj_eq(f, "leads", k->thread, 0);
+    k->x.tag = cj_let(f, "u32", "tag", "ld.global.u32 $1, [$2];", last_tag_at(k));
     if (k->s->counted) {
-        m.taken = cj_u32(f, "taken");
-        m.next = cj_u32(f, "next");
+        k->x.taken = cj_u32(f, "taken");
+        k->x.next = cj_u32(f, "next");
     }
-    if (k->s->warps == 1) return m;
+    if (k->s->warps == 1) return;
     const unsigned words = waiting_warps(k) * cj__row_slot_words(k->op);
-    m.row = cj_shared_address(f, cj_shared(f, "f32", "row_partial", words, 16));
-    if (k->s->counted) m.next_at = cj_shared_address(f, cj_shared(f, "u32", "taken_row", 1, 0));
-    return m;
+    k->x.row_at = cj_shared_address(f, cj_shared(f, "f32", "row_partial", words, 16));
+    if (k->s->counted) k->x.next_at = cj_shared_address(f, cj_shared(f, "u32", "taken_row", 1, 0));
 }
 
-void cj__row_mail_close(row_kernel *k, const row_mail *m) {
+void cj__row_mail_close(row_kernel *k) {
     cj_step(k->f, "the tag stays, for the next launch");
     if (k->s->warps == 1) cj_ptx(k->f, "bar.warp.sync 0xffffffff; // P3: all lanes have read the last one");
-    cj_ptx(k->f, "@$1 st.global.u32 [$2], $3;", m->leads, last_tag_at(k), m->tag);
+    cj_ptx(k->f, "@$1 st.global.u32 [$2], $3;", k->x.leads, last_tag_at(k), k->x.tag);
 }
 
 // ---- posting
 
-static cj_reg seal(row_kernel *k, const row_mail *m, cj_reg value) {
+static cj_reg seal(row_kernel *k, cj_reg value) {
     cj_reg word[2];
     cj__mail_words(k->f, value, word);
-    return cj__mail_seal(k->f, word[0], m->tag);
+    return cj__mail_seal(k->f, word[0], k->x.tag);
 }
 
 static cj_reg value_of(const row_part *part, const row_op *op, unsigned w) {
@@ -131,57 +131,57 @@ static cj_reg value_of(const row_part *part, const row_op *op, unsigned w) {
 }
 
 // Rank 0 has taken a row while this one came in. Who takes the last one leaves the counter ready for the next launch.
-static void post_taken(row_kernel *k, const row_mail *m, cj_reg turn) {
+static void post_taken(row_kernel *k, cj_reg turn) {
     cj_func *f = k->f;
     cj_note(f, "and so is the group's next row, by rank 0");
-    cj_reg last = cj_sub(f, "last_taken", m->rows, 1), is_last = cj_pred(f, "is_last");
-    cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $4;", is_last, m->taken, last, k->first);
+    cj_reg last = cj_sub(f, "last_taken", k->x.rows, 1);
+    cj_reg is_last = cj_let(f, "pred", "is_last", "setp.eq.and.u32 $1, $2, $3, $4;", k->x.taken, last, k->first);
     cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the last row of all is taken: ready for the next launch",
            is_last, cj__load_pointer(f, k->workspace, "counter"));
-    cj__row_next_group(k, m->next, m->taken);
-    cj_reg sealed = cj__mail_seal(f, m->next, m->tag);
+    cj__row_next_group(k, k->x.next, k->x.taken);
+    cj_reg sealed = cj__mail_seal(f, k->x.next, k->x.tag);
     cj__mail_store(f, &(cj_mailbox){.words = 1}, k->first, taken_at(k, turn), 0, &sealed);
 }
 
 // A lane writes each copy.
-static void post(row_kernel *k, const row_mail *m, cj_reg turn) {
+static void post(row_kernel *k, cj_reg turn) {
     cj_func         *f = k->f;
     const cj_mailbox box = box_of(k->op);
     const unsigned   copies = cj__mail_copies(k->s->blocks);
-    cj_reg posts = m->leads, at = cj_mad_wide(f, "message_at", block_number(k), message_bytes(k->op), turn), sealed[4];
+    cj_reg           posts = k->x.leads, at = cj_mad_wide(f, "message_at", block_number(k), message_bytes(k->op), turn),
+           sealed[4];
     if (copies > 1) {
         add_copies(k, at, k->thread);
         posts = cj_lt(f, "posts", k->thread, copies);
     }
-    for (unsigned w = 0; w < box.words; w++) sealed[w] = seal(k, m, value_of(&k->part, k->op, w));
+    for (unsigned w = 0; w < box.words; w++) sealed[w] = seal(k, value_of(&k->part, k->op, w));
     cj__mail_store(f, &box, posts, at, 0, sealed);
-    if (k->s->counted) post_taken(k, m, turn);
+    if (k->s->counted) post_taken(k, turn);
 }
 
 // ---- waiting
 
 // The partial that a block has posted `offset` bytes on. It is late, if the tag of some value is not the row's. A lane
 // that waits for none keeps what its partial was.
-static void look(row_kernel *k, const row_mail *m, const row_part *part, cj_reg at, unsigned offset, cj_reg has,
-                 cj_reg late, bool first) {
+static void look(row_kernel *k, const row_part *part, cj_reg at, unsigned offset, cj_reg has, cj_reg late, bool first) {
     cj_func         *f = k->f;
     const cj_mailbox box = box_of(k->op);
     cj_reg           sealed[ROW_VALUES];
     for (unsigned w = 0; w < box.words; w++)
-        sealed[w] = cj_is_always(has) ? cj_b64(f, "sealed") : seal(k, m, value_of(part, k->op, w));
+        sealed[w] = cj_is_always(has) ? cj_b64(f, "sealed") : seal(k, value_of(part, k->op, w));
     cj__mail_load(f, &box, has, at, offset, sealed);
     for (unsigned w = 0; w < box.words; w++) {
         cj_reg tag, word = cj__mail_split(f, sealed[w], &tag);
         if (w < k->op->values) cj_ptx(f, "mov.b32 $1, $2;", part->value[w], word);
-        cj_ptx(f, w || !first ? "setp.ne.or.u32 $1, $2, $3, $1;" : "setp.ne.u32 $1, $2, $3;", late, tag, m->tag);
+        cj_ptx(f, w || !first ? "setp.ne.or.u32 $1, $2, $3, $1;" : "setp.ne.u32 $1, $2, $3;", late, tag, k->x.tag);
     }
 }
 
-static void look_taken(row_kernel *k, const row_mail *m, cj_reg at, cj_reg late) {
+static void look_taken(row_kernel *k, cj_reg at, cj_reg late) {
     cj_reg sealed = cj_b64(k->f, "sealed"), tag = cj_u32(k->f, "found");
     cj__mail_load(k->f, &(cj_mailbox){.words = 1}, cj_always(), at, 0, &sealed);
-    cj_ptx(k->f, "mov.b64 {$1, $2}, $3;", m->next, tag, sealed);
-    cj_ptx(k->f, "setp.ne.or.u32 $1, $2, $3, $1;", late, tag, m->tag);
+    cj_ptx(k->f, "mov.b64 {$1, $2}, $3;", k->x.next, tag, sealed);
+    cj_ptx(k->f, "setp.ne.or.u32 $1, $2, $3, $1;", late, tag, k->x.tag);
 }
 
 // Where a lane's first message is, in its copy.
@@ -197,7 +197,7 @@ static cj_reg find_messages(row_kernel *k, cj_reg group, cj_reg turn) {
 }
 
 // The lane's messages from number `first` to `end`, folded into k->part with those before; in every lane, after the last.
-static void gather_some(row_kernel *k, const row_mail *m, cj_reg at, unsigned first, unsigned end, cj_reg taken) {
+static void gather_some(row_kernel *k, cj_reg at, unsigned first, unsigned end, cj_reg taken) {
     cj_func       *f = k->f;
     const unsigned lanes = waiting_warps(k) * ROW_WARP, all = messages_a_lane(k), remainder = k->s->blocks % lanes;
     const bool     last = end == all, guarded = last && remainder;
@@ -213,9 +213,9 @@ static void gather_some(row_kernel *k, const row_mail *m, cj_reg at, unsigned fi
     }
     CJ_DO(f, "not_posted", late) {
         for (unsigned i = first; i < end; i++)
-            look(k, m, &new[i - first], at, i * lanes * message_bytes(k->op), i + 1 == all ? has : cj_always(), late,
+            look(k, &new[i - first], at, i * lanes * message_bytes(k->op), i + 1 == all ? has : cj_always(), late,
                  i == first);
-        if (k->s->counted && last) look_taken(k, m, taken, late);
+        if (k->s->counted && last) look_taken(k, taken, late);
         cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
     }
     cj__row_fold(k, &k->part, part, parts, last);
@@ -223,12 +223,12 @@ static void gather_some(row_kernel *k, const row_mail *m, cj_reg at, unsigned fi
 
 // k->part = the partials that the warp waits for, in every lane. Registers have few of them at once, while they have the
 // row, too.
-static void gather(row_kernel *k, const row_mail *m, cj_reg turn) {
+static void gather(row_kernel *k, cj_reg turn) {
     const unsigned all = messages_a_lane(k), at_once = ROW_VALUES / cj__row_slot_words(k->op);
     cj_reg         group = group_number(k), taken = k->s->counted ? taken_at(k, turn) : cj_none();
     cj_step(k->f, "a lane waits for each message");
     cj_reg at = find_messages(k, group, turn);
-    for (unsigned i = 0; i < all; i += at_once) gather_some(k, m, at, i, (unsigned)cj__least(i + at_once, all), taken);
+    for (unsigned i = 0; i < all; i += at_once) gather_some(k, at, i, (unsigned)cj__least(i + at_once, all), taken);
 }
 
 // ---- the next launch
@@ -243,15 +243,15 @@ bool cj__row_starts_next_late(const row_kernel *k) { return k->plan->programmati
 // ---- the block
 
 // k->part = that of the row, for every warp of the block.
-static void share(row_kernel *k, const row_mail *m, cj_label others) {
+static void share(row_kernel *k, cj_label others) {
     cj_func       *f = k->f;
     const unsigned words = cj__row_slot_words(k->op), warps = waiting_warps(k);
     const unsigned at_once = words * warps > MAIL_WORDS ? MAIL_WORDS_FEW / words : warps;
     row_part       part[ROW_WARP + 1];
     cj_step(f, "the row's values, for every warp of the block");
-    cj_reg slot = cj_mad(f, "row_slot", k->warp, 4 * words, m->row);
+    cj_reg slot = cj_mad(f, "row_slot", k->warp, 4 * words, k->x.row_at);
     cj__row_store_slot(k, cj_eq(f, "writes", k->lane, 0), slot);
-    if (k->s->counted) cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", m->leads, m->next_at, m->next);
+    if (k->s->counted) cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", k->x.leads, k->x.next_at, k->x.next);
     cj_label_here(f, others);
     cj_ptx(f, "bar.sync 0; // P2: they are written");
     for (unsigned first = 0; first < warps; first += at_once) {
@@ -259,11 +259,11 @@ static void share(row_kernel *k, const row_mail *m, cj_label others) {
         if (first) part[parts++] = k->part;
         for (unsigned w = first; w < warps && w < first + at_once; w++) {
             part[parts] = warps > 1 ? cj__row_part_new(k, "shared") : k->part;
-            cj__row_load_slot(k, &part[parts++], m->row, w * 4 * words, cj_always());
+            cj__row_load_slot(k, &part[parts++], k->x.row_at, w * 4 * words, cj_always());
         }
         if (warps > 1) cj__row_fold(k, &k->part, part, parts, false);
     }
-    if (k->s->counted) cj_ptx(f, "ld.shared.u32 $1, [$2];", m->next, m->next_at);
+    if (k->s->counted) cj_ptx(f, "ld.shared.u32 $1, [$2];", k->x.next, k->x.next_at);
 }
 
 // Warp 0 combines the slots of the block; the other warps that wait for messages do not wait for that.
@@ -279,18 +279,18 @@ static void combine_slots(row_kernel *k, cj_reg slots, cj_label others, cj_label
     cj__row_fold_slots(k, slots, k->s->warps);
 }
 
-void cj__row_mail_exchange(row_kernel *k, const row_mail *m, cj_reg slots) {
+void cj__row_mail_exchange(row_kernel *k, cj_reg slots) {
     cj_func   *f = k->f;
     const bool one = k->s->warps == 1;
     cj_label   others = cj_label_new(f, "others"), waits = cj_label_new(f, "wait_for_messages");
     cj__row_keep_late(k, false);
-    cj_update(f, m->tag, "add", 1);
-    cj_reg turn = turn_at(k, m);
+    cj_update(f, k->x.tag, "add", 1);
+    cj_reg turn = turn_at(k);
     if (!one) combine_slots(k, slots, others, waits);
     cj_step(f, "the block's partial is posted, value by value, each with the row's tag");
-    post(k, m, turn);
+    post(k, turn);
     cj_label_here(f, waits);
     if (cj__row_starts_next_late(k)) cj__launch_dependents(k->plan, f);
-    gather(k, m, turn);
-    if (!one) share(k, m, others);
+    gather(k, turn);
+    if (!one) share(k, others);
 }

@@ -17,30 +17,32 @@
 enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, BIAS_GRADIENT };
 
 static const cj_param_info params[] = {
-    ROW_PARAMS,
-    ROW_REAL(EPSILON, "epsilon", "1e-05", "is added to the mean of squares"),
-    ROW_CHOICE(WEIGHT, "weight", "no yes", "yes", "yes: a factor for each column"),
-    ROW_SWITCH(BIAS, "bias", "yes: what is added in each column"),
-    ROW_SWITCH(RESIDUAL, "residual", "yes: a second matrix is added to x first, and the sum is written out too"),
-    ROW_SWITCH(STATS, "stats", "yes: mean (layernorm) and rstd of each row are written, for the backward pass"),
-    ROW_CHOICE(PASS, "pass", "forward backward", "forward",
-               "backward: dx from x, dy, mean and rstd; takes no bias, residual and stats"),
-    ROW_SWITCH(WEIGHT_GRADIENT, "weight-gradient",
-               "yes, backward: of each column the sum of dy times the normed x is written"),
-    ROW_SWITCH(BIAS_GRADIENT, "bias-gradient", "yes, backward: of each column the sum of dy is written"),
+#define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+    [EPSILON] = {CJ_REAL("epsilon", "1e-05", "is added to the mean of squares")},
+    [WEIGHT] = {CJ_CHOICE("weight", "no yes", "yes", "yes: a factor for each column")},
+    [BIAS] = {CJ_SWITCH("bias", "yes: what is added in each column"), .only = "pass=forward"},
+    [RESIDUAL] = {CJ_SWITCH("residual", "yes: a second matrix is added to x first, and the sum is written out too"),
+                  .only = "pass=forward"},
+    [STATS] = {CJ_SWITCH("stats", "yes: mean (layernorm) and rstd of each row are written, for the backward pass"),
+               .only = "pass=forward"},
+    [PASS] = {CJ_CHOICE("pass", "forward backward", "forward", "backward: dx from x, dy, mean and rstd")},
+    [WEIGHT_GRADIENT] = {CJ_SWITCH("weight-gradient",
+                                   "yes: of each column the sum of dy times the normed x is written"),
+                         .only = "pass=backward"},
+    [BIAS_GRADIENT] = {CJ_SWITCH("bias-gradient", "yes: of each column the sum of dy is written"),
+                       .only = "pass=backward"},
 };
 
 typedef struct norm {
     bool     centered, weighted, biased, residual, stats, weight_gradient, bias_gradient;
     double   epsilon;
-    unsigned weight, bias, mean, rstd;  // operands
+    unsigned weight, bias, mean_of, rstd_of;  // operands
+    cj_reg   mean, rstd;                      // of a row
 } norm;
 
-typedef struct values {
-    cj_reg mean, rstd;
-} values;
-
-static const norm *own_of(const row_kernel *k) { return k->op->own; }
+static norm *own_of(const row_kernel *k) { return k->op->own; }
 
 static double per_column(const row_kernel *k) { return 1 / (double)k->s->columns; }
 
@@ -48,8 +50,8 @@ static double per_column(const row_kernel *k) { return 1 / (double)k->s->columns
 
 // h of element e: x, or its sum with the residual, in place if that is possible.
 static cj_reg sum_of(row_kernel *k, const row_vector *v, unsigned e, bool made) {
-    if (!own_of(k)->residual || (made && k->in_place)) return v->in[0][e];
-    cj_reg h = k->in_place ? v->in[0][e] : cj_f32(k->f, "h");
+    if (!own_of(k)->residual || (made && cj__row_in_place(k))) return v->in[0][e];
+    cj_reg h = cj__row_in_place(k) ? v->in[0][e] : cj_f32(k->f, "h");
     cj_ptx(k->f, "add.f32 $1, $2, $3;", h, v->in[0][e], v->in[1][e]);
     return h;
 }
@@ -78,34 +80,32 @@ static void add_distances(row_kernel *k, const row_vector *v) {
 }
 
 static void finish(row_kernel *k) {
-    values     *r = k->own;
-    const norm *own = own_of(k);
-    cj_step(k->f, "the row's %srstd", own->centered ? "mean and " : "");
+    norm *r = own_of(k);
+    cj_step(k->f, "the row's %srstd", r->centered ? "mean and " : "");
     r->mean = k->part.value[1];
-    r->rstd = cj_let(k->f, "f32", "rstd", "fma.rn.f32 $1, $2, $3, $4;", k->part.value[own->centered ? 2 : 0],
-                     (float)per_column(k), cj__row_f32(k, "epsilon", own->epsilon));
+    r->rstd = cj_let(k->f, "f32", "rstd", "fma.rn.f32 $1, $2, $3, $4;", k->part.value[r->centered ? 2 : 0],
+                     (float)per_column(k), cj__row_f32(k, "epsilon", r->epsilon));
     cj_ptx(k->f, "rsqrt.approx.ftz.f32 $1, $1;", r->rstd);
-    if (!own->stats) return;
-    if (own->centered) cj__row_store_each(k, own->mean, r->mean);
-    cj__row_store_each(k, own->rstd, r->rstd);
+    if (!r->stats) return;
+    if (r->centered) cj__row_store_each(k, r->mean_of, r->mean);
+    cj__row_store_each(k, r->rstd_of, r->rstd);
 }
 
 static void write_normed(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
-    const norm   *own = own_of(k);
-    cj_reg        weight[ROW_ELEMENTS], bias[ROW_ELEMENTS];
-    if (own->weighted) cj__row_load_column(k, own->weight, v->number, weight);
-    if (own->biased) cj__row_load_column(k, own->bias, v->number, bias);
+    const norm *r = own_of(k);
+    cj_reg      weight[ROW_ELEMENTS], bias[ROW_ELEMENTS];
+    if (r->weighted) cj__row_load_column(k, r->weight, v->number, weight);
+    if (r->biased) cj__row_load_column(k, r->bias, v->number, bias);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg y = v->out[0][e], h = sum_of(k, v, e, true);
-        if (own->residual) cj_ptx(k->f, "mov.f32 $1, $2;", v->out[1][e], h);
-        if (own->centered) cj_ptx(k->f, "sub.f32 $1, $2, $3;", y, h, r->mean);
-        cj_ptx(k->f, "mul.f32 $1, $2, $3;", y, own->centered ? y : h, r->rstd);
-        if (own->weighted && own->biased)
+        if (r->residual) cj_ptx(k->f, "mov.f32 $1, $2;", v->out[1][e], h);
+        if (r->centered) cj_ptx(k->f, "sub.f32 $1, $2, $3;", y, h, r->mean);
+        cj_ptx(k->f, "mul.f32 $1, $2, $3;", y, r->centered ? y : h, r->rstd);
+        if (r->weighted && r->biased)
             cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", y, weight[e], bias[e]);
-        else if (own->weighted)
+        else if (r->weighted)
             cj_update(k->f, y, "mul", weight[e]);
-        else if (own->biased)
+        else if (r->biased)
             cj_update(k->f, y, "add", bias[e]);
     }
 }
@@ -113,20 +113,19 @@ static void write_normed(row_kernel *k, const row_vector *v) {
 // ---- backward: inputs x and dy
 
 static void prepare_backward(row_kernel *k) {
-    values *r = k->own;
-    if (own_of(k)->centered) r->mean = cj__row_load_each(k, own_of(k)->mean);
-    r->rstd = cj__row_load_each(k, own_of(k)->rstd);
+    norm *r = own_of(k);
+    if (r->centered) r->mean = cj__row_load_each(k, r->mean_of);
+    r->rstd = cj__row_load_each(k, r->rstd_of);
 }
 
 // g and n of a vector.
 static void gradients(row_kernel *k, const row_vector *v, cj_reg g[ROW_ELEMENTS], cj_reg n[ROW_ELEMENTS]) {
-    const values *r = k->own;
-    const norm   *own = own_of(k);
-    cj_reg        weight[ROW_ELEMENTS];
-    if (own->weighted) cj__row_load_column(k, own->weight, v->number, weight);
+    const norm *r = own_of(k);
+    cj_reg      weight[ROW_ELEMENTS];
+    if (r->weighted) cj__row_load_column(k, r->weight, v->number, weight);
     for (unsigned e = 0; e < k->s->elements; e++) {
-        g[e] = own->weighted ? cj_mul(k->f, "g", v->in[1][e], weight[e]) : v->in[1][e];
-        n[e] = own->centered ? cj_sub(k->f, "n", v->in[0][e], r->mean) : v->in[0][e];
+        g[e] = r->weighted ? cj_mul(k->f, "g", v->in[1][e], weight[e]) : v->in[1][e];
+        n[e] = r->centered ? cj_sub(k->f, "n", v->in[0][e], r->mean) : v->in[0][e];
         n[e] = cj_mul(k->f, "n", n[e], r->rstd);
     }
 }
@@ -154,14 +153,14 @@ static void add_totals(row_kernel *k, const row_vector *v, const cj_reg n[ROW_EL
 }
 
 static void write_backward(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const norm   *r = own_of(k);
     cj_reg        g[ROW_ELEMENTS], n[ROW_ELEMENTS];
     gradients(k, v, g, n);
     add_totals(k, v, n);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", dx, n[e], k->part.value[0], g[e]);
-        if (own_of(k)->centered) cj_update(k->f, dx, "add", k->part.value[1]);
+        if (r->centered) cj_update(k->f, dx, "add", k->part.value[1]);
         cj_update(k->f, dx, "mul", r->rstd);
     }
 }
@@ -169,21 +168,18 @@ static void write_backward(row_kernel *k, const row_vector *v) {
 // ---- the families
 
 static void add_stats(row_op *op, norm *own) {
-    own->mean = op->operands;
-    if (own->centered) cj__row_add_operand(op, ROW_EACH, "mean", "f32", "mean[rows]");
-    own->rstd = op->operands;
-    cj__row_add_operand(op, ROW_EACH, "rstd", "f32", "rstd[rows], 1 / the deviation");
+    if (own->centered) own->mean_of = cj__row_add(op, ROW_EACH, "mean", "f32", "mean[rows]");
+    own->rstd_of = cj__row_add(op, ROW_EACH, "rstd", "f32", "rstd[rows], 1 / the deviation");
 }
 
 static void describe_backward(row_op *op, norm *own) {
-    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns], with the residual");
-    cj__row_add_operand(op, ROW_INPUT, "dy", NULL, "the gradient of y");
-    cj__row_add_operand(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
-    own->weight = op->operands;
-    if (own->weighted) cj__row_add_operand(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
+    cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns], with the residual");
+    cj__row_add(op, ROW_INPUT, "dy", NULL, "the gradient of y");
+    cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
+    if (own->weighted) own->weight = cj__row_add(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
     add_stats(op, own);
-    if (own->weight_gradient) cj__row_add_operand(op, ROW_TOTAL, "dw", NULL, "dw[columns], of the type of dx");
-    if (own->bias_gradient) cj__row_add_operand(op, ROW_TOTAL, "db", NULL, "db[columns], alike");
+    if (own->weight_gradient) cj__row_add(op, ROW_TOTAL, "dw", NULL, "dw[columns], of the type of dx");
+    if (own->bias_gradient) cj__row_add(op, ROW_TOTAL, "db", NULL, "db[columns], alike");
     op->fold = ROW_FOLD_SUM;
     op->values = own->centered ? 2 : 1;
     op->prepare = prepare_backward;
@@ -193,14 +189,12 @@ static void describe_backward(row_op *op, norm *own) {
 }
 
 static void describe_forward(row_op *op, norm *own) {
-    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
-    if (own->residual) cj__row_add_operand(op, ROW_INPUT, "residual", NULL, "residual[rows, columns], added to x");
-    cj__row_add_operand(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
-    if (own->residual) cj__row_add_operand(op, ROW_OUTPUT, "sum", NULL, "sum[rows, columns] = x + residual");
-    own->weight = op->operands;
-    if (own->weighted) cj__row_add_operand(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
-    own->bias = op->operands;
-    if (own->biased) cj__row_add_operand(op, ROW_COLUMN, "bias", NULL, "bias[columns]");
+    cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
+    if (own->residual) cj__row_add(op, ROW_INPUT, "residual", NULL, "residual[rows, columns], added to x");
+    cj__row_add(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
+    if (own->residual) cj__row_add(op, ROW_OUTPUT, "sum", NULL, "sum[rows, columns] = x + residual");
+    if (own->weighted) own->weight = cj__row_add(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
+    if (own->biased) own->bias = cj__row_add(op, ROW_COLUMN, "bias", NULL, "bias[columns]");
     if (own->stats) add_stats(op, own);
     op->fold = own->centered ? ROW_FOLD_MOMENTS : ROW_FOLD_SUM;
     op->values = own->centered ? 3 : 1;
@@ -229,57 +223,28 @@ static void describe(const cj_plan *plan, row_op *op, norm *own) {
         describe_forward(op, own);
 }
 
-// A parameter of the other pass is refused.
-static cj_status check_pass(const cj_params *p, cj_error *error) {
-    static const unsigned char forward[] = {BIAS, RESIDUAL, STATS}, backward[] = {WEIGHT_GRADIENT, BIAS_GRADIENT};
-    const unsigned char       *other = p->value[PASS] ? forward : backward;
-    const size_t               count = p->value[PASS] ? sizeof forward : sizeof backward;
-    for (size_t i = 0; i < count; i++)
-        if (p->value[other[i]]) {
-            cj__fail(error, CJ_INVALID_ARGUMENT, "%s: pass=%s has none", params[other[i]].name,
-                     p->value[PASS] ? "backward" : "forward");
-            cj__hint(error, "it belongs to pass=%s", p->value[PASS] ? "forward" : "backward");
-            return CJ_INVALID_ARGUMENT;
-        }
-    return CJ_OK;
-}
-
-// The root is taken of a sum with it.
-static cj_status check_epsilon(const cj_params *p, cj_error *error) {
-    const double epsilon = cj_params_real(p, "epsilon");
-    if (epsilon >= 0) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows", epsilon);
-    cj__hint(error, "1e-05 is usual");
-    return CJ_INVALID_ARGUMENT;
-}
-
 static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    row_op    op;
-    norm      own;
-    cj_status status = check_pass(&plan->params, error);
-    if (!status) status = check_epsilon(&plan->params, error);
-    if (status) return status;
+    row_op op;
+    norm   own;
     describe(plan, &op, &own);
+    if (own.epsilon < 0)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "1e-05 is usual",
+                          "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows",
+                          own.epsilon);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }
 
 static void emit_norm(const cj_plan *plan, cj_builder *builder) {
     row_op op;
     norm   own;
-    values r = {.mean = {0}};
     describe(plan, &op, &own);
-    cj__row_emit(plan, &op, &r, builder);
+    cj__row_emit(plan, &op, builder);
 }
 
-#define NORM(name_, summary_)                                                                               \
-    {                                                                                                       \
-        .name = name_, .summary = summary_, .param = params, .param_count = sizeof params / sizeof *params, \
-        .plan = plan_norm, .emit = emit_norm                                                                \
-    }
-
-const cj_family cj__family_rmsnorm = NORM(
-    "rmsnorm", "rows of a matrix over their root mean square, with weights, a residual, and the gradients");
-const cj_family cj__family_layernorm = NORM(
-    "layernorm",
-    "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients");
+const cj_family cj__family_rmsnorm = {
+    CJ_FAMILY("rmsnorm", "rows of a matrix over their root mean square, with weights, a residual, and the gradients",
+              params, plan_norm, emit_norm)};
+const cj_family cj__family_layernorm = {
+    CJ_FAMILY("layernorm",
+              "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients",
+              params, plan_norm, emit_norm)};

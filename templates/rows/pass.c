@@ -23,11 +23,11 @@ row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last) {
 
 static cj_reg last_piece(row_kernel *k, cj_reg first) { return cj_add(k->f, "last_piece", first, k->s->pieces); }
 
-void cj__row_twice(row_kernel *k, const row_exchange *x) {
+static void read_twice(row_kernel *k) {
     if (k->op->prepare) k->op->prepare(k);
     cj_reg piece = cj__row_first_piece(k);
     k->part = cj__row_values(k, piece, last_piece(k, piece));
-    cj__row_exchange(k, x);
+    cj__row_exchange(k);
     k->op->finish(k);
     if (!k->op->outputs) return;
     cj_step(k->f, "and once more, for what is written");
@@ -39,17 +39,23 @@ void cj__row_twice(row_kernel *k, const row_exchange *x) {
     }
 }
 
-void cj__row_held(row_kernel *k, const row_exchange *x) {
+void cj__row_held(row_kernel *k) {
     cj__row_place(k);
     cj__row_load_piece(k);
     if (k->s->blocks) cj__row_keep_late(k, true);
     if (k->op->prepare) k->op->prepare(k);
-    k->in_place = k->s->in_bytes == 4;
     cj_step(k->f, "its part of the row's values");
     cj__row_sweep(k);
-    cj__row_exchange(k, x);
+    cj__row_exchange(k);
     k->op->finish(k);
     if (!k->op->outputs) return;
     cj_step(k->f, "what is written");
     cj__row_write(k);
+}
+
+void cj__row_pass(row_kernel *k) {
+    if (k->s->pieces > 1)
+        read_twice(k);
+    else
+        cj__row_held(k);
 }

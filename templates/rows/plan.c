@@ -19,102 +19,48 @@
 
 // ---- which form
 
-// The parameter that is asked for and that streams alone have, or NULL. Spread rows and sums over rows have grids, too.
+// The parameter that is asked for and that streams alone have, or NULL. Spread rows and sums over rows have grids, too; and
+// with these, each block of the direct form has rows of its own.
 static const char *asked_of_stream(const choice *c) {
+    const uint64_t form = c->plan->params.value[ROW_FORM];
+    if (form != ROW_AUTO) return form == ROW_STREAM ? "form" : NULL;
     if (asked(c, ROW_STAGES)) return "stages";
     if (cj__row_asks_resident(c)) return "resident";
-    return is_asked(c, ROW_GRID) && !c->s->totals ? "grid" : NULL;
+    if (c->s->totals) return c->clusters && asked(c, ROW_CLUSTER) ? "cluster" : NULL;
+    return is_asked(c, ROW_GRID) ? "grid" : NULL;
 }
 
-// `name`: what asks for a stream, if form does not.
 static cj_status refuse_stream(const choice *c, const char *name, cj_error *error) {
-    static const char *const resident[] = {"auto", "no", "yes"};
-    const row_shape         *s = c->s;
-    char                     cluster[24];
+    const row_shape *s = c->s;
     return cj__refuse(
         error, CJ_INVALID_ARGUMENT,
-        "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
-        "defaults",
-        "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
-        " align=%u, cluster=%s warps=%u stages=%u pieces=%u (0: any) resident=%s; %s has %u bytes of shared memory a"
-        " block",
-        name ? name : "", name ? ": it wants " : "", name ? ", which" : "", s->columns, s->in_bytes, s->stride,
-        cj__row_align(c->plan), cj_params_word(&c->plan->params, "cluster", cluster, sizeof cluster),
-        asked(c, ROW_WARPS), asked(c, ROW_STAGES), asked(c, ROW_PIECES), resident[c->plan->params.value[ROW_RESIDENT]],
-        c->limits->name, c->limits->shared_per_block_optin);
-}
-
-static cj_status choose_with_sums(choice *c, cj_error *error) {
-    const uint64_t form = c->plan->params.value[ROW_FORM];
-    const char    *name = asked_of_stream(c);
-    const bool     must = form == ROW_STREAM || (c->clusters && asked(c, ROW_CLUSTER)) || name;
-    if (form == ROW_DIRECT && must)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "form=stream deals rows to clusters",
-                          "cluster: %u with form=direct and sums over rows, where each block has rows of its own",
-                          asked(c, ROW_CLUSTER));
-    if (must || (form == ROW_AUTO && cj__row_sums_stream(c))) {
-        if (cj__row_can_stream(c) && asked(c, ROW_PIECES) <= 1 && cj__row_plan_sums_stream(c)) return CJ_OK;
-        if (must) return refuse_stream(c, form == ROW_STREAM ? NULL : name ? name : "cluster", error);
-        c->s->stages = 0;
-    }
-    cj__row_plan_direct(c);
-    return CJ_OK;
+        "streams need sm_90, rows of whole 16 bytes, and stages of shared memory for a row's pieces; leave"
+        " form, cluster, warps, stages, pieces, resident and grid at their defaults",
+        "%s: a stream does not fit rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
+        " align=%u; %s has %u bytes of shared memory a block",
+        name, s->columns, s->in_bytes, s->stride, cj__row_align(c->plan), c->limits->name,
+        c->limits->shared_per_block_optin);
 }
 
 static cj_status choose_form(choice *c, cj_error *error) {
     const uint64_t form = c->plan->params.value[ROW_FORM];
-    if (form == ROW_SPREAD || (form == ROW_AUTO && cj__row_is_spread(c))) {
+    if (!c->s->totals && (form == ROW_SPREAD || (form == ROW_AUTO && cj__row_is_spread(c)))) {
         cj__row_plan_spread(c);
         return CJ_OK;
     }
-    const char *name = form == ROW_AUTO ? asked_of_stream(c) : NULL;
-    if (form == ROW_STREAM || name || (form == ROW_AUTO && cj__row_can_stream(c) && !cj__row_is_direct(c))) {
-        if (cj__row_can_stream(c) && cj__row_plan_stream(c)) return CJ_OK;
-        if (form == ROW_STREAM || name) return refuse_stream(c, name, error);
+    const char *name = asked_of_stream(c);
+    if (name || (form == ROW_AUTO && cj__row_is_streamed(c))) {
+        if (cj__row_plan_stream(c)) return CJ_OK;
+        if (name) return refuse_stream(c, name, error);
         c->s->stages = 0;
     }
     cj__row_plan_direct(c);
-    return CJ_OK;
-}
-
-// Parameters that exclude each other.
-static cj_status check_form(const choice *c, cj_error *error) {
-    static const char *const forms[] = {"auto", "direct", "stream", "spread"};
-    const uint64_t           form = c->plan->params.value[ROW_FORM];
-    const bool               blocks = is_asked(c, ROW_BLOCKS), spread = form == ROW_SPREAD, direct = form == ROW_DIRECT;
-    const char              *word = direct ? "direct" : "spread";
-    if ((direct || spread || blocks) && asked(c, ROW_STAGES))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "form=stream has stages; or leave stages at its default",
-                          "stages: %u with form=%s, whose loads go to registers", asked(c, ROW_STAGES), word);
-    if (direct && is_asked(c, ROW_GRID) && !c->s->totals)
-        return cj__refuse(
-            error, CJ_INVALID_ARGUMENT,
-            "form=stream and form=spread are persistent, in a grid of any size; or leave grid at its default",
-            "grid: %u with form=direct, whose rows are dealt to as many blocks as they need", asked(c, ROW_GRID));
-    if ((direct || spread || blocks) && cj__row_asks_resident(c))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT,
-                          "form=stream keeps weight, bias and mask; or leave resident at its default",
-                          "resident: yes with form=%s, which has nothing in shared memory that could stay there", word);
-    if ((spread || blocks) && c->s->totals)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT,
-                          spread ? "leave form at its default" : "leave blocks at its default",
-                          "%s with sums over rows, which need rows that a block or a cluster has",
-                          spread ? "form: spread" : "blocks");
-    if (blocks && form && !spread)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT,
-                          "it belongs to form=spread; here `cluster` says how many blocks have a row",
-                          "blocks: %u with form=%s", asked(c, ROW_BLOCKS), forms[form]);
-    if ((spread || blocks) && asked(c, ROW_CLUSTER))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "`blocks` says how many of them have a row",
-                          "cluster: %u with form=spread, whose blocks exchange partials in global memory",
-                          asked(c, ROW_CLUSTER));
     return CJ_OK;
 }
 
 static cj_status choose(choice *c, cj_error *error) {
     const row_shape *s = c->s;
-    cj_status        status = check_form(c, error);
-    if (!status) status = s->totals ? choose_with_sums(c, error) : choose_form(c, error);
+    cj_status        status = choose_form(c, error);
     if (status) return status;
     const unsigned held = s->form == ROW_SPREAD ? cj__row_spread_held_most(c) : ROW_HELD;
     if (s->held <= held) return CJ_OK;
@@ -123,6 +69,7 @@ static cj_status choose(choice *c, cj_error *error) {
                       s->columns, held);
 }
 
+// Where this differs from what is asked for, the kit refuses that (cj__given_check_plan).
 static void write_back(cj_plan *plan, const row_shape *s) {
     uint64_t *value = plan->params.value;
     value[ROW_FORM] = s->form;
@@ -133,49 +80,55 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;
     value[ROW_RESIDENT] = s->resident ? ROW_RESIDENT_YES : ROW_RESIDENT_NO;
+    if (s->form == ROW_DIRECT && !s->totals) value[ROW_GRID] = CJ_PARAM_AUTO;
 }
 
 // ---- the grid
 
 // Persistent blocks, to which rows or pieces are dealt: as many as the GPU holds with the fewest registers that a thread
 // may get. A driver that counts fewer makes the grid smaller.
-static cj_status plan_sums_grid(choice *c, cj_error *error) {
+static void plan_sums_grid(choice *c) {
     enum { OTHER_REGISTERS = 16 };
     cj_plan       *plan = c->plan;
     row_shape     *s = c->s;
-    const uint64_t grid = asked(c, ROW_GRID), words = s->elements * s->in_bytes / 4;
+    const uint64_t words = s->elements * s->in_bytes / 4;
     const bool     stream = s->form == ROW_STREAM, twice = !stream && s->pieces > 1;
     const uint64_t vector = s->elements * s->totals + (stream ? 0 : c->op->inputs * cj__most(words, 1));
     cj_occupancy   o;
     cj__row_occupancy(c, (unsigned)(OTHER_REGISTERS + s->held * vector), &o);
     const uint64_t room = cj__most(o.active_clusters, 1), work = cj__ceil_div(c->rows, s->rows_per_block);
-    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : (twice ? room : cj__least(room, work)) * cj__row_blocks(s)), 1, 1};
-    plan->resident = grid ? 0 : cj__row_blocks(s);
+    cj__row_set_grid(c, twice ? room : cj__least(room, work));
     cj__row_cut_sums(plan, s);
     plan->launches = twice ? 3 : 2;
     plan->workspace_bytes = cj__row_values_offset(plan, s) +
                             (twice ? c->rows * s->shares * c->op->values * sizeof(float) : 0);
-    return cj__row_check_grid(c, grid, error);
+}
+
+static void plan_stream_grid(choice *c) {
+    cj_occupancy o;
+    cj__row_occupancy(c, 0, &o);
+    cj__row_set_grid(c, cj__most(cj__least(o.active_clusters, c->rows), 1));
+    c->plan->workspace_bytes = sizeof(uint32_t);
 }
 
 static cj_status plan_grid(choice *c, cj_error *error) {
     cj_plan         *plan = c->plan;
     const row_shape *s = c->s;
     const unsigned   blocks = cj__row_blocks(s);
-    const uint64_t   grid = asked(c, ROW_GRID);
-    cj_occupancy     o;
+    cj_status        status = CJ_OK;
     if (s->form == ROW_STREAM) plan->dynamic_shared = cj__row_pool_bytes(c);
-    if (s->totals) return plan_sums_grid(c, error);
-    if (s->form == ROW_SPREAD) return cj__row_plan_spread_grid(c, error);
-    if (s->form == ROW_DIRECT) {
+    if (s->totals)
+        plan_sums_grid(c);
+    else if (s->form == ROW_SPREAD)
+        status = cj__row_plan_spread_grid(c, error);
+    else if (s->form == ROW_STREAM)
+        plan_stream_grid(c);
+    else
         plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * blocks), 1, 1};
-        return CJ_OK;
-    }
-    cj__row_occupancy(c, 0, &o);
-    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : cj__most(cj__least(o.active_clusters, c->rows), 1) * blocks), 1, 1};
-    plan->resident = grid ? 0 : blocks;
-    plan->workspace_bytes = sizeof(uint32_t);
-    return cj__row_check_grid(c, grid, error);
+    if (status || plan->grid.x % blocks == 0) return status;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "grid: %" PRIu32 " is not a multiple of %s's %u blocks" CJ_HINT "%" PRIu64 " is", plan->grid.x,
+                    s->cluster ? "the cluster" : "a row", blocks, cj__round_up(plan->grid.x, blocks));
 }
 
 // ---- the plan
@@ -219,10 +172,7 @@ cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits,
                    .registers = SPREAD_REGISTERS};
     cj_status status = check_problem(&c, error);
     if (status) return status;
-    if (!clusters && asked(&c, ROW_CLUSTER))
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without, cluster=%u is not used",
-                 plan->arch, asked(&c, ROW_CLUSTER));
+    if (!clusters && asked(&c, ROW_CLUSTER)) cj__note_no_clusters(plan, asked(&c, ROW_CLUSTER));
     status = choose(&c, error);
     if (status) return status;
     write_back(plan, &s);

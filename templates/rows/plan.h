@@ -4,7 +4,6 @@
 #ifndef CJ_TEMPLATES_ROW_PLAN_H
 #define CJ_TEMPLATES_ROW_PLAN_H
 
-#include "constants.h"
 #include "engine.h"
 #include "error.h"
 #include "numbers.h"
@@ -48,7 +47,7 @@ bool     cj__row_asks_stream(const choice *c);  // a parameter that streams have
 unsigned cj__row_held_most(const choice *c);    // vectors that a thread may hold
 unsigned cj__row_piece_held(const choice *c);  // vectors that a thread should hold of a piece of several, or of a stage
 unsigned cj__row_warps_most(const row_shape *s);
-cj_status cj__row_check_grid(const choice *c, uint64_t grid, cj_error *error);
+void     cj__row_set_grid(choice *c, uint64_t groups);  // of persistent blocks: what is asked for, or so many rows at once
 
 // ---- the forms
 
@@ -60,11 +59,8 @@ void      cj__row_plan_spread(choice *c);
 unsigned  cj__row_spread_held_most(const choice *c);
 cj_status cj__row_plan_spread_grid(choice *c, cj_error *error);
 
-bool     cj__row_can_stream(const choice *c);   // whether bulk copies can load the rows
-bool     cj__row_is_direct(const choice *c);    // whether the direct form is better than a stream
-bool     cj__row_sums_stream(const choice *c);  // the same with sums over rows
+bool     cj__row_is_streamed(const choice *c);  // whether a stream is better than the direct form
 bool     cj__row_plan_stream(choice *c);        // false: it does not fit
-bool     cj__row_plan_sums_stream(choice *c);
 uint32_t cj__row_pool_bytes(const choice *c);
 void     cj__row_occupancy(const choice *c, unsigned registers, cj_occupancy *o);
 

@@ -106,7 +106,7 @@ void cj__row_plan_spread(choice *c) {
 cj_status cj__row_plan_spread_grid(choice *c, cj_error *error) {
     cj_plan       *plan = c->plan;
     row_shape     *s = c->s;
-    const uint64_t grid = asked(c, ROW_GRID), room = room_for(c, s->warps);
+    const uint64_t room = room_for(c, s->warps);
     if (!room)
         return cj__refuse(error, CJ_INVALID_ARGUMENT,
                           "take fewer warps, or more pieces or blocks, of which a thread holds fewer vectors",
@@ -117,11 +117,10 @@ cj_status cj__row_plan_spread_grid(choice *c, cj_error *error) {
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "fewer blocks or warps, or leave them at their defaults",
                           "blocks: %u of %u threads are more than the %" PRIu64 " that %s holds at once", s->blocks,
                           plan->block.x, room, c->limits->name);
-    plan->grid = (cj_dim3){(uint32_t)(grid ? grid : cj__least(room / s->blocks, c->rows) * s->blocks), 1, 1};
-    plan->resident = grid ? 0 : s->blocks;
+    cj__row_set_grid(c, cj__least(room / s->blocks, c->rows));
     plan->cooperative = true;
     plan->programmatic = c->clusters;  // the same targets have programmatic dependent launch
     s->counted = c->rows > plan->grid.x / s->blocks;
     plan->workspace_bytes = cj__row_mail_bytes(c->op, s, plan->grid.x);
-    return cj__row_check_grid(c, grid, error);
+    return CJ_OK;
 }

@@ -30,7 +30,8 @@ static uint64_t room_for_stages(const choice *c) {
     return all > used ? all - used : 0;
 }
 
-bool cj__row_can_stream(const choice *c) {
+// Whether bulk copies can load the rows.
+static bool can_stream(const choice *c) {
     const row_shape *s = c->s;
     return c->clusters && cj__row_align(c->plan) == 16 && s->columns * s->in_bytes % 16 == 0 &&
            s->stride * s->in_bytes % 16 == 0;
@@ -185,7 +186,7 @@ static bool search_cluster(choice *c, unsigned ahead) {
 
 // Weight, bias and mask are read for every row. The waits for other blocks' partials empty the L1 cache, so that they
 // would come from the L2 cache, which is busy with the rows: they stay in shared memory if stages enough remain.
-bool cj__row_plan_stream(choice *c) {
+static bool plan_rows(choice *c) {
     const uint64_t resident = c->plan->params.value[ROW_RESIDENT];
     c->s->resident = resident != ROW_RESIDENT_NO && c->op->columns > 0;
     if (c->s->resident && search_cluster(c, STAGES_AHEAD)) return true;
@@ -207,7 +208,7 @@ static bool is_held(const choice *c) {
 
 // Rows that one block holds well in registers, and few rows; unless a stream's parameters are asked for, also rows that
 // are held or pass.
-bool cj__row_is_direct(const choice *c) {
+static bool is_direct(const choice *c) {
     return c->row_bytes <= (c->s->in_bytes == 4 ? DIRECT_WIDE_BYTES : DIRECT_NARROW_BYTES) || cj__row_is_few(c) ||
            (!cj__row_asks_stream(c) && (cj__row_is_passing(c) || is_held(c)));
 }
@@ -238,7 +239,7 @@ static bool search_sums(choice *c, unsigned stages) {
     return false;
 }
 
-bool cj__row_plan_sums_stream(choice *c) {
+static bool plan_sums(choice *c) {
     const uint64_t resident = c->plan->params.value[ROW_RESIDENT];
     const unsigned least_stages = resident == ROW_RESIDENT_YES ? 1 : 2;
     c->s->resident = resident != ROW_RESIDENT_NO && c->op->columns > 0;
@@ -248,9 +249,16 @@ bool cj__row_plan_sums_stream(choice *c) {
     return resident != ROW_RESIDENT_YES && search_sums(c, 1);
 }
 
-// Those that clusters were asked for, and long rows, unless there are too few of them or pieces are asked for.
-bool cj__row_sums_stream(const choice *c) {
-    if (asked(c, ROW_CLUSTER)) return true;
-    return !asked(c, ROW_PIECES) && cj__row_can_stream(c) && c->row_bytes >= SUMS_STREAM_BYTES &&
-           c->rows * SUMS_CLUSTER >= c->limits->sm_count;
+// Long rows, unless there are too few of them or pieces are asked for.
+static bool are_long(const choice *c) {
+    return !asked(c, ROW_PIECES) && c->row_bytes >= SUMS_STREAM_BYTES && c->rows * SUMS_CLUSTER >= c->limits->sm_count;
+}
+
+// ---- any
+
+bool cj__row_is_streamed(const choice *c) { return can_stream(c) && (c->s->totals ? are_long(c) : !is_direct(c)); }
+
+bool cj__row_plan_stream(choice *c) {
+    if (!can_stream(c)) return false;
+    return c->s->totals ? asked(c, ROW_PIECES) <= 1 && plan_sums(c) : plan_rows(c);
 }

@@ -2,66 +2,52 @@
 // The producer warp of a stream: takes rows, and loads their pieces into stages as these become free.
 #include "stream.h"
 
-typedef struct producer {
-    row_stream        *t;
-    cj_ring            stage, next;  // next: of taken rows
-    cj_static_schedule dealt;
-    cj_reg             counter;
-    cj_reg             share[ROW_INPUTS], policy[ROW_INPUTS], bytes[ROW_PIECES_MAX];
-} producer;
-
 // ---- rows
 
 // k->row = the next of all, in every lane.
-static void take_row(producer *p) {
-    row_kernel *k = p->t->k;
-    k->row = cj__work_take_by_warp(k->f, p->t->leads, p->counter, cj__row_groups(k), p->t->rows);
+static void take_row(row_stream *t) {
+    row_kernel *k = t->k;
+    k->row = cj__work_take_by_warp(k->f, t->leads, t->counter, cj__group_count(k->s->cluster), t->rows);
 }
 
-static cj_reg taken_row_at(producer *p) {
-    return cj__ring_at(p->t->k->f, "taken_row_at", p->t->taken_row, &p->next, 4);
-}
-static cj_reg row_full_at(producer *p) { return cj__ring_at(p->t->k->f, "row_full_at", p->t->row_full, &p->next, 8); }
-
-static void take_alone(producer *p) {
-    cj_func *f = p->t->k->f;
+static void take_alone(row_stream *t) {
+    cj_func *f = t->k->f;
     cj_note(f, "the block takes a row");
-    take_row(p);
-    cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", p->t->leads, taken_row_at(p), p->t->k->row);
-    cj_mbarrier_arrive(f, p->t->leads, row_full_at(p), "S3: the row's number is here");
+    take_row(t);
+    cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", t->leads, cj__row_taken_at(t), t->k->row);
+    cj_mbarrier_arrive(f, t->leads, cj__row_full_at(t), "S3: the row's number is here");
 }
 
 // Rank 0 takes the next row, and tells every block of the cluster.
-static void take_for_cluster(producer *p) {
-    row_stream *t = p->t;
+static void take_for_cluster(row_stream *t) {
     row_kernel *k = t->k;
     cj_func    *f = k->f;
-    cj_reg      full = row_full_at(p), taken = taken_row_at(p);
+    cj_reg      full = cj__row_full_at(t), taken = cj__row_taken_at(t);
     cj_mbarrier_arrive_expect(f, t->leads, full, CJ_ARG(4), NULL);
     CJ_UNLESS(f, cj_ne(f, "other_rank", k->rank, 0), "told") {
         cj_note(f, "rank 0 takes a row and pushes its number to all");
-        take_row(p);
+        take_row(t);
         cj_reg tells = cj_lt(f, "tells", k->lane, k->s->cluster), to = cj_min(f, "to", k->lane, k->s->cluster - 1);
         cj_reg peer = cj_cluster_map_address(f, taken, to), gate = cj_cluster_map_address(f, full, to);
         cj_st_async(f, tells, "u32", &k->row, 1, peer, 0, gate);
     }
-    cj_mbarrier_wait(f, full, CJ_ARG(p->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
+    cj_mbarrier_wait(f, full, CJ_ARG(t->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
     k->row = cj_let(f, "u32", "row", "ld.shared.u32 $1, [$2];", taken);
     if (k->s->pieces == 1)  // else a barrier comes before the row's last piece
         cj_ptx(f, "bar.warp.sync 0xffffffff; // S3: all lanes have read it, before what tells others that");
 }
 
-static void next_row(producer *p) {
-    row_kernel *k = p->t->k;
-    if (!p->t->taken) {
-        cj__static_advance(k->f, &p->dealt);
+static void next_row(row_stream *t) {
+    row_kernel *k = t->k;
+    if (!t->taken) {
+        cj__static_advance(k->f, &t->dealt);
         return;
     }
-    if (cj__row_is_alone(p->t))
-        take_alone(p);
+    if (cj__row_is_alone(t))
+        take_alone(t);
     else
-        take_for_cluster(p);
-    cj__ring_next(k->f, &p->next);
+        take_for_cluster(t);
+    cj__ring_next(k->f, &t->next);
 }
 
 // ---- copies
@@ -84,10 +70,9 @@ static cj_reg piece_bytes(row_stream *t, uint64_t number, uint64_t pieces) {
 // `count` copies of `bytes` are announced at the mbarrier `full`; the lane that makes them, if there are any.
 static cj_reg announce(row_stream *t, cj_reg bytes, unsigned count, cj_reg full) {
     cj_func *f = t->k->f;
-    cj_reg   all = cj_let(f, "u32", "all_bytes", "mul.lo.u32 $1, $2, $3;", bytes, count), copies = cj_pred(f, "copies");
+    cj_reg   all = cj_let(f, "u32", "all_bytes", "mul.lo.u32 $1, $2, $3;", bytes, count);
     cj_mbarrier_arrive_expect(f, t->leads, full, CJ_ARG(all), NULL);
-    cj_ptx(f, "setp.gt.and.s32 $1, $2, 0, $3;", copies, bytes, t->leads);
-    return copies;
+    return cj_let(f, "pred", "copies", "setp.gt.and.s32 $1, $2, 0, $3;", bytes, t->leads);
 }
 
 static void load_resident(row_stream *t) {
@@ -96,10 +81,10 @@ static void load_resident(row_stream *t) {
     cj_reg      bytes = piece_bytes(t, 0, k->s->pieces);
     cj_note(f, "weight, bias or mask, once");
     cj_reg copies = announce(t, bytes, k->op->columns, t->resident);
-    for (unsigned i = 0, n = 0; i < k->op->operands; i++) {
-        if (k->op->operand[i].role != ROW_COLUMN) continue;
-        cj_reg from = cj_mad_wide(f, "from", t->piece, k->s->piece * t->vector_bytes, k->base[i]);
-        cj_reg into = cj_add(f, "into", t->stages.pool, cj__row_resident_offset(t, n++));
+    for (unsigned n = 0; n < k->op->columns; n++) {
+        cj_reg base = k->base[k->op->nth[ROW_COLUMN][n]];
+        cj_reg from = cj_mad_wide(f, "from", t->piece, k->s->piece * t->vector_bytes, base);
+        cj_reg into = cj_add(f, "into", t->stages.pool, cj__row_resident_offset(t, n));
         cj_ptx(f, "@$1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$2], [$3], $4, [$5];", copies,
                into, from, bytes, t->resident);
     }
@@ -107,48 +92,45 @@ static void load_resident(row_stream *t) {
 
 // What an input's copies say of the L2 cache: rows that are read once leave it first, those that repeat last.
 static cj_reg new_policy(row_kernel *k, unsigned input) {
-    const bool repeats = k->op->operand[cj__row_nth(k->op, ROW_INPUT, input)].period > 0;
+    const bool repeats = k->op->operand[k->op->nth[ROW_INPUT][input]].period > 0;
     return cj_let(k->f, "b64", "policy", "createpolicy.fractional.L2::evict_$2.b64 $1, 0f3F800000;",
                   repeats ? "last" : "first");
 }
 
-static void load_piece(producer *p, const cj_reg row[ROW_INPUTS], uint64_t number) {
-    row_stream    *t = p->t;
+static void load_piece(row_stream *t, const cj_reg row[ROW_INPUTS], uint64_t number) {
     row_kernel    *k = t->k;
     cj_func       *f = k->f;
     const uint64_t piece_bytes_most = k->s->piece * t->vector_bytes;
-    cj_reg         full = cj__stage_full(f, &t->stages, &p->stage), into = cj__stage_at(f, &t->stages, &p->stage);
-    cj_reg         copies = announce(t, p->bytes[number], k->op->inputs, full);
+    cj_reg         full = cj__stage_full(f, &t->stages, &t->stage), into = cj__stage_at(f, &t->stages, &t->stage);
+    cj_reg         copies = announce(t, t->bytes[number], k->op->inputs, full);
     for (unsigned i = 0; i < k->op->inputs; i++) {
         cj_reg from = cj_add(f, "from", row[i], number * piece_bytes_most);
         cj_ptx(f,
                "@$1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [$2], [$3], $4, "
                "[$5], $6;",
-               copies, into, from, p->bytes[number], full, p->policy[i]);
+               copies, into, from, t->bytes[number], full, t->policy[i]);
         if (i + 1 < k->op->inputs) cj_update(f, into, "add", piece_bytes_most);
     }
-    cj__ring_next(f, &p->stage);
+    cj__ring_next(f, &t->stage);
 }
 
-static producer begin(row_stream *t) {
+static void begin(row_stream *t) {
     row_kernel      *k = t->k;
     cj_func         *f = k->f;
     const row_shape *s = k->s;
-    producer         p = {.t = t, .stage = cj__ring(f, "free_stage", s->stages, false)};
+    t->stage = cj__ring(f, "free_stage", s->stages, false);
     if (t->taken) {
-        p.next = cj__ring(f, "next_row", t->taken, !cj__row_is_alone(t));
-        p.counter = cj__load_pointer(f, k->workspace, "counter");
+        t->next = cj__ring(f, "next_row", t->taken, !cj__row_is_alone(t));
+        t->counter = cj__load_pointer(f, k->workspace, "counter");
     } else {
-        p.dealt = cj__row_deal(k);
+        t->dealt = cj__row_deal(k);
     }
     for (unsigned i = 0; i < k->op->inputs; i++) {
-        p.policy[i] = new_policy(k, i);
-        p.share[i] = cj_mad_wide(f, "share", t->piece, s->piece * t->vector_bytes,
-                                 k->base[cj__row_nth(k->op, ROW_INPUT, i)]);
+        t->policy[i] = new_policy(k, i);
+        t->share[i] = cj_mad_wide(f, "share", t->piece, s->piece * t->vector_bytes, k->base[k->op->nth[ROW_INPUT][i]]);
     }
     if (s->resident) load_resident(t);
-    for (uint64_t n = 0; n < s->pieces; n++) p.bytes[n] = piece_bytes(t, n, 1);
-    return p;
+    for (uint64_t n = 0; n < s->pieces; n++) t->bytes[n] = piece_bytes(t, n, 1);
 }
 
 void cj__row_produce(row_stream *t, cj_label done) {
@@ -156,20 +138,20 @@ void cj__row_produce(row_stream *t, cj_label done) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
     cj_step(f, "the last warp loads");
-    producer p = begin(t);
+    begin(t);
     cj_label next = cj_label_new(f, "next_load");
     cj_label_here(f, next);
     cj_step(f, "when there is room for it: the next row");
-    cj__stage_wait_free(f, &t->stages, &p.stage);
-    next_row(&p);
+    cj__stage_wait_free(f, &t->stages, &t->stage);
+    next_row(t);
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
     cj_reg row[ROW_INPUTS];
     for (unsigned i = 0; i < k->op->inputs; i++)
-        row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, cj__row_nth(k->op, ROW_INPUT, i)), s->stride * s->in_bytes,
-                             p.share[i]);
+        row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, k->op->nth[ROW_INPUT][i]), s->stride * s->in_bytes,
+                             t->share[i]);
     for (uint64_t n = 0; n < s->pieces; n++) {
-        if (n) cj__stage_wait_free(f, &t->stages, &p.stage);
-        load_piece(&p, row, n);
+        if (n) cj__stage_wait_free(f, &t->stages, &t->stage);
+        load_piece(t, row, n);
     }
     cj_ptx(f, "bra $1;", next);
 }

@@ -155,19 +155,19 @@ static void emit_begin(row_kernel *k) {
     k->part = cj__row_part_new(k, "part");
 }
 
-void cj__row_emit(const cj_plan *plan, const row_op *op, void *own, cj_builder *builder) {
-    static void (*const emit_form[])(row_kernel * k) = {NULL, cj__row_emit_direct, cj__row_emit_stream,
-                                                        cj__row_emit_spread};
+void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder) {
+    static void (*const emit_form[])(row_kernel *) = {NULL, cj__row_emit_direct, cj__row_emit_stream,
+                                                      cj__row_emit_spread};
     row_shape shape;
     cj__row_read(plan, op, &shape);
-    row_kernel k = {.plan = plan, .op = op, .s = &shape, .own = own};
+    row_kernel k = {.plan = plan, .op = op, .s = &shape};
     write_head(plan, op, &shape, builder);
     if (shape.form == ROW_STREAM) cj_declare(builder, ".extern .shared .align 16 .b8 row_pool[];");
     k.f = cj_entry(builder, plan->entry);
     declare(&k);
     emit_begin(&k);
-    if (shape.form == ROW_DIRECT && shape.totals)
-        cj__row_emit_sums(&k);
+    if (shape.totals)
+        cj__row_emit_sums(&k, emit_form[shape.form]);
     else
         emit_form[shape.form](&k);
 }

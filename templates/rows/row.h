@@ -5,59 +5,18 @@
 #ifndef CJ_TEMPLATES_ROW_H
 #define CJ_TEMPLATES_ROW_H
 
+#include "combine.h"
 #include "family.h"
 
 // ---- parameters
 
-#define ROW_CHOICE(id, name_, choices_, initial_, help_) \
-    [id] = {.name = name_, .choices = choices_, .initial = initial_, .help = help_}
-#define ROW_SWITCH(id, name_, help_) ROW_CHOICE(id, name_, "no yes", "no", help_)
-#define ROW_REAL(id, name_, initial_, help_) [id] = {.name = name_, .real = true, .initial = initial_, .help = help_}
-#define ROW_NUMBER(id, name_, minimum_, maximum_, initial_, help_) \
-    [id] = {.name = name_, .minimum = minimum_, .maximum = maximum_, .initial = initial_, .help = help_}
-#define ROW_AUTOMATIC(id, name_, minimum_, maximum_, tune_, help_) \
-    [id] = {.name = name_,                                         \
-            .minimum = minimum_,                                   \
-            .maximum = maximum_,                                   \
-            .automatic = true,                                     \
-            .at_most = (int)(id) == (int)ROW_VECTORS,              \
-            .initial = "auto",                                     \
-            .tune = tune_,                                         \
-            .help = help_}
-
-// The parameters that every family of rows begins with: the problem, and how it is worked on. Its own follow from ROW_OWN on.
-enum { ROW_ROWS, ROW_COLUMNS, ROW_DTYPE, ROW_OUT, ROW_STRIDE, ROW_OUT_STRIDE, ROW_ALIGN, ROW_FORM };
-enum { ROW_CLUSTER = ROW_FORM + 1, ROW_BLOCKS, ROW_WARPS, ROW_VECTORS, ROW_STAGES, ROW_PIECES, ROW_RESIDENT };
-enum { ROW_GRID = ROW_RESIDENT + 1, ROW_OWN };
-
-// clang-format off
-#define ROW_PARAMS                                                                                                         \
-    ROW_NUMBER(ROW_ROWS, "rows", 1, 1 << 26, "1024", "rows of the matrix"),                                                \
-    ROW_NUMBER(ROW_COLUMNS, "columns", 1, 1 << 28, "4096", "elements of a row"),                                           \
-    ROW_CHOICE(ROW_DTYPE, "dtype", "f32 f16 bf16", "f32", "type of what is read; computed in f32"),                        \
-    ROW_CHOICE(ROW_OUT, "out", "same f32 f16 bf16", "same", "type of what is written"),                                    \
-    ROW_NUMBER(ROW_STRIDE, "stride", 0, 1 << 29, "0", "elements from row to row of what is read; 0: columns"),             \
-    ROW_NUMBER(ROW_OUT_STRIDE, "out-stride", 0, 1 << 29, "0", "elements from row to row of what is written; 0: columns"),  \
-    ROW_CHOICE(ROW_ALIGN, "align", "16 8 4 2", "16", "bytes that all pointers to elements are multiples of"),              \
-    [ROW_FORM] = {.name = "form", .choices = "auto direct stream spread", .initial = "auto",                               \
-                  .tune = "direct stream spread",                                                                          \
-                  .help = "direct: a row a block or cluster; stream: persistent clusters, to which rows come by bulk"      \
-                          " copies; spread: few rows, each of as many blocks as there are"},                               \
-    ROW_AUTOMATIC(ROW_CLUSTER, "cluster", 0, 16, "0 1 2 4 8 16", "blocks a row; 0: generate without clusters"),            \
-    ROW_AUTOMATIC(ROW_BLOCKS, "blocks", 1, ROW_BLOCKS_MAX, "8 16 32 64 128",                                               \
-                  "spread: blocks a row, which exchange partials in global memory"),                                       \
-    ROW_AUTOMATIC(ROW_WARPS, "warps", 1, 32, "4 8 16",                                                                     \
-                  "warps of a block that work on a row; stream has one more that loads"),                                  \
-    ROW_AUTOMATIC(ROW_VECTORS, "vectors", 1, ROW_HELD, NULL,                                                               \
-                  "loads of a thread that are held in registers at once, at most"),                                        \
-    ROW_AUTOMATIC(ROW_STAGES, "stages", 1, 4, "1 2 3", "stream: pieces that fit shared memory at once"),                   \
-    ROW_AUTOMATIC(ROW_PIECES, "pieces", 1, 1 << 20, "1 2 3 4",                                                             \
-                  "pieces of a block's share of a row; direct reads them twice if they are several"),                      \
-    [ROW_RESIDENT] = {.name = "resident", .choices = "auto no yes", .initial = "auto", .tune = "no yes",                   \
-                      .help = "stream, yes: weight, bias or mask stays in shared memory"},                                 \
-    ROW_AUTOMATIC(ROW_GRID, "grid", 1, INT32_MAX, NULL,                                                                    \
-                  "stream, spread, and sums over rows: blocks in the grid, a multiple of those of a row")
-// clang-format on
+// The parameters that every family of rows begins with (params.def). Its own follow from ROW_OWN on.
+enum {
+#define PARAM(id, ...) ROW_##id,
+#include "params.def"
+#undef PARAM
+    ROW_OWN
+};
 
 // At most: operands of a kind, elements and 32-bit words of a vector, vectors that a thread holds, values of a partial, pieces
 // of a stream's row, blocks of a spread row.
@@ -127,7 +86,8 @@ typedef struct row_vector {
 // Functions that may be NULL are not needed.
 typedef struct row_op {
     row_operand operand[ROW_OPERANDS];
-    unsigned    operands, inputs, outputs, columns, totals;
+    unsigned    operands, inputs, outputs, columns, each, totals;
+    unsigned    nth[ROW_TOTAL + 1][ROW_OPERANDS];  // the numbers of those of a role
     row_fold    fold;  // with totals: sums, of which finish makes multiples
     unsigned    values;
     bool        in_pairs;                                  // the first sweep takes words if they are pairs, not `in`
@@ -139,22 +99,34 @@ typedef struct row_op {
     void (*finish)(row_kernel *k);                         // k->part is the row's
     void (*write)(row_kernel *k, const row_vector *v);     // makes v->out, and adds to k->total
     bool        columns_written;                           // weight and bias are for write alone, not for sweeps
-    const void *own;                                       // the family's, for these functions
+    void       *own;                                       // the family's, for these functions
 } row_op;
 
 // ---- the kernel
+
+// Where partials are exchanged.
+typedef struct row_exchange {
+    cj_reg  slots, turn;  // address; bytes from the slots of one row to those of the next; or cj_none()
+    cj_reg  leads;        // thread 0, where partials are pushed or mailed
+    cj_push push;
+
+    // Of a spread row.
+    cj_reg tag, rows;
+    cj_reg taken, next;      // the next row: as rank 0 has it from the work counter, and then all
+    cj_reg row_at, next_at;  // where the block's warps find the row's partial and the next row, in shared memory
+} row_exchange;
 
 struct row_kernel {
     const cj_plan   *plan;
     const row_op    *op;
     const row_shape *s;
     cj_func         *f;
-    void            *own;  // values of the family
     cj_var           param[ROW_OPERANDS], rows, turn, workspace;
     cj_reg           thread, lane, warp, rank;  // thread: of those that work on the row
     cj_reg           base[ROW_OPERANDS];        // addresses
     cj_reg           first;                     // the thread that writes the values of a row
     row_part         part;
+    row_exchange     x;
 
     // Of the row, and of the piece of it that is being worked on.
     cj_reg row;                                        // u32
@@ -168,22 +140,20 @@ struct row_kernel {
     cj_reg resident_at[ROW_OPERANDS];                  // where column 0 of these would be in shared memory
     cj_reg total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];  // sums over rows
     cj_reg stage_at;                                   // of the thread's first vector in shared memory
-    bool   in_place;                                   // write finds what sweeps have written into elements
     bool   in_shared;                                  // elements are read from stage_at
 };
 
 // The shape of a plan, chosen and written back into its parameters. `op` says how many matrices there are.
 cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits, bool clusters, cj_error *error);
 
-// Writes the kernel. `own` is k->own.
-void cj__row_emit(const cj_plan *plan, const row_op *op, void *own, cj_builder *builder);
+void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder);
 
 // ---- for families. Calls that return a register make it.
 
-void        cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help);
-void        cj__row_add_repeated(row_op *op, const char *name, uint64_t period, const char *help);  // an input matrix
+unsigned    cj__row_add(row_op *op, row_role role, const char *name, const char *type, const char *help);  // its number
 const char *cj__row_type(const cj_plan *plan, unsigned param);  // "f32", "f16", "bf16" of dtype and out
 
+bool        cj__row_in_place(const row_kernel *k);  // whether write finds what sweeps have written into elements
 bool        cj__row_in_pairs(const row_kernel *k);  // whether the first sweep gets pairs
 void        cj__row_unpack(row_kernel *k, cj_reg pair, const cj_reg to[2]);
 void        cj__row_convert(row_kernel *k, cj_reg into, cj_reg half);           // one element of dtype, as loaded

@@ -15,23 +15,11 @@ const char *cj__row_type(const cj_plan *plan, unsigned param) {
 
 // ---- operands
 
-void cj__row_add_operand(row_op *op, row_role role, const char *name, const char *type, const char *help) {
-    op->operand[op->operands++] = (row_operand){name, help, role, type, 0};
-    op->inputs += role == ROW_INPUT;
-    op->outputs += role == ROW_OUTPUT;
-    op->columns += role == ROW_COLUMN;
-    op->totals += role == ROW_TOTAL;
-}
-
-void cj__row_add_repeated(row_op *op, const char *name, uint64_t period, const char *help) {
-    cj__row_add_operand(op, ROW_INPUT, name, NULL, help);
-    op->operand[op->operands - 1].period = period;
-}
-
-unsigned cj__row_nth(const row_op *op, row_role role, unsigned n) {
-    unsigned i = 0;
-    while (op->operand[i].role != role || n--) i++;
-    return i;
+unsigned cj__row_add(row_op *op, row_role role, const char *name, const char *type, const char *help) {
+    unsigned *const count[] = {&op->inputs, &op->outputs, &op->columns, &op->each, &op->totals};
+    op->operand[op->operands] = (row_operand){name, help, role, type, 0};
+    op->nth[role][(*count[role])++] = op->operands;
+    return op->operands++;
 }
 
 unsigned cj__row_slot_words(const row_op *op) { return op->values == 3 ? 4 : op->values; }

@@ -17,12 +17,14 @@
 enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
 
 static const cj_param_info params[] = {
-    ROW_PARAMS,
-    ROW_REAL(SCALE, "scale", "1", "what elements are multiplied by first"),
-    ROW_SWITCH(MASK, "mask", "yes: a row of the type of x is added to every row; -infinity takes an element out"),
-    ROW_NUMBER(MASK_ROWS, "mask-rows", 1, 1 << 26, "1",
-               "rows of the mask, with the stride of x: row r takes number r modulo mask-rows"),
-    ROW_CHOICE(PASS, "pass", "forward backward", "forward", "backward: dx from y and dy"),
+#define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+    [SCALE] = {CJ_REAL("scale", "1", "what elements are multiplied by first")},
+    [MASK] = {CJ_SWITCH("mask", "yes: a row of the type of x is added to every row; -infinity takes an element out")},
+    [MASK_ROWS] = {CJ_NUMBER("mask-rows", 1, 1 << 26, "1",
+                             "rows of the mask, with the stride of x: row r takes number r modulo mask-rows")},
+    [PASS] = {CJ_CHOICE("pass", "forward backward", "forward", "backward: dx from y and dy")},
 };
 
 typedef struct softmax {
@@ -30,26 +32,22 @@ typedef struct softmax {
     bool     log;
     bool     factored;  // y is a power times a factor, not a power of the distance from the logarithm of the sum
     uint64_t mask_rows;
+    cj_reg   factor, ln2;  // of a row
 } softmax;
 
-typedef struct values {
-    row_exp_values exp;
-    cj_reg         factor, ln2;
-} values;
-
-static const softmax *own_of(const row_kernel *k) { return k->op->own; }
+static softmax *own_of(const row_kernel *k) { return k->op->own; }
 
 static void prepare(row_kernel *k) {
-    values *r = k->own;
+    softmax *r = own_of(k);
     cj__row_exp_prepare(k);
-    if (own_of(k)->log) r->ln2 = cj__row_f32(k, "ln2", 1 / ROW_LOG2E);
+    if (r->log) r->ln2 = cj__row_f32(k, "ln2", 1 / ROW_LOG2E);
 }
 
 static void finish(row_kernel *k) {
-    values  *r = k->own;
+    softmax *r = own_of(k);
     cj_func *f = k->f;
     cj_step(f, "the row's largest t and sum of powers");
-    if (!own_of(k)->factored) {
+    if (!r->factored) {
         cj__row_exp_logarithm(k);
         return;
     }
@@ -58,9 +56,9 @@ static void finish(row_kernel *k) {
 }
 
 static void write_log(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const softmax *r = own_of(k);
     cj_reg        mask[ROW_ELEMENTS];
-    const bool    ready = k->in_place && own_of(k)->exp.prepared;
+    const bool     ready = cj__row_in_place(k) && r->exp.prepared;
     const cj_reg *masks = ready ? NULL : cj__row_exp_mask(k, v, mask);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
@@ -69,9 +67,9 @@ static void write_log(row_kernel *k, const row_vector *v) {
 }
 
 static void write_powers(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const softmax *r = own_of(k);
     cj_func      *f = k->f;
-    if (k->in_place) {
+    if (cj__row_in_place(k)) {
         cj_reg factor = cj__row_exp_rebase(k);
         cj_update(f, factor, "mul", r->factor);
         for (unsigned e = 0; e < k->s->elements; e++)
@@ -83,7 +81,7 @@ static void write_powers(row_kernel *k, const row_vector *v) {
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", v->out[0][e]);
-        if (own_of(k)->factored) cj_update(f, v->out[0][e], "mul", r->factor);
+        if (r->factored) cj_update(f, v->out[0][e], "mul", r->factor);
     }
 }
 
@@ -95,9 +93,9 @@ static void add_products(row_kernel *k, const row_vector *v) {
 }
 
 static void prepare_backward(row_kernel *k) {
-    values *r = k->own;
-    r->exp.scale = cj__row_f32(k, "scale", own_of(k)->exp.scale);
-    if (own_of(k)->log) r->exp.log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
+    softmax *r = own_of(k);
+    r->exp.scale = cj__row_f32(k, "scale", r->exp.factor);
+    if (r->log) r->exp.log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
 }
 
 static void finish_backward(row_kernel *k) {
@@ -105,11 +103,11 @@ static void finish_backward(row_kernel *k) {
 }
 
 static void write_backward(row_kernel *k, const row_vector *v) {
-    const values *r = k->own;
+    const softmax *r = own_of(k);
     cj_func      *f = k->f;
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
-        if (own_of(k)->log) {
+        if (r->log) {
             cj_ptx(f, "mul.f32 $1, $2, $3;", dx, v->in[0][e], r->exp.log2e);
             cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", dx);
             cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", dx, k->part.value[0], v->in[1][e]);
@@ -124,9 +122,9 @@ static void write_backward(row_kernel *k, const row_vector *v) {
 // ---- the families
 
 static void describe_backward(row_op *op) {
-    cj__row_add_operand(op, ROW_INPUT, "y", NULL, "y[rows, columns]");
-    cj__row_add_operand(op, ROW_INPUT, "dy", NULL, "its gradient");
-    cj__row_add_operand(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
+    cj__row_add(op, ROW_INPUT, "y", NULL, "y[rows, columns]");
+    cj__row_add(op, ROW_INPUT, "dy", NULL, "its gradient");
+    cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
     op->fold = ROW_FOLD_SUM;
     op->values = 1;
     op->prepare = prepare_backward;
@@ -136,13 +134,14 @@ static void describe_backward(row_op *op) {
 }
 
 static void describe_forward(row_op *op, softmax *own) {
-    cj__row_add_operand(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
-    cj__row_add_operand(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
-    own->exp.mask = op->operands;
-    if (own->exp.mask_rows)
-        cj__row_add_repeated(op, "mask", own->mask_rows, "mask[mask rows, columns], added to rows by turns");
-    else if (own->exp.masked)
-        cj__row_add_operand(op, ROW_COLUMN, "mask", NULL, "mask[columns], added to every row");
+    cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
+    cj__row_add(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
+    if (own->exp.mask_rows) {
+        own->exp.mask = cj__row_add(op, ROW_INPUT, "mask", NULL, "mask[mask rows, columns], added to rows by turns");
+        op->operand[own->exp.mask].period = own->mask_rows;
+    } else if (own->exp.masked) {
+        own->exp.mask = cj__row_add(op, ROW_COLUMN, "mask", NULL, "mask[columns], added to every row");
+    }
     cj__row_exp_describe(op);
     op->in_pairs = !own->exp.prepared;
     op->prepare = prepare;
@@ -156,7 +155,7 @@ static void describe(const cj_plan *plan, row_op *op, softmax *own) {
     const bool       log = p->family == &cj__family_logsoftmax, masked = p->value[MASK] != 0;
     const uint64_t   mask_rows = p->value[MASK_ROWS];
     const bool       narrow = p->value[ROW_DTYPE] && cj__row_type(plan, ROW_OUT)[1] != '3';
-    *own = (softmax){.exp = {.scale = scale,
+    *own = (softmax){.exp = {.factor = scale,
                              .stays = !log,
                              .masked = masked,
                              .mask_rows = mask_rows > 1,
@@ -185,18 +184,13 @@ static cj_status plan_softmax(cj_plan *plan, const cj_limits *limits, bool clust
 static void emit_softmax(const cj_plan *plan, cj_builder *builder) {
     row_op  op;
     softmax own;
-    values  r = {.factor = {0}};
     describe(plan, &op, &own);
-    cj__row_emit(plan, &op, &r, builder);
+    cj__row_emit(plan, &op, builder);
 }
 
-#define SOFTMAX(name_, summary_)                                                                            \
-    {                                                                                                       \
-        .name = name_, .summary = summary_, .param = params, .param_count = sizeof params / sizeof *params, \
-        .plan = plan_softmax, .emit = emit_softmax                                                          \
-    }
-
-const cj_family cj__family_softmax = SOFTMAX("softmax",
-                                             "rows of a matrix: e^x over the row's sum of these; and the gradient");
-const cj_family cj__family_logsoftmax = SOFTMAX(
-    "logsoftmax", "rows of a matrix: x minus the logarithm of the row's sum of e^x; and the gradient");
+const cj_family cj__family_softmax = {CJ_FAMILY("softmax",
+                                                "rows of a matrix: e^x over the row's sum of these; and the gradient",
+                                                params, plan_softmax, emit_softmax)};
+const cj_family cj__family_logsoftmax = {
+    CJ_FAMILY("logsoftmax", "rows of a matrix: x minus the logarithm of the row's sum of e^x; and the gradient", params,
+              plan_softmax, emit_softmax)};

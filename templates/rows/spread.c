@@ -21,13 +21,14 @@ static void prefetch(row_kernel *k) {
     const row_shape *s = k->s;
     const unsigned   vector_bytes = s->elements * s->in_bytes;
     cj_func         *f = k->f;
-    cj_reg           rows = cj__row_load_rows(k), has = cj_pred(f, "has_share");
+    cj_reg           rows = cj__row_load_rows(k);
     cj_step(f, "the block's share of the first row may come into the L2 cache");
     cj_reg bytes = cj_let(f, "s32", "share_bytes", "mad.lo.s32 $1, $2, $3, $4;", k->rank, -(int64_t)s->piece,
                           (int64_t)s->vectors);
     cj_update(f, bytes, "min", s->piece);
     cj_update(f, bytes, "mul", vector_bytes);
-    cj_ptx(f, "setp.gt.and.s32 $1, $2, 0, $3;", has, bytes, cj_eq(f, "leads", k->thread, 0));
+    cj_reg leads = cj_eq(f, "leads", k->thread, 0);
+    cj_reg has = cj_let(f, "pred", "has_share", "setp.gt.and.s32 $1, $2, 0, $3;", bytes, leads);
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", has, k->row, rows);
     for (unsigned i = 0; i < k->op->operands; i++) {
         const row_role role = k->op->operand[i].role;
@@ -46,18 +47,14 @@ static void begin(row_kernel *k) {
     if (!cj__row_starts_next_late(k)) cj__launch_dependents(k->plan, k->f);
 }
 
-static void emit_group_row(row_kernel *k, const row_exchange *x) {
-    const row_mail *m = &x->mail;
+static void emit_group_row(row_kernel *k) {
     cj_step(k->f, "the group's next row");
     if (k->s->counted)
-        cj_ptx(k->f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1; // the one after it", k->first, m->taken,
+        cj_ptx(k->f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1; // the one after it", k->first, k->x.taken,
                cj__load_pointer(k->f, k->workspace, "counter"));
-    if (k->s->pieces > 1)
-        cj__row_twice(k, x);
-    else
-        cj__row_held(k, x);
+    cj__row_pass(k);
     if (k->s->counted)
-        cj_set(k->f, k->row, m->next);
+        cj_set(k->f, k->row, k->x.next);
     else
         cj__row_next_group(k, k->row, k->row);
 }
@@ -65,20 +62,16 @@ static void emit_group_row(row_kernel *k, const row_exchange *x) {
 void cj__row_emit_spread(row_kernel *k) {
     cj_func *f = k->f;
     begin(k);
-    const row_exchange x = cj__row_exchange_open(k, false);
-    const row_mail    *m = &x.mail;
-    cj_reg             more = cj_pred(f, "more_rows");
-    CJ_UNLESS(f, cj_ge(f, "past", k->row, m->rows), "done") {
+    cj__row_exchange_open(k, false);
+    CJ_UNLESS(f, cj_ge(f, "past", k->row, k->x.rows), "done") {
         if (k->s->pieces == 1) {
             cj_step(f, "the thread's share of each row");
             cj__row_set_share(k);
             if (k->s->counted) cj__row_keep_columns(k);
         }
-        CJ_DO(f, "next_row", more) {
-            emit_group_row(k, &x);
-            cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, k->row, m->rows);
-        }
-        cj__row_mail_close(k, m);
+        CJ_DO(f, "next_row", cj_lt(f, "more_rows", k->row, k->x.rows))
+        emit_group_row(k);
+        cj__row_mail_close(k);
     }
     cj_ptx(f, "ret;");
 }

@@ -42,24 +42,18 @@ static void init_shared(row_stream *t) {
 
 void cj__row_emit_stream(row_kernel *k) {
     cj_func   *f = k->f;
-    const bool sums = k->s->totals > 0;
     row_stream t = {.k = k};
-    cj_label   add_up = sums ? cj__row_sum_turns(k) : (cj_label){0};
-    cj_label   done = cj_label_new(f, "done"), consumers = cj_label_new(f, "consumers");
-    cj_label   rows_done = sums ? cj_label_new(f, "rows_done") : done;
+    cj_label   done = cj_label_new(f, "done"), rows_done = k->s->totals ? cj_label_new(f, "rows_done") : done;
     cj_step(f, "shared memory: stages, numbers of taken rows, partials, and mbarriers for what comes to them");
     declare_shared(&t);
     init_shared(&t);
     t.piece = k->s->cluster ? cj_mul(f, "first_piece", k->rank, k->s->pieces) : cj_mov(f, "u32", "first_piece", 0);
-    cj_ptx(f, "@$1 bra $2;", cj_lt(f, "consumes", k->warp, k->s->warps), consumers);
-    cj__row_produce(&t, done);
-    cj_label_here(f, consumers);
+    CJ_UNLESS(f, cj_lt(f, "consumes", k->warp, k->s->warps), "consumers") cj__row_produce(&t, done);
     cj__row_consume(&t, rows_done);
-    if (sums) {
+    if (k->s->totals) {
         cj_label_here(f, rows_done);
-        cj__row_sums_store(k, cj_mov(f, "u32", "own_partial", cj__row_group(k)));
+        cj__row_sums_store(k, cj_mov(f, "u32", "own_partial", cj__group_index(k->s->cluster)));
     }
     cj_label_here(f, done);
     cj_ptx(f, "ret;");
-    if (sums) cj__row_sums_add_up(k, add_up, cj__row_groups(k));
 }

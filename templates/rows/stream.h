@@ -25,7 +25,6 @@
 #define CJ_TEMPLATES_ROW_STREAM_H
 
 #include "engine.h"
-#include "schedule.h"
 #include "stage.h"
 
 typedef struct row_stream {
@@ -37,19 +36,31 @@ typedef struct row_stream {
     unsigned    taken;  // rows whose numbers shared memory has; 0: rows are dealt
     unsigned    slot_bytes, slot_count;
     uint64_t    vector_bytes;
+
+    // Of the role that is being written.
+    cj_ring            stage, next;  // next: of taken rows
+    cj_static_schedule dealt;
+    cj_reg             counter, share[ROW_INPUTS], policy[ROW_INPUTS], bytes[ROW_PIECES_MAX];  // the producer's
+    cj_ring            turn;                                                                   // consumers': of exchanges
+    cj_reg             slot, gate, pushes;  // where the warp's partial goes: lane r's to rank r
+    cj_reg             expects;             // the block's thread that expects the partials of a row
 } row_stream;
 
 // One block to a cluster, or no clusters: partials stay in its own shared memory, and no peer's address is needed.
 static inline bool cj__row_is_alone(const row_stream *t) { return t->k->s->cluster <= 1; }
 
-// The special registers that number the groups which share the rows: clusters, or blocks without clusters.
-static inline const char *cj__row_groups(const row_kernel *k) { return k->s->cluster ? "%nclusterid.x" : "%nctaid.x"; }
+// Where the next row's number is, and the mbarrier that says so.
+static inline cj_reg cj__row_taken_at(const row_stream *t) {
+    return cj__ring_at(t->k->f, "taken_row_at", t->taken_row, &t->next, 4);
+}
 
-static inline const char *cj__row_group(const row_kernel *k) { return k->s->cluster ? "%clusterid.x" : "%ctaid.x"; }
+static inline cj_reg cj__row_full_at(const row_stream *t) {
+    return cj__ring_at(t->k->f, "row_full_at", t->row_full, &t->next, 8);
+}
 
 // Each warp counts dealt rows by itself.
 static inline cj_static_schedule cj__row_deal(row_kernel *k) {
-    const cj_static_schedule dealt = cj__static_begin(k->f, cj__row_group(k), cj__row_groups(k));
+    const cj_static_schedule dealt = cj__static_begin(k->f, cj__group_index(k->s->cluster), cj__group_count(k->s->cluster));
     k->row = dealt.next;
     return dealt;
 }

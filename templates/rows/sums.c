@@ -15,6 +15,7 @@
 //   T2  bar.sync: each warp's sums of partials are there, before the first warp adds these up.
 //   T3  bar.sync: it has read them, before the next ones are written.
 #include "engine.h"
+#include "loop.h"
 
 // ---- registers and partials
 
@@ -22,7 +23,7 @@ void cj__row_sums_clear(row_kernel *k) {
     for (unsigned t = 0; t < k->s->totals; t++)
         for (unsigned v = 0; v < k->s->held; v++)
             for (unsigned e = 0; e < k->s->elements; e++)
-                k->total[t][v][e] = cj__row_f32(k, k->op->operand[cj__row_nth(k->op, ROW_TOTAL, t)].name, 0);
+                k->total[t][v][e] = cj__row_f32(k, k->op->operand[k->op->nth[ROW_TOTAL][t]].name, 0);
 }
 
 cj_reg cj__row_workspace(row_kernel *k) { return cj__load_pointer(k->f, k->workspace, "workspace"); }
@@ -37,15 +38,6 @@ void cj__row_sums_store(row_kernel *k, cj_reg partial) {
 
 // ---- after the rows' own launches
 
-cj_label cj__row_sum_turns(row_kernel *k) {
-    cj_func *f = k->f;
-    cj_label add_up = cj_label_new(f, "add_up");
-    cj_step(f, "the last launch adds up the partials");
-    cj_reg turn = cj_let(f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
-    cj_ptx(f, "@$1 bra $2;", cj_eq(f, "last_turn", turn, k->plan->launches - 1), add_up);
-    return add_up;
-}
-
 typedef struct adding {
     cj_reg partials, slice, position;  // position: of all sums, those of one operand after those of another
     cj_reg has;                        // whether there is such a sum
@@ -56,20 +48,18 @@ typedef struct adding {
 static cj_reg add_slice(row_kernel *k, const adding *a) {
     cj_func       *f = k->f;
     const uint64_t step = (uint64_t)k->s->slices * k->s->totals * k->s->columns * 4;
-    cj_reg         more = cj_pred(f, "more"), value[SUMS_AHEAD];
+    cj_reg         value[SUMS_AHEAD];
     cj_reg         sum = cj__row_f32(k, "all", 0), partial = cj_mov(f, "u32", "partial", a->slice);
     cj_reg         at = cj_mad_wide(f, "partial_at", a->position, 4, a->first);
-    CJ_DO(f, "next_partials", more) {
+    CJ_DO(f, "next_partials", cj_lt(f, "more", partial, a->partials)) {
         for (unsigned i = 0; i < SUMS_AHEAD; i++) {
-            cj_reg there = cj_pred(f, "there");
             value[i] = cj__row_f32(k, "value", 0);
-            cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", there, partial, a->partials, a->has);
+            cj_reg there = cj_let(f, "pred", "there", "setp.lt.and.u32 $1, $2, $3, $4;", partial, a->partials, a->has);
             cj_ptx(f, "@$1 ld.global.f32 $2, [$3];", there, value[i], at);
             cj_update(f, at, "add", step);
             cj_update(f, partial, "add", k->s->slices);
         }
         for (unsigned i = 0; i < SUMS_AHEAD; i++) cj_update(f, sum, "add", value[i]);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, partial, a->partials);
     }
     return sum;
 }
@@ -77,9 +67,8 @@ static cj_reg add_slice(row_kernel *k, const adding *a) {
 // The first slice's warps get the sums of all slices.
 static void add_slices(row_kernel *k, const adding *a, cj_reg sum, cj_reg slots) {
     cj_func *f = k->f;
-    cj_reg   slot = cj_mad(f, "slot", k->warp, 4 * ROW_WARP, slots), leads = cj_pred(f, "first_slice");
-    slot = cj_mad(f, "slot", k->lane, 4, slot);
-    cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $3;", leads, a->slice, a->has);
+    cj_reg   slot = cj_mad(f, "slot", k->lane, 4, cj_mad(f, "slot", k->warp, 4 * ROW_WARP, slots));
+    cj_reg   leads = cj_let(f, "pred", "first_slice", "setp.eq.and.u32 $1, $2, 0, $3;", a->slice, a->has);
     cj_ptx(f, "st.shared.f32 [$1], $2;", slot, sum);
     cj_ptx(f, "bar.sync 0; // T2: every slice's sums are here");
     for (unsigned i = 1; i < k->s->slices; i++) {
@@ -94,11 +83,11 @@ static void store_sum(row_kernel *k, const adding *a, cj_reg sum) {
     cj_func    *f = k->f;
     const char *type = cj__row_type(k->plan, ROW_OUT);
     cj_reg      column = cj_mov(f, "u32", "sum_column", a->position);
-    cj_reg      base = cj_mov(f, "u64", "sums", k->base[cj__row_nth(k->op, ROW_TOTAL, 0)]);
+    cj_reg      base = cj_mov(f, "u64", "sums", k->base[k->op->nth[ROW_TOTAL][0]]);
     for (unsigned t = 1; t < k->s->totals; t++) {
         cj_reg later = cj_ge(f, "later", column, k->s->columns);
         cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", later, column, k->s->columns);
-        cj_set_if(f, later, base, k->base[cj__row_nth(k->op, ROW_TOTAL, t)]);
+        cj_set_if(f, later, base, k->base[k->op->nth[ROW_TOTAL][t]]);
     }
     cj_reg at = cj_mad_wide(f, "sum_at", column, k->s->out_bytes, base);
     if (k->s->out_bytes == 2) sum = cj_let(f, "b16", "rounded", "cvt.rn.$3.f32 $1, $2;", sum, type);
@@ -106,25 +95,23 @@ static void store_sum(row_kernel *k, const adding *a, cj_reg sum) {
 }
 
 // A block's warps are groups of `slices`, and a group has 32 columns at a time.
-void cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials) {
+static void add_up(row_kernel *k) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
     const unsigned   warps = k->plan->block.x / ROW_WARP, groups = warps / s->slices, width = groups * ROW_WARP;
     const uint64_t   sums = s->totals * s->columns, items = cj__ceil_div(sums, width);
     cj_reg           slots = {0};
     adding           a;
-    cj_label_here(f, here);
     cj_step(f, "the partials of each sum, by their numbers: every warp of a group takes some, the group's first adds"
                " theirs");
     if (s->slices > 1) slots = cj_shared_address(f, cj_shared(f, "f32", "slices", warps * ROW_WARP, 0));
     cj_reg workspace = cj__row_workspace(k);
-    a.partials = s->strips ? cj_mov(f, "u32", "partials", s->strips) : cj_mov(f, "u32", "partials", partials);
+    a.partials = s->strips ? cj_mov(f, "u32", "partials", s->strips)
+                           : cj_mov(f, "u32", "partials", cj__group_count(k->s->cluster));
     cj_reg group = cj_div(f, "group", k->warp, s->slices);
     a.slice = cj_rem(f, "slice", k->warp, s->slices);
     a.first = cj_mad_wide(f, "first_partial", a.slice, sums * 4, workspace);
-    cj_reg item = cj_mov(f, "u32", "item", "%ctaid.x"), step = cj_mov(f, "u32", "items_step", "%nctaid.x");
-    CJ_LOOP(f, all, "next_sums", "added") {
-        cj_leave(&all, cj_ge(f, "past", item, items));
+    CJ_BLOCKS(f, item, "item", items) {
         a.position = cj_mad(f, "position", item, groups, group);
         a.position = cj_mad(f, "position", a.position, 32, k->lane);
         a.has = cj_lt(f, "has_sum", a.position, sums);
@@ -132,7 +119,14 @@ void cj__row_sums_add_up(row_kernel *k, cj_label here, const char *partials) {
         cj_reg sum = add_slice(k, &a);
         if (s->slices > 1) add_slices(k, &a, sum, slots);
         store_sum(k, &a, sum);
-        cj_update(f, item, "add", step);
     }
     cj_ptx(f, "ret;");
+}
+
+void cj__row_emit_sums(row_kernel *k, void (*emit_rows)(row_kernel *k)) {
+    cj_func *f = k->f;
+    cj_step(f, "the last launch adds up the partials");
+    cj_reg turn = cj_let(f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
+    CJ_UNLESS(f, cj_eq(f, "last_turn", turn, k->plan->launches - 1), "add_up") emit_rows(k);
+    add_up(k);
 }

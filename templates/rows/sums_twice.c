@@ -8,28 +8,18 @@
 //
 //   workspace: | partial[partials][sums][columns] f32 | value[rows][shares][values] f32 |
 #include "engine.h"
+#include "loop.h"
 
-// What a block takes, one after the other: quotient and remainder of its number by `width`.
-typedef struct items {
-    cj_reg  number, step, quotient, remainder;
-    cj_body loop;
-} items;
+// Quotient and remainder of an item's number by `width`.
+typedef struct place {
+    cj_reg quotient, remainder;
+} place;
 
-static items begin_items(row_kernel *k, const char *name, const char *done, uint64_t width, cj_reg count) {
-    cj_func *f = k->f;
-    items    i = {.number = cj_mov(f, "u32", "item", "%ctaid.x"), .step = cj_mov(f, "u32", "items_step", "%nctaid.x")};
-    i.loop = cj_loop_begin(f, name, done, 0);
-    cj_leave(&i.loop, cj_ge(f, "past", i.number, count));
-    i.quotient = cj_div(f, "quotient", i.number, width);
-    cj_reg before = cj_mul(f, "before", i.quotient, width);
-    i.remainder = cj_sub(f, "remainder", i.number, before);
-    return i;
-}
-
-static void end_items(row_kernel *k, items *i) {
-    cj_update(k->f, i->number, "add", i->step);
-    cj_body_end(&i->loop);
-    cj_ptx(k->f, "ret;");
+static place place_of(cj_func *f, cj_reg item, uint64_t width) {
+    place  p = {.quotient = cj_div(f, "quotient", item, width)};
+    cj_reg before = cj_mul(f, "before", p.quotient, width);
+    p.remainder = cj_sub(f, "remainder", item, before);
+    return p;
 }
 
 // Where the values of a share of k->row are: of the first, without `share`.
@@ -41,25 +31,27 @@ static cj_reg values_at(row_kernel *k, const cj_reg *share) {
 }
 
 static void emit_values(row_kernel *k) {
-    cj_func           *f = k->f;
-    const uint64_t     pieces = cj__ceil_div(k->s->pieces, k->s->shares);
-    const row_part     own = k->part;
-    const row_exchange x = cj__row_exchange_open(k, true);
-    cj_reg             count = cj__row_load_rows(k);
+    cj_func       *f = k->f;
+    const uint64_t pieces = cj__ceil_div(k->s->pieces, k->s->shares);
+    const row_part own = k->part;
+    cj__row_exchange_open(k, true);
+    cj_reg count = cj__row_load_rows(k);
     cj_step(f, "the first launch: the values of every row, or of its shares");
     cj_update(f, count, "mul", k->s->shares);
-    items i = begin_items(k, "next_values", "values_done", k->s->shares, count);
-    cj_set(f, k->row, i.quotient);
-    if (k->op->prepare) k->op->prepare(k);
-    cj_reg piece = cj_mul(f, "piece", i.remainder, pieces), last = cj_add(f, "last_piece", piece, pieces);
-    cj_update(f, last, "min", k->s->pieces);
-    k->part = cj__row_values(k, piece, last);
-    cj__row_exchange(k, &x);
-    cj_reg at = values_at(k, &i.remainder);
-    for (unsigned v = 0; v < k->op->values; v++)
-        cj_ptx(f, "@$1 st.global.f32 [$2 + $3], $4;", k->first, at, 4 * v, k->part.value[v]);
-    k->part = own;
-    end_items(k, &i);
+    CJ_BLOCKS(f, item, "item", count) {
+        const place p = place_of(f, item, k->s->shares);
+        cj_set(f, k->row, p.quotient);
+        if (k->op->prepare) k->op->prepare(k);
+        cj_reg piece = cj_mul(f, "piece", p.remainder, pieces), last = cj_add(f, "last_piece", piece, pieces);
+        cj_update(f, last, "min", k->s->pieces);
+        k->part = cj__row_values(k, piece, last);
+        cj__row_exchange(k);
+        cj_reg at = values_at(k, &p.remainder);
+        for (unsigned v = 0; v < k->op->values; v++)
+            cj_ptx(f, "@$1 st.global.f32 [$2 + $3], $4;", k->first, at, 4 * v, k->part.value[v]);
+        k->part = own;
+    }
+    cj_ptx(f, "ret;");
 }
 
 // k->part = that of the row, from its shares.
@@ -78,22 +70,22 @@ static void emit_tiles(row_kernel *k) {
     cj_reg   rows = cj__row_load_rows(k);
     cj_step(f, "the second launch: pieces of columns, of every n-th row");
     cj_reg count = cj_mov(f, "u32", "tiles", k->s->pieces * k->s->strips);
-    items  i = begin_items(k, "next_tile", "tiles_done", k->s->pieces, count);
-    cj__row_set_piece(k, i.remainder);
-    cj__row_sums_clear(k);
-    cj_set(f, k->row, i.quotient);
-    CJ_LOOP(f, strip, "next_row", "rows_done") {
-        cj_leave(&strip, cj_ge(f, "past", k->row, rows));
-        cj__row_place(k);
-        cj__row_load_piece(k);
-        if (k->op->prepare) k->op->prepare(k);
-        load_values(k);
-        k->op->finish(k);
-        cj__row_write(k);
-        cj_update(f, k->row, "add", k->s->strips);
+    CJ_BLOCKS(f, item, "item", count) {
+        const place p = place_of(f, item, k->s->pieces);
+        cj__row_set_piece(k, p.remainder);
+        cj__row_sums_clear(k);
+        cj_set(f, k->row, p.quotient);
+        CJ_STRIDE(f, row, k->row, k->s->strips, rows) {
+            cj__row_place(k);
+            cj__row_load_piece(k);
+            if (k->op->prepare) k->op->prepare(k);
+            load_values(k);
+            k->op->finish(k);
+            cj__row_write(k);
+        }
+        cj__row_sums_store(k, p.quotient);
     }
-    cj__row_sums_store(k, i.quotient);
-    end_items(k, &i);
+    cj_ptx(f, "ret;");
 }
 
 void cj__row_emit_sums_twice(row_kernel *k) {

@@ -126,9 +126,7 @@ static void exchange_totals(const scan_kernel *k, scan_tile *t, const cj_push *p
     cj__push_wait(f, push, "B4: the totals of all lower ranks have arrived");
     cj_reg reads = cj_lt(f, "reads", k->p.lane, t->number), from = cj_mad(f, "slot", k->p.lane, bytes, slots);
     cj_reg value = cj__prefix_identity(&k->p, "sent");
-    cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", reads, s->type, value, from);
-    const cj_heads heads = cj__scan_heads_of_slots(k, reads, from, SCAN_WARP);
-    cj__prefix_lanes(&k->p, value, &heads, SCAN_WARP);
+    cj__scan_load_slots(k, reads, from, SCAN_WARP, value);
     t->carry = cj__prefix_pick(&k->p, "carry", value, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
 }
 

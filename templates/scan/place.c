@@ -15,7 +15,7 @@ void cj__scan_find_left(const scan_kernel *k, scan_tile *t) {
     cj_func          *f = k->f;
     t->first = cj_cvt(f, "u64", "first", t->place);
     if (s->tiles > 1 || s->tail) t->first = cj_mad_wide(f, "first", t->number, s->threads * s->loads, t->first);
-    cj_reg columns = cj_let(f, "u64", "columns", "ld.param.u64 $1, [$2];", k->columns);
+    cj_reg columns = cj__load_param(f, "u64", k->columns, "columns");
     cj_reg loads = cj_let(f, "s64", "loads", "div.u64 $1, $2, $3;", columns, s->width);
     cj_reg left = cj_min(f, "at_most", cj_sub(f, "loads_left", loads, t->first), INT32_MAX);
     t->left = cj_let(f, "s32", "left", "cvt.u32.u64 $1, $2;", cj_max(f, "at_least", left, -1));
@@ -24,24 +24,23 @@ void cj__scan_find_left(const scan_kernel *k, scan_tile *t) {
 void cj__scan_find_row(const scan_kernel *k, scan_tile *t) {
     cj_func *f = k->f;
     if (k->s.block == k->s.threads) return;
-    cj_reg rows = cj_let(f, "u64", "rows", "ld.param.u64 $1, [$2];", k->rows);
+    cj_reg rows = cj__load_param(f, "u64", k->rows, "rows");
     cj_set_if(f, cj_ge(f, "no_row", cj_cvt(f, "u64", "row", t->row), rows), t->left, 0);
 }
 
 cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, cj_var stride, unsigned bytes,
                         const char *name) {
-    const scan_shape *s = &k->s;
-    cj_func          *f = k->f;
-    cj_reg            base = cj__load_pointer(f, array, name);
-    cj_reg            step = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", stride);
-    cj_reg            begin = cj_mul(f, "row_begin", cj_cvt(f, "u64", "row", t->row), step), element;
+    cj_func *f = k->f;
+    cj_reg   base = cj__load_pointer(f, array, name);
+    cj_reg   step = cj__load_param(f, "u64", stride, "stride");
+    cj_reg   begin = cj_mul(f, "row_begin", cj_cvt(f, "u64", "row", t->row), step), element;
     if (k->reverse) {
-        cj_reg end = cj_add(f, "row_end", begin, cj_let(f, "u64", "columns", "ld.param.u64 $1, [$2];", k->columns));
+        cj_reg end = cj_add(f, "row_end", begin, cj__load_param(f, "u64", k->columns, "columns"));
         cj_reg back = cj_add(f, "back", t->first, 1);
-        cj_update(f, back, "mul", s->width);
+        cj_update(f, back, "mul", k->s.width);
         element = cj_sub(f, "element", end, back);
     } else {
-        element = cj_mad(f, "element", t->first, s->width, begin);
+        element = cj_mad(f, "element", t->first, k->s.width, begin);
     }
     return cj_mad(f, name, element, bytes, base);
 }

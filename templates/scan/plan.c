@@ -33,38 +33,37 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "an expression without a and b has one value",
                           "identity: '%.200s' is not a constant", function[SCAN_IDENTITY]->text);
     if (!function[SCAN_OP_EXPR] || !plan->params.value[SCAN_OP]) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other");
-    cj__hint(error, "leave op at its default");
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other" CJ_HINT "leave op at its default");
 }
 
 static cj_status check_strides(const cj_plan *plan, cj_error *error) {
     const uint64_t columns = plan->params.value[SCAN_COLUMNS];
     for (int i = SCAN_STRIDE; i <= SCAN_OUT_STRIDE; i++)
         if (cj__scan_stride(plan, i) < columns) {
-            cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " is below the %" PRIu64 " columns of a row",
-                     plan->params.family->param[i].name, cj__scan_stride(plan, i), columns);
-            cj__hint(error, "rows may not overlap; 0 stands for rows without a gap");
-            return CJ_INVALID_ARGUMENT;
+            return cj__fail(error, CJ_INVALID_ARGUMENT,
+                            "%s: %" PRIu64 " is below the %" PRIu64 " columns of a row" CJ_HINT
+                            "rows may not overlap; 0 stands for rows without a gap",
+                            plan->params.family->param[i].name, cj__scan_stride(plan, i), columns);
         }
     return CJ_OK;
 }
 
 static cj_status check_segments(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
-    if (value[SCAN_HEADS] <= SCAN_FLAGS && value[SCAN_SEGMENTS]) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "segments: %" PRIu64 " go with offsets only", value[SCAN_SEGMENTS]);
-        cj__hint(error, "say in heads of which type the offsets are: i32 or i64");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (value[SCAN_HEADS] <= SCAN_FLAGS && value[SCAN_SEGMENTS])
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "segments: %" PRIu64 " go with offsets only" CJ_HINT
+                        "say in heads of which type the offsets are: i32 or i64",
+                        value[SCAN_SEGMENTS]);
     if (value[SCAN_HEADS] <= SCAN_FLAGS) return CJ_OK;
     if (!value[SCAN_SEGMENTS])
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "set segments, or heads=flags",
                           "segments: 0 is below 1: offsets are of that many segments");
     if (value[SCAN_ROWS] == 1) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "rows: offsets are of one array, not of %" PRIu64 " rows", value[SCAN_ROWS]);
-    cj__hint(error, "rows without a gap are one array: rows=1, and segments that end with each row");
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "rows: offsets are of one array, not of %" PRIu64 " rows" CJ_HINT
+                    "rows without a gap are one array: rows=1, and segments that end with each row",
+                    value[SCAN_ROWS]);
 }
 
 // Registers that ptxas takes for a thread, at most: elements as they are computed in, and what each load needs beside them
@@ -88,11 +87,11 @@ static cj_status check_registers(const scan_shape *s, cj_error *error) {
     const unsigned warps = (s->block / SCAN_WARP + SCHEDULERS - 1) / SCHEDULERS;
     const unsigned there = REGISTERS / SCAN_WARP / warps / UNIT * UNIT, needed = registers_of(s);
     if (needed <= there) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u",
-             s->loads, 8 * s->bytes, needed, s->block, there);
-    cj__hint(error, "take fewer loads or a smaller block, or leave loads at its default");
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(
+        error, CJ_INVALID_ARGUMENT,
+        "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u" CJ_HINT
+        "take fewer loads or a smaller block, or leave loads at its default",
+        s->loads, 8 * s->bytes, needed, s->block, there);
 }
 
 // `cluster`: what is asked for, or 0.
@@ -102,22 +101,19 @@ static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *er
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose 32, 64, 128, 256, 512 or 1024",
                           "block: %u is not a power of two", block);
     if (cluster && !s->cluster) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "cluster: %u blocks would share a row of %" PRIu64 " elements, of which a block of %u threads with %u"
-                 " loads of %u elements takes all",
-                 cluster, s->columns, s->block, s->loads, s->width);
-        cj__hint(error,
-                 "leave cluster at its default; or fewer threads and loads, or longer rows, make several blocks' work");
-        return CJ_INVALID_ARGUMENT;
+        return cj__fail(
+            error, CJ_INVALID_ARGUMENT,
+            "cluster: %u blocks would share a row of %" PRIu64 " elements, of which a block of %u threads with %u"
+            " loads of %u elements takes all" CJ_HINT
+            "leave cluster at its default; or fewer threads and loads, or longer rows, make several blocks' work",
+            cluster, s->columns, s->block, s->loads, s->width);
     }
-    if (s->cluster && s->tiles > s->cluster) {
-        cj__fail(error, CJ_CONTRACT,
-                 "cluster: a row of %" PRIu64 " elements is %" PRIu64 " blocks' of %" PRIu64
-                 " elements each, more than %u",
-                 s->columns, s->tiles, s->tile, s->cluster);
-        cj__hint(error, "take a larger cluster, or cluster=0, with which rows have any length");
-        return CJ_CONTRACT;
-    }
+    if (s->cluster && s->tiles > s->cluster)
+        return cj__fail(error, CJ_CONTRACT,
+                        "cluster: a row of %" PRIu64 " elements is %" PRIu64 " blocks' of %" PRIu64
+                        " elements each, more than %u" CJ_HINT
+                        "take a larger cluster, or cluster=0, with which rows have any length",
+                        s->columns, s->tiles, s->tile, s->cluster);
     const uint64_t blocks = s->form == SCAN_STREAM ? cj__scan_numbers(s)
                             : s->cluster           ? s->rows * s->cluster
                                                    : s->rows * s->tiles;
@@ -147,15 +143,15 @@ static unsigned stages_of(const cj_plan *plan, scan_shape *s, const cj_limits *l
 }
 
 static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_error *error) {
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "form=stream does not fit: rows of %" PRIu64 " elements of %u bytes in loads of %u, block=%u loads=%u"
-             " stages=%u; %s has %u bytes of shared memory a block",
-             s->columns, s->bytes, s->width * s->bytes, s->threads, s->loads, s->stages, limits->name,
-             limits->shared_per_block_optin);
-    cj__hint(error, "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; "
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "form=stream does not fit: rows of %" PRIu64
+                    " elements of %u bytes in loads of %u, block=%u loads=%u"
+                    " stages=%u; %s has %u bytes of shared memory a block" CJ_HINT
+                    "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; "
                     "leave form, claim,"
-                    " stages and grid at their defaults");
-    return CJ_INVALID_ARGUMENT;
+                    " stages and grid at their defaults",
+                    s->columns, s->bytes, s->width * s->bytes, s->threads, s->loads, s->stages, limits->name,
+                    limits->shared_per_block_optin);
 }
 
 // The name of a parameter that only streams have, if one is asked for; else NULL.
@@ -166,9 +162,9 @@ static const char *asked_of_stream(const cj_plan *plan) {
 }
 
 static cj_status refuse_direct(const char *name, cj_error *error) {
-    cj__fail(error, CJ_INVALID_ARGUMENT, "%s: form=direct deals a tile a block, and has none", name);
-    cj__hint(error, "%s belongs to form=stream", name);
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "%s: form=direct deals a tile a block, and has none" CJ_HINT "%s belongs to form=stream", name,
+                    name);
 }
 
 // Plans a stream, and writes the parameters that the caller left to the plan. False if it does not fit.
@@ -253,12 +249,10 @@ static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits
 cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     scan_shape      s;
-    char            op[12], dtype[8];
     cj_status       status = check_functions(plan, error);
     if (!status) status = check_strides(plan, error);
     if (!status) status = check_segments(plan, error);
-    if (!status)
-        status = cj__refuse_bf16(plan, "dtype", cj_params_word(&plan->params, "dtype", dtype, sizeof dtype), error);
+    if (!status) status = cj__refuse_bf16(plan, "dtype", CJ_PARAM_WORD(plan, "dtype"), error);
     if (status) return status;
     if (value[SCAN_CLUSTER] != CJ_PARAM_AUTO && value[SCAN_CLUSTER] && !clusters) {
         cj__note_no_clusters(plan, value[SCAN_CLUSTER]);
@@ -285,7 +279,6 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
                                                     : 0;
     plan->error_bound = error_bound(plan, &s);
     snprintf(plan->entry, sizeof plan->entry, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",
-             plan->params.function[SCAN_OP_EXPR] ? "user" : cj_params_word(&plan->params, "op", op, sizeof op),
-             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
+             plan->params.function[SCAN_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

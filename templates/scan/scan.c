@@ -58,46 +58,10 @@
 
 #include "user_function.h"
 
-const cj_param_info cj__scan_params[] = {
-    [SCAN_ROWS] = {CJ_NUMBER("rows", 1, INT32_MAX, "1", "rows, each scanned by itself")},
-    [SCAN_COLUMNS] = {CJ_NUMBER("columns", 1, UINT64_C(1) << 40, "1024", "elements of a row")},
-    [SCAN_OP] = {CJ_CHOICE("op", "sum min max product", "sum", "how two values become one")},
-    [SCAN_DTYPE] = {CJ_CHOICE("dtype", "f32 f64 i32 u32 i64 u64 f16 bf16", "f32",
-                              "type of x and out; f16 and bf16 are computed in f32")},
-    [SCAN_EXCLUSIVE] = {CJ_CHOICE("exclusive", "no yes", "no",
-                                  "yes: without the element itself; the first becomes the identity")},
-    [SCAN_REVERSE] = {CJ_CHOICE("reverse", "no yes", "no", "yes: from the row's end")},
-    [SCAN_HEADS] = {CJ_CHOICE(
-        "heads", "none flags i32 i64", "none",
-        "where segments begin, which are scanned by themselves: flags, a byte an element, laid out"
-        " as x; or offsets of that type")},
-    [SCAN_SEGMENTS] = {CJ_NUMBER("segments", 0, INT32_MAX, "0",
-                                 "with offsets: how many, of one array; offsets[segments + 1] are ascending")},
-    [SCAN_STRIDE] = {CJ_NUMBER("stride", 0, UINT64_C(1) << 40, "0", "elements from row to row of x; 0: columns")},
-    [SCAN_OUT_STRIDE] = {CJ_NUMBER("out-stride", 0, UINT64_C(1) << 40, "0",
-                                   "elements from row to row of out; 0: columns")},
-    [SCAN_ALIGN] = {CJ_CHOICE("align", "16 8 4 2", "16",
-                              "bytes that x and out are multiples of, where their element is smaller")},
-    [SCAN_CLUSTER] = {CJ_AUTOMATIC("cluster", 0, 16, "blocks that take a row together; 0: generate without clusters"),
-                      .tune = "0 2 4 8 16"},
-    [SCAN_BLOCK] = {CJ_AUTOMATIC("block", 32, SCAN_BLOCK_MAX, "threads a block, a power of two; stream: that scan"),
-                    .multiple = 32, .tune = "128 256 512 1024"},
-    [SCAN_LOADS] = {CJ_AUTOMATIC("loads", 1, SCAN_LOADS_MAX,
-                                 "loads of a thread; of rows that one block holds, at most"),
-                    .at_most = true, .tune = "1 2 4 6 8"},
-    [SCAN_FORM] = {CJ_CHOICE("form", "auto direct stream", "auto",
-                             "direct: a tile a block; stream: a persistent kernel, tiles come by bulk copies"),
-                   .tune = "direct stream"},
-    [SCAN_CLAIM] = {CJ_CHOICE("claim", "auto tile row", "auto",
-                              "stream: what a block takes from the work counter at a time"),
-                    .tune = "tile row"},
-    [SCAN_STAGES] = {CJ_AUTOMATIC("stages", 1, SCAN_STAGES_MAX, "stream: tiles that fit shared memory at once"),
-                     .tune = "4 6 8 12"},
-    [SCAN_GRID] = {CJ_AUTOMATIC("grid", 1, INT32_MAX, "stream: blocks in the grid")},
-    [SCAN_OP_EXPR] = {CJ_FUNCTION("op-expr", "a b",
-                                  "how two values become one, in place of op: associative; a comes before b")},
-    [SCAN_IDENTITY] = {CJ_FUNCTION("identity", "",
-                                   "with op-expr: the constant e for which op-expr of e and any x is x")},
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [SCAN_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
 };
 
 static void write_launch(const scan_kernel *k, cj_builder *b) {
@@ -114,14 +78,11 @@ static void write_launch(const scan_kernel *k, cj_builder *b) {
 
 static void write_head(const scan_kernel *k, cj_builder *b) {
     const scan_shape *s = &k->s;
-    char              op[12], dtype[8];
     cj_head(b, "clusterjit: scan  op=%s dtype=%s exclusive=%s reverse=%s",
-            k->plan->params.function[SCAN_OP_EXPR] ? "op-expr" : cj_params_word(&k->plan->params, "op", op, sizeof op),
-            cj_params_word(&k->plan->params, "dtype", dtype, sizeof dtype), k->exclusive ? "yes" : "no",
-            k->reverse ? "yes" : "no");
+            k->plan->params.function[SCAN_OP_EXPR] ? "op-expr" : CJ_PARAM_WORD(k->plan, "op"),
+            CJ_PARAM_WORD(k->plan, "dtype"), k->exclusive ? "yes" : "no", k->reverse ? "yes" : "no");
     for (int i = SCAN_OP_EXPR; i <= SCAN_IDENTITY; i++)
-        if (k->plan->params.function[i])
-            cj_head(b, "  %s: %.200s", cj__scan_params[i].name, k->plan->params.function[i]->text);
+        if (k->plan->params.function[i]) cj_head(b, "  %s: %.200s", params[i].name, k->plan->params.function[i]->text);
     cj_head(b, "%s", "");
     if (s->form == SCAN_STREAM)
         cj_head(b, "  row  --bulk copies-->  %u stages, a tile each  --summed, and then scanned-->  out", s->stages);
@@ -222,11 +183,6 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     cj_ptx(k.f, "ret;");
 }
 
-const cj_family cj__family_scan = {
-    .name = "scan",
-    .summary = "running sums, extremes, products or your own along rows or one long array, read once and written once",
-    .param = cj__scan_params,
-    .param_count = sizeof cj__scan_params / sizeof *cj__scan_params,
-    .plan = cj__scan_plan,
-    .emit = emit_scan,
-};
+const cj_family cj__family_scan = {CJ_FAMILY(
+    "scan", "running sums, extremes, products or your own along rows or one long array, read once and written once",
+    params, cj__scan_plan, emit_scan)};

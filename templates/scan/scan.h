@@ -9,51 +9,24 @@
 #include "lookback.h"
 #include "schedule.h"
 
-// Parameters, in the order of the table.
+// Parameters.
 enum {
-    SCAN_ROWS,
-    SCAN_COLUMNS,
-    SCAN_OP,
-    SCAN_DTYPE,
-    SCAN_EXCLUSIVE,
-    SCAN_REVERSE,
-    SCAN_HEADS,
-    SCAN_SEGMENTS,
-    SCAN_STRIDE,
-    SCAN_OUT_STRIDE,
-    SCAN_ALIGN,
-    SCAN_CLUSTER,
-    SCAN_BLOCK,
-    SCAN_LOADS,
-    SCAN_FORM,
-    SCAN_CLAIM,
-    SCAN_STAGES,
-    SCAN_GRID,
-    SCAN_OP_EXPR,
-    SCAN_IDENTITY
+#define PARAM(id, ...) SCAN_##id,
+#include "params.def"
+#undef PARAM
 };
 
-extern const cj_param_info cj__scan_params[];
+// Bytes a load, lanes; at most: loads of a thread, elements of a load, threads of a block, stages of a stream.
+enum { SCAN_LOAD = 16, SCAN_WARP = 32 };
+enum { SCAN_LOADS_MAX = 16, SCAN_WIDTH_MAX = 8, SCAN_BLOCK_MAX = 1024, SCAN_STAGES_MAX = 16 };
 
-// Bytes a load, lanes, loads of a thread, elements of a load, threads of a block, stages of a stream,
-// bytes of the workspace before the tiles' statuses; of a stream, bytes that tell which tile a stage has.
-enum {
-    SCAN_LOAD = 16,
-    SCAN_WARP = 32,
-    SCAN_LOADS_MAX = 16,
-    SCAN_WIDTH_MAX = 8,
-    SCAN_BLOCK_MAX = 1024,
-    SCAN_STAGES_MAX = 16,
-    SCAN_STATUS_AT = 16,
-    SCAN_TAKEN = 16
-};
+// Bytes of the workspace before the tiles' statuses; of a stream, bytes that tell which tile a stage has.
+enum { SCAN_STATUS_AT = 16, SCAN_TAKEN = 16 };
 
 // What was fitted to a GPU or to ptxas.
-#define CONSTANT(name, value, unit, measured_on, day, command) name = (value),
 enum {
 #include "constants.def"
 };
-#undef CONSTANT
 
 // How the beginnings of segments are given, in the order of the parameter's words.
 typedef enum scan_heads { SCAN_WHOLE, SCAN_FLAGS, SCAN_OFFSETS_I32, SCAN_OFFSETS_I64 } scan_heads;
@@ -152,9 +125,13 @@ void cj__scan_load_heads(scan_kernel *k, scan_tile *t);  // flags, and masks of 
 // value = the identity, if a segment begins at the element; in reverse, if the element ends its segment's scan.
 void cj__scan_restart(const scan_kernel *k, const scan_tile *t, cj_reg value, unsigned load, unsigned element);
 
-// Heads of the lanes of a load; of slots of totals in shared memory, one a lane.
+// Heads of the lanes of a load.
 cj_heads cj__scan_heads_of_load(const scan_kernel *k, const scan_tile *t, unsigned load);
-cj_heads cj__scan_heads_of_slots(const scan_kernel *k, cj_reg reads, cj_reg slot, unsigned lanes);
+
+// Slots in shared memory, each of a total and of whether it has a head. Loaded one a lane, where `when` holds, the totals are
+// scanned over the lanes; returns their heads.
+void     cj__scan_store_slot(const scan_kernel *k, cj_reg when, cj_reg slot, cj_reg total, cj_reg headed);
+cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, unsigned lanes, cj_reg total);
 
 // open and headed: of the warp, load after load; then of the tile, where `heads` are its warps'.
 void   cj__scan_open_load(const scan_kernel *k, scan_tile *t, unsigned load, const cj_heads *heads);

@@ -54,8 +54,7 @@ static void load_offset(const scan_kernel *k, cj_reg when, cj_reg offset, cj_reg
 static cj_reg search(const scan_kernel *k, cj_reg offsets, cj_reg begin) {
     cj_func *f = k->f;
     cj_reg   low = cj_mov(f, "u32", "low", 0), left = cj_mov(f, "u32", "offsets_left", (uint32_t)k->s.segments + 1);
-    cj_reg   more = cj_pred(f, "more");
-    CJ_DO_UNI(f, "next_probes", more) {
+    CJ_DO_UNI(f, "next_probes", cj_ne(f, "more", left, 0)) {
         cj_reg step = cj_shr(f, "step", cj_add(f, "rounded_up", left, PROBES - 1), 5),
                end = cj_add(f, "end", low, left);
         cj_reg probe = cj_mad(f, "probe", cj_add(f, "probes", k->p.lane, 1), step, low);
@@ -69,7 +68,6 @@ static cj_reg search(const scan_kernel *k, cj_reg offsets, cj_reg begin) {
         cj_update(f, low, "add", skipped);
         cj_update(f, left, "sub", skipped);
         cj_update(f, left, "min", cj_sub(f, "between", step, 1));
-        cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     }
     return low;
 }
@@ -175,11 +173,21 @@ cj_heads cj__scan_heads_of_load(const scan_kernel *k, const scan_tile *t, unsign
     return cj__prefix_heads(&k->p, cj_ne(k->f, "begins", all, 0), k->s.lanes);
 }
 
-cj_heads cj__scan_heads_of_slots(const scan_kernel *k, cj_reg reads, cj_reg slot, unsigned lanes) {
-    if (!k->p.segmented) return (cj_heads){0};
-    cj_reg headed = cj_mov(k->f, "u32", "has_head", 0);
-    cj_ptx(k->f, "@$1 ld.shared.u32 $2, [$3 + $4];", reads, headed, slot, k->s.computed);
-    return cj__prefix_heads(&k->p, cj_ne(k->f, "begins", headed, 0), lanes);
+void cj__scan_store_slot(const scan_kernel *k, cj_reg when, cj_reg slot, cj_reg total, cj_reg headed) {
+    cj_ptx(k->f, "@$1 st.shared.$2 [$3], $4;", when, k->s.type, slot, total);
+    if (k->p.segmented) cj_ptx(k->f, "@$1 st.shared.u32 [$2 + $3], $4;", when, slot, k->s.computed, headed);
+}
+
+cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, unsigned lanes, cj_reg total) {
+    cj_heads heads = {0};
+    cj_ptx(k->f, "@$1 ld.shared.$2 $3, [$4];", when, k->s.type, total, slot);
+    if (k->p.segmented) {
+        cj_reg headed = cj_mov(k->f, "u32", "has_head", 0);
+        cj_ptx(k->f, "@$1 ld.shared.u32 $2, [$3 + $4];", when, headed, slot, k->s.computed);
+        heads = cj__prefix_heads(&k->p, cj_ne(k->f, "begins", headed, 0), lanes);
+    }
+    cj__prefix_lanes(&k->p, total, &heads, lanes);
+    return heads;
 }
 
 // ---- the loads that the tiles before belong to

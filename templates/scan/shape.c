@@ -38,13 +38,17 @@ static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     return width ? width : 1;
 }
 
+// The number that is asked for, else `chosen`.
+static unsigned asked_or(const cj_plan *plan, int param, uint64_t chosen) {
+    return (unsigned)(cj__scan_asked(plan, param) ? plan->params.value[param] : chosen);
+}
+
 // Loads of a thread: it holds its elements, their flags, and a prefix for each load at once.
 static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned bytes) {
-    unsigned loads = SCAN_LOADS_MAX;
-    if (plan->params.value[SCAN_LOADS] != CJ_PARAM_AUTO) return (unsigned)plan->params.value[SCAN_LOADS];
+    unsigned       loads = SCAN_LOADS_MAX;
     const unsigned flags = cj__scan_segmented(s) ? (s->width > 4 ? 8 : 4) : 0;
     while (loads > 1 && loads * ((s->width + 1) * s->computed + flags) > bytes) loads /= 2;
-    return loads;
+    return asked_or(plan, SCAN_LOADS, loads);
 }
 
 bool cj__scan_looks_back(const scan_shape *s) {
@@ -67,7 +71,7 @@ uint64_t cj__scan_numbers(const scan_shape *s) {
 static void shape_stream(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
     if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = SCAN_LOAD / s->bytes;
-    s->threads = cj__scan_asked(plan, SCAN_BLOCK) ? (unsigned)value[SCAN_BLOCK] : SCAN_STREAM_BLOCK;
+    s->threads = asked_or(plan, SCAN_BLOCK, SCAN_STREAM_BLOCK);
     s->loads = loads_of(plan, s, SCAN_STREAM_BYTES);
     if (!cj__scan_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) &&
         value[SCAN_CLAIM] != SCAN_CLAIM_ROW && s->loads > SCAN_STREAM_LOADS)
@@ -90,10 +94,8 @@ static void share_short_row(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
     const uint64_t  row = s->columns / s->width, share = cj__ceil_div(row, value[SCAN_CLUSTER]);
     const unsigned  held = loads_of(plan, s, SCAN_TILED_BYTES), threads = cj__power_from(cj__ceil_div(share, held));
-    s->block = s->threads = cj__scan_asked(plan, SCAN_BLOCK) ? (unsigned)value[SCAN_BLOCK]
-                            : threads > SCAN_WARP            ? threads
-                                                             : SCAN_WARP;
-    s->loads = cj__scan_asked(plan, SCAN_LOADS) ? held : (unsigned)cj__ceil_div(share, s->threads);
+    s->block = s->threads = asked_or(plan, SCAN_BLOCK, cj__most(threads, SCAN_WARP));
+    s->loads = asked_or(plan, SCAN_LOADS, cj__ceil_div(share, s->threads));
     s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
 }
 
@@ -116,25 +118,22 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     }
     const uint64_t row = s->columns / s->width;  // loads of a row
     const unsigned alone = loads_of(plan, s, SCAN_ALONE_BYTES);
-    const unsigned most = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? (unsigned)value[SCAN_BLOCK] : SCAN_BLOCK_MAX;
-    if (cj__scan_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER] && row <= (uint64_t)alone * most) {
+    const unsigned cluster = asked_or(plan, SCAN_CLUSTER, 0);
+    const bool     one_block = row <= (uint64_t)alone * asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX);
+    if (cluster && one_block) {
         share_short_row(plan, s);
-    } else if (row <= (uint64_t)alone * most) {  // one tile, of one warp or less if that is enough
-        s->threads = cj__power_from(row < SCAN_WARP                        ? row
-                                    : cj__ceil_div(row, alone) > SCAN_WARP ? cj__ceil_div(row, alone)
-                                                                           : SCAN_WARP);
+    } else if (one_block) {  // one tile, of one warp or less if that is enough
+        s->threads = cj__power_from(row < SCAN_WARP ? row : cj__most(cj__ceil_div(row, alone), SCAN_WARP));
         s->loads = (unsigned)cj__ceil_div(row, s->threads);
-        s->block = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? most
-                   : s->threads > SCAN_LEAST_BLOCK    ? s->threads
-                                                      : SCAN_LEAST_BLOCK;
+        s->block = asked_or(plan, SCAN_BLOCK, cj__most(s->threads, SCAN_LEAST_BLOCK));
         s->tiles = 1;
     } else {
-        s->block = s->threads = value[SCAN_BLOCK] != CJ_PARAM_AUTO ? most : SCAN_TILED_BLOCK;
+        s->block = s->threads = asked_or(plan, SCAN_BLOCK, SCAN_TILED_BLOCK);
         s->loads = loads_of(plan, s, SCAN_TILED_BYTES);
         s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
     }
     s->tile = (uint64_t)s->threads * s->loads * s->width;
-    s->lanes = s->threads < SCAN_WARP ? s->threads : SCAN_WARP;
+    s->lanes = (unsigned)cj__least(s->threads, SCAN_WARP);
     s->warps = s->threads / s->lanes;
-    if (s->tiles > 1 && value[SCAN_CLUSTER] != CJ_PARAM_AUTO) s->cluster = (unsigned)value[SCAN_CLUSTER];
+    if (s->tiles > 1) s->cluster = cluster;
 }

@@ -175,7 +175,7 @@ static void emit_producer(stream *t) {
     cj_step(f, "the producer, a thread");
     cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other_lane", k->p.lane, 0), t->done);
     cj_reg workspace = cj__load_pointer(f, k->workspace, "workspace"), x = cj__load_pointer(f, k->x, "x");
-    cj_reg stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride);
+    cj_reg stride = cj__load_param(f, "u64", k->stride, "stride");
     cj_reg all = cj_add(f, "all_numbers", cj_mov(f, "u32", "takers", "%nctaid.x"), numbers), over;
     t->at = cj_pipeline_begin(f, &t->ring, CJ_PRODUCER);
     const bool     many = s->whole_rows && s->tiles > 1;
@@ -250,8 +250,7 @@ static void emit_summing(stream *t) {
         scan_tile tile = load_tile(t, place);
         cj__scan_warp_total(k, &tile);
         cj_reg slot = own_slot(t, member);
-        cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", last, k->s.type, slot, tile.total);
-        if (k->p.segmented) cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", last, slot, k->s.computed, tile.headed);
+        cj__scan_store_slot(k, last, slot, tile.total, tile.headed);
         arrive(t, t->summed, "S4: this warp's total is in its slot");
         cj_pipeline_next(f, &t->ring, &t->at);
     }
@@ -268,14 +267,11 @@ static cj_reg scan_slots(const stream *t, cj_reg *total) {
     cj_reg slot = cj_mad(f, "slot", k->p.lane, cj__scan_slot(s), slots),
            has = cj_lt(f, "has_warp", k->p.lane, s->warps);
     cj_reg sum = cj__prefix_identity(&k->p, "warp_total");
-    cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", has, s->type, sum, slot);
-    const cj_heads heads = cj__scan_heads_of_slots(k, has, slot, SCAN_WARP);
-    cj__prefix_lanes(&k->p, sum, &heads, SCAN_WARP);
+    const cj_heads heads = cj__scan_load_slots(k, has, slot, SCAN_WARP, sum);
     *total = cj__prefix_pick(&k->p, "total", sum, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
     cj_reg prefix = cj__prefix_previous(&k->p, "warp_prefix", sum, SCAN_WARP);
     cj__prefix_clear_if(&k->p, t->lead, prefix);
-    cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", has, s->type, slot, prefix);
-    if (k->p.segmented) cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", has, slot, s->computed, heads.before);
+    cj__scan_store_slot(k, has, slot, prefix, heads.before);
     return heads.warp;
 }
 

@@ -171,15 +171,12 @@ static void scan_warps(const scan_kernel *k, scan_tile *t) {
     cj_step(f, "tile: a slot a warp, scanned by every warp");
     cj_reg writes = cj_eq(f, "warp_leader", k->p.lane, 0), slots = cj_mov(f, "u32", "slots", warp_total);
     cj_reg slot = cj_mad(f, "slot", k->warp, bytes, slots);
-    cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", writes, s->type, slot, t->total);
-    if (k->p.segmented) cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", writes, slot, s->computed, t->headed);
+    cj__scan_store_slot(k, writes, slot, t->total, t->headed);
     cj_ptx(f, "bar.sync 0; // B1: warp_total is written");
     cj_reg own = cj_and(f, "own_warp", k->warp, s->warps - 1), distance = cj_sub(f, "distance", k->p.lane, own);
     cj_reg from = cj_let(f, "u32", "slot", "mad.lo.s32 $1, $2, $3, $4;", distance, bytes, slot);
     cj_reg reads = cj_lt(f, "reads", k->p.lane, s->warps), part = cj__prefix_identity(&k->p, "part");
-    cj_ptx(f, "@$1 ld.shared.$2 $3, [$4];", reads, s->type, part, from);
-    const cj_heads heads = cj__scan_heads_of_slots(k, reads, from, s->warps);
-    cj__prefix_lanes(&k->p, part, &heads, s->warps);
+    const cj_heads heads = cj__scan_load_slots(k, reads, from, s->warps, part);
     cj_reg later = cj_ne(f, "later_warp", own, 0);
     cj_reg before = cj_let(f, "u32", "warp_before", "max.s32 $1, $2, 0;", cj_sub(f, "warp_before", own, 1));
     cj_reg earlier = cj__prefix_pick(&k->p, "earlier", part, CJ_ARG(before), SCAN_WARP);

@@ -4,15 +4,11 @@
 
 #include "stencil.h"
 
-static cj_reg load_param(const kernel *k, cj_var param, const char *name) {
-    return cj_let(k->f, "u64", name, "ld.param.u64 $1, [$2];", param);
-}
-
 // Launch t of n writes `out` if n - 1 - t is even, else the workspace, and reads what the launch before has written.
 static stencil_buffers of_turn(const kernel *k, cj_reg in, cj_reg out) {
     static const char *const select = "selp.b64 $1, $2, $3, $4;";
     cj_func                 *f = k->f;
-    cj_reg workspace = cj__load_pointer(f, k->workspace, "workspace"), turn = load_param(k, k->turn, "turn");
+    cj_reg workspace = cj__load_pointer(f, k->workspace, "workspace"), turn = cj__load_param(f, "u64", k->turn, "turn");
     cj_reg parity = cj_and(f, "parity", cj_add(f, "parity", turn, (k->s->launches - 1) & 1), 1);
     cj_reg even = cj_eq(f, "even", parity, 0), begins = cj_eq(f, "begins", turn, 0);
     cj_reg before = cj_let(f, "u64", "before", select, workspace, out, even);
@@ -35,9 +31,9 @@ stencil_buffers cj__stencil_buffers(const kernel *k, cj_reg problem) {
 
 cj_reg cj__stencil_steps(const kernel *k) {
     cj_func *f = k->f;
-    cj_reg   steps = load_param(k, k->steps, "all_steps");
+    cj_reg   steps = cj__load_param(f, "u64", k->steps, "all_steps");
     if (k->plan->launches) {
-        cj_reg done = cj_mul(f, "steps_done", load_param(k, k->turn, "turn"), k->s->depth);
+        cj_reg done = cj_mul(f, "steps_done", cj__load_param(f, "u64", k->turn, "turn"), k->s->depth);
         steps = cj_min(f, "steps", cj_sub(f, "steps_left", steps, done), k->s->depth);
     }
     return cj_cvt(f, "u32", "steps", steps);

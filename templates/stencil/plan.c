@@ -5,12 +5,12 @@
 #include <stdio.h>
 
 #include "error.h"
+#include "numbers.h"
 #include "stencil.h"
 
-static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)cj__stencil_ceil_div(a, b); }
-static uint32_t round_up(uint64_t a, uint32_t b) { return ceil_div(a, b) * b; }
-static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
-static uint32_t most_of(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a : b); }
+static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)cj__ceil_div(a, b); }
+static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)cj__least(a, b); }
+static uint32_t most_of(uint64_t a, uint64_t b) { return (uint32_t)cj__most(a, b); }
 
 // ---- resident
 
@@ -95,7 +95,7 @@ static bool fit_resident_shared(stencil *s, const choice *c) {
     s->tile = 0;
     for (s->cluster = least(least(spread(c), most), grain);; s->cluster = least(2 * s->cluster, most)) {
         const uint64_t points = s->points / s->cluster + 1;
-        if (!c->asked->threads) s->threads = least(round_up(points, WARP), c->limits->max_threads_per_block);
+        if (!c->asked->threads) s->threads = least(cj__round_up(points, WARP), c->limits->max_threads_per_block);
         cj__stencil_layout(s);
         if (shared_fits(s, c)) return true;
         if (s->cluster == most) return false;
@@ -107,7 +107,7 @@ static bool fit_resident_shared(stencil *s, const choice *c) {
 static uint64_t blocks_of(const stencil *s) {
     uint64_t tiles = s->batch;
     if (s->form == FORM_REGISTERS && s->strategy != STRATEGY_RESIDENT)
-        return cj__stencil_ceil_div(tiles * s->strips * ceil_div(s->n[1], s->tile), s->warps);
+        return cj__ceil_div(tiles * s->strips * ceil_div(s->n[1], s->tile), s->warps);
     for (uint32_t a = 0; a < AXES && s->form == FORM_SHARED; a++) tiles *= s->axis[a].tiles;
     return tiles * s->cluster;
 }
@@ -186,15 +186,11 @@ static cj_status check_cluster(const choice *c, cj_error *error) {
     const stencil *s = c->asked;
     const uint32_t n = s->n[s->dim - 1];
     if (!c->exactly || c->cluster <= 1 || n / c->cluster >= s->radius) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "cluster: %" PRIu32 " blocks would share %" PRIu32
-             " points along the last axis, of which each needs radius=%" PRIu32,
-             c->cluster, n, s->radius);
-    if (n / s->radius > 1)
-        cj__hint(error, "%" PRIu32 " blocks are the most", n / s->radius);
-    else
-        cj__hint(error, "leave cluster at its default");
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(
+        error, CJ_INVALID_ARGUMENT,
+        "cluster: %u blocks would share %u points along the last axis, of which each needs radius=%u" CJ_HINT
+        "there is room for %u; or leave cluster at its default",
+        c->cluster, n, s->radius, n / s->radius);
 }
 
 static bool choose(stencil *s, const choice *c) {
@@ -215,38 +211,30 @@ static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *e
     const double elements = (double)s->n[0] * s->n[1] * s->n[2] * (double)s->batch;
     if (elements > 0x1p40)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
-                          "batch, nx, ny, nz: %" PRIu64 " grids of %" PRIu32 "x%" PRIu32 "x%" PRIu32
-                          " points are %.3g points in all, more than 2^40",
+                          "batch, nx, ny, nz: %" PRIu64
+                          " grids of %ux%ux%u points are %.3g points in all, more than 2^40",
                           s->batch, s->n[0], s->n[1], s->n[2], elements);
-    if (s->tap_count > CJ_REALS_MAX) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 "shape=box: radius=%" PRIu32 " has %" PRIu32 " taps with dim=%" PRIu32 ", more than %d", s->radius,
-                 s->tap_count, s->dim, CJ_REALS_MAX);
-        cj__hint(error, "boxes have a radius of 1 in 3-D and of 1 or 2 in 2-D");
-        return CJ_INVALID_ARGUMENT;
-    }
+    if (s->tap_count > CJ_REALS_MAX)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "shape=box: radius=%u has %u taps with dim=%u, more than %d" CJ_HINT
+                        "boxes have a radius of 1 in 3-D and of 1 or 2 in 2-D",
+                        s->radius, s->tap_count, s->dim, CJ_REALS_MAX);
     if (!p->value[WEIGHTS] || p->value[WEIGHTS] == s->tap_count) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "weights: %" PRIu64 " numbers for %" PRIu32 " taps", p->value[WEIGHTS],
-             s->tap_count);
-    cj__hint(error, "one for each tap of a %s of radius %" PRIu32 " in %" PRIu32 " dimensions, in the order of memory",
-             s->box ? "box" : "star", s->radius, s->dim);
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "weights: %" PRIu64 " numbers for %u taps" CJ_HINT
+                    "one for each tap of a %s of radius %u in %u dimensions, in the order of memory",
+                    p->value[WEIGHTS], s->tap_count, s->box ? "box" : "star", s->radius, s->dim);
 }
 
 static cj_status refuse(const cj_plan *plan, const choice *c, cj_error *error) {
-    char           strategy[16], form[16], cluster[24];
-    const char    *names[] = {cj_params_word(&plan->params, "strategy", strategy, sizeof strategy),
-                              cj_params_word(&plan->params, "form", form, sizeof form)};
     const stencil *s = c->asked;
-    cj_params_word(&plan->params, "cluster", cluster, sizeof cluster);
-    cj__fail(error, CJ_INVALID_ARGUMENT,
-             "strategy=%s form=%s does not fit: a grid of %" PRIu32 "x%" PRIu32 "x%" PRIu32 " %s with cluster=%s"
-             " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32 " (0: any); %s has %" PRIu32
-             " bytes of shared memory and %" PRIu32 " registers a block",
-             names[0], names[1], s->n[0], s->n[1], s->n[2], s->type, cluster, s->threads, s->tile, s->depth,
-             c->limits->name, c->limits->shared_per_block_optin, c->limits->registers_per_block);
-    cj__hint(error, "leave strategy, form, cluster, block, tile and depth at their defaults");
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "strategy=%s form=%s does not fit: a grid of %ux%ux%u %s with cluster=%s block=%u tile=%u depth=%u "
+                    "(0: any); %s has %u bytes of shared memory and %u registers a block" CJ_HINT
+                    "leave strategy, form, cluster, block, tile and depth at their defaults",
+                    CJ_PARAM_WORD(plan, "strategy"), CJ_PARAM_WORD(plan, "form"), s->n[0], s->n[1], s->n[2], s->type,
+                    CJ_PARAM_WORD(plan, "cluster"), s->threads, s->tile, s->depth, c->limits->name,
+                    c->limits->shared_per_block_optin, c->limits->registers_per_block);
 }
 
 static void write_back(cj_params *p, const stencil *s) {
@@ -274,14 +262,10 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     const uint64_t blocks = blocks_of(&s), most = least(limits->max_grid.x, UINT32_MAX / s.warps);
     if (blocks > most)
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
-                          "batch, nx, ny, nz: %" PRIu64 " blocks of %" PRIu32 " threads are more than fit a grid of %s:"
-                          " %" PRIu64,
+                          "batch, nx, ny, nz: %" PRIu64
+                          " blocks of %u threads are more than fit a grid of %s: %" PRIu64,
                           blocks, s.threads, limits->name, most);
-    if (!clusters && !open && given > 1)
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without, cluster=%" PRIu64
-                 " is not used",
-                 plan->arch, given);
+    if (!clusters && !open && given > 1) cj__note_no_clusters(plan, given);
     write_back(params, &s);
     if (given == 1) params->value[CLUSTER] = 1;  // which is the same
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
@@ -291,8 +275,7 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     plan->launches = s.strategy == STRATEGY_RESIDENT ? 0 : (uint32_t)s.launches;
     plan->derived[plan->derived_count++] = s.steps;
     if (s.launches > 1) plan->workspace_bytes = s.batch * s.points * s.bytes;
-    static const char *const ways[] = {"", "resident", "blocked", "step"}, *const forms[] = {"", "shared", "registers"};
-    snprintf(plan->entry, sizeof plan->entry, "stencil_%" PRIu32 "d_%s_%s_%s", s.dim, s.type, ways[s.strategy],
-             forms[s.form]);
+    snprintf(plan->entry, sizeof plan->entry, "stencil_%ud_%s_%s_%s", s.dim, s.type, CJ_PARAM_WORD(plan, "strategy"),
+             CJ_PARAM_WORD(plan, "form"));
     return CJ_OK;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil: a plan's parameters as numbers, and what follows from them: taps, tiles, strips, bytes and registers.
+#include "numbers.h"
 #include "stencil.h"
-
-uint64_t cj__stencil_ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 // ---- the taps
 
@@ -70,7 +69,7 @@ static void layout_tiles(stencil *s) {
                                             .out = (uint32_t)out,
                                             .margin = margin,
                                             .length = (uint32_t)out + 2 * margin,
-                                            .tiles = (uint32_t)cj__stencil_ceil_div(n, out)};
+                                            .tiles = (uint32_t)cj__ceil_div(n, out)};
     }
 }
 
@@ -84,13 +83,14 @@ static void layout_rows(stencil *s) {
         return;
     }
     s->columns = 4;
-    if (s->n[0] <= WARP * s->columns) return;
-    const uint32_t rounded = (margin + s->columns - 1) / s->columns * s->columns;  // whole lanes
-    s->strips = (uint32_t)cj__stencil_ceil_div(s->n[0], WARP * s->columns - 2 * rounded);
+    const bool one = s->n[0] <= WARP * s->columns;
+    s->strip_margin = one ? 0 : (uint32_t)cj__round_up(margin, s->columns);
+    s->strip = WARP * s->columns - 2 * s->strip_margin;
+    s->strips = (uint32_t)cj__ceil_div(s->n[0], s->strip);
 }
 
 void cj__stencil_layout(stencil *s) {
-    s->launches = s->strategy == STRATEGY_RESIDENT ? 1 : (uint32_t)cj__stencil_ceil_div(s->steps, s->depth);
+    s->launches = s->strategy == STRATEGY_RESIDENT ? 1 : (uint32_t)cj__ceil_div(s->steps, s->depth);
     s->warps = s->threads / WARP;
     if (s->form == FORM_SHARED)
         layout_tiles(s);
@@ -101,7 +101,7 @@ void cj__stencil_layout(stencil *s) {
 static uint64_t shared_form_bytes(const stencil *s) {
     const stencil_axis *last = &s->axis[s->dim - 1];
     const bool          wraps = s->boundary == BOUNDARY_PERIODIC && !last->margin;
-    uint64_t            plane = s->bytes, planes = (uint32_t)cj__stencil_ceil_div(last->length, s->cluster);
+    uint64_t            plane = s->bytes, planes = (uint32_t)cj__ceil_div(last->length, s->cluster);
     for (uint32_t a = 0; a + 1 < s->dim; a++) plane *= s->axis[a].length;
     if (s->cluster > 1 || wraps) planes += 2 * s->radius;
     return plane * planes * (s->depth > 1 ? 2 : 1);

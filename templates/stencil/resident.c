@@ -285,49 +285,41 @@ static margins emit_margins(const resident *w) {
     return m;
 }
 
-// The number, in its margin, of row `base` + i, and whether it lies in no margin; its address in this block's halo.
-typedef struct halo_row {
-    cj_reg number, none;
-} halo_row;
-
-static halo_row number_of(const resident *w, cj_reg base, uint32_t i) {
-    cj_reg number = cj_add(w->f, "halo_row", base, i);
-    return (halo_row){number, cj_ge(w->f, "in_no_margin", number, w->s->margin)};
-}
-
-static cj_reg halo_address(const resident *w, cj_reg number) {
-    cj_func *f = w->f;
-    cj_reg   half = cj_add(f, "halo_half", cj_add(f, "halo_lane", w->halo, w->lane_at), w->halo_at);
-    return cj_mad(f, "halo_row_at", number, w->row_bytes, half);
-}
-
-// Row i of the warp goes to the neighbour if it lies in that one's margin: its row number there is `base` + i. The
-// address is mapped last of all: what it is made of is negative for rows that are not sent, and ptxas would add a
-// constant to it that hardware does not wrap around.
-static void emit_send(const resident *w, int which, cj_reg base, uint32_t i) {
+// Row i of the warp goes to the neighbour, at `at` of its halo. Addresses are mapped last of all: what they are made of is
+// negative for rows that are not sent, and ptxas would add a constant to it that hardware does not wrap around.
+static void send_row(const resident *w, int which, uint32_t i, cj_reg at) {
     cj_func       *f = w->f;
     const uint32_t first = which == ABOVE ? w->s->margin : 0;  // above, this block's rows are the lower margin
-    const halo_row row = number_of(w, base, i);
-    CJ_UNLESS(f, row.none, "not_sent") {
-        cj_reg at = halo_address(w, row.number);
-        cj_ptx(f, "mapa.shared::cluster.u32 $1, $1, $2;", at, w->side[which].rank);
-        cj_reg bar = cj_add(f, "their_bar", w->bars, w->bar);
-        cj_ptx(f, "mapa.shared::cluster.u32 $1, $1, $2;", bar, w->side[which].rank);
-        for (uint32_t p = 0; p < cj__stencil_row_pieces(w->k); p++)
-            cj_st_async(f, cj_always(), w->s->type, cj__stencil_row_piece(w->k, &w->row[w->s->radius + i], p),
-                        cj__stencil_row_count(w->k), at, (int32_t)(first * w->row_bytes + p * WARP * VECTOR_BYTES),
-                        bar);
+    cj_ptx(f, "mapa.shared::cluster.u32 $1, $1, $2;", at, w->side[which].rank);
+    cj_reg bar = cj_add(f, "their_bar", w->bars, w->bar);
+    cj_ptx(f, "mapa.shared::cluster.u32 $1, $1, $2;", bar, w->side[which].rank);
+    for (uint32_t p = 0; p < cj__stencil_row_pieces(w->k); p++)
+        cj_st_async(f, cj_always(), w->s->type, cj__stencil_row_piece(w->k, &w->row[w->s->radius + i], p),
+                    cj__stencil_row_count(w->k), at, (int32_t)(first * w->row_bytes + p * WARP * VECTOR_BYTES), bar);
+}
+
+// Row i of the warp is number `base` + i of a margin: the neighbour's, to which it goes, or the own one, which it comes from;
+// if that margin has such a row.
+static void emit_halo_row(const resident *w, bool sent, int which, cj_reg base, uint32_t i) {
+    cj_func *f = w->f;
+    cj_reg   number = cj_add(f, "halo_row", base, i);
+    CJ_UNLESS(f, cj_ge(f, "in_no_margin", number, w->s->margin), sent ? "not_sent" : "kept") {
+        cj_reg half = cj_add(f, "halo_half", cj_add(f, "halo_lane", w->halo, w->lane_at), w->halo_at);
+        cj_reg at = cj_mad(f, "halo_row_at", number, w->row_bytes, half);
+        if (sent) {
+            send_row(w, which, i, at);
+        } else {
+            cj_update(f, at, "add", (which == BELOW ? w->s->margin : 0) * w->row_bytes);
+            cj__stencil_row_load(w->k, "ld.shared", &w->row[w->s->radius + i], at, WARP * VECTOR_BYTES);
+        }
     }
 }
 
-// Row i of the warp comes from the halo if it lies in a margin: number `base` + i of that.
-static void emit_receive(const resident *w, int which, cj_reg base, uint32_t i) {
-    const halo_row row = number_of(w, base, i);
-    CJ_UNLESS(w->f, row.none, "kept") {
-        cj_reg at = halo_address(w, row.number);
-        cj_update(w->f, at, "add", (which == BELOW ? w->s->margin : 0) * w->row_bytes);
-        cj__stencil_row_load(w->k, "ld.shared", &w->row[w->s->radius + i], at, WARP * VECTOR_BYTES);
-    }
+// The rows that may lie in a margin of some rank: `base` has the warp's first row in the margins above and below.
+static void emit_halo_rows(const resident *w, bool sent, const cj_reg base[2]) {
+    for (uint32_t i = 0; i < w->s->tile; i++)
+        for (int which = ABOVE; which <= BELOW; which++)
+            if (is_in_margin(w, sent, which == BELOW, i)) emit_halo_row(w, sent, which, base[which], i);
 }
 
 // Whether any of the warp's rows lies in a margin of this block.
@@ -340,19 +332,14 @@ static cj_reg emit_holds(const resident *w, const margins *m) {
 }
 
 static void emit_exchange(const resident *w, const margins *m) {
-    cj_func       *f = w->f;
-    const uint32_t tile = w->s->tile;
+    cj_func *f = w->f;
     cj_step(f, "exchange: rows of the inside go to the neighbours' margins");
-    for (uint32_t i = 0; i < tile; i++)
-        for (int which = ABOVE; which <= BELOW; which++)
-            if (is_in_margin(w, true, which == BELOW, i)) emit_send(w, which, m->send[which], i);
+    emit_halo_rows(w, true, m->send);
     cj_reg own_bar = cj_add(f, "own_bar", w->bars, w->bar);
     cj_step(f, "warps with rows in a margin take them from the halo");
     CJ_IF(f, emit_holds(w, m), "no_margin") {
         cj_mbarrier_wait(f, own_bar, CJ_ARG(w->parity), CJ_SCOPE_CLUSTER, "M: the neighbours' rows are here");
-        for (uint32_t i = 0; i < tile; i++)
-            for (int which = ABOVE; which <= BELOW; which++)
-                if (is_in_margin(w, false, which == BELOW, i)) emit_receive(w, which, m->get[which], i);
+        emit_halo_rows(w, false, m->get);
         emit_expect(w, own_bar);
     }
     cj_step(f, "the other halo is next; after the second its mbarrier's next phase");

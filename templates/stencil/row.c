@@ -2,19 +2,13 @@
 // stencil, register forms: a warp holds a row of the grid, each lane `columns` columns of it; shuffles bring the columns next
 // to a lane's own.
 #include <clusterjit/value.h>
-#include <stdio.h>
 
 #include "stencil.h"
 #include "vector.h"
 
 stencil_row cj__stencil_row(const kernel *k, const char *name) {
-    stencil_row    row;
-    const uint32_t width = k->s->columns + 2 * k->s->radius;
-    for (uint32_t i = 0; i < width; i++) {
-        char element[32];
-        snprintf(element, sizeof element, "%s_%u", name, i);
-        row.at[i] = cj_register(k->f, k->s->type, element);
-    }
+    stencil_row row;
+    cj_registers(k->f, k->s->type, name, k->s->columns + 2 * k->s->radius, row.at);
     return row;
 }
 

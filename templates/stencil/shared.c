@@ -349,27 +349,24 @@ static cj_reg emit_is_inside(const tile *t, const points *p) {
 
 static cj_reg emit_value(const tile *t, const points *p) {
     cj_func *f = t->f;
-    cj_label near = cj_label_new(f, "near_an_edge"), have = cj_label_new(f, "have_value");
     cj_reg   inside = emit_is_inside(t, p), value = cj_register(f, t->s->type, "value");
     taps     x = {.t = t, .address = cj_add(f, "point_at", cj_add(f, "point_at", p->mine, t->read), t->pool)};
-    cj_ptx(f, "@!$1 bra $2;", inside, near);
-    cj__stencil_sum(t->k, value, tap_inside, &x);
-    cj_ptx(f, "bra $1;", have);
-    cj_label_here(f, near);
-    for (uint32_t a = 0; a < t->s->dim; a++) emit_away(&x, p, a);
-    cj__stencil_sum(t->k, value, tap_near_edge, &x);
-    cj_label_here(f, have);
+    CJ_IF_ELSE(f, inside, "near_an_edge", "have_value") { cj__stencil_sum(t->k, value, tap_inside, &x); }
+    else {
+        for (uint32_t a = 0; a < t->s->dim; a++) emit_away(&x, p, a);
+        cj__stencil_sum(t->k, value, tap_near_edge, &x);
+    }
     return value;
 }
 
 // ---- the steps
 
 // Points of the margin outside the grid, far from it perhaps, are left as they are: nobody reads them.
-static void skip_outside(const tile *t, const points *p, cj_label skip) {
+static void skip_outside(const tile *t, const points *p, const cj_body *point) {
     for (uint32_t a = 0; a < t->s->dim; a++) {
         if (!axis_of(t, a)->margin || t->s->boundary == BOUNDARY_PERIODIC) continue;
-        cj_ptx(t->f, "@$1 bra $2;", cj_lt(t->f, "outside_grid", p->at[a], t->low[a]), skip);
-        cj_ptx(t->f, "@$1 bra $2;", cj_gt(t->f, "outside_grid", p->at[a], t->high[a]), skip);
+        cj_leave(point, cj_lt(t->f, "outside_grid", p->at[a], t->low[a]));
+        cj_leave(point, cj_gt(t->f, "outside_grid", p->at[a], t->high[a]));
     }
 }
 
@@ -381,39 +378,35 @@ static void emit_inner_steps(const tile *t) {
         cj_update(f, left, "sub", 1);
         cj_leave(&step, cj_eq(f, "is_last", left, 0));
         cj_ptx(f, "sub.u32 $1, $2, $3;", t->write, t->buffer, t->read);
-        POINTS(t, p, "point", "point_done") {
-            cj_label skip = cj_label_new(f, "outside");
-            skip_outside(t, &p, skip);
+        POINTS(t, p, "point", "point_done") CJ_ONCE(f, point, "outside") {
+            skip_outside(t, &p, &point);
             emit_put(t, &p, emit_value(t, &p));
-            cj_label_here(f, skip);
         }
         sync(t, "B3: this step's values are there");
         cj_set(f, t->read, t->write);
     }
 }
 
-// Goes to `skip` with a point that is in the tile's margin, or beyond the grid.
-static void skip_margin(const tile *t, const points *p, uint32_t a, cj_reg at, cj_label skip) {
+// Leaves with a point that is in the tile's margin, or beyond the grid.
+static void skip_margin(const tile *t, const points *p, uint32_t a, cj_reg at, const cj_body *result) {
     const stencil_axis *axis = axis_of(t, a);
     cj_reg              from_margin = cj_sub(t->f, "from_margin", p->at[a], axis->margin);
-    cj_reg              result = cj_let(t->f, "pred", "is_result", "setp.lt.u32 $1, $2, $3;", from_margin, axis->out);
-    cj_ptx(t->f, "setp.lt.and.s32 $1, $2, $3, $1;", result, at, axis->n);
-    cj_ptx(t->f, "@!$1 bra $2;", result, skip);
+    cj_reg is_result = cj_let(t->f, "pred", "is_result", "setp.lt.u32 $1, $2, $3;", from_margin, axis->out);
+    cj_ptx(t->f, "setp.lt.and.s32 $1, $2, $3, $1;", is_result, at, axis->n);
+    cj_leave_unless(result, is_result);
 }
 
 static void emit_last_step(const tile *t) {
     cj_func *f = t->f;
     cj_step(f, "the last step: results go to global memory");
-    POINTS(t, p, "result", "result_done") {
-        cj_label skip = cj_label_new(f, "no_result");
-        cj_reg   at[AXES];
+    POINTS(t, p, "result", "result_done") CJ_ONCE(f, result, "no_result") {
+        cj_reg at[AXES];
         for (uint32_t a = 0; a < t->s->dim; a++) {
             at[a] = in_grid(t, &p, a);
-            if (axis_of(t, a)->margin) skip_margin(t, &p, a, at[a], skip);
+            if (axis_of(t, a)->margin) skip_margin(t, &p, a, at[a], &result);
         }
         cj_reg value = emit_value(t, &p);
         cj_ptx(f, "st.global.$1 [$2], $3;", t->s->type, global_address(t, t->global.to, at), value);
-        cj_label_here(f, skip);
     }
 }
 

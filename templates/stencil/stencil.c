@@ -32,70 +32,35 @@
 
 #include "stencil.h"
 
-// clang-format off
 static const cj_param_info params[] = {
-    [DIM] = {.name = "dim", .minimum = 1, .maximum = 3, .initial = "2", .help = "dimensions of the grid"},
-    [NX] = {.name = "nx", .minimum = 1, .maximum = 1 << 30, .initial = "256",
-            .help = "grid points along x, which is contiguous"},
-    [NY] = {.name = "ny", .minimum = 1, .maximum = 1 << 30, .initial = "256",
-            .help = "grid points along y; not used with dim=1"},
-    [NZ] = {.name = "nz", .minimum = 1, .maximum = 1 << 30, .initial = "64",
-            .help = "grid points along z; not used with dim=1 and dim=2"},
-    [BATCH] = {.name = "batch", .minimum = 1, .maximum = 1 << 24, .initial = "1",
-               .help = "problems, one after another in memory"},
-    [STEPS] = {.name = "steps", .minimum = 1, .maximum = INT32_MAX, .initial = "16", .help = "time steps"},
-    [RADIUS] = {.name = "radius", .minimum = 1, .maximum = RADIUS_MAX, .initial = "1",
-                .help = "how far taps reach, in points"},
-    [SHAPE] = {.name = "shape", .choices = "star box", .initial = "star",
-               .help = "taps along the axes, or in all directions (at most 32 taps)"},
-    [BOUNDARY] = {.name = "boundary", .choices = "zero clamp periodic", .initial = "zero",
-                  .help = "what lies outside the grid: 0, the nearest point, the other end"},
-    [WEIGHTS] = {.name = "weights", .initial = "", .reals = CJ_REALS_MAX,
-                 .help = "a weight for each tap in the order of memory; none: 1/2 in the middle, the rest shared equally"},
-    [DTYPE] = {.name = "dtype", .choices = "f32 f64", .initial = "f32", .help = "type of the grid and of the arithmetic"},
-    [STRATEGY] = {.name = "strategy", .choices = "auto resident blocked step", .initial = "auto",
-                  .tune = "resident blocked step",
-                  .help = "all steps in one launch, several steps a launch, one step a launch; auto: what is fastest"},
-    [FORM] = {.name = "form", .choices = "auto shared registers", .initial = "auto", .tune = "shared registers",
-              .help = "where a tile lies; registers: 2-D alone, with nx a multiple of 4"},
-    [CLUSTER] = {.name = "cluster", .maximum = 16, .automatic = true, .initial = "auto",
-                 .help = "blocks a cluster; auto: as many as a resident grid is best spread over, all that there may be if"
-                         " strategy=blocked is asked for; 0 and 1: generate without clusters"},
-    [BLOCK] = {.name = "block", .maximum = 1024, .multiple = 32, .initial = "0", .help = "threads a block; 0: chosen"},
-    [TILE] = {.name = "tile", .maximum = 1 << 30, .initial = "0",
-              .help = "form=shared: results a block along the last axis; registers: rows a warp; 0: chosen"},
-    [DEPTH] = {.name = "depth", .maximum = 64, .initial = "0", .tune = "1 2 4 8",
-               .help = "steps a launch when blocked, steps between exchanges of halos when resident in registers;"
-                       " 0: chosen"},
+#define PARAM(id, ...) [id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
 };
-// clang-format on
 
 // ---- the kernel
 
 static const char *shape_text(const stencil *s, char buffer[64]) {
-    int used = snprintf(buffer, 64, "%" PRIu32, s->n[0]);
-    for (uint32_t a = 1; a < s->dim; a++) used += snprintf(buffer + used, 64 - (size_t)used, "x%" PRIu32, s->n[a]);
+    int used = snprintf(buffer, 64, "%u", s->n[0]);
+    for (uint32_t a = 1; a < s->dim; a++) used += snprintf(buffer + used, 64 - (size_t)used, "x%u", s->n[a]);
     return buffer;
 }
 
 static void write_head(const kernel *k, cj_builder *b) {
     const stencil *s = k->s;
-    char           shape[64], boundary[16], strategy[16], form[16];
-    cj_head(b, "clusterjit: stencil  %s grid of %s, %s of radius %" PRIu32 ", boundary=%s", shape_text(s, shape),
-            s->type, s->box ? "box" : "star", s->radius,
-            cj_params_word(&k->plan->params, "boundary", boundary, sizeof boundary));
-    cj_head(b, "  strategy=%s form=%s cluster=%" PRIu32 " block=%" PRIu32 " tile=%" PRIu32 " depth=%" PRIu32,
-            cj_params_word(&k->plan->params, "strategy", strategy, sizeof strategy),
-            cj_params_word(&k->plan->params, "form", form, sizeof form), k->plan->cluster.x, s->threads, s->tile,
-            s->depth);
+    char           shape[64];
+    cj_head(b, "clusterjit: stencil  %s grid of %s, %s of radius %u, boundary=%s", shape_text(s, shape), s->type,
+            s->box ? "box" : "star", s->radius, CJ_PARAM_WORD(k->plan, "boundary"));
+    cj_head(b, "  strategy=%s form=%s cluster=%u block=%u tile=%u depth=%u", CJ_PARAM_WORD(k->plan, "strategy"),
+            CJ_PARAM_WORD(k->plan, "form"), k->plan->cluster.x, s->threads, s->tile, s->depth);
     cj_head(b, "%s", "");
     cj_head(b, "new value of (x, y, z) = the sum of, rounded in this order:");
     for (uint32_t i = 0; i < s->tap_count; i++)
-        cj_head(b, "  %.9g * (x %+" PRId32 ", y %+" PRId32 ", z %+" PRId32 ")", s->tap[i].weight, s->tap[i].at[0],
-                s->tap[i].at[1], s->tap[i].at[2]);
+        cj_head(b, "  %.9g * (x %+d, y %+d, z %+d)", s->tap[i].weight, s->tap[i].at[0], s->tap[i].at[1],
+                s->tap[i].at[2]);
     cj_head(b, "%s", "");
-    cj_head(b, "Launch: block %" PRIu32 " threads, grid %" PRIu32 " blocks for each %" PRIu64 " problems%s", s->threads,
-            k->plan->grid.x, s->batch, s->cluster > 1 ? ", as a cluster launch." : ".");
+    cj_head(b, "Launch: block %u threads, grid %u blocks for each %" PRIu64 " problems%s", s->threads, k->plan->grid.x,
+            s->batch, s->cluster > 1 ? ", as a cluster launch." : ".");
     if (s->launches > 1)
         cj_head(b, "%" PRIu64 " launches, turn = 0, 1, ..., in -> ... -> workspace -> out; the workspace holds a grid.",
                 s->launches);
@@ -150,10 +115,5 @@ static void emit_stencil(const cj_plan *plan, cj_builder *b) {
 }
 
 const cj_family cj__family_stencil = {
-    .name = "stencil",
-    .summary = "weighted sums of neighbours in 1-D, 2-D and 3-D grids, many time steps in a launch",
-    .param = params,
-    .param_count = sizeof params / sizeof *params,
-    .plan = cj__stencil_plan,
-    .emit = emit_stencil,
-};
+    CJ_FAMILY("stencil", "weighted sums of neighbours in 1-D, 2-D and 3-D grids, many time steps in a launch", params,
+              cj__stencil_plan, emit_stencil)};

@@ -10,27 +10,18 @@
 #ifndef CJ_TEMPLATES_STENCIL_H
 #define CJ_TEMPLATES_STENCIL_H
 
-#include "constants.h"
 #include "family.h"
 
+// What was fitted to a GPU or to ptxas.
 enum {
-    DIM,
-    NX,
-    NY,
-    NZ,
-    BATCH,
-    STEPS,
-    RADIUS,
-    SHAPE,
-    BOUNDARY,
-    WEIGHTS,
-    DTYPE,
-    STRATEGY,
-    FORM,
-    CLUSTER,
-    BLOCK,
-    TILE,
-    DEPTH
+#include "constants.def"
+};
+
+// Parameters.
+enum {
+#define PARAM(id, ...) id,
+#include "params.def"
+#undef PARAM
 };
 
 enum { AXES = 3, RADIUS_MAX = 4, COLUMNS_MAX = 16, VECTOR_BYTES = 16, WARP = 32 };
@@ -69,6 +60,8 @@ typedef struct stencil {
     stencil_axis axis[AXES];       // shared
     uint32_t     columns, strips;  // registers: of a lane; warps along a row
     uint32_t     margin;           // registers: columns or rows beyond the results, on either side
+    uint32_t     strip,
+        strip_margin;  // registers: columns of a warp that are results, and in whole lanes those on either side
 } stencil;
 
 // ---- the problem
@@ -84,8 +77,6 @@ uint64_t cj__stencil_shared_bytes(const stencil *s);
 
 // Registers of a thread, of the forms blocked and step in registers.
 uint32_t cj__stencil_stream_registers(const stencil *s);
-
-uint64_t cj__stencil_ceil_div(uint64_t a, uint64_t b);
 
 cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 

@@ -17,6 +17,7 @@
 #include <clusterjit/control.h>
 #include <stdio.h>
 
+#include "numbers.h"
 #include "stencil.h"
 
 enum { DEPTH_MAX = 32, WINDOW_MAX = 2 * RADIUS_MAX + 1 };
@@ -33,29 +34,20 @@ typedef struct stream {
 
 // ---- where the warp is
 
-typedef struct strip {
-    uint32_t lanes, margin, width;  // columns of a lane; of either margin; of results
-} strip;
-
-static strip strip_of(const stencil *s) {
-    const uint32_t lanes = s->columns, margin = s->strips == 1 ? 0 : (s->margin + lanes - 1) / lanes * lanes;
-    return (strip){lanes, margin, WARP * lanes - 2 * margin};
-}
-
 // The warp's strip and chunk. Returns the first column of the lane, and in *number the problem.
-static cj_reg emit_chunk(stream *w, const strip *z, cj_label done, cj_reg *number) {
+static cj_reg emit_chunk(stream *w, cj_label done, cj_reg *number) {
     cj_func       *f = w->k->f;
     const stencil *s = w->k->s;
-    const uint32_t chunks = (s->n[1] + s->tile - 1) / s->tile;
+    const uint64_t chunks = cj__ceil_div(s->n[1], s->tile);
     cj_step(f, "the warp's strip and chunk");
     cj_reg warp = cj_shr(f, "warp", w->k->thread, 5);
     *number = cj_mad(f, "number", w->k->block, s->warps, warp);
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", *number, s->batch * s->strips * chunks), done);
     cj_reg part = cj_rem(f, "strip", *number, s->strips);
     cj_update(f, *number, "div", s->strips);
-    cj_reg x = cj_let(f, "s32", "x", "mul.lo.s32 $1, $2, $3;", part, z->width);
-    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", x, w->k->lane, z->lanes);
-    cj_update(f, x, "sub", z->margin);
+    cj_reg x = cj_let(f, "s32", "x", "mul.lo.s32 $1, $2, $3;", part, s->strip);
+    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", x, w->k->lane, s->columns);
+    cj_update(f, x, "sub", s->strip_margin);
     part = cj_rem(f, "chunk_number", *number, chunks);
     cj_update(f, *number, "div", chunks);
     w->chunk = cj_let(f, "s32", "chunk", "mul.lo.s32 $1, $2, $3;", part, s->tile);
@@ -68,19 +60,18 @@ static void emit_place(stream *w, cj_label done) {
     const kernel         *k = w->k;
     cj_func              *f = k->f;
     const stencil        *s = k->s;
-    const strip           z = strip_of(s);
-    cj_reg                number, x = emit_chunk(w, &z, done, &number), column;
+    cj_reg                number, x = emit_chunk(w, done, &number), column;
     const stencil_buffers buffers = cj__stencil_buffers(k, number);
     cj_step(f, "the lane's columns; which it reads where they are outside the grid, and whether they are results");
     w->ends = cj__stencil_row_ends(k, x);
     cj_reg in_grid = cj_let(f, "pred", "in_grid", "setp.lt.u32 $1, $2, $3;", x, s->n[0]);
-    cj_reg lane = cj_sub(f, "result_lane", k->lane, z.margin / z.lanes);
-    w->writes = cj_and(f, "writes", in_grid, cj_lt(f, "lane_results", lane, z.width / z.lanes));
+    cj_reg lane = cj_sub(f, "result_lane", k->lane, s->strip_margin / s->columns);
+    w->writes = cj_and(f, "writes", in_grid, cj_lt(f, "lane_results", lane, s->strip / s->columns));
     if (s->boundary == BOUNDARY_PERIODIC && s->strips > 1) {
         column = cj_add(f, "column", x, s->n[0]);
         cj_ptx(f, "rem.u32 $1, $1, $2;", column, s->n[0]);
     } else {
-        column = cj_min(f, "column", cj_max(f, "column", x, 0), s->n[0] - z.lanes);
+        column = cj_min(f, "column", cj_max(f, "column", x, 0), s->n[0] - s->columns);
     }
     w->pitch = cj_mov(f, "u64", "pitch", (uint64_t)s->n[0] * s->bytes);
     w->from = cj_mad_wide(f, "from_column", column, s->bytes, buffers.from);
@@ -101,21 +92,22 @@ static void emit_load(const stream *w, const stencil_row *into, cj_reg y, cj_reg
     cj_func       *f = k->f;
     const stencil *s = k->s;
     const uint32_t n = s->n[1];
-    cj_body        load = cj_if_begin(f, cj_ge(f, "no_row", y, last_row), 0, "have_row", 0);
-    cj_reg         at = cj_mov(f, "s32", "from_row", y);
-    if (s->boundary == BOUNDARY_PERIODIC) {
-        cj_update(f, at, "add", (reach + n - 1) / n * n);
-        cj_ptx(f, "rem.u32 $1, $1, $2;", at, n);
-    } else {
-        cj_update(f, at, "max", 0);
-        cj_update(f, at, "min", n - 1);
+    CJ_ONCE(f, load, "have_row") {
+        cj_leave(&load, cj_ge(f, "no_row", y, last_row));
+        cj_reg at = cj_mov(f, "s32", "from_row", y);
+        if (s->boundary == BOUNDARY_PERIODIC) {
+            cj_update(f, at, "add", cj__round_up(reach, n));
+            cj_ptx(f, "rem.u32 $1, $1, $2;", at, n);
+        } else {
+            cj_update(f, at, "max", 0);
+            cj_update(f, at, "min", n - 1);
+        }
+        if (s->boundary == BOUNDARY_ZERO) {
+            cj__stencil_row_zero(k, into);
+            cj_leave(&load, cj_ne(f, "row_outside", at, y));
+        }
+        cj__stencil_row_load(k, "ld.global", into, row_address(w, at, w->from), VECTOR_BYTES);
     }
-    if (s->boundary == BOUNDARY_ZERO) {
-        cj__stencil_row_zero(k, into);
-        cj_leave(&load, cj_ne(f, "row_outside", at, y));
-    }
-    cj__stencil_row_load(k, "ld.global", into, row_address(w, at, w->from), VECTOR_BYTES);
-    cj_body_end(&load);
 }
 
 // A row that was made outside the grid becomes what the boundary says. `older` are the level's rows before it, the
@@ -143,12 +135,13 @@ static const stencil_row *aged(const stream *w, uint32_t level, uint32_t phase, 
 // Row y of the last level, if it is of the chunk.
 static void emit_result(const stream *w, cj_reg y, const stencil_row *const *rows) {
     const kernel *k = w->k;
-    cj_body       result = cj_if_begin(k->f, cj_lt(k->f, "before_chunk", y, w->chunk), 0, "no_result", 0);
-    cj_leave(&result, cj_ge(k->f, "after_chunk", y, w->chunk_end));
-    if (!k->s->box) cj__stencil_row_sides(k, &w->ends, rows[k->s->radius]);
-    cj__stencil_row_sum(k, &w->result, rows);
-    cj__stencil_row_store(k, w->writes, "st.global", &w->result, row_address(w, y, w->to), VECTOR_BYTES);
-    cj_body_end(&result);
+    CJ_ONCE(k->f, result, "no_result") {
+        cj_leave(&result, cj_lt(k->f, "before_chunk", y, w->chunk));
+        cj_leave(&result, cj_ge(k->f, "after_chunk", y, w->chunk_end));
+        if (!k->s->box) cj__stencil_row_sides(k, &w->ends, rows[k->s->radius]);
+        cj__stencil_row_sum(k, &w->result, rows);
+        cj__stencil_row_store(k, w->writes, "st.global", &w->result, row_address(w, y, w->to), VECTOR_BYTES);
+    }
 }
 
 // Row `row` goes through all `depth` levels, and out. A star needs the sides of the row in the middle; a box needs those of
@@ -189,8 +182,7 @@ static void emit_rows(const stream *w, uint32_t depth) {
     }
     for (uint32_t t = 0; t < depth; t++)
         for (uint32_t i = 0; i < w->window; i++) cj__stencil_row_zero(w->k, &w->level[t][i]);
-    cj_reg more = cj_pred(f, "more_rows");
-    CJ_DO(f, "next_rows", more) {
+    CJ_DO(f, "next_rows", cj_let(f, "pred", "more_rows", "setp.lt.s32 $1, $2, $3;", row, last_row)) {
         for (uint32_t phase = 0; phase < w->window; phase++) {
             cj_step(f, "row %u of %u goes through the levels", phase + 1, w->window);
             cj__stencil_row_move(w->k, aged(w, 0, phase, 0), &w->ahead[phase]);
@@ -198,7 +190,6 @@ static void emit_rows(const stream *w, uint32_t depth) {
             emit_row(w, phase, depth, row);
             cj_update(f, row, "add", 1);
         }
-        cj_ptx(f, "setp.lt.s32 $1, $2, $3;", more, row, last_row);
     }
 }
 
@@ -220,15 +211,15 @@ void cj__stencil_emit_stream(const kernel *k) {
     const stencil *s = k->s;
     const uint32_t rest = s->launches > 1 ? (uint32_t)(s->steps % s->depth) : 0;
     stream         w = {.k = k, .window = 2 * s->radius + 1};
-    cj_label       done = cj_label_new(f, "done"), fewer = cj_label_new(f, "fewer_steps");
+    cj_label       done = cj_label_new(f, "done");
     new_rows(&w);
     emit_place(&w, done);
-    if (rest) cj_ptx(f, "@$1 bra $2;", cj_ne(f, "has_fewer", cj__stencil_steps(k), s->depth), fewer);
-    emit_rows(&w, s->depth);
     if (rest) {
-        cj_ptx(f, "bra $1;", done);
-        cj_label_here(f, fewer);
-        emit_rows(&w, rest);
+        CJ_UNLESS(f, cj_ne(f, "has_fewer", cj__stencil_steps(k), s->depth), "fewer_steps") {
+            emit_rows(&w, s->depth);
+            cj_ptx(f, "bra $1;", done);
+        }
     }
+    emit_rows(&w, rest ? rest : s->depth);
     cj_label_here(f, done);
 }

@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of topk, how they cut a row into slices, and the plan.
+// How the parameters cut a row into slices, and the plan.
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "error.h"
 #include "numbers.h"
 #include "topk.h"
-
-const cj_param_info cj__topk_params[TOPK_PARAMS] = {
-    [TOPK_ROWS] = {CJ_NUMBER("rows", 1, INT32_MAX, "1024", "rows of the matrix")},
-    [TOPK_COLUMNS] = {CJ_NUMBER("columns", 1, INT32_MAX, "4096", "elements of a row")},
-    [TOPK_K] = {CJ_NUMBER("k", 1, 2048, "64", "how many, at most the columns")},
-    [TOPK_DTYPE] = {CJ_CHOICE("dtype", "f32 f16 bf16 i32 u32", "f32", "type of the elements")},
-    [TOPK_ORDER] = {CJ_CHOICE(
-        "order", "largest smallest", "largest",
-        "which; NaN is greater than any number, -0 equals 0, of equal ones the first come first")},
-    [TOPK_INDEX] = {CJ_CHOICE("index", "i64 u32", "i64", "type of the indices")},
-    [TOPK_RESULT] = {CJ_CHOICE("result", "all kth any", "all",
-                               "all: k values and indices a row, in order; any: the same in any order; kth: the last of"
-                               " them alone")},
-    [TOPK_STRIDE] = {CJ_NUMBER("stride", 0, UINT32_MAX, "0", "elements from row to row; 0: columns")},
-    [TOPK_ALIGN] = {CJ_CHOICE("align", "16 8 4 2", "16",
-                              "bytes that x is a multiple of, where its element is smaller")},
-    [TOPK_CLUSTER] = {CJ_AUTOMATIC("cluster", 0, 16, "blocks a row; 0: generate without clusters"),
-                      .tune = "0 1 2 4 8 16"},
-    [TOPK_BLOCK] = {CJ_AUTOMATIC("block", 32, 1024, "threads a block"), .multiple = 32, .tune = "128 256 512 1024"},
-};
 
 static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
 
@@ -66,28 +46,63 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
                                  cj__most(s->cluster * s->k, cj__power_from(s->k)));
 }
 
-// The block that is asked for; else the largest whose pool fits into shared memory, beside the records of select.c.
-static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
+// ---- the plan
+
+static uint32_t shared_bytes(const topk_shape *s) { return s->pool * (uint32_t)sizeof(uint64_t); }
+
+// Beside the pool are the records of select.c.
+static bool fits(const topk_shape *s, const cj_limits *limits) {
     enum { RECORDS = 64 };
+    return shared_bytes(s) + RECORDS <= limits->shared_per_block_optin;
+}
+
+// The block that is asked for; else the largest whose pool fits into shared memory.
+static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
     const uint64_t asked = plan->params.value[TOPK_BLOCK];
-    if (asked != CJ_PARAM_AUTO) plan->block = (cj_dim3){(uint32_t)asked, 1, 1};
+    plan->block.x = asked == CJ_PARAM_AUTO ? 0 : (uint32_t)asked;
     cj__topk_shape(plan, s);
-    while (asked == CJ_PARAM_AUTO && s->block > TOPK_WARP &&
-           s->pool * sizeof(uint64_t) + RECORDS > limits->shared_per_block_optin) {
-        plan->block = (cj_dim3){s->block / 2, 1, 1};
+    while (asked == CJ_PARAM_AUTO && s->block > TOPK_WARP && !fits(s, limits)) {
+        plan->block.x = s->block / 2;
         cj__topk_shape(plan, s);
     }
     plan->block = (cj_dim3){s->block, 1, 1};
 }
 
 // A cluster a row if rows are fewer than half of the SMs, and long enough.
-static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
+static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t *value = plan->params.value;
-    uint64_t        cluster = 1;
+    uint32_t        cluster = 1;
     while (cluster < TOPK_CLUSTER_MAX && value[TOPK_ROWS] * cluster * 2 <= limits->sm_count &&
-           value[TOPK_COLUMNS] >= cluster * 2 * TOPK_CLUSTER_SLICES * TOPK_SLICE)
+           value[TOPK_COLUMNS] >= (uint64_t)cluster * 2 * TOPK_CLUSTER_SLICES * TOPK_SLICE)
         cluster *= 2;
-    return cluster > 1 ? cluster : 0;
+    return cluster;
+}
+
+// The cluster that is asked for; else the largest that is of use and has a block that fits: rank 0's pool holds k
+// candidates of each rank.
+static void choose_cluster(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
+    const uint64_t asked = plan->params.value[TOPK_CLUSTER];
+    const bool     open = asked == CJ_PARAM_AUTO;
+    if (!open && asked && !clusters) cj__note_no_clusters(plan, asked);
+    uint32_t cluster = !clusters ? 0 : open ? largest_cluster(plan, limits) : (uint32_t)asked;
+    do {
+        if (open && cluster == 1) cluster = 0;
+        plan->cluster = cluster ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0};
+        choose_block(plan, limits, s);
+        cluster /= 2;
+    } while (open && plan->cluster.x && !fits(s, limits));
+}
+
+static cj_status refuse_size(const cj_plan *plan, const cj_limits *limits, const topk_shape *s, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    const bool      open = value[TOPK_BLOCK] == CJ_PARAM_AUTO && value[TOPK_CLUSTER] == CJ_PARAM_AUTO;
+    return cj__refuse(
+        error, CJ_CONTRACT,
+        open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k",
+        "k: candidates for %u results of %u block%s of %u threads take %u bytes of shared memory, more than the"
+        " %u of a block of %s",
+        s->k, s->cluster ? s->cluster : 1, s->cluster > 1 ? "s" : "", s->block, shared_bytes(s),
+        limits->shared_per_block_optin, limits->name);
 }
 
 static cj_status check(const cj_plan *plan, cj_error *error) {
@@ -105,30 +120,21 @@ static cj_status check(const cj_plan *plan, cj_error *error) {
 
 cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
-    uint64_t        cluster = value[TOPK_CLUSTER];
     topk_shape      s;
-    char            dtype[8];
     cj_status       status = check(plan, error);
     if (status) return status;
-    if (cluster == CJ_PARAM_AUTO) {
-        cluster = clusters ? choose_cluster(plan, limits) : 0;
-    } else if (cluster && !clusters) {
-        cj__note_no_clusters(plan, cluster);
-        cluster = 0;
-    }
-    if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
-    const uint64_t blocks = value[TOPK_ROWS] * (cluster ? cluster : 1);
+    choose_cluster(plan, limits, clusters, &s);
+    const uint64_t blocks = value[TOPK_ROWS] * (s.cluster ? s.cluster : 1);
     if (blocks > INT32_MAX)
         return cj__refuse(error, CJ_CONTRACT, "use several launches",
-                          "rows: %" PRIu64 " in clusters of %" PRIu64 " are more blocks than the 2^31 - 1 of a"
-                          " grid",
-                          value[TOPK_ROWS], cluster);
-    choose_block(plan, limits, &s);
+                          "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid",
+                          value[TOPK_ROWS], s.cluster);
+    if (!fits(&s, limits)) return refuse_size(plan, limits, &s, error);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
-    plan->dynamic_shared = s.pool * (uint32_t)sizeof(uint64_t);
+    plan->dynamic_shared = shared_bytes(&s);
     plan->derived[plan->derived_count++] = value[TOPK_COLUMNS];
     plan->derived[plan->derived_count++] = stride_of(plan);
     snprintf(plan->entry, sizeof plan->entry, "topk_%s_%s", s.smallest ? "smallest" : "largest",
-             cj_params_word(&plan->params, "dtype", dtype, sizeof dtype));
+             CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

@@ -136,9 +136,7 @@ static void skip_to_index(const topk_kernel *k, cj_reg mask, cj_reg least) {
 
 // A number that exactly k candidates are not less than, of more than k.
 static void find_least(const topk_kernel *k, const census *all, cj_reg least) {
-    cj_func       *f = k->f;
-    cj_reg         more = cj_pred(f, "more");
-    const cj_label found = cj_label_new(f, "found");
+    cj_func *f = k->f;
     cj_step(f, "the greatest number that %u candidates are not less than, bit by bit, until it is exactly so many",
             k->s.k);
     cj_reg differ = cj_let(f, "u32", "differ", "bfind.u32 $1, $2;", cj_xor(f, "differ", all->greatest, k->threshold));
@@ -148,15 +146,13 @@ static void find_least(const topk_kernel *k, const census *all, cj_reg least) {
     cj_ptx(f, "mov.b64 $1, {0, $2};", least, all->greatest);
     cj_reg above = cj_shl(f, "above", cj_let(f, "u64", "upto", "neg.s64 $1, $2;", mask), 1);
     cj_ptx(f, "and.b64 $1, $1, $2; // the bits above are the same in all", least, above);
-    CJ_DO_UNI(f, "next_bit", more) {
+    CJ_ONCE_UNI(f, search, "found") CJ_DO_UNI(f, "next_bit", cj_ne(f, "more", mask, 0)) {
         cj_reg probe = cj_or(f, "probe", least, mask), passing = count(k, all->most, probe);
         cj_set_if(f, cj_ge(f, "enough", passing, k->s.k), least, probe);
-        cj_ptx(f, "@$1 bra.uni $2;", cj_eq(f, "exact", passing, k->s.k), found);
+        cj_leave(&search, cj_eq(f, "exact", passing, k->s.k));
         cj_update(f, mask, "shr", 1);
         skip_to_index(k, mask, least);
-        cj_ptx(f, "setp.ne.u64 $1, $2, 0;", more, mask);
     }
-    cj_label_here(f, found);
 }
 
 // The lane's candidate goes to the next free place at the pool's beginning, if it `stays`.

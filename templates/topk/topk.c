@@ -32,13 +32,16 @@
 #include "loop.h"
 #include "topk.h"
 
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [TOPK_##id] = {__VA_ARGS__},
+#include "params.def"
+#undef PARAM
+};
+
 static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
-    const cj_params  *p = &k->plan->params;
-    char              dtype[8], order[12], result[8];
-    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k,
-            cj_params_word(p, "dtype", dtype, sizeof dtype), cj_params_word(p, "order", order, sizeof order),
-            cj_params_word(p, "result", result, sizeof result));
+    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k, CJ_PARAM_WORD(k->plan, "dtype"),
+            CJ_PARAM_WORD(k->plan, "order"), CJ_PARAM_WORD(k->plan, "result"));
     cj_head(b, "%s", "");
     cj_head(b, "  row  --%u loads of %u elements a thread and slice-->  key > threshold  -->  %u places a warp, shared",
             s->loads, s->width, s->own);
@@ -92,11 +95,10 @@ static void begin(topk_kernel *k) {
     k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
     if (k->s.cluster) k->rank = cj_cluster_rank(f);
     cj_step(f, "the row");
-    cj_reg x = cj__load_pointer(f, k->x, "x"),
-           stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride_at);
+    cj_reg x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
     cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
     k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
-    k->columns = cj_cvt(f, "u32", "columns", cj_let(f, "u64", "wide_columns", "ld.param.u64 $1, [$2];", k->columns_at));
+    k->columns = cj_cvt(f, "u32", "columns", cj__load_param(f, "u64", k->columns_at, "wide_columns"));
     k->threshold = cj_mov(f, "u32", "threshold", 0);
     k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
     k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");
@@ -109,11 +111,11 @@ static void begin(topk_kernel *k) {
 // selection followed the last round.
 static cj_reg emit_rounds(topk_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   full = cj_pred(f, "full"), more = cj_pred(f, "more");
+    cj_reg   full = cj_pred(f, "full");
     cj__topk_load_first(k);
     if (k->s.guesses) cj__topk_guess(k);
     cj_reg start = cj_mov(f, "u32", "start", 0);
-    CJ_DO_UNI(f, "next_round", more) {
+    CJ_COUNT_UNI(f, "next_round", start, cj__topk_round(k), k->columns) {
         for (unsigned i = 0; i < TOPK_SLICES; i++) {
             cj__topk_sift(k, i);
             cj__topk_load_next(k, i);
@@ -125,8 +127,6 @@ static cj_reg emit_rounds(topk_kernel *k) {
         cj_set(f, k->resume, TOPK_AFTER_ROUND);
         cj_ptx(f, "@$1 bra.uni $2;", full, k->select);
         cj_label_here(f, k->after[TOPK_AFTER_ROUND]);
-        cj_update(f, start, "add", cj__topk_round(k));
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, start, k->columns);
     }
     return full;
 }
@@ -199,9 +199,9 @@ static void emit_results_by_rank(const topk_kernel *k, const results *r, unsigne
     cj_func *f = k->f;
     unsigned lanes = 1;
     while (lanes < TOPK_WARP && 2 * lanes * k->s.k <= k->s.block) lanes *= 2;
-    cj_reg more = cj_pred(f, "more"), part = cj_and(f, "lane_of_candidate", k->thread, lanes - 1);
+    cj_reg part = cj_and(f, "lane_of_candidate", k->thread, lanes - 1);
     cj_reg base = cj_mov(f, "u32", "first_of_turn", 0);
-    CJ_DO_UNI(f, "next_turn", more) {
+    CJ_COUNT_UNI(f, "next_turn", base, k->s.block / lanes, k->s.k) {
         cj_reg i = cj_div(f, "i", k->thread, lanes);
         cj_update(f, i, "add", base);
         cj_reg there = cj_lt(f, "there", i, k->s.k);
@@ -213,8 +213,6 @@ static void emit_results_by_rank(const topk_kernel *k, const results *r, unsigne
             cj_update(f, place, "sub", first);
             write_result(k, r, candidate, place);
         }
-        cj_update(f, base, "add", k->s.block / lanes);
-        cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, base, k->s.k);
     }
 }
 
@@ -252,11 +250,6 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
     emit_results(&k);
 }
 
-const cj_family cj__family_topk = {
-    .name = "topk",
-    .summary = "the k largest or smallest elements of each row, sorted or not, and where they are; or the k-th alone",
-    .param = cj__topk_params,
-    .param_count = TOPK_PARAMS,
-    .plan = cj__topk_plan,
-    .emit = emit_topk,
-};
+const cj_family cj__family_topk = {CJ_FAMILY(
+    "topk", "the k largest or smallest elements of each row, sorted or not, and where they are; or the k-th alone",
+    params, cj__topk_plan, emit_topk)};

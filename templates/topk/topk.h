@@ -6,31 +6,20 @@
 
 #include "family.h"
 
-// Parameters, in the order of the table.
+// Parameters.
 enum {
-    TOPK_ROWS,
-    TOPK_COLUMNS,
-    TOPK_K,
-    TOPK_DTYPE,
-    TOPK_ORDER,
-    TOPK_INDEX,
-    TOPK_RESULT,
-    TOPK_STRIDE,
-    TOPK_ALIGN,
-    TOPK_CLUSTER,
-    TOPK_BLOCK,
-    TOPK_PARAMS
+#define PARAM(id, ...) TOPK_##id,
+#include "params.def"
+#undef PARAM
 };
 
 // Bytes a load, lanes, slices in flight, elements that a thread has of a slice, at least and at most; bytes of a candidate.
 enum { TOPK_LOAD = 16, TOPK_WARP = 32, TOPK_SLICES = 4, TOPK_EACH = 4, TOPK_EACH_MAX = 8, TOPK_CANDIDATE = 8 };
 
 // What was fitted to a GPU or to ptxas.
-#define CONSTANT(name, value, unit, measured_on, day, command) name = (value),
 enum {
 #include "constants.def"
 };
-#undef CONSTANT
 
 // Where the kernel goes on after a selection: a round, the row (or the rank's part of it), all ranks' candidates.
 enum { TOPK_AFTER_ROUND, TOPK_AFTER_ALL, TOPK_AFTER_RANKS, TOPK_SELECTIONS };
@@ -72,8 +61,6 @@ typedef struct topk_kernel {
 } topk_kernel;
 
 // ---- plan.c
-
-extern const cj_param_info cj__topk_params[TOPK_PARAMS];
 
 void      cj__topk_shape(const cj_plan *plan, topk_shape *s);
 cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);

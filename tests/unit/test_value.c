@@ -2,6 +2,7 @@
 // clusterjit/value.h and control.h: the lines that each call writes, what they compute, and what is refused by name.
 #include "test.h"
 
+#include <clusterjit/cluster.h>
 #include <clusterjit/control.h>
 #include <clusterjit/device.h>
 #include <stdio.h>
@@ -132,8 +133,8 @@ static void registers_of_an_array_have_numbers_unless_one_is_alone(void **state)
 
 enum { THREADS = 64, TURNS = 37 };
 
-// out[t] = sum of i over t <= i < TURNS in steps of 5, plus 1000 where t is even, plus 10000 times the turns of a
-// CJ_DO, a CJ_LOOP, a CJ_COUNT_DOWN and a CJ_COUNT, which count t % 4 + 1 each, plus 1000000 for t < 8 and 2000000 for the
+// out[t] = sum of i over t <= i < TURNS in steps of 5, plus 7, and 7 more where t is 0, plus 1000 where t is even, plus 10000
+// times the turns of a CJ_DO, a CJ_LOOP, a CJ_COUNT_DOWN and a CJ_COUNT, which count t % 4 + 1 each, plus 1000000 for t < 8 and 2000000 for the
 // others, of whom every second one adds 4000000, too.
 static void write_control(cj_func *f, cj_var out) {
     cj_reg t = cj_mov(f, "u32", "t", "%tid.x"), sum = cj_mov(f, "u32", "sum", 0);
@@ -153,6 +154,8 @@ static void write_control(cj_func *f, cj_var out) {
     }
     CJ_COUNT_DOWN(f, "round", left, 1) { cj_update(f, sum, "add", 10000); }
     CJ_COUNT(f, "turn", left, 1, cj_add(f, "turns", n, 1)) { cj_update(f, sum, "add", 10000); }
+    CJ_IF(f, cj_always(), "all") { cj_update(f, sum, "add", 7); }
+    CJ_IF(f, cj_lt(f, "is_zero", t, 1), "not_zero") { cj_update(f, sum, "add", 7); }
     CJ_IF_ELSE(f, cj_lt(f, "few", t, 8), "many", "added") {
         cj_update(f, sum, "add", 1000000);
     } else {
@@ -168,6 +171,7 @@ static void write_control(cj_func *f, cj_var out) {
 
 static uint32_t wanted(uint32_t t) {
     uint32_t sum = t % 2 ? 0 : 1000;
+    sum += t ? 7 : 14;
     for (uint32_t i = t; i < TURNS; i += 5) sum += i;
     if (t >= 8) sum += t % 2 ? 1000000 : 5000000;
     return sum + 1000000 + 4 * 10000 * (t % 4 + 1);

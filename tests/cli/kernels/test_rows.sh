@@ -20,7 +20,7 @@ on_cpu rmsnorm --pass backward --bias-gradient yes --weight no --rows 9 --column
 gives '"error_bound": ' run layernorm --pass backward --weight-gradient yes --rows 30 --columns 60 --device cpu --json
 
 # --- what makes no sense
-refuses 64 'weight-gradient: pass=forward' run layernorm --weight-gradient yes --device cpu
+refuses 64 'weight-gradient: yes has no effect with pass=forward' run layernorm --weight-gradient yes --device cpu
 refuses 64 'mask-rows: 4 without a mask' run softmax --mask-rows 4 --device cpu
 refuses 64 "--fill 'nothing' makes no sense for f32" run softmax --fill nothing --device cpu
 refuses 2 'No such file' run layernorm --input "$dir/nothing.f32" --device cpu

@@ -88,7 +88,55 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=50 k=51", "k: 51 is more than the 50 columns");
     cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=100 k=5 stride=99", "stride: 99 is below the 100 columns");
     cj_test_refused("topk", CJ_CONTRACT, "rows=2^30 cluster=4", "more blocks");
-    cj_test_refused("topk", CJ_CONTRACT, "columns=2^20 k=2048 cluster=16", "shared");
+    cj_test_refused("topk", CJ_CONTRACT, "columns=2^20 k=2048 cluster=16", "16 blocks of 32 threads take 262144 bytes");
+}
+
+// What is left to the plan becomes what fits shared memory: less of sm_120 than of sm_90.
+static void what_the_plan_chooses_fits_shared_memory(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *arch;
+        uint32_t    cluster, shared;
+    } cases[] = {
+        {"rows=2 columns=65536 k=2048 dtype=bf16", "sm_90", 8, 131072},
+        {"rows=2 columns=65536 k=2048 dtype=bf16", "sm_120", 4, 81920},
+        {"rows=2 columns=65536 k=2048 dtype=f32 block=32", "sm_120", 4, 65536},
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_params        params;
+        cj_plan          plan;
+        const cj_limits *limits;
+        cj_error         error = {0};
+        cj_test_ok(cj_limits_builtin(cases[i].arch, &limits, &error), &error);
+        cj_test_ok(cj_test_params("topk", cases[i].words, &params, &error), &error);
+        cj_test_ok(cj_plan_make(&params, limits, cases[i].arch, &plan, &error), &error);
+        assert_int_equal(plan.cluster.x, cases[i].cluster);
+        assert_int_equal(plan.dynamic_shared, cases[i].shared);
+        cj_text_free(cj_test_emit("topk", cases[i].words, cases[i].arch));
+    }
+}
+
+static void what_fits_nowhere_is_refused_with_the_limit(void **state) {
+    (void)state;
+    static const char *const hints[][2] = {
+        {"columns=65536 k=2048 dtype=f32", "choose a smaller k"},
+        {"columns=65536 k=2048 dtype=f32 block=512",
+         "leave cluster and block at their defaults, or choose a smaller k"},
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(hints); i++) {
+        cj_params        params;
+        cj_plan          plan;
+        const cj_limits *builtin;
+        cj_error         error = {0};
+        cj_test_ok(cj_limits_builtin("sm_120", &builtin, &error), &error);
+        cj_limits small = *builtin;
+        small.shared_per_block_optin = 49152;
+        cj_test_ok(cj_test_params("topk", hints[i][0], &params, &error), &error);
+        assert_int_equal(cj_plan_make(&params, &small, "sm_120", &plan, &error), CJ_CONTRACT);
+        if (!strstr(error.message, "k: ") || !strstr(error.message, "more than the 49152 of a block"))
+            fail_msg("'%s' does not say the limit", error.message);
+        assert_string_equal(error.hint, hints[i][1]);
+    }
 }
 
 int main(void) {
@@ -101,6 +149,8 @@ int main(void) {
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),
         cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
+        cmocka_unit_test(what_the_plan_chooses_fits_shared_memory),
+        cmocka_unit_test(what_fits_nowhere_is_refused_with_the_limit),
     };
     return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

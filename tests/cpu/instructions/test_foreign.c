@@ -117,6 +117,27 @@ static void what_is_not_executed_is_refused_when_it_is_reached(void **state) {
     }
 }
 
+// An instruction that the CPU device runs for no target is not said to take a later one.
+static void the_reason_is_the_device_or_its_target(void **state) {
+    (void)state;
+    static const struct {
+        const char *target, *line, *says;
+    } cases[] = {
+        {"sm_90", "vadd.s32.u32.s32.sat %r1, %r2, %r3;", "the CPU device does not run vadd.s32.u32.s32.sat"},
+        {"sm_90", "txq.width.b32 %r1, [%l1];", "the CPU device does not run txq.width.b32"},
+        {"sm_100a", "redux.sync.max.f32 %f1, %f1, 0xffffffff;",
+         "redux.sync.max.f32 takes sm_100 or later; the CPU device is an sm_90"},
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        char     text[4096];
+        cj_error error = {0};
+        snprintf(text, sizeof text, ".version 9.0\n.target %s\n.address_size 64\n%s    %s\n%s", cases[i].target,
+                 ENTRY OPEN, cases[i].line, CLOSE);
+        run(text, CJ_UNSUPPORTED, &error);
+        if (!strstr(error.message, cases[i].says)) fail_msg("'%s' and not '%s'", error.message, cases[i].says);
+    }
+}
+
 static void one_kernel_does_not_hinder_another(void **state) {
     (void)state;
     expect(
@@ -153,6 +174,7 @@ int main(void) {
         cmocka_unit_test(calls_need_no_list_of_arguments),
         cmocka_unit_test(words_out_of_order_are_executed_alike),
         cmocka_unit_test(what_is_not_executed_is_refused_when_it_is_reached),
+        cmocka_unit_test(the_reason_is_the_device_or_its_target),
         cmocka_unit_test(every_target_runs),
         cmocka_unit_test(one_kernel_does_not_hinder_another),
     };

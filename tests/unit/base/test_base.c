@@ -88,6 +88,14 @@ static void failing_fills_the_error(void **state) {
     assert_string_equal(error.message, "cluster = 17, at most 16");
 }
 
+static void a_format_says_what_to_do_too(void **state) {
+    (void)state;
+    cj_error error;
+    assert_int_equal(cj__fail(&error, CJ_CONTRACT, "cluster = %d" CJ_HINT "take %d", 17, 16), CJ_CONTRACT);
+    assert_string_equal(error.message, "cluster = 17");
+    assert_string_equal(error.hint, "take 16");
+}
+
 static void nobody_need_listen(void **state) {
     (void)state;
     assert_int_equal(cj__fail(NULL, CJ_FILE, "x"), CJ_FILE);
@@ -292,6 +300,7 @@ int main(void) {
         cmocka_unit_test(types_have_names_and_sizes),
         cmocka_unit_test(version_is_the_headers),
         cmocka_unit_test(failing_fills_the_error),
+        cmocka_unit_test(a_format_says_what_to_do_too),
         cmocka_unit_test(nobody_need_listen),
         cmocka_unit_test(long_messages_are_cut),
         cmocka_unit_test(nearest_finds_slips_only),

@@ -93,9 +93,13 @@ bool cj__cpu_select_trap(cj_cpu_prepare *p) {
     return true;
 }
 
-// Rows for later targets: the CPU device is an sm_90.
+// Rows without an executor: those for targets after sm_90, which the CPU device is, and those that it does not run on any target.
 bool cj__cpu_select_none(cj_cpu_prepare *p) {
-    cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s takes sm_%u or later; the CPU device is an sm_90", p->mnemonic->text,
-                   p->inst->row->target);
+    enum { TARGET = 90 };
+    if (p->inst->row->target > TARGET)
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s takes sm_%u or later; the CPU device is an sm_%d", p->mnemonic->text,
+                       p->inst->row->target, TARGET);
+    else
+        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device does not run %s", p->mnemonic->text);
     return false;
 }

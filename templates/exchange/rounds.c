@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Push: st.async straight into the unit's place in the peer's buffer, whose mbarrier counts the bytes. Of long parts in many
-// rounds, bulk copies from buffer to buffer. exchange.c tells why the barriers suffice.
+// The rounds of each strategy, in exchange.c's words: push, of long parts in many rounds by bulk copies, pull, and global.
+// docs/maintaining/exchange.md tells why the barriers suffice.
 #include <clusterjit/control.h>
 
 #include "kernel.h"
+
+// ---- push: st.async into the unit's place in the peer's buffer, whose mbarrier counts the bytes
 
 enum { FREE_AT = 16, MBARRIER = 8 };  // where free[] begins, after full[]; bytes of an mbarrier
 
@@ -12,9 +14,8 @@ static void init_mbarriers(const exchange_kernel *k, uint32_t from, uint32_t arr
         cj_mbarrier_init(k->f, k->leader, cj_add(k->f, "mbarrier", k->box, from + MBARRIER * i), CJ_ARG(arrivals), why);
 }
 
-exchange_links cj__exchange_push_setup(const exchange_kernel *k) {
-    cj_func       *f = k->f;
-    exchange_links l = {.link = {0}};
+static void push_setup(const exchange_kernel *k, exchange_links *l) {
+    cj_func *f = k->f;
     cj_step(f, "mbarriers, before any peer needs them");
     if (k->s.bulk)
         init_mbarriers(k, 0, 1 + k->s.parts - k->s.turned,
@@ -25,8 +26,7 @@ exchange_links cj__exchange_push_setup(const exchange_kernel *k) {
     cj_mbarrier_init_done(f, "peers may see them");
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, NULL);
     cj_cluster_wait(f, "B1: every block's mbarriers are ready");
-    if (k->s.credits) l.link = cj__exchange_window(k, cj__exchange_around(k, CJ_ARG(k->s.shift)));
-    return l;
+    if (k->s.credits) l->link = cj__exchange_window(k, cj__exchange_around(k, CJ_ARG(k->s.shift)));
 }
 
 // The mbarrier of this round's buffer at an offset from where shared memory begins, own or a peer's.
@@ -55,8 +55,8 @@ static void trade_units(const exchange_kernel *k, const exchange_turn *t, cj_reg
     cj__exchange_load_sent(k, t, u);
 }
 
-void cj__exchange_push_round(const exchange_kernel *k, const exchange_links *l, const exchange_tile *tile,
-                             const exchange_units *u, cj_reg round) {
+static void push_round(const exchange_kernel *k, const exchange_links *l, const exchange_tile *tile,
+                       const exchange_units *u, cj_reg round) {
     cj_func            *f = k->f;
     const exchange_turn t = cj__exchange_turn(k, round);
     cj_reg              turn = cj_shl(f, "mbarriers", t.number, 3), full = mbarrier_at(k, k->box, turn, 0, "full");
@@ -69,40 +69,37 @@ void cj__exchange_push_round(const exchange_kernel *k, const exchange_links *l, 
                             "it may be written again");
 }
 
-// ---- bulk copies
+// ---- push by bulk copies from buffer to buffer
 
 // Thread p of warp 0 copies part p, in an all-to-all from the own part on the next one. All blocks begin with the same
 // peer: measured on an H200, 2026-11-21, that is faster than if each began with the next rank.
-exchange_links cj__exchange_bulk_setup(const exchange_kernel *k) {
+static void bulk_setup(const exchange_kernel *k, exchange_links *l) {
     cj_func       *f = k->f;
     const uint32_t slots = k->s.tile * k->s.slot;
-    exchange_links l = cj__exchange_push_setup(k);
+    push_setup(k, l);
     cj_step(f, "a thread for each part that leaves: where the part begins, and where it goes");
-    l.sends = cj_lt(f, "sends", k->thread, k->s.parts - k->s.turned);
+    l->sends = cj_lt(f, "sends", k->thread, k->s.parts - k->s.turned);
     cj_reg part = cj_min(f, "part", k->thread, k->s.parts - 1);
     if (k->s.turned) {
         cj_reg after_own = cj_ge(f, "after_own", part, k->rank);
         cj_ptx(f, "@$1 add.u32 $2, $2, 1;", after_own, part);
         part = cj_min(f, "part", part, k->s.parts - 1);
     }
-    l.there = cj__exchange_window(k, cj__exchange_peer(k, part, false));
-    l.from = cj_mad(f, "from", part, slots, k->box);
-    l.to = cj_mad(f, "to", cj__exchange_part_there(k, part), slots, l.there);
-    return l;
+    l->there = cj__exchange_window(k, cj__exchange_peer(k, part, false));
+    l->from = cj_mad(f, "from", part, slots, k->box);
+    l->to = cj_mad(f, "to", cj__exchange_part_there(k, part), slots, l->there);
 }
 
 // Copies of at most copy_bytes each.
 static void copy_part(const exchange_kernel *k, const exchange_links *l, cj_reg to, cj_reg from, cj_reg left,
                       cj_reg mbarrier) {
     cj_func *f = k->f;
-    cj_reg   more = cj_pred(f, "more");
-    CJ_DO(f, "next_copy", more) {
+    CJ_DO(f, "next_copy", cj_ne(f, "more", left, 0)) {
         cj_reg bytes = cj_min(f, "bytes", left, k->s.copy_bytes);
         cj_bulk_push(f, l->sends, to, from, CJ_ARG(bytes), mbarrier);
-        cj_ptx(f, "add.u32 $1, $1, $2;", from, bytes);
-        cj_ptx(f, "add.u32 $1, $1, $2;", to, bytes);
-        cj_ptx(f, "sub.u32 $1, $1, $2;", left, bytes);
-        cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
+        cj_update(f, from, "add", bytes);
+        cj_update(f, to, "add", bytes);
+        cj_update(f, left, "sub", bytes);
     }
 }
 
@@ -128,21 +125,94 @@ static void bulk_round(const exchange_kernel *k, const exchange_links *l, const 
     cj_mbarrier_wait(f, full, CJ_ARG(parity), CJ_SCOPE_CLUSTER, "everything has come");
 }
 
-static void all_bulk_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t, cj_reg round,
-                            cj_reg end) {
+// ---- pull: a cluster barrier, and loads of peers' buffers
+
+static void pull_round(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
+    const exchange_turn t = cj__exchange_turn(k, round);
+    cj__exchange_store_own(k, u, "st.shared", cj__exchange_in_buffer(k, &t, k->own));
+    cj_cluster_sync(k->f, "P1: everyone's buffer is written, and the other one was read");
+    for (unsigned i = 0; i < k->s.vectors; i++) {
+        cj_reg from = cj__exchange_in_buffer(k, &t, u->address[i]);
+        cj__exchange_load_unit(k, u, i, "ld.shared::cluster", from, EXCHANGE_HEAD);
+    }
+}
+
+// ---- global, without clusters: flags, and loads of buffers in global memory
+
+// Each of the first threads watches one block's flag: those that it trades with, in a ring on both sides.
+static cj_reg watched_peer(const exchange_kernel *k, cj_reg part) {
     cj_func *f = k->f;
-    cj_reg   more = cj_pred(f, "more");
-    cj_step(f, "a round, by warp 0");
-    CJ_DO(f, "next_round", more) {
-        bulk_round(k, l, t, round);
-        cj_ptx(f, "add.u32 $1, $1, 1;", round);
-        cj_ptx(f, "setp.ne.u32 $1, $2, $3;", more, round, end);
+    if (k->s.pattern != CJ_EXCHANGE_RING) return cj__exchange_peer(k, part, true);
+    cj_reg is_source = cj_eq(f, "is_source", part, 0);
+    cj_reg distance = cj_select(f, "u32", "distance", is_source, k->s.shift, k->s.size - k->s.shift);
+    return cj__exchange_around(k, CJ_ARG(distance));
+}
+
+static void global_setup(const exchange_kernel *k, exchange_links *l) {
+    cj_func       *f = k->f;
+    const uint32_t links = k->s.pattern == CJ_EXCHANGE_RING ? 2 : k->s.parts;
+    cj_reg         flags = cj__load_pointer(f, k->workspace, "flags");
+    cj_step(f, "the own flag, which counts rounds from launch to launch, and those to wait for");
+    l->flag = cj_mad_wide(f, "flag", k->block, EXCHANGE_FLAG, flags);
+    l->before = cj_let(f, "u32", "rounds_before", "ld.global.u32 $1, [$2];", l->flag);
+    l->watches = cj_lt(f, "watches", k->thread, links);
+    cj_reg peer = watched_peer(k, cj_min(f, "part", k->thread, links - 1));
+    l->link = cj_mad_wide(f, "flag_there", cj__exchange_block_of(k, peer), EXCHANGE_FLAG, flags);
+}
+
+static void global_round(const exchange_kernel *k, const exchange_links *l, const exchange_units *u, cj_reg round) {
+    cj_func            *f = k->f;
+    const exchange_turn t = cj__exchange_turn(k, round);
+    cj_reg              ahead = {0};
+    cj__exchange_store_own(k, u, "st.global", cj__exchange_in_buffer(k, &t, k->own));
+    cj_reg now = cj_add(f, "now", cj_add(f, "now", l->before, round), 1);
+    cj_ptx(f, "bar.sync 0; // G1: the buffer is written");
+    cj_ptx(f, "@$1 st.release.gpu.global.u32 [$2], $3;", k->leader, l->flag, now);
+    CJ_IF(f, l->watches, "come") {
+        CJ_DO(f, "watch", cj_let(f, "pred", "early", "setp.lt.s32 $1, $2, 0;", ahead)) {
+            cj_reg seen = cj_let(f, "u32", "seen", "ld.acquire.gpu.global.u32 $1, [$2];", l->link);
+            ahead = cj_sub(f, "ahead", seen, now);
+        }
+    }
+    cj_ptx(f, "bar.sync 0; // G2: those that it trades with have written theirs, and read the other one");
+    for (unsigned i = 0; i < k->s.vectors; i++) {
+        cj_reg from = cj__exchange_in_buffer(k, &t, u->address[i]);
+        cj__exchange_load_unit(k, u, i, "ld.global", from, 0);
+    }
+}
+
+// ---- all rounds
+
+exchange_links cj__exchange_setup(const exchange_kernel *k) {
+    exchange_links l = {.link = {0}};
+    if (k->s.bulk)
+        bulk_setup(k, &l);
+    else if (k->s.strategy == CJ_EXCHANGE_PUSH)
+        push_setup(k, &l);
+    else if (k->s.strategy == CJ_EXCHANGE_GLOBAL)
+        global_setup(k, &l);
+    return l;
+}
+
+static void emit_loop(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
+                      const exchange_units *u, cj_reg round, cj_reg end) {
+    cj_step(k->f, k->s.bulk ? "a round, by warp 0" : "a round");
+    CJ_DO(k->f, "next_round", cj_ne(k->f, "more", round, end)) {
+        if (k->s.bulk)
+            bulk_round(k, l, t, round);
+        else if (k->s.strategy == CJ_EXCHANGE_PUSH)
+            push_round(k, l, t, u, round);
+        else if (k->s.strategy == CJ_EXCHANGE_PULL)
+            pull_round(k, u, round);
+        else
+            global_round(k, l, u, round);
+        cj_update(k->f, round, "add", 1);
     }
 }
 
 // Into the buffer of the first round's turn; out of that of the turn after the last one.
-void cj__exchange_bulk_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *tile,
-                              const exchange_units *u, cj_reg round) {
+static void bulk_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *tile,
+                        const exchange_units *u, cj_reg round) {
     cj_func *f = k->f;
     cj_step(f, "what leaves, into the buffer");
     exchange_turn t = cj__exchange_turn(k, round);
@@ -151,11 +221,19 @@ void cj__exchange_bulk_rounds(const exchange_kernel *k, const exchange_links *l,
     cj_ptx(f, "bar.sync 0; // C1: the buffer is written, and what came before has been read");
     cj_reg end = cj_add(f, "rounds_end", round, k->s.repeat);
     if (k->s.threads == 32)
-        all_bulk_rounds(k, l, tile, round, end);
+        emit_loop(k, l, tile, u, round, end);
     else
-        CJ_UNLESS(f, cj_ge(f, "other_warp", k->thread, 32), "rounds_done") all_bulk_rounds(k, l, tile, round, end);
+        CJ_UNLESS(f, cj_ge(f, "other_warp", k->thread, 32), "rounds_done") emit_loop(k, l, tile, u, round, end);
     cj_ptx(f, "bar.sync 0; // C2: what came can be read");
     cj_set(f, round, end);
     t = cj__exchange_turn(k, round);
     cj__exchange_load_sent(k, &t, u);
+}
+
+void cj__exchange_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
+                         const exchange_units *u, cj_reg round) {
+    if (k->s.bulk)
+        bulk_rounds(k, l, t, u, round);
+    else
+        emit_loop(k, l, t, u, round, cj_add(k->f, "rounds_end", round, k->s.repeat));
 }
