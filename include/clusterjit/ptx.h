@@ -72,7 +72,8 @@ CJ_API cj_status cj_builder_finish(cj_builder *builder, char **text, size_t *len
 // The .version to print, 10 * major + minor (80 for 8.0). finish refuses one that lacks what the kernel uses.
 CJ_API void cj_builder_version(cj_builder *builder, unsigned version);
 
-// A comment line at the file's head, above the directives; call it before cj_entry.
+// Comment lines at the file's head, above the directives; call it before cj_entry. As in cj_step and cj_note, a line break in
+// the text begins another comment line.
 CJ_API void cj_head(cj_builder *builder, const char *format, ...) CJ_PRINTF(2, 3);
 
 // Declarations at module scope, as PTX text; call it before cj_entry: it ends an entry that is being written. Lines name

@@ -56,32 +56,34 @@ void cj_builder_version(cj_builder *b, unsigned version) {
 
 // ---- comments
 
-CJ_PRINTF(2, 0) static const char *formatted(cj_parser *p, const char *format, va_list args) {
-    char text[512] = "";
+// Each line of the text becomes a comment: in the head, or in the function that is open.
+CJ_PRINTF(3, 0) static void add_lines(cj_parser *p, bool in_head, const char *format, va_list args) {
+    char text[512] = "", *next = text;
     if (format) vsnprintf(text, sizeof text, format, args);
-    return cj__ascii_text(p, text);
+    for (char *line = text; line && !p->status; line = next) {
+        next = strchr(line, '\n');
+        if (next) *next++ = '\0';
+        const char *copy = cj__ascii_text(p, line);
+        cj_ir_item *item = copy && in_head ? cj__add_item(p, CJ_ITEM_COMMENT) : NULL;
+        cj_ir_stmt *stmt = copy && !in_head ? cj__add_stmt(p, CJ_STMT_COMMENT, NULL) : NULL;
+        if (item) item->text = copy;
+        if (stmt) stmt->text = copy;
+    }
 }
 
 void cj_head(cj_builder *b, const char *format, ...) {
     if (!b || b->parser.status) return;
     va_list args;
     va_start(args, format);
-    const char *text = formatted(&b->parser, format, args);
+    add_lines(&b->parser, true, format, args);
     va_end(args);
-    cj_ir_item *item = text ? cj__add_item(&b->parser, CJ_ITEM_COMMENT) : NULL;
-    if (item) item->text = text;
-}
-
-static void add_comment(cj_func *f, const char *text) {
-    cj_ir_stmt *stmt = text ? cj__add_stmt(&f->builder->parser, CJ_STMT_COMMENT, NULL) : NULL;
-    if (stmt) stmt->text = text;
 }
 
 void cj_note(cj_func *f, const char *format, ...) {
     if (!is_open(f)) return;
     va_list args;
     va_start(args, format);
-    add_comment(f, formatted(&f->builder->parser, format, args));
+    add_lines(&f->builder->parser, false, format, args);
     va_end(args);
 }
 
@@ -89,7 +91,7 @@ void cj_step(cj_func *f, const char *format, ...) {
     if (!is_open(f) || !cj__add_stmt(&f->builder->parser, CJ_STMT_BLANK, NULL)) return;
     va_list args;
     va_start(args, format);
-    add_comment(f, formatted(&f->builder->parser, format, args));
+    add_lines(&f->builder->parser, false, format, args);
     va_end(args);
 }
 

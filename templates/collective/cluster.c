@@ -25,13 +25,11 @@ typedef struct kernel {
 } kernel;
 
 static void write_head(const kernel *k, const cj_plan *plan, cj_builder *b) {
-    cj_head(b, "clusterjit: collective  op=%s strategy=%s dtype=%s count=%u combine=%s cluster=%ux%ux%u rounds=%u",
+    cj_head(b, "clusterjit: collective  op=%s strategy=%s dtype=%s count=%u combine=%s cluster=%ux%ux%u rounds=%u\n",
             CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "strategy"), CJ_PARAM_WORD(plan, "dtype"), k->s.count,
             CJ_PARAM_WORD(plan, "combine"), plan->cluster.x, plan->cluster.y, plan->cluster.z, k->rounds);
-    cj_head(b, "%s", "");
-    cj_head(b, "  x[block]: %u part%s of %u  -->  out[block]: %u part%s of %u", k->s.gives, k->s.gives > 1 ? "s" : "",
+    cj_head(b, "  x[block]: %u part%s of %u  -->  out[block]: %u part%s of %u\n", k->s.gives, k->s.gives > 1 ? "s" : "",
             k->s.count, k->s.gets, k->s.gets > 1 ? "s" : "", k->s.count);
-    cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads, as a cluster launch; grid any multiple of the cluster along x.", k->threads);
 }
 

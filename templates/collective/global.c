@@ -167,9 +167,8 @@ void cj__collective_emit_global(const cj_plan *plan, cj_builder *b) {
     kernel k = {.s = cj__collective_shape(plan),
                 .threads = plan->block.x,
                 .rounds = (uint32_t)plan->params.value[COLLECTIVE_ROUNDS]};
-    cj_head(b, "clusterjit: collective  op=%s dtype=%s count=%u size=%u rounds=%u, without clusters",
+    cj_head(b, "clusterjit: collective  op=%s dtype=%s count=%u size=%u rounds=%u, without clusters\n",
             CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"), k.s.count, k.s.cluster, k.rounds);
-    cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads, a launch a round; grid any multiple of %u.", k.threads, k.s.cluster);
     cj_func *f = k.f = cj_entry(b, plan->entry);
     declare(&k);

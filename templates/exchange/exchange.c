@@ -44,19 +44,17 @@ static const cj_param_info params[] = {
 
 static void write_head(const exchange_kernel *k, cj_builder *b) {
     const cj_exchange_shape *s = &k->s;
-    cj_head(b, "clusterjit: exchange  pattern=%s strategy=%s size=%u cluster=%u block=%u repeat=%u",
+    cj_head(b, "clusterjit: exchange  pattern=%s strategy=%s size=%u cluster=%u block=%u repeat=%u\n",
             CJ_PARAM_WORD(k->plan, "pattern"),
             s->strategy == CJ_EXCHANGE_GLOBAL ? "global" : CJ_PARAM_WORD(k->plan, "strategy"), s->size,
             k->plan->cluster.x, s->threads, s->repeat);
-    cj_head(b, "%s", "");
     cj_head(b, "  a unit is %u bytes; %u units a chunk, of which %u part%s of %u travel, %u of each at a time", s->unit,
             s->chunk, s->parts, s->parts > 1 ? "s" : "", s->part, s->tile);
-    cj_head(b, "  x --> registers --%s--> out",
+    cj_head(b, "  x --> registers --%s--> out\n",
             s->bulk ? "st.shared--> buffer --cp.async.bulk--> peer's buffer --ld.shared--> registers"
             : s->strategy == CJ_EXCHANGE_PUSH ? "st.async--> peer's buffer --ld.shared--> registers"
             : s->strategy == CJ_EXCHANGE_PULL ? "st.shared--> buffer --ld.shared::cluster--> registers"
                                               : "st.global--> buffer, flag --ld.global--> registers");
-    cj_head(b, "%s", "");
     cj_head(b, "Launch: grid %u, block %u%s, dynamic shared memory %u bytes.", k->plan->grid.x, s->threads,
             s->strategy == CJ_EXCHANGE_GLOBAL ? ", cooperative" : ", as a cluster launch", k->plan->dynamic_shared);
     if (s->strategy == CJ_EXCHANGE_GLOBAL)

@@ -90,11 +90,10 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
-    cj_head(b, "%s", "");
-    cj_head(
-        b,
-        "Launch: block %u threads (a producer warp group and %u of consumers), %u bytes of shared memory, any grid%s.",
-        k->plan->block.x, g->groups, k->plan->dynamic_shared, g->clustered ? " of whole clusters" : "");
+    cj_head(b,
+            "\nLaunch: block %u threads (a producer warp group and %u of consumers), %u bytes of shared memory, any "
+            "grid%s.",
+            k->plan->block.x, g->groups, k->plan->dynamic_shared, g->clustered ? " of whole clusters" : "");
 }
 
 // Arrivals that free a stage: of each consumer warp, at every block of its own row and column of the cluster.

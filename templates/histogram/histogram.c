@@ -59,11 +59,10 @@ static void write_head(const histogram_kernel *k, cj_builder *b) {
     const cj_plan *plan = k->plan;
     cj_head(b,
             "clusterjit: histogram  dtype=%s bins=%" PRIu64
-            " lower=%.9g upper=%.9g counts=%s block=%u cluster=%u width=%u%s",
+            " lower=%.9g upper=%.9g counts=%s block=%u cluster=%u width=%u%s\n",
             CJ_PARAM_WORD(plan, "dtype"), plan->params.value[HISTOGRAM_BINS], cj_params_real(&plan->params, "lower"),
             cj_params_real(&plan->params, "upper"), CJ_PARAM_WORD(plan, "counts"), plan->block.x, k->cluster,
             k->layout.width.bits, k->layout.remote ? " strategy=remote" : "");
-    cj_head(b, "%s", "");
     if (k->layout.remote) {
         cj_head(b, "  slice of x, a block --16-byte loads-->  its threads");
         cj_head(b,
@@ -75,8 +74,7 @@ static void write_head(const histogram_kernel *k, cj_builder *b) {
         cj_head(b, "  its own bins        --shared atomics->  counter, %" PRIu64 " of %u bits   (each block)",
                 k->layout.own, k->layout.width.bits);
     }
-    cj_head(b, "  counter             --red.global----->  counts");
-    cj_head(b, "%s", "");
+    cj_head(b, "  counter             --red.global----->  counts\n");
     cj_head(b, "Launch: block %u threads%s; grid any multiple of %u; %u bytes of dynamic shared memory.", plan->block.x,
             k->cluster ? ", as a cluster launch" : "", k->layout.pool, plan->dynamic_shared);
     cj_head(b, "The kernel adds to counts: they are zero before it, or hold what is added to.");

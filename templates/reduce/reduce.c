@@ -72,8 +72,7 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
             cj_head(b, "  %s: %.200s", k->plan->params.family->param[i].name, plan->params.function[i]->text);
     cj_head(b, "%s", "");
     write_path(k, b);
-    cj_head(b, "%s", "");
-    cj_head(b, "Launch: block %u threads%s; grid %s%s%s.", plan->block.x, k->cluster ? ", as a cluster launch" : "",
+    cj_head(b, "\nLaunch: block %u threads%s; grid %s%s%s.", plan->block.x, k->cluster ? ", as a cluster launch" : "",
             k->gathers || k->per_block ? "any" : "one ", k->gathers || k->per_block ? "" : cj__reduce_group(k),
             (k->gathers || k->per_block) && k->cluster > 1 ? " multiple of the cluster" : "");
     if (k->sliced)

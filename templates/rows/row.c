@@ -71,8 +71,7 @@ static void write_head(const cj_plan *plan, const row_op *op, const row_shape *s
     }
     cj_head(b, "%s", "");
     write_way(s, b);
-    cj_head(b, "%s", "");
-    cj_head(b, "Launch: block %u threads%s; %u bytes of dynamic shared memory; grid %s.", plan->block.x,
+    cj_head(b, "\nLaunch: block %u threads%s; %u bytes of dynamic shared memory; grid %s.", plan->block.x,
             s->cluster ? ", as a cluster launch" : "", plan->dynamic_shared, grid_words(s));
     write_workspace(plan, op, s, b);
 }

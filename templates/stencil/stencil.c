@@ -51,16 +51,14 @@ static void write_head(const kernel *k, cj_builder *b) {
     char           shape[64];
     cj_head(b, "clusterjit: stencil  %s grid of %s, %s of radius %u, boundary=%s", shape_text(s, shape), s->type,
             s->box ? "box" : "star", s->radius, CJ_PARAM_WORD(k->plan, "boundary"));
-    cj_head(b, "  strategy=%s form=%s cluster=%u block=%u tile=%u depth=%u", CJ_PARAM_WORD(k->plan, "strategy"),
+    cj_head(b, "  strategy=%s form=%s cluster=%u block=%u tile=%u depth=%u\n", CJ_PARAM_WORD(k->plan, "strategy"),
             CJ_PARAM_WORD(k->plan, "form"), k->plan->cluster.x, s->threads, s->tile, s->depth);
-    cj_head(b, "%s", "");
     cj_head(b, "new value of (x, y, z) = the sum of, rounded in this order:");
     for (uint32_t i = 0; i < s->tap_count; i++)
         cj_head(b, "  %.9g * (x %+d, y %+d, z %+d)", s->tap[i].weight, s->tap[i].at[0], s->tap[i].at[1],
                 s->tap[i].at[2]);
-    cj_head(b, "%s", "");
-    cj_head(b, "Launch: block %u threads, grid %u blocks for each %" PRIu64 " problems%s", s->threads, k->plan->grid.x,
-            s->batch, s->cluster > 1 ? ", as a cluster launch." : ".");
+    cj_head(b, "\nLaunch: block %u threads, grid %u blocks for each %" PRIu64 " problems%s", s->threads,
+            k->plan->grid.x, s->batch, s->cluster > 1 ? ", as a cluster launch." : ".");
     if (s->launches > 1)
         cj_head(b, "%" PRIu64 " launches, turn = 0, 1, ..., in -> ... -> workspace -> out; the workspace holds a grid.",
                 s->launches);

@@ -40,15 +40,13 @@ static const cj_param_info params[] = {
 
 static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
-    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s", s->k, CJ_PARAM_WORD(k->plan, "dtype"),
+    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s\n", s->k, CJ_PARAM_WORD(k->plan, "dtype"),
             CJ_PARAM_WORD(k->plan, "order"), CJ_PARAM_WORD(k->plan, "result"));
-    cj_head(b, "%s", "");
     cj_head(b, "  row  --%u loads of %u elements a thread and slice-->  key > threshold  -->  %u places a warp, shared",
             s->loads, s->width, s->own);
     cj_head(b, "  more than %u candidates of a warp  --selection-->  %u, whose least is the threshold", s->slack, s->k);
     if (s->cluster) cj_head(b, "  every rank's %u  --mapa + st-->  pool of rank 0  --selection-->  %u", s->k, s->k);
-    cj_head(b, "  %s-->  values, indices", s->any ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
-    cj_head(b, "%s", "");
+    cj_head(b, "  %s-->  values, indices\n", s->any ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
     cj_head(b, "Launch: block %u threads%s; grid: %s a row; %u bytes of dynamic shared memory.", s->block,
             s->cluster ? ", as a cluster launch" : "", s->cluster ? "a cluster" : "a block", s->pool * TOPK_CANDIDATE);
     cj_head(b, "columns and stride are multiples of %u elements, x of %u bytes.", s->width, s->width * s->bytes);

@@ -417,6 +417,21 @@ static void unknown_target_is_refused(void **state) {
     cj_builder_destroy(b);
 }
 
+static void write_broken_lines(cj_builder *b) {
+    cj_head(b, "op: %s\n", "a +\nb");
+    cj_func *f = cj_entry(b, "k");
+    cj_step(f, "one\ntwo");
+    cj_ptx(f, "ret;");
+}
+
+static void line_breaks_begin_other_comment_lines(void **state) {
+    (void)state;
+    char *text = built("sm_90", write_broken_lines);
+    assert_non_null(strstr(text, "// op: a +\n// b\n//\n"));
+    assert_non_null(strstr(text, "\n\n    // one\n    // two\n"));
+    cj_text_free(text);
+}
+
 static void nothing_built_is_refused(void **state) {
     (void)state;
     cj_builder *b = cj_builder_create("sm_90");
@@ -459,6 +474,7 @@ int main(void) {
         cmocka_unit_test(arithmetic_that_a_parameter_makes_idle_is_left_out),
         cmocka_unit_test(registers_that_no_line_names_are_not_declared),
         cmocka_unit_test(labels_that_nothing_branches_to_are_not_written),
+        cmocka_unit_test(line_breaks_begin_other_comment_lines),
         cmocka_unit_test(names_begin_anew_in_each_entry),
         cmocka_unit_test(declarations_stand_before_the_entry_that_names_them),
         cmocka_unit_test(wrong_declarations_are_refused),
