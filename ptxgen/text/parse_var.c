@@ -142,8 +142,10 @@ static bool put_bytes(cj_parser *p, filling *f, uint64_t offset, uint64_t value,
         return cj__parse_error(p, p->at, "initialiser", "the initialiser of '%s' reaches beyond %d bytes", var->name,
                                DATA_MAX);
     while (f->data_capacity < end) {
-        unsigned char *grown = cj__arena_grow(p->arena, f->data, f->data_capacity, &f->data_capacity, 1);
+        const size_t   before = f->data_capacity;
+        unsigned char *grown = cj__arena_grow(p->arena, f->data, before, &f->data_capacity, 1);
         if (!grown) return cj__parse_memory(p);
+        memset(grown + before, 0, f->data_capacity - before);
         f->data = grown;
     }
     for (unsigned i = 0; i < bytes && i < sizeof value; i++) f->data[offset + i] = (unsigned char)(value >> 8 * i);

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 16, FIRST_CHUNK = 16 * 1024, LARGEST_STEP = 1024 * 1024 };
+enum { FIRST_CHUNK = 16 * 1024, LARGEST_STEP = 1024 * 1024 };
 
 struct cj_arena_chunk {
     struct cj_arena_chunk *older;
     size_t                 bytes;
-    _Alignas(ALIGNMENT) char data[];
+    _Alignas(CJ_ARENA_ALIGNMENT) char data[];
 };
 
 static void use_chunk(cj_arena *arena, struct cj_arena_chunk *chunk) {
@@ -37,16 +37,13 @@ static bool add_chunk(cj_arena *arena, size_t bytes) {
     return true;
 }
 
-void *cj__arena_take(cj_arena *arena, size_t bytes) {
-    size_t size = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (arena->failed || size < bytes ||
-        ((size_t)(arena->end - arena->at) < size && !add_chunk(arena, size))) {
+void *cj__arena_take_more(cj_arena *arena, size_t bytes) {
+    if (arena->failed || bytes > SIZE_MAX - CJ_ARENA_ALIGNMENT || !add_chunk(arena, bytes + CJ_ARENA_ALIGNMENT)) {
         arena->failed = true;
+        arena->at = arena->end;  // whatever is asked for from now on comes here
         return NULL;
     }
-    void *memory = arena->at;
-    arena->at += size;
-    return memory;
+    return cj__arena_take(arena, bytes);
 }
 
 void *cj__arena_alloc(cj_arena *arena, size_t bytes) {
@@ -74,7 +71,6 @@ void *cj__arena_grow(cj_arena *arena, void *array, size_t count, size_t *capacit
     char *grown = larger > SIZE_MAX / element ? NULL : cj__arena_take(arena, larger * element);
     if (!grown) return NULL;
     if (count) memcpy(grown, array, count * element);
-    memset(grown + count * element, 0, (larger - count) * element);
     *capacity = larger;
     return grown;
 }
