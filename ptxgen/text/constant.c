@@ -210,10 +210,10 @@ bool cj__constant(cj_parser *p, cj_ir_operand *operand) {
     if (more && (!rest(p, operand, 1) || !choice(p, operand))) return false;
     operand->column = column;
     const char *end = start;  // of a number alone, which is short
-    while (end < p->at && *end != ' ' && *end != '/') end++;
+    while (end < p->at && *end > ' ' && *end != '/') end++;
     bool alone = !more && *start >= '0' && *start <= '9';
-    operand->text = alone ? cj__text_of(p, start, end) : cj__text_plain(p, start, p->at);
-    return operand->text != NULL;
+    operand->text = alone ? cj__arena_text(p->arena, start, (size_t)(end - start)) : cj__text_plain(p, start, p->at);
+    return operand->text || cj__parse_memory(p);
 }
 
 bool cj__offset(cj_parser *p, int64_t *offset, bool *written) {

@@ -26,10 +26,19 @@ static cj_stem stem_of(const char *name, size_t length) {
     return (cj_stem){.length = stem, .number = number};
 }
 
+static unsigned mix(const char *name, cj_stem stem) {
+    return (unsigned char)name[stem.length - 1] + (unsigned)stem.length;
+}
+
+// The bit of a stem in a scope's `numbered`; 0: the name has no number.
+static uint64_t mark_of(const char *name, cj_stem stem) {
+    return stem.length ? UINT64_C(1) << mix(name, stem) % 64 : 0;
+}
+
 // The range of the scope that the name belongs to, or NULL.
 static cj_range *range_of(cj_parser *p, const cj_scope *scope, const char *name, cj_stem stem) {
     if (!stem.length || !scope->ranges.count) return NULL;
-    cj_recent *recent = &p->recent[((unsigned char)name[stem.length - 1] + stem.length) % CJ_RECENT];
+    cj_recent *recent = &p->recent[mix(name, stem) % CJ_RECENT];
     size_t     same = 0;
     if (recent->scope == scope && recent->range->length == stem.length)
         while (same < stem.length && recent->range->stem[same] == name[same]) same++;
@@ -48,6 +57,12 @@ static bool is_declared(cj_parser *p, const char *name, size_t length) {
     return cj__map_get(&p->scope->names, name, length);
 }
 
+static bool put_name(cj_parser *p, cj_scope *scope, const char *name, size_t length, cj_name what) {
+    cj_name *entry = cj__arena_copy(p->arena, &what, sizeof what);
+    scope->numbered |= mark_of(name, stem_of(name, length));
+    return (entry && cj__map_put(&scope->names, name, length, entry)) || cj__parse_memory(p);
+}
+
 bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_ir_var *var, const char *at) {
     size_t length = strlen(name);
     if (reg && cj__reserved_name(name, length)) {
@@ -58,10 +73,7 @@ bool cj__declare(cj_parser *p, const char *name, const cj_ir_reg *reg, const cj_
     }
     if (is_declared(p, name, length))
         return cj__parse_error(p, at, "name-twice", "'%s' is declared twice in this scope", name);
-    cj_name *entry = cj__arena_alloc(p->arena, sizeof *entry);
-    if (!entry) return cj__parse_memory(p);
-    *entry = (cj_name){.reg = reg, .var = var};
-    return cj__map_put(&p->scope->names, name, length, entry) || cj__parse_memory(p);
+    return put_name(p, p->scope, name, length, (cj_name){.reg = reg, .var = var});
 }
 
 cj_ir_reg *cj__new_reg(cj_parser *p, const char *name, uint16_t type, uint8_t vector) {
@@ -80,64 +92,65 @@ cj_ir_reg *cj__new_reg(cj_parser *p, const char *name, uint16_t type, uint8_t ve
     return reg;
 }
 
-// Remembers the name in the range's array, if its number is not far beyond those in use.
-static bool keep_known(cj_parser *p, cj_range *range, uint64_t number, const cj_name *entry) {
+// Remembers the register in the range's array, if its number is not far beyond those in use.
+static bool keep_known(cj_parser *p, cj_range *range, uint64_t number, const cj_ir_reg *reg) {
     size_t capacity = range->capacity ? range->capacity : 32;
     range->used++;
     while (capacity <= number && capacity < 8 * range->used + 64) capacity *= 2;
     if (number >= capacity) return true;
     if (capacity > range->capacity) {
-        const cj_name **grown = cj__arena_alloc(p->arena, capacity * sizeof *grown);
+        const cj_ir_reg **grown = cj__arena_alloc(p->arena, capacity * sizeof *grown);
         if (!grown) return cj__parse_memory(p);
         if (range->capacity) memcpy(grown, range->known, range->capacity * sizeof *grown);
         range->known = grown;
         range->capacity = capacity;
     }
-    range->known[number] = entry;
+    range->known[number] = reg;
     return true;
 }
 
-// %r12 of a range %r<54>, made a register at its first use.
-static const cj_name *name_in_range(cj_parser *p, cj_scope *scope, cj_range *range, const char *name, size_t length,
-                                    uint64_t number) {
+// %r12 of a range %r<54>, made a register at its first use; NULL when out of memory.
+static const cj_ir_reg *reg_in_range(cj_parser *p, cj_scope *scope, cj_range *range, const char *name, size_t length,
+                                     uint64_t number) {
     const char *text = cj__arena_text(p->arena, name, length);
     cj_ir_reg  *reg = text ? cj__new_reg(p, text, range->type, range->vector) : NULL;
-    cj_name    *entry = cj__arena_take(p->arena, sizeof *entry);
-    if (!reg || !entry) {
+    if (!reg) {
         cj__parse_memory(p);
         return NULL;
     }
     reg->line = range->line;
     reg->in_range = true;
-    *entry = (cj_name){.reg = reg};
-    if (!keep_known(p, range, number, entry)) return NULL;
-    if (number < range->capacity) return entry;
-    return cj__map_put(&scope->names, text, length, entry) ? entry : NULL;
+    if (!keep_known(p, range, number, reg)) return NULL;
+    const bool is_kept = number < range->capacity;
+    return is_kept || put_name(p, scope, text, length, (cj_name){.reg = reg}) ? reg : NULL;
 }
 
-static const cj_name *find_name(cj_parser *p, const char *name, size_t length) {
-    const cj_stem stem = stem_of(name, length);
+static cj_name find_name(cj_parser *p, const char *name, size_t length) {
+    const cj_stem  stem = stem_of(name, length);
+    const uint64_t mark = mark_of(name, stem);
     for (cj_scope *scope = p->scope; scope; scope = scope->outer) {
         cj_range *range = range_of(p, scope, name, stem);
-        if (range && stem.number < range->capacity && range->known[stem.number]) return range->known[stem.number];
-        const cj_name *found = scope->names.count ? cj__map_get(&scope->names, name, length) : NULL;
-        if (!found && range) found = name_in_range(p, scope, range, name, length, stem.number);
-        if (found || p->status) return found;
+        if (range && stem.number < range->capacity && range->known[stem.number])
+            return (cj_name){.reg = range->known[stem.number]};
+        const bool     may_be_named = mark ? (scope->numbered & mark) != 0 : scope->names.count;
+        const cj_name *found = may_be_named ? cj__map_get(&scope->names, name, length) : NULL;
+        if (found) return *found;
+        if (range) return (cj_name){.reg = reg_in_range(p, scope, range, name, length, stem.number)};
     }
-    return NULL;
+    return (cj_name){0};
 }
 
 bool cj__resolve(cj_parser *p, const char *name, size_t length, cj_ir_operand *operand) {
-    const cj_name    *found = find_name(p, name, length);
+    const cj_name     found = find_name(p, name, length);
     const cj_ir_item *item;
     cj_special        special;
     if (p->status) return false;
-    if (found && found->reg) {
+    if (found.reg) {
         operand->kind = CJ_OPERAND_REG;
-        operand->reg = found->reg;
-    } else if (found) {
+        operand->reg = found.reg;
+    } else if (found.var) {
         operand->kind = CJ_OPERAND_VAR;
-        operand->var = found->var;
+        operand->var = found.var;
     } else if (length == 1 && *name == '_') {
         operand->kind = CJ_OPERAND_SINK;
     } else if (*name == '%' && (special = cj__special_find(name + 1, length - 1))) {

@@ -32,6 +32,7 @@ typedef struct cj_jump {
 typedef struct cj_scope {
     struct cj_scope *outer;
     cj_map           names;    // registers and variables: name -> cj_name
+    uint64_t         numbered; // marks the stems of those names that end in a number: a filter before `names`
     cj_map           ranges;   // "%r" of %r<54> -> cj_range
     cj_map           labels;   // name -> cj_ir_label
     cj_jump         *jump;     // uses of labels that are not resolved yet
@@ -51,7 +52,7 @@ typedef struct cj_range {
     uint8_t  vector;
     uint64_t count;
     uint32_t line;
-    const struct cj_name **known;  // of %r0, %r1, … those used so far, as far as `capacity` reaches; the others are in names
+    const cj_ir_reg **known;  // of %r0, %r1, … those used so far, as far as `capacity` reaches; the others are in names
     size_t   capacity;
     size_t   used;
 } cj_range;
