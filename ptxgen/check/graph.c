@@ -22,24 +22,25 @@ static const cj_ir_inst *inst_at(const cj_ir_func *func, size_t stmt) {
 
 static bool ends_block(const cj_ir_inst *inst) { return inst && inst->row->effects & (CJ_BRANCH | CJ_END); }
 
-static bool begins_block(const cj_ir_func *func, size_t stmt) {
-    return !stmt || func->stmt[stmt].kind == CJ_STMT_LABEL || ends_block(inst_at(func, stmt - 1));
-}
-
+// Counts the blocks and says where each statement lies, then gives each block its statements.
 static bool split(building *b) {
     const cj_ir_func *func = b->func;
     uint32_t count = (uint32_t)func->stmt_count;
-    for (uint32_t i = 0; i < count; i++) b->count += begins_block(func, i);
-    b->raw = cj__arena_alloc(b->arena, b->count * sizeof *b->raw);
-    b->block_at = cj__arena_alloc(b->arena, (count + 1) * sizeof *b->block_at);
-    if (!b->raw || !b->block_at) return false;
-    uint32_t block = 0;
+    b->block_at = cj__arena_take(b->arena, count * sizeof *b->block_at);
+    if (!b->block_at) return false;
+    bool ended = true;
     for (uint32_t i = 0; i < count; i++) {
-        if (begins_block(func, i)) b->raw[block++].first = i;
-        b->raw[block - 1].end = i + 1;
-        b->block_at[i] = block - 1;
+        b->count += ended || func->stmt[i].kind == CJ_STMT_LABEL;
+        b->block_at[i] = b->count - 1;
+        ended = ends_block(inst_at(func, i));
     }
-    return true;
+    b->raw = cj__arena_alloc(b->arena, b->count * sizeof *b->raw);
+    for (uint32_t i = 0; b->raw && i < count; i++) {
+        cj_block *block = &b->raw[b->block_at[i]];
+        if (!block->end) block->first = i;
+        block->end = i + 1;
+    }
+    return b->raw;
 }
 
 // ---- edges
