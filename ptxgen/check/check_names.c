@@ -27,7 +27,7 @@ typedef struct writer {
 // What is known of a register; `stamp` is of the last block that wrote it, + 1.
 typedef struct reg_facts {
     bool     used, kept;  // kept: a comment says that its value does not matter
-    bool     read;
+    bool     read;        // somewhere
     uint32_t stamp, read_stamp;
     writer  *writers;     // the latest first
     writer  *first;
@@ -81,6 +81,42 @@ static void add_writer(names *n, reg_facts *facts) {
     facts->stamp = n->block + 1;
 }
 
+static void note(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
+    names *n = user;
+    reg_facts *facts = &n->reg[reg->index];
+    facts->used = true;
+    facts->read |= !written;
+    if (facts->stamp == n->block + 1) return;
+    if (written) {
+        add_writer(n, facts);
+        return;
+    }
+    if (facts->read_stamp == n->block + 1) return;
+    facts->read_stamp = n->block + 1;
+    if (facts->first && (reg->in_range || dominates(n, facts->first->block, n->block))) return;
+    exposed *read = cj__arena_take(n->arena, sizeof *read);
+    if (!read) return;
+    *read = (exposed){.reg = reg, .stmt = n->stmt, .operand = operand, .block = n->block, .next = facts->reads};
+    facts->reads = read;
+}
+
+static void note_block(names *n) {
+    const cj_block *block = &n->graph->block[n->block];
+    for (uint32_t i = block->first; i < block->end; i++) {
+        n->stmt = &n->graph->func->stmt[i];
+        if (n->stmt->kind == CJ_STMT_INST) cj__visit_regs(n->stmt->inst, note, n);
+    }
+}
+
+// ---- unset registers
+
+static void report_unset(const names *n, const exposed *read) {
+    const cj_ir_stmt *stmt = read->stmt;
+    cj__report_add(n->report, "register-unset", stmt->line, read->operand ? read->operand->column : stmt->column,
+                   "%s may be read here before anything has written it", read->reg->name);
+    cj__report_hint(n->report, "write it on every path, or at the beginning");
+}
+
 static void note_result(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
     names *n = user;
     (void)operand;
@@ -103,37 +139,6 @@ static bool is_padding(names *n, const cj_ir_inst *inst) {
     const bool is_pack = !strncmp(inst->mnemonic->text, "mov.", 4) && inst->operand_count == 2 &&
                          inst->operand[0].kind != CJ_OPERAND_VECTOR && inst->operand[1].kind == CJ_OPERAND_VECTOR;
     return is_pack || is_idle(n, inst);
-}
-
-static void note(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
-    names *n = user;
-    reg_facts *facts = &n->reg[reg->index];
-    if (written && facts->stamp != n->block + 1) add_writer(n, facts);
-    if (written || facts->stamp == n->block + 1 || facts->read_stamp == n->block + 1) return;
-    facts->read_stamp = n->block + 1;
-    if (facts->first && dominates(n, facts->first->block, n->block)) return;
-    if (reg->in_range && is_padding(n, n->stmt->inst)) return;
-    exposed *read = cj__arena_take(n->arena, sizeof *read);
-    if (!read) return;
-    *read = (exposed){.reg = reg, .stmt = n->stmt, .operand = operand, .block = n->block, .next = facts->reads};
-    facts->reads = read;
-}
-
-static void note_block(names *n) {
-    const cj_block *block = &n->graph->block[n->block];
-    for (uint32_t i = block->first; i < block->end; i++) {
-        n->stmt = &n->graph->func->stmt[i];
-        if (n->stmt->kind == CJ_STMT_INST) cj__visit_regs(n->stmt->inst, note, n);
-    }
-}
-
-// ---- unset registers
-
-static void report_unset(const names *n, const exposed *read) {
-    const cj_ir_stmt *stmt = read->stmt;
-    cj__report_add(n->report, "register-unset", stmt->line, read->operand ? read->operand->column : stmt->column,
-                   "%s may be read here before anything has written it", read->reg->name);
-    cj__report_hint(n->report, "write it on every path, or at the beginning");
 }
 
 // Whether the entry can be reached backwards from a read without meeting a writer. seen: of whom a block was looked at.
@@ -167,8 +172,10 @@ static void find_unset(names *n) {
         if (!n->reg[r].reads || n->reg[r].kept || (func->reg[r]->in_range && n->reg[r].writers)) continue;
         for (const writer *w = n->reg[r].writers; w; w = w->next) seen[w->block] = r + 1;
         const exposed *first = NULL;
-        for (const exposed *read = n->reg[r].reads; read; read = read->next)  // the latest first
+        for (const exposed *read = n->reg[r].reads; read; read = read->next) {  // the latest first
+            if (func->reg[r]->in_range && is_padding(n, read->stmt->inst)) continue;
             if (reaches_entry(n, read, seen, stack, &steps)) first = read;
+        }
         if (first) report_unset(n, first);
     }
 }
@@ -199,14 +206,17 @@ static void keep_params(names *n, cj_ir_var **param, size_t count) {
         if (param[i]->reg) n->reg[param[i]->reg->index].kept = n->reg[param[i]->reg->index].used = true;
 }
 
-static void note_all(names *n) {
+// What says of a register that it is used, beside the statements that are reached.
+static void note_elsewhere(names *n) {
     const cj_ir_func *func = n->graph->func;
+    size_t            reached = 0;
+    for (uint32_t b = 0; b < n->graph->count; b++) reached += n->graph->block[b].end - n->graph->block[b].first;
     keep_params(n, func->param, func->param_count);
     keep_params(n, func->result, func->result_count);
     cj_map by_name = {0};
     for (size_t i = 0; i < func->stmt_count; i++) {
         const cj_ir_stmt *stmt = &func->stmt[i];
-        if (stmt->kind == CJ_STMT_INST) cj__visit_regs(stmt->inst, note_used, n);
+        if (stmt->kind == CJ_STMT_INST && reached < func->stmt_count) cj__visit_regs(stmt->inst, note_used, n);
         if (stmt->kind == CJ_STMT_COMMENT && !strncmp(stmt->text, CJ_IMPLICIT_DEF, sizeof CJ_IMPLICIT_DEF - 1))
             keep_named(n, &by_name, stmt->text);
     }
@@ -234,12 +244,18 @@ static void find_unused(const names *n) {
     }
 }
 
-void cj__check_names(const cj_graph *graph, cj_arena *arena, cj_report *report) {
+static uint32_t home_of(const reg_facts *facts) {
+    if (!facts->writers) return 0;
+    return facts->writers->next ? CJ_HOME_MANY : facts->writers->block + 1;
+}
+
+void cj__check_names(const cj_graph *graph, cj_arena *arena, cj_report *report, uint32_t *home) {
     names n = {.graph = graph, .arena = arena, .report = report};
     n.reg = cj__arena_alloc(arena, (graph->func->reg_count + 1) * sizeof *n.reg);
     if (!n.reg || !number_tree(&n)) return;
-    note_all(&n);
     for (n.block = 0; n.block < graph->count; n.block++) note_block(&n);
+    note_elsewhere(&n);
     find_unset(&n);
     find_unused(&n);
+    for (size_t r = 0; r < graph->func->reg_count; r++) home[r] = home_of(&n.reg[r]);
 }

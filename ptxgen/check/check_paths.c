@@ -25,8 +25,9 @@ void cj__check_func_paths(const cj_ir_func *func, cj_arena *arena, cj_report *re
     if (!func->has_body || func->broken) return;
     cj_graph  graph;
     cj_values values;
-    if (cj__graph_build(&graph, func, arena) && cj__values_find(&values, &graph, arena)) {
-        cj__check_names(&graph, arena, report);
+    uint32_t *home = cj__arena_take(arena, (func->reg_count + 1) * sizeof *home);
+    if (home && cj__graph_build(&graph, func, arena)) cj__check_names(&graph, arena, report, home);
+    if (!arena->failed && cj__values_find(&values, &graph, home, arena)) {
         cj_cause *why = cj__arena_alloc(arena, (graph.count + 1) * sizeof *why);
         cj_clusters *clusters = cj__check_clusters_begin(&values, arena, report);
         if (why && clusters) walk(&values, why, clusters, report);

@@ -13,8 +13,9 @@ void cj__check_directives(const cj_ir_func *func, cj_report *report);
 
 // ---- about paths (check_paths.c); the arena is for what is needed on the way, and where it fails they say nothing
 
-// Registers and labels that nothing uses, registers read before they are written (check_names.c).
-void cj__check_names(const cj_graph *graph, cj_arena *arena, cj_report *report);
+// Registers and labels that nothing uses, registers read before they are written (check_names.c). Fills `home` with what
+// it learns on the way of each register: the only block that writes it + 1, CJ_HOME_MANY, or 0.
+void cj__check_names(const cj_graph *graph, cj_arena *arena, cj_report *report, uint32_t *home);
 
 // The following look at every instruction in one walk over the blocks, with what the registers hold before it.
 

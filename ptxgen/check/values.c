@@ -4,8 +4,6 @@
 #include <string.h>
 #include <threads.h>
 
-#define MANY UINT32_MAX
-
 enum { ROUNDS_MAX = 8 };
 
 // ---- instructions
@@ -255,7 +253,7 @@ void cj__values_step(cj_values *v, const cj_ir_inst *inst) {
 static void leave(cj_values *v) {
     for (uint32_t i = 0; i < v->touched_count; i++) {
         uint32_t r = v->touched[i];
-        cj_value value = v->reg[r].home == MANY ? join(v->reg[r].left, v->reg[r].now) : v->reg[r].now;
+        cj_value value = v->reg[r].home == CJ_HOME_MANY ? join(v->reg[r].left, v->reg[r].now) : v->reg[r].now;
         if (same(&v->reg[r].left, &value)) continue;
         v->reg[r].left = value;
         v->changed |= v->reg[r].read_round == v->round;
@@ -270,27 +268,10 @@ void cj__values_enter(cj_values *v, uint32_t block) {
 
 // ---- all blocks
 
-static void note_home(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
-    (void)operand;
-    cj_values *v = user;
-    uint32_t *home = &v->reg[reg->index].home;
-    if (written) *home = !*home || *home == v->block + 1 ? v->block + 1 : MANY;
-}
-
-static void each_inst(cj_values *v, void (*call)(cj_values *v, const cj_ir_inst *inst)) {
-    const cj_block *block = &v->graph->block[v->block];
-    for (uint32_t i = block->first; i < block->end; i++) {
-        const cj_ir_stmt *stmt = &v->graph->func->stmt[i];
-        if (stmt->kind == CJ_STMT_INST) call(v, stmt->inst);
-    }
-}
-
-static void note_homes(cj_values *v, const cj_ir_inst *inst) { cj__visit_regs(inst, note_home, v); }
-
 // Registers that many blocks write, when the rounds do not settle.
 static void give_up(cj_values *v) {
     for (size_t r = 0; r < v->graph->func->reg_count; r++)
-        if (v->reg[r].home == MANY) v->reg[r].left = any;
+        if (v->reg[r].home == CJ_HOME_MANY) v->reg[r].left = any;
 }
 
 // Once over all blocks; whether a block read what a later one has changed: then the next round may find other values.
@@ -298,14 +279,17 @@ static bool run_round(cj_values *v) {
     v->changed = false;
     v->round++;
     for (uint32_t b = 0; b < v->graph->count; b++) {
+        const cj_block   *block = &v->graph->block[b];
+        const cj_ir_stmt *stmt = v->graph->func->stmt;
         cj__values_enter(v, b);
-        each_inst(v, cj__values_step);
+        for (uint32_t i = block->first; i < block->end; i++)
+            if (stmt[i].kind == CJ_STMT_INST) cj__values_step(v, stmt[i].inst);
         leave(v);
     }
     return v->changed;
 }
 
-bool cj__values_find(cj_values *v, const cj_graph *graph, cj_arena *arena) {
+bool cj__values_find(cj_values *v, const cj_graph *graph, const uint32_t *home, cj_arena *arena) {
     size_t regs = graph->func->reg_count + 1;
     *v = (cj_values){.graph = graph};
     call_once(&ops_built, build_ops);
@@ -313,7 +297,7 @@ bool cj__values_find(cj_values *v, const cj_graph *graph, cj_arena *arena) {
     v->reg = cj__arena_alloc(arena, regs * sizeof *v->reg);
     v->touched = cj__arena_take(arena, regs * sizeof *v->touched);
     if (arena->failed) return false;
-    for (v->block = 0; v->block < graph->count; v->block++) each_inst(v, note_homes);
+    for (size_t r = 0; r < graph->func->reg_count; r++) v->reg[r].home = home[r];
     unsigned rounds = 0;
     while (run_round(v) && ++rounds < ROUNDS_MAX) continue;
     if (rounds == ROUNDS_MAX) {

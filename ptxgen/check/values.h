@@ -41,13 +41,15 @@ typedef enum cj_op {
     CJ_OP_MBARRIER, CJ_OP_FENCE, CJ_OP_BARRIER, CJ_OP_CALL
 } cj_op;
 
+#define CJ_HOME_MANY UINT32_MAX
+
 // What is known of a register: one line of the processor's cache.
 typedef struct cj_reg_value {
     cj_value left;        // what it holds outside the blocks that write it
     cj_value now;         // and in the block being walked, where `walk` is that walk
     uint32_t walk;
     uint32_t read_round;  // the last round in which `left` was read
-    uint32_t home;        // the only block that writes it + 1, MANY, or 0
+    uint32_t home;        // the only block that writes it + 1, CJ_HOME_MANY, or 0
 } cj_reg_value;
 
 typedef struct cj_values {
@@ -62,8 +64,8 @@ typedef struct cj_values {
     bool            changed;     // a value in `left` did, after it was read in this round
 } cj_values;
 
-// Finds what every register holds. False when the arena is out of memory.
-bool cj__values_find(cj_values *values, const cj_graph *graph, cj_arena *arena);
+// Finds what every register holds; each has its `home`. False when the arena is out of memory.
+bool cj__values_find(cj_values *values, const cj_graph *graph, const uint32_t *home, cj_arena *arena);
 
 // Walks a block again: enter it, then read operands and step over each instruction.
 void     cj__values_enter(cj_values *values, uint32_t block);
