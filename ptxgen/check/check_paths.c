@@ -2,6 +2,13 @@
 #include "check.h"
 #include "checks.h"
 
+static void check_inst(const cj_values *values, const cj_ir_stmt *stmt, const cj_cause *why, cj_clusters *clusters,
+                       cj_report *report) {
+    cj__check_addresses(values, stmt, report);
+    cj__check_divergence(values, stmt, why, report);
+    cj__check_clusters_note(clusters, stmt);
+}
+
 static void walk(cj_values *values, cj_cause *why, cj_clusters *clusters, cj_report *report) {
     const cj_graph *graph = values->graph;
     for (uint32_t b = 0; b < graph->count; b++) {
@@ -11,9 +18,8 @@ static void walk(cj_values *values, cj_cause *why, cj_clusters *clusters, cj_rep
         for (uint32_t i = graph->block[b].first; i < graph->block[b].end; i++) {
             const cj_ir_stmt *stmt = &graph->func->stmt[i];
             if (stmt->kind != CJ_STMT_INST) continue;
-            cj__check_addresses(values, stmt, report);
-            cj__check_divergence(values, stmt, why, report);
-            cj__check_clusters_note(clusters, stmt);
+            const cj_op op = cj__values_op(values, stmt->inst);
+            if (op < CJ_OP_PLAIN || op > CJ_OP_SETP) check_inst(values, stmt, why, clusters, report);
             cj__values_step(values, stmt->inst);
         }
         cj__check_divergence_leave(values, why);

@@ -23,17 +23,20 @@ static const struct {
 static uint8_t   op_of_row[CJ_ROW_COUNT];
 static once_flag ops_built = ONCE_FLAG_INIT;
 
+// Whether a row of another opcode does nothing but compute in registers.
+static bool is_plain(const cj_row *row) {
+    const uint32_t more = CJ_READS | CJ_WRITES | CJ_ASYNC | CJ_BARRIER | CJ_CONVERGENT | CJ_CLUSTER | CJ_BRANCH |
+                          CJ_END;
+    return !(row->effects & more) && !strpbrk(row->operands, "mMt") && !strstr(row->syntax, ".aligned");
+}
+
 static void build_ops(void) {
     for (size_t row = 0; row < CJ_ROW_COUNT; row++) {
         const char *opcode = cj__row_opcode(&cj__rows[row]);
-        op_of_row[row] = CJ_OP_OTHER;
+        op_of_row[row] = is_plain(&cj__rows[row]) ? CJ_OP_PLAIN : CJ_OP_OTHER;
         for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
             if (!strcmp(ops[i].opcode, opcode)) op_of_row[row] = (uint8_t)ops[i].op;
     }
-}
-
-cj_op cj__values_op(const cj_values *values, const cj_ir_inst *inst) {
-    return (cj_op)values->op[inst->row - cj__rows];
 }
 
 cj_space cj__space_named(const cj_mnemonic *mnemonic) {
@@ -203,7 +206,7 @@ static cj_value source(const cj_values *v, const cj_ir_inst *inst, unsigned inde
 static cj_value result(const cj_values *v, const cj_ir_inst *inst) {
     const cj_mnemonic *m = inst->mnemonic;
     cj_op op = cj__values_op(v, inst);
-    if (op == CJ_OP_OTHER || op > CJ_OP_MAPA) return any;
+    if (op <= CJ_OP_PLAIN || op > CJ_OP_MAPA) return any;
     switch (op) {
     case CJ_OP_MOV: return source(v, inst, 1);
     case CJ_OP_CVT: return keeps(m) ? source(v, inst, 1) : any;

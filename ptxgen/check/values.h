@@ -33,10 +33,10 @@ typedef struct cj_value {
     int64_t          number;
 } cj_value;
 
-// What an instruction is to this analysis and those that build on it, from its opcode. Those up to MAPA write one
-// register, of whose value something may be known.
+// What an instruction is to this analysis and those that build on it, from its opcode. Those from MOV to MAPA write one
+// register, of whose value something may be known; those from PLAIN to SETP do nothing but compute in registers.
 typedef enum cj_op {
-    CJ_OP_UNSEEN, CJ_OP_OTHER, CJ_OP_MOV, CJ_OP_CVT, CJ_OP_ADD, CJ_OP_SUB, CJ_OP_MAD, CJ_OP_AND, CJ_OP_NOT, CJ_OP_SELP,
+    CJ_OP_OTHER, CJ_OP_PLAIN, CJ_OP_MOV, CJ_OP_CVT, CJ_OP_ADD, CJ_OP_SUB, CJ_OP_MAD, CJ_OP_AND, CJ_OP_NOT, CJ_OP_SELP,
     CJ_OP_SETP, CJ_OP_CVTA, CJ_OP_MAPA, CJ_OP_ELECT, CJ_OP_LD, CJ_OP_ST, CJ_OP_ATOM, CJ_OP_RED, CJ_OP_MATRIX,
     CJ_OP_MBARRIER, CJ_OP_FENCE, CJ_OP_BARRIER, CJ_OP_CALL
 } cj_op;
@@ -73,7 +73,9 @@ cj_value cj__values_read(const cj_values *values, const cj_ir_operand *operand);
 cj_value cj__values_of(const cj_values *values, const cj_ir_reg *reg);
 void     cj__values_step(cj_values *values, const cj_ir_inst *inst);
 
-cj_op cj__values_op(const cj_values *values, const cj_ir_inst *inst);
+static inline cj_op cj__values_op(const cj_values *values, const cj_ir_inst *inst) {
+    return (cj_op)values->op[inst->row - cj__rows];
+}
 
 // The state space that a mnemonic names, GENERIC for none.
 cj_space cj__space_named(const cj_mnemonic *mnemonic);
