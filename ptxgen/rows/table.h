@@ -148,6 +148,7 @@ typedef struct cj_mnemonic {
     uint16_t    ptx, target;               // the most that any word asks; rows may ask more
     uint64_t    has[(CJ_WORD_COUNT + 63) / 64];  // bit w: word w is one of its words
     const struct cj_row_shape *shape;          // of each candidate; NULL unless the parser made it
+    uint16_t operands_most;                // that a candidate takes; 0 unless the parser made them
 } cj_mnemonic;
 
 // Resolves "ld.global.nc.f32". False when no row matches: then *wrong is the index of the first dotted word at which every

@@ -11,7 +11,7 @@
 #include "error.h"
 #include "parser.h"
 
-enum { NAME_START = CJ_NAME_START, NAME_PART = CJ_NAME_PART, DIGIT = 4, BLANK = 8 };
+enum { NAME_START = CJ_NAME_START, NAME_PART = CJ_NAME_PART, DIGIT = 4, BLANK = 8, LINE_END = 16, DOT = 32 };
 
 #define class_of cj__char_class
 
@@ -27,7 +27,7 @@ const unsigned char class_of[256] = {
     ['0'] = NAME_PART | DIGIT, ['1'] = NAME_PART | DIGIT, ['2'] = NAME_PART | DIGIT, ['3'] = NAME_PART | DIGIT,
     ['4'] = NAME_PART | DIGIT, ['5'] = NAME_PART | DIGIT, ['6'] = NAME_PART | DIGIT, ['7'] = NAME_PART | DIGIT,
     ['8'] = NAME_PART | DIGIT, ['9'] = NAME_PART | DIGIT,
-    [' '] = BLANK, ['\t'] = BLANK, ['\r'] = BLANK, ['\f'] = BLANK, ['\v'] = BLANK,
+    ['\n'] = LINE_END, ['.'] = DOT, [' '] = BLANK, ['\t'] = BLANK, ['\r'] = BLANK, ['\f'] = BLANK, ['\v'] = BLANK,
 };
 
 static bool is(const cj_parser *p, const char *at, unsigned char class) {
@@ -77,11 +77,6 @@ cj_found cj__found(const cj_parser *p, const char *at) {
     else
         snprintf(found.text, sizeof found.text, "byte 0x%02x", (unsigned char)*at);
     return found;
-}
-
-static void new_line(cj_parser *p) {
-    p->line++;
-    p->line_start = p->at;
 }
 
 static void keep_comment(cj_parser *p, const char *text, size_t length, uint32_t line) {
@@ -157,22 +152,25 @@ static void block_comment(cj_parser *p) {
     p->at = p->end;
 }
 
+// Whether a comment stood here; it is taken.
+static bool take_comment(cj_parser *p) {
+    const bool begins = p->at + 1 < p->end && *p->at == '/';
+    if (begins && p->at[1] == '/') line_comment(p);
+    else if (begins && p->at[1] == '*') block_comment(p);
+    else return false;
+    return true;
+}
+
 void cj__skip_more(cj_parser *p) {
-    while (p->at < p->end) {
-        char c = *p->at;
-        if (c == '\n') {
-            p->at++;
-            new_line(p);
-        } else if (class_of[(unsigned char)c] & BLANK) {
-            p->at++;
-        } else if (c == '/' && p->at + 1 < p->end && p->at[1] == '/') {
-            line_comment(p);
-        } else if (c == '/' && p->at + 1 < p->end && p->at[1] == '*') {
-            block_comment(p);
-        } else {
-            return;
-        }
-    }
+    do {
+        const char *at = p->at, *end = p->end;
+        for (; at < end && class_of[(unsigned char)*at] & (BLANK | LINE_END); at++)
+            if (*at == '\n') {
+                p->line++;
+                p->line_start = at + 1;
+            }
+        p->at = at;
+    } while (take_comment(p));
 }
 
 bool cj__expect(cj_parser *p, char c, const char *where) {
@@ -204,7 +202,7 @@ size_t cj__mnemonic_length(const cj_parser *p) {
     const char *at = p->at + cj__name_length(p), *end = p->end;
     if (at == end || *at != '.') return (size_t)(at - p->at);
     for (;;) {
-        while (at < end && (class_of[(unsigned char)*at] & NAME_PART || *at == '.')) at++;
+        while (at < end && class_of[(unsigned char)*at] & (NAME_PART | DOT)) at++;
         if (!joins(p, at)) return (size_t)(at - p->at);
         at += 2;
     }

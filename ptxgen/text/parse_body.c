@@ -62,6 +62,7 @@ static const char *comment_text(cj_parser *p, const char *from, const char *to) 
 }
 
 void cj__attach_comments(cj_parser *p) {
+    if (!p->comment_count && p->line <= p->last_line + 1) return;  // nearly always
     for (size_t i = 0; i < p->comment_count && !p->status; i++) {
         const cj_comment *comment = &p->comment[i];
         const char *line = comment->text, *end = comment->text + comment->length;

@@ -372,8 +372,10 @@ static const cj_mnemonic *keep_mnemonic(cj_parser *p, const cj_mnemonic *resolve
         cj__parse_memory(p);
         return NULL;
     }
-    for (unsigned i = 0; i < resolved->candidate_count; i++)
+    for (unsigned i = 0; i < resolved->candidate_count; i++) {
         cj__shape_make(&shape[i], &cj__rows[resolved->candidate[i]], resolved);
+        if (shape[i].operands_most > mnemonic->operands_most) mnemonic->operands_most = shape[i].operands_most;
+    }
     mnemonic->text = text;
     mnemonic->shape = shape;
     return mnemonic;
@@ -452,13 +454,6 @@ static cj_ir_inst *keep_inst(cj_parser *p, const cj_ir_inst *head, unsigned room
     return inst;
 }
 
-static unsigned operands_most(const cj_mnemonic *mnemonic) {
-    unsigned most = 0;
-    for (unsigned i = 0; i < mnemonic->candidate_count; i++)
-        if (mnemonic->shape[i].operands_most > most) most = mnemonic->shape[i].operands_most;
-    return most;
-}
-
 bool cj__parse_instruction(cj_parser *p) {
     cj_ir_stmt *stmt = cj__add_stmt(p, CJ_STMT_INST, p->at);
     cj_ir_inst head = {0};
@@ -472,7 +467,7 @@ bool cj__parse_instruction(cj_parser *p) {
     const char *text = head.mnemonic->text;
     p->is_call = *text == 'c' && !strncmp(text, "call", 4);
     p->is_video = *text == 'v' && strncmp(text, "vote", 4);
-    const unsigned room = operands_most(head.mnemonic);
+    const unsigned room = head.mnemonic->operands_most;
     cj_ir_inst    *inst = stmt->inst = keep_inst(p, &head, room);
     if (!inst) return cj__parse_memory(p);
     return parse_operands(p, inst, room) && choose_row(p, at, inst) && cj__end_statement(p, text);
