@@ -4,31 +4,6 @@
 #include "check.h"
 #include "report.h"
 
-static cj_word wide(cj_word type) {
-    static const struct {
-        cj_word narrow, wide;
-    } pairs[] = {{CJ_W_U16, CJ_W_U32}, {CJ_W_S16, CJ_W_S32}, {CJ_W_U32, CJ_W_U64}, {CJ_W_S32, CJ_W_S64}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (pairs[i].narrow == type) return pairs[i].wide;
-    return type;
-}
-
-// The type that an item of a pattern asks for; NONE where any will do.
-static cj_word wanted_type(const cj_pattern_item *item, const cj_mnemonic *mnemonic) {
-    switch (item->type) {
-    case 'T': return mnemonic->type_last;
-    case 'W': return wide(mnemonic->type_last);
-    case 'A': return CJ_W_U64;
-    case 'B': return CJ_W_B32;
-    case 'F': return item->fixed;
-    case '1':
-    case '2':
-    case '3':
-    case '4': return mnemonic->type[item->type - '1'];
-    default: return item->kind == 'q' || item->kind == 'p' ? CJ_W_PRED : CJ_WORD_NONE;
-    }
-}
-
 // Whether a register of type `have` can stand for `want`: sizes agree (or, for ld, st and cvt, the register is wider),
 // and neither is a float where the other is an integer. A packed type is at home in registers of a bits type alone, and only f16x2 in wider ones.
 static bool type_fits(cj_word have, cj_word want, bool may_be_wider) {
@@ -374,8 +349,16 @@ static void check_sum(const place *at, const cj_ir_operand *operand, const cj_pa
     }
 }
 
-static void check_operand(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item) {
-    cj_word want = wanted_type(item, at->mnemonic);
+// A register by itself of the type, or of as many bits, as nearly every operand is.
+static bool is_simple(const cj_ir_operand *operand, cj_word want) {
+    if (operand->kind != CJ_OPERAND_REG || operand->predicate || operand->offset_written) return false;
+    const cj_ir_reg    *reg = operand->reg;
+    const cj_word_info *type = &cj__words[reg->type];
+    const bool          bits = type->class == CJ_CLASS_BITS && type->bits == cj__words[want].bits && want != CJ_W_PRED;
+    return reg->vector == 1 && (reg->type == want || bits);
+}
+
+static void check_operand(const place *at, const cj_ir_operand *operand, const cj_pattern_item *item, cj_word want) {
     if (is_single(at, operand, item)) {
         cj__report_add(at->report, "vector-length", at->stmt->line, operand->column,
                        "'%s' takes a vector of %u, this is one value", at->mnemonic->text, at->mnemonic->vector);
@@ -473,7 +456,11 @@ void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     if (shape->is_call) check_call(&at, inst);
     if (shape->is_media) cj__check_media(stmt, report);
     for (at.index = 0; at.index < inst->operand_count; at.index++) {
-        at.is_number = shape->item[at.index]->number_only;
-        check_operand(&at, &inst->operand[at.index], shape->item[at.index]);
+        const cj_ir_operand   *operand = &inst->operand[at.index];
+        const cj_pattern_item *item = shape->item[at.index];
+        const cj_word          want = (cj_word)shape->want[at.index];
+        if (inst->mnemonic->vector == 1 && is_simple(operand, want)) continue;
+        at.is_number = item->number_only;
+        check_operand(&at, operand, item, want);
     }
 }

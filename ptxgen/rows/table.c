@@ -393,6 +393,31 @@ static bool is_exact(const char *opcode, const cj_mnemonic *mnemonic, const cj_r
 
 static bool is_video(const char *opcode) { return *opcode == 'v' && strcmp(opcode, "vote") != 0; }
 
+static cj_word wide(cj_word type) {
+    static const struct {
+        cj_word narrow, wide;
+    } pairs[] = {{CJ_W_U16, CJ_W_U32}, {CJ_W_S16, CJ_W_S32}, {CJ_W_U32, CJ_W_U64}, {CJ_W_S32, CJ_W_S64}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i].narrow == type) return pairs[i].wide;
+    return type;
+}
+
+// The type that an item of a pattern asks for; NONE where any will do.
+static cj_word wanted_type(const cj_pattern_item *item, const cj_mnemonic *mnemonic) {
+    switch (item->type) {
+    case 'T': return mnemonic->type_last;
+    case 'W': return wide(mnemonic->type_last);
+    case 'A': return CJ_W_U64;
+    case 'B': return CJ_W_B32;
+    case 'F': return item->fixed;
+    case '1':
+    case '2':
+    case '3':
+    case '4': return mnemonic->type[item->type - '1'];
+    default: return item->kind == 'q' || item->kind == 'p' ? CJ_W_PRED : CJ_WORD_NONE;
+    }
+}
+
 void cj__shape_make(cj_row_shape *shape, const cj_row *row, const cj_mnemonic *mnemonic) {
     static const char *const moves[] = {"ld", "st", NULL}, *const wider[] = {"ld", "st", "ldu", "cvt", "sured", NULL};
     static const char *const calls[] = {"call", NULL}, *const warpgroups[] = {"wgmma", "setmaxnreg", NULL};
@@ -408,6 +433,7 @@ void cj__shape_make(cj_row_shape *shape, const cj_row *row, const cj_mnemonic *m
         const bool result = kind == 'L' && !i;  // call (results), function, (arguments)
         shape->has_memory |= strchr("mMt", kind) != NULL;
         if (result || strchr("dDUq", kind)) shape->written |= (uint16_t)(1u << i);
+        shape->want[i] = (uint16_t)wanted_type(shape->item[i], mnemonic);
         shape->operands_most++;
     }
     add_needs(shape, mnemonic);

@@ -175,6 +175,7 @@ typedef struct cj_row_shape {
     uint16_t      written;      // bit i: operand i is a result
     uint16_t      operands_most;
     uint16_t      ptx, target;  // the least that the row and the mnemonic's words ask for; operands may ask for more
+    uint16_t      want[CJ_OPERANDS_MAX];  // cj_word that each operand must have; 0: any
     const cj_pattern_item *item[CJ_OPERANDS_MAX + 1];  // of each operand, then NULL
 } cj_row_shape;
 
