@@ -87,9 +87,10 @@ static cj_value of_var(const cj_ir_var *var, int64_t offset) {
 }
 
 cj_value cj__values_of(const cj_values *v, const cj_ir_reg *reg) {
-    if (v->reg[reg->index].walk == v->walk) return v->reg[reg->index].now;
-    v->reg[reg->index].read_round = v->round;
-    return v->reg[reg->index].left;
+    cj_reg_value *value = &v->reg[reg->index];
+    if (value->walk == v->walk) return value->now;
+    if (value->first_read > v->block) value->first_read = v->block;
+    return value->left;
 }
 
 static cj_value moved(cj_value address, int64_t by, bool known) {
@@ -225,12 +226,12 @@ static cj_value result(const cj_values *v, const cj_ir_inst *inst) {
 
 // ---- writing
 
-static void set(cj_values *v, const cj_ir_reg *reg, cj_value value, bool guarded) {
-    uint32_t r = reg->index;
+static inline void set(cj_values *v, const cj_ir_reg *reg, cj_value value, bool guarded) {
+    cj_reg_value *to = &v->reg[reg->index];
     if (guarded) value = join(cj__values_of(v, reg), value);
-    if (v->reg[r].walk != v->walk) v->touched[v->touched_count++] = r;
-    v->reg[r].walk = v->walk;
-    v->reg[r].now = value;
+    if (to->walk != v->walk) v->touched[v->touched_count++] = reg->index;
+    to->walk = v->walk;
+    to->now = value;
 }
 
 static void forget(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
@@ -238,28 +239,33 @@ static void forget(void *user, const cj_ir_operand *operand, const cj_ir_reg *re
     if (written) set(user, reg, any, false);
 }
 
-void cj__values_step(cj_values *v, const cj_ir_inst *inst) {
-    const cj_ir_operand *to = inst->operand_count ? &inst->operand[0] : NULL;
-    bool plain = to && to->kind == CJ_OPERAND_REG && !to->component && !to->predicate;
-    if (plain && inst->row->operands[0] == 'd') {
-        set(v, to->reg, result(v, inst), inst->guard != NULL);
-        return;
-    }
+static void step_parts(cj_values *v, const cj_ir_inst *inst) {
     cj__visit_regs(inst, forget, v);
-    const cj_ir_operand *elected = to ? to->predicate : NULL;
+    const cj_ir_operand *elected = inst->operand_count ? inst->operand[0].predicate : NULL;
     if (elected && elected->kind == CJ_OPERAND_REG && cj__values_op(v, inst) == CJ_OP_ELECT)
         set(v, elected->reg, (cj_value){.kind = CJ_VALUE_PREDICATE, .parts = true, .parts_not = true},
             inst->guard != NULL);
 }
 
+void cj__values_step(cj_values *v, const cj_ir_inst *inst) {
+    const cj_ir_operand *to = inst->operand;
+    const bool           plain = inst->operand_count && to->kind == CJ_OPERAND_REG && !to->component && !to->predicate;
+    if (!plain || inst->row->operands[0] != 'd')
+        step_parts(v, inst);
+    else if (cj__values_op(v, inst) == CJ_OP_PLAIN)
+        set(v, to->reg, any, inst->guard != NULL);
+    else
+        set(v, to->reg, result(v, inst), inst->guard != NULL);
+}
+
 // Leaves the block: what it wrote is what others may see.
 static void leave(cj_values *v) {
     for (uint32_t i = 0; i < v->touched_count; i++) {
-        uint32_t r = v->touched[i];
-        cj_value value = v->reg[r].home == CJ_HOME_MANY ? join(v->reg[r].left, v->reg[r].now) : v->reg[r].now;
-        if (same(&v->reg[r].left, &value)) continue;
-        v->reg[r].left = value;
-        v->changed |= v->reg[r].read_round == v->round;
+        cj_reg_value *reg = &v->reg[v->touched[i]];
+        cj_value      value = reg->home == CJ_HOME_MANY ? join(reg->left, reg->now) : reg->now;
+        if (same(&reg->left, &value)) continue;
+        reg->left = value;
+        if (reg->first_read <= v->block && reg->first_read < v->stale) v->stale = reg->first_read;
     }
 }
 
@@ -277,11 +283,10 @@ static void give_up(cj_values *v) {
         if (v->reg[r].home == CJ_HOME_MANY) v->reg[r].left = any;
 }
 
-// Once over all blocks; whether a block read what a later one has changed: then the next round may find other values.
-static bool run_round(cj_values *v) {
-    v->changed = false;
-    v->round++;
-    for (uint32_t b = 0; b < v->graph->count; b++) {
+// Once over the blocks from `first` on. Where one has read what a later one, or itself, then changed, it is stale.
+static void run_round(cj_values *v, uint32_t first) {
+    v->stale = CJ_NO_BLOCK;
+    for (uint32_t b = first; b < v->graph->count; b++) {
         const cj_block   *block = &v->graph->block[b];
         const cj_ir_stmt *stmt = v->graph->func->stmt;
         cj__values_enter(v, b);
@@ -289,23 +294,22 @@ static bool run_round(cj_values *v) {
             if (stmt[i].kind == CJ_STMT_INST) cj__values_step(v, stmt[i].inst);
         leave(v);
     }
-    return v->changed;
 }
 
 bool cj__values_find(cj_values *v, const cj_graph *graph, const uint32_t *home, cj_arena *arena) {
-    size_t regs = graph->func->reg_count + 1;
+    const size_t regs = graph->func->reg_count;
     *v = (cj_values){.graph = graph};
     call_once(&ops_built, build_ops);
     v->op = op_of_row;
-    v->reg = cj__arena_alloc(arena, regs * sizeof *v->reg);
-    v->touched = cj__arena_take(arena, regs * sizeof *v->touched);
+    v->reg = cj__arena_take(arena, (regs + 1) * sizeof *v->reg);
+    v->touched = cj__arena_take(arena, (regs + 1) * sizeof *v->touched);
     if (arena->failed) return false;
-    for (size_t r = 0; r < graph->func->reg_count; r++) v->reg[r].home = home[r];
+    for (size_t r = 0; r < regs; r++) v->reg[r] = (cj_reg_value){.home = home[r], .first_read = CJ_NO_BLOCK};
     unsigned rounds = 0;
-    while (run_round(v) && ++rounds < ROUNDS_MAX) continue;
+    for (run_round(v, 0); v->stale != CJ_NO_BLOCK && ++rounds < ROUNDS_MAX;) run_round(v, v->stale);
     if (rounds == ROUNDS_MAX) {
         give_up(v);
-        run_round(v);
+        run_round(v, 0);
     }
     return true;
 }

@@ -42,13 +42,14 @@ typedef enum cj_op {
 } cj_op;
 
 #define CJ_HOME_MANY UINT32_MAX
+#define CJ_NO_BLOCK  UINT32_MAX
 
 // What is known of a register: one line of the processor's cache.
 typedef struct cj_reg_value {
     cj_value left;        // what it holds outside the blocks that write it
     cj_value now;         // and in the block being walked, where `walk` is that walk
     uint32_t walk;
-    uint32_t read_round;  // the last round in which `left` was read
+    uint32_t first_read;  // the first block that reads `left`, CJ_NO_BLOCK: none so far
     uint32_t home;        // the only block that writes it + 1, CJ_HOME_MANY, or 0
 } cj_reg_value;
 
@@ -57,11 +58,10 @@ typedef struct cj_values {
     const uint8_t  *op;          // of each row
     uint32_t        block;       // being walked
     uint32_t        walk;        // number of blocks entered so far
-    uint32_t        round;       // over all blocks
     cj_reg_value   *reg;         // of each register
     uint32_t       *touched;     // registers written in the block so far
     uint32_t        touched_count;
-    bool            changed;     // a value in `left` did, after it was read in this round
+    uint32_t        stale;       // the first block that read a `left` before it changed, or CJ_NO_BLOCK
 } cj_values;
 
 // Finds what every register holds; each has its `home`. False when the arena is out of memory.
