@@ -37,14 +37,21 @@ CJ_PRINTF(2, 0) static const char *formatted(cj_report *report, const char *form
     return copy ? copy : "";
 }
 
+// Of a rule, which often is that of the finding before.
+static cj_severity severity_of(const cj_report *report, const char *id) {
+    const cj_diagnostic *last = report->count ? &report->item[report->count - 1] : NULL;
+    if (last && last->rule == id) return last->severity;
+    const cj_rule *rule = cj_rule_find(id);
+    return rule ? rule->severity : CJ_SEVERITY_ERROR;
+}
+
 void cj__report_add(cj_report *report, const char *id, unsigned line, unsigned column, const char *format, ...) {
     cj_diagnostic *grown = cj__arena_grow(&report->arena, report->item, report->count, &report->capacity,
                                           sizeof *grown);
     if (!grown) return;
     report->item = grown;
-    const cj_rule *rule = cj_rule_find(id);
-    cj_severity severity = rule ? rule->severity : CJ_SEVERITY_ERROR;
-    va_list args;
+    const cj_severity severity = severity_of(report, id);
+    va_list           args;
     va_start(args, format);
     grown[report->count++] = (cj_diagnostic){.severity = severity, .rule = id, .line = line, .column = column,
                                              .message = formatted(report, format, args), .hint = ""};
