@@ -23,11 +23,7 @@ enum { LIMIT = 1000 };  // million thread instructions a launch: arguments that 
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN };
 
 static const struct argp_option options[] = {
-    {.name = "arch",
-     .key = KEY_ARCH,
-     .arg = "TARGET",
-     .doc = "Hold the file against this target, sm_90a, or that of a part, h200, not its own .target"},
-    {.name = "target", .key = KEY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},
+    ARGS_ARCH(KEY_ARCH, "Hold the file against this target, sm_90a, or that of a part, h200, not its own .target"),
     {.name = "ptxas",
      .key = KEY_PTXAS,
      .doc = "Assemble it as well, with ptxas or nvJitLink, and show what that says in its place"},

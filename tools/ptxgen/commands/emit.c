@@ -14,11 +14,7 @@ typedef struct emit_options {
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_OUTPUT = 'o' };
 
 static const struct argp_option options[] = {
-    {.name = "arch",
-     .key = KEY_ARCH,
-     .arg = "TARGET",
-     .doc = "The target, as ptxas names it, or a part, h200 (default sm_90; gemm: sm_90a)"},
-    {.name = "target", .key = KEY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},
+    ARGS_ARCH(KEY_ARCH, "The target, as ptxas names it, or a part, h200 (default sm_90; gemm: sm_90a)"),
     {.name = "output",
      .key = KEY_OUTPUT,
      .arg = "FILE",

@@ -83,12 +83,7 @@ static int set(void *user, int key, char *value) {
     }
 }
 
-static int take(void *user, char *word) {
-    exec_options *o = user;
-    if (o->path) return message_error(CJ_INVALID_ARGUMENT, "'%s' is one file too many", word);
-    o->path = word;
-    return CODE_OK;
-}
+static int take(void *user, char *word) { return args_take_file(&((exec_options *)user)->path, word); }
 
 static const args_spec spec = {
     .doc =

@@ -81,12 +81,7 @@ static int set(void *user, int key, char *value) {
     return CODE_OK;
 }
 
-static int take(void *user, char *word) {
-    occupancy_options *o = user;
-    if (o->path) return message_error(CJ_INVALID_ARGUMENT, "'%s' is one file too many", word);
-    o->path = word;
-    return CODE_OK;
-}
+static int take(void *user, char *word) { return args_take_file(&((occupancy_options *)user)->path, word); }
 
 static const char doc[] = "Shows how many blocks and clusters of a kernel a GPU holds at once, for each cluster size, what "
                           "limits each, and which size to take, and why: of FAMILY the one that its plan takes for the problem, else the "

@@ -7,11 +7,7 @@
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_OUTPUT, KEY_REPEAT };
 
 static const struct argp_option options[] = {
-    {.name = "arch",
-     .key = KEY_ARCH,
-     .arg = "TARGET",
-     .doc = "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"},
-    {.name = "target", .key = KEY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},
+    ARGS_ARCH(KEY_ARCH, "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"),
     {.name = "device",
      .key = KEY_DEVICE,
      .arg = "auto|gpu|gpu:N|cpu",

@@ -181,6 +181,12 @@ static int bad_option(const parse *p, const struct argp_state *state) {
                          p->name);
 }
 
+int args_take_file(const char **path, const char *word) {
+    if (*path) return message_error(CJ_INVALID_ARGUMENT, "'%s' is one file too many", word);
+    *path = word;
+    return CODE_OK;
+}
+
 int args_late_family(const char *word) {
     return message_error(CJ_INVALID_ARGUMENT, "'%s' stands after the options; a kernel family comes before them", word);
 }

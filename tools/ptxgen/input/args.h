@@ -11,6 +11,11 @@
 // The keys of options without a short form begin here.
 enum { ARGS_LONG_ONLY = 0x100 };
 
+// --arch and its other name --target.
+#define ARGS_ARCH(option, text)                                    \
+    {.name = "arch", .key = option, .arg = "TARGET", .doc = text}, \
+        {.name = "target", .key = option, .arg = "TARGET", .flags = OPTION_ALIAS}
+
 typedef struct args_spec {
     const char               *doc;                 // one paragraph
     const struct argp_option *options;             // of the subcommand itself, ended by {0}
@@ -36,6 +41,9 @@ void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_f
 const char *args_family_among(int argc, char **argv);
 
 void args_print_version(void);
+
+// Takes `word` as the only file of the command line; returns the exit code.
+int args_take_file(const char **path, const char *word);
 
 // Refuses a word after the options that names no family; returns the exit code.
 int args_late_family(const char *word);

@@ -27,11 +27,8 @@ typedef struct study_options {
 enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY_JSON, STUDY_ROUNDS, STUDY_PLOT };
 
 #define STUDY_OPTIONS                                                                                         \
-    {.name = "arch",                                                                                          \
-     .key = STUDY_ARCH,                                                                                       \
-     .arg = "TARGET",                                                                                         \
-     .doc = "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"},      \
-        {.name = "target", .key = STUDY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},                        \
+    ARGS_ARCH(STUDY_ARCH,                                                                                     \
+              "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"),    \
         {.name = "device",                                                                                    \
          .key = STUDY_DEVICE,                                                                                 \
          .arg = "auto|gpu|gpu:N|cpu",                                                                         \

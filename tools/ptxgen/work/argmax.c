@@ -26,13 +26,6 @@ static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host mem
 
 static size_t span(const argmax *a) { return (size_t)((a->rows - 1) * a->stride + a->columns) * sizeof *a->input; }
 
-// With a file, rows and columns are its array's, unless they are given.
-static int open_source(workload *w, argmax *a) {
-    static const char *const names[] = {"rows", "columns"};
-    int                      code = source_open(&a->source, CJ_F32, w->input, w->fill ? w->fill : "rand:1");
-    return !code && w->input ? workload_shape(w, &a->source, names, 2) : code;
-}
-
 static int allocate(workload *w, argmax *a) {
     w->copies = workload_copies(w, (double)span(a));
     a->input = malloc(span(a));
@@ -48,7 +41,7 @@ static int allocate(workload *w, argmax *a) {
 static int open_argmax(workload *w) {
     argmax *a = w->state = calloc(1, sizeof *a);
     if (!a) return no_memory();
-    int code = open_source(w, a);
+    int code = workload_open_rows(w, &a->source, CJ_F32);
     if (!code) code = workload_plan_check(w);
     if (code) return code;
     a->rows = cj_params_get(&w->params, "rows");

@@ -78,8 +78,7 @@ static int allocate(workload *w, exchange *e) {
 }
 
 static int open_source(workload *w, exchange *e) {
-    char word[16];
-    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &e->type);
+    e->type = workload_dtype(w);
     return w->input || w->fill ? source_open(&e->source, e->type, w->input, w->fill) : CODE_OK;
 }
 

@@ -50,11 +50,6 @@ static size_t param_index(const cj_params *params, const char *name) {
     return i;
 }
 
-static bool parameter_is(const workload *w, const char *name, const char *word) {
-    char buffer[32];
-    return strcmp(cj_params_word(&w->params, name, buffer, sizeof buffer), word) == 0;
-}
-
 // Operations whose parts are values of the kind of the result.
 static bool has_parts(const workload *w) {
     switch ((cj_reduce_op)cj_params_get(&w->params, "op")) {
@@ -97,7 +92,7 @@ static int overflows_on_iota(const workload *w, cj_dtype type, bool *overflows) 
 // a user's operation that overflows on those.
 static int default_fill(const workload *w, cj_dtype type, char buffer[32]) {
     enum { FACTORS = 128 };
-    bool product = parameter_is(w, "op", "product");
+    bool product = workload_has_word(w, "op", "product");
     int  code = CODE_OK;
     if (element_kind_of(type) == ELEMENT_FLOAT && function_of(w, "op-expr"))
         code = overflows_on_iota(w, type, &product);
@@ -110,9 +105,8 @@ static int default_fill(const workload *w, cj_dtype type, char buffer[32]) {
 
 // With a file --n defaults to the elements in the file.
 static int open_source(workload *w, reduction *r) {
-    char dtype[16], count[24];
-    element_type(cj_params_word(&w->params, "dtype", dtype, sizeof dtype), &r->type);
-    char made[32];
+    char count[24], made[32];
+    r->type = workload_dtype(w);
     int  code = w->fill || w->input ? CODE_OK : default_fill(w, r->type, made);
     if (!code) code = source_open(&r->source, r->type, w->input, w->fill ? w->fill : made);
     if (code) return code;
@@ -146,9 +140,9 @@ static int prepare_reference(workload *w, reduction *r) {
     reference *f = &r->reference;
     f->type = cj_dtype_arithmetic(r->type);
     f->op = (cj_reduce_op)cj_params_get(&w->params, "op");
-    f->weighted = parameter_is(w, "weight", "block");
-    f->by_block = !parameter_is(w, "result", "total");
-    f->total = !parameter_is(w, "result", "block");
+    f->weighted = workload_has_word(w, "weight", "block");
+    f->by_block = !workload_has_word(w, "result", "total");
+    f->total = !workload_has_word(w, "result", "block");
     r->sliced = f->weighted || f->by_block;
     r->op = function_of(w, "op-expr");
     choose_results(w, r);

@@ -49,17 +49,6 @@ static cj_ptr *memory_of(const rows *r, unsigned copy, unsigned i) { return &r->
 
 enum { INPUT };  // the array that a file or a fill is for: the first, which every family reads
 
-// With a file, rows and columns are its array's, unless they are given.
-static int open_source(workload *w, rows *r) {
-    static const char *const names[] = {"rows", "columns"};
-    char                     word[16];
-    cj_dtype                 type;
-    if (!w->input && !w->fill) return CODE_OK;
-    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &type);
-    int code = source_open(&r->source, type, w->input, w->fill);
-    return !code && w->input ? workload_shape(w, &r->source, names, 2) : code;
-}
-
 static int read_input(workload *w, rows *r) {
     const size_t bytes = array_bytes(&r->model, INPUT);
     cj_error     error;
@@ -115,7 +104,7 @@ static int allocate(workload *w, rows *r) {
 static int open_rows(workload *w) {
     rows *r = w->state = calloc(1, sizeof *r);
     if (!r) return no_memory();
-    int code = open_source(w, r);
+    int code = w->input || w->fill ? workload_open_rows(w, &r->source, workload_dtype(w)) : CODE_OK;
     if (!code) code = workload_plan_check(w);
     if (code) return code;
     row_model_make(&r->model, &w->params);

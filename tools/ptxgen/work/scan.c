@@ -40,11 +40,6 @@ static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host mem
 
 static size_t span(const scan *s, uint64_t stride) { return (size_t)((s->rows - 1) * stride + s->columns) * s->bytes; }
 
-static bool is_yes(const workload *w, const char *name) {
-    char word[16];
-    return !strcmp(cj_params_word(&w->params, name, word, sizeof word), "yes");
-}
-
 static void read_params(workload *w, scan *s) {
     char word[16];
     for (size_t i = 0; i < cj_family_param_count(w->params.family); i++) {
@@ -52,7 +47,6 @@ static void read_params(workload *w, scan *s) {
         if (!strcmp(name, "op-expr")) s->op = w->params.function[i];
         if (!strcmp(name, "identity")) s->identity = w->params.function[i];
     }
-    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &s->type);
     s->bytes = cj_dtype_size(s->type);
     s->rows = cj_params_get(&w->params, "rows");
     s->columns = cj_params_get(&w->params, "columns");
@@ -60,22 +54,13 @@ static void read_params(workload *w, scan *s) {
     s->out_stride = cj_params_get(&w->params, "out-stride");
     if (!s->stride) s->stride = s->columns;
     if (!s->out_stride) s->out_stride = s->columns;
-    s->exclusive = is_yes(w, "exclusive");
-    s->reverse = is_yes(w, "reverse");
+    s->exclusive = workload_has_word(w, "exclusive", "yes");
+    s->reverse = workload_has_word(w, "reverse", "yes");
     s->segments = cj_params_get(&w->params, "segments");
     s->offset_bytes = !strcmp(cj_params_word(&w->params, "heads", word, sizeof word), "i64") ? 8 : 4;
     s->segmented = strcmp(word, "none") != 0;
     cj_params_word(&w->params, "op", word, sizeof word);
     s->kind = word[0] == 'm' ? word[2] : word[0];
-}
-
-// With a file, rows and columns are its array's, unless they are given.
-static int open_source(workload *w, scan *s) {
-    static const char *const names[] = {"rows", "columns"};
-    char                     word[16];
-    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &s->type);
-    int code = source_open(&s->source, s->type, w->input, w->fill ? w->fill : "rand:1");
-    return !code && w->input ? workload_shape(w, &s->source, names, 2) : code;
 }
 
 // ---- segments: of random lengths, the same in each run
@@ -154,7 +139,8 @@ static int scan_by_user(scan *s) {
 static int open_scan(workload *w) {
     scan *s = w->state = calloc(1, sizeof *s);
     if (!s) return no_memory();
-    int code = open_source(w, s);
+    s->type = workload_dtype(w);
+    int code = workload_open_rows(w, &s->source, s->type);
     if (!code) code = workload_plan_check(w);
     if (code) return code;
     read_params(w, s);

@@ -32,33 +32,17 @@ static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host mem
 
 static size_t span(const topk *t) { return (size_t)((t->rows - 1) * t->stride + t->columns) * t->bytes; }
 
-static bool has_word(const workload *w, const char *name, const char *word) {
-    char buffer[16];
-    return !strcmp(cj_params_word(&w->params, name, buffer, sizeof buffer), word);
-}
-
 static void read_params(const workload *w, topk *t) {
-    char word[16];
-    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &t->type);
     t->bytes = cj_dtype_size(t->type);
-    t->index_bytes = has_word(w, "index", "i64") ? 8 : 4;
+    t->index_bytes = workload_has_word(w, "index", "i64") ? 8 : 4;
     t->rows = cj_params_get(&w->params, "rows");
     t->columns = cj_params_get(&w->params, "columns");
     t->stride = cj_params_get(&w->params, "stride");
     if (!t->stride) t->stride = t->columns;
     t->k = cj_params_get(&w->params, "k");
-    t->given = has_word(w, "result", "kth") ? 1 : t->k;
-    t->smallest = has_word(w, "order", "smallest");
-    t->any = has_word(w, "result", "any");
-}
-
-// With a file, rows and columns are its array's, unless they are given.
-static int open_source(workload *w, topk *t) {
-    static const char *const names[] = {"rows", "columns"};
-    char                     word[16];
-    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &t->type);
-    int code = source_open(&t->source, t->type, w->input, w->fill ? w->fill : "rand:1");
-    return !code && w->input ? workload_shape(w, &t->source, names, 2) : code;
+    t->given = workload_has_word(w, "result", "kth") ? 1 : t->k;
+    t->smallest = workload_has_word(w, "order", "smallest");
+    t->any = workload_has_word(w, "result", "any");
 }
 
 static int allocate(workload *w, topk *t) {
@@ -82,7 +66,8 @@ static int allocate(workload *w, topk *t) {
 static int open_topk(workload *w) {
     topk *t = w->state = calloc(1, sizeof *t);
     if (!t) return no_memory();
-    int code = open_source(w, t);
+    t->type = workload_dtype(w);
+    int code = workload_open_rows(w, &t->source, t->type);
     if (!code) code = workload_plan_check(w);
     if (code) return code;
     read_params(w, t);
@@ -207,7 +192,7 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const topk     *t = w->state;
-    const cj_dtype  index = has_word(w, "index", "u32") ? CJ_U32 : has_word(w, "index", "i32") ? CJ_I32 : CJ_I64;
+    const cj_dtype  index = workload_has_word(w, "index", "u32") ? CJ_U32 : workload_has_word(w, "index", "i32") ? CJ_I32 : CJ_I64;
     workload_output found = {.dims = 2, .extent = {t->rows, t->given}, .stride = {t->given, 1}};
     (void)kernel;
     list[0] = list[1] = found;

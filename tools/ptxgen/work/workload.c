@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "element.h"
 #include "machine.h"
 #include "message.h"
 
@@ -94,6 +95,24 @@ static bool has_plan(const workload *w) {
         if (!cj_params_set(&params, "cluster", sizes[i], NULL) && !make_plan(w, &params, NULL)) return true;
     }
     return false;
+}
+
+int workload_open_rows(workload *w, source *from, cj_dtype type) {
+    static const char *const names[] = {"rows", "columns"};
+    int                      code = source_open(from, type, w->input, w->fill ? w->fill : "rand:1");
+    return !code && w->input ? workload_shape(w, from, names, 2) : code;
+}
+
+cj_dtype workload_dtype(const workload *w) {
+    char     word[16];
+    cj_dtype type = CJ_F32;
+    element_type(cj_params_word(&w->params, "dtype", word, sizeof word), &type);
+    return type;
+}
+
+bool workload_has_word(const workload *w, const char *param, const char *word) {
+    char buffer[32];
+    return !strcmp(cj_params_word(&w->params, param, buffer, sizeof buffer), word);
 }
 
 int workload_plan_check(const workload *w) {

@@ -105,6 +105,16 @@ unsigned workload_copies(const workload *w, double bytes);
 // file without a shape, or of one dimension, has what is innermost, in one row unless rows were given. Returns an exit code.
 int workload_shape(workload *w, const source *from, const char *const *names, unsigned count);
 
+// For open: opens the elements of `type` from the file or the fill ("rand:1" if neither is given). With a file, rows and columns
+// become its array's, as workload_shape says. Returns an exit code.
+int workload_open_rows(workload *w, source *from, cj_dtype type);
+
+// The type of elements that the parameter `dtype` names.
+cj_dtype workload_dtype(const workload *w);
+
+// Whether the parameter has this word for its value.
+bool workload_has_word(const workload *w, const char *param, const char *word);
+
 // For open, before it relies on parameters that make sense together: says what the plan refuses. Returns an exit code.
 int workload_plan_check(const workload *w);
 
