@@ -11,6 +11,20 @@
 #define TEST(parity)                                                                                        \
     "    mbarrier.test_wait.parity.shared::cta.b64 %p0, [bar], " parity ";\n    selp.u32 %r2, 1, 0, %p0;\n" \
     "    shl.b32 %r1, %r1, 1;\n    or.b32 %r1, %r1, %r2;\n"
+// Each block stores `base` plus its rank into block 0's slot and arrives at block 0's mbarrier, which block 0 waits for.
+// clang-format off
+#define PEERS_ARRIVE(order, base)                                                                                    \
+    BAR "    .shared .align 8 .b64 slot[4];\n",                                                                      \
+        FIRST(INIT("bar", "4")) PUBLISH CLUSTER                                                                      \
+        "    mov.u32 %r1, bar;\n    mapa.shared::cluster.u32 %r1, %r1, 0;\n"                                         \
+        "    mov.u32 %r2, slot;\n    mapa.shared::cluster.u32 %r2, %r2, 0;\n"                                        \
+        "    mov.u32 %r3, %cluster_ctarank;\n    mad.lo.u32 %r2, %r3, 8, %r2;\n    add.u32 %r4, %r3, " base ";\n"    \
+        "    cvt.u64.u32 %l1, %r4;\n    @%p7 st.shared::cluster.u64 [%r2], %l1;\n"                                   \
+        "    @%p7 mbarrier.arrive." order ".cluster.shared::cluster.b64 _, [%r1];\n"                                 \
+        "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra meet;\n" WAIT_CLUSTER("wait", "bar", "0")                        \
+        "    setp.lt.u32 %p1, %r0, 4;\n    mov.u32 %r5, slot;\n    mad.lo.u32 %r5, %r0, 8, %r5;\n"                   \
+        "    @%p1 ld.shared.u64 %l2, [%r5];\n    @%p1 st.global.u64 [%at], %l2;\nmeet:\n" CLUSTER
+// clang-format on
 
 static uint64_t pending_of_lane(unsigned i) { return 32 - i; }
 static uint64_t answers_01010(unsigned i) { return i ? 0 : 0xa; }
@@ -62,19 +76,7 @@ static const async_case mbarrier_cases[] = {
      "    mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 16;\n"
      "    mbarrier.arrive.shared::cta.b64 %l1, [bar];\n" TEST("0") DONE,
      32, answers_0011, NULL, NULL},
-    {"peers arrive",
-     {4, 32, 4, 0},
-     BAR "    .shared .align 8 .b64 slot[4];\n",
-     FIRST(INIT("bar", "4")) PUBLISH CLUSTER
-     "    mov.u32 %r1, bar;\n    mapa.shared::cluster.u32 %r1, %r1, 0;\n"
-     "    mov.u32 %r2, slot;\n    mapa.shared::cluster.u32 %r2, %r2, 0;\n"
-     "    mov.u32 %r3, %cluster_ctarank;\n    mad.lo.u32 %r2, %r3, 8, %r2;\n    add.u32 %r4, %r3, 100;\n"
-     "    cvt.u64.u32 %l1, %r4;\n    @%p7 st.shared::cluster.u64 [%r2], %l1;\n"
-     "    @%p7 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];\n"
-     "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra meet;\n" WAIT_CLUSTER("wait", "bar", "0")
-     "    setp.lt.u32 %p1, %r0, 4;\n    mov.u32 %r5, slot;\n    mad.lo.u32 %r5, %r0, 8, %r5;\n"
-     "    @%p1 ld.shared.u64 %l2, [%r5];\n    @%p1 st.global.u64 [%at], %l2;\nmeet:\n" CLUSTER,
-     32, gathered, NULL, NULL},
+    {"peers arrive", {4, 32, 4, 0}, PEERS_ARRIVE("release", "100"), 32, gathered, NULL, NULL},
     {"a producer warp and a consumer warp",
      {1, 64, 0, 0},
      "    .shared .align 8 .b64 full, empty;\n    .shared .align 4 .b32 tile[32];\n",
@@ -135,19 +137,7 @@ static const async_case mbarrier_cases[] = {
      WAIT("wait", "bar", "0"), 0, NULL, "deadlock", "lacks 0 of 1 arrivals and 96 bytes"},
 };
 
-// Each lacks what orders memory across the cluster.
+// The arrival does not order memory across the cluster.
 static const async_case mbarrier_mutants[] = {
-    {"peers arrive without a release",
-     {4, 32, 4, 0},
-     BAR "    .shared .align 8 .b64 slot[4];\n",
-     FIRST(INIT("bar", "4")) PUBLISH CLUSTER
-     "    mov.u32 %r1, bar;\n    mapa.shared::cluster.u32 %r1, %r1, 0;\n"
-     "    mov.u32 %r2, slot;\n    mapa.shared::cluster.u32 %r2, %r2, 0;\n"
-     "    mov.u32 %r3, %cluster_ctarank;\n    mad.lo.u32 %r2, %r3, 8, %r2;\n    cvt.u64.u32 %l1, %r3;\n"
-     "    @%p7 st.shared::cluster.u64 [%r2], %l1;\n"
-     "    @%p7 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r1];\n"
-     "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra meet;\n" WAIT_CLUSTER("wait", "bar", "0")
-     "    setp.lt.u32 %p1, %r0, 4;\n    mov.u32 %r5, slot;\n    mad.lo.u32 %r5, %r0, 8, %r5;\n"
-     "    @%p1 ld.shared.u64 %l2, [%r5];\n    @%p1 st.global.u64 [%at], %l2;\nmeet:\n" CLUSTER,
-     32, gathered, NULL, NULL},
+    {"peers arrive without a release", {4, 32, 4, 0}, PEERS_ARRIVE("relaxed", "0"), 32, gathered, NULL, NULL},
 };

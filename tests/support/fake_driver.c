@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_driver.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,15 @@ static _Thread_local void  *stack[STACK_MAX];  // of current contexts
 static _Thread_local size_t depth;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of the record of the last launch, and of the blocks
 static int      primary[GPU_COUNT_MAX];  // their addresses are the primary contexts, their values the retain counts
+
+void cj_fake_fail_times(const char *call, unsigned from, unsigned to, int code) {
+    cj_fake_driver.failing = call;
+    cj_fake_driver.from = from;
+    cj_fake_driver.to = to;
+    cj_fake_driver.code = code;
+}
+
+void cj_fake_fail(const char *call, int code) { cj_fake_fail_times(call, 1, UINT_MAX, code); }
 
 // A stream that the fake has made. Handles that a test makes up are streams too; they can do less.
 typedef struct capture {

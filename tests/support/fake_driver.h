@@ -50,6 +50,10 @@ typedef struct cj_fake {
 
 extern cj_fake cj_fake_driver;
 
+// The driver fails `call` with `code`: every time, or from its `from`-th time (1 is the first) to its `to`-th.
+void cj_fake_fail(const char *call, int code);
+void cj_fake_fail_times(const char *call, unsigned from, unsigned to, int code);
+
 // Everything as new: CUDA 13.0, two GPUs of compute capability 9.0, no failure.
 void cj_fake_reset(void);
 

@@ -162,13 +162,18 @@ static bool is_found(const fault *f) {
     return false;
 }
 
+enum { TEXT = 8192 };
+
+static void write_text(const fault *f, const char *body, char ptx[TEXT]) {
+    snprintf(ptx, TEXT, "%s%s%s%s%s%s%s", HEAD ENTRY, f->variables, OPEN, f->before, body, f->behind, CLOSE);
+}
+
 static void every_missing_synchronization_is_named(void **state) {
     (void)state;
     for (size_t k = 0; k < CJ_TEST_COUNT(faults); k++) {
         const fault *f = &faults[k];
-        char         ptx[8192];
-        snprintf(ptx, sizeof ptx, "%s%s%s%s%s%s%s", HEAD ENTRY, f->variables, OPEN, f->before, f->fault, f->behind,
-                 CLOSE);
+        char         ptx[TEXT];
+        write_text(f, f->fault, ptx);
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             cj_error  error = {0};
             cj_status status = run_text(ptx, f->shape, seed, &error);
@@ -183,9 +188,8 @@ static void no_twin_is_reported(void **state) {
     (void)state;
     for (size_t k = 0; k < CJ_TEST_COUNT(faults); k++) {
         const fault *f = &faults[k];
-        char         ptx[8192];
-        snprintf(ptx, sizeof ptx, "%s%s%s%s%s%s%s", HEAD ENTRY, f->variables, OPEN, f->before, f->twin, f->behind,
-                 CLOSE);
+        char         ptx[TEXT];
+        write_text(f, f->twin, ptx);
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             cj_error error = {0};
             if (run_text(ptx, f->shape, seed, &error)) {

@@ -221,10 +221,8 @@ static void no_damaged_byte_reaches_the_driver(void **state) {
 }
 
 static void fail_calls(const char *symbol, unsigned from, unsigned to, int code) {
-    cj_fake_driver.failing = symbol;
-    cj_fake_driver.from = cj_fake_calls(symbol) + from;
-    cj_fake_driver.to = to == UINT_MAX ? to : cj_fake_calls(symbol) + to;
-    cj_fake_driver.code = code;
+    const unsigned before = cj_fake_calls(symbol);
+    cj_fake_fail_times(symbol, before + from, to == UINT_MAX ? to : before + to, code);
 }
 
 static void an_image_that_the_driver_refuses_is_made_anew(void **state) {

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <clusterjit/clusterjit.h>
 #include <dirent.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,13 +80,6 @@ static void assert_nothing_kept(void) {
     assert_int_equal(kept(".sh", name, sizeof name, &none), 0);
 }
 
-static void driver_fails(const char *call, int code) {
-    cj_fake_driver.failing = call;
-    cj_fake_driver.from = 1;
-    cj_fake_driver.to = UINT_MAX;
-    cj_fake_driver.code = code;
-}
-
 static void what_works_leaves_nothing(void **state) {
     (void)state;
     rig      r = rig_open();
@@ -148,7 +140,7 @@ static void a_launch_that_the_driver_fails_is_kept(void **state) {
     (void)state;
     rig      r = rig_open();
     cj_error error = {0};
-    driver_fails("cuLaunchKernelEx", 719);
+    cj_fake_fail("cuLaunchKernelEx", 719);
     assert_int_equal(launch(&r, r.k, (cj_dim3){0, 0, 0}, 0, &error), CJ_DRIVER);
     assert_int_equal(error.driver_code, 719);
     ASSERT_KEPT("k-", kernel, "# DRIVER\n# cuLaunchKernelEx: ", "--grid 16,2,1 --block 64,1,1 --arg ",
@@ -168,7 +160,7 @@ static void a_fault_keeps_the_last_launch(void **state) {
     cj_error error = {0};
     cj_test_ok(launch(&r, r.k, (cj_dim3){0, 0, 0}, 0, &error), &error);
     cj_test_ok(launch(&r, r.fixed, (cj_dim3){0, 0, 0}, 100, &error), &error);
-    driver_fails("cuStreamSynchronize", 700);
+    cj_fake_fail("cuStreamSynchronize", 700);
     assert_int_equal(cj_synchronize(r.device, NULL, &error), CJ_DRIVER);
     assert_fixed_is_kept();
     rig_close(&r);
@@ -182,7 +174,7 @@ static void a_fault_that_a_read_reports_keeps_the_last_launch(void **state) {
     cj_error error = {0};
     cj_test_ok(cj_mem_alloc(r.device, 1, &memory, &error), &error);
     cj_test_ok(launch(&r, r.fixed, (cj_dim3){0, 0, 0}, 100, &error), &error);
-    driver_fails("cuStreamSynchronize", 719);
+    cj_fake_fail("cuStreamSynchronize", 719);
     assert_int_equal(cj_mem_read(r.device, &byte, memory, 1, NULL, &error), CJ_DRIVER);
     assert_fixed_is_kept();
     cj_mem_free(r.device, memory);
@@ -196,7 +188,7 @@ static void a_fault_after_the_module_is_gone_keeps_nothing(void **state) {
     cj_test_ok(launch(&r, r.k, (cj_dim3){0, 0, 0}, 0, &error), &error);
     cj_module_unload(r.module);
     r.module = NULL;
-    driver_fails("cuStreamSynchronize", 700);
+    cj_fake_fail("cuStreamSynchronize", 700);
     assert_int_equal(cj_synchronize(r.device, NULL, &error), CJ_DRIVER);
     assert_nothing_kept();
     rig_close(&r);
@@ -207,7 +199,7 @@ static void a_text_that_does_not_load_is_kept(void **state) {
     rig        r = rig_open();
     cj_module *module = NULL;
     cj_error   error = {0};
-    driver_fails("cuModuleLoadDataEx", 218);
+    cj_fake_fail("cuModuleLoadDataEx", 218);
     assert_int_equal(cj_module_from_ptx(r.device, kernel, sizeof kernel - 1, &module, &error), CJ_COMPILER);
     ASSERT_KEPT(
         "k-", kernel, "# COMPILER\n# cuModuleLoadDataEx: ", "the fake driver's log", "of a launch nothing is known",

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <clusterjit/clusterjit.h>
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,14 +54,6 @@ static cj_error load_and_launch(const char *ptx, const char *entry, const cj_lau
 
 #define LAUNCH(entry, ...) load_and_launch(text, entry, &(cj_launch_config){__VA_ARGS__})
 
-// The driver answers `code` to every call of that name.
-static void driver_fails(const char *call, int code) {
-    cj_fake_driver.failing = call;
-    cj_fake_driver.from = 1;
-    cj_fake_driver.to = UINT_MAX;
-    cj_fake_driver.code = code;
-}
-
 // ---- launches
 
 static void grid_not_a_multiple_of_the_cluster(void **state) {
@@ -87,7 +78,7 @@ static void cluster_that_cannot_be_resident(void **state) {
     says(&error, "cluster-device",
          "plain: cluster of 16 blocks exceeds the 12 that Fake H200 0 can place with 100000 B of dynamic shared memory",
          "use a cluster of at most 12 blocks, less shared memory, or fewer threads a block");
-    driver_fails("cuLaunchKernelEx", 912);  // and where only the launch tells
+    cj_fake_fail("cuLaunchKernelEx", 912);  // and where only the launch tells
     error = LAUNCH("plain", .grid = {8, 1, 1}, .block = {64, 1, 1}, .cluster = {8, 1, 1});
     says(&error, "", "(entry plain: grid 8 x 1 x 1, block 64 x 1 x 1, cluster 8 x 1 x 1, 0 B of dynamic shared memory)",
          "use a smaller one, less shared memory or fewer threads a block");
@@ -171,7 +162,7 @@ static void ptx_newer_than_the_driver(void **state) {
     cj_error error = load_and_launch(newer, "k", &one_block);
     says(&error, "ptx-version", "k: .version 8.8 is newer than the driver for CUDA 12.8, which reads PTX up to 8.7",
          "lower .version if the instructions allow it, or install a newer driver");
-    driver_fails("cuModuleLoadDataEx", 222);  // as a driver says it, when it loads
+    cj_fake_fail("cuModuleLoadDataEx", 222);  // as a driver says it, when it loads
     error = load_and_launch(newer, "k", &one_block);
     says(&error, "",
          "(PTX .version 8.8, .target sm_90; Fake H200 0, sm_90, driver for CUDA 12.8, which reads PTX up to 8.7)",
@@ -184,10 +175,10 @@ static void wrong_architecture(void **state) {
     cj_error          error = load_and_launch(other, "k", &one_block);
     says(&error, "kernel-target", "k: its .target sm_100a does not run on Fake H200 0, compute capability 9.0",
          "generate the kernel for an earlier target without a suffix");
-    driver_fails("cuModuleLoadDataEx", 218);
+    cj_fake_fail("cuModuleLoadDataEx", 218);
     error = load_and_launch(other, "k", &one_block);
     says(&error, "", "(PTX .version 9.0, .target sm_100a; Fake H200 0, sm_90,", "a .target that the GPU cannot run");
-    driver_fails("cuModuleLoadDataEx", 209);
+    cj_fake_fail("cuModuleLoadDataEx", 209);
     error = load_and_launch(other, "k", &one_block);
     says(&error, "", ".target sm_100a", "load PTX, or build it for this GPU");
 }
@@ -256,7 +247,7 @@ static void sticky_fault(void **state) {
     (void)state;
     cj_error error = {0};
     rig      r = rig_open();
-    driver_fails("cuStreamSynchronize", 700);
+    cj_fake_fail("cuStreamSynchronize", 700);
     assert_int_equal(cj_synchronize(r.device, NULL, &error), CJ_DRIVER);
     assert_int_equal(error.driver_code, 700);
     says(&error, "", "cuStreamSynchronize: ", "a kernel touched memory out of bounds, its own or a peer block's");
@@ -295,14 +286,14 @@ static void no_driver(void **state) {
 static void driver_that_is_a_stub(void **state) {
     (void)state;
     cj_fake_driver.nameless = true;
-    driver_fails("cuInit", 34);
+    cj_fake_fail("cuInit", 34);
     cj_error error = open_refused(CJ_NO_DEVICE);
     says(&error, "", "cuInit: CUDA_ERROR_STUB_LIBRARY (34)", "remove its directory (lib/stubs) from LD_LIBRARY_PATH");
 }
 
 static void driver_forked_after_its_initialization(void **state) {
     (void)state;
-    driver_fails("cuInit", 3);
+    cj_fake_fail("cuInit", 3);
     cj_error error = open_refused(CJ_DRIVER);
     says(&error, "", "cuInit: ", "open the device in the child, before any other use");
     assert_contains(error.message, "(3)");

@@ -170,10 +170,7 @@ static void the_stub_is_recognized(void **state) {
     (void)state;
     cj_device *device = NULL;
     cj_error   error = {0};
-    cj_fake_driver.failing = "cuInit";
-    cj_fake_driver.from = 1;
-    cj_fake_driver.to = UINT_MAX;
-    cj_fake_driver.code = 34;
+    cj_fake_fail("cuInit", 34);
     cj_fake_driver.nameless = true;
     assert_int_equal(open_fake("gpu", NULL, &device, &error), CJ_NO_DEVICE);
     assert_string_equal(error.message, "cuInit: CUDA_ERROR_STUB_LIBRARY (34)");
@@ -247,10 +244,7 @@ static void a_jit_failure_keeps_the_log_and_names_the_versions(void **state) {
     rig        r = rig_open();
     cj_module *module = NULL;
     cj_error   error = {0};
-    cj_fake_driver.failing = "cuModuleLoadDataEx";
-    cj_fake_driver.from = 1;
-    cj_fake_driver.to = UINT_MAX;
-    cj_fake_driver.code = 218;
+    cj_fake_fail("cuModuleLoadDataEx", 218);
     assert_int_equal(cj_module_from_ptx(r.device, kernel, sizeof kernel - 1, &module, &error), CJ_COMPILER);
     assert_contains(error.message, "(PTX .version 7.8, .target sm_90; Fake H200 0, sm_90, driver for CUDA 13.0, which reads "
                                    "PTX up to 9.0)");
@@ -360,10 +354,7 @@ static bool fails_silently(const char *symbol) {
 
 static void fail_nth(const char *symbol, unsigned from, unsigned to, int code) {
     cj_fake_reset();
-    cj_fake_driver.failing = symbol;
-    cj_fake_driver.from = from;
-    cj_fake_driver.to = to;
-    cj_fake_driver.code = code;
+    cj_fake_fail_times(symbol, from, to, code);
 }
 
 static const int codes[] = {1, 2, 3, 34, 218, 222, 700, 719, 912};
@@ -433,10 +424,7 @@ static void sticky_faults_say_that_the_context_is_lost(void **state) {
         cj_fake_reset();
         rig      r = rig_open();
         cj_error error = {0};
-        cj_fake_driver.failing = "cuStreamSynchronize";
-        cj_fake_driver.from = 1;
-        cj_fake_driver.to = UINT_MAX;
-        cj_fake_driver.code = sticky[i];
+        cj_fake_fail("cuStreamSynchronize", sticky[i]);
         assert_int_equal(cj_synchronize(r.device, NULL, &error), CJ_DRIVER);
         assert_contains(error.hint, "the context is lost");
         assert_contains(error.hint, "names the faulty line");

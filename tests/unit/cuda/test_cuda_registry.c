@@ -116,9 +116,7 @@ static void a_failed_get_leaves_nothing_and_may_be_tried_again(void **state) {
     const cj_params params = params_of("4");
     cj_kernel      *kernel = NULL;
     cj_error        error = {0};
-    cj_fake_driver.failing = "cuMemAlloc";
-    cj_fake_driver.from = cj_fake_driver.to = 1;
-    cj_fake_driver.code = 2;
+    cj_fake_fail_times("cuMemAlloc", 1, 1, 2);
     assert_int_equal(cj_kernel_get(device, &params, NULL, &kernel, &error), CJ_OUT_OF_MEMORY);
     assert_int_equal(error.driver_code, 2);
     assert_int_equal(cj_fake_driver.alive_modules, 0);
