@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cpu device: what device.h asks of a device, on the host. A launch runs to its end before it returns.
+// The CPU device: implements device.h on the host. A launch runs to its end before it returns.
 #define _POSIX_C_SOURCE 200809L
 
 #include <clusterjit/cpu.h>
@@ -25,10 +25,10 @@ enum { STACK_BYTES = 16 << 10, STACK_BYTES_MAX = 512 << 10 };
 typedef struct cpu_device {
     cj_device        base;
     cj_cpu_memory    memory;
-    cj_cpu_options   options;   // 0 of threads and stack_bytes replaced
-    pthread_mutex_t  lock;      // of what follows
+    cj_cpu_options   options;   // as given, with defaults for threads and stack_bytes of 0
+    pthread_mutex_t  lock;      // of the two fields below
     cj_cpu_findings *findings;  // of the last launch that ended; NULL: none yet
-    cj_cpu_stats     stats;     // of the launches that ended since it was cleared
+    cj_cpu_stats     stats;     // sums over the launches that ended since they were cleared
 } cpu_device;
 
 typedef struct cpu_module {
@@ -73,7 +73,7 @@ static cj_status cpu_wrap(cj_device *device, void *host, size_t bytes, cj_ptr *m
 
 static void cpu_free(cj_device *device, cj_ptr memory) { cj__cpu_release(memory_of(device), memory); }
 
-// Refuses copies that leave an allocation, as the driver does. What the host writes is initialized.
+// Refuses copies that leave an allocation, as the driver does. Bytes that the host writes count as initialized.
 static cj_status check_range(cj_cpu_memory *memory, cj_ptr at, size_t bytes, bool writes, cj_error *error) {
     cj_cpu_ranges      *ranges = cj__cpu_ranges_hold(memory);
     const cj_cpu_range *range = cj__cpu_ranges_find(ranges, at, bytes, NULL);
@@ -127,7 +127,7 @@ static bool takes_memory(const cj_ir_var *var) {
     return (var->space == CJ_SPACE_GLOBAL || var->space == CJ_SPACE_CONST) && !var->unsized && var->bytes;
 }
 
-// Calls `each` for the variables of an item, those in a function's body included, while it returns OK.
+// Calls `each` for the variables of an item, those in a function's body included, until it fails.
 static cj_status each_variable(cpu_module *module, const cj_ir_item *item, cj_error *error,
                                cj_status (*each)(cpu_module *module, const cj_ir_var *var, cj_error *error)) {
     cj_status status = CJ_OK;
@@ -158,7 +158,7 @@ static cj_status add_variable(cpu_module *module, const cj_ir_var *var, cj_error
     return check_range(module->memory, variable->address, var->bytes, true, error);
 }
 
-// The address that a relocation asks for. Of shared memory and the like it is an offset that only an entry knows.
+// The address for a relocation. An offset in shared, local or parameter space is known only within an entry.
 static cj_status address_of(const cpu_module *module, const cj_ir_reloc *reloc, uint64_t *address, cj_error *error) {
     if (reloc->func) {
         *address = cj__cpu_function_address(reloc->func);
@@ -172,7 +172,7 @@ static cj_status address_of(const cpu_module *module, const cj_ir_reloc *reloc, 
     return cj__fail(error, CJ_UNSUPPORTED, "the CPU device has no address of %s before a launch", reloc->var->name);
 }
 
-// Fills in the addresses among a variable's initial bytes.
+// Writes the addresses into a variable's initial bytes.
 static cj_status relocate(const cpu_module *module, const cj_cpu_variable *variable, cj_error *error) {
     cj_status status = CJ_OK;
     for (size_t i = 0; i < variable->var->reloc_count && !status; i++) {
@@ -232,7 +232,7 @@ static unsigned char *copy_arguments(const cj_cpu_program *program, const cj_lau
     return buffer;
 }
 
-// What the launch is watched and counted with. NULL where it is not asked for; release_launch takes all of it back.
+// Makes the state that watches and counts the launch; NULL for what is not asked for. release_launch frees it.
 static cj_status equip_launch(cj_cpu_launch *launch, cj_error *error) {
     launch->findings = calloc(1, sizeof *launch->findings);
     if (launch->findings) pthread_mutex_init(&launch->findings->lock, NULL);
@@ -243,7 +243,7 @@ static cj_status equip_launch(cj_cpu_launch *launch, cj_error *error) {
     return launch->options.hazards ? cj__watch_open(launch, error) : CJ_OK;
 }
 
-// Keeps what was found as the device's last, and adds what was counted to what its launches before did.
+// Stores the findings as those of the device's last launch, and adds the counts to those of earlier launches.
 static void keep_results(cpu_device *device, cj_cpu_launch *launch, uint64_t instructions, double seconds) {
     pthread_mutex_lock(&device->lock);
     cj_cpu_findings *before = device->findings;
@@ -263,7 +263,7 @@ static double milliseconds_now(void) {
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-// What the launch was found to do wrong. Where it could not be watched to its end, what was found may be wrong itself.
+// The launch's verdict. If watching ran out of memory, its findings may be wrong, so there is no verdict.
 static cj_status judge(const cj_cpu_launch *launch, cj_error *error) {
     if (!launch->watch || !cj__watch_starved) return cj__cpu_findings_error(launch->findings, error);
     cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to watch %s to its end", launch->program->entry->name);
@@ -287,9 +287,10 @@ static cj_status run_launch(cpu_device *device, cj_cpu_launch *launch, cj_error 
 
 // ---- cooperative grids
 //
-// CUDA C++'s cooperative_groups::this_grid().sync() is code of the kernel, on memory that the driver gives each cooperative
-// launch: %envreg1 and %envreg2 are the upper and lower half of its address, 0 in other launches, in which the kernel traps.
-// The first word is its size; blocks count themselves in the second, whose highest bit turns over when all are there.
+// CUDA C++'s cooperative_groups::this_grid().sync() is code of the kernel, on memory that the driver gives each
+// cooperative launch: %envreg1 and %envreg2 are the upper and lower half of its address, 0 in other launches, in which
+// the kernel traps. The first word is its size; blocks count their arrivals in the second, whose highest bit flips when
+// all have arrived.
 
 enum { WORKSPACE_BYTES = 64 };
 
@@ -374,7 +375,7 @@ static cj_status cpu_time(cj_device *device, cj_stream stream, cj_status (*work)
     return status;
 }
 
-// There is no graph: the work runs as often as one would be replayed.
+// There is no graph: the work runs as many times as a graph would be replayed.
 static cj_status cpu_time_graph(cj_device *device, cj_status (*work)(void *user, cj_stream stream, cj_error *error),
                                 void *user, uint32_t repeat, double *milliseconds, cj_error *error) {
     (void)device;
@@ -404,7 +405,7 @@ static const cj_device_ops operations = {
     .encode_tensor = cj__cpu_tensor_encode,
 };
 
-// ---- what only this device has
+// ---- calls for the CPU device alone
 
 static cpu_device *cpu_of(const cj_device *device) {
     return device && device->ops == &operations ? (cpu_device *)(uintptr_t)device : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All instructions of the CPU device, by the rows of instructions.def.
+// The selectors of the CPU device, one for each row of instructions.def.
 #include "instructions.h"
 
 #include "exec.h"

@@ -13,18 +13,18 @@
 #include "undefined.h"
 #include "watch.h"
 
-// A piece of memory: addresses [begin, begin + bytes) lie at host, lane i's at host + i * stride.
+// A piece of memory: address begin + k is at host + k, for lane i at host + k + i * stride.
 typedef struct span {
-    uint64_t       access;  // bytes that are wanted of it
+    uint64_t       access;  // the bytes of it that the access needs
     bool           writes;
     uint64_t       begin, bytes;
     unsigned char *host;
     uint64_t       stride;
-    cj_cpu_block  *block;   // whose shared memory it is, else NULL
-    bool           global;  // an allocation: the warp's range
+    cj_cpu_block  *block;   // the block that owns it, if it is shared memory; else NULL
+    bool           global;  // an allocation in global memory
 } span;
 
-// The piece of memory that the address of a lane belongs to; false when the access is not inside it, with a hazard.
+// Finds the piece of memory that a lane's address belongs to; false, with a hazard, if the access is not inside it.
 typedef bool (*span_finder)(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found);
 
 static void found_at(span *found, uint64_t begin, uint64_t bytes, const unsigned char *host, uint64_t stride) {
@@ -44,7 +44,7 @@ typedef struct nearby {
     char text[160];
 } nearby;
 
-// The nearest variable as ", 4 bytes past the end of tile"; or nothing.
+// Describes the nearest variable as ", 4 bytes past the end of tile"; empty if there is none.
 static nearby nearest_symbol(const cj_cpu_program *program, cj_space space, uint64_t offset) {
     nearby               result = {""};
     const cj_cpu_symbol *best = cj__cpu_nearest(program, space, offset);
@@ -70,10 +70,10 @@ static bool is_inside(const span *found, uint64_t address) {
     return offset < found->bytes && found->access <= found->bytes - offset;
 }
 
-// An address this many bytes after an allocation is not explained as an overrun of it.
+// An address further than this after an allocation is not reported as an overrun of it.
 enum { FAR = 4096 };
 
-// Whether the process has memory there.
+// Whether the process has mapped memory at the address.
 static bool is_mapped(uint64_t address) {
     const long    page = sysconf(_SC_PAGESIZE);
     unsigned char resident;
@@ -145,7 +145,7 @@ static bool find_peer(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64
         return false;
     }
     cj_cpu_block *peer = &cluster->block[rank];
-    if (!w->watch && (!peer->entered || !peer->live)) {  // what is watched is known more exactly
+    if (!w->watch && (!peer->entered || !peer->live)) {  // a watched launch checks this more exactly
         cj__cpu_hazard(w, op, lane, peer->entered ? CJ_HAZARD_PEER_EXITED : CJ_HAZARD_PEER_NOT_ENTERED,
                        "block of rank %" PRIu64 " %s, so its shared memory %s; a cluster barrier must stand %s", rank,
                        peer->entered ? "has exited" : "has not started", peer->entered ? "is gone" : "is not there yet",
@@ -194,7 +194,7 @@ static bool find_generic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uin
     return find_global(w, op, lane, address, found);
 }
 
-// ---- reaching
+// ---- accesses of a memory operand
 
 static void compute_addresses(const cj_cpu_warp *w, const cj_cpu_op *op, uint64_t address[CJ_LANES]) {
     const void *base = w->file + op->base;
@@ -219,7 +219,7 @@ static bool check_alignment(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, 
     return false;
 }
 
-// The lanes of `mask` whose access lies inside the span; their host addresses go to `at`.
+// Returns the lanes of `mask` whose access is inside the span; writes their host addresses to `at`.
 static uint32_t reach_span(const span *s, uint32_t mask, unsigned bytes, const uint64_t address[CJ_LANES],
                            unsigned char *at[CJ_LANES]) {
     const uint64_t  last = s->bytes - bytes;
@@ -243,7 +243,7 @@ static uint32_t reach_span(const span *s, uint32_t mask, unsigned bytes, const u
     return inside;
 }
 
-// Whether what lanes reach of their local memory lies below the top of their stack.
+// Whether the lanes access local memory below the top of their stack only.
 static bool is_on_stack(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const span *found,
                         const uint64_t address[CJ_LANES]) {
     const cj_cpu_program *program = w->block->cluster->launch->program;
@@ -259,7 +259,7 @@ static bool is_on_stack(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cons
     return true;
 }
 
-// Tells the watch, the undefined bits and the statistics of an access; parameters are not watched.
+// Reports an access to the watch, the undefined bits and the statistics; parameters are not watched.
 static void observe(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const span *found, const uint64_t *address,
                     unsigned char *const at[CJ_LANES]) {
     const bool is_memory = found->block || found->global;
@@ -270,8 +270,9 @@ static void observe(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const sp
     }
 }
 
-// Lane by lane until all are reached; mostly the first lane's piece of memory is everyone's. Every access of every
-// kernel passes here, with its lanes' addresses and their host addresses: whoever wants to watch memory does it here.
+// Finds a lane's piece of memory, then serves all lanes that it holds; mostly the first lane's piece holds all. Every
+// access of every kernel comes through here, with the lanes' addresses and their host addresses: code that observes
+// memory is called here.
 static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES],
                          span_finder find) {
     uint64_t address[CJ_LANES];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses, and the one way to memory: every load, store and atomic asks its op's `reach` function for host addresses. That
-// function checks bounds, alignment and windows of each lane's access, and tells whoever watches or counts.
+// Addresses, and the only way to memory: every load, store and atomic asks its op's `reach` function for host
+// addresses. That function checks bounds, alignment and windows of each lane's access, and reports it to the watch and
+// to the statistics.
 //
 //   shared::cta      0 … size of the block's shared memory
 //   shared::cluster  the same for the block's own; from mapa: (rank + 1) << 24 | offset
@@ -22,16 +23,16 @@ cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic);
 // The same for a space by its word; NONE: generic.
 cj_cpu_reach cj__cpu_reach_in(cj_word space);
 
-// What an instruction wants of an address that is not its op's memory operand.
+// An access to an address that is not the op's memory operand.
 typedef struct cj_cpu_span {
     uint64_t bytes, align;
     bool     writes;
 } cj_cpu_span;
 
-// Where that lies.
+// The place of such an access.
 typedef struct cj_cpu_spot {
     unsigned char *host;
-    cj_cpu_block  *block;    // whose shared memory it is, else NULL
+    cj_cpu_block  *block;    // the block that owns it, if it is shared memory; else NULL
     uint64_t       address;  // offset in that block's shared memory, else as it was given
 } cj_cpu_spot;
 

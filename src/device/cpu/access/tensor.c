@@ -17,7 +17,8 @@ static const uint32_t element_bytes[] = {
 #undef CJ_X
 };
 
-// What every 16 bits outside of the tensor read as where NaNs are asked for, of wider types too (an H200's).
+// Every 16 bits of an element outside of the tensor, if the map asks for NaNs; the same for wider types (measured on an
+// H200).
 static uint64_t outside(void) { return CJ_HALF_OUTSIDE * UINT64_C(0x0001000100010001); }
 
 static uint32_t swizzle_bytes(uint8_t swizzle) { return swizzle ? (uint32_t)PIECE << swizzle : 0; }
@@ -54,7 +55,7 @@ cj_status cj__cpu_tensor_encode(cj_device *device, const cj_tensor_tile *tile, c
     return CJ_OK;
 }
 
-// The same of what im2col has beside a tile.
+// Checks the fields that im2col has besides those of a tile.
 static const char *columns_fault(const cj_cpu_tensor *map) {
     if (map->rank < 3) return "its rank is not 3 to 5";
     if (!map->box[0] || map->box[0] > BOX_MAX) return "its channels are not 1 to 256";
@@ -113,8 +114,8 @@ void cj__cpu_tile_drop(cj_cpu_tile *tile) {
     if (tile && !--tile->users) free(tile);
 }
 
-// The part of the innermost dimension that lies inside of the tensor: elements [*first, *end) of a row. What writes to
-// the tensor writes whole units of 16 bytes, a row's last ones too (an H200 does; no page says so).
+// The part of the innermost dimension that is inside of the tensor: elements [*first, *end) of a row. Stores write
+// whole units of 16 bytes, also at the end of a row (measured on an H200; not documented).
 static bool clip_row(const cj_cpu_tile *tile, uint32_t *first, uint32_t *end) {
     const int64_t unit = tile->stores ? PIECE / tile->element : 1;
     const int64_t at = tile->at[0], length = ((int64_t)tile->map.last[0] + unit) / unit * unit;
@@ -124,7 +125,7 @@ static bool clip_row(const cj_cpu_tile *tile, uint32_t *first, uint32_t *end) {
     return from < to;
 }
 
-// The coordinate of a row of a box in dimension i. *steps: how many rows come before it; then, how many steps of the
+// The coordinate of a row of a box in dimension i. *steps: in, how many rows come before it; out, how many steps of the
 // next dimension.
 static int64_t box_coordinate(const cj_cpu_tile *tile, uint32_t i, uint64_t *steps) {
     const int64_t at = tile->at[i] + (int64_t)(*steps % tile->count[i]) * tile->map.element_stride[i];
@@ -132,7 +133,8 @@ static int64_t box_coordinate(const cj_cpu_tile *tile, uint32_t i, uint64_t *ste
     return at;
 }
 
-// The same of a pixel of a column: it starts in the middle of the bounding box, and goes on from the box's lower end.
+// The same for a pixel of a column: it starts in the middle of the bounding box, and continues from the box's lower
+// end.
 static int64_t pixel_coordinate(const cj_cpu_tile *tile, uint32_t i, uint64_t *steps) {
     const int64_t stride = tile->map.element_stride[i], first = tile->at[i];
     if (i + 1 == tile->map.rank) return first + (int64_t)*steps * stride;  // images have no bounds
@@ -146,7 +148,7 @@ static int64_t pixel_coordinate(const cj_cpu_tile *tile, uint32_t i, uint64_t *s
     return from + (int64_t)at * stride + tile->offset[i - 1];
 }
 
-// The address of element 0 of the tensor in the row's other dimensions; false when the row lies outside.
+// The address of element 0 of the tensor in the row's other dimensions; false if the row is outside of the tensor.
 static bool row_address(const cj_cpu_tile *tile, uint32_t row, uint64_t *address) {
     const cj_cpu_tensor *map = &tile->map;
     uint64_t             steps = row;
@@ -201,7 +203,7 @@ void cj__cpu_tile_fill(const cj_cpu_tile *tile, unsigned char *data, uint32_t by
     for (uint32_t at = 0; tile->map.fill && at < bytes; at += tile->element) memcpy(data + at, &nan, tile->element);
 }
 
-// Nearest, ties to even, of any number; every NaN becomes this one.
+// Rounds any number to nearest, ties to even; every NaN becomes this one.
 static uint32_t rounded_to_tf32(uint32_t bits) {
     enum { STEP = 0x2000, INFINITE = 0x7f800000, NOT_A_NUMBER = 0x7fffe000 };
     if ((bits & 0x7fffffff) > INFINITE) return NOT_A_NUMBER;

@@ -2,11 +2,11 @@
 // Tensor maps and the copies made with them (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled and
 // cuTensorMapEncodeIm2col).
 //
-// The 128 bytes are this device's own: only it reads them. Kernels make maps too, of 128 zeros by tensormap.replace in every
-// field: such a map has no mark. Hosts clear bit 21 of the second 64 bits in maps of small tensors, which nothing uses here.
-// A tile is a map at coordinates: a box, or (im2col) a column
-// of pixels, moved by offsets. Its bytes have an order, rows of the innermost dimension one after another, in which
-// they are kept between their two ends:
+// The 128 bytes have a layout of this device's own: only this device reads them. Kernels make maps too, by
+// tensormap.replace of every field of 128 zero bytes: such a map has no mark. Host programs clear bit 21 of the second
+// 64 bits in maps of small tensors, so no field uses that bit. A tile is a map at coordinates: a box, or (im2col) a
+// column of pixels, moved by offsets. Its bytes have an order, rows of the innermost dimension one after another; a
+// transfer keeps them in that order between reading and writing:
 //
 //   global  a row lies at the tensor's strides; elements outside of the tensor are not there
 //   shared  rows lie one after another, each at least as long as the swizzle, whose 16-byte pieces change places: the
@@ -23,8 +23,8 @@ enum { CJ_TENSOR_RANK_MAX = 5, CJ_TENSOR_SPACE_MAX = CJ_TENSOR_RANK_MAX - 2 };
 
 typedef struct cj_cpu_tensor {
     uint64_t address;
-    uint32_t cleared;                         // by hosts
-    uint32_t mark;                            // that this device encoded it; 0: a kernel made it
+    uint32_t cleared;                         // by host programs
+    uint32_t mark;                            // set by this device's encoder; 0: a kernel made the map
     uint64_t stride[CJ_TENSOR_RANK_MAX - 1];  // bytes; [i] of dimension i + 1
     uint32_t last[CJ_TENSOR_RANK_MAX];        // the greatest coordinate
     uint16_t box[CJ_TENSOR_RANK_MAX];         // im2col: channels, pixels
@@ -48,7 +48,7 @@ typedef struct cj_cpu_tile {
     uint32_t      row, pitch, rows;             // bytes of a row, from row to row in shared memory; number of rows
 } cj_cpu_tile;
 
-// A run of a tile's bytes: where it stands in their order, and its address.
+// A run of a tile's bytes: its offset in their order, and its address.
 typedef struct cj_cpu_run {
     uint32_t offset, bytes;
     uint64_t address;
@@ -56,23 +56,23 @@ typedef struct cj_cpu_run {
 
 cj_status cj__cpu_tensor_encode(cj_device *device, const cj_tensor_tile *tile, cj_tensormap *map, cj_error *error);
 
-// Why this is no tensor map that can be used, or NULL.
+// Why this tensor map cannot be used, or NULL.
 const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map);
-// The tile of a sound map at coordinates (as many as its rank; of an im2col map, two offsets fewer), with one user;
+// The tile of a valid map at coordinates (as many as its rank; of an im2col map, two offsets fewer), with one user;
 // NULL when out of memory.
 cj_cpu_tile           *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at, const uint16_t *offset);
 void                   cj__cpu_tile_drop(cj_cpu_tile *tile);  // NULL is allowed
 static inline uint32_t cj__cpu_tile_bytes(const cj_cpu_tile *tile) { return tile->row * tile->rows; }
 
-// The next run in global memory from row *next on; false after the last one. *next starts at 0.
+// The next run in global memory, from row *next; false after the last one. *next starts at 0.
 bool cj__cpu_tile_global(const cj_cpu_tile *tile, uint32_t *next, cj_cpu_run *run);
-// The next run in shared memory from byte *next on, the tile being at `base`.
+// The next run in shared memory, from byte *next, for a tile at `base`.
 bool cj__cpu_tile_shared(const cj_cpu_tile *tile, uint64_t base, uint32_t *next, cj_cpu_run *run);
-// Addresses that the tile touches in global memory, [*begin, *end); false when it lies outside of its tensor.
+// The addresses that the tile touches in global memory, [*begin, *end); false if it is outside of its tensor.
 bool cj__cpu_tile_extent(const cj_cpu_tile *tile, uint64_t *begin, uint64_t *end);
-// Fills bytes with what stands for elements outside of the tensor.
+// Fills bytes with the value of elements outside of the tensor.
 void cj__cpu_tile_fill(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes);
-// Makes of bytes that have been read from the tensor what a load writes: tf32 maps round.
+// Converts bytes read from the tensor to what a load writes: tf32 maps round.
 void cj__cpu_tile_round(const cj_cpu_tile *tile, unsigned char *data, uint32_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous work of a cluster: which transfer is made next, which waits it ends, and what a block that exits still has in
-// flight.
+// The asynchronous work of a cluster: which transfer takes the next step, which waits it ends, and the transfers that a
+// block has in flight when it exits.
 #include "async.h"
 
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "transfer.h"
 
 enum {
-    STEPS_AT_ONCE = 64,  // while nobody is woken
-    PICK_AMONG = 16,     // of the youngest or the oldest
-    VAIN_MAX = 256       // timeouts in a row without any change: nothing will ever happen
+    STEPS_AT_ONCE = 64,  // as long as no thread can continue
+    PICK_AMONG = 16,     // the youngest or the oldest so many
+    VAIN_MAX = 256       // time-outs in a row without any change: nothing will ever happen
 };
 
 // ---- a cluster's
@@ -95,11 +95,11 @@ static cj_cpu_transfer *pick(cj_cpu_cluster *cluster) {
         }
     }
     while (t && !cj__transfer_is_ready(async, t))
-        t = t->link[CJ_LIST_CLUSTER].before;  // what it waits for was begun earlier
+        t = t->link[CJ_LIST_CLUSTER].before;  // the transfers that it waits for began earlier
     return t;
 }
 
-// No thread can go on: makes transfers until one of them completes a phase or a group.
+// No thread can continue: makes steps of transfers until one of them completes a phase or a group.
 static bool step_some(cj_cpu_cluster *cluster, bool *stepped) {
     cj_cpu_async  *async = cluster->async;
     const uint64_t before = async->mbarriers.flips + async->signals;
@@ -112,7 +112,7 @@ static bool step_some(cj_cpu_cluster *cluster, bool *stepped) {
     return true;
 }
 
-// Lets lanes that wait for an mbarrier give up, as PTX allows after a time limit; the kernel may then do something else. False
+// Ends the waits of lanes at mbarriers, as PTX allows after a time limit; the kernel may then do something else. False
 // if no lane waits, or if VAIN_MAX time-outs in a row have changed nothing.
 static bool time_out(cj_cpu_cluster *cluster) {
     cj_cpu_async  *async = cluster->async;

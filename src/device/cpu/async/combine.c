@@ -10,7 +10,7 @@
 typedef uint16_t lane_f16 __attribute__((__may_alias__));
 typedef uint16_t lane_bf16 __attribute__((__may_alias__));
 
-// Elements of `type`, which have the bits of `word`: `old` and `b` give the expression.
+// Elements of `type`, which has the bits of `word`; the expression uses `old` and `b`.
 #define COMBINE(name, type, word, expression)                                                                        \
     static void name##_##type(unsigned char *to, const unsigned char *from, uint32_t bytes) {                        \
         for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(lane_##word)) {                                     \
@@ -42,7 +42,7 @@ typedef uint16_t lane_bf16 __attribute__((__may_alias__));
     COMBINE(name, f16, u16, function(old, b, false)) \
     COMBINE(name, bf16, u16, function(old, b, true))
 
-// Sums of bulk reductions keep subnormals, unlike red.global's.
+// Sums of bulk reductions keep subnormals; those of red.global flush them.
 static float sum_f32(float a, float b) { return cj__cpu_canonical(a + b); }
 
 double cj__cpu_global_sum(double old, double b) { return b != b ? b : old != old ? old : old + b; }

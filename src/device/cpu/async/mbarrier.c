@@ -25,7 +25,7 @@ void cj__cpu_mbarriers_free(cj_cpu_mbarriers *mbarriers) {
     free(mbarriers->slot);
 }
 
-// The slot of the mbarrier at a place, or the empty one where it would go.
+// The slot of the mbarrier at a place, or the empty slot where it would be added.
 static cj_cpu_mbarrier *slot_of(const cj_cpu_mbarriers *mbarriers, const cj_cpu_block *block, uint32_t offset) {
     for (size_t i = offset / CJ_MBARRIER_BYTES + 61u * block->rank;; i++) {
         cj_cpu_mbarrier *m = &mbarriers->slot[i & (mbarriers->capacity - 1)];
@@ -48,7 +48,7 @@ static bool enlarge(cj_cpu_mbarriers *mbarriers) {
     return true;
 }
 
-// ---- life
+// ---- init and inval
 
 static void show(const cj_cpu_mbarrier *m) {
     const uint64_t state = cj__cpu_mbarrier_state(m);
@@ -179,7 +179,7 @@ void cj__cpu_mbarriers_describe(cj_text *text, const cj_cpu_block *block) {
     for (size_t i = 0; i < mbarriers->capacity; i++) {
         const cj_cpu_mbarrier *m = &mbarriers->slot[i];
         if (m->life != CJ_MBARRIER_LIVES || m->block != block) continue;
-        if (m->pending == m->expected && !m->bytes && m->phase) continue;  // nobody has come yet: between phases
+        if (m->pending == m->expected && !m->bytes && m->phase) continue;  // no thread has arrived yet: between phases
         if (described++ == DESCRIBED_MAX) break;
         cj__text_printf(text, ", mbarrier at 0x%x (line %u) in phase %u lacks %u of %u arrivals and %d bytes",
                         m->offset, m->line, m->phase, m->pending, m->expected, m->bytes);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers in shared memory (PTX ISA, "mbarrier"): what one counts, and when its phase completes.
+// Barriers in shared memory (PTX ISA, "mbarrier"): what an mbarrier counts, and when its phase completes.
 //
-// An mbarrier's state is kept beside the memory that it occupies, where a copy lies as the 64 opaque bits that PTX
-// promises: | phase, 24 bits | expected arrivals, 20 | pending arrivals, 20 |. The copy is what an arrival returns, and
-// it shows when something else has written there.
+// An mbarrier's state is kept outside of shared memory; shared memory holds a copy, the 64 opaque bits of PTX: | phase,
+// 24 bits | expected arrivals, 20 | pending arrivals, 20 |. An arrival returns the copy, and if the copy has changed,
+// another instruction has written there.
 #ifndef CJ_CPU_MBARRIER_H
 #define CJ_CPU_MBARRIER_H
 
@@ -13,7 +13,7 @@
 
 enum {
     CJ_MBARRIER_BYTES = 8,
-    CJ_MBARRIER_COUNT_MAX = (1 << 20) - 1,  // of arrivals, and of bytes expected or come too early
+    CJ_MBARRIER_COUNT_MAX = (1 << 20) - 1,  // of arrivals, and of bytes expected or arrived early
     CJ_MBARRIER_PHASE_BITS = 24
 };
 
@@ -23,49 +23,49 @@ typedef struct cj_cpu_mbarrier {
     const cj_cpu_block  *block;
     uint32_t             offset;  // in its shared memory
     cj_cpu_mbarrier_life life;
-    uint32_t             expected, pending;  // arrivals of a phase; those that the running one waits for
-    int32_t              bytes;              // expected less come
-    uint32_t             phase;              // completed so far, the lower CJ_MBARRIER_PHASE_BITS bits
+    uint32_t             expected, pending;  // arrivals of a phase; arrivals that the running phase still waits for
+    int32_t              bytes;              // expected minus arrived
+    uint32_t             phase;              // phases completed so far, the lower CJ_MBARRIER_PHASE_BITS bits
     uint32_t             line;               // of its mbarrier.init, or of the mbarrier.inval
     cj_sync              sync;
 } cj_cpu_mbarrier;
 
-// All mbarriers of a cluster, found by place: open addressing, at most half full.
+// All mbarriers of a cluster, by place: open addressing, at most half full.
 struct cj_cpu_mbarriers {
     cj_cpu_mbarrier *slot;
     size_t           count, capacity;  // the capacity is 0 or a power of two
-    uint64_t         changes;          // arrivals, transactions, inits: whether anything still happens
+    uint64_t         changes;          // arrivals, transactions and inits so far: tells whether anything still happens
     uint64_t         flips;            // phases completed, and begun or ended by an init or inval
 };
 
-// The thread and the op that a hazard names.
+// The thread and the op that a hazard report names.
 typedef struct cj_cpu_who {
     cj_cpu_warp     *w;
     const cj_cpu_op *op;
     unsigned         lane;
 } cj_cpu_who;
 
-void cj__cpu_mbarriers_clear(cj_cpu_mbarriers *mbarriers);  // forgets all of them
+void cj__cpu_mbarriers_clear(cj_cpu_mbarriers *mbarriers);  // removes all of them
 void cj__cpu_mbarriers_free(cj_cpu_mbarriers *mbarriers);
 
 // All below return false, or NULL, when a hazard was reported.
 bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count);
 bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at);
-// The mbarrier at a place, which must be one, initialized and intact. Valid until the next init.
+// The mbarrier at a place; a hazard if there is none, or if its memory was overwritten. Valid until the next init.
 cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at);
 
 bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count, bool leaves);
-// This phase waits for one arrival more.
+// The running phase waits for one more arrival.
 bool cj__cpu_mbarrier_join(cj_cpu_who who, cj_cpu_mbarrier *m);
-// The phase expects so many more bytes; a negative number: so many bytes have arrived.
+// The running phase expects so many more bytes; negative: so many bytes have arrived.
 bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes);
 
-// The 64 bits that stand for it in memory.
+// The 64 bits that shared memory holds.
 static inline uint64_t cj__cpu_mbarrier_state(const cj_cpu_mbarrier *m) {
     return (uint64_t)m->phase << 40 | (uint64_t)m->expected << 20 | m->pending;
 }
 
-// Appends to a deadlock's picture which mbarriers of a block still wait, and for what.
+// Appends to a deadlock report which mbarriers of a block still wait, and for what.
 void cj__cpu_mbarriers_describe(cj_text *text, const cj_cpu_block *block);
 
 #endif

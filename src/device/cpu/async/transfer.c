@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One transfer: it begins, its bytes move, and it signals that it has ended.
+// One transfer: it begins, moves its bytes, and signals its end.
 #include "transfer.h"
 
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "stats.h"
 
 enum {
-    LATE_ROUNDS = 4,   // a transfer takes at most, under the fixed schedule,
-    LATE_RANDOM = 12,  // and under a random one, or
-    LATE_LONG = 64,    // one in four so many
+    LATE_ROUNDS = 4,   // rounds that a transfer takes at most, under the fixed schedule
+    LATE_RANDOM = 12,  // under a random schedule, for three transfers in four
+    LATE_LONG = 64,    // for the fourth
 };
 
 // ---- lists
@@ -44,7 +44,7 @@ void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
     free(t);
 }
 
-// ---- when
+// ---- begin
 
 static uint64_t draw(cj_cpu_cluster *cluster, uint64_t below) { return cj__cpu_random(cluster) % below; }
 
@@ -123,7 +123,7 @@ static void copy_masked(unsigned char *to, const unsigned char *from, uint32_t b
     }
 }
 
-// Whether one end lies in the shared memory of another block than the one that began it.
+// Whether this end is in the shared memory of another block than the block that began the transfer.
 static bool of_peer(const cj_cpu_transfer *t, const cj_cpu_spot *end) {
     return end->block && end->block != t->who.w->block;
 }
@@ -150,7 +150,7 @@ static bool write_destination(const cj_cpu_transfer *t) {
     return true;
 }
 
-// ---- what the end of a transfer signals
+// ---- signals
 
 static cj_cpu_mbarrier *mbarrier_of(const cj_cpu_transfer *t) {
     static const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_INIT, .scope = CJ_SCOPE_CLUSTER};
@@ -168,7 +168,7 @@ static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
     return fits;
 }
 
-// The arrival that stands for the copies that its thread began before.
+// The arrival of cp.async.mbarrier.arrive, once its thread's earlier copies are done.
 static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_mbarrier *m = mbarrier_of(t);
     if (!m) return false;
@@ -185,7 +185,7 @@ static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
 
 static bool signal_group(cj_cpu_async *async, cj_cpu_transfer *t) {
     async->signals += t->signal == CJ_SIGNAL_BULK_GROUP;
-    if (!t->writer.block) {  // nobody watches
+    if (!t->writer.block) {  // the launch is not watched
         cj__transfer_discard(async, t);
         return true;
     }

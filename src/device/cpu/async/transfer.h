@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the schedule of asynchronous work (async.c) has of a single transfer (transfer.c).
+// The calls of transfer.c (a single transfer) that the schedule in async.c uses.
 #ifndef CJ_CPU_TRANSFER_H
 #define CJ_CPU_TRANSFER_H
 
@@ -21,13 +21,13 @@ static inline bool cj__async_is_random(const cj_cpu_cluster *cluster) {
     return cluster->launch->options.random_schedule;
 }
 
-// One step of a pending transfer, after which it may be gone; false when a hazard was reported.
+// One step of a pending transfer, which may free it; false when a hazard was reported.
 bool cj__transfer_step(cj_cpu_async *async, cj_cpu_transfer *t);
 // Whether it can take a step: an arrival waits for the copies that its thread began before it.
 bool cj__transfer_is_ready(const cj_cpu_async *async, const cj_cpu_transfer *t);
 // Takes it off its lists and frees it.
 void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t);
-// The watched operation ends.
+// Ends the watched operation.
 void cj__transfer_end_watch(cj_watch_async *async);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What executors are written with. An executor is a function for one instruction with its types fixed; the folders
-// below define them by topic, each file with the selectors that choose among them. A row of instructions.def names its
+// Declarations for executors. An executor is a function for one instruction with its types fixed; the folders below
+// define them by topic, each file with the selectors that choose among them. A row of instructions.def names its
 // selector: CJ_ROW(add, …) is chosen by cj__cpu_select_add.
 #ifndef CJ_CPU_EXEC_H
 #define CJ_CPU_EXEC_H
@@ -33,7 +33,7 @@ static inline cj_cpu_step cj__cpu_compared(cj_cpu_warp *w, const cj_cpu_op *op, 
     return CJ_STEP_NEXT;
 }
 
-// The executor of what has no effect here.
+// The executor of an instruction that has no effect here.
 cj_cpu_step cj__cpu_nothing(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 
 // move.c: the executor that copies the low bits of slot 1, op->bytes wide, to slot 0 of op->mode bits, zeros above.
@@ -42,10 +42,10 @@ cj_cpu_step cj__cpu_resize(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 // half.c: the executor of a comparison of halves, for slots p, q, a, b, with.
 bool cj__cpu_choose_half_comparison(cj_cpu_prepare *p);
 
-// The lanes in `mask` go where `to` says, those of the running group that are not go on below.
+// The lanes in `mask` continue where `to` says; the other lanes of the running group continue with the next op.
 cj_cpu_step cj__cpu_disperse(cj_cpu_warp *w, uint32_t mask, const uint32_t to[CJ_LANES]);
 
-// The ways in which an instruction is defined: one executor for each type. B types go with the unsigned ones.
+// How an instruction is defined for several types: one executor for each. B types share the unsigned executors.
 typedef struct cj_cpu_typed {
     cj_cpu_exec u16, u32, u64, s16, s32, s64, f32, f64;
 } cj_cpu_typed;
@@ -55,7 +55,7 @@ typedef struct cj_cpu_typed {
 #define CJ_SIGNED(name) .s16 = name##_s16, .s32 = name##_s32, .s64 = name##_s64
 #define CJ_UNSIGNED(name) .u16 = name##_u16, .u32 = name##_u32, .u64 = name##_u64
 
-// Sets the op's executor to the one for that type; false where there is none.
+// Sets the op's executor to the one for that type; false if there is none.
 bool cj__cpu_choose(cj_cpu_prepare *p, const cj_cpu_typed *typed, uint16_t type);
 
 // Wraps the op's executor in the rounding mode of the instruction; .rn and none need no wrapping.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering calls: which functions an entry may reach, and where their parameters are. program.h tells the scheme.
+// Lowering calls: which functions an entry may reach, and where their parameters are. program.h explains the scheme.
 #include "call.h"
 
 #include <string.h>
 
 #include "load.h"
 
-#define FUNCTION_BASE 0x4655000000000000u  // "FU": no canonical address
+#define FUNCTION_BASE 0x4655000000000000u  // "FU": not a canonical address
 
 enum { FRAME_ALIGNMENT = 16 };
 
-// The definition that a name stands for: follows aliases, and finds the body of a function declared earlier.
+// The definition of a name: follows aliases, and finds the body of a function declared earlier.
 static const cj_ir_func *definition(const cj_ir_func *func) {
     while (func->alias) func = func->alias;
     const cj_ir_func *named = func->has_body ? func : cj__ir_func(func->module, func->name);
@@ -37,7 +37,7 @@ cj_cpu_func *cj__cpu_func_of(const cj_cpu_program *program, const cj_ir_func *fu
 
 typedef struct finder {
     cj_cpu_prepare    *p;
-    const cj_ir_func **open;  // those whose callees are being found
+    const cj_ir_func **open;  // the functions whose callees are being found
     size_t             depth;
 } finder;
 
@@ -55,7 +55,7 @@ static bool visit_operands(finder *f, const cj_ir_operand *operand, size_t count
     return true;
 }
 
-// A pointer in memory may hold any function that some variable is initialized with.
+// A pointer in memory may point to any function that some variable is initialized with.
 static bool visit_pointers(finder *f, const cj_ir_module *module) {
     for (size_t i = 0; i < module->item_count; i++) {
         const cj_ir_var *var = module->item[i].kind == CJ_ITEM_VAR ? module->item[i].var : NULL;
@@ -116,14 +116,14 @@ bool cj__cpu_find_functions(cj_cpu_prepare *p) {
     finder              f = {.p = p, .open = cj__cpu_keep(p, (module->item_count + 1) * sizeof *f.open)};
     if (!f.open || !visit_body(&f, p->program->entry)) return false;
     if (calls_pointers(module)) {
-        p->program->stack_grows = true;  // who calls whom is not known
+        p->program->stack_grows = true;  // which function calls which is not known
         if (!visit_pointers(&f, module)) return false;
     }
     p->program->has_stack = p->program->func_count != 0;
     return true;
 }
 
-// ---- what a call has of its own
+// ---- places that each call needs
 
 bool cj__cpu_keep_place(cj_cpu_prepare *p, cj_cpu_func *func, uint32_t slot, unsigned bits) {
     if (!cj__cpu_grow(p, &func->kept, func->kept_count, &func->kept_capacity, sizeof *func->kept)) return false;

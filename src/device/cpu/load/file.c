@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The register file of a warp: where registers lie, and what the file holds when a warp begins.
+// The register file of a warp: the place of each register, and the contents of the file when a warp begins.
 #include <string.h>
 
 #include "call.h"
 #include "lanes.h"
 #include "lower.h"
 
-// The places of a function's registers, by their index. `made` keeps them; NULL: the entry's.
+// Places a function's registers, by their index, and stores the places in `made`; NULL: the entry's.
 static uint32_t *place_function(cj_cpu_prepare *p, const cj_ir_func *func, cj_cpu_func *made) {
     uint32_t *place = cj__cpu_keep(p, (func->reg_count + 1) * sizeof *place);
     if (!place) return NULL;
@@ -45,7 +45,7 @@ bool cj__load_image(cj_cpu_prepare *p) {
     program->file_bytes = (p->file_bytes + CJ_FILE_ALIGNMENT - 1) / CJ_FILE_ALIGNMENT * CJ_FILE_ALIGNMENT;
     program->image = cj__cpu_keep(p, program->file_bytes);
     if (!program->image) return false;
-    memset(program->image, CJ_POISON, program->file_bytes);  // predicate 0, which holds, included
+    memset(program->image, CJ_POISON, program->file_bytes);  // predicate 0, which is always true, included
     for (size_t i = 0; i < p->constant_count; i++) {
         const cj_cpu_constant *constant = &p->constant[i];
         void                  *slot = program->image + constant->slot;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where variables lie: offsets in the spaces of parameters, shared memory and local memory, and in functions' frames.
+// The layout of variables: offsets in the spaces of parameters, shared memory and local memory, and in functions'
+// frames.
 #include "lower.h"
 
 enum { DYNAMIC_ALIGNMENT = 16, STACK_ALIGNMENT = 16 };
@@ -41,13 +42,13 @@ static bool add_symbols(cj_cpu_prepare *p, cj_space space, bool unsized, uint32_
     const cj_ir_var *var;
     for (size_t i = 0; (var = visible_var(p->program->entry, &i)) != NULL;) {
         if (var->space != space || var->unsized != unsized) continue;
-        uint32_t at = *bytes;  // all unsized variables start where dynamic memory starts
+        uint32_t at = *bytes;  // all unsized variables begin where dynamic memory begins
         if (!add_symbol(p, var, unsized ? &at : bytes)) return false;
     }
     return true;
 }
 
-// The parameters of the entry's calls, which lie in local memory. Its other variables are placed already.
+// Places the parameters of the entry's calls, which are in local memory. Its other variables have been placed.
 static bool add_entry_symbols(cj_cpu_prepare *p) {
     const cj_ir_func *entry = p->program->entry;
     for (size_t i = 0; i < entry->var_count; i++) {
@@ -64,7 +65,7 @@ static bool add_frame_symbol(cj_cpu_prepare *p, cj_cpu_func *func, const cj_ir_v
     return true;
 }
 
-// A function's own variables. Its parameters, and those of its calls, lie in its frame.
+// Places a function's own variables. Its parameters, and those of its calls, are in its frame.
 static bool add_function_symbols(cj_cpu_prepare *p, cj_cpu_func *made) {
     const cj_ir_func *func = made->func;
     for (size_t i = 0; i < func->param_count + func->result_count; i++) {
@@ -89,7 +90,7 @@ static uint32_t dynamic_alignment(const cj_ir_func *entry) {
     return align;
 }
 
-// More than any GPU has; what a launch may take is for its contract to say.
+// Larger than on any GPU; the launch's contract checks the limits of the device.
 static bool check_sizes(cj_cpu_prepare *p) {
     const cj_cpu_program *program = p->program;
     const struct {

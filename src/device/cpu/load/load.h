@@ -9,7 +9,7 @@
 cj_status cj__cpu_prepare(const cj_ir_func *entry, const cj_cpu_variable *variables, size_t variable_count,
                           const cj_cpu_instructions *instructions, cj_cpu_program **program, cj_error *error);
 
-// What a pointer to the module's function holds: the address of nothing that can be read.
+// The value of a pointer to a function of the module; no data can be read at this address.
 uint64_t cj__cpu_function_address(const cj_ir_func *func);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering an entry: memory layout, register file, then one instruction after another. program.h tells the result.
+// Lowering an entry: memory layout, register file, then one instruction after another. program.h describes the result.
 #include "lower.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static bool lower_guard(cj_cpu_prepare *p, const cj_ir_inst *inst) {
     return true;
 }
 
-// ptxas takes %r0 + 4 as a source; no page says what it is.
+// ptxas accepts %r0 + 4 as a source; its meaning is not documented.
 static bool has_sum(const cj_ir_inst *inst) {
     for (unsigned i = 0; i < inst->operand_count; i++)
         if (inst->operand[i].kind == CJ_OPERAND_REG && inst->operand[i].offset_written) return true;
@@ -58,8 +58,8 @@ static bool lower_known(cj_cpu_prepare *p) {
     return true;
 }
 
-// What cannot be executed is no reason to refuse the kernel: it ends a launch that reaches it, with the words that were
-// written to `why`.
+// A kernel with an instruction that cannot be executed is accepted: the instruction ends a launch that reaches it, with
+// the message in `why`.
 static bool lower_unknown(cj_cpu_prepare *p, const cj_error *why) {
     const size_t length = strlen(why->message);
     char        *text = cj__cpu_keep(p, length + 1);
@@ -93,7 +93,7 @@ static bool lower(cj_cpu_prepare *p, const cj_ir_stmt *stmt) {
     return false;
 }
 
-// A branch names a statement. It goes to that statement's first op, or to the next one if the statement has none.
+// A branch names a statement. Its target is that statement's first op, or the next op if the statement has none.
 static bool resolve_target(cj_cpu_prepare *p, cj_cpu_op *op, const uint32_t *first_op) {
     const cj_ir_inst *inst = op->inst;
     for (unsigned i = 0; inst && i < inst->operand_count && i < 2; i++) {
@@ -132,7 +132,7 @@ static bool lower_body(cj_cpu_prepare *p, const cj_ir_func *func) {
     return p->instructions->finish(p, begin);
 }
 
-// Functions come before the entry, which a jump then leads to.
+// Functions come before the entry; a jump at the start leads to the entry.
 static bool lower_all(cj_cpu_prepare *p) {
     cj_cpu_program *program = p->program;
     uint32_t       *place = p->place;

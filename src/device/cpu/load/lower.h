@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files that lower an entry have of each other.
+// What the files that lower an entry share.
 #ifndef CJ_CPU_LOWER_H
 #define CJ_CPU_LOWER_H
 
@@ -21,16 +21,16 @@ static inline uint32_t cj__load_register_bits(uint16_t type) {
     return bits > 1 && bits < 16 ? 16 : bits;
 }
 
-// layout.c: places all variables that the entry and what it calls can name. Then, once all functions are lowered, sizes the
-// stack: a frame of every function, which is enough if no function is entered twice.
+// layout.c: places all variables that the entry and the functions it calls can name. Then, once all functions are
+// lowered, sizes the stack: a frame of every function, which is enough if no function is entered twice.
 bool cj__load_layout(cj_cpu_prepare *p);
 bool cj__load_size_stack(cj_cpu_prepare *p);
 
-// file.c: places all registers; and, once all is lowered, makes the file with which a warp begins.
+// file.c: places all registers; and, once everything is lowered, makes the file with which a warp begins.
 bool cj__load_registers(cj_cpu_prepare *p);
 bool cj__load_image(cj_cpu_prepare *p);
 
-// operand.c: gives each operand of the instruction at hand its slots in p->slot, p->flow and p->memory.
+// operand.c: gives each operand of the current instruction its slots in p->slot, p->flow and p->memory.
 bool cj__load_operands(cj_cpu_prepare *p);
 
 #endif

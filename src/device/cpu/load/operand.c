@@ -7,7 +7,7 @@
 #include "lower.h"
 #include "special.h"
 
-// The slot with an address in a variable.
+// The slot that holds the address of a place in a variable.
 static uint32_t address_slot(cj_cpu_prepare *p, const cj_ir_var *var, uint64_t into, unsigned bits) {
     const cj_cpu_symbol *symbol = cj__cpu_symbol_of(p->program, var);
     if (symbol && symbol->in_frame) return cj__cpu_frame_slot(p, symbol->offset + into, bits);
@@ -34,7 +34,7 @@ static uint32_t fixed_special(cj_cpu_prepare *p, cj_special special, uint8_t com
     return slot;
 }
 
-// A clock is read by an op of its own into a hidden register.
+// A separate op reads a clock into a hidden register.
 static uint32_t changing_special(cj_cpu_prepare *p, cj_special special, unsigned bits) {
     uint32_t *slot = cj__cpu_keep(p, sizeof *slot);
     if (!slot) return CJ_SLOT_NONE;
@@ -111,8 +111,8 @@ uint32_t cj__cpu_slot_of(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16
     return scalar_slot(p, operand, type, false, bits);
 }
 
-// A register of bits may be wider than the float that it takes or gives: the slot of the low part, which an op of its own
-// fills before the instruction or spreads after it.
+// A register may be wider than the float in it: the slot of the low part, which a separate op fills before the
+// instruction or widens after it.
 static uint32_t low_part(cj_cpu_prepare *p, uint32_t whole, uint16_t type, bool is_destination, uint16_t *bits) {
     uint32_t      *slot = cj__cpu_keep(p, 2 * sizeof *slot);
     const uint32_t wide = *bits, narrow = cj__load_register_bits(type);
@@ -163,7 +163,7 @@ static void set_memory(cj_cpu_prepare *p, const cj_ir_operand *operand) {
                        p->mnemonic->text, bits);
 }
 
-// The type that a bits-typed part of a vector has: 64 bits in two parts are two of 32.
+// The type of one part of a bits-typed vector: 64 bits in two parts are two of 32.
 static uint16_t part_type(uint16_t type, unsigned parts) {
     switch (cj__words[type].bits / parts) {
     case 8: return CJ_W_B8;
@@ -185,12 +185,12 @@ static uint16_t item_type(const cj_mnemonic *mnemonic, const cj_pattern_item *it
         if (cj__words[type].bits == 16) return is_signed ? CJ_W_S32 : CJ_W_U32;
         return is_signed ? CJ_W_S64 : CJ_W_U64;
     }
-    case 0: return CJ_W_PRED;  // q and p say it by their kind
+    case 0: return CJ_W_PRED;  // the kind of operand says which of q and p
     default: return mnemonic->type[item->type - '1'];
     }
 }
 
-// A register with elements is the vector of them.
+// Adds a register that holds several elements as a vector.
 static unsigned add_vector(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type, bool is_destination) {
     const bool is_list = operand->kind == CJ_OPERAND_VECTOR;
     const bool is_whole = operand->kind == CJ_OPERAND_REG && !operand->component;
@@ -212,7 +212,7 @@ static void add_operand(cj_cpu_prepare *p, const cj_ir_operand *operand, const c
         for (unsigned i = 0; i < operand->count; i++) add_scalar(p, &operand->list[i], type, is_destination);
     } else if (is_vector) {
         const unsigned parts = operand->kind == CJ_OPERAND_REG ? operand->reg->vector : operand->count;
-        const bool is_part = strchr("UP", item->kind) && !cj__pattern_length(item, p->mnemonic);  // else type is each's
+        const bool is_part = strchr("UP", item->kind) && !cj__pattern_length(item, p->mnemonic);  // else type is each element's
         const unsigned count = add_vector(p, operand, is_part ? part_type(type, parts) : type, is_destination);
         p->elements = p->elements == UINT32_MAX || p->elements == count ? count : 0;
     } else if (!strchr("lfL", item->kind)) {
@@ -240,7 +240,7 @@ bool cj__load_operands(cj_cpu_prepare *p) {
     p->op.slot = p->slot;
     p->op.memory = p->memory;
     p->op.flow = p->flow;
-    for (unsigned i = 0, next = 0; i < pattern->count; i++) {  // an operand that is not written has a slot all the same
+    for (unsigned i = 0, next = 0; i < pattern->count; i++) {  // an optional operand always has a slot
         bool given = cj__pattern_item(pattern, p->mnemonic, next) == &pattern->item[i] && next < inst->operand_count;
         if (given)
             add_operand(p, &inst->operand[next++], &pattern->item[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What selectors and the lowering of an entry use: memory that lives as long as the program, places, constants, flows.
+// Helpers of selectors and of the lowering: memory that lives as long as the program, places, constants, flows.
 #include "prepare.h"
 
 #include <stdarg.h>

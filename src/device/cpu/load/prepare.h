@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a selector sees while an instruction is lowered: its operands are in op.slot already; it sets op.run, and what
-// this executor needs besides.
+// What a selector sees while an instruction is lowered: its operands are in op.slot already. The selector sets op.run,
+// and whatever else this executor needs.
 #ifndef CJ_CPU_PREPARE_H
 #define CJ_CPU_PREPARE_H
 
@@ -20,15 +20,15 @@ typedef struct cj_cpu_prepare {
     const cj_ir_inst          *inst;
     const cj_mnemonic         *mnemonic;
     cj_cpu_op                  op;
-    uint32_t                  *slot;  // op.slot, as it is filled
-    uint16_t    *bits, *type;         // of slot k: its register's width, and the type (cj_word) that the row asks for
+    uint32_t                  *slot;  // op.slot, while it is filled
+    uint16_t    *bits, *type;         // of slot k: its register's width, and the type (cj_word) that the row names
     uint32_t     slot_count;
-    uint32_t     elements;          // of the vector operands, 0: they differ; a register alone is one
-    cj_cpu_flow *flow;              // op.flow, as it is filled
-    cj_cpu_memory_operand *memory;  // op.memory, as it is filled
+    uint32_t     elements;          // of the vector operands, 0: they differ; a single register has one
+    cj_cpu_flow *flow;              // op.flow, while it is filled
+    cj_cpu_memory_operand *memory;  // op.memory, while it is filled
     uint32_t               memory_count;
     bool      any_width;  // set by a selector whose executor takes registers wider than their integer types
-    cj_cpu_op widening[CJ_WIDENED_MAX];  // what gives the results of the instruction at hand to wider registers
+    cj_cpu_op widening[CJ_WIDENED_MAX];  // ops that widen the results of the current instruction
     uint32_t  widened;
     uint32_t  line;
     uint32_t  file_bytes;
@@ -36,7 +36,7 @@ typedef struct cj_cpu_prepare {
     struct cj_cpu_constant *constant;
     size_t                  constant_count, constant_capacity;
     cj_map                  constants;       // value and width -> constant
-    uint32_t                sink_predicate;  // where predicates go that nobody wants
+    uint32_t                sink_predicate;  // takes predicates that the kernel does not use
     uint32_t                carry;           // CC.CF, a predicate
     cj_status               status;
     cj_error               *error;
@@ -45,11 +45,11 @@ typedef struct cj_cpu_prepare {
 // Selects the executor of an instruction; false when the CPU device has none for this form.
 typedef bool (*cj_cpu_selector)(cj_cpu_prepare *p);
 
-// The instructions of a device, as the lowering asks for them: it knows none by name.
+// The instructions of a device. The lowering names no instruction: it uses this table.
 struct cj_cpu_instructions {
     const cj_cpu_selector *select;  // of each row of instructions.def
     cj_cpu_selector        jump;    // a branch to an op; lower.c sets the target
-    cj_cpu_selector        end;     // of a body: a return from a function, the exit of an entry
+    cj_cpu_selector        end;     // the end of a body: return from a function, exit of an entry
     cj_cpu_exec            resize;  // copies the low bits of slot 1, op->bytes wide, to slot 0 of op->mode bits
     // Called for the ops of a body, from `begin` on, once all of them have their targets.
     bool (*finish)(cj_cpu_prepare *p, size_t begin);
@@ -57,11 +57,11 @@ struct cj_cpu_instructions {
 
 bool cj__cpu_has(const cj_cpu_prepare *p, cj_word word);
 
-// Appends op as it stands; the caller may change p->op and append again, or leave the last one to be appended for it.
+// Appends p->op; the caller may change it and append again, or leave the last one for the lowering to append.
 bool cj__cpu_append(cj_cpu_prepare *p);
-// Adds an operand that was not written; no type asks for no width.
+// Adds an operand that was not written in the instruction; no type: any width.
 void cj__cpu_add_slot(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, uint16_t type);
-// Tells of a register that the op at hand reads or writes, and that add_slot alone has named.
+// Records a register that the current op reads or writes, and that only add_slot has named.
 void cj__cpu_add_flow(cj_cpu_prepare *p, uint32_t slot, uint16_t bits, cj_cpu_role role);
 // The flow of an op that copies one register to another.
 const cj_cpu_flow *cj__cpu_copy_flow(cj_cpu_prepare *p, uint32_t to, uint32_t to_bits, uint32_t from,

@@ -38,7 +38,7 @@ static cj_hazard *find_known(cj_cpu_findings *findings, cj_cpu_rule rule, unsign
     return NULL;
 }
 
-// Whether this rule was broken by these lines before, which then counts.
+// Whether these lines have broken this rule before; then the earlier finding counts one more.
 bool cj__hazard_is_known(cj_cpu_findings *findings, cj_cpu_rule rule, unsigned first, unsigned second) {
     pthread_mutex_lock(&findings->lock);
     cj_hazard *known = find_known(findings, rule, first, second);
@@ -70,7 +70,7 @@ cj_status cj__cpu_findings_error(const cj_cpu_findings *findings, cj_error *erro
     return CJ_HAZARD;
 }
 
-// ---- who
+// ---- the thread that a report names
 
 cj_hazard_side cj__hazard_side_of(const cj_cpu_launch *launch, const cj_cpu_op *op, uint64_t cluster, uint32_t rank,
                                   uint32_t thread) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards: what a kernel does that it must not. A launch collects them in its findings; the launch's error is the first.
+// Hazards: actions of a kernel that its correctness rules forbid. A launch collects them as findings; its error is the
+// first.
 #ifndef CJ_CPU_HAZARD_H
 #define CJ_CPU_HAZARD_H
 
@@ -11,7 +12,7 @@ typedef enum cj_cpu_rule {
 #undef CJ_HAZARD
 } cj_cpu_rule;
 
-// Hazards found in a launch, and notes: each rule and pair of lines once.
+// Hazards and notes of a launch: each rule and pair of lines once.
 enum { CJ_CPU_FINDINGS = 64 };
 
 typedef struct cj_cpu_found {
@@ -22,21 +23,21 @@ typedef struct cj_cpu_found {
 typedef struct cj_cpu_findings {
     pthread_mutex_t  lock;
     cj_cpu_found     hazards, notes;
-    const cj_cpu_op *unsupported;  // the first that was reached, or NULL
+    const cj_cpu_op *unsupported;  // the first unsupported op that a thread reached, or NULL
 } cj_cpu_findings;
 
-// The first of the findings as an error; returns HAZARD, or OK where there are none.
+// Returns the first finding as an error, HAZARD; OK if there is none.
 cj_status cj__cpu_findings_error(const cj_cpu_findings *findings, cj_error *error);
-// What was reached that the CPU device cannot execute, as an error; returns UNSUPPORTED.
+// Returns the unsupported op that a thread reached as an error, UNSUPPORTED.
 cj_status cj__cpu_unsupported_error(const cj_cpu_findings *findings, cj_error *error);
 
-// Reports a hazard of one lane and returns CJ_STEP_STOP. The message is what was done (from the format), by whom.
+// Reports a hazard of one lane and returns CJ_STEP_STOP. The message is the format's text and the thread's name.
 cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,
                            ...) CJ_PRINTF(5, 6);
 // The executor of an instruction that the CPU device cannot execute; op->plan says why. It ends the launch.
 cj_cpu_step cj__cpu_unsupported(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 
-// ---- what reports are made of
+// ---- parts of reports
 
 const char *cj__hazard_op_name(const cj_cpu_op *op);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How C code walks over the lanes of a warp: the register file's lanes as typed arrays, loops over lanes, predicates.
+// Helpers for C code on the lanes of a warp: the register file's lanes as typed arrays, loops over lanes, predicates.
 #ifndef CJ_CPU_LANES_H
 #define CJ_CPU_LANES_H
 
@@ -23,8 +23,8 @@ typedef double                          lane_f64 __attribute__((__may_alias__));
 // The lanes of operand k.
 #define CJ_LANES_OF(type, k) ((type *)(void *)(w->file + op->slot[k]))
 
-// A loop over 32 lanes whose iterations do not depend on each other: slots are the same or apart. That the compiler may
-// vectorize it is a wish: clang would warn where it cannot.
+// A loop over 32 lanes whose iterations are independent: slots are the same or disjoint. The compiler
+// vectorizes it where it can; clang's warning where it cannot is switched off.
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed"
 #define CJ_EVERY_LANE(i) _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < CJ_LANES; i++)
@@ -36,7 +36,7 @@ typedef double                          lane_f64 __attribute__((__may_alias__));
 #define CJ_SOME_LANES(i, mask) \
     for (uint32_t rest_ = (mask), i; rest_ && ((i = cj__cpu_first(rest_)), true); rest_ &= rest_ - 1)
 
-// Does it for each lane i in `mask`: without tests where all are.
+// Executes the statement for each lane i in `mask`; without tests if all lanes are in it.
 #define CJ_EACH_LANE(i, mask, ...)                                                                       \
     do {                                                                                                 \
         if ((mask) == CJ_ALL_LANES) CJ_EVERY_LANE(i) __VA_ARGS__ else CJ_SOME_LANES(i, mask) __VA_ARGS__ \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running machine: launch > cluster > block > warp > groups of lanes. docs/maintaining/cpu_device.md says in which order
-// they run.
+// The running machine: launch > cluster > block > warp > groups of lanes. docs/maintaining/cpu_device.md describes the
+// order in which they run.
 //
-// All blocks of a cluster run on one host thread, and all state that changes hangs on the cluster. Clusters share nothing but
-// global memory, so host threads run clusters without locks.
+// All blocks of a cluster run on one host thread, and all state that changes belongs to the cluster. Clusters share
+// only global memory, so host threads run clusters without locks.
 //
 // A warp's lanes are divided into groups with one pc each. The ready group with the smallest pc runs, until it reaches the pc
 // of another group and joins it. Lanes at an instruction that needs more lanes than have arrived (bar.sync, shfl.sync, …) wait.
@@ -28,17 +28,17 @@ typedef struct cj_cpu_block     cj_cpu_block;
 typedef struct cj_cpu_async     cj_cpu_async;      // async.h
 typedef struct cj_cpu_mbarriers cj_cpu_mbarriers;  // mbarrier.h; they are part of the cluster's cj_cpu_async
 typedef struct cj_cpu_counts    cj_cpu_counts;     // stats.h
-typedef struct cj_watch         cj_watch;          // watch.h; of each level NULL where hazards are not watched
+typedef struct cj_watch         cj_watch;          // watch.h; at each level NULL if hazards are not watched
 typedef struct cj_watch_block   cj_watch_block;
 typedef struct cj_watch_warp    cj_watch_warp;
 
 typedef struct cj_cpu_group {
     uint32_t pc, mask;
-    uint32_t turn;   // of its warp, in which it last ran
-    bool     waits;  // has tried the op at pc in this turn of the warp, in vain
+    uint32_t turn;   // the warp's turn in which it last ran
+    bool     waits;  // has tried the op at pc in this turn of the warp, and must wait
 } cj_cpu_group;
 
-// What a warp has in flight of wgmma.mma_async.
+// A warp's multiplications of wgmma.mma_async in flight.
 typedef struct cj_cpu_wgmma cj_cpu_wgmma;  // execute/matrix/wgmma.c
 
 typedef struct cj_cpu_wgmmas {
@@ -51,8 +51,8 @@ struct cj_cpu_warp {
     unsigned char *file;
     uint32_t       pc, active;                 // the running group
     uint32_t       stop;                       // the smallest pc of the other groups that can run
-    uint32_t       waiting;                    // set by an op that returns CJ_STEP_WAIT: the lanes that wait at it
-    uint32_t       quantum, budget;            // ops of this turn, and those of them that are left
+    uint32_t       waiting;                    // the lanes that an op which returned CJ_STEP_WAIT has left waiting
+    uint32_t       quantum, budget;            // ops of this turn; those that are left
     uint32_t       live;                       // lanes that have not exited
     uint32_t cluster_arrived, cluster_parity;  // lanes between arrive and wait, and the phase in which they arrived
     const cj_cpu_range *range;                 // of the last global access
@@ -61,7 +61,7 @@ struct cj_cpu_warp {
     bool                undefined;  // some register may have undefined bits (undefined.h)
     cj_cpu_wgmmas       wgmma;
     uint32_t            index;  // in the block
-    uint32_t     turn, spins;   // turns begun; the last ones in a row that were used up while another group was ready
+    uint32_t     turn, spins;   // turns begun; the last turns in a row that one group used up while another was ready
     uint32_t     group_count;
     cj_cpu_group group[CJ_LANES];
 };
@@ -71,12 +71,12 @@ typedef struct cj_cpu_tally {
     uint32_t yes, no;
 } cj_cpu_tally;
 
-// A named barrier. Once all living lanes of a warp have arrived the warp counts as 32 threads, as on the chip.
+// A named barrier. Once all living lanes of a warp have arrived, the warp counts as 32 threads, as on the chip.
 typedef struct cj_cpu_barrier {
     uint32_t     phase;
     uint32_t     expected;             // threads, 0: all of the block
     uint32_t     lanes[CJ_WARPS_MAX];  // arrived in this phase
-    uint32_t     waits[CJ_WARPS_MAX];  // the lanes of those that wait until it completes
+    uint32_t     waits[CJ_WARPS_MAX];  // the lanes that wait until the phase completes
     bool         used;                 // some lane has arrived in this phase
     cj_cpu_tally tally,
         before[2];  // of this phase; of the last two phases, by parity: some threads may not have read them yet
@@ -111,7 +111,7 @@ typedef struct cj_cpu_launch {
     cj_cpu_options          options;
     struct cj_cpu_findings *findings;
     cj_watch               *watch;
-    struct cj_undefined    *undefined;  // undefined.h; NULL if `watch` is
+    struct cj_undefined    *undefined;  // undefined.h; NULL if `watch` is NULL
     cj_cpu_counts          *counts;     // sums over the clusters that have ended
 } cj_cpu_launch;
 
@@ -126,19 +126,19 @@ struct cj_cpu_cluster {
     uint64_t             random;        // state of the schedule
     uint64_t             instructions;  // of threads
     uint64_t      polls;  // strong loads and compare-and-swaps: a loop that waits for another cluster executes these
-    uint16_t     *order;  // the warps of the cluster, as they take their turns
+    uint16_t     *order;  // the warps of the cluster, in the order of their turns
     cj_sync       sync;   // of the cluster barrier
-    cj_cpu_async *async;  // what goes on beside the threads
+    cj_cpu_async *async;  // asynchronous work
     cj_cpu_mbarriers *mbarriers;
     cj_cpu_counts    *counts;    // NULL: nothing is counted by kind
     bool              observed;  // accesses are watched or counted
-    cj_status         status;    // not OK: the cluster cannot go on
+    cj_status         status;    // not OK: the cluster cannot continue
     cj_cpu_block      block[CJ_CLUSTER_MAX];
 };
 
 // %ctaid of a block.
 cj_dim3 cj__cpu_position(const cj_cpu_launch *launch, uint64_t cluster, uint32_t rank);
-// Where a thread of a block stands: %tid.
+// The position of a thread in its block: %tid.
 cj_dim3 cj__cpu_thread(const cj_cpu_launch *launch, uint32_t thread);
 
 #endif

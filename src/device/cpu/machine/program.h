@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program: an entry's IR lowered once, when its function is looked up, into what a warp executes without looking at
-// the IR again.
+// A program: an entry's IR lowered once, when its function is looked up, into ops that a warp executes without the IR.
 //
 // One instruction becomes one op (a barrier becomes two: arrive, then wait). An op holds its executor, a function for
 // exactly these types and spaces, and the places ("slots") of its operands in the warp's register file. Literals, addresses
@@ -29,8 +28,9 @@ typedef struct cj_cpu_warp  cj_cpu_warp;
 typedef struct cj_cpu_op    cj_cpu_op;
 typedef struct cj_cpu_touch cj_cpu_touch;  // execute/matrix/wgmma.c
 
-// What a warp does after an op. NEXT: goes to the next op. JUMP: the op has set the warp's pc and lanes. WAIT: the lanes in
-// w->waiting try this op again later, the others go to the next op. STOP: a hazard was reported, the cluster ends.
+// What a warp does after an op. NEXT: continues with the next op. JUMP: the op has set the warp's pc and lanes. WAIT:
+// the lanes in w->waiting try this op again later, the others continue with the next op. STOP: a hazard was reported,
+// the cluster ends.
 typedef enum cj_cpu_step { CJ_STEP_NEXT, CJ_STEP_JUMP, CJ_STEP_WAIT, CJ_STEP_STOP } cj_cpu_step;
 
 // Executes an op for the lanes in `mask`, which is not 0.
@@ -75,7 +75,7 @@ typedef struct cj_cpu_flow {
 
 struct cj_cpu_op {
     cj_cpu_exec run;
-    uint32_t    guard, guard_flip;  // executes in lanes where predicate ^ flip is set
+    uint32_t    guard, guard_flip;  // executes in the lanes in which predicate ^ flip is 1
     const uint32_t *
         slot;  // of each operand but the memory operand, in the order written; of each element of a vector; d|q has two
     uint32_t              flip;    // bit k: predicate operand k is negated
@@ -85,13 +85,13 @@ struct cj_cpu_op {
     uint32_t              base;
     bool                  base_is_64;
     uint8_t               bytes, count;  // of an element; elements
-    uint16_t              mode;          // what the executor makes of it: mostly a word of the mnemonic
+    uint16_t              mode;          // a parameter of the executor: mostly a word of the mnemonic
     bool                  aligned;       // all living lanes of the warp must execute it together
     uint32_t              line;
-    cj_cpu_exec           inner;  // what a wrapping executor calls
+    cj_cpu_exec           inner;  // the executor that a wrapping executor calls
     const cj_cpu_convert *convert;
     const void           *plan;   // further data of the executor
-    const cj_cpu_touch   *touch;  // the accumulators of wgmma.mma_async that it names, else NULL
+    const cj_cpu_touch   *touch;  // the accumulators of a wgmma.mma_async that the op names, else NULL
     const cj_ir_inst     *inst;   // for messages
     const cj_cpu_flow    *flow;   // NULL: no registers
     const cj_cpu_memory_operand
@@ -110,10 +110,10 @@ typedef struct cj_cpu_fixed {
 typedef struct cj_cpu_symbol {
     const cj_ir_var *var;
     uint64_t         offset, bytes;
-    bool             in_frame;  // the offset counts from where a function's frame begins
+    bool             in_frame;  // the offset counts from the start of a function's frame
 } cj_cpu_symbol;
 
-// A slot that each call of a function must have for itself. `bytes` are those of one lane; 0: a predicate's bit.
+// A slot that each call of a function needs for itself. `bytes` are those of one lane; 0: a predicate's bit.
 typedef struct cj_cpu_kept {
     uint32_t slot, bytes;
 } cj_cpu_kept;
@@ -141,21 +141,21 @@ typedef struct cj_cpu_frame_address {
 // stack (execute/control/call.c).
 typedef struct cj_cpu_func {
     const cj_ir_func     *func;
-    uint64_t              address;             // what a pointer to it holds
+    uint64_t              address;             // the value of a pointer to it
     uint32_t              start;               // op
-    uint32_t              depth;               // slots: how many calls of it each lane is in;
-    uint32_t              back, outer, frame;  // of the last, the op to return to, the stack's top before, the frame
+    uint32_t              depth;               // slots: how many calls of it each lane is in
+    uint32_t              back, outer, frame;  // of the last call: the op to return to, the stack's top before, the frame
     uint32_t              frame_bytes, frame_align;
     uint32_t             *place;  // of its registers, in the file
     cj_cpu_param         *param, *result;
-    cj_cpu_kept          *kept;  // what a call of it changes in the file
+    cj_cpu_kept          *kept;  // the slots in the file that a call of it changes
     size_t                kept_count, kept_capacity;
     uint32_t              kept_bytes;  // on the stack
     cj_cpu_frame_address *frame_address;
     size_t                frame_address_count, frame_address_capacity;
 } cj_cpu_func;
 
-// What a brx.idx chooses from: ops.
+// The targets of a brx.idx: ops.
 typedef struct cj_cpu_targets {
     uint32_t count;
     uint32_t target[];
@@ -177,8 +177,8 @@ typedef struct cj_cpu_program {
     size_t         symbol_count, symbol_capacity;
     uint32_t       sink;                                    // slot of 128 bits that takes the results written to `_`
     uint32_t       param_bytes, shared_bytes, local_bytes;  // local is per thread: the entry's, then the stack
-    uint32_t       stack, stack_begin;      // slot: the top of each lane's stack; where that is at first
-    bool           has_stack, stack_grows;  // some function or alloca uses it; how much of it, only a launch knows
+    uint32_t       stack, stack_begin;      // slot: the top of each lane's stack; the top's first value
+    bool           has_stack, stack_grows;  // some function or alloca uses the stack; its depth is not known
     uint32_t       dynamic_offset;          // where dynamic shared memory starts
 } cj_cpu_program;
 
@@ -190,7 +190,7 @@ typedef struct cj_cpu_variable {
 
 void cj__cpu_program_free(cj_cpu_program *program);  // NULL is allowed
 
-// Where a variable lies; NULL: in none of the program's spaces.
+// The place of a variable; NULL if it is in none of the program's spaces.
 const cj_cpu_symbol *cj__cpu_symbol_of(const cj_cpu_program *program, const cj_ir_var *var);
 // The last variable of a space that begins at or below an offset, or NULL.
 const cj_cpu_symbol *cj__cpu_nearest(const cj_cpu_program *program, cj_space space, uint64_t offset);

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-// The next number of a cluster's random sequence. Everything that the CPU device draws from the seed is drawn here.
+// The next number of a cluster's random sequence. The CPU device draws every random number here.
 uint64_t cj__cpu_random(cj_cpu_cluster *cluster);
 
 #endif

@@ -77,7 +77,7 @@ uint64_t cj__cpu_special(const cj_cpu_warp *w, cj_special special, unsigned comp
     case CJ_S_CLUSTER_NCTARANK: return launch->ranks;
     case CJ_S_ENVREG1: return launch->workspace >> 32;
     case CJ_S_ENVREG2: return (uint32_t)launch->workspace;
-    default: return 0;  // counters, the driver's other registers, reserved memory: there are none here
+    default: return 0;  // counters, other registers of the driver, reserved memory: not implemented
     }
 }
 

@@ -8,7 +8,7 @@
 bool cj__cpu_special_fixed(cj_special special);
 // Fills in the program's fixed special registers.
 void cj__cpu_special_fill(cj_cpu_warp *w);
-// The executor of an op that reads a changing one: op->mode says which, op->bytes its width.
+// The executor of an op that reads a changing special register: op->mode names it, op->bytes is its width.
 cj_cpu_step cj__cpu_read_special(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 // Reads a special register for one lane.
 uint64_t cj__cpu_special(const cj_cpu_warp *w, cj_special special, unsigned component, unsigned lane);

@@ -33,7 +33,7 @@ void cj__stats_add(const cj_cpu_program *program, cj_cpu_counts *into, const cj_
 
 // ---- classes
 
-// By opcode; others by their type.
+// By opcode; instructions with other opcodes by their type.
 static const struct {
     cj_cpu_class class;
     const char *opcodes;  // with a blank around each
@@ -77,7 +77,7 @@ static uint64_t multiply_adds(const cj_mnemonic *m, cj_shape shape) {
     return shape.k == 4 && m->type[1] == CJ_W_F16 ? 4 * dense : dense;
 }
 
-// A lies in shared memory where its operand is a descriptor; of a sparse A half of the elements are there.
+// A is in shared memory if its operand is a descriptor; a sparse A stores half of its elements.
 static uint64_t wgmma_bytes(const cj_cpu_op *op, cj_shape shape) {
     const cj_mnemonic *m = op->inst->mnemonic;
     const uint64_t     a = (uint64_t)shape.m * shape.k * cj__words[m->type[1]].bits / 8;
@@ -119,7 +119,7 @@ static void add_op(const cj_cpu_op *op, uint64_t threads, uint64_t warps, cj_cpu
 void cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts *counts, cj_cpu_stats *stats) {
     for (size_t i = 0; i < program->op_count; i++) {
         const cj_cpu_op *op = &program->op[i];
-        if (!op->inst || (i && op->inst == program->op[i - 1].inst)) continue;  // one instruction, several ops
+        if (!op->inst || (i && op->inst == program->op[i - 1].inst)) continue;  // one instruction with several ops
         add_op(op, counts->op[2 * i], counts->op[2 * i + 1], stats);
     }
     stats->global_read += counts->global[0];
@@ -139,7 +139,7 @@ void cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts *counts, c
 
 // ---- accesses
 
-// The most different words that these lanes want of one bank.
+// The largest number of different words of one bank that these lanes access.
 static unsigned wavefronts(uint32_t mask, unsigned bytes, const uint64_t *address) {
     uint64_t word[BANKS][BANKS];
     unsigned count[BANKS] = {0}, most = 1;
@@ -157,7 +157,7 @@ static unsigned wavefronts(uint32_t mask, unsigned bytes, const uint64_t *addres
     return most;
 }
 
-// 32 lanes are served at once up to 4 bytes each, 16 of 8 bytes, 8 of 16 bytes: so many are one access.
+// Shared memory serves 32 lanes at once for accesses of up to 4 bytes, 16 lanes for 8 bytes, 8 lanes for 16 bytes.
 static uint64_t conflicts(uint32_t mask, unsigned bytes, const uint64_t *address) {
     const unsigned lanes = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
     const uint32_t part = UINT32_MAX >> (32 - lanes);
@@ -186,7 +186,7 @@ void cj__stats_access(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const 
 
 void cj__stats_transfer(cj_cpu_counts *counts, const cj_cpu_op *op, uint32_t bytes, bool from_peer, bool to_peer) {
     const cj_mnemonic *m = op->inst->mnemonic;
-    const bool         is_multicast = cj__mnemonic_has(m, CJ_W_MULTICAST_CLUSTER);  // comes from global memory to all
+    const bool         is_multicast = cj__mnemonic_has(m, CJ_W_MULTICAST_CLUSTER);  // copies from global memory to all
     counts->async += bytes;
     if (from_peer) counts->dsmem[0] += bytes;
     if (to_peer && !is_multicast) counts->dsmem[1] += bytes;

@@ -17,7 +17,7 @@ cj_status cj__cpu_memory_init(cj_cpu_memory *memory, const cj_limits *limits, cj
     return CJ_OK;
 }
 
-// Gives back a list; the lock is held.
+// Releases a list; the caller holds the lock.
 static void drop(cj_cpu_ranges *ranges) {
     if (--ranges->users) return;
     for (size_t i = 0; i < ranges->count; i++) {
@@ -48,8 +48,8 @@ static size_t above(const cj_cpu_ranges *ranges, uint64_t address) {
     return low;
 }
 
-// Replaces the list by one without the `removed` ranges behind the first `kept` ones, and with `added` (may be NULL) in
-// their place. Returns the new list; NULL when out of memory. The lock is held.
+// Replaces the list by one without the `removed` ranges after the first `kept` ones, and with `added` (may be NULL) in
+// their place. Returns the new list; NULL when out of memory. The caller holds the lock.
 static cj_cpu_ranges *replace(cj_cpu_memory *memory, size_t kept, size_t removed, const cj_cpu_range *added) {
     cj_cpu_ranges *old = memory->ranges;
     const size_t   count = old->count - removed + (added ? 1 : 0);
@@ -67,7 +67,7 @@ static cj_cpu_ranges *replace(cj_cpu_memory *memory, size_t kept, size_t removed
     return new;
 }
 
-// Whether the device has as many bytes left: a host that lends more than it has ends processes.
+// Whether the device has as many bytes left. A host that overcommits memory would end the process instead.
 static bool fits(cj_cpu_memory *memory, uint64_t bytes) {
     uint64_t left = memory->limits->global_bytes;
     pthread_mutex_lock(&memory->lock);
@@ -79,7 +79,7 @@ static bool fits(cj_cpu_memory *memory, uint64_t bytes) {
     return bytes <= left && left <= memory->limits->global_bytes;
 }
 
-// Takes a range into the list; frees range->written where it cannot.
+// Adds a range to the list; frees range->written if it cannot.
 static cj_status add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error *error) {
     pthread_mutex_lock(&memory->lock);
     const cj_cpu_ranges *ranges = memory->ranges;
@@ -140,7 +140,7 @@ cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error
 void cj__cpu_release(cj_cpu_memory *memory, cj_ptr address) {
     pthread_mutex_lock(&memory->lock);
     const size_t at = above(memory->ranges, address);
-    // Without memory for a shorter list the allocation is kept: a leak, but no access to freed memory.
+    // If there is no memory for a shorter list the allocation is kept: a leak, but no access to freed memory.
     const bool known = at && memory->ranges->range[at - 1].begin == address;
     const bool owned = known && !memory->ranges->range[at - 1].wrapped;
     const bool gone = known && replace(memory, at - 1, 1, NULL);
@@ -170,9 +170,10 @@ const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t ad
     return range && address < range->end && bytes <= range->end - address ? range : NULL;
 }
 
-// ---- what has been written
+// ---- the bytes that have been written
 
-// Host threads may write to parts of one allocation at a time, so the bytes that two parts share change atomically.
+// Host threads may write to parts of one allocation at the same time, so a byte of bits that two parts share is changed
+// atomically.
 void cj__cpu_written_mark(const cj_cpu_range *range, uint64_t offset, uint64_t bytes) {
     cj_cpu_written *written = range->written;
     if (__atomic_load_n(&written->all, __ATOMIC_RELAXED) || !bytes) return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's memory: allocations on the host's heap, and the list of them that every global access is held against.
+// The device's memory: allocations on the host's heap, and the list of them, against which every global access is
+// checked.
 //
-// The list is immutable: alloc and free replace it under a lock, a launch holds the one it began with. So an access
+// The list is immutable: alloc and free replace it under a lock, and a launch keeps the one it began with. So an access
 // takes no lock, and memory may be allocated while a kernel runs.
 #ifndef CJ_CPU_MEMORY_H
 #define CJ_CPU_MEMORY_H
@@ -14,8 +15,8 @@
 
 enum { CJ_POISON = 0xff };  // fills new memory: NaN in every float type, a large odd number in every integer type
 
-// Which bytes of an allocation have been written, by the host or by a watched kernel. It lives as long as a list of
-// allocations that names it, so that a launch may ask even after the memory was freed.
+// Which bytes of an allocation the host or a watched kernel has written. It exists as long as any list of allocations
+// that contains it, so that a launch may read it even after the memory was freed.
 typedef struct cj_cpu_written {
     unsigned      lists;  // guarded by the memory's lock
     bool          all;
@@ -47,12 +48,12 @@ void      cj__cpu_memory_free(cj_cpu_memory *memory);  // frees what is still al
 // The memory is aligned to 256 bytes and filled with CJ_POISON. The 256 bytes after it belong to no allocation, so that a small
 // overrun is always seen.
 cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error);
-// Makes the caller's array an allocation, without a copy, until it is released. All of it counts as written. INVALID_ARGUMENT
-// if a part of it is an allocation already.
+// Makes the caller's array an allocation, without a copy, until it is released. All of it counts as written.
+// INVALID_ARGUMENT if part of it is an allocation already.
 cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error *error);
 void      cj__cpu_release(cj_cpu_memory *memory, cj_ptr address);
 
-// The list as it is now. The caller holds it until it drops it.
+// The current list. The caller must drop it.
 cj_cpu_ranges *cj__cpu_ranges_hold(cj_cpu_memory *memory);
 void           cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges);
 
@@ -61,8 +62,8 @@ void           cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges)
 const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t address, uint64_t bytes,
                                         const cj_cpu_range **nearest);
 
-// These bytes of an allocation have been written; or all bytes of all allocations: a kernel that was not watched may have
-// written any of them.
+// Marks these bytes of an allocation as written; or all bytes of all allocations, since a kernel that was not watched
+// may have written any of them.
 void cj__cpu_written_mark(const cj_cpu_range *range, uint64_t offset, uint64_t bytes);
 void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges);
 // The length of the run from `offset` on whose bytes are all written or all unwritten; *written says which.

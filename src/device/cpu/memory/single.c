@@ -9,7 +9,7 @@
 #include <cpuid.h>
 #endif
 
-// The sanitizer does not see into assembly: it is told of the order there.
+// Thread sanitizer does not see into assembly, so these calls tell it of the order.
 #if defined(__SANITIZE_THREAD__)
 #define CJ_TSAN 1
 #elif defined(__has_feature)
@@ -64,7 +64,7 @@ static cj_single_way best_way(void) {
 
 #else
 
-static pair load_vector(const void *from) { return *(const pair *)from; }  // nobody chooses these two
+static pair load_vector(const void *from) { return *(const pair *)from; }  // no host chooses these two
 static void store_vector(void *to, pair value) { *(pair *)to = value; }
 
 #if defined(__aarch64__)
@@ -72,7 +72,7 @@ static void store_vector(void *to, pair value) { *(pair *)to = value; }
 static bool swap_pair(void *at, u128 *expected, u128 next) {
     uint64_t low, high;
     uint32_t failed;
-    do {  // what was there is written back where it is not the expected: only then was it read in whole
+    do {  // writes the old value back if it is not the expected one: only then was it read as a whole
         __asm__ volatile("ldaxp %0, %1, %2" : "=&r"(low), "=&r"(high) : "Q"(*(u128 *)at) : "memory");
         const u128 was = (u128)high << 64 | low, stored = was == *expected ? next : was;
         __asm__ volatile("stlxp %w0, %2, %3, %1"
@@ -131,7 +131,7 @@ static bool swap_locked(void *at, u128 *expected, const void *next) {
     return swapped;
 }
 
-// ---- which way
+// ---- the choice
 
 static pthread_once_t chosen = PTHREAD_ONCE_INIT;
 static cj_single_way  best, used;
@@ -159,7 +159,7 @@ static void load_16(void *to, const unsigned char *from) {
     switch (way()) {
     case CJ_SINGLE_VECTOR: *(pair *)to = load_vector(from); break;
     case CJ_SINGLE_SWAP: {
-        u128 value = 0;  // what is there stays: zeros are replaced by zeros
+        u128 value = 0;  // the memory is unchanged: zeros are replaced by zeros
         swap_pair((void *)(uintptr_t)from, &value, 0);
         memcpy(to, &value, sizeof value);
         break;

@@ -22,7 +22,7 @@ static inline double number_f64(uint64_t bits) {
     return value;
 }
 
-// An f16 whose exponent counts from 8 more, and without infinity.
+// An e4m3 as an f16 whose exponent bias is 8 less; it has no infinity.
 static inline double number_e4m3(uint64_t bits) {
     const float value = cj__f16_to_f32((uint16_t)((bits & 0x80) << 8 | (bits & 0x7f) << 7));
     return (bits & 0x7f) == 0x7f ? (double)NAN : (double)value * 0x1p8;
@@ -118,7 +118,7 @@ unsigned cj__elements_of(const cj_mnemonic *mnemonic, const cj_element *found[CJ
 
 // ---- in memory
 
-// One loop for each width, so that it is a constant there.
+// One loop for each width, which is then a constant.
 #define EACH_WIDTH(bits, DO)     \
     switch (bits) {              \
     case 8: DO(uint8_t) break;   \
@@ -153,7 +153,7 @@ void cj__elements_store(unsigned char *array, unsigned bits, unsigned count, con
 
 // ---- products
 
-// The columns are all that is vectorized: 8 of them, as most have, as a constant.
+// Only columns are vectorized; most products have 8, so that number is a constant.
 #define MULTIPLY(name, expression)                                                                                    \
     static inline __attribute__((always_inline)) void name##_any(unsigned m, unsigned n, unsigned k, const double *a, \
                                                                  const double *b, double *d) {                        \

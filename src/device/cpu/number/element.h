@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of matrices, and the products of matrices of them.
+// Elements of matrices, and products of matrices of them.
 //
-// All matrices are multiplied in double, in which the product of two elements is exact: of f64 alone it is not, and
-// there fma rounds as IEEE says, in the order of k. Integers and their sums are exact, too; a sum of floats is rounded
-// once, to the result's type.
+// All matrices are multiplied in double, which holds the product of two elements exactly; only products of f64 are
+// rounded, by IEEE fma in the order of k. Integers and their sums are exact, too; a sum of floats is rounded once, to
+// the result's type.
 //
 // The hardware is less exact. It aligns the products of a step of k, and the accumulator, to the largest of them and
-// cuts what does not fit into about 24 bits (14 bits where the elements are e4m3 or e5m2); f16 accumulators are rounded
-// at each step. Relative to the sum of all magnitudes its result differs from ours by less than 2^-21 (2^-11; 2^-9).
+// truncates to about 24 bits (14 bits if the elements are e4m3 or e5m2); f16 accumulators are rounded at each step.
+// Relative to the sum of all magnitudes its result differs from the CPU device's by less than 2^-21 (2^-11; 2^-9).
 #ifndef CJ_CPU_ELEMENT_H
 #define CJ_CPU_ELEMENT_H
 
@@ -20,21 +20,21 @@ typedef struct cj_element {
     uint16_t type;  // cj_word
     uint16_t bits;
     void (*decode)(const uint64_t *bits, unsigned count, double *value);
-    // Rounded to nearest, or of an integer the lower bits. NULL: nothing is accumulated in this type.
+    // Rounds to nearest; takes the lower bits of an integer. NULL: no accumulator has this type.
     void (*encode)(const double *value, unsigned count, uint64_t *bits);
 } cj_element;
 
 // The element types that a mnemonic names, in order; returns how many, 4 at most.
 enum { CJ_ELEMENTS_MAX = 4 };
 unsigned          cj__elements_of(const cj_mnemonic *mnemonic, const cj_element *found[CJ_ELEMENTS_MAX]);
-const cj_element *cj__element(cj_word type);  // NULL: no type of a matrix
+const cj_element *cj__element(cj_word type);  // NULL: not an element type of a matrix
 
-// Between an array in memory and bits that lie `step` apart. Elements of less than a byte, which are never stored, lie
-// from the lowest bit up.
+// Copies between an array in memory and words `step` apart. Elements of less than a byte, which are never stored, begin
+// at the lowest bit.
 void cj__elements_load(const unsigned char *array, unsigned bits, unsigned count, uint64_t *to, unsigned step);
 void cj__elements_store(unsigned char *array, unsigned bits, unsigned count, const uint64_t *from, unsigned step);
 
-// How two elements are multiplied and added: exactly; by IEEE fma in the order of k; as bits that differ.
+// How elements are multiplied and added: exactly; by IEEE fma in the order of k; as bits, counting those that differ.
 typedef enum cj_multiply { CJ_MULTIPLY_SUM, CJ_MULTIPLY_FMA, CJ_MULTIPLY_XOR } cj_multiply;
 
 // d += a * b, dense matrices of m x k, k x n, m x n numbers, rows one after the other.
@@ -45,7 +45,7 @@ typedef struct cj_shape {
     unsigned m, n, k;
 } cj_shape;
 
-// The extents that a mnemonic names, m16n8k16; all 0 where it names none.
+// The extents that a mnemonic names, m16n8k16; all 0 if it names none.
 cj_shape cj__shape_of(const cj_mnemonic *mnemonic);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hardware does to an f32 result that the host does not: flush a subnormal (.ftz), and give one NaN.
+// Two properties of f32 results on the hardware that the host lacks: subnormals are flushed (.ftz), and there is one
+// NaN.
 #ifndef CJ_CPU_FLUSH_H
 #define CJ_CPU_FLUSH_H
 
@@ -11,8 +12,8 @@
 // .ftz: a subnormal becomes zero.
 static inline float cj__cpu_flush(float x) { return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x; }
 
-// The hardware rounds as if exponents went on below and then looks whether the result is subnormal: what the exact
-// result would round to the smallest normal number from below is flushed too.
+// The hardware rounds as if the exponent range had no lower end, and then checks whether the result is subnormal: so an
+// exact result just below the smallest normal number is flushed, too, although it would round to that number.
 static inline float cj__cpu_flush_result(float x, double exact) {
     if (fabsf(x) != FLT_MIN) return cj__cpu_flush(x);
     return fabsf((float)(exact * 0x1p64)) < FLT_MIN * 0x1p64f ? copysignf(0.0f, x) : x;

@@ -9,15 +9,15 @@
 
 #include "small.h"
 
-// The NaN that a tensor copy leaves for a half outside of its tensor, where NaNs are asked for. fma.oob takes it for 0,
-// whatever its sign (an H200's; no page says which it is).
+// The NaN that a tensor copy writes for a half outside of its tensor, if the map asks for NaNs. fma.oob treats it as 0,
+// with either sign (measured on an H200; the value is not documented).
 enum { CJ_HALF_OUTSIDE = 0x7ff7 };
 
 typedef enum cj_half_kind { CJ_HALF_F16, CJ_HALF_BF16 } cj_half_kind;
 
 enum { CJ_HALF_NAN = 0x7fff };  // in both formats
 
-// How: the flags of `mode`.
+// The flags of `mode`.
 enum {
     CJ_HALF_FLUSH = 1,
     CJ_HALF_SATURATE = 2,
@@ -71,7 +71,7 @@ static inline uint16_t cj__half_extreme(uint16_t a, uint16_t b, uint16_t mode, c
     return ((of_a < of_b) == !(mode & CJ_HALF_LARGER) ? a : b) | sign;
 }
 
-// ---- what atomics and asynchronous reductions do to an element: a code of bf16 if `brain`, else of f16
+// ---- the operations of atomics and asynchronous reductions on an element: bf16 if `brain`, else f16
 
 uint16_t cj__half_sum(uint16_t a, uint16_t b, bool brain);
 uint16_t cj__half_smaller(uint16_t a, uint16_t b, bool brain);

@@ -36,7 +36,7 @@ static double from_bits(uint64_t bits) {
     return x;
 }
 
-// Whether what is cut off (`rest` of 2 * `half`) moves the kept part, `odd` or not, away from zero.
+// Whether the truncated part (`rest` of 2 * `half`) moves the kept part, `odd` or not, away from zero.
 static bool rounds_up(uint64_t rest, uint64_t half, bool odd, cj_word rounding, bool negative) {
     switch (rounding) {
     case CJ_W_RZ: return false;
@@ -52,8 +52,9 @@ static uint32_t too_large(const cj_small_float *format, cj_word rounding, bool n
     return finite || inward || !format->infinity ? format->largest : format->infinity;
 }
 
-// The kept part counts units of the format's last place at x's magnitude. For a normal number it has the leading bit:
-// added to the exponent's place, one too low, it gives the code; a carry moves on into the exponent as it should.
+// The kept part counts units of the format's last place at x's magnitude. In a normal number it includes the leading
+// bit: added to an exponent field that is one too low, it gives the code, and a carry correctly increments the
+// exponent.
 uint32_t cj__small_pack(const cj_small_float *format, double x, cj_word rounding, bool finite) {
     const bool     negative = signbit(x);
     const uint32_t sign = (uint32_t)negative << (format->bits - 1);
@@ -83,7 +84,7 @@ double cj__small_unpack(const cj_small_float *format, uint32_t code) {
     return sign * ldexp(whole, format->least + (int)(field ? field - 1 : 0) - format->fraction);
 }
 
-// Of the two neighbours of an inexact sum the one whose last bit is set.
+// Of the two neighbours of an inexact sum, the one whose last bit is set.
 double cj__small_sum(double a, double b) {
     const double sum = a + b, b_part = sum - a;
     const double error = (a - (sum - b_part)) + (b - b_part);

@@ -20,19 +20,19 @@ typedef struct cj_small_float {
     uint32_t nan;       // the one that the hardware gives
 } cj_small_float;
 
-// NULL for a type that is none of them. Those in pairs (f16x2, e4m3x2) give their element's.
+// NULL for a type that is none of them. A pair (f16x2, e4m3x2) gives the format of its elements.
 const cj_small_float *cj__small_float(cj_word type);
 
-// How x becomes a code: rounding is CJ_W_RN, RZ, RM, RP or RNA; finite: what is too large becomes the largest.
+// Rounds x to a code: rounding is CJ_W_RN, RZ, RM, RP or RNA; finite: a number that is too large becomes the largest.
 uint32_t cj__small_pack(const cj_small_float *format, double x, cj_word rounding, bool finite);
 double   cj__small_unpack(const cj_small_float *format, uint32_t code);
 
-// The sum, rounded to odd: rounding it once more, to a format of 51 bits at most, gives what rounding the exact sum gives.
+// The sum, rounded to odd: rounding it again, to a format of 51 bits at most, gives the correctly rounded sum.
 double cj__small_sum(double a, double b);
-// The same of an integer's magnitude.
+// An integer's magnitude, rounded to odd.
 double cj__small_integer(uint64_t magnitude);
 
-// f16 is f32 with its exponent moved; a multiplication moves it, subnormals included.
+// f16 is f32 with another exponent bias; a multiplication changes the bias, of subnormals too.
 static inline float cj__f16_to_f32(uint16_t code) {
     const uint32_t magnitude = (uint32_t)(code & 0x7fff) << 13, sign = (uint32_t)(code & 0x8000) << 16;
     float          value;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clusters of a grid on the host's threads.
+// Runs the clusters of a grid on the host's threads.
 //
-// Each host thread (worker) takes clusters from the grid in order and runs one at a time. If a cluster does not end within a
-// slice, the worker takes a second one and gives both turns; then it doubles the number again, until one ends or memory is
-// short. So a cluster that waits for a later one sees it begin, whatever the number of host threads, and clusters that wait
-// for no other mostly run alone.
+// Each host thread (worker) takes clusters from the grid in order and runs one at a time. If a cluster does not end
+// within a slice, the worker takes a second one and gives both turns; then it doubles their number again, until one
+// ends or memory is short. So a cluster that waits for a later one sees it begin, for every number of host threads, and
+// clusters that wait for no other mostly run alone.
 #define _POSIX_C_SOURCE 200809L
 
 #include <pthread.h>
@@ -25,9 +25,9 @@
 enum {
     ALIGNMENT = 64,          // bytes, of lane arrays and shared memory: a cache line
     SLICE = 1 << 16,         // ops that a cluster executes before another one gets a turn
-    POLLS = 256,             // polls of memory after which it gives way sooner: it seems to wait for another cluster
-    HELD_BYTES = 512 << 20,  // of clusters that all workers hold
-    HELD_MAX = 256,          // clusters that a worker holds, unless the launch is cooperative
+    POLLS = 256,             // polls of memory after which its slice ends early: it probably waits for another cluster
+    HELD_BYTES = 512 << 20,  // of the clusters of all workers
+    HELD_MAX = 256,          // clusters of a worker, unless the launch is cooperative
     WORKERS_MAX = 256,
     PROGRESS_MS = 500
 };
@@ -37,18 +37,18 @@ typedef struct grid {
     const cj_cpu_launch *launch;
     uint64_t             count;  // clusters
     uint32_t             workers;
-    uint32_t             held_first, held_most;  // clusters that a worker begins with, and that it may hold
+    uint32_t             held_first, held_most;  // how many clusters a worker begins with; how many it may hold
     size_t               cluster_bytes;
     _Atomic uint64_t     next, done, instructions;
     _Atomic uint64_t     progress_at;  // ms
-    _Atomic int          status;       // the first that ended it early
+    _Atomic int          status;       // the first failure that ended the launch early
     pthread_mutex_t      lock;         // of launch->counts
 } grid;
 
 typedef struct worker {
     grid            *grid;
     cj_cpu_counts   *counts;
-    uint32_t         held, made;  // clusters that run, and those that have memory: held ones first
+    uint32_t         held, made;  // clusters that run; clusters that have memory, of which the running ones are first
     cj_cpu_cluster **cluster;     // [held_most]
 } worker;
 
@@ -56,7 +56,7 @@ typedef struct worker {
 
 static size_t rounded(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-// What the parts of a cluster take.
+// The sizes of a cluster's parts.
 typedef struct layout {
     size_t shared, local, warps, files, order, all;
 } layout;
@@ -83,7 +83,7 @@ static void free_cluster(cj_cpu_cluster *cluster) {
     free(cluster);
 }
 
-// A cluster with everything that its threads own, in one piece of memory; NULL without memory.
+// A cluster with all of its threads' state, in one allocation; NULL when out of memory.
 static cj_cpu_cluster *new_cluster(const cj_cpu_launch *launch, cj_cpu_counts *counts) {
     const layout    size = lay_out(launch);
     unsigned char  *at = aligned_alloc(ALIGNMENT, size.all);
@@ -121,7 +121,7 @@ static uint64_t milliseconds(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-// Calls the user's progress about twice a second, from whichever worker finds that it is time.
+// Calls the user's progress function about twice a second, from any worker.
 static void report_progress(grid *g) {
     const cj_cpu_options *options = &g->launch->options;
     if (!options->progress) return;
@@ -131,7 +131,7 @@ static void report_progress(grid *g) {
     options->progress(options->progress_user, atomic_load(&g->done), g->count, atomic_load(&g->instructions));
 }
 
-// The last call, by which whoever shows progress knows that there is no more of it.
+// The last call, which tells the progress function that the launch has ended.
 static void end_progress(grid *g, uint64_t first_at) {
     const cj_cpu_options *options = &g->launch->options;
     if (options->progress && atomic_load(&g->progress_at) != first_at)
@@ -140,7 +140,7 @@ static void end_progress(grid *g, uint64_t first_at) {
 
 // ---- workers
 
-// Counts what a cluster has executed since it was last asked; false once the launch may execute no more.
+// Counts what a cluster has executed since the last call; false if the launch may execute no more.
 static bool spend(grid *g, cj_cpu_cluster *cluster) {
     const uint64_t limit = g->launch->options.instruction_limit;
     const uint64_t all = atomic_fetch_add(&g->instructions, cluster->instructions) + cluster->instructions;
@@ -148,7 +148,7 @@ static bool spend(grid *g, cj_cpu_cluster *cluster) {
     return !limit || all <= limit;
 }
 
-// Runs a cluster for a slice. A cluster that has run to its end has no live threads.
+// Runs a cluster for a slice. A cluster that has ended has no live threads.
 static void run_slice(grid *g, cj_cpu_cluster *cluster) {
     const uint64_t end = cluster->clock + SLICE;
     const bool     is_limited = g->launch->options.instruction_limit != 0;
@@ -163,8 +163,8 @@ static void run_slice(grid *g, cj_cpu_cluster *cluster) {
     report_progress(g);
 }
 
-// Begins clusters until the worker holds `wanted`. Without memory for another it makes do with those it has, unless all must
-// run at once.
+// Begins clusters until the worker holds `wanted`. If there is no memory for another cluster it continues with those it
+// has, unless all must run at once.
 static void take_clusters(worker *me, uint32_t wanted) {
     grid *g = me->grid;
     while (me->held < wanted && atomic_load(&g->next) < g->count) {
@@ -180,7 +180,7 @@ static void take_clusters(worker *me, uint32_t wanted) {
     }
 }
 
-// A turn of each held cluster; returns how many came to their end.
+// Gives each held cluster a turn; returns how many ended.
 static uint32_t run_held(worker *me) {
     uint32_t ended = 0;
     for (uint32_t i = 0; i < me->held;) {
@@ -193,7 +193,7 @@ static uint32_t run_held(worker *me) {
         }
         ended++;
         me->held--;
-        memmove(&me->cluster[i], &me->cluster[i + 1], (me->held - i) * sizeof cluster);  // turns stay in order
+        memmove(&me->cluster[i], &me->cluster[i + 1], (me->held - i) * sizeof cluster);  // keeps the order of turns
         me->cluster[me->held] = cluster;
     }
     return ended;
@@ -218,13 +218,13 @@ static void *work(void *user) {
 }
 
 static uint32_t worker_count(const cj_cpu_launch *launch, uint64_t clusters) {
-    uint32_t count = launch->watch ? 1 : launch->options.threads;  // watch.h says why one
+    uint32_t count = launch->watch ? 1 : launch->options.threads;  // watch.h explains the one thread
     if (count > WORKERS_MAX) count = WORKERS_MAX;
     return count > clusters ? (uint32_t)clusters : count;
 }
 
-// Of a cooperative launch the workers share out all clusters at once; one whose thread could not be made leaves its own to
-// the others.
+// In a cooperative launch the workers divide all clusters among themselves at once; if a worker's thread could not be
+// made, the others take its clusters.
 static void choose_held(grid *g) {
     const size_t most = HELD_BYTES / g->workers / g->cluster_bytes;
     g->held_first = 1;
@@ -255,7 +255,8 @@ static void close_workers(const grid *g, worker *workers) {
     free(workers);
 }
 
-// Runs worker 0 on the caller's thread and the others on theirs. A thread that cannot be made is done without.
+// Runs worker 0 on the caller's thread and the others on threads of their own; continues without a thread that cannot
+// be made.
 static void run_workers(grid *g, worker *workers) {
     pthread_t thread[WORKERS_MAX];
     uint32_t  started = 1;
@@ -268,7 +269,7 @@ cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_er
     grid           g = {.launch = launch,
                         .count = (uint64_t)launch->clusters.x * launch->clusters.y * launch->clusters.z,
                         .cluster_bytes = lay_out(launch).all};
-    const uint64_t together = launch->cooperative ? g.count : 1;  // that must have memory at once
+    const uint64_t together = launch->cooperative ? g.count : 1;  // clusters that must have memory at the same time
     if (g.cluster_bytes > launch->limits->global_bytes / together) {
         return cj__fail(
             error, CJ_OUT_OF_MEMORY,

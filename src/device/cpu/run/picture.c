@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of a cluster that does not come to its end: which threads wait at which instruction.
+// The picture of a cluster that does not end: which threads wait at which instruction.
 #include "picture.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 typedef struct waiting {
     const cj_cpu_op *op;
     uint32_t         threads;
-    bool             divergent;  // an .aligned instruction with a part of a warp
+    bool             divergent;  // only a part of a warp is at an .aligned instruction
 } waiting;
 
 enum { PLACES_MAX = 6, BLOCKS_MAX = 4 };
@@ -50,7 +50,7 @@ static void describe(cj_text *text, const cj_cpu_block *block, const waiting pla
     cj__cpu_mbarriers_describe(text, block);
 }
 
-// Reports a cluster that does not come to its end: at the line of the first thread, or of one whose warp is apart.
+// Reports a cluster that does not end: at the line of the first thread, or of a thread whose warp has diverged.
 static void report_picture(cj_cpu_cluster *cluster, cj_cpu_rule rule, const char *what) {
     cj_text          text = {0};
     waiting          place[PLACES_MAX];

@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-// Reports that no thread of the cluster can go on.
+// Reports that no thread of the cluster can continue.
 void cj__cpu_deadlock(cj_cpu_cluster *cluster);
 // Reports that the launch has used up its limit of instructions.
 void cj__cpu_livelock(cj_cpu_cluster *cluster);

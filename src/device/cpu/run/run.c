@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule of one cluster: lanes of a warp, warps of a cluster. machine.h tells the idea, grid.c runs the clusters.
+// The schedule of one cluster: lanes of a warp, warps of a cluster. machine.h describes the scheme; grid.c runs the
+// clusters.
 #include "run.h"
 
 #include <string.h>
@@ -18,8 +19,8 @@ enum { PATIENCE = 16 };  // turns that the group with the smallest pc may use up
 
 // ---- lanes of a warp
 
-// Executes the running group until it ends, waits, reaches another group's pc, or has used up the quantum.
-// Returns the number of ops done; a wait is none, nor do the lanes that wait count.
+// Executes the running group until it ends, waits, reaches another group's pc, or has used up the quantum. Returns the
+// number of ops executed; a wait counts as none, and lanes that wait do not count.
 static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
     cj_cpu_counts *counts = w->block->cluster->counts;
     const uint32_t budget = w->budget;
@@ -56,7 +57,7 @@ static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
     return budget - w->budget - waits;
 }
 
-// One turn of a warp, in which what waits tries again. False when all of its lanes still wait.
+// Gives a warp one turn, in which waiting lanes try again. False if all of its lanes still wait.
 static bool run_warp(cj_cpu_warp *w, const cj_cpu_op *code, uint32_t quantum) {
     uint32_t done = 0;
     bool     oldest = w->spins >= PATIENCE;
@@ -110,12 +111,13 @@ void cj__cpu_start(cj_cpu_cluster *cluster, uint64_t index) {
     cluster->phase = cluster->arrived = 0;
     cluster->live = launch->threads * launch->ranks;
     cluster->clock = 0;
-    // Each cluster has a sequence of its own, so that it does not matter which host thread runs it, or when.
+    // Each cluster has a random sequence of its own, so that results do not depend on which host thread runs it, or
+    // when.
     cluster->random = launch->options.seed;
     cluster->random = cj__cpu_random(cluster) ^ index;
     for (uint32_t i = 0; i < launch->ranks * launch->warps; i++) cluster->order[i] = (uint16_t)i;
     for (uint32_t i = 0; i < launch->ranks; i++) start_block(&cluster->block[i], launch);
-    cj__cpu_async_start(cluster);  // first ends what the previous cluster in this memory has left
+    cj__cpu_async_start(cluster);  // first discards what the previous cluster in this memory has left
     cj__watch_start(cluster);
 }
 

@@ -5,8 +5,8 @@
 
 #include "machine.h"
 
-// Runs the launch's grid to its end, or to the first hazard that makes it impossible to go on. OUT_OF_MEMORY, or HAZARD with
-// what was found in launch->findings. *instructions: of threads.
+// Runs the launch's grid to its end, or to the first hazard after which it cannot continue. OUT_OF_MEMORY, or HAZARD
+// with the findings in launch->findings. *instructions: of threads.
 cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_error *error);
 
 // Prepares a cluster's memory to run the cluster with that index in the grid.

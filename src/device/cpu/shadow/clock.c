@@ -23,7 +23,8 @@ typedef struct inner {
     cj_known *child[CHILDREN];
 } inner;
 
-// After the head: times of warps; then extras, ascending by group and descending by time. An agent is in one extra at most.
+// After the head: times of warps; then extras, ascending by group and descending by time. Each agent is in one extra at
+// most.
 static uint32_t  *times_of(const cj_known *leaf) { return (uint32_t *)(uintptr_t)(leaf + 1); }
 static extra     *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + leaf->warps); }
 static cj_known **child_of(const cj_known *node, uint32_t block) {
@@ -64,7 +65,7 @@ static cj_known *new_inner(uint16_t level) {
     return &node->head;
 }
 
-// The node itself where nobody else holds it, else a copy; leaves with room for that many extras. Takes over the
+// Returns the node itself if it has one holder, else a copy; leaves get room for that many extras. Takes over the
 // reference; NULL when out of memory.
 static cj_known *own(cj_known *node, uint32_t capacity) {
     if (node->refs == 1 && (node->level || node->capacity >= capacity)) return node;
@@ -93,7 +94,7 @@ static bool is_before(const extra *e, uint32_t group, uint32_t time) {
     return e->group < group || (e->group == group && e->time > time);
 }
 
-// The first extra of this group and time, or what comes after it.
+// The first extra of this group and time, or the first after it.
 static uint32_t find(const cj_known *leaf, uint32_t group, uint32_t time) {
     const extra *extras = extras_of(leaf);
     uint32_t     low = 0, high = leaf->count;
@@ -107,7 +108,7 @@ static uint32_t find(const cj_known *leaf, uint32_t group, uint32_t time) {
     return low;
 }
 
-// Drops the extras from one on that are empty or that the times of their warps cover.
+// Removes the extras, from one on, that are empty or that the times of their warps cover.
 static void tidy(cj_known *leaf, uint32_t from) {
     extra   *extras = extras_of(leaf);
     uint32_t kept = from;
@@ -145,8 +146,8 @@ static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t t
     return leaf;
 }
 
-// Goes through the extras of two leaves side by side. At each step, the agents of a group that a leaf knows up to
-// `time` at least; `known` is reset where a group begins.
+// Walks over the extras of two leaves side by side. At each step: the agents of a group that each leaf knows up to
+// `time` at least; `known` is reset at the start of a group.
 typedef struct pair_walk {
     const cj_known *leaf[2];
     uint32_t        at[2], group, time, known[2];
@@ -236,7 +237,7 @@ static uint16_t level_for(uint32_t block) {
 
 static cj_known *join_nodes(cj_known *into, cj_known *from);
 
-// If the result equals `from`, shares `from` itself: the next join of the two stops here.
+// If the result equals `from`, returns `from` itself: the next join of the two then ends here.
 static cj_known *join_inner(cj_known *into, cj_known *from) {
     into = own(into, 0);
     cj_known *const *its = ((inner *)(void *)from)->child;
@@ -296,7 +297,7 @@ void cj__clock_drop(cj_clock *clock) {
     free(clock);
 }
 
-// Makes *clock a clock with one holder, by a copy if necessary.
+// Makes *clock a clock with one holder, by a copy if it has several.
 static cj_clock *own_clock(cj_clock **clock) {
     cj_clock *old = *clock;
     if (old && old->refs == 1) return old;
@@ -326,7 +327,7 @@ void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_v
 }
 
 void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t time) {
-    if (!cj__clock_unknown(*into, view, &agents, time)) return;  // nothing is copied in vain
+    if (!cj__clock_unknown(*into, view, &agents, time)) return;  // nothing new: no copy is made
     cj_clock *clock = own_clock(into);
     if (!clock) return;
     cj_known      *node = clock->view[view];

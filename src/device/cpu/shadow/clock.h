@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector clocks: for each agent of the grid, the time up to which its accesses are known.
 //
-// Clocks are immutable and shared. After a barrier all threads hold one clock; a clock that learns a little shares the rest.
-// What is known is a tree over the grid's blocks with 16 children a node and one block a leaf. A clock therefore knows of other
-// clusters as exactly as of its own, and a join of two clocks costs what they differ in:
+// Clocks are immutable and shared. After a barrier all threads hold one clock; a clock that learns a little shares the
+// rest. The knowledge is a tree over the grid's blocks with 16 children a node and one block a leaf. A clock therefore
+// knows of other clusters as exactly as of its own, and the cost of joining two clocks is proportional to their
+// difference:
 //
 //   inner node   | child 0 | … | child 15 |
 //   leaf         | time of warp 0, 1, … : all lanes of the warp are known up to there | extras: agents known beyond that |
 //
-// Agents of a block are numbered: thread t is agent t; asynchronous operations have the numbers after the last warp, and are
-// always extras. 32 agents are a group. Agents of a group that are known up to the same time are one extra, so that what a
-// warp does lane by lane costs little more than what it does together. Time is counted by warps and steps at each release.
+// Agents of a block are numbered: thread t is agent t; asynchronous operations have the numbers after the last warp,
+// and are always extras. 32 agents are a group. Agents of a group that are known up to the same time are one extra, so
+// that actions of single lanes cost little more than actions of the whole warp. Each warp counts time, one step at each
+// release.
 //
-// A clock is used by one host thread. If memory runs out, clocks lose knowledge and accesses look less ordered: then
-// cj__watch_starved is set, and the launch gives no verdict.
+// Only one host thread uses a clock. If memory runs out, clocks lose knowledge and accesses look less ordered than they
+// are: then cj__watch_starved is set, and the launch gives no verdict.
 #ifndef CJ_CPU_CLOCK_H
 #define CJ_CPU_CLOCK_H
 
@@ -26,12 +28,12 @@ typedef enum cj_view {
     CJ_VIEW_SHARED,
     CJ_VIEW_GLOBAL,
     CJ_VIEW_INIT,
-    CJ_VIEW_PROGRESS,  // watch.h tells what each is
+    CJ_VIEW_PROGRESS,  // watch.h describes each view
     CJ_VIEW_COUNT
 } cj_view;
 
-// Zeroed memory for what is known of a launch; without any, the launch is starved. A watched launch runs on its
-// caller's host thread, so each has a flag of its own; cj__watch_open clears it.
+// Allocates zeroed memory for a launch's clocks and shadows; a failure sets cj__watch_starved. A watched launch runs on
+// its caller's host thread, so each thread has a flag of its own; cj__watch_open clears it.
 void                     *cj__watch_calloc(size_t bytes);
 extern _Thread_local bool cj__watch_starved;
 
@@ -42,8 +44,8 @@ typedef struct cj_clock {
     cj_known *view[CJ_VIEW_COUNT];
 } cj_clock;  // NULL: knows nothing
 
-// What was released to an mbarrier or a barrier. All zero: nothing yet; cj__sync_free drops what it holds. Releases gather for
-// the running phase. When the phase completes, a flip makes the gathered clock the one that is acquired.
+// What was released to an mbarrier or a barrier. All zero: nothing yet; cj__sync_free releases its clocks. Releases are
+// gathered for the running phase. When the phase completes, a flip makes the gathered clock the one that is acquired.
 typedef struct cj_sync {
     cj_clock *gathering, *complete;
 } cj_sync;
@@ -57,7 +59,7 @@ typedef struct cj_agents {
     uint16_t group;
     uint16_t warps;  // of the block
     uint32_t mask;
-    bool     whole;  // the mask holds all threads with which the warp began
+    bool     whole;  // the mask holds all threads that the warp began with
 } cj_agents;
 
 cj_clock *cj__clock_hold(cj_clock *clock);
@@ -65,12 +67,12 @@ void      cj__clock_drop(cj_clock *clock);
 
 // *into learns what `from` knows.
 void cj__clock_join(cj_clock **into, const cj_clock *from);
-// In one view, *into learns what `from` knows in another.
+// In one view, *into learns what `from` knows in another view.
 void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_view from_view);
 // In one view, *into learns these agents up to a time.
 void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t time);
 
-// The agents in the mask of which this time is not known.
+// The agents in the mask that are not known up to this time.
 uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time);
 // Whether anything is known of a block.
 bool cj__clock_met(const cj_clock *clock, cj_view view, uint32_t block);

@@ -14,18 +14,18 @@ enum {
     CROWD_BYTES = 1 << 30  // of one shadow
 };
 
-// Accesses of several warps: open addressing by block and group. A table that may not grow forgets one for each new
+// Accesses of several warps: open addressing by block and group. A table that may not grow drops one entry for each new
 // one: then, and only then, a conflict may be missed. A cluster has half as many warps as the largest table has
-// places, of which three quarters are taken; so it is the reads of what all clusters read that are forgotten.
+// entries, of which three quarters are used; so only reads of data that all clusters read are dropped.
 typedef struct crowd {
     uint32_t  count, size;
-    uint8_t   flags;    // of any entry
-    uint8_t   scope;    // the least
+    uint8_t   flags;    // of all entries together
+    uint8_t   scope;    // the narrowest
     cj_access entry[];  // time 0: never used
 } crowd;
 
-// 32 bytes, for there are many. A weak write: who, when, by what; its use says ASYNC_PROXY and INIT. Then the other
-// accesses: several, or one, whose mask is 0 where there is none.
+// 32 bytes, since there are many cells. A weak write: its agent, time and op; its use says ASYNC_PROXY and INIT. Then
+// the other accesses: several, or one, whose mask is 0 if there is none.
 typedef struct cell {
     uint32_t write_block, write_time;
     uint32_t write_op : 24, write_flags : 8;
@@ -42,7 +42,7 @@ typedef struct cell {
 } cell;
 _Static_assert(sizeof(cell) == 32, "a cell is half a cache line");
 
-enum { WRITTEN = 1 << 7 };  // in write_flags: the granule holds something
+enum { WRITTEN = 1 << 7 };  // in write_flags: the granule is initialized
 
 typedef struct page {
     uint8_t      shift;  // a granule has 1 << shift bytes
@@ -69,7 +69,7 @@ static bool is_same_kind(const cj_access *a, const cj_access *b) {
     return a->block == b->block && a->group == b->group && a->use.flags == b->use.flags && a->use.scope == b->use.scope;
 }
 
-// Whether `later`, by the same warp, makes the earlier record of its kind needless; merges lanes of the same time.
+// Whether `later`, by the same warp, makes the earlier entry of its kind unnecessary; merges lanes of the same time.
 static bool takes_place(cj_access *earlier, const cj_access *later) {
     if (!is_same_kind(earlier, later)) return false;
     if (earlier->time == later->time) {
@@ -82,8 +82,8 @@ static bool takes_place(cj_access *earlier, const cj_access *later) {
     return true;
 }
 
-// Adds an access; false when the table should grow first and may. Lanes leave what they did before, so that each is in
-// one entry of a kind; an entry that all have left, its mask 0, is taken again.
+// Adds an access; false if the table should grow first and may. Lanes leave the entries of their earlier accesses, so
+// that each lane is in one entry of a kind; an entry that all lanes have left, its mask 0, is used again.
 static bool add_to_crowd(crowd *many, const cj_access *access, bool may_grow) {
     uint32_t   at = place_of(many, access);
     cj_access *same = NULL, *left = NULL;
@@ -112,7 +112,7 @@ static bool add_to_crowd(crowd *many, const cj_access *access, bool may_grow) {
         return false;
     } else {
         at = place_of(many, access);
-        if (!many->entry[at].time) return true;  // a quarter stays free, where searches end: the new one is forgotten
+        if (!many->entry[at].time) return true;  // a quarter stays free, so that searches end: the new one is dropped
     }
     many->entry[at] = *access;
     return true;
@@ -221,8 +221,8 @@ static bool are_strong_together(const cj_accessor *a, const cj_access *earlier) 
     }
 }
 
-// The view in which an earlier access must be known to be ordered before this one. Reads need no proxy fence behind
-// them: nothing they did has to become visible.
+// The view in which an earlier access must be known to be ordered before this one. A proxy fence is not needed after
+// reads: they leave nothing that must become visible.
 static uint32_t unknown_of(const cj_accessor *a, const cj_access *earlier, uint32_t mask) {
     const cj_agents agents = {.block = earlier->block, .group = earlier->group, .mask = mask};
     const bool      is_write = earlier->use.flags & CJ_USE_WRITE;
@@ -245,13 +245,14 @@ static uint32_t conflict(const cj_accessor *a, const cj_access *earlier) {
     return unknown_of(a, earlier, mask);
 }
 
-// False without a look at each entry: all accesses only read, or all are atomic at gpu scope or wider.
+// False, without a look at each entry, if all accesses only read, or all are atomic at gpu scope or wider.
 static bool can_conflict(const cj_accessor *a, const crowd *many) {
     if (!((many->flags | a->access.use.flags) & CJ_USE_WRITE)) return false;
     return many->scope < CJ_SCOPE_GPU || a->access.use.scope < CJ_SCOPE_GPU;
 }
 
-// The next recorded access that conflicts, from number *at on: 0 is the weak write. Its mask is cut down to the lanes that do.
+// The next recorded access that conflicts, from number *at: 0 is the weak write. Its mask keeps only the lanes that
+// conflict.
 static bool next_conflict(const cj_accessor *a, const cell *c, uint32_t *at, cj_access *earlier) {
     if (!(*at)++ && c->write_time) {
         *earlier = write_of(c);
@@ -285,7 +286,7 @@ static page *new_page(const cj_shadow *shadow, size_t index, uint8_t shift) {
     return made;
 }
 
-// Marks the granules that hold initialized bytes. Lowers *shift until no granule is initialized in part.
+// Marks the granules whose bytes are initialized. Lowers *shift until no granule is initialized in part.
 static void read_initialized(const cj_shadow *shadow, size_t index, page *p, uint8_t *shift) {
     const uint64_t begin = (uint64_t)index << PAGE_BITS, bytes = page_bytes(shadow, index);
     for (uint64_t at = 0, run; shadow->range && at < bytes; at += run) {

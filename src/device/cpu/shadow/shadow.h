@@ -9,9 +9,9 @@
 //   the accesses since then that do not conflict with each other: weak reads, strong reads, strong writes (atomics).
 //     Accesses of one warp fit into the cell; those of several warps are in a table beside it.
 //
-// A weak write replaces all accesses that are ordered before it: whoever is ordered after the write is ordered after them. An
-// atomic replaces none, since atomics need not be ordered with each other. A later access replaces an earlier one of its kind
-// by the same lanes.
+// A weak write replaces all accesses that are ordered before it: a later access that is ordered after the write is
+// ordered after them, too. An atomic replaces none, since atomics need not be ordered with each other. A later access
+// replaces an earlier one of its kind by the same lanes.
 #ifndef CJ_CPU_SHADOW_H
 #define CJ_CPU_SHADOW_H
 
@@ -21,13 +21,13 @@
 // How an access counts: strong accesses carry the scope of their atomicity.
 typedef enum cj_scope { CJ_SCOPE_WEAK, CJ_SCOPE_CTA, CJ_SCOPE_CLUSTER, CJ_SCOPE_GPU, CJ_SCOPE_SYS } cj_scope;
 
-enum { CJ_SCOPES = 3 };  // that are told apart where strong operations order others: cta, cluster, gpu with sys
+enum { CJ_SCOPES = 3 };  // that are distinguished when strong operations order others: cta, cluster, gpu with sys
 
 enum {
     CJ_USE_READ = 1,
     CJ_USE_WRITE = 2,
-    CJ_USE_INIT = 4,  // of a write: makes an mbarrier; of others: is an operation on one, which the INIT view orders
-    CJ_USE_ASYNC_PROXY = 8,  // through the async proxy: generic writes before it must have passed a proxy fence
+    CJ_USE_INIT = 4,  // a write that makes an mbarrier, or an operation on one, which the INIT view orders
+    CJ_USE_ASYNC_PROXY = 8,  // through the async proxy: a proxy fence must come between it and generic writes before it
 };
 
 typedef struct cj_watch_use {
@@ -43,30 +43,30 @@ typedef struct cj_access {
     uint32_t     op;  // index in the program
 } cj_access;
 
-// Who accesses: the access, and what its agent knows.
+// The accessor: the access, and its agent's knowledge.
 typedef struct cj_accessor {
     cj_access       access;
     const cj_clock *now;
     cj_view         proxy;  // SHARED or GLOBAL: the view in which generic writes are visible to the async proxy
-    uint32_t        ranks;  // blocks of a cluster: what the scope `cluster` is
+    uint32_t        ranks;  // blocks of a cluster, for the scope `cluster`
 } cj_accessor;
 
 typedef struct cj_shadow cj_shadow;
 
-// A judgement on an access that conflicts with an earlier one. REPORTED: the shadow looks for no further conflict. HARMLESS: it
-// looks on. SAME: the access is part of the earlier one, and is not recorded.
+// A judgement of an access that conflicts with an earlier one. REPORTED: the shadow looks for no further conflict.
+// HARMLESS: it looks for further ones. SAME: the access is part of the earlier one, and is not recorded.
 typedef enum cj_verdict { CJ_VERDICT_REPORTED, CJ_VERDICT_HARMLESS, CJ_VERDICT_SAME } cj_verdict;
 
-// Judges it. `earlier` is NULL for a read of bytes that nobody has written; else a conflicting access, its mask the lanes
-// that are not ordered before this one.
+// Judges it. `earlier` is NULL for a read of bytes that were never written; else a conflicting access, whose mask holds
+// the lanes that are not ordered before this access.
 typedef cj_verdict (*cj_shadow_found)(void *user, const cj_accessor *accessor, const cj_access *earlier,
                                       uint64_t offset, uint64_t bytes);
 
-// Of `bytes` bytes; `range` tells what is initialized, NULL: nothing. NULL when out of memory.
+// A shadow of `bytes` bytes; `range` says which are initialized, NULL: none. NULL when out of memory.
 cj_shadow *cj__shadow_new(uint64_t bytes, const cj_cpu_range *range);
 void       cj__shadow_free(cj_shadow *shadow);   // NULL is allowed
-void       cj__shadow_clear(cj_shadow *shadow);  // as new
-// Copies to the range's own record which bytes were written.
+void       cj__shadow_clear(cj_shadow *shadow);  // resets it to a new shadow
+// Copies which bytes were written to the range's own record.
 void cj__shadow_settle(const cj_shadow *shadow);
 
 // Checks and records an access; reports at most one conflict and one uninitialized read. False when out of memory.
@@ -80,7 +80,7 @@ void cj__shadow_undefine(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
 void cj__shadow_visit(const cj_shadow *shadow, uint32_t                                                          block,
                       void (*visit)(void *user, const cj_access *access, uint64_t offset, uint64_t bytes), void *user);
 
-// ---- what atomics release at an address
+// ---- releases of atomics at an address
 
 // What was released there with one scope (cta, cluster, gpu): by a block, and by others as far from it as `spread`
 // says.
@@ -96,9 +96,9 @@ typedef struct cj_location {
     cj_released         released[CJ_SCOPES];
 } cj_location;
 
-// The location at an offset of an accessed page; made on request, else NULL where there is none.
+// The location at an offset of an accessed page; if there is none it is made (`make`), or NULL.
 cj_location *cj__shadow_location(cj_shadow *shadow, uint64_t offset, bool make);
-// A weak write, or a strong one that is no read-modify-write, ends what was released in these bytes.
+// A weak write, or a strong write that is no read-modify-write, ends the releases at these bytes.
 void cj__shadow_forget(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
 
 #endif

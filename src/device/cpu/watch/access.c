@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses on their way to the shadow: by which agent, to which piece of memory.
+// Passes accesses to the shadow: finds the agent and the piece of memory.
 #include "judge.h"
 #include "lanes.h"
 #include "learn.h"
@@ -15,7 +15,7 @@ static cj_shadow *shadow_of(const cj_cpu_launch *launch, const cj_cpu_block *own
     return *shadow;
 }
 
-// A block may access a peer's shared memory only after the peer has certainly started and before it can exit.
+// A block may access another block's shared memory only after that block has certainly started and before it can exit.
 static void check_peer(const cj_accessor *a, cj_cpu_cluster *cluster, const cj_cpu_block *self, cj_cpu_block *owner,
                        uint64_t offset, uint64_t bytes) {
     if (owner != self) owner->watch->remote = true;

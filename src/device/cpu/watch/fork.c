@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous operations as agents: forked by a thread, joined by threads or through a sync object.
+// Asynchronous operations as agents: a thread forks them; threads join them directly or through a sync object.
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +20,9 @@ static bool add_chains(cj_watch_block *watch, uint32_t stride) {
     return true;
 }
 
-// A number of the thread's that no operation in flight has, and whose earlier operations the thread knows. If more operations
-// are in flight than there are numbers, the last number: it then stands for several, and a race among them may be missed.
-// 0: out of memory.
+// A number of the thread's own that no operation in flight has, and whose earlier operations the thread knows. If more
+// operations are in flight than there are numbers, the last number: it then stands for several operations, and a race
+// among them may be missed. 0: out of memory.
 static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
     cj_watch_block *watch = w->block->watch;
     const uint32_t  stride = cj__watch_stride(w->block->cluster->launch), thread = w->index * CJ_LANES + lane;
@@ -34,7 +34,7 @@ static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
             .block = cj__watch_index(w->block), .group = (uint16_t)(agent / CJ_LANES), .mask = 1u << lane};
         const cj_watch_chain *before = &watch->chain[at];
         if (before->busy) continue;
-        if (!before->time) return (uint16_t)agent;  // it has no past
+        if (!before->time) return (uint16_t)agent;  // no earlier operation has this number
         if (!cj__clock_unknown(w->watch->now[lane], CJ_VIEW_MEMORY, &agents, before->time)) return (uint16_t)agent;
     }
 }
@@ -66,7 +66,7 @@ void cj__watch_end(cj_watch_async *async) {
 }
 
 static void add_async(const cj_watch_async *async, cj_clock **into) {
-    // Its writes are visible to both proxies: completion has the fence in it.
+    // The completion includes a proxy fence: its writes are visible to both proxies.
     for (cj_view view = CJ_VIEW_MEMORY; view <= CJ_VIEW_GLOBAL; view++) {
         cj__clock_add(into, view, cj__watch_agent(async), async->time);
     }

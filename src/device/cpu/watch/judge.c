@@ -10,7 +10,7 @@
 
 enum { STORED_BYTES = 32 };  // by one lane's store, at most
 
-// Bytes from lane to lane of the k-th register that a store stores.
+// Bytes between neighbouring lanes of the k-th register that a store stores.
 static unsigned register_stride(const cj_watch_subject *s, unsigned k) {
     const cj_ir_inst    *inst = s->op->inst;
     const cj_ir_operand *value = &inst->operand[1];
@@ -29,7 +29,7 @@ static bool writes_the_same(const cj_watch_subject *s, unsigned other) {
     return true;
 }
 
-// Whether two lanes of one execution of a store write the same value to the same place, which PTX defines.
+// Whether two lanes of one execution of a store write the same value to the same place, which PTX allows.
 static bool is_one_store(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier) {
     if (!s->address || a->access.use.flags != CJ_USE_WRITE || a->access.use.scope) return false;
     if (earlier->block != a->access.block || earlier->group != a->access.group || earlier->op != a->access.op)
@@ -40,8 +40,8 @@ static bool is_one_store(const cj_watch_subject *s, const cj_accessor *a, const 
            writes_the_same(s, other);
 }
 
-// Whether an earlier access is by a lane of the same execution of the op, to bytes that the lane's share: what it writes is
-// not in memory yet.
+// Whether the earlier access is by another lane of the same execution of the op, to bytes that this lane accesses,
+// too: its value is not in memory yet.
 static bool is_under_way(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier) {
     if (!s->address || earlier->block != a->access.block || earlier->group != a->access.group) return false;
     if (earlier->op != a->access.op || earlier->time != a->access.time) return false;
@@ -60,7 +60,7 @@ static void stored_bytes(const cj_watch_subject *s, unsigned char *to) {
     }
 }
 
-// Whether a write that conflicts with an earlier one writes what is there already.
+// Whether a write that conflicts with an earlier one writes the value that is already there.
 static bool is_same_value(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier, uint64_t offset,
                           uint64_t bytes) {
     unsigned char        stored[STORED_BYTES];
@@ -77,7 +77,8 @@ static bool is_same_value(const cj_watch_subject *s, const cj_accessor *a, const
            !memcmp(stored + (offset - from), there, bytes);
 }
 
-// Whether one access is the first load of a compare-and-swap loop, and the other an atomic one whose scope has both.
+// Whether one access is the first load of a compare-and-swap loop, and the other an atomic access whose scope includes
+// both threads.
 static bool is_guess(const cj_watch_subject *s, const cj_accessor *a, const cj_access *earlier) {
     const cj_cpu_launch *launch = s->cluster->launch;
     const bool           is_late = launch->watch->order[a->access.op].is_guess;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges two accesses that nothing orders. They are a hazard; or a note, if their order cannot change the result: both write the
-// same value, or one is the load with which a compare-and-swap loop begins.
+// Judges two accesses that nothing orders. They are a hazard; or a note, if their order cannot change the result: both
+// write the same value, or one is the load with which a compare-and-swap loop begins.
 #ifndef CJ_CPU_JUDGE_H
 #define CJ_CPU_JUDGE_H
 
 #include "watch.h"
 
-// The access to be judged: who makes it, and where.
+// The access to be judged: its agent, its op and its memory.
 typedef struct cj_watch_subject {
     cj_cpu_warp     *w;  // of a thread, else NULL
     unsigned         lane;
@@ -14,10 +14,10 @@ typedef struct cj_watch_subject {
     cj_cpu_block    *owner;
     const cj_cpu_op *op;
     uint32_t         mask;
-    const uint64_t  *address;  // of the lanes in `mask`; NULL: the access is not by the op's memory operand
+    const uint64_t  *address;  // of the lanes in `mask`; NULL: the access does not use the op's memory operand
     uint64_t         begin;    // of the memory
     const unsigned char
-            *written;  // what an asynchronous operation is about to write, from offset `from` on; NULL: not known
+            *written;  // what an asynchronous operation is about to write, from offset `from`; NULL: not known
     uint64_t from;
 } cj_watch_subject;
 

@@ -3,7 +3,7 @@
 
 #include "lanes.h"
 
-// Lanes with the same clock are done together, so that they share a clock afterwards, too.
+// Lanes with the same clock are processed together, so that they share a clock afterwards, too.
 void cj__watch_learn(cj_watch_warp *watch, uint32_t mask, const cj_clock *what,
                      void (*join)(cj_clock **, const cj_clock *)) {
     for (uint32_t rest = what ? mask : 0, same; rest; rest &= ~same) {
@@ -49,7 +49,7 @@ void cj__watch_step(cj_watch_warp *watch) {
     watch->forked = 0;
 }
 
-// The time of what these lanes do next.
+// The time of these lanes' next accesses.
 uint32_t cj__watch_time(cj_watch_warp *watch, uint32_t mask) {
     if (watch->forked & mask) cj__watch_step(watch);
     return watch->time;
@@ -64,7 +64,7 @@ void cj__watch_tell(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
     add_passed(w, mask, into);
 }
 
-// The same, and what they do next is later.
+// The same; what they do next is later.
 void cj__watch_give(cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
     cj__watch_tell(w, mask, into);
     cj__watch_step(w->watch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beginning and ending: launches, clusters, threads that exit.
+// Beginning and end: of launches, clusters and threads.
 #include <stdlib.h>
 
 #include "error.h"

@@ -37,7 +37,7 @@ static cj_watch_order order_of(const cj_cpu_op *op) {
 
 // ---- compare-and-swap loops
 
-// Whether what a load leaves in its register comes, by moves alone, to where a compare-and-swap expects it.
+// Whether moves alone carry a load's result to the register that a compare-and-swap expects.
 static bool reaches(const cj_cpu_program *program, uint32_t from, uint32_t to) {
     enum { MOVES = 8 };
     uint32_t known[MOVES] = {from}, count = 1;
@@ -54,14 +54,14 @@ static bool reaches(const cj_cpu_program *program, uint32_t from, uint32_t to) {
     return false;
 }
 
-// Whether a load's value is what a compare-and-swap of the same memory operand expects there.
+// Whether a load's value is what a compare-and-swap of the same memory operand expects.
 static bool guesses(const cj_cpu_program *program, const cj_cpu_op *load, const cj_cpu_op *swap) {
     if (load->count != 1 || load->bytes != swap->bytes) return false;
     if (load->base != swap->base || load->offset != swap->offset) return false;
     return reaches(program, load->slot[0], swap->slot[1]);
 }
 
-// Marks the weak loads with which compare-and-swap loops begin: of what the swap has at its memory operand.
+// Marks the weak loads with which compare-and-swap loops begin: those of the swap's memory operand.
 static void find_guesses(const cj_cpu_program *program, cj_watch_order *order) {
     for (size_t i = 0; i < program->op_count; i++) {
         const cj_cpu_op *swap = &program->op[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each instruction of a program does to memory and to order, told by its mnemonic.
+// How each instruction of a program accesses and orders memory, from its mnemonic.
 #ifndef CJ_CPU_WATCH_ORDER_H
 #define CJ_CPU_WATCH_ORDER_H
 
@@ -8,10 +8,10 @@
 typedef struct cj_watch_order {
     cj_watch_use use;
     bool         acquire, release;
-    bool         is_guess;  // a weak load of what a compare-and-swap of the same place then compares with
+    bool         is_guess;  // a weak load whose value a compare-and-swap of the same place then expects
 } cj_watch_order;
 
-// Of each op of the program, allocated; NULL when out of memory.
+// For each op of the program, allocated; NULL when out of memory.
 cj_watch_order *cj__watch_orders(const cj_cpu_program *program);
 
 #endif

@@ -9,7 +9,7 @@
 #include "lanes.h"
 #include "text.h"
 
-// An asynchronous operation is reported as its thread's: its agent number tells the thread (fork.c).
+// An asynchronous operation is reported as its thread's: fork.c derives the thread from the agent number.
 static cj_hazard_side side_of_access(const cj_cpu_launch *launch, const cj_access *access) {
     const uint32_t   agent = access->group * CJ_LANES + cj__cpu_first(access->mask), stride = launch->warps * CJ_LANES;
     const cj_cpu_op *op = &launch->program->op[access->op];
@@ -44,7 +44,7 @@ static const char *how(const cj_access *access) {
     return (access->use.flags & both) == both ? "updates" : access->use.flags & CJ_USE_WRITE ? "writes" : "reads";
 }
 
-// The rule names what is missing; if nothing orders the accesses, it names how far apart the agents are.
+// The rule names what is missing; if nothing orders the accesses, the rule depends on how far apart the agents are.
 static cj_cpu_rule rule_of(const cj_accessor *a, const cj_access *earlier) {
     const cj_agents agents = {.block = earlier->block, .group = earlier->group, .mask = earlier->mask};
     if (!cj__clock_unknown(a->now, CJ_VIEW_MEMORY, &agents, earlier->time)) return CJ_HAZARD_PROXY_FENCE;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of what is watched. The launch goes on after each of them.
+// Reports of the watch. The launch continues after each of them.
 #ifndef CJ_CPU_WATCH_REPORT_H
 #define CJ_CPU_WATCH_REPORT_H
 
 #include "hazard.h"
 #include "watch.h"
 
-// Reports a conflict of two accesses, or with `earlier` NULL a read of bytes that nobody has written.
+// Reports a conflict of two accesses; if `earlier` is NULL, a read of bytes that were never written.
 void cj__cpu_conflict(cj_cpu_cluster *cluster, const cj_accessor *accessor, const cj_access *earlier,
                       cj_watch_place place);
-// Notes one that makes no difference, by the rule that says why.
+// Notes a conflict that makes no difference, under the rule that says why.
 void cj__cpu_note(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_accessor *accessor, const cj_access *earlier,
                   cj_watch_place place);
-// Reports an access to a peer's shared memory that is not certainly there.
+// Reports an access to another block's shared memory that may not exist at that time.
 void cj__cpu_peer(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_access *access, cj_watch_place place);
 
 typedef enum cj_undefined_use {

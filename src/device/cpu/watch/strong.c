@@ -33,7 +33,8 @@ static cj_clock **open_released(const cj_cpu_warp *w, cj_location *location, uns
     return &released->clock;
 }
 
-// The lane has written the location: it releases all it knows, or what its last fences released, as far as both scopes reach.
+// The lane has written the location: it releases all it knows, or what its last fences released, as far as both scopes
+// reach.
 static void release_at(cj_cpu_warp *w, unsigned lane, cj_location *location, cj_watch_order order) {
     const unsigned scope = cj__watch_slot(order.use.scope);
     if (order.release) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sync objects, barriers and fences: what happens to clocks there.
+// Sync objects, barriers and fences: their effects on clocks.
 #include "lanes.h"
 #include "learn.h"
 
@@ -70,7 +70,7 @@ static void join_global(cj_clock **into, const cj_clock *from) {
     cj__clock_join_view(into, CJ_VIEW_GLOBAL, from, CJ_VIEW_MEMORY);
 }
 
-// The lanes execute a proxy fence: what they know and did is from now on known in this view, too.
+// The lanes execute a proxy fence: from now on this view, too, includes what they know and did.
 static void fence_proxy(cj_watch_warp *watch, uint32_t mask, cj_view view) {
     for (uint32_t rest = mask, same; rest; rest &= ~same) {
         cj_clock *now = cj__clock_hold(watch->now[cj__cpu_first(rest)]);

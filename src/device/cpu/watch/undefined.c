@@ -9,15 +9,15 @@
 
 enum { ACCESS_BYTES = 32 };  // by one lane's load or store, at most
 
-// What an op does with undefined bits.
+// How an op treats undefined bits.
 typedef enum manner {
     USES,      // reports them
-    NOTHING,   // has no effect here, nor a result
+    NOTHING,   // has no effect here, and no result
     COMPUTES,  // a bit of a source makes all bits of the results undefined
     TOGETHER,  // the same, for all lanes
     MOVES,     // its twin moves them
     SHUFFLES,  // the same, between lanes
-    UNITES,    // bit by bit
+    UNITES,    // combines them bit by bit
     ANDS,
     ORS,
     COMPARES,
@@ -25,8 +25,9 @@ typedef enum manner {
     STORES,
 } manner;
 
-// By executor (the first column of instructions.def). For an executor that is not listed, the row's effects decide. `twin` has
-// a letter for each slot; the last letter holds for all further slots. d: data; c: not data; x: a result that is always defined.
+// By executor (the first column of instructions.def). For an executor that is not listed, the row's effects decide.
+// `twin` has a letter for each slot; the last letter holds for all further slots. d: data; c: not data; x: a result
+// that is always defined.
 typedef struct rule {
     const char *executor;
     manner      manner;
@@ -38,7 +39,7 @@ static const rule rules[] = {
     {"mov_unpack", MOVES, "d"}, {"brev", MOVES, "d"},     {"movmatrix", MOVES, "d"},     {"selp", MOVES, "dddc"},
     {"slct", MOVES, "dddc"},    {"shl", MOVES, "ddc"},    {"shr", MOVES, "ddc"},         {"shf", MOVES, "dddc"},
     {"prmt", MOVES, "dddc"},    {"bfe", MOVES, "ddc"},    {"bfi", MOVES, "dddc"},        {"vote_ballot", MOVES, "ddc"},
-    {"shfl", SHUFFLES, "dxdc"}, {"cvt", MOVES, "d"},  // of integers: rule_of tells
+    {"shfl", SHUFFLES, "dxdc"}, {"cvt", MOVES, "d"},  // of integers: see rule_of
     {"xor", UNITES, NULL},      {"not", UNITES, NULL},    {"lop3", UNITES, NULL},        {"xor_pred", UNITES, NULL},
     {"not_pred", UNITES, NULL}, {"and", ANDS, NULL},      {"and_pred", ANDS, NULL},      {"or", ORS, NULL},
     {"or_pred", ORS, NULL},     {"setp", COMPARES, NULL}, {"setp_half", COMPARES, NULL}, {"mma", USES, NULL},
@@ -62,8 +63,8 @@ struct cj_undefined {
     const cj_cpu_program *program;
     prepared             *op;    // of each op of the program
     uint32_t             *slot;  // of all twins
-    cj_watch_place       *from;  // of each op, where it last loaded undefined bytes
-    // The access at hand: its undefined bits, the lanes that have read such, and those of local memory, where the bits lie
+    cj_watch_place       *from;  // of each op: the place from which it last loaded undefined bytes
+    // The current access: its undefined bits, the lanes that have read undefined bits; those of local memory are stored
     // in place. Between two accesses all bits are 0.
     _Alignas(16) unsigned char bits[CJ_LANES][ACCESS_BYTES];
     unsigned char *at[CJ_LANES];
@@ -90,7 +91,7 @@ static const rule *find_rule(const char *executor) {
     return NULL;
 }
 
-// A conversion that only moves bits: of an integer to another one, which replicates the sign as a move would.
+// A conversion that only moves bits: from an integer to another one, whose sign it replicates.
 static bool is_widening(const cj_cpu_op *op) {
     const cj_mnemonic  *m = op->inst->mnemonic;
     const cj_word_info *to = &cj__words[m->type[0]], *from = &cj__words[m->type[1]];
@@ -106,7 +107,7 @@ static rule rule_of(const cj_cpu_op *op) {
     const rule   *known = find_rule(executors[row - cj__rows]);
     if (known && known->manner == MOVES && cj__words[op->inst->mnemonic->type_last].bits == 1 &&
         !strcmp(known->executor, "mov")) {
-        return (rule){.manner = UNITES};  // which may negate
+        return (rule){.manner = UNITES};  // a predicate may be negated
     }
     if (known && (strcmp(known->executor, "cvt") || is_widening(op))) return *known;
     if (known || !row->effects) return (rule){.manner = COMPUTES};
@@ -129,7 +130,7 @@ static uint32_t twin_slot(const cj_cpu_program *program, uint32_t slot, char let
     return (letter == 'x' ? program->sink : slot) + program->file_bytes;
 }
 
-// The op as it moves undefined bits; its slots go to `slot`.
+// Makes the op that moves undefined bits; its slots go to `slot`.
 static void make_twin(const cj_cpu_program *program, const cj_cpu_op *op, prepared *made, uint32_t *slot) {
     made->twin = *op;
     made->twin.slot = slot;
@@ -181,7 +182,7 @@ static unsigned char *bits_at(const cj_cpu_warp *w, uint32_t slot) {
     return w->file + slot + w->block->cluster->launch->program->file_bytes;
 }
 
-// The number of the load that a register's undefined bits come from, from 1 on; 0: it is not known.
+// The number of the load that a register's undefined bits come from, starting at 1; 0: not known.
 static lane_u32 *origin_at(const cj_cpu_warp *w, uint32_t slot) {
     return (lane_u32 *)(void *)(bits_at(w, slot) + w->block->cluster->launch->program->file_bytes);
 }
@@ -201,7 +202,7 @@ static uint32_t lanes_of(const cj_cpu_warp *w, uint32_t slot, unsigned bits) {
     return lanes;
 }
 
-// Makes all bits of the register undefined in these lanes of `mask`, and defined in the others of it.
+// Makes all bits of the register undefined in these lanes of `mask`, and defined in the others.
 static void set_lanes(const cj_cpu_warp *w, uint32_t slot, unsigned bits, uint32_t mask, uint32_t lanes) {
     unsigned char *at = bits_at(w, slot);
     if (bits == 1) {
@@ -231,7 +232,7 @@ static void report(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, cj_undef
     cj__cpu_undefined(w, op, cj__cpu_first(lanes), use, load, origin ? u->from[origin - 1] : (cj_watch_place){0});
 }
 
-// Reports a register that is undefined in some of these lanes; it counts as defined from then on.
+// Reports a register that is undefined in some of these lanes; from then on it counts as defined.
 static void use(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_undefined_use how, uint32_t slot,
                 unsigned bits) {
     const uint32_t lanes = lanes_of(w, slot, bits) & mask;
@@ -254,9 +255,10 @@ static void use_all(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, bool onl
     }
 }
 
-// ---- what goes from registers to registers
+// ---- from registers to registers
 
-// The lanes in which a source of an op is undefined; those in which a source that controls the op is; the load it came from.
+// The lanes in which a source of an op is undefined; the lanes in which a source that controls the op is; the load that
+// they come from.
 typedef struct sources {
     uint32_t lanes, deciding;
     uint32_t origin;
@@ -290,7 +292,8 @@ static void set_results(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask
     }
 }
 
-// Of a logic operation of one or two registers, or predicates, by its undefined bits x and y and its operands a and b.
+// The result of a logic operation on one or two registers, or predicates, from undefined bits x and y and operands a
+// and b.
 static uint32_t logic(manner how, uint32_t x, uint32_t y, uint32_t a, uint32_t b) {
     switch (how) {
     case ANDS: return (x | y) & (x | a) & (y | b);
@@ -306,7 +309,7 @@ static void move_predicate_logic(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t m
     cj__cpu_predicate_set(bits_at(w, op->slot[0]), mask, logic(how, x, y, a, b));
 }
 
-// Works on pieces of 16 bits, which all registers are multiples of.
+// Works on pieces of 16 bits; every register has a multiple of 16.
 static void move_logic(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, manner how) {
     const unsigned bits = op->flow->operand[0].bits, pieces = bits / 16, last = op->flow->slots - 1;
     if (bits == 1) {
@@ -326,8 +329,8 @@ static void move_logic(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, manne
     }
 }
 
-// Slots: p, q, a, b, c. With .and or .or one of comparison and c may decide the result alone; the comparison is executed once
-// without c, to know its result.
+// Slots: p, q, a, b, c. With .and or .or, either the comparison or c may decide the result alone; the comparison is
+// executed once without c, to find its result.
 static void move_comparison(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, sources found) {
     if (!op->mode) {
         set_results(w, op, mask, found.lanes);
@@ -353,8 +356,8 @@ static void move_comparison(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, 
     }
 }
 
-// A lane may read a lane that does not take part: that value comes from no load. It counts as defined unless some lane that takes
-// part has undefined bits.
+// A lane may read a lane that does not take part: that value has no load. It counts as defined unless some lane that
+// takes part has undefined bits.
 static void move_between_lanes(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_op *twin) {
     const lane_u32 *from = (const lane_u32 *)(const void *)bits_at(w, op->slot[2]);
     lane_u32       *to = (lane_u32 *)(void *)bits_at(w, op->slot[0]);
@@ -461,7 +464,7 @@ static uint32_t stored_origin(const cj_cpu_warp *w, const cj_cpu_op *op) {
     return 0;
 }
 
-// Marks the bytes of shared memory that now hold an undefined bit as unwritten.
+// Marks the bytes of shared memory that now contain an undefined bit as unwritten.
 static void undefine(cj_undefined *u, unsigned lane, unsigned bytes) {
     const unsigned char *bits = u->bits[lane];
     for (unsigned i = 0, run; i < bytes; i += run) {

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watching a launch: which accesses are ordered, and which are not. If a launch is not watched, w->watch and block->watch are
-// NULL and the calls below do nothing. docs/maintaining/cpu_device.md explains the method.
+// Watching a launch: which accesses are ordered, and which are not. If a launch is not watched, w->watch and
+// block->watch are NULL and the calls below do nothing. docs/maintaining/cpu_device.md explains the method.
 //
-// An agent accesses memory: it is a thread, or an asynchronous operation (a copy, a st.async, a wgmma) that a thread forked.
-// An agent's clock says what the agent knows: for each other agent, the time up to which all its accesses happen before the
-// agent's next access. A release adds a clock to a sync object; an acquire adds the sync object's clock to the thread's. A
-// fork gives an operation the clock of its thread; a join tells a thread of the operation's accesses. Two accesses to the same
-// bytes, one of them a write, are a hazard if neither is ordered before the other and they are not both strong with scopes that
-// include each other.
+// An agent accesses memory: it is a thread, or an asynchronous operation (a copy, a st.async, a wgmma) that a thread
+// forked. An agent's clock says what the agent knows: for each other agent, the time up to which all its accesses
+// happen before the agent's next access. A release adds a clock to a sync object; an acquire adds the sync object's
+// clock to the thread's. A fork gives an operation the clock of its thread; a join adds the operation's accesses to a
+// thread's clock. Two accesses to the same bytes, one of them a write, are a hazard if neither is ordered before the
+// other and they are not both strong with scopes that include each other.
 //
 // A clock has several views (PTX ISA, "Memory Consistency Model"). Each is a set of accesses known in one respect:
 //   MEMORY     ordered for the generic proxy
-//   SHARED     ordered for the async proxy too, in shared memory: passed a proxy fence on its way here
+//   SHARED     ordered for the async proxy too, in shared memory: a proxy fence came between
 //   GLOBAL     the same in global memory
-//   INIT       initializations of mbarriers that passed fence.mbarrier_init; the MEMORY view counts besides
-//   PROGRESS   executed, whatever memory says: all that a relaxed arrive gives
+//   INIT       initializations of mbarriers before a fence.mbarrier_init; the MEMORY view counts, too
+//   PROGRESS   executed, whether or not memory is ordered: all that a relaxed arrive gives
 //
-// A watched launch runs on one host thread: global memory has one shadow, and clusters are ordered as they happened to run.
+// A watched launch runs on one host thread: global memory has one shadow, and clusters are ordered by the order in
+// which they ran.
 #ifndef CJ_CPU_WATCH_H
 #define CJ_CPU_WATCH_H
 
@@ -45,29 +46,30 @@ typedef struct cj_watch_async {
 cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane);
 void           cj__watch_end(cj_watch_async *async);
 
-// An access of an operation, made when its bytes are moved; of a copy `written` is what it is about to write there, else
-// NULL. CJ_STEP_STOP: a hazard was reported and the launch ends; else hazards are noted and the run goes on. Bounds and
-// alignment are the caller's.
+// An access of an operation, made when its bytes are moved; for a copy `written` is what it is about to write there,
+// else NULL. CJ_STEP_STOP: a hazard was reported and the launch ends; otherwise hazards are recorded and the launch
+// continues. The caller checks bounds and alignment.
 cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place,
                                    const unsigned char *written);
-// The same by a thread, for instructions that do not go through op->reach (mbarrier operations, ldmatrix, …).
+// The same for a thread, for instructions that do not use op->reach (mbarrier operations, ldmatrix, …).
 cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_watch_use use,
                              cj_watch_place place);
 
-// These threads have waited for the operation by themselves (cp.async.wait_group, bulk wait_group, wgmma.wait_group).
+// These threads have waited for the operation directly (cp.async.wait_group, bulk wait_group, wgmma.wait_group).
 void cj__watch_join(cj_cpu_warp *w, uint32_t mask, const cj_watch_async *async);
 
 // ---- sync objects (clock.h): mbarriers, barriers
 
 typedef enum cj_order { CJ_ORDER_RELAXED, CJ_ORDER_FULL } cj_order;  // FULL: release, acquire
 
-// Threads release together (the lanes in `mask`): relaxed gives what their fences released before, and PROGRESS.
+// Threads (the lanes in `mask`) release together; relaxed: they release what their fences released before, and
+// PROGRESS.
 void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order);
-// An operation completes on an mbarrier, which releases its accesses (PTX ISA, "st.async"). It goes on as if another thread
-// made it that began with what its thread knew: so it releases that too, unless it is the asynchronous proxy's, to which
-// what the thread did is as unordered as any other access of the generic proxy.
+// An operation completes on an mbarrier, which releases its accesses (PTX ISA, "st.async"). It counts as a thread that
+// began with its thread's knowledge: so it releases that, too. An operation of the async proxy does not: what its
+// thread did is as unordered to it as any other access of the generic proxy.
 void cj__sync_complete(const cj_watch_async *async, bool is_proxy, cj_sync *sync);
-// Lanes acquire the complete phase: relaxed gives PROGRESS now, and the rest at their next acquiring fence.
+// Lanes acquire the completed phase; relaxed: they acquire PROGRESS now, and the rest at their next acquiring fence.
 void cj__sync_acquire(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order);
 
 // ---- fences of lanes
@@ -82,27 +84,27 @@ typedef enum cj_fence {
 
 void cj__watch_fence(cj_cpu_warp *w, uint32_t mask, unsigned fences, cj_scope scope);
 
-// ---- what the machine does (run.c, address.c, executors)
+// ---- calls of the machine (run.c, address.c, executors)
 
-// Begins to watch a launch, and ends it: what the kernel has written is initialized for the next one.
+// Begins to watch a launch, and ends it: bytes that the kernel has written are initialized for the next launch.
 cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error);
 void      cj__watch_close(cj_cpu_launch *launch);
-// Gives a new cluster's blocks and warps what is watched of them; false when out of memory. Detach takes it back.
+// Allocates the watch's state of a new cluster's blocks and warps; false when out of memory. Detach frees it.
 bool cj__watch_attach(cj_cpu_cluster *cluster);
 void cj__watch_detach(cj_cpu_cluster *cluster);
 // A cluster of the grid begins to run.
 void cj__watch_start(cj_cpu_cluster *cluster);
-// Lanes exit; the last one of a block takes its shared memory along.
+// Lanes exit; with the last one of a block its shared memory ends.
 void cj__watch_exit(cj_cpu_warp *w, uint32_t mask);
 
 // Lanes access memory by the op's memory operand: a block's shared memory or, with owner NULL, the warp's global range,
-// which begins at `begin`. Orders what strong loads and stores order; atomics do it one by one, once they are done.
+// which begins at `begin`. Strong loads and stores order memory here; atomics do so one by one, after they are done.
 void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_block *owner, uint64_t begin,
                      const uint64_t *address);
 void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool wrote);
 // The scope that a mnemonic names.
 cj_scope cj__watch_scope(const cj_mnemonic *mnemonic, cj_scope otherwise);
-// Lanes meet at a bar.warp.sync; threads of a block at a barrier that has just completed.
+// Lanes reach a bar.warp.sync together; threads of a block reach a barrier that has just completed.
 void cj__watch_meet(cj_cpu_warp *w, uint32_t mask);
 void cj__watch_barrier(cj_cpu_block *block, cj_cpu_barrier *barrier);
 

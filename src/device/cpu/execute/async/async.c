@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asynchronous stores, copies and reductions without a tensor map, their groups, and the fences that go with them (PTX
-// ISA, "st.async", "red.async", "cp.async", "cp.async.bulk", "cp.reduce.async.bulk"). async.h tells when they happen.
+// ISA, "st.async", "red.async", "cp.async", "cp.async.bulk", "cp.reduce.async.bulk"). async.h says when they happen.
 #include <string.h>
 
 #include "combine.h"
@@ -8,14 +8,14 @@
 
 enum { BULK_ALIGN = 16 };
 
-// What an asynchronous instruction was prepared with: its memory operands are the destination, then the source and the
-// mbarrier where it has them.
+// What the selector prepares for an asynchronous instruction. Its memory operands are the destination, then, if it has
+// them, the source and the mbarrier.
 typedef struct async_plan {
-    cj_cpu_transfer transfer;  // what is the same in all lanes
+    cj_cpu_transfer transfer;  // the fields that are the same in all lanes
     cj_word         to, from;  // spaces
     // Operands, or CJ_SLOT_NONE:
     uint32_t multicast, byte_mask;
-    uint32_t less;  // the source's size, or (may_ignore) the predicate that there is none
+    uint32_t less;  // the source's size, or (may_ignore) the predicate that ignores it
     bool     may_ignore;
 } async_plan;
 
@@ -146,7 +146,7 @@ CJ_EXEC(commit_bulk) {
     return commit(w, mask, true);
 }
 
-// What a wait was prepared with.
+// What the selector prepares for a wait.
 typedef struct wait_plan {
     cj_cpu_signal signal;
     uint64_t      allowed;     // groups that may still be pending
@@ -154,7 +154,7 @@ typedef struct wait_plan {
     bool          read_only;
 } wait_plan;
 
-// The wait is for all groups up to *last; false: there is no group to wait for.
+// *last: the wait is for all groups up to it; false: there is no group to wait for.
 static bool last_group(const wait_plan *plan, const cj_cpu_groups *groups, uint32_t *last) {
     const uint32_t committed = plan->signal == CJ_SIGNAL_BULK_GROUP ? groups->bulk : groups->copy;
     *last = plan->everything ? committed : committed - 1 - (uint32_t)plan->allowed;
@@ -247,7 +247,7 @@ bool cj__cpu_select_red_async(cj_cpu_prepare *p) {
     return plan->transfer.combine;
 }
 
-// The immediate that operand k is.
+// The value of operand k, an immediate.
 static uint64_t immediate(const cj_cpu_prepare *p, unsigned k) {
     return p->inst->operand[k].kind == CJ_OPERAND_INT ? p->inst->operand[k].bits : 0;
 }
@@ -319,7 +319,7 @@ bool cj__cpu_select_st_bulk(cj_cpu_prepare *p) {
     return true;
 }
 
-// What each word of the mnemonic adds to a fence. A proxy fence that names no space is for both.
+// Each word of the mnemonic adds an effect to a fence. A proxy fence that names no space is for both.
 bool cj__cpu_select_fence_async(cj_cpu_prepare *p) {
     static const struct {
         cj_word  word;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// mbarrier instructions (PTX ISA, "mbarrier"). mbarrier.h holds what an mbarrier is; lanes come one after another.
+// mbarrier instructions (PTX ISA, "mbarrier"). mbarrier.h says what an mbarrier is. Lanes execute one after another.
 #include "async.h"
 #include "exec.h"
 
-// What an mbarrier instruction was prepared with.
+// What the selector prepares for an mbarrier instruction.
 typedef struct mbarrier_plan {
     cj_word  space;
-    bool     own;  // only an mbarrier of the block's own will do
+    bool     own;  // the mbarrier must be in the block's own shared memory
     bool     expects, leaves, may_complete, relaxed, by_parity, polls;
     cj_scope scope;
     int      sign;     // of a transaction
-    uint32_t result;   // operand, of the state that an arrival returns, and
-    uint32_t operand;  // of its count or bytes; or CJ_SLOT_NONE
+    uint32_t result;   // operand: the state that an arrival returns
+    uint32_t operand;  // operand: its count or bytes; or CJ_SLOT_NONE
 } mbarrier_plan;
 
 static const mbarrier_plan *plan_of(const cj_cpu_op *op) { return op->plan; }
 
-// The place that lane i names, as the k-th memory operand.
+// The place that lane i's k-th memory operand names.
 static bool locate(cj_cpu_who who, unsigned k, const mbarrier_plan *plan, cj_cpu_spot *spot) {
     const uint64_t    address = cj__cpu_address(who.w, who.op, k, who.lane);
     const cj_cpu_span span = {.bytes = CJ_MBARRIER_BYTES, .align = CJ_MBARRIER_BYTES};
@@ -34,7 +34,7 @@ static bool watch(cj_cpu_who who, unsigned flags, cj_scope scope, const cj_cpu_s
     return cj__watch_access(who.w, who.op, who.lane, use, place) != CJ_STEP_STOP;
 }
 
-// The mbarrier that lane i names, for an operation on it; NULL when a hazard was reported.
+// The mbarrier that lane i's operation names; NULL when a hazard was reported.
 static cj_cpu_mbarrier *find(cj_cpu_who who, const mbarrier_plan *plan) {
     cj_cpu_spot spot;
     if (!locate(who, 0, plan, &spot) || !watch(who, CJ_USE_READ | CJ_USE_INIT, plan->scope, &spot)) return NULL;
@@ -43,7 +43,7 @@ static cj_cpu_mbarrier *find(cj_cpu_who who, const mbarrier_plan *plan) {
 
 static cj_order order_of(const mbarrier_plan *plan) { return plan->relaxed ? CJ_ORDER_RELAXED : CJ_ORDER_FULL; }
 
-// ---- life. Slot: arrivals.
+// ---- init and inval. Slot: arrivals.
 
 CJ_EXEC(mbarrier_init) {
     const lane_u32 *count = CJ_LANES_OF(const lane_u32, 0);
@@ -111,11 +111,11 @@ CJ_EXEC(mbarrier_transact) {
 
 // ---- waiting. Slots: result, state or parity, time limit or none.
 //
-// A lane whose phase is not complete is suspended and tries again. When nothing else can go on in the cluster, its time
-// limit is over and it gets false. test_wait answers false at once the first time: a lane that goes on asking is
-// suspended too, so that a loop around it does not starve what it waits for.
+// A lane whose phase is not complete waits and tries again. When nothing else can happen in the cluster, its time limit
+// is over and it gets false. test_wait answers false at once the first time; a lane that asks again waits, too, so that
+// a loop around it does not starve the threads that will arrive.
 
-// Whether the phase that lane i names is complete; false in *sound when a hazard was reported.
+// Whether the phase that lane i names is complete; *sound is false when a hazard was reported.
 static bool is_complete(cj_cpu_who who, const cj_cpu_mbarrier *m, bool *sound) {
     const mbarrier_plan *plan = plan_of(who.op);
     const uint32_t       phases = (1u << CJ_MBARRIER_PHASE_BITS) - 1;
@@ -146,7 +146,7 @@ static void acquire(cj_cpu_warp *w, uint32_t mask, const mbarrier_plan *plan, cj
     if (mask) cj__sync_acquire(w, mask, &m->sync, order_of(plan));
 }
 
-// Asks for each lane; *done gets the lanes whose phase is complete. Lanes that ask one mbarrier acquire together.
+// Answers each lane; *done gets the lanes whose phase is complete. Lanes that ask about one mbarrier acquire together.
 static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_poll *poll, uint32_t *done) {
     const mbarrier_plan *plan = plan_of(op);
     const bool           expired = cj__cpu_async_timeout(w);
@@ -243,7 +243,7 @@ static mbarrier_plan *select_plan(cj_cpu_prepare *p, cj_cpu_exec run) {
 bool cj__cpu_select_mbarrier_init(cj_cpu_prepare *p) { return select_plan(p, mbarrier_init); }
 bool cj__cpu_select_mbarrier_inval(cj_cpu_prepare *p) { return select_plan(p, mbarrier_inval); }
 
-// With the sink as its result an arrival may name an mbarrier of a peer.
+// An arrival whose result is the sink may name an mbarrier of another block.
 bool cj__cpu_select_mbarrier_arrive(cj_cpu_prepare *p) {
     mbarrier_plan *plan = select_plan(p, mbarrier_arrive);
     if (!plan) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor copies and reductions through a tensor map, and what kernels do to tensor maps (PTX ISA,
-// "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "tensormap.replace", "tensormap.cp_fenceproxy").
+// Copies and reductions through a tensor map, and instructions that write tensor maps (PTX ISA, "cp.async.bulk.tensor",
+// "cp.reduce.async.bulk.tensor", "tensormap.replace", "tensormap.cp_fenceproxy").
 #include <string.h>
 
 #include "combine.h"
@@ -32,7 +32,7 @@ static bool watch_map(cj_cpu_who who, unsigned flags, const cj_cpu_spot *at) {
     return cj__watch_access(who.w, who.op, who.lane, (cj_watch_use){.flags = (uint8_t)flags}, place) != CJ_STEP_STOP;
 }
 
-// Reads the map that lane i names; it lies in global or constant memory or is a parameter.
+// Reads the map that lane i names; it is in global or constant memory or is a parameter.
 static bool read_map(cj_cpu_who who, unsigned k, cj_cpu_tensor *map) {
     const cj_cpu_span span = {.bytes = sizeof *map, .align = MAP_ALIGN};
     const uint64_t    address = cj__cpu_address(who.w, who.op, k, who.lane);
@@ -58,7 +58,7 @@ static cj_word type_word(uint8_t type) {
     return type < sizeof words / sizeof *words ? words[type] : CJ_WORD_NONE;
 }
 
-// Bits operations take integers as they are.
+// Bitwise operations take integers as they are.
 static cj_cpu_combine combine_of(const tensor_plan *plan, uint8_t type) {
     const bool    flushes = type == CJ_TENSORMAP_F32_FTZ || type == CJ_TENSORMAP_TF32_FTZ;
     const cj_word word = type_word(type);
@@ -77,7 +77,7 @@ static bool locate_ends(cj_cpu_transfer *t, const tensor_plan *plan) {
     cj_cpu_spot       *shared_end = plan->loads ? &t->to : &t->from, *global_end = plan->loads ? &t->from : &t->to;
     uint64_t           begin, end;
     if (!cj__cpu_locate(t->who.w, t->who.op, t->who.lane, plan->shared, address, shared, shared_end)) return false;
-    if (!cj__cpu_tile_extent(tile, &begin, &end)) return true;  // nothing of it is in the tensor
+    if (!cj__cpu_tile_extent(tile, &begin, &end)) return true;  // all of it is outside of the tensor
     const cj_cpu_span global = {end - begin, 1, !plan->loads};
     return cj__cpu_locate(t->who.w, t->who.op, t->who.lane, CJ_W_GLOBAL, begin, global, global_end);
 }
@@ -99,7 +99,7 @@ static cj_cpu_step begin(cj_cpu_transfer *t, const tensor_plan *plan) {
     return cj__cpu_async_multicast(*t, CJ_LANES_OF(const lane_u16, plan->multicast)[i]);
 }
 
-// Whether the map is of the kind that the instruction takes.
+// Whether the map is of the kind that the instruction needs.
 static bool fits(cj_cpu_who who, const tensor_plan *plan, const cj_cpu_tensor *map) {
     if (map->rank != plan->rank) {
         cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_TENSOR_MAP, "the tensor map has rank %u, the instruction %u",
@@ -111,7 +111,7 @@ static bool fits(cj_cpu_who who, const tensor_plan *plan, const cj_cpu_tensor *m
     return true;
 }
 
-// The largest im2col offset: the more offsets an instruction has, the smaller.
+// The largest im2col offset: it is smaller if an instruction has more offsets.
 static uint32_t most_offset(const tensor_plan *plan) {
     return plan->rank == 3 ? 0xffff : plan->rank == 4 ? 0xff : 0x1f;
 }
@@ -130,7 +130,7 @@ static bool read_offsets(cj_cpu_who who, const tensor_plan *plan, uint16_t offse
     return true;
 }
 
-// ---- where a copy may begin: no page says so, but an H200 stops every other one as an illegal instruction (715)
+// ---- where a copy may begin: not documented; an H200 stops every other one as an illegal instruction (715)
 
 // Along the innermost dimension at a multiple of 16 bytes, also at negative coordinates.
 static bool is_inner_aligned(cj_cpu_who who, const cj_cpu_tile *tile) {
@@ -143,7 +143,7 @@ static bool is_inner_aligned(cj_cpu_who who, const cj_cpu_tile *tile) {
     return false;
 }
 
-// A store has no negative coordinate.
+// A store must not have a negative coordinate.
 static bool is_behind_start(cj_cpu_who who, const cj_cpu_tile *tile) {
     for (uint32_t k = 0; k < tile->map.rank; k++) {
         if (tile->at[k] >= 0) continue;
@@ -154,7 +154,7 @@ static bool is_behind_start(cj_cpu_who who, const cj_cpu_tile *tile) {
     return true;
 }
 
-// A store of pixels in the bounding box, which lies inside of the tensor.
+// A store of pixels must be inside the bounding box, which is inside of the tensor.
 static bool is_in_box(cj_cpu_who who, const cj_cpu_tile *tile) {
     const cj_cpu_tensor *map = &tile->map;
     for (uint32_t k = 1; map->im2col && k + 1 < map->rank; k++) {
@@ -199,7 +199,7 @@ static cj_word shared_word(const cj_cpu_prepare *p) {
     return cj__cpu_has(p, CJ_W_SHARED_CLUSTER) ? CJ_W_SHARED_CLUSTER : CJ_W_SHARED_CTA;
 }
 
-// Tiles and columns: gather and scatter are rows of their own, which sm_90 does not have.
+// Tiles and columns; gather and scatter have rows of their own, which sm_90 does not support.
 bool cj__cpu_select_tensor_copy(cj_cpu_prepare *p) {
     static const cj_word operations[] = {CJ_W_ADD, CJ_W_MIN, CJ_W_MAX, CJ_W_INC, CJ_W_DEC, CJ_W_AND, CJ_W_OR, CJ_W_XOR};
     tensor_plan         *plan = cj__cpu_keep(p, sizeof *plan);
@@ -228,8 +228,8 @@ bool cj__cpu_select_tensor_copy(cj_cpu_prepare *p) {
 typedef struct field {
     cj_word  word;
     uint32_t at, bytes;    // in the map
-    uint32_t step, count;  // between dimensions, 0: there is one only; dimensions
-    int32_t  less;         // what is stored is so much less than the value
+    uint32_t step, count;  // between dimensions, 0: there is only one; dimensions
+    int32_t  less;         // subtracted from the value before it is stored
     bool     is_immediate;
 } field;
 
@@ -276,7 +276,7 @@ static uint64_t immediate(const cj_cpu_prepare *p, unsigned k) {
     return p->inst->operand[k].kind == CJ_OPERAND_INT ? p->inst->operand[k].bits : UINT64_MAX;
 }
 
-// From the instruction's numbers of element types, which are not those of cuTensorMapEncodeTiled.
+// Converts the instruction's numbers of element types, which differ from those of cuTensorMapEncodeTiled.
 static uint64_t type_of(uint64_t number) {
     static const uint8_t types[] = {CJ_TENSORMAP_U8,      CJ_TENSORMAP_U16, CJ_TENSORMAP_U32,  CJ_TENSORMAP_S32,
                                     CJ_TENSORMAP_U64,     CJ_TENSORMAP_S64, CJ_TENSORMAP_F16,  CJ_TENSORMAP_F32,

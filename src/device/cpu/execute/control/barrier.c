@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named barriers of a block and the barrier of a cluster (PTX ISA, "bar, barrier", "barrier.cluster").
 //
-// bar.sync is lowered into an arrival and a wait, so that a wait can be tried again without arriving again. What a lane
-// waits for is the phase in which it arrived: for a named barrier it lies in a hidden register, for the cluster's, of
-// which a thread has one at most, in two masks of the warp. No barrier waits for threads that have exited.
+// bar.sync is lowered into an arrival and a wait, so that a wait can be tried again without arriving again. A lane
+// waits for the phase in which it arrived: a hidden register holds that phase for a named barrier; two masks of the
+// warp hold it for the cluster's barrier, of which a thread has one at most. No barrier waits for threads that have
+// exited.
 #include "barrier.h"
 
 #include "async.h"
 #include "exec.h"
 #include "watch.h"
 
-// Lanes that come to an .aligned instruction without the rest of their warp wait for the rest.
+// Lanes that reach an .aligned instruction without the rest of their warp wait for the rest.
 static bool apart(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
     w->waiting = mask;
     return op->aligned && mask != w->live;
@@ -115,7 +116,7 @@ CJ_EXEC(bar_red_wait) {
     return step;
 }
 
-// bar.… is always aligned, barrier.… where it says so.
+// bar.… is always aligned, barrier.… if it says .aligned.
 static bool set_aligned(cj_cpu_prepare *p) {
     p->op.aligned = (p->inst->row->effects & CJ_CONVERGENT) || cj__cpu_has(p, CJ_W_ALIGNED);
     return true;
@@ -147,7 +148,7 @@ bool cj__cpu_select_bar_sync(cj_cpu_prepare *p) {
     return cj__cpu_select_bar_arrive(p) && set_wait(p, bar_wait);
 }
 
-// d, barrier, threads if they are written, predicate.
+// Operands: d, barrier, threads if they are written, predicate.
 bool cj__cpu_select_bar_red(cj_cpu_prepare *p) {
     const uint32_t last = p->slot_count - 1, threads = last == 3 ? p->slot[2] : CJ_SLOT_NONE;
     p->op.mode = cj__cpu_has(p, CJ_W_POPC) ? CJ_W_POPC : cj__cpu_has(p, CJ_W_AND) ? CJ_W_AND : CJ_W_OR;

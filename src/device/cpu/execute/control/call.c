@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls (PTX ISA, "call", "ret") and the stack ("alloca", "stacksave", "stackrestore").
 //
-// Each lane keeps for itself where it returns to: lanes may come into a function from different places, and leave it to
-// them. Each has a stack in its local memory, above what the entry declares, which grows upwards:
+// Each lane has its own return address: lanes may enter a function from different places and leave it to them. Each
+// lane has a stack in its local memory, above what the entry declares; it grows upwards:
 //
 //   outer ──> | kept: what the call before had in the file | frame: parameters, variables | alloca … | <── top
 //
-// A function's registers have one place in the file. A lane that enters a function in which it is already first keeps
-// what it has there on the stack, and finds it again when it comes back. Results go by the callee's frame, which stays
-// as it is until the next call.
+// A function's registers have one place in the file. A lane that enters a function which it is already in first saves
+// its registers on the stack, and restores them when it returns. Results are passed in the callee's frame, which stays
+// unchanged until the next call.
 #include <inttypes.h>
 
 #include "address.h"
@@ -18,17 +18,17 @@
 
 enum { ALLOCA_ALIGNMENT = 8, ALLOCA_ALIGNMENT_MAX = 1 << 23 };  // the least and the most
 
-enum { REGISTER_BYTES = 64 };  // of the largest vector of registers, at least
+enum { REGISTER_BYTES = 64 };  // of the largest vector of registers
 
-// Where a caller holds an argument, or expects a result: a register, or its local memory.
+// Where a caller keeps an argument, or wants a result: a register, or its local memory.
 typedef struct home {
     cj_cpu_packed in;
     uint32_t      at, bytes;  // of one lane's; offset in local memory
-    uint32_t      frame;      // slot: from where the offset counts
+    uint32_t      frame;      // slot: the base of the offset
 } home;
 
 typedef struct call {
-    const cj_cpu_func *callee;  // NULL: by address, in slot 0
+    const cj_cpu_func *callee;  // NULL: called by the address in slot 0
     uint32_t           argument_count, result_count;
     home              *argument, *result;
 } call;
@@ -43,8 +43,8 @@ static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 // ---- frames
 
-// Moves the top of a lane's stack up by `bytes` that hold nothing yet, aligned; *begin is where they are. False when
-// the stack is full.
+// Moves the top of a lane's stack up by `bytes`, aligned; *begin is the address of the new bytes, whose contents are
+// undefined. False when the stack is full.
 static bool grow(const cj_cpu_warp *w, unsigned lane, uint64_t bytes, uint64_t align, uint32_t *begin) {
     const uint64_t limit = w->block->cluster->launch->local_bytes;
     lane_u32      *top = lanes_at(w, w->block->cluster->launch->program->stack);
@@ -65,7 +65,7 @@ static cj_cpu_step overflow(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, 
                           bytes, top, launch->local_bytes);
 }
 
-// What is copied of a lane: its values, or its undefined bits (undefined.h), each of a file and of local memory.
+// What is copied of a lane: its values, or its undefined bits (undefined.h); each kind has a file and local memory.
 typedef struct part {
     unsigned char *file, *local;
     unsigned       lane;
@@ -105,7 +105,7 @@ static void copy_packed(part of, cj_cpu_packed packed, unsigned char *memory, bo
     }
 }
 
-// Copies an argument or result between its home and memory, as many bytes as both have.
+// Copies an argument or result between its home and memory: the smaller of both sizes.
 static void copy_home(const cj_cpu_warp *w, part of, home h, unsigned char *memory, uint32_t bytes, bool back) {
     unsigned char  packed[REGISTER_BYTES];
     unsigned char *at = h.in.count ? packed : of.local + lanes_at(w, h.frame)[of.lane] + h.at;
@@ -114,12 +114,12 @@ static void copy_home(const cj_cpu_warp *w, part of, home h, unsigned char *memo
     if (h.in.count && back) copy_packed(of, h.in, packed, true);
 }
 
-// Copies parameters or results that have registers from the frame into them, or back.
+// Copies the parameters or results that have registers from the frame into them, or back.
 static void use_registers(part of, const cj_cpu_param *param, size_t count, uint32_t frame, bool back) {
     for (size_t k = 0; k < count; k++) copy_packed(of, param[k].in, of.local + frame + param[k].at, !back);
 }
 
-// The homes of a caller are offsets in the caller's frame, which is still in force here.
+// Offsets of a caller's homes count from the caller's frame, which is still the current one here.
 static void pass_arguments(const cj_cpu_warp *w, part of, const call *c, const cj_cpu_func *f, uint32_t frame) {
     for (uint32_t k = 0; k < c->argument_count; k++) {
         copy_home(w, of, c->argument[k], of.local + frame + f->param[k].at, f->param[k].bytes, false);
@@ -186,8 +186,8 @@ static bool push(cj_cpu_warp *w, const call *c, const cj_cpu_func *f, unsigned l
     return true;
 }
 
-// Ends a lane's call of f; the results go to its caller from the frame, which nothing has overwritten. Returns the op
-// to go on at.
+// Ends a lane's call of f; copies the results to its caller from the frame, which nothing has overwritten. Returns the
+// op at which the lane continues.
 static uint32_t pop(cj_cpu_warp *w, const cj_cpu_func *f, unsigned lane) {
     const cj_cpu_program *program = w->block->cluster->launch->program;
     const uint32_t        back = lanes_at(w, f->back)[lane], outer = lanes_at(w, f->outer)[lane];
@@ -286,7 +286,8 @@ CJ_EXEC(stacksave) {
     return CJ_STEP_NEXT;
 }
 
-// op->plan: the function, or NULL: the entry. Below what it declares, or above the top, no stacksave of it has been.
+// op->plan: the function, or NULL: the entry. No stacksave of the function gives a value below what it declares,
+// or above the top.
 CJ_EXEC(stackrestore) {
     const cj_cpu_program *program = w->block->cluster->launch->program;
     const cj_cpu_func    *f = op->plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow (PTX ISA, "Control Flow Instructions"). The guard has been applied: `mask` are the lanes that go.
+// Control flow (PTX ISA, "Control Flow Instructions"). The guard has been applied: `mask` are the lanes that execute.
 #include "barrier.h"
 #include "exec.h"
 #include "group.h"
@@ -20,7 +20,7 @@ CJ_EXEC(bra) {
     return CJ_STEP_JUMP;
 }
 
-// Again the group with the smallest pc runs first.
+// Here, too, the group with the smallest pc runs first.
 cj_cpu_step cj__cpu_disperse(cj_cpu_warp *w, uint32_t mask, const uint32_t to[CJ_LANES]) {
     const uint32_t stay = w->active & ~mask;
     uint32_t       first = stay ? w->pc + 1 : UINT32_MAX;
@@ -58,8 +58,8 @@ bool cj__cpu_select_brx(cj_cpu_prepare *p) {
     return label->kind == CJ_OPERAND_LABEL && label->label->targets;
 }
 
-// nanosleep may end at once; pmevent has no observer; a grid has no dependents and depends on none (PDL); a warp always has
-// registers enough for setmaxnreg.
+// nanosleep may end at once; pmevent has no observer; a grid has no dependents and depends on none (PDL); a warp always
+// has enough registers for setmaxnreg.
 bool cj__cpu_select_idle(cj_cpu_prepare *p) {
     p->op.run = cj__cpu_nothing;
     return true;
@@ -93,7 +93,7 @@ bool cj__cpu_select_trap(cj_cpu_prepare *p) {
     return true;
 }
 
-// Rows without an executor: those for targets after sm_90, which the CPU device is, and those that it does not run on any target.
+// Instructions without an executor: the CPU device, an sm_90, does not have them, or does not run them on any target.
 bool cj__cpu_select_none(cj_cpu_prepare *p) {
     enum { TARGET = 90 };
     if (p->inst->row->target > TARGET)

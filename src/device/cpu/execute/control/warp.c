@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lanes of a warp do together (PTX ISA, "shfl.sync", "vote.sync", "activemask", "redux.sync", "elect.sync",
-// "bar.warp.sync"): each waits until all living members of its mask are at the same instruction.
+// Instructions that the lanes of a warp execute together (PTX ISA, "shfl.sync", "vote.sync", "activemask",
+// "redux.sync", "elect.sync", "bar.warp.sync"): each waits until all living members of its mask are at the same
+// instruction.
 #include "exec.h"
 #include "watch.h"
 
@@ -31,8 +32,8 @@ static bool gather(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const lan
 
 static cj_cpu_step done(const cj_cpu_warp *w) { return w->waiting ? CJ_STEP_WAIT : CJ_STEP_NEXT; }
 
-// ---- shfl.sync. Slots: d, p, a, b, c, members. c holds the last lane of a segment, and above it the segment's mask.
-// A source lane that does not take part gives CJ_POISON.
+// ---- shfl.sync. Slots: d, p, a, b, c, members. c holds the last lane of a segment, and above it the segment's mask. A
+// source lane that does not take part gives CJ_POISON.
 
 #define SHUFFLE(name, source, inside)                                                          \
     CJ_EXEC(shfl_##name) {                                                                     \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of a warp (PTX ISA, "ldmatrix", "stmatrix", "movmatrix", "mma"): fragment.h tells how they lie in registers.
+// Matrices of a warp (PTX ISA, "ldmatrix", "stmatrix", "movmatrix", "mma"); fragment.h describes their layout in
+// registers.
 #include <string.h>
 
 #include "address.h"
@@ -25,7 +26,7 @@ static pair_place place_of(unsigned lane, bool transposed) {
 typedef struct rows_plan {
     unsigned matrices;
     bool     transposed;
-    uint32_t pointing;  // lanes that point to rows
+    uint32_t pointing;  // the lanes whose addresses are used
 } rows_plan;
 
 CJ_EXEC(ldmatrix) {
@@ -112,7 +113,7 @@ CJ_EXEC(mma) {
     return CJ_STEP_NEXT;
 }
 
-// m8n8k4 of f16 is four products at once, each of eight lanes: a quad of the warp's lower half and one of the upper.
+// m8n8k4 of f16 is four products at once, each by eight lanes: a quad of the warp's lower half and one of the upper.
 static void make_quad_pairs(cj_product *product, bool a_by_rows, bool b_by_rows) {
     enum { M = 8, N = 8, K = 4, A = M * K, B = K * N, D = M * N };
     static const uint16_t a_lane[2][5] = {{1, 2, A, 2 * A, 4 * K}, {K, 2 * K, A, 2 * A, 4 * K}};

@@ -5,13 +5,13 @@
 
 #include "exec.h"
 
-enum { ROWS = 16, QUAD = 4, CHUNK_BITS = 4, HALF = 8 };  // bits of metadata for a chunk; rows of a half
+enum { ROWS = 16, QUAD = 4, CHUNK_BITS = 4, HALF = 8 };  // CHUNK_BITS: metadata of a chunk; HALF: rows of a half
 
 // Chunks of a row, and how many of them a lane has.
 static unsigned chunks_of(unsigned bits, unsigned k) { return bits == 32 ? k / 2 : bits == 4 ? k / 8 : k / 4; }
 static unsigned chunks_of_lane(unsigned bits) { return bits >= 16 ? 4 : 8; }
 
-// The number of lanes of a quad that hold indices of one row; the number that hold any.
+// How many lanes of a quad hold indices of one row; how many hold any.
 static unsigned lanes_of_row(unsigned bits, unsigned k) { return chunks_of(bits, k) / chunks_of_lane(bits); }
 static unsigned lanes_of_quad(unsigned bits, unsigned k) { return lanes_of_row(bits, k) * (bits >= 16 ? 1 : 2); }
 
@@ -25,7 +25,7 @@ bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, unsigned bits, unsi
     return false;
 }
 
-// The lane that holds a chunk's indices, and the first bit of them in its register.
+// The lane that holds a chunk's indices, and their first bit in its register.
 static unsigned lane_of(const cj_sparse *s, unsigned row, unsigned chunk, unsigned *shift) {
     const unsigned part = chunk / chunks_of_lane(s->bits), first = s->selector * lanes_of_quad(s->bits, s->k);
     const unsigned quad = row % HALF * QUAD + first, lower = row / HALF;
@@ -40,7 +40,7 @@ static bool are_indices(const cj_sparse *s, unsigned first, unsigned second) {
     return s->ordered ? first < second : first != second;
 }
 
-// The elements of a chunk that has these indices.
+// Spreads the elements of a chunk with these indices.
 static void spread_chunk(unsigned bits, unsigned first, unsigned second, const double *stored, double *a) {
     if (bits == 32) {
         a[first / 2] = stored[0];

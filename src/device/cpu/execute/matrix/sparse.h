@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse matrices A (PTX ISA, "Sparse matrix storage" of mma.sp and wgmma.mma_async.sp): of each row half of the
-// elements are stored, and metadata says which. A chunk of four units has two of them, named by two indices of 2 bits;
-// a unit is an element of 8 or 16 bits, two of 4 bits, or half of a tf32, which is there as a whole.
+// Sparse matrices A (PTX ISA, "Sparse matrix storage" of mma.sp and wgmma.mma_async.sp): half of the elements of each
+// row are stored, and metadata says which. Of four units, a chunk, two are stored; two indices of 2 bits name them. A
+// unit is an element of 8 or 16 bits, two of 4 bits, or half of a tf32, both of whose halves are stored or neither.
 //
-// Where the indices of the 16 rows of a warp lie, in a register of each lane; the selector counts the groups of lanes:
+// The lanes and bits that hold the indices of a warp's 16 rows; the selector chooses among groups of lanes:
 //
 //   16 bits and more  row g in bits 0 to 15, row g + 8 in bits 16 to 31: of 4 chunks a lane, one or two lanes of a quad
 //   8 bits and less   row g in a lane, row g + 8 in the next one: of 8 chunks a lane, two or four lanes of a quad
@@ -19,11 +19,11 @@ typedef struct cj_sparse {
     bool     ordered;  // indices must ascend
 } cj_sparse;
 
-// Prepares for elements of so many bits in rows of k; operand `selector` is a constant. False where it is too large.
+// Prepares for elements of so many bits in rows of k; operand `selector` is a constant. False if it is too large.
 bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, unsigned bits, unsigned k, cj_sparse *s);
 
-// Spreads 16 rows of k / 2 stored numbers to rows of k, by the metadata in that slot; false when it is none, with a
-// hazard.
+// Spreads 16 rows of k / 2 stored numbers to rows of k, by the metadata in that slot; false, with a hazard, if the
+// metadata is invalid.
 bool cj__sparse_spread(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, uint32_t slot, const double *stored,
                        double *a);
 

@@ -2,14 +2,14 @@
 // Matrices of a warp group, multiplied asynchronously (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
 //
 // Each of the four warps multiplies its own 16 rows of A, as N / 8 products of m16n8, by itself: wgmma.mma_async only
-// notes what is to be done. The multiplication itself happens late: when wgmma.wait_group asks for it, or under a random
-// schedule at any time after the instruction. Registers and shared memory are read then, and D is written then. So a kernel
-// that does not wait reads old values, and one that changes an operand too early gets a wrong result. In a watched launch a
-// checksum over the registers of what is in flight finds such a change.
+// records the multiplication. It is executed late: when wgmma.wait_group asks for it, or under a random schedule at any
+// time after the instruction. Registers and shared memory are read then, and D is written then. So a kernel that does
+// not wait reads old values, and a kernel that changes an operand too early gets a wrong result. In a watched launch a
+// checksum of the registers in flight finds such a change.
 //
-// The four warps' parts are one multiplication: it has ended once any of them has passed a wait_group for it. The first warp
-// that passes therefore executes all four parts, and every warp that passes learns of the reads of all four: each of them
-// may free the shared memory for the whole warp group, as mainloops do by one thread's arrival at an mbarrier.
+// The four warps' parts are one multiplication: it has ended once any of them has passed a wait_group for it. So the
+// first warp that passes executes all four parts, and every warp that passes learns of the reads of all four: each of
+// them may free the shared memory for the whole warpgroup, as mainloops do by one thread's arrival at an mbarrier.
 #include "wgmma.h"
 
 #include <stdlib.h>
@@ -25,15 +25,15 @@
 enum { GROUP = 4, GROUP_THREADS = GROUP * CJ_LANES, ROWS = 16, PANEL = 8, CHUNK_BYTES = 16 };
 enum { A = 1, B };  // operands
 
-// What an instruction was prepared with. Slots: the registers of D, panel after panel; A's or its descriptor; B's
-// descriptor; of a sparse A its metadata and selector; whether D is added to; constants.
+// What the selector prepares for an instruction. Slots: the registers of D, panel after panel; A's or its descriptor;
+// B's descriptor; if A is sparse its metadata and selector; the predicate whether D is added; constants.
 typedef struct wgmma_plan {
     cj_product product;  // of one warp and one panel, 8 columns of B
     unsigned   panels;
     unsigned   a_at, b_at, adds_at;
     unsigned   metadata_at;  // 0: A is dense
     cj_sparse  sparse;
-    bool       a_in_memory, a_by_k, b_by_k;  // by_k: neighbours in memory follow each other along k
+    bool       a_in_memory, a_by_k, b_by_k;  // by_k: neighbours in memory are neighbours along k
     double     sign;
 } wgmma_plan;
 
@@ -42,10 +42,10 @@ struct cj_cpu_wgmma {
     const cj_cpu_op *op;
     uint64_t         a, b;                   // descriptors
     bool             adds, done, has_ended;  // done: this part; has_ended: all parts
-    uint32_t         number;                 // of its warp's, from 0: the same in the other three
+    uint32_t         number;                 // among its warp's multiplications, from 0: the same in all four warps
     uint32_t         group;
-    cj_sync          ended;  // the accesses of all four parts, once one of the warps has waited for it
-    uint64_t         seal;   // of the registers of A and D
+    cj_sync          ended;  // the accesses of all four parts, once one of the warps has waited for the multiplication
+    uint64_t         seal;   // a checksum of the registers of A and D
     cj_watch_async   watch;
 };
 
@@ -54,7 +54,7 @@ struct cj_cpu_wgmma {
 // A matrix descriptor, taken apart: all offsets in bytes.
 typedef struct descriptor {
     uint32_t start, leading, stride, base;
-    uint32_t width;  // chunks in a row of the swizzled pattern: 1 (none), 2, 4, 8
+    uint32_t width;  // chunks in a row of the swizzled pattern: 1 (no swizzle), 2, 4, 8
 } descriptor;
 
 static descriptor describe(uint64_t bits) {
@@ -66,8 +66,8 @@ static descriptor describe(uint64_t bits) {
                         .width = width[bits >> 62]};
 }
 
-// Where a chunk of 16 bytes lies. A panel is 8 by 2 chunks, of B with a sparse A 8 by 4: row i, column j. By k its rows
-// are the panel's lines; else a row is one k of all 8 lines.
+// The address of a chunk of 16 bytes. A panel has 8 by 2 chunks (B with a sparse A: 8 by 4), in row i and column j. If
+// by_k, its rows are the panel's lines; else a row is one k of all 8 lines.
 static uint32_t chunk_address(const descriptor *d, bool by_k, unsigned panel, unsigned i, unsigned j) {
     uint32_t address = d->start + i * d->width * CHUNK_BYTES;
     if (by_k)
@@ -80,7 +80,7 @@ static uint32_t chunk_address(const descriptor *d, bool by_k, unsigned panel, un
     return address ^ (((address >> 7) - d->base) & (d->width - 1)) * CHUNK_BYTES;
 }
 
-// Reads the bits of a panel's elements, k to a line, to where they belong in a dense matrix.
+// Reads the bits of a panel's elements into their places in a dense matrix, k elements to a line.
 static bool read_panel(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned panel, unsigned k,
                        unsigned element_bits, unsigned line_step, unsigned k_step, uint64_t *matrix) {
     const descriptor   d = describe(bits);
@@ -146,7 +146,7 @@ static bool execute(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
     return true;
 }
 
-// ---- what is in flight
+// ---- multiplications in flight
 
 static uint64_t add_to_seal(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, uint64_t sum) {
     const lane_u64 *lanes = CJ_LANES_OF(const lane_u64, k);
@@ -154,7 +154,7 @@ static uint64_t add_to_seal(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned 
     return sum;
 }
 
-// A checksum of the registers that it uses.
+// A checksum of the registers that the instruction uses.
 static uint64_t seal_of(const cj_cpu_warp *w, const cj_cpu_op *op) {
     const wgmma_plan *plan = op->plan;
     uint64_t          sum = 0;
@@ -183,7 +183,8 @@ static bool is_sealed(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
     return false;
 }
 
-// Executes one multiplication, after all before it. Its result may be an operand of another one: all are sealed anew.
+// Executes one multiplication; those before it have been executed. Its result may be an operand of later ones, so their
+// checksums are made anew.
 static bool execute_once(cj_cpu_warp *w, cj_cpu_wgmma *it) {
     if (it->done) return true;
     if (!execute(w, it)) return false;
@@ -201,8 +202,8 @@ static cj_cpu_wgmma *part_of(const cj_cpu_warp *w, uint32_t number) {
     return it;
 }
 
-// Executes all four parts of the first multiplication that a warp has in flight. Each part's sync object then holds what all
-// four have read.
+// Executes all four parts of the first multiplication that a warp has in flight. Each part's sync object then holds the
+// reads of all four.
 static bool end_for_group(cj_cpu_warp *w) {
     cj_cpu_warp   *warps = warps_of(w);
     const uint32_t number = w->wgmma.first->number;
@@ -224,7 +225,8 @@ static bool end_for_group(cj_cpu_warp *w) {
     return ok;
 }
 
-// The warp has waited for the first multiplication in flight: the reads of all four parts are now ordered before what it does.
+// The warp has waited for its first multiplication in flight: the reads of all four parts are now ordered before the
+// warp's next accesses.
 static bool finish_first(cj_cpu_warp *w) {
     cj_cpu_wgmma *it = w->wgmma.first;
     if (!is_sealed(w, it)) return false;
@@ -234,7 +236,7 @@ static bool finish_first(cj_cpu_warp *w) {
     return true;
 }
 
-// Executes some of what is in flight, if the schedule is random.
+// Executes some multiplications in flight, if the schedule is random.
 static bool execute_some(cj_cpu_warp *w) {
     cj_cpu_cluster *cluster = w->block->cluster;
     if (!cluster->launch->options.random_schedule) return true;
@@ -330,13 +332,13 @@ bool cj__cpu_select_wgmma_wait(cj_cpu_prepare *p) {
     return select(p, wait_group);
 }
 
-// Operand k, a constant, or 0 where the instruction has none.
+// The value of operand k, a constant; 0 if the instruction has no such operand.
 static int64_t constant(const cj_cpu_prepare *p, unsigned k) {
     return k < p->inst->operand_count ? (int64_t)p->inst->operand[k].bits : 0;
 }
 
-// Where the predicate stands, among operands and slots. Behind it: signs of A and B, then of the matrices in memory
-// whether they are transposed, not by k.
+// `adds`: the index of the predicate among operands and slots. After it come signs of A and B, then, for the matrices
+// in memory, whether they are transposed, which is not by k.
 static bool finish_select(cj_cpu_prepare *p, wgmma_plan *plan, unsigned adds) {
     const unsigned scale = adds + 1, transposed = adds + 3;
     plan->b_at = plan->a_at + (plan->a_in_memory ? 1 : plan->product.a.registers);
@@ -377,7 +379,7 @@ bool cj__cpu_select_wgmma_sparse(cj_cpu_prepare *p) {
     return true;
 }
 
-// ---- accumulators in flight: whoever reads them finds what was there before
+// ---- accumulators in flight: an instruction that reads them early reads their old values
 
 // An op that names accumulators: its own executor, and the accumulators.
 struct cj_cpu_touch {
@@ -410,7 +412,7 @@ CJ_EXEC(touch) {
     return touch->run(w, op, mask);
 }
 
-// Registers of an operand, or of those that it consists of: counted, and listed where there is a list.
+// Counts the registers of an operand, or of its elements, and lists them if `list` is given.
 static uint32_t list_registers(const cj_ir_operand *operand, uint32_t count, const cj_ir_reg **list) {
     if (operand->kind == CJ_OPERAND_REG) {
         if (list) list[count] = operand->reg;
@@ -423,7 +425,7 @@ static uint32_t list_registers(const cj_ir_operand *operand, uint32_t count, con
     return count;
 }
 
-// All registers that an op names; of mma_async without its accumulators, which follow those of the one before.
+// All registers that an op names; for mma_async without its accumulators, which it may share with the one before it.
 static uint32_t registers_of(const cj_cpu_op *op, const cj_ir_reg **list) {
     uint32_t count = 0;
     for (unsigned i = op->run == mma_async; i < op->inst->operand_count; i++) {

@@ -4,9 +4,9 @@
 
 #include "prepare.h"
 
-// Lets the ops from `begin` on that name accumulators of a wgmma.mma_async report it while that is in flight.
+// From `begin` on, ops that name accumulators of a wgmma.mma_async report it while that is in flight.
 bool cj__cpu_watch_accumulators(cj_cpu_prepare *p, size_t begin);
-// Forgets what the warp has in flight: it has exited, or its launch has ended.
+// Drops what the warp has in flight: the warp has exited, or its launch has ended.
 void cj__cpu_wgmma_drop(cj_cpu_warp *w);
 
 #endif

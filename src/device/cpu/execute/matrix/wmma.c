@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of a warp in memory of any layout (PTX ISA, "wmma.load", "wmma.store", "wmma.mma"). Which lane has which
-// element is not defined by PTX; here it is as for mma.
+// Matrices of a warp in memory of any layout (PTX ISA, "wmma.load", "wmma.store", "wmma.mma"). PTX does not define
+// which lane has which element; here the fragments are those of mma.
 #include "address.h"
 #include "exec.h"
 #include "fragment.h"
@@ -8,18 +8,18 @@
 
 enum { STRIDE_ALIGN = 16 };
 
-// A matrix in memory: lines of neighbours, rows or columns, `stride` elements apart.
+// A matrix in memory: contiguous lines, rows or columns, `stride` elements apart.
 typedef struct lines_plan {
     cj_fragment fragment;
-    cj_axis     line, element;  // where they lie in the dense matrix
+    cj_axis     line, element;  // their steps in the dense matrix
     unsigned    bits, align;
-    uint32_t    stride;  // slot of the stride between lines, or NONE: they touch
+    uint32_t    stride;  // slot of the stride between lines, or NONE: lines are contiguous
     cj_word     space;
 } lines_plan;
 
 static unsigned line_bytes(const lines_plan *plan) { return plan->element.extent * plan->bits / 8; }
 
-// Finds line number `line`. One lane's address and stride are used: all lanes give the same ones.
+// Finds line number `line`, by one lane's address and stride: PTX says that all lanes give the same ones.
 static bool find_line(cj_cpu_warp *w, const cj_cpu_op *op, unsigned line, bool writes, cj_cpu_spot *spot) {
     const lines_plan *plan = op->plan;
     const unsigned    lane = line % CJ_LANES;
@@ -72,7 +72,7 @@ CJ_EXEC(wmma_mma) {
 
 // ---- selectors
 
-// A lane has at least 16 elements of an f16 operand, in 8 registers, whatever the shape.
+// A lane has at least 16 elements of an f16 operand, in 8 registers, for every shape.
 static unsigned least_elements(const cj_element *type) { return type->type == CJ_W_F16 ? 16 : 0; }
 
 static cj_word space_of(const cj_mnemonic *mnemonic) {
@@ -102,7 +102,7 @@ static bool select_lines(cj_cpu_prepare *p, cj_cpu_exec run) {
     plan->line = by_rows ? rows : columns;
     plan->element = by_rows ? columns : rows;
     plan->bits = plan->fragment.bits;
-    plan->align = (plan->bits == 64 ? 8u : 4u) * plan->fragment.registers;  // as a lane's fragment; of far lines, less
+    plan->align = (plan->bits == 64 ? 8u : 4u) * plan->fragment.registers;  // a lane's fragment
     if (plan->align > STRIDE_ALIGN) plan->align = STRIDE_ALIGN;
     plan->space = space_of(mnemonic);
     plan->stride = p->slot[plan->fragment.registers];
@@ -114,7 +114,7 @@ static bool select_lines(cj_cpu_prepare *p, cj_cpu_exec run) {
 bool cj__cpu_select_wmma_load(cj_cpu_prepare *p) { return select_lines(p, wmma_load); }
 bool cj__cpu_select_wmma_store(cj_cpu_prepare *p) { return select_lines(p, wmma_store); }
 
-// The mnemonic has the types of D, A, B and C, or those of D and C where A and B are of f16.
+// The mnemonic has the types of D, A, B and C, or, if A and B are of f16, those of D and C.
 bool cj__cpu_select_wmma_mma(cj_cpu_prepare *p) {
     const cj_mnemonic *mnemonic = p->mnemonic;
     const cj_element  *type[CJ_ELEMENTS_MAX], *half = cj__element(CJ_W_F16);

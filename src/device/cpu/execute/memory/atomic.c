@@ -6,7 +6,7 @@
 #include "watch.h"
 
 // Replaces `old` by the expression of old and b (and c). The swap compares words, not floats, so it works for NaN too.
-// A compare-and-swap that finds another value has only read.
+// A compare-and-swap that finds another value counts as a read only.
 #define ATOMIC(name, type, word, is_cas, expression)                                                                 \
     CJ_EXEC(name##_##type) {                                                                                         \
         unsigned char *at[CJ_LANES];                                                                                 \
@@ -53,8 +53,8 @@ static bool is_shared(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) 
     return op->mode || cj__cpu_address(w, op, 0, lane) >> 48 == CJ_SHARED_BASE >> 48;
 }
 
-// Sums in shared memory are those of add, of b and the old value; elsewhere those of f32 flush subnormals, and those of
-// f64 leave NaNs alone.
+// Sums in shared memory are those of add, of b and the old value; in global memory sums of f32 flush subnormals, and
+// sums of f64 keep NaNs as they are.
 static float sum_f32(bool is_shared, float old, float b) {
     return cj__cpu_canonical(is_shared ? old + b : cj__cpu_flush(cj__cpu_flush(old) + cj__cpu_flush(b)));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads, stores and fences (PTX ISA, "ld", "st", "membar/fence"). Caches, eviction and .nc make no difference here.
 // Every access is made at once and in program order. An aligned access of up to 16 bytes, vectors included, is a single
-// copy. Strong ones are so between host threads, too, and acquire or release there whatever they say: fences then need no
-// more of the host than they have by themselves.
+// copy. A strong access is single for other host threads, too, and acquires or releases on the host even if it is
+// relaxed: so a fence needs nothing more than a host fence.
 #include <stdatomic.h>
 
 #include "address.h"
@@ -12,8 +12,9 @@
 
 // ---- single copies
 
-// What an access is, in op->mode: 0 is a weak one of a single element, which needs no more than the element's own copy. A
-// WHOLE one is made in one copy of all its elements, or in copies of 16 bytes; a STRONG one for other host threads, too.
+// The kind of an access, in op->mode: 0 is a weak access of a single element, which needs no more than the element's
+// own copy. A WHOLE access is made in one copy of all its elements, or in copies of 16 bytes; a STRONG one also for
+// other host threads.
 enum { WHOLE = 1, STRONG = 2 };
 
 enum { VECTOR_BYTES = 32 };  // of the longest vector
@@ -22,7 +23,7 @@ typedef struct piece {
     _Alignas(CJ_SINGLE_BYTES) unsigned char byte[VECTOR_BYTES];
 } piece;
 
-// Local memory and parameters may lie at any host address: movdqu, which at a multiple of 16 is one copy like movdqa.
+// Local memory and parameters may have any host address: movdqu, which at a multiple of 16 is one copy like movdqa.
 typedef uint64_t lane_pair __attribute__((__vector_size__(16), __may_alias__, __aligned__(1)));
 
 // A copy of constant size: the compiler makes one instruction of it, if the host has one.
@@ -35,7 +36,7 @@ static void copy_weak(void *to, const void *from, unsigned bytes) {
     }
 }
 
-// Copies what the lanes access; they then read their copies.
+// Copies the bytes that the lanes read; executors read the copies.
 static void take(const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES], piece copy[CJ_LANES]) {
     const unsigned bytes = (unsigned)op->bytes * op->count, part = bytes < CJ_SINGLE_BYTES ? bytes : CJ_SINGLE_BYTES;
     CJ_SOME_LANES(i, mask) {
@@ -90,7 +91,7 @@ static void give(const cj_cpu_op *op, uint32_t mask, unsigned char *const at[CJ_
         return CJ_STEP_NEXT;                                                                                      \
     }
 
-// Which types in memory go to and from which registers: (of 16, 32, 64 bits).
+// Combinations of memory types and register types (of 16, 32, 64 bits).
 #define WIDTHS(X, memory) X(memory, u16) X(memory, u32) X(memory, u64)
 WIDTHS(LOAD, u8)
 WIDTHS(LOAD, s8)
@@ -141,7 +142,7 @@ static bool is_strong(const cj_cpu_prepare *p) {
     return false;
 }
 
-// Slots: the elements, then a cache policy, where the row has one, which makes no difference here.
+// Slots: the elements, then, if the row has one, a cache policy, which makes no difference here.
 static bool select_access(cj_cpu_prepare *p, const by_width table, cj_cpu_exec widest) {
     const cj_word_info *type = &cj__words[p->mnemonic->type_last];
     const unsigned      count = p->mnemonic->vector;
@@ -190,7 +191,7 @@ bool cj__cpu_select_createpolicy(cj_cpu_prepare *p) {
 
 // ---- fences
 
-// op->mode: what the fence does (cj_fence), and its scope in the bits above.
+// op->mode: the fence's effects (cj_fence), and its scope in the bits above.
 enum { FENCE_SCOPE = 8 };
 
 CJ_EXEC(fence) {

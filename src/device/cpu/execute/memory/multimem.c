@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multicast memory (PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red"). The CPU device is a team of one, in
-// which every address of global memory is its own multicast address: a reduction over all members returns the value of this
-// one, whatever the type of accumulation, and a store to all members is a store to this one.
+// Multicast memory (PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red"). The CPU device is a team of one device,
+// in which every address of global memory is its own multicast address: a reduction over all members returns the value
+// of this member, for every type of accumulation, and a store to all members is a store to this one.
 #include "address.h"
 #include "exec.h"
 

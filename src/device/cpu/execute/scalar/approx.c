@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Approximate functions (PTX ISA, the .approx and .full forms): computed in double and rounded, so well within their
-// documented error. The steps around the hardware's function unit (reduction of angles, scaling, flushes) are the hardware's.
+// documented error. The steps before and after the hardware's function unit (reduction of angles, scaling, flushes) are
+// the hardware's.
 #include "exec.h"
 #include "small.h"
 
@@ -17,7 +18,8 @@ typedef struct function {
 static double reciprocal(double x) { return 1.0 / x; }
 static double reciprocal_root(double x) { return 1.0 / sqrt(x); }
 
-// Turns, cut to f32 before the whole ones are taken away: so angles above 2^24 turns are lost, as on the hardware.
+// Turns, rounded to f32 by truncation before whole turns are subtracted: so angles above 2^24 turns lose their
+// fraction, as on the hardware.
 static double turns(double x) {
     const float  per_radian = 0x1.45f306p-3f;
     const double product = x * (double)per_radian;
@@ -118,14 +120,14 @@ SELECT(lg2_approx, log2)
 SELECT(ex2_approx, exp2)
 SELECT(tanh_approx, tanh)
 
-// ---- division: by a reciprocal, which is 0 for the largest divisors; .full scales both first
+// ---- division: multiplies by a reciprocal, which is 0 for the largest divisors; .full scales both operands first
 
 static inline float divided(float a, float b, uint16_t mode, bool full) {
     const float largest = 0x1p126f;
     a = flushed(a, mode), b = flushed(b, mode);
     if (full && fabsf(b) > largest) a = flushed(a * 0.25f, mode), b *= 0.25f;
     const float inverse = fabsf(b) > largest ? copysignf(0.0f, b) : (float)(1.0 / (double)b);
-    const bool  tiny = fabsf(b) < FLT_MIN;  // its reciprocal may be infinite where the quotient is not
+    const bool  tiny = fabsf(b) < FLT_MIN;  // its reciprocal may be infinite when the quotient is not
     const float quotient = tiny && b != 0 ? (float)((double)a / (double)b) : a * inverse;
     return cj__cpu_canonical(flushed(quotient, mode));
 }

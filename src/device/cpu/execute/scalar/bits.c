@@ -43,9 +43,9 @@ FIND(u64, 63, x)
 FIND(s32, 31, (uint32_t)(x < 0 ? ~x : x))
 FIND(s64, 63, (uint64_t)(x < 0 ? ~x : x))
 
-// The |offset|-th set bit from `base` on, upwards or downwards; offset 0 asks for base itself.
+// The |offset|-th set bit from `base` on, upwards or downwards; offset 0 means base itself.
 static inline uint32_t nth_set(uint32_t bits, uint32_t base, int32_t offset) {
-    if (offset == INT32_MIN) return 0;  // it has no magnitude: what an H200 gives
+    if (offset == INT32_MIN) return 0;  // -INT32_MIN overflows; measured on an H200
     if (base > 31) return UINT32_MAX;
     if (!offset) return bits >> base & 1 ? base : UINT32_MAX;
     uint32_t left = offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset;
@@ -124,7 +124,7 @@ BITS(shf_r_clamp, u32, u32, 2, b < 32 ? PAIR >> b % 32 : a)
 BITS(shf_l_wrap, u32, u32, 2, PAIR << b % 32 >> 32)
 BITS(shf_r_wrap, u32, u32, 2, PAIR >> b % 32)
 
-// ---- lop3: for each bit the table's entry that the three sources' bits name
+// ---- lop3: for each bit, the table's entry at the index that the three sources' bits form
 
 static inline uint32_t look_up(uint32_t x, uint32_t a, uint32_t b, uint32_t table) {
     uint32_t result = 0;
@@ -151,7 +151,7 @@ CJ_EXEC(lop3_pred) {
     return CJ_STEP_NEXT;
 }
 
-// ---- prmt: bytes of a:x. Three bits of a selector's nibble name a byte; the fourth asks for that byte's sign instead.
+// ---- prmt: bytes of a:x. Three bits of a selector's nibble name a byte; the fourth replaces the byte by its sign.
 
 static inline uint32_t permuted(uint64_t bytes, uint32_t selector) {
     uint32_t result = 0;

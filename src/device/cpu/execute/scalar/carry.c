@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers several words long (PTX ISA, "Extended-Precision Integer Arithmetic Instructions"): .cc writes each lane's
-// carry flag, addc, subc and madc read it. A subtraction adds the complement, as the hardware does: then the flag is
-// set where nothing was borrowed. Slots: d, a, b, (c,) the flag.
+// Integers of several words (PTX ISA, "Extended-Precision Integer Arithmetic Instructions"): .cc writes each lane's
+// carry flag; addc, subc and madc read it. A subtraction adds the complement, as the hardware does: the flag is set if
+// nothing was borrowed. Slots: d, a, b, (c,) the flag.
 #include "exec.h"
 
 __extension__ typedef unsigned __int128 uint128;
@@ -55,7 +55,7 @@ static const cj_cpu_typed add = {WIDTHS(add)}, sub = {WIDTHS(sub)}, mad_lo = {WI
 static const cj_cpu_typed mad_hi = {
     .u32 = mad_hi_u32, .s32 = mad_hi_signed_u32, .u64 = mad_hi_u64, .s64 = mad_hi_signed_u64};
 
-// madc.hi.sat does not saturate: ptxas makes the same instructions of it as of madc.hi.
+// madc.hi.sat does not saturate: ptxas compiles it like madc.hi.
 static const cj_cpu_typed *mad_of(const cj_cpu_prepare *p) { return cj__cpu_has(p, CJ_W_HI) ? &mad_hi : &mad_lo; }
 
 bool cj__cpu_select_add_cc(cj_cpu_prepare *p) { return select_carrying(p, &add, 0); }

@@ -3,7 +3,7 @@
 #include "exec.h"
 #include "small.h"
 
-// Compares all lanes, active or not: the compiler then makes vector code of the loop.
+// Compares all lanes, active or not, so that the compiler vectorizes the loop.
 static const uint32_t lane_bit[CJ_LANES] = {
     1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,  1u << 8,  1u << 9,  1u << 10,
     1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15, 1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21,
@@ -44,7 +44,7 @@ INTEGER(le, a <= b)
 INTEGER(gt, a > b)
 INTEGER(ge, a >= b)
 
-// With a NaN, ordered comparisons are false and unordered ones (…u) true.
+// If an operand is NaN, ordered comparisons are false and unordered ones (…u) true.
 #define NANS (a != a || b != b)
 FLOAT(eq, a == b)
 FLOAT(ne, a<b || a> b)
@@ -90,7 +90,7 @@ static const comparison comparisons[] = {
     {CJ_W_ISNAN, {FLOATS(nan)}, nan_ftz_f32},
 };
 
-// The executor for slots p, q, a, b, with: what is compared has the mnemonic's last type.
+// The executor for slots p, q, a, b, with; the compared values have the mnemonic's last type.
 static bool choose_comparison(cj_cpu_prepare *p) {
     static const cj_word combining[] = {CJ_W_AND, CJ_W_OR, CJ_W_XOR};
     const uint16_t       type = p->mnemonic->type_last;
@@ -145,7 +145,7 @@ bool cj__cpu_select_selp(cj_cpu_prepare *p) {
     return cj__cpu_choose(p, &typed, p->mnemonic->type_last);
 }
 
-// slct: by the sign of the third operand; NaN is negative.
+// slct: selects by the sign of the third operand; NaN counts as negative.
 #define SELECT_BY_SIGN(name, type, by, read)                              \
     CJ_EXEC(slct_##type##_##name) {                                       \
         lane_##type       *d = CJ_LANES_OF(lane_##type, 0);               \
@@ -175,7 +175,7 @@ bool cj__cpu_select_slct(cj_cpu_prepare *p) {
     return true;
 }
 
-// ---- set: a comparison into hidden predicates, then a selection by them
+// ---- set: a comparison that writes hidden predicates, then a selection by them
 
 // Two predicates to two halves of a register. Slots: d, yes, no, p, q.
 CJ_EXEC(select_pair) {
@@ -188,7 +188,7 @@ CJ_EXEC(select_pair) {
     return CJ_STEP_NEXT;
 }
 
-// True as a number of the type: 1.0, or all ones.
+// The value of true in the type: 1.0, or all ones.
 static uint64_t truth(uint16_t type) {
     switch (type) {
     case CJ_W_F32: return 0x3f800000;

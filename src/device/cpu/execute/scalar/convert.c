@@ -48,7 +48,7 @@ CJ_EXEC(integer_to_integer) {
     return CJ_STEP_NEXT;
 }
 
-// ---- integer to float; saturated, only 0 and 1 are left
+// ---- integer to float; with .sat only 0 and 1 remain
 
 #define TO_FLOAT(type)                                                                 \
     CJ_EXEC(integer_to_##type) {                                                       \
@@ -83,7 +83,7 @@ CJ_EXEC(float_to_f32) {
         const double whole = cj__cpu_whole(value[i], convert->rounding);
         const double x = convert->saturate ? clamped(whole) : whole;
         const float  kept = convert->flush ? cj__cpu_flush_result((float)x, x) : (float)x;
-        d[i] = convert->from_bits == 64 ? kept : cj__cpu_canonical(kept);  // of f64 NaN keeps its upper bits
+        d[i] = convert->from_bits == 64 ? kept : cj__cpu_canonical(kept);  // a NaN of f64 keeps its upper bits
     }
     return CJ_STEP_NEXT;
 }
@@ -120,7 +120,7 @@ CJ_EXEC(f16_to_f32) {
 
 // ---- float to integer: rounded, then limited to the type's range
 
-// NaN becomes 0; if one of both types has 64 bits, it becomes the highest bit alone.
+// NaN becomes 0; if one of the two types has 64 bits, it becomes the highest bit alone.
 static int64_t not_a_number(const cj_cpu_convert *convert) {
     if (convert->from_bits < 64 && convert->to_bits < 64) return 0;
     return (int64_t)((uint64_t)1 << (convert->to_bits - 1));
@@ -199,7 +199,7 @@ bool cj__cpu_select_cvt(cj_cpu_prepare *p) {
         .from_signed = from->class == CJ_CLASS_SIGNED,
         .to_signed = to->class == CJ_CLASS_SIGNED,
         .saturate = cj__cpu_has(p, CJ_W_SAT),
-        .flush = cj__cpu_has(p, CJ_W_FTZ) && to_type != CJ_W_F16,  // to f16 it makes no difference
+        .flush = cj__cpu_has(p, CJ_W_FTZ) && to_type != CJ_W_F16,  // has no effect on f16
         .relu = cj__cpu_has(p, CJ_W_RELU),
         .finite = cj__cpu_has(p, CJ_W_SATFINITE),
         .rounding = rounding_of(p),

@@ -6,13 +6,14 @@
 #include "exec.h"
 #include "small.h"
 
-// Source operand k of all lanes, extended by its sign; and results, cut to their type and extended by its sign.
+// Reads source operand k of all lanes, extended by its sign; writes results, cut to their type and extended by its
+// sign.
 void cj__cpu_read_integers(const cj_cpu_warp *w, const cj_cpu_op *op, int64_t value[CJ_LANES]);
 void cj__cpu_write_integers(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, int64_t value[CJ_LANES]);
-// The source as numbers, f32 flushed where .ftz says so; floats of any format.
+// Reads the source as numbers, of any float format; .ftz flushes f32.
 void cj__cpu_read_floats(const cj_cpu_warp *w, const cj_cpu_op *op, double value[CJ_LANES]);
 
-// To a whole number, by a word that ends in i.
+// Rounds to a whole number, by a word that ends in i.
 static inline double cj__cpu_whole(double x, uint16_t rounding) {
     return rounding == CJ_W_RZI   ? trunc(x)
            : rounding == CJ_W_RMI ? floor(x)
@@ -21,7 +22,7 @@ static inline double cj__cpu_whole(double x, uint16_t rounding) {
                                   : x;
 }
 
-// The executor of a conversion to or from a format of 16 bits, or to tf32; p->op.convert is made.
+// The executor of a conversion to or from a 16-bit format, or to tf32; p->op.convert has been made.
 bool cj__cpu_select_narrow(cj_cpu_prepare *p);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float arithmetic (PTX ISA, "Floating Point Instructions"): IEEE in the rounding mode asked for; .ftz takes subnormal
-// sources and results of f32 for zeros; .sat clamps to [0, 1], NaN to 0. As on the hardware an f32 result that is not a
-// number is 0x7fffffff. Built without contraction or other liberties.
+// Float arithmetic (PTX ISA, "Floating Point Instructions"): IEEE in the instruction's rounding mode; .ftz replaces
+// subnormal sources and results of f32 by zeros; .sat clamps to [0, 1], NaN to 0. As on the hardware an f32 NaN result
+// is 0x7fffffff. Built without contraction or other relaxed float options.
 
 #include "exec.h"
 
@@ -11,8 +11,8 @@ static inline float finished(float x, double exact, bool ftz, bool sat) {
     return cj__cpu_canonical(kept);
 }
 
-// The four forms of an f32 operation on up to three sources a, b, c; missing ones repeat the first.
-// `exact` is the result in double, of which `result` is rounded; it matters for .ftz alone.
+// The four forms of an f32 operation on up to three sources a, b, c; missing ones repeat the first. `exact` is the
+// result in double, of which `result` is rounded; only .ftz uses it.
 #define F32_EXACT(name, sources, expression, exact)                                                  \
     static inline __attribute__((always_inline))                                                     \
     cj_cpu_step name##_any(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, bool ftz, bool sat) { \
@@ -63,8 +63,9 @@ F32_SAT(fma, 3, fmaf(a, b, c), (double)a *(double)b + (double)c)
 F32(div, 2, a / b)
 F32(rcp, 1, 1.0f / a)
 F32(sqrt, 1, sqrtf(a))
-// Of several NaNs of f64 one stays, quiet, in every rounding mode: b, then c, then a. A quotient, which ptxas computes step by
-// step, keeps a, then b. The host would choose by how its compiler orders the operands.
+// If several operands of f64 are NaN, the result is one of them, made quiet, in every rounding mode: b, then c, then a.
+// A quotient, which ptxas expands into several instructions, keeps a, then b. On the host the choice would depend on
+// the compiler's order of operands.
 #define NAN_OR(x, otherwise) ((x) != (x) ? (x) + (x) : (otherwise))
 F64(add, 2, NAN_OR(b, a + b))
 F64(sub, 2, NAN_OR(b, a - b))
@@ -74,7 +75,7 @@ F64(div, 2, NAN_OR(a, a / b))
 F64(rcp, 1, 1.0 / a)
 F64(sqrt, 1, sqrt(a))
 
-// On x86 hosts with FMA, fma is that instruction instead of a call of the C library, even if the build targets older hosts.
+// On x86 hosts with FMA, fma is that instruction instead of a call of the C library, even in builds for older hosts.
 #if defined(__x86_64__) && !defined(__FMA__)
 #define FAST __attribute__((target("avx2,fma")))
 FAST        CJ_EXEC(fast_fma_f32) { return fma_any(w, op, mask, false, false); }
@@ -92,7 +93,7 @@ static bool has_fast_fma(void) { return __builtin_cpu_supports("fma") && __built
 static bool has_fast_fma(void) { return false; }
 #endif
 
-// Of a number and a NaN the result is the number; of two NaNs the second. -0 is less than +0.
+// Of a number and a NaN the result is the number, of two NaNs the second. -0 is less than +0.
 #define QUIET(x) ((x) != (x) ? (x) + (x) : (x))
 #define SMALLER(a, b) ((a) != (a) ? QUIET(b) : (b) != (b) ? (a) : (a) < (b) || ((a) == (b) && signbit(a)) ? (a) : (b))
 #define LARGER(a, b) ((a) != (a) ? QUIET(b) : (b) != (b) ? (a) : (a) > (b) || ((a) == (b) && !signbit(a)) ? (a) : (b))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic and comparison of f16 and bf16, one or two to a register (PTX ISA, "Half Precision Floating Point
 // Instructions" and "Half Precision Comparison Instructions"): computed in double, exactly or rounded to odd, then
-// rounded once. Lanes of pairs are lanes of 16 bits, twice as many. NaN is 0x7fff in both formats.
+// rounded once. A register of pairs is treated as twice as many lanes of 16 bits. NaN is 0x7fff in both formats.
 #include "half.h"
 #include "exec.h"
 #include "small.h"
@@ -109,7 +109,7 @@ static bool select_extreme(cj_cpu_prepare *p, uint16_t mode) {
 bool cj__cpu_select_min_half(cj_cpu_prepare *p) { return select_extreme(p, 0); }
 bool cj__cpu_select_max_half(cj_cpu_prepare *p) { return select_extreme(p, CJ_HALF_LARGER); }
 
-// ---- comparison: a set of outcomes (less, equal, greater, unordered) for which the predicate is true
+// ---- comparison: the set of outcomes (less, equal, greater, unordered) for which the predicate is true
 
 enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
 
@@ -144,7 +144,7 @@ static inline bool compared(uint16_t a, uint16_t b, const comparison *c, cj_half
     return c->holds & (x < y ? LESS : x == y ? EQUAL : x > y ? GREATER : UNORDERED);
 }
 
-// Slots p, q, a, b, with. Of a pair, q is what the upper elements give; else the opposite of p.
+// Slots p, q, a, b, with. For a pair, q is the result of the upper elements; else the opposite of p.
 #define COMPARE(name, k, parts)                                                                              \
     CJ_EXEC(setp_##name) {                                                                                   \
         const comparison *c = op->plan;                                                                      \

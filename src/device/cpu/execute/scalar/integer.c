@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic, logic and shifts (PTX ISA, "Integer Arithmetic Instructions", "Logic and Shift Instructions").
-// What does not depend on the sign is computed unsigned: it wraps as the hardware does.
+// Operations that do not depend on the sign are computed unsigned: they wrap as the hardware does.
 #include "exec.h"
 
 // An executor with up to three sources A, B, C of one type. Missing ones repeat the first.
@@ -16,7 +16,7 @@
         return CJ_STEP_NEXT;                                                           \
     }
 
-// Wider copies of the sources for use in the expression: a product of two uint16_t could overflow int.
+// Wider copies of the sources for the expression: a product of two uint16_t could overflow int.
 #define A(type) ((type)a[i])
 #define B(type) ((type)b[i])
 #define C(type) ((type)c[i])
@@ -60,7 +60,7 @@ INTEGER(mul_hi, s16, 2, A(int32_t) * B(int32_t) >> 16)
 INTEGER(mul_hi, s32, 2, A(int64_t) * B(int64_t) >> 32)
 INTEGER(mul_hi, s64, 2, A(int128) * B(int128) >> 64)
 
-// The sum with the high half wraps: it is taken unsigned.
+// The sum with the high half wraps, so it is computed unsigned.
 INTEGER(mad_hi, u16, 3, (A(uint32_t) * B(uint32_t) >> 16) + C(uint32_t))
 INTEGER(mad_hi, u32, 3, (A(uint64_t) * B(uint64_t) >> 32) + C(uint64_t))
 INTEGER(mad_hi, u64, 3, (uint64_t)(A(uint128) * B(uint128) >> 64) + c[i])
@@ -107,7 +107,7 @@ WIDE(mad_wide, u32, u64, 3, A(uint64_t) * B(uint64_t) + c[i])
 WIDE(mad_wide, s16, u32, 3, (uint32_t)(A(int32_t) * B(int32_t)) + c[i])
 WIDE(mad_wide, s32, u64, 3, (uint64_t)(A(int64_t) * B(int64_t)) + c[i])
 
-// ---- divide. PTX leaves division by zero open; the hardware's quotient and remainder are all ones.
+// ---- divide. PTX does not define division by zero; the hardware's quotient and remainder are all ones.
 
 UNSIGNED(div, 2, b[i] ? (lane)(a[i] / b[i]) : (lane)-1)
 UNSIGNED(rem, 2, b[i] ? (lane)(a[i] % b[i]) : (lane)-1)
@@ -167,7 +167,7 @@ UNSIGNED(or, 2, a[i] | b[i])
 UNSIGNED(xor, 2, a[i] ^ b[i])
 UNSIGNED(not, 1, ~a[i])
 
-// The amount is a u32 whatever the type; amounts past the width shift everything out.
+// The amount is a u32 for every type; amounts beyond the width shift all bits out.
 #define SHIFT(name, type, expression)                                 \
     CJ_EXEC(name##_##type) {                                          \
         lane_##type       *d = CJ_LANES_OF(lane_##type, 0);           \
@@ -214,7 +214,7 @@ PREDICATE(not, 1, ~(a | b))
         return cj__cpu_choose(p, &typed, p->mnemonic->type_last); \
     }
 
-// Instructions whose executor also depends on .hi, .lo or .sat: with `word` the first of both.
+// Instructions whose executor also depends on .hi, .lo or .sat: with `word` the first of the two.
 #define SELECT_BY(name, word, with, ...)                                                        \
     bool cj__cpu_select_##name(cj_cpu_prepare *p) {                                             \
         static const cj_cpu_typed one = {with}, other = {__VA_ARGS__};                          \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves, and what moves between address spaces (PTX ISA, "Data Movement and Conversion Instructions": mov, cvta, mapa,
+// Moves, and conversions between address spaces (PTX ISA, "Data Movement and Conversion Instructions": mov, cvta, mapa,
 // getctarank). Special registers, variables' addresses and literals are slots like any other source.
 #include "address.h"
 #include "exec.h"
@@ -33,7 +33,8 @@ bool cj__cpu_select_mov(cj_cpu_prepare *p) {
     return true;
 }
 
-// mov.v2, mov.v4: one op an element. Slots: destinations, then as many sources. All are read before one is written.
+// mov.v2, mov.v4: ops that copy all sources to hidden registers, then ops that copy these to the destinations. Slots:
+// destinations, then as many sources.
 bool cj__cpu_select_mov_vector(cj_cpu_prepare *p) {
     const uint32_t count = p->slot_count / 2;
     const uint16_t bits = cj__words[p->mnemonic->type_last].bits;
@@ -54,7 +55,7 @@ bool cj__cpu_select_mov_vector(cj_cpu_prepare *p) {
 bool cj__cpu_select_mov_special(cj_cpu_prepare *p) { return cj__cpu_select_mov(p); }
 bool cj__cpu_select_mov_address(cj_cpu_prepare *p) { return cj__cpu_select_mov(p); }
 
-// ---- vectors in one register: element 0 lowest. `bytes` of an element, `count` elements; an element of 8 bits lies in
+// ---- vectors in one register: element 0 is lowest. `bytes` of an element, `count` elements; an element of 8 bits has
 // a register of 16.
 
 static lane_u128 read_lane(const void *slot, unsigned bytes, unsigned i) {
@@ -145,8 +146,8 @@ bool cj__cpu_select_cvta(cj_cpu_prepare *p) {
     return p->mnemonic->type_last == CJ_W_U64;  // generic addresses have 64 bits
 }
 
-// The generic addresses of a space, or those of all others. Global is what is in none, or a
-// parameter (PTX ISA, "isspacep"), and no constant.
+// The ranges of generic addresses of a space, or of all others. An address is global if it is in none of the other
+// spaces; a parameter counts as global (PTX ISA, "isspacep"), a constant does not.
 typedef struct spans {
     bool   others;
     size_t count;
@@ -199,7 +200,7 @@ bool cj__cpu_select_isspacep(cj_cpu_prepare *p) {
     return true;
 }
 
-// Maps shared addresses to block `rank` of the cluster: `generic` ones keep their base.
+// Maps shared addresses to block `rank` of the cluster; generic addresses stay generic.
 #define MAP(type, generic)                                                               \
     CJ_EXEC(mapa_##type##_##generic) {                                                   \
         lane_##type       *d = CJ_LANES_OF(lane_##type, 0);                              \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions to f16, bf16 and tf32, and of pairs (PTX ISA, "cvt"): through double, which holds every source exactly or
-// rounded to odd, so that there is one rounding.
+// rounded to odd, so that the result is rounded once.
 #include "convert.h"
 
 static double limited(const cj_cpu_convert *convert, double x) {
@@ -8,7 +8,7 @@ static double limited(const cj_cpu_convert *convert, double x) {
     return convert->relu && x <= 0 ? 0 : x;
 }
 
-// A NaN of f64 keeps its sign and the upper bits of its payload, and is quiet; others become the format's one.
+// A NaN of f64 keeps its sign and the upper bits of its payload, and becomes quiet; other NaNs become the format's one.
 static uint16_t not_a_number(const cj_cpu_convert *convert, const cj_small_float *format, double x) {
     uint64_t bits;
     if (convert->from_bits < 64) return (uint16_t)format->nan;
@@ -56,7 +56,8 @@ CJ_EXEC(f32_to_tf32) {
     return CJ_STEP_NEXT;
 }
 
-// .rna is done with integers on the hardware: NaN loses bits, and with .satfinite comes one step down as infinity does.
+// The hardware does .rna with integers: a NaN loses bits, and with .satfinite becomes one step smaller, as infinity
+// does.
 CJ_EXEC(f32_to_tf32_away) {
     enum { STEP = 0x2000, INFINITE = 0x7f800000 };
     CJ_SOME_LANES(i, mask) {
@@ -79,7 +80,7 @@ bool cj__cpu_select_narrow(cj_cpu_prepare *p) {
     return true;
 }
 
-// ---- pairs: of two f32, the first for the upper half, or of a pair of another format
+// ---- pairs: from two f32, the first into the upper half, or from a pair of another format
 
 typedef struct pairing {
     const cj_small_float *from, *to;  // from NULL: two f32

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing registers of any width, wider than the types of a conversion.
+// Reads and writes registers that may be wider than the types of a conversion.
 #include "convert.h"
 
 void cj__cpu_read_integers(const cj_cpu_warp *w, const cj_cpu_op *op, int64_t value[CJ_LANES]) {
