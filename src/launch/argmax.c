@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argmax as a typed call: a description becomes the family's parameters.
+// The typed call of argmax: converts a description to the family's parameters.
 #include <clusterjit/argmax.h>
 
 #include "call.h"

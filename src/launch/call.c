@@ -84,8 +84,8 @@ void cj__call_destroy(void *handle) {
     free(handle);
 }
 
-// The first call of its key. The table keeps the share in the kernel that was got, unless another thread's is there
-// already.
+// The first call with its key. If another thread has added a kernel meanwhile, that kernel is used, and this one is
+// released.
 static cj_status make_kernel(cj_device *device, const cj_warm_key *key, cj_call_describe describe, const void *desc,
                              cj_stream stream, cj_kernel **kernel, cj_error *error) {
     cj_params  params;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-entropy as a typed call: a description becomes the family's parameters, its arrays the kernel's.
+// The typed call of cross-entropy: converts a description to the family's parameters, its arrays to the kernel's.
 #include <clusterjit/crossentropy.h>
 
 #include "rows.h"
@@ -10,7 +10,7 @@ static const row_spec_family family = {.name = "crossentropy",
                                        .real = {"ignore", "smoothing", "scale"},
                                        .choice = {{"gradient", {"no", "yes"}}, {"label", {"i64", "i32"}}}};
 
-// The word of the label's type; 2 where it is none.
+// The index of the label's type among the words; 2 if it is not one of them.
 static uint8_t label_of(cj_dtype type) { return type == CJ_I32 ? 1 : type == CJ_I64 || !type ? 0 : 2; }
 
 static row_spec spec_of(const cj_crossentropy_desc *d) {

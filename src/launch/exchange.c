@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchange as a typed call: a description becomes the family's parameters.
+// The typed call of the exchange: converts a description to the family's parameters.
 #include <clusterjit/exchange.h>
 
 #include "call.h"
@@ -12,7 +12,7 @@ static const char *const patterns[] = {[CJ_EXCHANGE_PAIR] = "pair",
                                        [CJ_EXCHANGE_HALO] = "halo",
                                        [CJ_EXCHANGE_ALL_TO_ALL] = "all-to-all"};
 
-// Through global memory each block pushes, too.
+// Blocks also push through global memory.
 static const char *const strategies[] = {
     [CJ_EXCHANGE_PUSH] = "push", [CJ_EXCHANGE_PULL] = "pull", [CJ_EXCHANGE_GLOBAL] = "push"};
 

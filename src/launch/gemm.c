@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix product as a typed call: a description becomes the family's parameters, pointers become tensor maps.
+// The typed call of the matrix product: converts a description to the family's parameters, and pointers to tensor maps.
 #include <clusterjit/gemm.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@ static const char *const out_words[] = {"auto", "bf16", "f16", "f32", "e4m3", "e
 static const char *const bias_words[] = {"none", "n", "m"};
 static const char *const activation_words[] = {"none", "relu", "gelu", "silu"};
 
-// A batch's operands without a stride are shared.
+// Operands of a batch without a stride are shared by all of its products.
 static cj_status describe_batch(const cj_gemm_desc *desc, cj_params *params, cj_error *error) {
     static const char *const words[] = {"none", "a", "b", NULL, "c", "ac", "bc"};
     const bool               c = desc->adds_c && !desc->stride_c;
@@ -46,7 +46,7 @@ static cj_status describe_results(const cj_gemm_desc *desc, cj_params *params, c
     return status ? status : describe_batch(desc, params, error);
 }
 
-// A leading dimension that is given goes over the rows (columns) that lie in the matrix.
+// A leading dimension must be at least the extent of the dimension that is contiguous.
 static cj_status check_leading(const cj_gemm_desc *desc, cj_error *error) {
     const struct {
         const char *name;
@@ -88,20 +88,20 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
 
 // ---- tensor maps
 
-// One matrix of a launch: its name, where it is, and how far it is from one row (column) to the next, and from one
-// product's to the next one's.
+// One matrix of a launch: its name, its address, the distance from one row (column) to the next, and the distance from
+// one product's to the next one's.
 typedef struct matrix {
     const char *name;
     cj_ptr      address;
-    uint64_t    leading;  // elements; 0: as close as can be
+    uint64_t    leading;  // elements; 0: rows (columns) without gaps
     uint64_t    stride;
 } matrix;
 
 enum { ALIGNMENT = 16 };
 
-#define STRIDE_END (UINT64_C(1) << 40)  // bytes: a tensor map's strides are below
+#define STRIDE_END (UINT64_C(1) << 40)  // bytes: a tensor map's strides are below this
 
-// A distance between elements, `what` of the matrix (ld, stride_), which goes over at least so many.
+// Checks a distance in elements, `what` of the matrix (ld, stride_), which must be at least `least`.
 static cj_status check_distance(const char *what, const matrix *x, uint64_t distance, uint64_t least, uint32_t bytes,
                                 cj_error *error) {
     const uint64_t aligned = ALIGNMENT / bytes, end = STRIDE_END / bytes;
@@ -123,7 +123,7 @@ static cj_status check_distance(const char *what, const matrix *x, uint64_t dist
     return CJ_INVALID_ARGUMENT;
 }
 
-// Products that are written must not lie in each other. `leading` is checked.
+// Products that are written must not overlap. `leading` has been checked.
 static cj_status check_stride(unsigned which, const matrix *x, const gemm_map *m, uint64_t leading, cj_error *error) {
     const uint64_t rows = m->dims[1], end = STRIDE_END / m->type->bytes;
     if (which != GEMM_MAP_D) return check_distance("stride_", x, x->stride, 1, m->type->bytes, error);
@@ -156,7 +156,7 @@ static cj_status check_scale(const char *name, cj_ptr scale, cj_error *error) {
     return scale ? cj__call_array(name, scale, sizeof(float), NULL, error) : CJ_OK;
 }
 
-// Those that the kernel uses.
+// Checks the vectors that the kernel reads.
 static cj_status check_vectors(const gemm_shape *g, const cj_gemm_operands *operands, cj_error *error) {
     cj_status status = CJ_OK;
     if (g->bias) status = cj__call_array("bias", operands->bias, g->c_type->bytes, NULL, error);
@@ -189,7 +189,7 @@ static cj_status check_and_encode(cj_device *device, const cj_kernel *kernel, co
     return status || !g.adds_c ? status : encode(device, &g, GEMM_MAP_C, &c, &map[GEMM_MAP_C], error);
 }
 
-// A launch's maps, as the words that its kernel remembers.
+// A launch's maps, as the words that its kernel stores.
 typedef union maps {
     cj_tensormap map[GEMM_MAPS];
     uint64_t     words[CJ_RECENT_VALUE];
@@ -197,7 +197,7 @@ typedef union maps {
 
 _Static_assert(sizeof(cj_tensormap[GEMM_MAPS]) <= sizeof(uint64_t[CJ_RECENT_VALUE]), "a kernel remembers all its maps");
 
-// Operands are checked and maps encoded when something is not as in the kernel's last launch. Its own shape stays.
+// Checks operands and encodes maps if something differs from the kernel's last launch. The kernel's shape is fixed.
 static cj_status find_maps(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
                            const cj_gemm_operands *operands, maps *found, cj_error *error) {
     const uint64_t key[CJ_RECENT_KEY] = {operands->a,    operands->b,       operands->c,       operands->d,
@@ -217,7 +217,7 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
     REQUIRE(kernel);
     REQUIRE(desc);
     REQUIRE(operands);
-    enum { ENDS = 3 };  // the last ones, for the ends of ragged lines, whose leading dimension is always given
+    enum { ENDS = 3 };  // the last three, for ragged rows (columns) of D
     maps             m;
     cj_gemm_operands given = *operands;
     uint64_t         leading = desc->ldd, stride = desc->stride_d;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The histogram as a typed call: a description becomes the family's parameters.
+// The typed call of the histogram: converts a description to the family's parameters.
 #include <clusterjit/histogram.h>
 
 #include "call.h"

@@ -89,7 +89,7 @@ static const char *first_entry(const cj_ir_module *ir) {
     return "";
 }
 
-// All that decides about an image: lines that a person can read, an empty one, the text.
+// Everything that the image depends on: readable lines, an empty line, the text.
 static void write_key(const source *from, const cj_ir_module *ir, cj_text *key) {
     char compiler[256];
     from->device->ops->compiler(from->device, compiler, sizeof compiler);
@@ -104,7 +104,7 @@ static cj_module *module_from_disk(const source *from, cj_disk *disk, const cj_t
     cj_module *module = NULL;
     cj_error   error;
     if (!cj__disk_get(disk, key->data, key->length, &image, &bytes)) return NULL;
-    // Only a refusal of these very bytes says something about them; a lost context does not.
+    // COMPILER means that these bytes are bad; a lost context says nothing about them.
     if (cj__module_make(from->device, image, bytes, ir, &module, &error) == CJ_COMPILER) {
         cj__log(CJ_LOG_INFO, "the driver refuses a kept image, which is removed and made anew: %s", error.message);
         cj__disk_remove(disk, key->data, key->length);
@@ -131,8 +131,8 @@ static bool is_far_aligned(const cj_ir_var *var) {
     return var->space == CJ_SPACE_SHARED && var->unsized && var->align > KEPT;
 }
 
-// An image comes from the driver's linker, which puts dynamic shared memory right behind what is declared with a size,
-// whatever its .align (seen with 580.159); the driver's loading of a text keeps it, as ptxas does.
+// An image comes from the driver's linker, which puts dynamic shared memory directly after the sized variables,
+// ignoring its .align (seen with driver 580.159); the driver keeps .align when it loads text, as ptxas does.
 static bool is_changed_by_linking(const cj_ir_module *ir) {
     for (size_t i = 0; i < ir->item_count; i++) {
         const cj_ir_item *item = &ir->item[i];
@@ -143,8 +143,7 @@ static bool is_changed_by_linking(const cj_ir_module *ir) {
     return false;
 }
 
-// NULL where it cannot be done by way of an image. The text then loads as without a cache, or fails with the words that
-// it fails with there.
+// NULL if there is no image. The text is then loaded as without a cache, or fails with the error of that load.
 static cj_module *module_of_image(void *user, cj_ir_module *ir) {
     const source *from = user;
     cj_disk      *disk = from->device->ops->compile ? disk_of(from->keep) : NULL;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device keeps for all who use it: shared modules and kernels, kernels of the one-call functions, the disk
-// cache.
+// What a device keeps for all its users: shared modules and kernels, kernels of the one-call functions, the disk cache.
 #ifndef CJ_LAUNCH_KEEP_H
 #define CJ_LAUNCH_KEEP_H
 
@@ -17,19 +16,19 @@ typedef struct cj_keep {
     cj_warm         warm;
     const cj_files *files;
     pthread_mutex_t disk_lock;
-    bool            disk_known;  // whether there is one
-    cj_disk        *disk;        // NULL: none
+    bool            disk_known;  // whether `disk` has been set
+    cj_disk        *disk;        // NULL: no disk cache
 } cj_keep;
 
-// The device's; NULL where none was made yet.
+// The device's keep; NULL if none has been made.
 static inline cj_keep *cj__keep(const cj_device *device) {
     return (cj_keep *)(void *)atomic_load_explicit(&device->attachment, memory_order_acquire);
 }
 
-// The device's, made now if need be. OUT_OF_MEMORY.
+// The device's keep, made if there is none. OUT_OF_MEMORY.
 cj_status cj__keep_of(cj_device *device, cj_keep **keep, cj_error *error);
 
-// The stream that a launch runs on: the per-thread default stream is another one in every thread.
+// The stream that a launch runs on: the per-thread default stream is a different one in every thread.
 typedef struct cj_stream_id {
     uint64_t stream, thread;
 } cj_stream_id;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel: plan and text, loaded on a device, with its workspace. All that can fail or allocate happens in load.
+// A kernel: plan and text, loaded on a device, with its workspace. Everything that can fail or allocate happens in
+// load.
 #include <clusterjit/kernel.h>
 #include <clusterjit/occupancy.h>
 #include <clusterjit/tuning.h>
@@ -16,16 +17,16 @@ struct cj_kernel {
     cj_plan          plan;
     char            *ptx;
     cj_module       *module;
-    cj_ptr           workspace;  // 0 where the plan needs none
-    cj_launch_config config;     // but for the stream and the arguments
-    cj_recent        recent;     // what its last launch's arguments were made to
-    cj_share        *share;      // its place among the shared kernels; NULL: it is the caller's own
+    cj_ptr           workspace;  // 0 if the plan needs none
+    cj_launch_config config;     // without the stream and the arguments
+    cj_recent        recent;     // what was computed from its last launch's arguments
+    cj_share        *share;      // its entry among the shared kernels; NULL: the caller owns it
 };
 
 // Caller's arguments, derived ones, the launch's number and the workspace.
 enum { ARGUMENTS_MAX = 24 };
 
-// Where a grid is to be resident, the driver's count goes before the plan's; where it cannot tell, the plan's stays.
+// If a grid must be resident, the driver's count replaces the plan's; if the driver cannot count, the plan's stays.
 static void fit_grid(cj_kernel *kernel) {
     cj_plan                 *plan = &kernel->plan;
     const cj_occupancy_query query = {.block = plan->block, .cluster = plan->cluster, .dynamic_shared = plan->dynamic_shared};
@@ -51,7 +52,7 @@ static cj_status load(cj_kernel *kernel, cj_error *error) {
     status = cj_mem_alloc(device, plan->workspace_bytes, &kernel->workspace, error);
     if (status) return status;
     status = cj_mem_fill(device, kernel->workspace, 0, plan->workspace_bytes, NULL, error);
-    return status ? status : cj_synchronize(device, NULL, error);  // the caller's stream may be any
+    return status ? status : cj_synchronize(device, NULL, error);  // the caller may launch on any stream
 }
 
 cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **kernel, cj_error *error) {
@@ -100,8 +101,9 @@ void cj_kernel_destroy(cj_kernel *kernel) {
     free(kernel);
 }
 
-// Callers share a kernel if they have the same parameters and the same stream: a kernel has one workspace. Of `words`, the
-// parameters' values and then their functions, a key has as many as the family has parameters; its size says so.
+// Callers share a kernel if they have the same parameters and the same stream, since a kernel has one workspace.
+// `words` are the parameters' values and then their functions, as many as the family has parameters; the key's size
+// depends on that number.
 typedef struct shared_key {
     const cj_family *family;
     cj_stream_id     on;

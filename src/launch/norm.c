@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms as a typed call: a description becomes a family's parameters, its arrays the kernel's.
+// The typed call of norms: converts a description to a family's parameters, its arrays to the kernel's.
 #include <clusterjit/norm.h>
 
 #include "rows.h"

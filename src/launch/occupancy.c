@@ -25,12 +25,12 @@ static bool has_blocks(cj_dim3 d) { return d.x || d.y || d.z; }
 
 static uint64_t volume(cj_dim3 d) { return (uint64_t)d.x * d.y * d.z; }
 
-// Blocks that are resident at once.
+// How many blocks are resident at once.
 static uint64_t resident(const cj_cluster_occupancy *o) {
     return (uint64_t)o->active_clusters * (o->cluster ? o->cluster : 1);
 }
 
-// What follows from how many blocks an SM holds and how many clusters the GPU.
+// Computes the SMs in use from the blocks an SM and the clusters of the GPU.
 static void count_sms(const cj_limits *limits, cj_cluster_occupancy *o) {
     const uint64_t room = (uint64_t)limits->sm_count * o->blocks_per_sm, blocks = resident(o);
     o->sms_used = o->blocks_per_sm ? (uint32_t)((blocks + o->blocks_per_sm - 1) / o->blocks_per_sm) : 0;
@@ -65,7 +65,8 @@ cj_status cj_occupancy_model(const cj_limits *limits, const cj_block_use *use, u
 
 // ---- a kernel
 
-// The launch that a query asks about, held against the contract. That it has room is not judged: it is to be counted.
+// The launch that a query asks about, checked against the contract. Whether it fits is not checked: that is to be
+// counted.
 static cj_status shape_of(const cj_contract *contract, const cj_limits *limits, const cj_occupancy_query *query,
                           cj_launch_shape *shape, cj_error *error) {
     const cj_dim3 one = {1, 1, 1}, cluster = cj__contract_cluster(contract, query->cluster);
@@ -105,7 +106,7 @@ cj_status cj_ptx_occupancy(const cj_limits *limits, const char *ptx, size_t leng
     return CJ_OK;
 }
 
-// The driver's counts; from the model only what it says of the limit.
+// The driver's counts; the model only adds which resource limits them.
 static cj_status ask_driver(cj_function *function, const cj_launch_shape *shape, cj_cluster_occupancy *o, uint32_t *largest,
                             cj_error *error) {
     const cj_device *device = function->module->device;
@@ -142,7 +143,7 @@ cj_status cj_function_occupancy(cj_function *function, const cj_occupancy_query 
     return CJ_OK;
 }
 
-// Of the sizes that the model finds room for: the declared one, or the largest.
+// Of the sizes that fit by the model: the declared one, or the largest.
 static uint32_t largest_by_model(const cj_limits *limits, const cj_block_use *use, uint32_t declared) {
     for (uint32_t cluster = declared ? declared : limits->max_cluster; cluster; cluster--) {
         cj_cluster_occupancy o;
@@ -176,12 +177,12 @@ cj_status cj_function_max_cluster(cj_function *function, const cj_occupancy_quer
 
 static uint32_t blocks_of(const cj_cluster_occupancy *o) { return o->cluster ? o->cluster : 1; }
 
-// Whether a candidate does the job, and suits it better than the one chosen so far (NULL: none).
+// Whether a candidate is large enough, and smaller than the one chosen so far (NULL: none).
 static bool is_smaller(const cj_cluster_occupancy *o, const cj_cluster_occupancy *chosen, uint32_t needed) {
     return blocks_of(o) >= needed && (!chosen || blocks_of(o) < blocks_of(chosen));
 }
 
-// Where nothing is known of the job: the larger of the small ones that keep enough, else a pair.
+// If the required size is not known: prefers the largest of the small sizes that keep enough blocks, else a pair.
 static bool is_better_guess(const cj_cluster_occupancy *o, const cj_cluster_occupancy *chosen, uint64_t enough) {
     if (o->cluster < 2 || o->cluster > CJ_OCCUPANCY_SMALL) return false;
     if (!chosen) return o->cluster == 2 || resident(o) * 100 >= enough;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction as a typed call: a description becomes the family's parameters.
+// The typed call of the reduction: converts a description to the family's parameters.
 #include <clusterjit/reduce.h>
 
 #include "call.h"
@@ -54,7 +54,7 @@ cj_status cj_reduce_run(cj_reduce *reduce, cj_ptr x, cj_ptr out, cj_stream strea
 
 typedef struct CALL_KEY call_key {
     uint64_t    n;
-    const void *map, *op_function, *identity;  // kept alive by the kernel, so no others have these addresses meanwhile
+    const void *map, *op_function, *identity;  // kept alive by the kernel, so that no others have these addresses
     uint32_t    op, dtype, block, cluster, grid, result, weight, unused;  // unused: 0, so that every byte is set
 } call_key;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL  // so that who links the library needs no xxhash
+#define XXH_INLINE_ALL  // users of the library need no xxhash
 #include <xxhash.h>
 
 #define HASH_FUNCTION(key, bytes, hash) ((hash) = (unsigned)XXH3_64bits((key), (bytes)))
@@ -18,7 +18,7 @@ typedef enum state { MAKING, MADE, FAILED } state;
 struct cj_share {
     UT_hash_handle hh;
     state          state;
-    unsigned       holders;  // those who wait among them
+    unsigned       holders;  // including the threads that wait
     void          *value;
     cj_error       error;    // of FAILED
     size_t         bytes;
@@ -36,7 +36,7 @@ void cj__registry_free(cj_registry *registry) {
     pthread_mutex_destroy(&registry->lock);
 }
 
-// A place for a value that the caller is about to make; NULL when out of memory.
+// Adds an entry for a value that the caller is about to make; NULL when out of memory.
 static cj_share *add_share(cj_registry *registry, const void *key, size_t bytes) {
     cj_share *share = calloc(1, sizeof *share + bytes);
     if (!share) return NULL;
@@ -49,8 +49,8 @@ static cj_share *add_share(cj_registry *registry, const void *key, size_t bytes)
     return NULL;
 }
 
-// Under the lock, which is given up while the value is made. A failure leaves the registry at once, so that the next
-// who asks tries again; those who have waited still see it.
+// Called under the lock, which is released while the value is made. A failure is removed from the registry at once, so
+// that the next caller tries again; the threads that have waited still get it.
 static void make_value(cj_registry *registry, cj_share *share, cj_make make, void *user) {
     pthread_mutex_unlock(&registry->lock);
     void           *value = NULL;

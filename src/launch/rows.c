@@ -57,7 +57,7 @@ void cj__row_call_add(row_call *call, const char *name, cj_ptr array) {
     call->bits |= array;
 }
 
-// By the name of the first array that is not there or not aligned.
+// Names the first array that is 0 or not aligned.
 static cj_status check(const row_call *call, uint32_t align, const char *hint, cj_error *error) {
     cj_status status = CJ_OK;
     if (!call->wrong && !(call->bits & (align - 1))) return CJ_OK;
@@ -109,7 +109,7 @@ static cj_status describe(const void *spec, cj_params *params, cj_error *error) 
     return cj__row_describe(spec, params, error);
 }
 
-// Bytes of the largest element of matrices; those of types that are none are refused with the description.
+// The size of the largest element of the matrices; types that are none are refused with the description.
 static uint32_t widest(const cj_rows *shape) {
     const size_t read = cj_dtype_size(shape->dtype), written = shape->out == CJ_ROWS_OUT_F32 ? sizeof(float) : 0;
     const size_t most = read > written ? read : written;

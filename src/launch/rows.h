@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the typed calls of the families of rows share: a description becomes a row_spec, its arrays a row_call.
+// What the typed calls of the families of rows share: the way from a description to a row_spec, and from its arrays to
+// a row_call.
 #ifndef CJ_LAUNCH_ROWS_H
 #define CJ_LAUNCH_ROWS_H
 
@@ -21,7 +22,7 @@ typedef struct row_spec_family {
 } row_spec_family;
 
 typedef struct row_spec {
-    const row_spec_family *family;  // NULL: there is none of this kind
+    const row_spec_family *family;  // NULL: no family of this kind
     unsigned               kind;
     cj_rows                shape;
     double                 real[ROW_SPEC_REALS];
@@ -33,13 +34,14 @@ typedef struct row_spec {
 typedef struct row_call {
     cj_ptr      array[ROW_CALL_ARRAYS];
     const char *name[ROW_CALL_ARRAYS];
-    uint8_t     value[ROW_CALL_ARRAYS];  // bytes of one, where there is one for each row; else 0
+    uint8_t     value[ROW_CALL_ARRAYS];  // bytes of one value, if the array has one for each row; else 0
     uint32_t    count;
-    cj_ptr      bits;   // of all pointers to matrices and columns together
-    bool        wrong;  // an array is 0, or one of values for each row is not aligned to them
+    cj_ptr      bits;   // of all pointers to matrices and columns, combined by OR
+    bool        wrong;  // an array is 0, or its values (one for each row) are not aligned
 } row_call;
 
-// A matrix, or one value for each column; one value of so many bytes for each row.
+// Adds a matrix, or an array with one value for each column; adds an array with one value, of so many bytes, for each
+// row.
 void cj__row_call_add(row_call *call, const char *name, cj_ptr array);
 void cj__row_call_add_each(row_call *call, const char *name, cj_ptr array, uint8_t bytes);
 
@@ -48,10 +50,10 @@ cj_status cj__row_describe(const row_spec *spec, cj_params *params, cj_error *er
 // `align`: of the description's shape.
 cj_status cj__row_call_run(cj_kernel *kernel, uint32_t align, row_call *call, cj_stream stream, cj_error *error);
 
-// The one-call functions: the kernel of the spec on that stream, for the alignment that the arrays have.
+// The one-call functions: launches the kernel of the spec on that stream, for the alignment that the arrays have.
 cj_status cj__row_call_launch(cj_device *device, row_spec *spec, row_call *call, cj_stream stream, cj_error *error);
 
-// The public functions of a family of rows, such as cj_softmax, from the file's own
+// The public functions of a family of rows, such as cj_softmax, made from the file's own
 //     row_spec spec_of(const noun_desc *desc)
 //     row_call call_of(const noun_desc *desc, const noun_arrays *arrays)
 #define ROW_CALL(noun)                                                                                                 \

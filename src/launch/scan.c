@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scan as a typed call: a description becomes the family's parameters.
+// The typed call of the scan: converts a description to the family's parameters.
 #include <clusterjit/scan.h>
 
 #include "call.h"
@@ -38,7 +38,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
 
 CALL_HANDLE(cj_scan)
 
-// What a launch is given; no heads where none are meant.
+// The arrays of a launch; `heads` is 0 if the scan has no segments.
 typedef struct arrays {
     cj_ptr x, heads, out;
     bool   segmented;
@@ -55,7 +55,7 @@ static cj_status refuse_heads(bool segmented, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
-// What `heads` is a multiple of, in bytes, where the arrays are one of `align`.
+// The alignment of `heads` in bytes, if the arrays are aligned to `align`.
 static uint32_t heads_align(const cj_scan_desc *desc, uint32_t align) {
     switch (desc->heads) {
     case CJ_SCAN_FLAGS: return align / (uint32_t)cj_dtype_size(desc->dtype);
@@ -94,7 +94,7 @@ cj_status cj_scan_run_segmented(cj_scan *scan, cj_ptr x, cj_ptr heads, cj_ptr ou
 
 typedef struct CALL_KEY call_key {
     uint64_t    rows, columns, stride, out_stride, segments;
-    const void *op_function, *identity;  // kept alive by the kernel, so no others have these addresses meanwhile
+    const void *op_function, *identity;  // kept alive by the kernel, so that no others have these addresses
     uint32_t    block;
     uint8_t     op, dtype, exclusive, reverse, align, cluster, heads;
 } call_key;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax as a typed call: a description becomes a family's parameters, its arrays the kernel's.
+// The typed call of softmax: converts a description to a family's parameters, its arrays to the kernel's.
 #include <clusterjit/softmax.h>
 
 #include "rows.h"

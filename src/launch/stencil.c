@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stencil as a typed call: a description becomes the family's parameters.
+// The typed call of the stencil: converts a description to the family's parameters.
 #include <clusterjit/stencil.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ cj_status cj_stencil_run(cj_stencil *stencil, cj_ptr in, cj_ptr out, cj_stream s
     return run(stencil->call.kernel, in, out, stream, error);
 }
 
-// Weights are too long for a key: their hash stands for them, and `attempt` tells lists of the same hash apart.
+// The key holds a hash of the weights, which are too long for it; `attempt` distinguishes lists with the same hash.
 typedef struct CALL_KEY call_key {
     uint64_t batch, steps;
     uint32_t extent[3], weights_hash, attempt;

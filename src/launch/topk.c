@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-k as a typed call: a description becomes the family's parameters.
+// The typed call of top-k: converts a description to the family's parameters.
 #include <clusterjit/topk.h>
 
 #include "call.h"

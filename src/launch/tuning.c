@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From parameters to what is kept of them, and back.
-#define _GNU_SOURCE  // secure_getenv, as everywhere
+// Tuned choices: looked up and stored by parameters.
+#define _GNU_SOURCE  // secure_getenv
 #include <clusterjit/tuning.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 
 enum { WORD = 1024, DEVICE = 128 };  // the longest word is a list of numbers
 
-// The same for all devices of a model, whatever their driver; no bar of it may divide a line.
+// The same text for all devices of a model, with any driver; a bar in the name is replaced, since bars separate fields.
 static void write_device(const cj_device *device, char text[DEVICE]) {
     const cj_limits *limits = cj_device_limits(device);
     snprintf(text, DEVICE, "%s, sm_%" PRIu32 ", %" PRIu32 " SMs", cj_device_name(device), limits->compute_capability,
@@ -54,7 +54,8 @@ static bool is_default(const cj_params *params, size_t index) {
     return !strcmp(cj_params_word(params, info->name, word, sizeof word), info->initial);
 }
 
-// What is not as by default: a parameter that a later version adds leaves problems what they are.
+// Only parameters that differ from their defaults: so a parameter that a later version adds does not change problems of
+// now.
 static void write_problem(const cj_params *params, cj_text *text) {
     for (size_t i = 0; i < cj_family_param_count(params->family); i++)
         if (!is_default(params, i)) write_param(params, i, text);
@@ -66,7 +67,7 @@ static void write_choice(const cj_params *problem, const cj_params *choice, cj_t
         if (cj_tuning_is_open(problem, i) && !is_default(choice, i)) write_param(choice, i, text);
 }
 
-// ---- which choices are meant
+// ---- the choices that are wanted
 
 typedef struct wanted {
     const cj_family *family;          // NULL: any
@@ -88,7 +89,7 @@ static bool is_wanted(const wanted *w, const cj_tuning *t) {
 
 // ---- reading
 
-// The whole file; no text where there is none.
+// Reads the whole file; no text if there is none.
 static cj_status read_file(char **text, size_t *bytes, cj_error *error) {
     cj_disk *disk;
     *text = NULL;
@@ -133,13 +134,13 @@ cj_status cj_tuning_each(const cj_tuning_filter *filter, cj_tuning_visit visit, 
 // ---- planning with it
 
 typedef struct search {
-    cj_params *params;  // in which the choice is set
+    cj_params *params;  // the choice is set in these
     char       choice[CJ_TUNING_LINE];
     bool       found;
     cj_error   error;  // why it cannot be set
 } search;
 
-// Sets "tile=128x128 cluster=2", cutting it up.
+// Sets "tile=128x128 cluster=2"; cuts the text into pieces.
 static cj_status set_choice(cj_params *params, char *text, cj_error *error) {
     const cj_family *family = params->family;
     const cj_params  asked = *params;
@@ -174,7 +175,8 @@ static bool is_switched_off(void) {
     return value && !strcmp(value, "off");
 }
 
-// Whether there is a choice, which is then in `choice` as text. What cannot be read is not there: who keeps to the disk
+// Finds the choice and copies its text to `choice`; false if there is none. A file that cannot be read counts as none:
+// the disk cache logs why.
 // cache says so already.
 static bool find_choice(const cj_device *device, const cj_params *params, search *s) {
     s->found = false;
@@ -298,7 +300,7 @@ static void count_one(void *user, const cj_tuning *tuning) {
     ++*(size_t *)user;
 }
 
-// Where there is nothing to forget no file is made.
+// Makes no file if there is nothing to forget.
 cj_status cj_tuning_forget(const cj_tuning_filter *filter, size_t *count, cj_error *error) {
     REQUIRE(filter);
     REQUIRE(count);

@@ -11,7 +11,7 @@ enum { FAMILY, DEVICE, PROBLEM, CHOICE, TIME, UNTUNED, DAY, CHECKSUM, FIELDS };
 
 static const char bar[] = " | ";
 
-// Cuts the line at its bars; true where there are as many fields as there should be.
+// Cuts the line at its bars; true if it has the right number of fields.
 static bool split(char *line, char *field[FIELDS]) {
     size_t count = 0;
     for (char *next = line; next; count++) {
@@ -30,7 +30,7 @@ static bool read_time(const char *text, double *milliseconds) {
     return end != text && !strcmp(end, " ms");
 }
 
-// The checksum is of all that stands before the last bar.
+// The checksum covers everything before the last bar.
 static bool is_whole(const char *line) {
     const char *last = NULL, *found = line;
     char        checksum[16];

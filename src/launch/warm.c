@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL  // so that who links the library needs no xxhash
+#define XXH_INLINE_ALL  // users of the library need no xxhash
 #include <xxhash.h>
 
 typedef struct entry {
@@ -13,7 +13,7 @@ typedef struct entry {
 } entry;
 
 struct cj_warm_array {
-    cj_warm_array   *older;  // which readers may still be in
+    cj_warm_array   *older;  // readers may still use it
     size_t           count, capacity;
     _Atomic(entry *) slot[];
 };
@@ -22,7 +22,7 @@ enum { FIRST_CAPACITY = 64 };
 
 static uint64_t hash_of(const cj_warm_key *key) { return XXH3_64bits(key->bytes, sizeof key->bytes); }
 
-// The slot of the key, or the empty one where it belongs.
+// The slot of the key, or the empty slot where it would be added.
 static _Atomic(entry *) *slot_of(cj_warm_array *array, const cj_warm_key *key, entry **found) {
     for (size_t at = hash_of(key);; at++) {
         _Atomic(entry *) *slot = &array->slot[at & (array->capacity - 1)];
@@ -43,7 +43,7 @@ cj_kernel *cj__warm_find(const cj_warm *warm, const cj_warm_key *key) {
     return found ? found->kernel : NULL;
 }
 
-// An array of twice the capacity with all that the old one holds; NULL when out of memory.
+// An array of twice the capacity with all entries of the old one; NULL when out of memory.
 static cj_warm_array *grow(cj_warm_array *older) {
     const size_t   capacity = older ? 2 * older->capacity : FIRST_CAPACITY;
     cj_warm_array *array = malloc(sizeof *array + capacity * sizeof array->slot[0]);
