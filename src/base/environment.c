@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // secure_getenv: a program that runs for another user does not listen to that user's environment
+#define _GNU_SOURCE  // secure_getenv: a setuid program ignores its user's environment
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
 
-// The variables whose value is a word, and those words.
+// The variables whose value is one of a few words, and those words.
 static const struct {
     const char *name, *words[8];
 } variables[] = {

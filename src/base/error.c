@@ -107,12 +107,12 @@ void cj__rule(cj_error *error, const char *rule) {
     if (error) snprintf(error->rule, sizeof error->rule, "%s", rule);
 }
 
-static unsigned cost(char c) { return c >= '0' && c <= '9' ? 2 : 1; }  // another number is rarely a slip
+static unsigned cost(char c) { return c >= '0' && c <= '9' ? 2 : 1; }  // another number is rarely a typing mistake
 
-// Levenshtein distance over at most NAME_MAX characters; longer words are compared by their first ones.
+// Levenshtein distance over at most NAME_MAX_LENGTH characters of each word.
 enum { NAME_MAX_LENGTH = 63 };
 
-// `most` where it is that or more.
+// Stops at `most`: a distance of `most` or more is `most`.
 static unsigned edit_distance(const char *a, size_t m, const char *b, size_t n, unsigned most) {
     if (m > NAME_MAX_LENGTH) m = NAME_MAX_LENGTH;
     if (n > NAME_MAX_LENGTH) n = NAME_MAX_LENGTH;

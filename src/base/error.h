@@ -10,18 +10,18 @@
 #define CJ_HINT "\x1f"
 cj_status cj__fail(cj_error *error, cj_status status, const char *format, ...) CJ_PRINTF(3, 4);
 
-// Adds what to do about it, and the broken rule's id, to an error just filled; `error` may be NULL.
+// Adds a remedy and the broken rule's id to an error that was just filled; `error` may be NULL.
 void cj__hint(cj_error *error, const char *format, ...) CJ_PRINTF(2, 3);
 void cj__rule(cj_error *error, const char *rule);
 
-// Both at once, where what to do needs no number.
+// Both at once, for a remedy without a number.
 cj_status cj__refuse(cj_error *error, cj_status status, const char *hint, const char *format, ...) CJ_PRINTF(4, 5);
 
-// The candidate nearest to `word` by edit distance, or NULL when none is near enough to be a slip of the hand.
-// `next(user, i)` returns candidate i, NULL at the end.
+// The candidate nearest to `word` by edit distance, or NULL if none is near enough to be a typing mistake. `next(user,
+// i)` returns candidate i, NULL at the end.
 const char *cj__nearest(const char *word, const char *(*next)(const void *user, size_t i), const void *user);
 
-// Refuses a public call's argument that is 0. For functions that return cj_status and have `error`.
+// Refuses an argument of a public call that is 0. For functions that return cj_status and have `error`.
 #define REQUIRE(pointer)                                                                                \
     do {                                                                                                \
         if (!(pointer)) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: " #pointer " is 0", __func__); \

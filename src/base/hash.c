@@ -15,7 +15,7 @@ static uint64_t load(const char *at, size_t bytes) {
     return word;
 }
 
-// Eight bytes a step, the last of which may overlap those before: names are short, and there are many.
+// Takes eight bytes a step; the last step may overlap the one before. Keys are short names, and there are many.
 static uint32_t mix(const char *key, size_t length) {
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t       hash = length * odd, last = 0;

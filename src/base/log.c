@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // secure_getenv: a program that runs for another user does not listen to that user's environment
+#define _GNU_SOURCE  // secure_getenv: a setuid program ignores its user's environment
 #include "log.h"
 
 #include <errno.h>
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t    lock = PTHREAD_MUTEX_INITIALIZER;  // guards the two below, and makes calls come one at a time
+static pthread_mutex_t    lock = PTHREAD_MUTEX_INITIALIZER;  // guards the two below, and calls of the callback
 static cj_log_callback    hearer;
 static void              *hearer_user;
-static _Thread_local bool speaking;  // this thread is in the callback
+static _Thread_local bool speaking;  // this thread is inside the callback
 
 static const struct {
-    const char *word, *name;  // in CLUSTERJIT_LOG, in a message
+    const char *word, *name;  // the word in CLUSTERJIT_LOG, and the name in a message
 } levels[] = {
     [CJ_LOG_OFF] = {"off", "off"},    [CJ_LOG_ERROR] = {"error", "error"}, [CJ_LOG_WARNING] = {"warn", "warning"},
     [CJ_LOG_INFO] = {"info", "info"}, [CJ_LOG_DEBUG] = {"debug", "debug"},
@@ -35,7 +35,8 @@ void cj__log_hear(cj_log_callback callback, void *user) {
     pthread_mutex_unlock(&lock);
 }
 
-// What CLUSTERJIT_LOG lets through; `initial` where it is not set. A word that is no level was meant to show something.
+// The level that CLUSTERJIT_LOG sets; `initial` if it is unset. An unknown word means warnings: its user wanted to see
+// something.
 static cj_log_level threshold(cj_log_level initial) {
     const char *word = secure_getenv("CLUSTERJIT_LOG");
     if (!word || !*word) return initial;

@@ -20,7 +20,7 @@ static bool multiply(uint64_t *value, uint64_t factor) { return fits(__builtin_m
 static bool add(uint64_t *value, uint64_t term) { return fits(__builtin_add_overflow(*value, term, value)); }
 static bool subtract(uint64_t *value, uint64_t term) { return fits(__builtin_sub_overflow(*value, term, value)); }
 
-// Digits in base 10 or, after 0x, 16. Returns what follows them, NULL where there are none or they overflow.
+// Reads digits in base 10 or, after 0x, 16. Returns the text after them; NULL if there are none or they overflow.
 static const char *read_digits(const char *at, uint64_t *value) {
     const unsigned base = at[0] == '0' && (at[1] | 32) == 'x' && digit_of(at[2], 16) < 16 ? 16 : 10;
     if (base == 16) at += 2;
@@ -30,7 +30,7 @@ static const char *read_digits(const char *at, uint64_t *value) {
     return at;
 }
 
-// 2^k, 1e6, 4K, where one of them stands after the digits.
+// Reads one of the scales 2^k, 1e6, 4K after the digits, if there is one.
 static const char *read_scale(const char *at, uint64_t *value) {
     static const char suffixes[] = "KMG";
     const char       *suffix = *at ? strchr(suffixes, *at) : NULL;

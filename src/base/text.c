@@ -41,7 +41,7 @@ void cj__text_quoted(cj_text *text, const char *word) {
     cj__text_add(text, "'", 1);
     for (const char *end; (end = strchr(word, '\'')); word = end + 1) {
         cj__text_add(text, word, (size_t)(end - word));
-        cj__text_add(text, "'\\''", 4);  // ends the quotes, and opens them again
+        cj__text_add(text, "'\\''", 4);  // ends the quotes, adds a quoted quote, opens them again
     }
     cj__text_add(text, word, strlen(word));
     cj__text_add(text, "'", 1);

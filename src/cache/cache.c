@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the disk cache is, how large, and the public calls on it.
-#define _GNU_SOURCE  // secure_getenv: a program that runs for another user does not listen to that user's environment
+// The public calls on the disk cache; its directory and its size.
+#define _GNU_SOURCE  // secure_getenv: a setuid program ignores its user's environment
 #include "cache.h"
 
 #include <stdio.h>
@@ -17,10 +17,10 @@ static const char *variable(const char *name) {
     return value && *value ? value : NULL;
 }
 
-// The first that there is of
+// The first of these variables that is set gives the directory.
 static const struct {
     const char *variable, *below;
-    bool        absolute;  // else the variable is passed over, as the XDG base directory specification wants it
+    bool        absolute;  // a relative path is ignored, as the XDG base directory specification says
 } places[] = {
     {"CLUSTERJIT_CACHE_DIR", "", false},
     {"XDG_CACHE_HOME", "/clusterjit", true},
@@ -32,7 +32,7 @@ static bool is_switched_off(void) {
     return own && !*own;
 }
 
-// Empty where it is switched off.
+// The path is empty if the cache is switched off.
 static cj_status find_place(char *path, size_t size, cj_error *error) {
     if (size) *path = '\0';
     if (is_switched_off()) return CJ_OK;
@@ -68,7 +68,7 @@ cj_status cj__cache_open(bool make, const cj_files *files, cj_disk **disk, cj_er
     cj_status status = find_place(path, sizeof path, error);
     *disk = NULL;
     if (status || !*path) return status;
-    const uint64_t limit = make ? size_limit() : SIZE_DEFAULT;  // which only writers keep to
+    const uint64_t limit = make ? size_limit() : SIZE_DEFAULT;  // only writers keep to the limit
     return cj__disk_open(path, make, limit, files, disk, error);
 }
 

@@ -8,8 +8,8 @@
 
 #include "disk.h"
 
-// Opens it, making the directory where `make`. OK with NULL where there is none to be: it is switched off, or not
-// there.
+// Opens the cache, and makes its directory if `make`. Returns OK with NULL if the cache is switched off, or if its
+// directory does not exist and is not made.
 cj_status cj__cache_open(bool make, const cj_files *files, cj_disk **disk, cj_error *error);
 
 #endif

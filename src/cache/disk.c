@@ -21,7 +21,7 @@
 
 struct cj_disk {
     const cj_files *files;
-    int             directory;  // a descriptor: what the path leads to later does not matter
+    int             directory;  // a descriptor: it stays the same directory if the path is moved or replaced
     uint64_t        limit;      // bytes
     atomic_bool     warned;     // that an entry could not be written
     char            path[];
@@ -56,7 +56,7 @@ const cj_files cj__files = {
 
 // ---- the directory
 
-// Makes every directory of the path that is not there.
+// Makes every missing directory of the path.
 static int make_path(const char *path) {
     char *part = strdup(path);
     int   failure = part ? 0 : ENOMEM;
@@ -79,7 +79,7 @@ static cj_status refuse_directory(const char *path, const struct stat *about, cj
     return CJ_FILE;
 }
 
-// What an errno value is to who asked.
+// The status that callers see for an errno value.
 static cj_status status_of(int failure) { return failure == ENOMEM ? CJ_OUT_OF_MEMORY : CJ_FILE; }
 
 static cj_status cannot_open(const char *path, int failure, cj_error *error) {
@@ -151,7 +151,7 @@ static bool is_ours(const struct stat *about) {
     return S_ISREG(about->st_mode) && about->st_uid == geteuid() && !(about->st_mode & 022);
 }
 
-// A file's bytes. O_NONBLOCK: a pipe that lies in the way must not hold us.
+// Reads a file's bytes. O_NONBLOCK: opening a pipe of that name must not block.
 static void read_file(const cj_disk *disk, const char *name, bool touch, contents *c) {
     enum { LARGEST = 1 << 30 };
     const cj_files *files = disk->files;
@@ -165,11 +165,11 @@ static void read_file(const cj_disk *disk, const char *name, bool touch, content
     if (files->stat(file, &c->about)) c->failure = errno;
     else if (!is_ours(&c->about)) c->damage = "it is no file of this user's alone";
     else if (c->about.st_size > LARGEST) c->damage = "it is longer than an entry can be";
-    else if (read_all(files, file, c) && touch) files->touch(file);  // it was used; a read-only disk need not know
+    else if (read_all(files, file, c) && touch) files->touch(file);  // marks it as used; may fail
     files->close(file);
 }
 
-// The file's entry, verified.
+// Reads the file's entry and verifies it.
 static void read_entry(const cj_disk *disk, const char *name, bool touch, contents *c) {
     read_file(disk, name, touch, c);
     if (!c->failure && !c->damage) c->damage = cj__entry_read(c->data, (size_t)c->about.st_size, &c->entry);
@@ -216,9 +216,9 @@ typedef struct listing {
 
 static const char temporary_prefix[] = ".new-";
 
-enum { DIGITS = 32, TEMPORARY_DIGITS = 24 };  // hexadecimal ones in the names
+enum { DIGITS = 32, TEMPORARY_DIGITS = 24 };  // hexadecimal digits in the names
 
-// Only such names are ever touched.
+// Only files with such names are read, replaced or removed.
 static bool is_entry_name(const char *name) {
     return strspn(name, "0123456789abcdef") == DIGITS && !strcmp(name + DIGITS, ".cj");
 }
@@ -255,7 +255,7 @@ static int list_files(const cj_disk *disk, listing *list) {
         struct stat          about;
         if (!file) break;
         if (!is_entry_name(file->d_name) && !is_temporary_name(file->d_name)) continue;
-        if (fstatat(disk->directory, file->d_name, &about, AT_SYMLINK_NOFOLLOW)) continue;  // it is gone
+        if (fstatat(disk->directory, file->d_name, &about, AT_SYMLINK_NOFOLLOW)) continue;  // removed by another process
         failure = add_item(list, file->d_name, &about);
     }
     if (directory) closedir(directory);
@@ -268,7 +268,8 @@ static int older(const void *a, const void *b) {
     return (x.tv_nsec > y.tv_nsec) - (x.tv_nsec < y.tv_nsec);
 }
 
-// Down to the limit, from the one that was not used for longest. A temporary file is somebody's work, unless it is old.
+// Removes entries, the least recently used first, until the limit is met, and temporary files that are old; another
+// process may still be writing a newer one.
 static void evict(cj_disk *disk) {
     enum { ABANDONED_SECONDS = 600 };
     const time_t now = time(NULL);
@@ -291,7 +292,7 @@ static void evict(cj_disk *disk) {
 
 // ---- writing
 
-// A name that no other process, thread or call takes: nobody else's file is ever opened, O_EXCL sees to it.
+// A name that no other process, thread or call takes; O_EXCL makes sure that no existing file is opened.
 static void temporary_name(char name[CJ_ENTRY_NAME]) {
     static atomic_uint count;
     struct timespec    now;
@@ -312,13 +313,13 @@ static int write_all(const cj_files *files, int file, const char *from, size_t b
     return 0;
 }
 
-// What a file is written from, one after the other.
+// A file is written from several pieces, one after the other.
 typedef struct piece {
     const char *data;
     size_t      bytes;
 } piece;
 
-// Synchronized before the rename: otherwise a power cut could leave a name without its bytes.
+// Calls fsync before the rename: otherwise a power cut could leave a name without its bytes.
 static int write_file(const cj_files *files, int file, const piece *pieces, size_t count) {
     int failure = 0;
     for (size_t i = 0; i < count && !failure; i++) failure = write_all(files, file, pieces[i].data, pieces[i].bytes);
@@ -326,8 +327,8 @@ static int write_file(const cj_files *files, int file, const piece *pieces, size
     return failure;
 }
 
-// A file that nobody sees, and that is gone with its descriptor however this process ends; or, where the file system has
-// no such ones, a temporary file of that name. *named says which.
+// Opens a file without a name: the system removes it with its last descriptor, however this process ends. If the file
+// system has no such files, opens a temporary file; *named says which.
 static int open_new(const cj_disk *disk, const char *temporary, bool *named) {
     const int file = disk->files->open(disk->directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
     *named = file < 0;
@@ -335,7 +336,7 @@ static int open_new(const cj_disk *disk, const char *temporary, bool *named) {
     return disk->files->open(disk->directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-// Gives the written file its name; between the two calls no signal ends this thread.
+// Gives the written file its name. This thread takes no signals between the two calls.
 static int name_new(const cj_disk *disk, int file, const char *temporary, bool *named, const char *name) {
     const cj_files *files = disk->files;
     sigset_t        all, before;
@@ -350,7 +351,7 @@ static int name_new(const cj_disk *disk, int file, const char *temporary, bool *
     return failure;
 }
 
-// Makes or replaces a file: whoever reads sees all of the old one, or all of the new one.
+// Makes or replaces a file: a reader sees all of the old one or all of the new one.
 static int replace_file(const cj_disk *disk, const char *name, const piece *pieces, size_t count) {
     const cj_files *files = disk->files;
     char            temporary[CJ_ENTRY_NAME];
@@ -397,7 +398,7 @@ void cj__disk_remove(cj_disk *disk, const char *key, size_t key_bytes) {
     disk->files->remove(disk->directory, name);
 }
 
-// ---- text beside the entries
+// ---- texts beside the entries
 
 static cj_status text_failed(const cj_disk *disk, const char *name, const char *what, const char *why, int failure,
                              cj_error *error) {
@@ -419,7 +420,7 @@ cj_status cj__disk_read_text(const cj_disk *disk, const char *name, char **text,
     return text_failed(disk, name, "read", c.damage ? c.damage : strerror(c.failure), c.failure, error);
 }
 
-// Waits until no other thread or process has it. Returns the descriptor that holds it, or -1.
+// Waits until no other thread or process holds the lock. Returns the descriptor that holds it, or -1.
 static int lock_text(const cj_disk *disk, const char *name) {
     char lock[CJ_ENTRY_NAME + 8];
     snprintf(lock, sizeof lock, ".%s.lock", name);
@@ -433,7 +434,7 @@ static int lock_text(const cj_disk *disk, const char *name) {
     return -1;
 }
 
-// What is no file of ours is replaced.
+// A damaged file counts as empty and is replaced.
 static cj_status edit_locked(const cj_disk *disk, const char *name, cj_edit edit, void *user, cj_error *error) {
     contents old;
     cj_text  made = {0};
@@ -457,16 +458,16 @@ cj_status cj__disk_edit_text(const cj_disk *disk, const char *name, cj_edit edit
     return status;
 }
 
-// ---- looking and clearing
+// ---- visiting and clearing
 
-// The rest of the key's line that begins with `word`, as text.
+// The text after `word` on the key's line that begins with it.
 static const char *key_line(const cj_entry *entry, const char *word, char *text, size_t size) {
     const char *at = entry->key, *end = at ? at + entry->key_bytes : NULL;
     *text = '\0';
     while (at < end) {
         const char  *newline = memchr(at, '\n', (size_t)(end - at));
         const size_t length = newline ? (size_t)(newline - at) : (size_t)(end - at), skip = strlen(word);
-        if (!length) break;  // an empty line ends the head of a key
+        if (!length) break;  // an empty line ends the key's head
         if (length > skip && !memcmp(at, word, skip) && at[skip] == ' ') {
             snprintf(text, size, "%.*s", (int)(length - skip - 1), at + skip + 1);
             break;
@@ -480,7 +481,7 @@ static void visit_file(const cj_disk *disk, const item *file, cj_cache_visit vis
     char     entry[128], target[32], compiler[256];
     contents c;
     read_entry(disk, file->name, false, &c);
-    if (c.failure != ENOENT) {  // else it is gone
+    if (c.failure != ENOENT) {  // else another process has removed it
         const char *damage = c.damage ? c.damage : c.failure ? strerror(c.failure) : NULL;
         if (damage) c.entry = (cj_entry){0};
         visit(user, &(cj_cache_entry){

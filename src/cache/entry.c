@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL  // so that who links the library needs no xxhash
+#define XXH_INLINE_ALL  // users of the library need no xxhash
 #include <xxhash.h>
 
 enum { VERSION = 1, SUM = 16 };

@@ -21,17 +21,17 @@
 
 enum { CJ_ENTRY_HEAD = 64, CJ_ENTRY_NAME = 40 };
 
-// Of a whole file in memory. Pointers into it.
+// The parts of a whole file in memory. Pointers into it.
 typedef struct cj_entry {
     const char *key, *value;
     size_t      key_bytes, value_bytes;
     int64_t     created;
 } cj_entry;
 
-// What stands before value and key.
+// Writes the bytes before the value and the key.
 void cj__entry_head(const cj_entry *entry, char head[CJ_ENTRY_HEAD]);
 
-// Takes a file apart. Returns NULL, or what is wrong with it: then nothing of it may be used.
+// Takes a file apart. Returns NULL, or what is wrong with it: then `entry` must not be used.
 const char *cj__entry_read(const char *file, size_t bytes, cj_entry *entry);
 
 // The name of a key's file: 32 hexadecimal digits of its hash and ".cj".

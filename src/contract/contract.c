@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules are expanded twice: into a pass that only asks which are broken, quick and without words, and into the
-// words.
+// The rules are expanded twice: into a quick pass that only finds which are broken, and into their messages.
 #include "contract.h"
 
 #include "error.h"
 #include "occupancy.h"
 
-// Of ptxas: the fewest registers a thread that it works with, and the most that a thread can name.
+// Of ptxas: the fewest registers a thread that it accepts, and the most that an instruction can name.
 enum { REGISTERS_LEAST = 24, REGISTERS_MOST = 255, WARPGROUP = 128 };
 
 static bool is_given(cj_dim3 d) { return d.x || d.y || d.z; }
@@ -19,7 +18,7 @@ static bool divides(cj_dim3 part, cj_dim3 whole) {
     return whole.x % part.x == 0 && whole.y % part.y == 0 && whole.z % part.z == 0;
 }
 
-// The number of elements; UINT64_MAX where they are more than that.
+// The number of elements, at most UINT64_MAX.
 static uint64_t volume(cj_dim3 d) {
     const uint64_t plane = (uint64_t)d.x * d.y;
     return plane > UINT32_MAX && d.z && plane > UINT64_MAX / d.z ? UINT64_MAX : plane * d.z;
@@ -38,10 +37,10 @@ cj_dim3 cj__contract_grid(const cj_contract *contract, cj_dim3 given, cj_dim3 cl
     return (cj_dim3){given.x * cluster.x, given.y * cluster.y, given.z * cluster.z};
 }
 
-// ---- what the rules ask
+// ---- predicates of the rules
 
-// Plain PTX runs on its own capability and every later one, that of a family on the family's, with an a on its own
-// alone. The CPU device looks at instructions, not at the name.
+// PTX for sm_90 runs on compute capability 9.0 and every later one; for a family (sm_100f) on the capabilities of the
+// family; with an a (sm_90a) on that capability alone. The CPU device checks instructions, not the target.
 static bool runs_on(const cj_contract *kernel, const cj_limits *target) {
     const uint32_t has = target->compute_capability, wants = kernel->target_sm;
     if (!wants || has == wants || target->every_target) return true;
@@ -58,7 +57,7 @@ static uint32_t static_limit(const cj_contract *kernel, const cj_limits *target)
 
 static bool needs_clusters(const cj_contract *kernel) { return kernel->explicitcluster || kernel->uses_clusters; }
 
-// The largest block that the kernel allows; 0 where it does not say.
+// The largest block that the kernel's directives allow; 0 if they do not say.
 static uint64_t block_bound(const cj_contract *kernel) {
     return volume(is_given(kernel->reqntid) ? kernel->reqntid : kernel->maxntid);
 }
@@ -68,7 +67,7 @@ static uint32_t preferred_limit(const cj_contract *kernel, const cj_launch_shape
     return kernel->maxclusterrank && kernel->maxclusterrank < most ? kernel->maxclusterrank : most;
 }
 
-// Whether so many clusters have more blocks along an axis than a grid may have.
+// Whether a grid of so many clusters has more blocks along an axis than a grid may have.
 static bool clusters_exceed(cj_dim3 clusters, cj_dim3 cluster, cj_dim3 limit) {
     return (uint64_t)clusters.x * cluster.x > limit.x || (uint64_t)clusters.y * cluster.y > limit.y ||
            (uint64_t)clusters.z * cluster.z > limit.z;
@@ -82,7 +81,7 @@ static uint32_t largest_gpc(const cj_limits *target) {
     return largest;
 }
 
-// Whether the occupancy of such blocks can be asked for: what is beyond a block's own limits has rules of its own.
+// Whether the occupancy of such blocks can be computed; other rules refuse what is beyond a block's own limits.
 static bool sane(const cj_limits *target, uint64_t threads, uint64_t shared) {
     return threads && threads <= target->max_threads_per_block && shared <= target->shared_per_block_optin;
 }
@@ -101,9 +100,9 @@ static uint64_t active_clusters(const cj_contract *kernel, const cj_launch_shape
     return occupancy(kernel, target, threads, blocks, shared).active_clusters;
 }
 
-// ---- which are broken
+// ---- which rules are broken
 
-// All of the table, or a part: the other part's rows take their places without being asked.
+// All rows of the table, or one kind; the rows of the other kind keep their bits and are not evaluated.
 #define ASK(id, severity, broken, message, remedy) set |= (uint64_t)((broken) != 0) << at++;
 #define PASS(id, severity, broken, message, remedy) at++;
 #define SET(id, severity, broken, message, remedy) \
@@ -132,7 +131,7 @@ static uint64_t broken_by_kernel(const cj_contract *kernel, const cj_limits *tar
     return set;
 }
 
-// What rules on launches call by a short name.
+// Short names that the rules on launches use.
 #define LAUNCH_SCOPE                                                                  \
     const cj_dim3  cluster = cj__contract_cluster(kernel, launch->cluster);           \
     const cj_dim3  block = cj__contract_block(kernel, launch->block);                 \
@@ -157,7 +156,7 @@ uint64_t cj__contract_broken(const cj_contract *contract, const cj_launch_shape 
     return broken_by_kernel(contract, limits) | broken_by_launch(contract, shape, limits);
 }
 
-// The rules that a launch fails by.
+// The rules that refuse a launch.
 static uint64_t errors_of_table(void) {
     uint64_t errors = 0;
     unsigned at = 0;
@@ -170,7 +169,7 @@ static uint64_t errors_of_table(void) {
     return errors;
 }
 
-// ---- in words
+// ---- messages
 
 #define DIM(d) (d).x, (d).y, (d).z
 #define ULL(value) ((unsigned long long)(value))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launch contract: what a kernel's directives promise, what a launch asks, what a target allows, and the rules that
-// tie them together. Data in, verdict out; no device is touched, nothing is allocated.
+// The launch contract: what a kernel's directives promise, what a launch asks for, what a target allows, and the rules
+// between them. Pure functions of data: they touch no device and allocate nothing.
 #ifndef CJ_CONTRACT_CONTRACT_H
 #define CJ_CONTRACT_CONTRACT_H
 
@@ -10,12 +10,12 @@
 #include "ir.h"
 
 // What the directives of an entry say (PTX ISA, "Performance-Tuning Directives", "Cluster Dimension Directives"), and
-// what else of it matters to a launch. {0,0,0} and 0: not said, not known.
+// whatever else of the entry matters to a launch. {0,0,0} and 0: not said, not known.
 typedef struct cj_contract {
     char        entry[64];
     cj_dim3     reqntid, maxntid, reqnctapercluster;
     bool        explicitcluster, blocksareclusters;
-    bool     empty_cluster;  // .reqnctapercluster has a zero: the driver takes it as not said, and so is it here
+    bool     empty_cluster;  // .reqnctapercluster has a zero: the driver ignores the directive, and so do the rules
     uint32_t    maxclusterrank, maxnreg, minnctapersm;
     bool        cluster_conflict;  // .reqnctapercluster and .maxclusterrank are both there
     const char *zero;              // a directive that says 0 where it must not, ".maxnreg"; or NULL
@@ -31,7 +31,7 @@ typedef struct cj_contract {
 // Reads an entry's directives and shared memory.
 void cj__contract_of(const cj_ir_func *entry, cj_contract *contract);
 
-// The same of a query's text. Errors as cj_contract_check.
+// Reads the contract from a query's text. Errors as cj_contract_check.
 cj_status cj__contract_read(const cj_contract_query *query, cj_contract *contract, cj_error *error);
 
 // The cluster dimensions in force: what the launch gives, else what .reqnctapercluster says, else {0,0,0}.
@@ -44,15 +44,15 @@ cj_dim3 cj__contract_block(const cj_contract *contract, cj_dim3 given);
 cj_dim3 cj__contract_grid(const cj_contract *contract, cj_dim3 given, cj_dim3 cluster);
 
 // The first broken rule of severity ERROR as an error (CONTRACT; rule id, message with field, value and limit, hint),
-// or OK. The rules are in two parts: those of the kernel and the limits alone, which can be held once and for all, and
-// those of a launch of it. cj__contract_check holds both.
+// or OK. Rules of the kernel and the limits alone can be checked once for all launches; the others are checked for each
+// launch. cj__contract_check checks both.
 cj_status cj__contract_check_kernel(const cj_contract *contract, const cj_limits *limits, cj_error *error);
 cj_status cj__contract_check_launch(const cj_contract *contract, const cj_launch_shape *shape, const cj_limits *limits,
                                     cj_error *error);
 cj_status cj__contract_check(const cj_contract *contract, const cj_launch_shape *shape, const cj_limits *limits,
                              cj_error *error);
 
-// Every broken rule, warnings too: a set, rule i of the table being bit i, and the words for one of them.
+// All broken rules, warnings too, as a set (bit i is row i of the table), and the words of one of them.
 uint64_t    cj__contract_broken(const cj_contract *contract, const cj_launch_shape *shape, const cj_limits *limits);
 cj_severity cj__contract_explain(unsigned rule, const cj_contract *contract, const cj_launch_shape *shape,
                                  const cj_limits *limits, cj_error *error);

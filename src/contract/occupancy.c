@@ -5,7 +5,7 @@
 
 enum {
     PARTITIONS = 4,        // of an SM: each has its own quarter of the registers, and whole warps
-    WARP_REGISTERS = 256,  // registers are given out to a warp in such units
+    WARP_REGISTERS = 256,  // registers are allocated to warps in such units
     SHARED_UNIT = 128,     // bytes
     SHARED_UNIT_SM75 = 256,
 };
@@ -29,7 +29,7 @@ static uint64_t warp_registers(uint32_t registers, const cj_limits *limits) {
     return round_up((uint64_t)registers * limits->warp_size, WARP_REGISTERS);
 }
 
-// The hardware counts a block's registers as if it filled every partition alike.
+// The hardware allocates registers as if the block's warps filled every partition alike.
 uint64_t cj__block_registers(uint64_t threads, uint32_t registers, const cj_limits *limits) {
     return warp_registers(registers, limits) * round_up(warps_of(threads, limits), PARTITIONS);
 }
@@ -53,7 +53,7 @@ static uint64_t by_shared(const cj_kernel_use *use, const cj_limits *limits) {
     return block ? limits->shared_per_sm / block : limits->max_blocks_per_sm;
 }
 
-// Data centre parts have two named barriers for each block that fits, others one.
+// An SM of a data centre part has two named barriers for each block that it can hold, other SMs one.
 static uint64_t by_barriers(const cj_kernel_use *use, const cj_limits *limits) {
     const bool clusters = limits->max_cluster_portable != 0, twice = limits->max_blocks_per_sm >= 32;
     if (!use->barriers || !clusters) return limits->max_blocks_per_sm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of parts by name: those of a target, and what the part has of its own.
+// Limits of parts by name: the target's limits and those that the part changes.
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
 
-// SMs of GPCs, where they were measured: 132, 66, 30, 15 and 7 clusters of 1, 2, 4, 8 and 16 blocks, one an SM, ran at
-// once on an H200. Which SMs are switched off differs from chip to chip, so a device is asked, not looked up.
+// SMs of each GPC of an H200, from a measurement: 132, 66, 30, 15 and 7 clusters of 1, 2, 4, 8 and 16 blocks, one block
+// an SM, ran at once. Which SMs are disabled differs between chips, so an opened device is asked instead.
 static const struct part {
     const char *name, *title, *target;
     uint32_t    sm_count;

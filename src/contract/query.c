@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public question: text and shape in, every broken rule out.
+// The public query: reports every broken rule of a text and a shape.
 #include <string.h>
 
 #include "check.h"
@@ -35,7 +35,7 @@ static cj_status find_entry(const cj_ir_module *module, const char *name, const 
     return CJ_OK;
 }
 
-// Findings of the checker that the table judges itself, and by what the launch and the GPU are.
+// Findings of the checker that the launch rules judge themselves, with the launch and the GPU known.
 static bool is_judged_here(const cj_diagnostic *finding) {
     static const char *const shapes[] = {"block-shape", "cluster-shape", "cluster-rank"};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -47,7 +47,7 @@ static bool is_judged_here(const cj_diagnostic *finding) {
     return false;
 }
 
-// What ptxas refuses never comes to a launch.
+// A text that ptxas refuses cannot be launched.
 static cj_status check_text(const cj_ir_module *module, cj_error *error) {
     cj_report report = {0};
     size_t    kept = 0;

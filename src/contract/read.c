@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the contract of an entry from its IR.
+// Reads an entry's contract from its IR.
 #include <stdio.h>
 #include <string.h>
 
@@ -40,8 +40,8 @@ static uint64_t place(uint64_t bytes, const cj_ir_var *var) {
     return (bytes + align - 1) / align * align + var->bytes;
 }
 
-// A module's shared variable takes room in an entry that names it, and in every one where a .func does: the assembler
-// drops it elsewhere.
+// A module's shared variable takes room in an entry that names it, and in every entry if a .func names it; ptxas drops
+// it elsewhere.
 static bool takes_room(const cj_ir_func *entry, const cj_ir_var *var) {
     const cj_ir_module *module = entry->module;
     if (func_names(entry, var)) return true;
@@ -85,7 +85,7 @@ static bool any_inst(const cj_ir_func *entry, bool (*is)(const cj_ir_inst *inst)
     return false;
 }
 
-// ptxas refuses a zero in these; elsewhere it says nothing.
+// ptxas refuses a zero in these directives and accepts it in others.
 static const char *zero_directive(const cj_ir_func *entry) {
     static const cj_directive positive[] = {CJ_DIR_MAXNTID, CJ_DIR_REQNTID, CJ_DIR_MINNCTAPERSM, CJ_DIR_MAXNREG};
     for (size_t i = 0; i < sizeof positive / sizeof *positive; i++) {

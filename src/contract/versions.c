@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which PTX a driver reads: PTX ISA, "Release Notes".
+// The PTX versions that drivers read: PTX ISA, "Release Notes".
 #include "contract.h"
 
 // driver (CUDA 13.0 is 13000), newest .version (9.0 is 90)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accepted.h"
 
-// Does nothing if another thread is writing: that thread's shape serves as well.
+// Does nothing if another thread is writing: either shape may be kept.
 void cj__accepted_set(cj_accepted *accepted, const cj_shape_key *key) {
     unsigned sequence = atomic_load_explicit(&accepted->sequence, memory_order_relaxed);
     if (sequence % 2 || !atomic_compare_exchange_strong_explicit(&accepted->sequence, &sequence, sequence + 1,

@@ -22,11 +22,11 @@ typedef struct cj_accepted {
 
 void cj__accepted_set(cj_accepted *accepted, const cj_shape_key *key);
 
-// The last shape's extents, shared memory and opt-in, to the fields of `config`; false: there is none, or one is just
-// being written.
+// Copies the last shape's extents, shared memory and opt-in to `config`; false if there is none, or if another thread
+// is writing it.
 bool cj__accepted_get(const cj_accepted *accepted, cj_launch_config *config);
 
-// A byte of a field; every value out of its range is the same one, which no rule accepts.
+// A field as a byte: all values out of its range become one value, which no rule accepts.
 static inline uint32_t cj__shape_byte(uint32_t value) { return value < UINT8_MAX ? value : UINT8_MAX; }
 
 static inline uint64_t cj__shape_pair(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
@@ -50,8 +50,8 @@ static inline cj_shape_key cj__shape_key(const cj_launch_config *c) {
     }};
 }
 
-// A sequence lock without fences: whoever sees a word of a later writer acquires with it that writer's odd sequence, and
-// finds the sequence changed.
+// A sequence lock without fences: a reader that loads a word of a later writer also acquires that writer's odd sequence
+// number, and so sees that the sequence has changed.
 static inline bool cj__accepted_is(const cj_accepted *accepted, const cj_shape_key *key) {
     const unsigned sequence = atomic_load_explicit(&accepted->sequence, memory_order_acquire);
     uint64_t       differs = !sequence || sequence % 2;

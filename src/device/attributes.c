@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launch attributes a device can give (CUDA driver API, CUlaunchAttributeID). Whether a preferred cluster or a
-// cooperative grid fits is the launch contract's.
+// Which launch attributes a device supports (CUDA driver API, CUlaunchAttributeID). The launch contract decides whether
+// a preferred cluster or a cooperative grid fits.
 #include "device.h"
 
 static bool asks_scheduling(const cj_launch_attributes *a) { return a->cluster_scheduling != 0; }
@@ -12,7 +12,7 @@ static bool asks_domain(const cj_launch_attributes *a) {
     return a->sync_domain || a->sync_domain_map[0] || a->sync_domain_map[1];
 }
 
-// What each needs of a GPU and its driver.
+// What each attribute needs of the GPU and its driver.
 static const struct {
     const char *rule, *what;
     bool (*asked)(const cj_launch_attributes *attributes);

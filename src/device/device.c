@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public calls on a device and its memory: what is the same on every device.
+// The public calls on a device and its memory: the part that all devices share.
 #include "device.h"
 
 #include "dump.h"

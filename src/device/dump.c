@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // secure_getenv: a program that runs for another user writes nowhere that this user names
+#define _GNU_SOURCE  // secure_getenv: a setuid program writes to no directory that its user names
 #include "dump.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "log.h"
 #include "text.h"
 
-// Guards devices' last functions between those who look at them and those who unload them. Launches do not take it.
+// Guards devices' last functions: dumps read them, unload frees them. Launches do not take it.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct dump {
@@ -23,8 +23,8 @@ typedef struct dump {
     const cj_ir_func       *entry;  // NULL: the text has none, or does not parse
     const char             *ptx;
     size_t                  length;
-    const cj_launch_config *config;  // without `arguments` where they are not known
-    const cj_error         *error;   // NULL where the caller wants no words
+    const cj_launch_config *config;  // without `arguments` if they are not known
+    const cj_error         *error;   // NULL if the caller wants no message
     const char             *remark;  // about the launch, or NULL
     cj_text                 command, remarks;
 } dump;
@@ -36,7 +36,7 @@ static const char *directory(void) {
 
 // ---- the command line
 
-// A buffer stands for an address: of what lies there nothing is known.
+// A buffer is written as its address: its contents are not known.
 #define PLACEHOLDER "u64[1048576]=zeros"
 
 static void put_bytes(cj_text *text, const unsigned char *value, size_t bytes) {
@@ -44,7 +44,7 @@ static void put_bytes(cj_text *text, const unsigned char *value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) cj__text_printf(text, "%02x", value ? value[i] : 0u);
 }
 
-// Values other than those of a finite float or of an integer are given as their bytes.
+// Finite floats and integers are written as values, other arguments as their bytes.
 static void put_value(cj_text *text, cj_param_kind kind, const void *value, size_t bytes) {
     uint64_t integer = 0;
     double   real = 0;
@@ -121,7 +121,7 @@ static void put_words(cj_text *text, const char *words) {
     cj__text_puts(text, "\n");
 }
 
-// The script finds the text beside itself, and takes further options: `sh FILE.sh --schedule seed:1`.
+// The script finds the text in its own directory, and passes on further options: `sh FILE.sh --schedule seed:1`.
 static void put_command(dump *d) {
     if (d->error) {
         cj__text_printf(&d->remarks, "# %s\n", cj_status_name(d->error->status));
@@ -157,7 +157,7 @@ static int write_all(int file, const char *bytes, size_t length) {
     return 0;
 }
 
-// As below, of a file that has no name while it is written: a process that is killed leaves nothing, not half of it.
+// The same, through a file that has no name while it is written: a process that is killed leaves nothing.
 static int write_unnamed(int file, int directory, const char *name, const char *bytes, size_t length) {
     char path[40];
     int  failure = write_all(file, bytes, length);
@@ -167,7 +167,8 @@ static int write_unnamed(int file, int directory, const char *name, const char *
     return failure == EEXIST ? 0 : failure;
 }
 
-// 0 or an errno. A file of that name holds the same already: its name has the hash. Nothing is written through a link.
+// Returns 0 or an errno. A file of that name has the same contents, for its name contains their hash. O_NOFOLLOW:
+// nothing is written through a link.
 static int write_file(int directory, const char *name, const char *bytes, size_t length) {
     const int unnamed = openat(directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
     if (unnamed >= 0) return write_unnamed(unnamed, directory, name, bytes, length);
@@ -179,7 +180,7 @@ static int write_file(int directory, const char *name, const char *bytes, size_t
     return failure;
 }
 
-// NAME: the entry's, as far as it suits a file.
+// NAME: the entry's name, without the characters that do not suit a file name.
 static void put_stem(cj_text *stem, const dump *d) {
     enum { LENGTH_MAX = 64 };
     const char *name = d->entry ? d->entry->name : "module";
@@ -242,7 +243,7 @@ static void keep(dump *d) {
     errno = kept;
 }
 
-// ---- what fails
+// ---- the failures that are kept
 
 static const cj_ir_func *first_entry(const cj_ir_module *ir) {
     for (size_t i = 0; ir && i < ir->item_count; i++) {

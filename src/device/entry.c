@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an entry tells of its launches: its directives, and its parameters by what the body does with them.
+// What an entry says about its launches: its directives, and the kinds of its parameters, found from how the body uses
+// them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +8,10 @@
 
 // ---- parameters
 
-// What the value of one parameter becomes part of.
+// Everything that the value of one parameter flows into.
 typedef struct traces {
     const cj_ir_var *param;
-    bool            *reg;  // by a register's index: its value is the parameter's, or was made of it
+    bool            *reg;  // by a register's index: it holds the parameter, or a value computed from it
     bool             changed;
 } traces;
 
@@ -28,7 +29,7 @@ static bool is_traced(const traces *t, const cj_ir_operand *operand) {
     return operand->kind == CJ_OPERAND_VAR && operand->var == t->param;
 }
 
-// An address stays one of the same memory when something is added to it, or some of its bits are cleared.
+// An address stays an address of the same memory when something is added to it, or some of its bits are cleared.
 static void follow(traces *t, const cj_ir_inst *inst) {
     const bool is_load = is_opcode(inst, "ld"), is_mad = is_opcode(inst, "mad");
     if (inst->operand_count < 2 || inst->operand[0].kind != CJ_OPERAND_REG) return;
@@ -45,7 +46,8 @@ static void follow(traces *t, const cj_ir_inst *inst) {
     *to |= from;
 }
 
-// Whether memory is reached through it. What a function is given counts: 64-bit arguments mostly are addresses.
+// Whether the instruction accesses memory through the value. An argument of a call counts: 64-bit arguments mostly are
+// addresses.
 static bool is_reached(const traces *t, const cj_ir_inst *inst) {
     const bool passes = is_opcode(inst, "cvta") ||
                         (is_opcode(inst, "st") && cj__mnemonic_has(inst->mnemonic, CJ_W_PARAM));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public launch: arguments, contract and attributes are checked here, once for both devices. A launch whose shape is the
-// function's last one has been checked already.
+// The public launch: checks arguments, contract and attributes, once for both devices. It checks nothing again if the
+// shape is the one in which the function was launched last.
 #include "device.h"
 #include "dump.h"
 
@@ -39,8 +39,9 @@ static cj_status check_arguments(const cj_launch_config *config, cj_error *error
     return CJ_OK;
 }
 
-// Holds a shape that the function has not been launched in against every rule, and prepares the function for it. How much
-// of a cooperative grid is resident the driver knows best, but it can only be asked about a shape that is right otherwise.
+// Checks a shape in which the function has not been launched against every rule, and prepares the function for it. The
+// driver knows best how many blocks of a cooperative grid are resident, but it can only be asked about a shape that
+// breaks no other rule.
 CJ_COLD static cj_status admit(cj_device *device, const cj_launch_config *config, cj_error *error) {
     cj_function          *function = config->function;
     const cj_device_ops  *ops = device->ops;
@@ -51,7 +52,7 @@ CJ_COLD static cj_status admit(cj_device *device, const cj_launch_config *config
         .preferred = config->attributes.preferred_cluster,
         .dynamic_shared = config->dynamic_shared,
         .nonportable = config->nonportable,
-        .smem_optin = true,  // made by itself
+        .smem_optin = true,  // the device opts in by itself
         .cooperative = config->attributes.cooperative,
     };
     cj_launch_shape resident = shape;
@@ -65,7 +66,7 @@ CJ_COLD static cj_status admit(cj_device *device, const cj_launch_config *config
     return cj__contract_check_launch(&function->contract, &resident, &device->limits, error);
 }
 
-// Written only where it changes: threads that launch the same function do not take the line from each other.
+// Writes only a change, so that threads that launch the same function do not contend for the cache line.
 static inline void note_last(cj_device *device, cj_function *function) {
     if (atomic_load_explicit(&device->last, memory_order_relaxed) != function)
         atomic_store_explicit(&device->last, function, memory_order_release);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public calls on modules and functions: PTX is parsed and checked here, so that both devices refuse the same text with
-// the same words.
+// The public calls on modules and functions: PTX is parsed and checked here, so that both devices refuse the same texts
+// with the same messages.
 #include <string.h>
 
 #include "check.h"
@@ -9,7 +9,7 @@
 #include "parse.h"
 #include "text.h"
 
-// The text parsed and checked, to be freed with cj__ir_free.
+// Parses and checks the text; free *ir with cj__ir_free.
 static cj_status parse(cj_device *device, const char *ptx, size_t length, cj_ir_module **ir, cj_error *error) {
     if (memchr(ptx, '\0', length + 1) != ptx + length) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "the PTX text does not end at its length, %zu bytes", length);
@@ -107,7 +107,7 @@ static cj_function *find_function(const cj_module *module, const cj_ir_func *ent
     return function;
 }
 
-// Parameters have at most 32764 bytes in all.
+// Parameters have at most 32764 bytes in all, so uint16_t suffices.
 static const uint16_t *bytes_of_params(cj_ir_module *ir, const cj_ir_func *entry) {
     uint16_t *bytes = cj__arena_alloc(&ir->arena, (entry->param_count + 1) * sizeof *bytes);
     for (size_t i = 0; bytes && i < entry->param_count; i++) bytes[i] = (uint16_t)entry->param[i]->bytes;
@@ -123,7 +123,7 @@ static cj_status add_function(cj_module *module, const cj_ir_func *entry, cj_fun
     made->device = module->device;
     made->module = module;
     made->entry = entry;
-    const uint32_t registers = made->contract.registers;  // only the device can know
+    const uint32_t registers = made->contract.registers;  // only the device can know it
     cj__contract_of(entry, &made->contract);
     made->contract.registers = registers;
     made->cluster = made->contract.reqnctapercluster;

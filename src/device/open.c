@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device: the spec, and what "auto" chooses.
+// Opens the device that a spec names; chooses one for "auto".
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static cj_status open_cpu(const cj_device_options *options, unsigned ordinal, cj
     return status;
 }
 
-// The first GPU that has clusters. On failure `error` says why there is none: what was wrong with the first one.
+// Opens the first GPU that has clusters. On failure `error` says what was wrong with the first GPU.
 static cj_status open_cluster_gpu(const cj_device_options *options, cj_device **device, cj_error *error) {
     cj_error first = {0}, next = {0};
     for (unsigned ordinal = 0; !open_gpu(options, ordinal, device, &next); ordinal++) {
@@ -51,7 +51,7 @@ static cj_status open_cluster_gpu(const cj_device_options *options, cj_device **
     return error->status;
 }
 
-// "auto" also falls back to the CPU device if the driver is broken; the reason says so.
+// "auto" takes the CPU device also if the driver is broken; the reason says so.
 static cj_status open_auto(const cj_device_options *options, unsigned ordinal, cj_device **device, cj_error *error) {
     cj_error why = {0};
     if (!open_cluster_gpu(options, device, &why)) return CJ_OK;

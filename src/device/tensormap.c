@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding tensor maps: what every device asks of one (CUDA driver API, cuTensorMapEncodeTiled,
-// cuTensorMapEncodeIm2col), checked by name.
+// Encoding tensor maps: checks the requirements that every device has (CUDA driver API, cuTensorMapEncodeTiled,
+// cuTensorMapEncodeIm2col), and names the argument that breaks one.
 #include <clusterjit/tensormap.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -25,7 +25,7 @@ static const struct {
 
 static bool is_range(uint64_t value, uint64_t least, uint64_t most) { return value >= least && value <= most; }
 
-// One value of an array, or a scalar (index below 0), that breaks its limits.
+// Refuses one value of an array, or a scalar (index below 0), that breaks its limits.
 static cj_status refuse(cj_error *error, const char *name, int index, uint64_t value, const char *limits) {
     if (index < 0) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s is %" PRIu64 "; it must be %s", name, value, limits);
     return cj__fail(error, CJ_INVALID_ARGUMENT, "%s[%d] is %" PRIu64 "; it must be %s", name, index, value, limits);
@@ -73,7 +73,7 @@ static cj_status check_dimension(const cj_tensor_tile *t, int i, cj_error *error
     return CJ_OK;
 }
 
-// Bytes that are contiguous in shared memory: a row of the box, or the channels of a pixel.
+// Checks the bytes that are contiguous in shared memory: a row of the box, or the channels of a pixel.
 static cj_status check_row(const cj_tensor_tile *t, cj_error *error) {
     const uint32_t elements = t->box ? t->box[0] : t->channels, row = elements * types[t->type].bytes;
     const uint32_t span = 16u << t->swizzle;
@@ -90,7 +90,7 @@ static cj_status check_row(const cj_tensor_tile *t, cj_error *error) {
     return CJ_INVALID_ARGUMENT;
 }
 
-// The bounding box in dimension i + 1.
+// Checks the bounding box in dimension i + 1.
 static cj_status check_corner(const cj_tensor_tile *t, int i, cj_error *error) {
     static const struct {
         int32_t     least, most;

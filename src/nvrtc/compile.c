@@ -26,7 +26,7 @@ const char *cj__cuda_type(cj_dtype type) {
     return (size_t)type < sizeof names / sizeof *names ? names[type] : NULL;
 }
 
-// ---- what there is
+// ---- the targets that NVRTC has
 
 static bool has_headers(const char *root, char *path, size_t size) {
     char header[4096];
@@ -45,7 +45,7 @@ bool cj__cuda_include(char *path, size_t size) {
     return has_headers("/usr/local/cuda", path, size);
 }
 
-// Numbers of all targets, the oldest first; to be freed.
+// The numbers of all targets, the oldest first; to be freed.
 static cj_status list_archs(const cj_nvrtc *nvrtc, int **archs, int *count, cj_error *error) {
     int result = nvrtc->GetNumSupportedArchs(count);
     *archs = result ? NULL : calloc((size_t)*count + 1, sizeof **archs);
@@ -83,7 +83,7 @@ static cj_status check_arch(const cj_nvrtc *nvrtc, const char *arch, cj_error *e
 
 // ---- compiling
 
-// The log from the line of its first error on; warnings may stand before it.
+// The log from the line of its first error; warnings before it are left out.
 static const char *first_error(const char *log) {
     const char *line = log;
     for (const char *at = log; *at; at++) {
@@ -143,7 +143,7 @@ cj_status cj__cuda_compile(const cj_nvrtc *nvrtc, const cj_cuda_program *program
     memcpy(include, "-I", 2);
     if (cj__cuda_include(include + 2, sizeof include - 2)) {
         snprintf(cccl, sizeof cccl, "%s/cccl",
-                 include);  // where CUDA 13 has the headers that cooperative groups include
+                 include);  // CUDA 13 has the headers that cooperative groups include there
         options[count++] = include;
         options[count++] = cccl;
     }

@@ -10,17 +10,17 @@
 
 enum { CJ_CUDA_OPTIONS_MAX = 32 };
 
-// A program. Its text has #line directives where it shall seem to be another file.
+// A program. A #line directive in its text makes messages name another file.
 typedef struct cj_cuda_program {
     const char        *text;
-    const char        *what;    // what messages call it: "the expression 'x*x'"
+    const char        *what;    // the name of the text in messages: "the expression 'x*x'"
     const char        *arch;    // "sm_90"
     const char *const *options;
     uint32_t           option_count;
 } cj_cuda_program;
 
-// Compiles to PTX: NUL-terminated, malloc'ed. COMPILER with the log, from its first error on; UNSUPPORTED for a target
-// that this NVRTC does not have, INVALID_ARGUMENT for too many options, OUT_OF_MEMORY.
+// Compiles to PTX: NUL-terminated, malloc'ed. COMPILER with the log from its first error; UNSUPPORTED for a target that
+// this NVRTC does not have, INVALID_ARGUMENT for too many options, OUT_OF_MEMORY.
 cj_status cj__cuda_compile(const cj_nvrtc *nvrtc, const cj_cuda_program *program, char **ptx, cj_error *error);
 
 // The oldest target that this NVRTC has, as "sm_75".
@@ -29,8 +29,7 @@ cj_status cj__cuda_oldest(const cj_nvrtc *nvrtc, char arch[16], cj_error *error)
 // "long long" for I64; NULL for f16 and bf16, which CUDA C has only in a header.
 const char *cj__cuda_type(cj_dtype type);
 
-// Where CUDA's headers are ("…/include"), as far as can be told: beneath CUDA_HOME, CUDA_PATH or /usr/local/cuda.
-// False: nowhere there.
+// Finds CUDA's headers ("…/include") beneath CUDA_HOME, CUDA_PATH or /usr/local/cuda. False if there are none.
 bool cj__cuda_include(char *path, size_t size);
 
 #endif

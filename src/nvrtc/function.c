@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's text becomes a program of three parts: the source, as it is; what C defines and NVRTC does not; and one
-// function of a name that we know, around the expression or the function that is wanted. #line makes positions the
-// user's own.
+// A user's text becomes a program of three parts: the text unchanged; definitions that C has and NVRTC lacks; and one
+// function of a known name around the expression or function that is wanted. #line directives make positions those of
+// the user's text.
 #include <clusterjit/nvrtc.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -18,10 +18,10 @@
 #include "user_function.h"
 
 static const char entry[] = "cj__user_function";
-static const char wanted_file[] = "<wanted>";  // where a function that does not fit is reported
+static const char wanted_file[] = "<wanted>";  // the file name in messages about a function that does not fit
 static const char behind_expression[] = "); }";
 
-// What C's headers define and NVRTC does not.
+// Definitions of C's headers that NVRTC lacks.
 // clang-format off
 static const char definitions[] =
     "#line 1 \"<definitions>\"\n"
@@ -49,7 +49,7 @@ static const char *argument_name(const cj_signature *signature, uint32_t i) {
     return signature->name[i] ? signature->name[i] : initial[i];
 }
 
-// float name(float a, float b), or with "" for a name only the types.
+// Writes float name(float a, float b); with "" for a name only the types.
 static void put_head(cj_text *text, const cj_signature *signature, const char *name, bool named) {
     cj__text_printf(text, "%s %s(", cj__cuda_type(signature->result), name);
     for (uint32_t i = 0; i < signature->count; i++)
@@ -62,7 +62,7 @@ static const char *file_of(const cj_cuda_desc *desc) {
     return desc->name ? desc->name : desc->expression ? "<expression>" : "<source>";
 }
 
-// A file's name as a string of C.
+// Writes a #line directive; the file's name becomes a C string.
 static void put_line(cj_text *text, const char *name) {
     cj__text_puts(text, "#line 1 \"");
     for (const char *c = name; *c; c++) {
@@ -72,8 +72,9 @@ static void put_line(cj_text *text, const char *name) {
     cj__text_puts(text, "\"\n");
 }
 
-// The expression begins its line, so that columns are the user's; what follows stands on that line, where an error at
-// the expression's end is reported, unless a comment would hide it.
+// The expression begins its line, so that columns are the user's. The text after it stays on that line, where the
+// compiler reports an error at the expression's end, unless the expression's last line has a comment that would hide
+// it.
 static void put_expression(cj_text *text, const cj_cuda_desc *desc) {
     put_head(text, &desc->signature, entry, true);
     cj__text_puts(text, " { return (\n");
@@ -81,7 +82,7 @@ static void put_expression(cj_text *text, const cj_cuda_desc *desc) {
     cj__text_printf(text, "%s%s%s\n", desc->expression, strstr(desc->expression, "//") ? "\n" : "", behind_expression);
 }
 
-// A pointer of the type that is wanted picks the function among its overloads, and nothing converts in between.
+// A pointer of the wanted type selects the function among its overloads, without conversions.
 static void put_function(cj_text *text, const cj_cuda_desc *desc) {
     const cj_signature *signature = &desc->signature;
     put_head(text, signature, entry, true);
@@ -107,9 +108,9 @@ static void write_program(cj_text *text, const cj_cuda_desc *desc) {
         put_function(text, desc);
 }
 
-// ---- keeping
+// ---- the cache
 
-// What a program includes is not in its key.
+// A program that includes files is not cached: its key does not contain them.
 static bool may_be_kept(const cj_cuda_desc *desc) {
     if ((desc->source && strstr(desc->source, "include")) || (desc->expression && strstr(desc->expression, "include")))
         return false;
@@ -121,8 +122,7 @@ static bool may_be_kept(const cj_cuda_desc *desc) {
     return true;
 }
 
-// All that decides about the PTX: lines that a person can read, as those of the kernels that are kept, an empty one,
-// the text.
+// The key: everything that the PTX depends on. Readable lines like those of cached kernels, an empty line, the text.
 static void write_key(cj_text *key, const cj_nvrtc *nvrtc, const cj_cuda_program *program, const char *name) {
     int major = 0, minor = 0;
     nvrtc->Version(&major, &minor);
@@ -149,7 +149,7 @@ static bool make_of_kept(const cj_cuda_desc *desc, cj_disk *disk, const cj_text 
     return !status;
 }
 
-// The lines that the compiler shows end as the user's do.
+// Removes the generated end of the lines that the compiler shows.
 static void hide_behind(char *message) {
     const size_t length = sizeof behind_expression - 1;
     for (char *at = message; (at = strstr(at, behind_expression));) {
@@ -160,7 +160,7 @@ static void hide_behind(char *message) {
     }
 }
 
-// Makes the compiler's words the user's; where the function that is wanted does not fit, says so before them.
+// Rewrites the compiler's message for the user's text; if the wanted function does not fit, says so first.
 static cj_status explain(const cj_cuda_desc *desc, cj_status status, cj_error *error) {
     if (status != CJ_COMPILER || !error) return status;
     if (desc->expression) hide_behind(error->message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // secure_getenv: a program that runs for another user loads no library that this user names
+#define _GNU_SOURCE  // secure_getenv: a setuid program loads no library that its user names
 #include "library.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,8 @@
 #include "error.h"
 #include "text.h"
 
-// Where it is looked for, in this order: a variable of the environment that must be set, or NULL, and what follows it.
+// Where the library is searched for, in this order: an environment variable that must be set, or NULL, and what follows
+// its value.
 static const struct {
     const char *variable, *name;
 } places[] = {

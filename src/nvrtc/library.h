@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVRTC as a table of functions, found at run time. Its C interface has been the same since CUDA 8, so it is declared
-// here rather than taken from a toolkit's header: user functions then work in builds that saw no toolkit. A test holds
-// the two against each other.
+// here instead of included from the toolkit: builds without a toolkit have user functions, too. A test compares the
+// declarations with the toolkit's.
 #ifndef CJ_NVRTC_LIBRARY_H
 #define CJ_NVRTC_LIBRARY_H
 
@@ -31,10 +31,10 @@ typedef struct cj_nvrtc {
 #undef CJ_X
 } cj_nvrtc;
 
-// nvrtcResult, as far as it matters here.
+// The values of nvrtcResult that are used here.
 enum { CJ_NVRTC_SUCCESS = 0, CJ_NVRTC_OUT_OF_MEMORY = 1, CJ_NVRTC_COMPILATION = 6 };
 
-// Finds the library and fills the table. It stays loaded. UNSUPPORTED names what was looked for.
+// Finds the library and fills the table. The library stays loaded. UNSUPPORTED lists the names that were tried.
 cj_status cj__nvrtc_open(cj_nvrtc *nvrtc, cj_error *error);
 
 #endif

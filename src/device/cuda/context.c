@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the device's context current for a few calls of the driver.
+// Makes the device's context current for a few driver calls.
 #include "gpu.h"
 
 cj_status cj__gpu_enter(cj_gpu *gpu, bool *pushed, cj_error *error) {
@@ -12,7 +12,7 @@ cj_status cj__gpu_enter(cj_gpu *gpu, bool *pushed, cj_error *error) {
     return status;
 }
 
-// The result says nothing of our own doing: a pop repeats the fault of an earlier kernel, which synchronize reports.
+// The pop's result is ignored: it repeats the fault of an earlier kernel, which synchronize reports.
 void cj__gpu_leave(cj_gpu *gpu, bool pushed) {
     CUcontext popped;
     if (pushed) gpu->driver.CtxPopCurrent(&popped);

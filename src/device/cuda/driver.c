@@ -11,7 +11,7 @@
 typedef struct library {
     PFN_cuGetProcAddress_v12000 get;         // CUDA 12 and later
     PFN_cuGetProcAddress_v11030 get_v11030;  // before
-    CUresult                    refusal;     // why the last symbol was not found, where the driver said more than that
+    CUresult                    refusal;     // why the last symbol was not found, if the driver gave a reason
 } library;
 
 // ISO C has no cast from dlsym's object pointer to a function pointer.

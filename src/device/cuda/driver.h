@@ -6,8 +6,8 @@
 #include <clusterjit/device.h>
 #include <cudaTypedefs.h>
 
-// Every driver function in use: name without its cu (cuda.h defines bare names to versioned ones), the CUDA version of
-// the signature (of its PFN typedef in cudaTypedefs.h), and whether a device can be opened without it.
+// Every driver function in use: its name without cu (cuda.h defines bare names to versioned ones), the CUDA version of
+// its signature (of its PFN typedef in cudaTypedefs.h), and whether a device can be opened without it.
 #define CJ_DRIVER_LIST(X)                                      \
     X(DriverGetVersion, 2020, NEEDED)                          \
     X(GetErrorName, 6000, NEEDED)                              \
@@ -72,10 +72,10 @@ typedef struct cj_driver {
 // NO_DEVICE without a library, or with the toolkit's stub; UNSUPPORTED when a needed symbol is missing.
 cj_status cj__driver_load(cj_driver *driver, cj_resolver resolver, void *user, cj_error *error);
 
-// Turns a failed call into an error: the call, the driver's name and text for the code, and what to do.
+// Turns a failed call into an error: the call, the driver's name and text for the code, and a remedy.
 cj_status cj__driver_fail(const cj_driver *driver, CUresult result, const char *call, cj_error *error);
 
-// Adds to the message of an error just filled; `error` may be NULL.
+// Appends to the message of an error that was just filled; `error` may be NULL.
 void cj__driver_note(cj_error *error, const char *format, ...) CJ_PRINTF(2, 3);
 
 // CJ_CU(driver, error, MemAlloc, &memory, bytes) calls cuMemAlloc and returns a cj_status.

@@ -14,7 +14,7 @@
     "CLUSTERJIT_DUMP_DIR set, the file and the command line are kept"
 
 // clang-format off
-// Codes that need more than the driver's own words: status, remedy. Every other code is DRIVER.
+// Codes that need a status or a remedy of their own. Every other code is DRIVER, with the driver's words.
 #define CODES(X)                                                                                                       \
     X(CUDA_ERROR_INVALID_VALUE, CJ_DRIVER,                                                                             \
       "the driver refuses an argument: for a launch, compare block, grid and shared memory with the device's limits")  \
@@ -96,7 +96,7 @@ static const struct code *find_code(CUresult result) {
 cj_status cj__driver_fail(const cj_driver *driver, CUresult result, const char *call, cj_error *error) {
     const struct code *code = find_code(result);
     const char        *name = NULL, *text = NULL;
-    // The stub answers with NULL, and before the table is filled there is no one to ask.
+    // The stub answers with NULL. Before the table is filled there is no driver to ask.
     if (driver->GetErrorName) driver->GetErrorName(result, &name);
     if (driver->GetErrorString) driver->GetErrorString(result, &text);
     cj__fail(error, code->status, "%s: %s (%d)%s%s", call, name ? name : code->name, (int)result, text ? ", " : "",

@@ -29,7 +29,7 @@ static void gpu_free(cj_device *device, cj_ptr memory) {
     cj__gpu_leave(gpu, pushed);
 }
 
-// From pinned memory the copy would still read `from` after the return, so wait for it.
+// For pinned memory cuMemcpyHtoDAsync may return before it has read `from`, so wait for the copy.
 static cj_status gpu_write(cj_device *device, cj_ptr to, const void *from, size_t bytes, cj_stream stream,
                            cj_error *error) {
     cj_gpu   *gpu = cj__gpu(device);
@@ -155,8 +155,9 @@ static cj_status read_attribute(cj_gpu *gpu, CUdevice_attribute attribute, int *
     return status;
 }
 
-// How many blocks a cluster may have. There is no device attribute for it: the portable size is a promise of every
-// device with clusters, the largest one is a family's, and cj__gpu_admit asks the driver before it goes beyond 8.
+// How many blocks a cluster may have. There is no device attribute for it: every device with clusters promises the
+// portable size, the largest size is a property of the compute capability, and cj__gpu_admit asks the driver before a
+// launch goes beyond 8.
 static cj_status read_cluster_limits(cj_gpu *gpu, cj_limits *limits, cj_error *error) {
     enum { PORTABLE = 8, LARGEST = 16 };
     int clusters = 0;
@@ -190,7 +191,7 @@ static cj_status read_limits(cj_gpu *gpu, cj_error *error) {
     return status ? status : read_cluster_limits(gpu, limits, error);
 }
 
-// Which launch attributes it takes.
+// Which launch attributes the device supports.
 static cj_status read_support(cj_gpu *gpu, cj_error *error) {
     cj_launch_support *support = &gpu->base.support;
     int                domains = 1, most;

@@ -14,7 +14,7 @@ typedef struct cj_gpu {
     cj_driver driver;
     CUdevice  device;
     CUcontext context;
-    bool      retained;  // the context is the primary one, and ours to release
+    bool      retained;  // the context is the primary one, and must be released
 } cj_gpu;
 
 typedef struct cj_gpu_module {
@@ -26,15 +26,15 @@ typedef struct cj_gpu_function {
     cj_function base;
     CUfunction  handle;
     int         fixed_shared;  // bytes of static shared memory, as assembled
-    // Made once, when a launch first needs it; making one twice does no harm, so threads need no lock.
+    // Each is set once, when a launch first needs it. Opting in twice does no harm, so threads take no lock.
     atomic_bool large_shared;   // opted into shared memory above the default limit
     atomic_bool large_cluster;  // opted into clusters above the portable size
 } cj_gpu_function;
 
 static inline cj_gpu *cj__gpu(cj_device *device) { return (cj_gpu *)(void *)device; }
 
-// context.c: make the device's context current for a few calls, and put back what was current before. Every enter that succeeds is
-// followed by a leave.
+// context.c: make the device's context current for a few calls, and restore the one that was current before. Every
+// enter that succeeds is followed by a leave.
 cj_status cj__gpu_enter(cj_gpu *gpu, bool *pushed, cj_error *error);
 void      cj__gpu_leave(cj_gpu *gpu, bool pushed);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching and waiting. A launch makes one call of the driver, on a default stream two, or four where another
-// context is current.
+// Launching and waiting. A launch makes one driver call; two on a default stream, or four if another context is
+// current.
 #include "error.h"
 #include "gpu.h"
 
 // Since CUDA 12.8; its value has the form of a cluster dimension.
 #define PREFERRED_CLUSTER_DIMENSION ((CUlaunchAttributeID)11)
 
-// An attribute takes 72 bytes, so only those are written that were asked for.
+// An attribute takes 72 bytes, so only those that were asked for are written.
 typedef struct attribute_list {
     unsigned          count;
     CUlaunchAttribute item[8];
@@ -58,7 +58,8 @@ CJ_COLD static void note_launch(const cj_launch_config *config, cj_dim3 cluster,
                     cluster.y, cluster.z, config->dynamic_shared);
 }
 
-// The driver takes a stream of our context whatever context is current, but the default streams are the current context's.
+// The driver takes a stream of our context while any context is current, but a default stream is that of the current
+// context.
 static bool is_default(CUstream stream) {
     return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }

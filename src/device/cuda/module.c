@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX text, or the image that was made of it, to a loaded function.
+// Loads PTX text, or an image compiled from it, and finds its functions.
 #define _GNU_SOURCE  // dladdr
 #include <dlfcn.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void note_log(cj_error *error, const char *title, char *log) {
     if (line && !error->line) error->line = (unsigned)strtoul(line + strlen("line "), NULL, 10);
 }
 
-// The versions that decide whether this driver can compile this text.
+// Names the versions that decide whether this driver can compile this text.
 static void note_versions(const cj_gpu *gpu, const cj_ir_module *ir, cj_error *error) {
     const cj_limits *limits = &gpu->base.limits;
     const uint16_t   newest = cj__ptx_of_driver(limits->driver_version);
@@ -31,7 +31,7 @@ static void note_versions(const cj_gpu *gpu, const cj_ir_module *ir, cj_error *e
     cj__driver_note(error, ")");
 }
 
-// Options of the JIT compiler: where to put its words.
+// Options of the JIT compiler, and buffers for its logs.
 typedef struct jit {
     char         errors[2048], infos[512];
     CUjit_option option[4];
@@ -40,7 +40,7 @@ typedef struct jit {
 
 enum { JIT_OPTION_COUNT = 4 };
 
-// One byte less than there is, so that the logs end in NUL whatever the driver writes.
+// The driver gets one byte less than the buffer has, so each log ends in NUL.
 static void jit_init(jit *j) {
     *j = (jit){
         .option = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER,
@@ -69,7 +69,7 @@ static cj_status load_image(cj_gpu *gpu, const char *image, const cj_ir_module *
 
 cj_status cj__gpu_load(cj_device *device, const char *image, size_t length, cj_ir_module *ir, cj_module **module,
                        cj_error *error) {
-    (void)length;  // a text ends with its NUL, and an image says itself how long it is
+    (void)length;  // a text ends with its NUL; an image contains its length
     cj_gpu        *gpu = cj__gpu(device);
     bool           pushed;
     cj_gpu_module *made = calloc(1, sizeof *made);
@@ -87,7 +87,7 @@ cj_status cj__gpu_load(cj_device *device, const char *image, size_t length, cj_i
     return CJ_OK;
 }
 
-// The linker's image belongs to its state, so it is copied before that is destroyed.
+// The linker's image belongs to the link state, so it is copied before the state is destroyed.
 static cj_status link_image(const cj_driver *driver, CUlinkState state, const char *ptx, size_t length, char **image,
                             size_t *bytes, cj_error *error) {
     void     *linked = NULL, *text = (void *)(uintptr_t)ptx;  // only read, though the driver says no const
@@ -125,9 +125,9 @@ cj_status cj__gpu_compile(cj_device *device, const char *ptx, size_t length, cha
     return status;
 }
 
-// The JIT compiler comes with the driver's library, whose file is libcuda.so.580.159.03: more than the driver's own
-// answer, 13.0, tells. Size and time stand for the version where the file's name has none. The JIT gets no option that
-// changes what it makes.
+// The JIT compiler is part of the driver's library, whose file name (libcuda.so.580.159.03) tells more than the
+// driver's own answer, 13.0. If the file name has no version, size and time identify it. The JIT gets no option that
+// changes its output.
 void cj__gpu_compiler(const cj_device *device, char *line, size_t size) {
     const cj_gpu *gpu = (const cj_gpu *)(const void *)device;
     Dl_info       info;
@@ -156,7 +156,7 @@ void cj__gpu_unload(cj_module *module) {
     free(module);
 }
 
-// Loads the function's code now: a lazy load would make the first launch slow, and wait for running kernels.
+// Loads the function's code now: lazy loading would make the first launch slow, and make it wait for running kernels.
 static cj_status find_entry(cj_gpu *gpu, CUmodule module, const char *name, cj_gpu_function *function,
                             cj_error *error) {
     const cj_driver *driver = &gpu->driver;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where blocks and clusters find room: a function's opt-ins, and what the driver says of a shape. Never on the way of a launch
-// whose shape has been launched before.
+// How many blocks and clusters fit: a function's opt-ins, and the driver's answers about a shape. A launch of a shape
+// that was launched before calls nothing here.
 #include "error.h"
 #include "gpu.h"
 
@@ -34,9 +34,9 @@ static cj_status allow_cluster(cj_gpu *gpu, cj_gpu_function *function, cj_error 
                   1, error);
 }
 
-// ---- questions
+// ---- questions to the driver
 
-// A shape as the driver's occupancy calls take it.
+// A shape in the form that the driver's occupancy calls take.
 typedef struct question {
     CUlaunchAttribute cluster;
     CUlaunchConfig    config;
@@ -121,7 +121,7 @@ static cj_status place_large_cluster(cj_gpu *gpu, cj_gpu_function *function, con
     return refuse_cluster(gpu, shape, largest, function->base.contract.entry, error);
 }
 
-// How many of the launch's clusters, or of its blocks, are resident at once.
+// How many of the launch's clusters, or of its blocks without clusters, are resident at once.
 static cj_status count_resident(cj_gpu *gpu, const cj_gpu_function *function, cj_launch_shape *shape, cj_error *error) {
     if (has_blocks(shape->cluster)) return ask_clusters(gpu, function, shape, &shape->active_clusters, error);
     uint32_t  blocks = 0;

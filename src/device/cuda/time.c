@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing by events: work as it is launched, or as a graph that is replayed.
+// Timing by events, of launches one by one or of a graph that is replayed.
 #include "error.h"
 #include "gpu.h"
 
@@ -51,13 +51,13 @@ cj_status cj__gpu_time(cj_device *device, cj_stream stream, cj_status (*work)(vo
 // ---- graphs
 
 typedef struct replay {
-    CUstream    stream;  // a blocking one: what the caller has put on the default stream comes first
+    CUstream    stream;  // a blocking stream: it waits for the caller's work on the default stream
     CUgraph     graph;
     CUgraphExec exec;
     stopwatch   watch;
 } replay;
 
-// A capture that was begun is ended whatever becomes of the work. What other threads do meanwhile does not disturb it.
+// A capture that was begun is ended even if the work fails. It is thread-local: other threads' calls do not disturb it.
 static cj_status capture(const cj_driver *driver, replay *r,
                          cj_status (*work)(void *user, cj_stream stream, cj_error *error), void *user,
                          cj_error *error) {
