@@ -6,7 +6,7 @@
 
 #include "half.h"
 
-enum { RANKS_MOST = 16, LINK_BYTES = 16 };  // LINK_BYTES: what a round hands to the next of each part of an array
+enum { RANKS_MOST = 16, LINK_BYTES = 16 };  // LINK_BYTES: how much of each part of an array a round passes to the next
 
 collective_model collective_model_of(const cj_params *p) {
     static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U64,
@@ -94,7 +94,7 @@ static number combine(cj_dtype type, cj_combine_op op, number a, number b) {
     }
 }
 
-// The identity, as it is stored; of the smaller and the larger float it is NaN.
+// The identity, as it is stored; for the smaller and the larger float it is NaN.
 static void identity(cj_dtype type, cj_combine_op op, void *to) {
     const bool is_signed = type == CJ_I32 || type == CJ_I64, compares = op == CJ_COMBINE_MIN || op == CJ_COMBINE_MAX;
     const uint64_t sign = UINT64_C(1) << (8 * cj_dtype_size(type) - 1);
@@ -128,7 +128,7 @@ static unsigned char *got(const state *s, uint32_t r, uint32_t part) {
     return s->out + ((size_t)r * s->m->gets + part) * s->part;
 }
 
-// What rank r gets of what every rank gave it: element i combined in pairs of neighbours, or one after the other.
+// Rank r's result from all ranks' parts: element i is combined in pairs of neighbours, or one after the other.
 static void combine_element(const state *s, uint32_t r, size_t i) {
     const collective_model *m = s->m;
     const uint32_t          own = m->gives > 1 ? r : 0;
@@ -183,7 +183,7 @@ static void round_of(const state *s) {
     }
 }
 
-// Values that a round passes to the next.
+// Copies the values that a round passes to the next.
 static void link_rounds(const state *s) {
     const collective_model *m = s->m;
     const size_t            bytes = s->part < LINK_BYTES ? s->part : LINK_BYTES;

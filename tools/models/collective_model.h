@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel of family collective must give, bit for bit: the same operations on the host, rank by rank.
+// The expected results of family collective, bit for bit: the same operations on the host, rank by rank.
 #ifndef CJ_MODELS_COLLECTIVE_MODEL_H
 #define CJ_MODELS_COLLECTIVE_MODEL_H
 
@@ -12,7 +12,7 @@ typedef struct collective_model {
     cj_collective_op op;
     cj_combine_op    combine;
     cj_dtype         dtype;
-    uint32_t         cluster, count, gives, gets, root, rounds;  // as clusterjit/collectives.h has them
+    uint32_t         cluster, count, gives, gets, root, rounds;  // as in clusterjit/collectives.h
     int64_t          distance;
     bool             exclusive, around;
 } collective_model;
@@ -23,10 +23,10 @@ collective_model collective_model_of(const cj_params *params);
 size_t collective_model_inputs(const collective_model *m);
 size_t collective_model_outputs(const collective_model *m);
 
-// out[cluster][gets][count] from x[cluster][gives][count], which is spent.
+// Computes out[cluster][gets][count] from x[cluster][gives][count]; overwrites x.
 void collective_model_run(const collective_model *m, void *x, void *out);
 
-// Whether a result is what it must be: the same bits, or two NaNs.
+// Whether a result is right: the same bits, or two NaNs.
 bool collective_model_same(cj_dtype dtype, const void *found, const void *expected);
 
 // Element `index` of an input: floats in [-1, 1) that need every bit of their significand, integers that need every bit.

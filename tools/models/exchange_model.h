@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exchange must give: where each element of a block's result comes from, by definition (clusterjit/exchange.h).
+// The expected result of an exchange: which element of the group each element of a block's result is
+// (clusterjit/exchange.h).
 #ifndef CJ_MODELS_EXCHANGE_MODEL_H
 #define CJ_MODELS_EXCHANGE_MODEL_H
 
@@ -7,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A group of `size` blocks with chunks of `n` elements each. `halo` is 0 but for the pattern halo.
+// A group of `size` blocks with chunks of `n` elements each. `halo` is 0 except for the pattern halo.
 typedef struct exchange_model {
     cj_exchange_pattern pattern;
     uint64_t            size, shift, rounds;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a matrix product's reference that the command and the tests share.
+// The parts of the reference of a matrix product that the command and the tests share.
 #ifndef CJ_MODELS_GEMM_MODEL_H
 #define CJ_MODELS_GEMM_MODEL_H
 

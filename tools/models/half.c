@@ -5,7 +5,7 @@
 
 static int bias_of(half_format format) { return (1 << (format.exponent - 1)) - 1; }
 
-// Infinity, or what stands for it; all that lies above is NaN.
+// The code of infinity, or of the largest number if there is none; all larger codes are NaN.
 static long top_of(half_format format) {
     const int top = (1 << format.exponent) - 1, all = (1 << format.fraction) - 1;
     return format.finite ? (top << format.fraction | all) - 1 : top << format.fraction;

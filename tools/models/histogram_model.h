@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a histogram must count: the bin of a sample, by definition (clusterjit/histogram.h).
+// The expected counts of a histogram: the bin of a sample, by definition (clusterjit/histogram.h).
 #ifndef CJ_MODELS_HISTOGRAM_MODEL_H
 #define CJ_MODELS_HISTOGRAM_MODEL_H
 

@@ -150,7 +150,7 @@ static void add_each(row_model *m, const char *name, cj_dtype type, bool written
     add(m, name, ROW_ARRAY_EACH, type, written, low, high);
 }
 
-// The row of an array by name, NULL where there is none.
+// The row of the array with that name; NULL if there is none.
 static double *row_of(const row_model *m, double *const value[ROW_ARRAYS], const char *name) {
     const unsigned i = row_model_find(m, name);
     return i < ROW_ARRAYS ? value[i] : NULL;
@@ -179,7 +179,7 @@ static void norm(const row_model *m, double *const value[ROW_ARRAYS], double siz
         y[c] = (y[c] - mean) * rstd * (weight ? weight[c] : 1) + (bias ? bias[c] : 0);
     if (means) *means = mean;
     if (rstds) *rstds = rstd;
-    // What rounding h and the mean costs: where the deviation is small, much.
+    // the rounding of h and the mean costs more if the deviation is small
     const double lost = 1 + most * rstd;
     set_size(m, size, "y", 4 * lost);
     set_size(m, size, "mean", most);

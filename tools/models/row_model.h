@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families of rows by definition: their arrays, in the order of the kernel's arguments, what these are filled
-// with, and what a row becomes, in f64. The tests use it too.
+// The families of rows by definition, in f64: their arrays, in the order of the kernel's arguments, what these are
+// filled with, and the expected results of a row. The tests use it, too.
 #ifndef CJ_MODELS_ROW_MODEL_H
 #define CJ_MODELS_ROW_MODEL_H
 
@@ -15,7 +15,7 @@ typedef struct row_array {
     row_array_kind kind;
     cj_dtype       type;
     bool           written;
-    double         low, high;  // what it is filled with, uniformly
+    double         low, high;  // the range of its random values
     uint64_t       period;     // rows after which a matrix repeats; 0: none
 } row_array;
 
@@ -28,18 +28,18 @@ struct row_model {
     cj_dtype  in, out;
     unsigned  count;
     row_array array[ROW_ARRAYS];
-    double    scale, epsilon, smoothing, ignore;  // parameters, as the family has them
+    double    scale, epsilon, smoothing, ignore;  // parameters of the family
     bool      log, centered;                      // logsoftmax; layernorm
-    // value[i] is array i's row: `columns` values or one. Fills those that are written, sums over rows with what this
-    // row adds to them; size[i] is what their errors are measured against besides their own value:
-    // |error| <= bound * (|value| + size), of sums with the sum of sizes.
+    // value[i] is array i's row: `columns` values, or one. Computes the rows of written arrays; adds to sums over rows
+    // what this row contributes. size[i] is the scale of array i's errors besides the value itself: |error| <= bound *
+    // (|value| + size); for sums with the sum of sizes.
     void (*row)(const row_model *m, double *const value[ROW_ARRAYS], double size[ROW_ARRAYS]);
 };
 
-// False where the family has no rows.
+// False if the family has no rows.
 bool row_model_make(row_model *m, const cj_params *params);
 
-// Elements of array i from its pointer on; from row to row; and from its pointer to what row `row` has of it.
+// The number of elements of array i; the distance from row to row; the offset of what row `row` has of it.
 uint64_t row_model_elements(const row_model *m, unsigned i);
 uint64_t row_model_stride(const row_model *m, unsigned i);
 uint64_t row_model_begin(const row_model *m, unsigned i, uint64_t row);
@@ -48,13 +48,13 @@ uint64_t row_model_width(const row_model *m, unsigned i);  // of a row
 // The index of the array of that name; ROW_ARRAYS if there is none.
 unsigned row_model_find(const row_model *m, const char *name);
 
-// Element `at` of array i when it is filled from `seed`: what its type holds of it.
+// Element `at` of array i when it is filled from `seed`, rounded to its type.
 double row_model_fill(const row_model *m, unsigned i, uint64_t at, uint64_t seed);
 
-// The distance between a type's smallest numbers, below which no relative error can be kept.
+// The distance between a type's smallest numbers; smaller errors cannot be required.
 double row_model_least(cj_dtype type);
 
-// Of element types and i32, i64.
+// For element types and i32, i64.
 double row_model_read(cj_dtype type, const void *from, uint64_t at);
 void   row_model_write(cj_dtype type, void *to, uint64_t at, double value);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two blocks exchange `bytes` bytes each and read what they got, round after round:
+// Two blocks exchange `bytes` bytes each and read what they received, round after round:
 //   STORE     st.shared::cluster, and a cluster barrier
 //   ST_ASYNC  st.async on the receiver's mbarrier
 //   GLOBAL    stores to global memory, and a flag there with release and acquire, as without clusters
-// Buffers come in pairs, for odd and even rounds. With STORE and GLOBAL, who writes a buffer again has heard from its
-// peer in the round between, and the peer had read it before it said so. st.async publishes nothing but itself: there
-// the peer says by an arrive that it has read a buffer, which by then is long known.
+// Buffers come in pairs, for odd and even rounds. With STORE and GLOBAL, before a block writes a buffer again, it has
+// received its peer's signal of the round in between, which the peer sent after it had read the buffer. st.async orders
+// nothing but its own bytes: there the peer arrives at an mbarrier after it has read a buffer; the arrival comes long
+// before the sender waits for it.
 #include <stddef.h>
 
 #include "frame.h"
@@ -14,10 +15,10 @@ enum { FLAG_ROOM = 128 };  // bytes for a block's flag in global memory, after i
 
 typedef struct exchange {
     cj_var buffer, bars, read;
-    cj_reg here, there;     // this round's buffers: the own, and the peer's; 32 or 64 bits
-    cj_reg offset, mirror;  // bytes of the thread's first vector, and of that which another thread wrote for it to read
+    cj_reg here, there;     // this round's buffers: the block's own, and the peer's; 32 or 64 bits
+    cj_reg offset, mirror;  // bytes of the thread's first vector, and of the one that it reads
     cj_reg value, odd, parity;
-    cj_reg own, other;  // GLOBAL: the blocks' parts of data
+    cj_reg own, other;  // GLOBAL: both blocks' parts of data
 } exchange;
 
 static bool is_global(const probe_frame *k) { return k->shape->op == PROBE_GLOBAL; }
@@ -52,7 +53,7 @@ static void prepare_exchange(probe_frame *k, exchange *x) {
     cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", x->own, k->block, part_bytes(k->shape));
 }
 
-// This round's buffers.
+// Chooses this round's buffers.
 static void turn(probe_frame *k, const exchange *x, cj_reg peer) {
     cj_func *f = k->f;
     uint64_t bytes = k->shape->bytes;
@@ -71,7 +72,7 @@ static void turn(probe_frame *k, const exchange *x, cj_reg peer) {
     cj_ptx(f, "add.u32 $1, $1, $2;", x->here, x->mirror);
 }
 
-// How a vector is written and read, between two rows of threads.
+// The instruction that writes a vector.
 static const char *const store[] = {[PROBE_STORE] = "st.shared::cluster", [PROBE_GLOBAL] = "st.global"};
 
 static void send(probe_frame *k, const exchange *x, cj_reg bar, cj_reg peer) {
@@ -94,7 +95,7 @@ static void send(probe_frame *k, const exchange *x, cj_reg bar, cj_reg peer) {
                x->there, at, x->value, bar_there);
 }
 
-// The block's first thread signals the peer's first thread; each block has a barrier before and after it.
+// The block's first thread signals the peer's first thread; each block has a barrier before and after the signal.
 static void meet_by_flag(probe_frame *k, const exchange *x) {
     cj_func *f = k->f;
     cj_reg   least = cj_u32(f, "least"), seen = cj_u32(f, "seen"), at = cj_u64(f, "flag");
@@ -122,7 +123,7 @@ static void take(probe_frame *k, const exchange *x) {
     }
 }
 
-// ST_ASYNC: the buffer may be written again.
+// ST_ASYNC: tells the sender that it may write the buffer again.
 static void release(probe_frame *k, const exchange *x, cj_reg bar, cj_reg peer) {
     cj_func *f = k->f;
     frame_element(k, bar, x->read, x->odd, 8);
@@ -150,7 +151,7 @@ static void write_exchange(probe_frame *k) {
     frame_stop(k, true);
 }
 
-// Words hold the sender's rank * 2^16 + round.
+// Words are the sender's rank * 2^16 + round.
 static uint64_t expect_exchange(const probe_shape *s, const probe_launch *l) {
     uint64_t words = s->bytes / 4, sum = 0;
     for (uint32_t block = 0; block < l->blocks; block++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every figure of the report. What was measured before comes from an H200 too (driver 580, CUDA 13.0); what was
-// published is quoted as it was said, to be held against the figure.
+// Every figure of the report. `before` was measured on an H200, too (driver 580, CUDA 13.0), or published; a published
+// figure is quoted as it was published.
 #include "probe.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024, ALONE = 0, ONE = 1, TWO = 2, MANY = 4 | 8 | 16, CLUSTERS = TWO | MANY };

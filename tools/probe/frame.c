@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-// Of a wait: some seconds on a GPU, where a wait for an mbarrier sleeps; a wait that lasts so long never ends.
+// Iterations of a wait: some seconds on a GPU, where a wait for an mbarrier sleeps; a wait that takes so long would
+// never end.
 enum { SPINS = 1 << 22 };
 
 void frame_barrier(probe_frame *k, const char *why) {
@@ -48,7 +49,7 @@ void frame_again(probe_frame *k) {
     cj_label_here(k->f, k->skip);
 }
 
-// The end of a wait's loop: back to `again` until `done`, at most SPINS times.
+// The end of a wait's loop: branches back to `again` until `done`, at most SPINS times.
 static void bounded(probe_frame *k, cj_label again, cj_reg done, cj_reg left) {
     cj_reg   over = cj_pred(k->f, "over");
     cj_label out = cj_label_new(k->f, "waited");
@@ -118,7 +119,7 @@ void frame_map(probe_frame *k, cj_reg to, cj_reg address, cj_reg rank) {
     cj_ptx(k->f, "mapa.shared::cluster.u32 $1, $2, $3;", to, address, rank);
 }
 
-// Opens a loop in which `at` walks from memory + 16 * thread by all threads' 16 bytes to the memory's end.
+// Opens a loop in which `at` goes from memory + 16 * thread to the end of memory, in steps of all threads' 16 bytes.
 typedef struct walk {
     cj_reg   at, end, more;
     cj_label again, over;
@@ -167,7 +168,7 @@ void frame_sum(probe_frame *k, cj_var memory, uint64_t bytes) {
     walk_close(k, &w);
 }
 
-// ---- a kernel from its head to its end
+// ---- a whole kernel
 
 static void open_frame(probe_frame *k, cj_builder *b, const probe_kernel *kernel) {
     const probe_shape *s = k->shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the probe kernels share: parameters, identity, the timed loop, bounded waits, the record at the end.
+// What the probe kernels share: parameters, thread identity, the timed loop, bounded waits, the record at the end.
 #ifndef PROBE_FRAME_H
 #define PROBE_FRAME_H
 
@@ -19,10 +19,11 @@ struct probe_frame {
     cj_label           again, skip;
 };
 
-// Every thread of the cluster (of the block, without one) has come here, and sees what the others wrote.
+// A barrier of all threads of the cluster (without one, of the block), which sees the others' writes after it.
 void frame_barrier(probe_frame *k, const char *why);
 
-// The clocks at both ends of what is timed. `settled`: after a frame_barrier, so that all of it is complete.
+// Read the clocks before and after the timed part. `settled`: after a frame_barrier, so that all of the work is
+// complete.
 void frame_start(probe_frame *k);
 void frame_stop(probe_frame *k, bool settled);
 
@@ -36,7 +37,7 @@ void frame_wait(probe_frame *k, cj_reg address, cj_reg parity);
 // Loads with `load` ("ld.acquire.gpu.global.u32") from `address` into `value` until it is at least `least`.
 void frame_poll(probe_frame *k, const char *load, cj_reg value, cj_reg address, cj_reg least);
 
-// Initializes `count` mbarriers of `arrivals` each, by the first thread, for all of the cluster; a frame_barrier must
+// The first thread initializes `count` mbarriers of `arrivals` each, for the whole cluster; a frame_barrier must
 // follow.
 void frame_mbarriers(probe_frame *k, cj_var first, uint32_t count, uint32_t arrivals);
 
@@ -49,11 +50,11 @@ cj_reg frame_rank(probe_frame *k, const char *name, uint32_t by);
 // to = the address of element `index` of a variable, of `bytes` bytes each.
 void frame_element(probe_frame *k, cj_reg to, cj_var variable, cj_reg index, uint64_t bytes);
 
-// address as the block of `rank` has it.
+// to = `address` in the block of `rank`.
 void frame_map(probe_frame *k, cj_reg to, cj_reg address, cj_reg rank);
 
-// Words of `bytes` bytes at `memory`, shared out over all threads of the block, 16 bytes a turn: set to
-// base + index * scale (scale 0 or 1), or added to the check.
+// All threads of the block process the words of `bytes` bytes at `memory`, 16 bytes a thread at a time: set them to
+// base + index * scale (scale 0 or 1), or add them to the check.
 void frame_fill(probe_frame *k, cj_var memory, uint64_t bytes, cj_reg base, uint32_t scale);
 void frame_sum(probe_frame *k, cj_var memory, uint64_t bytes);
 

@@ -12,11 +12,11 @@ enum {
     SLOT_SCALE = 1664525,  // a permutation of the slots: the next is slot * SCALE + STEP, modulo their number
     SLOT_STEP = 1013904223,
 };
-static const uint32_t START_SCALE = 0x9e3779b1;  // slots at which the blocks' chains begin
+static const uint32_t START_SCALE = 0x9e3779b1;  // the blocks' chains begin at block * START_SCALE
 
-// ---- shared memory: of this block, or of the one `step` ranks on
+// ---- shared memory: of this block, or of the block `step` ranks further on
 
-// Each word of the block's own chain gets the address of the next one, as its readers will name it.
+// Each word of the block's own chain is the address of the next one, in the form in which the readers address it.
 static void weave_shared(probe_frame *k, cj_reg base) {
     cj_func *f = k->f;
     cj_reg   at = cj_u32(f, "at"), link = cj_u32(f, "link"), i = frame_u32(k, "i", 0), more = cj_pred(f, "more");
@@ -84,7 +84,7 @@ static uint64_t slots_bytes(const probe_shape *s, uint32_t blocks) {
 
 static uint32_t slots(const probe_shape *s) { return (uint32_t)(s->bytes / SLOT); }
 
-// Writes the links; every thread takes the slots that are its own in the grid, one a round.
+// Writes the links; each thread writes those of its own slots, one a round.
 static void write_weave(probe_frame *k) {
     cj_func *f = k->f;
     cj_reg   data = frame_data(k), slot = cj_u32(f, "slot"), grid = cj_u32(f, "grid"), next = cj_u32(f, "next");
@@ -114,7 +114,7 @@ static uint64_t expect_weave(const probe_shape *s, const probe_launch *l) {
 const probe_kernel probe_weave = {
     .name = "weave", .write = write_weave, .expect = expect_weave, .data_bytes = slots_bytes, .least_rounds = 1};
 
-// .cg: the L1 cache does not take part.
+// .cg bypasses the L1 cache.
 static void write_chase_global(probe_frame *k) {
     cj_func *f = k->f;
     cj_reg   data = frame_data(k), slot = cj_u32(f, "slot"), link = cj_u64(f, "link");

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Throughput of what completes on an mbarrier: st.async, bulk copies from shared memory, bulk copies from global memory
-// with and without multicast.
+// Throughput of operations that complete on an mbarrier: st.async, bulk copies from shared memory, bulk copies from
+// global memory with and without multicast.
 //
 //   sender                                    receiver
-//   wait empty[s]   <------ arrive --------   consumer warp: wait full[s], arm it again, say that s is empty
+//   wait empty[s]   <------ arrive --------   consumer warp: wait full[s], arrive and expect bytes, arrive at empty[s]
 //   data, bytes  -------------------------->  tile[s], full[s]
 //
-// Round j uses stage s = j % STAGES, and every round a block sends to the same blocks. Why this is enough: a sender
-// writes stage s only after all of its receivers have said that they have seen what stood there before, and they arm
-// full[s] before they say so, for the next round. Nothing is read before the end. A stage has room for all senders of a
-// round, each in the slice of its rank.
+// Round j uses stage s = j % STAGES, and a block sends to the same blocks in every round. Why this suffices: a sender
+// writes stage s only after all of its receivers have signalled that the bytes before have arrived, and they expect the
+// bytes of the next round at full[s] before they signal. Nothing is read before the end. A stage has room for all
+// senders of a round, one slice for each rank.
 //
-// The arrive has no .release.cluster: that puts a fence of the whole GPU before it, which takes longer than the round.
+// The arrive has no .release.cluster: that puts a fence of gpu scope before it, which takes longer than the round.
 #include <stddef.h>
 
 #include "frame.h"
 
 enum { STAGES = 4, CONSUMERS = 32, POOL = 16 << 20 };
 
-// Blocks that write into one block in a round, and to which one block writes.
+// How many blocks write into one block in a round; one block also writes to that many.
 static uint32_t partners(const probe_shape *s) {
     if (s->pattern == PROBE_TO_ALL) return s->op == PROBE_MULTICAST ? s->cluster : s->cluster - 1;
     return s->pattern == PROBE_TO_ONE ? s->cluster - 1 : 1;
 }
 
-// Bytes that one block sends to each in a round; a stage is shape->bytes.
+// Bytes that one block sends to each other one in a round; a stage is shape->bytes.
 static uint32_t slice(const probe_shape *s) {
     bool shared = s->pattern == PROBE_TO_ONE || s->pattern == PROBE_TO_ALL;
     return (uint32_t)s->bytes / (shared ? s->cluster : 1);
@@ -34,10 +34,10 @@ static uint32_t producers(const probe_shape *s) { return s->threads - CONSUMERS;
 
 typedef struct pipeline {
     cj_var tile, source, full, empty;
-    cj_reg stage, parity, wrapped;  // of the round, for the role that runs
+    cj_reg stage, parity, wrapped;  // of the round, in the running role
     cj_reg at, barrier;             // in this block
-    cj_reg peer;                    // whom it sends to, or tells
-    cj_reg offset;                  // of the own slice in a stage
+    cj_reg peer;                    // the block that this one sends to, or signals
+    cj_reg offset;                  // of the block's own slice in a stage
 } pipeline;
 
 // ---- rounds: stage and parity
@@ -80,7 +80,7 @@ static void send_bulk(probe_frame *k, const pipeline *p) {
            k->first, at, p->source, slice(k->shape), barrier);
 }
 
-// TO_ALL: the blocks after this one in turn, so that not all send to the same one first.
+// TO_ALL: sends to the blocks after this one in turn, so that not all blocks send to the same one first.
 static void send_to_each(probe_frame *k, const pipeline *p, cj_reg value) {
     for (uint32_t i = 1; i <= (k->shape->pattern == PROBE_TO_ALL ? partners(k->shape) : 1); i++) {
         if (k->shape->pattern == PROBE_TO_ALL) {
@@ -94,7 +94,8 @@ static void send_to_each(probe_frame *k, const pipeline *p, cj_reg value) {
     }
 }
 
-// From POOL bytes, which stay in the L2 cache; each cluster reads a stage's worth a round, all blocks of it the same.
+// Multicasts from POOL bytes, which stay in the L2 cache; each cluster reads a stage's worth a round, its blocks the
+// same bytes.
 static void send_multicast(probe_frame *k, const pipeline *p, cj_reg data, cj_reg place, cj_reg mask) {
     cj_func *f = k->f;
     cj_reg   from = cj_u64(f, "from");
@@ -125,7 +126,7 @@ static void sender(probe_frame *k, pipeline *p) {
         cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", place, POOL / 128, p->offset);
         cj_ptx(f, "and.b32 $1, $1, $2;", place, POOL - 1);
     }
-    first_round(k, p, 1);  // a fresh stage needs no arrival to be empty: the phase before the first is complete
+    first_round(k, p, 1);  // a new stage is empty without an arrival: the phase before the first counts as complete
     frame_loop(k);
     frame_element(k, p->barrier, p->empty, p->stage, 8);
     frame_wait(k, p->barrier, p->parity);
@@ -143,7 +144,7 @@ static void sender(probe_frame *k, pipeline *p) {
 
 // ---- the receiver
 
-// Whom each lane of the consumers tells that a stage is empty.
+// The block that each lane of the consumers signals that a stage is empty.
 static void name_senders(probe_frame *k, const pipeline *p, cj_reg lane) {
     cj_func *f = k->f;
     bool     every = k->shape->op == PROBE_MULTICAST && k->shape->pattern == PROBE_TO_ALL;
@@ -204,7 +205,7 @@ static void prepare(probe_frame *k, pipeline *p) {
                partners(k->shape) * slice(k->shape));
 }
 
-// Who it sends to, and where its slice is, where neither changes.
+// Computes the receiver and its slice, if they do not change.
 static void aim(probe_frame *k, pipeline *p) {
     cj_func *f = k->f;
     bool     to_one = k->shape->pattern == PROBE_TO_ONE;
@@ -246,7 +247,7 @@ static void write_pipeline(probe_frame *k) {
     frame_sum(k, p.tile, STAGES * k->shape->bytes);
 }
 
-// The round that wrote last into a stage, and the sums of what it left there.
+// The last round that wrote into a stage, and the sums of the bytes that it left there.
 static uint64_t slice_sum(const probe_shape *s, uint32_t sender, uint32_t round) {
     uint64_t words = slice(s) / 4, base = (uint64_t)sender << 16;
     if (s->op == PROBE_MULTICAST) return words * 0x01010101;
@@ -264,7 +265,7 @@ static uint64_t expect_pipeline(const probe_shape *s, const probe_launch *l) {
     return sum * (l->blocks / size);
 }
 
-// Received bytes.
+// The bytes that a block receives.
 static double pipeline_work(const probe_shape *s) {
     return (double)partners(s) * slice(s) / (s->pattern == PROBE_TO_ONE ? s->cluster : 1);
 }

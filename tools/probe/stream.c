@@ -3,8 +3,8 @@
 //
 //   tile of a block  [ slice 0 | slice 1 | … ]   a slice is 16 bytes of each thread: what one instruction of all threads moves
 //
-// Loads walk over all slices of the tile that they read, LOADS at a time. Stores go to the slice of the sender's rank,
-// so that no two blocks write the same bytes. Reductions go to random words.
+// Loads read all slices of a tile, LOADS at a time. Stores go to the slice of the sender's rank, so that no two blocks
+// write the same bytes. Reductions go to random words.
 #include <stddef.h>
 
 #include "frame.h"
@@ -13,17 +13,17 @@ enum { LOADS = 4, RANDOM_SCALE = 1664525, RANDOM_STEP = 1013904223 };
 
 static uint32_t cluster_size(const probe_shape *s) { return s->cluster ? s->cluster : 1; }
 
-// The next block of TO_ALL: `shift` ranks on, 1 to C - 1 and again.
+// TO_ALL: the next block is `shift` ranks further on, 1 to C - 1 and again.
 static uint32_t shift_of(uint32_t round, uint32_t size) { return 1 + round % (size - 1); }
 
 typedef struct stream {
-    cj_reg tile, remote, lane;  // addresses: of the own tile; of the other's; thread * 16
+    cj_reg tile, remote, lane;  // addresses: of the own tile; of the other block's; thread * 16
     cj_reg shift, peer, over;
 } stream;
 
 static const char *window(const probe_frame *k) { return k->shape->pattern == PROBE_SELF ? "" : "::cluster"; }
 
-// The tile that the first round turns to.
+// The tile of the first round.
 static void aim(probe_frame *k, stream *s) {
     cj_func *f = k->f;
     s->remote = cj_u32(f, "remote");
@@ -40,7 +40,7 @@ static void aim(probe_frame *k, stream *s) {
     s->over = cj_pred(f, "over");
 }
 
-// TO_ALL: the tile of the next peer, at the head of each round.
+// TO_ALL: chooses the tile of the next peer at the start of each round.
 static void aim_at_next(probe_frame *k, const stream *s) {
     cj_func *f = k->f;
     if (k->shape->pattern != PROBE_TO_ALL) return;
@@ -113,7 +113,7 @@ static void stores(probe_frame *k, const stream *s) {
     frame_stop(k, true);
 }
 
-// The last round's value stays in each slice that was written.
+// Each slice that was written keeps the last round's value.
 static uint64_t expect_stores(const probe_shape *s, const probe_launch *l) {
     uint32_t size = cluster_size(s), peers = s->pattern == PROBE_TO_ALL ? size - 1 : 1;
     uint64_t words = 4 * (uint64_t)s->threads, sum = 0;
@@ -149,10 +149,10 @@ static uint64_t expect_reductions(const probe_shape *s, const probe_launch *l) {
     return (uint64_t)l->blocks * s->threads * l->rounds;
 }
 
-// ---- all of them
+// ---- the kernel
 
 static const struct {
-    uint32_t scale;  // what the tile holds first: words rank * 2^16 + index, or zeros
+    uint32_t scale;  // the tile's first contents: words rank * 2^16 + index, or zeros
     void (*write)(probe_frame *k, const stream *s);
     uint64_t (*expect)(const probe_shape *s, const probe_launch *l);
 } kinds[] = {[PROBE_LOAD] = {1, loads, expect_loads},
@@ -180,14 +180,14 @@ static uint64_t tile_bytes(const probe_shape *s) { return s->bytes; }
 
 static uint64_t expect_stream(const probe_shape *s, const probe_launch *l) { return kinds[s->op].expect(s, l); }
 
-// Of TO_ONE all blocks but one move something.
+// TO_ONE: all blocks but one move data.
 static double stream_work(const probe_shape *s) {
     double each = s->op == PROBE_LOAD ? 16 * LOADS : s->op == PROBE_STORE ? 16 : 1;
     double share = s->pattern == PROBE_TO_ONE ? 1 - 1.0 / s->cluster : 1;
     return each * s->threads * share;
 }
 
-// TO_ALL stores turn to each of 15 blocks.
+// TO_ALL stores go to each of 15 blocks in turn.
 const probe_kernel probe_stream = {.name = "stream",
                                    .write = write_stream,
                                    .expect = expect_stream,
@@ -196,7 +196,7 @@ const probe_kernel probe_stream = {.name = "stream",
                                    .any_size = true,
                                    .least_rounds = 16};
 
-// ---- reading global memory once, the whole grid side by side
+// ---- the grid reads global memory once
 
 static uint64_t read_bytes(const probe_shape *s, uint32_t blocks) {
     (void)blocks;

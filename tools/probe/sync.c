@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What meeting costs: barriers, a value that goes to a peer and back, one value that every block gets the sum of.
+// The cost of synchronization: barriers, a value sent to a peer and back, and a value of each block whose sum every
+// block gets.
 #include <stddef.h>
 
 #include "frame.h"
@@ -7,9 +8,9 @@
 enum {
     BARRIERS = 4,      // a round
     FLAG_BYTES = 128,  // from flag to flag in global memory
-    SLOTS = 1024,      // rounds of a ping-pong: st.async publishes nothing but itself, so no slot is written twice
+    SLOTS = 1024,      // rounds of a ping-pong: st.async orders nothing but its own bytes, so no slot is written twice
     SIDE = 64,         // bytes of a round's slots in an allreduce
-    SIDES = 512,       // rounds of one by st.async, for the same reason
+    SIDES = 512,       // rounds of an allreduce by st.async, for the same reason
 };
 
 // ---- barriers
@@ -80,7 +81,7 @@ static void expect_value(probe_frame *k, cj_reg bar) {
     cj_ptx(k->f, "mbarrier.arrive.expect_tx.shared::cta.b64 $1, [$2], 4;", state, bar);
 }
 
-// The value that comes is one more than the last one sent, or for the first of an odd rank 1.
+// The received value is one more than the last one sent; the first value that an odd rank receives is 1.
 static void receive(probe_frame *k, const ping *p) {
     cj_func *f = k->f;
     if (k->shape->op == PROBE_FLAG) frame_poll(k, "ld.acquire.cluster.shared.u32", p->value, p->slot, p->least);
@@ -91,7 +92,7 @@ static void receive(probe_frame *k, const ping *p) {
     }
     frame_wait(k, p->bar, p->parity);
     cj_ptx(f, "xor.b32 $1, $1, 1;", p->parity);
-    if (k->shape->op == PROBE_ST_ASYNC) expect_value(k, p->bar);  // the next one, before anybody can send it
+    if (k->shape->op == PROBE_ST_ASYNC) expect_value(k, p->bar);  // expects the next value before any block can send it
     if (k->shape->op == PROBE_ST_ASYNC)
         cj_ptx(f, "ld.shared.u32 $1, [$2];", p->value, p->slot);
     else
@@ -119,7 +120,7 @@ static void prepare_ping(probe_frame *k, ping *p) {
     cj_ptx(f, "setp.eq.u32 $1, $2, 0;", p->even, low);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", p->odd, low);
     if (k->shape->op == PROBE_ARRIVE || k->shape->op == PROBE_RELEASE)
-        cj_ptx(f, "sub.u32 $1, 0, $2;", p->value, low);  // counted up by two a round
+        cj_ptx(f, "sub.u32 $1, 0, $2;", p->value, low);  // increases by two a round
     else
         cj_ptx(f, "mov.u32 $1, 0;", p->value);
     cj_ptx(f, "sub.u32 $1, 2, $2;", p->least, low);
@@ -174,10 +175,10 @@ const probe_kernel probe_ping_pong = {.name = "ping_pong",
                                       .data_bytes = flag_bytes,
                                       .least_rounds = 1};
 
-// ---- one f32 a block: every block gets the mean, which is the next round's value
+// ---- allreduce of one f32 a block: every block gets the mean, which is the next round's value
 
-// Mbarriers come in pairs, for odd and even rounds: no thread is more than one round ahead of another. So do the slots of
-// values that are pulled, but each round of st.async has its own.
+// Mbarriers come in pairs, for odd and even rounds: no thread is more than one round ahead of another. So do the slots
+// for values that are pulled; each round of st.async has slots of its own.
 static void all_by_push(probe_frame *k, cj_reg slots, cj_reg bar, cj_reg bar_value, cj_reg value, cj_reg in) {
     cj_func *f = k->f;
     cj_reg   there = cj_u32(f, "there"), bar_there = cj_u32(f, "arrived_there"), state = cj_b64(f, "state");

@@ -102,7 +102,7 @@ static int run_word(int argc, char **argv) {
     return word[0] == '-' && word[1] ? early_option(argc, argv) : run_command(argc, argv);
 }
 
-// Whether the command prints JSON, whatever else its words say: then its mistakes are JSON, too.
+// Whether --json is among the arguments: then mistakes are JSON, too.
 static bool asks_for_json(int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
         if (!strcmp(argv[i], "--json")) return true;
@@ -112,7 +112,7 @@ static bool asks_for_json(int argc, char **argv) {
 int main(int argc, char **argv) {
     cj_log_set(message_log, NULL);
     if (asks_for_json(argc, argv)) atexit(output_json_failure);
-    signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough is no error, even where a parent ignores the signal
+    signal(SIGPIPE, SIG_DFL);  // a reader may close the pipe early, even if a parent ignores the signal
     if (argc < 2) {
         print_help(stderr);
         return CODE_USAGE;

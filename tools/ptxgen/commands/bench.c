@@ -40,7 +40,7 @@ static void print_rates(const study *s, const variant *v) {
         printf("Work: %s\n", figure_rate(s->w.operations / (v->race->time.median * 1e-3), s->w.unit, rate));
 }
 
-// Its results are held against our bound, which it has not promised to keep.
+// The peer's results are compared with our bound, which the peer does not promise to keep.
 static void print_peer(const study *s, const variant *v) {
     const peer *p = &s->peer;
     char        median[FIGURE_TEXT], low[FIGURE_TEXT], high[FIGURE_TEXT], rate[FIGURE_TEXT];

@@ -14,13 +14,13 @@
 #include "output.h"
 
 typedef struct item {
-    char     key[64], entry[64], target[32], compiler[256], damage[128];  // damage: empty for none
+    char     key[64], entry[64], target[32], compiler[256], damage[128];  // damage: empty if there is none
     uint64_t bytes;
     int64_t  created, used;
 } item;
 
 typedef struct cache {
-    char   directory[4096];  // empty: switched off
+    char   directory[4096];  // empty: the cache is switched off
     item  *items;
     size_t count, capacity, damaged;
     bool   no_memory;
@@ -33,7 +33,7 @@ static int clear_entries(const cache *c, bool json);
 static const struct action {
     const char *name;
     int (*run)(const cache *c, bool json);
-    bool reads;  // the entries
+    bool reads;  // this action reads the entries
 } actions[] = {{"ls", list_entries, true}, {"verify", verify_entries, true}, {"clear", clear_entries, false}};
 
 enum { ACTION_COUNT = sizeof actions / sizeof actions[0] };
@@ -97,7 +97,7 @@ static void add_entry(void *user, const cj_cache_entry *entry) {
     c->damaged += entry->damage != NULL;
 }
 
-// The last used first.
+// The most recently used first.
 static int newer(const void *a, const void *b) {
     const item *x = a, *y = b;
     if (x->used != y->used) return x->used < y->used ? 1 : -1;

@@ -13,12 +13,12 @@ typedef struct check_options {
     size_t          count;
     const char     *arch;
     bool            json, ptxas, run;
-    bool            run_only;  // an option was given that only --run takes
+    bool            run_only;  // an option was given that only --run uses
     launch_options  launch;
     machine_options machine;
 } check_options;
 
-enum { LIMIT = 1000 };  // million thread instructions a launch: arguments that are made up may keep a kernel waiting
+enum { LIMIT = 1000 };  // million thread instructions a launch: default arguments may make a kernel wait forever
 
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN };
 
@@ -52,7 +52,7 @@ static int set(void *user, int key, char *value) {
 
 static int take(void *user, char *word) {
     check_options *o = user;
-    o->path[o->count++] = word;  // there is room for every word of the command line
+    o->path[o->count++] = word;  // the array has room for every word of the command line
     return CODE_OK;
 }
 
@@ -69,8 +69,8 @@ static const args_spec spec = {
 typedef struct totals {
     size_t  errors, warnings;
     json_t *array;     // NULL: findings are printed as text
-    json_t *launches;  // of --run, beside it
-    int     trouble;   // that --run had: an exit code
+    json_t *launches;  // of --run, in the JSON output
+    int     trouble;   // an exit code of --run
 } totals;
 
 static void show(totals *t, document *d, const findings *found) {
@@ -141,7 +141,7 @@ static int check_path(const check_options *o, const assembler *tool, const char 
     return code;
 }
 
-// "2 errors, 1 warning"; nothing where there is nothing to say.
+// Prints "2 errors, 1 warning"; nothing if there are none.
 static void print_summary(const totals *t) {
     if (!t->errors && !t->warnings) return;
     fflush(stdout);

@@ -95,7 +95,7 @@ static void announce(check_run *r, const launch_options *l, const document *d, c
     }
 }
 
-// The arguments that were given are the caller's; those that are made up live as long as the launches.
+// The caller owns the given arguments; default arguments exist as long as the launches.
 static int run_entry(check_run *r, const launch_options *given, machine_options machine, document *d, cj_device *device,
                      cj_module *module, const char *entry) {
     launch_options l = *given;
@@ -109,7 +109,7 @@ static int run_entry(check_run *r, const launch_options *given, machine_options 
         code = launch_once(r, &l, &machine, device, function);
         if (!machine_next(&machine)) break;
     }
-    if (!code) machine_notes(device, d->name);  // the last launch's: other schedules have the same
+    if (!code) machine_notes(device, d->name);  // the last launch's: other schedules have the same notes
     arguments_release(&l.arguments, device);
     if (!given->arguments.count) arguments_free(&l.arguments);
     return code;

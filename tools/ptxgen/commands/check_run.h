@@ -9,24 +9,24 @@
 #include "launch.h"
 #include "machine.h"
 
-// A hazard, and the schedule under which it was seen first.
+// A hazard, and the first schedule that showed it.
 typedef struct seen_hazard {
     cj_hazard hazard;
     char      hint[sizeof((cj_hazard *)0)->hint + 64];
 } seen_hazard;
 
-// The hazards that the launches of one document showed, each once.
+// The hazards of one document's launches, each once.
 typedef struct check_run {
     seen_hazard *item;
     size_t       count, capacity;
-    json_t      *launches;  // each launch is added to it; NULL: what was made up of one is said on standard error
+    json_t      *launches;  // each launch is added to it; NULL: the defaults of a launch are printed on standard error
 } check_run;
 
-// Launches the entry that the options name, else every one. Returns an exit code: trouble, not what the kernels did.
-// `has_errors`: errors have been shown that may keep the document from being loaded.
+// Launches the entry that the options name, else every entry. Returns an exit code for failures of the command, not for
+// hazards. `has_errors`: errors have been shown that may keep the document from being loaded.
 int check_run_document(check_run *r, const launch_options *launch, const machine_options *machine, document *d,
                        bool has_errors);
-// In the order of the text; they borrow its strings. Returns an exit code.
+// Adds the hazards in the order of the text; they borrow its strings. Returns an exit code.
 int  check_run_findings(const check_run *r, document *d, findings *found);
 void check_run_free(check_run *r);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands. Each parses its own arguments, argv[0] being its name, and returns the exit code.
+// The subcommands. Each parses its own arguments (argv[0] is its name) and returns the exit code.
 #ifndef PTXGEN_COMMAND_H
 #define PTXGEN_COMMAND_H
 

@@ -105,7 +105,7 @@ static const char *size_text(const line *l, char cell[CELL]) {
     return cell;
 }
 
-// Where each number of blocks is a problem of its own, a column says how many.
+// If each number of blocks is a problem of its own, a column shows it.
 static void fill_line(struct libscols_line *to, const comparison *c, const column *columns, const line *l) {
     const size_t at = c->s.own != NULL;
     char         cell[CELL];
@@ -140,7 +140,7 @@ static int print_lines(const comparison *c) {
 static const char cpu_verdict[] = "No verdict: this is the CPU device, whose times say nothing about a GPU; the counts are the "
                                   "same there.";
 
-// What is still to be had by tuning.
+// Says how much faster than the plan's choice the best form is.
 static void print_plan(const comparison *c, const group *g) {
     const form *best = NULL;
     char        own[FIGURE_TEXT], text[COMPARE_TEXT];
@@ -225,7 +225,7 @@ static int print_json(const comparison *c) {
 
 // ---- the plot
 
-// "4", "8 of 8 blocks", "none*" for the plan's choice where a better one stands beside it.
+// "4", "8 of 8 blocks", "none*" for the plan's choice if a better form is shown, too.
 static void label_text(const comparison *c, const line *l, char label[CELL]) {
     char size[CELL];
     size_text(l, size);

@@ -129,7 +129,7 @@ static bool     given(cj_dim3 d) { return d.x || d.y || d.z; }
 
 static bool same(cj_dim3 a, cj_dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 
-// `s` is what runs.
+// `s` is the shape that the driver launches.
 static void print_verdict(const contract_options *o, const cj_launch_shape *s, const cj_limits *l, const verdict *v) {
     const cj_dim3 grid = o->shape.grid, block = o->shape.block;
     printf("%s %s this launch: %zu of %zu rules broken", l->name, v->errors ? "would refuse" : "would make", v->errors,
@@ -200,7 +200,7 @@ static int judge(const contract_options *o, document *ptx, const cj_limits *limi
     }
     int             code = CODE_OK;
     cj_launch_shape runs;
-    cj_contract_shape(&query, &runs, NULL);  // the text has just been read
+    cj_contract_shape(&query, &runs, NULL);  // cannot fail: the text has just been read
     if (o->json)
         code = print_json(o, &runs, limits, &v);
     else

@@ -16,7 +16,7 @@
 
 enum { OUTPUTS_MAX = 32 };
 
-// What is to be done with an argument's buffer afterwards.
+// What to do with an argument's buffer after the launch.
 typedef struct wanted {
     unsigned    index;
     uint64_t    count;  // elements to print
@@ -28,7 +28,7 @@ typedef struct exec_options {
     launch_options  launch;
     wanted          wanted[OUTPUTS_MAX];
     unsigned        wanted_count;
-    bool            ran;  // the last launch, to its end or into a hazard: there are results
+    bool            ran;  // the last launch ran to its end or to a hazard: there are results
     bool            json;
     json_t         *findings, *outputs;  // with --json
     machine_options machine;
@@ -48,7 +48,7 @@ static const struct argp_option options[] = {
     {0},
 };
 
-// I, I:COUNT or I=FILE; what I is can be told only when all arguments are known.
+// I, I:COUNT or I=FILE; whether argument I is a buffer is checked after all arguments are known.
 static int add_wanted(exec_options *o, const char *option, const char *text, char separator) {
     uint64_t index;
     wanted   w = {.count = UINT64_MAX};
@@ -130,7 +130,7 @@ static int launch_once(exec_options *o, cj_device *device, document *ptx, cj_fun
     return code;
 }
 
-// exec opts in to the cluster that it is given, which a program has to do itself.
+// exec opts in to non-portable clusters; a program must do that itself.
 static void note_nonportable(const exec_options *o, const cj_device *device, const cj_function *function) {
     cj_entry_info info;
     char          note[160];
@@ -145,7 +145,7 @@ static void note_nonportable(const exec_options *o, const cj_device *device, con
     message_note(note);
 }
 
-// Until a schedule shows something.
+// Launches under each schedule until one fails.
 static int launch_all(exec_options *o, cj_device *device, document *ptx, cj_function *function) {
     bool several = o->machine.last_seed > o->machine.cpu.seed;
     char schedule[MACHINE_SCHEDULE_TEXT], note[MACHINE_SCHEDULE_TEXT + 32];
@@ -158,7 +158,8 @@ static int launch_all(exec_options *o, cj_device *device, document *ptx, cj_func
     return code;
 }
 
-// An argument's buffer after the launch: printed, or among the outputs of the JSON object, or in a file, which that names.
+// An argument's buffer after the launch: prints it, adds it to the outputs of the JSON object, or writes it to a file
+// that JSON names.
 static int show_one(exec_options *o, const wanted *w, const argument *a) {
     int code = w->path ? output_save(w->path, (const char *)a->bytes, argument_bytes(a)) : CODE_OK;
     if (!o->json && !w->path) argument_print(a, w->count);
@@ -194,7 +195,7 @@ static int print_json(const exec_options *o, const cj_device *device, const cj_m
     return output_json(object);
 }
 
-// Results of a kernel with hazards are shown, too: they may help to find the fault.
+// Shows results of a kernel with hazards, too: they may help to find the fault.
 static int run(exec_options *o, cj_device *device, document *ptx, cj_module *module) {
     cj_function *function;
     int          code = launch_find(o->launch.entry, o->path, module, &function);

@@ -35,7 +35,7 @@ static const args_spec spec = {
     .set = set,
 };
 
-// Every limit by the name of its field: a uint32_t, a uint64_t or a cj_dim3.
+// Every limit, named by its field: a uint32_t, a uint64_t or a cj_dim3.
 typedef struct limit {
     const char *name;
     size_t      at, size;
@@ -55,7 +55,7 @@ static const limit limits_table[] = {
 
 enum { LIMIT_COUNT = sizeof limits_table / sizeof limits_table[0] };
 
-// The values of a limit, one or three; returns how many.
+// Reads the values of a limit, one or three; returns how many.
 static size_t limit_values(const cj_limits *limits, const limit *row, uint64_t values[3]) {
     const char *field = (const char *)limits + row->at;
     if (row->size == sizeof values[0]) {
@@ -75,7 +75,7 @@ static const char *driver_text(const cj_limits *limits, char *buffer, size_t siz
     return version ? buffer : "not used";
 }
 
-// What works without a GPU, and what does not.
+// The commands that work without a GPU, and those that do not.
 static const char *const without_gpu[] = {
     "works here: list; emit, for any target; run, on the CPU device: the same PTX, slower, every access checked",
     "needs a GPU: times that mean something",

@@ -44,7 +44,7 @@ static const args_spec spec = {
     .take = take,
 };
 
-// The languages of the two columns that are not plain words; ptxgen/table.h has the whole of them.
+// The languages of the two columns that are not plain words; ptxgen/rows/table.h explains them in full.
 static const char legend[] =
     "Forms:     {.a|.b} one of these or none, .(a|b) one of these, $SET the words of a set, which stand at the end.\n"
     "Operands:  d destination, s source, D and S the same or a vector, U and P a vector, q and p a predicate,\n"
@@ -55,7 +55,7 @@ static const char legend[] =
 
 enum { FORM_COLUMN = 15, SET_COLUMN = 18 };
 
-// How much of a form stands on one line: it breaks before a dot or a brace that begins a part.
+// How many bytes of a form fit on one line: it breaks before a dot or a brace that begins a part.
 static size_t form_piece(const char *form) {
     size_t length = strlen(form), piece = 0, width = output_width() - FORM_COLUMN;
     int    depth = 0;
@@ -113,7 +113,7 @@ static json_t *row_json(const cj_isa_row *row) {
                      output_json_words(row->effects), "sample", row->sample);
 }
 
-// The sets that these forms name, or all of them.
+// Prints the sets that these forms name, or all sets.
 static void print_sets(const char *prefix) {
     const cj_isa_set *set;
     const char       *title = "\nSets:\n";

@@ -53,7 +53,7 @@ static void widen(size_t *width, const char *text) {
     if (strlen(text) > *width) *width = strlen(text);
 }
 
-// Takes as many words off the text as fit the width, at least one.
+// Takes as many words from the start of the text as fit the width, at least one.
 static size_t take_words(const char **text, size_t width, const char **piece) {
     size_t length = 0;
     *piece = *text;
@@ -69,7 +69,7 @@ static size_t take_words(const char **text, size_t width, const char **piece) {
     return length;
 }
 
-// Two texts beside each other, each in lines of its width; the first line begins where the output stands.
+// Prints two texts side by side, each in lines of its width; the first line begins at the current column.
 static void print_beside(const char *left, size_t left_width, const char *right, size_t right_width, size_t column) {
     for (bool again = false; *left || *right || !again; again = true) {
         const char *a, *b;
@@ -83,7 +83,7 @@ static void print_beside(const char *left, size_t left_width, const char *right,
     }
 }
 
-enum { MEANING = 30 };  // columns that the meaning has at least, before the values are wrapped
+enum { MEANING = 30 };  // minimum width of the meaning, before the values are wrapped
 
 static widths measure(const cj_family *family) {
     widths w = {sizeof "parameter" - 1, sizeof "default" - 1, sizeof "values" - 1};
@@ -116,7 +116,7 @@ static void print_family(const cj_family *family) {
     }
 }
 
-// A number as such; "auto", or another word.
+// A number as JSON number; "auto" or another word as string.
 static json_t *json_initial(const cj_param_info *info) {
     uint64_t    whole;
     double      real;

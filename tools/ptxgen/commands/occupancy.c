@@ -25,14 +25,14 @@ typedef struct occupancy_options {
     bool               json;
     const args_family *family;  // NULL: the kernel is in a file
     document           ptx;     // that file
-    cj_device         *device;  // a GPU that counts; NULL: the model does
+    cj_device         *device;  // a GPU whose driver counts; NULL: the model counts
     cj_limits          limits;
-    uint32_t           needed;  // blocks, by the family's plan: 1 without clusters; 0: nothing is known
+    uint32_t           needed;  // blocks, by the family's plan: 1 without clusters; 0: not known
 } occupancy_options;
 
 enum { KEY_ENTRY = ARGS_LONG_ONLY, KEY_BLOCK, KEY_SMEM, KEY_REGISTERS, KEY_TARGET, KEY_DEVICE, KEY_KEEP, KEY_JSON };
 
-// What a family's own parameters say is asked for a file only.
+// Options for a file only: a family has parameters for these.
 #define COMMON_OPTIONS                                                                                                 \
     {.name = "registers",                                                                                              \
      .key = KEY_REGISTERS,                                                                                             \
@@ -94,11 +94,11 @@ static const args_spec file_spec = {.doc = doc, .options = file_options, .set = 
 
 // ---- counting
 
-// What became of one cluster size.
+// The result for one cluster size.
 typedef struct row {
     uint32_t             size;
     cj_cluster_occupancy count;
-    char                 refused[32];  // by this rule; empty: counted
+    char                 refused[32];  // the rule that refuses it; empty: it was counted
 } row;
 
 // A kernel as text, and how it is launched.
@@ -127,8 +127,8 @@ static cj_status count_kernel(const occupancy_options *o, const kernel *k, row *
     return CJ_OK;
 }
 
-// A family's kernel of this cluster size. What the plan notes is said once. A size that the problem cannot have gives
-// INVALID_ARGUMENT.
+// Counts a family's kernel of this cluster size. The plan's note is printed once. INVALID_ARGUMENT for a size that the
+// problem cannot have.
 static cj_status count_family(const occupancy_options *o, row *r, bool *noted, cj_error *error) {
     cj_params params = o->family->params;
     cj_plan   plan;
@@ -159,7 +159,7 @@ static bool is_listed(uint64_t size) {
     return false;
 }
 
-// The cluster that the kernel declares is counted as it is, along whichever axes, and in any size.
+// Counts the cluster that the kernel declares with the declared dimensions, in any size.
 static cj_status count_file(const occupancy_options *o, row *r, cj_error *error) {
     kernel                  k = {.text = o->ptx.text, .length = o->ptx.length, .entry = o->entry, .query = o->query};
     const cj_contract_query text = {.ptx = k.text, .length = k.length, .entry = k.entry};
@@ -172,7 +172,8 @@ static cj_status count_file(const occupancy_options *o, row *r, cj_error *error)
     return count_kernel(o, &k, r, error);
 }
 
-// A kernel that cannot be had in a size (it declares another, or the target has no clusters) gives that other one once more.
+// A kernel that cannot have a size (it declares another one, or the target has no clusters) gives the count of its own
+// size again.
 static bool is_another(const row *r) { return !r->refused[0] && r->count.cluster != r->size; }
 
 static int count_all(occupancy_options *o, row rows[SIZE_COUNT], size_t *count) {
@@ -272,7 +273,7 @@ static int print_json(const occupancy_options *o, const row *rows, size_t count,
 
 // ---- which to take
 
-// The family's own plan knows what the blocks have to hold together. The launch rules that it breaks, the rows name.
+// The family's plan knows how many blocks must work together. If the plan breaks a launch rule, the rows show it.
 static int ask_plan(occupancy_options *o) {
     cj_plan   plan;
     cj_error  error;
@@ -300,7 +301,8 @@ static const char *why_chosen(const occupancy_options *o, const cj_cluster_occup
     return text;
 }
 
-// Rows that were refused cannot be chosen: they hold no cluster. Where none can be, the kernel cannot be launched.
+// A refused row cannot be chosen, since it has no active clusters. If no row can be chosen, the kernel cannot be
+// launched.
 static int show(const occupancy_options *o, const row *rows, size_t count) {
     cj_cluster_occupancy candidates[SIZE_COUNT];
     for (size_t i = 0; i < count; i++) candidates[i] = rows[i].count;
@@ -313,7 +315,7 @@ static int show(const occupancy_options *o, const row *rows, size_t count) {
     return code || chosen < count ? code : CODE_WRONG;
 }
 
-// ---- where
+// ---- the device
 
 static int open_target(occupancy_options *o) {
     cj_error error;
@@ -321,7 +323,7 @@ static int open_target(occupancy_options *o) {
     if (cj_device_open(&(cj_device_options){.spec = o->spec}, &o->device, &error)) return message_failure(&error);
     o->limits = *cj_device_limits(o->device);
     if (!strcmp(cj_device_kind(o->device), "gpu")) return CODE_OK;
-    cj_device_close(o->device);  // it has the limits of an H200, and no driver
+    cj_device_close(o->device);  // the CPU device has the limits of an H200, and no driver
     o->device = NULL;
     return CODE_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// probe: what clusters cost and bring on this GPU, measured with generated kernels.
+// probe: latency and throughput of clusters on this GPU, measured with generated kernels.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static const args_spec spec = {
     .set = set,
 };
 
-// Times of an emulator mean nothing, and without clusters there is nothing to measure.
+// Refuses the CPU device, whose times mean nothing, and a GPU without clusters.
 static int suitable(cj_device *device) {
     const cj_limits *limits = cj_device_limits(device);
     if (strcmp(cj_device_kind(device), "gpu") != 0)

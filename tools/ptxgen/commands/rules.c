@@ -29,7 +29,7 @@ static int set(void *user, int key, char *value) {
     return CODE_OK;
 }
 
-// Letters that two words share in place, from the front and from the back: enough to find a slip of the hand.
+// How many letters two words share at the start and at the end: enough to find a typing mistake.
 static size_t likeness(const char *a, const char *b) {
     size_t left = strlen(a), right = strlen(b), front = 0, back = 0, least = left < right ? left : right;
     while (front < least && a[front] == b[front]) front++;
@@ -56,7 +56,7 @@ static int take(void *user, char *word) {
     rules_options *o = user;
     const cj_rule *rule = cj_rule_find(word);
     if (!rule) return no_such_rule(word);
-    o->rule[o->count++] = rule;  // there is room for every word of the command line
+    o->rule[o->count++] = rule;  // the array has room for every word of the command line
     return CODE_OK;
 }
 

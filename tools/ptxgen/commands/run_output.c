@@ -12,7 +12,7 @@
 
 static const char suffix[] = ".npy";
 
-// The length of the name without its suffix; 0 where it has another.
+// The length of the name without .npy; 0 if it has another suffix.
 static size_t stem_of(const char *path) {
     const size_t length = strlen(path), all = sizeof suffix - 1;
     return length > all && !strcmp(path + length - all, suffix) ? length - all : 0;
@@ -32,14 +32,14 @@ static uint64_t count_of(const workload_output *o) {
     return count;
 }
 
-// From the first element to the last one's end.
+// The bytes from the first element to the end of the last one.
 static uint64_t span_of(const workload_output *o) {
     uint64_t span = 1;
     for (unsigned i = 0; i < o->dims; i++) span += (o->extent[i] - 1) * o->stride[i];
     return span;
 }
 
-// Rows of the innermost dimension, one after the other, as the file's type has them.
+// Copies rows of the innermost dimension, one after the other, converted to the file's type.
 static void gather(const workload_output *o, const unsigned char *from, unsigned char *to) {
     const cj_dtype told = npy_type(o->type);
     const size_t   size = cj_dtype_size(o->type), told_size = cj_dtype_size(told);

@@ -5,7 +5,7 @@
 
 #include "workload.h"
 
-// Before anything runs: a name that is not .npy, or where nothing can be written, is refused. Returns an exit code.
+// Before anything runs: refuses a name without .npy, or a file that cannot be written. Returns an exit code.
 int run_output_check(const char *path);
 
 // Writes the first of the workload's outputs to `path`, FILE.npy, and each other one to FILE.NAME.npy. Returns an exit code.

@@ -59,7 +59,7 @@ static void estimate(runner *r) {
     estimate_say(&r->w, (estimate_use){.launches = times, .checks = times});
 }
 
-// How large the problem is, a file's array may say.
+// A file's array may determine how large the problem is.
 static int open_workload(runner *r) {
     if (!r->options->input) estimate(r);
     const int code = r->w.type->open(&r->w);
@@ -76,7 +76,7 @@ static int load_kernel(runner *r) {
     return CODE_OK;
 }
 
-// Every launch starts from poisoned outputs and from the workspace as the previous launch left it.
+// Every launch starts from poisoned outputs, and from the workspace as the previous launch left it.
 static int launch_all(runner *r) {
     r->launches = launches_of(r);
     r->times = malloc(r->launches * sizeof *r->times);
@@ -84,7 +84,7 @@ static int launch_all(runner *r) {
     int code = workload_try(&r->w, r->kernel, 0, NULL, &r->verdict);
     for (unsigned i = 0; !code && r->verdict.ok && i < r->launches; i++)
         code = workload_try(&r->w, r->kernel, 0, &r->times[i], &r->verdict);
-    if (!r->verdict.ok) r->launches = 0;  // times of a kernel with wrong results say nothing
+    if (!r->verdict.ok) r->launches = 0;  // times of a kernel with wrong results mean nothing
     if (!code && !r->options->json) machine_stats(&r->options->machine, r->w.device);
     return code;
 }

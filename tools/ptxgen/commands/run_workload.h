@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `ptxgen run` asks for.
+// The options of `ptxgen run`.
 #ifndef PTXGEN_RUN_WORKLOAD_H
 #define PTXGEN_RUN_WORKLOAD_H
 

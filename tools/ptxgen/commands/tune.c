@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tune: the fastest of the plans that a problem can have, kept for later kernels; and what has been kept.
+// tune: finds the fastest plan for a problem and stores it for later kernels; shows the stored choices.
 #include <clusterjit/tuning.h>
 #include <libsmartcols/libsmartcols.h>
 #include <stdio.h>
@@ -116,7 +116,7 @@ static const column columns[] = {
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-// The values that the plan chose for the open parameters.
+// Fills in the values that the plan chose for the open parameters.
 static size_t fill_values(const tune *t, const candidate *c, struct libscols_line *line) {
     char cell[CELL];
     for (size_t i = 0; i < t->open_count; i++) {
@@ -216,7 +216,7 @@ static int admit(const cj_device *device) {
                          cj_device_reason(device));
 }
 
-// Where the plan's own choice is the best, an older one that is kept no longer holds.
+// If the plan's own choice is the fastest, removes an older stored choice.
 static int keep(const tune *t) {
     const candidate *winner = tune_winner(t);
     const cj_params *problem = &t->s.w.params;
@@ -241,7 +241,7 @@ static int tune_family(const tune_options *o, const args_family *family) {
     return code;
 }
 
-// ---- the kept choices
+// ---- the stored choices
 
 typedef struct listing {
     struct libscols_table *table;

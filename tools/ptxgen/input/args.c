@@ -39,9 +39,9 @@ typedef struct parse {
     char               args[CJ_PARAM_MAX][ARG_SIZE];
 } parse;
 
-// Large powers of two, and one less, read better as such.
+// Large powers of two, and one less, are easier to read in this form.
 static const char *limit_text(uint64_t value, char *buffer, size_t size) {
-    uint64_t odd = value & 1;  // 2^31-1 is held against 2^31
+    uint64_t odd = value & 1;  // 2^31-1 is compared with 2^31
     int      power = 20;
     while (power < 63 && UINT64_C(1) << power < value + odd) power++;
     if (UINT64_C(1) << power == value + odd)
@@ -165,7 +165,7 @@ static bool is_option(const struct argp_option *option, const char *word, size_t
     return strlen(option->name) == length - 2 && strncmp(word + 2, option->name, length - 2) == 0;
 }
 
-// getopt does not say what displeased it: an option of ours stands there without its value, or it is none of ours.
+// getopt does not name the bad option: either one of ours lacks its value, or the option is unknown.
 static int bad_option(const parse *p, const struct argp_state *state) {
     const char *word = state->argv[state->next - 1];
     if (word[0] != '-' && state->next < state->argc) word = state->argv[state->next];  // inside a bundle, -xyz
@@ -214,7 +214,7 @@ static int set_colour(const char *when) {
     return message_error(CJ_INVALID_ARGUMENT, "--color is '%s'; it is auto, always or never", when);
 }
 
-// What argp reads the width of its help from.
+// Sets the environment variable from which argp reads the width of its help.
 static void set_help_width(void) {
     char format[40];
     snprintf(format, sizeof format, "rmargin=%zu", output_width() - 1);
@@ -250,7 +250,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state) {
     return 0;
 }
 
-// Takes the family's name out of argv[1], if there is one.
+// Removes the family's name from argv[1], if there is one.
 static void parse_family(parse *p, int *argc, char ***argv) {
     if (*argc < 2 || (*argv)[1][0] == '-') return;
     const cj_family *family;

@@ -11,7 +11,7 @@
 // The keys of options without a short form begin here.
 enum { ARGS_LONG_ONLY = 0x100 };
 
-// --arch and its other name --target.
+// --arch and its synonym --target.
 #define ARGS_ARCH(option, text)                                    \
     {.name = "arch", .key = option, .arg = "TARGET", .doc = text}, \
         {.name = "target", .key = option, .arg = "TARGET", .flags = OPTION_ALIAS}
@@ -20,24 +20,23 @@ typedef struct args_spec {
     const char               *doc;                 // one paragraph
     const struct argp_option *options;             // of the subcommand itself, ended by {0}
     int (*set)(void *user, int key, char *value);  // takes one of `options`; returns an exit code after its message
-    const char *words;                    // the words that the command takes besides options: "FILE..."; NULL: none
-    int (*take)(void *user, char *word);  // takes one of those
+    const char *words;                    // the words that the command accepts besides options: "FILE..."; NULL: none
+    int (*take)(void *user, char *word);  // accepts one of those words
 } args_spec;
 
-// A family with its parameters, and which of them stood on the command line. Functions are compiled from their
-// expressions.
+// A family with its parameters, and which of them the command line set. Functions are compiled from their expressions.
 typedef struct args_family {
     cj_params         params;
     bool              given[CJ_PARAM_MAX];
-    const char       *expression[CJ_PARAM_MAX];  // of functions; NULL: none
-    cj_user_function *function[CJ_PARAM_MAX];    // args_family_free
+    const char       *expression[CJ_PARAM_MAX];  // of functions; NULL: not given
+    cj_user_function *function[CJ_PARAM_MAX];    // released by args_family_free
 } args_family;
 
-// Parses argv[1..), argv[0] being the subcommand's name. Where `family` is not NULL, argv[1] names one.
-// Like argp itself it does not return after --help or a mistake, but exits, with CODE_USAGE for a mistake.
+// Parses argv[1..); argv[0] is the subcommand's name. If `family` is not NULL, argv[1] names a family. Like argp it
+// exits after --help and after a mistake, with CODE_USAGE for a mistake.
 void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_family *family);
 
-// The first word that is a kernel family's name; NULL: there is none.
+// The first word that is the name of a kernel family; NULL if there is none.
 const char *args_family_among(int argc, char **argv);
 
 void args_print_version(void);
@@ -56,8 +55,8 @@ unsigned args_number(const char *option, const char *text, unsigned minimum, uns
 // One to three whole numbers, "X[,Y,Z]"; a number that is left out is 1; exits with a message that names `option` otherwise.
 cj_dim3 args_dim3(const char *option, const char *text);
 
-// The target that --arch or --target names: of a part ("h200") the family's there, or, where `family` is NULL, the newest that
-// it runs; else the name itself, which may be NULL.
+// The target for --arch or --target: for a part ("h200") the family's target there, or, if `family` is NULL, the newest
+// target that the part runs; else the name itself, which may be NULL.
 const char *args_target(const char *name, const cj_family *family);
 
 // "32..1024, a multiple of 32", "sum, min, max" or "CUDA C of a, b"; returns `buffer`.

@@ -23,7 +23,7 @@
 
 element_kind element_kind_of(cj_dtype type) { return (element_kind)cj_dtype_name(cj_dtype_arithmetic(type))[0]; }
 
-// NULL for a type that C has.
+// NULL for a type that C has, too.
 static const half_format *half_of(cj_dtype type) {
     switch (type) {
     case CJ_F16: return &half_f16;

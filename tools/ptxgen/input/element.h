@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Array elements of any type, widened to one of three so that no algorithm is written six times.
+// Array elements of any type, widened to one of three types, so that each algorithm is written once.
 #ifndef PTXGEN_ELEMENT_H
 #define PTXGEN_ELEMENT_H
 
@@ -14,24 +14,24 @@ typedef union element {
     uint64_t u;
 } element;
 
-// Also the first letter of the name of the type that it is computed in.
+// Also the first letter of the name of the type in which it is computed.
 typedef enum element_kind { ELEMENT_FLOAT = 'f', ELEMENT_SIGNED = 'i', ELEMENT_UNSIGNED = 'u' } element_kind;
 
 element_kind element_kind_of(cj_dtype type);
 
-// "f32" and its like; returns false for another name.
+// Reads "f32" and the like; false for an unknown name.
 bool element_type(const char *name, cj_dtype *type);
 
 void element_widen(cj_dtype type, const void *from, size_t count, element *to);
 // Floats are rounded to the type, integers taken modulo 2^bits.
 void element_narrow(cj_dtype type, const element *from, size_t count, void *to);
-// What `value` becomes when it is stored as `type`.
+// `value` after it was stored as `type` and read again.
 element element_stored(cj_dtype type, element value);
 
 // Equal as results: NaN equals NaN, and -0 equals 0.
 bool element_same(cj_dtype type, element a, element b);
 
-// As few digits as the type's precision needs, a whole float with ".0"; returns `buffer`.
+// With as few digits as the type's precision needs, a whole float with ".0"; returns `buffer`.
 enum { ELEMENT_TEXT = 32 };
 const char *element_text(cj_dtype type, element value, char buffer[ELEMENT_TEXT]);
 // The same for a float with a given number of significant digits.

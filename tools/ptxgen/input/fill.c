@@ -57,13 +57,13 @@ static void write_rand(const fill *f, uint64_t first, size_t count, element *to)
     }
 }
 
-// Each reads what follows "name:" into the fill and returns why it cannot, or NULL.
+// Each reads the text after "name:" into the fill, and returns the reason if it cannot, or NULL.
 static const char *read_whole(const char *text, uint64_t *value) {
     const char *end = cj_number_read(text, value);
     return end && !*end ? NULL : "it takes a whole number";
 }
 
-// A whole number with or without a minus, which wraps around in 64 bits; `fits`: whether it did not.
+// Reads a whole number with or without a minus, which wraps around in 64 bits; `fits`: whether it did not.
 static const char *read_integer(const char *text, bool is_signed, element *value, bool *fits) {
     const bool     negative = *text == '-';
     const char    *end = cj_number_read(text + negative, &value->u);
@@ -73,7 +73,7 @@ static const char *read_integer(const char *text, bool is_signed, element *value
     return end;
 }
 
-// A number that overflows is refused; one that is too small to be told from 0 becomes that.
+// Refuses a number that overflows; a number that is too small becomes 0.
 static const char *read_value(const char *text, cj_dtype type, element *value) {
     const element_kind kind = element_kind_of(type);
     const char        *end;

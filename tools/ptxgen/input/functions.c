@@ -38,7 +38,7 @@ static int compile(args_family *family, size_t index, cj_dtype type) {
 
 int functions_compile(args_family *family) {
     char        word[16];
-    cj_dtype    type = CJ_F32;  // of a family without a dtype
+    cj_dtype    type = CJ_F32;  // for a family without a dtype
     int         code = CODE_OK;
     const char *name = cj_params_word(&family->params, "dtype", word, sizeof word);
     if (name) element_type(name, &type);

@@ -5,7 +5,7 @@
 
 #include "args.h"
 
-// Compiles the expressions that were given, for the family's dtype, into its parameters. Returns an exit code.
+// Compiles the given expressions, for the family's dtype, into its parameters. Returns an exit code.
 int functions_compile(args_family *family);
 
 #endif

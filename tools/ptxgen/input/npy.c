@@ -68,7 +68,7 @@ static bool take_shape(reader *r) {
         r->count *= extent;
         if (r->dims < NPY_DIMS) r->extent[r->dims] = extent;
         r->dims++;
-        take(r, "L");  // Python 2 wrote long integers so
+        take(r, "L");  // Python 2 wrote an L after long integers
         if (!take(r, ",")) return take(r, ")");
     }
     return true;
@@ -96,7 +96,7 @@ static bool take_dictionary(reader *r) {
     return take(r, "}");
 }
 
-// '<f4' and its like: byte order, kind, bytes.
+// Reads '<f4' and the like: byte order, kind, bytes.
 static int type_of(const char *name, const char *descr, cj_dtype *type) {
     char ours[16] = "";
     if (strlen(descr) == 3 && strchr("<>|", descr[0]))
@@ -180,7 +180,7 @@ cj_dtype npy_type(cj_dtype type) {
     }
 }
 
-enum { NPY_ALIGN = 64, NPY_PREFIX = 10 };  // bytes that the data begin at a multiple of; magic, version and length
+enum { NPY_ALIGN = 64, NPY_PREFIX = 10 };  // alignment of the data in bytes; magic, version and length
 
 static size_t append(char *to, size_t used, const char *format, ...) {
     va_list arguments;

@@ -68,7 +68,7 @@ static bool has_magic(FILE *file) {
     return found;
 }
 
-// A file's name says what it holds; a pipe has none, so its first bytes do.
+// A file's name says what the file contains; a pipe has no name, so its first bytes decide.
 static int open_content(source *s, bool pipe, uint64_t bytes) {
     if (pipe) return has_magic(s->file) ? open_npy(s, bytes) : open_raw(s, bytes);
     const char *dot = strrchr(s->name, '.');
@@ -124,7 +124,7 @@ static int read_stored(source *s, void *to, size_t count) {
     return message_error(CJ_FILE, "'%s' became shorter while it was read", s->name);
 }
 
-// Rounded to the type, to nearest.
+// Reads elements and rounds them to the type, to nearest.
 static int read_rounded(source *s, char *to, size_t count) {
     enum { BATCH = 512 };
     float   stored[BATCH];

@@ -78,7 +78,7 @@ static int fill_buffer(argument *a, const char *spec) {
     return *spec == '@' ? read_file(a, spec + 1) : make(a, spec);
 }
 
-// [COUNT], up to the =.
+// Reads [COUNT], up to the =.
 static bool read_count(const char *text, const char *end, uint64_t *count) {
     const char *stop = *text == '[' ? cj_number_read(text + 1, count) : NULL;
     return stop && *count && *stop == ']' && stop + 1 == end;
@@ -102,7 +102,7 @@ static int parse_elements(argument *a, const char *equals) {
 
 static int hex_digit(char c) { return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10; }
 
-// bytes:N=HEX, the first byte first, or bytes:N=@FILE.
+// Reads bytes:N=HEX, the first byte first, or bytes:N=@FILE.
 static int parse_bytes(argument *a, const char *equals) {
     a->kind = ARGUMENT_BYTES;
     a->type = value_type_named("u8", 2);

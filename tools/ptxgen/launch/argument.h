@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of a kernel as a command line gives them: u32=5, f32[1024]=iota, bytes:16=@FILE,
+// Arguments of a kernel as the command line describes them: u32=5, f32[1024]=iota, bytes:16=@FILE,
 // tensor:f16[64x64]@0,box=64x32.
 #ifndef PTXGEN_ARGUMENT_H
 #define PTXGEN_ARGUMENT_H
@@ -22,12 +22,12 @@ typedef enum argument_kind { ARGUMENT_SCALAR, ARGUMENT_BUFFER, ARGUMENT_BYTES, A
 typedef struct argument {
     const char       *text;  // as given
     argument_kind     kind;
-    const value_type *type;    // of an element; of BYTES u8
+    const value_type *type;    // of an element; u8 for BYTES
     uint64_t          count;   // elements; 1 for a scalar, 0 for a tensor map that views another argument's buffer
-    unsigned char    *bytes;   // owned: the host's copy of them
+    unsigned char    *bytes;   // owned: the host's copy of the elements
     cj_ptr            memory;  // of a buffer, on the device
-    tile              tile;    // of a tensor map,
-    cj_tensormap      map;     // and the map that is passed
+    tile              tile;    // of a tensor map
+    cj_tensormap      map;     // the map that is passed
 } argument;
 
 enum { ARGUMENTS_MAX = 32 };
@@ -37,15 +37,14 @@ typedef struct arguments {
     unsigned count;
 } arguments;
 
-// Reads the next argument; `text` stays the caller's. Returns an exit code; arguments_free frees what was made either
-// way.
+// Reads the next argument; the caller keeps `text`. Returns an exit code; call arguments_free in either case.
 int  arguments_add(arguments *all, const char *text);
 void arguments_free(arguments *all);
 
-// Checks after all arguments are known: which buffers tensor maps view. Returns an exit code.
+// Checks, after all arguments are known, which buffers tensor maps view. Returns an exit code.
 int arguments_check(const arguments *all);
 
-// Gives the buffers memory with their first contents, and makes the tensor maps. Returns an exit code.
+// Allocates the buffers with their first contents, and makes the tensor maps. Returns an exit code.
 int  arguments_upload(arguments *all, cj_device *device);
 void arguments_release(arguments *all, cj_device *device);
 
@@ -57,7 +56,7 @@ const void *argument_value(const argument *a);  // the value that the kernel get
 // Prints the first `count` elements on one line, blank-separated.
 void argument_print(const argument *a, uint64_t count);
 
-// The same as an array of numbers.
+// The elements as an array of numbers.
 json_t *argument_json(const argument *a, uint64_t count);
 
 #endif

@@ -91,7 +91,7 @@ static int derive_shape(launch_options *l, const char *path, const cj_entry_info
     return CODE_OK;
 }
 
-// The argument for a parameter of that kind and size; NULL: there is none that suits most kernels.
+// The argument that suits most kernels for a parameter of that kind and size; NULL: there is none.
 static const char *usual_argument(cj_param_kind kind, size_t bytes) {
     static const struct {
         cj_param_kind kind;
@@ -153,15 +153,15 @@ cj_status launch_run(const launch_options *l, cj_device *device, cj_function *fu
                                .attributes.cooperative = l->cooperative,
                                .arguments = value,
                                .argument_count = l->arguments.count};
-    cj_cpu_stats_clear(device, NULL);  // a GPU device has none and refuses
+    cj_cpu_stats_clear(device, NULL);  // fails on a GPU device, which has no counters
     cj_status status = cj_launch(device, &config, error);
     return status ? status : cj_synchronize(device, NULL, error);
 }
 
 // ---- showing
 
-// One word of a shell's command line, whatever is in it. Words with control characters, which messages show escaped, are
-// quoted as $'…'.
+// Prints one word of a shell command, with any characters in it. Words with control characters, which messages show
+// escaped, are quoted as $'…'.
 static void put_quoted(FILE *to, const char *word) {
     bool control = false;
     for (const char *c = word; *c; c++) control |= iscntrl((unsigned char)*c) != 0;
@@ -172,7 +172,7 @@ static void put_quoted(FILE *to, const char *word) {
         else if (control && (*c == '\'' || *c == '\\'))
             fprintf(to, "\\%c", *c);
         else if (*c == '\'')
-            fputs("'\\''", to);  // ends the quotes, and opens them again
+            fputs("'\\''", to);  // ends the quotes, adds a quoted quote, opens them again
         else
             putc(*c, to);
     putc('\'', to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch as a command line describes it: its options, shared by the commands that run any PTX, and making it.
+// One launch as the command line describes it: its options, which all commands that run PTX share, and how it is made.
 #ifndef PTXGEN_LAUNCH_H
 #define PTXGEN_LAUNCH_H
 
@@ -19,7 +19,7 @@ typedef struct launch_options {
 
 enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_SMEM, LAUNCH_COOPERATIVE, LAUNCH_ARG };
 
-// The command gives the texts of the defaults.
+// The command passes the texts of the defaults.
 #define LAUNCH_OPTIONS(which, grid_size, block_size, bytes)                                                            \
     {.name = "entry", .key = LAUNCH_ENTRY, .arg = "NAME", .doc = "The kernel (default: " which ")"},                   \
         {.name = "grid",                                                                                               \
@@ -42,24 +42,24 @@ enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_S
         .name = "arg", .key = LAUNCH_ARG, .arg = "ARGUMENT", .doc = "The next argument: " ARGUMENT_HELP ". " TILE_HELP \
     }
 
-// Takes one of LAUNCH_OPTIONS; true when `key` is one. Exits with a message on a value that makes no sense.
+// Takes one of LAUNCH_OPTIONS; true if `key` is one. Exits with a message if the value is invalid.
 bool launch_set(launch_options *l, int key, const char *value);
 
-// Finds the entry by name; NULL: the only one of the module, which `path` names in messages. Returns an exit code.
+// Finds the entry by name; if NULL, the only entry of the module, which `path` names in messages. Returns an exit code.
 int launch_find(const char *entry, const char *path, cj_module *module, cj_function **function);
 
-// Makes up what was not given, of what the entry tells: one cluster of the largest blocks it allows, buffers of 8 MiB of
-// zeros, 1024 for integers, 1 for floats. What it does not tell is refused by name. *made: something was made up.
-// Returns an exit code.
+// Fills in what was not given, from what the entry says: one cluster of the largest blocks it allows, buffers of 8 MiB
+// of zeros, 1024 for integers, 1 for floats. Refuses, by name, what the entry does not say. *made: something was filled
+// in. Returns an exit code.
 int launch_derive(launch_options *l, const char *path, const cj_function *function, bool *made);
 
-// The arguments against the entry's parameters: as many, and of the same sizes. Returns an exit code.
+// Checks the arguments against the entry's parameters: their number and sizes. Returns an exit code.
 int launch_check(const launch_options *l, const cj_function *function);
 
 // Launches and waits; the arguments have been uploaded.
 cj_status launch_run(const launch_options *l, cj_device *device, cj_function *function, cj_error *error);
 
-// As shell options, each after a blank, freed by the caller (NULL: no memory); and as JSON.
+// The launch as shell options, each after a blank, freed by the caller (NULL: no memory); and as JSON.
 char   *launch_text(const launch_options *l);
 json_t *launch_json(const launch_options *l, const char *path, const char *entry);
 

@@ -67,7 +67,7 @@ bool machine_set(machine_options *o, int key, const char *value) {
     return true;
 }
 
-// ", about 12 s left": of the launch, or of all that was said to take long.
+// ", about 12 s left": of the launch, or of all launches that were announced to take long.
 static const char *time_left(double spent, uint64_t done, uint64_t clusters, char text[PROGRESS_TEXT + 16]) {
     const double all = progress_left(), launch = done ? spent / (double)done * (double)(clusters - done) : 0;
     char         seconds[PROGRESS_TEXT];
@@ -81,7 +81,7 @@ static const char *time_left(double spent, uint64_t done, uint64_t clusters, cha
 static void show_progress(void *user, uint64_t done, uint64_t clusters, uint64_t instructions) {
     static struct {
         uint64_t instructions;
-        double   time, begun;  // 0: no call yet in this launch, which is half a second old at the first
+        double   time, begun;  // 0: no call yet in this launch; the first call comes half a second after its start
     } before;
     char left[PROGRESS_TEXT + 16];
     (void)user;

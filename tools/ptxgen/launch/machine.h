@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that set up the CPU device, shared by the commands that run kernels, and what it has to say afterwards.
+// The options of the CPU device, which all commands that run kernels share, and its reports after a launch.
 #ifndef PTXGEN_MACHINE_H
 #define PTXGEN_MACHINE_H
 
@@ -11,8 +11,8 @@
 
 typedef struct machine_options {
     cj_cpu_options cpu;        // of the first launch
-    uint64_t       last_seed;  // of the last one: there is a launch for each seed from cpu.seed on
-    bool           given;      // one of them stood on the command line
+    uint64_t       last_seed;  // of the last launch: there is one for each seed from cpu.seed
+    bool           given;      // the command line has one of these options
 } machine_options;
 
 enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS, MACHINE_LIMIT };
@@ -37,10 +37,10 @@ enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS
         .doc = "CPU device: stop after N million thread instructions, as a livelock"                                 \
     }
 
-// Takes one of MACHINE_OPTIONS; true when `key` is one. Exits with a message on a value that makes no sense.
+// Takes one of MACHINE_OPTIONS; true if `key` is one. Exits with a message if the value is invalid.
 bool machine_set(machine_options *o, int key, const char *value);
 
-// Applies the options. Returns an exit code: options of the CPU device on a GPU are a mistake.
+// Applies the options. Returns an exit code: a GPU refuses options of the CPU device.
 int machine_apply(const machine_options *o, cj_device *device);
 
 // Advances to the next launch's options; false after the last seed.
@@ -50,16 +50,17 @@ bool machine_next(machine_options *o);
 enum { MACHINE_SCHEDULE_TEXT = 32 };
 const char *machine_schedule(const machine_options *o, char buffer[MACHINE_SCHEDULE_TEXT]);
 
-// A hazard as a finding at the instruction that was seen to break the rule; it borrows the hazard's strings.
+// A hazard as a finding at the second of its two lines; it borrows the hazard's strings.
 cj_diagnostic machine_finding(document *ptx, const cj_hazard *hazard);
 
-// After a launch: what looked like a race and made no difference, on standard error.
+// After a launch: prints its notes (races that made no difference) on standard error.
 void machine_notes(const cj_device *device, const char *file);
 
-// After a launch: its notes, and the hazards under their PTX lines, or the error, on standard error. Returns the exit code of `status`.
+// After a launch: prints its notes, and the hazards with their PTX lines, or the error, on standard error. Returns the
+// exit code of `status`.
 int machine_report(const cj_device *device, document *ptx, cj_status status, const cj_error *error);
 
-// With --stats: a table on standard error; the same as JSON, NULL without.
+// With --stats: prints a table on standard error; the same as JSON, NULL without --stats.
 void    machine_stats(const machine_options *o, const cj_device *device);
 json_t *machine_stats_json(const machine_options *o, const cj_device *device);
 

@@ -19,7 +19,7 @@ static bool same(const char *text, size_t length, const char *word) {
 
 // ---- values
 
-// A whole number that takes up all of [text, end).
+// Reads a whole number that fills [text, end).
 static bool read_number(const char *text, const char *end, uint64_t *value) {
     char         piece[32];
     const size_t length = (size_t)(end - text);
@@ -30,7 +30,7 @@ static bool read_number(const char *text, const char *end, uint64_t *value) {
     return stop && !*stop;
 }
 
-// AxBxC: returns how many there are, 0 where it makes no sense.
+// Reads AxBxC: returns how many numbers there are, 0 if the text is invalid.
 static uint32_t read_list(const char *text, const char *end, uint64_t value[TILE_RANK_MAX]) {
     uint32_t count = 0;
     while (count < TILE_RANK_MAX) {
@@ -42,13 +42,13 @@ static uint32_t read_list(const char *text, const char *end, uint64_t value[TILE
     return 0;
 }
 
-// A list that a 32-bit field takes: larger values become one that no field allows.
+// Converts a list to 32 bits; larger values become one that no field allows.
 static void narrow(const uint64_t *from, uint32_t *to) {
     for (unsigned i = 0; i < TILE_RANK_MAX; i++) to[i] = from[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)from[i];
 }
 
 static const struct {
-    const char *field, *words;  // a word's place in the list is its value
+    const char *field, *words;  // a word's index in the list is its value
 } choices[] = {
     {"swizzle", "none|32|64|128"}, {"interleave", "none|16|32"}, {"l2", "none|64|128|256"}, {"fill", "zeros|nan"}};
 
@@ -75,7 +75,7 @@ typedef struct options {
     int      choice[CHOICE_COUNT];
 } options;
 
-// NAME=VALUE in [at, end).
+// Reads NAME=VALUE in [at, end).
 static int read_option(const char *text, const char *at, const char *end, options *o) {
     struct {
         const char *field;
@@ -109,7 +109,7 @@ static int check_length(const char *text, const char *field, uint32_t count, uin
                          count, wanted, TILE_HINT);
 }
 
-// Fills in what the options left out.
+// Fills in the options that were not given.
 static int apply(tile *t, const char *text, options *o) {
     if (!o->box_count)
         return message_error(CJ_INVALID_ARGUMENT, "--arg '%s': there is no box\nadd box=LIST, the elements of one copy",
@@ -147,7 +147,7 @@ static int read_type(tile *t, const char *text, const char *at, size_t length) {
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!same(at, length, names[i])) continue;
-        bool stored_alike = i < CJ_TENSORMAP_F32_FTZ;  // the others are stored as f32
+        bool stored_alike = i < CJ_TENSORMAP_F32_FTZ;  // other types are stored as f32
         t->type = (cj_tensormap_type)i;
         t->element = stored_alike ? value_type_named(at, length) : value_type_named("f32", 3);
         return CODE_OK;
@@ -156,7 +156,7 @@ static int read_type(tile *t, const char *text, const char *at, size_t length) {
                   "u8, u16, u32, s32, u64, s64, f16, bf16, f32, f64, tf32, f32.ftz or tf32.ftz");
 }
 
-// @I or =FILL, up to the first comma.
+// Reads @I or =FILL, up to the first comma.
 static int read_source(tile *t, const char *text, const char *at, const char *end, const char **spec, size_t *length) {
     uint64_t index;
     *spec = at + 1;

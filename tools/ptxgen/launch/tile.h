@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps as a command line describes them: tensor:f16[64x128]@0,box=64x32,swizzle=128.
+// Tensor maps as the command line describes them: tensor:f16[64x128]@0,box=64x32,swizzle=128.
 #ifndef PTXGEN_TILE_H
 #define PTXGEN_TILE_H
 
@@ -19,7 +19,7 @@ enum { TILE_RANK_MAX = 5, TILE_OWN = -1 };
 
 typedef struct tile {
     cj_tensormap_type       type;
-    const value_type       *element;  // as its buffer holds it
+    const value_type       *element;  // the type of the buffer's elements
     uint32_t                rank;
     uint64_t                dims[TILE_RANK_MAX], strides[TILE_RANK_MAX];  // one stride less than dimensions, in bytes
     uint32_t                box[TILE_RANK_MAX], element_strides[TILE_RANK_MAX];
@@ -31,11 +31,12 @@ typedef struct tile {
     int                     buffer;  // the argument whose buffer it views; TILE_OWN
 } tile;
 
-// Reads the text after "tensor:"; `text` is the whole argument, for messages. Of a tile with a buffer of its own,
-// the fill's text is [*spec, *spec + *length). Returns an exit code.
+// Reads the text after "tensor:"; `text` is the whole argument, for messages. For a tile with a buffer of its own, the
+// fill's text is [*spec, *spec + *length). Returns an exit code.
 int tile_parse(tile *t, const char *text, const char **spec, size_t *length);
 
-// The bytes of the buffer that it reaches: from the buffer's begin, the offset included. UINT64_MAX: beyond any buffer.
+// How many bytes of the buffer it views, from the buffer's start, the offset included. UINT64_MAX: more than any buffer
+// has.
 uint64_t tile_reach(const tile *t);
 
 // Returns an exit code.

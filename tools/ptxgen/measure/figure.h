@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures in words: "3.104 us", "0.2547 ms", "4.22 TB/s", "17.1 G samples/s".
+// Figures as text: "3.104 us", "0.2547 ms", "4.22 TB/s", "17.1 G samples/s".
 #ifndef PTXGEN_FIGURE_H
 #define PTXGEN_FIGURE_H
 

@@ -9,11 +9,11 @@
 #include "progress.h"
 
 enum { ROUNDS_GPU = 15, LAUNCHES_MAX = 512, WARM_MAX = 10 };
-static const double ROUND_MS = 2.0;        // a round of short launches takes about this long, or once through the sets
+static const double ROUND_MS = 2.0;        // time of a round of short launches; it uses all sets at least once
 static const double SHORT_MS = 0.01;       // launches that take less go through all sets, however many there are
-static const double ALL_ROUNDS_MS = 2000;  // all rounds of a measurement, where longer launches have very many sets
-static const double OTHER_ROUNDS = 3;      // that choose the launches and warm up
-static const double WARM_MS = 100;  // an idle GPU's memory needs tens of milliseconds until it is as fast as it gets
+static const double ALL_ROUNDS_MS = 2000;  // time of all rounds, if longer launches have very many sets
+static const double OTHER_ROUNDS = 3;      // rounds that choose the launches and warm up
+static const double WARM_MS = 100;  // memory of an idle GPU reaches its speed after tens of milliseconds
 static const double WARM_ENOUGH = 0.99;
 
 static bool is_gpu(const cj_device *device) { return strcmp(cj_device_kind(device), "gpu") == 0; }
@@ -49,15 +49,16 @@ static cj_status time_round(cj_device *device, const contender *c, unsigned laun
     return status;
 }
 
-// The share that a round of each of `count` contenders has in ALL_ROUNDS_MS: a replay to warm up, and the one that counts.
+// The longest round: each of `count` contenders has an equal share of ALL_ROUNDS_MS, for rounds of two replays, of
+// which the second one counts.
 static double longest_round(size_t count, unsigned rounds) {
     return fmax(ROUND_MS, ALL_ROUNDS_MS / (2 * (double)count * (rounds + OTHER_ROUNDS)));
 }
 
-// A first round says how many launches fill one. A round goes through all sets at least once, so that a replay finds none of
-// its inputs in the L2 cache. The exception: thousands of sets for a launch that takes long. A stencil of 16 KiB and 256 steps
-// has 4,096 sets, a round of all of them takes seconds, and with a launch a step its graph has a million nodes. What such a
-// launch then gains by the L2 cache is its first access, of 32 KiB.
+// A first round determines how many launches fill one. A round goes through all sets at least once, so that a replay
+// finds none of its inputs in the L2 cache. There is one exception: thousands of sets for a launch that takes long. A
+// stencil of 16 KiB and 256 steps has 4,096 sets; a round of all of them takes seconds, and with a launch a step its
+// graph has a million nodes. There only the launch's first access, of 32 KiB, gains from the L2 cache.
 static cj_status choose_launches(cj_device *device, contender *c, double most_ms, cj_error *error) {
     double    ms = 0;
     cj_status status = CJ_OK;
@@ -72,7 +73,7 @@ static cj_status choose_launches(cj_device *device, contender *c, double most_ms
 
 // ---- all rounds
 
-// The value that a share `q` of the sorted times lies below, between two of them where it must.
+// The quantile `q` of the sorted times, interpolated between two of them.
 static double quantile(const double *time, unsigned count, double q) {
     double   at = q * (count - 1);
     unsigned low = (unsigned)at, high = low + 1 < count ? low + 1 : low;
@@ -89,7 +90,7 @@ static void summarize(contender *c, unsigned rounds) {
     c->time.high = quantile(sorted, rounds, 0.75);
 }
 
-// Rounds that do not count, about WARM_MS of them; *mean is what one took of all contenders.
+// Rounds that do not count, about WARM_MS of them; *mean is the mean time of one over all contenders.
 static cj_status warm_for_a_while(cj_device *device, contender *contenders, size_t count, double *mean,
                                   cj_error *error) {
     cj_status status = CJ_OK;
@@ -106,7 +107,7 @@ static cj_status warm_for_a_while(cj_device *device, contender *contenders, size
     return status;
 }
 
-// Until they no longer get faster: clocks rise for a while, too.
+// Repeats until times no longer fall: clocks rise for a while, too.
 static cj_status warm_up(cj_device *device, contender *contenders, size_t count, cj_error *error) {
     cj_status status = CJ_OK;
     double    before = INFINITY, mean = 0;
@@ -136,7 +137,7 @@ cj_status measure(cj_device *device, contender *contenders, size_t count, unsign
     return status;
 }
 
-// Two launches, the second of which is timed: the first finds caches and clocks as others have left them.
+// Two launches, of which the second one is timed: the first finds caches and clocks as other work has left them.
 cj_status measure_glance(cj_device *device, const contender *c, double *ms, cj_error *error) {
     cj_status status = time_round(device, c, 1, ms, error);
     return status ? status : time_round(device, c, 1, ms, error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's own limits: two kernels that do nothing but read, and read and write, a few vectors of 16 bytes a thread and
-// turn. In which order blocks take the vectors, and how many blocks there are, is up to the launch: the fastest is found by
-// trying.
+// The device's own limits: two kernels that only read, and read and write, a few vectors of 16 bytes a thread and turn.
+// The launch determines the order in which blocks take the vectors, and the number of blocks: the fastest combination
+// is found by trying.
 #include <clusterjit/kernel.h>
 #include <clusterjit/ptx.h>
 #include <math.h>
@@ -14,14 +14,14 @@ enum { VECTOR = 16, UNROLL_MAX = 4, L2_TIMES = 64, MEMORY_SHARE = 16, ROUNDS = 5
 typedef struct ceiling_kernel {
     const char *name;
     bool        writes;
-    int         unroll;  // vectors a thread and turn: copies are at their best when reads and writes alternate
+    int         unroll;  // vectors a thread and turn: copies are fastest when reads and writes alternate
 } ceiling_kernel;
 
 enum { READ, COPY };
 static const ceiling_kernel kernels[] = {[READ] = {"read", false, 4}, [COPY] = {"copy", true, 1}};
 
-// Threads a block; blocks an SM, 0: as many as leave each one turn; whether a block's vectors of a turn lie together, else the
-// grid's first ones do, then its second ones, and so on.
+// Threads a block; blocks an SM, 0: as many as give each block one turn; whether a block's vectors of a turn are
+// contiguous, else the first vectors of the whole grid are, then its second ones, and so on.
 static const struct {
     uint32_t threads, blocks;
     bool     together;
@@ -65,7 +65,7 @@ static void write_start(cj_func *f, const ceiling_kernel *k, registers *r) {
     cj_ptx(f, "mov.b32 $1, 0;", r->fold);
 }
 
-// A thread's vectors of a turn, all read or all written; `base` goes on to the next turn.
+// Writes a thread's accesses of one turn, all reads or all writes; `base` advances to the next turn.
 static void write_vectors(cj_func *f, const ceiling_kernel *k, const registers *r, cj_reg at, cj_reg base, bool store) {
     cj_ptx(f, "mov.u64 $1, $2;", at, base);
     for (int i = 0; i < k->unroll; i++) {
@@ -108,7 +108,7 @@ typedef struct ceiling {
     uint64_t   bytes;  // of each
 } ceiling;
 
-// A kernel in one of the shapes.
+// A kernel with one of the shapes.
 typedef struct trial {
     const ceiling *c;
     cj_function   *function;
@@ -143,7 +143,7 @@ static cj_status launch(void *user, unsigned copy, cj_stream stream, cj_error *e
 
 static cj_status choose_shape(trial *t, const ceiling *c, size_t kernel, size_t shape, cj_error *error) {
     const uint64_t row = (uint64_t)shapes[shape].threads * VECTOR;
-    const uint64_t share = row * (uint64_t)kernels[kernel].unroll;  // a block's, of a turn
+    const uint64_t share = row * (uint64_t)kernels[kernel].unroll;  // bytes of a block in a turn
     *t = (trial){.c = c, .block = shapes[shape].threads};
     t->grid = shapes[shape].blocks ? shapes[shape].blocks * cj_device_limits(c->device)->sm_count
                                    : (uint32_t)(c->bytes / share);
@@ -154,7 +154,7 @@ static cj_status choose_shape(trial *t, const ceiling *c, size_t kernel, size_t 
     return cj_module_function(c->module, kernels[kernel].name, &t->function, error);
 }
 
-// The fastest shape's median of each kernel, in bytes a second.
+// Measures each kernel's fastest shape: its median, in bytes a second.
 static cj_status measure_kernels(const ceiling *c, double rate[KERNELS], cj_error *error) {
     trial     trials[KERNELS][SHAPES];
     contender contenders[KERNELS * SHAPES] = {0};

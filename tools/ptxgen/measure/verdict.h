@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a cluster pays: the fastest kernel with clusters of two or more blocks against the fastest without, whatever
-// their forms. Sees times alone.
+// Whether a cluster pays: compares the fastest kernel with clusters of two or more blocks with the fastest without
+// clusters, of any form. Uses only times.
 #ifndef PTXGEN_VERDICT_H
 #define PTXGEN_VERDICT_H
 
@@ -15,7 +15,7 @@ typedef struct verdict_time {
 enum { VERDICT_TEXT = 320 };
 
 typedef struct verdict {
-    size_t with, without;  // the fastest of each, by index; `count` where there is none
+    size_t with, without;  // the index of the fastest of each; `count` if there is none
     int    pays;           // 1: faster beyond the spread; 0: no difference beyond it, or one is missing; -1: slower
     char   text[VERDICT_TEXT];  // a sentence
 } verdict;

@@ -6,7 +6,7 @@
 
 // ---- adding
 
-// (s, e) = a + b exactly (Knuth's TwoSum); e is NaN where s is not finite.
+// (s, e) = a + b exactly (Knuth's TwoSum); e is NaN if s is not finite.
 static double two_sum(double a, double b, double *error) {
     double s = a + b, t = s - a;
     *error = (a - (s - t)) + (b - t);
@@ -61,7 +61,7 @@ static void add_factor(reference_value *to, double x) {
     to->down += fmin(exponent, 0);
 }
 
-// Whether no product of some of the factors leaves the range of the type, in which roundings are relative.
+// Whether every product of some of the factors stays in the range of the type in which rounding is relative.
 static bool stays_in_range(const reference *r, const reference_value *v) {
     const bool narrow = r->type == CJ_F32;
     return v->up < (narrow ? FLT_MAX_EXP : DBL_MAX_EXP) - 1 && v->down > (narrow ? FLT_MIN_EXP : DBL_MIN_EXP);
@@ -93,7 +93,7 @@ static void add_extremes(const reference *r, reference_value *to, const element 
     }
 }
 
-// Elements of one block, to one result.
+// Adds elements of one block to one result.
 static void add_to(const reference *r, reference_value *to, const element *x, size_t count, uint64_t block) {
     reference_value so_far = *to;  // a copy can live in registers
     switch (r->op) {
@@ -108,7 +108,7 @@ static void add_to(const reference *r, reference_value *to, const element *x, si
 }
 
 uint64_t reference_block_at(const reference *r, uint64_t position, uint64_t *end) {
-    const uint64_t each = r->n / r->blocks, longer = r->n % r->blocks;  // the first slices are longer by one
+    const uint64_t each = r->n / r->blocks, longer = r->n % r->blocks;  // the first slices have one element more
     const uint64_t block = position < longer * (each + 1) ? position / (each + 1) : (position - longer) / each;
     *end = (block + 1) * each + (block < longer ? block + 1 : longer);
     return block;
@@ -149,7 +149,7 @@ reference_layout reference_layout_of(const reference *r) {
     }
 }
 
-// What is left of nothing: the value that no other loses against.
+// The value of an empty input: every other value replaces it.
 static element neutral(cj_dtype type, cj_reduce_op op) {
     unsigned bits = (unsigned)(8 * cj_dtype_size(type));
     uint64_t all = UINT64_MAX >> (64 - bits);
@@ -179,7 +179,7 @@ static void finish_moments(reference_value *v, bool both, double bound) {
     long double square = ((long double)v->squares.high + (long double)v->squares.low) / n;
     long double variance = square - mean * mean;
     if (!isfinite(v->sum.high)) mean = (long double)v->sum.high, variance = (long double)NAN;
-    if (variance < 0) variance = 0;  // rounding of this reference
+    if (variance < 0) variance = 0;  // by rounding of this reference
     set_real(v, 0, mean, v->sum.magnitude / (double)n);
     long double r = sqrtl(square);
     if (both) set_real(v, 1, variance, (double)(r * (sqrtl(variance) + (long double)bound * r)));

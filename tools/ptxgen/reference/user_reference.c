@@ -12,7 +12,7 @@ enum { BLOCK = USER_REFERENCE_BLOCK };
 static const char *const ptx_types[] = {
     [CJ_F32] = "f32", [CJ_F64] = "f64", [CJ_I32] = "s32", [CJ_U32] = "u32", [CJ_I64] = "s64", [CJ_U64] = "u64"};
 
-// x[i] = map(x[i]), a thread an element.
+// x[i] = map(x[i]), one thread for each element.
 static void write_map(cj_builder *b, const cj_user_function *map, cj_dtype type) {
     cj_callee callee = cj_builder_function(b, map, "map");
     cj_func  *f = cj_entry(b, "map_all");
@@ -76,7 +76,7 @@ static void write_scan(cj_builder *b, const cj_user_function *op, cj_dtype type)
     cj_ptx(f, "st.global.$1 [$2], $3; ret;", ptx_types[type], at, part);
 }
 
-// x[i] = op(x[i], x[n + i]), a thread an element.
+// x[i] = op(x[i], x[n + i]), one thread for each element.
 static void write_apply(cj_builder *b, const cj_user_function *op, cj_dtype type) {
     cj_callee callee = cj_builder_function(b, op, "op");
     cj_func  *f = cj_entry(b, "apply_all");

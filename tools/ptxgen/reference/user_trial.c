@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a user's operation one that elements can be grouped by at will? It is tried on triples of them, and in both directions.
+// Checks that the grouping of elements does not matter to a user's operation: tries it on triples of elements, and in
+// both directions.
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -13,12 +14,12 @@
 
 enum { BLOCK = USER_REFERENCE_BLOCK, TRIED = 128 };  // TRIED: triples
 
-// Two sides that are to be the same, and what their roundings may have come from.
+// Whether two sides are the same, except for roundings in proportion to `sizes`.
 static bool same(cj_dtype type, element left, element right, const double *sizes, unsigned count) {
     const double rounded = sqrt(type == CJ_F32 ? (double)FLT_EPSILON : DBL_EPSILON);
     double       size = 0;
     if (element_kind_of(type) != ELEMENT_FLOAT) return left.u == right.u;
-    if (!isfinite(left.f) || !isfinite(right.f)) return true;  // overflow may come sooner on one side
+    if (!isfinite(left.f) || !isfinite(right.f)) return true;  // overflow may come earlier on one side
     for (unsigned i = 0; i < count; i++) size += fabs(sizes[i]);
     return !(fabs(left.f - right.f) > rounded * size);
 }
@@ -29,7 +30,7 @@ typedef struct trial {
     element a, b, c, ab, bc, ba, ea, ae, left, right;  // left: (a op b) op c; right: a op (b op c)
 } trial;
 
-// to[i] = op(left[i], right[i]), of elements of every trial.
+// to[i] = op(left[i], right[i]), for fields of every trial.
 static int apply(user_reference *u, trial *tried, size_t count, size_t left, size_t right, size_t to) {
     const size_t  size = cj_dtype_size(u->type);
     unsigned char stored[2 * TRIED * sizeof(double)];
@@ -59,7 +60,7 @@ static int apply(user_reference *u, trial *tried, size_t count, size_t left, siz
     return CODE_OK;
 }
 
-// `what` an operation is that is refused, for its two sides differ.
+// One side of an equation that the operation must satisfy: its name and its value.
 typedef struct side {
     const char *name;
     element     is;
@@ -101,14 +102,14 @@ int user_reference_try(user_reference *u, const void *elements, size_t count, bo
     if (!tried) return message_error(CJ_OUT_OF_MEMORY, "no host memory to try op-expr");
     cj_user_function_constant(u->identity, &bits);
     element_widen(u->type, &bits, 1, &e);
-    for (size_t i = 0; i < TRIED; i++) {  // neighbours, then elements from anywhere
+    for (size_t i = 0; i < TRIED; i++) {  // neighbours, then elements from all over
         element *const to[] = {&tried[i].a, &tried[i].b, &tried[i].c};
         for (size_t k = 0; k < 3; k++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
             const size_t at = i < TRIED / 2 ? i + k : (size_t)(state >> 33);
             element_widen(u->type, (const char *)elements + at % count * size, 1, to[k]);
         }
-        tried[i].left = e;  // until it is used
+        tried[i].left = e;  // the identity, until `left` is computed
     }
     int code = APPLY(left, a, ea);
     if (!code) code = APPLY(a, left, ae);
@@ -122,7 +123,7 @@ int user_reference_try(user_reference *u, const void *elements, size_t count, bo
     return code;
 }
 
-// Of the part that is there to try things with, which begins as the identity.
+// Uses the extra part, which begins as the identity.
 static int fold_is_finite(user_reference *u, const void *elements, size_t count, bool *finite) {
     const size_t size = cj_dtype_size(u->type);
     uint64_t     bits = 0;

@@ -8,7 +8,7 @@
 
 #include "message.h"
 
-// Far beyond any PTX, and small enough that /dev/zero ends in a message.
+// Far larger than any PTX, and small enough that reading /dev/zero ends with a message.
 static const size_t length_limit = (size_t)1 << 30;
 
 static int cannot_read(const document *d, int number) {
@@ -63,7 +63,7 @@ void document_free(document *d) {
 
 static bool is_text(unsigned char byte) { return byte >= ' ' || (byte >= '\t' && byte <= '\r'); }
 
-// Whether all is text, without the place where it is not: a loop that compilers turn into vectors.
+// Whether all bytes are text, without the position of one that is not: compilers vectorize this loop.
 static bool all_text(const char *text, size_t length) {
     unsigned char other = 0;
     for (size_t i = 0; i < length; i++) other |= (unsigned char)!is_text((unsigned char)text[i]);

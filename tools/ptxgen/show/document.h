@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text that a command reads whole: a file or standard input.
+// A text that a command reads as a whole: a file or standard input.
 #ifndef PTXGEN_DOCUMENT_H
 #define PTXGEN_DOCUMENT_H
 
@@ -10,19 +10,19 @@ typedef struct document {
     const char *name;  // as messages show it
     char       *text;  // owned, NUL-terminated
     size_t      length;
-    const char *line_at;  // where the line stands that was asked for last, so that a walk downwards is one pass
+    const char *line_at;  // the line that was asked for last, so that a walk downwards is one pass
     unsigned    line;
 } document;
 
 // Reads `path`, "-" for standard input. Returns an exit code.
 int  document_read(document *d, const char *path);
-int  document_copy(document *d, const char *text);  // a text in memory; the name is set already
+int  document_copy(document *d, const char *text);  // copies a text in memory; the name must be set already
 void document_free(document *d);
 
-// Whether a byte is in it that no text has (a NUL, a control character). Then *finding says which and where.
+// Whether it contains a byte that no text has (a NUL, a control character). Then *finding says which and where.
 bool document_is_binary(const document *d, cj_diagnostic *finding);
 
-// The bytes of a line, counted from 1, without its end; NULL where the text has no such line.
+// The bytes of a line, counted from 1, without its end; NULL if the text has no such line.
 const char *document_line(document *d, unsigned line, size_t *length);
 
 #endif

@@ -36,15 +36,16 @@ void findings_free(findings *f) {
     *f = (findings){0};
 }
 
-// One character as a terminal may be given it: a byte that is no character, or steers a terminal, becomes '?'.
+// One character in a form that is safe for a terminal: a byte that is no character, or controls a terminal, becomes
+// '?'.
 typedef struct cell {
     const char *bytes;
-    size_t      size, columns;  // a tab is several blanks
+    size_t      size, columns;  // a tab takes several columns
 } cell;
 
 enum { TAB = 8, WIDTH = 120, NEAR = 4 * WIDTH };  // NEAR bytes are WIDTH characters at least
 
-// Reads the character at `at`, which is to stand in `column`; returns how many bytes it takes.
+// Reads the character at `at`, which will be printed in `column`; returns how many bytes it has.
 static size_t next_cell(const char *at, const char *end, size_t column, cell *c) {
     if (*at == '\t') {
         *c = (cell){.bytes = " ", .size = 1, .columns = TAB - column % TAB};
@@ -75,7 +76,7 @@ static void print_columns(FILE *to, const char *from, const char *end, size_t le
 
 static void print_clean(FILE *to, const char *text) { print_columns(to, text, text + strlen(text), 0, SIZE_MAX); }
 
-// A long line is cut on both sides; the part around the caret is shown.
+// Cuts a long line on both sides; shows the part around the caret.
 static void print_source(FILE *to, const char *line, size_t length, unsigned column) {
     static const char cut[] = "...";
     size_t            caret = column ? column - 1 : 0;

@@ -23,7 +23,7 @@ static slice set_words(slice name) {
     return (slice){"", 0};
 }
 
-// Takes the next word off a list of them, a|b or .a|.b; false at its end.
+// Takes the next word from a list of words, a|b or .a|.b; false at its end.
 static bool next_word(slice *list, slice *word) {
     while (list->length && (*list->at == '|' || *list->at == '.')) list->at++, list->length--;
     for (word->at = list->at; list->length && *list->at != '|'; list->length--) list->at++;
@@ -31,7 +31,7 @@ static bool next_word(slice *list, slice *word) {
     return word->length > 0;
 }
 
-// Whether one of the words is `wanted`, or begins with it where the prefix ends there.
+// Whether one of the words is `wanted`, or, if the prefix ends there, begins with it.
 static bool fits(slice words, slice wanted, bool last) {
     slice word;
     while (next_word(&words, &word)) {
@@ -44,7 +44,7 @@ static bool fits(slice words, slice wanted, bool last) {
     return false;
 }
 
-// Takes the next part off a form: a word, {.a|.b}, .(a|b) or {.(a|b)}. Returns the words that can stand there.
+// Takes the next part from a form: a word, {.a|.b}, .(a|b) or {.(a|b)}. Returns the words that it allows.
 static slice next_part(const char **form, bool *optional) {
     const char *at = *form;
     *optional = *at == '{';
@@ -72,7 +72,7 @@ bool form_uses(const char *form, const char *set) {
     return false;
 }
 
-// `at` is where the line stands; words that do not fit begin another one in `column`.
+// `at` is the current column; words that do not fit begin another line in `column`.
 static void print_words(slice words, size_t column, size_t width, size_t *at) {
     slice word;
     while (next_word(&words, &word)) {

@@ -12,7 +12,7 @@ bool form_begins(const char *form, const char *prefix);
 // Whether the form names the set.
 bool form_uses(const char *form, const char *set);
 
-// Prints the words of a set, those of the sets in it included, in lines that begin in `column`, where the output stands.
+// Prints the words of a set, and of the sets in it, in lines that begin in `column`, which is the current column.
 void form_print_words(const char *words, size_t column);
 
 #endif

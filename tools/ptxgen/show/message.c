@@ -79,11 +79,11 @@ static void print_line(const char *prefix, const char *colour, const char *label
 
 // ---- failures
 
-static cj_error first;  // failure of this process; OK: none yet
+static cj_error first;  // the first failure of this process; OK: none yet
 
 const cj_error *message_first(void) { return first.status ? &first : NULL; }
 
-static const char *document;  // of which the errors' lines are
+static const char *document;  // the document whose lines errors name
 
 void message_document(const char *name) { document = name; }
 
@@ -111,7 +111,7 @@ int message_failure(const cj_error *error) {
     return code_of(error->status);
 }
 
-// The format's own newline begins the hint: names may have some, too.
+// The format's own newline begins the hint: names may contain newlines, too.
 static size_t message_length(const char *format, va_list args) {
     char         head[512];
     const size_t length = strcspn(format, "\n");

@@ -17,23 +17,24 @@ typedef enum exit_code {
     CODE_USAGE = 64,
 } exit_code;
 
-// Prints what a library call reported; returns its exit code.
+// Prints a failure of a library call; returns its exit code.
 int message_failure(const cj_error *error);
 
-// The file whose lines errors name from here on: FILE:LINE:COLUMN. The name stays with the caller. Without one the
-// lines are those of PTX that was generated.
+// From here on, errors name lines of this file: FILE:LINE:COLUMN. The caller keeps the name. Without a file the lines
+// are those of generated PTX.
 void message_document(const char *name);
 
 // Prints an error of the command's own; returns the exit code of `status`. A newline in the text begins the hint.
 int message_error(cj_status status, const char *format, ...) CJ_PRINTF(2, 3);
 
-// The first failure that was printed, NULL: none was.
+// The first failure that was printed; NULL if there was none.
 const cj_error *message_first(void);
 
-// true: failures are neither printed nor kept as the first; their exit codes are still returned. false: as before.
+// true: failures are neither printed nor kept as the first; their exit codes are still returned. false: they are
+// printed again.
 void message_quiet(bool quiet);
 
-// Something to know about a command that succeeds.
+// Prints a note about a command that succeeds.
 void message_note(const char *text);
 
 // A cj_log_callback: prints the library's log lines. CLUSTERJIT_LOG sets the level.
@@ -51,7 +52,7 @@ typedef enum message_colours { COLOURS_AUTO, COLOURS_ALWAYS, COLOURS_NEVER } mes
 // "auto" (terminals, unless NO_COLOR is set), "always" or "never"; false for another word.
 bool message_set_colours(const char *when);
 
-// The colour, or "" if `to` takes no colours.
+// The colour, or "" if `to` does not show colours.
 const char *message_colour(FILE *to, const char *colour);
 
 #endif

@@ -41,15 +41,15 @@ static int write_and_close(FILE *file, const char *text, size_t length) {
     return failure;
 }
 
-// A device, a pipe: what cannot be replaced by a rename.
+// For a device or a pipe, which a rename cannot replace.
 static int save_in_place(const char *path, const char *text, size_t length) {
     FILE *file = fopen(path, "w");
     int   failure = file ? write_and_close(file, text, length) : errno;
     return failure ? cannot_write(path, failure) : CODE_OK;
 }
 
-// An unnamed file in the target's directory: it vanishes with its descriptor if the process ends; -1 where the file
-// system has no such ones.
+// Opens an unnamed file in the target's directory: it vanishes with its descriptor if the process ends; -1 if the file
+// system has no such files.
 static int open_unnamed(const char *path) {
     const char *slash = strrchr(path, '/');
     char       *directory = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
@@ -58,7 +58,7 @@ static int open_unnamed(const char *path) {
     return descriptor;
 }
 
-// Gives it the temporary name, which a rename takes away at once; no signal ends this thread between the two.
+// Gives it the temporary name, and renames it at once; this thread takes no signals between the two.
 static int name_unnamed(int descriptor, const char *temporary, const char *path) {
     char     link[40];
     sigset_t all, before;
@@ -128,7 +128,7 @@ int output_save(const char *path, const char *text, size_t length) {
     if (S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
     if (access(path, W_OK)) return cannot_write(path, errno);
     if (!S_ISREG(status.st_mode)) return save_in_place(path, text, length);
-    char *target = realpath(path, NULL);  // a link stays a link
+    char *target = realpath(path, NULL);  // a symbolic link stays one
     if (!target) return cannot_write(path, errno);
     int code = save_by_rename(target, status.st_mode & 07777, text, length);
     free(target);

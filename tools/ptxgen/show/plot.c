@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-// What every plot begins with: colours that are told apart by all eyes, no markup in texts.
+// The start of every plot: colours that everyone can distinguish, no markup in texts.
 static const char head[] = "set terminal svg size 900,520 background '#ffffff' font 'sans-serif,14' noenhanced\n"
                            "set linetype 1 lc rgb '#0072b2'\nset linetype 2 lc rgb '#d55e00'\nset linetype 3 lc rgb '#009e73'\n"
                            "set border 3\nset xtics nomirror\nset ytics nomirror\nset grid ytics lc rgb '#dddddd'\n";
@@ -59,7 +59,8 @@ void plot_string(plot *p, const char *text) {
     putc('\'', p->script);
 }
 
-// Starts gnuplot without a shell, reading the script and writing `picture`, and waits for it. Returns 0 or an errno value.
+// Starts gnuplot without a shell, with the script as its input and `picture` as its output, and waits for it. Returns 0
+// or an errno value.
 static int run_gnuplot(plot *p, FILE *picture, int *status) {
     char                       name[] = "gnuplot";
     char *const                words[] = {name, NULL};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plots: a gnuplot script, written with its data in it, becomes an SVG file.
+// Plots: a gnuplot script that contains its data becomes an SVG file.
 #ifndef PTXGEN_PLOT_H
 #define PTXGEN_PLOT_H
 
@@ -11,16 +11,16 @@ typedef struct plot {
     char        gnuplot[1024];
 } plot;
 
-// Before anything is measured: finds gnuplot, sees that the file can be written, and begins the script. Returns an exit code.
+// Before anything is measured: finds gnuplot, checks that the file can be written, and begins the script. Returns an
+// exit code.
 int plot_open(plot *p, const char *path);
 
-// Runs the script, that was written to p->script, and saves what it draws; the file appears whole or not at all. Returns an
-// exit code.
+// Runs the script in p->script, and saves the picture; the file appears whole or not at all. Returns an exit code.
 int plot_finish(plot *p);
 
 void plot_close(plot *p);
 
-// A string constant of gnuplot with `text` in it.
+// Writes `text` as a string constant of gnuplot.
 void plot_string(plot *p, const char *text);
 
 #endif

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on standard error that says how far something is and how long it still takes, written over and over where
-// that is a terminal; elsewhere nothing. Whoever begins a line clears it.
+// One line on standard error that shows how far a task is and how long it still takes, rewritten again and again on a
+// terminal; prints nothing elsewhere. The code that begins a line must clear it.
 #ifndef PTXGEN_PROGRESS_H
 #define PTXGEN_PROGRESS_H
 
 #include <stddef.h>
 
-// Seconds of a clock that only goes forward.
+// Seconds of a monotonic clock.
 double progress_clock(void);
 
-// "making the input": something whose length is not known.
+// Shows "making the input": a task of unknown length.
 void progress_say(const char *what);
 
-// "measuring: round 3 of 15, about 4 s left": `done` of `all` parts are done, which take about as long each; the first
-// call, with 0 done, starts the clock. Clears the line once all are.
+// "measuring: round 3 of 15, about 4 s left": `done` of `all` parts, which take about as long each, are done; the first
+// call, with 0 done, starts the clock. Clears the line once all are done.
 void progress_show(const char *what, size_t done, size_t all);
 
 void progress_clear(void);

@@ -9,7 +9,7 @@
 
 #include "output.h"
 
-// A heading, or a figure: its name in the table and, where it is not one of a class, in JSON: the member's.
+// A heading, or a figure: its name in the table, and its key in JSON, the member's name (NULL for figures of a class).
 static const struct {
     const char *label, *key;
     size_t      offset;
@@ -57,7 +57,7 @@ static uint64_t figure(const cj_cpu_stats *s, size_t row) {
     return *(const uint64_t *)(const void *)((const char *)s + rows[row].offset);
 }
 
-// What is 0 is left out, and a heading above nothing.
+// Leaves out figures of 0, and headings without figures.
 void stats_print(const cj_cpu_stats *s) {
     const char *heading = NULL;
     for (size_t i = 0; i < ROW_COUNT; i++) {

@@ -7,6 +7,6 @@
 #include <jansson.h>
 
 void    stats_print(const cj_cpu_stats *s);  // a table on standard error
-json_t *stats_json(const cj_cpu_stats *s);   // every figure, also those that are 0
+json_t *stats_json(const cj_cpu_stats *s);   // every figure, also 0
 
 #endif

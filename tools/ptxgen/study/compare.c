@@ -12,10 +12,10 @@
 
 enum { FORMS_MAX = 512, FEW_ROUNDS = 3, FINALISTS = 2, WORD = 32 };
 
-static const double SEARCH_SECONDS = 20, FIRST_SHARE = 0.6;  // of the time: for what differs from the plan's forms
+static const double SEARCH_SECONDS = 20, FIRST_SHARE = 0.6;  // of the time: for forms that differ from the plan's
 static const double SLOW = 3;                                // times the fastest of its size at a glance: not raced
 
-// Cluster sizes that are asked for. 0: without clusters.
+// The cluster sizes to compare. 0: without clusters.
 static const uint32_t sizes[] = {0, 1, 2, 4, 8, 16};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 _Static_assert((int)SIZES == (int)COMPARE_SIZES, "");
@@ -43,7 +43,7 @@ static const char *name_of(const comparison *c, size_t i) { return cj_family_par
 
 // ---- adding forms
 
-// A histogram whose blocks count in each other's memory is shown beside that of owners, whichever is faster.
+// A histogram whose blocks count in each other's memory is shown besides the other strategy, whichever is faster.
 static bool is_remote(const form *f) {
     char word[WORD];
     return !strcmp(cj_family_name(f->params.family), "histogram") &&
@@ -96,7 +96,7 @@ static int load(comparison *c, const cj_params *params, uint32_t blocks, form **
     return CODE_OK;
 }
 
-// *added is the form, which may have been there; NULL after a refusal, whose words are in `refused`.
+// *added is the form, which may be an earlier one; NULL after a refusal, whose message is in `refused`.
 static int add(comparison *c, const cj_params *params, uint32_t blocks, form **added, char refused[STUDY_REASON]) {
     cj_plan   plan;
     cj_error  error;
@@ -120,7 +120,7 @@ static int set_number(cj_params *params, const char *name, uint32_t value) {
     return cj_params_set(params, name, text, &error) ? message_failure(&error) : CODE_OK;
 }
 
-// The plan's form of a cluster size. One that is planned with another size is that size's.
+// Adds the plan's form of a cluster size. A plan may choose another size; then the form is one of that size.
 static int add_size(comparison *c, const cj_params *problem, uint32_t blocks, uint32_t cluster) {
     cj_params params = *problem;
     form     *f;
@@ -138,7 +138,7 @@ static int add_size(comparison *c, const cj_params *problem, uint32_t blocks, ui
     return CODE_OK;
 }
 
-// The parameter's maximum in the family's table.
+// The parameter's maximum, from the family's table.
 static uint64_t most_of(const comparison *c, const char *name) {
     for (size_t i = 0; i < cj_family_param_count(family_of(c)); i++)
         if (!strcmp(name_of(c, i), name)) return cj_family_param(family_of(c), i)->maximum;
@@ -172,7 +172,7 @@ static int add_problem(comparison *c) {
     return code;
 }
 
-// A problem of `blocks` blocks: as a cluster, and without one.
+// A problem of `blocks` blocks: with a cluster, and without one.
 static int add_blocks(comparison *c, uint32_t blocks) {
     cj_params params = c->s.w.params;
     int       code = add_size(c, &params, blocks, blocks);
@@ -212,10 +212,10 @@ static bool next_word(const char **at, char word[WORD]) {
     return length > 0;
 }
 
-// Without peers, counters in a peer's memory are the block's own: the row would repeat the owner's.
+// Without peers, counters in a peer's memory are the block's own: the row would repeat the owner's row.
 static bool lacks_peers(const seed *from, const char *word) { return from->cluster < 2 && !strcmp(word, "remote"); }
 
-// The values to try for a parameter; NULL: it stays.
+// The values to try for a parameter; NULL: it keeps its value.
 static const char *values_of(const comparison *c, size_t i) {
     const cj_param_info *info = cj_family_param(family_of(c), i);
     if (!strcmp(info->name, "cluster") || c->given[i]) return NULL;
@@ -229,7 +229,8 @@ static bool has_form(const comparison *c, uint32_t blocks, uint32_t cluster) {
     return false;
 }
 
-// All that differ from it in one parameter, until `end` (by the clock); of an untimed size the first that there is.
+// Adds all forms that differ from it in one parameter, until `end` (by the clock); for a size without a timed form, the
+// first possible form.
 static int expand(comparison *c, const seed *from, double end) {
     for (size_t i = 0; i < cj_family_param_count(family_of(c)); i++) {
         const char *words = values_of(c, i);
@@ -252,7 +253,7 @@ static int expand(comparison *c, const seed *from, double end) {
     return CODE_OK;
 }
 
-// Each has its part of a share of the time, and what those before it have left.
+// Each gets an equal part of a share of the time, and the time that earlier ones have left.
 static int expand_all(comparison *c, const seed *from, size_t count, double share) {
     const double begin = progress_clock(), end = c->begun + share * SEARCH_SECONDS;
     int          code = CODE_OK;
@@ -267,7 +268,7 @@ static int expand_all(comparison *c, const seed *from, size_t count, double shar
 // ---- racing
 
 static bool is_better(const form *a, const form *b) {
-    if (a->stage != b->stage) return a->stage > b->stage;  // few rounds do not say as much as many
+    if (a->stage != b->stage) return a->stage > b->stage;  // a form with more rounds comes first
     return a->time.median < b->time.median;
 }
 
@@ -317,7 +318,7 @@ static bool is_slow(const comparison *c, const form *f) {
     return false;
 }
 
-// Races the forms from `first` on, without those that are several times slower at a glance.
+// Races the forms from `first` on, except those that are several times slower in a first timing.
 static int race_new(comparison *c, size_t first) {
     form  *some[FORMS_MAX];
     size_t count = 0;
@@ -350,7 +351,7 @@ static int race_all(comparison *c) {
     return code ? code : race(c, some, count, c->s.options.rounds, FORM_MEASURED);
 }
 
-// The CPU device: each is run once, which checks it, and timed by its launch where no more rounds are asked for.
+// The CPU device: runs each form once, which checks it; the launch's own time counts unless more rounds are asked for.
 static int run_all(comparison *c) {
     const unsigned rounds = c->s.options.rounds > 1 ? c->s.options.rounds : 0;
     form          *some[FORMS_MAX];
@@ -384,7 +385,7 @@ static void add_line(comparison *c, const form *f) {
     c->lines[c->line_count++] = (line){.blocks = f->blocks, .cluster = f->cluster, .best = f, .is_plan = f == c->plan};
 }
 
-// A size that some form has is not shown as refused.
+// A size for which some form exists is not shown as refused.
 static void drop_refusals(comparison *c) {
     size_t kept = 0;
     for (size_t i = 0; i < c->line_count; i++)
@@ -446,7 +447,7 @@ int compare_search(comparison *c) {
     return c->timed ? check_lines(c) : CODE_OK;
 }
 
-// ---- in words
+// ---- as text
 
 static bool is_form(const char *name) { return !strcmp(name, "form") || !strcmp(name, "strategy"); }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trial is the same problem with its largest sizes halved until little work is left. Instructions of a launch are counted
-// exactly, so two trials, of as many blocks where the grid is left open, tell what a block costs (a histogram's bins) and
-// what work does; the second one's pace makes time of them. Work is taken for the product of all sizes.
+// A trial is the same problem with its largest sizes halved until little work is left. Instructions of a launch are
+// counted exactly, so two trials, with the same number of blocks if the grid is open, give the cost of a block (a
+// histogram's bins) and the cost of work; the second trial's speed converts instructions to time. Work is the product
+// of all sizes.
 #include "estimate.h"
 
 #include <clusterjit/cpu.h>
@@ -15,14 +16,14 @@
 
 enum { SIZES_MAX = 12 };
 
-static const double TRIAL_WORK = 0x1p14, GROWTH = 16;  // of the first trial; from one to the next
-static const double TRIAL_SECONDS = 0.1;               // one as long as this is the last
-static const double SMALL_WORK = 0x1p20;               // less work is not estimated
+static const double TRIAL_WORK = 0x1p14, GROWTH = 16;  // of the first trial; factor from one to the next
+static const double TRIAL_SECONDS = 0.1;               // a trial that takes so long is the last
+static const double SMALL_WORK = 0x1p20;               // problems with less work are not estimated
 static const double SAID_SECONDS = 5;                  // shorter commands are not announced
-static const double SHORT_SECONDS = 1.5;               // the most that the suggested smaller size takes
+static const double SHORT_SECONDS = 1.5;               // the longest time for the suggested smaller size
 
-// Parameters that work grows with, in all families. Those that repeat the same are made small first, since less of the
-// others may be another kind of kernel.
+// The sizes in all families that work is proportional to. Those that only repeat the same work are reduced first, since
+// other kernels may be chosen for smaller values of the others.
 static const struct {
     const char *name;
     bool        repeats;
@@ -34,7 +35,7 @@ enum { NAMES = sizeof size_names / sizeof *size_names, REPEATED = 4 };
 typedef struct sizes {
     size_t   index[SIZES_MAX];  // of the parameters
     bool     repeats[SIZES_MAX];
-    bool     fixed[SIZES_MAX];  // cannot be smaller
+    bool     fixed[SIZES_MAX];  // cannot be reduced further
     unsigned count;
 } sizes;
 
@@ -46,10 +47,10 @@ typedef struct trial {
 
 // ---- sizes
 
-// nz with dim=2 is not used.
+// nz is not used if dim=2.
 static bool is_used(const cj_params *p, const char *name) {
     const uint64_t dim = cj_params_get(p, "dim");
-    if (!strcmp(name, "k") && cj_params_get(p, "m") == UINT64_MAX) return false;  // of topk: not a size
+    if (!strcmp(name, "k") && cj_params_get(p, "m") == UINT64_MAX) return false;  // for topk: not a size
     return dim == UINT64_MAX || !((dim < 2 && !strcmp(name, "ny")) || (dim < 3 && !strcmp(name, "nz")));
 }
 
@@ -73,7 +74,7 @@ static double work_of(const cj_params *p, const sizes *s) {
     return work;
 }
 
-// Blocks of the grid; 0: it is refused.
+// Blocks of the grid; 0: the plan refuses it.
 static double blocks_of(const workload *w, const cj_params *p) {
     cj_plan plan;
     if (cj_plan_make(p, cj_device_limits(w->device), NULL, &plan, NULL)) return 0;
@@ -82,7 +83,7 @@ static double blocks_of(const workload *w, const cj_params *p) {
 
 static bool is_planned(const workload *w, const cj_params *p) { return blocks_of(w, p) > 0; }
 
-// The largest that can be smaller, of those that repeat first; s->count where none can.
+// The largest size that can be reduced, repetitions first; s->count if there is none.
 static unsigned largest_of(const cj_params *p, const sizes *s) {
     for (int repeats = 1; repeats >= 0; repeats--) {
         unsigned largest = s->count;
@@ -96,7 +97,7 @@ static unsigned largest_of(const cj_params *p, const sizes *s) {
     return s->count;
 }
 
-// Halves a size; false where none can be smaller.
+// Halves a size; false if none can be reduced.
 static bool shrink(const workload *w, cj_params *p, sizes *s) {
     for (unsigned i; (i = largest_of(p, s)) < s->count;) {
         const uint64_t before = p->value[s->index[i]];
@@ -110,7 +111,7 @@ static bool shrink(const workload *w, cj_params *p, sizes *s) {
 
 // ---- trials
 
-// What fails says nothing: the command will.
+// A failure gives no estimate: the command will report it.
 static bool run_once(workload *t, trial *found) {
     cj_kernel       *kernel = NULL;
     workload_verdict verdict;
@@ -129,7 +130,7 @@ static bool run_once(workload *t, trial *found) {
     return done;
 }
 
-// Leaves the grid as it is where it has a value, or cannot have that one.
+// Keeps the grid if it has a value, or if the plan refuses that value.
 static void set_grid(const workload *w, cj_params *p, double blocks) {
     cj_params changed = *p;
     for (size_t i = 0; i < cj_family_param_count(p->family); i++) {
@@ -150,7 +151,7 @@ static bool try_size(const workload *w, double most, double blocks, trial *found
     return run_once(&t, found);
 }
 
-// Two trials at least, the second as large as is quick.
+// Makes at least two trials, the second as large as is quick.
 static bool make_trials(const workload *w, double work, trial *first, trial *second) {
     if (!try_size(w, TRIAL_WORK, 0, second)) return false;
     do {
@@ -160,14 +161,14 @@ static bool make_trials(const workload *w, double work, trial *first, trial *sec
     return second->work > first->work && second->instructions > 0;
 }
 
-// Thread instructions of a launch. Where both trials have as many blocks, those have a cost of their own.
+// Thread instructions of a launch. If both trials have equally many blocks, a block has a cost of its own.
 static double predict_instructions(const trial *a, const trial *b, double work, double blocks) {
     const double growth = fmax((b->instructions - a->instructions) / (b->work - a->work), 0);
     if (a->blocks != b->blocks) return b->instructions + growth * (work - b->work);
     return growth * work + fmax(b->instructions - growth * b->work, 0) / b->blocks * blocks;
 }
 
-// Seconds of the whole command for so much work.
+// Seconds of the whole command for that work.
 static double predict(const trial *a, const trial *b, double work, double blocks, estimate_use use) {
     const double instructions = predict_instructions(a, b, work, blocks), times = work / b->work;
     const double checking = (b->check - a->check) / (b->work - a->work),
@@ -175,9 +176,9 @@ static double predict(const trial *a, const trial *b, double work, double blocks
     return use.launches * b->launch * instructions / b->instructions + times * b->open + use.checks * check;
 }
 
-// ---- in words
+// ---- as text
 
-// "2^20" where it is a round number of that kind.
+// Prints "2^20" if it is a power of two.
 static int add_size(char *to, size_t room, const char *name, uint64_t value) {
     unsigned bits = 0;
     while (value >> bits > 1) bits++;
@@ -185,7 +186,7 @@ static int add_size(char *to, size_t room, const char *name, uint64_t value) {
     return snprintf(to, room, " --%s %" PRIu64, name, value);
 }
 
-// The options that make it short; "" where no size does.
+// The options that make it short; "" if no size does.
 static const char *name_smaller(const workload *w, const trial *a, const trial *b, estimate_use use, char text[160],
                                 double *seconds) {
     cj_params p = w->params;

@@ -5,7 +5,7 @@
 
 #include "message.h"
 
-enum { ROUNDS = 3 };  // to find the fastest way
+enum { ROUNDS = 3 };  // rounds to find the fastest way
 
 typedef struct way {
     peer    *p;
@@ -26,7 +26,7 @@ static contender contender_of(const peer *p, cj_status (*run)(void *, unsigned, 
     return (contender){.launch = run, .user = user, .peer = p->w->type->peer->name, .copies = p->w->copies};
 }
 
-// Not every way that a library names works; the others' first launch loads their code.
+// Not every way that a library offers works; the first launch also loads its code.
 static bool works(way *x, cj_error *error) {
     return !launch_way(x, 0, NULL, error) && !cj_synchronize(x->p->w->device, NULL, error);
 }

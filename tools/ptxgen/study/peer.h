@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another library for the same problem (workload_peer), measured beside ours: opened, checked by the same reference,
-// the fastest of its ways found.
+// Another library for the same problem (workload_peer), measured in turns with our kernel: opens it, checks it by the
+// same reference, and finds its fastest way.
 #ifndef PTXGEN_PEER_H
 #define PTXGEN_PEER_H
 
@@ -10,13 +10,14 @@
 typedef struct peer {
     workload        *w;  // NULL: no peer was asked for
     peer_facts       facts;
-    unsigned         way;      // the fastest; the others are not looked at again
-    contender       *race;     // its times; NULL where there is no peer
-    workload_verdict verdict;  // on its results, by our bounds: beyond them they are told, not refused
+    unsigned         way;      // the fastest; the others are not used
+    contender       *race;     // its times; NULL if there is no peer
+    workload_verdict verdict;  // on its results, by our bounds: results beyond them are reported, not refused
 } peer;
 
-// On a GPU, where the workload has a peer: opens it, runs each of its ways once, measures them, and makes *race launch the
-// fastest. `kernel` is ours, whose bounds hold. Returns an exit code; what is not there is no failure. peer_close follows.
+// On a GPU, if the workload has a peer: opens it, runs each of its ways once, measures them, and makes *race launch the
+// fastest. `kernel` is ours, whose bounds are used. Returns an exit code; a peer that is missing is no failure. Call
+// peer_close afterwards.
 int  peer_open(peer *p, workload *w, const cj_kernel *kernel, contender *race);
 int  peer_check(peer *p, const cj_kernel *kernel);
 void peer_close(peer *p);

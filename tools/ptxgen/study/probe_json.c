@@ -5,7 +5,7 @@
 #include "output.h"
 #include "probe_show.h"
 
-// Of a result's value, and of its `beside`.
+// The units of a result's value, and of its `beside`.
 static const char *const units[] = {[PROBE_TIMES] = "cycles", [PROBE_BYTES] = "TB/s", [PROBE_COUNT] = "G/s"};
 static const char *const besides[] = {
     [PROBE_TIMES] = "ns", [PROBE_BYTES] = "bytes_per_clock_per_sm", [PROBE_COUNT] = "per_clock_per_sm"};

@@ -39,7 +39,7 @@ static cj_status load(subject *s, cj_error *error) {
     return CJ_OK;
 }
 
-// As many blocks as are resident at once, PROBE_BLOCKS_MAX at most; 0 where not even one cluster is.
+// As many blocks as are resident at once, PROBE_BLOCKS_MAX at most; 0 if not even one cluster fits.
 static cj_status count_blocks(subject *s, cj_cluster_occupancy *occupancy, cj_error *error) {
     const cj_occupancy_query query = {.dynamic_shared = s->ballast};
     cj_status                status = cj_function_occupancy(s->function, &query, occupancy, error);
@@ -99,7 +99,7 @@ static int launch_held(subject *s, uint32_t rounds, uint32_t step) {
     return launch(s, rounds, step, &error) ? message_failure(&error) : held(s, rounds, step);
 }
 
-// The links of a walk through global memory, written by a kernel of their own.
+// Writes the links of a walk through global memory, with a separate kernel.
 static int weave(subject *walk) {
     subject w = {.report = walk->report, .kernel = &probe_weave, .shape = {.threads = 256, .bytes = walk->shape.bytes}};
     uint32_t             slots = (uint32_t)(walk->shape.bytes / 128);
@@ -110,7 +110,7 @@ static int weave(subject *walk) {
     if (!status) status = provide(&w, &error);
     cj_ptr own = w.data;
     w.data = walk->data;
-    w.data_bytes = 0;  // not to be filled
+    w.data_bytes = 0;  // keeps the data
     int code = status ? message_failure(&error) : launch_held(&w, slots / (w.blocks * w.shape.threads) + 1, 0);
     w.data = own;
     drop(&w);
@@ -150,7 +150,8 @@ static double median(double *values, size_t count) {
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-// The medians over the blocks of their cycles and nanoseconds; the first from the first start to the last end.
+// Medians over the blocks: of their cycles, and of their nanoseconds; and the time from the first start to the last
+// end.
 typedef struct clocks {
     double cycles, least, most, ns, wall;
 } clocks;
@@ -178,7 +179,7 @@ static void add_times(probe_result *r, const clocks *c, double each) {
     if (c->most / each > r->most) r->most = c->most / each;
 }
 
-// One launch's figure, added to those of other distances.
+// Adds one launch's figure to those of other distances.
 static int measure_step(subject *s, probe_result *r, uint32_t rounds, uint32_t step) {
     int code = launch_twice(s, rounds, step);
     if (code) return code;
@@ -197,7 +198,7 @@ static int measure_step(subject *s, probe_result *r, uint32_t rounds, uint32_t s
 static int measure_steps(subject *s, probe_result *r) {
     uint32_t rounds = r->figure->rounds, steps = r->figure->each_step ? s->shape.cluster - 1 : 1;
     if (!rounds)
-        rounds = (uint32_t)((double)s->shape.bytes / (s->kernel->work(&s->shape) * s->blocks));  // all of it once
+        rounds = (uint32_t)((double)s->shape.bytes / (s->kernel->work(&s->shape) * s->blocks));  // reads all of it once
     int code = CODE_OK;
     for (uint32_t step = 1; !code && step <= steps; step++) code = measure_step(s, r, rounds, step);
     if (code || !r->figure->each_step) return code;
@@ -262,7 +263,7 @@ static int measure_sizes(probe_report *report, const probe_figure *figure) {
     return code;
 }
 
-// The largest size that had room.
+// Finds the largest cluster size that the device can place.
 static void find_largest(probe_report *report) {
     for (unsigned index = 0; index < PROBE_SIZES; index++)
         if (report->occupancy[index].active_clusters) report->largest = 1u << index;

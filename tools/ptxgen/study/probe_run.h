@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the probe's kernels on a GPU, holds each against its check, and makes figures of their clocks.
+// Runs the probe's kernels on a GPU, verifies each one's check, and computes figures from their clocks.
 #ifndef PTXGEN_PROBE_RUN_H
 #define PTXGEN_PROBE_RUN_H
 
 #include <clusterjit/occupancy.h>
 #include <probe.h>
 
-// Cycles, TB/s or 10^9 operations a second, as the figure's unit says. Of times: the median of all blocks, and the
-// least and the most that one of them took. `beside` of PROBE_TO_ONE is of the block that all others access.
+// Cycles, TB/s or 10^9 operations a second, depending on the figure's unit. For times: the median of all blocks, and
+// the least and the greatest time of a block. For PROBE_TO_ONE `beside` is that of the block that all others access.
 typedef struct probe_result {
     const probe_figure *figure;
     uint32_t            cluster, blocks;  // of the launch; cluster 0: none
@@ -30,11 +30,11 @@ typedef struct probe_report {
     double               cycles[PROBE_BLOCKS_MAX], ns[PROBE_BLOCKS_MAX];
 } probe_report;
 
-// Measures everything. Sizes that the device cannot place are left out, and tiles are smaller where shared memory is.
-// Shows progress on a terminal. Returns an exit code.
+// Measures everything. Leaves out sizes that the device cannot place, and uses smaller tiles if shared memory is
+// smaller. Shows progress on a terminal. Returns an exit code.
 int probe_run(probe_report *report);
 
-// The result of a kernel doing this in clusters of that size; NULL where there is none.
+// The result of a kernel with this operation and pattern in clusters of that size; NULL if there is none.
 const probe_result *probe_find(const probe_report *report, const probe_kernel *kernel, probe_op op,
                                probe_pattern pattern, uint32_t cluster);
 

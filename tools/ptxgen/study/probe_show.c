@@ -84,7 +84,7 @@ static int print_topic(const probe_report *report, size_t *at) {
     return close_table(table);
 }
 
-// ---- beside the tables
+// ---- lines below the tables
 
 static void print_distances(const probe_report *report) {
     for (size_t i = 0; i < report->count; i++) {
@@ -141,9 +141,9 @@ static int print_occupancy(const probe_report *report) {
     return close_table(table);
 }
 
-// ---- the sentence
+// ---- the conclusion
 
-// The best of a pattern's pushes in clusters of that size, in TB/s, and its name.
+// The highest throughput of a pattern's pushes in clusters of that size, in TB/s, and the push's name.
 static double best_push(const probe_report *report, uint32_t cluster, const char **name) {
     const probe_result      *pushes[] = {probe_find(report, &probe_stream, PROBE_STORE, PROBE_NEIGHBOUR, cluster),
                                          probe_find(report, &probe_pipeline, PROBE_ST_ASYNC, PROBE_NEIGHBOUR, cluster),

@@ -49,7 +49,7 @@ static int open_device(study *s) {
     return machine_apply(&s->options.machine, s->w.device);
 }
 
-// On the CPU device one kernel is launched and checked before and after its rounds; each of several once.
+// On the CPU device a single kernel is launched and checked before and after its rounds; each of several kernels once.
 static void say_how_long(const study *s) {
     const study_options *o = &s->options;
     const unsigned       checks = o->kernels ? o->kernels : 2, rounds = o->rounds ? o->rounds : MEASURE_ROUNDS_CPU;
@@ -60,7 +60,7 @@ int study_open(study *s, const study_options *options, const args_family *family
     const char *name = cj_family_name(family->params.family);
     *s = (study){.options = *options, .capacity = capacity};
     s->variants = calloc(capacity, sizeof *s->variants);
-    s->races = calloc(capacity + 1, sizeof *s->races);  // and the peer
+    s->races = calloc(capacity + 1, sizeof *s->races);  // one more for the peer
     if (!s->variants || !s->races) return message_error(CJ_OUT_OF_MEMORY, "no memory for %zu kernels", capacity);
     s->w = (workload){.type = workload_find(name),
                       .params = family->params,
@@ -99,7 +99,7 @@ static cj_status launch(void *user, unsigned copy, cj_stream stream, cj_error *e
     return v->w->type->launch(v->w, v->kernel, copy, stream, error);
 }
 
-// A grid with fewer blocks than the GPU holds at once leaves SMs idle.
+// If the grid has fewer blocks than the GPU holds at once, SMs are idle.
 static cj_status count_sms(const study *s, variant *v, cj_error *error) {
     cj_module           *module = NULL;
     cj_function         *function = NULL;
@@ -129,7 +129,7 @@ static cj_status load(study *s, variant *v, const cj_params *params, cj_error *e
     return status ? status : count_sms(s, v, error);
 }
 
-// The variant's own problem, where it has one.
+// Opens the variant's own problem, if it has one.
 static int open_own(study *s, variant *v, const cj_params *params) {
     if (!s->own) return CODE_OK;
     v->w = &s->own[v - s->variants];
@@ -139,7 +139,7 @@ static int open_own(study *s, variant *v, const cj_params *params) {
 }
 
 static bool is_refusal(const study *s, cj_status status) {
-    if (status == CJ_INVALID_ARGUMENT || status == CJ_OUT_OF_MEMORY) return s->options.forms;  // of a form's workspace
+    if (status == CJ_INVALID_ARGUMENT || status == CJ_OUT_OF_MEMORY) return s->options.forms;  // by a form's workspace
     return status == CJ_CONTRACT || status == CJ_UNSUPPORTED;
 }
 
@@ -166,7 +166,7 @@ int study_add(study *s, const cj_params *params) {
 
 // ---- checking and timing
 
-enum { CHECKED = 8 };  // sets of buffers whose results are held against the reference, before and after
+enum { CHECKED = 8 };  // sets of buffers whose results are checked against the reference, before and after
 
 int study_check(study *s, variant *v, unsigned sets, double *milliseconds) {
     workload_verdict verdict;
@@ -187,7 +187,8 @@ static int check_all(study *s) {
     return code;
 }
 
-// What must be read and written at least, the one beside the other as far as it goes, at the pace of the ceilings.
+// The least time for the bytes that must be read and written, at the measured ceilings; reads and writes overlap as far
+// as possible.
 static double least_time(const study *s, const workload *w) {
     double both = fmin(w->bytes_read, w->bytes_written), rest = fmax(w->bytes_read, w->bytes_written) - both;
     return s->gpu ? 1e3 * (2 * both / s->copy_ceiling + rest / s->read_ceiling) : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bench and compare share: one workload, one or more kernels that do it, each checked, then timed in turns.
+// What bench and compare share: a workload, one or more kernels for it, each of them checked, then timed in turns.
 #ifndef PTXGEN_STUDY_H
 #define PTXGEN_STUDY_H
 
@@ -15,12 +15,12 @@
 typedef struct study_options {
     const char *device, *arch, *input, *fill, *plot;  // all but the device may be NULL
     unsigned    rounds;                               // 0: as many as suit the device
-    unsigned    kernels;  // about so many will run once on the CPU device, to say how long it takes; 0: one is measured
+    unsigned    kernels;  // about so many will run once on the CPU device, to estimate its time; 0: one is measured
     bool        json;
-    bool        untuned;  // plans are made as if nothing had been tuned
+    bool        untuned;  // plans ignore stored choices of tune
     bool        beside;   // the workload's peer is measured too, in turns with the first kernel
-    bool        forms;    // kernels differ in their form: what one cannot do is no failure of the others
-    int (*admit)(const cj_device *device);  // an exit code, after its message, of a device that will not do; or NULL
+    bool        forms;    // kernels differ in their form: a failure of one does not end the others
+    int (*admit)(const cj_device *device);  // an exit code, after its message, for an unsuitable device; or NULL
     machine_options machine;
 } study_options;
 
@@ -48,14 +48,14 @@ int study_set(void *user, int key, char *value);
 
 enum { STUDY_REASON = 1200 };
 
-// One kernel that does the work.
+// One kernel for the work.
 typedef struct variant {
     workload    *w;  // the study's, or its own
     cj_plan      plan;
     cj_kernel   *kernel;                 // NULL: it cannot be launched here
-    char         refused[STUDY_REASON];  // and this is why
+    char         refused[STUDY_REASON];  // the reason
     cj_error     why;                    // the library's refusal, with its hint; OK: there was none
-    uint32_t     sms;                    // that have blocks of it, in all its time; 0: not known
+    uint32_t     sms;                    // that run blocks of it at some time; 0: not known
     uint32_t     active;  // clusters (without clusters: blocks) that the device holds at once; 0: not known
     contender   *race;    // its times; NULL without a kernel
     cj_cpu_stats stats;   // of one run of the kernel, on the CPU device
@@ -68,29 +68,29 @@ typedef struct study {
     double        read_ceiling, copy_ceiling;  // bytes a second, measured in this run; 0 on the CPU device
     variant      *variants;                    // `count` of them, of `capacity`
     contender    *races;
-    workload     *own;  // of each variant, where each cluster size has a problem of its own; else NULL
+    workload     *own;  // for each variant, if each cluster size is a problem of its own; else NULL
     size_t        count, race_count, capacity;
     peer          peer;
 } study;
 
-// In this order; each returns an exit code after its message, and study_close may follow any of them. At most
+// Call them in this order; each returns an exit code after its message. Call study_close also after a failure. At most
 // `capacity` variants can be added.
 int  study_open(study *s, const study_options *options, const args_family *family, size_t capacity);
-int  study_add(study *s, const cj_params *params);  // what cannot be launched is added as refused
+int  study_add(study *s, const cj_params *params);  // a kernel that cannot be launched is added as refused
 int  study_run(study *s);
 void study_close(study *s);
 
-// Runs the kernel on `sets` sets of buffers, spread over all of them, and holds the results against the reference. On the
-// CPU device its counts are read; *milliseconds is how long the last of these launches took (may be NULL).
+// Runs the kernel on `sets` sets of buffers, spread over all of them, and checks the results against the reference. On
+// the CPU device reads its counts; *milliseconds is how long the last of these launches took (may be NULL).
 int study_check(study *s, variant *v, unsigned sets, double *milliseconds);
 
 uint32_t study_cluster(const cj_plan *plan);  // blocks of a cluster; 0: launched without clusters
-double   study_waves(const variant *v);       // grid size over the blocks that the device holds at once; 0: not known
+double   study_waves(const variant *v);       // grid size / blocks that the device holds at once; 0: not known
 
-double study_rate(const variant *v);                   // bytes a second that any kernel must move
-double study_share(const study *s, const variant *v);  // of the ceiling, 0 to 1 and a little; 0: not known
+double study_rate(const variant *v);                   // bytes a second, of those that any kernel must move
+double study_share(const study *s, const variant *v);  // of the ceiling, from 0 to slightly more than 1; 0: not known
 
-json_t *study_json(const study *s);  // all but the variants, and what they have of their own
+json_t *study_json(const study *s);  // everything except the variants, and fields of the variants themselves
 json_t *study_json_variant(const study *s, const variant *v);
 
 #endif

@@ -102,7 +102,7 @@ static int load(tune *t, candidate *c) {
     return CODE_OK;
 }
 
-// The first is the plan's own choice, without which there is nothing to be faster than.
+// The first is the plan's own choice, with which all others are compared.
 static int add(tune *t, const cj_params *params) {
     cj_plan  plan;
     cj_error error;
@@ -123,7 +123,7 @@ static int add_first(tune *t) {
     return message_error(CJ_CONTRACT, "%s", tune_plan(t)->v->refused);
 }
 
-// All that differ from it in one parameter.
+// Adds all candidates that differ from it in one parameter.
 static int expand(tune *t, candidate *c) {
     const unsigned all = count_values(t);
     unsigned       done = 0;
@@ -165,7 +165,7 @@ static int check_new(tune *t) {
     return code;
 }
 
-// Finalists first: few rounds do not say as much as many.
+// Finalists first: few rounds say less than many.
 static int faster(const void *a, const void *b) {
     const candidate *x = *(candidate *const *)a, *y = *(candidate *const *)b;
     if (x->final != y->final) return x->final ? -1 : 1;
@@ -174,7 +174,7 @@ static int faster(const void *a, const void *b) {
 
 static void rank(tune *t) { qsort(t->ranking, t->ranked, sizeof *t->ranking, faster); }
 
-// The best so far and the plan's own, which all others are held against.
+// Races the best so far and the plan's own choice, with which all others are compared.
 static int race_finalists(tune *t) {
     contender *finals = calloc(FINALISTS, sizeof *finals);
     size_t     count = 0;
@@ -198,7 +198,7 @@ static int race_new(tune *t, size_t *raced) {
     return status ? message_failure(&error) : CODE_OK;
 }
 
-// The fastest candidates that are not expanded yet; adding candidates moves them.
+// Expands the fastest candidates that have not been expanded; adding candidates moves them.
 static int expand_fastest(tune *t) {
     candidate *fastest[FASTEST];
     size_t     count = t->ranked < FASTEST ? t->ranked : FASTEST;

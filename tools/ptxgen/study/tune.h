@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tune goes through. It begins with what the plan has by itself, and changes one of the parameters that are left
-// open at a time, to each value that the family's table names: first of the plan's choice, then of the fastest so far,
-// until the few fastest have nothing untried beside them. Each is checked; all are measured in a few rounds, and the
-// best of them beside the plan's choice in many.
+// What tune does. It begins with the plan's own choice, and changes one open parameter at a time to each value that the
+// family's table names: first in the plan's choice, then in the fastest candidate so far, until the few fastest have no
+// untried neighbours. Each candidate is checked and measured in a few rounds; the best ones and the plan's choice are
+// measured in many.
 #ifndef PTXGEN_TUNE_H
 #define PTXGEN_TUNE_H
 
 #include "study.h"
 
 typedef struct candidate {
-    cj_params params;  // the problem, with values for what it leaves open; some may still be left to the plan
+    cj_params params;  // the problem, with values for its open parameters; the plan may still choose some
     variant  *v;       // its kernel and its times; NULL: the plan refuses it
-    char      refused[STUDY_REASON];  // and this is why
-    bool      expanded;               // all that differs from it in one parameter was tried
+    char      refused[STUDY_REASON];  // the reason
+    bool      expanded;               // every candidate that differs from it in one parameter has been tried
     bool      final;                  // measured in all rounds
 } candidate;
 
 typedef struct tune {
     study       s;
-    size_t      open[CJ_PARAM_MAX], open_count;  // indices of the parameters that are left open
+    size_t      open[CJ_PARAM_MAX], open_count;  // indices of the open parameters
     candidate  *candidates;                      // no two have the same plan; the first is the plan's default
     size_t      count;
     candidate **ranking;  // the launchable candidates; after measuring, the fastest first
     size_t      ranked, checked;
 } tune;
 
-// In this order; each returns an exit code after its message, and tune_close may follow any of them. Without times it
-// is what differs from the plan's choice in one parameter that is checked.
+// Call them in this order; each returns an exit code after its message. Call tune_close also after a failure. Without
+// times only the candidates that differ from the plan's choice in one parameter are checked.
 int  tune_open(tune *t, const study_options *options, const args_family *family);
 int  tune_search(tune *t, bool timed);
 void tune_close(tune *t);
@@ -37,7 +37,7 @@ const candidate *tune_winner(const tune *t);  // NULL: none is faster than that,
 // Why a candidate cannot be launched; NULL: it can.
 const char *tune_refusal(const candidate *c);
 
-// The values that were tried, "tile=128x128 cluster=2", of what the problem leaves open; returns `buffer`.
+// The values that were tried for the open parameters, "tile=128x128 cluster=2"; returns `buffer`.
 enum { TUNE_TEXT = 256 };
 const char *tune_choice(const tune *t, const candidate *c, char buffer[TUNE_TEXT]);
 

@@ -25,7 +25,7 @@ int assembler_find(assembler *a) {
                                       "install the CUDA toolkit, or point CUDA_HOME at it");
 }
 
-// Behind blanks and comments.
+// Skips blanks and comments.
 static const char *skip_blank(const char *at) {
     for (;;) {
         at += strspn(at, " \t\r\n");
@@ -40,7 +40,7 @@ static const char *skip_blank(const char *at) {
     }
 }
 
-// The document's own target; any will do for a file that has none, which is refused for that.
+// The document's own target; for a file without one, which is refused for that, any target.
 static void find_target(const document *d, char arch[ARCH_SIZE]) {
     static const char directive[] = ".target";
     snprintf(arch, ARCH_SIZE, "sm_90");
@@ -52,7 +52,7 @@ static void find_target(const document *d, char arch[ARCH_SIZE]) {
     }
 }
 
-// All of a file as text, owned by the caller; NULL when that fails.
+// Reads all of a file as text, owned by the caller; NULL if that fails.
 static char *read_back(FILE *file) {
     if (fseek(file, 0, SEEK_END)) return NULL;
     long length = ftell(file);
@@ -63,7 +63,8 @@ static char *read_back(FILE *file) {
     return text;
 }
 
-// Starts ptxas without a shell, reading `source` and writing `log`, and waits for it. Returns 0 or an errno value.
+// Starts ptxas without a shell, with `source` as its input and `log` as its output, and waits for it. Returns 0 or an
+// errno value.
 static int run_ptxas(const char *path, const char *arch, FILE *source, FILE *log, int *status) {
     char name[] = "ptxas", option[] = "-arch", input[] = "/dev/stdin", to[] = "-o", output[] = "/dev/null";
     char target[ARCH_SIZE];
@@ -73,7 +74,7 @@ static int run_ptxas(const char *path, const char *arch, FILE *source, FILE *log
     pid_t                      child;
     int                        failure = posix_spawn_file_actions_init(&actions);
     if (failure) return failure;
-    // In this order, so that no descriptor is overwritten before its turn, whichever of 0 to 2 were closed.
+    // In this order no descriptor is overwritten before it is used, whichever of 0 to 2 were closed.
     failure = posix_spawn_file_actions_adddup2(&actions, fileno(source), STDIN_FILENO);
     if (!failure) failure = posix_spawn_file_actions_adddup2(&actions, fileno(log), STDOUT_FILENO);
     if (!failure) failure = posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
@@ -85,7 +86,7 @@ static int run_ptxas(const char *path, const char *arch, FILE *source, FILE *log
     return 0;
 }
 
-// The text goes through files without a name, so that no file is left over if the process ends early.
+// The text goes through unnamed files, so that none is left if the process ends early.
 static int ask_ptxas(const char *path, const document *d, const char *arch, char **log, verdict *answer) {
     int   status = 0, failure = 0;
     FILE *source = tmpfile(), *words = tmpfile();
@@ -103,8 +104,8 @@ static int ask_ptxas(const char *path, const document *d, const char *arch, char
     return CODE_OK;
 }
 
-// "ptxas FILE, line 8; error   : message", or without the place; nvJitLink leaves out "ptxas" now and then. Cuts `line`
-// up; false where it is no message about the document.
+// Reads "ptxas FILE, line 8; error   : message", or without the place; nvJitLink sometimes leaves out "ptxas". Cuts
+// `line` into pieces; false if it is no message about the document.
 static bool parse_message(char *line, cj_diagnostic *what) {
     static const struct {
         const char *word;

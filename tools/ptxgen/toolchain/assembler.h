@@ -14,13 +14,13 @@ typedef struct assembler {
 // Finds an assembler; CODE_COMPILER after a message that names the missing program.
 int assembler_find(assembler *a);
 
-// Its messages on one document become findings of the rule "ptxas".
+// Its messages about one document become findings of the rule "ptxas".
 typedef struct assembly {
     char *log;  // owned; the findings point into it
 } assembly;
 
-// Assembles for `arch`, NULL for the document's own .target, and adds what it says. Returns an exit code: CODE_OK also
-// where it refuses the document, CODE_COMPILER after a message where it could not judge.
+// Assembles for `arch`, or for the document's own .target if that is NULL, and adds its messages. Returns an exit code:
+// CODE_OK also if it refuses the document, CODE_COMPILER after a message if it could not run.
 int  assembler_run(const assembler *a, const document *d, const char *arch, assembly *result, findings *to);
 void assembly_free(assembly *result);
 

@@ -6,8 +6,8 @@
 
 #include "toolchain.h"
 
-// Of cublasLt.h, cublas_api.h and library_types.h, whose numbers are part of the library's interface; tests/unit/cuda/test_cublas.c
-// holds them against those headers where there are any.
+// From cublasLt.h, cublas_api.h and library_types.h, whose numbers are part of the library's interface;
+// tests/unit/cuda/test_cublas.c compares them with those headers if they are installed.
 #include "cublas_abi.h"
 
 enum { WORKSPACE = 64 << 20 };
@@ -73,7 +73,8 @@ static int set(const cublas *c, int which, const void *value, size_t size) {
 
 static int set_number(const cublas *c, int which, int32_t value) { return set(c, which, &value, sizeof value); }
 
-// cuBLAS counts by columns: a matrix that lies by rows is its transpose. Where D does, the product is D' = B' A'.
+// cuBLAS's matrices are column-major: a row-major matrix is its transpose. If D is row-major, the product is D' = B'
+// A'.
 static int describe_layouts(cublas *c) {
     const cublas_problem *p = &c->problem;
     int                   status = 0;
@@ -91,7 +92,7 @@ static int describe_layouts(cublas *c) {
 
 static bool is_narrow(cj_dtype type) { return cj_dtype_size(type) == 1; }
 
-// Of the first and the second factor, which are B and A where D lies by rows.
+// Of the first and the second factor, which are B and A if D is row-major.
 static int describe_factor(const cublas *c, bool second) {
     const cublas_problem *p = &c->problem;
     const bool            by_columns = p->matrix[CUBLAS_D].by_columns, is_b = second == by_columns;
@@ -115,7 +116,7 @@ static int describe_product(cublas *c) {
     if (is_narrow(p->matrix[CUBLAS_D].type)) status |= set(c, CUBLAS_D_SCALE, &p->scale_d, sizeof p->scale_d);
     if (!p->has_bias) return status | set_number(c, CUBLAS_EPILOGUE, plain);
     status |= set_number(c, CUBLAS_BIAS_TYPE, type_of(p->bias_type));
-    status |= set(c, CUBLAS_BIAS_POINTER, &c->workspace, sizeof c->workspace);  // each launch has its own
+    status |= set(c, CUBLAS_BIAS_POINTER, &c->workspace, sizeof c->workspace);  // each launch sets its own
     return status | set_number(c, CUBLAS_EPILOGUE, (plain & ~CUBLAS_EPILOGUE_PLAIN) | CUBLAS_EPILOGUE_BIAS);
 }
 
@@ -174,7 +175,7 @@ void cublas_close(cublas *c) {
 
 static void *pointer(cj_ptr at) { return (void *)(uintptr_t)at; }
 
-// Without beta nothing is read from C, but it may be D only where both are described alike.
+// If beta is 0 nothing is read from C, but C may be D only if both have the same layout.
 static cj_ptr place_of_c(const cublas *c, const cj_ptr *at) {
     const cublas_problem *p = &c->problem;
     if (p->beta != 0) return at[CUBLAS_C];

@@ -9,7 +9,7 @@
 #include "message.h"
 #include "toolchain.h"
 
-// Of nvJitLink.h.
+// From nvJitLink.h.
 enum { INPUT_PTX = 2, UNRECOGNIZED_ARCH = 16, UNSUPPORTED_ARCH = 17 };
 typedef struct linker linker;
 
@@ -40,7 +40,7 @@ static bool find_named(void *library, const char *prefix, const char *suffix, fu
     return true;
 }
 
-// The bare names, or those that nvJitLink.h gives them: with the release, __nvJitLinkCreate_13_0.
+// Finds the bare names, or those of nvJitLink.h, which contain the release: __nvJitLinkCreate_13_0.
 static bool find_functions(void *library, functions *f) {
     enum { MAJOR_FIRST = 12, MAJOR_LAST = 15, MINOR_LAST = 9 };
     if (find_named(library, "", "", f)) return true;
@@ -53,7 +53,7 @@ static bool find_functions(void *library, functions *f) {
     return false;
 }
 
-// Errors, then warnings and the like; NULL when out of memory.
+// Reads errors, then warnings and other messages; NULL when out of memory.
 static char *read_logs(const functions *f, linker *handle) {
     size_t errors = 0, infos = 0;
     f->errors_size(handle, &errors);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Where the user says that the toolkit is, and only else where it usually is.
+// The toolkit's directories: those that the user's variables name, else the usual one.
 static size_t find_roots(const char *roots[2]) {
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
     size_t                   count = 0;
@@ -57,7 +57,7 @@ static void ask_version(toolchain_item *item) {
     pclose(words);
 }
 
-// It stays loaded: the command ends soon, and unloading loses what the library allocated.
+// The library stays loaded: the command ends soon, and unloading would lose memory that the library allocated.
 void *toolchain_library(toolchain_item *item, const char *name, const char *stem) {
     *item = (toolchain_item){.name = name};
     const char *roots[2];
@@ -83,7 +83,7 @@ bool toolchain_function(void *library, const char *name, void *function) {
     return symbol;
 }
 
-// NVRTC and nvJitLink give their version as two numbers; that one's are signed is all the same to a call.
+// NVRTC and nvJitLink return their version as two numbers; one library's are signed, which does not matter to a call.
 static void find_library(toolchain_item *item, const char *name, const char *stem, const char *function) {
     void *library = toolchain_library(item, name, stem);
     int (*version)(unsigned *major, unsigned *minor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// argmax: rows of a fill or a file; the index found for each row is held against a search on the host.
+// argmax: rows of a fill or a file; the index found for each row is compared with a search on the host.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

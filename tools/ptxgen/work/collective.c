@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// collective: made-up parts, a file or a fill, against the model, bit for bit. Every cluster works on parts of its own.
+// collective: made-up parts, a file or a fill, compared with the model, bit for bit. Every cluster works on parts of
+// its own.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// exchange: chunks of made-up bits, or of a file or a fill, traded by the blocks of each group, byte for byte against the definition.
+// exchange: blocks of each group trade chunks of made-up bits, a file or a fill; compared with the definition, byte for
+// byte.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ typedef struct exchange {
     const char    *name;
     uint64_t       groups;
     cj_dtype       type;
-    source         source;  // where there is a file or a fill
+    source         source;  // if there is a file or a fill
     size_t         bytes;   // of an element
     size_t         out_n;   // elements of a block's result
     size_t         in_bytes, out_bytes;
@@ -82,7 +83,7 @@ static int open_source(workload *w, exchange *e) {
     return w->input || w->fill ? source_open(&e->source, e->type, w->input, w->fill) : CODE_OK;
 }
 
-// A file with a shape has the chunks of blocks, one after the other.
+// Checks that the rows of a file with a shape are chunks of blocks.
 static int check_chunks(const exchange *e) {
     const npy     *shape = &e->source.shape;
     const uint64_t chunk = shape->dims > 1 && shape->dims <= NPY_DIMS ? shape->extent[shape->dims - 1] : e->model.n;

@@ -5,7 +5,7 @@
 
 #include "workload.h"
 
-// The type of a family's workloads, NULL where there is none.
+// The type of a family's workloads; NULL if there is none.
 const workload_type *workload_find(const char *family);
 
 // Prints that the family has no workload; returns the exit code.

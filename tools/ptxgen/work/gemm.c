@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm: random normal matrices, or those of a file (A, then B, then C, then the bias) or a fill, against sums in f64 of
-// some elements of D.
+// gemm: random normal matrices, or those of a fill or a file (A, then B, then C, then the bias), compared with sums in
+// f64 of some elements of D.
 #include <clusterjit/gemm.h>
 #include <inttypes.h>
 #include <math.h>
@@ -25,12 +25,12 @@ typedef struct matrix {
     cj_dtype       type;
     bool           is_there, by_columns;
     uint64_t       lines, length, leading, products, stride;
-    unsigned char *host;    // as it is read and written
-    unsigned char *normal;  // PATTERN numbers of the type; another matrix's, where it has the same type
+    unsigned char *host;    // the elements for reading and writing
+    unsigned char *normal;  // PATTERN numbers of the type; shared with another matrix of the same type
     cj_ptr        *at;      // of each set
 } matrix;
 
-// Numbers that fp8 matrices are multiplied by, in the device's memory.
+// The factors of fp8 matrices, in the device's memory.
 enum { SCALE_A, SCALE_B, SCALE_D, SCALES };
 
 // An element of D.
@@ -53,7 +53,7 @@ typedef struct gemm {
     bool               is_normal;
     source             source;
     sum    *expected;  // of each element that is checked, once they are known: all sets have the same numbers
-    cublas *cublas;    // NULL: not asked for, or not there
+    cublas *cublas;    // NULL: not asked for, or not found
 } gemm;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a matrix product"); }
@@ -73,7 +73,7 @@ static uint64_t random_bits(uint64_t i) {  // splitmix64
     return z ^ z >> 31;
 }
 
-// Normally distributed, by Box and Muller. The length is odd, so that no two lines are the same.
+// Normally distributed numbers, by Box and Muller. Their number is odd, so that no two lines are the same.
 static int make_normal(gemm *g, matrix *x) {
     for (const matrix *other = g->matrix; other < x; other++)
         if (other->normal && other->type == x->type) {
@@ -108,7 +108,7 @@ static void copy_normal(const matrix *x, uint64_t from, unsigned char *to) {
     }
 }
 
-// The source's numbers are of A's type.
+// The source's numbers have A's type.
 static int copy_source(gemm *g, const matrix *x, unsigned char *to) {
     element       wide[CHUNK];
     unsigned char narrow[CHUNK * sizeof(double)];
@@ -181,7 +181,7 @@ static void read_types(const workload *w, cj_dtype type[MATRICES]) {
     type[C] = type[BIAS] = is_narrow(type[D]) ? CJ_BF16 : type[D];
 }
 
-// Scales whose product is 1, and one that brings random sums near it.
+// Scales whose product is 1, and one that brings random sums near 1.
 static void choose_scales(gemm *g) {
     const bool narrow = is_narrow(g->matrix[A].type), narrow_d = is_narrow(g->matrix[D].type);
     g->scale[SCALE_A] = narrow ? 0.5F : 1;
@@ -223,7 +223,7 @@ static void read_params(const workload *w, gemm *g) {
                              .stride_d = x[D].stride};
 }
 
-// In whole numbers a batch's size would wrap.
+// Computed in floating point, since whole numbers could wrap.
 static int check_sizes(const gemm *g) {
     int code = CODE_OK;
     for (unsigned i = 0; !code && i < MATRICES; i++) {
@@ -332,7 +332,7 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
 
 // ---- the check
 
-// What D has for it: too large for 8 bits is their largest number, for others infinity.
+// The value as D stores it: a number that is too large for 8 bits becomes the largest one, in other types infinity.
 static double in_range(cj_dtype type, double x) {
     const double most = type == CJ_E4M3 ? 448 : type == CJ_E5M2 ? 57344 : INFINITY;
     const double stored = element_stored(type, (element){.f = x}).f;
@@ -354,7 +354,7 @@ static sum expected(const gemm *g, uint64_t product, uint64_t row, uint64_t colu
                  (fabs(alpha) * s.size + fabs(c) + fabs(bias)) * scale_d};
 }
 
-// All elements of small products, else corners of the last one, and elements drawn at random.
+// How many elements are checked: all of a small product, else corners of the last product, and random elements.
 static uint64_t checked(const gemm *g) {
     const double all = (double)g->m * (double)g->n * (double)g->batch;
     return all < SAMPLES ? (uint64_t)all : SAMPLES;
@@ -377,13 +377,13 @@ static int expect(gemm *g) {
     return CODE_OK;
 }
 
-// Half of D's smallest number: below its normal numbers that is what rounding takes, however small the result.
+// Half of D's smallest number: the rounding error of results below its normal numbers.
 static double least_rounding(cj_dtype type) {
     switch (type) {
     case CJ_E4M3: return 0x1p-10;
     case CJ_E5M2: return 0x1p-17;
     case CJ_F16: return 0x1p-25;
-    default: return 0;  // those of 8 bits of exponent: less than any product of f32 that is not 0
+    default: return 0;  // types with 8 bits of exponent: smaller than any product of f32 that is not 0
     }
 }
 
@@ -434,7 +434,7 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 
 // ---- cuBLAS
 
-// Matrices that lie as ours do; what it has no way of is refused by name.
+// The matrices in the layout of our kernels; names what cuBLAS does not support.
 static const char *lacks(const gemm *g) {
     const unsigned along_lines = g->matrix[D].by_columns ? 2 : 1;
     if (g->activation == CJ_GEMM_SILU) return "it has no silu";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram: samples of four kinds over the range, or of a file or a fill, against counts that the host makes.
+// histogram: samples of four kinds over the range, or of a file or a fill, compared with counts of the host.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum { CHUNK_BYTES = 64 << 20, POISON = 0xa5 };
 
-// A place in the range for sample i of n, 0 at its lower end, 1 at its upper; `u` is uniform in [0, 1).
+// A place in the range for sample i of n, from 0, its lower end, to 1, its upper end; `u` is uniform in [0, 1).
 static double uniform(double u, uint64_t i, uint64_t n) {
     (void)i, (void)n;
     return u;
@@ -44,10 +44,10 @@ typedef struct histogram {
     histogram_model model;
     size_t          sample_bytes, count_bytes;
     uint64_t        n, counted;
-    const kind     *kind;  // NULL: the source
+    const kind     *kind;  // NULL: from the source
     source          source;
     uint64_t       *expected;
-    void           *found;       // as the device wrote it
+    void           *found;       // as the device has written it
     cj_ptr         *x, *counts;  // of each set
     uint64_t        mismatches;
 } histogram;
@@ -85,7 +85,7 @@ static void write_samples(const histogram *h, uint64_t first, size_t count, unsi
     }
 }
 
-// Each chunk goes into every set and into the reference.
+// Writes each chunk to every set, and adds it to the reference.
 static int upload(workload *w) {
     histogram     *h = w->state;
     const uint64_t room = CHUNK_BYTES / h->sample_bytes;
@@ -129,7 +129,8 @@ static void read_params(const workload *w, histogram *h) {
     h->count_bytes = cj_dtype_size(dtype_named(cj_params_word(&w->params, "counts", word, sizeof word)));
 }
 
-// The kind of samples that the fill names; else a file or another fill, and n of the file where it is not given.
+// Chooses the kind of samples that the fill names; else opens a file or another fill, whose length becomes n unless n
+// was given.
 static int open_samples(workload *w, histogram *h) {
     const char *wanted = w->fill ? w->fill : kinds[0].name;
     for (size_t i = 0; !w->input && i < sizeof kinds / sizeof *kinds; i++)

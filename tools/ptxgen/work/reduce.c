@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce: made-up numbers or a file's, against the host's own reduction (reference.c), or, where functions of the
-// user's take part, against those applied one element after the other (user_reference.c).
+// reduce: made-up numbers or a file's, compared with the host's own reduction (reference.c) or, for functions of the
+// user, with these functions applied to one element after the other (user_reference.c).
 #define _POSIX_C_SOURCE 200809L
 #include <clusterjit/tuning.h>
 #include <inttypes.h>
@@ -20,21 +20,21 @@
 #include "workload.h"
 
 enum { PARTS_SHOWN = 16 };
-enum { CHUNK_BYTES = 64 << 20, POISON = 0xff };  // host memory for the input, however long it is
+enum { CHUNK_BYTES = 64 << 20, POISON = 0xff };  // host memory for the input, which may be longer
 
 typedef struct reduction {
-    cj_dtype                type;  // of x; what it is computed in is the references'
+    cj_dtype                type;  // of x; the references have the type after widening
     uint64_t                n;
     size_t                  most;  // results that any plan has
     source                  source;
     reference               reference;
     user_reference          user;       // of the functions that were given, map and op-expr
-    bool                    tried;      // op-expr, on the first elements
-    bool                    overflows;  // op-expr does, on those
-    bool                    asked;      // for the parts, which are shown beside the result that was asked for
+    bool                    tried;      // op-expr has been tried on the first elements
+    bool                    overflows;  // op-expr overflows on those
+    bool                    asked;      // the parts were asked for, to be shown beside the result
     const cj_user_function *op;
-    bool                    sliced;   // the expected values depend on the plan: then the elements are kept
-    unsigned char          *kept;     // as computed with
+    bool                    sliced;   // the expected values depend on the plan, so the elements are kept
+    unsigned char          *kept;     // elements, widened
     cj_ptr                 *x, *out;  // of each set
     unsigned char          *raw;      // the results as the device writes them
     element (*found)[REFERENCE_PIECES];
@@ -50,7 +50,7 @@ static size_t param_index(const cj_params *params, const char *name) {
     return i;
 }
 
-// Operations whose parts are values of the kind of the result.
+// Whether the parts of the operation are values of the result's kind.
 static bool has_parts(const workload *w) {
     switch ((cj_reduce_op)cj_params_get(&w->params, "op")) {
     case CJ_REDUCE_SUM:
@@ -67,7 +67,7 @@ static const cj_user_function *function_of(const workload *w, const char *name) 
 
 enum { TRIED = 4096 };  // elements whose order is tried
 
-// Whether op-expr of the first of 0, 1, 2, … overflows.
+// Whether op-expr over the first of 0, 1, 2, … overflows.
 static int overflows_on_iota(const workload *w, cj_dtype type, bool *overflows) {
     const cj_dtype held = cj_dtype_arithmetic(type);
     const uint64_t n = cj_params_get(&w->params, "n");
@@ -88,8 +88,8 @@ static int overflows_on_iota(const workload *w, cj_dtype type, bool *overflows) 
     return code;
 }
 
-// 0, 1, 2, …; but a product of floats has at most 64 twos and as many halves, so that none of some of them overflows; so has
-// a user's operation that overflows on those.
+// 0, 1, 2, …; but for a product of floats at most 64 twos and as many halves, so that no product of some of them
+// overflows; the same for a user's operation that overflows on 0, 1, 2, ….
 static int default_fill(const workload *w, cj_dtype type, char buffer[32]) {
     enum { FACTORS = 128 };
     bool product = workload_has_word(w, "op", "product");
@@ -126,7 +126,7 @@ static size_t chunk_elements(const reduction *r) {
     return r->n < room ? (size_t)r->n : room;
 }
 
-// With a result for each block there are as many as blocks in the grid, which is given or fits the device.
+// With a result for each block there are as many results as blocks in the grid, which is given or fits the device.
 static void choose_results(const workload *w, reduction *r) {
     const cj_limits *limits = cj_device_limits(w->device);
     const uint64_t   grid = cj_params_get(&w->params, "grid");
@@ -210,7 +210,7 @@ static int fold(reduction *r, const char *elements, size_t count) {
     return code;
 }
 
-// Takes the next elements, as computed with; they may be overwritten.
+// Adds the next elements, widened; may overwrite them.
 static int add_to_reference(reduction *r, void *elements, size_t count) {
     int code = user_reference_map(&r->user, elements, count);
     if (!code && r->op && !r->tried) code = user_reference_try(&r->user, elements, count, true);
@@ -234,7 +234,7 @@ static int finish_reference(reduction *r, double bound) {
     return code;
 }
 
-// As computed with, from x's type; `to` may be `from` where the two are one.
+// Widens elements of x's type; `to` may be `from` if the two types are one.
 static void convert(const reduction *r, const void *from, size_t count, unsigned char *to) {
     enum { BATCH = 512 };
     element        batch[BATCH];
@@ -248,7 +248,7 @@ static void convert(const reduction *r, const void *from, size_t count, unsigned
     }
 }
 
-// One pass: each chunk is written to every set, and is added to the reference or kept.
+// In one pass, writes each chunk to every set, and adds it to the reference or keeps it.
 static int upload(workload *w, reduction *r) {
     const size_t   size = cj_dtype_size(r->type), held = cj_dtype_size(r->reference.type), room = chunk_elements(r);
     unsigned char *chunk = malloc(room * size), *converted = held > size ? malloc(room * held) : chunk;
@@ -272,7 +272,7 @@ static int upload(workload *w, reduction *r) {
     return code;
 }
 
-// What is expected of a plan with slices.
+// The expected values for a plan with slices.
 static int take_kept(workload *w, reduction *r, const cj_plan *plan) {
     const size_t   size = cj_dtype_size(r->reference.type), room = chunk_elements(r);
     unsigned char *chunk = malloc(room * size);
@@ -298,7 +298,7 @@ static cj_status set_number(workload *w, const char *name, uint32_t value, cj_er
     return cj_params_set(&w->params, name, text, error);
 }
 
-// A few blocks that were asked for show what each has summed: the same shape, with results=both.
+// If a few blocks were asked for, shows what each has summed: the same shape, with results=both.
 static int ask_for_parts(workload *w) {
     cj_plan  plan;
     cj_error error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families of rows: matrices of random elements, the first of a file or a fill where there is one, a sample of whose rows is held against the definition
-// (row_model.h).
+// The families of rows: matrices of random elements, or a file or a fill for the first one; a sample of the rows is
+// compared with the definition (row_model.h).
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include "source.h"
 #include "workload.h"
 
-// Elements repeat after so many (a prime, so that rows differ); elements that are checked, at most, by whole rows, and
-// as many of sums over rows.
+// Elements repeat after PERIOD (a prime, so that rows differ); CHECKED: elements that are checked, at most, by whole
+// rows, and as many in sums over rows.
 enum { PERIOD = 1048573, CHECKED = 1 << 22, POISON = 0xa5, SEED = 1, SHOWN = 4 };
 
 typedef struct rows {
@@ -27,7 +27,7 @@ typedef struct rows {
     double    first[SHOWN];       // the first elements of the first output, row 0
     uint64_t  checked;            // rows
     source    source;             // of the first array
-    void     *input;              // all of it, where it comes from there; else NULL
+    void     *input;              // all of it, if it comes from the source; else NULL
 } rows;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for rows"); }
@@ -38,7 +38,7 @@ static size_t array_bytes(const row_model *m, unsigned i) {
 
 static bool is_total(const row_model *m, unsigned i) { return m->array[i].kind == ROW_ARRAY_TOTAL; }
 
-// Rows that an array has, each of which is moved once.
+// How many rows of an array are moved, each once.
 static double rows_of(const row_model *m, unsigned i) {
     const uint64_t period = m->array[i].period;
     if (m->array[i].kind == ROW_ARRAY_COLUMN || is_total(m, i)) return 1;
@@ -61,7 +61,7 @@ static int read_input(workload *w, rows *r) {
     return code;
 }
 
-// One period is made and written as often as it takes, into every copy.
+// Makes one period of elements and writes it, again and again, into every copy.
 static int fill_array(workload *w, const rows *r, unsigned i) {
     const row_model *m = &r->model;
     const size_t     size = cj_dtype_size(m->array[i].type), bytes = array_bytes(m, i);
@@ -155,7 +155,7 @@ static cj_status read_row(const workload *w, unsigned copy, unsigned i, uint64_t
                        row_model_width(m, i) * size, NULL, error);
 }
 
-// An element that is written, where it was read to r->bytes, against what it shall be.
+// Compares an element that was written, read to r->bytes, with its expected value.
 static void compare(const rows *r, unsigned i, uint64_t row, uint64_t c, double found, double want, double size,
                     workload_verdict *verdict) {
     const row_array *a = &r->model.array[i];
@@ -194,10 +194,11 @@ static int check_row(const workload *w, unsigned copy, uint64_t row, workload_ve
     return CODE_OK;
 }
 
-// The `n`-th of `count` numbers at equal distances below `end`, the first and the last among them.
+// The `n`-th of `count` equally spaced numbers below `end`, the first and the last among them.
 static uint64_t spread(uint64_t n, uint64_t count, uint64_t end) { return count > 1 ? n * (end - 1) / (count - 1) : 0; }
 
-// Rows of some columns alone, whose elements are what was written to the device, into r->sum; `size` gets the sums of sizes.
+// Adds rows with only some columns, whose elements are those written to the device, into r->sum; `size` gets the sums
+// of sizes.
 static void add_rows(rows *r, const row_model *some, double size[ROW_ARRAYS]) {
     for (uint64_t row = 0; row < some->rows; row++) {
         double own[ROW_ARRAYS] = {0};
@@ -216,7 +217,7 @@ static void add_rows(rows *r, const row_model *some, double size[ROW_ARRAYS]) {
     }
 }
 
-// Sums over rows, of columns at equal distances.
+// Checks sums over rows, in equally spaced columns.
 static int check_totals(const workload *w, unsigned copy, workload_verdict *verdict) {
     rows          *r = w->state;
     row_model      some = r->model;
@@ -245,7 +246,7 @@ static bool has_totals(const row_model *m) {
     return i < m->count;
 }
 
-// Rows at equal distances, and sums over all.
+// Checks equally spaced rows, and sums over all rows.
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
     rows          *r = w->state;
     const uint64_t all = r->model.rows, room = CHECKED / r->model.columns + 2;

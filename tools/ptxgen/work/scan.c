@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan: rows of a fill or a file, against running values that the host makes in wider arithmetic.
+// scan: rows of a fill or a file, compared with running values that the host computes in wider arithmetic.
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "user_reference.h"
 #include "workload.h"
 
-// SEGMENT: elements of a segment, on average, where flags say where they begin.
+// SEGMENT: average length of a segment, if flags mark where segments begin.
 enum { POISON = 0xa5, SEGMENT = 64, CHUNK = 1 << 20 };  // CHUNK: elements that a user's operation scans at once
 
 typedef struct scan {
@@ -23,15 +23,15 @@ typedef struct scan {
     uint64_t                rows, columns, stride, out_stride;
     bool                    exclusive, reverse, segmented;
     char                    kind;          // of op: 's', 'n' (min), 'x' (max), 'p'
-    uint64_t                segments;      // that offsets tell of; 0: flags, or none
+    uint64_t                segments;      // that offsets describe; 0: flags, or none
     size_t                  offset_bytes;  // of one
     source                  source;
     unsigned char          *input, *found;
-    unsigned char          *begins;         // of each element of x whether a segment begins there; NULL: none do
+    unsigned char          *begins;         // of each element of x whether a segment begins there; NULL: no segments
     cj_ptr                 *x, *out;        // of each set
     cj_ptr                  heads;          // flags or offsets
     const cj_user_function *op, *identity;  // a user's; NULL: none
-    unsigned char          *user;           // what they give, as computed with, in the order of the scan, row by row
+    unsigned char          *user;           // their results, widened, in the order of the scan, row by row
     element                 last_expected, last_found;
     bool                    has_last;
 } scan;
@@ -70,7 +70,8 @@ static uint32_t draw(uint64_t *seed) {
     return (uint32_t)(*seed >> 32);
 }
 
-// Offset i lies somewhere in the i-th of as many equal parts as there are segments; the first is 0, the last the end.
+// Offset i is at a random place in the i-th of as many equal parts as there are segments; the first is 0, the last the
+// end.
 static void make_offsets(const scan *s, unsigned char *offsets) {
     uint64_t seed = 1;
     for (uint64_t i = 0; i <= s->segments; i++) {
@@ -103,7 +104,7 @@ static int make_heads(workload *w, scan *s) {
 
 // ---- a user's operation: applied to one element after the other (user_reference.h)
 
-// Element i of a row in the order of its scan.
+// The column of element i of a row, in the order of the scan.
 static uint64_t column_of(const scan *s, uint64_t i) { return s->reverse ? s->columns - 1 - i : i; }
 
 static bool begins_at(const scan *s, uint64_t row, uint64_t i) {
@@ -232,11 +233,11 @@ static void take(const scan *s, running *r, element x) {
         take_whole(s, r, x);
 }
 
-// Products below it have fewer digits than the type.
+// The smallest normal number; products below it have fewer digits.
 static double least_normal(cj_dtype type) { return type == CJ_F64 ? DBL_MIN : type == CJ_F16 ? 0x1p-14 : FLT_MIN; }
 
-// How far an element is off, relative to what its bound is relative to; integers: whether it differs. The first element
-// of an exclusive scan, of each segment too, is the identity, which the tests of the library know: it is passed over.
+// The error of an element, relative to the scale of its bound; for integers whether it differs. The first element of an
+// exclusive scan, and of each segment, is the identity, which the library's tests check: it is ignored here.
 static double error_of(const scan *s, const running *r, element found, element *expected) {
     if (!r->any) return 0;
     if (element_kind_of(s->type) != ELEMENT_FLOAT) {
@@ -250,7 +251,7 @@ static double error_of(const scan *s, const running *r, element found, element *
     return scale > 0 ? off / scale : INFINITY;
 }
 
-// The same of a user's operation, of which no bound is known: the difference itself. NaN where one side alone is finite.
+// The same for a user's operation, which has no known bound: the difference itself. NaN if only one side is finite.
 static double error_of_user(const scan *s, uint64_t row, uint64_t i, element found, element *expected) {
     const cj_dtype held = cj_dtype_arithmetic(s->type);
     if (s->exclusive && begins_at(s, row, i)) return 0;

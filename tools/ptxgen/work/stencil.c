@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// stencil: random grids, or those of a file or a fill, against the host, which computes in the documented order: all
-// points where that is little work, else windows at both ends and in the middle of the first and the last grid, each
-// with as much around it as its points depend on.
+// stencil: random grids, or those of a file or a fill, compared with the host's results in the documented order: all
+// points if that is little work, else windows at both ends and in the middle of the first and the last grid, each
+// computed with all points around it that its results depend on.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@
 #include "source.h"
 #include "workload.h"
 
-// GRIDS: as many of a batch are looked at, at most.
+// GRIDS: so many grids of a batch are checked at most.
 enum { AXES = 3, TAPS = 32, WINDOW = 8, WINDOWS = 3, GRIDS = 1 << 16, POISON = 0xff };
 
 #define WORK_MAX 3e8    // products that the host computes for all points
-#define SHOWN_WORK 3e7  // of a window, which take long enough to be shown
+#define SHOWN_WORK 3e7  // of a window; windows with more work show progress
 
 enum { ZERO, CLAMP, PERIODIC };
 
@@ -31,8 +31,8 @@ typedef struct tap {
 // A part of a grid: the points that are checked, and the points that must be computed for them.
 typedef struct window {
     int64_t grid;
-    int64_t first[AXES], count[AXES];  // looked at
-    int64_t low[AXES], length[AXES];   // computed
+    int64_t first[AXES], count[AXES];  // the points that are checked
+    int64_t low[AXES], length[AXES];   // the points that are computed
     double *now, *next;
 } window;
 
@@ -97,8 +97,8 @@ static size_t grid_index(const stencil *s, const window *w, int64_t x, int64_t y
     return (size_t)index;
 }
 
-// The place in the window of a point along an axis, -1 for one that is zero. What lies beyond a window that ends inside
-// the grid is never missed.
+// The index in the window of a point along an axis, -1 for a point that is zero. No point is needed beyond a window's
+// end inside the grid.
 static int64_t place(const stencil *s, const window *w, int a, int64_t at) {
     const int64_t length = w->length[a];
     if (at >= 0 && at < length) return at;
@@ -129,7 +129,7 @@ static double new_value(const stencil *s, const window *w, const int64_t at[AXES
     return sum;
 }
 
-// Whether all taps of the points in a row that lie between two of them lie in the window.
+// Whether all taps of a row's points between the window's first and last one are inside the window.
 static bool is_inner(const stencil *s, const window *w, int64_t y, int64_t z) {
     const int64_t at[AXES] = {s->radius, y, z};
     if (w->length[0] <= 2 * s->radius) return false;
@@ -141,7 +141,7 @@ static bool is_inner(const stencil *s, const window *w, int64_t y, int64_t z) {
     return true;
 }
 
-// The same sums as new_value's, of a row's points from `at` on.
+// The same sums as in new_value, for a row's points from `at`.
 static void inner_row(const stencil *s, const window *w, size_t at, int64_t points) {
     int64_t away[TAPS];
     for (unsigned i = 0; i < s->tap_count; i++)
@@ -178,7 +178,7 @@ static void step(const stencil *s, window *w) {
 
 static size_t window_points(const window *w) { return (size_t)(w->length[0] * w->length[1] * w->length[2]); }
 
-// Computes the window; false without memory.
+// Computes the window; false when out of memory.
 static bool compute(const stencil *s, window *w) {
     size_t i = 0;
     w->now = malloc(window_points(w) * sizeof *w->now);
@@ -293,7 +293,8 @@ static int allocate(workload *w, stencil *s) {
     return code;
 }
 
-// The grid of a file with a shape: its last dimensions are x, y and z, as many as `dim` has, and what is in front a batch.
+// Takes the grid from a file's shape: its last dimensions are x, y and z, as many as `dim` says, and those before are a
+// batch.
 static int take_shape(workload *w, stencil *s) {
     static const char *const axes[] = {"nz", "ny", "nx"};
     const unsigned           dim = (unsigned)cj_params_get(&w->params, "dim"), there = s->source.shape.dims;

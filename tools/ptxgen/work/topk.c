@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// topk: rows of a fill or a file; every row's results are held against its elements: each is where its index says,
-// they are in order where they are to be, of equal ones the first come first, and no other element would come before
-// the last.
+// topk: rows of a fill or a file. The check of a row: each result is the element at its index; results are in order, if
+// they must be; of equal elements the first come first; and no other element comes before the last result.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -108,7 +107,7 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
 
 // ---- the check
 
-// Whether element a, at index i, stands before b at j in the order of the results. NaN is greater than any number.
+// Whether element a, at index i, comes before b, at j, in the order of the results. NaN is greater than any number.
 static bool stands_before(const topk *t, element a, uint64_t i, element b, uint64_t j) {
     if (element_same(t->type, a, b)) return i < j;
     bool greater = a.i > b.i;
@@ -122,7 +121,7 @@ static uint64_t index_at(const topk *t, uint64_t at) {
     return index;
 }
 
-// What is wrong with a row's results, or NULL; *place is where.
+// What is wrong with a row's results, or NULL; *place is the index of the wrong result.
 static const char *find_fault(const topk *t, uint64_t row, uint64_t *place) {
     uint64_t last = 0, before = 0;
     memset(t->chosen, 0, t->columns);

@@ -47,7 +47,7 @@ static int take_extent(workload *w, const source *from, const char *name, uint64
                          name, cj_params_get(&w->params, name), from->name, extent, name);
 }
 
-// All in one row, or in as many as were asked for.
+// All elements in one row, or in as many rows as were asked for.
 static int take_flat(workload *w, const source *from, const char *const *names, unsigned count) {
     uint64_t outer = 1;
     if (w->given[index_of(w, names[count - 1])]) return CODE_OK;
@@ -121,7 +121,7 @@ int workload_plan_check(const workload *w) {
     return message_failure(&error);
 }
 
-// A failed launch is shown with the kernel's own lines.
+// Reports a failed launch, with the kernel's own lines.
 static int launch_failed(const workload *w, const cj_kernel *kernel, cj_status status, const cj_error *error) {
     document ptx = {.name = "(ptxgen emit)"};
     int      code = document_copy(&ptx, cj_kernel_ptx(kernel));
@@ -146,7 +146,7 @@ int workload_try(workload *w, cj_kernel *kernel, unsigned copy, double *millisec
     double       unwanted;
     cj_error     error;
     cj_status    status = w->type->poison(w, copy, &error);
-    cj_cpu_stats_clear(w->device, NULL);  // a GPU device has none and refuses
+    cj_cpu_stats_clear(w->device, NULL);  // fails on a GPU device, which has no counters
     if (!status) status = cj_time(w->device, NULL, launch, &t, milliseconds ? milliseconds : &unwanted, &error);
     *verdict = (workload_verdict){0};
     return status ? launch_failed(w, kernel, status, &error) : w->type->check(w, kernel, copy, verdict);

@@ -14,9 +14,9 @@
 typedef struct workload      workload;
 typedef struct workload_type workload_type;
 
-// What a check found: the largest error and the bound that it must keep, both as the family defines them, and one sentence
-// that names the first wrong element (its index, what was expected, what was found); a newline in it begins a hint. bound 0:
-// results are exact. bound NaN: nothing is known about it, and the text says why also where `ok`.
+// The result of a check: the largest error and the bound on it, both as the family defines them, and one sentence that
+// names the first wrong element (its index, what was expected, what was found); a newline in it begins a hint. bound 0:
+// results must be exact. bound NaN: no bound is known, and the text says why, even if `ok`.
 typedef struct workload_verdict {
     bool   ok;
     double error, bound;
@@ -24,25 +24,25 @@ typedef struct workload_verdict {
 } workload_verdict;
 
 struct workload {
-    // Set by the command.
+    // Set by the command:
     const workload_type *type;
     cj_device           *device;
-    cj_params params;    // the problem; kernels of other plans (cluster sizes) may run on it. open may set what
-                         // follows from the input (n, where it is not given)
-    const bool *given;   // which of them stood on the command line
-    const char *fill;    // of the inputs; NULL: what shows the family best
-    const char *input;   // a file with the input, where the family takes one; NULL: none
-    const char *arch;    // of the kernel that will run, where the command knows; NULL: the device's newest
-    bool        parts;   // run: parts of the result are shown beside it, where there are a few
+    cj_params params;    // the problem; kernels of other plans (cluster sizes) may run on it. open may set
+                         // parameters that follow from the input (n, if it is not given)
+    const bool *given;   // which of them the command line set
+    const char *fill;    // of the inputs; NULL: the family's default
+    const char *input;   // a file with the input, if the family reads one; NULL: none
+    const char *arch;    // of the kernel that will run, if the command knows it; NULL: the device's newest
+    bool        parts;   // run: shows parts of the result, too, if there are a few
     bool        forms;   // compare: the cluster size in `params` is one of several that will be tried
-    bool        rotate;  // bench and compare: as many sets of buffers as go beyond the L2 cache
+    bool        rotate;  // bench and compare: makes enough sets of buffers to exceed the L2 cache
 
-    // Set by open.
+    // Set by open:
     unsigned    copies;                     // sets of buffers, from workload_copies: launch i uses set i % copies
     double      bytes_read, bytes_written;  // the least that any kernel must move between the chip and its memory
-    double      operations;  // what `unit` counts in one launch: "samples", "point updates"; 0 where bytes say it all
+    double      operations;  // what `unit` counts in one launch: "samples", "point updates"; 0 if bytes suffice
     const char *unit;        // NULL without operations
-    bool        whole;       // errors are whole numbers: the results are integers
+    bool        whole;       // the results are integers, and so are errors
     void       *state;
 };
 
@@ -56,9 +56,9 @@ typedef struct peer_facts {
 // Another library for the same problem, over the same sets of buffers.
 typedef struct workload_peer {
     const char *name;
-    // Makes it ready. Its version ("13.1.0"), and how many ways it has to do this work: the fastest of them is held against
-    // ours. Without a library here, or without a way, there are none, and `absent` says why. Returns an exit code. close is
-    // called in any case.
+    // Opens the library. Sets its version ("13.1.0"), and the number of its ways to solve the problem: bench compares
+    // the fastest with our kernel. If the library is missing, or has no way, the number is 0, and `absent` says why.
+    // Returns an exit code. close is called in any case.
     int (*open)(workload *w, peer_facts *facts);
     void (*close)(workload *w);
     // Launches on a set, with the same outputs; can be captured into a graph.
@@ -83,30 +83,30 @@ struct workload_type {
     void (*close)(workload *w);
     // Poisons the outputs of a set; not timed.
     cj_status (*poison)(workload *w, unsigned copy, cj_error *error);
-    // Launches the kernel on a set. Allocates nothing and does not synchronize, so that it can be captured into a graph.
+    // Launches the kernel on a set. Must not allocate or synchronize, so that it can be captured into a graph.
     cj_status (*launch)(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error);
-    // Reads the outputs of a set that `kernel` has written and holds them against the reference. Returns an exit code.
+    // Reads the outputs of a set that `kernel` has written and compares them with the reference. Returns an exit code.
     int (*check)(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict);
-    // What `run` shows of the results of set 0: lines on standard output, to which it adds those of the error, its bound, the
-    // device and the time; or members added to `object` ("expected", "result"; these others are there).
+    // What `run` shows of the results of set 0: `print` writes lines on standard output; `json` adds members to
+    // `object` ("expected", "result"). `run` itself shows the error, its bound, the device and the time.
     void (*print)(const workload *w, const cj_kernel *kernel);
     void (*json)(const workload *w, const cj_kernel *kernel, json_t *object);
-    // What run --output writes: the result first. Returns how many, WORKLOAD_OUTPUTS at most.
+    // Lists what run --output writes: the result first. Returns how many, WORKLOAD_OUTPUTS at most.
     unsigned (*outputs)(const workload *w, const cj_kernel *kernel, workload_output *list);
     const workload_peer *peer;  // for bench; NULL: none
 };
 
-// How many sets of buffers to make, for open: 1 without `rotate`, else enough of `bytes` each to go through more than three
-// times the L2 cache before a set returns, within a quarter of the device's memory.
+// How many sets of buffers open should make: 1 without `rotate`, else enough of `bytes` each to go through more than
+// three times the L2 cache before a set is used again, within a quarter of the device's memory.
 unsigned workload_copies(const workload *w, double bytes);
 
-// For open, with a file: the extents of its array become the parameters `names`, of `count` dimensions with the outermost
-// first, where they were not given; those that were must agree. More dimensions in front are taken as more of the first. A
-// file without a shape, or of one dimension, has what is innermost, in one row unless rows were given. Returns an exit code.
+// For open, with a file: the extents of its array become the values of the parameters `names` (`count` dimensions, the
+// outermost first) that were not given; given ones must agree. Further outer dimensions multiply the first one. A file
+// without a shape, or with one dimension, is one row, or as many rows as were given. Returns an exit code.
 int workload_shape(workload *w, const source *from, const char *const *names, unsigned count);
 
-// For open: opens the elements of `type` from the file or the fill ("rand:1" if neither is given). With a file, rows and columns
-// become its array's, as workload_shape says. Returns an exit code.
+// For open: opens the elements of `type` from the file or the fill ("rand:1" if neither is given). With a file, rows
+// and columns become its array's, as workload_shape says. Returns an exit code.
 int workload_open_rows(workload *w, source *from, cj_dtype type);
 
 // The type of elements that the parameter `dtype` names.
@@ -115,18 +115,19 @@ cj_dtype workload_dtype(const workload *w);
 // Whether the parameter has this word for its value.
 bool workload_has_word(const workload *w, const char *param, const char *word);
 
-// For open, before it relies on parameters that make sense together: says what the plan refuses. Returns an exit code.
+// For open, before it uses the parameters: reports what the plan refuses. Returns an exit code.
 int workload_plan_check(const workload *w);
 
-// Refuses a buffer whose size, which follows from the parameters `names`, is beyond what hosts and GPUs have (8 TiB), and may
-// wrap where it is a whole number. Returns an exit code.
+// Refuses a buffer whose size, which follows from the parameters `names`, exceeds the memory of hosts and GPUs (8 TiB);
+// as a whole number it might wrap. Returns an exit code.
 int workload_fits(const char *names, double bytes);
 
 // Poisons, launches and checks one set; *milliseconds is how long the launch took, between two events (may be NULL).
 // Returns an exit code; a wrong result is in the verdict, and is no failure here.
 int workload_try(workload *w, cj_kernel *kernel, unsigned copy, double *milliseconds, workload_verdict *verdict);
 
-// Says that a result is wrong, in the verdict's words, and `with` which parameters (NULL: nothing); returns the exit code.
+// Prints that a result is wrong, with the verdict's text, and `with` which parameters (NULL: nothing); returns the exit
+// code.
 int workload_wrong(const workload_verdict *verdict, const char *with);
 
 #endif
