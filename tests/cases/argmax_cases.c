@@ -100,7 +100,7 @@ void cj_test_argmax_boundaries(cj_device *device, uint64_t seed) {
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
 
 void cj_test_argmax_random(cj_device *device, uint64_t *seed, uint64_t most) {
-    // compute-sanitizer (CUDA 13.0) takes st.async in a cluster of one block for an invalid write.
+    // compute-sanitizer (CUDA 13.0) reports st.async in a cluster of one block as an invalid write.
     static const unsigned any[] = {0, 0, 1, 2, 3, 8, 16}, not_one[] = {0, 0, 2, 2, 3, 8, 16};
     const unsigned *const clusters = cj_test_few() ? not_one : any;
     const uint64_t power = UINT64_C(1) << below(seed, 16), columns = 1 + below(seed, power < most ? power : most);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test of argmax, for either device: kernels of given parameters on rows of a given kind, against a search on the host.
+// The test of argmax, for both devices: kernels of given parameters on rows of a given kind, compared with a search on
+// the host.
 #ifndef CJ_TESTS_ARGMAX_CASES_H
 #define CJ_TESTS_ARGMAX_CASES_H
 
 #include <clusterjit/clusterjit.h>
 
-// What rows hold: anything; few different values; one value; rising or falling ones; NaN, infinities, zeros of both signs and
-// subnormals.
+// The contents of rows: random values; few different values; one value; rising or falling values; NaN, infinities,
+// zeros of both signs and subnormals.
 typedef enum cj_argmax_fill {
     CJ_ARGMAX_RANDOM,
     CJ_ARGMAX_FEW,
@@ -17,17 +18,17 @@ typedef enum cj_argmax_fill {
     CJ_ARGMAX_FILLS
 } cj_argmax_fill;
 
-// One kernel, launched twice: `words` are the family's parameters as "name=value" words. Fails the running test at the first
-// wrong row, and where bytes after the results were written.
+// One kernel, launched twice: `words` are the family's parameters as "name=value" words. Fails the running test at the
+// first wrong row, or if bytes after the results were written.
 void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, uint64_t seed);
 
-// Rows around a load, a round and two rounds of a small block, alone and in clusters.
+// Rows of about one load, one round and two rounds of a small block, without and with clusters.
 void cj_test_argmax_boundaries(cj_device *device, uint64_t seed);
 
 // A kernel and a fill drawn from the seed, with rows of at most `most` elements.
 void cj_test_argmax_random(cj_device *device, uint64_t *seed, uint64_t most);
 
-// The typed call, through a handle and in one call; what it refuses.
+// The typed call, through a handle and in one call; and what it refuses.
 void cj_test_argmax_call(cj_device *device);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels with asynchronous work as a table: each is run under the fixed schedule and under random ones, with hazards
-// watched for and without, and gives the same results; a mutant of it, which lacks one wait, does not. tests/ptxas
-// assembles all of them.
+// Kernels with asynchronous work as a table: each runs under the fixed schedule and under random ones, with and without
+// hazards, and must give the same results; a mutant of it, which lacks one wait, must not. tests/ptxas assembles all of
+// them.
 #ifndef CJ_TESTS_CPU_ASYNC_CASE_H
 #define CJ_TESTS_CPU_ASYNC_CASE_H
 
@@ -9,7 +9,7 @@
 
 #define ASYNC_HEAD ".version 8.6\n.target sm_90a\n.address_size 64\n"
 
-// Thread 0 alone does it; every thread waits for a phase. `name` is a label of its own.
+// Thread 0 executes this alone; every thread waits for a phase. `name` is a unique label.
 #define FIRST(lines) "    setp.eq.u32 %p7, %r0, 0;\n" lines
 #define INIT(bar, count) "    @%p7 mbarrier.init.shared::cta.b64 [" bar "], " count ";\n"
 #define PUBLISH "    fence.mbarrier_init.release.cluster;\n    fence.proxy.async;\n"
@@ -20,15 +20,15 @@
          ";\n    @!%p6 bra " name ";\n"
 #define CLUSTER "    barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n"
 
-enum { INPUT = 2048 };  // results from here on start as (index - INPUT), the others as 0
+enum { INPUT = 2048 };  // results from this index on start as (index - INPUT), the others as 0
 
 typedef struct async_case {
     const char  *name;
     launch_shape shape;
     const char  *variables, *body;
     unsigned     count;
-    uint64_t (*expected)(unsigned i);  // of result i below `count`; NULL: it is a fault,
-    const char *rule, *words;          // that is reported so
+    uint64_t (*expected)(unsigned i);  // of result i below `count`; NULL: the kernel has a fault,
+    const char *rule, *words;          // which is reported by this rule, with these words
 } async_case;
 
 static inline void async_ptx(const async_case *c, char *ptx, size_t size) {
@@ -45,7 +45,7 @@ static inline cj_status run_async(const async_case *c, const cj_cpu_options *opt
     return run_kernel(ptx, c->shape, async_results, error);
 }
 
-// The first result that differs from what is expected; the case's count: none.
+// The index of the first result that differs from its expected value; the case's count if none does.
 static inline unsigned first_wrong(const async_case *c) {
     unsigned i = 0;
     while (i < c->count && async_results[i] == c->expected(i)) i++;
@@ -75,7 +75,7 @@ static inline void expect_fault(const async_case *c) {
 
 static inline void run_case(const async_case *c) {
 #ifdef __SANITIZE_ADDRESS__
-    enum { SEEDS = 1 };  // slow there
+    enum { SEEDS = 1 };  // the tests are slow there
 #else
     enum { SEEDS = 12 };
 #endif
@@ -91,8 +91,8 @@ static inline void run_case(const async_case *c) {
     }
 }
 
-// A kernel that lacks a wait: its results are wrong under the fixed schedule already, or it is a hazard; and where
-// hazards are watched for it is one in any case.
+// A kernel that lacks a wait: its results are wrong under the fixed schedule, or the run reports a hazard; with hazards
+// on, it always reports one.
 static inline void run_mutant(const async_case *c) {
     cj_error error = {0};
     if (!run_async(c, &(cj_cpu_options){.threads = 1}, &error) && first_wrong(c) == c->count)

@@ -4,7 +4,7 @@
 
 #define BAR "    .shared .align 8 .b64 bar;\n"
 #define TILE "    .shared .align 128 .b8 tile[1024];\n"
-#define IN "    add.u64 %l15, %out, 16384;\n"  // the input, where word 2i is i
+#define IN "    add.u64 %l15, %out, 16384;\n"  // the input, in which word 2i is i
 #define MINE "    mov.u32 %r1, tile;\n    mad.lo.u32 %r1, %r0, 8, %r1;\n"  // the thread's 8 bytes of the tile
 #define READ_MINE "    ld.shared.u64 %l1, [%r1];\n    st.global.u64 [%at], %l1;\n"
 #define RANK "    mov.u32 %r3, %cluster_ctarank;\n"
@@ -24,7 +24,7 @@ static uint64_t ring(unsigned i) { return (i / 32 + 3) % 4 * 100 + i % 32; }
 static uint64_t doubled(unsigned i) { return 2 * i; }
 static uint64_t sums_of_ranks(unsigned i) { return i < 32 ? 4 * i + 6 : 0; }
 
-// FEATURES: every block hands its values to its right neighbour.
+// FEATURES: every block sends its values to its right neighbour.
 #define HALO(wait)                                                                                           \
     FIRST(INIT("bar", "1")) EXPECT("128") PUBLISH CLUSTER RANK                                               \
     "    add.u32 %r4, %r3, 1;\n    and.b32 %r4, %r4, 3;\n    mov.u32 %r1, tile;\n"                           \
@@ -33,7 +33,7 @@ static uint64_t sums_of_ranks(unsigned i) { return i < 32 ? 4 * i + 6 : 0; }
     "    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r5], %r7, [%r6];\n" wait                \
     "    ld.shared.u32 %r8, [%r1];\n    st.global.u32 [%at], %r8;\n" CLUSTER
 
-// Four blocks' numbers go once around the ring, from shared memory to shared memory.
+// Four blocks' numbers go once around a ring, from shared memory to shared memory.
 #define RING(wait)                                                                                                    \
     "    .shared .align 128 .b8 from[256];\n", FIRST(INIT("bar", "1")) EXPECT("256") RANK                             \
     "    mov.u32 %r2, from;\n    mad.lo.u32 %r2, %r0, 8, %r2;\n    mad.lo.u32 %r4, %r3, 100, %r0;\n"                  \
@@ -48,8 +48,8 @@ static uint64_t sums_of_ranks(unsigned i) { return i < 32 ? 4 * i + 6 : 0; }
     "    bar.sync 0;\n" FIRST("    @%p7 cp.async.bulk.global.shared::cta.bulk_group [%at], [tile], 512;\n")     \
     "    @%p7 cp.async.bulk.commit_group;\n" after
 
-// The first block of the cluster loads tiles that all of its blocks get, two stages deep: a stage is full when its
-// bytes have come, and empty when every thread of every block has read it.
+// The first block of the cluster loads tiles that all of its blocks get, in two stages: a stage is full when its bytes
+// have arrived, and empty when every thread of every block has read it.
 #define PIPELINE(arrive)                                                                                              \
     "    .shared .align 8 .b64 full[2], empty[2];\n    .shared .align 128 .b8 tile[512];\n",                          \
     FIRST(INIT("full", "1") INIT("full + 8", "1")) RANK                                                               \
@@ -179,7 +179,7 @@ static const async_case async_cases[] = {
      "    griddepcontrol.launch_dependents;\n    cvt.u64.u32 %l1, %thread;\n    st.global.u64 [%at], %l1;\n",
      32, same, NULL, NULL},
 
-    // faults
+    // kernels with faults
     {"a size of 24", {1, 1, 0, 0}, BAR TILE, FIRST(INIT("bar", "1")) IN "    mov.u32 %r1, 24;\n" LOAD("%r1", "0"), 0,
      NULL, "copy-size",
      "24 bytes; a bulk copy's size is a multiple of 16"},
@@ -206,7 +206,7 @@ static const async_case async_cases[] = {
      "wrong-window", "not in the block of the destination"},
 };
 
-// Each lacks one wait, arrival or fence of the case of its name.
+// Each lacks one wait, arrival or fence of the case with its name.
 static const async_case async_mutants[] = {
     {"st.async to a neighbour, no wait", {4, 32, 4, 0}, BAR TILE, HALO(""), 128, left_neighbour, NULL, NULL},
     {"cp.async, no wait", {1, 64, 0, 0}, TILE, COPIES(COPY, ""), 64, same, NULL, NULL},
@@ -230,7 +230,7 @@ static const async_case async_mutants[] = {
     {"tiles for 2 blocks, whoever reads does not say so", {2, 32, 2, 0}, PIPELINE(""), 64, pipelined, NULL, NULL},
 };
 
-// Orders that show in values only by luck: the watch alone sees that they are missing.
+// The missing order rarely changes a value: only the watch reports it.
 static const async_case async_unordered[] = {
     {"a bulk store without a proxy fence", {1, 64, 0, 0}, TILE, STORE_BULK("",
      "    @%p7 cp.async.bulk.wait_group 0;\n"),

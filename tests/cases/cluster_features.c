@@ -153,7 +153,7 @@ void cj_feature_run(cj_device *device, const cj_feature *feature) {
 
 static cj_device *on;
 
-// A GPU takes .shared::cluster in a cluster of one block; compute-sanitizer's memcheck stops it there.
+// A GPU accepts .shared::cluster in a cluster of one block; compute-sanitizer's memcheck stops it there.
 static bool is_stopped(const cj_feature *feature) {
     return cj_test_few() && !strcmp(cj_device_kind(on), "gpu") && cj_feature_size(feature->cluster) == 1;
 }
@@ -170,7 +170,7 @@ int cj_features_test(cj_device *device, const cj_features *features, const char 
     for (size_t i = 0; i < features->count; i++) {
         const void *feature = &features->feature[i];
         tests[i] = (struct CMUnitTest){.name = features->feature[i].name, .test_func = run};
-        memcpy(&tests[i].initial_state, &feature, sizeof feature);  // cmocka wants it without the const
+        memcpy(&tests[i].initial_state, &feature, sizeof feature);  // cmocka takes no pointer to const
     }
     int failed = _cmocka_run_group_tests(group, tests, features->count, NULL, NULL);
     free(tests);

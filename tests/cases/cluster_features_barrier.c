@@ -6,7 +6,8 @@
 
 // ---- the block's barrier and the cluster's
 
-// Thread t writes, its block's last thread - t reads; then the same across the cluster, number saying how it waits.
+// Thread t writes, and the block's last thread - t reads; then the same across the cluster. `number` chooses how it
+// waits.
 enum { PLAIN, SPLIT, RELAXED_FIRST };
 
 static void write_barriers(const cj_feature_scene *s) {
@@ -40,8 +41,8 @@ static uint32_t expect_barriers(const cj_feature *feature, uint32_t block, uint3
 
 // ---- arriving on another block's mbarrier
 
-// Rounds of a value that goes around the ring: one thread of each block stores it into the right neighbour and arrives there.
-// `number` rounds on one reused mbarrier; a second one tells the left neighbour that it was taken.
+// A value goes around the ring in rounds: one thread of each block stores it into the right neighbour's slot and
+// arrives there. `number` rounds use one mbarrier; a second mbarrier tells the left neighbour that the value was read.
 static void write_ring(const cj_feature_scene *s) {
     cj_func *f = s->f;
     cj_var   slot = cj_shared(f, "u32", "slot", 1, 0), bars = cj_shared(f, "b64", "full_and_free", 2, 8);
@@ -93,8 +94,8 @@ static uint32_t expect_ring(const cj_feature *feature, uint32_t block, uint32_t 
 
 // ---- the handshake: map, release fence, expect the transaction, one elected lane arrives, wait by phase
 
-// Each block sends its number to the right one's slot by st.async. A cluster of one sends to itself: only the phase
-// flips.
+// Each block sends its number to the right neighbour's slot by st.async. A cluster of one block sends to itself: only
+// the phase changes.
 static void write_handshake(const cj_feature_scene *s) {
     cj_func *f = s->f;
     cj_var   slot = cj_shared(f, "u32", "slot", 1, 8), bar = cj_shared(f, "b64", "ready", 1, 8);
@@ -126,7 +127,7 @@ static uint32_t expect_handshake(const cj_feature *feature, uint32_t block, uint
     return i ? 0 : 500 + block - rank + (rank + size - 1) % size;
 }
 
-// ---- red.async: every thread of the cluster counts in rank 0, whose mbarrier knows when all have
+// ---- red.async: every thread of the cluster adds to a counter of rank 0, whose mbarrier completes after all of them
 
 static void write_red_async(const cj_feature_scene *s) {
     cj_func       *f = s->f;

@@ -13,7 +13,7 @@ static bool is_meant(const cj_feature *feature, uint32_t block) {
 // ---- multicast of a tile, again and again on one mbarrier
 
 // number: the mask in its low 16 bits, then the rounds. Rank 0 copies the tile to every block of the mask; each of its
-// threads adds up the words that it holds, and says when it has, so that the next round may overwrite them.
+// 16 threads adds up its words, and then arrives, so that the next round may overwrite them.
 static void write_multicast(const cj_feature_scene *s) {
     cj_func       *f = s->f;
     const uint32_t mask = s->feature->number & 0xffff, rounds = s->feature->number >> 16,
@@ -56,7 +56,7 @@ static void write_multicast(const cj_feature_scene *s) {
     cj_ptx(f, "@!$1 bra $2;", meant, skip);
     cj_mbarrier_wait(f, full, CJ_ARG(parity), CJ_SCOPE_CLUSTER, "the tile is there");
     cj_ptx(f, "mad.lo.u32 $1, $2, 4, $3;", word, s->thread, own);
-    for (uint32_t i = 0; i < TILE / threads; i += 16) {  // a sample of the thread's words
+    for (uint32_t i = 0; i < TILE / threads; i += 16) {  // some of the thread's words
         cj_ptx(f, "ld.shared.u32 $1, [$2 + $3];", value, word, i * threads * 4);
         cj_ptx(f, "add.u32 $1, $1, $2;", sum, value);
     }
@@ -81,8 +81,8 @@ static uint32_t expect_multicast(const cj_feature *feature, uint32_t block, uint
 
 // ---- bulk copies: to own memory, to a peer's, back to global
 
-// Each block loads PIECE bytes of the tensor's memory, its own piece by rank, pushes them to the right neighbour and
-// stores what it got to its threads' words.
+// Each block loads PIECE bytes of the tensor's memory, the piece of its rank, pushes them to the right neighbour and
+// stores the bytes that it received to its threads' words.
 static void write_bulk(const cj_feature_scene *s) {
     cj_func *f = s->f;
     cj_var   from = cj_shared(f, "b8", "from", PIECE, 128), to = cj_shared(f, "b8", "to", PIECE, 128),

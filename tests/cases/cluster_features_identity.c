@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a block and a thread are: FEATURES rows 2, 8, 12 and 16.
+// The identity of blocks and threads: FEATURES rows 2, 8, 12 and 16.
 #include "cluster_features.h"
 
 #include "test.h"
@@ -69,8 +69,8 @@ static uint32_t expect_blocks(const cj_feature *feature, uint32_t block, uint32_
 
 enum { THREAD, THREADS, AT, EXTENT = AT + 3, QUERIED = EXTENT + 3, READ, INDEPENDENT, THREAD_WORDS };
 
-// The rank of an address that was mapped, and what lies there; between the barrier's halves the thread does something
-// else.
+// The rank of an address that was mapped, and the word there; the thread executes other instructions between the
+// barrier's arrive and wait.
 static void write_threads(const cj_feature_scene *s) {
     cj_func *f = s->f;
     cj_var   slot = cj_shared(f, "u32", "slot", 1, 0);
@@ -123,7 +123,7 @@ static uint32_t expect_rank_and_size(const cj_feature *feature, uint32_t block, 
     return cj_feature_rank(feature, block) << 16 | cj_feature_size(feature->cluster);
 }
 
-// The mask of the cluster; how many threads of the block one election names, and the other.
+// The mask of the cluster; how many threads of the block one election elects, and another one.
 static void write_elections(const cj_feature_scene *s) {
     cj_func *f = s->f;
     cj_reg   mask = cj_u32(f, "mask"), ones = cj_u32(f, "ones"), all = cj_u32(f, "all");

@@ -10,7 +10,7 @@
 
 enum { ELEMENTS = 4, ROOM = 32 * 16 };  // at most, of a thread; bytes of all threads
 
-// Types: what is loaded and stored, the register, elements. Values are as many low bits of those that mark() makes.
+// Types: the type in memory, the register, the number of elements. A value is the low bits of mark().
 static const struct {
     const char *type, *reg;
     uint32_t    bytes, count;
@@ -21,11 +21,11 @@ static const struct {
     {"s8", "s32", 1, 1},  {"s16", "s16", 2, 1},
 };
 
-// The bits of element k of thread `thread` of rank `rank`, of which narrow types keep the low ones: no sign bit, no
-// NaN.
+// The bits of element k of thread `thread` of rank `rank`, of which narrow types keep the low ones: never a sign bit or
+// a NaN.
 static uint32_t mark(uint32_t rank, uint32_t thread, uint32_t k) { return rank * 31 + thread + k * 7; }
 
-// Makes a type's register of the mark in an u32 one, and back.
+// Converts the mark in a u32 register to a register of the type, or back.
 static void convert(cj_func *f, const char *reg, cj_reg to, cj_reg from, bool back) {
     const uint32_t bits = reg[1] == '1' ? 16 : reg[1] == '3' ? 32 : 64;
     const char    *widths[] = {back ? "u32.u16" : "u16.u32", "", back ? "u32.u64" : "u64.u32"};
@@ -74,7 +74,7 @@ static uint32_t expect_access(const cj_feature *feature, uint32_t block, uint32_
     return i < types[feature->number / 2].count ? mark(from, thread, i) : 0;
 }
 
-// ---- direct access: the own window is a part of the cluster's
+// ---- direct access: the block's own window is part of the cluster's
 
 static void write_direct(const cj_feature_scene *s) {
     cj_func *f = s->f;
@@ -96,7 +96,7 @@ static uint32_t expect_direct(const cj_feature *feature, uint32_t block, uint32_
 
 static const struct {
     const char *op, *type;
-    uint32_t    first;    // in the counter
+    uint32_t    first;    // the counter's first value
     bool        returns;  // atom, not red
 } atomics[] = {
     {"add", "u32", 5, false}, {"add", "u32", 5, true},  {"min", "u32", 99, false},  {"max", "s32", 0, true},
@@ -104,7 +104,7 @@ static const struct {
     {"xor", "b32", 0, false}, {"exch", "b32", 7, true},
 };
 
-// The operand is the same for all, but of the counts: 3, and the limit 1000 of inc and dec.
+// The operand is the same for all threads. For counts: 3, and the limit 1000 of inc and dec.
 static uint32_t operand(const char *op) { return !strcmp(op, "inc") || !strcmp(op, "dec") ? 1000 : 3; }
 
 static void write_atomic(const cj_feature_scene *s) {
@@ -186,7 +186,7 @@ static uint32_t expect_swap(const cj_feature *feature, uint32_t block, uint32_t 
 
 // ---- exchanges
 
-// Each thread's value lies in its block's shared memory; it reads the neighbour's. number: 0, the halo's slots; 1, the
+// Each thread's value is in its block's shared memory; it reads the neighbour's. number: 0, the halo's slots; 1, the
 // ring's 1000 + rank by every thread; 2, a pair whose values are floats that are added.
 static void write_neighbour(const cj_feature_scene *s) {
     cj_func   *f = s->f;

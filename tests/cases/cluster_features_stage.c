@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A producer block that feeds another block's pipeline stages (clusterjit/pipeline.h): FEATURES row 18.
 //
-// In each cluster the last rank is the consumer of the first; blocks between them, where there are any, only wait at the
-// end. Item i is a word of each thread, block * 1000 + thread * 7 + i; the consumer's threads add up their words.
+// In each cluster the last rank consumes what the first one produces; blocks between them only wait at the end. Item i
+// is one word of each thread, block * 1000 + thread * 7 + i; the consumer's threads add up their words.
 #include <clusterjit/pipeline.h>
 
 #include "cluster_features.h"
@@ -42,7 +42,7 @@ static void next_item(const ring_scene *r, const cj_pipeline_at *at, cj_label ag
     cj_ptx(f, "@$1 bra $2;", more, again);
 }
 
-// A value of this thread, on its way to the consumer's stage.
+// Writes a value of this thread to the consumer's stage.
 typedef void push_writer(const ring_scene *r, const cj_pipeline_at *at, cj_reg value, cj_reg there, cj_reg full);
 
 static void push_words(const ring_scene *r, const cj_pipeline_at *at, cj_reg value, cj_reg there, cj_reg full) {

@@ -101,7 +101,7 @@ static void draw(uint64_t *state, const char *op, const char *strategy, uint32_t
     uint32_t                 shape[3] = {1 + below(state, 16), 1, 1};
     if (!below(state, 3)) memcpy(shape, shapes[below(state, CJ_TEST_COUNT(shapes))], sizeof shape);
     const uint32_t cluster = shape[0] * shape[1] * shape[2], count = below(state, 3) ? 2 + below(state, most - 1) : 1;
-    char           own[80] = "";  // what goes with this op alone
+    char           own[80] = "";  // parameters of this op only
     if (has_root(op)) snprintf(own, sizeof own, " root=%u", below(state, cluster));
     if (!strcmp(op, "scan")) snprintf(own, sizeof own, " exclusive=%s", below(state, 2) ? "yes" : "no");
     if (!strcmp(op, "shift"))

@@ -13,8 +13,8 @@ static const char xor_ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
                               "    .reg .b32 %x, %y;\n    ld.param.b32 %x, [a];\n    ld.param.b32 %y, [b];\n"
                               "    xor.b32 %x, %x, %y;\n    st.param.b32 [result], %x;\n    ret;\n}\n";
 
-// Five turns of: the row goes to the next rank, who adds 1 to each word; the xor of all ranks' first words is kept.
-//   out[rank][0] = the xors, combined by adding; out[rank][1 …] = the rest of the row
+// Five rounds: the row goes to the next rank, which adds 1 to each word; the xor of all ranks' first words is kept.
+//   out[rank][0] = the sum of the xors; out[rank][1 …] = the rest of the row
 static char *write_kernel(cj_strategy strategy) {
     const cj_collectives_desc desc = {.strategy = strategy, .cluster = CLUSTER, .threads = BLOCK, .values = true,
                                       .arrays = true};

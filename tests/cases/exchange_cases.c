@@ -61,7 +61,7 @@ static void compare(const problem *p, const unsigned char *got, const unsigned c
                      i / (p->out_n * p->bytes), got[GUARD + i], want[i]);
 }
 
-// Without what belongs to another pattern, which would be refused.
+// Without the fields of other patterns, which would be refused.
 static cj_exchange_desc of_its_pattern(const cj_exchange_desc *desc) {
     cj_exchange_desc own = *desc;
     if (own.pattern != CJ_EXCHANGE_HALO) own.halo = 0;
@@ -109,7 +109,7 @@ static uint32_t draw(uint64_t *state, uint32_t least, uint32_t most) {
 void cj_test_exchange_random(cj_device *device, uint64_t *state, uint32_t bytes) {
     static const cj_dtype types[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U64,
                                      CJ_F16, CJ_BF16, CJ_I8,  CJ_U8,  CJ_I16, CJ_U16};
-    // compute-sanitizer (CUDA 13.0) takes st.async in a cluster of one block for an invalid write.
+    // compute-sanitizer (CUDA 13.0) reports st.async in a cluster of one block as an invalid write.
     const uint32_t        least_size = cj_test_few() ? 2 : 1;
     cj_exchange_desc      d = {.pattern = (cj_exchange_pattern)draw(state, 0, 3),
                                .strategy = (cj_exchange_strategy)draw(state, 0, 2),

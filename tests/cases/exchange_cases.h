@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchange's test, for either device: one description, launched twice on poisoned output with guards about it,
-// against what the host makes of the same bytes.
+// The exchange's test, for both devices: one description, launched twice on poisoned output between guards, compared
+// with the host's result from the same bytes.
 #ifndef CJ_TESTS_EXCHANGE_CASES_H
 #define CJ_TESTS_EXCHANGE_CASES_H
 
 #include <clusterjit/clusterjit.h>
 
-// Fails the running test at the first wrong byte. `x` and `out` begin desc->align bytes behind an aligned address where
+// Fails the running test at the first wrong byte. `x` and `out` begin desc->align bytes after an aligned address if
 // that is less than 16.
 void cj_test_exchange(cj_device *device, const cj_exchange_desc *desc);
 

@@ -14,7 +14,7 @@
 
 enum { POISON = 0xff, SAMPLES_LEAST = 400, ALIGNED_BYTES = 16, NAME = 16 };
 
-// Products that are held against f64: those of all elements, or of as many as that allows.
+// Products of elements that are computed in f64: of all elements of D, or of as many as this limit allows.
 static const double CHECKED = 0x1p24;
 
 // A matrix of each product on both sides: `lines` lines of `length` elements each, rows or columns.
@@ -60,7 +60,7 @@ static void set(problem *p, unsigned which, uint64_t row, uint64_t column, doubl
 
 static double random_real(uint64_t *random) { return (double)(cj_test_random(random) >> 40) * 0x1p-23 - 1; }
 
-// Random elements, and NaN behind each line and each product.
+// Random elements, with NaN after each line and each product.
 static void fill_matrix(matrix *x, uint64_t *random) {
     const uint32_t bytes = x->type->bytes;
     memset(x->at, POISON, bytes_of(x));
@@ -99,7 +99,7 @@ static const gemm_number_type *type_of(const problem *p, const char *param, cons
     return type ? type : otherwise;
 }
 
-// The bias begins behind an element that is not its own.
+// The bias begins after an element that is not part of it.
 static void make_matrices(problem *p, uint64_t *random) {
     char                    shared[NAME];
     const gemm_number_type *a = type_of(p, "dtype", NULL), *b = type_of(p, "dtype-b", a), *bf16 = gemm_number("bf16");
@@ -177,18 +177,18 @@ static cj_gemm_operands operands_of(const problem *p) {
 
 // ---- the host's way
 
-// Relative to the size of what is added: sums in f32 in any order, or of 8-bit elements with 14 bits at each product.
+// Relative to the magnitude of the sum: sums in f32 in any order; sums of 8-bit elements with 14 bits for each product.
 static double sum_error(const problem *p) {
     return p->matrix[A].type->bytes == 1 ? 0x1p-11 + ldexp((double)p->k, -18) : ldexp((double)p->k, -22);
 }
 
-// 8-bit results have no infinity: the largest number stands for it and all beyond.
+// 8-bit results have no infinity: larger values become the largest number.
 static double stored(const gemm_number_type *type, double x) {
     const double most = type->format.exponent == 4 ? 448 : 57344;
     return type->bytes > 1 || isnan(x) ? x : fmax(-most, fmin(most, x));
 }
 
-// An element of D, and in *bound how far the device may be from it: rounded once to the type.
+// The expected element of D, and in *bound how far the device's may differ: it is rounded once to the type.
 static double expected(const problem *p, uint64_t product, uint64_t row, uint64_t column, double *bound) {
     const double            alpha = (double)p->alpha * p->scale[0] * p->scale[1];
     const gemm_number_type *type = p->matrix[D].type;
@@ -218,7 +218,7 @@ static void check_element(const problem *p, uint64_t product, uint64_t row, uint
              p->desc.ldb, p->desc.ldc, p->desc.ldd);
 }
 
-// All that lies between the lines of D must be as it was.
+// The bytes between the lines of D must not change.
 static void check_gaps(const problem *p) {
     const matrix *d = &p->matrix[D];
     const size_t  bytes = d->type->bytes;
@@ -244,7 +244,7 @@ static void check(const problem *p, uint64_t *random) {
 
 // ---- a case
 
-// What comes first is checked; the second time it is the same.
+// Checks the first result; the second one must be the same.
 static void launch_twice(problem *p, uint64_t *random) {
     cj_kernel             *kernel = NULL;
     cj_error               error = {0};
@@ -291,9 +291,9 @@ void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *rando
     close_problem(&p);
 }
 
-// ---- products that wait for each other
+// ---- products that depend on each other
 
-// D = A B, A = D B, D = A B, …: each launch reads what the one before it has written and writes what that has read.
+// D = A B, A = D B, D = A B, …: each launch reads what the previous one has written, and writes what it has read.
 static void launch_chain(problem *p, const char *dependent, unsigned char *results) {
     matrix          *a = &p->matrix[A], *d = &p->matrix[D];
     cj_gemm_operands forth = operands_of(p), back = forth;
@@ -333,13 +333,13 @@ void cj_test_gemm_chain(cj_device *device, const char *words, uint64_t *random) 
     close_problem(&p);
 }
 
-// ---- many of them
+// ---- random problems
 
 static uint32_t draw(uint64_t *random, uint32_t from, uint32_t to) {
     return from + (uint32_t)(cj_test_random(random) % (to - from + 1));
 }
 
-// Any size, or one beside a multiple of 8, 64, 128 or 256.
+// Any size, or one next to a multiple of 8, 64, 128 or 256.
 static uint32_t draw_size(uint64_t *random, uint32_t most) {
     static const uint32_t units[] = {1, 8, 64, 128, 256};
     const uint32_t unit = units[draw(random, 0, 4)], size = draw(random, 1, most) / unit * unit + draw(random, 0, 2);
@@ -350,7 +350,7 @@ static uint32_t draw_size(uint64_t *random, uint32_t most) {
     ((const char *const[]){ \
         __VA_ARGS__})[draw(random, 0, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) - 1)]
 
-// Every third shares K among blocks. Others share what is left.
+// One in three uses split-K; some of the others use stream-K.
 static void draw_blocks(uint64_t *random, char *words, size_t size) {
     const bool  shares = draw(random, 0, 2) == 0;
     const char *tile = PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64");
@@ -376,7 +376,7 @@ static void draw_types(uint64_t *random, char *words, size_t size) {
         PICK(random, "dtype=tf32", "dtype=e4m3", "dtype=e5m2", "dtype=e4m3 dtype-b=e5m2", "dtype=e5m2 dtype-b=e4m3"));
 }
 
-// Two stages of the largest tile do not hold the sums of many blocks.
+// Two stages of the largest tile have no room for the sums of many blocks.
 static const char *draw_stages(uint64_t *random, const char *blocks) {
     const char *stages = PICK(random, "0", "0", "2", "3");
     return *stages == '2' && strstr(blocks, "tile=128x256") && strstr(blocks, "split=") ? "3" : stages;
@@ -398,7 +398,7 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
     }
 }
 
-// ---- D's lines of no whole 16 bytes
+// ---- lines of D that are no multiple of 16 bytes
 
 void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random) {
     static const uint32_t lengths[] = {1, 2, 3, 4, 5, 6, 7, 9, 15, 17, 31, 33, 63, 65, 67, 71, 127, 129, 190, 257, 270};
@@ -490,7 +490,7 @@ static void what_is_refused(problem *p) {
     }
 }
 
-// By what they are given, not described.
+// Refuses operands of the launch, rather than fields of the description.
 static void operands_that_are_refused(problem *p) {
     const cj_gemm_desc plain = {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .adds_c = true};
     const cj_gemm_desc narrow = {
@@ -519,14 +519,14 @@ static void operands_that_are_refused(problem *p) {
     }
 }
 
-// What the description does not say comes from the problem: leading dimensions, and strides where it has a batch.
+// The problem gives what the description leaves out: leading dimensions, and, with a batch, strides.
 static void call(problem *p, const cj_gemm_desc *said, uint64_t *random) {
     cj_gemm_operands operands = operands_of(p);
     const matrix    *d = &p->matrix[D];
     cj_gemm_desc     desc = *said;
     cj_gemm         *gemm = NULL;
     cj_error         error = {0};
-    if (said->dtype == CJ_BF16) operands.scale_a = operands.scale_d = 0x1002;  // which are not used
+    if (said->dtype == CJ_BF16) operands.scale_a = operands.scale_d = 0x1002;  // these must be ignored
     desc.m = p->m, desc.n = p->n, desc.k = p->k;
     desc.lda = p->desc.lda, desc.ldb = p->desc.ldb, desc.ldc = p->desc.ldc, desc.ldd = p->desc.ldd;
     desc.stride_a = p->matrix[A].products > 1 ? p->desc.stride_a : 0;

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix product's test, for either device: against a product in f64.
+// The matrix product's test, for both devices: compares with a product in f64.
 #ifndef CJ_TESTS_GEMM_CASES_H
 #define CJ_TESTS_GEMM_CASES_H
 
 #include <clusterjit/clusterjit.h>
 #include <stdbool.h>
 
-// One problem, given as the family's "name=value" words, with random matrices whose rows (columns) end in NaNs that
-// nobody may read: launched twice on one kernel, each time on a poisoned D, of which nothing but the matrix may be
-// written. Every element, or thousands of them where there are too many, is held against f64. Fails the running test
-// at the first wrong element.
+// One problem, given as the family's "name=value" words, with random matrices whose rows (columns) end in NaNs that the
+// kernel must not read: launched twice on one kernel, each time on a poisoned D, of which only the matrix may be
+// written. Checks every element, or thousands of a large D, against f64. Fails the running test at the first wrong
+// element.
 void cj_test_gemm(cj_device *device, const char *words, uint64_t *random);
 
-// A few such elements of A and B are NaN or infinite: D must be so, and nowhere else.
+// A few checked elements of A and B are NaN or infinite: the elements of D that depend on them must be, and no others.
 void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *random);
 
-// Launches of a square product that read and write each other's matrices, without a pause between them: results are those
-// of launches that do not overlap. A and D are of one type and lie in rows.
+// Launches of a square product that read and write each other's matrices, one right after the other: the results are
+// those of launches that do not overlap. A and D have the same type and are row-major.
 void cj_test_gemm_chain(cj_device *device, const char *words, uint64_t *random);
 
-// `count` random problems of at most `most` in each direction, in every layout, tile, cluster and type; sizes lie
-// around the boundaries of tiles, boxes and steps.
+// `count` random problems of at most `most` in each direction, in every layout, tile, cluster and type; sizes are near
+// the boundaries of tiles, boxes and steps.
 void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_t *random);
 
-// Every type of D with lines of every kind of end, in rows and in columns, with C, batches and shared K by turns: each
-// `stride`th of them, a number that neither 2 nor 5 divides, or types and orders would be left out; with CJ_FEW, one in 16 of these.
+// Every type of D with lines of every remainder, in rows and in columns, in turn with C, batches and split-K: every
+// `stride`th of them, a number that neither 2 nor 5 divides (else types and orders would be left out); with CJ_FEW, one
+// in 16 of these.
 void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random);
 
-// The typed calls: created and run, and in one call; what they refuse, by name.
+// The typed calls: create and run, and in one call; what they refuse, by name.
 void cj_test_gemm_calls(cj_device *device);
 
 #endif

@@ -11,7 +11,7 @@
 #include "models/histogram_model.h"
 #include "test.h"
 
-enum { GUARD = 8 };  // counts before and behind those of the kernel
+enum { GUARD = 8 };  // counts before and after those of the kernel
 
 typedef struct problem {
     const char     *words;
@@ -42,7 +42,7 @@ static problem read_problem(const char *words) {
 
 // ---- samples
 
-// A place in the range, 0 at its lower end, 1 at its upper.
+// A place in the range, from 0, its lower end, to 1, its upper end.
 static double place(cj_test_fill fill, uint64_t i, uint64_t n, uint64_t *state) {
     const double u = (double)(cj_test_random(state) >> 11) * 0x1p-53;
     switch (fill) {
@@ -69,7 +69,7 @@ static void write_sample(const problem *p, double at, uint64_t i, void *to) {
     memcpy(to, &value, p->sample_bytes);  // little-endian
 }
 
-// The last sample of a bin or the first of the next, the range's own ends among them.
+// The last sample of a bin or the first of the next; also the ends of the range.
 static void write_edge(const problem *p, uint64_t *state, void *to) {
     const uint64_t draw = cj_test_random(state), bin = draw % 4 ? draw / 8 % (p->model.bins + 1) : p->model.bins;
     const bool     last = draw & 4;
@@ -166,7 +166,7 @@ static uint64_t around_powers(uint64_t *seed, unsigned most) {
     return value ? value : 1;
 }
 
-// A range as parameters, of integers within what the type holds and somewhat beyond.
+// A range as parameters, of integers within the range of the type and somewhat outside.
 static void draw_range(uint64_t *seed, cj_dtype type, char *text, size_t size) {
     const unsigned bits = 8 * (unsigned)cj_dtype_size(type);
     *text = '\0';

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The histogram's test, for either device: kernels of given parameters on samples
-// of a given kind, against counts that the host makes by the definition of a bin. Counts are added to random ones,
-// between guards, twice.
+// The histogram's test, for both devices: kernels of given parameters on samples of a given kind, compared with counts
+// that the host makes by the definition of a bin. Counts are added to random ones, between guards, twice.
 #ifndef CJ_TESTS_HISTOGRAM_CASES_H
 #define CJ_TESTS_HISTOGRAM_CASES_H
 
 #include <clusterjit/clusterjit.h>
 
-// How samples lie in the range: with CJ_FILL_EDGES the last of a bin, or the first of the next; with CJ_FILL_WILD
-// partly outside, NaN and infinities among them.
+// How samples are distributed in the range: CJ_FILL_EDGES: the last of a bin, or the first of the next; CJ_FILL_WILD:
+// some are outside, NaN or infinite.
 typedef enum cj_test_fill {
     CJ_FILL_UNIFORM,
     CJ_FILL_SKEWED,

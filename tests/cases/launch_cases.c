@@ -9,9 +9,9 @@
 #include "emit.h"
 #include "test.h"
 
-// Kernels that nobody generated. Each thread of `store` writes a value; `rank` says in how large a cluster each block is;
-// `far` keeps its values at the end of its dynamic shared memory; `meet` is a barrier of the grid; `early` lets `late` start
-// long before it has written what `late` reads; `copy` hands back what it was given by value.
+// Kernels that are written by hand. Each thread of `store` writes a value; `rank` writes the size of each block's
+// cluster; `far` keeps its values at the end of its dynamic shared memory; `meet` is a barrier of the grid; `early`
+// lets `late` start long before it has written what `late` reads; `copy` returns the argument that it gets by value.
 static const char kernels[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".extern .shared .align 16 .b8 tile[];\n"
@@ -115,7 +115,7 @@ static void every_attribute_launches_or_is_refused_by_name(void **state) {
     const bool       prefers = !is_gpu() || (limits->compute_capability >= 100 && limits->driver_version >= 12080);
     const struct {
         cj_launch_attributes attributes;
-        const char          *refused;  // by this rule; NULL: it launches
+        const char          *refused;  // by this rule; NULL: the launch must work
     } rows[] = {
         {{0}, NULL},
         {{.cluster_scheduling = CJ_CLUSTER_SCHEDULING_SPREAD}, NULL},
@@ -176,7 +176,8 @@ static void all_shared_memory_of_a_block_can_be_used(void **state) {
 
 // ---- grids
 
-// As many blocks as are resident at once, all of which wait for all others; one more is refused.
+// As many blocks as are resident at once, each of which waits for all others; with one block more the launch is
+// refused.
 static void a_cooperative_grid_meets(void **state) {
     (void)state;
     const cj_dim3        block = {256, 1, 1};
@@ -201,8 +202,8 @@ static void a_cooperative_grid_meets(void **state) {
     assert_string_equal(error.rule, "cooperative-size");
 }
 
-// The barrier of the grid that nvcc makes of this_grid().sync(), twice: on the memory whose address is in %envreg1 and
-// %envreg2, where the highest bit of the second word turns over once all blocks have counted themselves. The counter is 1 where
+// The barrier of the grid that nvcc generates for this_grid().sync(), twice: on the memory whose address is in %envreg1
+// and %envreg2. The highest bit of its second word flips once all blocks have counted themselves. The counter is 1 if
 // there was no such memory.
 #define GRID_SYNC(label)                                                                                        \
     "    bar.sync 0;\n    @%rest bra " label "_met;\n    atom.add.release.gpu.u32 %old, [%memory + 4], %add;\n" \
@@ -241,7 +242,7 @@ static void a_cooperative_grid_meets_as_nvcc_has_it(void **state) {
         for (uint32_t i = 0; i < N; i++) assert_int_equal(words[i], (i + 37) % N);
     }
     config.attributes.cooperative = false;
-    if (!strcmp(cj_device_kind(device), "cpu")) {  // an H200's driver 580 gives such memory to every launch
+    if (!strcmp(cj_device_kind(device), "cpu")) {  // driver 580 gives such memory to every launch on an H200
         cj_test_ok(cj_launch(device, &config, &error), &error);
         read_back(BLOCKS);
         for (uint32_t i = 0; i < BLOCKS; i++) assert_int_equal(words[i], 1);
@@ -249,8 +250,8 @@ static void a_cooperative_grid_meets_as_nvcc_has_it(void **state) {
     cj_module_unload(own);
 }
 
-// With .blocksareclusters the launch counts clusters; a block of one thread stands for the required one. Each thread of the
-// grid says who it is.
+// With .blocksareclusters the launch counts clusters; a block of one thread means the required one. Each thread of the
+// grid writes its position.
 static const char counted[] =
     ".version 9.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry counted(.param .u64 out)\n.reqntid 64, 1, 1\n.blocksareclusters\n.reqnctapercluster 2, 1, 1\n{\n"
@@ -304,7 +305,7 @@ static void a_dependent_kernel_reads_what_the_one_before_it_wrote(void **state) 
     }
 }
 
-// The second reduction reads what the first one has written, both on one workspace each, again and again.
+// The second reduction reads what the first one has written; each has its own workspace; repeated many times.
 static void dependent_reductions_follow_each_other(void **state) {
     (void)state;
     const cj_family *family = NULL;
@@ -368,7 +369,7 @@ static void structures_and_tensor_maps_are_passed_by_value(void **state) {
 
 // ---- graphs
 
-// A small problem of a family, and how its kernel is launched from `in` to `out`, 64 KiB each.
+// A small problem of a family, and the function that launches its kernel from `in` to `out`, 64 KiB each.
 typedef struct family_run {
     const char *family, *parameters;  // "n=1024 dtype=u32"
     cj_status (*launch)(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error);
@@ -382,7 +383,7 @@ static cj_status launch_with_n(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stre
     return cj_kernel_launch(kernel, stream, arguments, 3, error);
 }
 
-// It adds to what is there.
+// It adds to the counts that are there.
 static cj_status launch_histogram(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     cj_status status = cj_mem_fill(device, out, 0, RUN_WORDS * sizeof *words, stream, error);
     return status ? status : launch_with_n(kernel, in, out, stream, error);
@@ -406,7 +407,7 @@ static cj_status launch_topk(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream
     return cj_kernel_launch(kernel, stream, arguments, 3, error);
 }
 
-// No row counts: their labels are all ones.
+// No row counts: all labels are the ignored one.
 static cj_status launch_crossentropy(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     cj_ptr labels = in + RUN_WORDS * sizeof *words, logarithms = out + RUN_WORDS / 2 * sizeof *words;
     void  *arguments[] = {&in, &labels, &out, &logarithms};
@@ -478,7 +479,7 @@ static void put_input(void) {
                &error);
 }
 
-// A graph's replays give what a launch gives.
+// Replays of a graph give the same results as a launch.
 static void every_family_can_be_captured_into_a_graph(void **state) {
     (void)state;
     static uint32_t expected[RUN_WORDS];
@@ -511,7 +512,8 @@ typedef struct launcher {
     cj_error     error;
 } launcher;
 
-// Each launch writes a word of its own; the shape changes now and then, so that threads disturb what others remember.
+// Each launch writes its own word; the shape changes from time to time, so that threads replace the shape that others
+// have stored.
 static void *launch_often(void *user) {
     launcher *me = user;
     for (uint32_t i = 0; i < launches; i++) {

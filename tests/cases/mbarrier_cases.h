@@ -72,7 +72,7 @@ static const async_case mbarrier_cases[] = {
      "    mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 32;\n" TEST("0")
      "    mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 32;\n" TEST("0")
      "    mbarrier.inval.shared::cta.b64 [bar];\n" INIT("bar", "1")
-     "    mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 16;\n"  // too early: the count is below 0
+     "    mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 16;\n"  // too early: the count becomes negative
      "    mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 16;\n"
      "    mbarrier.arrive.shared::cta.b64 %l1, [bar];\n" TEST("0") DONE,
      32, answers_0011, NULL, NULL},

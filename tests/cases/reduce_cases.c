@@ -10,15 +10,15 @@
 
 #include "test.h"
 
-enum { PRODUCT_MOST = 1 << 23 };  // elements of a product of f32 whose bound says something
+enum { PRODUCT_MOST = 1 << 23 };  // more elements of a product of f32 have no useful bound
 enum { OPS = CJ_REDUCE_MEANVAR + 1, CHUNK = 1 << 20, SHIFT = 1, OUT_BYTES = 16 };  // SHIFT: elements that x is moved by
 
-// Products want numbers near 1, or they are soon 0.
+// Factors of a product must be near 1, or the product soon becomes 0.
 typedef enum fill { SPREAD, NEAR_ONE, FILLS } fill;
 
 static fill fill_of(cj_reduce_op op) { return op == CJ_REDUCE_PRODUCT ? NEAR_ONE : SPREAD; }
 
-// What the results over the first n elements must be.
+// The expected results over the first n elements.
 typedef struct expected {
     uint64_t    n;
     long double sum, magnitude, squares, product;  // of the values; squares: of x * x
@@ -33,7 +33,8 @@ static bool is_float(cj_dtype type) { return strchr(cj_dtype_name(type), 'f') !=
 
 // ---- elements
 
-// Floats in (-2, 2) that need every bit of their significand, or a few steps from 1; integers that need every bit.
+// Floats in (-2, 2) that need every bit of their significand, or that differ from 1 by a few units of the last place;
+// integers that need every bit.
 static void make(cj_dtype type, fill how, uint64_t i, void *to) {
     uint64_t state = i, bits = cj_test_random(&state);
     float    f = (float)((double)(bits >> 40) * 0x1p-23 - 1);
@@ -81,7 +82,7 @@ static uint64_t widen(cj_dtype type, const void *from) {
 
 static bool less(cj_dtype type, uint64_t a, uint64_t b) { return is_signed(type) ? (int64_t)a < (int64_t)b : a < b; }
 
-// ---- what is expected
+// ---- expected results
 
 static void include_integer(expected *e, cj_dtype type, uint64_t value) {
     const bool first = e->n == 0;
@@ -111,7 +112,7 @@ static void include(expected *e, cj_dtype type, fill how, const void *element) {
     e->n++;
 }
 
-// Takes what a whole chunk has, which is not the first: its extremes came before.
+// Adds a whole chunk that is not the first; its extremes are those of the first.
 static void include_chunk(expected *e, const expected *chunk) {
     e->n += chunk->n;
     e->sum += chunk->sum;
@@ -122,8 +123,8 @@ static void include_chunk(expected *e, const expected *chunk) {
     e->wrapped_product *= chunk->wrapped_product;
 }
 
-// Writes as many elements as the largest of the first `sizes` sizes has to both devices, and notes what each size's
-// results must be. All chunks are alike.
+// Writes as many elements as the largest of the first `sizes` sizes needs to both devices, and computes each size's
+// expected results. All chunks have the same elements.
 static void upload(cj_device *device, cj_ptr x, cj_dtype type, fill how, const cj_reduce_cases *cases, size_t sizes,
                    cj_ptr twin_x, expected *results) {
     size_t         bytes = cj_dtype_size(type);
@@ -163,7 +164,7 @@ static void near(double got, long double want, long double bound, const char *wh
                  fabsl((long double)got - want), want, bound);
 }
 
-// The result in the type that means have, and where the next one lies.
+// The type of means, and the position of the second result.
 static cj_dtype mean_type(cj_dtype type) { return cj_dtype_arithmetic(type) == CJ_F32 ? CJ_F32 : CJ_F64; }
 
 static void check_moments(cj_dtype type, bool both, const expected *e, double b, const unsigned char *out,
@@ -304,7 +305,7 @@ void cj_test_reduce_ends(cj_device *device, const uint64_t *n, size_t n_count) {
     }
 }
 
-// One block, one cluster, blocks and clusters that meet.
+// One block, one cluster, several blocks or clusters.
 static const cj_reduce_shape few_shapes[] = {
     {0, CJ_REDUCE_NO_CLUSTER, 1}, {64, 4, 4}, {64, CJ_REDUCE_NO_CLUSTER, 5}, {32, 2, 6}};
 
@@ -381,7 +382,7 @@ void cj_test_reduce_offsets(cj_device *device) {
 
 // ---- parts
 
-// Element i of an array that both devices and every slice tell apart.
+// Element i of an array in which every slice has a different sum.
 static uint64_t numbered(uint64_t i) { return i * i + 1; }
 
 // The sum of numbered(i) over block b's slice, by the definition (clusterjit/reduce.h).
@@ -450,8 +451,8 @@ void cj_test_reduce_parts(cj_device *device, uint64_t seed, int cases) {
     free(found);
 }
 
-// Of a total alone: what `map` makes of an element is 1 in the 16 bits of the block that has loaded it, so that the sum says
-// how many elements each block has summed.
+// For result=total: `map` gives 1 in the 16 bits of the block that has loaded the element, so that the sum shows how
+// many elements each block has summed.
 static cj_user_function *count_by_block(void) {
     static const char ptx[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
                               ".visible .func (.param .u64 r) count(.param .u64 x)\n"
@@ -502,7 +503,7 @@ void cj_test_reduce_shares(cj_device *device) {
     cj_mem_free(device, out);
 }
 
-// FEATURES of the published examples: 1024 elements, four blocks of 256.
+// FEATURES, the published examples: 1024 elements, four blocks of 256.
 void cj_test_reduce_four_blocks(cj_device *device) {
     enum { N = 1024 };
     static const struct {

@@ -6,8 +6,8 @@
 #include <clusterjit/device.h>
 
 // Compiles the reduction's references for sm_90 in several types, operations and cluster sizes, runs them, and compares
-// with our kernels' results, which must be the same: the sums are exact. Ends the process as skipped where there is no
-// NVRTC or CUDA's headers are not installed.
+// their results with our kernels', which must be the same: the sums are exact. Ends the process as skipped if NVRTC or
+// CUDA's headers are missing.
 void cj_test_references(cj_device *device);
 
 #endif

@@ -25,7 +25,7 @@ typedef struct problem {
     cj_params   params;
     unsigned    shift;
     array       array[ROW_ARRAYS];
-    double     *total[ROW_ARRAYS], total_size[ROW_ARRAYS];  // of the rows that were checked: sums over rows
+    double     *total[ROW_ARRAYS], total_size[ROW_ARRAYS];  // sums over the rows that were checked
 } problem;
 
 static size_t element_size(const problem *p, unsigned i) { return cj_dtype_size(p->model.array[i].type); }
@@ -34,7 +34,7 @@ static void make_array(cj_device *device, problem *p, unsigned i, uint64_t seed)
     array         *a = &p->array[i];
     const uint64_t count = row_model_elements(&p->model, i);
     cj_error       error = {0};
-    // One value a row is not among what `align` speaks of.
+    // `align` does not concern arrays with one value a row.
     const unsigned shift = p->model.array[i].kind == ROW_ARRAY_EACH ? 0 : p->shift;
     a->size = count * element_size(p, i) + 2 * GUARD_BYTES + shift;
     a->bytes = malloc(a->size);
@@ -48,7 +48,7 @@ static void make_array(cj_device *device, problem *p, unsigned i, uint64_t seed)
     a->at = a->memory + GUARD_BYTES + shift;
 }
 
-// Puts the launch of a problem's kernel on the device.
+// Launches a problem's kernel.
 typedef cj_status (*launcher)(cj_device *device, problem *p, cj_error *error);
 
 static cj_status launch_kernel(cj_device *device, problem *p, cj_error *error) {
@@ -70,7 +70,7 @@ static void launch(cj_device *device, problem *p, launcher how) {
         cj_test_ok(cj_mem_read(device, p->array[i].bytes, p->array[i].memory, p->array[i].size, NULL, &error), &error);
 }
 
-// Between the elements of an array that is written nothing has changed.
+// The bytes between the elements of a written array must not change.
 static void check_guards(const problem *p, unsigned i) {
     const array   *a = &p->array[i];
     const size_t   size = element_size(p, i), first = (size_t)(a->at - a->memory);
@@ -186,7 +186,7 @@ uint64_t cj_test_row_bits(cj_device *device, const char *words) {
 
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
 
-// Around powers of two, and any.
+// Near powers of two, or any number.
 static uint64_t draw_columns(uint64_t *seed, uint64_t most) {
     unsigned bits = 0;
     while (UINT64_C(2) << bits <= most) bits++;
@@ -213,7 +213,7 @@ CJ_PRINTF(2, 3) static void append(sentence *s, const char *format, ...) {
 
 static bool says(const sentence *s, const char *words) { return strstr(s->words, words) != NULL; }
 
-// Whether a pass that is drawn before has no such parameter.
+// Whether the parameter belongs to the pass that was not drawn.
 static bool is_of_other_pass(const cj_param_info *info, const cj_family *family, const sentence *s) {
     static const char *const forward[] = {"bias", "residual", "stats"};
     const bool               backward = says(s, "pass=backward");
@@ -223,7 +223,7 @@ static bool is_of_other_pass(const cj_param_info *info, const cj_family *family,
     return false;
 }
 
-// Words of the family's own parameters, pass first: for choices any of them that the pass has.
+// Words of the family's own parameters, pass first: for choices, any that the pass has.
 static void draw_choice(uint64_t *seed, const cj_param_info *info, sentence *s) {
     char words[64], *word;
     snprintf(words, sizeof words, "%s", info->choices);
@@ -246,7 +246,7 @@ static void draw_choices(uint64_t *seed, const cj_family *family, sentence *s) {
 }
 
 void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, uint64_t most) {
-    enum { HELD = 4096 };  // elements that any block holds, one a vector
+    enum { HELD = 4096 };  // elements that every block shape can hold, with one vector a thread
     static const unsigned    clusters[] = {0, 1, 2, 4, 8};
     static const char *const aligns[] = {"16", "8", "4"};
     const cj_family         *found;
@@ -413,7 +413,7 @@ static const char *const forms[] = {
     "rows=5 columns=2040 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3",
     "rows=5 columns=2040 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3 resident=no",
     "rows=5 columns=2040 form=stream cluster=1 warps=2 grid=3 stages=3 pieces=3",
-    "rows=3 columns=24 form=stream cluster=8 warps=1 grid=16 stages=2",  // ranks without any
+    "rows=3 columns=24 form=stream cluster=8 warps=1 grid=16 stages=2",  // some ranks have no elements
     "rows=7 columns=1024 form=stream cluster=0 warps=2 grid=2 stages=1",
     "rows=9 columns=1000 form=stream cluster=0 warps=3 grid=4 stages=2 resident=no",
     "rows=5 columns=2040 form=stream cluster=0 warps=2 grid=3 stages=3 pieces=3",

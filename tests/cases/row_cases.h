@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test of the families of rows, for either device: kernels of given parameters on random matrices, against the
-// definition in f64. What is written is poisoned, lies between guards, and nothing between rows may change.
+// The test of the families of rows, for both devices: kernels of given parameters on random matrices, compared with the
+// definition in f64. Outputs are poisoned and between guards, and the bytes between rows must not change.
 #ifndef CJ_TESTS_ROW_CASES_H
 #define CJ_TESTS_ROW_CASES_H
 
 #include <clusterjit/clusterjit.h>
 
 // One kernel, launched twice on one workspace: `words` are the family's name and parameters, "softmax rows=3
-// columns=5". Every pointer is moved by `shift` bytes, a multiple of what `align` promises. Fails the running test at
+// columns=5". Every pointer is moved by `shift` bytes, a multiple of the promised `align`. Fails the running test at
 // the first wrong element.
 void cj_test_row(cj_device *device, const char *words, unsigned shift, uint64_t seed);
 
-// A hash of all that the same kernel writes.
+// A hash of all bytes that the kernel writes.
 uint64_t cj_test_row_bits(cj_device *device, const char *words);
 
 // A kernel of that family drawn from the seed, with at most `most` elements.
 void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, uint64_t most);
 
-// Every form and way that a row is cut, of every family; with CJ_FEW, one in seven of these.
+// Every form, and every way to divide a row, of every family; with CJ_FEW, one in seven of these.
 void cj_test_row_forms(cj_device *device);
 
 // The typed calls, through a handle and in one call, at every alignment of 4 bytes.

@@ -11,7 +11,7 @@
 #include "models/half.h"
 #include "test.h"
 
-enum { POISON = 0xa5, GUARD = 32 };  // GUARD: bytes before and behind the output
+enum { POISON = 0xa5, GUARD = 32 };  // GUARD: bytes before and after the output
 
 typedef enum heads_kind { NO_HEADS, FLAGS, OFFSETS_I32, OFFSETS_I64 } heads_kind;
 
@@ -21,7 +21,7 @@ typedef struct problem {
     cj_dtype    dtype;
     size_t      bytes;  // of an element
     uint64_t    rows, columns, stride, out_stride;
-    char        op;  // its first letter, of "product" p, of "max" and "min" x and n
+    char        op;  // 'p' for product, 'x' for max, 'n' for min, else its first letter
     bool        exclusive, reverse, real;
     heads_kind  heads;
     uint64_t    segments;
@@ -154,13 +154,13 @@ static void check_element(const problem *p, const running *r, const unsigned cha
         return;
     }
     const double room = p->bound * (double)(p->op == 's' ? r->magnitude : fabsl(r->real));
-    const double tiny = p->dtype == CJ_F16 ? 0x1p-25 : 0;  // half a subnormal's step
+    const double tiny = p->dtype == CJ_F16 ? 0x1p-25 : 0;  // half the distance of subnormals
     if (!(fabs(found - (double)r->real) <= room + tiny))
         fail_msg("%s: row %" PRIu64 ", column %" PRIu64 " is %.9g, not %.9g; %g off, allowed %g", p->words, row, column,
                  found, (double)r->real, fabs(found - (double)r->real), room);
 }
 
-// begins: of each element of x whether a segment begins there. In reverse a segment's first element is its last.
+// begins: of each element of x whether a segment begins there. In reverse a segment's last element comes first.
 static void check_rows(const problem *p, const unsigned char *x, const unsigned char *begins,
                        const unsigned char *out) {
     for (uint64_t row = 0; row < p->rows; row++) {
@@ -183,15 +183,15 @@ static void check_rows(const problem *p, const unsigned char *x, const unsigned 
 
 typedef struct arrays {
     unsigned char *x, *out, *again;
-    unsigned char *begins, *given;  // where segments begin, and what the kernel is told of it
+    unsigned char *begins, *given;  // where segments begin, and the flags or offsets that the kernel gets
     size_t         bytes, out_bytes, shift, count, given_bytes, given_shift;
     cj_ptr         at, to, heads;
 } arrays;
 
-// How likely a segment begins at an element: never, always, or one in so many.
+// A segment begins at an element never, always, or with probability 1 / `every`.
 static bool draw_begin(uint64_t every, uint64_t *seed) { return every && cj_test_random(seed) % every == 0; }
 
-// A byte an element, of any value but 0; those in gaps between rows are set and mean nothing.
+// One byte for each element, any value but 0; flags between rows are set and must have no effect.
 static void make_flags(const problem *p, arrays *a, uint64_t every, uint64_t *seed) {
     for (size_t i = 0; i < a->count; i++) {
         const bool inside = i % p->stride < p->columns;
@@ -205,7 +205,7 @@ static int compare_offsets(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-// Ascending, some of them equal; from 0 to the array's length, or within.
+// Ascending offsets, some of them equal; from 0 to the array's length, or inside it.
 static void make_offsets(const problem *p, arrays *a, uint64_t *seed) {
     int64_t *offset = malloc((p->segments + 1) * sizeof *offset);
     assert_non_null(offset);
@@ -306,7 +306,7 @@ static size_t bytes_of(unsigned type) {
 
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
 
-// Rows of whole 16 bytes, or one array, by blocks that stay.
+// Streams: rows of a multiple of 16 bytes, or one array.
 static void random_stream(cj_device *device, uint64_t *seed, uint64_t most) {
     const unsigned type = (unsigned)below(seed, 8), block = 32u << below(seed, 3), loads = 1u << below(seed, 3);
     const uint64_t width = 16 / bytes_of(type), tile = block * loads * width, some = 1 + below(seed, 80);
@@ -339,7 +339,7 @@ void cj_test_scan_random(cj_device *device, uint64_t *seed, uint64_t most) {
     const unsigned loads = 1 + (unsigned)below(seed, 4);
     if (below(seed, 2)) snprintf(extra, sizeof extra, " block=%u loads=%u", block, loads);
     if (*extra && below(seed, 2) && columns > loads * block * (16 / bytes) && columns <= 8 * loads * block)
-        strcat(extra, " cluster=8");  // more than a block takes, not more than all of them
+        strcat(extra, " cluster=8");  // more than a block can hold, not more than all of them can
     if (heads == 1) snprintf(cuts, sizeof cuts, " heads=flags");
     if (heads == 2 || heads == 3)
         snprintf(cuts, sizeof cuts, " heads=%s segments=%" PRIu64, heads == 2 ? "i32" : "i64",
@@ -394,7 +394,7 @@ void cj_test_scan_call(cj_device *device) {
     assert_int_equal(cj_scan_create(device, &wrong, &scan, &error), CJ_INVALID_ARGUMENT);
 }
 
-// Flags where x is divisible, and the same segments as offsets; what goes with neither is refused.
+// Flags at elements that are divisible, and the same segments as offsets; refuses contradictions.
 void cj_test_scan_call_segmented(cj_device *device) {
     enum { COLUMNS = 1500, LENGTH = 7, SEGMENTS = (COLUMNS + LENGTH - 1) / LENGTH };
     static uint32_t x[COLUMNS], found[COLUMNS];
@@ -462,7 +462,7 @@ static uint32_t then(uint32_t a, uint32_t b) {
     return (a >> 16) * (b >> 16) << 16 | (((a & 0xffff) * (b >> 16) + (b & 0xffff)) & 0xffff);
 }
 
-// Segments, where there are any, are of 100 elements, in each row.
+// If there are segments, each has 100 elements in each row.
 enum { MAPS = 9000, MAPS_LENGTH = 100 };
 
 typedef struct maps {
@@ -513,7 +513,7 @@ static void scan_maps(cj_device *device, const cj_scan_desc *desc) {
     cj_scan_destroy(scan);
 }
 
-// By blocks that stay, which the plan has for much larger arrays.
+// As a stream, which the plan chooses for much larger arrays.
 static void stream_maps(cj_device *device, const char *words, const cj_user_function *op,
                         const cj_user_function *identity) {
     static maps m;

@@ -12,7 +12,7 @@
 
 enum { TAPS = 32 };
 
-// A problem as the host sees it.
+// A problem, for the host's computation.
 typedef struct problem {
     int64_t  n[3], batch, steps, radius, boundary, dim;
     bool     box, wide;
@@ -41,9 +41,9 @@ static problem problem_of(const cj_params *p) {
     return q;
 }
 
-// ---- the host's way
+// ---- the host's computation
 
-// The point's index along an axis, -1 for one that counts as zero.
+// The point's index along an axis; -1 for a point that counts as zero.
 static int64_t map_index(const problem *q, int64_t at, int64_t n) {
     if (at >= 0 && at < n) return at;
     if (q->boundary == 0) return -1;
@@ -157,7 +157,7 @@ static void launch_twice(cj_device *device, cj_kernel *kernel, const problem *q,
     free(got);
 }
 
-// What is asked for may exclude each other: then it is refused by the name of one of it.
+// Drawn parameters may contradict each other: then the plan refuses them, and names one of them.
 static bool is_refused_by_name(const char *message) {
     static const char *const says[] = {"does not fit", "cluster: ", "tile: ", "depth: ", "block: "};
     for (size_t i = 0; i < CJ_TEST_COUNT(says); i++)
@@ -193,7 +193,7 @@ bool cj_test_stencil(cj_device *device, const char *words, uint64_t *random) {
     return true;
 }
 
-// ---- many of them
+// ---- random problems
 
 static uint32_t draw(uint64_t *random, uint32_t from, uint32_t to) {
     return from + (uint32_t)(cj_test_random(random) % (to - from + 1));
@@ -223,7 +223,7 @@ static void random_words(char words[320], uint32_t points, uint64_t *random) {
 }
 
 size_t cj_test_stencil_random(cj_device *device, size_t count, uint32_t points, uint64_t *random) {
-    enum { TRIES = 20 };  // draws for each that shall run: about half of them are refused by name
+    enum { TRIES = 20 };  // draws for each problem that must run: about half of them are refused by name
     size_t ran = 0;
     for (size_t i = 0; i < TRIES * count && ran < count; i++) {
         char words[320];
@@ -243,7 +243,7 @@ void cj_test_stencil_three_point(cj_device *device, const uint32_t *n, size_t co
                      "dim=1 nx=%u weights=0.25,0.5,0.25 steps=1 strategy=blocked tile=256 block=256"
                      " cluster=%s",
                      n[i], clusters[c]);
-            if (n[i] < strtoul(clusters[c], NULL, 10)) continue;  // a block would have nothing
+            if (n[i] < strtoul(clusters[c], NULL, 10)) continue;  // some block would have no points
             assert_true(cj_test_stencil(device, words, &random));
         }
 }

@@ -18,7 +18,7 @@
     "    @%p0 mbarrier.init.shared::cta.b64 [bar], 1;\n    fence.mbarrier_init.release.cluster;\n"          \
     "    bar.sync 0;\n"
 #define TENSOR_WAIT "wait:\n    mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], %r9;\n    @!%p1 bra wait;\n"
-// Words of shared memory from and to `out`, by all threads.
+// All threads copy words of shared memory from or to `out`.
 #define TENSOR_WORDS(name, lines)                                                                   \
     "    mov.u32 %r4, %r0;\n    mov.u32 %r7, %ntid.x;\n" name ":\n    setp.lt.u32 %p2, %r4, %r3;\n" \
     "    @!%p2 bra " name "_end;\n    mov.u32 %r5, tile;\n    mad.lo.u32 %r5, %r4, 4, %r5;\n"       \
@@ -31,7 +31,7 @@ static inline const char *tensor_coordinates(unsigned rank) {
     return lists[rank - 1];
 }
 
-// The tile's footprint in shared memory, which starts as zeros, is copied to `out`.
+// Copies the tile's bytes in shared memory, which start as zeros, to `out`.
 static inline void tensor_load_ptx(char *ptx, size_t size, unsigned rank, unsigned expected) {
     static const char begin[] = TENSOR_HEAD TENSOR_WORDS(
         "clear", "    st.shared.u32 [%r5], 0;\n") "    fence.proxy.async.shared::cta;\n    bar.sync 0;\n    mov.u32 "
@@ -53,8 +53,8 @@ static inline void tensor_store_ptx(char *ptx, size_t size, unsigned rank, bool 
              tensor_coordinates(rank), end);
 }
 
-// FEATURES, row 5: rank 0 of the cluster multicasts 64 x 64 words, `bytes` / 65536 tiles one below the other, each on
-// the same mbarrier. Each thread adds up its words. `wait` may lack.
+// FEATURES, row 5: rank 0 of the cluster multicasts 64 x 64 words, `bytes` / 65536 tiles one below the other, all on
+// one mbarrier. Each thread adds up its words. `wait` may be empty.
 static inline void tensor_multicast_ptx(char *ptx, size_t size, const char *wait) {
     static const char begin[] = TENSOR_HEAD
         "    shr.u32 %r10, %r2, 16;\n    mov.u32 %r9, 0;\n    mov.u32 %r11, 0;\n    mov.u32 %r12, %cluster_ctarank;\n"

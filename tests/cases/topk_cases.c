@@ -9,14 +9,14 @@
 #include "emit.h"
 #include "test.h"
 
-enum { POISON = 0xa5, GUARD = 32 };  // GUARD: bytes behind each output
+enum { POISON = 0xa5, GUARD = 32 };  // GUARD: bytes after each output
 
 typedef struct problem {
     const char *words;
     cj_params   params;
     cj_dtype    dtype;
     size_t      bytes, index_bytes;
-    uint64_t    rows, columns, stride, k, given;  // results a row
+    uint64_t    rows, columns, stride, k, given;  // given: results a row
     bool        smallest, any;
 } problem;
 
@@ -48,7 +48,7 @@ static problem read_problem(const char *words) {
 
 // ---- elements, as their bits
 
-// In their order as a signed number: of floats sign and magnitude; NaN is greater than all.
+// The order of elements as signed numbers: for floats from sign and magnitude; NaN is the greatest.
 static int64_t rank_of(const problem *p, uint32_t bits) {
     if (p->dtype == CJ_I32) return (int32_t)bits;
     if (p->dtype == CJ_U32) return bits;
@@ -111,7 +111,7 @@ static entry read_result(const problem *p, uint64_t row, uint64_t i, const unsig
     return entry_of(p, x, index);
 }
 
-// entries: of all elements; found: of the results, which are put in order where they need not be.
+// entries: of all elements; found: the results, which are sorted if they need not be in order.
 static void check_row(const problem *p, uint64_t row, const unsigned char *x, const unsigned char *values,
                       const unsigned char *indices, entry *entries, entry *found) {
     for (uint64_t i = 0; i < p->columns; i++) entries[i] = entry_of(p, x, i);
@@ -214,9 +214,9 @@ void cj_test_topk_random(cj_device *device, uint64_t *seed, uint64_t most) {
 
 // ---- the typed call
 
-// All at least `least`, each once, whatever their order.
+// All of the largest, each once, in any order.
 void cj_test_topk_call_unsorted(cj_device *device) {
-    enum { COLUMNS = 3000, K = 40, STEP = 7 };  // STEP: prime to COLUMNS
+    enum { COLUMNS = 3000, K = 40, STEP = 7 };  // STEP and COLUMNS have no common divisor
     const cj_topk_desc desc = {.columns = COLUMNS, .k = K, .dtype = CJ_U32, .unsorted = true, .index_u32 = true};
     static uint32_t    x[COLUMNS];
     uint32_t           values[K], indices[K];

@@ -8,7 +8,7 @@
 
 #include "test.h"
 
-// ---- what the functions compute, as C: small whole numbers, exact in every type
+// ---- the functions in C: small whole numbers, exact in every type
 
 typedef double (*one)(double x);
 typedef double (*two)(double a, double b);
@@ -37,11 +37,11 @@ static double named(double x) {
 
 static const struct user_case {
     const char *name;
-    const char *map, *map_source;  // an expression, or the name of a function of the source; T is the type
+    const char *map, *map_source;  // an expression, or the name of a function in the source; T is the type
     one         map_host;          // NULL: no map
     const char *op, *op_source, *identity;
     two         op_host;
-    bool        lowest, highest;  // the identity is that of the type
+    bool        lowest, highest;  // the identity is the type's lowest or highest value
 } cases[] = {
     {.name = "squares", .map = "x * x", .map_host = square, .op_host = sum},
     {.name = "largest", .op = "a > b ? a : b", .op_host = larger, .lowest = true},
@@ -139,7 +139,7 @@ void cj_test_user_params(size_t index, cj_dtype type, cj_params *params) {
 void cj_test_user_release(const cj_params *params) {
     for (size_t i = 0; i < CJ_PARAM_MAX; i++) {
         cj_user_function *function;
-        memcpy(&function, &params->function[i], sizeof function);  // we made it
+        memcpy(&function, &params->function[i], sizeof function);  // the case has made it
         cj_user_function_destroy(function);
     }
 }
@@ -155,7 +155,7 @@ static void store(cj_dtype type, double value, void *to) {
     }
 }
 
-// Small whole numbers, also negative ones where the type has them: f32 holds sums of their squares exactly.
+// Small whole numbers, also negative ones if the type has them: f32 holds sums of their squares exactly.
 static double element_at(uint64_t i, cj_dtype type) {
     uint64_t state = i;
     double   value = (double)(cj_test_random(&state) % 7);
@@ -202,7 +202,7 @@ size_t cj_test_user_case(cj_device *device, size_t index, cj_dtype type, const u
     cj_test_ok(cj_mem_alloc(device, (most + 1) * bytes, &x, &error), &error);
     cj_test_ok(cj_mem_alloc(device, 8, &out, &error), &error);
     cj_test_user_params(index, type, &params);
-    for (uint64_t shift = 0; shift < 2; shift++) {  // aligned to 16 bytes, and to the element alone
+    for (uint64_t shift = 0; shift < 2; shift++) {  // aligned to 16 bytes; aligned to the element only
         cj_test_ok(cj_mem_write(device, x + shift * bytes, host, most * bytes, NULL, &error), &error);
         for (size_t i = 0; i < n_count; i++) {
             unsigned char want[8] = {0};

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions with user functions, for both devices: the same sources as CUDA C and as C, exact in every type.
+// Reductions with user functions, for both devices: the same functions as CUDA C and as C, exact in every type.
 #ifndef CJ_TESTS_USER_FUNCTIONS_H
 #define CJ_TESTS_USER_FUNCTIONS_H
 
 #include <clusterjit/clusterjit.h>
 
-// Skips the test, visibly, where there is no NVRTC.
+// Skips the test, visibly, if NVRTC is missing.
 void cj_test_nvrtc(void);
 
-// An expression of x, or of a and b, or of nothing, in one type. Fails the test where it does not compile.
+// Compiles an expression of x, or of a and b, or of nothing, in one type. Fails the test if it does not compile.
 cj_user_function *cj_test_expression(const char *expression, cj_dtype type, uint32_t arguments);
 
-// How many cases there are, and what one is called.
+// The number of cases, and the name of one.
 size_t      cj_test_user_case_count(void);
 const char *cj_test_user_case_name(size_t index);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose every thread gives one number that is known beforehand: they run on any device.
+// Kernels in which every thread computes a known number: they run on any device.
 #ifndef CJ_TESTS_PROGRAMS_H
 #define CJ_TESTS_PROGRAMS_H
 
@@ -21,7 +21,7 @@ typedef struct cj_programs {
 
 extern const cj_programs cj_stack_programs;
 
-// Runs them; returns how many fail, each of which is named.
+// Runs them; names each that fails, and returns how many.
 unsigned cj_programs_run(const cj_programs *programs, cj_device *device);
 
 #endif

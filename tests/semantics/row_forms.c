@@ -13,7 +13,7 @@ enum { SLOTS_MAX = 20, WORDS_MAX = 64, FORMS_A_ROW = 24, TRIALS = 5 };
 
 typedef struct alternatives {
     unsigned count;
-    char     word[WORDS_MAX][24];  // "" where the slot may stay empty
+    char     word[WORDS_MAX][24];  // "" if the slot may stay empty
 } alternatives;
 
 typedef struct syntax {
@@ -71,8 +71,7 @@ static void read_syntax(const char *text, syntax *s) {
     }
 }
 
-// Form i takes the i-th word of each slot, or of one slot alone in another trial, where there are so many; else one at
-// random.
+// Form i takes the i-th word of each slot (in another trial of one slot only), if there are so many; else a random one.
 static void spell(const syntax *s, unsigned i, unsigned trial, uint64_t *random, char *text, size_t size) {
     size_t length = (size_t)snprintf(text, size, "%s", s->opcode);
     for (unsigned k = 0; k < s->count; k++) {
@@ -106,7 +105,7 @@ void cj_row_forms(const cj_row *row, uint64_t *random, bool (*use)(const cj_form
 }
 
 bool cj_row_is_sm_90(const cj_row *row) {
-    const bool named = row->effects >= CJ_ON_90A;  // its targets are
+    const bool named = row->effects >= CJ_ON_90A;  // the row names its targets
     return row->target <= 90 && (!named || row->effects & CJ_ON_90A);
 }
 
@@ -129,7 +128,7 @@ static const double   float_edges[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2
                                        9.2e18, -9.3e18, 1.8446744073709552e19, 3.4028234663852886e38,
                                        1.1754943508222875e-38, 1e-40, 1.5e300, 1e-310, (double)INFINITY,
                                        -(double)INFINITY, (double)NAN};
-// Besides the NaN above: of either sign, signaling and quiet, each with bits of its own.
+// In addition to the NaN above: of either sign, signaling and quiet, each with different bits.
 static const uint64_t nan_edges[] = {0xfff8000040000123, 0x7ff4000080000456, 0x7ffc0000c0000789, 0xfff0000060000abc};
 static const uint16_t half_edges[] = {0, 0x8000, 0x3c00, 0xbc00, 0x3800, 0x7bff, 0xfbff, 0x7c00,
                                       0xfc00, 0x7e00, 0x7c01, 0x0001, 0x03ff, 0x0400, 0x8001, 0x3555,

@@ -28,12 +28,12 @@ static unsigned lanes_of(cj_semantics_group group) {
     return shapes[group].grid.x * shapes[group].grid.y * shapes[group].grid.z * block_threads(group);
 }
 
-// ---- which maker is whose
+// ---- the maker of a row
 
 typedef struct coverage {
     const char        *prefix, *operands;  // of a row's syntax, up to a dot or its end; a part of its pattern
     cj_semantics_group group;
-    cj_maker          *make;  // NULL: not here
+    cj_maker          *make;  // NULL: compared elsewhere
 } coverage;
 
 static const coverage covered[] = {
@@ -65,8 +65,8 @@ static void declare(cj_text *text, const char *prefix, unsigned k, cj_word type)
         cj__text_printf(text, "    .reg .b%u %s%u;\n", bits, prefix, k);
 }
 
-// A narrow input is loaded as what it is: of one that is cut out of a 64-bit register ptxas 13.0 takes the wrong bits for
-// the upper half in atom.add.noftz.f16x2 on shared memory.
+// A narrow input is loaded with its own width: if it is cut out of a 64-bit register, ptxas 13.0 takes the wrong bits
+// for the upper half in atom.add.noftz.f16x2 on shared memory.
 static void load_input(cj_text *text, unsigned k, cj_word type, unsigned lanes) {
     const unsigned bits = cj__register_bits(type);
     if (bits == 1)
@@ -137,7 +137,7 @@ static cj_text module_of(const cj_experiment *first, size_t count, cj_semantics_
 
 // ---- making
 
-// Alternatives that exclude each other are no PTX: what our rules refuse is left out.
+// Leaves out what our rules refuse: alternatives that exclude each other are not PTX.
 static bool is_ptx(const cj_experiment *e, cj_semantics_group group) {
     cj_text       text = module_of(e, 1, group);
     cj_ir_module *module = NULL;
@@ -150,7 +150,7 @@ static bool is_ptx(const cj_experiment *e, cj_semantics_group group) {
 
 typedef struct maker {
     const coverage *by;
-    unsigned        every, phase;  // the first form, and those whose index is -phase modulo every
+    unsigned        every, phase;  // takes every form whose index is -phase modulo `every`
     cj_experiments *list;
 } maker;
 
@@ -182,7 +182,7 @@ static cj_experiments make_group(cj_semantics_group group, uint64_t seed, unsign
     return list;
 }
 
-// Calls `take` for some experiments, and where it gives false for each half of them.
+// Calls `take` for some experiments; if it returns false, calls it for each half of them.
 typedef bool taker(const cj_experiment *first, size_t count, void *user);
 
 static void take_halves(const cj_experiment *first, size_t count, taker *take, void *user) {
@@ -306,7 +306,7 @@ static bool agrees(const cj_experiment *e, unsigned lanes, const uint64_t *in, c
     return true;
 }
 
-// Threads exchange memory with those of the neighbouring block: it lies next to theirs in the grid, too.
+// Threads exchange memory with threads of the neighbouring block, which is also the next one in the grid.
 static void apply_model(const cj_experiment *e, cj_semantics_group group, const uint64_t *in, uint64_t *expected) {
     const unsigned lanes = lanes_of(group), other = e->reaches_peer ? block_threads(group) : 0;
     for (unsigned i = 0; i < lanes; i++) {
@@ -322,7 +322,7 @@ static void apply_model(const cj_experiment *e, cj_semantics_group group, const 
 
 // ---- running
 
-// One of the two devices, with what a launch needs there.
+// One of the two devices, with everything that a launch needs there.
 typedef struct side {
     cj_device  *device;
     const char *name;
@@ -404,7 +404,7 @@ static void compare_one(comparison *c, const cj_experiment *e) {
     c->result.different += !ok;
 }
 
-// Loads them on both devices and compares one after the other; false where a device does not take all of them at once.
+// Loads them on both devices and compares one after the other; false if a device does not load all of them at once.
 static bool compare_some(const cj_experiment *first, size_t count, void *user) {
     comparison *c = user;
     cj_text     text = module_of(first, count, c->group);

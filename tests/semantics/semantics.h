@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the instruction table that has a result at once, executed by two devices on the same operands: edge
-// values paired with each other, then random ones. What the hardware computes exactly must agree bit by bit;
-// approximate functions must lie within their documented bound of each other. The result of a store or an atomic is the
+// Two devices execute every row of the instruction table that gives a result at once, on the same operands: edge values
+// paired with each other, then random ones. Results that the hardware computes exactly must be the same bits;
+// approximate functions must differ by no more than their documented bound. The result of a store or an atomic is the
 // memory afterwards.
 //
-// coverage.def says which maker writes the kernels of a row's forms. A kernel of one instruction is an experiment; those
-// of a group have one shape of launch, and many of them are loaded as one module.
+// coverage.def names the maker that writes the kernels of a row's forms. A kernel of one instruction is an experiment;
+// all experiments of a group have the same launch shape, and many of them are loaded as one module.
 #ifndef CJ_TESTS_SEMANTICS_H
 #define CJ_TESTS_SEMANTICS_H
 
@@ -19,8 +19,8 @@
 typedef struct cj_semantics {
     unsigned forms;      // instructions compared
     unsigned different;  // of those, with a wrong lane
-    unsigned refused;    // that the second device does not execute
-    unsigned failed;     // that a device could not load or run, for another reason
+    unsigned refused;    // the second device does not execute them
+    unsigned failed;     // a device could not load or run them, for another reason
 } cj_semantics;
 
 #define CJ_SEMANTICS_GROUPS(X) X(REGISTER) X(MEMORY) X(ATOMIC) X(WARP) X(ADDRESS) X(CONTROL)
@@ -32,18 +32,18 @@ typedef enum cj_semantics_group {
         CJ_GROUP_COUNT
 } cj_semantics_group;
 
-// Compares `device` (the truth) with `twin`, and both with a model where there is one, for all rows of a group; prints a
-// line for each form that differs, fails or is refused. `every`: takes only each so-manieth form of a row, 1 for all.
+// Compares `device` (which is right) with `twin`, and both with a model if there is one, for all rows of a group;
+// prints a line for each form that differs, fails or is refused. `every`: takes every so-manieth form of a row, 1: all.
 cj_semantics cj_test_semantics(cj_semantics_group group, cj_device *device, cj_device *twin, uint64_t seed,
                                unsigned every);
 
-// The modules that would be loaded, each given to `take`: all of a group's experiments are in one of them. Where it gives
-// false it gets each half of them; `only` is the instruction of a module that has no halves, else NULL.
+// Calls `take` for the modules that would be loaded, which contain all of a group's experiments. If it returns false,
+// calls it for each half; `only` is the instruction of a module that has only one, else NULL.
 typedef bool cj_module_taker(const char *ptx, const char *only, void *user);
 void cj_semantics_modules(cj_semantics_group group, uint64_t seed, unsigned every, cj_module_taker *take, void *user);
 
-// How many of sm_90's rows are neither compared nor have a reason in coverage.def; each is named, and so is every line of
-// coverage.def that no row needs.
+// How many of sm_90's rows are neither compared nor have a reason in coverage.def. Prints each of them, and each line
+// of coverage.def that no row needs.
 unsigned cj_semantics_uncovered(void);
 
 // ---- experiments
@@ -51,8 +51,8 @@ unsigned cj_semantics_uncovered(void);
 enum { CJ_INPUTS_MAX = 24, CJ_OUTPUTS_MAX = 18 };
 
 typedef enum cj_fill {
-    CJ_FILL_EDGES,   // of the type, each with each of the other inputs'; then random
-    CJ_FILL_AS_0,    // every other lane as input 0 has it, else edges
+    CJ_FILL_EDGES,   // of the type, each with each of the other inputs'; then random values
+    CJ_FILL_AS_0,    // every other lane has the value of input 0, others edge values
     CJ_FILL_AS_1,    // the same of input 1
     CJ_FILL_WHOLE,   // 0 to 3
     CJ_FILL_FORTY,   // 40, everywhere
@@ -68,19 +68,19 @@ typedef struct cj_port {
 
 typedef struct cj_experiment cj_experiment;
 
-// What a thread's outputs must be, from its own inputs and from those of the same thread in the block with which it
-// exchanges memory (its own again where there is none).
+// Computes a thread's expected outputs, from its own inputs and from those of the same thread in the block with which
+// it exchanges memory (its own if there is none).
 typedef void cj_model(const cj_experiment *e, const uint64_t *own, const uint64_t *peers, uint64_t *outputs);
 
 struct cj_experiment {
     unsigned  number;     // the entry is k<number>
     char      text[384];  // the instruction with its operands, for messages
-    cj_text   outside;    // what the module needs besides the entry
+    cj_text   outside;    // declarations that the module needs besides the entry
     cj_text   body;
     unsigned  input_count, output_count;
     cj_port   input[CJ_INPUTS_MAX], output[CJ_OUTPUTS_MAX];
     double    tolerance;  // of floats; 0: identical bits
-    cj_model *model;      // NULL: the first device alone says what is right
+    cj_model *model;      // NULL: the first device's result is the expected one
     cj_word   element;    // in memory, for the model
     bool      reaches_peer;
 };
@@ -88,17 +88,17 @@ struct cj_experiment {
 typedef struct cj_experiments {
     cj_experiment *at;
     size_t         count, capacity;
-    unsigned       made;  // with those that were dropped again
+    unsigned       made;  // also counts those that were dropped
 } cj_experiments;
 
 // A maker appends experiments for a form. Its bodies have, besides inputs and outputs,
 //   %thread, %threads, %lane, %block (b32)  the thread in its block, their count, the lane, the block in the grid
 //   %space (b64)                    the thread's own 128 bytes of global memory
-//   %in (b64)                       where this thread's input 0 lies; its neighbours' lie beside it
+// %in (b64)                       the address of this thread's input 0; its neighbours' are next to it
 //   x                               a parameter of 48 bytes
 //   tile, stack, table              48 bytes of shared memory for each thread of the block, of local, of constant memory
 //   %r0 to %r9, %l0 to %l9, %h0 to %h9, %q0 to %q9, %p0 to %p9   b32, b64, b16, b128, pred
-// tile and stack are declared where they are mentioned.
+// tile and stack are declared if the body mentions them.
 typedef void cj_maker(const cj_form *form, cj_experiments *list);
 
 enum { CJ_CELL = 48, CJ_SPACE_CELL = 128 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses differ from device to device; what lies there, and how far they are from each other, does not. And special
-// registers: those whose value the launch decides.
+// Addresses differ between devices; the values at them, and their distances, do not. And special registers whose value
+// the launch determines.
 #include <stdio.h>
 #include <string.h>
 
@@ -16,15 +16,15 @@ static bool is_decided_by_launch(cj_special special) {
     case CJ_S_NSMID:
     case CJ_S_GRIDID:
     case CJ_S_WARPID:
-    case CJ_S_NWARPID:  // the chip's
+    case CJ_S_NWARPID:  // depends on the chip
     case CJ_S_CLOCK:
     case CJ_S_CLOCK_HI:
-    case CJ_S_CLOCK64:  // time
+    case CJ_S_CLOCK64:  // depends on time
     case CJ_S_GLOBALTIMER:
     case CJ_S_GLOBALTIMER_LO:
     case CJ_S_GLOBALTIMER_HI:
     case CJ_S_RESERVED_SMEM_OFFSET_BEGIN:
-    case CJ_S_RESERVED_SMEM_OFFSET_END:  // the driver's
+    case CJ_S_RESERVED_SMEM_OFFSET_END:  // depends on the driver
     case CJ_S_RESERVED_SMEM_OFFSET_CAP:
     case CJ_S_RESERVED_SMEM_OFFSET_0:
     case CJ_S_RESERVED_SMEM_OFFSET_1:
@@ -35,7 +35,7 @@ static bool is_decided_by_launch(cj_special special) {
     }
 }
 
-// All special registers of the type that the form moves or converts: a kernel each eight of them.
+// All special registers of the type that the form moves or converts: eight in each kernel.
 void cj__make_special(const cj_form *form, cj_experiments *list) {
     const bool    converts = !strcmp(cj__row_opcode(form->row), "cvt");
     const cj_word from = converts ? form->mnemonic.type[1] : form->mnemonic.type_last;
@@ -55,7 +55,7 @@ void cj__make_special(const cj_form *form, cj_experiments *list) {
 
 // ---- variables
 
-// The address of a variable leads to what the variable has.
+// A variable's address leads to the variable's value.
 void cj__make_address(const cj_form *form, cj_experiments *list) {
     static const struct {
         const char *variable, *space;
@@ -79,8 +79,9 @@ void cj__make_address(const cj_form *form, cj_experiments *list) {
 
 // ---- generic addresses
 
-// The lines that write the address of a cell in the space of a mnemonic to %l0, in that space's window; with the plain
-// space in which it can be read. Shared memory and the stack are filled with input 0, which only the thread itself reads.
+// How to write the address of a cell in the space of a mnemonic to %l0, as an address in that space's window; and the
+// plain space in which the cell can be read. Input 0 fills shared memory and the stack, which only the thread itself
+// reads.
 typedef struct window {
     cj_word     word;
     const char *space, *setup;
@@ -108,7 +109,7 @@ static void fill_window(cj_experiment *e, const window *w) {
     if (w->is_filled) cj__experiment_line(e, "st.%s.b64 [%%l0+16], %%i0;", w->space);
 }
 
-// To a generic address, which a plain load takes, or back from one.
+// Converts to a generic address, which a plain load uses, or back from one.
 void cj__make_generic(const cj_form *form, cj_experiments *list) {
     const window  *w = window_of(&form->mnemonic);
     cj_experiment *e = cj__experiment_add(list);
@@ -125,7 +126,7 @@ void cj__make_generic(const cj_form *form, cj_experiments *list) {
     }
 }
 
-// Of an address in each window, and of that of a peer.
+// For an address in each window, and for one of another block.
 void cj__make_isspacep(const cj_form *form, cj_experiments *list) {
     cj_experiment *e = cj__experiment_add(list);
     for (size_t i = 0; i < CJ_TEST_COUNT(windows); i++) {
@@ -141,13 +142,13 @@ void cj__make_isspacep(const cj_form *form, cj_experiments *list) {
 
 // ---- addresses in a cluster
 
-// Of each rank: what lies at the mapped address, which is the peer's, and whose it is.
+// For each rank: the value at the mapped address, which is that block's, and the rank of the address.
 void cj__make_mapa(const cj_form *form, cj_experiments *list) {
     const bool     ranks = !strcmp(cj__row_opcode(form->row), "getctarank");
     const bool     shared = cj__mnemonic_has(&form->mnemonic, CJ_W_SHARED_CLUSTER);
     const unsigned bits = cj__words[form->mnemonic.type_last].bits;
     const char     kind = bits == 64 ? 'l' : 'r', *space = shared ? ".shared::cluster" : "";
-    if (!shared && bits == 32) return;  // generic addresses have 64 bits here
+    if (!shared && bits == 32) return;  // generic addresses have 64 bits
     cj_experiment *e = cj__experiment_add(list);
     cj__experiment_input(e, CJ_W_B64, CJ_FILL_EDGES);
     cj__experiment_line(e, "%s", OWN_TILE);

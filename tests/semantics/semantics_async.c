@@ -40,7 +40,7 @@ void cj_async_map(cj_text *text, const char *to, const char *variable, unsigned 
                     to, variable, to, to, bytes, to, to, rank);
 }
 
-// A block's tile and its source come from, and its tile goes to, its record in the state.
+// A block's tile and its source are copied from its record in the state, and its tile is copied back there.
 static void write_kernel(const cj_async_family *family, const cj_async_case *c, cj_text *text) {
     cj__text_printf(
         text,
@@ -145,14 +145,14 @@ static void start(const cj_async_family *family, const cj_async_case *c, uint64_
     memcpy(out->global, in->global, sizeof out->global);
 }
 
-// What the model says that the launch leaves.
+// The memory after the launch, by the model.
 static void expect(const cj_async_family *family, const cj_async_case *c, const cj_async_state *in,
                    cj_async_state *out) {
     for (unsigned i = 0; i < c->blocks; i++) memcpy(out->block[i].tile, in->block[i].tile, CJ_ASYNC_TILE);
     family->model(c, in, out);
 }
 
-// Whether both are the same; says where not.
+// Whether both are the same; prints the first difference.
 static bool same(const char *what, const cj_async_case *c, const cj_async_state *want, const cj_async_state *got) {
     const unsigned char *a = (const unsigned char *)want, *b = (const unsigned char *)got;
     size_t               at = 0, wrong = 0, last = 0;

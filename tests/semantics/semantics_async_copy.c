@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async and cp.async.bulk: sizes, directions, masks, and everything that waits for them.
+// cp.async and cp.async.bulk: sizes, directions, masks, and every way to wait for them.
 #include <stdio.h>
 #include <string.h>
 
 #include "semantics_async.h"
 #include "test.h"
 
-// ---- cp.async: each thread's piece is STEP bytes from the next one's
+// ---- cp.async: neighbouring threads' pieces are STEP bytes apart
 
 enum { STEP = 16, HALF = CJ_ASYNC_TILE / 2, WAYS = 5, SOURCES = 3 };
 
@@ -17,7 +17,7 @@ static const struct {
 
 typedef enum source { WHOLE, PART, IGNORED } source;
 
-// How the copies' end is waited for.
+// How the thread waits for the copies.
 typedef enum way { ALL, GROUP, GROUPS, ARRIVE_NOINC, ARRIVE } way;
 
 typedef struct copy {
@@ -67,7 +67,7 @@ static void copies_write(const cj_async_case *c, cj_text *text) {
     switch (it.way) {
     case ALL: cj__text_puts(text, "    cp.async.wait_all;\n"); break;
     case GROUP: cj__text_puts(text, "    cp.async.commit_group;\n    cp.async.wait_group 0;\n"); break;
-    case GROUPS:  // what the first group brought is read before the second is waited for
+    case GROUPS:  // reads the first group's bytes before it waits for the second group
         cj__text_puts(text, "    cp.async.commit_group;\n");
         write_copy(&it, HALF, text);
         cj__text_puts(text,
@@ -113,13 +113,13 @@ const cj_async_family cj_async_copies = {"cp.async", copies_count, copies_make, 
 typedef enum direction {
     LOAD,          // global to the block's own shared memory
     LOAD_CTA,      // the same, .shared::cta
-    LOAD_PEER,     // to the next rank's
-    MULTICAST,     // from rank 1 to those of the mask
-    PUSH,          // shared memory to the next rank's
-    PUSH_OWN,      // and to the block's own
+    LOAD_PEER,     // to the next rank's shared memory
+    MULTICAST,     // from rank 1 to the ranks of the mask
+    PUSH,          // from shared memory to the next rank's
+    PUSH_OWN,      // from shared memory to the block's own
     STORE,         // shared memory to global
     STORE_READ,    // the same; the source is overwritten as soon as it has been read
-    STORE_GROUPS,  // two of them, waited for one after another
+    STORE_GROUPS,  // two groups, with a wait after each
     PREFETCH,      // to L2, then LOAD
     DIRECTIONS
 } direction;
@@ -166,7 +166,7 @@ static void bulk_make(unsigned index, cj_async_case *c) {
              extents[e].from, extents[e].to, d == MULTICAST ? masks[e] : 0);
 }
 
-// The rank whose copy goes to `rank` is one before; a mask's is 1.
+// The rank whose copy goes to `rank` is the one before it; for a mask it is 1.
 static bool receives(direction d, unsigned e, unsigned rank) {
     return !stores(d) && (d != MULTICAST || masks[e] >> rank & 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences and cluster barriers: a message - a word in memory, then a flag - from one thread to another, whose order
-// hangs on the instruction of the case. The one that reads waits for the flag at most TRIES times.
+// Fences and cluster barriers: one thread sends a message - a word in memory, then a flag - to another one; the case's
+// instruction orders the two. The reader waits for the flag at most TRIES times.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,12 +9,12 @@
 
 enum { TRIES = 1000000, MESSAGE = 1234567 };
 
-// Whose message it is: a warp's to the next one's, a block's to its peer's.
+// Sender and reader: a warp and the next one, or a block and its peer.
 typedef enum span { WARPS, BLOCKS } span;
 
 typedef struct fence {
     span        span;
-    const char *scope;  // of the flag's accesses; "": a cluster barrier stands for the flag
+    const char *scope;  // of the flag's accesses; "": a cluster barrier instead of the flag
     const char *release, *acquire;
 } fence;
 
@@ -48,7 +48,7 @@ static const fence fences[] = {
      "barrier.cluster.wait.acquire.aligned"},
 };
 
-// Instructions that change nothing that can be seen here: they stand before the message is sent.
+// Instructions without a visible effect here: they come before the message is sent.
 static const char *const silent[] = {
     "fence.proxy.alias",
     "fence.proxy.async",
@@ -72,7 +72,7 @@ static const char *const silent[] = {
     "griddepcontrol.launch_dependents",
 };
 
-enum { FENCES = CJ_TEST_COUNT(fences), PLACES = 2 };  // the message lies in global or in shared memory
+enum { FENCES = CJ_TEST_COUNT(fences), PLACES = 2 };  // the message is in global or in shared memory
 
 static unsigned     fences_count(void) { return FENCES * PLACES + CJ_TEST_COUNT(silent); }
 static bool         is_shared(const cj_async_case *c) { return c->index < FENCES * PLACES && c->index % PLACES; }
@@ -97,7 +97,7 @@ static void fences_make(unsigned index, cj_async_case *c) {
                  is_shared(c) ? "shared" : "global");
 }
 
-// %r1: the message's place in shared memory, %l1 in global; %p1, %p2: whether the thread writes, whether it reads.
+// %r1: the message's address in shared memory, %l1 in global; %p1, %p2: whether the thread writes, whether it reads.
 static void fences_write(const cj_async_case *c, cj_text *text) {
     const fence *f = fence_of(c);
     const char  *message = is_shared(c) ? "[%r1]" : "[%l1]", *space = is_shared(c) ? "shared::cluster" : "global";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mbarriers: one thread works through a list of steps on one of them, and notes after each what can be seen: the
-// pending count that the state of an arrival holds, and the answers of the waits. The model walks through the same
-// list.
+// mbarriers: one thread executes a list of steps on one mbarrier, and notes after each what can be observed: the
+// pending count in the state that an arrival returns, and the answers of waits. The model executes the same list.
 //
 // A case names a form of arrival, one of wait and one of transaction; each form is in some case, with each count.
 #include <stdio.h>
@@ -31,7 +30,7 @@ enum {
     REMOTE = SPACES - 1
 };
 
-// The i-th arrival that there is; false behind the last.
+// The i-th valid form of arrival; false after the last.
 static bool arrival_at(unsigned wanted, arrival *a) {
     for (unsigned i = 0; i < 2 * KINDS * SEMANTICS * SPACES; i++) {
         const unsigned kind = i / 2 % KINDS, order = i / 2 / KINDS % SEMANTICS, space = i / 2 / KINDS / SEMANTICS;
@@ -54,7 +53,7 @@ typedef struct wait {
 
 enum { WAITS = 2 * 2 * SEMANTICS * REMOTE };
 
-// Of a case: each form with and without a limit of time, where it takes one.
+// The wait of a case: each form with and without a time limit, if it accepts one.
 static wait wait_at(unsigned index) {
     const unsigned i = index % WAITS;
     const bool     tries = i & 1, parity = i >> 1 & 1;
@@ -88,14 +87,14 @@ typedef struct script {
 
 static void add(script *s, action what, unsigned value) { s->step[s->count++] = (step){what, value}; }
 
-// Two phases of an mbarrier for `count` arrivals, and a life after. The form comes first; but who leaves, or must not
-// complete the phase, is not the only one that is waited for.
+// Two phases of an mbarrier for `count` arrivals, and a second life. The form comes first; but an arrival that drops,
+// or that must not complete the phase, is not the only one that the phase waits for.
 static script script_of(const arrival *a, unsigned count, unsigned bytes) {
     const bool arrives = count > 1 || (a->completes && !a->drops);
     script     s = {0};
     unsigned   left = count;
     add(&s, INIT, count);
-    add(&s, COMPLETE, bytes);  // too early: the phase lacks less than nothing
+    add(&s, COMPLETE, bytes);  // too early: the pending bytes become negative
     add(&s, EXPECT, bytes);
     if (arrives && a->expects) {
         add(&s, ARRIVE, bytes);
@@ -113,7 +112,7 @@ static script script_of(const arrival *a, unsigned count, unsigned bytes) {
         add(&s, COMPLETE, bytes - 16);
         add(&s, COMPLETE, 16);
     }
-    add(&s, PLAIN, 1);  // the next phase tells how many are expected
+    add(&s, PLAIN, 1);  // the next phase shows how many arrivals are expected
     add(&s, INVAL, 0);
     add(&s, INIT, count);
     add(&s, PLAIN, count);
@@ -150,9 +149,9 @@ static void mbarriers_make(unsigned index, cj_async_case *c) {
     snprintf(c->name, sizeof c->name, "%s, %s, %u arrivals", a.text, w.text, counts[index / arrivals_count()]);
 }
 
-// ---- the kernel. %r1, %l1: the mbarrier for this thread, of a peer where the case is remote; %l2: a state.
+// ---- the kernel. %r1, %l1: the mbarrier's address for this thread, of a peer if the case is remote; %l2: a state.
 
-// What names the mbarrier in that form; only forms without a space take a generic address.
+// The address operand for that form; only forms without a space accept a generic address.
 static const char *place(const char *form) { return strstr(form, ".shared") ? "[%r1]" : "[%l1]"; }
 
 static void write_step(const cj_async_case *c, const arrival *a, step s, cj_text *text) {
@@ -202,7 +201,7 @@ static void write_notes(const wait *w, bool state, unsigned index, cj_text *text
 
 static bool gives_state(const arrival *a, step s) { return !a->is_remote && (s.action == ARRIVE || s.action == PLAIN); }
 
-// Rank 0 arrives and, where the case is remote, rank 1 owns the mbarrier, and looks at it after each step.
+// Rank 0 arrives; if the case is remote, rank 1 owns the mbarrier and observes it after each step.
 static void mbarriers_write(const cj_async_case *c, cj_text *text) {
     arrival      a;
     wait         w;

@@ -7,7 +7,7 @@
 #include "semantics_async.h"
 #include "test.h"
 
-// ---- types, and what operations on them give
+// ---- types, and the results of operations on them
 
 typedef struct element {
     const char *name;
@@ -44,7 +44,7 @@ static double number(const element *e, uint64_t bits) {
     return bits >> (8 * e->bytes - 1) & 1 ? -value : value;
 }
 
-// The nearest code, ties to even. NaN is the one that the hardware makes of f16, bf16 and f32.
+// The nearest code, ties to even. NaN becomes the one that the hardware gives for f16, bf16 and f32.
 static uint64_t code(const element *e, double value) {
     const int      bits = (int)(8 * e->bytes), fraction = (int)e->fraction, bias = (1 << (exponent_bits(e) - 1)) - 1;
     const uint64_t sign = signbit(value) ? UINT64_C(1) << (bits - 1) : 0, infinity = (2 * (uint64_t)bias + 1)
@@ -63,7 +63,7 @@ static uint64_t of_floats(const char *operation, const element *e, uint64_t old,
     const double a = number(e, old), b = number(e, given);
     const bool   smaller = !strcmp(operation, "min");
     if (e->bytes == 8 && isnan(a + b))
-        return isnan(b) ? given : isnan(a) ? old : F64_INVALID;  // a NaN of f64 stays as it was
+        return isnan(b) ? given : isnan(a) ? old : F64_INVALID;  // a NaN of f64 stays unchanged
     if (!strcmp(operation, "add")) return code(e, a + b);
     if (isnan(a) || isnan(b)) return isnan(a) && isnan(b) ? code(e, (double)NAN) : isnan(a) ? given : old;
     if (a == b) return signbit(a) == smaller ? old : given;  // -0 is less than +0
@@ -94,7 +94,7 @@ void cj_async_apply(const char *operation, const char *type, unsigned char *to, 
     }
 }
 
-// ---- edge values: of the destination each with each of the source
+// ---- edge values: each one of the destination with each one of the source
 
 static const uint64_t integers[] = {0,
                                     1,
@@ -151,7 +151,7 @@ typedef enum target { OWN, PEER, GLOBAL, TARGETS } target;
 
 static const struct {
     const char *operation, *type;
-    bool        shared;  // into shared memory, too
+    bool        shared;  // also into shared memory
 } reductions[] = {
     {"and", "b32", true},   {"or", "b32", true},         {"xor", "b32", true},        {"add", "u32", true},
     {"add", "s32", true},   {"min", "u32", true},        {"min", "s32", true},        {"max", "u32", true},
@@ -213,7 +213,7 @@ static void reductions_write(const cj_async_case *c, cj_text *text) {
     }
 }
 
-// What a block reduces into: rank, and the bytes of that rank.
+// The destination of a block's reduction: rank, and the bytes of that rank.
 static unsigned char *destination(cj_async_state *state, target t, unsigned rank) {
     return t == GLOBAL ? state->global + rank * REGION : state->block[(rank + (t == PEER)) % CJ_ASYNC_BLOCKS].tile;
 }

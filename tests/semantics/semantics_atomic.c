@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics and reductions: each thread on a cell of its own, which shows the old value and the new one; and all threads of
-// a block on one cell, where the order makes no difference to what lies there in the end.
+// Atomics and reductions: each thread on a cell of its own, which shows the old value and the new one; and all threads
+// of a block on one cell, if the order does not change its final value.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "semantics_place.h"
 #include "test.h"
 
-// One operand: a register, a vector of them, or two values that are put into one of 128 bits.
+// One operand: a register, a vector of registers, or two values that form one of 128 bits.
 typedef struct shape {
     cj_word  type;
     unsigned count;
@@ -36,7 +36,7 @@ static void source(cj_experiment *e, shape s, unsigned first, char text[96]) {
     snprintf(text, 96, "%%q%u", first);
 }
 
-// Where threads share a cell the order decides which of them sees which old value: it is not compared.
+// If threads share a cell, their order determines the old values: these are not compared.
 static void destination(cj_experiment *e, shape s, char text[96], char after[96]) {
     const unsigned first = e->output_count;
     for (unsigned i = 0; i < s.count; i++) cj__experiment_output(e, s.type);
@@ -66,7 +66,7 @@ static void add_atomic(const cj_form *form, cj_place place, bool common, cj_fill
     cj__place_close(e, place, common);
 }
 
-// Swaps end as their order has it; so do sums of floats, unless they are exact.
+// Not swaps, whose order matters; nor sums of floats, unless they are exact.
 static bool is_order_free(const cj_mnemonic *m) {
     return !cj__mnemonic_has(m, CJ_W_EXCH) && !cj__mnemonic_has(m, CJ_W_CAS);
 }
@@ -77,8 +77,8 @@ static cj_fill common_fill(const cj_mnemonic *m) {
     return class == CJ_CLASS_FLOAT || class == CJ_CLASS_PACKED ? CJ_FILL_WHOLE : CJ_FILL_EDGES;
 }
 
-// Of some on a peer's shared memory ptxas 13.0 makes a load and a store, and of pairs a sum of integers (check.h): those
-// are compared where no other thread interferes, pairs not at all.
+// ptxas 13.0 compiles some of them on a peer's shared memory to a load and a store, and a sum of pairs to one of
+// integers (check.h): the former are compared only if no other thread interferes, pairs not at all.
 static bool is_compared(const cj_mnemonic *m, cj_place place, bool common) {
     if (!cj__place_is_peer(place) || !cj__atom_is_split(m)) return true;
     return !common && cj__words[m->type_last].class != CJ_CLASS_PACKED;

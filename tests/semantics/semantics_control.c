@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a thread continues: a kernel a row, in which the lanes of a warp go different ways, or all of them one way where
-// the form says .uni. And instructions that only take time.
+// Where a thread continues: one kernel for each row, in which the lanes of a warp take different ways, or the same way
+// if the form has .uni. And instructions that only take time.
 #include <string.h>
 
 #include "semantics.h"
 #include "test.h"
 
-// What a row's kernel does, found by its opcode and operands. $ stands for the form, # for the experiment's number; the
-// number %r0 and its lowest bit %p0 choose the way; the result is %o0.
+// The kernel for a row, found by its opcode and operands. $ is the form, # the experiment's number; the number %r0 and
+// its lowest bit %p0 choose the way; the result is %o0.
 static const struct {
     const char *opcode, *operands, *body;
 } bodies[] = {
@@ -75,7 +75,7 @@ void cj__make_control(const cj_form *form, cj_experiments *list) {
     }
 }
 
-// Nothing changes.
+// Instructions without a visible effect.
 void cj__make_idle(const cj_form *form, cj_experiments *list) {
     cj_experiment *e = cj__experiment_add(list);
     const char    *operand = form->row->operands;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments, as makers write them.
+// Experiments: how makers write them.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores in every space, and what the caches are told.
+// Loads and stores in every space, and hints for caches.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,15 +9,15 @@
 
 static bool is_load(const cj_form *form) { return form->text[0] == 'l'; }
 
-// Eight elements of 8 or 16 bits are left out (vector-narrow): ptxas 13.0 and the compiler of driver 580.159 may crash on
-// loads of them, and of a store's they store the first alone.
+// Eight elements of 8 or 16 bits are left out (vector-narrow): ptxas 13.0 and the compiler of driver 580.159 may crash
+// on loads of them, and compile a store so that it stores only the first one.
 static bool is_narrow(const cj_form *form) {
     return form->mnemonic.vector == 8 && cj__words[form->mnemonic.type_last].bits <= 16;
 }
 
 // ---- elements
 
-// The registers of a load or a store: as wide as the type in memory, or wider, where it is none of floats.
+// The registers of a load or a store: as wide as the type in memory or, unless it is a float, wider.
 typedef struct elements {
     cj_word  type;
     unsigned count;
@@ -47,7 +47,7 @@ static void add_elements(cj_experiment *e, const cj_form *form, elements *v) {
     cj__register_list(v->text, load ? 'o' : 'i', first, v->count);
 }
 
-// The line itself, with what a cache policy and 128 bits need.
+// Adds the instruction, and the lines that a cache policy and 128 bits need.
 static void add_access(cj_experiment *e, const cj_form *form, const elements *v, const char *address) {
     const bool  wide = cj__words[v->type].bits == 128, hinted = cj__mnemonic_has(&form->mnemonic, CJ_W_L2_CACHE_HINT);
     const char *registers = wide ? "%q0" : v->text, *policy = hinted ? ", %l9" : "";
@@ -62,7 +62,7 @@ static void add_access(cj_experiment *e, const cj_form *form, const elements *v,
 
 // ---- in a cell
 
-enum { CELL_WORDS = CJ_CELL / 8 };  // the outputs behind a load's elements, and all of a store's
+enum { CELL_WORDS = CJ_CELL / 8 };  // the outputs after a load's elements, and all outputs of a store
 
 static uint64_t extended(cj_word type, const unsigned char *memory, unsigned bits) {
     uint64_t value = 0;
@@ -71,7 +71,8 @@ static uint64_t extended(cj_word type, const unsigned char *memory, unsigned bit
     return negative && bits < 64 ? value | UINT64_MAX << bits : value;
 }
 
-// Inputs 0 and 1 lie in memory before; a load's elements are what the peer has there, a store's become what it has.
+// Inputs 0 and 1 are in memory before; a load's elements are the peer's values there, a store's values become the
+// peer's.
 static void model_access(const cj_experiment *e, const uint64_t *own, const uint64_t *peers, uint64_t *outputs) {
     const unsigned bits = cj__words[e->element].bits, loaded = e->output_count - CELL_WORDS;
     unsigned char  mine[16], reached[16];
@@ -97,7 +98,7 @@ static void access_place(const cj_form *form, cj_place place, cj_experiments *li
     e->reaches_peer = cj__place_is_peer(place);
 }
 
-// ---- in what nobody writes: constant memory, parameters of the kernel, and the inputs
+// ---- in memory that no thread writes: constant memory, parameters of the kernel, and the inputs
 
 static void load_from(const cj_form *form, cj_experiments *list, const char *setup, const char *address) {
     cj_experiment *e = cj__experiment_add(list);
@@ -115,7 +116,7 @@ void cj__make_read_only(const cj_form *form, cj_experiments *list) {
 
 // ---- in parameters of functions
 
-// What passes through a parameter: `count` pieces of `bits`, 8 bytes apart.
+// The parts of a parameter: `count` pieces of `bits`, 8 bytes apart.
 typedef struct pieces {
     unsigned count, bits;
 } pieces;
@@ -139,8 +140,8 @@ static void add_form(cj_text *text, const cj_form *form, char prefix, const char
     cj__text_printf(text, "    %s\n", e->text);
 }
 
-// A function that gives back what it gets, once in bytes as they are in memory, once in registers. The form is at the
-// function's end of the call, or at the caller's.
+// A function that returns its argument, once as bytes in memory, once in registers. The form is in the function or at
+// the caller.
 typedef struct passing {
     bool     load, inside;
     pieces   memory, registers;
@@ -224,16 +225,17 @@ void cj__make_access(const cj_form *form, cj_experiments *list) {
     }
 }
 
-// ---- what the caches are told
+// ---- hints for caches
 
-// The places that a hint may name: of applypriority and discard 128 bytes of global memory, which a thread has there.
+// The places that a hint may name; for applypriority and discard 128 bytes of global memory, which each thread has
+// there.
 static unsigned hinted_places(const cj_form *form, bool sized) {
     const unsigned global = 1u << CJ_PLACE_GLOBAL | 1u << CJ_PLACE_ANY_GLOBAL;
     return cj__places_of(&form->mnemonic, false) & (sized ? global : ~(1u << CJ_PLACE_ANY_PEER));
 }
 
-// The hint lies between the stores and the loads that find what was stored. What is discarded is undefined until it is
-// stored again.
+// The hint comes between stores and loads of the stored values. Discarded bytes are undefined until they are stored
+// again.
 void cj__make_hint(const cj_form *form, cj_experiments *list) {
     const bool sized = cj__row_pattern(form->row)->count > 1;
     for (unsigned place = 0; place < CJ_PLACE_COUNT; place++) {
@@ -250,8 +252,8 @@ void cj__make_hint(const cj_form *form, cj_experiments *list) {
     }
 }
 
-// What a policy is shows nowhere: a load under it gives what lies there. A converted one is not put to use: what it may be
-// converted from nobody says.
+// A policy is never visible: a load with it gives the value in memory. A converted policy is not used: the valid inputs
+// of the conversion are not documented.
 void cj__make_policy(const cj_form *form, cj_experiments *list) {
     cj_experiment *e = cj__experiment_add(list);
     const bool     ranges = cj__mnemonic_has(&form->mnemonic, CJ_W_RANGE);

@@ -13,7 +13,7 @@ const char *const cj_oob_form[CJ_OOB_FORMS] = {"fma.rn.oob.f16",       "fma.rn.o
 
 enum { RESULT_BYTES = CJ_OOB_CODES * CJ_OOB_PLACES * 2, OTHERS = 2 };
 
-// The other two operands, so that no number gives 0 with both pairs: 1 and 1, or 1 and 1.5; of f16, of bf16.
+// The other two operands, chosen so that no number gives 0 with both pairs: 1 and 1, or 1 and 1.5; for f16, for bf16.
 static const char *const others[2][OTHERS] = {{"0x3c00", "0x3e00"}, {"0x3f80", "0x3fc0"}};
 
 static const char head[] =
@@ -25,7 +25,7 @@ static const char head[] =
     "    cvt.u16.u32 %%x, %%thread;\n    mov.b16 %%one, %s;\n    mov.b32 %%xx, {%%x, %%x};\n"
     "    mov.b32 %%ones, {%%one, %%one};\n";
 
-// Thread i of the grid puts code i in each place. Bit k of a result: 0 came out with pair k.
+// Thread i of the grid uses code i in each place. Bit k of a result: the result with pair k was 0.
 void cj_oob_ptx(char *ptx, unsigned form) {
     const char              *name = cj_oob_form[form];
     const bool               brain = strstr(name, "bf16"), pair = strstr(name, "x2");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fma.rn.oob takes for out of bounds: of all 65536 codes in each place of a, b and c, those that give 0 whatever
-// the other operands are.
+// Which codes fma.rn.oob treats as out of bounds: of all 65536 codes in each place of a, b and c, those that give 0
+// with all other operands.
 #ifndef CJ_TESTS_SEMANTICS_OOB_H
 #define CJ_TESTS_SEMANTICS_OOB_H
 
@@ -17,11 +17,11 @@ typedef struct cj_oob_sweep {
 
 void cj_oob_ptx(char *ptx, unsigned form);
 
-// Fails the running test where a device cannot run it.
+// Fails the running test if a device cannot run it.
 void cj_oob_run(cj_device *device, cj_oob_sweep *sweep);
 
-// Prints the codes that count as NaN and give 0, as ranges; the others that give 0, those below 0 under .relu, as a
-// number.
+// Prints the codes that count as NaN and give 0, as ranges; for the others that give 0, those below 0 under .relu,
+// their number.
 void cj_oob_print(const char *device, const cj_oob_sweep *sweep);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "test.h"
 
-// The cell's owner reaches it in the space `plain` through the register `owner`, the instruction through `reach`, whose
-// bits say how wide addresses are there.
+// The cell's owner accesses it in the space `plain` through the register `owner`; the instruction uses `reach`, with
+// addresses of so many bits.
 static const struct {
     const char *setup[4];
     const char *plain, *owner, *reach;
@@ -40,7 +40,7 @@ static bool has_any(const cj_mnemonic *mnemonic, const cj_word *words, size_t co
 
 bool cj__place_is_peer(cj_place place) { return place == CJ_PLACE_PEER || place == CJ_PLACE_ANY_PEER; }
 
-// Words under which a generic address must be one of global memory; and those under which it must not be of local memory.
+// Words that require a generic address to be in global memory; and words that exclude local memory.
 static bool is_global_only(const cj_mnemonic *mnemonic) {
     static const cj_word words[] = {CJ_W_MMIO,
                                     CJ_W_L2_CACHE_HINT,
@@ -75,7 +75,7 @@ void cj__cluster_sync(cj_experiment *e) {
     cj__experiment_line(e, "barrier.cluster.wait.aligned;");
 }
 
-// What the cell's words are before the instruction, where it has no inputs.
+// The cell's words before the instruction, if it has no inputs.
 static unsigned long long before(unsigned word) { return 0x9e3779b97f4a7c15 * (word + 1); }
 
 void cj__place_expected(const unsigned char middle[16], uint64_t words[6]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows from registers to registers: their operands are read off the row's pattern and its sample line.
+// Rows that use registers only: their operands follow from the row's pattern and its sample line.
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static cj_word type_of(const cj_pattern_item *item, const cj_mnemonic *mnemonic)
 
 typedef struct operands {
     cj_experiment *e;
-    cj_text        text, after;  // of the instruction; what takes its results apart
+    cj_text        text, after;  // the instruction; the lines that take its results apart
     unsigned       wide;         // registers %q that are in use
 } operands;
 
@@ -83,7 +83,7 @@ static bool add_packed(operands *o, char prefix, cj_word whole, unsigned index) 
     return type != CJ_WORD_NONE;
 }
 
-// False where this form has an operand that is none of these.
+// False if the form has another kind of operand.
 static bool add_operand(operands *o, const cj_form *form, const cj_pattern_item *item, const cj_ir_operand *sample) {
     const cj_word  type = type_of(item, &form->mnemonic);
     const unsigned vector = form->mnemonic.vector;
@@ -125,7 +125,7 @@ static double tolerance_of(const cj_form *form) {
     }
 }
 
-// The instruction between lines that have been added before and `o.after`.
+// Adds the instruction after the lines that were added before, and then `o.after`.
 static void finish(operands *o, const cj_form *form) {
     cj__experiment_try(o->e, "%s %s;", form->text, o->text.data);
     if (o->after.length) cj__text_puts(&o->e->body, o->after.data);
@@ -153,7 +153,7 @@ void cj__make_register(const cj_form *form, cj_experiments *list) {
     cj__text_free(&o.after);
 }
 
-// Carries go in from an input, and come out into outputs, each in two ways: an addition's and a subtraction's.
+// Carries come from an input and go to outputs, each in two ways: by an addition and by a subtraction.
 void cj__make_carry(const cj_form *form, cj_experiments *list) {
     for (unsigned subtracts = 0; subtracts < 2; subtracts++) {
         operands       o = {.e = cj__experiment_add(list)};

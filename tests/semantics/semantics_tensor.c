@@ -12,12 +12,12 @@ enum {
     BLOCKS = 4,  // of a multicast's cluster
     THREADS = 128,
     MAP = sizeof(cj_tensormap),
-    GUARD = 4096,  // bytes before and behind the tensor that nothing may touch
+    GUARD = 4096,  // bytes before and after the tensor that must not change
     TRIES = 4000,  // of at most a microsecond
     LACK_MAX = 32768
 };
 
-// What a launch works on: tiles before or after, a map that a kernel made, what mbarriers lack of their bytes, and the
+// The memory of a launch: tiles before or after, a map that a kernel made, the bytes that mbarriers lack, and the
 // tensor.
 typedef struct memory {
     unsigned char tile[BLOCKS][CJ_TENSOR_TILE];
@@ -55,7 +55,7 @@ static void write_load(cj_tensor_action action, unsigned rank, cj_text *text) {
                     action == CJ_TENSOR_MULTICAST ? ".multicast::cluster" : "",
                     action == CJ_TENSOR_PREFETCH ? ".L2::cache_hint" : "", at,
                     action == CJ_TENSOR_MULTICAST ? ", %h0" : "", action == CJ_TENSOR_PREFETCH ? ", %policy" : "");
-    // Who waits in vain finds out how many bytes the mbarrier lacks.
+    // A thread whose wait times out reads how many bytes the mbarrier lacks.
     cj__text_printf(text,
                     "    mov.u32 %%r6, 0;\nwait:\n"
                     "    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %%p2, [bar], 0, 1000;\n"
@@ -83,7 +83,7 @@ static void name_kernel(const cj_tensor_case *c, char name[32]) {
     snprintf(name, 32, "k%u_%u_%u", c->action, c->rank, c->replacement);
 }
 
-// Of the case only what tells kernels apart counts.
+// Depends only on fields of the case that distinguish kernels.
 static void write_kernel(const cj_tensor_case *c, cj_text *text) {
     const cj_tensor_action action = c->action;
     char                   name[32];
@@ -161,7 +161,7 @@ static void close_bench(bench *b) {
 
 static unsigned blocks_of(const cj_tensor_case *c) { return c->action == CJ_TENSOR_MULTICAST ? BLOCKS : 1; }
 
-// The map that the launch is given.
+// The map that the launch gets.
 static cj_status encode(const bench *b, const cj_tensor_case *c, cj_ptr address, cj_tensormap *map, cj_error *error) {
     cj_tensor_case given = *c;
     if (c->action == CJ_TENSOR_REPLACE) cj_tensor_replacement_spoil(&given, &address);
@@ -213,7 +213,7 @@ static void expect(const cj_tensor_case *c, memory *m) {
         if (blocks_of(c) == 1 || c->mask >> rank & 1) cj_tensor_apply(c, m->tile[rank], m->tensor);
 }
 
-// Whether both are the same; says where not.
+// Whether both are the same; prints the first difference.
 static bool same(const char *what, const cj_tensor_case *c, const memory *want, const memory *got) {
     const unsigned char *a = (const unsigned char *)want, *b = (const unsigned char *)got;
     size_t               at = sizeof *want, wrong = 0;
@@ -258,7 +258,7 @@ unsigned cj_tensor_check(cj_device *device, uint64_t seed) {
     return failed;
 }
 
-// One case on both devices. Where the twin refuses, what the device does is shown against the model.
+// Runs one case on both devices. If the twin refuses it, compares the device with the model.
 static void compare(const cj_tensor_case *c, const bench *device, const bench *twin, uint64_t seed,
                     cj_semantics *result) {
     static memory want, got;

@@ -34,7 +34,7 @@ static void set_type(cj_tensor_case *c, cj_tensormap_type type) {
     c->element = types[type].bytes;
 }
 
-// Dimensions from the innermost on; rows follow each other at multiples of 16 bytes, with some in between.
+// Dimensions, the innermost first; rows begin at multiples of 16 bytes, with gaps between them.
 static void set_dims(cj_tensor_case *c, unsigned rank, const uint64_t *dims) {
     c->rank = rank;
     uint64_t stride = (dims[0] * c->element + 15) / 16 * 16 + 16;
@@ -47,7 +47,7 @@ static void set_dims(cj_tensor_case *c, unsigned rank, const uint64_t *dims) {
     assert_true(rank == 1 || stride <= CJ_TENSOR_BYTES);
 }
 
-// Every type and fill, inside, and across two corners.
+// Every type and fill, inside of the tensor, and across two corners.
 static void make_type(unsigned i, cj_tensor_case *c) {
     static const int32_t at[3][2] = {{8, 3}, {-5, -2}, {40, 17}};
     set_type(c, (cj_tensormap_type)(i / 9));
@@ -60,7 +60,7 @@ static void make_type(unsigned i, cj_tensor_case *c) {
     c->l2 = (cj_tensormap_l2)(i % 4);
 }
 
-// Every swizzle with every length of a row that it takes, where the pattern starts and later.
+// Every swizzle with every row length that it allows, at the start of the pattern and later in it.
 static void make_swizzle(unsigned i, cj_tensor_case *c) {
     unsigned row = i / 6;
     for (c->swizzle = CJ_TENSORMAP_SWIZZLE_32B; row >= 1u << c->swizzle; c->swizzle++) row -= 1u << c->swizzle;
@@ -74,7 +74,8 @@ static void make_swizzle(unsigned i, cj_tensor_case *c) {
     c->action = i / 3 % 2 ? CJ_TENSOR_STORE : CJ_TENSOR_LOAD;
 }
 
-// A box inside, across the lower edges, the upper ones, outside, or far away; strides between elements where asked for.
+// A box inside, across the lower edges, across the upper ones, outside, or far away; strides between elements if asked
+// for.
 enum { PLACES = 5 };
 
 static void make_box(unsigned rank, unsigned where, bool strided, cj_tensor_case *c) {
@@ -140,7 +141,7 @@ static void make_multicast(unsigned i, cj_tensor_case *c) {
     c->mask = masks[i % 4];
 }
 
-// Rows that end inside of 16 bytes, of every size of elements.
+// Rows that do not end at a multiple of 16 bytes, for every size of elements.
 enum { RAGGED_TYPES = 6, RAGGED_LENGTHS = 5, RAGGED_ACTIONS = 3 };
 
 static void make_ragged(unsigned i, cj_tensor_case *c) {
@@ -166,7 +167,7 @@ static const struct {
               {2 * 5 * PLACES, make_load}, {2 * CJ_TEST_COUNT(reductions), make_reduction},
               {5 * 4, make_multicast},     {RAGGED_TYPES * RAGGED_LENGTHS * RAGGED_ACTIONS, make_ragged},
               {CJ_TENSOR_REPLACEMENTS, cj_tensor_replacement_make},
-              {2 * 5 * PLACES, make_store}};  // with strides last: no page says what hardware makes of them
+              {2 * 5 * PLACES, make_store}};  // with strides last: what hardware does with them is not documented
 
 unsigned cj_tensor_count(void) {
     unsigned count = 0;
@@ -197,8 +198,8 @@ void cj_tensor_make(unsigned index, cj_tensor_case *c) {
     *c = (cj_tensor_case){.action = CJ_TENSOR_LOAD};
     groups[group].make(index, c);
     c->at[0] -= c->at[0] & (int32_t)(16 / c->element - 1);  // copies begin at multiples of 16 bytes
-    // No page says so, but an H200 stops a store that begins in front of the tensor as an illegal instruction, and bit
-    // operations on s64.
+    // Not documented: an H200 stops a store that begins before the tensor, and bitwise operations on s64, as an illegal
+    // instruction.
     for (unsigned i = 0; i < 5 && !cj_tensor_loads(c->action); i++)
         if (c->at[i] < 0) c->at[i] = 0;
     set_name(c);
@@ -215,25 +216,25 @@ static unsigned rows(const cj_tensor_case *c) {
     return cj_tensor_extent(c, 1) * cj_tensor_extent(c, 2) * cj_tensor_extent(c, 3) * cj_tensor_extent(c, 4);
 }
 
-// From row to row in shared memory.
+// The distance of rows in shared memory.
 static unsigned pitch(const cj_tensor_case *c) { return c->swizzle ? 16u << c->swizzle : c->box[0] * c->element; }
 
 unsigned cj_tensor_bytes(const cj_tensor_case *c) { return rows(c) * c->box[0] * c->element; }
 unsigned cj_tensor_footprint(const cj_tensor_case *c) { return rows(c) * pitch(c); }
 
-// Where element `column` of a row lies in the tile.
+// The offset of element `column` of a row in the tile.
 static size_t place_in_tile(const cj_tensor_case *c, unsigned row, unsigned column) {
     const size_t at = c->base + row * pitch(c) + column * c->element, pieces = ((size_t)1 << c->swizzle) - 1;
     return at ^ (at / 128 & pieces) * 16;
 }
 
-// How long rows are for what is done: stores and reductions write whole 16 bytes, the last ones of a row too.
+// The length of a row for the action: stores and reductions write whole units of 16 bytes, also at the end of a row.
 static int64_t row_length(const cj_tensor_case *c) {
     const int64_t unit = cj_tensor_loads(c->action) ? 1 : 16 / (int64_t)c->element;
     return ((int64_t)c->dims[0] + unit - 1) / unit * unit;
 }
 
-// Where it lies in the tensor; false outside.
+// The offset of the element in the tensor; false if it is outside.
 static bool place_in_tensor(const cj_tensor_case *c, unsigned row, unsigned column, size_t *place) {
     *place = 0;
     for (unsigned i = 0; i < c->rank; i++) {
@@ -246,11 +247,11 @@ static bool place_in_tensor(const cj_tensor_case *c, unsigned row, unsigned colu
     return true;
 }
 
-// What is loaded for an element outside: zero, or a NaN: 16 bits again and again, as fma.oob knows them.
+// The value that a load gives for an element outside: zero, or a NaN: the 16 bits that fma.oob recognizes, repeated.
 static uint64_t outside(const cj_tensor_case *c) { return c->fill ? 0x7ff77ff77ff77ff7 : 0; }
 
-// What is loaded of an element inside. tf32 has 10 bits of fraction: the nearest, ties to even, and one NaN; no load
-// flushes.
+// The value that a load gives for an element inside. tf32 has 10 bits of fraction: the nearest, ties to even, and one
+// NaN; no load flushes.
 static void load(const cj_tensor_case *c, unsigned char *to, const unsigned char *from) {
     static const uint32_t not_a_number = 0x7fffe000;
     float                 value;
@@ -266,7 +267,7 @@ static void load(const cj_tensor_case *c, unsigned char *to, const unsigned char
 
 static void flush(unsigned char *at) {
     static const unsigned char zeros[3];
-    if ((at[3] & 0x7f) == 0 && at[2] < 0x80) memcpy(at, zeros, sizeof zeros);  // of a subnormal number the sign is left
+    if ((at[3] & 0x7f) == 0 && at[2] < 0x80) memcpy(at, zeros, sizeof zeros);  // of a subnormal number only the sign remains
 }
 
 static void reduce(const cj_tensor_case *c, unsigned char *to, const unsigned char *from) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of semantics_tensor.h: which tile of which tensor, and what is done with it.
+// The cases of semantics_tensor.h: a tile of a tensor, and an action on it.
 #ifndef CJ_TESTS_SEMANTICS_TENSOR_CASE_H
 #define CJ_TESTS_SEMANTICS_TENSOR_CASE_H
 
@@ -13,7 +13,7 @@ typedef enum cj_tensor_action {
     CJ_TENSOR_LOAD_CTA,   // .shared::cta
     CJ_TENSOR_PREFETCH,   // to L2, then a load with a cache hint
     CJ_TENSOR_MULTICAST,  // from rank 1 to those of a mask
-    CJ_TENSOR_REPLACE,    // a load, with a map that the kernel puts right
+    CJ_TENSOR_REPLACE,    // a load, with a map that the kernel corrects
     CJ_TENSOR_STORE,
     CJ_TENSOR_STORE_HINT,
     CJ_TENSOR_ADD,
@@ -45,7 +45,7 @@ typedef struct cj_tensor_case {
     cj_tensormap_l2      l2;
     cj_tensormap_fill    fill;
     uint32_t             mask;         // of a multicast
-    uint32_t             base;         // where the tile begins in shared memory
+    uint32_t             base;         // offset of the tile in shared memory
     unsigned             replacement;  // of tensormap.replace
     char                 name[200];
 } cj_tensor_case;
@@ -59,9 +59,9 @@ extern const char *const cj_tensor_operations[CJ_TENSOR_ACTIONS];  // "add", …
 enum { CJ_TENSOR_REPLACEMENTS = 28 };
 
 void cj_tensor_replacement_make(unsigned index, cj_tensor_case *c);
-// Makes the case, and the tensor's address, what the wrong map says.
+// Changes the case, and the tensor's address, to what the wrong map says.
 void cj_tensor_replacement_spoil(cj_tensor_case *c, uint64_t *address);
-// What the kernel puts into the field.
+// The value that the kernel stores into the field.
 uint64_t cj_tensor_replacement_value(const cj_tensor_case *c, uint64_t address);
 void     cj_tensor_replacement_write(unsigned index, cj_text *text);
 
@@ -72,7 +72,7 @@ unsigned cj_tensor_extent(const cj_tensor_case *c, unsigned dimension);
 unsigned cj_tensor_bytes(const cj_tensor_case *c);
 unsigned cj_tensor_footprint(const cj_tensor_case *c);
 
-// What the action leaves in the tile and in the tensor, which hold what was there before.
+// Applies the action to the tile and to the tensor, which contain their earlier values.
 void cj_tensor_apply(const cj_tensor_case *c, unsigned char *tile, unsigned char *tensor);
 
 #endif

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// tensormap.replace: a map that is wrong in one field is copied, and put right by the kernel that loads with it; or the kernel
-// makes the map itself, of zeros and every field, as Triton's device descriptors do.
+// tensormap.replace: copies a map that is wrong in one field; the kernel that loads with it corrects the field. Or the
+// kernel makes the map itself, from zeros and every field, as Triton's device descriptors do.
 #include <stdio.h>
 #include <string.h>
 
 #include "semantics_tensor_case.h"
 #include "test.h"
 
-// Who is replaced; the value is the kernel's, or stands in the instruction.
+// The field that is replaced; its value is the kernel's, or an immediate of the instruction.
 typedef struct replacement {
     const char *field;
-    int         dimension;  // below 0: there is one only
+    int         dimension;  // below 0: the field has no dimensions
     unsigned    bits;       // of the value; 0: an immediate
     unsigned    immediate;
 } replacement;
@@ -39,7 +39,7 @@ _Static_assert(CJ_TEST_COUNT(replacements) * SPACES == CJ_TENSOR_REPLACEMENTS, "
 static const replacement *replacement_at(unsigned index) { return &replacements[index / SPACES]; }
 static bool is_field(unsigned index, const char *field) { return !strcmp(replacement_at(index)->field, field); }
 
-// The tile that is loaded when the map is right.
+// The tile that a correct map loads.
 void cj_tensor_replacement_make(unsigned index, cj_tensor_case *c) {
     const bool brain = replacement_at(index)->immediate == ELEMTYPE_BF16 && is_field(index, "elemtype");
     c->type = brain ? CJ_TENSORMAP_BF16 : is_field(index, "elemtype") ? CJ_TENSORMAP_F32_FTZ : CJ_TENSORMAP_F32;
@@ -83,7 +83,7 @@ uint64_t cj_tensor_replacement_value(const cj_tensor_case *c, uint64_t address) 
     return c->steps[1];
 }
 
-// The map of cj_tensor_replacement_make; the address is in %l2.
+// Writes the map of cj_tensor_replacement_make; the address is in %l2.
 static void write_every_field(const char *space, cj_text *text) {
     static const struct {
         const char *field, *value;
@@ -123,8 +123,8 @@ static void write_replace(const replacement *r, const char *space, cj_text *text
         cj__text_printf(text, "%u;\n", r->immediate);
 }
 
-// %l1: the wrong map, a parameter, and then the right one, at %l7 in global memory. %l2, %r8: the value. By the first
-// warp.
+// %l1: the wrong map, a parameter, and then the correct one, at %l7 in global memory. %l2, %r8: the value. Executed by
+// the first warp.
 void cj_tensor_replacement_write(unsigned index, cj_text *text) {
     const bool in_shared = index % SPACES;
     cj__text_puts(text,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lanes of a warp do together, and the barriers of a block.
+// Instructions that the lanes of a warp execute together, and the barriers of a block.
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 // ---- warps
 
-// Who takes part: all lanes with one mask; each half of them with its own, in one instruction; or the lower half alone,
-// while the upper one goes around it.
+// The lanes that take part: all lanes with one mask; each half of them with its own mask, in one instruction; or only
+// the lower half, while the upper half branches around it.
 typedef enum members { ALL, ODD_AND_EVEN, LOWER, MEMBERS_COUNT } members;
 
 static void open_members(cj_experiment *e, members who) {
@@ -34,7 +34,7 @@ static void close_members(cj_experiment *e, members who) {
     if (who == LOWER) cj__experiment_line(e, "around:");
 }
 
-// A result is wanted with its predicate, or one of them without the other.
+// A result is used with its predicate, or only one of the two.
 static const char *destination(bool with_predicate, const char *else_only) {
     return with_predicate ? "%o0|%o1" : else_only;
 }
@@ -46,13 +46,13 @@ static cj_experiment *start(cj_experiments *list, cj_word first, cj_word second)
     return e;
 }
 
-// What a form that does not want a result leaves there.
+// Clears the outputs that a form does not write.
 static void clear_outputs(cj_experiment *e) {
     cj__experiment_line(e, "mov.b32 %%o0, 0;");
     cj__experiment_line(e, "setp.ne.u32 %%o1, 0, 0;");
 }
 
-// The source of a lane that takes part takes part, too: of the lower half, segments are halves or parts of them.
+// The source of a lane that takes part takes part, too: for the lower half, segments are halves or parts of them.
 void cj__make_shuffle(const cj_form *form, cj_experiments *list) {
     static const members taking_part[] = {ALL, LOWER};
     for (unsigned i = 0; i < 2 * CJ_TEST_COUNT(taking_part); i++) {
@@ -69,7 +69,7 @@ void cj__make_shuffle(const cj_form *form, cj_experiments *list) {
     }
 }
 
-// Predicates that are true everywhere, nowhere, or here and there: as the upper bits of one lane's input have it.
+// Predicates that are true in all lanes, in none, or in some: as the upper bits of one lane's input say.
 static void predicate(cj_experiment *e, unsigned input) {
     cj__experiment_line(e, "shfl.sync.idx.b32 %%r9, %%i%u, 0, 31, -1;", input);
     cj__experiment_line(e, "and.b32 %%r9, %%r9, 3;");
@@ -92,7 +92,7 @@ void cj__make_vote(const cj_form *form, cj_experiments *list) {
     }
 }
 
-// Few values, so that some lanes agree, or one for all.
+// Few values, so that some lanes agree, or one value for all.
 static void add_value(cj_experiment *e, const cj_form *form, bool same) {
     const cj_word  type = form->mnemonic.type_last;
     const unsigned value = cj__experiment_input(e, type, CJ_FILL_WHOLE);
@@ -119,7 +119,7 @@ void cj__make_warp(const cj_form *form, cj_experiments *list) {
     }
 }
 
-// A lane reads what its neighbour wrote.
+// A lane reads what its neighbour has written.
 void cj__make_warp_barrier(const cj_form *form, cj_experiments *list) {
     for (unsigned i = 0; i < MEMBERS_COUNT; i++) {
         cj_experiment *e = start(list, CJ_W_B32, CJ_WORD_NONE);
@@ -138,14 +138,14 @@ void cj__make_warp_barrier(const cj_form *form, cj_experiments *list) {
 
 // ---- blocks
 
-// How a barrier's line names it, and how many threads meet there: all 96 or, where the row can say so, the first 64.
+// How an instruction names its barrier, and how many threads use it: all 96 or, if the row has a count, the first 64.
 typedef struct meeting {
     unsigned number, threads;
     bool     in_register, counts;
 } meeting;
 
 static meeting meeting_of(const cj_form *form, unsigned variant) {
-    const bool may_count = strstr(form->row->operands, "w s:u32");  // behind the barrier's number, 0..15w
+    const bool may_count = strstr(form->row->operands, "w s:u32");  // after the barrier's number, 0..15w
     const bool must_count = !strstr(form->row->operands, "s:u32?");
     meeting    m = {.number = (form->index * 5 + variant) % 16, .threads = 96, .in_register = variant & 2};
     m.counts = may_count && (must_count || variant & 1);
@@ -164,8 +164,9 @@ static void barrier_line(cj_experiment *e, const cj_form *form, const meeting *m
     cj__experiment_try(e, "%s %s%s%s%s;", form->text, before, number, count, after);
 }
 
-// Shared memory in which each thread that meets has written its input: %r1 its own word, %r2 that of one of another warp.
-// The others go around.
+// Shared memory to which each thread at the barrier has written its input: %r1 its own word, %r2 that of a thread of
+// another warp.
+// Other threads branch around it.
 static void open_exchange(cj_experiment *e, const meeting *m) {
     const unsigned input = cj__experiment_input(e, CJ_W_B32, CJ_FILL_EDGES);
     cj__experiment_line(e, "mov.b32 %%o0, 0;");
@@ -184,7 +185,7 @@ static void close_exchange(cj_experiment *e) {
     cj__experiment_line(e, "around:");
 }
 
-// Warp 0 arrives when it has written, the others wait for it, and read that.
+// Warp 0 arrives after it has written; the others wait for it and read that.
 static void add_arrive(cj_experiment *e, const cj_form *form, const meeting *m) {
     cj__experiment_line(e, "setp.ge.u32 %%p9, %%thread, 32;");
     cj__experiment_line(e, "@%%p9 bra others;");
@@ -201,7 +202,7 @@ static void add_reduction(cj_experiment *e, const cj_form *form, const meeting *
     if (!counts) cj__experiment_line(e, "selp.b32 %%o1, 1, 0, %%p6;");
 }
 
-// Each way to write the operands.
+// Every form of the operands.
 void cj__make_barrier(const cj_form *form, cj_experiments *list) {
     for (unsigned variant = 0; variant < 8; variant++) {
         const bool     reduces = cj__mnemonic_has(&form->mnemonic, CJ_W_RED);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that call themselves and each other, by name and by address, and memory taken from the stack. Lanes go to
-// different depths, so that they meet and part in the middle of calls.
+// Functions that call themselves and each other, by name and by address, and memory allocated on the stack. Lanes go to
+// different depths, so that they diverge and reconverge in the middle of calls.
 #include "kernel.h"
 #include "programs.h"
 
@@ -14,7 +14,7 @@
     ".func (.param .b32 r) " name "(.param .b32 x)\n{\n    .reg .b32 %r<8>;\n    .reg .b64 %l<4>;\n" \
     "    .reg .pred %p<4>;\n    ld.param.b32 %r1, [x];\n" body "    st.param.b32 [r], %r1;\n    ret;\n}\n"
 
-// Registers and predicates outlive the calls between: fib(n) + (n odd).
+// Registers and predicates keep their values across calls: fib(n) + (n odd).
 #define FIBONACCI                                                                                                      \
     FUNCTION(                                                                                                          \
         "fib",                                                                                                         \
@@ -50,7 +50,7 @@ static uint64_t even_of(unsigned i) { return even(i % 11); }
 
 static uint64_t sum_below(unsigned i) { return 100 + (i % 10) * (i % 10 + 1) / 2; }
 
-// gcd(a, b) = gcd(b, a % b), all in registers: the arguments change places.
+// gcd(a, b) = gcd(b, a % b), all in registers: the arguments swap.
 #define GCD                                                                                               \
     ".func (.reg .b32 r) gcd(.reg .b32 a, .reg .b32 b)\n{\n    .reg .pred %p<2>;\n    .reg .b32 %r<2>;\n" \
     "    setp.ne.u32 %p1, b, 0;\n    mov.b32 r, a;\n    @%p1 rem.u32 %r1, a, b;\n"                        \
@@ -66,7 +66,8 @@ static uint64_t gcd_of(unsigned i) {
     return a;
 }
 
-// A function that calls what its argument's parity chooses from a table, itself among it: 3 n + 1 … down to 0.
+// A function that calls one of a table's functions, itself among them, chosen by its argument's parity: 3 n + 1 … down
+// to 0.
 #define BY_ADDRESS                                                                                     \
     ".func (.param .b32 r) down(.param .b32 x);\n.func (.param .b32 r) step(.param .b32 x);\n"         \
     ".global .u64 table[2] = {down, step};\n" FUNCTION(                                                \
@@ -89,7 +90,7 @@ static uint64_t down_of(unsigned i) { return down(i); }
 
 static uint64_t listed(unsigned i) { return i & 1 ? 2 * i : (uint32_t)-i; }
 
-// A table of labels in the middle of a recursion: Collatz steps of n, three ways to go.
+// A table of labels inside a recursion: Collatz steps of n, with three targets.
 #define COLLATZ                                                                                                     \
     FUNCTION("collatz",                                                                                             \
              "    setp.eq.u32 %p1, %r1, 1;\n    and.b32 %r2, %r1, 1;\n    @%p1 mov.b32 %r2, 2;\n"                   \
@@ -103,7 +104,7 @@ static uint64_t listed(unsigned i) { return i & 1 ? 2 * i : (uint32_t)-i; }
 static uint32_t collatz(uint32_t n) { return n == 1 ? 0 : 1 + collatz(n & 1 ? 3 * n + 1 : n >> 1); }
 static uint64_t collatz_of(unsigned i) { return collatz((unsigned[]){1, 2, 3, 4, 5, 8, 10, 16}[i % 8]); }
 
-// An array as long as each thread likes, filled and summed; the second one lies where the first one did.
+// An array of a length that each thread chooses, filled and summed; the second one is at the address of the first.
 #define ARRAYS                                                                                                    \
     "    rem.u32 %r2, %thread, 7;\n    add.u32 %r2, %r2, 1;\n    mul.wide.u32 %l2, %r2, 4;\n"                     \
     "    stacksave.u64 %l3;\n    alloca.u64 %l4, %l2, 64;\n    and.b64 %l5, %l4, 63;\n"                           \
@@ -116,7 +117,7 @@ static uint64_t collatz_of(unsigned i) { return collatz((unsigned[]){1, 2, 3, 4,
 
 static uint64_t sum_of_array(unsigned i) { return (i % 7) * (i % 7 + 1) / 2; }
 
-// alloca in a function that calls itself: each call's memory is its own, and free when it returns.
+// alloca in a function that calls itself: each call has its own memory, which is free when it returns.
 #define TAKE                                                                               \
     FUNCTION("take",                                                                       \
              "    setp.eq.u32 %p1, %r1, 0;\n    @%p1 bra done;\n    alloca.u64 %l1, 24;\n" \

@@ -17,7 +17,7 @@
 static atomic_bool counting;
 static atomic_uint count;
 static atomic_long alive;
-static unsigned    from, to;  // written only while nothing is counted
+static unsigned    from, to;  // written only while no test counts
 
 void cj_shim_start(unsigned first, bool for_good) {
     from = first;
@@ -37,7 +37,7 @@ long cj_shim_alive(void) { return atomic_load(&alive); }
 
 bool cj_shim_works(void) { return true; }
 
-// glibc's own names of its allocator, which it keeps for those who take the public ones.
+// glibc's other names of its allocator, for programs that replace the public ones.
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t elements, size_t bytes);
 void *__libc_realloc(void *block, size_t bytes);
@@ -57,7 +57,7 @@ static void *made(void *block) {
     return block;
 }
 
-// The C library's own calls come here too, but only where it can see these.
+// The C library's own calls come here, too, but only if these functions are exported.
 #pragma GCC visibility push(default)
 
 void *malloc(size_t bytes) { return fails() ? NULL : made(__libc_malloc(bytes)); }

@@ -10,9 +10,9 @@
 bool cj_test_chance(uint64_t *random, unsigned percent) { return cj_test_random(random) % 100 < percent; }
 
 typedef struct directive {
-    unsigned    percent;  // of the kernels that have it
+    unsigned    percent;  // of the kernels that get it
     const char *word;
-    const char *values[16];  // NULL: no more
+    const char *values[16];  // ended by NULL
 } directive;
 
 // Zeros that ptxas refuses are rare, so that most kernels load.
@@ -42,8 +42,8 @@ static const char *value_of(uint64_t *random, const directive *d) {
     return d->values[at];
 }
 
-// In so many of 100 kernels. Pairs that exclude each other are mostly thinned out, and what others need is given with
-// them.
+// The probability of a directive in percent. Pairs that exclude each other are mostly avoided, and directives that
+// others need are added with them.
 static unsigned percent_of(const directive *d, const cj_text *head) {
     static const char *const pairs[][2] = {{".maxntid", ".reqntid"}, {".reqnctapercluster", ".maxclusterrank"}};
     for (size_t i = 0; i < CJ_TEST_COUNT(pairs); i++) {
@@ -60,7 +60,7 @@ static void add_directives(uint64_t *random, cj_text *text) {
     }
 }
 
-// Live registers, in code that is never reached.
+// Live registers, in code that is never executed.
 static void add_registers(cj_text *text, unsigned count) {
     cj__text_printf(text, "    .reg .u32 %%r<%u>;\n", count);
     for (unsigned i = 0; i < count; i++)
@@ -73,7 +73,7 @@ static void add_registers(cj_text *text, unsigned count) {
 static void add_body(uint64_t *random, cj_text *text, const char *arch, bool clusters) {
     static const unsigned    registers[] = {40, 64, 100, 128, 168, 200, 248};
     static const unsigned    shared[] = {1, 128, 1024, 8192, 16384, 49136, 49151, 49152, 49152, 49153};
-    static const unsigned    large[] = {49153, 65536, 200000, 232447, 232448, 232449};  // of a target with an a
+    static const unsigned    large[] = {49153, 65536, 200000, 232447, 232448, 232449};  // for a target with an a
     static const char *const specials[] = {"%cluster_ctarank", "%cluster_nctarank", "%clusterid.x", "%nclusterid.x"};
     cj__text_puts(text, "{\n    .reg .u64 %p;\n    .reg .pred %none;\n");
     unsigned bytes = cj_test_chance(random, 30) ? CJ_PICK(random, shared) : 0;

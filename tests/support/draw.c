@@ -27,7 +27,8 @@ static const char *any_word(const char *words, uint64_t *random, char text[TEXT_
     return word_at(words, below(random, count), text);
 }
 
-// A magnitude first, so that small numbers come as often as large ones; half of them at or next to a power of two.
+// Draws a magnitude first, so that small numbers are as frequent as large ones; half of them are powers of two or next
+// to one.
 static uint64_t any_number(const cj_param_info *info, uint64_t *random) {
     unsigned bits = 0;
     while (bits < 63 && info->maximum >> (bits + 1)) bits++;

@@ -8,11 +8,11 @@
 typedef struct cj_draw {
     cj_params   params;
     const char *arch;
-    char        command[1024];  // "softmax --rows 63 --dtype f16 --arch sm_90": what `ptxgen emit` is to be given
+    char        command[1024];  // the arguments of `ptxgen emit` for it: "softmax --rows 63 --dtype f16 --arch sm_90"
 } cj_draw;
 
-// The next request of the sequence that starts at *random (cj_test_random). Every value that is drawn lies in its parameter's
-// range; whether the values go together is the plan's to say. Functions stay unset.
+// The next request of the sequence that starts at *random (cj_test_random). Every drawn value is in its parameter's
+// range; the plan decides whether the values go together. Functions are not set.
 void cj_test_draw(const cj_family *family, uint64_t *random, cj_draw *draw);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays libcublasLt for `ptxgen bench gemm` on the CPU device, whose memory is the host's: does what the descriptors say, sum
-// by sum, so that a product described otherwise than ours comes out wrong. It has three algorithms: the first cannot be run,
-// the last is wrong where CJ_FAKE_CUBLAS=wrong. With CJ_FAKE_CUBLAS=none it has none.
+// Replaces libcublasLt for `ptxgen bench gemm` on the CPU device, whose memory is the host's: computes what the
+// descriptors say, sum by sum, so that a product with a wrong description gives wrong results. It has three algorithms:
+// the first cannot run, and the last is wrong if CJ_FAKE_CUBLAS=wrong. With CJ_FAKE_CUBLAS=none it has none.
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ typedef struct layout {
 typedef struct product {
     int32_t      compute, turned[2], epilogue, bias_type;
     const void  *bias;
-    const float *scale[3];  // of the first, the second and the result
+    const float *scale[3];  // of the first and the second matrix and of the result
     int8_t       fast;
 } product;
 
@@ -127,7 +127,8 @@ EXPORT int cublasLtMatmulPreferenceSetAttribute(void *wish, int which, const voi
     return !wish || which != CUBLAS_WISH_WORKSPACE || !value || size != sizeof(size_t) ? INVALID : 0;
 }
 
-// As the real one: sums of 8-bit types are asked for as ours are made, and scale factors lie at multiples of 16 bytes.
+// As in the real library: fast accumulation must be asked for with 8-bit types, and scale factors must be at multiples
+// of 16 bytes.
 static bool can(const product *p, const layout *a) {
     for (int i = 0; i < 3; i++)
         if ((uintptr_t)p->scale[i] % 16) return false;

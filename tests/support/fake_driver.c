@@ -62,15 +62,15 @@ void cj_fake_fail_times(const char *call, unsigned from, unsigned to, int code) 
 
 void cj_fake_fail(const char *call, int code) { cj_fake_fail_times(call, 1, UINT_MAX, code); }
 
-// A stream that the fake has made. Handles that a test makes up are streams too; they can do less.
+// A stream that the fake has made. Handles that a test invents are streams, too, which cannot capture.
 typedef struct capture {
     bool broken;
     int  launches;
 } capture;
 
-static capture *capturing;  // what the one stream that captures has captured; its handle points to it
+static capture *capturing;  // the captured launches of the only stream that captures; the stream's handle points to it
 
-// What the fake hands out, in a list, so that a reset takes back what it was told not to let go of. 16 bytes, so that the
+// All allocations of the fake, in a list, so that a reset can free what a test did not release. 16 bytes, so that the
 // data keeps malloc's alignment.
 typedef struct block {
     struct block *next, *previous;
@@ -161,7 +161,7 @@ void cj_fake_context_set(void *context) {
     stack[0] = context;
 }
 
-// Counts the call; the failure that the test asked for, if this is its time.
+// Counts the call; returns the failure that the test asked for, if it is due.
 static CUresult enter(enum symbol symbol) {
     unsigned count = __atomic_add_fetch(&calls[symbol], 1, __ATOMIC_RELAXED);
     if (logging) log_call(symbols[symbol].name);
@@ -176,7 +176,7 @@ static CUresult enter(enum symbol symbol) {
         if (failure) return failure;             \
     } while (0)
 
-// For calls that work in the current context.
+// For calls that need a current context.
 #define ENTER_CONTEXT(name)                                                \
     do {                                                                   \
         ENTER(name);                                                       \
@@ -323,7 +323,7 @@ static CUresult fake_CtxPopCurrent(CUcontext *context) {
     return CUDA_SUCCESS;
 }
 
-// A context that the caller made is on the last GPU.
+// A context that the caller made belongs to the last GPU.
 static CUresult fake_CtxGetDevice(CUdevice *device) {
     ENTER_CONTEXT(CtxGetDevice);
     *device = cj_fake_driver.gpu_count - 1;
@@ -396,7 +396,7 @@ static CUresult fake_StreamDestroy(CUstream handle) {
     return CUDA_SUCCESS;
 }
 
-// Waiting for a stream that captures breaks the capture.
+// Waiting for a stream that captures ends the capture with an error.
 static CUresult fake_StreamSynchronize(CUstream handle) {
     ENTER_CONTEXT(StreamSynchronize);
     if (!capturing || (handle && capturing != (capture *)(void *)handle)) return CUDA_SUCCESS;
@@ -493,7 +493,7 @@ static CUresult fake_EventElapsedTime(float *milliseconds, CUevent start, CUeven
     return CUDA_SUCCESS;
 }
 
-// Writes down the address: all that a test can know of an opaque map.
+// Stores the address in the map: the only field that tests read.
 static CUresult fake_TensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                           const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
                                           const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
@@ -542,7 +542,7 @@ static void write_log(const char *text, unsigned count, const CUjit_option *opti
     if (buffer && size) snprintf(buffer, size, "%s", text);
 }
 
-// What the fake's linker makes of a text, and its loader takes: this, the text and its NUL.
+// The image that the fake's linker makes from a text, and that its loader accepts: this, the text and its NUL.
 typedef struct image {
     char     magic[8];
     uint64_t length, sum;
@@ -556,7 +556,7 @@ static uint64_t sum_of(const char *text, uint64_t length) {
     return sum;
 }
 
-// The text of an image or of PTX; NULL where it is damaged.
+// The text of an image or of PTX; NULL if it is damaged.
 static const char *text_of(const char *from) {
     image head;
     if (*from == '.' || *from == '/') return from;
@@ -722,7 +722,7 @@ static CUresult fake_OccupancyMaxActiveClusters(int *clusters, CUfunction handle
     return CUDA_SUCCESS;
 }
 
-// Writes down one attribute of a launch; false where it is none that is known.
+// Records one attribute of a launch; false if it is unknown.
 static bool record_attribute(const CUlaunchAttribute *from, cj_fake_launch *to) {
     const CUlaunchAttributeValue *value = &from->value;
     const cj_dim3                 extent = {value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
@@ -750,7 +750,7 @@ static bool record_attribute(const CUlaunchAttribute *from, cj_fake_launch *to) 
     }
 }
 
-// Whether a launch of a function of `context` may go on the stream: a default stream is the current context's.
+// Whether a launch of a function of `context` may use the stream: a default stream is that of the current context.
 static CUresult hold_stream(void *context, CUstream stream) {
     const bool is_default = !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
     if (!is_default || cj_fake_context_current() == context) return CUDA_SUCCESS;
@@ -790,7 +790,8 @@ static CUresult fake_LaunchKernelEx(const CUlaunchConfig *config, CUfunction han
     return CUDA_SUCCESS;
 }
 
-// Each symbol goes through its own typedef, so that the compiler holds every function against NVIDIA's signature.
+// Each symbol is assigned through its own typedef, so that the compiler checks every function against NVIDIA's
+// signature.
 cj_proc cj_fake_resolve(void *user, const char *symbol, int version) {
     (void)user;
     if (cj_fake_driver.missing && !strcmp(symbol, cj_fake_driver.missing)) return NULL;

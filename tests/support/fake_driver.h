@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA driver in plain C, to be injected through cj_device_options.resolver: two H200s that hold memory and run
-// nothing. It refuses what the real one refuses, counts what is alive, and fails where a test asks it to.
+// A CUDA driver in plain C, to be injected through cj_device_options.resolver: two H200s that have memory and execute
+// nothing. It refuses what the real driver refuses, counts what has not been released, and fails where a test asks it
+// to.
 #ifndef CJ_TESTS_FAKE_DRIVER_H
 #define CJ_TESTS_FAKE_DRIVER_H
 
@@ -13,7 +14,7 @@ typedef struct cj_fake_launch {
     cj_dim3  cluster;
     uint32_t dynamic_shared;
     void    *stream;
-    uint32_t attributes;         // how many, the cluster's among them
+    uint32_t attributes;         // how many, including the cluster's
     uint32_t scheduling;         // CUclusterSchedulingPolicy
     cj_dim3  preferred_cluster;
     bool     programmatic, cooperative;
@@ -22,10 +23,10 @@ typedef struct cj_fake_launch {
     uint64_t first_argument;  // 8 bytes of it
 } cj_fake_launch;
 
-// One at a time: the driver API has no room for a user pointer. Its calls may come from several threads; the counts are
-// then read when all have ended.
+// There is only one: the driver API has no user pointer. Calls may come from several threads; the counts must be read
+// after all have ended.
 typedef struct cj_fake {
-    // What to play. Set after cj_fake_reset.
+    // The fake's behaviour. Set it after cj_fake_reset.
     int         version;   // CUDA version; newer symbols are missing
     const char *missing;   // a symbol that is missing
     const char *failing;   // a call that fails with `code`,
@@ -34,15 +35,15 @@ typedef struct cj_fake {
     bool        nameless;  // cuGetErrorName and cuGetErrorString answer with NULL, as the stub's do
     int         gpu_count;
     int         compute_capability;  // of every GPU
-    int         largest_cluster;     // what cuOccupancyMaxPotentialClusterSize answers
-    int         active_clusters;     // what cuOccupancyMaxActiveClusters answers
-    int         blocks_per_sm;       // what cuOccupancyMaxActiveBlocksPerMultiprocessor answers
-    double      launch_ms;           // what each launch takes between two events; 0: 1.5 ms are between any two
+    int         largest_cluster;     // the answer of cuOccupancyMaxPotentialClusterSize
+    int         active_clusters;     // the answer of cuOccupancyMaxActiveClusters
+    int         blocks_per_sm;       // the answer of cuOccupancyMaxActiveBlocksPerMultiprocessor
+    double      launch_ms;           // the time of each launch between two events; 0: any two events are 1.5 ms apart
 
-    // What happened.
+    // Observations:
     int            alive_contexts, alive_modules, alive_memory, alive_events, alive_links;
     int            compiles;        // PTX texts made into an image or a module
-    int            damaged_images;  // images that are none of its own making: a real driver may crash
+    int            damaged_images;  // images that the fake did not make: a real driver may crash on them
     int            alive_streams, alive_graphs;
     int            launches, nonportable_optins, shared_optins, cluster_questions, replays;
     cj_fake_launch launch;  // the last one
@@ -54,23 +55,23 @@ extern cj_fake cj_fake_driver;
 void cj_fake_fail(const char *call, int code);
 void cj_fake_fail_times(const char *call, unsigned from, unsigned to, int code);
 
-// Everything as new: CUDA 13.0, two GPUs of compute capability 9.0, no failure.
+// Resets everything: CUDA 13.0, two GPUs of compute capability 9.0, no failure.
 void cj_fake_reset(void);
 
 // The resolver to inject; its user pointer is not used.
 cj_proc cj_fake_resolve(void *user, const char *symbol, int version);
 
-// How often a call ("cuMemAlloc") was made since the reset.
+// How many times a call ("cuMemAlloc") was made since the reset.
 unsigned cj_fake_calls(const char *symbol);
 
-// The calls from now on, in their order, until they are asked for: "cuCtxGetCurrent cuLaunchKernelEx". One thread's.
+// Records the calls of one thread, from now until they are read: "cuCtxGetCurrent cuLaunchKernelEx".
 void        cj_fake_log_start(void);
 const char *cj_fake_log_end(void);
 
-// The i-th symbol, NULL behind the last, and whether a device can be opened without it.
+// The i-th symbol, NULL after the last, and whether a device can be opened without it.
 const char *cj_fake_symbol(size_t i, bool *optional);
 
-// Contexts that a caller made: create, destroy, what is current, make current (NULL: none).
+// Contexts that a caller makes: create, destroy, get the current one, set it (NULL: none).
 void *cj_fake_context_create(void);
 void  cj_fake_context_destroy(void *context);
 void *cj_fake_context_current(void);

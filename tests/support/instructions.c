@@ -12,7 +12,7 @@
 #include "test.h"
 #include "webs.h"
 
-// The function that is written, and the number that each web and label has got; 0: none yet.
+// The function that is written, and the numbers of its webs and labels; 0: none yet.
 typedef struct writer {
     FILE             *out;
     const cj_ir_func *func;
@@ -26,10 +26,10 @@ static uint32_t number(uint32_t *numbers, uint32_t index, uint32_t *count) {
     return numbers[index];
 }
 
-// "32" for the register types b32, u32, s32 and f32: a type there says no more, what is computed is in the instruction.
+// "32" for the register types b32, u32, s32 and f32: the instruction says how it uses the bits.
 static const char *width_of(uint16_t type) { return type == CJ_W_PRED ? "p" : cj__words[type].text + 1; }
 
-// A register with its width: another name or type is no other instruction.
+// A register's number and width: another name or type is not another instruction.
 static void write_reg(writer *w, const cj_ir_reg *reg, bool written) {
     const uint32_t web = cj_test_web(w->webs, reg, written);
     fprintf(w->out, "%%%s_%u", width_of(reg->type), number(w->web, web, &w->webs_named));
@@ -40,7 +40,7 @@ static bool is_written(const cj_ir_stmt *stmt) {
     return stmt->kind != CJ_STMT_REGS && stmt->kind != CJ_STMT_COMMENT && stmt->kind != CJ_STMT_BLANK;
 }
 
-// The first of the labels that stand at the same place, by its statement: ends of bodies that are in each other.
+// The first of the labels at the same place, by its statement: nested bodies may end at the same place.
 static uint32_t place_of(const cj_ir_func *func, uint32_t stmt) {
     uint32_t first = stmt;
     for (uint32_t i = stmt; i--;) {

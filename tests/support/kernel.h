@@ -29,7 +29,7 @@ typedef struct launch_shape {
 
 enum { RESULTS = 4096 };
 
-static cj_cpu_options cpu_options;  // of the devices opened from now on
+static cj_cpu_options cpu_options;  // for devices that are opened from now on
 static cj_hazard      found[64];    // by the last run_kernel
 static size_t         found_count;
 
@@ -47,7 +47,8 @@ static inline cj_device *open_cpu(void) {
     return device;
 }
 
-// Runs entry `kernel` with one parameter, RESULTS * 8 bytes that start as `results` and come back there.
+// Runs entry `kernel` with one parameter, a pointer to RESULTS * 8 bytes that start as `results` and are copied back
+// there.
 static inline cj_status run_kernel(const char *ptx, launch_shape shape, uint64_t *results, cj_error *error) {
     cj_device   *device = open_cpu();
     cj_module   *module = NULL;

@@ -199,7 +199,7 @@ static void put_together(const parts *p, char *line, size_t size) {
 
 // ---- words
 
-// A word of another sample of the same opcode, if chance finds one.
+// A word of another sample of the same opcode, if a few random samples have one.
 static void related_word(const parts *p, uint64_t *random, char *word) {
     for (int tries = 0; tries < 400; tries++) {
         const cj_row *row = &cj__rows[below(random, CJ_ROW_COUNT)];
@@ -218,7 +218,7 @@ static void related_word(const parts *p, uint64_t *random, char *word) {
     }
 }
 
-// Another word of the same kind: a type for a type; for others one that stands near it in words.def.
+// Another word of the same kind: a type for a type; for other words one near it in words.def.
 static void similar_word(uint64_t *random, char *word) {
     const cj_word known = cj__word_find(word, strlen(word));
     const bool    is_type = cj__words[known].class;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of PTX that are nearly right: a line of scaffold.h's names, with a word, an operand, a register, a number or the guard
-// changed at random.
+// Lines of PTX that are nearly right: a line with scaffold.h's names in which a word, an operand, a register, a number
+// or the guard was changed at random.
 #ifndef CJ_TESTS_LINE_MUTANT_H
 #define CJ_TESTS_LINE_MUTANT_H
 
@@ -9,7 +9,7 @@
 
 enum { CJ_MUTANT_MAX = 2048 };
 
-// Writes one mutant of the line; mostly one change, at times two or three. Takes its numbers from *random (cj_test_random).
+// Writes one mutant of the line: mostly one change, sometimes two or three. Draws from *random (cj_test_random).
 void cj_test_mutate(const char *line, uint64_t *random, char *mutant, size_t size);
 
 #endif

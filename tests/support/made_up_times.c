@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of tools/ptxgen/measure/measure.c and measure_ceiling.c, for a command whose times are made up: a kernel takes 1 ms, and
-// for each "PARAMETER=WORD" of the environment's CJ_MADE_UP_FAST that its plan agrees with 10 % less, or so many times that
-// with "PARAMETER=WORD:FACTOR"; "blocks" is a parameter of all: those of a cluster that is launched, 0 without. A peer takes
-// half of 1 ms, the last of its ways less where CJ_MADE_UP_PEER=last. They count as real on any device.
+// Replaces tools/ptxgen/measure/measure.c and measure_ceiling.c in a command whose times are invented. A kernel takes 1
+// ms. For each "PARAMETER=WORD" in the environment variable CJ_MADE_UP_FAST that its plan agrees with, it takes 10 %
+// less, or FACTOR times as long with "PARAMETER=WORD:FACTOR"; "blocks" is a parameter of all kernels: the blocks of the
+// launched cluster, 0 without one. A peer takes half of 1 ms; its last way takes less if CJ_MADE_UP_PEER=last. These
+// times count as real on any device.
 #define _POSIX_C_SOURCE 200809L
 #include "measure.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 8 };  // schedules that a mutant must survive
+enum { SEEDS = 8 };  // schedules under which a mutant is run
 
-// What makes a line worth mutating, and what it is weakened to: NULL removes the whole line.
+// Which lines are mutated, and how they are weakened: NULL removes the whole line.
 static const struct mutation {
     const char *holds, *from, *to;
 } mutations[] = {
@@ -70,7 +70,7 @@ static char *mutate(const char *ptx, const char *line, const struct mutation *m)
     return text;
 }
 
-// Whether a text gives the wanted result under every schedule; else *why is what was found.
+// Whether a text gives the right result under every schedule; else *why says what was found.
 static bool survives(const cj_specimen *specimen, const char *ptx, const void *want, char *why, size_t size) {
     cj_module   *module = NULL;
     cj_function *function = NULL;

@@ -13,7 +13,7 @@ void cj_test_head(cj_text *text, unsigned version, const char *target) {
                         ".func nothing() { ret; }\n.func (.param .b32 r) ext(.param .b32 a) { ret; }\n");
 }
 
-// What needs a late .version is declared for lines that mention it.
+// Declarations that need a late .version are added for lines that mention them.
 static const struct {
     const char *mention, *declaration;
 } on_demand[] = {

@@ -115,7 +115,7 @@ static bool run_ptxas(const char *options, const char *ptx, const char *arch, ch
 
 #define STRICT "-Werror -suppress-async-bulk-multicast-advisory-warning"
 
-// Bytes that the function with the most of them spills, as `ptxas -v` tells.
+// The largest number of bytes that a function spills, from `ptxas -v`.
 static unsigned long most_spilled(const char *log) {
     unsigned long most = 0;
     for (const char *at = log; (at = strstr(at, " bytes spill stores")); at++) {

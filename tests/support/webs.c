@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Webs by union of values. A value is a write, or what a register holds at a block's start; that is one with what each block
-// before leaves in the register, where it is live.
+// Computes webs by union of values. A value is a write, or the contents of a register at a block's start; the latter is
+// united with what each preceding block leaves in the register, if the register is live.
 //
 //   value:  | register r at the start of block b: b * registers + r | writes, in the order of the text |
 //
-// After a guarded write a register has one of two values: the new one, or, in threads whose guard does not hold, the old one.
-// Instructions with the same guard, and blocks that a branch on it leads to, see the new one alone. For all others the two
-// are one web.
+// After a guarded write a register has one of two values: the new one or, in threads whose guard does not hold, the old
+// one. Instructions with the same guard, and blocks that a branch on it leads to, read only the new one. For all others
+// the two are one web.
 #include "webs.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "graph.h"
 #include "test.h"
 
-// What a guard is: a predicate's value, and whether it must not hold. 0: none.
+// A guard: a predicate's value, and whether it must not hold. 0: none.
 typedef struct guard {
     uint32_t value;  // + 1
     bool     negated;
@@ -22,7 +22,7 @@ typedef struct guard {
 
 typedef struct held {
     uint32_t read, written;  // the register's value before the statement, and after it
-    uint32_t old;            // where `under` is a guard: the value without it
+    uint32_t old;            // if `under` is a guard: the value without the write
     guard    under;
 } held;
 
@@ -61,7 +61,7 @@ static const cj_ir_inst *inst_at(const cj_webs *w, size_t stmt) {
 
 // ---- the walk
 
-// What holds on the way to a block after this one: of a guarded branch its guard, or the opposite.
+// The condition on the way from a block to a later one: the guard of a guarded branch, or its opposite.
 static guard way_to(const cj_webs *w, const cj_block *block, uint32_t to) {
     const cj_ir_inst *last = inst_at(w, block->end - 1);
     if (!last || !last->guard || block->succ_count < 2) return (guard){0};
@@ -71,7 +71,7 @@ static guard way_to(const cj_webs *w, const cj_block *block, uint32_t to) {
     return way;
 }
 
-// Whether a block begins where another one ends, and follows that one alone: what registers hold is then known.
+// Whether a block begins where another one ends, and follows only that one: then the contents of registers are known.
 static bool goes_on(const cj_webs *w, uint32_t block) {
     const cj_block *b = &w->graph.block[block];
     return b->pred_count == 1 && w->graph.block[b->pred[0]].end == b->first;
@@ -103,7 +103,7 @@ static void write_value(void *user, const cj_ir_operand *operand, const cj_ir_re
     if (written) w->reg[reg->index].written = w->write++;
 }
 
-// The statement is over: what it wrote is what the registers hold, and under a guard what they held may be there, too.
+// At the end of a statement registers hold what it wrote; after a guarded write they may hold the old values, too.
 static void pass_value(void *user, const cj_ir_operand *operand, const cj_ir_reg *reg, bool written) {
     (void)operand;
     cj_webs *w = user;
@@ -135,7 +135,8 @@ static void begin_walk(cj_webs *w) {
     enter_block(w, 0);
 }
 
-// ---- liveness. A write under a guard is none of a block's kills, but reads under the same guard after it see no older value.
+// ---- liveness. A guarded write does not kill the register in its block, but reads under the same guard after it do
+// not read older values.
 
 typedef struct noting {
     cj_webs  *w;
@@ -195,12 +196,12 @@ static void read_value(void *user, const cj_ir_operand *operand, const cj_ir_reg
     if (!written && h->under.value && !is_same(h->under, w->now)) join(w, h->read, h->old);
     if (!written || !h->under.value || is_same(h->under, w->now)) return;
     if (is_other(h->under, w->now))
-        join(w, h->written, h->read);  // one or the other was written: nothing is left of the old
+        join(w, h->written, h->read);  // one of the two wrote it: the old value is gone
     else if (w->now.value)
         join(w, h->read, h->old);
 }
 
-// What the block leaves in a register, to the one after it.
+// Passes the value of a register at the end of a block to the next one.
 static void leave(cj_webs *w, uint32_t to, guard way, uint32_t r) {
     const held    *h = &w->reg[r];
     const uint32_t start = to * w->regs + r;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webs of a function's registers: a web is a write, all reads that it reaches, and all writes that reach one of these
-// reads, too. A register that is used for one thing after the other has several webs, as several registers would; so
-// whether a kernel's writer takes a register again or a new one makes no difference, as it makes none to ptxas.
+// The webs of a function's registers: a web is a write, all reads that it reaches, and all writes that reach one of
+// these reads, too. A register that is used for one purpose after the other has several webs, like several registers.
+// So the webs are the same whether the author of a kernel uses a register again or a new one, which makes no difference
+// to ptxas, either.
 #ifndef CJ_TESTS_WEBS_H
 #define CJ_TESTS_WEBS_H
 
@@ -10,10 +11,10 @@
 
 typedef struct cj_webs cj_webs;
 
-// Lives in the arena. Fails the test where memory runs out.
+// Allocated in the arena. Fails the test if memory runs out.
 cj_webs *cj_test_webs(const cj_ir_func *func, cj_arena *arena);
 
-// Walks the statements in their order: enters each, which says what its registers are.
+// To be called for the statements in their order: enters a statement, and computes the webs of its registers.
 void cj_test_webs_enter(cj_webs *webs, size_t stmt);
 
 // The web of a register that the entered statement reads, or writes: a number below cj_test_webs_count.
