@@ -257,10 +257,6 @@ static void emit_argmax(const cj_plan *plan, cj_builder *b) {
     cj_ptx(f, "ret;");
 }
 
-const cj_family cj__family_argmax = {
-    .name = "argmax",
-    .summary = "the index of the largest element of each row; of equal ones the first",
-    CJ_PARAMS(params),
-    .plan = plan_argmax,
-    .emit = emit_argmax,
-};
+const cj_family cj__family_argmax = {CJ_FAMILY("argmax",
+                                               "the index of the largest element of each row; of equal ones the first",
+                                               params, plan_argmax, emit_argmax)};

@@ -150,11 +150,6 @@ static void find_address(const exchange_kernel *k, unsigned i, const place *p, e
         u->address[i] = cj_mad(f, "there", index, s->slot, u->window[i]);
 }
 
-// Where its place is in the own first buffer: without turning, places follow each other as threads do.
-static void find_place(const exchange_kernel *k, unsigned i, const place *p, exchange_units *u) {
-    u->place[i] = cj_mad(k->f, "place", cj_mad(k->f, "index", p->part, k->s.tile, p->within), k->s.slot, k->box);
-}
-
 // Some thread may hold nothing that travels: then which do.
 static cj_reg find_holders(const exchange_kernel *k, const exchange_units *u) {
     for (unsigned i = 0; i < k->s.vectors; i++)
@@ -177,7 +172,8 @@ void cj__exchange_find(const exchange_kernel *k, const exchange_tile *t, exchang
         u->is_held[i] = travels(k, i, p.is_held);
         if (cj__exchange_stays(k, i)) continue;
         if (!s->bulk) find_address(k, i, &p, u);
-        if (s->turned) find_place(k, i, &p, u);
+        if (!s->turned) continue;  // places in the own buffer follow each other as threads do
+        u->place[i] = cj_mad(k->f, "place", cj_mad(k->f, "index", p.part, s->tile, p.within), s->slot, k->box);
     }
     u->holds = pushes && !s->bulk ? find_holders(k, u) : cj_always();
 }

@@ -2,7 +2,6 @@
 // What a shape takes, predicted: "The cost model" in docs/maintaining/gemm.md has the formulas, constants.def the numbers.
 #include <math.h>
 
-#include "occupancy.h"
 #include "plan.h"
 
 static const gemm_constants *const gpu = &cj__gemm_constants;
@@ -10,12 +9,8 @@ static const gemm_constants *const gpu = &cj__gemm_constants;
 // ---- clusters that run at once
 
 static uint64_t room_in(const gemm_shape *g, const cj_limits *limits) {
-    const cj_kernel_use use = {.threads = GEMM_GROUP * (g->groups + 1),
-                               .shared = limits->shared_per_block_optin,
-                               .cluster = cj__gemm_multicast(g) * g->split};
-    cj_occupancy        o;
-    cj__occupancy(&use, limits, &o);
-    return o.active_clusters ? o.active_clusters : 1;
+    return cj__clusters_at_once(limits, GEMM_GROUP * (g->groups + 1), limits->shared_per_block_optin,
+                                cj__gemm_multicast(g) * g->split);
 }
 
 static uint64_t room_in_gpcs_of(const gemm_shape *g, const cj_limits *target, uint32_t sms) {

@@ -80,6 +80,9 @@ cj_reg cj__load_param(cj_func *f, const char *type, cj_var param, const char *na
 // number, with a warning. 1 is what every kernel has, and is not written.
 void cj__blocks_per_sm(const cj_plan *plan, cj_func *f, uint64_t wanted);
 
+// Clusters of so many blocks (0 and 1: blocks) that the GPU holds at once, but at least 1.
+uint64_t cj__clusters_at_once(const cj_limits *limits, uint64_t threads, uint64_t shared, uint64_t cluster);
+
 // Lets a thread have so many registers. ptxas by itself now and then spills some for a block more on an SM, and does not where
 // a number of blocks is asked for. For sm_90, where forms were measured as ptxas compiles them by itself, only those that
 // `spills` names are kept from it.

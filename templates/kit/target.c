@@ -6,6 +6,7 @@
 #include "check.h"
 #include "error.h"
 #include "family.h"
+#include "occupancy.h"
 
 // At most what an SM of the plan's target holds.
 static uint32_t fit_sm(const cj_plan *plan, uint64_t wanted) {
@@ -19,6 +20,12 @@ static uint32_t fit_sm(const cj_plan *plan, uint64_t wanted) {
 void cj__blocks_per_sm(const cj_plan *plan, cj_func *f, uint64_t wanted) {
     const uint32_t blocks = fit_sm(plan, wanted);
     if (blocks > 1) cj_blocks_per_sm(f, blocks);
+}
+
+uint64_t cj__clusters_at_once(const cj_limits *limits, uint64_t threads, uint64_t shared, uint64_t cluster) {
+    cj_occupancy o;
+    cj__occupancy(&(cj_kernel_use){.threads = threads, .shared = shared, .cluster = cluster}, limits, &o);
+    return o.active_clusters ? o.active_clusters : 1;
 }
 
 void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spills) {

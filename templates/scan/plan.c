@@ -8,7 +8,6 @@
 
 #include "error.h"
 #include "numbers.h"
-#include "occupancy.h"
 #include "scan.h"
 #include "user_function.h"
 
@@ -161,12 +160,6 @@ static const char *asked_of_stream(const cj_plan *plan) {
     return cj__scan_asked(plan, SCAN_GRID) ? "grid" : NULL;
 }
 
-static cj_status refuse_direct(const char *name, cj_error *error) {
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "%s: form=direct deals a tile a block, and has none" CJ_HINT "%s belongs to form=stream", name,
-                    name);
-}
-
 // Plans a stream, and writes the parameters that the caller left to the plan. False if it does not fit.
 static bool try_stream(cj_plan *plan, scan_shape *s, const cj_limits *limits, bool clusters) {
     uint64_t *value = plan->params.value;
@@ -190,7 +183,10 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
     const bool      must = form == SCAN_STREAM || of_stream;
     const bool      with_cluster = cj__scan_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER];
     scan_shape      s;
-    if (form == SCAN_DIRECT && of_stream) return refuse_direct(of_stream, error);
+    if (form == SCAN_DIRECT && of_stream)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "%s: form=direct deals a tile a block, and has none" CJ_HINT "%s belongs to form=stream",
+                        of_stream, of_stream);
     value[SCAN_FORM] = SCAN_DIRECT;
     cj__scan_shape(plan, &s);
     const bool large = s.rows * s.columns * s.bytes >= SCAN_STREAM_LEAST && s.columns * s.bytes >= SCAN_STREAM_ROW;
@@ -235,13 +231,9 @@ static uint64_t grid_of(const scan_shape *s) {
 // As many blocks as the GPU holds at once, but no more than there are tiles or rows to take. No block waits for one that has
 // not started.
 static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits *limits) {
-    const cj_kernel_use use = {.threads = s->block, .shared = cj__scan_pool(s) + cj__scan_slots(s)};
-    const uint64_t      numbers = cj__scan_numbers(s);
-    cj_occupancy        o;
-    cj__occupancy(&use, limits, &o);
-    const uint64_t room = o.active_clusters ? o.active_clusters : 1;
+    const uint64_t room = cj__clusters_at_once(limits, s->block, cj__scan_pool(s) + cj__scan_slots(s), 0);
     const bool     given = cj__scan_asked(plan, SCAN_GRID);
-    plan->grid.x = given ? (uint32_t)plan->params.value[SCAN_GRID] : (uint32_t)(room < numbers ? room : numbers);
+    plan->grid.x = (uint32_t)(given ? plan->params.value[SCAN_GRID] : cj__least(room, cj__scan_numbers(s)));
     plan->resident = given ? 0 : 1;
     plan->dynamic_shared = (uint32_t)cj__scan_pool(s);
 }

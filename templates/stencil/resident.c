@@ -233,7 +233,7 @@ static void emit_step(const resident *w) {
         for (uint32_t d = 0; d <= 2 * r; d++) rows[d] = &w->row[i + d];
         cj__stencil_row_sum(w->k, &w->made[i], rows);
     }
-    for (uint32_t i = 0; i < s->tile; i++) cj__stencil_row_move_own(w->k, &w->row[r + i], &w->made[i]);
+    for (uint32_t i = 0; i < s->tile; i++) cj__stencil_row_move(w->k, &w->row[r + i], &w->made[i], true);
     cj_ptx(f, "sub.u32 $1, $2, $1;", w->show_half, w->half);
 }
 

@@ -17,16 +17,9 @@ stencil_row cj__stencil_row(const kernel *k, const char *name) {
 static uint32_t begin_of(const stencil *s) { return s->box ? 0 : s->radius; }
 static uint32_t end_of(const stencil *s) { return s->columns + (s->box ? 2 : 1) * s->radius; }
 
-static void move(const kernel *k, const stencil_row *into, const stencil_row *from, uint32_t i, uint32_t end) {
-    for (; i < end; i++) cj_set(k->f, into->at[i], from->at[i]);
-}
-
-void cj__stencil_row_move(const kernel *k, const stencil_row *into, const stencil_row *from) {
-    move(k, into, from, begin_of(k->s), end_of(k->s));
-}
-
-void cj__stencil_row_move_own(const kernel *k, const stencil_row *into, const stencil_row *from) {
-    move(k, into, from, k->s->radius, k->s->radius + k->s->columns);
+void cj__stencil_row_move(const kernel *k, const stencil_row *into, const stencil_row *from, bool own) {
+    const uint32_t r = k->s->radius, end = own ? r + k->s->columns : end_of(k->s);
+    for (uint32_t i = own ? r : begin_of(k->s); i < end; i++) cj_set(k->f, into->at[i], from->at[i]);
 }
 
 static cj_arg zero_of(const stencil *s) { return s->bytes == 4 ? cj_arg_f32(0) : cj_arg_f64(0); }

@@ -115,9 +115,8 @@ typedef struct stencil_row {
 } stencil_row;
 
 stencil_row cj__stencil_row(const kernel *k, const char *name);
-void        cj__stencil_row_move(const kernel *k, const stencil_row *into, const stencil_row *from);
-void        cj__stencil_row_move_own(const kernel *k, const stencil_row *into,
-                                     const stencil_row *from);  // the lane's own columns
+void        cj__stencil_row_move(const kernel *k, const stencil_row *into, const stencil_row *from,
+                                 bool own);  // own: the lane's own columns alone
 void        cj__stencil_row_zero(const kernel *k, const stencil_row *row);
 
 // Where the grid's rows end: whether this lane begins or ends them; the lanes that have the columns next to this lane's,

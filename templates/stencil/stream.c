@@ -121,9 +121,9 @@ static void emit_edge(const stream *w, const stencil_row *row, cj_reg y, const s
         CJ_UNLESS(f, inside, "row_inside") cj__stencil_row_zero(k, row);
     } else if (s->boundary == BOUNDARY_CLAMP) {
         CJ_UNLESS(f, cj_ne(f, "not_first", y, 0), "row_below") {
-            for (uint32_t i = 0; i < s->radius; i++) cj__stencil_row_move(k, older[i], row);
+            for (uint32_t i = 0; i < s->radius; i++) cj__stencil_row_move(k, older[i], row, false);
         }
-        CJ_UNLESS(f, cj_lt(f, "row_inside", y, s->n[1]), "row_inside") cj__stencil_row_move(k, row, older[0]);
+        CJ_UNLESS(f, cj_lt(f, "row_inside", y, s->n[1]), "row_inside") cj__stencil_row_move(k, row, older[0], false);
     }
 }
 
@@ -185,7 +185,7 @@ static void emit_rows(const stream *w, uint32_t depth) {
     CJ_DO(f, "next_rows", cj_let(f, "pred", "more_rows", "setp.lt.s32 $1, $2, $3;", row, last_row)) {
         for (uint32_t phase = 0; phase < w->window; phase++) {
             cj_step(f, "row %u of %u goes through the levels", phase + 1, w->window);
-            cj__stencil_row_move(w->k, aged(w, 0, phase, 0), &w->ahead[phase]);
+            cj__stencil_row_move(w->k, aged(w, 0, phase, 0), &w->ahead[phase], false);
             emit_load(w, &w->ahead[phase], cj_add(f, "next_row", row, w->window), last_row, reach);
             emit_row(w, phase, depth, row);
             cj_update(f, row, "add", 1);
