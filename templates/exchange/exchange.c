@@ -114,7 +114,7 @@ static exchange_tile emit_item(const exchange_kernel *k, cj_reg item) {
     return t;
 }
 
-static void emit_items(const exchange_kernel *k, const exchange_links *l) {
+static void emit_items(const exchange_kernel *k) {
     cj_func       *f = k->f;
     exchange_units u;
     cj_reg         round = cj_mov(f, "u32", "round", 0), item = cj_mov(f, "u32", "item", k->group);
@@ -124,7 +124,7 @@ static void emit_items(const exchange_kernel *k, const exchange_links *l) {
         cj__exchange_copy_chunk(k, &t, &u);
         cj__exchange_load(k, &t, &u);
         cj__exchange_find(k, &t, &u);
-        cj__exchange_rounds(k, l, &t, &u, round);
+        cj__exchange_rounds(k, &t, &u, round);
         if (k->s.settles)
             cj_ptx(
                 f,
@@ -140,8 +140,8 @@ static void emit_exchange(const cj_plan *plan, cj_builder *b) {
     cj_func *f = k.f = cj_entry(b, plan->entry);
     declare(&k);
     emit_identity(&k);
-    const exchange_links l = cj__exchange_setup(&k);
-    emit_items(&k, &l);
+    cj__exchange_setup(&k);
+    emit_items(&k);
     if (k.s.strategy == CJ_EXCHANGE_PULL || k.s.credits || k.s.bulk) {
         cj_step(f, "the end");
         cj_cluster_arrive(f, k.s.bulk ? CJ_ARRIVE_RELAXED : CJ_ARRIVE_RELEASE, NULL);

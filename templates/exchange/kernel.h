@@ -6,6 +6,13 @@
 
 #include "exchange.h"
 
+// What the rounds of a strategy need.
+typedef struct exchange_links {
+    cj_reg link;                    // push: the box of the block that writes here; global: a flag to watch
+    cj_reg watches, flag, before;   // global: the threads that watch one; the own flag, and its value before the launch
+    cj_reg sends, from, to, there;  // bulk copies: a thread for each part, from where to where and whose
+} exchange_links;
+
 // What every step knows: nothing changes it after the beginning.
 typedef struct exchange_kernel {
     cj_func          *f;
@@ -15,6 +22,7 @@ typedef struct exchange_kernel {
     cj_reg            thread, leader, rank, group, block;  // group: of blocks that trade; block: of the launch
     cj_reg            box;  // where the block's shared memory begins; without clusters the first block's buffers
     cj_reg            own;  // the thread's first place in the own first buffer
+    exchange_links    links;
 } exchange_kernel;
 
 // A tile of the parts of a cluster of chunks: of the problem its cluster; of each part the first unit, and how many.
@@ -37,13 +45,6 @@ typedef struct exchange_units {
 typedef struct exchange_turn {
     cj_reg number, buffer, parity;
 } exchange_turn;
-
-// What the rounds of a strategy need beside that, made once.
-typedef struct exchange_links {
-    cj_reg link;                    // push: the box of the block that writes here; global: a flag to watch
-    cj_reg watches, flag, before;   // global: the threads that watch one; the own flag, and its value before the launch
-    cj_reg sends, from, to, there;  // bulk copies: a thread for each part, from where to where and whose
-} exchange_links;
 
 // ---- peer.c. `comes`: the block that a part comes from; else the one that it goes to.
 
@@ -75,8 +76,7 @@ void cj__exchange_store_sent(const exchange_kernel *k, const exchange_turn *t, c
 
 // ---- rounds.c
 
-exchange_links cj__exchange_setup(const exchange_kernel *k);
-void           cj__exchange_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
-                                   const exchange_units *u, cj_reg round);
+void cj__exchange_setup(exchange_kernel *k);  // k->links
+void cj__exchange_rounds(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u, cj_reg round);
 
 #endif

@@ -14,7 +14,7 @@ static void init_mbarriers(const exchange_kernel *k, uint32_t from, uint32_t arr
         cj_mbarrier_init(k->f, k->leader, cj_add(k->f, "mbarrier", k->box, from + MBARRIER * i), CJ_ARG(arrivals), why);
 }
 
-static void push_setup(const exchange_kernel *k, exchange_links *l) {
+static void push_setup(exchange_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "mbarriers, before any peer needs them");
     if (k->s.bulk)
@@ -26,7 +26,7 @@ static void push_setup(const exchange_kernel *k, exchange_links *l) {
     cj_mbarrier_init_done(f, "peers may see them");
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, NULL);
     cj_cluster_wait(f, "B1: every block's mbarriers are ready");
-    if (k->s.credits) l->link = cj__exchange_window(k, cj__exchange_around(k, CJ_ARG(k->s.shift)));
+    if (k->s.credits) k->links.link = cj__exchange_window(k, cj__exchange_around(k, CJ_ARG(k->s.shift)));
 }
 
 // The mbarrier of this round's buffer at an offset from where shared memory begins, own or a peer's.
@@ -55,8 +55,7 @@ static void trade_units(const exchange_kernel *k, const exchange_turn *t, cj_reg
     cj__exchange_load_sent(k, t, u);
 }
 
-static void push_round(const exchange_kernel *k, const exchange_links *l, const exchange_tile *tile,
-                       const exchange_units *u, cj_reg round) {
+static void push_round(const exchange_kernel *k, const exchange_tile *tile, const exchange_units *u, cj_reg round) {
     cj_func            *f = k->f;
     const exchange_turn t = cj__exchange_turn(k, round);
     cj_reg              turn = cj_shl(f, "mbarriers", t.number, 3), full = mbarrier_at(k, k->box, turn, 0, "full");
@@ -65,7 +64,7 @@ static void push_round(const exchange_kernel *k, const exchange_links *l, const 
     CJ_IF(f, u->holds, "holds_nothing") trade_units(k, &t, turn, u, full);
     if (!k->s.credits) return;
     cj_ptx(f, "bar.sync 0; // B2: every thread has read it");
-    cj_mbarrier_arrive_peer(f, k->leader, mbarrier_at(k, l->link, turn, FREE_AT, "free_there"),
+    cj_mbarrier_arrive_peer(f, k->leader, mbarrier_at(k, k->links.link, turn, FREE_AT, "free_there"),
                             "it may be written again");
 }
 
@@ -73,30 +72,29 @@ static void push_round(const exchange_kernel *k, const exchange_links *l, const 
 
 // Thread p of warp 0 copies part p, in an all-to-all from the own part on the next one. All blocks begin with the same
 // peer: measured on an H200, 2026-11-21, that is faster than if each began with the next rank.
-static void bulk_setup(const exchange_kernel *k, exchange_links *l) {
+static void bulk_setup(exchange_kernel *k) {
     cj_func       *f = k->f;
     const uint32_t slots = k->s.tile * k->s.slot;
-    push_setup(k, l);
+    push_setup(k);
     cj_step(f, "a thread for each part that leaves: where the part begins, and where it goes");
-    l->sends = cj_lt(f, "sends", k->thread, k->s.parts - k->s.turned);
+    k->links.sends = cj_lt(f, "sends", k->thread, k->s.parts - k->s.turned);
     cj_reg part = cj_min(f, "part", k->thread, k->s.parts - 1);
     if (k->s.turned) {
         cj_reg after_own = cj_ge(f, "after_own", part, k->rank);
         cj_ptx(f, "@$1 add.u32 $2, $2, 1;", after_own, part);
         part = cj_min(f, "part", part, k->s.parts - 1);
     }
-    l->there = cj__exchange_window(k, cj__exchange_peer(k, part, false));
-    l->from = cj_mad(f, "from", part, slots, k->box);
-    l->to = cj_mad(f, "to", cj__exchange_part_there(k, part), slots, l->there);
+    k->links.there = cj__exchange_window(k, cj__exchange_peer(k, part, false));
+    k->links.from = cj_mad(f, "from", part, slots, k->box);
+    k->links.to = cj_mad(f, "to", cj__exchange_part_there(k, part), slots, k->links.there);
 }
 
 // Copies of at most copy_bytes each.
-static void copy_part(const exchange_kernel *k, const exchange_links *l, cj_reg to, cj_reg from, cj_reg left,
-                      cj_reg mbarrier) {
+static void copy_part(const exchange_kernel *k, cj_reg to, cj_reg from, cj_reg left, cj_reg mbarrier) {
     cj_func *f = k->f;
     CJ_DO(f, "next_copy", cj_ne(f, "more", left, 0)) {
         cj_reg bytes = cj_min(f, "bytes", left, k->s.copy_bytes);
-        cj_bulk_push(f, l->sends, to, from, CJ_ARG(bytes), mbarrier);
+        cj_bulk_push(f, k->links.sends, to, from, CJ_ARG(bytes), mbarrier);
         cj_update(f, from, "add", bytes);
         cj_update(f, to, "add", bytes);
         cj_update(f, left, "sub", bytes);
@@ -104,14 +102,14 @@ static void copy_part(const exchange_kernel *k, const exchange_links *l, cj_reg 
 }
 
 // One round by warp 0, from the buffer of this turn into the peers' other ones.
-static void bulk_round(const exchange_kernel *k, const exchange_links *l, const exchange_tile *tile, cj_reg round) {
+static void bulk_round(const exchange_kernel *k, const exchange_tile *tile, cj_reg round) {
     cj_func *f = k->f;
     cj_reg   turn = cj_and(f, "turn", round, 1), other = cj_xor(f, "other", turn, 1);
     cj_reg   parity = cj_let(f, "u32", "parity", "bfe.u32 $1, $2, 1, 1;", round);
     cj_reg   full = cj_mad(f, "full", other, MBARRIER, k->box);
-    cj_reg   full_there = cj_mad(f, "full_there", other, MBARRIER, l->there);
-    cj_reg   from = cj_mad(f, "from", turn, k->s.buffer_bytes, l->from);
-    cj_reg   to = cj_mad(f, "to", other, k->s.buffer_bytes, l->to);
+    cj_reg   full_there = cj_mad(f, "full_there", other, MBARRIER, k->links.there);
+    cj_reg   from = cj_mad(f, "from", turn, k->s.buffer_bytes, k->links.from);
+    cj_reg   to = cj_mad(f, "to", other, k->s.buffer_bytes, k->links.to);
     cj_ptx(f, "add.u32 $1, $1, $2;", from, EXCHANGE_HEAD);
     cj_ptx(f, "add.u32 $1, $1, $2;", to, EXCHANGE_HEAD);
     cj_reg left = cj_mul(f, "bytes_left", tile->left, k->s.slot);
@@ -120,8 +118,8 @@ static void bulk_round(const exchange_kernel *k, const exchange_links *l, const 
     cj_ptx(
         f,
         "@$1 mbarrier.arrive.shared::cluster.b64 _, [$2]; // what this round overwrites there has been sent and taken",
-        l->sends, full_there);
-    copy_part(k, l, to, from, left, full_there);
+        k->links.sends, full_there);
+    copy_part(k, to, from, left, full_there);
     cj_mbarrier_wait(f, full, CJ_ARG(parity), CJ_SCOPE_CLUSTER, "everything has come");
 }
 
@@ -148,29 +146,29 @@ static cj_reg watched_peer(const exchange_kernel *k, cj_reg part) {
     return cj__exchange_around(k, CJ_ARG(distance));
 }
 
-static void global_setup(const exchange_kernel *k, exchange_links *l) {
+static void global_setup(exchange_kernel *k) {
     cj_func       *f = k->f;
     const uint32_t links = k->s.pattern == CJ_EXCHANGE_RING ? 2 : k->s.parts;
     cj_reg         flags = cj__load_pointer(f, k->workspace, "flags");
     cj_step(f, "the own flag, which counts rounds from launch to launch, and those to wait for");
-    l->flag = cj_mad_wide(f, "flag", k->block, EXCHANGE_FLAG, flags);
-    l->before = cj_let(f, "u32", "rounds_before", "ld.global.u32 $1, [$2];", l->flag);
-    l->watches = cj_lt(f, "watches", k->thread, links);
+    k->links.flag = cj_mad_wide(f, "flag", k->block, EXCHANGE_FLAG, flags);
+    k->links.before = cj_let(f, "u32", "rounds_before", "ld.global.u32 $1, [$2];", k->links.flag);
+    k->links.watches = cj_lt(f, "watches", k->thread, links);
     cj_reg peer = watched_peer(k, cj_min(f, "part", k->thread, links - 1));
-    l->link = cj_mad_wide(f, "flag_there", cj__exchange_block_of(k, peer), EXCHANGE_FLAG, flags);
+    k->links.link = cj_mad_wide(f, "flag_there", cj__exchange_block_of(k, peer), EXCHANGE_FLAG, flags);
 }
 
-static void global_round(const exchange_kernel *k, const exchange_links *l, const exchange_units *u, cj_reg round) {
+static void global_round(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
     cj_func            *f = k->f;
     const exchange_turn t = cj__exchange_turn(k, round);
     cj_reg              ahead = {0};
     cj__exchange_store_own(k, u, "st.global", cj__exchange_in_buffer(k, &t, k->own));
-    cj_reg now = cj_add(f, "now", cj_add(f, "now", l->before, round), 1);
+    cj_reg now = cj_add(f, "now", cj_add(f, "now", k->links.before, round), 1);
     cj_ptx(f, "bar.sync 0; // G1: the buffer is written");
-    cj_ptx(f, "@$1 st.release.gpu.global.u32 [$2], $3;", k->leader, l->flag, now);
-    CJ_IF(f, l->watches, "come") {
+    cj_ptx(f, "@$1 st.release.gpu.global.u32 [$2], $3;", k->leader, k->links.flag, now);
+    CJ_IF(f, k->links.watches, "come") {
         CJ_DO(f, "watch", cj_let(f, "pred", "early", "setp.lt.s32 $1, $2, 0;", ahead)) {
-            cj_reg seen = cj_let(f, "u32", "seen", "ld.acquire.gpu.global.u32 $1, [$2];", l->link);
+            cj_reg seen = cj_let(f, "u32", "seen", "ld.acquire.gpu.global.u32 $1, [$2];", k->links.link);
             ahead = cj_sub(f, "ahead", seen, now);
         }
     }
@@ -183,36 +181,33 @@ static void global_round(const exchange_kernel *k, const exchange_links *l, cons
 
 // ---- all rounds
 
-exchange_links cj__exchange_setup(const exchange_kernel *k) {
-    exchange_links l = {.link = {0}};
+void cj__exchange_setup(exchange_kernel *k) {
     if (k->s.bulk)
-        bulk_setup(k, &l);
+        bulk_setup(k);
     else if (k->s.strategy == CJ_EXCHANGE_PUSH)
-        push_setup(k, &l);
+        push_setup(k);
     else if (k->s.strategy == CJ_EXCHANGE_GLOBAL)
-        global_setup(k, &l);
-    return l;
+        global_setup(k);
 }
 
-static void emit_loop(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
-                      const exchange_units *u, cj_reg round, cj_reg end) {
+static void emit_loop(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u, cj_reg round,
+                      cj_reg end) {
     cj_step(k->f, k->s.bulk ? "a round, by warp 0" : "a round");
     CJ_DO(k->f, "next_round", cj_ne(k->f, "more", round, end)) {
         if (k->s.bulk)
-            bulk_round(k, l, t, round);
+            bulk_round(k, t, round);
         else if (k->s.strategy == CJ_EXCHANGE_PUSH)
-            push_round(k, l, t, u, round);
+            push_round(k, t, u, round);
         else if (k->s.strategy == CJ_EXCHANGE_PULL)
             pull_round(k, u, round);
         else
-            global_round(k, l, u, round);
+            global_round(k, u, round);
         cj_update(k->f, round, "add", 1);
     }
 }
 
 // Into the buffer of the first round's turn; out of that of the turn after the last one.
-static void bulk_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *tile,
-                        const exchange_units *u, cj_reg round) {
+static void bulk_rounds(const exchange_kernel *k, const exchange_tile *tile, const exchange_units *u, cj_reg round) {
     cj_func *f = k->f;
     cj_step(f, "what leaves, into the buffer");
     exchange_turn t = cj__exchange_turn(k, round);
@@ -221,19 +216,18 @@ static void bulk_rounds(const exchange_kernel *k, const exchange_links *l, const
     cj_ptx(f, "bar.sync 0; // C1: the buffer is written, and what came before has been read");
     cj_reg end = cj_add(f, "rounds_end", round, k->s.repeat);
     if (k->s.threads == 32)
-        emit_loop(k, l, tile, u, round, end);
+        emit_loop(k, tile, u, round, end);
     else
-        CJ_UNLESS(f, cj_ge(f, "other_warp", k->thread, 32), "rounds_done") emit_loop(k, l, tile, u, round, end);
+        CJ_UNLESS(f, cj_ge(f, "other_warp", k->thread, 32), "rounds_done") emit_loop(k, tile, u, round, end);
     cj_ptx(f, "bar.sync 0; // C2: what came can be read");
     cj_set(f, round, end);
     t = cj__exchange_turn(k, round);
     cj__exchange_load_sent(k, &t, u);
 }
 
-void cj__exchange_rounds(const exchange_kernel *k, const exchange_links *l, const exchange_tile *t,
-                         const exchange_units *u, cj_reg round) {
+void cj__exchange_rounds(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u, cj_reg round) {
     if (k->s.bulk)
-        bulk_rounds(k, l, t, u, round);
+        bulk_rounds(k, t, u, round);
     else
-        emit_loop(k, l, t, u, round, cj_add(k->f, "rounds_end", round, k->s.repeat));
+        emit_loop(k, t, u, round, cj_add(k->f, "rounds_end", round, k->s.repeat));
 }
