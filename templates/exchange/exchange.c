@@ -120,16 +120,16 @@ static void emit_items(const exchange_kernel *k) {
     cj_reg         round = cj_mov(f, "u32", "round", 0), item = cj_mov(f, "u32", "item", k->group);
     cj__exchange_name_units(k, &u);
     CJ_COUNT(f, "next_item", item, k->s.groups, k->s.items) {
-        const exchange_tile t = emit_item(k, item);
-        cj__exchange_copy_chunk(k, &t, &u);
-        cj__exchange_load(k, &t, &u);
-        cj__exchange_find(k, &t, &u);
-        cj__exchange_rounds(k, &t, &u, round);
+        u.tile = emit_item(k, item);
+        cj__exchange_copy_chunk(k, &u);
+        cj__exchange_load(k, &u);
+        cj__exchange_find(k, &u);
+        cj__exchange_rounds(k, &u, round);
         if (k->s.settles)
             cj_ptx(
                 f,
                 "bar.sync 0; // B4: every thread has read the last buffer, also those that hold less of the next tile");
-        cj__exchange_store(k, &t, &u);
+        cj__exchange_store(k, &u);
     }
 }
 

@@ -32,9 +32,10 @@ typedef struct exchange_tile {
 
 // The units that a thread holds in a tile.
 typedef struct exchange_units {
-    cj_reg value[EXCHANGE_VECTORS][4];
-    cj_reg is_held[EXCHANGE_VECTORS];  // and leaves the block; cj_always(): every thread's does
-    cj_reg holds;                      // some unit is; cj_always(): of every thread
+    exchange_tile tile;
+    cj_reg        value[EXCHANGE_VECTORS][4];
+    cj_reg        is_held[EXCHANGE_VECTORS];  // and leaves the block; cj_always(): every thread's does
+    cj_reg        holds;                      // some unit is; cj_always(): of every thread
     cj_reg
         window[EXCHANGE_VECTORS];  // where the box or the buffers of the block begin that a unit goes to, or comes from
     cj_reg address[EXCHANGE_VECTORS];  // its place in the first buffer there
@@ -57,10 +58,10 @@ cj_reg cj__exchange_window(const exchange_kernel *k, cj_reg peer);      // where
 // ---- unit.c
 
 void cj__exchange_name_units(const exchange_kernel *k, exchange_units *u);
-void cj__exchange_load(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u);
-void cj__exchange_store(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u);
-void cj__exchange_copy_chunk(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u);  // halo
-void cj__exchange_find(const exchange_kernel *k, const exchange_tile *t, exchange_units *u);  // all but the values
+void cj__exchange_load(const exchange_kernel *k, const exchange_units *u);
+void cj__exchange_store(const exchange_kernel *k, const exchange_units *u);
+void cj__exchange_copy_chunk(const exchange_kernel *k, const exchange_units *u);  // halo
+void cj__exchange_find(const exchange_kernel *k, exchange_units *u);              // all but the values
 
 bool   cj__exchange_stays(const exchange_kernel *k, unsigned i);  // all-to-all pushed: the i-th unit is of the own part
 cj_reg cj__exchange_in_buffer(const exchange_kernel *k, const exchange_turn *t, cj_reg base);
@@ -77,6 +78,6 @@ void cj__exchange_store_sent(const exchange_kernel *k, const exchange_turn *t, c
 // ---- rounds.c
 
 void cj__exchange_setup(exchange_kernel *k);  // k->links
-void cj__exchange_rounds(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u, cj_reg round);
+void cj__exchange_rounds(const exchange_kernel *k, const exchange_units *u, cj_reg round);
 
 #endif

@@ -55,11 +55,11 @@ static void trade_units(const exchange_kernel *k, const exchange_turn *t, cj_reg
     cj__exchange_load_sent(k, t, u);
 }
 
-static void push_round(const exchange_kernel *k, const exchange_tile *tile, const exchange_units *u, cj_reg round) {
+static void push_round(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
     cj_func            *f = k->f;
     const exchange_turn t = cj__exchange_turn(k, round);
     cj_reg              turn = cj_shl(f, "mbarriers", t.number, 3), full = mbarrier_at(k, k->box, turn, 0, "full");
-    cj_reg              bytes = cj_mul(f, "bytes", tile->left, (k->s.parts - k->s.turned) * k->s.slot);
+    cj_reg              bytes = cj_mul(f, "bytes", u->tile.left, (k->s.parts - k->s.turned) * k->s.slot);
     cj_mbarrier_arrive_expect(f, k->leader, full, CJ_ARG(bytes), "what will come");
     CJ_IF(f, u->holds, "holds_nothing") trade_units(k, &t, turn, u, full);
     if (!k->s.credits) return;
@@ -102,7 +102,7 @@ static void copy_part(const exchange_kernel *k, cj_reg to, cj_reg from, cj_reg l
 }
 
 // One round by warp 0, from the buffer of this turn into the peers' other ones.
-static void bulk_round(const exchange_kernel *k, const exchange_tile *tile, cj_reg round) {
+static void bulk_round(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
     cj_func *f = k->f;
     cj_reg   turn = cj_and(f, "turn", round, 1), other = cj_xor(f, "other", turn, 1);
     cj_reg   parity = cj_let(f, "u32", "parity", "bfe.u32 $1, $2, 1, 1;", round);
@@ -112,7 +112,7 @@ static void bulk_round(const exchange_kernel *k, const exchange_tile *tile, cj_r
     cj_reg   to = cj_mad(f, "to", other, k->s.buffer_bytes, k->links.to);
     cj_ptx(f, "add.u32 $1, $1, $2;", from, EXCHANGE_HEAD);
     cj_ptx(f, "add.u32 $1, $1, $2;", to, EXCHANGE_HEAD);
-    cj_reg left = cj_mul(f, "bytes_left", tile->left, k->s.slot);
+    cj_reg left = cj_mul(f, "bytes_left", u->tile.left, k->s.slot);
     cj_reg bytes = cj_mul(f, "bytes", left, k->s.parts - k->s.turned);
     cj_mbarrier_arrive_expect(f, k->leader, full, CJ_ARG(bytes), "what will come");
     cj_ptx(
@@ -190,14 +190,13 @@ void cj__exchange_setup(exchange_kernel *k) {
         global_setup(k);
 }
 
-static void emit_loop(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u, cj_reg round,
-                      cj_reg end) {
+static void emit_loop(const exchange_kernel *k, const exchange_units *u, cj_reg round, cj_reg end) {
     cj_step(k->f, k->s.bulk ? "a round, by warp 0" : "a round");
     CJ_DO(k->f, "next_round", cj_ne(k->f, "more", round, end)) {
         if (k->s.bulk)
-            bulk_round(k, t, round);
+            bulk_round(k, u, round);
         else if (k->s.strategy == CJ_EXCHANGE_PUSH)
-            push_round(k, t, u, round);
+            push_round(k, u, round);
         else if (k->s.strategy == CJ_EXCHANGE_PULL)
             pull_round(k, u, round);
         else
@@ -207,7 +206,7 @@ static void emit_loop(const exchange_kernel *k, const exchange_tile *t, const ex
 }
 
 // Into the buffer of the first round's turn; out of that of the turn after the last one.
-static void bulk_rounds(const exchange_kernel *k, const exchange_tile *tile, const exchange_units *u, cj_reg round) {
+static void bulk_rounds(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
     cj_func *f = k->f;
     cj_step(f, "what leaves, into the buffer");
     exchange_turn t = cj__exchange_turn(k, round);
@@ -216,18 +215,18 @@ static void bulk_rounds(const exchange_kernel *k, const exchange_tile *tile, con
     cj_ptx(f, "bar.sync 0; // C1: the buffer is written, and what came before has been read");
     cj_reg end = cj_add(f, "rounds_end", round, k->s.repeat);
     if (k->s.threads == 32)
-        emit_loop(k, tile, u, round, end);
+        emit_loop(k, u, round, end);
     else
-        CJ_UNLESS(f, cj_ge(f, "other_warp", k->thread, 32), "rounds_done") emit_loop(k, tile, u, round, end);
+        CJ_UNLESS(f, cj_ge(f, "other_warp", k->thread, 32), "rounds_done") emit_loop(k, u, round, end);
     cj_ptx(f, "bar.sync 0; // C2: what came can be read");
     cj_set(f, round, end);
     t = cj__exchange_turn(k, round);
     cj__exchange_load_sent(k, &t, u);
 }
 
-void cj__exchange_rounds(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u, cj_reg round) {
+void cj__exchange_rounds(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
     if (k->s.bulk)
-        bulk_rounds(k, t, u, round);
+        bulk_rounds(k, u, round);
     else
-        emit_loop(k, t, u, round, cj_add(k->f, "rounds_end", round, k->s.repeat));
+        emit_loop(k, u, round, cj_add(k->f, "rounds_end", round, k->s.repeat));
 }

@@ -78,29 +78,29 @@ static cj_reg tile_of(const exchange_kernel *k, const exchange_tile *t, cj_var a
     return k->s.tiles > 1 ? cj_mad_wide(k->f, name, t->first, k->s.unit, base) : base;
 }
 
-void cj__exchange_load(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u) {
+void cj__exchange_load(const exchange_kernel *k, const exchange_units *u) {
     cj_step(k->f, "what travels, %u unit%s a thread", k->s.vectors, k->s.vectors > 1 ? "s" : "");
-    cj_reg base = tile_of(k, t, k->x, "x", k->s.chunk);
+    cj_reg base = tile_of(k, &u->tile, k->x, "x", k->s.chunk);
     for (unsigned i = 0; i < k->s.vectors; i++) {
-        const place p = place_of(k, t, i);
+        const place p = place_of(k, &u->tile, i);
         load_global(k, p.is_held, u->value[i], in_array(k, &p, base, k->s.in_stride));
     }
 }
 
-void cj__exchange_store(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u) {
+void cj__exchange_store(const exchange_kernel *k, const exchange_units *u) {
     cj_step(k->f, "what came, to its place in out");
-    cj_reg base = tile_of(k, t, k->out, "out", k->s.out_chunk);
+    cj_reg base = tile_of(k, &u->tile, k->out, "out", k->s.out_chunk);
     for (unsigned i = 0; i < k->s.vectors; i++) {
-        const place p = place_of(k, t, i);
+        const place p = place_of(k, &u->tile, i);
         store_global(k, p.is_held, u->value[i], in_array(k, &p, base, k->s.out_stride));
     }
 }
 
 // By way of the registers of the first unit, which is not loaded yet.
-static void copy_chunk(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u) {
+static void copy_chunk(const exchange_kernel *k, const exchange_units *u) {
     cj_func       *f = k->f;
     const uint32_t step = k->s.threads * k->s.unit;
-    cj_reg         x = chunk_of(k, t, k->x, "x", k->s.chunk), out = chunk_of(k, t, k->out, "out", k->s.out_chunk);
+    cj_reg x = chunk_of(k, &u->tile, k->x, "x", k->s.chunk), out = chunk_of(k, &u->tile, k->out, "out", k->s.out_chunk);
     out = cj_add(f, "body", out, k->s.halo * k->s.unit);
     cj_reg from = cj_mad_wide(f, "from", k->thread, k->s.unit, x), to = cj_mad_wide(f, "to", k->thread, k->s.unit, out);
     CJ_SHARE(f, unit, "unit", k->thread, 1, k->s.threads, k->s.chunk) {
@@ -111,14 +111,14 @@ static void copy_chunk(const exchange_kernel *k, const exchange_tile *t, const e
     }
 }
 
-void cj__exchange_copy_chunk(const exchange_kernel *k, const exchange_tile *t, const exchange_units *u) {
+void cj__exchange_copy_chunk(const exchange_kernel *k, const exchange_units *u) {
     if (k->s.pattern != CJ_EXCHANGE_HALO) return;
     cj_step(k->f, "the chunk itself, by the cluster that has the first tile");
     if (k->s.tiles == 1) {
-        copy_chunk(k, t, u);
+        copy_chunk(k, u);
         return;
     }
-    CJ_UNLESS(k->f, cj_ne(k->f, "other_tile", t->first, 0), "chunk_copied") { copy_chunk(k, t, u); }
+    CJ_UNLESS(k->f, cj_ne(k->f, "other_tile", u->tile.first, 0), "chunk_copied") { copy_chunk(k, u); }
 }
 
 // ---- places in buffers
@@ -160,7 +160,7 @@ static cj_reg find_holders(const exchange_kernel *k, const exchange_units *u) {
     return holds;
 }
 
-void cj__exchange_find(const exchange_kernel *k, const exchange_tile *t, exchange_units *u) {
+void cj__exchange_find(const exchange_kernel *k, exchange_units *u) {
     const cj_exchange_shape *s = &k->s;
     const bool               pushes = s->strategy == CJ_EXCHANGE_PUSH;
     cj_step(k->f,
@@ -168,7 +168,7 @@ void cj__exchange_find(const exchange_kernel *k, const exchange_tile *t, exchang
                     : "where each unit %s, in the first buffer there",
             pushes ? "goes" : "comes from");
     for (unsigned i = 0; i < s->vectors; i++) {
-        const place p = place_of(k, t, i);
+        const place p = place_of(k, &u->tile, i);
         u->is_held[i] = travels(k, i, p.is_held);
         if (cj__exchange_stays(k, i)) continue;
         if (!s->bulk) find_address(k, i, &p, u);
