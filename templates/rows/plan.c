@@ -19,11 +19,11 @@
 
 // ---- which form
 
-// The parameter that is asked for and that streams alone have, or NULL. Spread rows and sums over rows have grids, too; and
-// with these, each block of the direct form has rows of its own.
+// The parameter that is asked for and that streams alone have, "" where that is form, or NULL. Spread rows and sums over rows
+// have grids, too; and with these, each block of the direct form has rows of its own.
 static const char *asked_of_stream(const choice *c) {
     const uint64_t form = c->plan->params.value[ROW_FORM];
-    if (form != ROW_AUTO) return form == ROW_STREAM ? "form" : NULL;
+    if (form != ROW_AUTO) return form == ROW_STREAM ? "" : NULL;
     if (asked(c, ROW_STAGES)) return "stages";
     if (cj__row_asks_resident(c)) return "resident";
     if (c->s->totals) return c->clusters && asked(c, ROW_CLUSTER) ? "cluster" : NULL;
@@ -32,13 +32,16 @@ static const char *asked_of_stream(const choice *c) {
 
 static cj_status refuse_stream(const choice *c, const char *name, cj_error *error) {
     const row_shape *s = c->s;
+    const cj_plan   *plan = c->plan;
     return cj__refuse(
         error, CJ_INVALID_ARGUMENT,
-        "streams need sm_90, rows of whole 16 bytes, and stages of shared memory for a row's pieces; leave"
-        " form, cluster, warps, stages, pieces, resident and grid at their defaults",
-        "%s: a stream does not fit rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
-        " align=%u; %s has %u bytes of shared memory a block",
-        name, s->columns, s->in_bytes, s->stride, cj__row_align(c->plan), c->limits->name,
+        "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
+        "defaults",
+        "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
+        " align=%u, cluster=%s warps=%s stages=%s pieces=%s resident=%s; %s has %u bytes of shared memory a block",
+        name, *name ? ": it wants " : "", *name ? ", which" : "", s->columns, s->in_bytes, s->stride,
+        cj__row_align(plan), CJ_PARAM_WORD(plan, "cluster"), CJ_PARAM_WORD(plan, "warps"),
+        CJ_PARAM_WORD(plan, "stages"), CJ_PARAM_WORD(plan, "pieces"), CJ_PARAM_WORD(plan, "resident"), c->limits->name,
         c->limits->shared_per_block_optin);
 }
 

@@ -260,36 +260,44 @@ static void impossible_rows_are_refused_by_name(void **state) {
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 form=stream", "form=stream does not fit");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100000 form=direct warps=1 pieces=1", "vectors");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=4096 form=direct resident=yes",
-                    "resident: yes with form=direct");
+                    "resident: yes is asked for, but with the other parameters the kernel has no");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 rows=4096 cluster=4 grid=6", "grid: 6");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 blocks=4 grid=6", "grid: 6");
-    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 form=spread cluster=4", "cluster: 4");
-    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 form=stream blocks=4", "blocks: 4 with form=stream");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 form=spread cluster=4", "cluster: 4 is asked for");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 form=stream blocks=4",
+                    "blocks: 4 has no effect with form=stream");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=1048576 blocks=1000", "blocks: 1000 of ");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=4096 form=spread resident=yes",
-                    "resident: yes with form=spread");
-    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes blocks=4", "blocks with sums");
+                    "resident: yes is asked for, but with the other parameters the kernel has no");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes blocks=4",
+                    "blocks: 4 is asked for");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes form=spread",
-                    "form: spread with sums");
+                    "form: spread is asked for, but with the other parameters the kernel has direct");
     cj_test_refused("crossentropy", CJ_INVALID_ARGUMENT, "smoothing=1.5", "smoothing: 1.5");
     cj_test_refused("crossentropy", CJ_INVALID_ARGUMENT, "ignore=0.5", "ignore: 0.5");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 stages=2", "stages: it wants form=stream");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 grid=4", "grid: it wants form=stream");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=101 resident=yes", "resident: it wants form=stream");
-    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "form=direct stages=2", "stages: 2 with form=direct");
-    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "form=direct grid=2", "grid: 2 with form=direct");
-    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 blocks=4 stages=2", "stages: 2 with form=spread");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "form=direct stages=2", "stages: 2 has no effect with form=direct");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "form=direct grid=2",
+                    "grid: 2 is asked for, but with the other parameters the kernel has auto");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=65536 blocks=4 stages=2", "stages: 2 is asked for");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=4096 form=direct cluster=0 warps=1 vectors=2 pieces=1",
                     "vectors: a thread would hold 32");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=512 form=direct cluster=0 warps=1 vectors=2 pieces=1",
                     "vectors: 2 is asked for, but with the other parameters the kernel has 4, which is more");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "mask-rows=2", "mask-rows: 2");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "mask-rows=2 mask=yes pass=backward", "mask-rows: 2");
-    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "weight-gradient=yes", "weight-gradient: pass=forward");
-    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "bias-gradient=yes", "bias-gradient: pass=forward");
-    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "bias=yes pass=backward", "bias: pass=backward");
-    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "residual=yes pass=backward", "residual: pass=backward");
-    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "stats=yes pass=backward", "stats: pass=backward");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "weight-gradient=yes",
+                    "weight-gradient: yes has no effect with pass=forward");
+    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "bias-gradient=yes",
+                    "bias-gradient: yes has no effect with pass=forward");
+    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "bias=yes pass=backward",
+                    "bias: yes has no effect with pass=backward");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "residual=yes pass=backward",
+                    "residual: yes has no effect with pass=backward");
+    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "stats=yes pass=backward",
+                    "stats: yes has no effect with pass=backward");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes form=direct cluster=2",
                     "cluster: 2");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "pass=backward weight-gradient=yes rows=300 columns=4001 cluster=2",
