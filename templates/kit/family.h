@@ -95,6 +95,10 @@ void cj__note_no_clusters(cj_plan *plan, uint64_t cluster);
 // The plan's target as a number, 90 for sm_90a.
 unsigned cj__target_number(const cj_plan *plan);
 
+// Of f16 or bf16 (`type`): the two halves of a word as f32, and one value, a b16 register, as f32.
+void cj__unpack_halves(cj_func *f, const char *type, cj_reg word, cj_reg low, cj_reg high);
+void cj__widen_half(cj_func *f, const char *type, cj_reg wide, cj_reg half);
+
 // word = two f32 rounded to f16 or bf16 (`type`); before sm_80 there are no instructions that round to bf16, which
 // cj__refuse_bf16 refuses, as what the parameter `name` asks for.
 void      cj__pack_halves(const cj_plan *plan, cj_func *f, const char *type, cj_reg word, cj_reg high, cj_reg low);

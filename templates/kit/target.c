@@ -56,6 +56,24 @@ void cj__pack_halves(const cj_plan *plan, cj_func *f, const char *type, cj_reg w
     cj_ptx(f, "mov.b32 $1, {$2, $3};", word, lower, upper);
 }
 
+void cj__unpack_halves(cj_func *f, const char *type, cj_reg word, cj_reg low, cj_reg high) {
+    if (*type == 'b') {
+        cj_ptx(f, "shl.b32 $1, $2, 16;", low, word);
+        cj_ptx(f, "and.b32 $1, $2, 0xffff0000;", high, word);
+        return;
+    }
+    cj_reg half[2];
+    cj_registers(f, "b16", "half", 2, half);
+    cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], word);
+    cj_ptx(f, "cvt.f32.f16 $1, $2;", low, half[0]);
+    cj_ptx(f, "cvt.f32.f16 $1, $2;", high, half[1]);
+}
+
+void cj__widen_half(cj_func *f, const char *type, cj_reg wide, cj_reg half) {
+    const bool bf16 = *type == 'b';
+    cj_ptx(f, bf16 ? "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;" : "cvt.f32.f16 $1, $2;", wide, half);
+}
+
 cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *type, cj_error *error) {
     if (*type != 'b' || cj__target_number(plan) >= ROUNDS_PAIRS) return CJ_OK;
     cj__fail(error, CJ_UNSUPPORTED, "%s: bf16 is rounded to by instructions of sm_%d and later; the target is %s", name,

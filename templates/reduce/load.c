@@ -103,14 +103,9 @@ static load load_vector(const reduce_kernel *k, unsigned u, cj_reg at, cj_reg wh
 static void unpack_word(const reduce_kernel *k, cj_reg word, cj_reg *element) {
     cj_func       *f = k->f;
     const unsigned bits = 8 * k->dtype->bytes;
-    if (k->plan->params.value[REDUCE_DTYPE] == CJ_BF16) {
-        element[0] = cj_let(f, "f32", "element", "shl.b32 $1, $2, 16;", word);
-        element[1] = cj_let(f, "f32", "element", "and.b32 $1, $2, 0xffff0000;", word);
-    } else if (*k->dtype->ptx == 'f') {
-        cj_reg half[2];
-        cj_registers(f, "b16", "half", 2, half);
-        cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], word);
-        for (unsigned i = 0; i < 2; i++) element[i] = cj_let(f, "f32", "element", "cvt.f32.f16 $1, $2;", half[i]);
+    if (*k->dtype->ptx == 'f') {
+        for (unsigned i = 0; i < 2; i++) element[i] = cj_f32(f, "element");
+        cj__unpack_halves(f, CJ_PARAM_WORD(k->plan, "dtype"), word, element[0], element[1]);
     } else {
         for (unsigned i = 0; i < 32 / bits; i++)
             element[i] = cj_let(f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
@@ -147,10 +142,12 @@ static void take_loads(const reduce_kernel *k, const cj_partial *partial, const 
 static cj_reg load_element(const reduce_kernel *k, const char *name, cj_reg at, cj_reg when) {
     cj_func    *f = k->f;
     const char *type = k->dtype->element, *computed = k->dtype->ptx;
-    const bool  is_half = *type == 'b', is_bf16 = k->plan->params.value[REDUCE_DTYPE] == CJ_BF16;
+    const bool  is_half = *type == 'b';
     cj_reg      raw = cj__load_value(f, when, k->load, type, is_half ? "b16" : computed, name, at);
-    if (is_bf16) return cj_let(f, computed, name, "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;", raw);
-    return is_half ? cj_let(f, computed, name, "cvt.f32.f16 $1, $2;", raw) : raw;
+    if (!is_half) return raw;
+    cj_reg wide = cj_f32(f, name);
+    cj__widen_half(f, CJ_PARAM_WORD(k->plan, "dtype"), wide, raw);
+    return wide;
 }
 
 // ---- a thread's partial

@@ -45,7 +45,7 @@ static cj_reg load_target(row_kernel *k, cj_reg label) {
                          narrow ? "mov.b16 $1, 0x7fff;" : "mov.f32 $1, 0f7FFFFFFF;");
     cj_ptx(f, "@$1 $2.$3 $4, [$5];", there, cj__row_load_global(k), narrow ? "b16" : "f32", bits, at);
     cj_reg target = narrow ? cj_f32(f, "target") : bits;
-    if (narrow) cj__row_convert(k, target, bits);
+    if (narrow) cj__widen_half(f, cj__row_type(k->plan, ROW_DTYPE), target, bits);
     return target;
 }
 

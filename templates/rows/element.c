@@ -93,34 +93,13 @@ void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true); }
 
 // ---- f32 and narrower
 
-static bool is_bf16(const row_kernel *k) { return *cj__row_type(k->plan, ROW_DTYPE) == 'b'; }
-
-void cj__row_convert(row_kernel *k, cj_reg into, cj_reg half) {
-    cj_ptx(k->f,
-           k->s->in_bytes == 4 ? "mov.b32 $1, $2;"
-           : is_bf16(k)        ? "mov.b32 $1, {$2, $2}; and.b32 $1, $1, 0xffff0000;"
-                               : "cvt.f32.f16 $1, $2;",
-           into, half);
-}
-
-void cj__row_unpack(row_kernel *k, cj_reg word, const cj_reg to[2]) {
-    cj_func *f = k->f;
-    if (is_bf16(k)) {
-        cj_ptx(f, "shl.b32 $1, $2, 16;", to[0], word);
-        cj_ptx(f, "and.b32 $1, $2, 0xffff0000;", to[1], word);
-        return;
-    }
-    cj_reg half[2] = {cj_register(f, "b16", "low"), cj_register(f, "b16", "high")};
-    cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], word);
-    for (unsigned i = 0; i < 2; i++) cj_ptx(f, "cvt.f32.f16 $1, $2;", to[i], half[i]);
-}
-
 // A vector's words as f32: the same registers if they are, else new ones.
 static void widen(row_kernel *k, const char *name, const cj_reg *word, cj_reg to[ROW_ELEMENTS]) {
+    const char *type = cj__row_type(k->plan, ROW_DTYPE);
     for (unsigned e = 0; e < k->s->elements; e++) to[e] = k->s->in_bytes == 4 ? word[e] : cj_f32(k->f, name);
     if (k->s->in_bytes == 4) return;
-    if (k->s->elements == 1) cj__row_convert(k, to[0], word[0]);
-    for (unsigned e = 0; e + 1 < k->s->elements; e += 2) cj__row_unpack(k, word[e / 2], &to[e]);
+    if (k->s->elements == 1) cj__widen_half(k->f, type, to[0], word[0]);
+    for (unsigned e = 0; e + 1 < k->s->elements; e += 2) cj__unpack_halves(k->f, type, word[e / 2], to[e], to[e + 1]);
 }
 
 // f32 elements that registers hold from the sweeps to the end: a stream's first piece, and the one piece of other forms.

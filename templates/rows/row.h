@@ -155,8 +155,6 @@ const char *cj__row_type(const cj_plan *plan, unsigned param);  // "f32", "f16",
 
 bool        cj__row_in_place(const row_kernel *k);  // whether write finds what sweeps have written into elements
 bool        cj__row_in_pairs(const row_kernel *k);  // whether the first sweep gets pairs
-void        cj__row_unpack(row_kernel *k, cj_reg pair, const cj_reg to[2]);
-void        cj__row_convert(row_kernel *k, cj_reg into, cj_reg half);           // one element of dtype, as loaded
 cj_reg      cj__row_f32(row_kernel *k, const char *name, double value);         // a constant
 cj_reg      cj__row_load_each(row_kernel *k, unsigned operand);                 // the row's value
 void        cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value);  // by the first thread
