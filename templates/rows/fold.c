@@ -28,13 +28,9 @@ void cj__row_part_clear(row_kernel *k, const row_part *part) {
         cj_set(k->f, part->value[i], k->op->fold == ROW_FOLD_EXP && !i ? LOWEST : "0f00000000");
 }
 
-// value = value op that of all lanes: every lane gets the same bits, for the pairs that combine are the same in both.
-static void across_lanes(row_kernel *k, const char *operation, cj_reg value) {
-    cj_reg other = cj_f32(k->f, "other");
-    for (unsigned distance = ROW_WARP / 2; distance; distance /= 2) {
-        cj_ptx(k->f, "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", other, value, distance);
-        cj_update(k->f, value, operation, other);
-    }
+// value = the sum of all lanes': every lane gets the same bits, for the pairs that combine are the same in both.
+static void sum_lanes(row_kernel *k, cj_reg value) {
+    cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_SUM, .type = "f32"}, value, ROW_WARP);
 }
 
 // bits = the float whose bits they are, as an integer of the same order, and back: those below 0 are turned round.
@@ -58,7 +54,7 @@ static void largest_of_lanes(row_kernel *k, cj_reg value) {
 static void fold_sum(row_kernel *k, cj_reg into, unsigned i, const row_part *part, unsigned parts, bool lanes) {
     cj_reg sum = cj_mov(k->f, "f32", "sum", part[0].value[i]);
     for (unsigned p = 1; p < parts; p++) cj_update(k->f, sum, "add", part[p].value[i]);
-    if (lanes) across_lanes(k, "add", sum);
+    if (lanes) sum_lanes(k, sum);
     cj_set(k->f, into, sum);
 }
 
@@ -73,7 +69,7 @@ static void fold_exp(row_kernel *k, const row_part *into, const row_part *part, 
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", scale);
         cj_ptx(f, p ? "fma.rn.f32 $1, $2, $3, $1;" : "mul.f32 $1, $2, $3;", powers, part[p].value[1], scale);
     }
-    if (lanes) across_lanes(k, "add", powers);
+    if (lanes) sum_lanes(k, powers);
     cj_set(f, into->value[0], largest);
     cj_set(f, into->value[1], powers);
     for (unsigned i = 2; i < k->op->values; i++) fold_sum(k, into->value[i], i, part, parts, lanes);
@@ -86,7 +82,7 @@ static void fold_moments(row_kernel *k, const row_part *into, const row_part *pa
     fold_sum(k, count, 0, part, parts, lanes);
     for (unsigned p = 0; p < parts; p++)
         cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", mean, part[p].value[0], part[p].value[1]);
-    if (lanes) across_lanes(k, "add", mean);
+    if (lanes) sum_lanes(k, mean);
     cj_reg divisor = cj_let(f, "f32", "divisor", "max.f32 $1, $2, 0f3F800000; // of none it is 0", count);
     cj_ptx(f, "div.full.f32 $1, $1, $2;", mean, divisor);
     for (unsigned p = 0; p < parts; p++) {
@@ -95,7 +91,7 @@ static void fold_moments(row_kernel *k, const row_part *into, const row_part *pa
         cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", weighted, distance, part[p].value[2]);
         cj_ptx(f, p ? "add.f32 $1, $1, $2;" : "mov.f32 $1, $2;", squares, weighted);
     }
-    if (lanes) across_lanes(k, "add", squares);
+    if (lanes) sum_lanes(k, squares);
     cj_set(f, into->value[0], count);
     cj_set(f, into->value[1], mean);
     cj_set(f, into->value[2], squares);

@@ -27,20 +27,10 @@ static transfer transfer_of(const scan_kernel *k, const cj_reg *element) {
 }
 
 static void unpack(const scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
-    cj_func *f = k->f;
-    if (k->s.width == 1 && is_bf16(k)) {
-        cj_ptx(f, "mov.b32 $1, {0, $2};", low, t->word[w]);
-    } else if (k->s.width == 1) {
-        cj_ptx(f, "cvt.f32.f16 $1, $2;", low, t->word[w]);
-    } else if (is_bf16(k)) {
-        cj_ptx(f, "shl.b32 $1, $2, 16;", low, t->word[w]);
-        cj_ptx(f, "and.b32 $1, $2, 0xffff0000;", high, t->word[w]);
-    } else {
-        cj_reg half[2] = {cj_register(f, "b16", "lower"), cj_register(f, "b16", "upper")};
-        cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], t->word[w]);
-        cj_ptx(f, "cvt.f32.f16 $1, $2;", low, half[0]);
-        cj_ptx(f, "cvt.f32.f16 $1, $2;", high, half[1]);
-    }
+    if (k->s.width > 1)
+        cj__unpack_halves(k->f, is_bf16(k) ? "bf16" : "f16", t->word[w], low, high);
+    else
+        cj_ptx(k->f, is_bf16(k) ? "mov.b32 $1, {0, $2};" : "cvt.f32.f16 $1, $2;", low, t->word[w]);
 }
 
 static void pack(const scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
