@@ -104,8 +104,9 @@ void cj__widen_half(cj_func *f, const char *type, cj_reg wide, cj_reg half);
 void      cj__pack_halves(const cj_plan *plan, cj_func *f, const char *type, cj_reg word, cj_reg high, cj_reg low);
 cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *type, cj_error *error);
 
-// With programmatic dependent launch: lets the next kernel's blocks start.
+// With programmatic dependent launch: lets the next kernel's blocks start; waits for all that the kernels before do.
 void cj__launch_dependents(const cj_plan *plan, cj_func *f);
+void cj__wait_for_launches(const cj_plan *plan, cj_func *f);
 
 // Where bulk copies may go: the first multiple of 128 bytes in `pool`, the kernel's unsized array of shared memory,
 // which takes CJ_POOL_SLACK bytes more for it; a new u32 register. Copies to elsewhere are an eighth slower on an H200.

@@ -87,3 +87,9 @@ void cj__launch_dependents(const cj_plan *plan, cj_func *f) {
     cj_step(f, "the next kernel's blocks may start where there is room");
     cj_ptx(f, "griddepcontrol.launch_dependents;");
 }
+
+void cj__wait_for_launches(const cj_plan *plan, cj_func *f) {
+    if (!plan->programmatic) return;
+    cj_step(f, "what the kernels before have written can be read");
+    cj_ptx(f, "griddepcontrol.wait;");
+}

@@ -33,10 +33,7 @@ void cj__reduce_epoch(reduce_kernel *k) {
 // The tag is read early, so that the loads hide its latency, and used late.
 void cj__reduce_wait(const reduce_kernel *k) {
     cj_func *f = k->f;
-    if (k->plan->programmatic) {
-        cj_step(f, "what the kernels before have written can be read");
-        cj_ptx(f, "griddepcontrol.wait;");
-    }
+    cj__wait_for_launches(k->plan, f);
     if (k->gathers)
         cj_ptx(f, "@$1 ld.relaxed.gpu.global.u32 $2, [$3];", k->epoch.reads, k->epoch.before, k->epoch.space);
 }

@@ -85,8 +85,7 @@ static void load_resident(row_stream *t) {
         cj_reg base = k->base[k->op->nth[ROW_COLUMN][n]];
         cj_reg from = cj_mad_wide(f, "from", t->piece, k->s->piece * t->vector_bytes, base);
         cj_reg into = cj_add(f, "into", t->stages.pool, cj__row_resident_offset(t, n));
-        cj_ptx(f, "@$1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$2], [$3], $4, [$5];", copies,
-               into, from, bytes, t->resident);
+        cj_bulk_load(f, copies, into, from, CJ_ARG(bytes), t->resident);
     }
 }
 

@@ -40,10 +40,8 @@ static void prefetch(row_kernel *k) {
 }
 
 static void begin(row_kernel *k) {
-    if (!k->plan->programmatic) return;
     if (is_prefetched(k)) prefetch(k);
-    cj_step(k->f, "what the kernels before have written can be read");
-    cj_ptx(k->f, "griddepcontrol.wait;");
+    cj__wait_for_launches(k->plan, k->f);
     if (!cj__row_starts_next_late(k)) cj__launch_dependents(k->plan, k->f);
 }
 
