@@ -83,7 +83,7 @@ static void exchange_with_peers(row_stream *t, cj_reg slot) {
     cj__row_slot_values(t->k, value);
     if (!awaits_reading(t))
         cj_ptx(f, "bar.warp.sync 0xffffffff; // S5: all lanes have read the partials of the row before");
-    cj_st_async(f, t->pushes, "f32", value, t->slot_bytes / 4, slot, 0,
+    cj_st_async(f, t->pushes, "f32", value, t->k->s->slot_words, slot, 0,
                 cj__ring_at(f, "peer_full", t->gate, &t->turn, 8));
     cj_mbarrier_wait(f, cj__ring_at(f, "partials_full_at", t->partials_full, &t->turn, 8), CJ_ARG(t->turn.parity),
                      CJ_SCOPE_CLUSTER, "S5: every partial of the row is here");
@@ -92,7 +92,7 @@ static void exchange_with_peers(row_stream *t, cj_reg slot) {
 static void exchange(row_stream *t) {
     row_kernel    *k = t->k;
     cj_func       *f = k->f;
-    const unsigned turn_bytes = t->slot_count * t->slot_bytes;
+    const unsigned turn_bytes = cj__row_slots_bytes(k->s);
     cj_step(f, cj__row_is_alone(t) ? "the warp's partial goes to its slot"
                                    : "the warp's partial goes to every block of the cluster, lane r to rank r");
     cj__row_fold(k, &k->part, &k->part, 1, true);
@@ -102,7 +102,7 @@ static void exchange(row_stream *t) {
     else
         exchange_with_peers(t, slot);
     cj_step(f, "every warp combines all partials");
-    cj__row_fold_slots(k, cj__ring_at(f, "slots_at", t->slots, &t->turn, turn_bytes), t->slot_count);
+    cj__row_fold_slots(k, cj__ring_at(f, "slots_at", t->slots, &t->turn, turn_bytes), cj__row_slots(k->s));
     cj__ring_next(f, &t->turn);
 }
 
@@ -188,7 +188,7 @@ static void aim(row_stream *t) {
     const bool  alone = cj__row_is_alone(t);
     cj_reg      number = alone ? cj_mov(f, "u32", "own_slot", k->warp)
                                : cj_mad(f, "own_slot", k->rank, k->s->warps, k->warp);
-    t->slot = cj_mad(f, "own_slot", number, t->slot_bytes, t->slots);
+    t->slot = cj_mad(f, "own_slot", number, 4 * k->s->slot_words, t->slots);
     if (alone) return;
     t->pushes = cj_lt(f, "pushes", k->lane, k->s->cluster);
     cj_reg to = cj_min(f, "to", k->lane, k->s->cluster - 1);
@@ -225,7 +225,7 @@ void cj__row_consume(row_stream *t, cj_label done) {
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
     if (!cj__row_is_alone(t))
         cj_mbarrier_arrive_expect(f, t->expects, cj__ring_at(f, "partials_full_at", t->partials_full, &t->turn, 8),
-                                  CJ_ARG(t->slot_count * t->slot_bytes), NULL);
+                                  CJ_ARG(cj__row_slots_bytes(k->s)), NULL);
     if (t->taken)
         emit_row(t);
     else

@@ -26,7 +26,8 @@ enum {
 // ---- shape.c
 
 void     cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s);
-unsigned cj__row_slot_words(const row_op *op);                            // of a partial in shared memory: 1, 2 or 4
+unsigned cj__row_slots(const row_shape *s);  // that a block has for a row: one for each warp that gives it a partial
+unsigned cj__row_slots_bytes(const row_shape *s);                         // of all of them
 uint64_t cj__row_sum_partials(const cj_plan *plan, const row_shape *s);   // of each column
 uint64_t cj__row_values_offset(const cj_plan *plan, const row_shape *s);  // bytes of the workspace before rows' values
 
@@ -66,8 +67,8 @@ void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count);
 
 // ---- mail.c
 
-size_t   cj__row_mail_bytes(const row_op *op, const row_shape *s, uint32_t blocks);       // of the workspace
-size_t   cj__row_mail_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks);  // from one copy to the next
+size_t   cj__row_mail_bytes(const row_shape *s, uint32_t blocks);       // of the workspace
+size_t   cj__row_mail_copy_bytes(const row_shape *s, uint32_t blocks);  // from one copy to the next
 void     cj__row_mail_open(row_kernel *k);                    // k->x
 void     cj__row_mail_close(row_kernel *k);                   // keeps the tag for the next launch
 void     cj__row_mail_exchange(row_kernel *k, cj_reg slots);  // of the block's warps

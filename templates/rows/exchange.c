@@ -9,15 +9,13 @@
 
 static bool is_pushed(const row_kernel *k) { return k->s->cluster > 1; }
 
-static unsigned slot_count(const row_kernel *k) { return (unsigned)cj__most(k->s->cluster, 1) * k->s->warps; }
-
 void cj__row_exchange_open(row_kernel *k, bool again) {
     cj_func       *f = k->f;
-    const unsigned words = cj__row_slot_words(k->op);
+    const unsigned words = cj__row_slots_bytes(k->s) / 4;
     k->x.slots = k->x.turn = cj_none();
     if (k->s->blocks) cj__row_mail_open(k);
-    if (k->s->rows_per_block > 1 || slot_count(k) == 1) return;
-    k->x.slots = cj_shared_address(f, cj_shared(f, "f32", "slots", slot_count(k) * words * (again ? 2 : 1), 16));
+    if (k->s->rows_per_block > 1 || cj__row_slots(k->s) == 1) return;
+    k->x.slots = cj_shared_address(f, cj_shared(f, "f32", "slots", words * (again ? 2 : 1), 16));
     if (again) k->x.turn = cj_mov(f, "u32", "turn", 0);
     if (!is_pushed(k)) return;
     cj_step(f, "each block counts the bytes of the partials that come to it");
@@ -31,21 +29,20 @@ void cj__row_exchange_open(row_kernel *k, bool again) {
 static cj_reg own_slot(row_kernel *k, cj_reg slots) {
     cj_reg   number = k->warp;
     if (is_pushed(k)) number = cj_mad(k->f, "slot_number", k->rank, k->s->warps, k->warp);
-    return cj_mad(k->f, "own_slot", number, 4 * cj__row_slot_words(k->op), slots);
+    return cj_mad(k->f, "own_slot", number, 4 * k->s->slot_words, slots);
 }
 
 static void push(row_kernel *k, cj_reg slots) {
-    cj_func       *f = k->f;
-    const unsigned words = cj__row_slot_words(k->op);
-    cj_reg         value[ROW_VALUES];
+    cj_func *f = k->f;
+    cj_reg   value[ROW_VALUES];
     cj__row_slot_values(k, value);
     cj_step(f, "each warp pushes its partial to every block of the cluster, lane r to rank r");
     cj_reg slot = own_slot(k, slots), writes = cj_lt(f, "writes", k->lane, k->s->cluster);
     cj_reg to = cj_min(f, "to", k->lane, k->s->cluster - 1), peer = cj_cluster_map_address(f, slot, to);
     cj_reg gate = cj__push_gate(f, &k->x.push, to);
     cj__push_expect(f, &k->x.push, "D2: all blocks have started, their memory may be written", k->x.leads,
-                    CJ_ARG(slot_count(k) * words * 4), "D3: all partials of the row");
-    cj_st_async(f, writes, "f32", value, words, peer, 0, gate);
+                    CJ_ARG(cj__row_slots_bytes(k->s)), "D3: all partials of the row");
+    cj_st_async(f, writes, "f32", value, k->s->slot_words, peer, 0, gate);
     cj__push_wait(f, &k->x.push, "D3: every partial of the row is here");
 }
 
@@ -57,7 +54,7 @@ void cj__row_exchange(row_kernel *k) {
     cj__row_fold(k, &k->part, &k->part, 1, true);
     if (has_slots && !cj_is_none(k->x.turn)) {
         slots = cj_add(f, "slots_at", k->x.slots, k->x.turn);
-        cj_update(f, k->x.turn, "xor", 4 * cj__row_slot_words(k->op) * slot_count(k));
+        cj_update(f, k->x.turn, "xor", cj__row_slots_bytes(k->s));
     }
     if (has_slots && is_pushed(k)) {
         push(k, slots);
@@ -72,6 +69,6 @@ void cj__row_exchange(row_kernel *k) {
         cj__row_mail_exchange(k, slots);
     } else if (has_slots) {
         cj_step(f, "every warp combines all partials");
-        cj__row_fold_slots(k, slots, slot_count(k));
+        cj__row_fold_slots(k, slots, cj__row_slots(k->s));
     }
 }

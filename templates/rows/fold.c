@@ -109,7 +109,7 @@ void cj__row_fold(row_kernel *k, const row_part *into, const row_part *part, uns
 // ---- slots
 
 void cj__row_load_slot(row_kernel *k, const row_part *part, cj_reg slot, unsigned offset, cj_reg when) {
-    const unsigned words = cj__row_slot_words(k->op);
+    const unsigned words = k->s->slot_words;
     cj_reg         value[ROW_VALUES];
     for (unsigned i = 0; i < words; i++) value[i] = i < k->op->values ? part->value[i] : cj_f32(k->f, "unused");
     cj__load(k->f, when, "ld.shared", "f32", value, words, slot, offset);
@@ -122,13 +122,13 @@ void cj__row_slot_values(const row_kernel *k, cj_reg value[ROW_VALUES]) {
 void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot) {
     cj_reg value[ROW_VALUES];
     cj__row_slot_values(k, value);
-    cj__store(k->f, when, "st.shared", "f32", value, cj__row_slot_words(k->op), slot, 0);
+    cj__store(k->f, when, "st.shared", "f32", value, k->s->slot_words, slot, 0);
 }
 
 // The slots of a lane one by one, in a loop that ptxas does not unroll: for threads without registers for all of them.
 static void fold_slots_in_turn(row_kernel *k, cj_reg slots, unsigned count) {
     cj_func       *f = k->f;
-    const unsigned bytes = 4 * cj__row_slot_words(k->op);
+    const unsigned bytes = 4 * k->s->slot_words;
     cj_reg         number = cj_mov(f, "u32", "number", k->lane);
     cj_reg         slot = cj_mad(f, "slot", k->lane, bytes, slots);
     row_part       part[2] = {k->part, cj__row_part_new(k, "slot")};
@@ -152,7 +152,7 @@ static bool fits_slots(const row_kernel *k, unsigned parts) {
 
 void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count) {
     enum { SLOTS_A_LANE = 16 };  // 16 blocks of 32 warps
-    const unsigned bytes = 4 * cj__row_slot_words(k->op), parts = (unsigned)cj__ceil_div(count, ROW_WARP);
+    const unsigned bytes = 4 * k->s->slot_words, parts = (unsigned)cj__ceil_div(count, ROW_WARP);
     row_part       part[SLOTS_A_LANE];
     if (!fits_slots(k, parts)) {
         fold_slots_in_turn(k, slots, count);

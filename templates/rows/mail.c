@@ -21,25 +21,25 @@
 // Where messages begin, after the work counter; room for a taken row, so that messages stay aligned.
 enum { MESSAGES_AT = 16, TAKEN_BYTES = 16 };
 
-static cj_mailbox box_of(const row_op *op) {
-    const unsigned words = cj__row_slot_words(op);
-    return (cj_mailbox){.words = words, .paired = words > 1};
+static cj_mailbox box_of(const row_shape *s) {
+    return (cj_mailbox){.words = s->slot_words, .paired = s->slot_words > 1};
 }
+static unsigned message_bytes(const row_shape *s) { return CJ_MAIL_BYTES * s->slot_words; }
 
-static unsigned message_bytes(const row_op *op) { return CJ_MAIL_BYTES * cj__row_slot_words(op); }
+// What each block has of a turn.
+static unsigned turn_bytes(const row_shape *s) { return message_bytes(s) + (s->counted ? (unsigned)TAKEN_BYTES : 0); }
 
 // Of what there is once but for copies: the counter, messages of both turns, and last tags.
-static size_t once_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
-    const size_t turn = message_bytes(op) + (s->counted ? TAKEN_BYTES : 0);
-    return MESSAGES_AT + blocks * (2 * turn + sizeof(uint32_t));
+static size_t once_bytes(const row_shape *s, uint32_t blocks) {
+    return MESSAGES_AT + blocks * (2 * (size_t)turn_bytes(s) + sizeof(uint32_t));
 }
 
-size_t cj__row_mail_copy_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
-    return cj__mail_copy_bytes(once_bytes(op, s, blocks));
+size_t cj__row_mail_copy_bytes(const row_shape *s, uint32_t blocks) {
+    return cj__mail_copy_bytes(once_bytes(s, blocks));
 }
 
-size_t cj__row_mail_bytes(const row_op *op, const row_shape *s, uint32_t blocks) {
-    return once_bytes(op, s, blocks) + (cj__mail_copies(s->blocks) - 1) * cj__row_mail_copy_bytes(op, s, blocks);
+size_t cj__row_mail_bytes(const row_shape *s, uint32_t blocks) {
+    return once_bytes(s, blocks) + (cj__mail_copies(s->blocks) - 1) * cj__row_mail_copy_bytes(s, blocks);
 }
 
 // ---- addresses: made where they are used, for there are registers to spare only before the row has come in
@@ -54,8 +54,7 @@ static cj_reg messages_at(row_kernel *k) {
 
 // at + so many turns' messages: a number or a register.
 static cj_reg after_turns(row_kernel *k, cj_reg at, cj_arg turns) {
-    cj_reg bytes = cj_mul(k->f, "turn_bytes", grid_blocks(k),
-                          message_bytes(k->op) + (k->s->counted ? (unsigned)TAKEN_BYTES : 0));
+    cj_reg bytes = cj_mul(k->f, "turn_bytes", grid_blocks(k), turn_bytes(k->s));
     return cj_mad_wide(k->f, "turn_at", bytes, turns, at);
 }
 
@@ -65,12 +64,12 @@ static cj_reg turn_at(row_kernel *k) {
 }
 
 static void add_copies(row_kernel *k, cj_reg at, cj_reg copies) {
-    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, copies, cj__row_mail_copy_bytes(k->op, k->s, k->plan->grid.x));
+    cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, copies, cj__row_mail_copy_bytes(k->s, k->plan->grid.x));
 }
 
 // Where the group's next row is posted, after the messages of all blocks.
 static cj_reg taken_at(row_kernel *k, cj_reg turn) {
-    cj_reg at = cj_mad_wide(k->f, "all_blocks", grid_blocks(k), message_bytes(k->op), turn);
+    cj_reg at = cj_mad_wide(k->f, "all_blocks", grid_blocks(k), message_bytes(k->s), turn);
     return cj_mad_wide(k->f, "taken_at", group_number(k), TAKEN_BYTES, at);
 }
 
@@ -107,7 +106,7 @@ void cj__row_mail_open(row_kernel *k) {
         k->x.next = cj_u32(f, "next");
     }
     if (k->s->warps == 1) return;
-    const unsigned words = waiting_warps(k) * cj__row_slot_words(k->op);
+    const unsigned words = waiting_warps(k) * k->s->slot_words;
     k->x.row_at = cj_shared_address(f, cj_shared(f, "f32", "row_partial", words, 16));
     if (k->s->counted) k->x.next_at = cj_shared_address(f, cj_shared(f, "u32", "taken_row", 1, 0));
 }
@@ -146,10 +145,9 @@ static void post_taken(row_kernel *k, cj_reg turn) {
 // A lane writes each copy.
 static void post(row_kernel *k, cj_reg turn) {
     cj_func         *f = k->f;
-    const cj_mailbox box = box_of(k->op);
+    const cj_mailbox box = box_of(k->s);
     const unsigned   copies = cj__mail_copies(k->s->blocks);
-    cj_reg           posts = k->x.leads, at = cj_mad_wide(f, "message_at", block_number(k), message_bytes(k->op), turn),
-           sealed[4];
+    cj_reg posts = k->x.leads, at = cj_mad_wide(f, "message_at", block_number(k), message_bytes(k->s), turn), sealed[4];
     if (copies > 1) {
         add_copies(k, at, k->thread);
         posts = cj_lt(f, "posts", k->thread, copies);
@@ -165,7 +163,7 @@ static void post(row_kernel *k, cj_reg turn) {
 // that waits for none keeps what its partial was.
 static void look(row_kernel *k, const row_part *part, cj_reg at, unsigned offset, cj_reg has, cj_reg late, bool first) {
     cj_func         *f = k->f;
-    const cj_mailbox box = box_of(k->op);
+    const cj_mailbox box = box_of(k->s);
     cj_reg           sealed[ROW_VALUES];
     for (unsigned w = 0; w < box.words; w++)
         sealed[w] = cj_is_always(has) ? cj_b64(f, "sealed") : seal(k, value_of(part, k->op, w));
@@ -189,7 +187,7 @@ static cj_reg find_messages(row_kernel *k, cj_reg group, cj_reg turn) {
     cj_func       *f = k->f;
     const unsigned copies = cj__mail_copies(k->s->blocks);
     cj_reg         from = cj_add(f, "from", group, k->thread);
-    cj_reg         at = cj_mad_wide(f, "messages_at", from, message_bytes(k->op), turn);
+    cj_reg         at = cj_mad_wide(f, "messages_at", from, message_bytes(k->s), turn);
     if (copies > 1)
         add_copies(k, at,
                    cj_let(f, "u32", "copy", "and.b32 $1, $2, $3; // blocks share the copies", k->rank, copies - 1));
@@ -213,7 +211,7 @@ static void gather_some(row_kernel *k, cj_reg at, unsigned first, unsigned end, 
     }
     CJ_DO(f, "not_posted", late) {
         for (unsigned i = first; i < end; i++)
-            look(k, &new[i - first], at, i * lanes * message_bytes(k->op), i + 1 == all ? has : cj_always(), late,
+            look(k, &new[i - first], at, i * lanes * message_bytes(k->s), i + 1 == all ? has : cj_always(), late,
                  i == first);
         if (k->s->counted && last) look_taken(k, taken, late);
         cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
@@ -224,7 +222,7 @@ static void gather_some(row_kernel *k, cj_reg at, unsigned first, unsigned end, 
 // k->part = the partials that the warp waits for, in every lane. Registers have few of them at once, while they have the
 // row, too.
 static void gather(row_kernel *k, cj_reg turn) {
-    const unsigned all = messages_a_lane(k), at_once = ROW_VALUES / cj__row_slot_words(k->op);
+    const unsigned all = messages_a_lane(k), at_once = ROW_VALUES / k->s->slot_words;
     cj_reg         group = group_number(k), taken = k->s->counted ? taken_at(k, turn) : cj_none();
     cj_step(k->f, "a lane waits for each message");
     cj_reg at = find_messages(k, group, turn);
@@ -245,7 +243,7 @@ bool cj__row_starts_next_late(const row_kernel *k) { return k->plan->programmati
 // k->part = that of the row, for every warp of the block.
 static void share(row_kernel *k, cj_label others) {
     cj_func       *f = k->f;
-    const unsigned words = cj__row_slot_words(k->op), warps = waiting_warps(k);
+    const unsigned words = k->s->slot_words, warps = waiting_warps(k);
     const unsigned at_once = words * warps > MAIL_WORDS ? MAIL_WORDS_FEW / words : warps;
     row_part       part[ROW_WARP + 1];
     cj_step(f, "the row's values, for every warp of the block");

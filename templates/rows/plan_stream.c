@@ -8,11 +8,6 @@ enum { STREAM_MBARRIERS = 256, BARRIERS = 16 };
 
 static uint64_t stage_bytes(const choice *c) { return c->s->piece * c->s->elements * c->s->in_bytes * c->op->inputs; }
 
-// Slots of two rows.
-static uint64_t slot_bytes(const choice *c) {
-    return UINT64_C(2) * cj__row_blocks(c->s) * c->s->warps * cj__row_slot_words(c->op) * 4;
-}
-
 // Weight, bias and mask of a block's share of a row.
 static uint64_t resident_bytes(const choice *c) {
     const row_shape *s = c->s;
@@ -26,7 +21,7 @@ uint32_t cj__row_pool_bytes(const choice *c) {
 
 static uint64_t room_for_stages(const choice *c) {
     const uint64_t all = c->limits->shared_per_block_optin;
-    const uint64_t used = slot_bytes(c) + resident_bytes(c) + STREAM_MBARRIERS + CJ_POOL_SLACK;
+    const uint64_t used = 2 * cj__row_slots_bytes(c->s) + resident_bytes(c) + STREAM_MBARRIERS + CJ_POOL_SLACK;
     return all > used ? all - used : 0;
 }
 
@@ -162,7 +157,8 @@ void cj__row_occupancy(const choice *c, unsigned registers, cj_occupancy *o) {
     const bool          stream = s->form == ROW_STREAM;
     const cj_kernel_use use = {.threads = (s->warps + stream) * ROW_WARP,
                                .registers = registers,
-                               .shared = (stream ? cj__row_pool_bytes(c) : 0) + slot_bytes(c) + STREAM_MBARRIERS,
+                               .shared = (stream ? cj__row_pool_bytes(c) : 0) + 2 * cj__row_slots_bytes(s) +
+                                         STREAM_MBARRIERS,
                                .barriers = stream ? BARRIERS : 1,
                                .cluster = s->cluster};
     cj__occupancy(&use, c->limits, o);

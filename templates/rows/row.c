@@ -41,7 +41,7 @@ static void write_way(const row_shape *s, cj_builder *b) {
                                       : "in shared memory");
 }
 
-static void write_workspace(const cj_plan *plan, const row_op *op, const row_shape *s, cj_builder *b) {
+static void write_workspace(const cj_plan *plan, const row_shape *s, cj_builder *b) {
     if (s->totals)
         cj_head(b, "%u launches of one grid, turn = 0, 1, ...; the workspace has %zu bytes.", plan->launches,
                 plan->workspace_bytes);
@@ -51,13 +51,13 @@ static void write_workspace(const cj_plan *plan, const row_op *op, const row_sha
     cj_head(b,
             "The workspace, zero before the first launch: a u32 work counter; from byte 16 on, twice, a mailbox of %u"
             " words for each block%s; and then for each a u32, its last tag.",
-            cj__row_slot_words(op), s->counted ? ", and then 16 bytes for the row that its group takes next" : "");
+            s->slot_words, s->counted ? ", and then 16 bytes for the row that its group takes next" : "");
     if (cj__mail_copies(s->blocks) > 1)
         cj_head(b, "There are %u copies of the mailboxes, each %zu bytes after the one before.",
-                cj__mail_copies(s->blocks), cj__row_mail_copy_bytes(op, s, plan->grid.x));
+                cj__mail_copies(s->blocks), cj__row_mail_copy_bytes(s, plan->grid.x));
 }
 
-static void write_head(const cj_plan *plan, const row_op *op, const row_shape *s, cj_builder *b) {
+static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
     static const char *const forms[] = {"", "direct", "stream", "spread"};
     cj_head(b,
             "clusterjit: %s  columns=%" PRIu64 " dtype=%s out=%s stride=%" PRIu64 " out-stride=%" PRIu64
@@ -73,7 +73,7 @@ static void write_head(const cj_plan *plan, const row_op *op, const row_shape *s
     write_way(s, b);
     cj_head(b, "\nLaunch: block %u threads%s; %u bytes of dynamic shared memory; grid %s.", plan->block.x,
             s->cluster ? ", as a cluster launch" : "", plan->dynamic_shared, grid_words(s));
-    write_workspace(plan, op, s, b);
+    write_workspace(plan, s, b);
 }
 
 // ---- directives and parameters
@@ -160,7 +160,7 @@ void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder) {
     row_shape shape;
     cj__row_read(plan, op, &shape);
     row_kernel k = {.plan = plan, .op = op, .s = &shape};
-    write_head(plan, op, &shape, builder);
+    write_head(plan, &shape, builder);
     if (shape.form == ROW_STREAM) cj_declare(builder, ".extern .shared .align 16 .b8 row_pool[];");
     k.f = cj_entry(builder, plan->entry);
     declare(&k);

@@ -41,6 +41,7 @@ typedef struct row_shape {
     unsigned blocks;   // a row, of the spread form; else 0
     bool     counted;  // … whose groups take the rows after their first from a work counter
     unsigned warps, rows_per_block;
+    unsigned slot_words;  // of a partial in shared memory: 1, 2 or 4
     unsigned held, stages;
     uint64_t pieces, piece;
     bool     resident;  // the block's share of weight, bias or mask stays in shared memory, after the stages

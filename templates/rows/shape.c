@@ -22,7 +22,8 @@ unsigned cj__row_add(row_op *op, row_role role, const char *name, const char *ty
     return op->operands++;
 }
 
-unsigned cj__row_slot_words(const row_op *op) { return op->values == 3 ? 4 : op->values; }
+unsigned cj__row_slots(const row_shape *s) { return (unsigned)cj__most(s->cluster, 1) * s->warps; }
+unsigned cj__row_slots_bytes(const row_shape *s) { return 4 * cj__row_slots(s) * s->slot_words; }
 
 // ---- cuts
 
@@ -30,6 +31,7 @@ unsigned cj__row_slot_words(const row_op *op) { return op->values == 3 ? 4 : op-
 void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     *s = (row_shape){.columns = value[ROW_COLUMNS], .rows_per_block = 1, .pieces = 1, .totals = op->totals};
+    s->slot_words = op->values == 3 ? 4 : op->values;
     s->in_bytes = value[ROW_DTYPE] ? 2 : 4;
     s->out_bytes = cj__row_type(plan, ROW_OUT)[1] == '3' ? 4 : 2;
     s->stride = value[ROW_STRIDE] ? value[ROW_STRIDE] : s->columns;

@@ -6,10 +6,7 @@ static void declare_shared(row_stream *t) {
     row_kernel      *k = t->k;
     cj_func         *f = k->f;
     const row_shape *s = k->s;
-    const unsigned   words = cj__row_slot_words(k->op);
     t->taken = s->totals ? 0 : s->stages + 1;
-    t->slot_count = cj__row_blocks(s) * s->warps;
-    t->slot_bytes = 4 * words;
     t->vector_bytes = (uint64_t)s->elements * s->in_bytes;
     t->stages.threads = k->plan->block.x;
     t->stages.bytes = s->piece * t->vector_bytes * k->op->inputs;
@@ -18,7 +15,7 @@ static void declare_shared(row_stream *t) {
     if (t->taken) t->row_full = cj__mbarriers(f, "row_full", t->taken);
     if (!cj__row_is_alone(t)) t->partials_full = cj__mbarriers(f, "partials_full", 2);
     if (t->taken) t->taken_row = cj_mov(f, "u32", "taken_row_base", cj_shared(f, "u32", "taken_row", t->taken, 0));
-    t->slots = cj_mov(f, "u32", "slots_base", cj_shared(f, "f32", "slots", 2 * t->slot_count * words, 16));
+    t->slots = cj_mov(f, "u32", "slots_base", cj_shared(f, "f32", "slots", cj__row_slots_bytes(s) / 2, 16));
     if (s->resident) t->resident = cj__mbarriers(f, "resident", 1);
 }
 

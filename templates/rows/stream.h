@@ -34,7 +34,6 @@ typedef struct row_stream {
     cj_reg      rows, leads;                                          // leads: lane 0 of each warp
     cj_reg      piece;                                                // the block's first, in the row
     unsigned    taken;  // rows whose numbers shared memory has; 0: rows are dealt
-    unsigned    slot_bytes, slot_count;
     uint64_t    vector_bytes;
 
     // Of the role that is being written.
