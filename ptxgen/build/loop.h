@@ -26,9 +26,9 @@ void     cj__share_end(cj_share *share);
     CJ_STRIDE(f, i, cj_mul((f), (name), (thread), (step)), (step) * (threads), end)
 
 // The same from `first` on, a register that becomes the index.
-#define CJ_STRIDE(f, i, first, stride, end)                                                                      \
+#define CJ_STRIDE(f, i, first, stride, end)                                                                    \
     for (cj_share i##_share = cj__share_begin((f), (first), CJ_ARG(stride), CJ_ARG(end)); i##_share.loop.open; \
-         cj__share_end(&i##_share))                                                                              \
+         cj__share_end(&i##_share))                                                                            \
         for (cj_reg i = i##_share.at, *i##_once = &i; i##_once; i##_once = NULL)
 
 // Each block takes every so-many-th of `end` items, as many as there are blocks, from its own number on.

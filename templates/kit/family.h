@@ -41,7 +41,8 @@
 
 // A parameter's value as text, for the rest of the block.
 enum { CJ_PARAM_WORD_BYTES = 24 };
-#define CJ_PARAM_WORD(plan, name) cj_params_word(&(plan)->params, (name), (char[CJ_PARAM_WORD_BYTES]){0}, CJ_PARAM_WORD_BYTES)
+#define CJ_PARAM_WORD(plan, name) \
+    cj_params_word(&(plan)->params, (name), (char[CJ_PARAM_WORD_BYTES]){0}, CJ_PARAM_WORD_BYTES)
 
 struct cj_family {
     const char          *name, *summary;

@@ -85,9 +85,9 @@ static void poll(const reduce_kernel *k, const cj_mailbox *box, messages *m, cj_
 static void take_messages(const reduce_kernel *k, const cj_mailbox *box, cj_reg tag, const cj_partial *partial) {
     cj_func       *f = k->f;
     const unsigned threads = 32 * k->gatherers, stride = cj__mail_bytes(box) * threads;
-    cj_reg         groups = cj_mov(f, "u32", "groups", cj__group_count(k->cluster)),
-           group = cj_mov(f, "u32", "group", k->thread);
-    cj_reg         at = cj_mad_wide(f, "mailbox", k->thread, cj__mail_bytes(box), k->epoch.space);
+    cj_reg groups = cj_mov(f, "u32", "groups", cj__group_count(k->cluster));
+    cj_reg group = cj_mov(f, "u32", "group", k->thread);
+    cj_reg at = cj_mad_wide(f, "mailbox", k->thread, cj__mail_bytes(box), k->epoch.space);
     CJ_LOOP(f, loop, "next_message", "all_read") {
         cj_leave(&loop, cj_ge(f, "past", group, groups));
         messages m = count_messages(k, group, groups, threads);

@@ -67,11 +67,11 @@ void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count);
 
 // ---- mail.c
 
-size_t   cj__row_mail_bytes(const row_shape *s, uint32_t blocks);       // of the workspace
-size_t   cj__row_mail_copy_bytes(const row_shape *s, uint32_t blocks);  // from one copy to the next
-void     cj__row_mail_open(row_kernel *k);                    // k->x
-void     cj__row_mail_close(row_kernel *k);                   // keeps the tag for the next launch
-void     cj__row_mail_exchange(row_kernel *k, cj_reg slots);  // of the block's warps
+size_t   cj__row_mail_bytes(const row_shape *s, uint32_t blocks);                // of the workspace
+size_t   cj__row_mail_copy_bytes(const row_shape *s, uint32_t blocks);           // from one copy to the next
+void     cj__row_mail_open(row_kernel *k);                                       // k->x
+void     cj__row_mail_close(row_kernel *k);                                      // keeps the tag for the next launch
+void     cj__row_mail_exchange(row_kernel *k, cj_reg slots);                     // of the block's warps
 void     cj__row_next_group(row_kernel *k, cj_reg row, cj_reg from);             // row = from + groups
 bool     cj__row_starts_next_late(const row_kernel *k);  // whether the next launch's blocks wait for this row
 bool     cj__row_share_is_long(const row_kernel *k);
@@ -101,7 +101,7 @@ cj_reg cj__row_workspace(row_kernel *k);
 // ---- the forms
 
 void cj__row_emit_direct(row_kernel *k);
-void cj__row_emit_sums_held(row_kernel *k);   // with sums over rows
+void cj__row_emit_sums_held(row_kernel *k);  // with sums over rows
 void cj__row_emit_sums_twice(row_kernel *k);
 void cj__row_emit_spread(row_kernel *k);
 void cj__row_emit_stream(row_kernel *k);

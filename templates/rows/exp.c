@@ -12,11 +12,12 @@ static cj_reg make_t(row_kernel *k, const row_vector *v, unsigned e, const cj_re
     return t;
 }
 
-const cj_reg *cj__row_exp_mask(row_kernel *k, const row_vector *v, cj_reg mask[ROW_ELEMENTS]) {
-    if (!own_of(k)->masked) return NULL;
-    if (own_of(k)->mask_rows) return v->in[1];
-    cj__row_load_column(k, own_of(k)->mask, v->number, mask);
-    return mask;
+const cj_reg *cj__row_exp_mask(row_kernel *k, const row_vector *v) {
+    row_exp *r = own_of(k);
+    if (!r->masked) return NULL;
+    if (r->mask_rows) return v->in[1];
+    cj__row_load_column(k, r->mask, v->number, r->masks);
+    return r->masks;
 }
 
 static void before(row_kernel *k) {
@@ -29,13 +30,12 @@ static void before(row_kernel *k) {
 // Pairs are compared as they are: that takes a quarter of the instructions.
 void cj__row_exp_largest(row_kernel *k, const row_vector *v) {
     const row_exp *r = own_of(k);
-    cj_reg         mask[ROW_ELEMENTS];
     if (cj__row_in_pairs(k)) {
         for (unsigned w = 0; w < k->s->elements / 2; w++)
             cj_ptx(k->f, "max.$1x2 $2, $2, $3;", cj__row_type(k->plan, ROW_DTYPE), r->pair, v->word[0][w]);
         return;
     }
-    const cj_reg *masks = cj__row_exp_mask(k, v, mask);
+    const cj_reg *masks = cj__row_exp_mask(k, v);
     for (unsigned e = 0; e < k->s->elements; e++)
         cj_update(k->f, k->part.value[0], "max", own_of(k)->prepared ? make_t(k, v, e, masks) : v->in[0][e]);
 }
@@ -64,8 +64,7 @@ void cj__row_exp_distance(row_kernel *k, const row_vector *v, unsigned e, const 
 }
 
 static void add_powers(row_kernel *k, const row_vector *v) {
-    cj_reg        mask[ROW_ELEMENTS];
-    const cj_reg *masks = cj__row_in_place(k) ? NULL : cj__row_exp_mask(k, v, mask);
+    const cj_reg *masks = cj__row_in_place(k) ? NULL : cj__row_exp_mask(k, v);
     const bool    stays = cj__row_in_place(k) && own_of(k)->stays;
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg power = stays ? v->in[0][e] : cj_f32(k->f, "power");

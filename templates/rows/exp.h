@@ -21,6 +21,7 @@ typedef struct row_exp {
 
     // Values of a row.
     cj_reg scale, log2e;
+    cj_reg masks[ROW_ELEMENTS];  // of a vector
     cj_reg pair;         // the largest of the even and of the odd elements, if they come in pairs
     cj_reg own_largest;  // of the thread, if elements are in place
     cj_reg shift;        // what t is taken from in the end: the row's largest, or that and the logarithm of its sum
@@ -36,7 +37,7 @@ void cj__row_exp_logarithm(row_kernel *k);
 
 // to = t - from of element e; `mask` is what cj__row_exp_mask gave.
 void cj__row_exp_distance(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask, cj_reg from, cj_reg to);
-const cj_reg *cj__row_exp_mask(row_kernel *k, const row_vector *v, cj_reg mask[ROW_ELEMENTS]);
+const cj_reg *cj__row_exp_mask(row_kernel *k, const row_vector *v);  // of the vector, NULL without a mask
 
 // The factor that makes a thread's powers in place those of the distance from the row's largest.
 cj_reg cj__row_exp_rebase(row_kernel *k);

@@ -47,7 +47,7 @@ bool     cj__row_asks_stream(const choice *c);  // a parameter that streams have
 unsigned cj__row_held_most(const choice *c);    // vectors that a thread may hold
 unsigned cj__row_piece_held(const choice *c);  // vectors that a thread should hold of a piece of several, or of a stage
 unsigned cj__row_warps_most(const row_shape *s);
-void     cj__row_set_grid(choice *c, uint64_t groups);  // of persistent blocks: what is asked for, or so many rows at once
+void cj__row_set_grid(choice *c, uint64_t groups);  // of persistent blocks: what is asked for, or so many rows at once
 
 // ---- the forms
 

@@ -57,9 +57,8 @@ static void finish(row_kernel *k) {
 
 static void write_log(row_kernel *k, const row_vector *v) {
     const softmax *r = own_of(k);
-    cj_reg        mask[ROW_ELEMENTS];
     const bool     ready = cj__row_in_place(k) && r->exp.prepared;
-    const cj_reg *masks = ready ? NULL : cj__row_exp_mask(k, v, mask);
+    const cj_reg  *masks = ready ? NULL : cj__row_exp_mask(k, v);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
         cj_update(k->f, v->out[0][e], "mul", r->ln2);
@@ -76,8 +75,7 @@ static void write_powers(row_kernel *k, const row_vector *v) {
             cj_ptx(f, "mul.f32 $1, $2, $3;", v->out[0][e], v->in[0][e], factor);
         return;
     }
-    cj_reg        mask[ROW_ELEMENTS];
-    const cj_reg *masks = cj__row_exp_mask(k, v, mask);
+    const cj_reg *masks = cj__row_exp_mask(k, v);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", v->out[0][e]);

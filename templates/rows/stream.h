@@ -40,7 +40,7 @@ typedef struct row_stream {
     cj_ring            stage, next;  // next: of taken rows
     cj_static_schedule dealt;
     cj_reg             counter, share[ROW_INPUTS], policy[ROW_INPUTS], bytes[ROW_PIECES_MAX];  // the producer's
-    cj_ring            turn;                                                                   // consumers': of exchanges
+    cj_ring            turn;                // consumers': of exchanges
     cj_reg             slot, gate, pushes;  // where the warp's partial goes: lane r's to rank r
     cj_reg             expects;             // the block's thread that expects the partials of a row
 } row_stream;
@@ -59,7 +59,8 @@ static inline cj_reg cj__row_full_at(const row_stream *t) {
 
 // Each warp counts dealt rows by itself.
 static inline cj_static_schedule cj__row_deal(row_kernel *k) {
-    const cj_static_schedule dealt = cj__static_begin(k->f, cj__group_index(k->s->cluster), cj__group_count(k->s->cluster));
+    const cj_static_schedule dealt = cj__static_begin(k->f, cj__group_index(k->s->cluster),
+                                                      cj__group_count(k->s->cluster));
     k->row = dealt.next;
     return dealt;
 }
