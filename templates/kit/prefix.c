@@ -25,8 +25,6 @@ cj_reg cj__prefix_identity(const cj_prefix *p, const char *name) {
     return cj_mov(p->f, p->combine.type, name, cj_combine_identity(p->combine));
 }
 
-void cj__prefix_clear(const cj_prefix *p, cj_reg value) { cj_set(p->f, value, cj_combine_identity(p->combine)); }
-
 void cj__prefix_clear_if(const cj_prefix *p, cj_reg when, cj_reg value) {
     cj_set_if(p->f, when, value, cj_combine_identity(p->combine));
 }

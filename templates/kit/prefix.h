@@ -27,8 +27,7 @@ void cj__prefix_masks(cj_prefix *p);  // makes below and upto, if segments need 
 cj_reg cj__prefix_value(const cj_prefix *p, const char *name);               // a new register
 cj_reg cj__prefix_copy(const cj_prefix *p, const char *name, cj_reg value);  // a new register with that value
 cj_reg cj__prefix_identity(const cj_prefix *p, const char *name);            // a new register with the identity
-void   cj__prefix_clear(const cj_prefix *p, cj_reg value);                   // value = the identity
-void   cj__prefix_clear_if(const cj_prefix *p, cj_reg when, cj_reg value);
+void   cj__prefix_clear_if(const cj_prefix *p, cj_reg when, cj_reg value);     // value = the identity
 void   cj__prefix_clear_unless(const cj_prefix *p, cj_reg when, cj_reg value);
 
 // value = earlier op value, under a predicate.

@@ -47,7 +47,7 @@ void   cj__row_keep_late(row_kernel *k, bool row);  // the same of spread rows, 
                                                     // are exchanged
 void cj__row_sweep(row_kernel *k);                  // a piece into k->part
 void cj__row_write(row_kernel *k);                  // a piece's outputs
-void cj__row_store_sums(row_kernel *k, cj_reg at);  // the thread\'s sums over rows, from address `at` on
+void cj__row_store_sums(row_kernel *k, cj_reg at);  // the thread's sums over rows, from address `at` on
 
 // ---- fold.c
 
