@@ -3,7 +3,6 @@
 // cluster, block, result, size and target in turn.
 #include "test.h"
 
-#include <clusterjit/ptx.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +19,7 @@ static const char *const results[] = {"total", "block", "both"};  // these two: 
 enum { OPS_OF_BLOCKS = 4 };
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a", "sm_120"};
 
-static void assemble(const char *params, const char *arch) {
-    char  log[4096];
-    char *text = cj_test_emit("reduce", params, arch);
-    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s: %s\n%s", arch, params, log, text);
-    cj_text_free(text);
-}
+static void assemble(const char *params, const char *arch) { cj_test_assembles("reduce", params, arch); }
 
 // Blocks of 1024 threads leave too few registers to means and variances of 8-bit elements, and are refused.
 static const char *block_of(size_t op, size_t dtype, unsigned turn) {

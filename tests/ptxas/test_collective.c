@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every collective assembles without a warning: values and arrays, in both strategies, with types and clusters in turn.
-#include <clusterjit/ptx.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,12 +14,7 @@ static const char *const combines[] = {"sum", "min", "max", "product"};
 static const char *const clusters[] = {"1", "2", "3", "4", "7", "8", "16"};
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a", "sm_120"};
 
-static void assemble(const char *params, const char *arch) {
-    char  log[4096];
-    char *text = cj_test_emit("collective", params, arch);
-    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s: %s\n%s", arch, params, log, text);
-    cj_text_free(text);
-}
+static void assemble(const char *params, const char *arch) { cj_test_assembles("collective", params, arch); }
 
 static void every_collective_assembles(void **state) {
     (void)state;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every emitted exchange assembles, without a warning: every pattern by every strategy, and with each of these the next
 // type, group size, chunk and target in turn.
-#include <clusterjit/ptx.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,12 +12,7 @@ static const char *const dtypes[] = {"f32", "u8", "f64", "bf16", "i64", "u16"};
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a", "sm_120"};
 static const unsigned    sizes[] = {1, 2, 3, 8, 16}, chunks[] = {240, 48, 240 * 1000, 240 * 7};
 
-static void assemble(const char *params, const char *arch) {
-    char  log[4096];
-    char *text = cj_test_emit("exchange", params, arch);
-    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s: %s\n%s", arch, params, log, text);
-    cj_text_free(text);
-}
+static void assemble(const char *params, const char *arch) { cj_test_assembles("exchange", params, arch); }
 
 static void every_exchange_assembles(void **state) {
     (void)state;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every matrix product assembles, without a warning: every tile with every cluster, and with each of these the next
 // layout and type in turn; every type and epilogue in the tile that takes most registers; and tiles whose K is shared.
-#include <clusterjit/ptx.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,12 +17,7 @@ static const char *const clusters[] = {"cluster=0",
                                        "cluster=2 cluster-n=2"};
 static const char *const orders[] = {"row", "column"};
 
-static void assemble(const char *params) {
-    char  log[4096];
-    char *text = cj_test_emit("gemm", params, "sm_90a");
-    if (!cj_test_assemble(text, "sm_90a", log, sizeof log)) fail_msg("%s: %s", params, log);
-    cj_text_free(text);
-}
+static void assemble(const char *params) { cj_test_assembles("gemm", params, "sm_90a"); }
 
 static void kernels_that_share_k_assemble(void **state) {
     (void)state;

@@ -3,7 +3,6 @@
 // and every way of finding an integer's bin, and with each of these the next cluster, block, counts and target in turn.
 #include "test.h"
 
-#include <clusterjit/ptx.h>
 #include <stdio.h>
 
 #include "emit.h"
@@ -22,12 +21,7 @@ static const char *const ranges[] = {"bins=2000",
                                      "bins=3000 lower=1 upper=101",
                                      "bins=3001 lower=2 upper=102"};
 
-static void assemble(const char *params, const char *arch) {
-    char  log[4096];
-    char *text = cj_test_emit("histogram", params, arch);
-    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s: %s", arch, params, log);
-    cj_text_free(text);
-}
+static void assemble(const char *params, const char *arch) { cj_test_assembles("histogram", params, arch); }
 
 static void emitted_kernels_assemble(void **state) {
     (void)state;

@@ -6,8 +6,6 @@
 #include "emit.h"
 #include "test.h"
 
-#include <clusterjit/ptx.h>
-
 static const struct {
     const char *family, *params;
 } kernels[] = {
@@ -39,13 +37,6 @@ static const char *const forms[] = {
 static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a"};
 
-static void assemble(const char *family, const char *params, const char *arch) {
-    char  log[4096];
-    char *text = cj_test_emit(family, params, arch);
-    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s %s: %s\n%s", arch, family, params, log, text);
-    cj_text_free(text);
-}
-
 static void emitted_kernels_assemble(void **state) {
     (void)state;
     unsigned turn = 0;
@@ -54,7 +45,7 @@ static void emitted_kernels_assemble(void **state) {
             char params[256];
             snprintf(params, sizeof params, "%s %s%s%s", forms[f], types[turn % 5], *kernels[k].params ? " " : "",
                      kernels[k].params);
-            assemble(kernels[k].family, params, targets[turn / 5 % 3]);
+            cj_test_assembles(kernels[k].family, params, targets[turn / 5 % 3]);
         }
 }
 
@@ -70,19 +61,19 @@ static void kernels_with_sums_over_rows_assemble(void **state) {
         for (size_t s = 0; s < CJ_TEST_COUNT(sums); s++, turn++) {
             char params[256];
             snprintf(params, sizeof params, "%s %s pass=backward %s", dealt[d], types[turn % 5], sums[s]);
-            assemble(s == 1 ? "rmsnorm" : "layernorm", params, targets[turn / 5 % 3]);
+            cj_test_assembles(s == 1 ? "rmsnorm" : "layernorm", params, targets[turn / 5 % 3]);
         }
 }
 
 static void kernels_without_clusters_assemble(void **state) {
     (void)state;
-    assemble("softmax", "columns=100000 dtype=bf16", "sm_80");
-    assemble("layernorm", "columns=4096 align=4 residual=yes", "sm_86");
-    assemble("crossentropy", "columns=1001 dtype=f16 gradient=yes align=2", "sm_89");
-    assemble("rmsnorm", "columns=7 pass=backward", "sm_80");
-    assemble("softmax", "rows=2 columns=1000000", "sm_80");
-    assemble("rmsnorm", "columns=8192 pass=backward dtype=bf16 weight-gradient=yes", "sm_80");
-    assemble("layernorm", "columns=30000 pass=backward weight-gradient=yes bias-gradient=yes", "sm_86");
+    cj_test_assembles("softmax", "columns=100000 dtype=bf16", "sm_80");
+    cj_test_assembles("layernorm", "columns=4096 align=4 residual=yes", "sm_86");
+    cj_test_assembles("crossentropy", "columns=1001 dtype=f16 gradient=yes align=2", "sm_89");
+    cj_test_assembles("rmsnorm", "columns=7 pass=backward", "sm_80");
+    cj_test_assembles("softmax", "rows=2 columns=1000000", "sm_80");
+    cj_test_assembles("rmsnorm", "columns=8192 pass=backward dtype=bf16 weight-gradient=yes", "sm_80");
+    cj_test_assembles("layernorm", "columns=30000 pass=backward weight-gradient=yes bias-gradient=yes", "sm_86");
 }
 
 int main(void) {

@@ -2,19 +2,11 @@
 // Every kernel of scan and top-k assembles, without a warning.
 #include "test.h"
 
-#include <clusterjit/ptx.h>
 #include <stdio.h>
 
 #include "emit.h"
 
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a"};
-
-static void assemble(const char *family, const char *params, const char *arch) {
-    char  log[4096];
-    char *text = cj_test_emit(family, params, arch);
-    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s: %s", arch, params, log);
-    cj_text_free(text);
-}
 
 static void scans_of_every_type_and_length_assemble(void **state) {
     (void)state;
@@ -30,7 +22,7 @@ static void scans_of_every_type_and_length_assemble(void **state) {
             const unsigned turn = type * 5 + shape;
             snprintf(params, sizeof params, "%s op=%s dtype=%s exclusive=%s reverse=%s", shapes[shape], ops[turn % 4],
                      types[type], turn & 1 ? "yes" : "no", turn & 2 ? "yes" : "no");
-            assemble("scan", params, targets[turn % 3]);
+            cj_test_assembles("scan", params, targets[turn % 3]);
         }
 }
 
@@ -47,7 +39,7 @@ static void segmented_scans_of_every_type_and_width_assemble(void **state) {
             if ((turn + type) % 2) continue;
             snprintf(params, sizeof params, "%s op=%s dtype=%s reverse=%s", shapes[shape], turn & 1 ? "sum" : "max",
                      types[type], turn & 2 ? "yes" : "no");
-            assemble("scan", params, targets[turn % 3]);
+            cj_test_assembles("scan", params, targets[turn % 3]);
         }
 }
 
@@ -60,19 +52,19 @@ static void top_k_of_every_type_and_width_assembles(void **state) {
             snprintf(params, sizeof params, "columns=65536 dtype=%s align=%u k=%u cluster=%u order=%s result=%s",
                      types[type], 16u >> way, 2048u >> way, type + way > 3 ? 0 : type + way,
                      way & 1 ? "largest" : "smallest", results[(type + way) % 3]);
-            assemble("topk", params, targets[(type + way) % 3]);
+            cj_test_assembles("topk", params, targets[(type + way) % 3]);
         }
 }
 
 static void kernels_without_clusters_assemble(void **state) {
     (void)state;
-    assemble("scan", "columns=2^28", "sm_80");
-    assemble("scan", "rows=9 columns=99 dtype=bf16", "sm_86");
-    assemble("scan", "rows=9 columns=2^20 cluster=4 dtype=f16", "sm_89");
-    assemble("scan", "columns=2^20 heads=i32 segments=2^10", "sm_80");
-    assemble("topk", "rows=4 columns=2^20", "sm_80");
-    assemble("topk", "rows=4 columns=2^20 result=any", "sm_80");
-    assemble("topk", "rows=4 columns=2^20 dtype=bf16 cluster=4", "sm_80");
+    cj_test_assembles("scan", "columns=2^28", "sm_80");
+    cj_test_assembles("scan", "rows=9 columns=99 dtype=bf16", "sm_86");
+    cj_test_assembles("scan", "rows=9 columns=2^20 cluster=4 dtype=f16", "sm_89");
+    cj_test_assembles("scan", "columns=2^20 heads=i32 segments=2^10", "sm_80");
+    cj_test_assembles("topk", "rows=4 columns=2^20", "sm_80");
+    cj_test_assembles("topk", "rows=4 columns=2^20 result=any", "sm_80");
+    cj_test_assembles("topk", "rows=4 columns=2^20 dtype=bf16 cluster=4", "sm_80");
 }
 
 int main(void) {

@@ -6,8 +6,6 @@
 #include "emit.h"
 #include "test.h"
 
-#include <clusterjit/ptx.h>
-
 static const char *const ways[] = {
     "dim=2 nx=64 ny=70 strategy=resident form=registers cluster=4",
     "dim=2 nx=384 ny=70 strategy=resident form=registers cluster=8 depth=1",
@@ -24,12 +22,7 @@ static const char *const shapes[] = {"shape=star radius=1", "shape=star radius=4
                                      "shape=star radius=2", "shape=star radius=3"};
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a"};
 
-static void assemble(const char *params, const char *arch) {
-    char  log[4096];
-    char *text = cj_test_emit("stencil", params, arch);
-    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s, %s: %s\n%s", arch, params, log, text);
-    cj_text_free(text);
-}
+static void assemble(const char *params, const char *arch) { cj_test_assembles("stencil", params, arch); }
 
 static void emitted_kernels_assemble(void **state) {
     (void)state;

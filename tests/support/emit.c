@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emit.h"
 
+#include <clusterjit/ptx.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,4 +45,12 @@ char *cj_test_emit(const char *family, const char *assignments, const char *arch
     cj_test_ok(cj_plan_make(&params, limits, arch, &plan, &error), &error);
     cj_test_ok(cj_plan_emit(&plan, &text, NULL, &error), &error);
     return text;
+}
+
+void cj_test_assembles(const char *family, const char *assignments, const char *arch) {
+    char  log[4096];
+    char *text = cj_test_emit(family, assignments, arch);
+    if (!cj_test_assemble(text, arch, log, sizeof log))
+        fail_msg("%s, %s %s: %s\n%s", arch, family, assignments, log, text);
+    cj_text_free(text);
 }

@@ -16,4 +16,7 @@ void cj_test_refused(const char *family, cj_status status, const char *assignmen
 // emitting fails.
 char *cj_test_emit(const char *family, const char *assignments, const char *arch);
 
+// Fails the test unless ptxas assembles that text without a warning.
+void cj_test_assembles(const char *family, const char *assignments, const char *arch);
+
 #endif

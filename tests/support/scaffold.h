@@ -4,7 +4,7 @@
 //   %r0 to %r99  b32     %f0 …  f32     tile, space, table, stack  1 KiB: shared, global, constant, local
 //   %l0 …        b64     %d0 …  f64     x                          a parameter of 256 bytes
 //   %h0 …        b16     %p0 …  pred    result, argument           .param .b32, for calls of ext (of nothing: none)
-//   %b0 …        b8      %q0 …  b128    done, targets              a label behind the lines; its .branchtargets
+//   %b0 …        b8      %q0 …  b128    done, targets              a label after the lines;  its .branchtargets
 // proto, protov: the prototypes of ext and of nothing; protor: of a function with a result and no argument
 #ifndef CJ_TESTS_SCAFFOLD_H
 #define CJ_TESTS_SCAFFOLD_H
