@@ -37,7 +37,7 @@ cj_status cj__contract_read(const cj_contract_query *query, cj_contract *contrac
 // The cluster dimensions in force: what the launch gives, else what .reqnctapercluster says, else {0,0,0}.
 cj_dim3 cj__contract_cluster(const cj_contract *contract, cj_dim3 given);
 
-// The block in force: 1 x 1 x 1 stands for the one that .reqntid says, which the driver then launches.
+// The block in force: a launch of 1 x 1 x 1 means the block of .reqntid, which the driver then launches.
 cj_dim3 cj__contract_block(const cj_contract *contract, cj_dim3 given);
 
 // Blocks in the grid of a launch that is not refused: with .blocksareclusters the launch counts clusters.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The folders of the CPU device, from below. Besides the layers of the library each sees the folders that it names.
+# The folders of the CPU device, the lowest first. Each may include the layers of the library and the folders that it names.
 set(cpu src/device/cpu)
 set(below base ${ptxgen} contract)
 set(data cpu_number cpu_memory cpu_shadow cpu_machine)
@@ -24,7 +24,7 @@ cj_add_layer(cpu_control ${cpu}/execute/control SEES ${machinery} cpu_execute cp
 cj_add_layer(cpu_run     ${cpu}/run     SEES ${machinery} cpu_matrix)
 cj_add_layer(cpu         ${cpu}         SEES ${machinery} cpu_execute cpu_matrix cpu_run)
 
-# It computes as the GPU does, bit for bit.
+# The CPU device computes the same bits as the GPU, so the compiler must not contract a product and a sum.
 foreach(layer ${CJ_LAYERS})
     if(layer MATCHES "^cj_cpu")
         target_compile_options(${layer} PRIVATE -ffp-contract=off -fno-math-errno)

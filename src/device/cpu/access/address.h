@@ -6,7 +6,7 @@
 //   shared::cta      0 … size of the block's shared memory
 //   shared::cluster  the same for the block's own; from mapa: (rank + 1) << 24 | offset
 //   generic          CJ_SHARED_BASE + either of these; CJ_LOCAL_BASE + offset; CJ_PARAM_BASE + offset; else a global,
-//                    host address. The bases are no canonical addresses, so no host memory lies there.
+//                    host address. The bases are no canonical addresses, so host memory is never there.
 #ifndef CJ_CPU_ADDRESS_H
 #define CJ_CPU_ADDRESS_H
 
@@ -46,7 +46,7 @@ bool cj__cpu_locate(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_word 
 
 // Maps a shared address, in place, to the block with that rank; false when a hazard was reported.
 bool cj__cpu_map(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint32_t rank, uint64_t *address);
-// The rank of the block in which a shared address lies; false when a hazard was reported.
+// The rank of the block that owns a shared address; false when a hazard was reported.
 bool cj__cpu_rank_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool generic, uint64_t address,
                      uint32_t *rank);
 

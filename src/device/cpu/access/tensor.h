@@ -8,8 +8,8 @@
 // column of pixels, moved by offsets. Its bytes have an order, rows of the innermost dimension one after another; a
 // transfer keeps them in that order between reading and writing:
 //
-//   global  a row lies at the tensor's strides; elements outside of the tensor are not there
-//   shared  rows lie one after another, each at least as long as the swizzle, whose 16-byte pieces change places: the
+//   global  rows have the tensor's strides; elements outside of the tensor do not exist
+//   shared  rows follow one another, each at least as long as the swizzle, whose 16-byte pieces change places: the
 //           lower address bits [4, 4 + n) are xored with bits [7, 7 + n), n = 1, 2, 3 for 32, 64, 128 bytes
 #ifndef CJ_CPU_TENSOR_H
 #define CJ_CPU_TENSOR_H

@@ -68,7 +68,7 @@ const cj_cpu_flow *cj__cpu_copy_flow(cj_cpu_prepare *p, uint32_t to, uint32_t to
                                      uint32_t from_bits);
 // The slot of a register or a literal as a value of the type; *bits becomes its width.
 uint32_t cj__cpu_slot_of(cj_cpu_prepare *p, const cj_ir_operand *operand, uint16_t type, uint16_t *bits);
-// Whether the memory operand is a parameter of a function or of a call: these lie in local memory.
+// Whether the memory operand is a parameter of a function or of a call: these are in local memory.
 bool cj__cpu_is_stack(const cj_cpu_prepare *p);
 // A place in the file: a new one, or a constant's. CJ_SLOT_NONE when out of memory.
 uint32_t cj__cpu_place(cj_cpu_prepare *p, unsigned bits);
