@@ -12,19 +12,26 @@ enum { BLOCK = USER_REFERENCE_BLOCK };
 static const char *const ptx_types[] = {
     [CJ_F32] = "f32", [CJ_F64] = "f64", [CJ_I32] = "s32", [CJ_U32] = "u32", [CJ_I64] = "s64", [CJ_U64] = "u64"};
 
-// x[i] = map(x[i]), one thread for each element.
-static void write_map(cj_builder *b, const cj_user_function *map, cj_dtype type) {
-    cj_callee callee = cj_builder_function(b, map, "map");
-    cj_func  *f = cj_entry(b, "map_all");
-    cj_var    x_param = cj_param(f, "u64", "x", NULL), n_param = cj_param(f, "u64", "n", NULL);
-    cj_reg x = cj_u64(f, "x"), n = cj_u64(f, "n"), i = cj_u64(f, "i"), value = cj_register(f, ptx_types[type], "value");
-    cj_reg thread = cj_u32(f, "thread"), block = cj_u32(f, "block"), past = cj_pred(f, "past");
-    cj_label done = cj_label_new(f, "done");
+// The address of the thread's own element x[i], one thread for each; threads with i >= n go to `done`.
+static cj_reg own_element(cj_func *f, cj_dtype type, cj_reg n, cj_label done) {
+    cj_var x_param = cj_param(f, "u64", "x", NULL), n_param = cj_param(f, "u64", "n", NULL);
+    cj_reg x = cj_u64(f, "x"), i = cj_u64(f, "i"), past = cj_pred(f, "past");
+    cj_reg thread = cj_u32(f, "thread"), block = cj_u32(f, "block");
     cj_ptx(f, "ld.param.u64 $1, [$2]; ld.param.u64 $3, [$4];", x, x_param, n, n_param);
     cj_ptx(f, "mov.u32 $1, %tid.x; mov.u32 $2, %ctaid.x;", thread, block);
     cj_ptx(f, "cvt.u64.u32 $1, $2; mad.wide.u32 $1, $3, $4, $1;", i, thread, block, BLOCK);
     cj_ptx(f, "setp.ge.u64 $1, $2, $3; @$1 bra $4;", past, i, n, done);
     cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", x, i, (int)cj_dtype_size(type));
+    return x;
+}
+
+// x[i] = map(x[i]).
+static void write_map(cj_builder *b, const cj_user_function *map, cj_dtype type) {
+    cj_callee callee = cj_builder_function(b, map, "map");
+    cj_func  *f = cj_entry(b, "map_all");
+    cj_reg    value = cj_register(f, ptx_types[type], "value");
+    cj_label  done = cj_label_new(f, "done");
+    cj_reg    x = own_element(f, type, cj_u64(f, "n"), done);
     cj_ptx(f, "ld.global.$1 $2, [$3];", ptx_types[type], value, x);
     cj_call(f, callee, value, value);
     cj_ptx(f, "st.global.$1 [$2], $3;", ptx_types[type], x, value);
@@ -76,20 +83,14 @@ static void write_scan(cj_builder *b, const cj_user_function *op, cj_dtype type)
     cj_ptx(f, "st.global.$1 [$2], $3; ret;", ptx_types[type], at, part);
 }
 
-// x[i] = op(x[i], x[n + i]), one thread for each element.
+// x[i] = op(x[i], x[n + i]).
 static void write_apply(cj_builder *b, const cj_user_function *op, cj_dtype type) {
     cj_callee callee = cj_builder_function(b, op, "op");
     cj_func  *f = cj_entry(b, "apply_all");
-    cj_var    x_param = cj_param(f, "u64", "x", NULL), n_param = cj_param(f, "u64", "n", NULL);
-    cj_reg    x = cj_u64(f, "x"), n = cj_u64(f, "n"), i = cj_u64(f, "i"), y = cj_u64(f, "y"), past = cj_pred(f, "past");
+    cj_reg    n = cj_u64(f, "n"), y = cj_u64(f, "y");
     cj_reg    left = cj_register(f, ptx_types[type], "left"), right = cj_register(f, ptx_types[type], "right");
-    cj_reg    thread = cj_u32(f, "thread"), block = cj_u32(f, "block");
     cj_label  done = cj_label_new(f, "done");
-    cj_ptx(f, "ld.param.u64 $1, [$2]; ld.param.u64 $3, [$4];", x, x_param, n, n_param);
-    cj_ptx(f, "mov.u32 $1, %tid.x; mov.u32 $2, %ctaid.x;", thread, block);
-    cj_ptx(f, "cvt.u64.u32 $1, $2; mad.wide.u32 $1, $3, $4, $1;", i, thread, block, BLOCK);
-    cj_ptx(f, "setp.ge.u64 $1, $2, $3; @$1 bra $4;", past, i, n, done);
-    cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", x, i, (int)cj_dtype_size(type));
+    cj_reg    x = own_element(f, type, n, done);
     cj_ptx(f, "mad.lo.u64 $1, $2, $3, $4;", y, n, (int)cj_dtype_size(type), x);
     cj_ptx(f, "ld.global.$1 $2, [$3]; ld.global.$1 $4, [$5];", ptx_types[type], left, x, right, y);
     cj_call(f, callee, left, left, right);
