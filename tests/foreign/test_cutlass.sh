@@ -15,7 +15,7 @@ need nvcc
 cudart=${CJ_CUDART:?the runtime on the CPU device} library=${CJ_LIBRARY:?the path of libclusterjit}
 seed=${CJ_SEED:-$RANDOM}
 echo "CJ_SEED=$seed"
-failures=0 runs=0
+runs=0
 
 # ---- the program, compiled for minutes; kept with its PTX until the source is newer
 
@@ -32,14 +32,7 @@ if ! [ "$object" -nt "$here/cutlass/gemm.cu" ] || ! [ "$object" -nt "$version" ]
 fi
 "${CXX:-c++}" "$object" "$cudart" "$library" -Wl,-rpath,"$(dirname "$library")" -lpthread -ldl -lm -o "$program" || exit 1
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-failed() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s: %s\n' "$1" "$2"
-    head -c 2000 "$dir/log"
-}
+. "$here/../ptxas/failures.bash"
 
 # execute ORDER ARGUMENT...: the program with hazards on; ORDER is fixed, or the seed of a random schedule.
 execute() {
@@ -102,5 +95,4 @@ twin "shared memory reused while the TMA store reads it" race-block '/cp\.async\
 twin "no wait for the last TMA store" 'exit-in-flight|race-block' '/cp\.async\.bulk\.wait_group\.read 0;/d'
 twin "mbarriers not published to the cluster" 'relaxed-arrive|race-(block|cluster)|no-mbarrier' '/fence\.mbarrier_init/d'
 
-((failures)) && { echo "$failures failures"; exit 1; }
-echo "all passed: $runs runs"
+end "$runs runs"

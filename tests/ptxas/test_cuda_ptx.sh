@@ -4,18 +4,10 @@
 set -u
 ptxgen=${CJ_PTXGEN:?the path of ptxgen}
 sources=$(dirname "$0")/cuda_ptx
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0
 forms=0
 . "$(dirname "$0")/nvcc.bash"
 need nvcc ptxas
-
-failed() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s: %s\n' "$1" "$2"
-    head -20 "$dir/log"
-}
+. "$(dirname "$0")/failures.bash"
 
 # cubin TEXT ARCH: TEXT.ptx assembled to TEXT.cubin, in the directory.
 cubin() {
@@ -38,5 +30,4 @@ file() {
 
 for source in "$sources"/*.cu; do file "$(basename "$source" .cu)"; done
 
-((failures)) && { echo "$failures failures"; exit 1; }
-echo "all passed: $forms forms"
+end "$forms forms"

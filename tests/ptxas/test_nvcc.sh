@@ -4,17 +4,9 @@
 set -u
 ptxgen=${CJ_PTXGEN:?the path of ptxgen}
 sources=$(dirname "$0")/nvcc
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0
 . "$(dirname "$0")/nvcc.bash"
 need nvcc ptxas readelf
-
-failed() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s: %s\n' "$1" "$2"
-    head -20 "$dir/log"
-}
+. "$(dirname "$0")/failures.bash"
 
 # sections CUBIN: names and contents of its code, constants, initialised data and kernel descriptions, with relocations.
 sections() {
@@ -51,5 +43,4 @@ done
 kernel calls -lineinfo
 kernel calls -G
 
-((failures)) && { echo "$failures failures"; exit 1; }
-echo "all passed: $count files, and one with line numbers and debug information"
+end "$count files, and one with line numbers and debug information"

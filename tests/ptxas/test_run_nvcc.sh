@@ -10,15 +10,8 @@ ptxgen=${CJ_PTXGEN:?the path of ptxgen}
 here=$(dirname "$0")
 . "$here/nvcc.bash"
 need nvcc
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0 runs=0
-
-failed() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s: %s\n' "$1" "$2"
-    head -30 "$dir/log"
-}
+runs=0
+. "$here/failures.bash"
 
 # same EXPECTED GOT: the same lines of numbers.
 same() {
@@ -75,5 +68,4 @@ kernels() {
 
 for source in "$here"/nvcc/*.cu "$here"/nvcc/faults/*.cu; do kernels "$source"; done
 
-((failures)) && { echo "$failures failures"; exit 1; }
-echo "all passed: $runs runs"
+end "$runs runs"

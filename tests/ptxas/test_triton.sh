@@ -7,15 +7,8 @@ ptxgen=${CJ_PTXGEN:?the path of ptxgen}
 python=${CJ_PYTHON:-python3}
 here=$(cd "$(dirname "$0")" && pwd)
 "$python" -c 'from triton.backends.compiler import GPUTarget' 2>/dev/null || { echo "skipped: $python has no triton"; exit 77; }
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0 runs=0
-
-failed() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s: %s\n' "$1" "$2"
-    head -20 "$dir/log"
-}
+runs=0
+. "$here/failures.bash"
 
 TRITON_CACHE_DIR=$dir/cache "$python" "$here/triton/kernels.py" "$dir" >"$dir/made" 2>"$dir/log" || { failed triton "it fails"; exit 1; }
 for file in "$dir"/*.ptx; do sed -i 's/^\.version 9\.[1-9].*/.version 9.0/' "$file"; done  # newer than ptxas 13.0, and nothing of it used
@@ -62,5 +55,4 @@ twin double tensor-map '/tensormap\.replace.*box_dim/d'
 twin product 'race-block|wgmma-registers' 's/wgmma\.wait_group\.sync\.aligned/& 7; \/\//'
 twin product tensor-map '/tensormap\.replace.*element_stride/d'
 
-((failures)) && { echo "$failures failures"; exit 1; }
-echo "all passed: $runs runs"
+end "$runs runs"
