@@ -61,12 +61,12 @@ typedef struct probe_kernel {
     const char *name;
     void (*write)(probe_frame *k);
     uint64_t (*expect)(const probe_shape *s, const probe_launch *l);  // sum of the blocks' checks
-    double (*work)(const probe_shape *s);                             // of a round, on average over the blocks: see probe_unit
-    uint64_t (*data_bytes)(const probe_shape *s, uint32_t blocks);    // NULL: none
-    uint64_t (*shared_bytes)(const probe_shape *s);                   // of a block, mbarriers aside; NULL: a few
-    bool     any_size;                                                // shape.bytes may be halved to fit
-    uint8_t  fill;                                                    // of data before each launch …
-    bool     keeps;                                                   // … or data keeps what the previous launch left
+    double (*work)(const probe_shape *s);  // of a round, on average over the blocks: see probe_unit
+    uint64_t (*data_bytes)(const probe_shape *s, uint32_t blocks);  // NULL: none
+    uint64_t (*shared_bytes)(const probe_shape *s);                 // of a block, mbarriers aside; NULL: a few
+    bool     any_size;                                              // shape.bytes may be halved to fit
+    uint8_t  fill;                                                  // of data before each launch …
+    bool     keeps;                                                 // … or data keeps what the previous launch left
     uint32_t least_rounds;
 } probe_kernel;
 

@@ -12,9 +12,10 @@
 enum { ARGS_LONG_ONLY = 0x100 };
 
 // --arch and its synonym --target.
-#define ARGS_ARCH(option, text)                                    \
-    {.name = "arch", .key = option, .arg = "TARGET", .doc = text}, \
-        {.name = "target", .key = option, .arg = "TARGET", .flags = OPTION_ALIAS}
+#define ARGS_ARCH(option, text)                                                 \
+    {.name = "arch", .key = option, .arg = "TARGET", .doc = text}, {            \
+        .name = "target", .key = option, .arg = "TARGET", .flags = OPTION_ALIAS \
+    }
 
 typedef struct args_spec {
     const char               *doc;                 // one paragraph

@@ -9,9 +9,9 @@
 #include "npy.h"
 
 typedef struct source {
-    cj_dtype type, stored;  // of the elements; in the file: types that numpy lacks are stored as f32, and rounded
-    fill     fill;
-    FILE    *file;          // NULL: a fill
+    cj_dtype    type, stored;  // of the elements; in the file: types that numpy lacks are stored as f32, and rounded
+    fill        fill;
+    FILE       *file;       // NULL: a fill
     const char *name;       // of the file
     uint64_t    available;  // elements; UINT64_MAX for a fill
     uint64_t    position;

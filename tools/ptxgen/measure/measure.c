@@ -13,7 +13,7 @@ static const double ROUND_MS = 2.0;        // time of a round of short launches;
 static const double SHORT_MS = 0.01;       // launches that take less go through all sets, however many there are
 static const double ALL_ROUNDS_MS = 2000;  // time of all rounds, if longer launches have very many sets
 static const double OTHER_ROUNDS = 3;      // rounds that choose the launches and warm up
-static const double WARM_MS = 100;  // memory of an idle GPU reaches its speed after tens of milliseconds
+static const double WARM_MS = 100;         // memory of an idle GPU reaches its speed after tens of milliseconds
 static const double WARM_ENOUGH = 0.99;
 
 static bool is_gpu(const cj_device *device) { return strcmp(cj_device_kind(device), "gpu") == 0; }

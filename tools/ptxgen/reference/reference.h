@@ -25,22 +25,21 @@ typedef struct reference_value {
     bool        empty;  // no element yet; NaN does not count for min and max
     // At the end: the expected pieces (a value and its index; mean and variance).
     element value[REFERENCE_PIECES];
-    double  low[REFERENCE_PIECES];  // the lower part of a float's value
-    double
-        scale[REFERENCE_PIECES];  // a piece may differ by the plan's error bound times this; NaN: by anything,
-                                  // because a product of some of the factors over- or underflows
+    double  low[REFERENCE_PIECES];    // the lower part of a float's value
+    double  scale[REFERENCE_PIECES];  // a piece may differ by the plan's error bound times this; NaN: by anything,
+                                      // because a product of some of the factors over- or underflows
 } reference_value;
 
 typedef struct reference {
-    cj_dtype     type;  // of the elements, after widening
-    cj_reduce_op op;
-    uint64_t n, blocks;  // elements; blocks that have slices, as clusterjit/reduce.h says; 1: no slices
-    bool     weighted;   // elements of block b are multiplied by b + 1; sums only
-    bool     total;      // results[0] is that of all elements
-    bool     by_block;   // then, or only, one result for each block. At least one of the two
-    uint64_t position;   // elements seen
-    size_t   count;      // results
-    reference_value *results;  // owned by the caller; reference_begin initializes them
+    cj_dtype         type;  // of the elements, after widening
+    cj_reduce_op     op;
+    uint64_t         n, blocks;  // elements; blocks that have slices, as clusterjit/reduce.h says; 1: no slices
+    bool             weighted;   // elements of block b are multiplied by b + 1; sums only
+    bool             total;      // results[0] is that of all elements
+    bool             by_block;   // then, or only, one result for each block. At least one of the two
+    uint64_t         position;   // elements seen
+    size_t           count;      // results
+    reference_value *results;    // owned by the caller; reference_begin initializes them
 } reference;
 
 // The layout of a result in memory: pieces, their types, and the byte at which the second one begins.

@@ -17,30 +17,29 @@ typedef struct study_options {
     unsigned    rounds;                               // 0: as many as suit the device
     unsigned    kernels;  // about so many will run once on the CPU device, to estimate its time; 0: one is measured
     bool        json;
-    bool        untuned;  // plans ignore stored choices of tune
-    bool        beside;   // the workload's peer is measured too, in turns with the first kernel
-    bool        forms;    // kernels differ in their form: a failure of one does not end the others
+    bool        untuned;                    // plans ignore stored choices of tune
+    bool        beside;                     // the workload's peer is measured too, in turns with the first kernel
+    bool        forms;                      // kernels differ in their form: a failure of one does not end the others
     int (*admit)(const cj_device *device);  // an exit code, after its message, for an unsuitable device; or NULL
     machine_options machine;
 } study_options;
 
 enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY_JSON, STUDY_ROUNDS, STUDY_PLOT };
 
-#define STUDY_OPTIONS                                                                                         \
-    ARGS_ARCH(STUDY_ARCH,                                                                                     \
-              "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"),    \
-        {.name = "device",                                                                                    \
-         .key = STUDY_DEVICE,                                                                                 \
-         .arg = "auto|gpu|gpu:N|cpu",                                                                         \
-         .doc = "Where to run; auto takes a GPU with clusters, else the CPU device (default auto)"},          \
-        {.name = "fill",                                                                                      \
-         .key = STUDY_FILL,                                                                                   \
-         .arg = "SPEC",                                                                                       \
-         .doc = "Make up the input, as run does (default: the family's)"},                                    \
-        {.name = "input", .key = STUDY_INPUT, .arg = "FILE", .doc = "Read the input from FILE, as run does"}, \
-        {.name = "json", .key = STUDY_JSON, .doc = "Print JSON"}, {                                           \
-        .name = "rounds", .key = STUDY_ROUNDS, .arg = "N",                                                    \
-        .doc = "Measure N rounds of launches each, show the median (default 15, on the CPU device 3)"         \
+#define STUDY_OPTIONS                                                                                                  \
+    ARGS_ARCH(STUDY_ARCH, "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"), \
+        {.name = "device",                                                                                             \
+         .key = STUDY_DEVICE,                                                                                          \
+         .arg = "auto|gpu|gpu:N|cpu",                                                                                  \
+         .doc = "Where to run; auto takes a GPU with clusters, else the CPU device (default auto)"},                   \
+        {.name = "fill",                                                                                               \
+         .key = STUDY_FILL,                                                                                            \
+         .arg = "SPEC",                                                                                                \
+         .doc = "Make up the input, as run does (default: the family's)"},                                             \
+        {.name = "input", .key = STUDY_INPUT, .arg = "FILE", .doc = "Read the input from FILE, as run does"},          \
+        {.name = "json", .key = STUDY_JSON, .doc = "Print JSON"}, {                                                    \
+        .name = "rounds", .key = STUDY_ROUNDS, .arg = "N",                                                             \
+        .doc = "Measure N rounds of launches each, show the median (default 15, on the CPU device 3)"                  \
     }
 
 // Takes one of STUDY_OPTIONS, or of MACHINE_OPTIONS.

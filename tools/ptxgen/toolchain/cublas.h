@@ -26,7 +26,7 @@ typedef struct cublas_problem {
     bool              has_bias;  // along the lines of D, the only direction that cuBLAS supports
     cj_dtype          bias_type;
     cublas_activation activation;
-    cj_ptr scale_a, scale_b, scale_d;  // f32 in device memory, for matrices of 8 bits; others' are not read
+    cj_ptr            scale_a, scale_b, scale_d;  // f32 in device memory, for matrices of 8 bits; others' are not read
 } cublas_problem;
 
 typedef struct cublas_operands {

@@ -107,7 +107,7 @@ static int default_fill(const workload *w, cj_dtype type, char buffer[32]) {
 static int open_source(workload *w, reduction *r) {
     char count[24], made[32];
     r->type = workload_dtype(w);
-    int  code = w->fill || w->input ? CODE_OK : default_fill(w, r->type, made);
+    int code = w->fill || w->input ? CODE_OK : default_fill(w, r->type, made);
     if (!code) code = source_open(&r->source, r->type, w->input, w->fill ? w->fill : made);
     if (code) return code;
     if (w->input && !w->given[param_index(&w->params, "n")]) {

@@ -191,7 +191,9 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const topk     *t = w->state;
-    const cj_dtype  index = workload_has_word(w, "index", "u32") ? CJ_U32 : workload_has_word(w, "index", "i32") ? CJ_I32 : CJ_I64;
+    const cj_dtype  index = workload_has_word(w, "index", "u32")   ? CJ_U32
+                            : workload_has_word(w, "index", "i32") ? CJ_I32
+                                                                   : CJ_I64;
     workload_output found = {.dims = 2, .extent = {t->rows, t->given}, .stride = {t->given, 1}};
     (void)kernel;
     list[0] = list[1] = found;

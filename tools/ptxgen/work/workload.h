@@ -27,15 +27,15 @@ struct workload {
     // Set by the command:
     const workload_type *type;
     cj_device           *device;
-    cj_params params;    // the problem; kernels of other plans (cluster sizes) may run on it. open may set
-                         // parameters that follow from the input (n, if it is not given)
-    const bool *given;   // which of them the command line set
-    const char *fill;    // of the inputs; NULL: the family's default
-    const char *input;   // a file with the input, if the family reads one; NULL: none
-    const char *arch;    // of the kernel that will run, if the command knows it; NULL: the device's newest
-    bool        parts;   // run: shows parts of the result, too, if there are a few
-    bool        forms;   // compare: the cluster size in `params` is one of several that will be tried
-    bool        rotate;  // bench and compare: makes enough sets of buffers to exceed the L2 cache
+    cj_params            params;  // the problem; kernels of other plans (cluster sizes) may run on it. open may set
+                                  // parameters that follow from the input (n, if it is not given)
+    const bool *given;            // which of them the command line set
+    const char *fill;             // of the inputs; NULL: the family's default
+    const char *input;            // a file with the input, if the family reads one; NULL: none
+    const char *arch;             // of the kernel that will run, if the command knows it; NULL: the device's newest
+    bool        parts;            // run: shows parts of the result, too, if there are a few
+    bool        forms;            // compare: the cluster size in `params` is one of several that will be tried
+    bool        rotate;           // bench and compare: makes enough sets of buffers to exceed the L2 cache
 
     // Set by open:
     unsigned    copies;                     // sets of buffers, from workload_copies: launch i uses set i % copies

@@ -212,7 +212,8 @@ static void add_operand(cj_cpu_prepare *p, const cj_ir_operand *operand, const c
         for (unsigned i = 0; i < operand->count; i++) add_scalar(p, &operand->list[i], type, is_destination);
     } else if (is_vector) {
         const unsigned parts = operand->kind == CJ_OPERAND_REG ? operand->reg->vector : operand->count;
-        const bool is_part = strchr("UP", item->kind) && !cj__pattern_length(item, p->mnemonic);  // else type is each element's
+        const bool     is_part = strchr("UP", item->kind) &&
+                             !cj__pattern_length(item, p->mnemonic);  // else type is each element's
         const unsigned count = add_vector(p, operand, is_part ? part_type(type, parts) : type, is_destination);
         p->elements = p->elements == UINT32_MAX || p->elements == count ? count : 0;
     } else if (!strchr("lfL", item->kind)) {

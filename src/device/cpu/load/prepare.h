@@ -20,12 +20,12 @@ typedef struct cj_cpu_prepare {
     const cj_ir_inst          *inst;
     const cj_mnemonic         *mnemonic;
     cj_cpu_op                  op;
-    uint32_t                  *slot;  // op.slot, while it is filled
-    uint16_t    *bits, *type;         // of slot k: its register's width, and the type (cj_word) that the row names
-    uint32_t     slot_count;
-    uint32_t     elements;          // of the vector operands, 0: they differ; a single register has one
-    cj_cpu_flow *flow;              // op.flow, while it is filled
-    cj_cpu_memory_operand *memory;  // op.memory, while it is filled
+    uint32_t                  *slot;     // op.slot, while it is filled
+    uint16_t              *bits, *type;  // of slot k: its register's width, and the type (cj_word) that the row names
+    uint32_t               slot_count;
+    uint32_t               elements;  // of the vector operands, 0: they differ; a single register has one
+    cj_cpu_flow           *flow;      // op.flow, while it is filled
+    cj_cpu_memory_operand *memory;    // op.memory, while it is filled
     uint32_t               memory_count;
     bool      any_width;  // set by a selector whose executor takes registers wider than their integer types
     cj_cpu_op widening[CJ_WIDENED_MAX];  // ops that widen the results of the current instruction

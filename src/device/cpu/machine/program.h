@@ -140,17 +140,17 @@ typedef struct cj_cpu_frame_address {
 // registers have one place in the file. A lane that enters the function again, from itself, first saves them on its
 // stack (execute/control/call.c).
 typedef struct cj_cpu_func {
-    const cj_ir_func     *func;
-    uint64_t              address;             // the value of a pointer to it
-    uint32_t              start;               // op
-    uint32_t              depth;               // slots: how many calls of it each lane is in
-    uint32_t              back, outer, frame;  // of the last call: the op to return to, the stack's top before, the frame
-    uint32_t              frame_bytes, frame_align;
-    uint32_t             *place;  // of its registers, in the file
-    cj_cpu_param         *param, *result;
-    cj_cpu_kept          *kept;  // the slots in the file that a call of it changes
-    size_t                kept_count, kept_capacity;
-    uint32_t              kept_bytes;  // on the stack
+    const cj_ir_func *func;
+    uint64_t          address;             // the value of a pointer to it
+    uint32_t          start;               // op
+    uint32_t          depth;               // slots: how many calls of it each lane is in
+    uint32_t          back, outer, frame;  // of the last call: the op to return to, the stack's top before, the frame
+    uint32_t          frame_bytes, frame_align;
+    uint32_t         *place;  // of its registers, in the file
+    cj_cpu_param     *param, *result;
+    cj_cpu_kept      *kept;  // the slots in the file that a call of it changes
+    size_t            kept_count, kept_capacity;
+    uint32_t          kept_bytes;  // on the stack
     cj_cpu_frame_address *frame_address;
     size_t                frame_address_count, frame_address_capacity;
 } cj_cpu_func;
@@ -177,7 +177,7 @@ typedef struct cj_cpu_program {
     size_t         symbol_count, symbol_capacity;
     uint32_t       sink;                                    // slot of 128 bits that takes the results written to `_`
     uint32_t       param_bytes, shared_bytes, local_bytes;  // local is per thread: the entry's, then the stack
-    uint32_t       stack, stack_begin;      // slot: the top of each lane's stack; the top's first value
+    uint32_t       stack, stack_begin;                      // slot: the top of each lane's stack; the top's first value
     bool           has_stack, stack_grows;  // some function or alloca uses the stack; its depth is not known
     uint32_t       dynamic_offset;          // where dynamic shared memory starts
 } cj_cpu_program;

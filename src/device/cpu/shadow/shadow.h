@@ -26,7 +26,7 @@ enum { CJ_SCOPES = 3 };  // that are distinguished when strong operations order 
 enum {
     CJ_USE_READ = 1,
     CJ_USE_WRITE = 2,
-    CJ_USE_INIT = 4,  // a write that makes an mbarrier, or an operation on one, which the INIT view orders
+    CJ_USE_INIT = 4,         // a write that makes an mbarrier, or an operation on one, which the INIT view orders
     CJ_USE_ASYNC_PROXY = 8,  // through the async proxy: a proxy fence must come between it and generic writes before it
 };
 
