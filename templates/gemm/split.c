@@ -115,12 +115,13 @@ static void load(const gemm_kernel *k, const char *instruction, const cj_reg *to
     cj__gemm_sums_load(k, instruction, to, cj__gemm_sums(k->g), at, index * cj__gemm_subtile_bytes(k->g));
 }
 
-// Whether ptxas, left alone, unrolls the rounds of loads and starts all of them at once, for which a thread of a tile of 256
-// columns has no registers: it spills up to 16 bytes (CUDA 13.0). Fewer summands fit, and more are not unrolled.
+// Whether ptxas, left alone, unrolls the rounds of loads and starts all of them at once, for which a thread has no registers: of
+// a tile of 256 columns, or one that reads C, too, it spills up to 16 bytes (CUDA 13.0). Fewer summands fit, and more are not
+// unrolled.
 static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
     enum { COLUMNS = 256, FITS = 208, UNROLLED = 256 };
     const uint32_t loads = count * cj__gemm_sums(g);
-    return fresh && g->tile_n == COLUMNS && loads > FITS && loads < UNROLLED;
+    return fresh && (g->tile_n == COLUMNS || g->adds_c) && loads > FITS && loads < UNROLLED;
 }
 
 // Rounds of `round` subtiles each, all of whose loads are in flight before the first is added. `at` is used up.

@@ -132,6 +132,9 @@ static const struct {
     {"rmsnorm", "dtype=f16 form=spread columns=1048576 align=8", "sm_90"},
     {"rmsnorm", "vectors=2 pieces=3 grid=627 pass=backward bias-gradient=yes", "sm_90"},
     {"rmsnorm", "vectors=2 pieces=1 pass=backward weight-gradient=yes", "sm_80"},
+    {"reduce", "op=meanvar dtype=u64 grid=8192", "sm_90"},
+    {"gemm", "n=536870913 b=row d=column out=f16 c=yes bias=n tile=128x128 cluster=1 split=8 parts=7", "sm_90a"},
+    {"layernorm", "rows=32 out=bf16 stride=62734 align=8", "sm_90"},
     {"crossentropy", "smoothing=0.1 rows=3000 columns=500000 form=direct warps=32 cluster=16 dtype=f16 gradient=yes",
      "sm_90"},
 };
