@@ -23,7 +23,7 @@ struct cj_kernel {
 };
 
 // Caller's arguments, derived ones, the launch's number and the workspace.
-enum { ARGUMENTS_MAX = 24 };
+enum { ARGUMENTS_MAX = 32 };
 
 // Where a grid is to be resident, the driver's count goes before the plan's; where it cannot tell, the plan's stays.
 static void fit_grid(cj_kernel *kernel) {

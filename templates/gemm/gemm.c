@@ -55,7 +55,10 @@
 #include "gemm.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "error.h"
+#include "mma.h"
 #include "plan.h"
 #include "roles.h"
 #include "stage.h"
@@ -85,9 +88,10 @@ static const cj_param_info params[] = {
                     .help = "products of this size, their matrices a stride apart"},
     [GEMM_SHARED] = {.name = "shared", .choices = "none a b c ac bc", .initial = "none",
                      .help = "matrices that all products of a batch have in common"},
-    [GEMM_TILE] = {.name = "tile", .choices = "auto 128x256 128x128 64x256 64x128 64x64", .initial = "auto",
+    [GEMM_TILE] = {.name = "tile", .choices = "auto 128x256 128x128 64x256 64x128 64x64 256x128 128x64 32x128 16x128",
+                   .initial = "auto",
                    .tune = "128x256 128x128 64x256 64x128 64x64",
-                   .help = "rows by columns of D a block (with d=column: columns by rows)"},
+                   .help = "rows by columns of D a block (with d=column: columns by rows); the last four with form=mma"},
     [GEMM_CLUSTER] = {.name = "cluster", .maximum = GEMM_CLUSTER_MAX, .initial = "auto", .automatic = true,
                       .tune = "1 2 4",
                       .help = "blocks of a cluster one below the other, 1, 2 or 4; 0: generate without clusters"},
@@ -110,6 +114,9 @@ static const cj_param_info params[] = {
                            "the stages (ring), of which more fit then, after all of these blocks have read theirs"},
     [GEMM_DEPENDENT] = {.name = "dependent", .choices = "no yes", .initial = "yes",
                         .help = "yes: may start while the kernel before it on the stream still runs, whatever that is"},
+    [GEMM_FORM] = {.name = "form", .choices = "auto wgmma mma", .initial = "auto",
+                   .help = "what multiplies: wgmma (sm_90a), or mma.sync (every target from sm_80 on, without clusters); "
+                           "auto: wgmma for sm_90a, else mma"},
 };
 // clang-format on
 
@@ -126,7 +133,6 @@ static void write_formula(const gemm_shape *g, cj_builder *b) {
 
 static void write_head(const gemm_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->g;
-    write_formula(g, b);
     cj_head(b,
             "  tile %" PRIu32 "x%" PRIu32 ", cluster %" PRIu32 "x%" PRIu32 "%s, %" PRIu32 " stages of %" PRIu32 " of K",
             g->tile_m, g->tile_n, g->cluster_m, g->cluster_n, g->clustered ? "" : " (none)", g->stages, g->step);
@@ -176,7 +182,7 @@ static void emit_begin(gemm_kernel *k) {
     cj_cluster_wait(f, "every block's mbarriers are initialized");
 }
 
-static void emit_gemm(const cj_plan *plan, cj_builder *b) {
+static void emit_wgmma(const cj_plan *plan, cj_builder *b) {
     gemm_shape  g;
     gemm_kernel k = {.plan = plan, .g = &g};
     cj__gemm_read(&plan->params, &g);
@@ -194,12 +200,30 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
     cj_ptx(f, "ret;");
 }
 
+// ---- the two forms
+
+static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    uint64_t *value = plan->params.value;
+    if (!value[GEMM_FORM]) value[GEMM_FORM] = strcmp(plan->arch, "sm_90a") ? GEMM_FORM_MMA : GEMM_FORM_WGMMA;
+    if (cj__gemm_is_mma(&plan->params)) return cj__mma_plan(plan, limits, error);
+    if (value[GEMM_TILE] < GEMM_TILES) return cj__gemm_plan(plan, limits, clusters, error);
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "form=mma has it", "tile: %" PRIu32 "x%" PRIu32 " is none of form=wgmma",
+                      cj__mma_tiles[value[GEMM_TILE]].m, cj__mma_tiles[value[GEMM_TILE]].n);
+}
+
+static void emit_gemm(const cj_plan *plan, cj_builder *b) {
+    gemm_shape g;
+    cj__gemm_problem(&plan->params, &g);
+    write_formula(&g, b);
+    (cj__gemm_is_mma(&plan->params) ? cj__mma_emit : emit_wgmma)(plan, b);
+}
+
 const cj_family cj__family_gemm = {
     .name = "gemm",
-    .summary = "matrix products on tensor cores, with tiles shared by the blocks of a cluster",
+    .summary = "matrix products on tensor cores: wgmma with tiles shared by a cluster, or mma.sync",
     .param = params,
     .param_count = sizeof params / sizeof *params,
     .arch = "sm_90a",
-    .plan = cj__gemm_plan,
+    .plan = plan_gemm,
     .emit = emit_gemm,
 };

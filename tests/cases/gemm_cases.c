@@ -382,18 +382,42 @@ static const char *draw_stages(uint64_t *random, const char *blocks) {
     return *stages == '2' && strstr(blocks, "tile=128x256") && strstr(blocks, "split=") ? "3" : stages;
 }
 
+// The words of a problem with these types, and tile, blocks and what splits K as `blocks` has them.
+static void draw_problem(uint64_t *random, uint32_t most, const char *types, const char *blocks, char *words,
+                         size_t size) {
+    snprintf(words, size, "m=%u n=%u k=%u %s out=%s d=%s c=%s bias=%s activation=%s %s %s stages=%s",
+             draw_size(random, most), draw_size(random, most), draw_size(random, most), types,
+             PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
+             PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
+             PICK(random, "none", "none", "relu", "gelu", "silu"),
+             PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3"), blocks,
+             draw_stages(random, blocks));
+}
+
 void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_t *random) {
     for (size_t i = 0; i < count; i++) {
         char types[64], blocks[80], words[360];
         draw_types(random, types, sizeof types);
         draw_blocks(random, blocks, sizeof blocks);
-        snprintf(words, sizeof words, "m=%u n=%u k=%u %s out=%s d=%s c=%s bias=%s activation=%s %s %s stages=%s",
-                 draw_size(random, most), draw_size(random, most), draw_size(random, most), types,
-                 PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
-                 PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
-                 PICK(random, "none", "none", "relu", "gelu", "silu"),
-                 PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3"),
-                 blocks, draw_stages(random, blocks));
+        draw_problem(random, most, types, blocks, words, sizeof words);
+        cj_test_gemm(device, words, random);
+    }
+}
+
+// The form mma: its tiles, and parts. Where the target lacks 8 bits they are left out.
+static void draw_mma(uint64_t *random, char *words, size_t size) {
+    snprintf(words, size, "form=mma tile=%s parts=%s",
+             PICK(random, "auto", "128x256", "256x128", "128x128", "64x256", "64x128", "128x64", "64x64", "32x128",
+                  "16x128"),
+             PICK(random, "0", "1", "1", "2", "3", "7"));
+}
+
+void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uint64_t *random) {
+    for (size_t i = 0; i < count; i++) {
+        char types[64], blocks[80], words[360];
+        draw_types(random, types, sizeof types);
+        draw_mma(random, blocks, sizeof blocks);
+        draw_problem(random, most, types, blocks, words, sizeof words);
         cj_test_gemm(device, words, random);
     }
 }
