@@ -82,7 +82,7 @@ typedef struct cj_gemm_desc {
     // products have this matrix in common.
     uint64_t stride_a, stride_b, stride_c, stride_d;
 
-    cj_gemm_form form;  // MMA: cluster, cluster_n and split are 0 or 1; parts split K [chosen]
+    cj_gemm_form form;  // MMA has no clusters: cluster is 0; parts split K [chosen]
 } cj_gemm_desc;
 
 // Device pointers: of matrices multiples of 16; of the bias of an element; of scales (f32) of 4. c may be d where both

@@ -90,7 +90,7 @@ static const cj_param_info params[] = {
                      .help = "matrices that all products of a batch have in common"},
     [GEMM_TILE] = {.name = "tile", .choices = "auto 128x256 128x128 64x256 64x128 64x64 256x128 128x64 32x128 16x128",
                    .initial = "auto",
-                   .tune = "128x256 128x128 64x256 64x128 64x64",
+                   .tune = "128x256 128x128 64x256 64x128 64x64 256x128 128x64 32x128 16x128",
                    .help = "rows by columns of D a block (with d=column: columns by rows); the last four with form=mma"},
     [GEMM_CLUSTER] = {.name = "cluster", .maximum = GEMM_CLUSTER_MAX, .initial = "auto", .automatic = true,
                       .tune = "1 2 4",

@@ -120,9 +120,11 @@ static cj_status check_target(const cj_plan *plan, const gemm_shape *g, cj_error
         return cj__refuse(error, CJ_UNSUPPORTED, "name sm_80 or a later target",
                           "gemm uses wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is %s",
                           plan->arch);
-    if (g->a.type->bytes > 1 || target >= TARGET_8_BITS) return CJ_OK;
-    return cj__refuse(error, CJ_UNSUPPORTED, "devices of compute capability 8.9 and later multiply it",
-                      "dtype: %s is multiplied from sm_89 on; the target is %s", g->a.type->name, plan->arch);
+    const bool narrow = g->a.type->bytes == 1;
+    if (target >= TARGET_8_BITS || (!narrow && g->d_type->bytes > 1)) return CJ_OK;
+    return cj__refuse(error, CJ_UNSUPPORTED, "devices of compute capability 8.9 and later have 8-bit floats",
+                      "%s: %s needs sm_89; the target is %s", narrow ? "dtype" : "out",
+                      (narrow ? g->a.type : g->d_type)->name, plan->arch);
 }
 
 // What only blocks of a cluster, or clusters that stay, can do.
@@ -130,7 +132,7 @@ static cj_status check_given(const cj_params *p, cj_error *error) {
     static const struct {
         unsigned param;
         uint64_t most, automatic;
-    } rules[] = {{GEMM_CLUSTER, 1, CJ_PARAM_AUTO},
+    } rules[] = {{GEMM_CLUSTER, 0, CJ_PARAM_AUTO},
                  {GEMM_CLUSTER_N, 1, CJ_PARAM_AUTO},
                  {GEMM_SPLIT, 1, 0},
                  {GEMM_REST, GEMM_REST_WHOLE, 0},
@@ -176,7 +178,7 @@ static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_s
 static void keep_choices(cj_plan *plan, const gemm_shape *g) {
     uint64_t *value = plan->params.value;
     value[GEMM_TILE] = g->tile;
-    value[GEMM_CLUSTER] = value[GEMM_CLUSTER] == 1;
+    value[GEMM_CLUSTER] = 0;
     value[GEMM_CLUSTER_N] = 1;
     value[GEMM_STAGES] = g->stages;
     value[GEMM_SPLIT] = 1;

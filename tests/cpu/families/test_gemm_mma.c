@@ -113,8 +113,9 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         cj_status   status;
     } cases[] = {
         {"", "sm_75", "wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is sm_75", CJ_UNSUPPORTED},
-        {"dtype=e4m3 b=column", "sm_86", "dtype: e4m3 is multiplied from sm_89 on", CJ_UNSUPPORTED},
-        {"form=mma cluster=2", NULL, "cluster: 2, but form=mma has no clusters", CJ_INVALID_ARGUMENT},
+        {"dtype=e4m3 b=column", "sm_86", "dtype: e4m3 needs sm_89; the target is sm_86", CJ_UNSUPPORTED},
+        {"out=e5m2", "sm_80", "out: e5m2 needs sm_89", CJ_UNSUPPORTED},
+        {"form=mma cluster=1", NULL, "cluster: 1, but form=mma has no clusters", CJ_INVALID_ARGUMENT},
         {"form=mma cluster-n=4", NULL, "cluster-n: 4", CJ_INVALID_ARGUMENT},
         {"form=mma split=2", NULL, "split: 2", CJ_INVALID_ARGUMENT},
         {"form=mma rest=shared", NULL, "rest: shared", CJ_INVALID_ARGUMENT},
@@ -141,11 +142,11 @@ static void the_form_follows_the_target(void **state) {
     static const struct {
         const char *arch, *words;
         bool        mma, dependent;
-    } cases[] = {{"sm_80", "", true, false},           {"sm_86", "cluster=0", true, false},
-                 {"sm_89", "cluster=1", true, false},  {"sm_90", "split=1", true, true},
-                 {"sm_90a", "", false, true},          {"sm_90a", "form=mma", true, true},
-                 {"sm_100", "parts=2", true, true},    {"sm_103", "", true, true},
-                 {"sm_120", "rest=whole", true, true}, {"sm_121", "", true, true}};
+    } cases[] = {
+        {"sm_80", "", true, false},        {"sm_86", "cluster=0", true, false}, {"sm_89", "cluster-n=1", true, false},
+        {"sm_90", "split=1", true, true},  {"sm_90a", "", false, true},         {"sm_90a", "form=mma", true, true},
+        {"sm_100", "parts=2", true, true}, {"sm_103", "", true, true},          {"sm_120", "rest=whole", true, true},
+        {"sm_121", "", true, true}};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_params        params;
         cj_plan          plan;
