@@ -87,7 +87,7 @@ void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand
 
 // The copies of a stage, `stage` bytes after stage 0, by threads for which `when` holds: begins one, starts its i-th of `count`
 // lines, moves on to the stage that follows.
-void cj__mma_copies_stage(const mma_kernel *k, mma_copies *c, cj_reg stage);
+void cj__mma_copies_stage(const mma_kernel *k, const mma_copies *c, cj_reg stage);
 void cj__mma_copies_line(const mma_kernel *k, const mma_copies *c, cj_reg when, uint32_t i);
 void cj__mma_copies_next(const mma_kernel *k, const mma_copies *c);
 

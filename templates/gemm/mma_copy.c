@@ -110,7 +110,7 @@ void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand
 
 // ---- a stage
 
-void cj__mma_copies_stage(const mma_kernel *k, mma_copies *c, cj_reg stage) {
+void cj__mma_copies_stage(const mma_kernel *k, const mma_copies *c, cj_reg stage) {
     cj_func       *f = k->base.f;
     const uint32_t bytes = c->operand->type->bytes;
     cj_set(f, c->from, c->at);

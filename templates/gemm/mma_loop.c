@@ -2,8 +2,8 @@
 // The mainloop of the form mma: stages to sums.
 //
 // A step is 128 bytes of K, four slices of 32 bytes, each one mma.sync deep. While a slice is multiplied, the fragments of the next
-// one are loaded (ldmatrix) into the other set of registers, at the last slice those of the next stage; the copies of the stage
-// that is `stages` - 1 steps ahead start during the first three slices.
+// one are loaded (ldmatrix): those of A into another set of registers, each one of B as soon as it is multiplied; at the last slice
+// those of the next stage. The copies of the stage that is `stages` - 1 steps ahead start during the first three slices.
 //
 // Barriers, and why each is needed and enough:
 //   cp.async.wait_group  this thread's chunks of the stage that is read next have come. Each step commits one group, empty or not,
@@ -15,7 +15,7 @@
 // One operand's fragments: where the lane's row of the first one lies in stage 0.
 typedef struct fragments {
     const gemm_operand *operand;
-    uint32_t            count;  // of MMA_LINES lines
+    uint32_t            count, sets;  // of MMA_LINES lines; sets of registers for them
     cj_reg              at, in_stage;
     cj_reg              value[2][MMA_FRAGMENTS][4];
 } fragments;
@@ -38,7 +38,7 @@ static void begin_fragments(const mma_kernel *k, fragments *x, const gemm_operan
                             uint32_t first) {
     cj_func   *f = k->base.f;
     const bool is_a = operand == &k->base.g->a, by_k = operand->order == CJ_BY_K;
-    *x = (fragments){.operand = operand, .count = lines / MMA_LINES};
+    *x = (fragments){.operand = operand, .count = lines / MMA_LINES, .sets = is_a ? 2 : 1};
     cj_step(f, "where this lane reads fragments of %s", is_a ? "A" : "B");
     cj_reg eighth = cj_and(f, "eighth", k->base.lane, 7);
     cj_reg bit3 = cj_and(f, "bit3", cj_shr(f, "bit3", k->base.lane, 3), 1), bit4 = cj_shr(f, "bit4", k->base.lane, 4);
@@ -56,30 +56,32 @@ static void begin_fragments(const mma_kernel *k, fragments *x, const gemm_operan
     }
     x->at = cj_mad(f, "at", cj_xor(f, "turned", chunk, eighth), MMA_CHUNK, x->at);
     x->in_stage = cj_u32(f, "in_stage");
-    for (uint32_t i = 0; i < 2 * x->count; i++)
-        for (uint32_t j = 0; j < 4; j++) x->value[i % 2][i / 2][j] = cj_b32(f, is_a ? "a" : "b");
+    for (uint32_t i = 0; i < x->sets * x->count; i++)
+        for (uint32_t j = 0; j < 4; j++) x->value[i % x->sets][i / x->sets][j] = cj_b32(f, is_a ? "a" : "b");
 }
 
 // ---- fragments
 
-// By warps for which `when` holds (cj_always(): all).
-static void load_fragments(const loop *l, const fragments *x, cj_reg when, uint32_t slice) {
-    cj_func   *f = l->k->base.f;
-    const bool by_k = x->operand->order == CJ_BY_K;
-    for (uint32_t i = 0; i < x->count; i++) {
-        const uint32_t turn = by_k ? slice * MMA_SLICE : i * MMA_LINES * 2, offset = by_k ? i : slice;
-        const cj_reg  *v = x->value[slice % 2][i];
-        cj_reg         at = turn ? cj_xor(f, "fragment", x->in_stage, turn) : x->in_stage;
-        cj_ptx(f,
-               when.id ? "@$1 ldmatrix.sync.aligned.m8n8.x4$2.shared.b16 {$3, $4, $5, $6}, [$7 + $8];"
-                       : "ldmatrix.sync.aligned.m8n8.x4$2.shared.b16 {$3, $4, $5, $6}, [$7 + $8];",
-               when, by_k ? "" : ".trans", v[0], v[1], v[2], v[3], at, offset * MMA_LINES * GEMM_ROW);
-    }
+// The registers of B's fragments are free as soon as they are multiplied; A's are needed until the slice's end.
+static const cj_reg *fragment_of(const fragments *x, uint32_t slice, uint32_t i) {
+    return x->value[slice % x->sets][i];
 }
 
-static void load_slice(const loop *l, cj_reg when, uint32_t slice) {
-    load_fragments(l, &l->a, when, slice);
-    load_fragments(l, &l->b, when, slice);
+// The i-th fragment of a slice, by warps for which `when` holds (cj_always(): all).
+static void load_fragment(const loop *l, const fragments *x, cj_reg when, uint32_t slice, uint32_t i) {
+    cj_func       *f = l->k->base.f;
+    const bool     by_k = x->operand->order == CJ_BY_K;
+    const uint32_t turn = by_k ? slice * MMA_SLICE : i * MMA_LINES * 2, offset = by_k ? i : slice;
+    const cj_reg  *v = fragment_of(x, slice, i);
+    cj_reg         at = turn ? cj_xor(f, "fragment", x->in_stage, turn) : x->in_stage;
+    cj_ptx(f,
+           when.id ? "@$1 ldmatrix.sync.aligned.m8n8.x4$2.shared.b16 {$3, $4, $5, $6}, [$7 + $8];"
+                   : "ldmatrix.sync.aligned.m8n8.x4$2.shared.b16 {$3, $4, $5, $6}, [$7 + $8];",
+           when, by_k ? "" : ".trans", v[0], v[1], v[2], v[3], at, offset * MMA_LINES * GEMM_ROW);
+}
+
+static void load_fragments(const loop *l, const fragments *x, cj_reg when, uint32_t slice) {
+    for (uint32_t i = 0; i < x->count; i++) load_fragment(l, x, when, slice, i);
 }
 
 static void enter_stage(const loop *l) {
@@ -88,29 +90,36 @@ static void enter_stage(const loop *l) {
 }
 
 // tf32: elements are rounded to the nearest, where mma.sync would cut them off.
-static void round_fragments(const loop *l, const fragments *x, uint32_t slice) {
-    if (x->operand->type->bytes != 4) return;
-    for (uint32_t i = 0; i < x->count; i++)
-        for (uint32_t j = 0; j < 4; j++) cj_ptx(l->k->base.f, "cvt.rna.tf32.f32 $1, $1;", x->value[slice % 2][i][j]);
+static void round_fragment(const loop *l, const fragments *x, uint32_t slice, uint32_t i) {
+    const cj_reg *v = fragment_of(x, slice, i);
+    for (uint32_t j = 0; x->operand->type->bytes == 4 && j < 4; j++)
+        cj_ptx(l->k->base.f, "cvt.rna.tf32.f32 $1, $1;", v[j]);
 }
 
 // ---- products
 
-static void multiply(const loop *l, uint32_t slice) {
+static void multiply_fragments(const loop *l, const cj_reg a[4], const cj_reg b[2], const cj_reg d[4]) {
     const gemm_shape *g = l->k->base.g;
-    cj_func          *f = l->k->base.f;
-    const uint32_t    eights = 2 * l->b.count, depth = MMA_SLICE / g->a.type->bytes;
-    round_fragments(l, &l->a, slice);
-    round_fragments(l, &l->b, slice);
-    for (uint32_t n = 0; n < eights; n++)
-        for (uint32_t m = 0; m < l->a.count; m++) {
-            const cj_reg *a = l->a.value[slice % 2][m], *b = l->b.value[slice % 2][n / 2] + n % 2 * 2;
-            const cj_reg *d = l->sum + (m * eights + n) * 4;
-            cj_ptx(f,
-                   "mma.sync.aligned.m16n8k$1.row.col.f32.$2.$3.f32 {$4, $5, $6, $7}, {$8, $9, $10, $11}, {$12, $13}, "
-                   "{$4, $5, $6, $7};",
-                   depth, g->a.type->name, g->b.type->name, d[0], d[1], d[2], d[3], a[0], a[1], a[2], a[3], b[0], b[1]);
+    cj_ptx(l->k->base.f,
+           "mma.sync.aligned.m16n8k$1.row.col.f32.$2.$3.f32 {$4, $5, $6, $7}, {$8, $9, $10, $11}, {$12, $13}, "
+           "{$4, $5, $6, $7};",
+           MMA_SLICE / g->a.type->bytes, g->a.type->name, g->b.type->name, d[0], d[1], d[2], d[3], a[0], a[1], a[2],
+           a[3], b[0], b[1]);
+}
+
+// The products of a slice. Each fragment of B makes room for the next slice's, by warps for which `more` holds.
+static void multiply(const loop *l, uint32_t slice, cj_reg more) {
+    for (uint32_t m = 0; m < l->a.count; m++) round_fragment(l, &l->a, slice, m);
+    for (uint32_t n = 0; n < l->b.count; n++) {
+        const cj_reg *b = fragment_of(&l->b, slice, n);
+        round_fragment(l, &l->b, slice, n);
+        for (uint32_t i = 0; i < 2 * l->a.count; i++) {
+            const uint32_t m = i % l->a.count, half = i / l->a.count;
+            multiply_fragments(l, fragment_of(&l->a, slice, m), b + 2 * half,
+                               l->sum + ((m * l->b.count + n) * 2 + half) * 4);
         }
+        load_fragment(l, &l->b, more, (slice + 1) % MMA_SLICES, n);
+    }
 }
 
 // ---- copies
@@ -127,13 +136,12 @@ static uint32_t copy_lines(const loop *l) { return l->copies[0].count + l->copie
 // Of the copies of a stage those from `from` to `to`, in the order A, B.
 static void start_copies(const loop *l, uint32_t from, uint32_t to) {
     for (uint32_t i = from; i < to; i++) {
-        const bool is_b = i >= l->copies[0].count;
-        cj__mma_copies_line(l->k, &l->copies[is_b], l->ahead, is_b ? i - l->copies[0].count : i);
+        const bool        is_b = i >= l->copies[0].count;
+        const uint32_t    line = is_b ? i - l->copies[0].count : i;
+        const mma_copies *c = &l->copies[is_b];
+        if (!line) cj__mma_copies_stage(l->k, c, l->write);
+        cj__mma_copies_line(l->k, c, l->ahead, line);
     }
-}
-
-static void begin_copies(loop *l) {
-    for (uint32_t i = 0; i < 2; i++) cj__mma_copies_stage(l->k, &l->copies[i], l->write);
 }
 
 static void commit(const loop *l) {
@@ -171,22 +179,20 @@ static void fill_stages(loop *l) {
     cj_step(f, "all stages but one are filled");
     for (uint32_t i = 0; i + 1 < l->k->base.g->stages; i++) {
         cj_ptx(f, "setp.gt.u32 $1, $2, $3;", l->ahead, l->left, i);
-        begin_copies(l);
         start_copies(l, 0, copy_lines(l));
         commit(l);
     }
     wait(l);
     enter_stage(l);
-    load_slice(l, l->more, 0);
+    load_fragments(l, &l->a, l->more, 0);
+    load_fragments(l, &l->b, l->more, 0);
 }
 
 static void step(loop *l) {
     const gemm_shape *g = l->k->base.g;
     cj_func          *f = l->k->base.f;
-    const cj_reg      always = cj_always();
     const uint32_t    lines = copy_lines(l);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", l->ahead, l->left, g->stages);
-    begin_copies(l);
     for (uint32_t slice = 0; slice < MMA_SLICES; slice++) {
         const bool is_last = slice + 1 == MMA_SLICES;
         if (is_last) {
@@ -196,10 +202,11 @@ static void step(loop *l) {
             next_stage(l, l->read);
             enter_stage(l);
         }
-        load_slice(l, is_last ? l->more : always, (slice + 1) % MMA_SLICES);
+        const cj_reg more = is_last ? l->more : cj_always();
+        load_fragments(l, &l->a, more, (slice + 1) % MMA_SLICES);
         if (!is_last) start_copies(l, lines * slice / (MMA_SLICES - 1), lines * (slice + 1) / (MMA_SLICES - 1));
         if (slice + 2 == MMA_SLICES) commit(l);
-        multiply(l, slice);
+        multiply(l, slice, more);
     }
 }
 

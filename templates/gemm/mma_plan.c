@@ -9,7 +9,15 @@
 #include "mma.h"
 #include "plan.h"
 
-enum { STAGES_MAX = 6, STAGES_PAIRED = 3, TARGET = 80, TARGET_8_BITS = 89, TARGET_DEPENDENT = 90 };
+enum {
+    STAGES_MAX = 6,
+    STAGES_PAIRED = 3,
+    TARGET = 80,
+    TARGET_8_BITS = 89,
+    TARGET_DEPENDENT = 90,
+    TARGET_CONVERTS = 90,
+    TARGET_CONVERTS_END = 120
+};
 
 static const gemm_constants *const gpu = &cj__gemm_constants;
 
@@ -46,6 +54,15 @@ void cj__mma_read(const cj_params *p, gemm_shape *g) {
 }
 
 static uint64_t steps_of_part(const gemm_shape *g) { return cj__ceil_div(g->steps, g->parts); }
+
+// Targets that multiply 8 bits as f16: ptxas converts fragments, and has registers for that beside half as many sums.
+static bool converts(const gemm_shape *g, unsigned target) {
+    return g->a.type->bytes == 1 && target >= TARGET_CONVERTS && target < TARGET_CONVERTS_END;
+}
+
+static bool has_registers(const gemm_shape *g, unsigned target) {
+    return cj__mma_sums(&cj__mma_tiles[g->tile]) <= (uint32_t)(converts(g, target) ? MMA_SUMS_MAX / 2 : MMA_SUMS_MAX);
+}
 
 // ---- stages
 
@@ -98,15 +115,17 @@ static void choose_parts(const cj_params *p, const cj_limits *limits, gemm_shape
     }
 }
 
-static void choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
-    const uint64_t asked = p->value[GEMM_TILE];
-    gemm_shape     best = *g;
-    double         least = INFINITY;
+static void choose(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) {
+    const cj_params *p = &plan->params;
+    const uint64_t   asked = p->value[GEMM_TILE];
+    gemm_shape       best = *g;
+    double           least = INFINITY;
     set_tile(&best, asked ? asked : MMA_TILES - 1);
     best.parts = p->value[GEMM_PARTS] ? (uint32_t)p->value[GEMM_PARTS] : 1;
     for (uint64_t tile = asked ? asked : 1; tile < (asked ? asked + 1 : MMA_TILES); tile++) {
         set_tile(g, tile);
         if (stages_most(g, limits) < cj__most(GEMM_STAGES_MIN, p->value[GEMM_STAGES])) continue;
+        if (!asked && !has_registers(g, cj__target_number(plan))) continue;
         choose_parts(p, limits, g, &best, &least);
     }
     *g = best;
@@ -153,6 +172,10 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
     const uint64_t *value = plan->params.value, blocks = cj__gemm_tile_count(g) * g->parts;
     cj_status       status = check_target(plan, g, error);
     if (!status) status = check_given(&plan->params, error);
+    if (!status && !has_registers(g, cj__target_number(plan)))
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "64x128, 128x64 and smaller tiles have half as many sums",
+                          "tile: %" PRIu32 "x%" PRIu32 " leaves no registers to convert 8-bit floats, as %s must",
+                          g->tile_m, g->tile_n, plan->arch);
     if (status || blocks <= INT32_MAX) return status;
     return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
                       "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles",
@@ -211,7 +234,7 @@ static void shape_launch(cj_plan *plan, const gemm_shape *g) {
 cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error) {
     gemm_shape g;
     read_problem(&plan->params, &g);
-    choose(&plan->params, limits, &g);
+    choose(plan, limits, &g);
     cj_status status = cj__gemm_check_problem(&plan->params, &g, error);
     if (!status) status = check(plan, &g, error);
     if (!status) status = set_stages(plan, limits, &g, error);

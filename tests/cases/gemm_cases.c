@@ -404,11 +404,11 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
     }
 }
 
-// The form mma: its tiles, and parts. Where the target lacks 8 bits they are left out.
-static void draw_mma(uint64_t *random, char *words, size_t size) {
-    snprintf(words, size, "form=mma tile=%s parts=%s",
-             PICK(random, "auto", "128x256", "256x128", "128x128", "64x256", "64x128", "128x64", "64x64", "32x128",
-                  "16x128"),
+// The form mma: its tiles, and parts. 8-bit floats, which sm_90 converts, have the smaller tiles.
+static void draw_mma(uint64_t *random, const char *types, char *words, size_t size) {
+    const char *small = PICK(random, "auto", "64x128", "128x64", "64x64", "32x128", "16x128");
+    const char *any = PICK(random, "128x256", "256x128", "128x128", "64x256", small, small);
+    snprintf(words, size, "form=mma tile=%s parts=%s", strstr(types, "dtype=e") ? small : any,
              PICK(random, "0", "1", "1", "2", "3", "7"));
 }
 
@@ -416,7 +416,7 @@ void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uin
     for (size_t i = 0; i < count; i++) {
         char types[64], blocks[80], words[360];
         draw_types(random, types, sizeof types);
-        draw_mma(random, blocks, sizeof blocks);
+        draw_mma(random, types, blocks, sizeof blocks);
         draw_problem(random, most, types, blocks, words, sizeof words);
         cj_test_gemm(device, words, random);
     }

@@ -73,7 +73,7 @@ static void every_type_and_batch_is_right(void **state) {
     static const char *const words[] = {
         "form=mma m=70 n=90 k=101 dtype=tf32 b=column tile=64x64 c=yes d=column out=bf16",
         "form=mma m=70 n=90 k=300 dtype=e4m3 b=column tile=64x64",
-        "form=mma m=70 n=260 k=140 dtype=e5m2 b=column tile=64x256 out=f32 bias=n",
+        "form=mma m=70 n=260 k=140 dtype=e5m2 b=column tile=64x128 out=f32 bias=n",
         "form=mma m=70 n=90 k=140 dtype=e4m3 dtype-b=e5m2 b=column tile=64x64 out=e4m3 c=yes d=column",
         "form=mma m=70 n=90 k=72 batch=3 tile=64x64",
         "form=mma m=70 n=90 k=72 batch=2 shared=a tile=64x128 c=yes",
@@ -122,6 +122,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"form=mma sums=ring", NULL, "sums: ring", CJ_INVALID_ARGUMENT},
         {"form=mma stages=1", NULL, "stages: 1", CJ_INVALID_ARGUMENT},
         {"form=mma tile=128x256 stages=5", NULL, "5 stages of 49152 bytes", CJ_CONTRACT},
+        {"form=mma dtype=e4m3 b=column tile=128x128", NULL, "tile: 128x128 leaves no registers", CJ_INVALID_ARGUMENT},
         {"form=mma dtype=tf32 a=column b=column", NULL, "a: column", CJ_INVALID_ARGUMENT},
         {"form=mma m=2^20 n=2^20 batch=2^20", NULL, "1048576 times", CJ_INVALID_ARGUMENT},
     };
