@@ -48,20 +48,20 @@ static cj_reg at_line(cj_func *f, cj_reg base, cj_reg line, cj_reg pitch) {
     return cj_mad(f, "at", cj_let(f, "u64", "line", "cvt.u64.u32 $1, $2;", line), pitch, base);
 }
 
-// The first K of this part, and the elements from there to the end of K.
-static cj_reg first_k(const mma_kernel *k) {
+// An index along K that is counted from where this block's part of K begins, counted from 0: s32.
+static cj_reg from_part(const mma_kernel *k, cj_reg index) {
     cj_func *f = k->base.f;
-    if (k->base.g->parts == 1) return cj_mov(f, "s32", "k_first", 0);
+    if (k->base.g->parts == 1) return cj_let(f, "s32", "k_index", "mov.b32 $1, $2;", index);
     cj_reg steps = cj_mul(f, "steps_before", k->part, cj__gemm_load_u32(&k->base, k->part_steps, "part_steps"));
-    return cj_let(f, "s32", "k_first", "mul.lo.u32 $1, $2, $3;", steps, k->base.g->step);
+    return cj_let(f, "s32", "k_index", "mad.lo.u32 $1, $2, $3, $4;", steps, k->base.g->step, index);
 }
 
-static void begin_by_k(const mma_kernel *k, mma_copies *c, corner at, cj_reg first, cj_reg pitch) {
+static void begin_by_k(const mma_kernel *k, mma_copies *c, corner at, cj_reg pitch) {
     cj_func       *f = k->base.f;
     const bool     is_a = c->operand == &k->base.g->a;
     const uint32_t bytes = c->operand->type->bytes;
     cj_reg         extent = load_s32(k, is_a ? k->m : k->n, "extent");
-    cj_reg chunk = cj_let(f, "s32", "k_chunk", "mad.lo.s32 $1, $2, $3, $4;", at.chunk, MMA_CHUNK / bytes, first);
+    cj_reg         chunk = from_part(k, cj_mul(f, "k_chunk", at.chunk, MMA_CHUNK / bytes));
     cj_reg line = cj_let(f, "s32", "line", "add.s32 $1, $2, $3;", at.line, is_a ? k->place.row : k->place.column);
     line = cj_min(f, "line", line, cj_sub(f, "last", extent, 1));
     c->inside = cj_sub(f, "inside", extent, line);
@@ -71,14 +71,14 @@ static void begin_by_k(const mma_kernel *k, mma_copies *c, corner at, cj_reg fir
     c->next = cj_mov(f, "u64", "next", GEMM_ROW);
 }
 
-static void begin_by_line(const mma_kernel *k, mma_copies *c, corner at, cj_reg first, cj_reg pitch) {
+static void begin_by_line(const mma_kernel *k, mma_copies *c, corner at, cj_reg pitch) {
     cj_func       *f = k->base.f;
     const bool     is_a = c->operand == &k->base.g->a;
     const uint32_t bytes = c->operand->type->bytes, elements = MMA_CHUNK / bytes;
     cj_reg         line = cj_let(f, "s32", "line", "mad.lo.s32 $1, $2, $3, $4;", at.chunk, elements,
                          is_a ? k->place.row : k->place.column);
     cj_reg         left = cj_sub(f, "lines_left", load_s32(k, is_a ? k->m : k->n, "extent"), line);
-    cj_reg         row = cj_let(f, "s32", "k_line", "add.s32 $1, $2, $3;", at.line, first);
+    cj_reg         row = from_part(k, at.line);
     for (uint32_t i = 0; i < c->boxes; i++) {
         cj_reg size = cj_max(f, "size", i ? cj_sub(f, "lines_left", left, GEMM_BOX * i) : left, 0);
         size = cj_min(f, "size", size, elements);
@@ -100,8 +100,8 @@ void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand
     cj_step(f, "this thread's chunks of %s", is_a ? "A" : "B");
     corner at = find_corner(k, c);
     c->at = cj__mma_matrix(k, which, operand->shared, bytes);
-    cj_reg pitch = cj__mma_line_bytes(k, which, bytes), first = first_k(k);
-    (is_by_k(c) ? begin_by_k : begin_by_line)(k, c, at, first, pitch);
+    cj_reg pitch = cj__mma_line_bytes(k, which, bytes);
+    (is_by_k(c) ? begin_by_k : begin_by_line)(k, c, at, pitch);
     c->pass = cj_mul(f, "pass", pitch, c->lines);
     c->from = cj_u64(f, "from");
     c->bytes = cj_u32(f, "bytes");

@@ -195,6 +195,7 @@ static void step(loop *l) {
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", l->ahead, l->left, g->stages);
     for (uint32_t slice = 0; slice < MMA_SLICES; slice++) {
         const bool is_last = slice + 1 == MMA_SLICES;
+        cj_note(f, "slice %u", (unsigned)slice);
         if (is_last) {
             cj_update(f, l->left, "sub", 1);
             cj_ptx(f, "setp.ne.u32 $1, $2, 0;", l->more, l->left);

@@ -129,31 +129,56 @@ static void arrange(const results *r, cj_reg at, uint32_t offset, const cj_reg v
     cj_ptx(f, "st.shared.b$1 [$2 + $3], $4;", 16 * type->bytes, at, offset, packed);
 }
 
+// Two elements of C side by side; 0 where `when` does not hold. The address is a multiple of their size.
+static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset, cj_reg pair[2]) {
+    const gemm_type *type = r->k->base.g->c_type;
+    cj_func         *f = r->k->base.f;
+    if (type->bytes == 4) {
+        for (uint32_t i = 0; i < 2; i++) pair[i] = cj_mov(f, "f32", "addend", 0.0F);
+        cj__load(f, when, "ld.global", "f32", pair, 2, at, offset);
+        return;
+    }
+    cj_reg half[2] = {cj_register(f, "b16", "low"), cj_register(f, "b16", "high")},
+           both = cj_mov(f, "b32", "addends", 0);
+    cj__load(f, when, "ld.global", "b32", &both, 1, at, offset);
+    cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], both);
+    for (uint32_t i = 0; i < 2; i++) pair[i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", half[i], type->name);
+}
+
+// This lane's elements of a row of C. Where lines end within 16 bytes a pair may be half out of bounds.
+static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg column, cj_reg addend[2 * EIGHTS_MAX]) {
+    const gemm_shape *g = r->k->base.g;
+    cj_func          *f = r->k->base.f;
+    const uint32_t    bytes = g->c_type->bytes, step = cj__gemm_is_ragged(g) ? 1 : 2;
+    cj_reg            at = element_at(f, r->c, row, r->c_pitch, column, bytes);
+    for (uint32_t i = 0; i < 2 * eights(r->k); i += step) {
+        const uint32_t offset = i / 2 * MMA_COLUMNS + i % 2;
+        cj_reg         inside = cj_gt(f, "is_column", r->n, offset ? cj_add(f, "c_column", column, offset) : column);
+        inside = cj_and(f, "inside", is_row, inside);
+        if (step == 1)
+            addend[i] = load_element(r, inside, at, offset * bytes, "addend");
+        else
+            load_pair(r, inside, at, offset * bytes, addend + i);
+    }
+}
+
 // One of the two rows that a lane has of 16: `sum` are those of its row in the first 8 columns.
 static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *sum, cj_reg to) {
     const gemm_kernel *b = &r->k->base;
     const gemm_shape  *g = b->g;
     cj_func           *f = b->f;
-    cj_reg             is_row = cj_lt(f, "is_row", row, r->m), bias = {0}, c = {0};
+    cj_reg             is_row = {0}, bias = {0}, addend[2 * EIGHTS_MAX] = {{0}};
+    if (g->adds_c || g->bias == GEMM_BIAS_ROWS) is_row = cj_lt(f, "is_row", row, r->m);
     if (g->bias == GEMM_BIAS_ROWS) {
         cj_reg at = cj__load_pointer(f, b->bias, "bias");
         at = cj_let(f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", row, g->c_type->bytes, at);
         bias = load_element(r, is_row, at, 0, "bias_of_row");
     }
-    if (g->adds_c) c = element_at(f, r->c, row, r->c_pitch, column, g->c_type->bytes);
-    for (uint32_t i = 0; i < eights(r->k); i++) {
-        for (uint32_t j = 0; j < 2; j++) {
-            const uint32_t offset = i * MMA_COLUMNS + j;
-            cj_reg         addend = {0};
-            if (g->adds_c) {
-                cj_reg left = cj_gt(f, "is_column", r->n, offset ? cj_add(f, "c_column", column, offset) : column);
-                addend = load_element(r, cj_and(f, "inside", is_row, left), c, offset * g->c_type->bytes, "addend");
-            }
-            cj__gemm_value(b, &r->values, sum[4 * i + j], addend,
-                           g->bias == GEMM_BIAS_COLUMNS ? r->bias[2 * i + j] : bias);
-        }
-        arrange(r, to, i * MMA_COLUMNS * g->d_type->bytes, sum + 4 * i);
-    }
+    if (g->adds_c) load_addends(r, is_row, row, column, addend);
+    for (uint32_t i = 0; i < 2 * eights(r->k); i++)
+        cj__gemm_value(b, &r->values, sum[i / 2 * 4 + i % 2], addend[i],
+                       g->bias == GEMM_BIAS_COLUMNS ? r->bias[i] : bias);
+    for (uint32_t i = 0; i < eights(r->k); i++) arrange(r, to, i * MMA_COLUMNS * g->d_type->bytes, sum + 4 * i);
 }
 
 // ---- 16 rows to D
