@@ -3,10 +3,11 @@
 // of gemm.h (problem.c) with the values of epilogue.h (value.c) and the partials of split.h (partials.c); all else is its own:
 //
 //   mma.h  mma_plan.c     its tiles, what a tile costs, what is refused, the launch
-//          mma_kernel.c   parameters, thread identity, the order of tiles, emit
+//          mma_kernel.c   parameters, thread identity, the order of tiles
 //          mma_copy.c     global memory to stages
 //          mma_loop.c     stages to sums: the mainloop
 //          mma_results.c  sums to D, split-K
+//          mma.c          the algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_MMA_H
 #define CJ_TEMPLATES_GEMM_MMA_H
 
@@ -64,6 +65,9 @@ typedef struct mma_kernel {
 } mma_kernel;
 
 static inline uint32_t cj__mma_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
+
+void cj__mma_declare(mma_kernel *k);
+void cj__mma_identify(mma_kernel *k);
 
 // The address of a matrix of this block's product, u64, and the bytes from one of its lines (rows of D) to the next.
 cj_reg cj__mma_matrix(const mma_kernel *k, unsigned which, bool shared, uint32_t bytes);
