@@ -161,6 +161,32 @@ static void the_form_follows_the_target(void **state) {
     }
 }
 
+// As far as all blocks run at once; 1 where there are tiles for all SMs. Skinny products have skinny tiles.
+static void few_tiles_and_a_long_k_are_shared(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *arch;
+        bool        shares, skinny;
+    } cases[] = {{"m=16 n=512 k=8192", "sm_80", true, true},           {"m=256 n=512 k=65536", "sm_90", true, false},
+                 {"m=1 n=1 k=100000", "sm_120", true, true},           {"m=8192 n=8192 k=8192", "sm_80", false, false},
+                 {"m=16 n=65536 k=4096", "sm_86", false, true},        {"m=64 n=64 k=64", "sm_89", false, false},
+                 {"m=4096 n=16 k=16384 d=column", "sm_80", true, true}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_params        params;
+        cj_plan          plan;
+        const cj_limits *limits;
+        cj_error         error = {0};
+        cj_test_ok(cj_limits_builtin(cases[i].arch, &limits, &error), &error);
+        cj_test_ok(cj_test_params("gemm", cases[i].words, &params, &error), &error);
+        cj_test_ok(cj_plan_make(&params, limits, cases[i].arch, &plan, &error), &error);
+        const uint64_t parts = cj_params_get(&plan.params, "parts");
+        if (cases[i].shares != (parts > 1) || cases[i].shares != (plan.workspace_bytes > 0) ||
+            (cases[i].skinny && !strstr(plan.entry, "_16x128")))
+            fail_msg("%s for %s: %s, parts %u", cases[i].words, cases[i].arch, plan.entry, (unsigned)parts);
+        if (parts > 1) assert_in_range(plan.grid.x, 2, limits->sm_count);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layout_and_tile_is_right),
@@ -172,6 +198,7 @@ int main(void) {
         cmocka_unit_test(dependent_launches_wait_for_each_other),
         cmocka_unit_test(what_cannot_be_is_refused_by_name),
         cmocka_unit_test(the_form_follows_the_target),
+        cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
     };
     return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }
