@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on tensor cores: D = activation(alpha A B + beta C + bias) with sums in f32, by one kernel in which the
-// blocks of a cluster share the tiles that they load. For compute capability 9.0 (sm_90a).
+// Matrix products on tensor cores: D = activation(alpha A B + beta C + bias) with sums in f32, by one kernel. On compute
+// capability 9.0 (sm_90a) the blocks of a cluster share the tiles that they load; CJ_E4M3 and CJ_E5M2 need 8.9, all others 8.0.
 #ifndef CLUSTERJIT_GEMM_H
 #define CLUSTERJIT_GEMM_H
 
@@ -22,8 +22,16 @@ typedef enum cj_gemm_tile {
     CJ_GEMM_TILE_128X128,
     CJ_GEMM_TILE_64X256,
     CJ_GEMM_TILE_64X128,
-    CJ_GEMM_TILE_64X64
+    CJ_GEMM_TILE_64X64,
+    CJ_GEMM_TILE_256X128,  // from here on with CJ_GEMM_FORM_MMA alone
+    CJ_GEMM_TILE_128X64,
+    CJ_GEMM_TILE_32X128,
+    CJ_GEMM_TILE_16X128
 } cj_gemm_tile;
+
+// Which instructions multiply: wgmma, which compute capability 9.0 alone has (sm_90a), or mma.sync, from 8.0 on and without
+// clusters. AUTO takes wgmma where the device has it.
+typedef enum cj_gemm_form { CJ_GEMM_FORM_AUTO = 0, CJ_GEMM_FORM_WGMMA, CJ_GEMM_FORM_MMA } cj_gemm_form;
 
 // Types of C and D: AUTO is that of A and B for CJ_F16 and CJ_BF16, f32 for CJ_TF32, bf16 for CJ_E4M3 and CJ_E5M2. With
 // D in 8 bits C is bf16.
@@ -62,7 +70,7 @@ typedef struct cj_gemm_desc {
     uint32_t      cluster;             // blocks of a cluster one below the other, 1, 2 or 4 [chosen]
     uint32_t      cluster_n;           // … and side by side; cluster * cluster_n is at most 4 [chosen]
     uint32_t      split;               // … and those that share a tile's K; all multiplied at most 16 [chosen]
-    uint32_t      parts;               // clusters that share it, through global memory; at most 64 [chosen]
+    uint32_t      parts;               // clusters (blocks) that share it, through global memory; at most 64 [chosen]
 
     cj_dtype           dtype_b;     // CJ_E4M3, CJ_E5M2: of B, where A is the other of the two [dtype]
     cj_gemm_out        out;         // of C and D [chosen]
@@ -73,6 +81,8 @@ typedef struct cj_gemm_desc {
     // Elements from one product's matrix to the next one's, multiples of 16 bytes; 0 (not of D, nor of both A and B): all
     // products have this matrix in common.
     uint64_t stride_a, stride_b, stride_c, stride_d;
+
+    cj_gemm_form form;  // MMA has no clusters: cluster is 0; parts split K [chosen]
 } cj_gemm_desc;
 
 // Device pointers: of matrices multiples of 16; of the bias of an element; of scales (f32) of 4. c may be d where both
@@ -89,7 +99,8 @@ typedef struct cj_gemm_operands {
 typedef struct cj_gemm cj_gemm;
 
 // Plans, generates, checks and loads the kernel. *gemm is owned by the caller. INVALID_ARGUMENT and CONTRACT name
-// field, value and limit (a leading dimension below its row, too); UNSUPPORTED where the device has no wgmma.
+// field, value and limit (a leading dimension below its row, too); UNSUPPORTED where the device cannot multiply the type, or
+// lacks the form.
 CJ_API cj_status cj_gemm_create(cj_device *device, const cj_gemm_desc *desc, cj_gemm **gemm, cj_error *error);
 CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launches must have ended
 

@@ -3,16 +3,19 @@
 #include <clusterjit/gemm.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "call.h"
 #include "error.h"
-#include "gemm.h"
+#include "mma.h"
 #include "recent.h"
 
 // ---- from a description to parameters
 
 static const char *const orders[] = {"row", "column"};
-static const char *const tile_words[] = {"auto", "128x256", "128x128", "64x256", "64x128", "64x64"};
+static const char *const tile_words[] = {"auto", "128x256", "128x128", "64x256", "64x128", "64x64",
+                                         "256x128", "128x64", "32x128", "16x128"};
+static const char *const form_words[] = {"auto", "wgmma", "mma"};
 
 static cj_status set_extent(cj_params *params, const char *name, uint64_t value, cj_error *error) {
     if (!value) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0 is below 1: there is nothing to multiply", name);
@@ -78,6 +81,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_word(params, "d", WORDS(orders), (unsigned)desc->d, error);
     if (!status) status = cj_params_set(params, "c", desc->adds_c ? "yes" : "no", error);
     if (!status) status = cj__call_word(params, "tile", WORDS(tile_words), (unsigned)desc->tile, error);
+    if (!status) status = cj__call_word(params, "form", WORDS(form_words), (unsigned)desc->form, error);
     if (!status) status = cj__call_number(params, "cluster", desc->cluster, error);
     if (!status) status = cj__call_number(params, "cluster-n", desc->cluster_n, error);
     if (!status) status = cj__call_number(params, "split", desc->split, error);
@@ -135,18 +139,24 @@ static cj_status check_stride(unsigned which, const matrix *x, const gemm_map *m
     return check_distance("stride_", x, x->stride, (rows - 1) * leading + m->length, m->type->bytes, error);
 }
 
+// What a launch is given of one matrix: the elements from a line to the next, and its map as numbers.
+static cj_status check_matrix(const gemm_shape *g, unsigned which, const matrix *x, gemm_map *m, uint64_t *leading,
+                              cj_error *error) {
+    cj__gemm_map(g, which, m);
+    *leading = x->leading ? x->leading : m->length;
+    cj_status status = cj__call_array(x->name, x->address, ALIGNMENT, NULL, error);
+    if (!status) status = check_distance("ld", x, *leading, m->length, m->type->bytes, error);
+    return status || m->rank < 3 ? status : check_stride(which, x, m, *leading, error);
+}
+
 static cj_status encode(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, cj_tensormap *map,
                         cj_error *error) {
     static const uint32_t ones[] = {1, 1, 1};
     gemm_map              m;
-    cj__gemm_map(g, which, &m);
-    const uint32_t bytes = m.type->bytes;
-    const uint64_t leading = x->leading ? x->leading : m.length;
-    cj_status      status = cj__call_array(x->name, x->address, ALIGNMENT, NULL, error);
-    if (!status) status = check_distance("ld", x, leading, m.length, bytes, error);
-    if (!status && m.rank > 2) status = check_stride(which, x, &m, leading, error);
+    uint64_t              leading;
+    cj_status             status = check_matrix(g, which, x, &m, &leading, error);
     if (status) return status;
-    const uint64_t strides[] = {leading * bytes, x->stride * bytes};
+    const uint64_t strides[] = {leading * m.type->bytes, x->stride * m.type->bytes};
     return cj_tensormap_encode_tiled(device, map, m.type->in_map, m.rank, x->address, m.dims, strides, m.box, ones,
                                      CJ_TENSORMAP_INTERLEAVE_NONE, m.swizzle, CJ_TENSORMAP_L2_128B,
                                      CJ_TENSORMAP_FILL_ZEROS, error);
@@ -174,39 +184,55 @@ static cj_status check_in_place(const gemm_shape *g, const cj_gemm_operands *ope
     return CJ_INVALID_ARGUMENT;
 }
 
-static cj_status check_and_encode(cj_device *device, const cj_kernel *kernel, const cj_gemm_desc *desc,
-                                  const cj_gemm_operands *operands, cj_tensormap map[GEMM_MAPS], cj_error *error) {
-    const matrix a = {"a", operands->a, desc->lda, desc->stride_a}, b = {"b", operands->b, desc->ldb, desc->stride_b};
-    const matrix c = {"c", operands->c, desc->ldc, desc->stride_c}, d = {"d", operands->d, desc->ldd, desc->stride_d};
-    gemm_shape   g;
-    cj__gemm_read(&cj_kernel_plan(kernel)->params, &g);
-    cj_status status = check_vectors(&g, operands, error);
-    if (!status) status = encode(device, &g, GEMM_MAP_A, g.flipped ? &b : &a, &map[GEMM_MAP_A], error);
-    if (!status) status = encode(device, &g, GEMM_MAP_B, g.flipped ? &a : &b, &map[GEMM_MAP_B], error);
-    if (!status) status = encode(device, &g, GEMM_MAP_D, &d, &map[GEMM_MAP_D], error);
-    if (!status) status = check_in_place(&g, operands, error);
-    if (!status && !g.adds_c) map[GEMM_MAP_C] = map[GEMM_MAP_D];
-    return status || !g.adds_c ? status : encode(device, &g, GEMM_MAP_C, &c, &map[GEMM_MAP_C], error);
-}
-
-// A launch's maps, as the words that its kernel stores.
-typedef union maps {
+// What the kernel takes of each matrix, in the order of the maps: the form wgmma tensor maps, mma addresses, leading dimensions
+// and strides. `words` are what a kernel stores of its last launch.
+typedef union matrices {
     cj_tensormap map[GEMM_MAPS];
-    uint64_t     words[CJ_RECENT_VALUE];
-} maps;
+    struct {
+        uint64_t address[GEMM_MAPS], leading[GEMM_MAPS], stride[GEMM_MAPS];
+    } plain;
+    uint64_t words[CJ_RECENT_VALUE];
+} matrices;
 
 _Static_assert(sizeof(cj_tensormap[GEMM_MAPS]) <= sizeof(uint64_t[CJ_RECENT_VALUE]), "a kernel remembers all its maps");
 
+static cj_status take_matrix(cj_device *device, const gemm_shape *g, bool mma, unsigned which, const matrix *x,
+                             matrices *to, cj_error *error) {
+    gemm_map m;
+    if (!mma) return encode(device, g, which, x, &to->map[which], error);
+    to->plain.address[which] = x->address;
+    to->plain.stride[which] = x->stride;
+    return check_matrix(g, which, x, &m, &to->plain.leading[which], error);
+}
+
+static cj_status check_and_take(cj_device *device, const cj_kernel *kernel, const cj_gemm_desc *desc,
+                                const cj_gemm_operands *operands, matrices *to, cj_error *error) {
+    const cj_params *params = &cj_kernel_plan(kernel)->params;
+    const bool       mma = cj__gemm_is_mma(params);
+    const matrix a = {"a", operands->a, desc->lda, desc->stride_a}, b = {"b", operands->b, desc->ldb, desc->stride_b};
+    const matrix c = {"c", operands->c, desc->ldc, desc->stride_c}, d = {"d", operands->d, desc->ldd, desc->stride_d};
+    gemm_shape   g;
+    (mma ? cj__mma_read : cj__gemm_read)(params, &g);
+    cj_status status = check_vectors(&g, operands, error);
+    if (!status) status = take_matrix(device, &g, mma, GEMM_MAP_A, g.flipped ? &b : &a, to, error);
+    if (!status) status = take_matrix(device, &g, mma, GEMM_MAP_B, g.flipped ? &a : &b, to, error);
+    if (!status) status = take_matrix(device, &g, mma, GEMM_MAP_D, &d, to, error);
+    if (!status) status = check_in_place(&g, operands, error);
+    if (!status && !g.adds_c && !mma) to->map[GEMM_MAP_C] = to->map[GEMM_MAP_D];
+    return status || !g.adds_c ? status : take_matrix(device, &g, mma, GEMM_MAP_C, &c, to, error);
+}
+
 // Checks operands and encodes maps if something differs from the kernel's last launch. The kernel's shape is fixed.
-static cj_status find_maps(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
-                           const cj_gemm_operands *operands, maps *found, cj_error *error) {
+static cj_status find_matrices(cj_device *device, cj_kernel *kernel, const cj_gemm_desc *desc,
+                               const cj_gemm_operands *operands, matrices *found, cj_error *error) {
     const uint64_t key[CJ_RECENT_KEY] = {operands->a,    operands->b,       operands->c,       operands->d,
                                          desc->lda,      desc->ldb,         desc->ldc,         desc->ldd,
                                          desc->stride_a, desc->stride_b,    desc->stride_c,    desc->stride_d,
                                          operands->bias, operands->scale_a, operands->scale_b, operands->scale_d};
     cj_recent     *recent = cj__kernel_recent(kernel);
     if (cj__recent_get(recent, key, found->words)) return CJ_OK;
-    cj_status status = check_and_encode(device, kernel, desc, operands, found->map, error);
+    memset(found, 0, sizeof *found);
+    cj_status status = check_and_take(device, kernel, desc, operands, found, error);
     if (!status) cj__recent_put(recent, key, found->words);
     return status;
 }
@@ -217,26 +243,22 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
     REQUIRE(kernel);
     REQUIRE(desc);
     REQUIRE(operands);
-    enum { ENDS = 3 };  // the last three, for ragged rows (columns) of D
-    maps             m;
+    enum { PLAIN = sizeof(((matrices *)0)->plain) / sizeof(uint64_t), SCALARS = 6, ENDS = 3 };
+    matrices         x;
     cj_gemm_operands given = *operands;
-    uint64_t         leading = desc->ldd, stride = desc->stride_d;
-    cj_status        status = find_maps(device, kernel, desc, operands, &m, error);
-    void            *arguments[] = {&m.map[GEMM_MAP_A],
-                                    &m.map[GEMM_MAP_B],
-                                    &m.map[GEMM_MAP_C],
-                                    &m.map[GEMM_MAP_D],
-                                    &given.alpha,
-                                    &given.beta,
-                                    &given.bias,
-                                    &given.scale_a,
-                                    &given.scale_b,
-                                    &given.scale_d,
-                                    &given.d,
-                                    &leading,
-                                    &stride};
-    const uint32_t   all = sizeof arguments / sizeof *arguments;
-    const uint32_t   count = cj__gemm_takes_ends(cj_kernel_plan(kernel)) ? all : all - ENDS;
+    const bool       mma = cj__gemm_is_mma(&cj_kernel_plan(kernel)->params);
+    uint64_t         leading = desc->ldd, stride = desc->stride_d;  // always given where they are used
+    cj_status        status = find_matrices(device, kernel, desc, operands, &x, error);
+    void            *scalars[SCALARS] = {&given.alpha,   &given.beta,    &given.bias,
+                                         &given.scale_a, &given.scale_b, &given.scale_d};
+    void            *ends[ENDS] = {&given.d, &leading, &stride};  // form wgmma, for the ends of ragged lines
+    void            *arguments[PLAIN + SCALARS + ENDS];
+    uint32_t         count = 0;
+    for (uint32_t i = 0; i < (mma ? PLAIN : GEMM_MAPS); i++)
+        arguments[count++] = mma ? (void *)&x.words[i] : (void *)&x.map[i];
+    for (uint32_t i = 0; i < SCALARS; i++) arguments[count++] = scalars[i];
+    const bool takes_ends = !mma && cj__gemm_takes_ends(cj_kernel_plan(kernel));
+    for (uint32_t i = 0; takes_ends && i < ENDS; i++) arguments[count++] = ends[i];
     return status ? status : cj_kernel_launch(kernel, stream, arguments, count, error);
 }
 
@@ -252,7 +274,7 @@ cj_status cj_gemm_run(cj_gemm *gemm, const cj_gemm_operands *operands, cj_stream
 
 typedef struct CALL_KEY call_key {
     uint32_t m, n, k, dtype, cluster, cluster_n, dtype_b, batch;
-    uint8_t  a, b, d, adds_c, tile, split, parts, out, bias, activation, shares;
+    uint8_t  a, b, d, adds_c, tile, split, parts, out, bias, activation, shares, form;
 } call_key;
 
 _Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
@@ -276,7 +298,8 @@ static call_key key_of(const cj_gemm_desc *d) {
                       .out = cj__call_u8(d->out),
                       .bias = cj__call_u8(d->bias),
                       .activation = cj__call_u8(d->activation),
-                      .shares = (uint8_t)(!d->stride_a + 2 * !d->stride_b + 4 * !d->stride_c)};
+                      .shares = (uint8_t)(!d->stride_a + 2 * !d->stride_b + 4 * !d->stride_c),
+                      .form = cj__call_u8(d->form)};
 }
 
 cj_status cj_gemm_launch(cj_device *device, const cj_gemm_desc *desc, const cj_gemm_operands *operands,

@@ -24,7 +24,7 @@ struct cj_kernel {
 };
 
 // Caller's arguments, derived ones, the launch's number and the workspace.
-enum { ARGUMENTS_MAX = 24 };
+enum { ARGUMENTS_MAX = 32 };
 
 // If a grid must be resident, the driver's count replaces the plan's; if the driver cannot count, the plan's stays.
 static void fit_grid(cj_kernel *kernel) {

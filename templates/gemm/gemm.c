@@ -54,6 +54,11 @@
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
 #include "gemm.h"
 
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "mma.h"
 #include "plan.h"
 #include "roles.h"
 #include "stage.h"
@@ -77,7 +82,6 @@ static void write_formula(const gemm_shape *g, cj_builder *b) {
 
 static void write_head(const gemm_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->g;
-    write_formula(g, b);
     cj_head(b, "  tile %ux%u, cluster %ux%u%s, %u stages of %u of K", g->tile_m, g->tile_n, g->cluster_m, g->cluster_n,
             g->clustered ? "" : " (none)", g->stages, g->step);
     if (cj__gemm_is_split(g))
@@ -125,7 +129,7 @@ static void emit_begin(gemm_kernel *k) {
     cj_cluster_wait(f, "every block's mbarriers are initialized");
 }
 
-static void emit_gemm(const cj_plan *plan, cj_builder *b) {
+static void emit_wgmma(const cj_plan *plan, cj_builder *b) {
     gemm_shape  g;
     gemm_kernel k = {.plan = plan, .g = &g};
     cj__gemm_read(&plan->params, &g);
@@ -143,7 +147,25 @@ static void emit_gemm(const cj_plan *plan, cj_builder *b) {
     cj_ptx(f, "ret;");
 }
 
+// ---- the two forms
+
+static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    uint64_t *value = plan->params.value;
+    if (!value[GEMM_FORM]) value[GEMM_FORM] = strcmp(plan->arch, "sm_90a") ? GEMM_FORM_MMA : GEMM_FORM_WGMMA;
+    if (cj__gemm_is_mma(&plan->params)) return cj__mma_plan(plan, limits, error);
+    if (value[GEMM_TILE] < GEMM_TILES) return cj__gemm_plan(plan, limits, clusters, error);
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "form=mma has it", "tile: %" PRIu32 "x%" PRIu32 " is none of form=wgmma",
+                      cj__mma_tiles[value[GEMM_TILE]].m, cj__mma_tiles[value[GEMM_TILE]].n);
+}
+
+static void emit_gemm(const cj_plan *plan, cj_builder *b) {
+    gemm_shape g;
+    cj__gemm_problem(&plan->params, &g);
+    write_formula(&g, b);
+    (cj__gemm_is_mma(&plan->params) ? cj__mma_emit : emit_wgmma)(plan, b);
+}
+
 const cj_family cj__family_gemm = {
-    CJ_FAMILY("gemm", "matrix products on tensor cores, with tiles shared by the blocks of a cluster", params,
-              cj__gemm_plan, emit_gemm),
+    CJ_FAMILY("gemm", "matrix products on tensor cores: wgmma with tiles shared by a cluster, or mma.sync", params,
+              plan_gemm, emit_gemm),
     .arch = "sm_90a"};

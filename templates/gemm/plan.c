@@ -18,8 +18,8 @@ static cj_status check_target(const cj_plan *plan, const cj_limits *limits, cj_e
     return cj__refuse(error, CJ_UNSUPPORTED,
                       limits->compute_capability == 90
                           ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
-                          : "only devices of compute capability 9.0 run it",
-                      "gemm uses wgmma and setmaxnreg, which only sm_90a has; the target is %s", plan->arch);
+                          : "form=mma runs on devices of compute capability 8.0 and later",
+                      "form=wgmma uses wgmma and setmaxnreg, which only sm_90a has; the target is %s", plan->arch);
 }
 
 static cj_status check_cluster(const uint64_t *value, const gemm_shape *g, cj_error *error) {

@@ -382,18 +382,42 @@ static const char *draw_stages(uint64_t *random, const char *blocks) {
     return *stages == '2' && strstr(blocks, "tile=128x256") && strstr(blocks, "split=") ? "3" : stages;
 }
 
+// The words of a problem with these types, and tile, blocks and what splits K as `blocks` has them.
+static void draw_problem(uint64_t *random, uint32_t most, const char *types, const char *blocks, char *words,
+                         size_t size) {
+    snprintf(words, size, "m=%u n=%u k=%u %s out=%s d=%s c=%s bias=%s activation=%s %s %s stages=%s",
+             draw_size(random, most), draw_size(random, most), draw_size(random, most), types,
+             PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
+             PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
+             PICK(random, "none", "none", "relu", "gelu", "silu"),
+             PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3"), blocks,
+             draw_stages(random, blocks));
+}
+
 void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_t *random) {
     for (size_t i = 0; i < count; i++) {
         char types[64], blocks[80], words[360];
         draw_types(random, types, sizeof types);
         draw_blocks(random, blocks, sizeof blocks);
-        snprintf(words, sizeof words, "m=%u n=%u k=%u %s out=%s d=%s c=%s bias=%s activation=%s %s %s stages=%s",
-                 draw_size(random, most), draw_size(random, most), draw_size(random, most), types,
-                 PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
-                 PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
-                 PICK(random, "none", "none", "relu", "gelu", "silu"),
-                 PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3"),
-                 blocks, draw_stages(random, blocks));
+        draw_problem(random, most, types, blocks, words, sizeof words);
+        cj_test_gemm(device, words, random);
+    }
+}
+
+// The form mma: its tiles, and parts. 8-bit floats, which sm_90 converts, have the smaller tiles.
+static void draw_mma(uint64_t *random, const char *types, char *words, size_t size) {
+    const char *small = PICK(random, "auto", "64x128", "128x64", "64x64", "32x128", "16x128");
+    const char *any = PICK(random, "128x256", "256x128", "128x128", "64x256", small, small);
+    snprintf(words, size, "form=mma tile=%s parts=%s", strstr(types, "dtype=e") ? small : any,
+             PICK(random, "0", "1", "1", "2", "3", "7"));
+}
+
+void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uint64_t *random) {
+    for (size_t i = 0; i < count; i++) {
+        char types[64], blocks[80], words[360];
+        draw_types(random, types, sizeof types);
+        draw_mma(random, types, blocks, sizeof blocks);
+        draw_problem(random, most, types, blocks, words, sizeof words);
         cj_test_gemm(device, words, random);
     }
 }
@@ -445,6 +469,14 @@ static void what_is_refused(problem *p) {
         {"ldb: 8", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .ldb = 8}, 0},
         {"ldd: 42", {.m = 40, .n = 42, .k = 40, .dtype = CJ_BF16, .ldb = 48}, 0},
         {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16}, 2},
+        {"lda: 41", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = 41, .form = CJ_GEMM_FORM_MMA}, 0},
+        {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .form = CJ_GEMM_FORM_MMA}, 2},
+        {"cluster: 2, but form=mma",
+         {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 2, .form = CJ_GEMM_FORM_MMA},
+         0},
+        {"tile: 16x128 is none of form=wgmma",
+         {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .tile = CJ_GEMM_TILE_16X128, .form = CJ_GEMM_FORM_WGMMA},
+         0},
         {"b: row; elements of e4m3", {.m = 40, .n = 48, .k = 48, .dtype = CJ_E4M3}, 0},
         {"a: column; elements of tf32",
          {.m = 40, .n = 48, .k = 48, .dtype = CJ_TF32, .a = CJ_GEMM_COLUMN, .b = CJ_GEMM_COLUMN},
@@ -569,6 +601,20 @@ void cj_test_gemm_calls(cj_device *device) {
           .adds_c = true,
           .bias = CJ_GEMM_BIAS_M,
           .activation = CJ_GEMM_SILU}},
+        {"m=40 n=72 k=100 b=column d=column c=yes form=mma",
+         {.dtype = CJ_BF16,
+          .b = CJ_GEMM_COLUMN,
+          .d = CJ_GEMM_COLUMN,
+          .adds_c = true,
+          .form = CJ_GEMM_FORM_MMA,
+          .tile = CJ_GEMM_TILE_16X128}},
+        {"m=40 n=72 k=500 batch=3 shared=bc c=yes bias=m form=mma",
+         {.dtype = CJ_BF16,
+          .batch = 3,
+          .adds_c = true,
+          .bias = CJ_GEMM_BIAS_M,
+          .form = CJ_GEMM_FORM_MMA,
+          .parts = 3}},
         {"m=40 n=72 k=50 dtype=f16 batch=2 out=f32 activation=relu",
          {.dtype = CJ_F16, .batch = 2, .out = CJ_GEMM_OUT_F32, .activation = CJ_GEMM_RELU}},
     };

@@ -23,6 +23,9 @@ void cj_test_gemm_chain(cj_device *device, const char *words, uint64_t *random);
 // the boundaries of tiles, boxes and steps.
 void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_t *random);
 
+// The same of the form mma: its tiles and parts.
+void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uint64_t *random);
+
 // Every type of D with lines of every remainder, in rows and in columns, in turn with C, batches and split-K: every
 // `stride`th of them, a number that neither 2 nor 5 divides (else types and orders would be left out); with CJ_FEW, one
 // in 16 of these.

@@ -439,6 +439,7 @@ static const family_run runs[] = {
     {"layernorm", "rows=8 columns=512 weight=no form=spread blocks=4", launch_pair},
     {"crossentropy", "rows=8 columns=512 ignore=-1", launch_crossentropy},
     {"gemm", "m=64 n=64 k=64", launch_gemm},
+    {"gemm", "m=64 n=64 k=64 form=mma parts=2", launch_gemm},
     {"scan", "columns=12000 block=128 dtype=u32", launch_pair},
     {"topk", "rows=4 columns=3000 k=100 dtype=i32", launch_topk},
     {"argmax", "rows=4 columns=3000 cluster=2", launch_pair},

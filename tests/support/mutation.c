@@ -32,6 +32,8 @@ static const struct mutation {
     {"mbarrier.expect_tx", NULL, NULL},
     {"wgmma.commit_group", NULL, NULL},
     {"wgmma.wait_group", NULL, NULL},
+    {"cp.async.commit_group", NULL, NULL},
+    {"cp.async.wait_group", NULL, NULL},
     {"cp.async.bulk.commit_group", NULL, NULL},
     {"cp.async.bulk.wait_group", NULL, NULL},
 };

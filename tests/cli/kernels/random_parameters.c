@@ -240,7 +240,7 @@ static void make_draw(draw *d, uint64_t seed) {
     if (!strcmp(cj_family_name(d->family), "scan") && cj_params_get(&d->params, "heads") < 2)
         for (size_t i = 0; i < cj_family_param_count(d->family); i++)
             if (!strcmp(cj_family_param(d->family, i)->name, "segments")) give(d, i, "0"), d->given[i] = false;
-    if (strcmp(cj_family_name(d->family), "gemm") && !below(&d->state, 10)) d->arch = "sm_80";
+    if (!below(&d->state, 10)) d->arch = "sm_80";
 }
 
 // ---- what is said

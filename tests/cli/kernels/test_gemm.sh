@@ -18,21 +18,29 @@ gives $'\nLast element: 448 (expected 448)' run "${problem[@]}" --dtype e4m3 --b
 gives $'\nLast element: 57344 (expected 57344)' run "${problem[@]}" --dtype e5m2 --b column --out e5m2 --fill const:400
 gives $'\nLast element: nan (expected nan)' run "${problem[@]}" --dtype e5m2 --b column --out e5m2 --fill const:nan
 
-# --- a part is its target that has the kernel; sm_90 has none, which all commands say alike
-for arch in h200 sm_90a; do
-    gives '.target sm_90a' emit gemm --arch $arch
+# --- a part is its target that has wgmma; all other targets from sm_80 on multiply by mma.sync, in all commands
+for arch in h200 sm_90a sm_80 sm_90; do
+    target=$arch
+    [ $arch = h200 ] && target=sm_90a
+    gives ".target $target" emit gemm --arch $arch
     gives 'Error bound: ' run "${problem[@]}" --arch $arch
     gives 'Error bound: ' run "${problem[@]}" --target $arch
     gives 'candidate' tune "${problem[@]}" --dry-run --arch $arch
     gives 'Work: ' bench "${problem[@]}" --rounds 1 --arch $arch
     gives 'No verdict' compare "${problem[@]}" --rounds 1 --target $arch
 done
+gives 'gemm_mma_bf16' run "${problem[@]}" --form mma --parts 2
+gives 'gemm_mma_bf16_16x128' run "${problem[@]}" --form mma --tile 16x128
+gives 'Work: ' bench "${problem[@]}" --rounds 1 --form mma
+gives 'candidate' tune "${problem[@]}" --dry-run --form mma
 none=$'which only sm_90a has; the target is sm_90\nhint: name sm_90a, or no target'
-refuses 4 "$none" emit gemm --arch sm_90
-refuses 4 "$none" run "${problem[@]}" --arch sm_90
-refuses 4 "$none" tune "${problem[@]}" --dry-run --arch sm_90
-refuses 4 "$none" bench "${problem[@]}" --rounds 1 --arch sm_90
-refuses 4 "$none" compare "${problem[@]}" --rounds 1 --arch sm_90
+refuses 4 "$none" emit gemm --arch sm_90 --form wgmma
+none='wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is sm_75'
+refuses 4 "$none" emit gemm --arch sm_75
+refuses 4 "$none" run "${problem[@]}" --arch sm_75
+refuses 4 "$none" tune "${problem[@]}" --dry-run --arch sm_75
+refuses 4 "$none" bench "${problem[@]}" --rounds 1 --arch sm_75
+refuses 4 "$none" compare "${problem[@]}" --rounds 1 --arch sm_75
 
 # --- what makes no sense
 refuses 64 'only where those of K follow each other' run "${problem[@]}" --dtype tf32
@@ -40,6 +48,7 @@ refuses 64 'only e4m3 and e5m2 are mixed' run "${problem[@]}" --dtype-b e5m2
 refuses 64 'nobody to share with' run "${problem[@]}" --shared a
 refuses 64 'names C' run "${problem[@]}" --batch 2 --shared c
 refuses 64 'more than the 16 of a cluster' run "${problem[@]}" --split 16 --cluster 2
+refuses 64 'cluster: 2, but form=mma has no clusters' run "${problem[@]}" --form mma --cluster 2
 refuses 1 'do not fit the shared memory' run "${problem[@]}" --stages 16 --tile 128x256
 refuses 64 'larger than any memory' run gemm --device cpu --m 2^24 --n 1 --k 2^30 --batch 2^14
 

@@ -300,8 +300,9 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         const char *words, *arch, *says;
         cj_status   status;
     } cases[] = {
-        {"", "sm_80", "wgmma", CJ_UNSUPPORTED},
-        {"", "sm_90", "only sm_90a has; the target is sm_90", CJ_UNSUPPORTED},
+        {"form=wgmma", "sm_80", "wgmma", CJ_UNSUPPORTED},
+        {"form=wgmma", "sm_90", "only sm_90a has; the target is sm_90", CJ_UNSUPPORTED},
+        {"tile=16x128", NULL, "tile: 16x128 is none of form=wgmma", CJ_INVALID_ARGUMENT},
         {"cluster=4 cluster-n=2", NULL, "4 x 2 blocks", CJ_INVALID_ARGUMENT},
         {"cluster=3", NULL, "3 x 1 blocks", CJ_INVALID_ARGUMENT},
         {"cluster=0 cluster-n=2", NULL, "cluster-n: 2", CJ_INVALID_ARGUMENT},

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm, form mma: D = activation(alpha A B + beta C + bias) by mma.sync, for every GPU from sm_80 on.
+//
+// Algorithm. A block computes one tile of D, or, with split-K, one part of its K. All its threads copy steps of A and B, 128 bytes
+// of K each, into stages of shared memory (cp.async, mma_copy.c); all its warps load fragments of a stage into registers
+// (ldmatrix) and multiply them (mma.sync, mma_loop.c), each for its own part of the tile. Then each warp turns its sums into
+// values, arranges 16 rows of them in shared memory, where the stages were, and stores whole chunks of 16 bytes (mma_results.c).
+//
+//            shared memory of a block                         registers of a warp
+//   A rows   | stage 0 | stage 1 | …   128 x 128 bytes   --ldmatrix-->  64 x 32 bytes  \  mma.sync
+//   B cols   | stage 0 | stage 1 | …   128 x 128 bytes   --ldmatrix-->  64 x 32 bytes  /     | 64 x 64 sums, f32
+//   results  | 16 rows a warp |  <-------------- value.c, packed ----------------------------/
+//                 | st.global, 16 bytes a lane
+//            global D
+//
+// Elements of all types are multiplied by 32 bytes of K: m16n8k16 of 16 bits, m16n8k8 of tf32, m16n8k32 of 8 bits; their
+// fragments lie alike. 16-bit operands may lie by line: ldmatrix.trans transposes them.
+//
+// Split-K. Part p of `parts` computes its consecutive steps. Each warp stores its sums in the workspace; of each tile and warp the
+// part that comes last adds up those of all parts, in their order (partials.c has the proof): results are the same each time.
+//
+// Tiles are taken in the order of the form wgmma: bands of rows of tiles, column by column, so that the blocks that run at once
+// share their reads in L2.
+#include "mma.h"
+
+#include <inttypes.h>
+
+static void write_head(const mma_kernel *k, cj_builder *b) {
+    const gemm_shape *g = k->base.g;
+    const mma_tile   *t = k->tile;
+    cj_head(b,
+            "  tile %" PRIu32 "x%" PRIu32 ", %" PRIu32 "x%" PRIu32 " warps of %" PRIu32 "x%" PRIu32 ", %" PRIu32
+            " stages of %" PRIu32 " of K",
+            t->m, t->n, t->warps_m, t->warps_n, t->m / t->warps_m, t->n / t->warps_n, g->stages, g->step);
+    if (g->parts > 1) cj_head(b, "  split-K: %" PRIu32 " blocks a tile, through global memory", g->parts);
+    cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
+            g->b.order == CJ_BY_K ? "k" : "columns",
+            g->flipped ? "; this is D' = B' A', whose names are used here" : "");
+    if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
+    cj_head(b, "%s", "");
+    cj_head(b,
+            "Launch: block %" PRIu32 " threads, %" PRIu32 " bytes of shared memory, a block for each part of a tile.",
+            k->base.plan->block.x, k->base.plan->dynamic_shared);
+}
+
+void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {
+    gemm_shape g;
+    mma_kernel k = {.base = {.plan = plan, .g = &g}};
+    cj_reg     sum[MMA_SUMS_MAX];
+    cj__mma_read(&plan->params, &g);
+    k.tile = &cj__mma_tiles[g.tile];
+    write_head(&k, builder);
+    cj_declare(builder, ".extern .shared .align 16 .b8 gemm_stages[];");
+    cj_func *f = k.base.f = cj_entry(builder, plan->entry);
+    cj__mma_declare(&k);
+    cj__launch_dependents(plan, f);
+    cj__mma_identify(&k);
+    cj__mma_loop(&k, sum);
+    cj_label done = cj_label_new(f, "done");
+    if (g.parts > 1) cj__mma_combine(&k, sum, done);
+    cj__mma_results(&k, sum);
+    cj_label_here(f, done);
+    cj_ptx(f, "ret;");
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form of the matrix product for every GPU from sm_80 on: mma.sync out of stages that cp.async fills. It computes the problem
+// of gemm.h (problem.c) with the values of epilogue.h (value.c) and the partials of split.h (partials.c); all else is its own:
+//
+//   mma.h  mma_plan.c     its tiles, what a tile costs, what is refused, the launch
+//          mma_kernel.c   parameters, thread identity, the order of tiles
+//          mma_copy.c     global memory to stages
+//          mma_loop.c     stages to sums: the mainloop
+//          mma_results.c  sums to D, split-K
+//          mma.c          the algorithm, emit
+#ifndef CJ_TEMPLATES_GEMM_MMA_H
+#define CJ_TEMPLATES_GEMM_MMA_H
+
+#include "split.h"
+
+// A tile and its warps: each computes m / warps_m rows of n / warps_n columns.
+typedef struct mma_tile {
+    uint32_t m, n, warps_m, warps_n;
+} mma_tile;
+
+enum {
+    MMA_LINES = 16,   // lines of an operand that one ldmatrix.x4 loads: 16 rows of A, 16 columns of B
+    MMA_COLUMNS = 8,  // columns of D of one mma.sync, of MMA_LINES rows
+    MMA_SLICE = 32,   // bytes of K of one mma.sync, of all types
+    MMA_SLICES = GEMM_ROW / MMA_SLICE,
+    MMA_CHUNK = 16,                       // bytes of a copy, and of a row of a matrix that ldmatrix loads
+    MMA_BOX_BYTES = GEMM_BOX * GEMM_ROW,  // of 64 lines in a stage, where they lie by line
+    MMA_FRAGMENTS = 4,                    // of MMA_LINES lines, that a warp has of an operand at most
+    MMA_SUMS_MAX = 128,                   // of a thread
+    MMA_PAD = 16                          // bytes after each row of a staged result: rows begin in different banks
+};
+
+// In the order of the words of `tile`; 0 is auto.
+enum { MMA_TILES = 10 };
+extern const mma_tile cj__mma_tiles[MMA_TILES];
+
+static inline uint32_t cj__mma_warps(const mma_tile *t) { return t->warps_m * t->warps_n; }
+static inline uint32_t cj__mma_sums(const mma_tile *t) { return t->m / t->warps_m * (t->n / t->warps_n) / GEMM_WARP; }
+
+// Bytes of shared memory in which a warp arranges MMA_LINES rows of its results.
+static inline uint32_t cj__mma_result_row(const gemm_shape *g, const mma_tile *t) {
+    return t->n / t->warps_n * g->d_type->bytes + MMA_PAD;
+}
+static inline uint32_t cj__mma_result_bytes(const gemm_shape *g, const mma_tile *t) {
+    return MMA_LINES * cj__mma_result_row(g, t);
+}
+
+// The shape of a plan's parameters, all of which are chosen.
+void cj__mma_read(const cj_params *params, gemm_shape *g);
+
+cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error);
+void      cj__mma_emit(const cj_plan *plan, cj_builder *builder);
+
+// ---- the kernel
+
+typedef struct mma_kernel {
+    gemm_kernel     base;  // what value.c, partials.c and cj__gemm_place use
+    const mma_tile *tile;
+    cj_var          matrix[GEMM_MAPS], leading[GEMM_MAPS], stride[GEMM_MAPS];  // A, B, C, D
+    cj_var          m, n, k, part_steps;
+    cj_reg          part, steps;     // this block's part of the tile's K, and its steps of it
+    cj_reg          warp_m, warp_n;  // the warp's place in the tile
+    cj_reg          pool;            // where the stages begin; the results follow the last products there
+    gemm_place      place;
+} mma_kernel;
+
+static inline uint32_t cj__mma_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
+
+void cj__mma_declare(mma_kernel *k);
+void cj__mma_identify(mma_kernel *k);
+
+// The address of a matrix of this block's product, u64, and the bytes from one of its lines (rows of D) to the next.
+cj_reg cj__mma_matrix(const mma_kernel *k, unsigned which, bool shared, uint32_t bytes);
+cj_reg cj__mma_line_bytes(const mma_kernel *k, unsigned which, uint32_t bytes);
+
+// ---- copies (mma_copy.c)
+
+// A thread's copies of an operand: each stage gets `count` chunks of it, `lines` lines of the stage apart, in each of `boxes`.
+typedef struct mma_copies {
+    const gemm_operand *operand;
+    uint32_t            count, lines, boxes, first;  // first: bytes from the stage to the operand's part of it
+    cj_reg at, pass, next;        // the first chunk of the next stage; bytes to the next line, and to the next stage
+    cj_reg left;                  // by K: elements from the chunk to the end of K; by line: lines of K
+    cj_reg inside;                // by K: lines of the matrix from this thread's first one on
+    cj_reg size[MMA_FRAGMENTS];   // by line: bytes of the matrix in the chunk of each box
+    cj_reg to;                    // where the first chunk lies in stage 0
+    cj_reg from, bytes, line_to;  // within a stage
+} mma_copies;
+
+void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand *operand);
+
+// The copies of a stage, `stage` bytes after stage 0, by threads for which `when` holds: begins one, starts its i-th of `count`
+// lines, moves on to the stage that follows.
+void cj__mma_copies_stage(const mma_kernel *k, const mma_copies *c, cj_reg stage);
+void cj__mma_copies_line(const mma_kernel *k, const mma_copies *c, cj_reg when, uint32_t i);
+void cj__mma_copies_next(const mma_kernel *k, const mma_copies *c);
+
+// ---- the mainloop and the results (mma_loop.c, mma_results.c)
+
+void cj__mma_loop(const mma_kernel *k, cj_reg sum[MMA_SUMS_MAX]);
+void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX]);
+
+// The part that comes last adds up the sums of all of them: the body of what follows is that warp's alone.
+void cj__mma_combine(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_label done);
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of the form mma: tile, split-K and stages, as the parameters say or as they are predicted to take least.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "mma.h"
+#include "plan.h"
+
+enum {
+    STAGES_MAX = 6,
+    STAGES_PAIRED = 3,
+    TARGET = 80,
+    TARGET_8_BITS = 89,
+    TARGET_DEPENDENT = 90,
+    TARGET_CONVERTS = 90,
+    TARGET_CONVERTS_END = 120
+};
+
+static const gemm_constants *const gpu = &cj__gemm_constants;
+
+const mma_tile cj__mma_tiles[MMA_TILES] = {
+    {0, 0, 0, 0},   {128, 256, 2, 4}, {128, 128, 2, 2}, {64, 256, 1, 4}, {64, 128, 2, 2},
+    {64, 64, 2, 2}, {256, 128, 4, 2}, {128, 64, 2, 2},  {32, 128, 1, 4}, {16, 128, 1, 4},
+};
+
+// ---- the shape
+
+static uint32_t operand_bytes(const gemm_operand *o) {
+    return (o->order == CJ_BY_K || o->lines > GEMM_BOX ? o->lines : GEMM_BOX) * GEMM_ROW;
+}
+
+static void set_tile(gemm_shape *g, uint64_t tile) {
+    g->tile = (uint32_t)tile;
+    g->a.lines = g->tile_m = cj__mma_tiles[tile].m;
+    g->b.lines = g->tile_n = cj__mma_tiles[tile].n;
+    g->a.bytes = operand_bytes(&g->a);
+    g->b.bytes = operand_bytes(&g->b);
+    cj__gemm_set_cluster(g, 0, 0);
+}
+
+static void read_problem(const cj_params *p, gemm_shape *g) {
+    cj__gemm_problem(p, g);
+    g->split = 1;
+}
+
+void cj__mma_read(const cj_params *p, gemm_shape *g) {
+    read_problem(p, g);
+    set_tile(g, p->value[GEMM_TILE]);
+    g->parts = (uint32_t)p->value[GEMM_PARTS];
+    g->stages = (uint32_t)p->value[GEMM_STAGES];
+}
+
+static uint64_t steps_of_part(const gemm_shape *g) { return cj__ceil_div(g->steps, g->parts); }
+
+// Targets that multiply 8 bits as f16: ptxas converts fragments, and has registers for that beside half as many sums.
+static bool converts(const gemm_shape *g, unsigned target) {
+    return g->a.type->bytes == 1 && target >= TARGET_CONVERTS && target < TARGET_CONVERTS_END;
+}
+
+static bool has_registers(const gemm_shape *g, unsigned target) {
+    return cj__mma_sums(&cj__mma_tiles[g->tile]) <= (uint32_t)(converts(g, target) ? MMA_SUMS_MAX / 2 : MMA_SUMS_MAX);
+}
+
+// ---- stages
+
+static uint32_t stages_in(const gemm_shape *g, uint32_t shared) {
+    return shared > CJ_POOL_SLACK ? (shared - CJ_POOL_SLACK) / cj__mma_stage_bytes(g) : 0;
+}
+
+static uint32_t stages_most(const gemm_shape *g, const cj_limits *limits) {
+    return stages_in(g, limits->shared_per_block_optin);
+}
+
+// As many as leave room for two blocks of 4 warps on an SM, if those are 3 or more; else as many as fit.
+static uint32_t stages_of(const gemm_shape *g, const cj_limits *limits) {
+    const uint32_t most = stages_most(g, limits);
+    const uint32_t paired = stages_in(g, limits->shared_per_sm / 2 - limits->shared_reserved);
+    const bool     pairs = cj__mma_warps(&cj__mma_tiles[g->tile]) == 4 && paired >= STAGES_PAIRED;
+    return (uint32_t)cj__least(pairs ? paired : most, STAGES_MAX);
+}
+
+// ---- the choice
+
+// Clocks of a step of a block: its products, or its bytes from L2, whichever takes longer.
+static double step_clocks(const gemm_shape *g) {
+    const double products = (double)g->tile_m * g->tile_n * g->step / gpu->mma_products;
+    const double width = g->a.type->bytes == 1 ? 0.5 : g->a.type->bytes == 4 ? 2 : 1;
+    return fmax(products * width, (double)(g->tile_m + g->tile_n) * GEMM_ROW / gpu->mma_l2_bytes);
+}
+
+// Rounds of blocks on all SMs, each of which takes its steps and its end. Split-K adds the sums' way through L2.
+static double cost(const gemm_shape *g, const cj_limits *limits) {
+    const double sums = (double)g->tile_m * g->tile_n * (double)sizeof(float);
+    const double rounds = ceil((double)cj__gemm_tile_count(g) * g->parts / limits->sm_count);
+    const double combine = g->parts > 1 ? gpu->mma_meeting + sums * (g->parts + 1) / gpu->mma_l2_bytes : 0;
+    return rounds * ((double)steps_of_part(g) * step_clocks(g) + gpu->mma_end + sums / gpu->mma_l2_bytes) + combine;
+}
+
+// So many parts that none is empty and all blocks run at once.
+static uint64_t parts_most(const gemm_shape *g, const cj_limits *limits) {
+    const uint64_t tiles = cj__gemm_tile_count(g), room = tiles < limits->sm_count ? limits->sm_count / tiles : 1;
+    return cj__least(cj__least(room, g->steps), GEMM_PARTS_MAX);
+}
+
+static void choose_parts(const cj_params *p, const cj_limits *limits, gemm_shape *g, gemm_shape *best, double *least) {
+    const uint64_t asked = p->value[GEMM_PARTS], most = asked ? asked : parts_most(g, limits);
+    for (g->parts = (uint32_t)(asked ? asked : 1); g->parts <= most; g->parts++) {
+        const double clocks = cost(g, limits);
+        if (clocks >= *least) continue;
+        *least = clocks;
+        *best = *g;
+    }
+}
+
+static void choose(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) {
+    const cj_params *p = &plan->params;
+    const uint64_t   asked = p->value[GEMM_TILE];
+    gemm_shape       best = *g;
+    double           least = INFINITY;
+    set_tile(&best, asked ? asked : MMA_TILES - 1);
+    best.parts = p->value[GEMM_PARTS] ? (uint32_t)p->value[GEMM_PARTS] : 1;
+    for (uint64_t tile = asked ? asked : 1; tile < (asked ? asked + 1 : MMA_TILES); tile++) {
+        set_tile(g, tile);
+        if (stages_most(g, limits) < cj__most(GEMM_STAGES_MIN, p->value[GEMM_STAGES])) continue;
+        if (!asked && !has_registers(g, cj__target_number(plan))) continue;
+        choose_parts(p, limits, g, &best, &least);
+    }
+    *g = best;
+}
+
+// ---- what is refused
+
+static cj_status check_target(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
+    const unsigned target = cj__target_number(plan);
+    if (target < TARGET)
+        return cj__refuse(error, CJ_UNSUPPORTED, "name sm_80 or a later target",
+                          "gemm uses wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is %s",
+                          plan->arch);
+    const bool narrow = g->a.type->bytes == 1;
+    if (target >= TARGET_8_BITS || (!narrow && g->d_type->bytes > 1)) return CJ_OK;
+    return cj__refuse(error, CJ_UNSUPPORTED, "devices of compute capability 8.9 and later have 8-bit floats",
+                      "%s: %s needs sm_89; the target is %s", narrow ? "dtype" : "out",
+                      (narrow ? g->a.type : g->d_type)->name, plan->arch);
+}
+
+// What only blocks of a cluster, or clusters that stay, can do.
+static cj_status check_given(const cj_params *p, cj_error *error) {
+    static const struct {
+        unsigned param;
+        uint64_t most, automatic;
+    } rules[] = {{GEMM_CLUSTER, 0, CJ_PARAM_AUTO},
+                 {GEMM_CLUSTER_N, 1, CJ_PARAM_AUTO},
+                 {GEMM_SPLIT, 1, 0},
+                 {GEMM_REST, GEMM_REST_WHOLE, 0},
+                 {GEMM_SUMS, GEMM_SUMS_APART, 0}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char                 word[32];
+        const uint64_t       value = p->value[rules[i].param];
+        const cj_param_info *info = cj_family_param(p->family, rules[i].param);
+        if (value <= rules[i].most || value == rules[i].automatic) continue;
+        return cj__refuse(
+            error, CJ_INVALID_ARGUMENT, "parts splits K without clusters; leave the others at their defaults",
+            "%s: %s, but form=mma has no clusters", info->name, cj_params_word(p, info->name, word, sizeof word));
+    }
+    return CJ_OK;
+}
+
+static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
+    const uint64_t *value = plan->params.value, blocks = cj__gemm_tile_count(g) * g->parts;
+    cj_status       status = check_target(plan, g, error);
+    if (!status) status = check_given(&plan->params, error);
+    if (!status && !has_registers(g, cj__target_number(plan)))
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "64x128, 128x64 and smaller tiles have half as many sums",
+                          "tile: %" PRIu32 "x%" PRIu32 " leaves no registers to convert 8-bit floats, as %s must",
+                          g->tile_m, g->tile_n, plan->arch);
+    if (status || blocks <= INT32_MAX) return status;
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
+                      "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles",
+                      value[GEMM_M], value[GEMM_N], g->batches, INT32_MAX);
+}
+
+static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
+    const uint32_t most = stages_most(g, limits), asked = (uint32_t)plan->params.value[GEMM_STAGES];
+    if (asked == 1)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose 2 or more, or leave stages at its default",
+                          "stages: 1; a stage is copied while the one before is multiplied, so it takes 2");
+    g->stages = asked ? asked : stages_of(g, limits);
+    if (g->stages >= GEMM_STAGES_MIN && g->stages <= most) return CJ_OK;
+    cj__fail(error, CJ_CONTRACT,
+             "stages: %" PRIu32 " stages of %" PRIu32 " bytes do not fit the shared memory of a block",
+             asked ? asked : GEMM_STAGES_MIN, cj__mma_stage_bytes(g));
+    cj__hint(error, "a tile of %" PRIu32 "x%" PRIu32 " has room for %" PRIu32, g->tile_m, g->tile_n, most);
+    return CJ_CONTRACT;
+}
+
+// ---- the launch
+
+static void keep_choices(cj_plan *plan, const gemm_shape *g) {
+    uint64_t *value = plan->params.value;
+    value[GEMM_TILE] = g->tile;
+    value[GEMM_CLUSTER] = 0;
+    value[GEMM_CLUSTER_N] = 1;
+    value[GEMM_STAGES] = g->stages;
+    value[GEMM_SPLIT] = 1;
+    value[GEMM_PARTS] = g->parts;
+    value[GEMM_SUMS] = GEMM_SUMS_APART;
+    value[GEMM_REST] = GEMM_REST_WHOLE;
+    value[GEMM_DEPENDENT] &= cj__target_number(plan) >= TARGET_DEPENDENT;
+}
+
+static void derive(cj_plan *plan, const gemm_shape *g) {
+    const uint64_t derived[] = {g->tiles_m, g->tiles_n, g->batches, g->m, g->n, g->k, steps_of_part(g)};
+    memcpy(plan->derived, derived, sizeof derived);
+    plan->derived_count = sizeof derived / sizeof *derived;
+}
+
+static void shape_launch(cj_plan *plan, const gemm_shape *g) {
+    const mma_tile *t = &cj__mma_tiles[g->tile];
+    const uint32_t  warps = cj__mma_warps(t), results = warps * cj__mma_result_bytes(g, t);
+    const uint64_t  tiles = cj__gemm_tile_count(g);
+    plan->block = (cj_dim3){warps * GEMM_WARP, 1, 1};
+    plan->grid = (cj_dim3){(uint32_t)(tiles * g->parts), 1, 1};
+    plan->dynamic_shared = CJ_POOL_SLACK + (uint32_t)cj__most(g->stages * cj__mma_stage_bytes(g), results);
+    if (g->parts > 1)
+        plan->workspace_bytes = (size_t)(tiles * warps *
+                                         (sizeof(uint32_t) +
+                                          (uint64_t)g->parts * cj__mma_sums(t) * GEMM_WARP * sizeof(float)));
+    plan->programmatic = plan->params.value[GEMM_DEPENDENT] != 0;
+}
+
+cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error) {
+    gemm_shape g;
+    read_problem(&plan->params, &g);
+    choose(plan, limits, &g);
+    cj_status status = cj__gemm_check_problem(&plan->params, &g, error);
+    if (!status) status = check(plan, &g, error);
+    if (!status) status = set_stages(plan, limits, &g, error);
+    if (status) return status;
+    keep_choices(plan, &g);
+    shape_launch(plan, &g);
+    derive(plan, &g);
+    snprintf(plan->entry, sizeof plan->entry, "gemm_mma_%s_%" PRIu32 "x%" PRIu32 "%s", g.a.type->name, g.tile_m,
+             g.tile_n, g.parts > 1 ? "_split" : "");
+    plan->error_bound = cj__gemm_error_bound(&g);
+    return CJ_OK;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a warp's sums to D, and the sums of parts of K.
+//
+// A lane has of each 16 rows by 8 columns the elements (row, column) = (l / 4, 2 (l % 4)), the next column, and both of the row 8
+// below. 16 rows at a time become values (value.c), are rounded and arranged in the warp's own shared memory; then each lane
+// stores chunks of 16 bytes of a row, and of the last chunk of a line only what D has of it.
+//
+// bar.warp.sync: all lanes have written the rows before others read them, and, once more, read them before the next 16 are
+// written. The first one also orders the reads of C, which may be D, before the stores: a warp reads and writes the same elements.
+#include "mma.h"
+#include "vector.h"
+
+enum { ROWS = MMA_LINES, ROW_BELOW = 8, QUARTER = 2, EIGHTS_MAX = 8 };  // of a fragment; columns of a lane
+
+typedef struct results {
+    const mma_kernel *k;
+    gemm_values       values;
+    cj_reg            m, n;                  // s32
+    cj_reg            row, column;           // of this lane's first sum, s32
+    cj_reg            own;                   // the warp's shared memory
+    cj_reg            bias[2 * EIGHTS_MAX];  // of columns
+    cj_reg            c, c_pitch;            // of the warp's product
+    cj_reg            d, d_pitch;
+} results;
+
+static uint32_t warp_rows(const mma_kernel *k) { return k->tile->m / k->tile->warps_m; }
+static uint32_t warp_columns(const mma_kernel *k) { return k->tile->n / k->tile->warps_n; }
+static uint32_t eights(const mma_kernel *k) { return warp_columns(k) / MMA_COLUMNS; }
+
+// ---- split-K
+
+// Counters of the warps of all tiles, then the sums of warp 0 of tile 0: part 0, part 1, …, warp 1, ….
+void cj__mma_combine(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_label done) {
+    const gemm_kernel *b = &k->base;
+    const uint32_t     count = cj__mma_sums(k->tile), bytes = count * GEMM_WARP * 4, warps = cj__mma_warps(k->tile);
+    const uint32_t     parts = b->g->parts;
+    cj_func           *f = b->f;
+    cj_step(f, "the sums of this part; the last warp that comes adds up those of all");
+    cj_reg workspace = cj__load_pointer(f, b->workspace, "workspace"),
+           number = cj_mad(f, "number", b->cluster, warps, b->warp);
+    cj_reg counter = cj_mad_wide(f, "counter", number, 4, workspace);
+    cj_reg sums = cj_mad_wide(f, "sums", b->count, warps * 4, workspace);
+    cj_reg first = cj_let(f, "u64", "first", "mul.wide.u32 $1, $2, $3;", number, parts);
+    first = cj_mad(f, "first", first, bytes, cj_mad_wide(f, "sums", b->lane, GEMM_VECTOR * 4, sums));
+    cj__gemm_sums_store(b, sum, count, cj_mad_wide(f, "own", k->part, bytes, first));
+    cj_reg last = cj__gemm_comes_last(b, counter, CJ_ARG(parts - 1));
+    cj_ptx(f, "@!$1 bra.uni $2;", last, done);
+    cj__gemm_see_partials(b);
+    cj_reg left = cj_mov(f, "u32", "parts_left", parts), summand[MMA_LINES];
+    for (uint32_t i = 0; i < MMA_LINES; i++) summand[i] = cj_f32(f, "summand");
+    for (uint32_t i = 0; i < count; i++) cj_set(f, sum[i], 0.0F);
+    CJ_COUNT_DOWN(f, "add_part", left, 1) {
+        for (uint32_t i = 0; i < count; i += MMA_LINES) {
+            cj__gemm_sums_load(b, "ld.global", summand, MMA_LINES, first, i * GEMM_WARP * 4);
+            cj__gemm_sums_add(b, sum + i, summand, MMA_LINES);
+        }
+        cj_update(f, first, "add", bytes);
+    }
+}
+
+// ---- begin
+
+// An element of C or of the bias as f32; 0 where `when` does not hold.
+static cj_reg load_element(const results *r, cj_reg when, cj_reg at, uint32_t offset, const char *name) {
+    const gemm_type *type = r->k->base.g->c_type;
+    cj_func         *f = r->k->base.f;
+    if (type->bytes == 4) {
+        cj_reg x = cj_mov(f, "f32", name, 0.0F);
+        cj_ptx(f, "@$1 ld.global.f32 $2, [$3 + $4];", when, x, at, offset);
+        return x;
+    }
+    cj_reg half = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
+    cj_ptx(f, "@$1 ld.global.b16 $2, [$3 + $4];", when, half, at, offset);
+    return cj_let(f, "f32", name, "cvt.f32.$3 $1, $2;", half, type->name);
+}
+
+static void begin_bias(results *r) {
+    const gemm_kernel *b = &r->k->base;
+    const uint32_t     bytes = b->g->c_type->bytes;
+    cj_func           *f = b->f;
+    if (b->g->bias != GEMM_BIAS_COLUMNS) return;
+    cj_reg at = cj_let(f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", r->column, bytes,
+                       cj__load_pointer(f, b->bias, "bias"));
+    for (uint32_t i = 0; i < 2 * eights(r->k); i++) {
+        const uint32_t column = i / 2 * MMA_COLUMNS + i % 2;
+        cj_reg inside = cj_gt(f, "inside", r->n, column ? cj_add(f, "bias_column", r->column, column) : r->column);
+        r->bias[i] = load_element(r, inside, at, column * bytes, "bias_of_column");
+    }
+}
+
+static void begin(results *r) {
+    const mma_kernel  *k = r->k;
+    const gemm_kernel *b = &k->base;
+    const gemm_shape  *g = b->g;
+    cj_func           *f = b->f;
+    cj_step(f, "where this warp's elements of D are");
+    cj__gemm_values_begin(b, &r->values);
+    r->m = cj_let(f, "s32", "m_end", "ld.param.u32 $1, [$2];", k->m);
+    r->n = cj_let(f, "s32", "n_end", "ld.param.u32 $1, [$2];", k->n);
+    r->row = cj_let(f, "s32", "row", "mad.lo.s32 $1, $2, $3, $4;", k->warp_m, warp_rows(k), k->place.row);
+    r->column = cj_let(f, "s32", "column", "mad.lo.s32 $1, $2, $3, $4;", k->warp_n, warp_columns(k), k->place.column);
+    r->own = cj_mad(f, "own", b->warp, cj__mma_result_bytes(g, k->tile), k->pool);
+    r->d = cj__mma_matrix(k, GEMM_MAP_D, false, g->d_type->bytes);
+    r->d_pitch = cj__mma_line_bytes(k, GEMM_MAP_D, g->d_type->bytes);
+    if (!g->adds_c) return;
+    r->c = cj__mma_matrix(k, GEMM_MAP_C, g->shared_c, g->c_type->bytes);
+    r->c_pitch = cj__mma_line_bytes(k, GEMM_MAP_C, g->c_type->bytes);
+}
+
+// ---- 16 rows of values
+
+// The address of an element of a matrix, `bytes` wide.
+static cj_reg element_at(cj_func *f, cj_reg matrix, cj_reg row, cj_reg pitch, cj_reg column, uint32_t bytes) {
+    cj_reg line = cj_mad(f, "line", cj_let(f, "u64", "line", "cvt.u64.u32 $1, $2;", row), pitch, matrix);
+    return cj_let(f, "u64", "at", "mad.wide.u32 $1, $2, $3, $4;", column, bytes, line);
+}
+
+// Rounded and stored side by side in shared memory.
+static void arrange(const results *r, cj_reg at, uint32_t offset, const cj_reg value[2]) {
+    const gemm_type *type = r->k->base.g->d_type;
+    cj_func         *f = r->k->base.f;
+    if (type->bytes == 4) {
+        cj__store(f, cj_always(), "st.shared", "f32", value, 2, at, offset);
+        return;
+    }
+    cj_reg packed = cj_register(f, type->bytes == 2 ? "b32" : "b16", "packed");
+    cj_ptx(f, type->bytes == 2 ? "cvt.rn.$1x2.f32 $2, $3, $4;" : "cvt.rn.satfinite.$1x2.f32 $2, $3, $4;", type->name,
+           packed, value[1], value[0]);
+    cj_ptx(f, "st.shared.b$1 [$2 + $3], $4;", 16 * type->bytes, at, offset, packed);
+}
+
+// Two elements of C side by side; 0 where `when` does not hold. The address is a multiple of their size.
+static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset, cj_reg pair[2]) {
+    const gemm_type *type = r->k->base.g->c_type;
+    cj_func         *f = r->k->base.f;
+    if (type->bytes == 4) {
+        for (uint32_t i = 0; i < 2; i++) pair[i] = cj_mov(f, "f32", "addend", 0.0F);
+        cj__load(f, when, "ld.global", "f32", pair, 2, at, offset);
+        return;
+    }
+    cj_reg half[2] = {cj_register(f, "b16", "low"), cj_register(f, "b16", "high")},
+           both = cj_mov(f, "b32", "addends", 0);
+    cj__load(f, when, "ld.global", "b32", &both, 1, at, offset);
+    cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], both);
+    for (uint32_t i = 0; i < 2; i++) pair[i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", half[i], type->name);
+}
+
+// This lane's elements of a row of C. Where lines end within 16 bytes a pair may be half out of bounds.
+static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg column, cj_reg addend[2 * EIGHTS_MAX]) {
+    const gemm_shape *g = r->k->base.g;
+    cj_func          *f = r->k->base.f;
+    const uint32_t    bytes = g->c_type->bytes, step = cj__gemm_is_ragged(g) ? 1 : 2;
+    cj_reg            at = element_at(f, r->c, row, r->c_pitch, column, bytes);
+    for (uint32_t i = 0; i < 2 * eights(r->k); i += step) {
+        const uint32_t offset = i / 2 * MMA_COLUMNS + i % 2;
+        cj_reg         inside = cj_gt(f, "is_column", r->n, offset ? cj_add(f, "c_column", column, offset) : column);
+        inside = cj_and(f, "inside", is_row, inside);
+        if (step == 1)
+            addend[i] = load_element(r, inside, at, offset * bytes, "addend");
+        else
+            load_pair(r, inside, at, offset * bytes, addend + i);
+    }
+}
+
+// One of the two rows that a lane has of 16: `sum` are those of its row in the first 8 columns.
+static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *sum, cj_reg to) {
+    const gemm_kernel *b = &r->k->base;
+    const gemm_shape  *g = b->g;
+    cj_func           *f = b->f;
+    cj_reg             is_row = {0}, bias = {0}, addend[2 * EIGHTS_MAX] = {{0}};
+    if (g->adds_c || g->bias == GEMM_BIAS_ROWS) is_row = cj_lt(f, "is_row", row, r->m);
+    if (g->bias == GEMM_BIAS_ROWS) {
+        cj_reg at = cj__load_pointer(f, b->bias, "bias");
+        at = cj_let(f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", row, g->c_type->bytes, at);
+        bias = load_element(r, is_row, at, 0, "bias_of_row");
+    }
+    if (g->adds_c) load_addends(r, is_row, row, column, addend);
+    for (uint32_t i = 0; i < 2 * eights(r->k); i++)
+        cj__gemm_value(b, &r->values, sum[i / 2 * 4 + i % 2], addend[i],
+                       g->bias == GEMM_BIAS_COLUMNS ? r->bias[i] : bias);
+    for (uint32_t i = 0; i < eights(r->k); i++) arrange(r, to, i * MMA_COLUMNS * g->d_type->bytes, sum + 4 * i);
+}
+
+// ---- 16 rows to D
+
+// The elements of a chunk that D has, where it has not all.
+static void store_end(const results *r, cj_reg left, cj_reg from, cj_reg to) {
+    const uint32_t bytes = r->k->base.g->d_type->bytes;
+    cj_func       *f = r->k->base.f;
+    for (uint32_t i = 0; i < MMA_CHUNK / bytes - 1; i++) {
+        cj_reg x = cj_register(f, bytes == 4 ? "b32" : "b16", "end"), is_there = cj_gt(f, "is_there", left, i);
+        cj_ptx(f, "@$1 ld.shared.b$2 $3, [$4 + $5];", is_there, 8 * bytes, x, from, i * bytes);
+        cj_ptx(f, "@$1 st.global.b$2 [$3 + $4], $5;", is_there, 8 * bytes, to, i * bytes, x);
+    }
+}
+
+// Each lane's chunks of the rows from `first` on.
+static void store_rows(const results *r, cj_reg first) {
+    const mma_kernel *k = r->k;
+    const gemm_shape *g = k->base.g;
+    const uint32_t    bytes = g->d_type->bytes, elements = MMA_CHUNK / bytes, chunks = warp_columns(k) / elements;
+    const uint32_t    rows = GEMM_WARP / chunks;
+    cj_func          *f = k->base.f;
+    cj_reg            chunk = cj_and(f, "chunk", k->base.lane, chunks - 1),
+           down = cj_shr(f, "down", k->base.lane, cj__gemm_log2(chunks));
+    cj_reg from = cj_mad(f, "from", chunk, MMA_CHUNK, cj_mad(f, "from", down, cj__mma_result_row(g, k->tile), r->own));
+    cj_reg column = cj_let(f, "s32", "chunk_column", "mad.lo.s32 $1, $2, $3, $4;", chunk, elements, r->column);
+    cj_reg left = cj_sub(f, "columns_left", r->n, column),
+           row = cj_let(f, "s32", "store_row", "add.s32 $1, $2, $3;", down, first);
+    cj_reg to = element_at(f, r->d, row, r->d_pitch, column, bytes), is_whole = cj_ge(f, "is_whole", left, elements);
+    cj_reg pass = cj_mul(f, "pass", r->d_pitch, rows);
+    for (uint32_t i = 0; i < ROWS; i += rows) {
+        cj_reg x[4], is_row = cj_gt(f, "is_row", r->m, i ? cj_add(f, "store_row", row, i) : row);
+        for (uint32_t j = 0; j < 4; j++) x[j] = cj_b32(f, "chunk_of_d");
+        cj__load(f, cj_always(), "ld.shared", "b32", x, 4, from, i * cj__mma_result_row(g, k->tile));
+        cj__store(f, cj_and(f, "stores", is_row, is_whole), "st.global", "b32", x, 4, to, 0);
+        if (cj__gemm_is_ragged(g)) {
+            cj_reg end = cj_let(f, "pred", "is_end", "setp.lt.and.s32 $1, $2, $3, $4;", left, elements, is_row);
+            CJ_IF(f, end, "stored")
+            store_end(r, left, i ? cj_add(f, "end_from", from, i * cj__mma_result_row(g, k->tile)) : from, to);
+        }
+        if (i + rows < ROWS) to = cj_add(f, "to", to, pass);
+    }
+}
+
+void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX]) {
+    const gemm_shape *g = k->base.g;
+    cj_func          *f = k->base.f;
+    results           r = {.k = k};
+    begin(&r);
+    cj_reg quarter = cj_and(f, "quarter", k->base.lane, 3), down = cj_shr(f, "down", k->base.lane, 2), first = r.column;
+    cj_reg to = cj_mad(f, "to", down, cj__mma_result_row(g, k->tile), r.own);
+    to = cj_mad(f, "to", quarter, QUARTER * g->d_type->bytes, to);
+    cj_reg column = cj_let(f, "s32", "own_column", "mad.lo.s32 $1, $2, $3, $4;", quarter, QUARTER, first);
+    cj_reg own_row = cj_let(f, "s32", "own_row", "add.s32 $1, $2, $3;", down, r.row);
+    r.column = column;
+    begin_bias(&r);
+    r.column = first;
+    for (uint32_t i = 0; i < warp_rows(k) / ROWS; i++) {
+        cj_step(f, "rows %u to %u of the warp's", (unsigned)(i * ROWS), (unsigned)(i * ROWS + ROWS - 1));
+        if (i) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the rows before");
+        for (uint32_t j = 0; j < 2; j++) {
+            const uint32_t offset = i * ROWS + j * ROW_BELOW;
+            take_row(&r, offset ? cj_add(f, "value_row", own_row, offset) : own_row, column,
+                     sum + i * eights(k) * 4 + 2 * j,
+                     j ? cj_add(f, "row_below", to, ROW_BELOW * cj__mma_result_row(g, k->tile)) : to);
+        }
+        cj_ptx(f, "bar.warp.sync -1; // all lanes have written theirs");
+        store_rows(&r, i ? cj_add(f, "first_row", r.row, i * ROWS) : r.row);
+    }
+}

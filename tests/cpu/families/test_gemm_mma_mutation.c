@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every synchronizing instruction of the form mma is needed, and the CPU device sees that it is missing (mutation.h). The kernels
+// themselves run under many schedules without a report.
+#include <clusterjit/clusterjit.h>
+#include <string.h>
+
+#include "emit.h"
+#include "mma.h"
+#include "mutation.h"
+
+enum { SEEDS = 12, BYTES = 1 << 17, ARGUMENTS_MAX = 32 };
+
+// The ring goes round more than once; more stages than steps; parts, one of them without a step; C, which is D.
+static const char *const kernels[] = {
+    "form=mma m=70 n=70 k=330 tile=64x64 stages=2",
+    "form=mma m=60 n=60 k=450 tile=64x64 stages=3 a=column b=column c=yes",
+    "form=mma m=30 n=130 k=130 tile=16x128 stages=4 dtype=tf32 b=column bias=n",
+    "form=mma m=70 n=70 k=260 tile=64x64 stages=3 parts=4 batch=2 shared=b",
+    "form=mma m=60 n=70 k=700 tile=32x128 stages=3 dtype=e4m3 b=column out=e4m3 c=yes parts=2",
+};
+
+typedef struct kernel {
+    cj_params  params;
+    cj_plan    plan;
+    gemm_shape shape;
+    char      *ptx;
+    cj_ptr     at[GEMM_MAPS], workspace;
+    uint64_t   leading[GEMM_MAPS], stride[GEMM_MAPS];
+} kernel;
+
+// Small numbers of a type, of which no two lines have the same: from 0.5 on, of 8 bits from 0.125 to 2.
+static void fill(const gemm_type *type, unsigned char *to) {
+    uint64_t random = 1;
+    for (size_t i = 0; i < BYTES; i += type->bytes) {
+        const uint64_t bits = cj_test_random(&random);
+        const uint32_t number = type->bytes == 1   ? (uint32_t)(0x20 + bits % 32)
+                                : type->bytes == 2 ? (uint32_t)(0x3f00 + bits % 256)
+                                                   : (uint32_t)(0x3f000000 + bits % (1 << 24));
+        memcpy(to + i, &number, type->bytes);
+    }
+}
+
+static void open_kernel(const char *words, kernel *k) {
+    static unsigned char numbers[BYTES];
+    cj_error             error = {0};
+    cj_test_ok(cj_test_params("gemm", words, &k->params, &error), &error);
+    cj_test_ok(cj_plan_make(&k->params, cj_device_limits(cj_test_device), NULL, &k->plan, &error), &error);
+    cj_test_ok(cj_plan_emit(&k->plan, &k->ptx, NULL, &error), &error);
+    cj__mma_read(&k->plan.params, &k->shape);
+    for (unsigned i = 0; i < GEMM_MAPS; i++) {
+        gemm_map map;
+        cj__gemm_map(&k->shape, i, &map);
+        k->leading[i] = (map.length * map.type->bytes + 15) / 16 * 16 / map.type->bytes;
+        k->stride[i] = k->leading[i] * map.dims[1];
+        assert_true(k->stride[i] * map.type->bytes * (map.rank > 2 ? map.dims[2] : 1) <= BYTES);
+        fill(map.type, numbers);
+        cj_test_ok(cj_mem_alloc(cj_test_device, BYTES, &k->at[i], &error), &error);
+        cj_test_ok(cj_mem_write(cj_test_device, k->at[i], numbers, BYTES, NULL, &error), &error);
+    }
+    cj_test_ok(cj_mem_alloc(cj_test_device, k->plan.workspace_bytes + 1, &k->workspace, &error), &error);
+}
+
+static void close_kernel(kernel *k) {
+    for (unsigned i = 0; i < GEMM_MAPS; i++) cj_mem_free(cj_test_device, k->at[i]);
+    cj_mem_free(cj_test_device, k->workspace);
+    cj_text_free(k->ptx);
+}
+
+// C's numbers are the bias too. Where C has D's type it is D, so that it must be read before it is written.
+static cj_status run(const cj_specimen *specimen, cj_function *function, void *out, cj_error *error) {
+    kernel              *k = specimen->user;
+    const gemm_type     *type = k->shape.d_type;
+    const bool           in_place = k->shape.adds_c && k->shape.c_type == type;
+    float                alpha = 0.5F, beta = 2;
+    cj_ptr               no_scale = 0, d = k->at[GEMM_MAP_D];
+    void                *arguments[ARGUMENTS_MAX];
+    uint32_t             count = 0;
+    static unsigned char numbers[BYTES];
+    for (unsigned i = 0; i < GEMM_MAPS; i++) arguments[count++] = i == GEMM_MAP_C && in_place ? &d : &k->at[i];
+    for (unsigned i = 0; i < GEMM_MAPS; i++) arguments[count++] = &k->leading[i];
+    for (unsigned i = 0; i < GEMM_MAPS; i++) arguments[count++] = &k->stride[i];
+    void *const scalars[] = {&alpha, &beta, &k->at[GEMM_MAP_C], &no_scale, &no_scale, &no_scale};
+    for (size_t i = 0; i < CJ_TEST_COUNT(scalars); i++) arguments[count++] = scalars[i];
+    for (uint32_t i = 0; i < k->plan.derived_count; i++) arguments[count++] = &k->plan.derived[i];
+    arguments[count++] = &k->workspace;
+    cj_launch_config config = {.function = function,
+                               .grid = k->plan.grid,
+                               .block = k->plan.block,
+                               .dynamic_shared = k->plan.dynamic_shared,
+                               .arguments = arguments,
+                               .argument_count = count};
+    fill(type, numbers);
+    cj_status status = cj_mem_write(cj_test_device, d, numbers, BYTES, NULL, error);
+    if (!status) status = cj_mem_fill(cj_test_device, k->workspace, 0, k->plan.workspace_bytes + 1, NULL, error);
+    if (!status) status = cj_launch(cj_test_device, &config, error);
+    if (!status) status = cj_mem_read(cj_test_device, out, d, BYTES, NULL, error);
+    return status;
+}
+
+static cj_specimen specimen_of(kernel *k, const char *words) {
+    return (cj_specimen){.words = words, .ptx = k->ptx, .entry = k->plan.entry, .bytes = BYTES, .run = run, .user = k};
+}
+
+enum { SHARE = CJ_TEST_COUNT(kernels) };  // under a sanitizer one kernel
+
+static void every_synchronization_is_needed_and_its_absence_is_seen(void **state) {
+    (void)state;
+    unsigned survivors = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(kernels); i++) {
+        kernel k = {0};
+        if (!cj_test_chosen(i, SHARE)) continue;
+        open_kernel(kernels[i], &k);
+        const cj_specimen specimen = specimen_of(&k, kernels[i]);
+        print_message("%s\n", kernels[i]);
+        survivors += cj_mutants_surviving(&specimen);
+        close_kernel(&k);
+    }
+    assert_int_equal(survivors, 0);
+}
+
+static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_TEST_COUNT(kernels); i++) {
+        kernel k = {0};
+        if (!cj_test_chosen(i, SHARE)) continue;
+        open_kernel(kernels[i], &k);
+        const cj_specimen specimen = specimen_of(&k, kernels[i]);
+        cj_schedules_agree(&specimen, SEEDS);
+        close_kernel(&k);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_synchronization_is_needed_and_its_absence_is_seen),
+        cmocka_unit_test(no_schedule_finds_fault_with_the_kernels_themselves),
+    };
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every product by mma.sync assembles, without a warning or a spill: every tile for every target with the next layout and type in
+// turn, and what takes most registers.
+#include <clusterjit/ptx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+#include "test.h"
+
+static const char *const tiles[] = {"128x256", "256x128", "128x128", "64x256", "64x128",
+                                    "128x64",  "64x64",   "32x128",  "16x128"};
+static const char *const targets[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
+static const char *const types[] = {"",
+                                    "a=column b=column c=yes bias=n activation=gelu",
+                                    "dtype=tf32 b=column out=bf16 bias=m activation=silu",
+                                    "dtype=f16 a=column d=column out=f32 c=yes batch=2",
+                                    "parts=3 b=column c=yes bias=m",
+                                    "dtype=e4m3 dtype-b=e5m2 b=column out=e4m3 c=yes bias=n activation=gelu",
+                                    "n=1001 c=yes bias=n batch=3"};
+
+static void assemble(const char *params, const char *arch) {
+    char  log[4096];
+    char *text = cj_test_emit("gemm", params, arch);
+    if (!cj_test_assemble(text, arch, log, sizeof log)) fail_msg("%s for %s: %s", params, arch, log);
+    cj_text_free(text);
+}
+
+// 8-bit floats need sm_89; where they are converted, tiles have half as many sums.
+static bool has(const char *target, const char *type, const char *tile) {
+    const int  number = atoi(target + strlen("sm_"));
+    const bool is_large = strstr("128x256 256x128 128x128 64x256", tile) != NULL;
+    return !strstr(type, "e4m3") || (number >= 89 && !(is_large && number >= 90 && number < 120));
+}
+
+static void every_tile_assembles_for_every_target(void **state) {
+    (void)state;
+    size_t turn = 0;
+    for (size_t t = 0; t < CJ_TEST_COUNT(targets); t++)
+        for (size_t i = 0; i < CJ_TEST_COUNT(tiles); i++, turn++) {
+            char        params[200];
+            const char *type = types[turn % CJ_TEST_COUNT(types)];
+            if (!has(targets[t], type, tiles[i])) type = *types;
+            snprintf(params, sizeof params, "form=mma tile=%s stages=2 %s", tiles[i], type);
+            if (cj_test_mine(turn)) assemble(params, targets[t]);
+        }
+}
+
+static void every_type_assembles_in_the_largest_tiles(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_TEST_COUNT(types); i++) {
+        char params[200];
+        snprintf(params, sizeof params, "form=mma tile=%s stages=2 %s", tiles[i % 3], types[i]);
+        for (size_t t = 0; t < CJ_TEST_COUNT(targets); t += 3)
+            if (has(targets[t], types[i], tiles[i % 3])) assemble(params, targets[t]);
+    }
+}
+
+int main(void) {
+    cj_test_ptxas();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_tile_assembles_for_every_target),
+        cmocka_unit_test(every_type_assembles_in_the_largest_tiles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
