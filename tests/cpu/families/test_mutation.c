@@ -84,6 +84,9 @@ static const char *const kernels[] = {
     "topk rows=1 columns=2900 k=60 result=any block=64",
     "argmax rows=2 columns=300 block=64",
     "argmax rows=2 columns=1300 block=64 cluster=2",
+    "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",
+    "argmax rows=2 columns=1301 block=64 cluster=2 parts=2",
+    "argmax rows=9 columns=77 lanes=8",
 };
 
 typedef struct kernel {
