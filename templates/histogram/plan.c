@@ -5,9 +5,11 @@
 
 #include "error.h"
 #include "histogram.h"
+#include "numbers.h"
 #include "occupancy.h"
 
 enum { OWNER, REMOTE };  // of strategy
+enum { ADD, SET };       // of result
 
 const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS] = {
     [HISTOGRAM_N] =
@@ -25,8 +27,8 @@ const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS] = {
                          .initial = "0",
                          .help =
                              "samples from here on are not counted; lower = upper = 0: from 0 to bins, of floats to 1"},
-    [HISTOGRAM_BLOCK] =
-        {.name = "block", .minimum = 32, .maximum = 1024, .multiple = 32, .initial = "1024", .help = "threads a block"},
+    [HISTOGRAM_BLOCK] = {CJ_AUTOMATIC("block", 32, 1024, "threads a block"), .multiple = 32,
+                         .tune = "128 256 512 1024"},
     [HISTOGRAM_CLUSTER] = {.name = "cluster",
                            .maximum = HISTOGRAM_POOL,
                            .initial = "0",
@@ -48,6 +50,9 @@ const cj_param_info cj__histogram_params[HISTOGRAM_PARAMS] = {
                                 "owner: every block of a pool reads all of its samples and counts its own bins; remote:"
                                 " each reads its share and adds to the counters of the bin's block, in distributed"
                                 " shared memory, with counters of 32 bits"},
+    [HISTOGRAM_RESULT] = {CJ_CHOICE("result", "add set", "add",
+                                    "add: to the counts that are there; set: the counts before are overwritten, by the"
+                                    " blocks of one pool with counters of 32 bits")},
 };
 
 // Bits of a counter, and counters in a word, as the words of `width` name them.
@@ -79,15 +84,16 @@ static uint64_t shared_bytes(const cj_histogram_layout *l) {
 static bool choose_layout(const cj_plan *plan, uint64_t room, unsigned cluster, cj_histogram_layout *l) {
     const uint64_t *value = plan->params.value;
     const unsigned  least = cluster ? cluster : 1, most = cluster ? cluster : HISTOGRAM_POOL;
-    const bool      remote = value[HISTOGRAM_STRATEGY] == REMOTE && cluster;
+    const bool      remote = value[HISTOGRAM_STRATEGY] == REMOTE && cluster, set = value[HISTOGRAM_RESULT] == SET;
     for (unsigned pool = least; pool <= most; pool++)
         for (unsigned w = 1; w < WIDTH_COUNT; w++) {
-            if (remote                   ? w != WIDE
+            if (remote || set            ? w != WIDE
                 : value[HISTOGRAM_WIDTH] ? value[HISTOGRAM_WIDTH] != w
                                          : widths[w].bits < HISTOGRAM_AUTO_BITS)
                 continue;
             *l = layout_of(value[HISTOGRAM_BINS], widths[w], pool);
             l->remote = remote;
+            l->set = set;
             if (shared_bytes(l) <= room) return true;
         }
     return false;
@@ -103,7 +109,7 @@ static cj_status plan_layout(const cj_plan *plan, const cj_limits *limits, unsig
                              cj_error *error) {
     const uint64_t *value = plan->params.value;
     if (choose_layout(plan, limits->shared_per_block_optin, cluster, l)) return CJ_OK;
-    const unsigned asked = l->remote ? widths[WIDE].bits : widths[value[HISTOGRAM_WIDTH]].bits;
+    const unsigned asked = l->remote || l->set ? widths[WIDE].bits : widths[value[HISTOGRAM_WIDTH]].bits;
     cj__fail(error, CJ_CONTRACT,
              "bins: %" PRIu64 " counters of %u bits do not fit the shared memory of %u blocks,"
              " %u bytes each",
@@ -127,6 +133,7 @@ static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const
     if (!plan->cluster.x) pools /= l->pool;
     const uint64_t wanted = ceil_div(bytes, (uint64_t)plan->block.x * HISTOGRAM_LOAD * (l->remote ? l->pool : 1));
     const uint64_t least = least_pools(plan);
+    if (l->set) return 1;
     if (pools > wanted) pools = wanted;
     if (pools < least) pools = least;
     return pools ? pools : 1;
@@ -134,6 +141,10 @@ static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const
 
 static cj_status check_strategy(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
+    if (value[HISTOGRAM_RESULT] == SET && (value[HISTOGRAM_WIDTH] > WIDE || value[HISTOGRAM_STRATEGY] == REMOTE))
+        return cj__refuse(error, CJ_INVALID_ARGUMENT,
+                          "leave width and strategy at their defaults, or choose result=add",
+                          "result: set goes with counters of 32 bits and strategy=owner only");
     if (value[HISTOGRAM_STRATEGY] != REMOTE) return CJ_OK;
     if (!value[HISTOGRAM_CLUSTER]) {
         cj__fail(error, CJ_INVALID_ARGUMENT,
@@ -146,6 +157,32 @@ static cj_status check_strategy(const cj_plan *plan, cj_error *error) {
              widths[value[HISTOGRAM_WIDTH]].bits);
     cj__hint(error, "leave width at its default, or choose strategy=owner");
     return CJ_INVALID_ARGUMENT;
+}
+
+// Of few samples, a thread for each load or for two bins: fewer start and meet at barriers sooner.
+static uint64_t choose_block(const cj_plan *plan) {
+    const uint64_t bytes = plan->params.value[HISTOGRAM_N] * cj__histogram_dtype(plan)->bytes;
+    const uint64_t loads = ceil_div(bytes, HISTOGRAM_LOAD), pairs = ceil_div(plan->params.value[HISTOGRAM_BINS], 2);
+    const uint64_t threads = cj__power_from(loads > pairs ? loads : pairs);
+    return cj__least(cj__most(threads, HISTOGRAM_BLOCK_LEAST), HISTOGRAM_BLOCK_MOST);
+}
+
+static cj_status check_grid(const cj_plan *plan, const cj_histogram_layout *l, uint64_t grid, cj_error *error) {
+    if (grid % l->pool) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool", grid,
+                 l->pool);
+        cj__hint(error, "%" PRIu64 " is", ceil_div(grid, l->pool) * l->pool);
+        return CJ_INVALID_ARGUMENT;
+    }
+    if (l->set && grid > l->pool)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave grid at its default, or choose result=add",
+                          "grid: %" PRIu64 " blocks, but with result=set all counts are those of one pool, %u blocks",
+                          grid, l->pool);
+    if (grid / l->pool < least_pools(plan))
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, l->set ? "choose result=add" : "leave grid at its default",
+                          "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
+                          plan->params.value[HISTOGRAM_N], least_pools(plan) * l->pool);
+    return CJ_OK;
 }
 
 cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
@@ -168,22 +205,15 @@ cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     }
     status = plan_layout(plan, limits, cluster, &l, error);
     if (status) return status;
+    if (value[HISTOGRAM_BLOCK] == CJ_PARAM_AUTO) plan->params.value[HISTOGRAM_BLOCK] = choose_block(plan);
     plan->block = (cj_dim3){(uint32_t)value[HISTOGRAM_BLOCK], 1, 1};
     if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};
     plan->dynamic_shared = (uint32_t)shared_bytes(&l);
     const uint64_t grid = value[HISTOGRAM_GRID] ? value[HISTOGRAM_GRID] : choose_pools(plan, limits, &l) * l.pool;
-    if (grid % l.pool) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool", grid,
-                 l.pool);
-        cj__hint(error, "%" PRIu64 " is", ceil_div(grid, l.pool) * l.pool);
-        return CJ_INVALID_ARGUMENT;
-    }
-    if (grid / l.pool < least_pools(plan))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave grid at its default",
-                          "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
-                          value[HISTOGRAM_N], least_pools(plan) * l.pool);
+    status = check_grid(plan, &l, grid, error);
+    if (status) return status;
     plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
-    plan->resident = value[HISTOGRAM_GRID] || grid / l.pool < 4 * least_pools(plan)
+    plan->resident = value[HISTOGRAM_GRID] || l.set || grid / l.pool < 4 * least_pools(plan)
                          ? 0
                          : l.pool;  // slices may become as large
     char type[8];
