@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argmax: the index of the largest element of each row of a matrix. Rows are read once; where there are few, the blocks of a
-// cluster read one together.
+// Argmax: the index of the largest element of each row of a matrix. Rows are read once, by loads of 16 bytes whatever their length
+// and stride; short ones by some lanes of a warp, and where rows are few, by several blocks each.
 #ifndef CLUSTERJIT_ARGMAX_H
 #define CLUSTERJIT_ARGMAX_H
 
@@ -19,8 +19,10 @@ typedef struct cj_argmax_desc {
     uint64_t rows;     // 1 to 2^31 - 1 [1]
     uint64_t columns;  // elements of a row, 1 to 2^31 - 1
     uint64_t stride;   // elements from row to row of x, at least columns [columns]
-    uint32_t cluster;  // blocks a row, 1 to 16, or CJ_ARGMAX_NO_CLUSTER [chosen for rows and columns]
+    uint32_t cluster;  // blocks of a cluster, 1 to 16, or CJ_ARGMAX_NO_CLUSTER [chosen for rows and columns]
     uint32_t block;    // threads a block, a multiple of 32, 32 to 1024 [chosen for the row]
+    uint32_t parts;    // of a row, each of a block or a cluster, 1 to 4096 [chosen for rows and columns]
+    uint32_t lanes;    // of a warp that have a row: 8, 16 or 32 [chosen; a block or more where cluster, block or parts is set]
 } cj_argmax_desc;
 
 typedef struct cj_argmax cj_argmax;

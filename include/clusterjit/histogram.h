@@ -34,7 +34,7 @@ typedef struct cj_histogram_desc {
     cj_dtype dtype;    // of the samples: CJ_U8, CJ_U16, CJ_U32, CJ_F32 [f32]
     cj_dtype counts;   // CJ_U32, which wrap modulo 2^32, or CJ_U64 [u32]
     double   lower, upper;  // [both 0: from 0 to bins, of f32 from 0 to 1]
-    uint32_t block;    // threads a block, a multiple of 32, 32 to 1024 [1024]
+    uint32_t block;    // threads a block, a multiple of 32, 32 to 1024 [chosen: 1024, or fewer of few samples]
     uint32_t cluster;  // blocks a cluster, 1 to 16 [without clusters]
     uint32_t grid;     // blocks [chosen for the device]
     cj_histogram_strategy strategy;  // of a cluster [owner]
@@ -49,8 +49,8 @@ CJ_API cj_status cj_histogram_create(cj_device *device, const cj_histogram_desc 
 CJ_API void      cj_histogram_destroy(cj_histogram *histogram);  // NULL is allowed; its launches must have ended
 
 // counts[b] = how many of x[0..n) fall into bin b, for b in [0, bins); the counts before are overwritten. `x` and
-// `counts` are device pointers, aligned to their elements. Asynchronous on `stream` (a fill and a launch); allocates
-// nothing. Launches on different streams need no order, as long as their counts are different ones.
+// `counts` are device pointers, aligned to their elements. Asynchronous on `stream` (a fill and a launch; of few samples a launch
+// alone); allocates nothing. Launches on different streams need no order, as long as their counts are different ones.
 CJ_API cj_status cj_histogram_run(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_stream stream, cj_error *error);
 
 // The same, added to the counts that are there: for samples that come in parts.

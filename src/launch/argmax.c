@@ -18,6 +18,8 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "stride", desc->stride, error);
     if (!status) status = cj__call_cluster(params, desc->cluster, error);
     if (!status) status = cj__call_number(params, "block", desc->block, error);
+    if (!status) status = cj__call_number(params, "parts", desc->parts, error);
+    if (!status) status = cj__call_number(params, "lanes", desc->lanes, error);
     return status;
 }
 
@@ -38,7 +40,7 @@ cj_status cj_argmax_run(cj_argmax *argmax, cj_ptr x, cj_ptr out, cj_stream strea
 
 typedef struct CALL_KEY call_key {
     uint64_t rows, columns, stride;
-    uint32_t cluster, block;
+    uint32_t cluster, block, parts, lanes;
 } call_key;
 
 _Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
@@ -48,7 +50,8 @@ cj_status cj_argmax_launch(cj_device *device, const cj_argmax_desc *desc, cj_ptr
     REQUIRE(device);
     REQUIRE(desc);
     cj_kernel     *kernel;
-    const call_key key = {desc->rows, desc->columns, desc->stride, desc->cluster, desc->block};
+    const call_key key = {desc->rows,  desc->columns, desc->stride, desc->cluster,
+                          desc->block, desc->parts,   desc->lanes};
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
     return status ? status : run(kernel, x, out, stream, error);
 }

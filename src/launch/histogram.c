@@ -39,29 +39,80 @@ static cj_status check(const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts, c
     return status ? status : cj__call_array("counts", counts, count_bytes(desc), NULL, error);
 }
 
-CALL_HANDLE(cj_histogram)
+// Few samples are counted by one block, which overwrites the counts: a kernel alone, where others want a fill before them.
+enum { FEW_SAMPLES = 16384, FEW_BINS = 8192 };
+
+static bool is_small(const cj_histogram_desc *desc) {
+    return desc->n <= FEW_SAMPLES && desc->bins <= FEW_BINS && !desc->cluster && !desc->grid && !desc->strategy;
+}
+
+// What overwrites the counts: the kernel that does so by itself where there is one.
+static cj_status describe_run(const void *from, cj_params *params, cj_error *error) {
+    cj_status status = describe(from, params, error);
+    return status || !is_small(from) ? status : cj_params_set(params, "result", "set", error);
+}
+
+// The call's kernel adds. `set`: the one that overwrites; NULL: none.
+typedef struct kept {
+    cj_histogram_desc desc;
+    cj_kernel        *set;
+} kept;
+
+struct cj_histogram {
+    cj_call call;
+    kept    kept;
+};
+
+_Static_assert(offsetof(struct cj_histogram, kept) == sizeof(cj_call), "what is kept is where the copy is");
+
+cj_status cj_histogram_create(cj_device *device, const cj_histogram_desc *desc, cj_histogram **made, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE(desc);
+    REQUIRE(made);
+    const kept copy = {.desc = *desc};  // a description is where it begins
+    void      *handle;
+    cj_status  status = cj__call_create(device, describe, &copy, sizeof copy, &handle, error);
+    *made = handle;
+    if (status || !is_small(desc)) return status;
+    cj_params params;
+    status = describe_run(desc, &params, error);
+    if (!status) status = cj_kernel_create(device, &params, &(*made)->kept.set, error);
+    if (!status) return CJ_OK;
+    cj__call_destroy(*made);
+    *made = NULL;
+    return status;
+}
+
+void cj_histogram_destroy(cj_histogram *made) {
+    if (made) cj_kernel_destroy(made->kept.set);
+    cj__call_destroy(made);
+}
+
+const cj_kernel *cj_histogram_kernel(const cj_histogram *made) { return made ? made->call.kernel : NULL; }
 
 static cj_status add(cj_kernel *kernel, uint64_t n, cj_ptr x, cj_ptr counts, cj_stream stream, cj_error *error) {
     void *arguments[] = {&x, &counts, &n};
     return cj_kernel_launch(kernel, stream, arguments, 3, error);
 }
 
-static cj_status run(cj_device *device, cj_kernel *kernel, const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts,
-                     cj_stream stream, cj_error *error) {
+// `set`: a kernel that overwrites the counts, or NULL: they are zeroed, and `kernel` adds.
+static cj_status run(cj_device *device, cj_kernel *kernel, cj_kernel *set, const cj_histogram_desc *desc, cj_ptr x,
+                     cj_ptr counts, cj_stream stream, cj_error *error) {
     cj_status status = check(desc, x, counts, error);
-    if (!status) status = cj_mem_fill(device, counts, 0, counts_bytes(desc), stream, error);
-    return status ? status : add(kernel, desc->n, x, counts, stream, error);
+    if (!status && !set) status = cj_mem_fill(device, counts, 0, counts_bytes(desc), stream, error);
+    return status ? status : add(set ? set : kernel, desc->n, x, counts, stream, error);
 }
 
 cj_status cj_histogram_add(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_stream stream, cj_error *error) {
     REQUIRE(histogram);
-    cj_status status = check(&histogram->desc, x, counts, error);
-    return status ? status : add(histogram->call.kernel, histogram->desc.n, x, counts, stream, error);
+    cj_status status = check(&histogram->kept.desc, x, counts, error);
+    return status ? status : add(histogram->call.kernel, histogram->kept.desc.n, x, counts, stream, error);
 }
 
 cj_status cj_histogram_run(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_stream stream, cj_error *error) {
     REQUIRE(histogram);
-    return run(histogram->call.device, histogram->call.kernel, &histogram->desc, x, counts, stream, error);
+    return run(histogram->call.device, histogram->call.kernel, histogram->kept.set, &histogram->kept.desc, x, counts,
+               stream, error);
 }
 
 typedef struct CALL_KEY call_key {
@@ -91,6 +142,6 @@ cj_status cj_histogram_launch(cj_device *device, const cj_histogram_desc *desc, 
     REQUIRE(desc);
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
-    cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
-    return status ? status : run(device, kernel, desc, x, counts, stream, error);
+    cj_status      status = cj__call_kernel(device, describe_run, desc, &key, sizeof key, stream, &kernel, error);
+    return status ? status : run(device, kernel, is_small(desc) ? kernel : NULL, desc, x, counts, stream, error);
 }

@@ -138,6 +138,13 @@ void cj__histogram_add(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_re
     cj_ptx(f, "@$1 red.global.add.$2 [$3], $4;", when, k->count_type, at, amount);
 }
 
+void cj__histogram_set(const histogram_kernel *k, cj_reg bin, cj_reg amount) {
+    cj_func *f = k->f;
+    cj_reg   at = cj_mad_wide(f, "at_count", bin, k->count_bytes, k->out);
+    if (k->count_bytes == 8) amount = cj_cvt(f, "u64", "wide_amount", amount);
+    cj_ptx(f, "st.global.$1 [$2], $3;", k->count_type, at, amount);
+}
+
 void cj__histogram_run_begin(histogram_kernel *k) {
     k->lane = cj_and(k->f, "lane", k->thread, WARP - 1);
     k->run_bin = cj_mov(k->f, "u32", "run_bin", 0);

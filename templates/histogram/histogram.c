@@ -74,16 +74,18 @@ static void write_head(const histogram_kernel *k, cj_builder *b) {
         cj_head(b, "  its own bins        --shared atomics->  counter, %" PRIu64 " of %u bits   (each block)",
                 k->layout.own, k->layout.width.bits);
     }
-    cj_head(b, "  counter             --red.global----->  counts\n");
-    cj_head(b, "Launch: block %u threads%s; grid any multiple of %u; %u bytes of dynamic shared memory.", plan->block.x,
-            k->cluster ? ", as a cluster launch" : "", k->layout.pool, plan->dynamic_shared);
-    cj_head(b, "The kernel adds to counts: they are zero before it, or hold what is added to.");
+    cj_head(b, "  counter             --%s.global----->  counts\n", k->layout.set ? "st-" : "red");
+    cj_head(b, "Launch: block %u threads%s; grid %s%u; %u bytes of dynamic shared memory.", plan->block.x,
+            k->cluster ? ", as a cluster launch" : "", k->layout.set ? "" : "any multiple of ", k->layout.pool,
+            plan->dynamic_shared);
+    cj_head(b, k->layout.set ? "The kernel overwrites counts."
+                             : "The kernel adds to counts: they are zero before it, or hold what is added to.");
 }
 
 static void declare(histogram_kernel *k) {
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", "x[n], aligned to the element");
-    k->counts = cj_param(f, "u64", "counts", "counts[bins], added to");
+    k->counts = cj_param(f, "u64", "counts", k->layout.set ? "counts[bins]" : "counts[bins], added to");
     k->n = cj_param(f, "u64", "n", "elements");
     cj_param(f, "u64", "workspace", "not used");
     cj_block(f, k->plan->block.x, 1, 1);
@@ -145,11 +147,29 @@ static cj_reg slice_length(const histogram_kernel *k, cj_reg n, cj_reg slices) {
     return cj_and(f, "slice", length, -(int)in_line);
 }
 
+// Its aligned part.
+static slice find_body(const histogram_kernel *k, cj_reg begin, cj_reg end) {
+    cj_func *f = k->f;
+    slice    s = {.begin = begin, .end = end};
+    cj_reg   up = cj_and(f, "rounded_up", cj_add(f, "rounded_up", s.begin, HISTOGRAM_LOAD - 1), -HISTOGRAM_LOAD);
+    s.body = cj_min(f, "body", up, s.end);
+    s.tail = cj_max(f, "tail", cj_and(f, "rounded", s.end, -HISTOGRAM_LOAD), s.body);
+    return s;
+}
+
+// One pool has all of x.
+static slice emit_whole(const histogram_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "all of x is [begin, end) in bytes; its aligned part is [body, tail)");
+    cj_reg begin = cj__load_pointer(f, k->x, "begin");
+    cj_reg n = cj_let(f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
+    return find_body(k, begin, cj_mad(f, "end", n, k->dtype->bytes, begin));
+}
+
 static slice emit_slice(const histogram_kernel *k) {
     cj_func    *f = k->f;
     const bool  by_cluster = k->cluster && !k->layout.remote;
     const char *whose = k->layout.remote ? "block" : "pool";
-    slice       s;
     cj_step(f, "a slice is ceil(n / %ss) elements, rounded up to cache lines", whose);
     cj_reg x = cj_let(f, "u64", "x", "ld.param.u64 $1, [$2];", k->x);
     cj_reg n = cj_let(f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
@@ -164,12 +184,8 @@ static slice emit_slice(const histogram_kernel *k) {
     cj_step(f, "the %s's slice, [begin, end) in bytes; its aligned part is [body, tail)", whose);
     cj_reg first = cj_min(f, "first_element", cj_mul(f, "first_element", cj_cvt(f, "u64", whose, number), length), n);
     cj_reg last = cj_min(f, "last_element", cj_add(f, "last_element", first, length), n);
-    s.begin = cj_mad(f, "begin", first, k->dtype->bytes, x);
-    s.end = cj_mad(f, "end", last, k->dtype->bytes, x);
-    cj_reg up = cj_and(f, "rounded_up", cj_add(f, "rounded_up", s.begin, HISTOGRAM_LOAD - 1), -HISTOGRAM_LOAD);
-    s.body = cj_min(f, "body", up, s.end);
-    s.tail = cj_max(f, "tail", cj_and(f, "rounded", s.end, -HISTOGRAM_LOAD), s.body);
-    return s;
+    cj_reg begin = cj_mad(f, "begin", first, k->dtype->bytes, x);
+    return find_body(k, begin, cj_mad(f, "end", last, k->dtype->bytes, x));
 }
 
 // Elements before the first or after the last vector: fewer than threads, one each.
@@ -224,7 +240,7 @@ static void emit_body(const histogram_kernel *k, const slice *s) {
 // Each thread hands every block.x-th bin to its count, so that neighbours write neighbours.
 static void emit_flush(const histogram_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, "every count that is not 0 goes to global memory");
+    cj_step(f, k->layout.set ? "every count goes to global memory" : "every count that is not 0 goes to global memory");
     sync(k, "B2: every block has counted its samples", "bar.sync 0; // B2: all samples are counted");
     CJ_STRIDE(f, bin, cj_mov(f, "u32", "i", k->thread), k->plan->block.x, k->own) {
         const histogram_place place = cj__histogram_place(k, bin);
@@ -233,7 +249,10 @@ static void emit_flush(const histogram_kernel *k) {
             cj_reg low = cj_let(f, "u32", "count", "shf.r.wrap.b32 $1, $2, 0, $3;", count, place.shift);
             count = cj_and(f, "count", low, cj__histogram_field_mask(k));
         }
-        cj__histogram_add(k, cj_ne(f, "some", count, 0), bin, count);
+        if (k->layout.set)
+            cj__histogram_set(k, bin, count);
+        else
+            cj__histogram_add(k, cj_ne(f, "some", count, 0), bin, count);
     }
 }
 
@@ -253,7 +272,7 @@ static void emit_histogram(const cj_plan *plan, cj_builder *b) {
     declare(&k);
     emit_bins(&k);
     emit_zero(&k);
-    const slice s = emit_slice(&k);
+    const slice s = k.layout.set ? emit_whole(&k) : emit_slice(&k);
     if (cj__histogram_is_narrow(&k)) cj__histogram_run_begin(&k);
     cj_step(k.f, "the first threads count the elements before and after the vectors");
     emit_edge(&k, s.begin, s.body);

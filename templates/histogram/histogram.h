@@ -65,6 +65,7 @@ typedef struct cj_histogram_layout {
     cj_histogram_width width;
     unsigned           pool;    // blocks
     uint64_t           own;     // bins a block, in whole words
+    bool               set;     // counts are overwritten, by one pool
     bool               remote;  // blocks count in each other's memory; the pool is a cluster
 } cj_histogram_layout;
 
@@ -101,7 +102,8 @@ typedef struct histogram_place {
 
 histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin);
 
-// counts[bin] += amount, where `when` holds.
+// counts[bin] = amount; and counts[bin] += amount, where `when` holds.
+void cj__histogram_set(const histogram_kernel *k, cj_reg bin, cj_reg amount);
 void cj__histogram_add(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount);
 
 // Counts an element, or a vector of 16 bytes; `whole`: all lanes of the warp are here.

@@ -9,6 +9,7 @@
 #include "occupancy.h"
 
 enum { OWNER, REMOTE };  // of strategy
+enum { ADD, SET };       // of result
 
 // Bits of a counter, and counters in a word, as the words of `width` name them.
 static const cj_histogram_width widths[] = {{0, 0}, {32, 1}, {16, 2}, {10, 3}, {8, 4}, {4, 8}};
@@ -32,15 +33,15 @@ static uint64_t shared_bytes(const cj_histogram_layout *l) {
 static bool choose_layout(const cj_plan *plan, uint64_t room, unsigned cluster, cj_histogram_layout *l) {
     const uint64_t *value = plan->params.value;
     const unsigned  least = cluster ? cluster : 1, most = cluster ? cluster : HISTOGRAM_POOL;
-    const bool      remote = value[HISTOGRAM_STRATEGY] == REMOTE && cluster;
+    const bool      remote = value[HISTOGRAM_STRATEGY] == REMOTE && cluster, set = value[HISTOGRAM_RESULT] == SET;
     for (unsigned pool = least; pool <= most; pool++)
         for (unsigned w = 1; w < WIDTH_COUNT; w++) {
-            if (remote                   ? w != WIDE
+            if (remote || set            ? w != WIDE
                 : value[HISTOGRAM_WIDTH] ? value[HISTOGRAM_WIDTH] != w
                                          : widths[w].bits < HISTOGRAM_AUTO_BITS)
                 continue;
             const uint64_t own = cj__round_up(cj__ceil_div(value[HISTOGRAM_BINS], pool), widths[w].in_word);
-            *l = (cj_histogram_layout){.width = widths[w], .pool = pool, .own = own, .remote = remote};
+            *l = (cj_histogram_layout){.width = widths[w], .pool = pool, .own = own, .remote = remote, .set = set};
             if (shared_bytes(l) <= room) return true;
         }
     return false;
@@ -56,7 +57,7 @@ static cj_status plan_layout(const cj_plan *plan, const cj_limits *limits, unsig
                              cj_error *error) {
     const uint64_t *value = plan->params.value;
     if (choose_layout(plan, limits->shared_per_block_optin, cluster, l)) return CJ_OK;
-    const unsigned asked = l->remote ? widths[WIDE].bits : widths[value[HISTOGRAM_WIDTH]].bits;
+    const unsigned asked = l->remote || l->set ? widths[WIDE].bits : widths[value[HISTOGRAM_WIDTH]].bits;
     return cj__refuse(error, CJ_CONTRACT, "take larger clusters, narrower counters, or fewer bins",
                       "bins: %" PRIu64 " counters of %u bits do not fit the shared memory of %u blocks, %u bytes each",
                       value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
@@ -77,12 +78,17 @@ static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const
     const uint64_t blocks = cj__least(o.blocks_per_sm, HISTOGRAM_BLOCKS_PER_SM);
     uint64_t       pools = o.blocks_per_sm ? (uint64_t)o.active_clusters * blocks / o.blocks_per_sm : 1;
     if (!plan->cluster.x) pools /= l->pool;
+    if (l->set) return 1;
     const uint64_t wanted = cj__ceil_div(bytes, (uint64_t)plan->block.x * HISTOGRAM_LOAD * (l->remote ? l->pool : 1));
     return cj__most(cj__most(cj__least(pools, wanted), least_pools(plan)), 1);
 }
 
 static cj_status check_strategy(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
+    if (value[HISTOGRAM_RESULT] == SET && (value[HISTOGRAM_WIDTH] > WIDE || value[HISTOGRAM_STRATEGY] == REMOTE))
+        return cj__refuse(error, CJ_INVALID_ARGUMENT,
+                          "leave width and strategy at their defaults, or choose result=add",
+                          "result: set goes with counters of 32 bits and strategy=owner only");
     if (value[HISTOGRAM_STRATEGY] != REMOTE) return CJ_OK;
     if (!value[HISTOGRAM_CLUSTER])
         return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose cluster from 1 to 16, or strategy=owner",
@@ -90,6 +96,30 @@ static cj_status check_strategy(const cj_plan *plan, cj_error *error) {
     if (value[HISTOGRAM_WIDTH] <= WIDE) return CJ_OK;
     return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave width at its default, or choose strategy=owner",
                       "width: %u, but remote counters have 32 bits", widths[value[HISTOGRAM_WIDTH]].bits);
+}
+
+// Of few samples, a thread for each load or for two bins: fewer start and meet at barriers sooner.
+static uint64_t choose_block(const cj_plan *plan) {
+    const uint64_t bytes = plan->params.value[HISTOGRAM_N] * cj__histogram_dtype(plan)->bytes;
+    const uint64_t loads = cj__ceil_div(bytes, HISTOGRAM_LOAD), pairs = cj__ceil_div(plan->params.value[HISTOGRAM_BINS], 2);
+    const uint64_t threads = cj__power_from(loads > pairs ? loads : pairs);
+    return cj__least(cj__most(threads, HISTOGRAM_BLOCK_LEAST), HISTOGRAM_BLOCK_MOST);
+}
+
+static cj_status check_grid(const cj_plan *plan, const cj_histogram_layout *l, uint64_t grid, cj_error *error) {
+    if (grid % l->pool)
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool" CJ_HINT "%" PRIu64 " is", grid,
+                        l->pool, cj__round_up(grid, l->pool));
+    if (l->set && grid > l->pool)
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave grid at its default, or choose result=add",
+                          "grid: %" PRIu64 " blocks, but with result=set all counts are those of one pool, %u blocks",
+                          grid, l->pool);
+    if (grid / l->pool < least_pools(plan))
+        return cj__refuse(error, CJ_INVALID_ARGUMENT, l->set ? "choose result=add" : "leave grid at its default",
+                          "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
+                          plan->params.value[HISTOGRAM_N], least_pools(plan) * l->pool);
+    return CJ_OK;
 }
 
 cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
@@ -112,20 +142,15 @@ cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     }
     status = plan_layout(plan, limits, cluster, &l, error);
     if (status) return status;
+    if (value[HISTOGRAM_BLOCK] == CJ_PARAM_AUTO) plan->params.value[HISTOGRAM_BLOCK] = choose_block(plan);
     plan->block = (cj_dim3){(uint32_t)value[HISTOGRAM_BLOCK], 1, 1};
     if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};
     plan->dynamic_shared = (uint32_t)shared_bytes(&l);
     const uint64_t grid = value[HISTOGRAM_GRID] ? value[HISTOGRAM_GRID] : choose_pools(plan, limits, &l) * l.pool;
-    if (grid % l.pool)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool" CJ_HINT "%" PRIu64 " is", grid,
-                        l.pool, cj__round_up(grid, l.pool));
-    if (grid / l.pool < least_pools(plan))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave grid at its default",
-                          "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
-                          value[HISTOGRAM_N], least_pools(plan) * l.pool);
+    status = check_grid(plan, &l, grid, error);
+    if (status) return status;
     plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
-    plan->resident = value[HISTOGRAM_GRID] || grid / l.pool < 4 * least_pools(plan)
+    plan->resident = value[HISTOGRAM_GRID] || l.set || grid / l.pool < 4 * least_pools(plan)
                          ? 0
                          : l.pool;  // slices may become as large
     snprintf(plan->entry, sizeof plan->entry, "histogram_%s", CJ_PARAM_WORD(plan, "dtype"));

@@ -85,16 +85,31 @@ void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, u
 }
 
 void cj_test_argmax_boundaries(cj_device *device, uint64_t seed) {
-    static const unsigned    columns[] = {1,   2,   3,   4,   5,    31,   32,   33,   127,  128,  129, 511,
-                                          512, 513, 516, 640, 1020, 1023, 1024, 1025, 1028, 2048, 2052};
-    static const char *const shapes[] = {"cluster=0 block=32", "cluster=2 block=32", "cluster=0 block=64",
-                                         "cluster=3 block=96", "cluster=1 block=32"};
+    static const unsigned    columns[] = {1,   2,   3,   4,   5,    7,    31,   32,   33,   127,  128,  129,  130,  511,
+                                          512, 513, 516, 640, 1020, 1023, 1024, 1025, 1026, 1028, 2048, 2052, 4095, 4099};
+    static const char *const shapes[] = {
+        "cluster=0 block=32",         "cluster=2 block=32",         "cluster=0 block=64",         "cluster=3 block=96",
+        "cluster=1 block=32",         "lanes=8 block=32",           "lanes=16 block=64",          "lanes=32 block=96",
+        "parts=2 cluster=0 block=64", "parts=3 cluster=2 block=32", "parts=40 block=32 cluster=0"};
     for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++)
         for (size_t s = 0; s < CJ_TEST_COUNT(shapes); s++) {
             char words[160];
-            snprintf(words, sizeof words, "rows=2 columns=%u %s", columns[c], shapes[s]);
+            snprintf(words, sizeof words, "rows=%u columns=%u stride=%u %s", s > 4 ? 5 : 2, columns[c],
+                     columns[c] + (unsigned)((c + s) % 5), shapes[s]);
             cj_test_argmax(device, words, (cj_argmax_fill)((c + s) % CJ_ARGMAX_FILLS), seed + c);
         }
+}
+
+void cj_test_argmax_chosen(cj_device *device, uint64_t seed) {
+    static const char *const shapes[] = {"rows=2 columns=2^20+3",             // parts
+                                         "rows=3 columns=61835",              // a cluster a row
+                                         "rows=300 columns=2300",             // a block a row
+                                         "rows=9000 columns=157 stride=167",  // 8 lanes a row, or a warp
+                                         "rows=33 columns=1",
+                                         "rows=130 columns=33 stride=34"};
+    for (size_t s = 0; s < CJ_TEST_COUNT(shapes); s++)
+        for (int fill = 0; fill < 2; fill++)
+            cj_test_argmax(device, shapes[s], (cj_argmax_fill)((s + (unsigned)fill * 3) % CJ_ARGMAX_FILLS), seed + s);
 }
 
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
@@ -104,11 +119,15 @@ void cj_test_argmax_random(cj_device *device, uint64_t *seed, uint64_t most) {
     static const unsigned any[] = {0, 0, 1, 2, 3, 8, 16}, not_one[] = {0, 0, 2, 2, 3, 8, 16};
     const unsigned *const clusters = cj_test_few() ? not_one : any;
     const uint64_t power = UINT64_C(1) << below(seed, 16), columns = 1 + below(seed, power < most ? power : most);
-    char           words[160], block[8] = "auto";
+    char           words[160], block[8] = "auto", form[32];
     if (below(seed, 2)) snprintf(block, sizeof block, "%u", (unsigned)(32 * (1 + below(seed, 8))));
-    snprintf(words, sizeof words, "rows=%u columns=%" PRIu64 " stride=%" PRIu64 " cluster=%u block=%s",
-             (unsigned)(1 + below(seed, 4)), columns, columns + below(seed, 2) * below(seed, 20),
-             clusters[below(seed, CJ_TEST_COUNT(any))], block);
+    if (below(seed, 4))
+        snprintf(form, sizeof form, "cluster=%u parts=%u", clusters[below(seed, CJ_TEST_COUNT(any))],
+                 (unsigned)(1 + below(seed, 2) * below(seed, 5)));
+    else
+        snprintf(form, sizeof form, "lanes=%u", 8u << below(seed, 3));
+    snprintf(words, sizeof words, "rows=%u columns=%" PRIu64 " stride=%" PRIu64 " block=%s %s",
+             (unsigned)(1 + below(seed, 4)), columns, columns + below(seed, 2) * below(seed, 20), block, form);
     cj_test_argmax(device, words, (cj_argmax_fill)below(seed, CJ_ARGMAX_FILLS), *seed);
 }
 

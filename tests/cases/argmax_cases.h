@@ -22,8 +22,12 @@ typedef enum cj_argmax_fill {
 // first wrong row, or if bytes after the results were written.
 void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, uint64_t seed);
 
-// Rows of about one load, one round and two rounds of a small block, without and with clusters.
+// Rows around a load, a round and two rounds of a small block, alone, in clusters and in parts, and of some lanes; rows begin at
+// any element.
 void cj_test_argmax_boundaries(cj_device *device, uint64_t seed);
+
+// Rows of which the plan takes each of its forms.
+void cj_test_argmax_chosen(cj_device *device, uint64_t seed);
 
 // A kernel and a fill drawn from the seed, with rows of at most `most` elements.
 void cj_test_argmax_random(cj_device *device, uint64_t *seed, uint64_t most);

@@ -26,6 +26,9 @@ void cj_test_histogram(cj_device *device, const char *words, cj_test_fill fill, 
 // A kernel, a fill and a shift drawn from the seed, with at most `most` samples.
 void cj_test_histogram_random(cj_device *device, uint64_t *seed, uint64_t most);
 
+// result=set, of few samples: counts are overwritten by one block, or by the blocks that share the bins.
+void cj_test_histogram_few(cj_device *device);
+
 // The typed call: poisoned counts are overwritten, and cj_histogram_add adds to them.
 void cj_test_histogram_call(cj_device *device);
 

@@ -25,6 +25,11 @@ static void long_rows_of_every_kind_are_right(void **state) {
     }
 }
 
+static void every_form_that_is_chosen_is_right(void **state) {
+    (void)state;
+    cj_test_argmax_chosen(cj_test_device, cj_test_seed());
+}
+
 static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_argmax_call(cj_test_device);
@@ -35,6 +40,7 @@ int main(void) {
         cmocka_unit_test(any_shape_and_stride_is_right),
         cmocka_unit_test(rows_of_every_kind_and_size_are_right),
         cmocka_unit_test(long_rows_of_every_kind_are_right),
+        cmocka_unit_test(every_form_that_is_chosen_is_right),
         cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);

@@ -40,6 +40,11 @@ static void large_inputs_are_right_in_every_layout(void **state) {
         }
 }
 
+static void few_samples_are_counted_by_one_pool(void **state) {
+    (void)state;
+    cj_test_histogram_few(cj_test_device);
+}
+
 static void a_call_overwrites_the_counts_or_adds_to_them(void **state) {
     (void)state;
     cj_test_histogram_call(cj_test_device);
@@ -49,6 +54,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_size_range_and_alignment_is_right),
         cmocka_unit_test(large_inputs_are_right_in_every_layout),
+        cmocka_unit_test(few_samples_are_counted_by_one_pool),
         cmocka_unit_test(a_call_overwrites_the_counts_or_adds_to_them),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);

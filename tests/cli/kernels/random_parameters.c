@@ -77,6 +77,7 @@ static const struct cap {
 } caps[] = {
     {"reduce", "n", 20000},
     {"reduce", "grid", 40},
+    {"argmax", "parts", 40},
     {"histogram", "n", 20000},
     {"histogram", "bins", 100000},
     {"histogram", "grid", 40},

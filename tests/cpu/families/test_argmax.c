@@ -22,6 +22,12 @@ static void any_shape_and_stride_is_right(void **state) {
     }
 }
 
+static void every_form_that_is_chosen_is_right(void **state) {
+    (void)state;
+    cj_test_watch(1);
+    cj_test_argmax_chosen(cj_test_device, 1);
+}
+
 static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_watch(0);
@@ -32,12 +38,16 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     (void)state;
     cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "columns=100 stride=99", "stride: 99 is below the 100 columns");
     cj_test_refused("argmax", CJ_CONTRACT, "rows=2^30 cluster=4", "more blocks");
+    cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "lanes=24", "lanes: 24 is none of 0, 8, 16 and 32");
+    cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "lanes=8 parts=3", "parts: 3 is asked for");
+    cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "lanes=32 cluster=2", "cluster: 2 is asked for");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_every_kind_and_size_are_right),
         cmocka_unit_test(any_shape_and_stride_is_right),
+        cmocka_unit_test(every_form_that_is_chosen_is_right),
         cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
     };

@@ -101,6 +101,12 @@ static void any_size_range_and_alignment_is_right(void **state) {
     for (int i = 0; i < 40; i++) cj_test_histogram_random(cj_test_device, &seed, 6000);
 }
 
+static void few_samples_are_counted_by_one_pool(void **state) {
+    (void)state;
+    cj_test_watch(1);
+    cj_test_histogram_few(cj_test_device);
+}
+
 static void a_call_overwrites_the_counts_or_adds_to_them(void **state) {
     (void)state;
     cj_test_histogram_call(cj_test_device);
@@ -122,6 +128,9 @@ static void impossible_ranges_and_layouts_are_refused_by_name(void **state) {
     cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "strategy=remote cluster=2 width=16", "width: 16");
     cj_test_refused("histogram", CJ_CONTRACT, "strategy=remote cluster=2 bins=2^20", "counters of 32 bits do not fit");
     cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "n=2^34 grid=1", "grid: 1 blocks are too few for");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "result=set width=16", "result: set goes with");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "result=set grid=2", "those of one pool");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "n=2^34 result=set", "too few for");
 }
 
 static void any_number_of_samples_is_planned(void **state) {
@@ -145,6 +154,7 @@ int main(void) {
         cmocka_unit_test(blocks_count_in_each_others_memory),
         cmocka_unit_test(bins_beyond_one_blocks_shared_memory_are_pooled),
         cmocka_unit_test(any_size_range_and_alignment_is_right),
+        cmocka_unit_test(few_samples_are_counted_by_one_pool),
         cmocka_unit_test(a_call_overwrites_the_counts_or_adds_to_them),
         cmocka_unit_test(impossible_ranges_and_layouts_are_refused_by_name),
         cmocka_unit_test(any_number_of_samples_is_planned),

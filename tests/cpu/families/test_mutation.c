@@ -29,6 +29,7 @@ static const char *const kernels[] = {
     "histogram bins=16 lower=1075838976 upper=1075838992 n=3000 block=64 cluster=2 grid=4 width=4",
     "histogram bins=16 dtype=f32 lower=2.5 upper=2.50001 n=3000 block=64 cluster=4 grid=4 width=16",
     "histogram bins=16 lower=1075838976 upper=1075838992 n=3000 block=64 cluster=2 grid=4 strategy=remote",
+    "histogram bins=16 lower=1075838976 upper=1075838992 n=3000 block=64 result=set",
     "collective op=allreduce cluster=3 rounds=4",
     "collective op=allreduce cluster=2 rounds=4 strategy=pull",
     "collective op=all-to-all cluster=2 count=3 rounds=3 block=64",
@@ -84,6 +85,9 @@ static const char *const kernels[] = {
     "topk rows=1 columns=2900 k=60 result=any block=64",
     "argmax rows=2 columns=300 block=64",
     "argmax rows=2 columns=1300 block=64 cluster=2",
+    "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",
+    "argmax rows=2 columns=1301 block=64 cluster=2 parts=2",
+    "argmax rows=9 columns=77 lanes=8",
 };
 
 typedef struct kernel {

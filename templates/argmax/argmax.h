@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of argmax: plan.c, row.c (from memory to one value a thread), and argmax.c, which has the algorithm.
+#ifndef CJ_TEMPLATES_ARGMAX_H
+#define CJ_TEMPLATES_ARGMAX_H
+
+#include "combine.h"
+#include "family.h"
+
+// Parameters, in the order of the table.
+enum {
+    ARGMAX_ROWS,
+    ARGMAX_COLUMNS,
+    ARGMAX_STRIDE,
+    ARGMAX_CLUSTER,
+    ARGMAX_BLOCK,
+    ARGMAX_PARTS,
+    ARGMAX_LANES,
+    ARGMAX_PARAMS
+};
+
+// Elements of a load of 16 bytes, bytes of an element, threads of a warp. The first threads of a row take an element each of
+// its head and tail: up to 6.
+enum { ARGMAX_WIDTH = 4, ARGMAX_BYTES = 4, ARGMAX_WARP = 32, ARGMAX_LANES_LEAST = 8 };
+
+enum {
+#define ARGMAX_CONSTANT(name, value, unit, gpu, date, command) name = (value),
+#include "constants.def"
+#undef ARGMAX_CONSTANT
+};
+
+// In the workspace, for each row of several parts: the tag of the last launch, then a message of 16 bytes from each part.
+enum { ARGMAX_MESSAGE = 16 };
+
+extern const cj_param_info cj__argmax_params[ARGMAX_PARAMS];
+
+cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
+typedef struct argmax_kernel {
+    const cj_plan *plan;
+    cj_func       *f;
+    unsigned       block, cluster, parts, lanes;  // cluster 0: without; lanes 0: a block or more a row
+    bool           peeled;                        // rows may begin or end beside multiples of 16 bytes
+    cj_var         x, out, columns, stride, rows, piece, workspace;
+    cj_reg         thread, lane, warp, row;
+    cj_reg         in_row;      // thread among those that read together: of the lanes, the block or the cluster
+    cj_reg         rank, part;  // with a cluster; of several parts
+    cj_reg         there;       // with lanes: the row is one of the matrix
+} argmax_kernel;
+
+// The thread's largest key above the complement of its column; less than that of any element where it has none.
+cj_reg cj__argmax_thread(const argmax_kernel *k, const cj_partials *kind);
+
+#endif
