@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of constants.def, as the plan reads them. There is one table: sm_90a, which gemm needs, is the H100 and H200.
+// The constants of constants.def, as the plan reads them. There is one table: sm_90a, which the form wgmma needs, is
+// the H100 and H200; of the form mma (mma_*) nothing is measured yet.
 #ifndef CJ_TEMPLATES_GEMM_CONSTANTS_H
 #define CJ_TEMPLATES_GEMM_CONSTANTS_H
 

@@ -2,6 +2,9 @@
 // gemm: D = activation(alpha A B + beta C + bias) on tensor cores, for A of m x k and B of k x n, sums in f32: of 16-bit
 // floats, of f32 as tf32, or of 8-bit floats with scales; one product, or a batch of them.
 //
+// Two forms compute it: wgmma, which sm_90a alone has, and mma.sync, for all other targets from sm_80 on (mma.c). What follows is
+// the form wgmma.
+//
 // Algorithm. A persistent block computes one tile of D after another (128 x 128 or 128 x 256 where there is enough of it). Its
 // first warp group is the producer: one thread of it starts the tensor copies (TMA) that bring steps of A and B, 128 bytes of K
 // each, into the stages of a pipeline. The other one or two warp groups are consumers of 64 rows each: they multiply a stage
@@ -54,7 +57,6 @@
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
 #include "gemm.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -154,7 +156,7 @@ static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters
     if (!value[GEMM_FORM]) value[GEMM_FORM] = strcmp(plan->arch, "sm_90a") ? GEMM_FORM_MMA : GEMM_FORM_WGMMA;
     if (cj__gemm_is_mma(&plan->params)) return cj__mma_plan(plan, limits, error);
     if (value[GEMM_TILE] < GEMM_TILES) return cj__gemm_plan(plan, limits, clusters, error);
-    return cj__refuse(error, CJ_INVALID_ARGUMENT, "form=mma has it", "tile: %" PRIu32 "x%" PRIu32 " is none of form=wgmma",
+    return cj__refuse(error, CJ_INVALID_ARGUMENT, "form=mma has it", "tile: %ux%u is none of form=wgmma",
                       cj__mma_tiles[value[GEMM_TILE]].m, cj__mma_tiles[value[GEMM_TILE]].n);
 }
 

@@ -12,7 +12,7 @@
 //   split.h      partials.c split.c    split-K and stream-K
 //                stream_k.c
 //   roles.h      producer.c consumer.c the warp groups
-//   mma.h        mma_*.c               the other form, for every GPU from sm_80 on
+//   mma.h        mma*.c                the other form, for every GPU from sm_80 on
 //   params.def   gemm.c                the family: parameters, algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_H
 #define CJ_TEMPLATES_GEMM_H

@@ -39,10 +39,6 @@ static corner find_corner(const mma_kernel *k, mma_copies *c) {
     return at;
 }
 
-static cj_reg load_s32(const mma_kernel *k, cj_var param, const char *name) {
-    return cj_let(k->base.f, "s32", name, "ld.param.u32 $1, [$2];", param);
-}
-
 // base + line * pitch, of 64 bits; `line` is not negative.
 static cj_reg at_line(cj_func *f, cj_reg base, cj_reg line, cj_reg pitch) {
     return cj_mad(f, "at", cj_let(f, "u64", "line", "cvt.u64.u32 $1, $2;", line), pitch, base);
@@ -60,12 +56,12 @@ static void begin_by_k(const mma_kernel *k, mma_copies *c, corner at, cj_reg pit
     cj_func       *f = k->base.f;
     const bool     is_a = c->operand == &k->base.g->a;
     const uint32_t bytes = c->operand->type->bytes;
-    cj_reg         extent = load_s32(k, is_a ? k->m : k->n, "extent");
+    cj_reg         extent = cj__load_param(f, "s32", is_a ? k->m : k->n, "extent");
     cj_reg         chunk = from_part(k, cj_mul(f, "k_chunk", at.chunk, MMA_CHUNK / bytes));
     cj_reg line = cj_let(f, "s32", "line", "add.s32 $1, $2, $3;", at.line, is_a ? k->place.row : k->place.column);
     line = cj_min(f, "line", line, cj_sub(f, "last", extent, 1));
     c->inside = cj_sub(f, "inside", extent, line);
-    c->left = cj_sub(f, "k_left", load_s32(k, k->k, "k_end"), chunk);
+    c->left = cj_sub(f, "k_left", cj__load_param(f, "s32", k->k, "k_end"), chunk);
     c->at = at_line(f, c->at, line, pitch);
     c->at = cj_let(f, "u64", "at", "mad.wide.u32 $1, $2, $3, $4;", chunk, bytes, c->at);
     c->next = cj_mov(f, "u64", "next", GEMM_ROW);
@@ -77,14 +73,14 @@ static void begin_by_line(const mma_kernel *k, mma_copies *c, corner at, cj_reg 
     const uint32_t bytes = c->operand->type->bytes, elements = MMA_CHUNK / bytes;
     cj_reg         line = cj_let(f, "s32", "line", "mad.lo.s32 $1, $2, $3, $4;", at.chunk, elements,
                          is_a ? k->place.row : k->place.column);
-    cj_reg         left = cj_sub(f, "lines_left", load_s32(k, is_a ? k->m : k->n, "extent"), line);
+    cj_reg         left = cj_sub(f, "lines_left", cj__load_param(f, "s32", is_a ? k->m : k->n, "extent"), line);
     cj_reg         row = from_part(k, at.line);
     for (uint32_t i = 0; i < c->boxes; i++) {
         cj_reg size = cj_max(f, "size", i ? cj_sub(f, "lines_left", left, GEMM_BOX * i) : left, 0);
         size = cj_min(f, "size", size, elements);
         c->size[i] = cj_let(f, "u32", "size", "mul.lo.u32 $1, $2, $3;", size, bytes);
     }
-    c->left = cj_sub(f, "k_left", load_s32(k, k->k, "k_end"), row);
+    c->left = cj_sub(f, "k_left", cj__load_param(f, "s32", k->k, "k_end"), row);
     c->at = at_line(f, c->at, row, pitch);
     c->at = cj_let(f, "u64", "at", "mad.wide.u32 $1, $2, $3, $4;", line, bytes, c->at);
     c->next = cj_mul(f, "next", pitch, k->base.g->step);

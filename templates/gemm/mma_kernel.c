@@ -47,7 +47,7 @@ void cj__mma_declare(mma_kernel *k) {
 }
 
 cj_reg cj__mma_line_bytes(const mma_kernel *k, unsigned which, uint32_t bytes) {
-    cj_reg leading = cj_let(k->base.f, "u64", "pitch", "ld.param.u64 $1, [$2];", k->leading[which]);
+    cj_reg leading = cj__load_param(k->base.f, "u64", k->leading[which], "pitch");
     return cj_mul(k->base.f, "pitch", leading, bytes);
 }
 
@@ -55,7 +55,7 @@ cj_reg cj__mma_matrix(const mma_kernel *k, unsigned which, bool shared, uint32_t
     cj_func *f = k->base.f;
     cj_reg   at = cj__load_pointer(f, k->matrix[which], "matrix");
     if (k->base.g->batches == 1 || shared) return at;
-    cj_reg stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride[which]);
+    cj_reg stride = cj__load_param(f, "u64", k->stride[which], "stride");
     cj_reg product = cj_let(f, "u64", "product", "cvt.u64.u32 $1, $2;", k->place.batch);
     return cj_mad(f, "matrix", cj_mul(f, "elements", product, stride), bytes, at);
 }

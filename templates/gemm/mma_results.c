@@ -95,8 +95,8 @@ static void begin(results *r) {
     cj_func           *f = b->f;
     cj_step(f, "where this warp's elements of D are");
     cj__gemm_values_begin(b, &r->values);
-    r->m = cj_let(f, "s32", "m_end", "ld.param.u32 $1, [$2];", k->m);
-    r->n = cj_let(f, "s32", "n_end", "ld.param.u32 $1, [$2];", k->n);
+    r->m = cj__load_param(f, "s32", k->m, "m_end");
+    r->n = cj__load_param(f, "s32", k->n, "n_end");
     r->row = cj_let(f, "s32", "row", "mad.lo.s32 $1, $2, $3, $4;", k->warp_m, warp_rows(k), k->place.row);
     r->column = cj_let(f, "s32", "column", "mad.lo.s32 $1, $2, $3, $4;", k->warp_n, warp_columns(k), k->place.column);
     r->own = cj_mad(f, "own", b->warp, cj__mma_result_bytes(g, k->tile), k->pool);
