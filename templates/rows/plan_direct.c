@@ -21,12 +21,6 @@ static void choose_warps(choice *c) {
     s->held = (unsigned)cj__most(cj__ceil_div(s->piece, cj__row_threads(s)), 1);
 }
 
-// A short row is a warp's, and a block has several.
-static bool is_warp_row(const choice *c) {
-    const uint64_t held = asked_or(c, ROW_VECTORS, cj__least(cj__row_held_most(c), WARP_ROW_HELD));
-    return !c->s->cluster && !asked(c, ROW_WARPS) && asked(c, ROW_PIECES) <= 1 && c->s->vectors <= ROW_WARP * held;
-}
-
 // Warps of each of so many blocks a row. If rows are few, each gets what there is.
 static unsigned direct_warps(const choice *c, unsigned blocks) {
     return asked_or(
@@ -76,12 +70,7 @@ void cj__row_plan_direct(choice *c) {
     s->cluster = is_asked(c, ROW_CLUSTER) ? asked(c, ROW_CLUSTER) : direct_cluster(c);
     if (!c->clusters || s->totals) s->cluster = 0;
     s->pieces = asked_or(c, ROW_PIECES, 1);
-    if (is_warp_row(c)) {
-        s->rows_per_block = s->warps = ROWS_PER_BLOCK;
-        s->piece = s->vectors;
-        s->held = (unsigned)cj__ceil_div(s->vectors, ROW_WARP);
-        return;
-    }
+    if (cj__row_plan_short(c)) return;
     if (!asked(c, ROW_PIECES)) s->pieces = direct_pieces(c);
     choose_warps(c);
 }

@@ -36,6 +36,11 @@ static void every_form_is_right(void **state) {
     cj_test_row_forms(cj_test_device);
 }
 
+static void short_rows_are_right(void **state) {
+    (void)state;
+    cj_test_row_short(cj_test_device);
+}
+
 static void many_rows_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
@@ -226,8 +231,10 @@ static void check_largest(const char *family, const char *shape, const char *arc
     if (cj_plan_make(&params, limits, NULL, &plan, &error)) fail_msg("%s %s: %s", name, words, error.message);
     const uint64_t rows = cj_params_get(&params, "rows"), columns = cj_params_get(&params, "columns");
     assert_true(plan.grid.x > 0 && plan.grid.x <= INT32_MAX);
-    // Of a direct plan every row has a block or a warp, of any other, blocks stay.
-    assert_true(plan.resident || plan.grid.x * (uint64_t)plan.block.x / 32 >= rows);
+    // Of a direct plan every row has a block, a warp or lanes of it, alone or with a few rows; of any other, blocks stay.
+    const uint64_t lanes = cj_params_get(&plan.params, "lanes"), unroll = cj_params_get(&plan.params, "unroll");
+    const uint64_t at_once = lanes == CJ_PARAM_AUTO ? plan.block.x / 32 : plan.block.x / lanes * unroll;
+    assert_true(plan.resident || plan.grid.x * at_once >= rows);
     // Parts of sums over rows: as many as there are blocks at the most, and the values of rows.
     assert_true(plan.workspace_bytes <= 2 * 4 * (columns * (plan.grid.x + 1) + 32 * rows));
     cj_text_free(cj_test_emit(name, words, arch));
@@ -369,6 +376,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_every_length_are_right),
         cmocka_unit_test(every_form_is_right),
+        cmocka_unit_test(short_rows_are_right),
         cmocka_unit_test(many_rows_are_right),
         cmocka_unit_test(labels_beyond_the_columns_make_the_loss_nan),
         cmocka_unit_test(the_largest_shapes_are_planned),
