@@ -85,7 +85,7 @@ void cj__row_exchange(row_kernel *k);                   // k->part becomes that 
 
 // ---- pass.c
 
-void cj__row_held(row_kernel *k);  // a row that registers hold, of the piece that is set: the two that follow
+void cj__row_held(row_kernel *k);  // a row that registers hold, of the piece that is set: load, prepare, work
 void cj__row_load(row_kernel *k);
 void cj__row_work(row_kernel *k);
 void cj__row_pass(row_kernel *k);  // that, or a row of several pieces, which is read twice

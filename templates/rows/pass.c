@@ -46,7 +46,6 @@ void cj__row_load(row_kernel *k) {
 }
 
 void cj__row_work(row_kernel *k) {
-    if (k->op->prepare) k->op->prepare(k);
     cj_step(k->f, "its part of the row's values");
     cj__row_sweep(k);
     cj__row_exchange(k);
@@ -58,6 +57,7 @@ void cj__row_work(row_kernel *k) {
 
 void cj__row_held(row_kernel *k) {
     cj__row_load(k);
+    if (k->op->prepare) k->op->prepare(k);
     cj__row_work(k);
 }
 

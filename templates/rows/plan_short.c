@@ -30,14 +30,13 @@ static unsigned choose_lanes(const choice *c) {
     return lanes;
 }
 
-// Rows that a thread loads ahead, if all SMs are full of threads anyhow. What a family keeps of a row beside its elements
-// (mean, label) comes with that row's own work, so that its rows are not unrolled.
+// Rows that a thread loads ahead, if all SMs are full of threads anyhow.
 static unsigned choose_unroll(const choice *c) {
     const row_shape *s = c->s;
     const uint64_t   threads = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm;
     const unsigned   row = s->held * vector_bytes(s) * c->op->inputs;
     unsigned         unroll = 1;
-    if (s->totals || c->op->each) return 1;
+    if (s->totals) return 1;
     if (asked(c, ROW_UNROLL)) return asked(c, ROW_UNROLL);
     while (2 * unroll <= ROW_AHEAD && 2 * unroll * row <= SHORT_FLIGHT_BYTES &&
            c->rows * s->lanes >= 2 * unroll * threads)

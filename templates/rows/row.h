@@ -24,6 +24,7 @@ enum { ROW_INPUTS = 2, ROW_OUTPUTS = 2, ROW_TOTALS = 2, ROW_OPERANDS = 9 };
 enum { ROW_ELEMENTS = 8, ROW_WORDS = 4, ROW_HELD = 8, ROW_VALUES = 4, ROW_PIECES_MAX = 32, ROW_BLOCKS_MAX = 1024 };
 enum { ROW_WARP = 32 };
 enum { ROW_AHEAD = 4 };  // short rows that a thread loads before it works on the first, at most
+enum { ROW_OWN_BYTES = 512 };  // of row_op.own, at most
 
 // ---- the shape
 
@@ -104,6 +105,7 @@ typedef struct row_op {
     void (*write)(row_kernel *k, const row_vector *v);     // makes v->out, and adds to k->total
     bool        columns_written;                           // weight and bias are for write alone, not for sweeps
     void       *own;                                       // the family's, for these functions
+    size_t      own_bytes;
 } row_op;
 
 // ---- the kernel

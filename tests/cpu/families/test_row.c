@@ -270,7 +270,7 @@ static void short_rows_have_lanes_of_a_warp(void **state) {
                  {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=141", 16, 4, 5, 256},
                  {"logsoftmax", "rows=1172207 columns=229 stride=237 pass=backward", 32, 1, 8, 256},
                  {"softmax", "rows=2^20 columns=128", 16, 2, 2, 256},
-                 {"crossentropy", "rows=2^20 columns=14 align=4", 8, 1, 2, 256},
+                 {"crossentropy", "rows=2^20 columns=14 align=4", 8, 4, 2, 256},
                  {"rmsnorm", "rows=2^20 columns=14 pass=backward weight-gradient=yes", 32, 1, 1, 256},
                  {"softmax", "rows=2^20 columns=511", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 8, 64},
                  {"softmax", "rows=100 columns=511", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 2, 256},
@@ -299,7 +299,8 @@ static void impossible_rows_are_refused_by_name(void **state) {
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100 align=2", "align: 2");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=8 lanes=3", "lanes: 3");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=4096 lanes=8", "lanes: 8");
-    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "columns=64 stats=yes unroll=2", "unroll: 2");
+    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "columns=64 pass=backward weight-gradient=yes unroll=2",
+                    "unroll: 2");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 form=stream", "form=stream does not fit");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100000 form=direct warps=1 pieces=1", "vectors");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=4096 form=direct resident=yes",
