@@ -70,7 +70,8 @@ CJ_API void cj_combine_into(cj_func *f, cj_combine combine, cj_reg into, cj_reg 
 
 // value = op over the first `lanes` lanes of the warp (1 to 32, rounded up to a power of two; the lanes beyond must hold
 // the identity). All 32 lanes execute it and all get the result. Sums, minima and maxima of 32-bit integers take one
-// redux.sync, others and a user's operation a butterfly of shuffles.
+// redux.sync, others and a user's operation a butterfly of shuffles: with that, each group of `lanes` lanes, a power of two, gets
+// its own result.
 CJ_API void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes);
 
 // ---- collectives

@@ -31,6 +31,8 @@ typedef struct crossentropy {
     cj_reg   label, ignored, target, factor;  // of a row; label: s64; target: x[label], of the first thread
 } crossentropy;
 
+_Static_assert(sizeof(crossentropy) <= ROW_OWN_BYTES, "each of the rows that are unrolled has one");
+
 static crossentropy *own_of(const row_kernel *k) { return k->op->own; }
 
 // The first thread loads x[label] while the row comes in; a NaN stands for a label that no column has.
@@ -127,7 +129,7 @@ static void describe(const cj_plan *plan, row_op *op, crossentropy *own) {
                           .smoothing = cj_params_real(p, "smoothing"),
                           .ignore = cj_params_real(p, "ignore"),
                           .scale = cj_params_real(p, "scale")};
-    *op = (row_op){.own = own};
+    *op = (row_op){.own = own, .own_bytes = sizeof *own};
     cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns], logits");
     if (own->gradient) cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
     own->label_of = cj__row_add(op, ROW_EACH, "label", p->value[LABEL] ? "s32" : "s64", "label[rows]");

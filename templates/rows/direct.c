@@ -34,6 +34,8 @@ void cj__row_emit_direct(row_kernel *k) {
         cj__row_emit_sums_twice(k);
     else if (k->s->totals)
         cj__row_emit_sums_held(k);
+    else if (cj__row_is_short(k->s))
+        cj__row_emit_short(k);
     else
         emit_alone(k);
 }

@@ -55,13 +55,21 @@ static bool is_guarded(const row_shape *s, unsigned v) {
     return s->vectors < before || s->vectors - before < (uint64_t)(v + 1) * cj__row_threads(s);
 }
 
-static cj_body guard(row_kernel *k, unsigned v) {
+static cj_body guard(row_kernel *k, unsigned v, bool guarded, cj_reg left) {
     const cj_body body = cj_once_begin(k->f, "no_vector", 0);
-    if (is_guarded(k->s, v)) cj_leave(&body, cj_le(k->f, "no_vector", k->left, v * cj__row_threads(k->s)));
+    if (guarded) cj_leave(&body, cj_le(k->f, "no_vector", left, v * cj__row_threads(k->s)));
     return body;
 }
 
-#define FOR_VECTOR(k, v) for (cj_body body = guard((k), (v)); body.open; cj_body_end(&body))
+// Groups of lanes without a row write nothing.
+static cj_body guard_write(row_kernel *k, unsigned v) {
+    if (cj__row_is_short(k->s)) return guard(k, v, true, k->written);
+    return guard(k, v, is_guarded(k->s, v), k->left);
+}
+
+#define FOR_VECTOR(k, v) \
+    for (cj_body body = guard((k), (v), is_guarded((k)->s, (v)), (k)->left); body.open; cj_body_end(&body))
+#define FOR_WRITTEN(k, v) for (cj_body body = guard_write((k), (v)); body.open; cj_body_end(&body))
 
 // A thread without a vector never uses its registers, and yet they shall not be undefined.
 static void clear_words(row_kernel *k, const cj_reg *word) {
@@ -83,9 +91,17 @@ static void load_vectors(row_kernel *k, const char *load, bool shared) {
 // A kernel that may start before others have ended must not say that nobody writes what it reads.
 const char *cj__row_load_global(const row_kernel *k) { return k->plan->programmatic ? "ld.global" : "ld.global.nc"; }
 
+// Whether several loads of short rows take parts of one cache line, which the L1 cache then keeps from one to the next.
+static bool shares_lines(const row_shape *s) {
+    enum { LINE_BYTES = 128 };
+    return (cj__row_is_short(s) || (s->rows_per_block > 1 && s->held > WARP_ROW_HELD)) &&
+           s->stride * s->in_bytes % LINE_BYTES;
+}
+
 // A row of several pieces is read again, from the L2 cache if it is still there.
 void cj__row_load_piece(row_kernel *k) {
     const char *once = k->plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate";
+    if (shares_lines(k->s)) once = cj__row_load_global(k);
     load_vectors(k, k->s->pieces > 1 ? "ld.global" : once, false);
 }
 
@@ -162,7 +178,7 @@ static void store_outputs(row_kernel *k, const row_vector *vector) {
 }
 
 void cj__row_write(row_kernel *k) {
-    for (unsigned v = 0; v < k->s->held; v++) FOR_VECTOR(k, v) {
+    for (unsigned v = 0; v < k->s->held; v++) FOR_WRITTEN(k, v) {
             row_vector vector = begin_vector(k, v, false);
             for (unsigned o = 0; o < k->op->outputs; o++)
                 for (unsigned e = 0; e < k->s->elements; e++)

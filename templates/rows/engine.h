@@ -8,7 +8,7 @@
 //   exchange.c    partials of warps, of a cluster's blocks or of a spread row's: each warp gets the row's
 //   pass.c        a row that registers hold, or one that is read twice
 //   sums.c        sums over rows: registers, partials, and how these are added up
-//   sums_twice.c, sums_held.c, direct.c, spread.c, stream.c   the forms
+//   sums_twice.c, sums_held.c, direct.c, short.c, spread.c, stream.c   the forms
 //   row.c         the kernel's head, and the form
 #ifndef CJ_TEMPLATES_ROW_ENGINE_H
 #define CJ_TEMPLATES_ROW_ENGINE_H
@@ -26,6 +26,7 @@ enum {
 // ---- shape.c
 
 void     cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s);
+bool     cj__row_is_short(const row_shape *s);                            // whether short.c has it
 unsigned cj__row_slots(const row_shape *s);  // that a block has for a row: one for each warp that gives it a partial
 unsigned cj__row_slots_bytes(const row_shape *s);                         // of all of them
 uint64_t cj__row_sum_partials(const cj_plan *plan, const row_shape *s);   // of each column
@@ -84,7 +85,9 @@ void cj__row_exchange(row_kernel *k);                   // k->part becomes that 
 
 // ---- pass.c
 
-void cj__row_held(row_kernel *k);  // a row that registers hold, of the piece that is set
+void cj__row_held(row_kernel *k);  // a row that registers hold, of the piece that is set: load, prepare, work
+void cj__row_load(row_kernel *k);
+void cj__row_work(row_kernel *k);
 void cj__row_pass(row_kernel *k);  // that, or a row of several pieces, which is read twice
 
 // The values of pieces `piece` to `last`, two registers of which the first is counted up.
@@ -101,6 +104,7 @@ cj_reg cj__row_workspace(row_kernel *k);
 // ---- the forms
 
 void cj__row_emit_direct(row_kernel *k);
+void cj__row_emit_short(row_kernel *k);
 void cj__row_emit_sums_held(row_kernel *k);  // with sums over rows
 void cj__row_emit_sums_twice(row_kernel *k);
 void cj__row_emit_spread(row_kernel *k);

@@ -28,9 +28,9 @@ void cj__row_part_clear(row_kernel *k, const row_part *part) {
         cj_set(k->f, part->value[i], k->op->fold == ROW_FOLD_EXP && !i ? LOWEST : "0f00000000");
 }
 
-// value = the sum of all lanes': every lane gets the same bits, for the pairs that combine are the same in both.
-static void sum_lanes(row_kernel *k, cj_reg value) {
-    cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_SUM, .type = "f32"}, value, ROW_WARP);
+// value = op over the lanes that have the row: every one gets the same bits, for the pairs that combine are the same in all.
+static void across_lanes(row_kernel *k, cj_combine_op op, cj_reg value) {
+    cj_warp_reduce(k->f, (cj_combine){.op = op, .type = "f32"}, value, k->s->lanes);
 }
 
 // bits = the float whose bits they are, as an integer of the same order, and back: those below 0 are turned round.
@@ -40,9 +40,13 @@ static void turn_bits(cj_func *f, cj_reg bits) {
     cj_ptx(f, "xor.b32 $1, $1, $2;", bits, sign);
 }
 
-// The hardware finds the largest integer of a warp (sm_80) in one step. No value is NaN: a partial's largest is at least
-// LOWEST.
+// The hardware finds the largest integer of a warp (sm_80) in one step; fewer lanes take shuffles. No value is NaN: a
+// partial's largest is at least LOWEST.
 static void largest_of_lanes(row_kernel *k, cj_reg value) {
+    if (k->s->lanes < ROW_WARP) {
+        across_lanes(k, CJ_COMBINE_MAX, value);
+        return;
+    }
     cj_reg bits = cj_let(k->f, "s32", "bits", "mov.b32 $1, $2;", value);
     turn_bits(k->f, bits);
     cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_MAX, .type = "s32"}, bits, ROW_WARP);
@@ -54,7 +58,7 @@ static void largest_of_lanes(row_kernel *k, cj_reg value) {
 static void fold_sum(row_kernel *k, cj_reg into, unsigned i, const row_part *part, unsigned parts, bool lanes) {
     cj_reg sum = cj_mov(k->f, "f32", "sum", part[0].value[i]);
     for (unsigned p = 1; p < parts; p++) cj_update(k->f, sum, "add", part[p].value[i]);
-    if (lanes) sum_lanes(k, sum);
+    if (lanes) across_lanes(k, CJ_COMBINE_SUM, sum);
     cj_set(k->f, into, sum);
 }
 
@@ -69,7 +73,7 @@ static void fold_exp(row_kernel *k, const row_part *into, const row_part *part, 
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", scale);
         cj_ptx(f, p ? "fma.rn.f32 $1, $2, $3, $1;" : "mul.f32 $1, $2, $3;", powers, part[p].value[1], scale);
     }
-    if (lanes) sum_lanes(k, powers);
+    if (lanes) across_lanes(k, CJ_COMBINE_SUM, powers);
     cj_set(f, into->value[0], largest);
     cj_set(f, into->value[1], powers);
     for (unsigned i = 2; i < k->op->values; i++) fold_sum(k, into->value[i], i, part, parts, lanes);
@@ -82,7 +86,7 @@ static void fold_moments(row_kernel *k, const row_part *into, const row_part *pa
     fold_sum(k, count, 0, part, parts, lanes);
     for (unsigned p = 0; p < parts; p++)
         cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", mean, part[p].value[0], part[p].value[1]);
-    if (lanes) sum_lanes(k, mean);
+    if (lanes) across_lanes(k, CJ_COMBINE_SUM, mean);
     cj_reg divisor = cj_let(f, "f32", "divisor", "max.f32 $1, $2, 0f3F800000; // of none it is 0", count);
     cj_ptx(f, "div.full.f32 $1, $1, $2;", mean, divisor);
     for (unsigned p = 0; p < parts; p++) {
@@ -91,7 +95,7 @@ static void fold_moments(row_kernel *k, const row_part *into, const row_part *pa
         cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", weighted, distance, part[p].value[2]);
         cj_ptx(f, p ? "add.f32 $1, $1, $2;" : "mov.f32 $1, $2;", squares, weighted);
     }
-    if (lanes) sum_lanes(k, squares);
+    if (lanes) across_lanes(k, CJ_COMBINE_SUM, squares);
     cj_set(f, into->value[0], count);
     cj_set(f, into->value[1], mean);
     cj_set(f, into->value[2], squares);

@@ -42,6 +42,8 @@ typedef struct norm {
     cj_reg   mean, rstd;                      // of a row
 } norm;
 
+_Static_assert(sizeof(norm) <= ROW_OWN_BYTES, "each of the rows that are unrolled has one");
+
 static norm *own_of(const row_kernel *k) { return k->op->own; }
 
 static double per_column(const row_kernel *k) { return 1 / (double)k->s->columns; }
@@ -216,7 +218,7 @@ static void describe(const cj_plan *plan, row_op *op, norm *own) {
                   .weight_gradient = value[WEIGHT_GRADIENT] != 0,
                   .bias_gradient = value[BIAS_GRADIENT] != 0,
                   .epsilon = cj_params_real(&plan->params, "epsilon")};
-    *op = (row_op){.own = own};
+    *op = (row_op){.own = own, .own_bytes = sizeof *own};
     if (value[PASS])
         describe_backward(op, own);
     else

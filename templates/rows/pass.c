@@ -39,11 +39,13 @@ static void read_twice(row_kernel *k) {
     }
 }
 
-void cj__row_held(row_kernel *k) {
+void cj__row_load(row_kernel *k) {
     cj__row_place(k);
     cj__row_load_piece(k);
     if (k->s->blocks) cj__row_keep_late(k, true);
-    if (k->op->prepare) k->op->prepare(k);
+}
+
+void cj__row_work(row_kernel *k) {
     cj_step(k->f, "its part of the row's values");
     cj__row_sweep(k);
     cj__row_exchange(k);
@@ -51,6 +53,12 @@ void cj__row_held(row_kernel *k) {
     if (!k->op->outputs) return;
     cj_step(k->f, "what is written");
     cj__row_write(k);
+}
+
+void cj__row_held(row_kernel *k) {
+    cj__row_load(k);
+    if (k->op->prepare) k->op->prepare(k);
+    cj__row_work(k);
 }
 
 void cj__row_pass(row_kernel *k) {

@@ -35,6 +35,7 @@ static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherw
 
 unsigned cj__row_align(const cj_plan *plan);  // bytes that all pointers are multiples of
 void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
+unsigned cj__row_block_rows(const row_shape *s);  // of short rows
 void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
 void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 
@@ -52,6 +53,7 @@ void cj__row_set_grid(choice *c, uint64_t groups);  // of persistent blocks: wha
 // ---- the forms
 
 void     cj__row_plan_direct(choice *c);
+bool     cj__row_plan_short(choice *c);                            // false: the row is longer than a warp's
 uint64_t cj__row_cluster_holds(const choice *c, unsigned blocks);  // vectors
 
 bool      cj__row_is_spread(const choice *c);  // whether the spread form is best

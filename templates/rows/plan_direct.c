@@ -9,22 +9,26 @@ static unsigned direct_held(const choice *c) {
     return asked_or(c, ROW_VECTORS, passing ? PASSING_HELD / c->op->inputs : cj__row_held_most(c));
 }
 
-// Warps for the pieces there are: each thread holds as many vectors as it may, but a block has a few warps at least.
+// A block has a few warps at least. If rows are so many that all SMs are full of blocks of two warps, the warps that a row with
+// little in a load needs are enough: more of them would have few bytes in flight.
+static unsigned fewest_warps(const choice *c) {
+    enum { TWO_WARPS = 64 };
+    const row_shape *s = c->s;
+    const uint64_t   blocks = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm / TWO_WARPS;
+    if (cj__row_is_passing(c)) return PASSING_WARPS_LEAST;
+    return s->columns <= NARROW_ROW_COLUMNS && !s->totals && c->rows >= blocks ? 1 : DIRECT_WARPS_LEAST;
+}
+
+// Warps for the pieces there are: each thread holds as many vectors as it may.
 static void choose_warps(choice *c) {
     row_shape     *s = c->s;
-    const unsigned fewest = cj__row_is_passing(c) ? PASSING_WARPS_LEAST : DIRECT_WARPS_LEAST;
+    const unsigned fewest = fewest_warps(c);
     cj__row_cut(s);
     s->warps = asked_or(c, ROW_WARPS,
                         cj__least(cj__most(cj__ceil_div(s->piece, ROW_WARP * direct_held(c)),
                                            cj__least(fewest, cj__ceil_div(s->piece, ROW_WARP))),
                                   cj__row_warps_most(s)));
     s->held = (unsigned)cj__most(cj__ceil_div(s->piece, cj__row_threads(s)), 1);
-}
-
-// A short row is a warp's, and a block has several.
-static bool is_warp_row(const choice *c) {
-    const uint64_t held = asked_or(c, ROW_VECTORS, cj__least(cj__row_held_most(c), WARP_ROW_HELD));
-    return !c->s->cluster && !asked(c, ROW_WARPS) && asked(c, ROW_PIECES) <= 1 && c->s->vectors <= ROW_WARP * held;
 }
 
 // Warps of each of so many blocks a row. If rows are few, each gets what there is.
@@ -76,12 +80,7 @@ void cj__row_plan_direct(choice *c) {
     s->cluster = is_asked(c, ROW_CLUSTER) ? asked(c, ROW_CLUSTER) : direct_cluster(c);
     if (!c->clusters || s->totals) s->cluster = 0;
     s->pieces = asked_or(c, ROW_PIECES, 1);
-    if (is_warp_row(c)) {
-        s->rows_per_block = s->warps = ROWS_PER_BLOCK;
-        s->piece = s->vectors;
-        s->held = (unsigned)cj__ceil_div(s->vectors, ROW_WARP);
-        return;
-    }
+    if (cj__row_plan_short(c)) return;
     if (!asked(c, ROW_PIECES)) s->pieces = direct_pieces(c);
     choose_warps(c);
 }

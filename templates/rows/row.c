@@ -7,8 +7,8 @@
 // What is written follows from the row's values and the elements, which the threads still have. So a row is read once and
 // written once.
 //
-//   direct   a warp, a block or a cluster has a row. The hardware deals out rows. A row longer than all registers is read
-//            twice, piece by piece (direct.c, pass.c, exchange.c)
+//   direct   lanes of a warp, a warp, a block or a cluster have a row. The hardware deals out rows. A row longer than all
+//            registers is read twice, piece by piece (short.c, direct.c, pass.c, exchange.c)
 //   stream   persistent clusters take row after row from a work counter, since SMs do not run equally fast; a producer
 //            warp a block loads ahead (stream.h)
 //   spread   few rows: persistent groups of blocks, too large for a cluster, have a row each (spread.c, mail.c)
@@ -23,6 +23,7 @@ static const char *grid_words(const row_shape *s) {
     if (s->form == ROW_STREAM) return s->cluster ? "any multiple of the cluster" : "any number of blocks";
     if (s->blocks) return "any multiple of a row's blocks, all resident at once (cooperative)";
     if (s->totals) return "any number of blocks";
+    if (cj__row_is_short(s)) return "a block for its rows";
     return s->rows_per_block > 1 ? "a block for as many rows as it has warps" : "a block, or a cluster, a row";
 }
 
@@ -30,15 +31,19 @@ static void write_way(const row_shape *s, cj_builder *b) {
     cj_head(b, "  a row is %" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
             s->vectors, s->elements, cj__row_blocks(s), cj__row_blocks(s) > 1 ? "s" : "", s->pieces,
             s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
+    if (cj__row_is_short(s))
+        cj_head(b, "  a block has %u rows, a warp %u at once, of which each thread loads %u before it works on one",
+                s->rows_per_block, ROW_WARP / s->lanes, s->unroll);
     if (s->form == ROW_STREAM)
         cj_head(b, "  row  --bulk copies-->  %u stages  -->  registers  -->  partials, pushed to all  -->  out%s",
                 s->stages, s->resident ? "; weight, bias or mask stays in shared memory" : "");
     else
         cj_head(b, "  row  -->  registers%s  -->  partials, %s  -->  out", s->pieces > 1 ? ", twice" : "",
-                s->rows_per_block > 1 ? "of a warp"
-                : s->blocks           ? "mailed to all"
-                : s->cluster > 1      ? "pushed to all"
-                                      : "in shared memory");
+                cj__row_is_short(s)     ? "of a warp's lanes"
+                : s->rows_per_block > 1 ? "of a warp"
+                : s->blocks             ? "mailed to all"
+                : s->cluster > 1        ? "pushed to all"
+                                        : "in shared memory");
 }
 
 static void write_workspace(const cj_plan *plan, const row_shape *s, cj_builder *b) {
@@ -144,7 +149,9 @@ static void emit_begin(row_kernel *k) {
     k->lane = cj_and(f, "lane", k->thread, 31);
     k->warp = cj_shr(f, "warp", k->thread, 5);
     k->row = cj_u32(f, "row");
-    if (k->s->rows_per_block > 1) k->thread = cj_mov(f, "u32", "thread", k->lane);
+    if (k->s->rows_per_block > 1)
+        k->thread = cj__row_is_short(k->s) ? cj_and(f, "thread", k->lane, k->s->lanes - 1)
+                                           : cj_mov(f, "u32", "thread", k->lane);
     k->first = cj_eq(f, "first", k->thread, 0);
     if (k->s->cluster) {
         k->rank = cj_cluster_rank(f);

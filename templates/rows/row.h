@@ -23,6 +23,8 @@ enum {
 enum { ROW_INPUTS = 2, ROW_OUTPUTS = 2, ROW_TOTALS = 2, ROW_OPERANDS = 9 };
 enum { ROW_ELEMENTS = 8, ROW_WORDS = 4, ROW_HELD = 8, ROW_VALUES = 4, ROW_PIECES_MAX = 32, ROW_BLOCKS_MAX = 1024 };
 enum { ROW_WARP = 32 };
+enum { ROW_AHEAD = 4 };  // short rows that a thread loads before it works on the first, at most
+enum { ROW_OWN_BYTES = 512 };  // of row_op.own, at most
 
 // ---- the shape
 
@@ -42,6 +44,8 @@ typedef struct row_shape {
     bool     counted;  // … whose groups take the rows after their first from a work counter
     unsigned warps, rows_per_block;
     unsigned slot_words;  // of a partial in shared memory: 1, 2 or 4
+    unsigned lanes;   // of a warp, on a row, where a block has several
+    unsigned unroll;  // short rows that a thread loads before it works on the first
     unsigned held, stages;
     uint64_t pieces, piece;
     bool     resident;  // the block's share of weight, bias or mask stays in shared memory, after the stages
@@ -101,6 +105,7 @@ typedef struct row_op {
     void (*write)(row_kernel *k, const row_vector *v);     // makes v->out, and adds to k->total
     bool        columns_written;                           // weight and bias are for write alone, not for sweeps
     void       *own;                                       // the family's, for these functions
+    size_t      own_bytes;
 } row_op;
 
 // ---- the kernel
@@ -133,6 +138,7 @@ struct row_kernel {
     cj_reg row;                                        // u32
     cj_reg column;                                     // the thread's first, u32
     cj_reg left;                                       // vectors from the thread's first on, s32
+    cj_reg written;                                    // the same, of short rows: 0 where there is no row to be written
     cj_reg at[ROW_OPERANDS];                           // matrices: of the thread's first vector
     cj_reg raw[ROW_INPUTS][ROW_HELD][ROW_WORDS];       // the elements that the thread holds
     cj_reg passing[ROW_INPUTS][ROW_WORDS];             // one vector of those that stay in shared memory

@@ -3,7 +3,9 @@
 // it.
 #include "plan.h"
 
-unsigned cj__row_threads(const row_shape *s) { return s->rows_per_block > 1 ? ROW_WARP : s->warps * ROW_WARP; }
+unsigned cj__row_threads(const row_shape *s) { return s->rows_per_block > 1 ? s->lanes : s->warps * ROW_WARP; }
+unsigned cj__row_block_rows(const row_shape *s) { return s->warps * (ROW_WARP / s->lanes) * s->unroll; }
+bool     cj__row_is_short(const row_shape *s) { return s->lanes < ROW_WARP || s->unroll > 1; }
 unsigned cj__row_blocks(const row_shape *s) { return s->blocks ? s->blocks : s->cluster ? s->cluster : 1; }
 unsigned cj__row_align(const cj_plan *plan) { return 16u >> plan->params.value[ROW_ALIGN]; }
 
@@ -32,6 +34,8 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     *s = (row_shape){.columns = value[ROW_COLUMNS], .rows_per_block = 1, .pieces = 1, .totals = op->totals};
     s->slot_words = op->values == 3 ? 4 : op->values;
+    s->lanes = ROW_WARP;
+    s->unroll = 1;
     s->in_bytes = value[ROW_DTYPE] ? 2 : 4;
     s->out_bytes = cj__row_type(plan, ROW_OUT)[1] == '3' ? 4 : 2;
     s->stride = value[ROW_STRIDE] ? value[ROW_STRIDE] : s->columns;
@@ -88,8 +92,12 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->pieces = value[ROW_PIECES];
     s->resident = value[ROW_RESIDENT] == ROW_RESIDENT_YES;
     s->counted = s->blocks && value[ROW_ROWS] > plan->grid.x / s->blocks;
-    s->rows_per_block = value[ROW_WARPS] == CJ_PARAM_AUTO ? plan->block.x / ROW_WARP : 1;
-    s->warps = value[ROW_WARPS] == CJ_PARAM_AUTO ? s->rows_per_block : (unsigned)value[ROW_WARPS];
+    s->warps = value[ROW_WARPS] == CJ_PARAM_AUTO ? plan->block.x / ROW_WARP : (unsigned)value[ROW_WARPS];
+    if (value[ROW_LANES] != CJ_PARAM_AUTO) {
+        s->lanes = (unsigned)value[ROW_LANES];
+        s->unroll = (unsigned)value[ROW_UNROLL];
+        s->rows_per_block = cj__row_block_rows(s);
+    }
     cj__row_cut(s);
     if (s->totals) cj__row_cut_sums(plan, s);
 }

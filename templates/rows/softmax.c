@@ -35,6 +35,8 @@ typedef struct softmax {
     cj_reg   factor, ln2;  // of a row
 } softmax;
 
+_Static_assert(sizeof(softmax) <= ROW_OWN_BYTES, "each of the rows that are unrolled has one");
+
 static softmax *own_of(const row_kernel *k) { return k->op->own; }
 
 static void prepare(row_kernel *k) {
@@ -161,7 +163,7 @@ static void describe(const cj_plan *plan, row_op *op, softmax *own) {
                      .log = log,
                      .factored = !log && !narrow,
                      .mask_rows = mask_rows};
-    *op = (row_op){.own = own};
+    *op = (row_op){.own = own, .own_bytes = sizeof *own};
     if (plan->params.value[PASS])
         describe_backward(op);
     else

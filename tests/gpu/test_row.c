@@ -23,6 +23,17 @@ static void every_form_is_right(void **state) {
     if (cj_test_mine(2)) cj_test_row_forms(cj_test_device);
 }
 
+static void short_rows_are_right(void **state) {
+    (void)state;
+    static const char *const many[] = {
+        "logsoftmax rows=1000001 columns=14 out-stride=61", "softmax rows=700003 columns=77 dtype=bf16 out-stride=141",
+        "logsoftmax rows=300001 columns=229 stride=237 pass=backward", "layernorm rows=500009 columns=64 bias=yes",
+        "crossentropy rows=1000003 columns=8 dtype=f16"};
+    if (cj_test_mine(3)) cj_test_row_short(cj_test_device);
+    for (size_t i = 0; i < CJ_TEST_COUNT(many) && !cj_test_few(); i++)
+        if (cj_test_mine(i)) cj_test_row(cj_test_device, many[i], 0, i);
+}
+
 // What the plan chooses, at lengths where it chooses something else; enough rows for each to be claimed by someone
 // else.
 static void long_rows_are_right_in_the_shapes_that_are_chosen(void **state) {
@@ -73,6 +84,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_shape_type_stride_and_alignment_is_right),
         cmocka_unit_test(every_form_is_right),
+        cmocka_unit_test(short_rows_are_right),
         cmocka_unit_test(long_rows_are_right_in_the_shapes_that_are_chosen),
         cmocka_unit_test(gradients_of_weights_are_right_and_repeat),
         cmocka_unit_test(calls_do_what_their_descriptions_say),

@@ -36,6 +36,11 @@ static void every_form_is_right(void **state) {
     cj_test_row_forms(cj_test_device);
 }
 
+static void short_rows_are_right(void **state) {
+    (void)state;
+    cj_test_row_short(cj_test_device);
+}
+
 static void many_rows_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
@@ -226,8 +231,10 @@ static void check_largest(const char *family, const char *shape, const char *arc
     if (cj_plan_make(&params, limits, NULL, &plan, &error)) fail_msg("%s %s: %s", name, words, error.message);
     const uint64_t rows = cj_params_get(&params, "rows"), columns = cj_params_get(&params, "columns");
     assert_true(plan.grid.x > 0 && plan.grid.x <= INT32_MAX);
-    // Of a direct plan every row has a block or a warp, of any other, blocks stay.
-    assert_true(plan.resident || plan.grid.x * (uint64_t)plan.block.x / 32 >= rows);
+    // Of a direct plan every row has a block, a warp or lanes of it, alone or with a few rows; of any other, blocks stay.
+    const uint64_t lanes = cj_params_get(&plan.params, "lanes"), unroll = cj_params_get(&plan.params, "unroll");
+    const uint64_t at_once = lanes == CJ_PARAM_AUTO ? plan.block.x / 32 : plan.block.x / lanes * unroll;
+    assert_true(plan.resident || plan.grid.x * at_once >= rows);
     // Parts of sums over rows: as many as there are blocks at the most, and the values of rows.
     assert_true(plan.workspace_bytes <= 2 * 4 * (columns * (plan.grid.x + 1) + 32 * rows));
     cj_text_free(cj_test_emit(name, words, arch));
@@ -252,11 +259,48 @@ static void the_largest_shapes_are_planned(void **state) {
         }
 }
 
+// As few lanes as hold a short row well, and rows in flight where there are many.
+static void short_rows_have_lanes_of_a_warp(void **state) {
+    (void)state;
+    static const struct {
+        const char *family, *words;
+        uint64_t    lanes, unroll, vectors, threads;
+    } cases[] = {{"logsoftmax", "rows=2^20 columns=14 out-stride=61", 8, 4, 2, 256},
+                 {"logsoftmax", "rows=1024 columns=8 dtype=bf16", 1, 1, 1, 256},
+                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=141", 16, 4, 5, 256},
+                 {"logsoftmax", "rows=1172207 columns=229 stride=237 pass=backward", 32, 1, 8, 256},
+                 {"softmax", "rows=2^20 columns=128", 16, 2, 2, 256},
+                 {"crossentropy", "rows=2^20 columns=14 align=4", 8, 4, 2, 256},
+                 {"rmsnorm", "rows=2^20 columns=14 pass=backward weight-gradient=yes", 32, 1, 1, 256},
+                 {"softmax", "rows=2^20 columns=511", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 8, 64},
+                 {"softmax", "rows=100 columns=511", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 2, 256},
+                 {"softmax", "rows=2^20 columns=513", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 3, 256}};
+    const cj_limits *limits;
+    cj_error         error = {0};
+    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_params params;
+        cj_plan   plan;
+        cj_test_ok(cj_test_params(cases[i].family, cases[i].words, &params, &error), &error);
+        cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
+        const uint64_t lanes = cj_params_get(&plan.params, "lanes"), unroll = cj_params_get(&plan.params, "unroll");
+        const uint64_t vectors = cj_params_get(&plan.params, "vectors");
+        if (lanes != cases[i].lanes || unroll != cases[i].unroll || vectors != cases[i].vectors ||
+            plan.block.x != cases[i].threads)
+            fail_msg("%s %s: lanes=%lld unroll=%lld vectors=%lld of %u threads", cases[i].family, cases[i].words,
+                     (long long)lanes, (long long)unroll, (long long)vectors, plan.block.x);
+    }
+}
+
 static void impossible_rows_are_refused_by_name(void **state) {
     (void)state;
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100 stride=99", "stride: 99");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100 out-stride=99", "out-stride: 99");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100 align=2", "align: 2");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=8 lanes=3", "lanes: 3");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=4096 lanes=8", "lanes: 8");
+    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "columns=64 pass=backward weight-gradient=yes unroll=2",
+                    "unroll: 2");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 form=stream", "form=stream does not fit");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100000 form=direct warps=1 pieces=1", "vectors");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=4096 form=direct resident=yes",
@@ -369,9 +413,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_every_length_are_right),
         cmocka_unit_test(every_form_is_right),
+        cmocka_unit_test(short_rows_are_right),
         cmocka_unit_test(many_rows_are_right),
         cmocka_unit_test(labels_beyond_the_columns_make_the_loss_nan),
         cmocka_unit_test(the_largest_shapes_are_planned),
+        cmocka_unit_test(short_rows_have_lanes_of_a_warp),
         cmocka_unit_test(masks_of_any_number_of_rows_are_added),
         cmocka_unit_test(sums_over_rows_of_every_length_are_right),
         cmocka_unit_test(sums_over_rows_are_right_in_every_form),
