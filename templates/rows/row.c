@@ -83,10 +83,16 @@ static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
 
 // ---- directives and parameters
 
-// Two blocks of a stream share an SM if their stages fit it twice: registers must then, too.
+// Two blocks of a stream share an SM if their stages fit it twice: registers must then, too. One that is alone there may have
+// all registers; for sm_90 ptxas by itself spills some of 1,024 threads that compute gradients of 16-bit elements.
 static void declare_stream(row_kernel *k) {
+    enum { NO_LIMIT = 255, ALL_THREADS = 1024 };
     const bool sharing = !k->s->totals && k->s->warps <= SHARING_WARPS && k->plan->dynamic_shared <= SHARING_BYTES;
-    cj__blocks_per_sm(k->plan, k->f, sharing ? 2 : 1);
+    const bool crowded = k->plan->block.x == ALL_THREADS && k->s->in_bytes == 2 && k->op->fold == ROW_FOLD_EXP;
+    if (sharing)
+        cj__blocks_per_sm(k->plan, k->f, 2);
+    else
+        cj__registers(k->plan, k->f, NO_LIMIT, crowded);
 }
 
 // Of spread rows as many blocks share an SM as have 32 warps, or fewer if threads need more registers.
