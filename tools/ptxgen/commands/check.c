@@ -79,7 +79,7 @@ typedef struct totals {
 
 static void show(totals *t, document *d, const findings *found) {
     for (size_t i = 0; i < found->count; i++) {
-        const cj_diagnostic *what = &found->item[i].what;
+        const finding *what = &found->item[i];
         if (t->array)
             json_array_append_new(t->array, finding_json(d, what));
         else
@@ -91,7 +91,8 @@ static void show(totals *t, document *d, const findings *found) {
 
 static int add_report(const cj_report *report, findings *found) {
     int code = CODE_OK;
-    for (size_t i = 0; i < cj_report_count(report) && !code; i++) code = findings_add(found, cj_report_at(report, i));
+    for (size_t i = 0; i < cj_report_count(report) && !code; i++)
+        code = findings_add(found, &(finding){.what = *cj_report_at(report, i)});
     return code;
 }
 
@@ -123,7 +124,8 @@ static int check_document(const check_options *o, const assembler *tool, documen
     cj_report    *report = NULL;
     cj_diagnostic binary;
     bool          is_binary = document_is_binary(d, &binary);
-    int code = is_binary ? findings_add(&found, &binary) : find_static(o, tool, d, &report, &assembled, &found);
+    int           code = is_binary ? findings_add(&found, &(finding){.what = binary})
+                                   : find_static(o, tool, d, &report, &assembled, &found);
     findings_sort(&found);
     show(t, d, &found);
     bool has_errors = found.errors > 0;

@@ -41,8 +41,8 @@ static int keep(check_run *r, const cj_hazard *hazard, const machine_options *ma
 int check_run_findings(const check_run *r, document *d, findings *found) {
     int code = CODE_OK;
     for (size_t i = 0; i < r->count && !code; i++) {
-        cj_diagnostic what = machine_finding(d, &r->item[i].hazard);
-        what.hint = r->item[i].hint;
+        finding what = machine_finding(d, &r->item[i].hazard);
+        what.what.hint = r->item[i].hint;
         code = findings_add(found, &what);
     }
     findings_sort(found);

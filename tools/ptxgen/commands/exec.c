@@ -117,7 +117,7 @@ static int check_wanted(const exec_options *o) {
 // The hazards of the last launch.
 static void add_findings(exec_options *o, cj_device *device, document *ptx) {
     for (size_t i = 0; i < cj_cpu_hazard_count(device); i++) {
-        const cj_diagnostic found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
+        const finding found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
         json_array_append_new(o->findings, finding_json(ptx, &found));
     }
 }

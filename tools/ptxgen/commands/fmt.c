@@ -49,7 +49,7 @@ static int format(document *d, const char *output) {
     char         *text;
     size_t        length;
     if (document_is_binary(d, &binary)) {
-        finding_print(stderr, d, &binary);
+        finding_print(stderr, d, &(finding){.what = binary});
         return CODE_WRONG;
     }
     if (cj_format_ptx(d->text, d->length, &text, &length, &error)) return finding_refuse(d, &error);

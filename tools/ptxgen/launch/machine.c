@@ -112,16 +112,18 @@ int machine_apply(const machine_options *o, cj_device *device) {
     return cj_cpu_configure(device, &options, &error) ? message_failure(&error) : CODE_OK;
 }
 
-cj_diagnostic machine_finding(document *ptx, const cj_hazard *hazard) {
+finding machine_finding(document *ptx, const cj_hazard *hazard) {
     size_t      length, blanks = 0;
     const char *line = document_line(ptx, hazard->second.line, &length);
     while (line && blanks < length && (line[blanks] == ' ' || line[blanks] == '\t')) blanks++;
-    return (cj_diagnostic){.severity = CJ_SEVERITY_ERROR,
-                           .rule = hazard->rule,
-                           .line = hazard->second.line,
-                           .column = (unsigned)blanks + 1,
-                           .message = hazard->message,
-                           .hint = hazard->hint};
+    return (finding){.what = {.severity = CJ_SEVERITY_ERROR,
+                              .rule = hazard->rule,
+                              .line = hazard->second.line,
+                              .column = (unsigned)blanks + 1,
+                              .message = hazard->message,
+                              .hint = hazard->hint},
+                     .other = hazard->first.line,
+                     .other_what = hazard->first.what};
 }
 
 void machine_notes(const cj_device *device, const char *file) {
@@ -139,7 +141,7 @@ int machine_report(const cj_device *device, document *ptx, cj_status status, con
     size_t count = status == CJ_HAZARD ? cj_cpu_hazard_count(device) : 0;
     if (!count) return message_failure(error);
     for (size_t i = 0; i < count; i++) {
-        cj_diagnostic found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
+        finding found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
         finding_print(stderr, ptx, &found);
     }
     fprintf(stderr, "%zu hazard%s\n", count, count == 1 ? "" : "s");

@@ -7,7 +7,7 @@
 #include <clusterjit/cpu.h>
 #include <jansson.h>
 
-#include "document.h"
+#include "finding.h"
 
 typedef struct machine_options {
     cj_cpu_options cpu;        // of the first launch
@@ -51,7 +51,7 @@ enum { MACHINE_SCHEDULE_TEXT = 32 };
 const char *machine_schedule(const machine_options *o, char buffer[MACHINE_SCHEDULE_TEXT]);
 
 // A hazard as a finding at the instruction that was seen to break the rule; it borrows the hazard's strings.
-cj_diagnostic machine_finding(document *ptx, const cj_hazard *hazard);
+finding machine_finding(document *ptx, const cj_hazard *hazard);
 
 // After a launch: what looked like a race and made no difference, on standard error.
 void machine_notes(const cj_device *device, const char *file);

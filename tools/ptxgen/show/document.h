@@ -12,6 +12,7 @@ typedef struct document {
     size_t      length;
     const char *line_at;  // where the line stands that was asked for last, so that a walk downwards is one pass
     unsigned    line;
+    struct origin *origin;  // what it was compiled from (origin.h); NULL: nobody has asked
 } document;
 
 // Reads `path`, "-" for standard input. Returns an exit code.

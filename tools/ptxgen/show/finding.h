@@ -9,7 +9,9 @@
 #include "document.h"
 
 typedef struct finding {
-    cj_diagnostic what;  // the strings are borrowed from the report or hazard
+    cj_diagnostic what;        // the strings are borrowed from the report or hazard
+    unsigned      other;       // a hazard's first party: the line of the PTX; 0: there is none
+    const char   *other_what;  // its instruction
     size_t        order;
 } finding;
 
@@ -18,16 +20,17 @@ typedef struct findings {
     size_t   count, capacity, errors;
 } findings;
 
-int  findings_add(findings *f, const cj_diagnostic *what);  // returns an exit code
+int  findings_add(findings *f, const finding *what);        // returns an exit code
 void findings_sort(findings *f);                            // by line; within a line as they were added
 void findings_free(findings *f);
 
-// file:line:column: error: message [rule], the line, a caret, the hint; with colour where `to` is a terminal.
-void finding_print(FILE *to, document *d, const cj_diagnostic *what);
+// file:line:column: error: message [rule], the line, a caret, notes, the hint; with colour where `to` is a terminal. Where the
+// PTX tells of its source, and that can be read, the place and the line are the source's, and the PTX line is a note.
+void finding_print(FILE *to, document *d, const finding *f);
 
 // A text that the library refused: a mistake in it is shown as above on standard error. Returns the exit code.
 int finding_refuse(document *d, const cj_error *error);
 
-json_t *finding_json(const document *d, const cj_diagnostic *what);
+json_t *finding_json(document *d, const finding *f);
 
 #endif
