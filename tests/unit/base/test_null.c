@@ -16,6 +16,7 @@ static const char *const optional[] = {
     "cj_device_open options",
     "cj_check_ptx options",
     "cj_format_ptx text_length",
+    "cj_ptx_from_cuda length",
     "cj_plan_emit length",
     "cj_builder_finish length",
     "cj_plan_make arch",
@@ -107,6 +108,7 @@ static cj_gemm         *gemm;
 #define GOOD_cj_cpu_stats(name) ((void *)bytes)
 #define GOOD_cj_crossentropy_arrays(name) ((void *)bytes)
 #define GOOD_cj_cuda_desc(name) ((void *)bytes)
+#define GOOD_cj_cuda_source(name) ((void *)bytes)
 #define GOOD_cj_device_options(name) ((void *)bytes)
 #define GOOD_cj_gemm_operands(name) ((void *)bytes)
 #define GOOD_cj_launch_config(name) ((void *)bytes)

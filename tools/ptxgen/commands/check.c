@@ -5,6 +5,7 @@
 #include "assembler.h"
 #include "check_run.h"
 #include "command.h"
+#include "cuda.h"
 #include "message.h"
 #include "output.h"
 
@@ -16,6 +17,7 @@ typedef struct check_options {
     bool            run_only;  // an option was given that only --run takes
     launch_options  launch;
     machine_options machine;
+    cuda_options    cuda;
 } check_options;
 
 enum { LIMIT = 1000 };  // million thread instructions a launch: arguments that are made up may keep a kernel waiting
@@ -26,7 +28,8 @@ static const struct argp_option options[] = {
     {.name = "arch",
      .key = KEY_ARCH,
      .arg = "TARGET",
-     .doc = "Hold the file against this target, sm_90a, or that of a part, h200, not its own .target"},
+     .doc = "Hold the file against this target, sm_90a, or that of a part, h200, not its own .target; CUDA C++ is "
+            "compiled for it (default sm_90a)"},
     {.name = "target", .key = KEY_ARCH, .arg = "TARGET", .flags = OPTION_ALIAS},
     {.name = "ptxas",
      .key = KEY_PTXAS,
@@ -41,6 +44,7 @@ static const struct argp_option options[] = {
          "says otherwise"},
     LAUNCH_OPTIONS("every one", "one cluster", "as the kernel says", "0; needed where the kernel uses it"),
     MACHINE_OPTIONS,
+    CUDA_OPTIONS,
     {0},
 };
 
@@ -50,6 +54,7 @@ static int set(void *user, int key, char *value) {
     if (key == KEY_JSON) o->json = true;
     if (key == KEY_PTXAS) o->ptxas = true;
     if (key == KEY_RUN) o->run = true;
+    cuda_set(&o->cuda, key, value);
     o->run_only |= launch_set(&o->launch, key, value) || machine_set(&o->machine, key, value);
     return CODE_OK;
 }
@@ -61,8 +66,9 @@ static int take(void *user, char *word) {
 }
 
 static const args_spec spec = {
-    .doc = "Holds PTX files against the rules ('ptxgen rules' explains them); '-' is standard input. Exit code 0: no "
-           "errors, though there may be warnings; 1: errors, or hazards with --run.",
+    .doc =
+        "Holds PTX files, or CUDA C++ (.cu), against the rules ('ptxgen rules' explains them); '-' is standard input. "
+        "Exit code 0: no errors, though there may be warnings; 1: errors, or hazards with --run.",
     .options = options,
     .set = set,
     .words = "FILE...",
@@ -140,7 +146,7 @@ static int check_document(const check_options *o, const assembler *tool, documen
 
 static int check_path(const check_options *o, const assembler *tool, const char *path, totals *t) {
     document d;
-    int      code = document_read(&d, path);
+    int      code = cuda_read(&d, path, &o->cuda, o->arch ? o->arch : "sm_90a");
     if (code) return code;
     code = check_document(o, tool, &d, t);
     document_free(&d);
@@ -197,6 +203,7 @@ int cmd_check(int argc, char **argv) {
     if (!code && o.ptxas) code = assembler_find(&tool);
     if (!code) code = check_all(&o, &tool);
     arguments_free(&o.launch.arguments);
+    cuda_free(&o.cuda);
     free(o.path);
     return code;
 }

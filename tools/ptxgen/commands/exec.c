@@ -7,6 +7,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "cuda.h"
 #include "describe.h"
 #include "finding.h"
 #include "launch.h"
@@ -32,6 +33,7 @@ typedef struct exec_options {
     bool            json;
     json_t         *findings, *outputs;  // with --json
     machine_options machine;
+    cuda_options    cuda;
 } exec_options;
 
 enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON };
@@ -45,6 +47,8 @@ static const struct argp_option options[] = {
      .key = KEY_JSON,
      .doc = "Print the launch, the buffers that --print names, what was found and counted as one JSON object"},
     MACHINE_OPTIONS,
+    CUDA_ARCH_OPTION,
+    CUDA_OPTIONS,
     {0},
 };
 
@@ -78,7 +82,8 @@ static int set(void *user, int key, char *value) {
     case KEY_DEVICE: o->device = value; return CODE_OK;
     case KEY_JSON: o->json = true; return CODE_OK;
     default:
-        if (!launch_set(&o->launch, key, value)) machine_set(&o->machine, key, value);
+        if (!launch_set(&o->launch, key, value) && !machine_set(&o->machine, key, value))
+            cuda_set(&o->cuda, key, value);
         return CODE_OK;
     }
 }
@@ -91,9 +96,8 @@ static int take(void *user, char *word) {
 }
 
 static const args_spec spec = {
-    .doc =
-        "Runs an entry of a PTX file ('-' is standard input) on the CPU device or on a GPU. Exits 1 when a hazard was "
-        "found.",
+    .doc = "Runs an entry of a PTX file, or of CUDA C++ (.cu; '-' is standard input), on the CPU device or on a GPU. "
+           "Exits 1 when a hazard was found.",
     .options = options,
     .set = set,
     .words = "FILE",
@@ -212,37 +216,47 @@ static int run(exec_options *o, cj_device *device, document *ptx, cj_module *mod
     return code ? code : shown;
 }
 
-static int run_document(exec_options *o, document *ptx) {
-    cj_device_options where = {.spec = o->device};
-    cj_device        *device = NULL;
-    cj_module        *module = NULL;
-    cj_error          error;
-    if (cj_device_open(&where, &device, &error)) return message_failure(&error);
-    int code = machine_apply(&o->machine, device);
-    if (!code && cj_module_from_ptx(device, ptx->text, ptx->length, &module, &error))
-        code = finding_refuse(ptx, &error);
+static int run_document(exec_options *o, cj_device *device, document *ptx) {
+    cj_module *module = NULL;
+    cj_error   error;
+    int        code = CODE_OK;
+    if (cj_module_from_ptx(device, ptx->text, ptx->length, &module, &error)) code = finding_refuse(ptx, &error);
     if (!code) code = run(o, device, ptx, module);
     arguments_release(&o->launch.arguments, device);
     cj_module_unload(module);
+    return code;
+}
+
+static int run_on_device(exec_options *o) {
+    cj_device_options where = {.spec = o->device};
+    cj_device        *device = NULL;
+    cj_error          error;
+    char              target[CUDA_TARGET];
+    document          ptx;
+    if (cj_device_open(&where, &device, &error)) return message_failure(&error);
+    int code = machine_apply(&o->machine, device);
+    if (!code)
+        code = cuda_read(&ptx, o->path, &o->cuda,
+                         o->cuda.arch ? o->cuda.arch : cuda_target(cj_device_limits(device), target));
+    if (!code) {
+        code = run_document(o, device, &ptx);
+        document_free(&ptx);
+    }
     cj_device_close(device);
     return code;
 }
 
 int cmd_exec(int argc, char **argv) {
     exec_options o = {.device = "cpu"};
-    document     ptx;
     args_parse(&spec, argc, argv, &o, NULL);
     if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
     if (!o.launch.grid.x) o.launch.grid = (cj_dim3){1, 1, 1};
     if (!o.launch.block.x) o.launch.block = (cj_dim3){1, 1, 1};
     if (o.json) o.findings = json_array(), o.outputs = json_array();
     int code = check_wanted(&o);
-    if (!code) code = document_read(&ptx, o.path);
-    if (!code) {
-        code = run_document(&o, &ptx);
-        document_free(&ptx);
-    }
+    if (!code) code = run_on_device(&o);
     arguments_free(&o.launch.arguments);
+    cuda_free(&o.cuda);
     json_decref(o.findings);
     json_decref(o.outputs);
     return code;

@@ -60,8 +60,9 @@ int document_copy(document *d, const char *text) {
 void document_free(document *d) {
     origin_free(d->origin);
     free(d->text);
-    d->text = NULL;
-    d->origin = NULL;
+    if (d->own_name) message_document(NULL);
+    free(d->own_name);
+    *d = (document){0};
 }
 
 static bool is_text(unsigned char byte) { return byte >= ' ' || (byte >= '\t' && byte <= '\r'); }

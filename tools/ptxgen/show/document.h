@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 typedef struct document {
-    const char *name;  // as messages show it
+    const char    *name;      // as messages show it
+    char          *own_name;  // the same, where it is the document's
     char       *text;  // owned, NUL-terminated
     size_t      length;
     const char *line_at;  // where the line stands that was asked for last, so that a walk downwards is one pass

@@ -66,10 +66,19 @@ static char *read_source(const document *d, const char *name, size_t *length) {
     return wrote > 0 && (size_t)wrote < sizeof path ? read_text(path, length) : NULL;
 }
 
+const char *origin_name(const char *file) {
+    static char  here[4096];
+    const size_t length = here[0] || getcwd(here, sizeof here) ? strlen(here) : 0;
+    return length > 1 && !strncmp(file, here, length) && file[length] == '/' ? file + length + 1 : file;
+}
+
+// Compilers make names absolute, so files are known without the working directory.
 static source_file *add_file(origin *o, const char *name) {
     source_file *file = calloc(1, sizeof *file);
-    if (!file) return NULL;
-    file->name = strdup(name);
+    if (!file || !(file->name = strdup(origin_name(name)))) {
+        free(file);
+        return NULL;
+    }
     file->text.name = file->name;
     file->next = o->files;
     o->files = file;
@@ -79,7 +88,7 @@ static source_file *add_file(origin *o, const char *name) {
 document *origin_file(document *d, const char *name) {
     origin      *o = of_document(d);
     source_file *file = o ? o->files : NULL;
-    while (file && file->name && strcmp(file->name, name) != 0) file = file->next;
+    while (file && strcmp(file->name, origin_name(name)) != 0) file = file->next;
     if (!file && o && (file = add_file(o, name)) != NULL) file->text.text = read_source(d, name, &file->text.length);
     return file && file->text.text ? &file->text : NULL;
 }
@@ -88,12 +97,6 @@ int origin_give(document *d, const char *name, const char *text) {
     origin      *o = of_document(d);
     source_file *file = o ? add_file(o, name) : NULL;
     return file ? document_copy(&file->text, text) : message_error(CJ_OUT_OF_MEMORY, "no memory for '%s'", name);
-}
-
-const char *origin_name(const char *file) {
-    static char  here[4096];
-    const size_t length = here[0] || getcwd(here, sizeof here) ? strlen(here) : 0;
-    return length > 1 && !strncmp(file, here, length) && file[length] == '/' ? file + length + 1 : file;
 }
 
 // ---- the rest
