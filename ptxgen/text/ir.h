@@ -263,6 +263,8 @@ struct cj_ir_module {
     size_t      loc_count, loc_capacity;
     cj_ir_file *file;          // .file
     size_t      file_count, file_capacity;
+    cj_map      labels;        // of the .section texts -> what stands behind the colon; cj__ir_source fills it
+    bool        labels_known;
     cj_map      names;         // module-level name -> cj_ir_item
     cj_map      mnemonics;     // text -> cj_mnemonic
 };

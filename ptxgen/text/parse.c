@@ -395,7 +395,7 @@ cj_ir_module *cj__ir_new(void) {
     module->arena = arena;
     module->address_size = 64;
     module->target = module->target_options = "";
-    module->names.arena = module->mnemonics.arena = &module->arena;
+    module->names.arena = module->mnemonics.arena = module->labels.arena = &module->arena;
     return module;
 }
 

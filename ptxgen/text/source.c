@@ -3,6 +3,7 @@
 // and a line is looked up by a binary search, when something is to be said about it.
 #include "source.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,22 +80,32 @@ static void read_bytes(const char *text, int64_t skip, char *name, size_t size) 
     name[length] = '\0';
 }
 
-// The function that was inlined: its name as the source has it; "" where no section says it.
-static const char *function_name(const cj_ir_module *module, const cj_ir_inlined *inlined, cj_arena *arena) {
-    char         lowered[512], name[512];
-    const size_t length = strlen(inlined->label);
+static bool is_name(char c) { return c && (strchr("_$%.", c) || isalnum((unsigned char)c)); }
+
+// The labels of the debug sections, by name.
+static void read_labels(cj_ir_module *module) {
+    module->labels_known = true;
     for (size_t i = 0; i < module->item_count; i++) {
         const cj_ir_item *item = &module->item[i];
         if (item->kind != CJ_ITEM_DIRECTIVE || strncmp(item->text, ".section", 8)) continue;
-        for (const char *at = item->text; (at = strstr(at, inlined->label)) != NULL; at += length) {
-            if (at[length] != ':') continue;
-            read_bytes(at + length + 1, inlined->offset, lowered, sizeof lowered);
-            const char *shown = cj__cxx_name(lowered, name, sizeof name) ? name : lowered;
-            const char *copy = cj__arena_text(arena, shown, strlen(shown));
-            return copy ? copy : "";
+        for (const char *at = item->text; (at = strchr(at, ':')) != NULL; at++) {
+            const char *name = at;
+            while (name > item->text && is_name(name[-1])) name--;
+            if (name < at) cj__map_put(&module->labels, name, (size_t)(at - name), (void *)(uintptr_t)(at + 1));
         }
     }
-    return "";
+}
+
+// The function that was inlined: its name as the source has it; "" where no section says it.
+static const char *function_name(cj_ir_module *module, const cj_ir_inlined *inlined, cj_arena *arena) {
+    char lowered[512], name[512];
+    if (!module->labels_known) read_labels(module);
+    const char *bytes = cj__map_get(&module->labels, inlined->label, strlen(inlined->label));
+    if (!bytes) return "";
+    read_bytes(bytes, inlined->offset, lowered, sizeof lowered);
+    const char *shown = cj__cxx_name(lowered, name, sizeof name) ? name : lowered;
+    const char *copy = cj__arena_text(arena, shown, strlen(shown));
+    return copy ? copy : "";
 }
 
 static bool is_same(cj_ir_place a, cj_ir_place b) {
@@ -108,7 +119,7 @@ static const cj_ir_loc *loc_of(const cj_ir_module *module, const cj_ir_loc *from
     return NULL;
 }
 
-const cj_source *cj__ir_source(const cj_ir_module *module, uint32_t line, cj_arena *arena) {
+const cj_source *cj__ir_source(cj_ir_module *module, uint32_t line, cj_arena *arena) {
     const cj_ir_loc *loc = cj__ir_loc_at(module, line);
     cj_source       *first = NULL, *last = NULL;
     cj_ir_place      place = loc ? loc->place : (cj_ir_place){0};

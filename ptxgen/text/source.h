@@ -14,6 +14,6 @@ const cj_ir_loc *cj__ir_loc_at(const cj_ir_module *module, uint32_t line);
 const char *cj__ir_file(const cj_ir_module *module, uint32_t number);
 
 // The place of the source of a line of the text, with where it was inlined, in the arena. NULL: the text names none.
-const cj_source *cj__ir_source(const cj_ir_module *module, uint32_t line, cj_arena *arena);
+const cj_source *cj__ir_source(cj_ir_module *module, uint32_t line, cj_arena *arena);
 
 #endif

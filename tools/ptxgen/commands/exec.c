@@ -135,7 +135,7 @@ static int launch_once(exec_options *o, cj_device *device, document *ptx, cj_fun
     o->ran = !status || status == CJ_HAZARD;
     code = machine_report(device, ptx, status, &error);
     if (o->json && status == CJ_HAZARD) add_findings(o, device, ptx);
-    if (!o->json) machine_stats(&o->machine, device);
+    if (!o->json) machine_stats(&o->machine, device, ptx);
     return code;
 }
 
@@ -190,14 +190,14 @@ static int show(exec_options *o, cj_device *device) {
     return CODE_OK;
 }
 
-static int print_json(const exec_options *o, const cj_device *device, const cj_module *module) {
+static int print_json(const exec_options *o, const cj_device *device, const cj_module *module, document *ptx) {
     const bool  on_cpu = strcmp(cj_device_kind(device), "cpu") == 0;
     char        schedule[MACHINE_SCHEDULE_TEXT];
     const char *entry = o->launch.entry ? o->launch.entry : cj_module_entry(module, 0);
     json_t     *object = launch_json(&o->launch, o->path, entry);
     json_t     *result = json_pack("{s:o, s:s*, s:O, s:O, s:o*}", "device", describe_device(device), "schedule",
                                on_cpu ? machine_schedule(&o->machine, schedule) : NULL, "outputs", o->outputs,
-                                   "findings", o->findings, "stats", machine_stats_json(&o->machine, device));
+                                   "findings", o->findings, "stats", machine_stats_json(&o->machine, device, ptx));
     json_object_update(object, result);
     json_decref(result);
     return output_json(object);
@@ -212,7 +212,7 @@ static int run(exec_options *o, cj_device *device, document *ptx, cj_module *mod
     if (!code) code = launch_all(o, device, ptx, function);
     if (!o->ran) return code;
     int shown = show(o, device);
-    if (!shown && o->json) shown = print_json(o, device, module);
+    if (!shown && o->json) shown = print_json(o, device, module, ptx);
     return code ? code : shown;
 }
 

@@ -9,6 +9,7 @@
 
 #include "args.h"
 #include "finding.h"
+#include "lines.h"
 #include "message.h"
 #include "progress.h"
 #include "stats.h"
@@ -148,12 +149,17 @@ int machine_report(const cj_device *device, document *ptx, cj_status status, con
     return CODE_WRONG;
 }
 
-void machine_stats(const machine_options *o, const cj_device *device) {
+void machine_stats(const machine_options *o, const cj_device *device, document *ptx) {
     cj_cpu_stats stats;
-    if (o->cpu.stats && !cj_cpu_stats_read(device, &stats, NULL)) stats_print(&stats);
+    if (!o->cpu.stats || cj_cpu_stats_read(device, &stats, NULL)) return;
+    stats_print(&stats);
+    if (ptx) lines_print(device, ptx);
 }
 
-json_t *machine_stats_json(const machine_options *o, const cj_device *device) {
+json_t *machine_stats_json(const machine_options *o, const cj_device *device, document *ptx) {
     cj_cpu_stats stats;
-    return o->cpu.stats && !cj_cpu_stats_read(device, &stats, NULL) ? stats_json(&stats) : NULL;
+    if (!o->cpu.stats || cj_cpu_stats_read(device, &stats, NULL)) return NULL;
+    json_t *object = stats_json(&stats);
+    if (ptx) json_object_set_new(object, "lines", lines_json(device, ptx));
+    return object;
 }

@@ -27,7 +27,9 @@ enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS
          .key = MACHINE_HAZARDS,                                                                                     \
          .arg = "on|off",                                                                                            \
          .doc = "CPU device: watch for races and missing synchronization; exit 1 when one is found (default off)"},  \
-        {.name = "stats", .key = MACHINE_STATS, .doc = "CPU device: print what the kernel did, on standard error"},  \
+        {.name = "stats",                                                                                            \
+         .key = MACHINE_STATS,                                                                                       \
+         .doc = "CPU device: print what the kernel did, on standard error; of a text also by lines of its source"},  \
         {.name = "threads",                                                                                          \
          .key = MACHINE_THREADS,                                                                                     \
          .arg = "N",                                                                                                 \
@@ -60,7 +62,8 @@ void machine_notes(const cj_device *device, const char *file);
 int machine_report(const cj_device *device, document *ptx, cj_status status, const cj_error *error);
 
 // With --stats: a table on standard error; the same as JSON, NULL without.
-void    machine_stats(const machine_options *o, const cj_device *device);
-json_t *machine_stats_json(const machine_options *o, const cj_device *device);
+// By lines, too, where the PTX is given.
+void    machine_stats(const machine_options *o, const cj_device *device, document *ptx);
+json_t *machine_stats_json(const machine_options *o, const cj_device *device, document *ptx);
 
 #endif
