@@ -8,6 +8,7 @@
 #include "cuda.h"
 #include "message.h"
 #include "output.h"
+#include "sarif.h"
 
 typedef struct check_options {
     char          **path;
@@ -18,11 +19,12 @@ typedef struct check_options {
     launch_options  launch;
     machine_options machine;
     cuda_options    cuda;
+    const char     *sarif;
 } check_options;
 
 enum { LIMIT = 1000 };  // million thread instructions a launch: arguments that are made up may keep a kernel waiting
 
-enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN };
+enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN, KEY_SARIF };
 
 static const struct argp_option options[] = {
     {.name = "arch",
@@ -35,6 +37,7 @@ static const struct argp_option options[] = {
      .key = KEY_PTXAS,
      .doc = "Assemble it as well, with ptxas or nvJitLink, and show what that says in its place"},
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
+    SARIF_OPTION(KEY_SARIF),
     {.name = "run",
      .key = KEY_RUN,
      .doc =
@@ -54,6 +57,7 @@ static int set(void *user, int key, char *value) {
     if (key == KEY_JSON) o->json = true;
     if (key == KEY_PTXAS) o->ptxas = true;
     if (key == KEY_RUN) o->run = true;
+    if (key == KEY_SARIF) o->sarif = value;
     cuda_set(&o->cuda, key, value);
     o->run_only |= launch_set(&o->launch, key, value) || machine_set(&o->machine, key, value);
     return CODE_OK;
@@ -81,14 +85,16 @@ typedef struct totals {
     json_t *array;     // NULL: findings are printed as text
     json_t *launches;  // of --run, beside it
     int     trouble;   // that --run had: an exit code
+    sarif   sarif;
 } totals;
 
 static void show(totals *t, document *d, const findings *found) {
     for (size_t i = 0; i < found->count; i++) {
         const finding *what = &found->item[i];
+        sarif_add(&t->sarif, d, what);
         if (t->array)
             json_array_append_new(t->array, finding_json(d, what));
-        else
+        else if (!sarif_is_output(&t->sarif))
             finding_print(stdout, d, what);
     }
     t->errors += found->errors;
@@ -177,7 +183,7 @@ static int print_totals(const check_options *o, totals *t) {
 // After a failure with one file the others are still checked; the exit code is the first failure's.
 static int check_all(const check_options *o, const assembler *tool) {
     totals t = {.array = o->json ? json_array() : NULL, .launches = o->json && o->run ? json_array() : NULL};
-    int    trouble = CODE_OK;
+    int    trouble = sarif_begin(&t.sarif, o->sarif, o->json);
     for (size_t i = 0; i < o->count && trouble != CODE_USAGE; i++) {
         int code = check_path(o, tool, o->path[i], &t);
         if (!trouble) trouble = code;
@@ -186,6 +192,7 @@ static int check_all(const check_options *o, const assembler *tool) {
     json_decref(t.array);
     json_decref(t.launches);
     trouble = trouble ? trouble : t.trouble ? t.trouble : printed;
+    trouble = sarif_end(&t.sarif, trouble);
     return trouble ? trouble : t.errors ? CODE_WRONG : CODE_OK;
 }
 

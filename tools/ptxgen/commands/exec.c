@@ -14,6 +14,7 @@
 #include "machine.h"
 #include "message.h"
 #include "output.h"
+#include "sarif.h"
 
 enum { OUTPUTS_MAX = 32 };
 
@@ -34,9 +35,11 @@ typedef struct exec_options {
     json_t         *findings, *outputs;  // with --json
     machine_options machine;
     cuda_options    cuda;
+    const char     *sarif_path;
+    sarif           sarif;
 } exec_options;
 
-enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON };
+enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON, KEY_SARIF };
 
 static const struct argp_option options[] = {
     LAUNCH_OPTIONS("the file's only one", "1", "1", "0"),
@@ -46,6 +49,7 @@ static const struct argp_option options[] = {
     {.name = "json",
      .key = KEY_JSON,
      .doc = "Print the launch, the buffers that --print names, what was found and counted as one JSON object"},
+    SARIF_OPTION(KEY_SARIF),
     MACHINE_OPTIONS,
     CUDA_ARCH_OPTION,
     CUDA_OPTIONS,
@@ -81,6 +85,7 @@ static int set(void *user, int key, char *value) {
     case KEY_DUMP: return add_wanted(o, "--dump", value, '=');
     case KEY_DEVICE: o->device = value; return CODE_OK;
     case KEY_JSON: o->json = true; return CODE_OK;
+    case KEY_SARIF: o->sarif_path = value; return CODE_OK;
     default:
         if (!launch_set(&o->launch, key, value) && !machine_set(&o->machine, key, value))
             cuda_set(&o->cuda, key, value);
@@ -104,6 +109,13 @@ static const args_spec spec = {
     .take = take,
 };
 
+// Whether a buffer goes to standard output.
+static bool prints(const exec_options *o) {
+    for (unsigned i = 0; i < o->wanted_count; i++)
+        if (!o->wanted[i].path) return true;
+    return false;
+}
+
 static int check_wanted(const exec_options *o) {
     const arguments *given = &o->launch.arguments;
     for (unsigned i = 0; i < o->wanted_count; i++) {
@@ -122,7 +134,8 @@ static int check_wanted(const exec_options *o) {
 static void add_findings(exec_options *o, cj_device *device, document *ptx) {
     for (size_t i = 0; i < cj_cpu_hazard_count(device); i++) {
         const finding found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
-        json_array_append_new(o->findings, finding_json(ptx, &found));
+        sarif_add(&o->sarif, ptx, &found);
+        if (o->json) json_array_append_new(o->findings, finding_json(ptx, &found));
     }
 }
 
@@ -134,7 +147,7 @@ static int launch_once(exec_options *o, cj_device *device, document *ptx, cj_fun
     const cj_status status = launch_run(&o->launch, device, function, &error);
     o->ran = !status || status == CJ_HAZARD;
     code = machine_report(device, ptx, status, &error);
-    if (o->json && status == CJ_HAZARD) add_findings(o, device, ptx);
+    if (status == CJ_HAZARD) add_findings(o, device, ptx);
     if (!o->json) machine_stats(&o->machine, device, ptx);
     return code;
 }
@@ -220,7 +233,11 @@ static int run_document(exec_options *o, cj_device *device, document *ptx) {
     cj_module *module = NULL;
     cj_error   error;
     int        code = CODE_OK;
-    if (cj_module_from_ptx(device, ptx->text, ptx->length, &module, &error)) code = finding_refuse(ptx, &error);
+    if (cj_module_from_ptx(device, ptx->text, ptx->length, &module, &error)) {
+        const finding wrong = finding_of(&error);
+        if (error.status == CJ_INVALID_KERNEL) sarif_add(&o->sarif, ptx, &wrong);
+        code = finding_refuse(ptx, &error);
+    }
     if (!code) code = run(o, device, ptx, module);
     arguments_release(&o->launch.arguments, device);
     cj_module_unload(module);
@@ -254,7 +271,9 @@ int cmd_exec(int argc, char **argv) {
     if (!o.launch.block.x) o.launch.block = (cj_dim3){1, 1, 1};
     if (o.json) o.findings = json_array(), o.outputs = json_array();
     int code = check_wanted(&o);
+    if (!code) code = sarif_begin(&o.sarif, o.sarif_path, o.json || prints(&o));
     if (!code) code = run_on_device(&o);
+    code = sarif_end(&o.sarif, code);
     arguments_free(&o.launch.arguments);
     cuda_free(&o.cuda);
     json_decref(o.findings);

@@ -205,14 +205,18 @@ json_t *finding_json(document *d, const finding *f) {
                      "source", origin_json(origin_of(d, what->line)), "other", other_json(d, f));
 }
 
+finding finding_of(const cj_error *error) {
+    return (finding){.what = {.severity = CJ_SEVERITY_ERROR,
+                              .rule = error->rule,
+                              .line = error->line,
+                              .column = error->column,
+                              .message = error->message,
+                              .hint = error->hint}};
+}
+
 int finding_refuse(document *d, const cj_error *error) {
     if (error->status != CJ_INVALID_KERNEL) return message_failure(error);
-    finding_print(stderr, d,
-                  &(finding){.what = {.severity = CJ_SEVERITY_ERROR,
-                                      .rule = error->rule,
-                                      .line = error->line,
-                                      .column = error->column,
-                                      .message = error->message,
-                                      .hint = error->hint}});
+    const finding found = finding_of(error);
+    finding_print(stderr, d, &found);
     return CODE_WRONG;
 }

@@ -28,6 +28,9 @@ void findings_free(findings *f);
 // PTX tells of its source, and that can be read, the place and the line are the source's, and the PTX line is a note.
 void finding_print(FILE *to, document *d, const finding *f);
 
+// What the library says of a text that it refused (INVALID_KERNEL); it borrows the error's strings.
+finding finding_of(const cj_error *error);
+
 // A text that the library refused: a mistake in it is shown as above on standard error. Returns the exit code.
 int finding_refuse(document *d, const cj_error *error);
 

@@ -22,6 +22,7 @@ struct origin {
     cj_source_map *map;  // NULL: the PTX has no .loc
     bool           asked;
     source_file   *files;
+    source_file   *given;  // the one that origin_give gave
 };
 
 enum { FILE_MAX = 64 << 20 };  // bytes of a source file that is shown
@@ -96,8 +97,11 @@ document *origin_file(document *d, const char *name) {
 int origin_give(document *d, const char *name, const char *text) {
     origin      *o = of_document(d);
     source_file *file = o ? add_file(o, name) : NULL;
+    if (o) o->given = file;
     return file ? document_copy(&file->text, text) : message_error(CJ_OUT_OF_MEMORY, "no memory for '%s'", name);
 }
+
+const char *origin_main(document *d) { return d->origin && d->origin->given ? d->origin->given->name : d->name; }
 
 // ---- the rest
 

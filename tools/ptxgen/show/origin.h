@@ -18,6 +18,9 @@ document *origin_file(document *d, const char *name);
 // The text of that file, which needs not be read; it is copied. Returns an exit code.
 int origin_give(document *d, const char *name, const char *text);
 
+// The file that was given last: of a document that was compiled here, its source.
+const char *origin_main(document *d);
+
 // A file's name as it is shown: without the working directory.
 const char *origin_name(const char *file);
 
