@@ -189,7 +189,7 @@ static bool parse_file_name(cj_parser *p) {
     uint64_t value;
     cj__take_word(p, ".file");
     if (!cj__integer(p, &value, "a file's number")) return false;
-    const char *name = p->at + 1;
+    const char *name = p->at;
     if (!cj__string(p) || !cj__add_file(p, value, name)) return false;
     for (end = p->at; cj__take(p, ','); end = p->at)
         if (!cj__integer(p, &value, "a file's time or size")) return false;

@@ -220,7 +220,7 @@ bool cj__end_statement(cj_parser *p, const char *what);   // takes the ;
 // ---- source.c
 
 bool cj__add_loc(cj_parser *p, cj_ir_loc loc);
-bool cj__add_file(cj_parser *p, uint64_t number, const char *name);  // the name ends with the quote behind it
+bool cj__add_file(cj_parser *p, uint64_t number, const char *quoted);  // a text in quotes, which has been read
 
 // ---- parse_inst.c
 

@@ -23,9 +23,9 @@ bool cj__add_loc(cj_parser *p, cj_ir_loc loc) {
     return true;
 }
 
-bool cj__add_file(cj_parser *p, uint64_t number, const char *name) {
+bool cj__add_file(cj_parser *p, uint64_t number, const char *quoted) {
     cj_ir_module *module = p->module;
-    const char   *end = memchr(name, '"', (size_t)(p->end - name));
+    const char   *name = quoted + 1, *end = memchr(name, '"', (size_t)(p->end - name));
     const char   *text = cj__arena_text(&module->arena, name, end ? (size_t)(end - name) : 0);
     cj_ir_file   *grown = cj__arena_grow(&module->arena, module->file, module->file_count, &module->file_capacity,
                                          sizeof *grown);

@@ -116,6 +116,17 @@ static void broken_texts_give_what_they_can(void **state) {
     assert_null(cj_source_map_find(NULL, 1));
 }
 
+// As Triton, Numba and rustc write them: comments, time and size of the file, other blanks.
+static void every_compilers_forms_are_read(void **state) {
+    static const char text[] = HEAD "\t.file\t1 \"/home/me/kernels.py\"\n.file 2 \"src/lib.rs\", 1700000000, 4096\n.entry k()\n{\n"
+                                    "\t.loc\t1 22 0                          // kernels.py:22:0\n\tbar.sync \t0;\n"
+                                    ".loc 2 7 13, function_name Linfo_string0, inlined_at 1 23 9 /* here */\nret;\n}\n"
+                                    ".section .debug_str { Linfo_string0:\n.b8 0x5f,0x52,109 // _Rm\n.b8 0\n}\n.section .debug_loc { }\n";
+    (void)state;
+    expect(text, 9, "/home/me/kernels.py:22:0");
+    expect(text, 11, "src/lib.rs:7:13 in _Rm, /home/me/kernels.py:23:9");
+}
+
 static void texts_of_one_line_have_their_last_loc(void **state) {
     (void)state;
     expect(".version 8.0 .target sm_90 .file 1 \"a.cu\" .entry k() { .loc 1 5 5 ret; }", 1, "a.cu:5:5");
@@ -168,6 +179,7 @@ int main(void) {
         cmocka_unit_test(inlined_functions_are_followed),
         cmocka_unit_test(a_circle_ends),
         cmocka_unit_test(broken_texts_give_what_they_can),
+        cmocka_unit_test(every_compilers_forms_are_read),
         cmocka_unit_test(texts_of_one_line_have_their_last_loc),
         cmocka_unit_test(lowered_names_are_read),
         cmocka_unit_test(a_name_that_does_not_fit_is_none),
