@@ -84,6 +84,19 @@ json '[f for f in o["findings"] if f["source"]["line"] == 2][0]["source"] == {"f
 json '[f for f in o["findings"] if f["source"]["line"] == 2][0]["other"] == {"line": 15, "instruction": "st.shared.u32",
       "source": {"file": "pairs.cu", "line": 8, "column": 5, "function": None, "inlined_at": None}}'
 
+# --- one fault that an unrolled loop has several times is shown once
+sed 's/^ld.shared.u32.*/&\n&\n&/' race.ptx >unrolled.ptx
+finds 1 '' exec unrolled.ptx "${how[@]}"
+[[ $(grep -c 'pairs.cu:2:12: error: pairs.cu:8 .*\[race-block\]' err) == 1 ]] || failed 'exec unrolled.ptx' 'not shown once'
+shows 'note: and 2 more at other lines of the PTX that come from the same lines'
+finds 1 '' check --run unrolled.ptx --block 64
+[[ $(grep -c 'pairs.cu:2:12: error: pairs.cu:8 .*\[race-block\]' out) == 1 ]] || failed 'check unrolled.ptx' 'not shown once'
+run exec unrolled.ptx "${how[@]}" --json
+json 'len([f for f in o["findings"] if f["source"]["line"] == 2 and f["rule"] == "race-block"]) == 3'
+sed '/\.loc/d' unrolled.ptx >plain.ptx
+finds 1 '' exec plain.ptx "${how[@]}"
+[[ $(grep -c 'error: line 13, .*\[race-block\]' err) == 3 ]] || failed 'exec plain.ptx' 'not all are shown'
+
 # --- rules
 ptx pairs.cu 'bar.sync 0;' u64 >wrong.ptx
 finds 1 "pairs.cu:10:12: error: operand 2 of 'st.global.u64'" check wrong.ptx

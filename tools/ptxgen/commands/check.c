@@ -88,7 +88,9 @@ typedef struct totals {
     sarif   sarif;
 } totals;
 
-static void show(totals *t, document *d, const findings *found) {
+static void show(totals *t, document *d, findings *found) {
+    const size_t all = found->count;
+    if (!t->array) findings_merge(found, d);
     for (size_t i = 0; i < found->count; i++) {
         const finding *what = &found->item[i];
         sarif_add(&t->sarif, d, what);
@@ -98,7 +100,7 @@ static void show(totals *t, document *d, const findings *found) {
             finding_print(stdout, d, what);
     }
     t->errors += found->errors;
-    t->warnings += found->count - found->errors;
+    t->warnings += all - found->errors;
 }
 
 static int add_report(const cj_report *report, findings *found) {

@@ -141,10 +141,15 @@ int machine_report(const cj_device *device, document *ptx, cj_status status, con
     if (!status) return CODE_OK;
     size_t count = status == CJ_HAZARD ? cj_cpu_hazard_count(device) : 0;
     if (!count) return message_failure(error);
-    for (size_t i = 0; i < count; i++) {
-        finding found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
-        finding_print(stderr, ptx, &found);
+    findings found = {0};
+    int      code = CODE_OK;
+    for (size_t i = 0; i < count && !code; i++) {
+        const finding one = machine_finding(ptx, cj_cpu_hazard_at(device, i));
+        code = findings_add(&found, &one);
     }
+    findings_merge(&found, ptx);
+    for (size_t i = 0; i < found.count; i++) finding_print(stderr, ptx, &found.item[i]);
+    findings_free(&found);
     fprintf(stderr, "%zu hazard%s\n", count, count == 1 ? "" : "s");
     return CODE_WRONG;
 }

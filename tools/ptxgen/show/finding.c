@@ -33,6 +33,32 @@ void findings_sort(findings *f) {
     if (f->count) qsort(f->item, f->count, sizeof *f->item, by_line);
 }
 
+// Of one place, or both unknown.
+static bool is_same_place(const cj_source *a, const cj_source *b) {
+    if (!a || !b) return a == b;
+    return a->line == b->line && !strcmp(a->file, b->file);
+}
+
+static bool is_same_hazard(document *d, const finding *a, const finding *b) {
+    const cj_source *source = origin_of(d, a->what.line);
+    return source && a->other_what && b->other_what && !strcmp(a->what.rule, b->what.rule) && !a->other == !b->other &&
+           is_same_place(source, origin_of(d, b->what.line)) &&
+           is_same_place(origin_of(d, a->other), origin_of(d, b->other));
+}
+
+void findings_merge(findings *f, document *d) {
+    size_t kept = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        size_t same = 0;
+        while (same < kept && !is_same_hazard(d, &f->item[same], &f->item[i])) same++;
+        if (same < kept)
+            f->item[same].more++;
+        else
+            f->item[kept++] = f->item[i];
+    }
+    f->count = kept;
+}
+
 void findings_free(findings *f) {
     free(f->item);
     *f = (findings){0};
@@ -185,6 +211,9 @@ void finding_print(FILE *to, document *d, const finding *f) {
     if (source) print_inlined(to, d, source);
     if (reads) print_ptx(to, d, what->line);
     print_other(to, d, f);
+    if (f->more)
+        fprintf(to, "%snote:%s and %zu more at other lines of the PTX that come from the same lines\n",
+                message_colour(to, COLOUR_CYAN), message_colour(to, COLOUR_NONE), f->more);
     if (!what->hint[0]) return;
     fprintf(to, "%shint:%s ", message_colour(to, COLOUR_CYAN), message_colour(to, COLOUR_NONE));
     print_clean(to, what->hint);

@@ -11,7 +11,8 @@
 typedef struct finding {
     cj_diagnostic what;        // the strings are borrowed from the report or hazard
     unsigned      other;       // a hazard's first party: the line of the PTX; 0: there is none
-    const char   *other_what;  // its instruction
+    const char   *other_what;  // its instruction; NULL: this is no hazard
+    size_t        more;        // hazards of the same lines of the source, at other lines of the PTX, that it stands for
     size_t        order;
 } finding;
 
@@ -22,6 +23,8 @@ typedef struct findings {
 
 int  findings_add(findings *f, const finding *what);        // returns an exit code
 void findings_sort(findings *f);                            // by line; within a line as they were added
+// Leaves one hazard of those that have the same rule and the same lines of the source: an unrolled loop shows one fault many times.
+void findings_merge(findings *f, document *d);
 void findings_free(findings *f);
 
 // file:line:column: error: message [rule], the line, a caret, notes, the hint; with colour where `to` is a terminal. Where the
