@@ -48,6 +48,24 @@ CJ_API size_t         cj_rule_count(void);
 CJ_API const cj_rule *cj_rule_at(size_t index);           // NULL behind the last
 CJ_API const cj_rule *cj_rule_find(const char *id);       // NULL for no such rule
 
+// A place of the source that a compiler made PTX of, as the PTX's .loc and .file name it. Lines and columns count from 1;
+// column 0: unknown.
+typedef struct cj_source {
+    const char             *file;
+    unsigned                line, column;
+    const char             *function;    // that was inlined, and holds this line; "": none, or its name is not known
+    const struct cj_source *inlined_at;  // where it was inlined; NULL: it was not
+} cj_source;
+
+// Tells the place of the source for lines of a PTX text, whoever compiled it: nvcc, NVRTC, Triton, Numba, rustc. A text that
+// breaks rules, or has no .loc, gives what can be told. Thread safety: one thread at a time a map. OUT_OF_MEMORY.
+typedef struct cj_source_map cj_source_map;
+
+CJ_API cj_status cj_source_map_create(const char *ptx, size_t length, cj_source_map **map, cj_error *error);
+CJ_API void      cj_source_map_destroy(cj_source_map *map);  // NULL is allowed
+// NULL: the text does not say it. What is returned lives as long as the map.
+CJ_API const cj_source *cj_source_map_find(cj_source_map *map, unsigned line);
+
 // Prints a PTX file in our layout: same instructions, same order, comments kept; text owned by the caller (cj_text_free in
 // clusterjit/ptx.h). INVALID_KERNEL with line and column when it cannot be parsed.
 CJ_API cj_status cj_format_ptx(const char *ptx, size_t length, char **text, size_t *text_length, cj_error *error);

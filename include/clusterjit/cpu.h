@@ -105,11 +105,27 @@ typedef struct cj_cpu_stats {
     uint64_t atomics;
     uint64_t block_barriers, cluster_barriers, mbarrier_waits;
     uint64_t bank_conflicts;                     // shared-memory wavefronts beyond the first of each access
+    uint64_t global_sectors;                     // of 32 bytes of global memory, in each access of a warp
     double   seconds;                            // host time
 } cj_cpu_stats;
 
 CJ_API cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_error *error);
 CJ_API cj_status cj_cpu_stats_clear(cj_device *device, cj_error *error);
+
+// The same of the last launch with stats, for each line of the PTX that was executed; cj_source_map_find (clusterjit/check.h) tells
+// the line of the source.
+typedef struct cj_cpu_line_stats {
+    unsigned line;
+    uint64_t thread_instructions, warp_instructions;
+    uint64_t global_bytes, shared_bytes, dsmem_bytes, local_bytes;  // read or written; dsmem: of peers
+    uint64_t async_bytes;                                           // moved asynchronously by what this line began
+    uint64_t global_sectors, bank_conflicts;
+    uint64_t
+        barrier_waits;  // threads that came to a barrier of the block or the cluster, or asked for a phase of an mbarrier
+} cj_cpu_line_stats;
+
+CJ_API size_t                   cj_cpu_line_count(const cj_device *device);
+CJ_API const cj_cpu_line_stats *cj_cpu_line_at(const cj_device *device, size_t index);  // by line; NULL after the last
 
 #ifdef __cplusplus
 }

@@ -106,7 +106,8 @@ CJ_API cj_status cj_mem_fill(cj_device *device, cj_ptr to, uint8_t byte, size_t 
 CJ_API cj_status cj_module_from_ptx(cj_device *device, const char *ptx, size_t length, cj_module **module, cj_error *error);
 CJ_API void      cj_module_unload(cj_module *module);  // NULL is allowed
 
-// Finds an entry; owned by the module. INVALID_ARGUMENT names the entries there are.
+// Finds an entry by its name, also by that of its C++ source (cj_module_from_cuda); owned by the module. INVALID_ARGUMENT names
+// the entries there are.
 CJ_API cj_status cj_module_function(cj_module *module, const char *entry, cj_function **function, cj_error *error);
 
 // The name of the module's i-th entry, NULL behind the last; owned by the module.

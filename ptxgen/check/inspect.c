@@ -10,6 +10,7 @@
 #include "parse.h"
 #include "print.h"
 #include "report.h"
+#include "source.h"
 
 // ---- checking
 
@@ -119,6 +120,45 @@ cj_status cj_format_ptx(const char *ptx, size_t length, char **text, size_t *tex
     *text = printed.data;
     if (text_length) *text_length = printed.length;
     return CJ_OK;
+}
+
+// ---- the source
+
+struct cj_source_map {
+    cj_ir_module *module;  // without its bodies
+    cj_arena      arena;
+};
+
+static void see_nothing(void *user, cj_ir_module *module, const cj_ir_func *func) {
+    (void)user, (void)module, (void)func;
+}
+
+cj_status cj_source_map_create(const char *ptx, size_t length, cj_source_map **map, cj_error *error) {
+    if (!map) return cj__fail(error, CJ_INVALID_ARGUMENT, "map is NULL");
+    *map = NULL;
+    if (!ptx) return cj__fail(error, CJ_INVALID_ARGUMENT, "ptx is NULL");
+    cj_report      report = {0};
+    cj_source_map *made = calloc(1, sizeof *made);
+    cj_status      status = made ? cj__ir_parse_each(ptx, length, &made->module, &report, see_nothing, NULL)
+                                 : CJ_OUT_OF_MEMORY;
+    cj__arena_free(&report.arena);
+    if (status) {
+        free(made);
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while reading PTX");
+    }
+    *map = made;
+    return CJ_OK;
+}
+
+const cj_source *cj_source_map_find(cj_source_map *map, unsigned line) {
+    return map ? cj__ir_source(map->module, line, &map->arena) : NULL;
+}
+
+void cj_source_map_destroy(cj_source_map *map) {
+    if (!map) return;
+    cj__arena_free(&map->arena);
+    cj__ir_free(map->module);
+    free(map);
 }
 
 // ---- the instruction table

@@ -220,6 +220,32 @@ typedef struct cj_ir_item {
     };
 } cj_ir_item;
 
+// A place of the source that was compiled to PTX, as .loc names it.
+typedef struct cj_ir_place {
+    uint32_t file, line, column;  // file: the number of a .file
+} cj_ir_place;
+
+// `place` is in a function that was inlined.
+typedef struct cj_ir_inlined {
+    const char *label;   // of the function's name in a .section, which begins `offset` bytes behind it
+    int64_t     offset;
+    cj_ir_place at;      // where it was inlined
+} cj_ir_inlined;
+
+// From this line of the text on, until the next cj_ir_loc, instructions come from that place.
+typedef struct cj_ir_loc {
+    uint32_t             line;
+    cj_ir_place          place;    // line 0: from no line of the source; file CJ_NO_FILE: a function begins
+    const cj_ir_inlined *inlined;  // or NULL
+} cj_ir_loc;
+
+#define CJ_NO_FILE UINT32_MAX
+
+typedef struct cj_ir_file {
+    uint32_t    number;
+    const char *name;
+} cj_ir_file;
+
 struct cj_ir_module {
     cj_arena    arena;
     uint16_t    version;       // 10 * major + minor; 0 until .version was read
@@ -233,6 +259,12 @@ struct cj_ir_module {
     bool        has_sections;  // .section, which debuggers read
     cj_ir_item *item;
     size_t      item_count, item_capacity;
+    cj_ir_loc  *loc;           // in the order of the text
+    size_t      loc_count, loc_capacity;
+    cj_ir_file *file;          // .file
+    size_t      file_count, file_capacity;
+    cj_map      labels;        // of the .section texts -> what stands behind the colon; cj__ir_source fills it
+    bool        labels_known;
     cj_map      names;         // module-level name -> cj_ir_item
     cj_map      mnemonics;     // text -> cj_mnemonic
 };

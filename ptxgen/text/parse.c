@@ -188,7 +188,9 @@ static bool parse_file_name(cj_parser *p) {
     const char *start = p->at, *end;
     uint64_t value;
     cj__take_word(p, ".file");
-    if (!cj__integer(p, &value, "a file's number") || !cj__string(p)) return false;
+    if (!cj__integer(p, &value, "a file's number")) return false;
+    const char *name = p->at;
+    if (!cj__string(p) || !cj__add_file(p, value, name)) return false;
     for (end = p->at; cj__take(p, ','); end = p->at)
         if (!cj__integer(p, &value, "a file's time or size")) return false;
     return keep(p, start, end, true);
@@ -393,7 +395,7 @@ cj_ir_module *cj__ir_new(void) {
     module->arena = arena;
     module->address_size = 64;
     module->target = module->target_options = "";
-    module->names.arena = module->mnemonics.arena = &module->arena;
+    module->names.arena = module->mnemonics.arena = module->labels.arena = &module->arena;
     return module;
 }
 

@@ -261,36 +261,47 @@ static bool expect_name(cj_parser *p, const char *name) {
 }
 
 // file line column: *end is where the column ends.
-static bool parse_place(cj_parser *p, const char **end) {
+static bool parse_place(cj_parser *p, cj_ir_place *place, const char **end) {
     static const char *const parts[] = {"a file's number", "a line", "a column"};
+    uint32_t *const into[] = {&place->file, &place->line, &place->column};
     for (unsigned i = 0; i < 3; i++) {
         uint64_t value;
         const char *at = p->at;
         p->last_line = p->line;
         if (!cj__integer(p, &value, parts[i])) return false;
+        *into[i] = value < CJ_NO_FILE ? (uint32_t)value : 0;
         for (*end = at; *end < p->at && **end != ',' && **end != '/' && **end > ' ';) ++*end;
     }
     return true;
 }
 
-// .loc 1 12 5[, function_name label[+4], inlined_at 1 20 3]
+// function_name label[+4], inlined_at 1 20 3
+static bool parse_inlined(cj_parser *p, const cj_ir_inlined **inlined, const char **end) {
+    cj_ir_inlined *made = cj__arena_alloc(&p->module->arena, sizeof *made);
+    bool written;
+    if (!made) return cj__parse_memory(p);
+    if (!expect_name(p, "function_name")) return false;
+    size_t length = cj__name_length(p);
+    if (!length) return cj__expected(p, p->at, "a label");
+    made->label = cj__arena_text(&p->module->arena, p->at, length);
+    if (!made->label) return cj__parse_memory(p);
+    p->at += length;
+    cj__skip(p);
+    if (!cj__offset(p, &made->offset, &written) || !cj__expect(p, ',', "before inlined_at")) return false;
+    *inlined = made;
+    return expect_name(p, "inlined_at") && parse_place(p, &made->at, end);
+}
+
+// .loc 1 12 5[, function_name …, inlined_at …]
 static bool parse_loc(cj_parser *p) {
     const char *start = p->at, *end;
-    int64_t offset = 0;
-    bool written;
+    cj_ir_loc loc = {.line = p->line};
     size_t index = p->func->stmt_count;
     if (!cj__add_stmt(p, CJ_STMT_DIRECTIVE, start)) return false;
     cj__take_word(p, ".loc");
-    if (!parse_place(p, &end)) return false;
-    if (cj__take(p, ',')) {
-        if (!expect_name(p, "function_name")) return false;
-        size_t length = cj__name_length(p);
-        if (!length) return cj__expected(p, p->at, "a label");
-        p->at += length;
-        cj__skip(p);
-        if (!cj__offset(p, &offset, &written) || !cj__expect(p, ',', "before inlined_at")) return false;
-        if (!expect_name(p, "inlined_at") || !parse_place(p, &end)) return false;
-    }
+    if (!parse_place(p, &loc.place, &end)) return false;
+    if (cj__take(p, ',') && !parse_inlined(p, &loc.inlined, &end)) return false;
+    if (!cj__add_loc(p, loc)) return false;
     if (p->each) p->func->stmt_count = index;
     const char *text = p->each ? "" : cj__text_plain(p, start, end);
     p->func->stmt[index].text = text;
@@ -454,6 +465,7 @@ bool cj__open_body(cj_parser *p, cj_ir_func *func) {
         p->arena = p->bodies;
     }
     func->has_body = true;
+    if (p->module->loc_count && !cj__add_loc(p, (cj_ir_loc){.line = p->line, .place.file = CJ_NO_FILE})) return false;
     return open_scope(p) && declare_params(p, func->param, func->param_count) &&
            declare_params(p, func->result, func->result_count);
 }

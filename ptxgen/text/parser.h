@@ -9,6 +9,7 @@
 //   parse_name.c  what names in a body are declared as and mean
 //   parse_body.c  bodies: comments, scopes, declarations, labels
 //   parse_inst.c  instructions and their operands
+//   source.c      which place of the source each line comes from
 //
 // An error is filled in and every parsing function returns false from there on. With a report, the loops over items and
 // statements then add it there, skip what is broken (cj__recover) and go on; without one the first error stays.
@@ -216,6 +217,11 @@ bool cj__close_body(cj_parser *p);                      // every label used is d
 void cj__attach_comments(cj_parser *p);                 // those read so far, to statements or items
 bool cj__add_jump(cj_parser *p, cj_ir_operand *operand);  // to the label of that name
 bool cj__end_statement(cj_parser *p, const char *what);   // takes the ;
+
+// ---- source.c
+
+bool cj__add_loc(cj_parser *p, cj_ir_loc loc);
+bool cj__add_file(cj_parser *p, uint64_t number, const char *quoted);  // a text in quotes, which has been read
 
 // ---- parse_inst.c
 

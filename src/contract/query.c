@@ -4,38 +4,11 @@
 
 #include "check.h"
 #include "contract.h"
+#include "entry_name.h"
 #include "error.h"
 #include "parse.h"
 
-static const cj_ir_func *entry_after(const cj_ir_module *module, const cj_ir_func *before) {
-    bool passed = !before;
-    for (size_t i = 0; i < module->item_count; i++) {
-        if (module->item[i].kind != CJ_ITEM_FUNC || !module->item[i].func->is_entry) continue;
-        if (passed) return module->item[i].func;
-        passed = module->item[i].func == before;
-    }
-    return NULL;
-}
-
-static cj_status find_entry(const cj_ir_module *module, const char *name, const cj_ir_func **entry, cj_error *error) {
-    const cj_ir_func *first = entry_after(module, NULL), *second = first ? entry_after(module, first) : NULL;
-    *entry = name ? cj__ir_func(module, name) : first;
-    if (!first) return cj__fail(error, CJ_INVALID_ARGUMENT, "the PTX has no entry");
-    if (name && (!*entry || !(*entry)->is_entry)) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "the PTX has no entry '%.64s'", name);
-        cj__hint(error, "it has %s%s%s%s", first->name, second ? ", " : "", second ? second->name : "",
-                 second && entry_after(module, second) ? ", …" : "");
-        return CJ_INVALID_ARGUMENT;
-    }
-    if (!name && second) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "the PTX has several entries");
-        cj__hint(error, "name one: %s, %s%s", first->name, second->name, entry_after(module, second) ? ", …" : "");
-        return CJ_INVALID_ARGUMENT;
-    }
-    return CJ_OK;
-}
-
-// Findings of the checker that the launch rules judge themselves, with the launch and the GPU known.
+// Findings of the checker that the table judges itself, and by what the launch and the GPU are.
 static bool is_judged_here(const cj_diagnostic *finding) {
     static const char *const shapes[] = {"block-shape", "cluster-shape", "cluster-rank"};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -66,7 +39,8 @@ cj_status cj__contract_read(const cj_contract_query *query, cj_contract *contrac
     const cj_ir_func *entry = NULL;
     cj_status         status = cj__ir_parse(query->ptx, query->length, &module, error);
     if (!status) status = check_text(module, error);
-    if (!status) status = find_entry(module, query->entry, &entry, error);
+    if (!status && query->entry) status = cj__ir_entry_named(module, query->entry, &entry, error);
+    if (!status && !query->entry) status = cj__ir_entry_only(module, &entry, error);
     if (!status) cj__contract_of(entry, contract);
     cj__ir_free(module);
     return status;

@@ -6,8 +6,8 @@
 #include "check.h"
 #include "device.h"
 #include "dump.h"
+#include "entry_name.h"
 #include "parse.h"
-#include "text.h"
 
 // Parses and checks the text; free *ir with cj__ir_free.
 static cj_status parse(cj_device *device, const char *ptx, size_t length, cj_ir_module **ir, cj_error *error) {
@@ -75,30 +75,9 @@ void cj_module_unload(cj_module *module) {
     cj__device_drop(device);
 }
 
-// The name of the module's i-th entry.
-static const char *entry_name(const void *user, size_t i) {
-    const cj_ir_module *ir = user;
-    for (size_t at = 0; at < ir->item_count; at++) {
-        const cj_ir_item *item = &ir->item[at];
-        if (item->kind == CJ_ITEM_FUNC && item->func->is_entry && i-- == 0) return item->func->name;
-    }
-    return NULL;
-}
-
 const char *cj_module_entry(const cj_module *module, size_t index) {
-    return module ? entry_name(module->ir, index) : NULL;
-}
-
-static cj_status unknown_entry(const cj_ir_module *ir, const char *entry, cj_error *error) {
-    cj_text     names = {0};
-    const char *name;
-    for (size_t i = 0; (name = entry_name(ir, i)) != NULL; i++) cj__text_printf(&names, "%s%s", i ? ", " : "", name);
-    cj__fail(error, CJ_INVALID_ARGUMENT, "the module has no entry '%.64s'; its entries: %s", entry,
-             names.data ? names.data : "none");
-    const char *nearest = cj__nearest(entry, entry_name, ir);
-    if (nearest) cj__hint(error, "did you mean %s?", nearest);
-    cj__text_free(&names);
-    return CJ_INVALID_ARGUMENT;
+    const cj_ir_func *entry = module ? cj__ir_entry_at(module->ir, index) : NULL;
+    return entry ? entry->name : NULL;
 }
 
 static cj_function *find_function(const cj_module *module, const cj_ir_func *entry) {
@@ -139,12 +118,13 @@ cj_status cj_module_function(cj_module *module, const char *entry, cj_function *
     REQUIRE(module);
     REQUIRE(entry);
     REQUIRE(function);
-    const cj_ir_func *func = cj__ir_func(module->ir, entry);
-    if (!func || !func->is_entry) return unknown_entry(module->ir, entry, error);
+    const cj_ir_func *func;
+    cj_status         status = cj__ir_entry_named(module->ir, entry, &func, error);
+    if (status) return status;
 
     pthread_mutex_lock(&module->lock);
     cj_function *found = find_function(module, func);
-    cj_status    status = found ? CJ_OK : add_function(module, func, &found, error);
+    status = found ? CJ_OK : add_function(module, func, &found, error);
     pthread_mutex_unlock(&module->lock);
     if (!status) *function = found;
     return status;

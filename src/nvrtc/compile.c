@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "entry_name.h"
 #include "error.h"
+#include "text.h"
 
 static cj_status failed(const cj_nvrtc *nvrtc, int result, const char *call, cj_error *error) {
     cj_status status = result == CJ_NVRTC_OUT_OF_MEMORY ? CJ_OUT_OF_MEMORY : CJ_COMPILER;
@@ -45,7 +47,36 @@ bool cj__cuda_include(char *path, size_t size) {
     return has_headers("/usr/local/cuda", path, size);
 }
 
-// The numbers of all targets, the oldest first; to be freed.
+static void add_include(cj_cuda_includes *includes, const char *path) {
+    char *option = includes->option[includes->count];
+    if (includes->count == CJ_CUDA_INCLUDES || access(path, R_OK)) return;
+    const int length = snprintf(option, sizeof includes->option[0], "-I%s", path);
+    includes->count += length > 0 && (size_t)length < sizeof includes->option[0];
+}
+
+// Beside the library, where a toolkit and the wheels of CUDA 13 have headers, or in the wheels beside its own, where those of
+// CUDA 12 have them; else of the toolkit that the environment names. cccl: where CUDA 13 has what cooperative groups include.
+void cj__cuda_includes(const cj_nvrtc *nvrtc, cj_cuda_includes *includes) {
+    static const char *const places[] = {"/../include", "/../include/cccl", "/../../cuda_runtime/include",
+                                         "/../../cuda_cccl/include", "/../../cuda_cccl/include/cccl"};
+    char                     home[512], path[1024];
+    includes->count = 0;
+    if (cj__nvrtc_directory(nvrtc, home, sizeof home)) {
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            snprintf(path, sizeof path, "%s%s", home, places[i]);
+            add_include(includes, path);
+        }
+        snprintf(path, sizeof path, "%s/../include/cuda_fp16.h", home);
+        if (!access(path, R_OK)) return;
+        snprintf(path, sizeof path, "%s/../../cuda_runtime/include/cuda_fp16.h", home);
+        if (!access(path, R_OK)) return;
+    }
+    if (!cj__cuda_include(path, sizeof path - 8)) return;
+    add_include(includes, path);
+    add_include(includes, strcat(path, "/cccl"));
+}
+
+// Numbers of all targets, the oldest first; to be freed.
 static cj_status list_archs(const cj_nvrtc *nvrtc, int **archs, int *count, cj_error *error) {
     int result = nvrtc->GetNumSupportedArchs(count);
     *archs = result ? NULL : calloc((size_t)*count + 1, sizeof **archs);
@@ -93,45 +124,87 @@ static const char *first_error(const char *log) {
     return log;
 }
 
-static cj_status refused(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const cj_cuda_program *program,
+static cj_status refused(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const cj_cuda_program *program, int result,
                          cj_error *error) {
     size_t bytes = 0;
     char  *log = NULL;
     if (!nvrtc->GetProgramLogSize(handle, &bytes)) log = calloc(1, bytes + 1);
     if (!log || nvrtc->GetProgramLog(handle, log)) {
         free(log);
-        return failed(nvrtc, CJ_NVRTC_COMPILATION, "CompileProgram", error);
+        return failed(nvrtc, result, "CompileProgram", error);
     }
     const char *first = first_error(log);
     int         length = (int)strlen(first);
     while (length && first[length - 1] <= ' ') length--;
     cj__fail(error, CJ_COMPILER, "%s does not compile:\n%.*s", program->what, length, first);
-    cj__hint(error, "correct the line above the caret; line numbers are the source's own");
-    if (error) error->driver_code = CJ_NVRTC_COMPILATION;
+    cj__hint(error, result == CJ_NVRTC_COMPILATION
+                        ? "correct the line above the caret; line numbers are the source's own"
+                        : "correct the options: NVRTC's are those of nvcc that concern device code");
+    if (error) error->driver_code = result;
     free(log);
     return CJ_COMPILER;
 }
 
-static cj_status get_ptx(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, char **ptx, cj_error *error) {
-    size_t bytes;
-    int    result = nvrtc->GetPTXSize(handle, &bytes);
-    if (result) return failed(nvrtc, result, "GetPTXSize", error);
-    char *text = calloc(1, bytes + 1);
-    if (!text) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory for %zu bytes of PTX", bytes);
-    result = nvrtc->GetPTX(handle, text);
-    if (!result) {
-        *ptx = text;
-        return CJ_OK;
+// "// cuda-name: _Z6kernelIfLi4EEvPf = kernel<float, 4>" for each name, a line each.
+static cj_status put_names(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const cj_cuda_program *program, cj_text *ptx,
+                           cj_error *error) {
+    for (uint32_t i = 0; i < program->name_count; i++) {
+        const char *lowered;
+        const int   result = nvrtc->GetLoweredName(handle, program->names[i], &lowered);
+        if (result) return failed(nvrtc, result, "GetLoweredName", error);
+        cj__entry_name_put(ptx, lowered, program->names[i]);
     }
-    free(text);
-    return failed(nvrtc, result, "GetPTX", error);
+    return CJ_OK;
+}
+
+static cj_status get_ptx(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const cj_cuda_program *program, char **ptx,
+                         cj_error *error) {
+    size_t    bytes;
+    cj_text   text = {0};
+    int       result = nvrtc->GetPTXSize(handle, &bytes);
+    cj_status status = result ? failed(nvrtc, result, "GetPTXSize", error)
+                              : put_names(nvrtc, handle, program, &text, error);
+    char     *made = status ? NULL : calloc(1, text.length + bytes + 1);
+    if (!status && (!made || text.failed))
+        status = cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory for %zu bytes of PTX", bytes);
+    if (!status && text.length) memcpy(made, text.data, text.length);
+    if (!status && (result = nvrtc->GetPTX(handle, made + text.length)) != CJ_NVRTC_SUCCESS)
+        status = failed(nvrtc, result, "GetPTX", error);
+    cj__text_free(&text);
+    if (status)
+        free(made);
+    else
+        *ptx = made;
+    return status;
+}
+
+static cj_status run_compiler(const cj_nvrtc *nvrtc, const cj_cuda_program *program, const char *const *options,
+                              int count, char **ptx, cj_error *error) {
+    cj_nvrtc_program handle;
+    cj_status        status;
+    int result = nvrtc->CreateProgram(&handle, program->text, program->file ? program->file : "<clusterjit>", 0, NULL,
+                                      NULL);
+    if (result) return failed(nvrtc, result, "CreateProgram", error);
+    for (uint32_t i = 0; !result && i < program->name_count; i++)
+        result = nvrtc->AddNameExpression(handle, program->names[i]);
+    if (!result) result = nvrtc->CompileProgram(handle, count, options);
+    if (result == CJ_NVRTC_COMPILATION || result == CJ_NVRTC_INVALID_OPTION)
+        status = refused(nvrtc, handle, program, result, error);
+    else if (result)
+        status = failed(nvrtc, result, "CompileProgram", error);
+    else
+        status = get_ptx(nvrtc, handle, program, ptx, error);
+    nvrtc->DestroyProgram(&handle);
+    return status;
 }
 
 cj_status cj__cuda_compile(const cj_nvrtc *nvrtc, const cj_cuda_program *program, char **ptx, cj_error *error) {
-    enum { OWN = 4 };
-    char        arch[48], include[4096], cccl[sizeof include + 8];
-    const char *options[CJ_CUDA_OPTIONS_MAX + OWN] = {arch, "-rdc=true"};  // keeps functions that no kernel calls
-    int         count = 2;
+    enum { OWN = 2 };
+    char             arch[48];
+    cj_cuda_includes includes;
+    const char      *options[OWN + CJ_CUDA_OPTIONS_MAX + CJ_CUDA_INCLUDES] = {arch, program->is_module ? "-lineinfo"
+                                                                                                       : "-rdc=true"};
+    int              count = OWN;
     *ptx = NULL;
     if (program->option_count > CJ_CUDA_OPTIONS_MAX)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%" PRIu32 " options are more than %d", program->option_count,
@@ -140,24 +213,7 @@ cj_status cj__cuda_compile(const cj_nvrtc *nvrtc, const cj_cuda_program *program
     if (status) return status;
     snprintf(arch, sizeof arch, "--gpu-architecture=compute_%.20s", program->arch + strlen("sm_"));
     for (uint32_t i = 0; i < program->option_count; i++) options[count++] = program->options[i];
-    memcpy(include, "-I", 2);
-    if (cj__cuda_include(include + 2, sizeof include - 2)) {
-        snprintf(cccl, sizeof cccl, "%s/cccl",
-                 include);  // CUDA 13 has the headers that cooperative groups include there
-        options[count++] = include;
-        options[count++] = cccl;
-    }
-
-    cj_nvrtc_program handle;
-    int              result = nvrtc->CreateProgram(&handle, program->text, "<clusterjit>", 0, NULL, NULL);
-    if (result) return failed(nvrtc, result, "CreateProgram", error);
-    result = nvrtc->CompileProgram(handle, count, options);
-    if (result == CJ_NVRTC_COMPILATION)
-        status = refused(nvrtc, handle, program, error);
-    else if (result)
-        status = failed(nvrtc, result, "CompileProgram", error);
-    else
-        status = get_ptx(nvrtc, handle, ptx, error);
-    nvrtc->DestroyProgram(&handle);
-    return status;
+    cj__cuda_includes(nvrtc, &includes);
+    for (uint32_t i = 0; i < includes.count; i++) options[count++] = includes.option[i];
+    return run_compiler(nvrtc, program, options, count, ptx, error);
 }

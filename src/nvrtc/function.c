@@ -4,16 +4,13 @@
 // the user's text.
 #include <clusterjit/nvrtc.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache.h"
-#include "compile.h"
 #include "error.h"
-#include "log.h"
+#include "include_key.h"
 #include "text.h"
 #include "user_function.h"
 
@@ -179,21 +176,12 @@ static cj_status explain(const cj_cuda_desc *desc, cj_status status, cj_error *e
     return CJ_COMPILER;
 }
 
-static cj_disk *open_disk(void) {
-    cj_disk           *disk;
-    cj_error           why;
-    static atomic_bool warned;
-    if (cj__cache_open(true, &cj__files, &disk, &why) && !atomic_exchange(&warned, true))
-        cj__log(CJ_LOG_WARNING, "user functions are compiled anew in every process: %s; %s", why.message, why.hint);
-    return disk;
-}
-
 static cj_status compile(const cj_cuda_desc *desc, const cj_nvrtc *nvrtc, const cj_cuda_program *program,
                          cj_user_function **function, cj_error *error) {
     cj_text   key = {0};
     char     *ptx = NULL;
     cj_status status = CJ_OK;
-    cj_disk  *disk = may_be_kept(desc) ? open_disk() : NULL;
+    cj_disk  *disk = may_be_kept(desc) ? cj__cuda_disk() : NULL;
     if (disk) write_key(&key, nvrtc, program, name_of(desc));
     bool keeps = disk && !key.failed;
     if (!keeps || !make_of_kept(desc, disk, &key, function)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer's target: any bytes are read, checked and printed; what is read without an error prints to a text that
+// libFuzzer's target: any bytes are read, checked and printed, and the places of their source looked up; what is read without an error prints to a text that
 // prints to itself. replay.c runs it over the corpus in ordinary builds.
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "check.h"
 #include "parse.h"
 #include "print.h"
+#include "source.h"
 #include "text.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
@@ -47,6 +48,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
         expect_fixed_point(&printed);
     }
     cj__text_free(&printed);
+    for (uint32_t line = 0; line < 200; line++) cj__ir_source(module, line, &report.arena);
     cj__ir_free(module);
     cj__arena_free(&report.arena);
     return 0;

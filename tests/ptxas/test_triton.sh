@@ -51,6 +51,9 @@ twin() {
 }
 twin double proxy-fence '/fence\.proxy\.async/d'
 twin double race-block '/bar\.sync/d'
+# … at the lines of the Python source.
+grep -qE 'kernels\.py:[0-9]+:[0-9]+: error: kernels\.py:[0-9]+ \(PTX line [0-9]+\), ' "$dir/log" || failed double "no line of kernels.py"
+grep -qxE ' +v = a\.load\(at\)' "$dir/log" || failed double "no text of a line of kernels.py"
 twin double tensor-map '/tensormap\.replace.*box_dim/d'
 twin product 'race-block|wgmma-registers' 's/wgmma\.wait_group\.sync\.aligned/& 7; \/\//'
 twin product tensor-map '/tensormap\.replace.*element_stride/d'

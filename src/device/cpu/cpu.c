@@ -23,12 +23,14 @@
 enum { STACK_BYTES = 16 << 10, STACK_BYTES_MAX = 512 << 10 };
 
 typedef struct cpu_device {
-    cj_device        base;
-    cj_cpu_memory    memory;
-    cj_cpu_options   options;   // as given, with defaults for threads and stack_bytes of 0
-    pthread_mutex_t  lock;      // of the two fields below
-    cj_cpu_findings *findings;  // of the last launch that ended; NULL: none yet
-    cj_cpu_stats     stats;     // sums over the launches that ended since they were cleared
+    cj_device          base;
+    cj_cpu_memory      memory;
+    cj_cpu_options     options;   // 0 of threads and stack_bytes replaced
+    pthread_mutex_t    lock;      // of what follows
+    cj_cpu_findings   *findings;  // of the last launch that ended; NULL: none yet
+    cj_cpu_stats       stats;     // of the launches that ended since it was cleared
+    cj_cpu_line_stats *line;      // of the last launch that was counted
+    size_t             line_count;
 } cpu_device;
 
 typedef struct cpu_module {
@@ -55,6 +57,7 @@ static void cpu_close(cj_device *device) {
     cpu_device *cpu = (cpu_device *)device;
     cj__cpu_memory_free(&cpu->memory);
     free_findings(cpu->findings);
+    free(cpu->line);
     pthread_mutex_destroy(&cpu->lock);
     free(cpu);
 }
@@ -249,10 +252,13 @@ static void keep_results(cpu_device *device, cj_cpu_launch *launch, uint64_t ins
     cj_cpu_findings *before = device->findings;
     device->findings = launch->findings;
     device->stats.seconds += seconds;
-    if (launch->counts)
+    if (launch->counts) {
         cj__stats_sum(launch->program, launch->counts, &device->stats);
-    else
+        free(device->line);
+        device->line = cj__stats_lines(launch->program, launch->counts, &device->line_count);
+    } else {
         device->stats.thread_instructions += instructions;
+    }
     pthread_mutex_unlock(&device->lock);
     free_findings(before);
 }
@@ -474,6 +480,15 @@ cj_status cj_cpu_stats_clear(cj_device *device, cj_error *error) {
     if (!cpu) return refuse_device(device, error);
     cpu->stats = (cj_cpu_stats){0};
     return CJ_OK;
+}
+
+size_t cj_cpu_line_count(const cj_device *device) {
+    const cpu_device *cpu = cpu_of(device);
+    return cpu ? cpu->line_count : 0;
+}
+
+const cj_cpu_line_stats *cj_cpu_line_at(const cj_device *device, size_t index) {
+    return index < cj_cpu_line_count(device) ? &cpu_of(device)->line[index] : NULL;
 }
 
 cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_error *error) {

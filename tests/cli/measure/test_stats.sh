@@ -130,4 +130,73 @@ END
     gives '"stats"' run reduce --device cpu --json --stats
     [[ ! -s $dir/err ]] || failed "run --json --stats" "a table beside the JSON"
 fi
+# --- by lines: of the PTX where nothing tells its source, else of the source; what they say adds up to what all say
+lines_add_up() {
+    json 'all(sum(l[a] for l in o["stats"]["lines"]) == b for a, b in [("thread_instructions", o["stats"]["thread_instructions"]),
+          ("warp_instructions", o["stats"]["warp_instructions"]), ("global_sectors", o["stats"]["global_sectors"]),
+          ("bank_conflicts", o["stats"]["bank_conflicts"]), ("async_bytes", o["stats"]["async_bytes"]),
+          ("local_bytes", o["stats"]["local_bytes"]),
+          ("barrier_waits", o["stats"]["block_barriers"] + o["stats"]["cluster_barriers"] + o["stats"]["mbarrier_waits"])])'
+    json '[l["thread_instructions"] for l in o["stats"]["lines"]] == sorted((l["thread_instructions"] for l in o["stats"]["lines"]), reverse=True)'
+}
+gives '' exec "$dir/matrix.ptx" --block 128 --stats --json
+lines_add_up
+json 'all(l["ptx"] and l["file"].endswith("matrix.ptx") for l in o["stats"]["lines"])'
+json '[l for l in o["stats"]["lines"] if l["line"] == 15][0]["shared_bytes"] == 128 * 16'
+json '[l for l in o["stats"]["lines"] if l["line"] == 18][0]["barrier_waits"] == 128'
+
+# Threads load 4 bytes, 64 bytes apart: a sector each, on line 7; store them at shared[32 * thread], one bank, on line 8; line 3, in a
+# function that was inlined on line 9, reads 128 neighbouring bytes of global memory: 4 sectors.
+cat >"$dir/lines.ptx" <<'END'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry lines(.param .u64 x)
+{
+    .reg .b32 %r<8>;
+    .reg .b64 %d<8>;
+    .shared .align 4 .b8 tile[4096];
+    .loc 1 7 5
+    ld.param.u64 %d0, [x];
+    mov.u32 %r0, %tid.x;
+    mul.wide.u32 %d1, %r0, 64;
+    add.u64 %d1, %d0, %d1;
+    ld.global.u32 %r1, [%d1];
+    .loc 1 8 5
+    shl.b32 %r2, %r0, 7;
+    mov.u32 %r3, tile;
+    add.u32 %r2, %r2, %r3;
+    st.shared.u32 [%r2], %r1;
+    .loc 1 9 5
+    bar.sync 0;
+    .loc 1 3 5, function_name $name, inlined_at 1 9 5
+    mul.wide.u32 %d1, %r0, 4;
+    add.u64 %d1, %d0, %d1;
+    ld.global.u32 %r1, [%d1];
+    .loc 1 7 9
+    ret;
+}
+.file 1 "lines.cu"
+END
+seq -f 'line %g of the source;' 12 >"$dir/lines.cu"
+cd "$dir" || exit 1
+how=(exec lines.ptx --block 32 --arg 'u32[512]=zeros' --stats)
+gives '' "${how[@]}"
+grep -qE '^line +instructions +of warps +global B +sectors +shared B +conflicts +waits$' err || failed --stats 'no head of the lines'
+grep -qE '^lines\.cu:7 +192 +6 +128 +32 +0 +0 +0  line 7 of the source;$' err || failed --stats 'no line 7'
+grep -qE '^lines\.cu:8 +128 +4 +0 +0 +128 +31 +0  line 8 of the source;$' err || failed --stats 'no line 8'
+grep -qE '^lines\.cu:3 +96 +3 +128 +4 +0 +0 +0  line 3 of the source;$' err || failed --stats 'no line 3'
+grep -qE '^lines\.cu:9 +32 +1 +0 +0 +0 +0 +32  line 9 of the source;$' err || failed --stats 'no line 9'
+[[ $(grep -n '^lines.cu' err | head -1) == *lines.cu:7* ]] || failed --stats 'line 7 is not the first'
+gives '' "${how[@]}" --json
+lines_add_up
+json '[(l["file"], l["line"], l["ptx"]) for l in o["stats"]["lines"]][0] == ("lines.cu", 7, False) and len(o["stats"]["lines"]) == 4'
+json 'o["stats"]["global_sectors"] == 36'
+rm lines.cu
+gives '' "${how[@]}"
+grep -qE '^lines\.cu:7 +192 +6 +128 +32 +0 +0 +0 +$' err || failed --stats 'no line 7 without its text'
+finds 0 '' check --run lines.ptx --block 32 --stats --json
+json 'o["launches"][0]["stats"]["lines"][0]["line"] == 7'
+gives '' run reduce --device cpu --stats --json
+json '"lines" not in o["stats"]'
 finish

@@ -5,8 +5,10 @@
 #include "assembler.h"
 #include "check_run.h"
 #include "command.h"
+#include "cuda.h"
 #include "message.h"
 #include "output.h"
+#include "sarif.h"
 
 typedef struct check_options {
     char          **path;
@@ -16,18 +18,22 @@ typedef struct check_options {
     bool            run_only;  // an option was given that only --run uses
     launch_options  launch;
     machine_options machine;
+    cuda_options    cuda;
+    const char     *sarif;
 } check_options;
 
 enum { LIMIT = 1000 };  // million thread instructions a launch: default arguments may make a kernel wait forever
 
-enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN };
+enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN, KEY_SARIF };
 
 static const struct argp_option options[] = {
-    ARGS_ARCH(KEY_ARCH, "Hold the file against this target, sm_90a, or that of a part, h200, not its own .target"),
+    ARGS_ARCH(KEY_ARCH, "Hold the file against this target, sm_90a, or that of a part, h200, not its own .target; CUDA C++ is "
+                        "compiled for it (default sm_90a)"),
     {.name = "ptxas",
      .key = KEY_PTXAS,
      .doc = "Assemble it as well, with ptxas or nvJitLink, and show what that says in its place"},
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
+    SARIF_OPTION(KEY_SARIF),
     {.name = "run",
      .key = KEY_RUN,
      .doc =
@@ -37,6 +43,7 @@ static const struct argp_option options[] = {
          "says otherwise"},
     LAUNCH_OPTIONS("every one", "one cluster", "as the kernel says", "0; needed where the kernel uses it"),
     MACHINE_OPTIONS,
+    CUDA_OPTIONS,
     {0},
 };
 
@@ -46,6 +53,8 @@ static int set(void *user, int key, char *value) {
     if (key == KEY_JSON) o->json = true;
     if (key == KEY_PTXAS) o->ptxas = true;
     if (key == KEY_RUN) o->run = true;
+    if (key == KEY_SARIF) o->sarif = value;
+    cuda_set(&o->cuda, key, value);
     o->run_only |= launch_set(&o->launch, key, value) || machine_set(&o->machine, key, value);
     return CODE_OK;
 }
@@ -57,8 +66,9 @@ static int take(void *user, char *word) {
 }
 
 static const args_spec spec = {
-    .doc = "Holds PTX files against the rules ('ptxgen rules' explains them); '-' is standard input. Exit code 0: no "
-           "errors, though there may be warnings; 1: errors, or hazards with --run.",
+    .doc =
+        "Holds PTX files, or CUDA C++ (.cu), against the rules ('ptxgen rules' explains them); '-' is standard input. "
+        "Exit code 0: no errors, though there may be warnings; 1: errors, or hazards with --run.",
     .options = options,
     .set = set,
     .words = "FILE...",
@@ -69,25 +79,30 @@ static const args_spec spec = {
 typedef struct totals {
     size_t  errors, warnings;
     json_t *array;     // NULL: findings are printed as text
-    json_t *launches;  // of --run, in the JSON output
-    int     trouble;   // an exit code of --run
+    json_t *launches;  // of --run, beside it
+    int     trouble;   // that --run had: an exit code
+    sarif   sarif;
 } totals;
 
-static void show(totals *t, document *d, const findings *found) {
+static void show(totals *t, document *d, findings *found) {
+    const size_t all = found->count;
+    if (!t->array) findings_merge(found, d);
     for (size_t i = 0; i < found->count; i++) {
-        const cj_diagnostic *what = &found->item[i].what;
+        const finding *what = &found->item[i];
+        sarif_add(&t->sarif, d, what);
         if (t->array)
             json_array_append_new(t->array, finding_json(d, what));
-        else
+        else if (!sarif_is_output(&t->sarif))
             finding_print(stdout, d, what);
     }
     t->errors += found->errors;
-    t->warnings += found->count - found->errors;
+    t->warnings += all - found->errors;
 }
 
 static int add_report(const cj_report *report, findings *found) {
     int code = CODE_OK;
-    for (size_t i = 0; i < cj_report_count(report) && !code; i++) code = findings_add(found, cj_report_at(report, i));
+    for (size_t i = 0; i < cj_report_count(report) && !code; i++)
+        code = findings_add(found, &(finding){.what = *cj_report_at(report, i)});
     return code;
 }
 
@@ -119,7 +134,8 @@ static int check_document(const check_options *o, const assembler *tool, documen
     cj_report    *report = NULL;
     cj_diagnostic binary;
     bool          is_binary = document_is_binary(d, &binary);
-    int code = is_binary ? findings_add(&found, &binary) : find_static(o, tool, d, &report, &assembled, &found);
+    int           code = is_binary ? findings_add(&found, &(finding){.what = binary})
+                                   : find_static(o, tool, d, &report, &assembled, &found);
     findings_sort(&found);
     show(t, d, &found);
     bool has_errors = found.errors > 0;
@@ -134,7 +150,7 @@ static int check_document(const check_options *o, const assembler *tool, documen
 
 static int check_path(const check_options *o, const assembler *tool, const char *path, totals *t) {
     document d;
-    int      code = document_read(&d, path);
+    int      code = cuda_read(&d, path, &o->cuda, o->arch ? o->arch : "sm_90a");
     if (code) return code;
     code = check_document(o, tool, &d, t);
     document_free(&d);
@@ -165,7 +181,7 @@ static int print_totals(const check_options *o, totals *t) {
 // After a failure with one file the others are still checked; the exit code is the first failure's.
 static int check_all(const check_options *o, const assembler *tool) {
     totals t = {.array = o->json ? json_array() : NULL, .launches = o->json && o->run ? json_array() : NULL};
-    int    trouble = CODE_OK;
+    int    trouble = sarif_begin(&t.sarif, o->sarif, o->json);
     for (size_t i = 0; i < o->count && trouble != CODE_USAGE; i++) {
         int code = check_path(o, tool, o->path[i], &t);
         if (!trouble) trouble = code;
@@ -174,6 +190,7 @@ static int check_all(const check_options *o, const assembler *tool) {
     json_decref(t.array);
     json_decref(t.launches);
     trouble = trouble ? trouble : t.trouble ? t.trouble : printed;
+    trouble = sarif_end(&t.sarif, trouble);
     return trouble ? trouble : t.errors ? CODE_WRONG : CODE_OK;
 }
 
@@ -191,6 +208,7 @@ int cmd_check(int argc, char **argv) {
     if (!code && o.ptxas) code = assembler_find(&tool);
     if (!code) code = check_all(&o, &tool);
     arguments_free(&o.launch.arguments);
+    cuda_free(&o.cuda);
     free(o.path);
     return code;
 }

@@ -41,8 +41,8 @@ static int keep(check_run *r, const cj_hazard *hazard, const machine_options *ma
 int check_run_findings(const check_run *r, document *d, findings *found) {
     int code = CODE_OK;
     for (size_t i = 0; i < r->count && !code; i++) {
-        cj_diagnostic what = machine_finding(d, &r->item[i].hazard);
-        what.hint = r->item[i].hint;
+        finding what = machine_finding(d, &r->item[i].hazard);
+        what.what.hint = r->item[i].hint;
         code = findings_add(found, &what);
     }
     findings_sort(found);
@@ -53,7 +53,7 @@ void check_run_free(check_run *r) { free(r->item); }
 
 // ---- launches
 
-static int launch_once(check_run *r, launch_options *l, const machine_options *machine, cj_device *device,
+static int launch_once(check_run *r, launch_options *l, const machine_options *machine, document *d, cj_device *device,
                        cj_function *function) {
     cj_error error;
     int      code = machine_apply(machine, device);
@@ -63,11 +63,11 @@ static int launch_once(check_run *r, launch_options *l, const machine_options *m
     size_t    count = status == CJ_HAZARD ? cj_cpu_hazard_count(device) : 0;
     if (status && !count) return message_failure(&error);
     for (size_t i = 0; i < count && !code; i++) code = keep(r, cj_cpu_hazard_at(device, i), machine);
-    json_t *stats = r->launches ? machine_stats_json(machine, device) : NULL;
+    json_t *stats = r->launches ? machine_stats_json(machine, device, d) : NULL;
     if (stats)
         json_object_set_new(json_array_get(r->launches, json_array_size(r->launches) - 1), "stats", stats);
     else
-        machine_stats(machine, device);
+        machine_stats(machine, device, d);
     return code;
 }
 
@@ -106,7 +106,7 @@ static int run_entry(check_run *r, const launch_options *given, machine_options 
     if (!code) code = launch_check(&l, function);
     if (!code) announce(r, &l, d, entry, made);
     while (!code) {
-        code = launch_once(r, &l, &machine, device, function);
+        code = launch_once(r, &l, &machine, d, device, function);
         if (!machine_next(&machine)) break;
     }
     if (!code) machine_notes(device, d->name);  // the last launch's: other schedules have the same notes

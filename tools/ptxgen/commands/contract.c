@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "cuda.h"
 #include "finding.h"
 #include "message.h"
 #include "output.h"
@@ -17,6 +18,7 @@ typedef struct contract_options {
     cj_launch_shape shape;
     bool            grid_given, block_given, json;
     unsigned        registers;
+    cuda_options    cuda;
 } contract_options;
 
 enum {
@@ -60,6 +62,7 @@ static const struct argp_option options[] = {
      .doc = "The GPU: a part, a target, or the one here (default device)"},
     {.name = "arch", .key = KEY_TARGET, .arg = "TARGET", .flags = OPTION_ALIAS},
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
+    CUDA_OPTIONS,
     {0},
 };
 
@@ -83,6 +86,7 @@ static int set(void *user, int key, char *value) {
     case KEY_REGISTERS: o->registers = args_number("--registers", value, 1, 255); break;
     case KEY_TARGET: o->target = value; break;
     case KEY_JSON: o->json = true; break;
+    default: cuda_set(&o->cuda, key, value); break;
     }
     return CODE_OK;
 }
@@ -90,10 +94,9 @@ static int set(void *user, int key, char *value) {
 static int take(void *user, char *word) { return args_take_file(&((contract_options *)user)->path, word); }
 
 static const args_spec spec = {
-    .doc =
-        "Says whether the driver would launch a kernel of a PTX file ('-' is standard input) in this shape, and names "
-        "every rule that the launch breaks. Without a file it judges the shape alone. Exit code 0: it would launch, "
-        "though there may be warnings; 1: it would refuse.",
+    .doc = "Says whether the driver would launch a kernel of a PTX file, or of CUDA C++ (.cu; '-' is standard input), "
+           "in this shape, and names every rule that the launch breaks. Without a file it judges the shape alone. "
+           "Exit code 0: it would launch, though there may be warnings; 1: it would refuse.",
     .options = options,
     .set = set,
     .words = "[FILE]",
@@ -219,9 +222,12 @@ int cmd_contract(int argc, char **argv) {
         return message_error(CJ_INVALID_ARGUMENT, "--entry names a kernel of a file, and none is given");
     int code = find_limits(o.target, &limits);
     if (code || !o.path) return code ? code : judge(&o, NULL, &limits);
-    code = document_read(&ptx, o.path);
-    if (code) return code;
-    code = judge(&o, &ptx, &limits);
-    document_free(&ptx);
+    char target[CUDA_TARGET];
+    code = cuda_read(&ptx, o.path, &o.cuda, cuda_target(&limits, target));
+    if (!code) {
+        code = judge(&o, &ptx, &limits);
+        document_free(&ptx);
+    }
+    cuda_free(&o.cuda);
     return code;
 }

@@ -7,12 +7,14 @@
 
 #include "args.h"
 #include "command.h"
+#include "cuda.h"
 #include "describe.h"
 #include "finding.h"
 #include "launch.h"
 #include "machine.h"
 #include "message.h"
 #include "output.h"
+#include "sarif.h"
 
 enum { OUTPUTS_MAX = 32 };
 
@@ -32,9 +34,12 @@ typedef struct exec_options {
     bool            json;
     json_t         *findings, *outputs;  // with --json
     machine_options machine;
+    cuda_options    cuda;
+    const char     *sarif_path;
+    sarif           sarif;
 } exec_options;
 
-enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON };
+enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON, KEY_SARIF };
 
 static const struct argp_option options[] = {
     LAUNCH_OPTIONS("the file's only one", "1", "1", "0"),
@@ -44,7 +49,10 @@ static const struct argp_option options[] = {
     {.name = "json",
      .key = KEY_JSON,
      .doc = "Print the launch, the buffers that --print names, what was found and counted as one JSON object"},
+    SARIF_OPTION(KEY_SARIF),
     MACHINE_OPTIONS,
+    CUDA_ARCH_OPTION,
+    CUDA_OPTIONS,
     {0},
 };
 
@@ -77,8 +85,10 @@ static int set(void *user, int key, char *value) {
     case KEY_DUMP: return add_wanted(o, "--dump", value, '=');
     case KEY_DEVICE: o->device = value; return CODE_OK;
     case KEY_JSON: o->json = true; return CODE_OK;
+    case KEY_SARIF: o->sarif_path = value; return CODE_OK;
     default:
-        if (!launch_set(&o->launch, key, value)) machine_set(&o->machine, key, value);
+        if (!launch_set(&o->launch, key, value) && !machine_set(&o->machine, key, value))
+            cuda_set(&o->cuda, key, value);
         return CODE_OK;
     }
 }
@@ -86,14 +96,20 @@ static int set(void *user, int key, char *value) {
 static int take(void *user, char *word) { return args_take_file(&((exec_options *)user)->path, word); }
 
 static const args_spec spec = {
-    .doc =
-        "Runs an entry of a PTX file ('-' is standard input) on the CPU device or on a GPU. Exits 1 when a hazard was "
-        "found.",
+    .doc = "Runs an entry of a PTX file, or of CUDA C++ (.cu; '-' is standard input), on the CPU device or on a GPU. "
+           "Exits 1 when a hazard was found.",
     .options = options,
     .set = set,
     .words = "FILE",
     .take = take,
 };
+
+// Whether a buffer goes to standard output.
+static bool prints(const exec_options *o) {
+    for (unsigned i = 0; i < o->wanted_count; i++)
+        if (!o->wanted[i].path) return true;
+    return false;
+}
 
 static int check_wanted(const exec_options *o) {
     const arguments *given = &o->launch.arguments;
@@ -112,8 +128,9 @@ static int check_wanted(const exec_options *o) {
 // The hazards of the last launch.
 static void add_findings(exec_options *o, cj_device *device, document *ptx) {
     for (size_t i = 0; i < cj_cpu_hazard_count(device); i++) {
-        const cj_diagnostic found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
-        json_array_append_new(o->findings, finding_json(ptx, &found));
+        const finding found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
+        sarif_add(&o->sarif, ptx, &found);
+        if (o->json) json_array_append_new(o->findings, finding_json(ptx, &found));
     }
 }
 
@@ -125,8 +142,8 @@ static int launch_once(exec_options *o, cj_device *device, document *ptx, cj_fun
     const cj_status status = launch_run(&o->launch, device, function, &error);
     o->ran = !status || status == CJ_HAZARD;
     code = machine_report(device, ptx, status, &error);
-    if (o->json && status == CJ_HAZARD) add_findings(o, device, ptx);
-    if (!o->json) machine_stats(&o->machine, device);
+    if (status == CJ_HAZARD) add_findings(o, device, ptx);
+    if (!o->json) machine_stats(&o->machine, device, ptx);
     return code;
 }
 
@@ -182,14 +199,14 @@ static int show(exec_options *o, cj_device *device) {
     return CODE_OK;
 }
 
-static int print_json(const exec_options *o, const cj_device *device, const cj_module *module) {
+static int print_json(const exec_options *o, const cj_device *device, const cj_module *module, document *ptx) {
     const bool  on_cpu = strcmp(cj_device_kind(device), "cpu") == 0;
     char        schedule[MACHINE_SCHEDULE_TEXT];
     const char *entry = o->launch.entry ? o->launch.entry : cj_module_entry(module, 0);
     json_t     *object = launch_json(&o->launch, o->path, entry);
     json_t     *result = json_pack("{s:o, s:s*, s:O, s:O, s:o*}", "device", describe_device(device), "schedule",
                                on_cpu ? machine_schedule(&o->machine, schedule) : NULL, "outputs", o->outputs,
-                                   "findings", o->findings, "stats", machine_stats_json(&o->machine, device));
+                                   "findings", o->findings, "stats", machine_stats_json(&o->machine, device, ptx));
     json_object_update(object, result);
     json_decref(result);
     return output_json(object);
@@ -204,41 +221,57 @@ static int run(exec_options *o, cj_device *device, document *ptx, cj_module *mod
     if (!code) code = launch_all(o, device, ptx, function);
     if (!o->ran) return code;
     int shown = show(o, device);
-    if (!shown && o->json) shown = print_json(o, device, module);
+    if (!shown && o->json) shown = print_json(o, device, module, ptx);
     return code ? code : shown;
 }
 
-static int run_document(exec_options *o, document *ptx) {
-    cj_device_options where = {.spec = o->device};
-    cj_device        *device = NULL;
-    cj_module        *module = NULL;
-    cj_error          error;
-    if (cj_device_open(&where, &device, &error)) return message_failure(&error);
-    int code = machine_apply(&o->machine, device);
-    if (!code && cj_module_from_ptx(device, ptx->text, ptx->length, &module, &error))
+static int run_document(exec_options *o, cj_device *device, document *ptx) {
+    cj_module *module = NULL;
+    cj_error   error;
+    int        code = CODE_OK;
+    if (cj_module_from_ptx(device, ptx->text, ptx->length, &module, &error)) {
+        const finding wrong = finding_of(&error);
+        if (error.status == CJ_INVALID_KERNEL) sarif_add(&o->sarif, ptx, &wrong);
         code = finding_refuse(ptx, &error);
+    }
     if (!code) code = run(o, device, ptx, module);
     arguments_release(&o->launch.arguments, device);
     cj_module_unload(module);
+    return code;
+}
+
+static int run_on_device(exec_options *o) {
+    cj_device_options where = {.spec = o->device};
+    cj_device        *device = NULL;
+    cj_error          error;
+    char              target[CUDA_TARGET];
+    document          ptx;
+    if (cj_device_open(&where, &device, &error)) return message_failure(&error);
+    int code = machine_apply(&o->machine, device);
+    if (!code)
+        code = cuda_read(&ptx, o->path, &o->cuda,
+                         o->cuda.arch ? o->cuda.arch : cuda_target(cj_device_limits(device), target));
+    if (!code) {
+        code = run_document(o, device, &ptx);
+        document_free(&ptx);
+    }
     cj_device_close(device);
     return code;
 }
 
 int cmd_exec(int argc, char **argv) {
     exec_options o = {.device = "cpu"};
-    document     ptx;
     args_parse(&spec, argc, argv, &o, NULL);
     if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
     if (!o.launch.grid.x) o.launch.grid = (cj_dim3){1, 1, 1};
     if (!o.launch.block.x) o.launch.block = (cj_dim3){1, 1, 1};
     if (o.json) o.findings = json_array(), o.outputs = json_array();
     int code = check_wanted(&o);
-    if (!code) code = document_read(&ptx, o.path);
-    if (!code) {
-        code = run_document(&o, &ptx);
-        document_free(&ptx);
-    }
+    if (!code) code = sarif_begin(&o.sarif, o.sarif_path, o.json || prints(&o));
+    if (!code) code = run_on_device(&o);
+    code = sarif_end(&o.sarif, code);
     arguments_free(&o.launch.arguments);
+    cuda_free(&o.cuda);
     json_decref(o.findings);
     json_decref(o.outputs);
     return code;

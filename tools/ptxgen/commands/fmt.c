@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "args.h"
 #include "command.h"
+#include "cuda.h"
 #include "finding.h"
 #include "message.h"
 #include "output.h"
@@ -8,7 +9,8 @@
 #include <clusterjit/ptx.h>
 
 typedef struct fmt_options {
-    const char *path, *output;
+    const char  *path, *output;
+    cuda_options cuda;
 } fmt_options;
 
 enum { KEY_OUTPUT = 'o' };
@@ -18,12 +20,15 @@ static const struct argp_option options[] = {
      .key = KEY_OUTPUT,
      .arg = "FILE",
      .doc = "Write FILE instead of standard output; it appears whole or not at all, and may be the file read"},
+    CUDA_ARCH_OPTION,
+    CUDA_OPTIONS,
     {0},
 };
 
 static int set(void *user, int key, char *value) {
     fmt_options *o = user;
     if (key == KEY_OUTPUT) o->output = value;
+    cuda_set(&o->cuda, key, value);
     return CODE_OK;
 }
 
@@ -36,7 +41,7 @@ static int take(void *user, char *word) {
 
 static const args_spec spec = {
     .doc = "Prints a PTX file in the layout of 'emit', comments kept; '-' is standard input. The instructions stay the "
-           "same, and so does what ptxas makes of them.",
+           "same, and so does what ptxas makes of them. Of CUDA C++ (.cu) it prints what NVRTC makes of it.",
     .options = options,
     .set = set,
     .words = "FILE",
@@ -49,7 +54,7 @@ static int format(document *d, const char *output) {
     char         *text;
     size_t        length;
     if (document_is_binary(d, &binary)) {
-        finding_print(stderr, d, &binary);
+        finding_print(stderr, d, &(finding){.what = binary});
         return CODE_WRONG;
     }
     if (cj_format_ptx(d->text, d->length, &text, &length, &error)) return finding_refuse(d, &error);
@@ -63,9 +68,11 @@ int cmd_fmt(int argc, char **argv) {
     document    d;
     args_parse(&spec, argc, argv, &o, NULL);
     if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
-    int code = document_read(&d, o.path);
-    if (code) return code;
-    code = format(&d, o.output);
-    document_free(&d);
+    int code = cuda_read(&d, o.path, &o.cuda, o.cuda.arch ? o.cuda.arch : "sm_90a");
+    if (!code) {
+        code = format(&d, o.output);
+        document_free(&d);
+    }
+    cuda_free(&o.cuda);
     return code;
 }

@@ -84,8 +84,8 @@ static int launch_all(runner *r) {
     int code = workload_try(&r->w, r->kernel, 0, NULL, &r->verdict);
     for (unsigned i = 0; !code && r->verdict.ok && i < r->launches; i++)
         code = workload_try(&r->w, r->kernel, 0, &r->times[i], &r->verdict);
-    if (!r->verdict.ok) r->launches = 0;  // times of a kernel with wrong results mean nothing
-    if (!code && !r->options->json) machine_stats(&r->options->machine, r->w.device);
+    if (!r->verdict.ok) r->launches = 0;  // times of a kernel with wrong results say nothing
+    if (!code && !r->options->json) machine_stats(&r->options->machine, r->w.device, NULL);
     return code;
 }
 
@@ -129,7 +129,7 @@ static int print_json(runner *r) {
     json_t *rest = json_pack("{s:o, s:o, s:b, s:o, s:I, s:s, s:o*}", "error", output_json_real(r->verdict.error),
                              "error_bound", output_json_real(r->verdict.bound), "ok", r->verdict.ok, "time_ms",
                              output_json_real(median_time(r)), "launches", (json_int_t)r->launches, "time_source",
-                             clock_name(r), "stats", machine_stats_json(&r->options->machine, r->w.device));
+                             clock_name(r), "stats", machine_stats_json(&r->options->machine, r->w.device, NULL));
     json_object_update(object, rest);
     json_decref(rest);
     return output_json(object);

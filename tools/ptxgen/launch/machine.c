@@ -9,6 +9,7 @@
 
 #include "args.h"
 #include "finding.h"
+#include "lines.h"
 #include "message.h"
 #include "progress.h"
 #include "stats.h"
@@ -112,16 +113,18 @@ int machine_apply(const machine_options *o, cj_device *device) {
     return cj_cpu_configure(device, &options, &error) ? message_failure(&error) : CODE_OK;
 }
 
-cj_diagnostic machine_finding(document *ptx, const cj_hazard *hazard) {
+finding machine_finding(document *ptx, const cj_hazard *hazard) {
     size_t      length, blanks = 0;
     const char *line = document_line(ptx, hazard->second.line, &length);
     while (line && blanks < length && (line[blanks] == ' ' || line[blanks] == '\t')) blanks++;
-    return (cj_diagnostic){.severity = CJ_SEVERITY_ERROR,
-                           .rule = hazard->rule,
-                           .line = hazard->second.line,
-                           .column = (unsigned)blanks + 1,
-                           .message = hazard->message,
-                           .hint = hazard->hint};
+    return (finding){.what = {.severity = CJ_SEVERITY_ERROR,
+                              .rule = hazard->rule,
+                              .line = hazard->second.line,
+                              .column = (unsigned)blanks + 1,
+                              .message = hazard->message,
+                              .hint = hazard->hint},
+                     .other = hazard->first.line,
+                     .other_what = hazard->first.what};
 }
 
 void machine_notes(const cj_device *device, const char *file) {
@@ -138,20 +141,30 @@ int machine_report(const cj_device *device, document *ptx, cj_status status, con
     if (!status) return CODE_OK;
     size_t count = status == CJ_HAZARD ? cj_cpu_hazard_count(device) : 0;
     if (!count) return message_failure(error);
-    for (size_t i = 0; i < count; i++) {
-        cj_diagnostic found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
-        finding_print(stderr, ptx, &found);
+    findings found = {0};
+    int      code = CODE_OK;
+    for (size_t i = 0; i < count && !code; i++) {
+        const finding one = machine_finding(ptx, cj_cpu_hazard_at(device, i));
+        code = findings_add(&found, &one);
     }
+    findings_merge(&found, ptx);
+    for (size_t i = 0; i < found.count; i++) finding_print(stderr, ptx, &found.item[i]);
+    findings_free(&found);
     fprintf(stderr, "%zu hazard%s\n", count, count == 1 ? "" : "s");
     return CODE_WRONG;
 }
 
-void machine_stats(const machine_options *o, const cj_device *device) {
+void machine_stats(const machine_options *o, const cj_device *device, document *ptx) {
     cj_cpu_stats stats;
-    if (o->cpu.stats && !cj_cpu_stats_read(device, &stats, NULL)) stats_print(&stats);
+    if (!o->cpu.stats || cj_cpu_stats_read(device, &stats, NULL)) return;
+    stats_print(&stats);
+    if (ptx) lines_print(device, ptx);
 }
 
-json_t *machine_stats_json(const machine_options *o, const cj_device *device) {
+json_t *machine_stats_json(const machine_options *o, const cj_device *device, document *ptx) {
     cj_cpu_stats stats;
-    return o->cpu.stats && !cj_cpu_stats_read(device, &stats, NULL) ? stats_json(&stats) : NULL;
+    if (!o->cpu.stats || cj_cpu_stats_read(device, &stats, NULL)) return NULL;
+    json_t *object = stats_json(&stats);
+    if (ptx) json_object_set_new(object, "lines", lines_json(device, ptx));
+    return object;
 }

@@ -7,7 +7,7 @@
 #include <clusterjit/cpu.h>
 #include <jansson.h>
 
-#include "document.h"
+#include "finding.h"
 
 typedef struct machine_options {
     cj_cpu_options cpu;        // of the first launch
@@ -27,7 +27,9 @@ enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS
          .key = MACHINE_HAZARDS,                                                                                     \
          .arg = "on|off",                                                                                            \
          .doc = "CPU device: watch for races and missing synchronization; exit 1 when one is found (default off)"},  \
-        {.name = "stats", .key = MACHINE_STATS, .doc = "CPU device: print what the kernel did, on standard error"},  \
+        {.name = "stats",                                                                                            \
+         .key = MACHINE_STATS,                                                                                       \
+         .doc = "CPU device: print what the kernel did, on standard error; of a text also by lines of its source"},  \
         {.name = "threads",                                                                                          \
          .key = MACHINE_THREADS,                                                                                     \
          .arg = "N",                                                                                                 \
@@ -50,8 +52,8 @@ bool machine_next(machine_options *o);
 enum { MACHINE_SCHEDULE_TEXT = 32 };
 const char *machine_schedule(const machine_options *o, char buffer[MACHINE_SCHEDULE_TEXT]);
 
-// A hazard as a finding at the second of its two lines; it borrows the hazard's strings.
-cj_diagnostic machine_finding(document *ptx, const cj_hazard *hazard);
+// A hazard as a finding at the instruction that was seen to break the rule; it borrows the hazard's strings.
+finding machine_finding(document *ptx, const cj_hazard *hazard);
 
 // After a launch: prints its notes (races that made no difference) on standard error.
 void machine_notes(const cj_device *device, const char *file);
@@ -60,8 +62,9 @@ void machine_notes(const cj_device *device, const char *file);
 // exit code of `status`.
 int machine_report(const cj_device *device, document *ptx, cj_status status, const cj_error *error);
 
-// With --stats: prints a table on standard error; the same as JSON, NULL without --stats.
-void    machine_stats(const machine_options *o, const cj_device *device);
-json_t *machine_stats_json(const machine_options *o, const cj_device *device);
+// With --stats: a table on standard error; the same as JSON, NULL without.
+// By lines, too, where the PTX is given.
+void    machine_stats(const machine_options *o, const cj_device *device, document *ptx);
+json_t *machine_stats_json(const machine_options *o, const cj_device *device, document *ptx);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "message.h"
+#include "origin.h"
 
 // Far larger than any PTX, and small enough that reading /dev/zero ends with a message.
 static const size_t length_limit = (size_t)1 << 30;
@@ -57,8 +58,11 @@ int document_copy(document *d, const char *text) {
 }
 
 void document_free(document *d) {
+    origin_free(d->origin);
     free(d->text);
-    d->text = NULL;
+    if (d->own_name) message_document(NULL);
+    free(d->own_name);
+    *d = (document){0};
 }
 
 static bool is_text(unsigned char byte) { return byte >= ' ' || (byte >= '\t' && byte <= '\r'); }

@@ -7,11 +7,13 @@
 #include <stdbool.h>
 
 typedef struct document {
-    const char *name;  // as messages show it
+    const char    *name;      // as messages show it
+    char          *own_name;  // the same, where it is the document's
     char       *text;  // owned, NUL-terminated
     size_t      length;
     const char *line_at;  // the line that was asked for last, so that a walk downwards is one pass
     unsigned    line;
+    struct origin *origin;  // what it was compiled from (origin.h); NULL: nobody has asked
 } document;
 
 // Reads `path`, "-" for standard input. Returns an exit code.

@@ -49,6 +49,7 @@ static const struct {
     FIGURE("cluster barriers", cluster_barriers),
     FIGURE("mbarrier waits", mbarrier_waits),
     FIGURE("bank conflicts", bank_conflicts),
+    FIGURE("sectors of global memory", global_sectors),
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };

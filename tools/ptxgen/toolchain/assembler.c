@@ -137,7 +137,7 @@ static int read_log(char *log, findings *to) {
         char  *next = line + length + (line[length] == '\n');
         line[length] = '\0';
         cj_diagnostic what;
-        if (parse_message(line, &what)) code = findings_add(to, &what);
+        if (parse_message(line, &what)) code = findings_add(to, &(finding){.what = what});
         line = next;
     }
     return code;
@@ -161,9 +161,10 @@ int assembler_run(const assembler *a, const document *d, const char *arch, assem
                              a->tool.name, arch);
     if (!code) code = read_log(result->log, to);
     if (code || answer == ACCEPTED || to->errors > errors) return code;
-    return findings_add(
-        to, &(cj_diagnostic){
-                .severity = CJ_SEVERITY_ERROR, .rule = "ptxas", .message = "refused without a message", .hint = ""});
+    return findings_add(to, &(finding){.what = {.severity = CJ_SEVERITY_ERROR,
+                                                .rule = "ptxas",
+                                                .message = "refused without a message",
+                                                .hint = ""}});
 }
 
 void assembly_free(assembly *result) { free(result->log); }

@@ -63,8 +63,9 @@ static bool is_intact(const cj_cpu_mbarrier *m) {
 }
 
 static bool hazard(cj_cpu_who who, cj_cpu_rule rule, const cj_cpu_spot *at, const char *what, uint32_t line) {
-    char where[32] = "";
-    if (line) snprintf(where, sizeof where, ", line %u", line);
+    const cj_cpu_launch *launch = who.w->block->cluster->launch;
+    char                 where[sizeof(cj_hazard_line) + 2] = "";
+    if (line) snprintf(where, sizeof where, ", %s", cj__hazard_line(launch, line).text);
     cj__cpu_hazard(who.w, who.op, who.lane, rule, "the mbarrier at shared address 0x%" PRIx64 " of rank %u %s%s",
                    at->address, at->block->rank, what, where);
     return false;
@@ -100,14 +101,14 @@ bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count
 cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at) {
     static const char *const missing[] = {
         [CJ_MBARRIER_NEVER] = "has not been initialized",
-        [CJ_MBARRIER_INVALID] = "has been invalidated,",
+        [CJ_MBARRIER_INVALID] = "has been invalidated",
     };
     const cj_cpu_mbarriers    *mbarriers = mbarriers_of(at->block);
     cj_cpu_mbarrier           *m = mbarriers->capacity ? slot_of(mbarriers, at->block, (uint32_t)at->address) : NULL;
     const cj_cpu_mbarrier_life life = m ? m->life : CJ_MBARRIER_NEVER;
     if (life == CJ_MBARRIER_LIVES && is_intact(m)) return m;
     if (life == CJ_MBARRIER_LIVES)
-        hazard(who, CJ_HAZARD_MBARRIER_OVERWRITTEN, at, "has been overwritten since it was initialized,", m->line);
+        hazard(who, CJ_HAZARD_MBARRIER_OVERWRITTEN, at, "has been overwritten since it was initialized", m->line);
     else
         hazard(who, CJ_HAZARD_NO_MBARRIER, at, missing[life], m ? m->line : 0);
     return NULL;
@@ -181,7 +182,8 @@ void cj__cpu_mbarriers_describe(cj_text *text, const cj_cpu_block *block) {
         if (m->life != CJ_MBARRIER_LIVES || m->block != block) continue;
         if (m->pending == m->expected && !m->bytes && m->phase) continue;  // no thread has arrived yet: between phases
         if (described++ == DESCRIBED_MAX) break;
-        cj__text_printf(text, ", mbarrier at 0x%x (line %u) in phase %u lacks %u of %u arrivals and %d bytes",
-                        m->offset, m->line, m->phase, m->pending, m->expected, m->bytes);
+        cj__text_printf(text, ", mbarrier at 0x%x (%s) in phase %u lacks %u of %u arrivals and %d bytes", m->offset,
+                        cj__hazard_line(block->cluster->launch, m->line).text, m->phase, m->pending, m->expected,
+                        m->bytes);
     }
 }

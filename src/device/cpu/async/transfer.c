@@ -130,9 +130,9 @@ static bool of_peer(const cj_cpu_transfer *t, const cj_cpu_spot *end) {
 
 static bool write_destination(const cj_cpu_transfer *t) {
     const unsigned char *data = t->data ? t->data : t->small;
-    cj_cpu_counts       *counts = t->who.w->block->cluster->counts;
     cj_cpu_run           run;
-    if (counts) cj__stats_transfer(counts, t->who.op, t->bytes, of_peer(t, &t->from), of_peer(t, &t->to));
+    if (t->who.w->block->cluster->counts)
+        cj__stats_transfer(t->who.w, t->who.op, t->bytes, of_peer(t, &t->from), of_peer(t, &t->to));
     for (uint32_t next = 0; next_run(t, &t->to, t->bytes, &next, &run);) {
         unsigned char *to = host_of(&t->to, &run);
         const bool     is_whole = !t->combine && t->byte_mask == UINT16_MAX;

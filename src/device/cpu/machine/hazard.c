@@ -6,9 +6,24 @@
 #include <string.h>
 
 #include "error.h"
+#include "source.h"
 
 const char *cj__hazard_op_name(const cj_cpu_op *op) {
     return op->inst ? op->inst->mnemonic->text : "the end of the kernel";
+}
+
+cj_hazard_line cj__hazard_line(const cj_cpu_launch *launch, unsigned line) {
+    const cj_ir_module *module = launch->program->entry->module;
+    const cj_ir_loc    *loc = cj__ir_loc_at(module, line);
+    const char         *file = loc ? cj__ir_file(module, loc->place.file) : NULL;
+    cj_hazard_line      name;
+    if (file) {
+        const char *base = strrchr(file, '/');
+        snprintf(name.text, sizeof name.text, "%.60s:%u (PTX line %u)", base ? base + 1 : file, loc->place.line, line);
+    } else {
+        snprintf(name.text, sizeof name.text, "line %u", line);
+    }
+    return name;
 }
 
 static const struct {
@@ -101,8 +116,8 @@ cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, c
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     hazard.second = cj__hazard_side_of(launch, op, cluster->index, block->rank, w->index * CJ_LANES + lane);
-    snprintf(hazard.message, sizeof hazard.message, "line %u, %s: %s; %s", op->line, cj__hazard_op_name(op), what,
-             cj__hazard_who(&hazard.second).text);
+    snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s; %s", cj__hazard_line(launch, op->line).text,
+             cj__hazard_op_name(op), what, cj__hazard_who(&hazard.second).text);
     cluster->status = CJ_HAZARD;
     cj__hazard_add(launch->findings, rule, &hazard);
     return CJ_STEP_STOP;

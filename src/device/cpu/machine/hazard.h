@@ -41,6 +41,13 @@ cj_cpu_step cj__cpu_unsupported(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t ma
 
 const char *cj__hazard_op_name(const cj_cpu_op *op);
 
+// A line of the PTX as messages name it: "line 24", or, where a .loc tells the source, "race.cu:8 (PTX line 24)".
+typedef struct cj_hazard_line {
+    char text[96];
+} cj_hazard_line;
+
+cj_hazard_line cj__hazard_line(const cj_cpu_launch *launch, unsigned line);
+
 // One of the two sides of a hazard: a thread of a block, at an op.
 cj_hazard_side cj__hazard_side_of(const cj_cpu_launch *launch, const cj_cpu_op *op, uint64_t cluster, uint32_t rank,
                                   uint32_t thread);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stats.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,27 +9,19 @@
 #include "element.h"
 #include "lanes.h"
 
-enum { BANKS = 32, BANK_BYTES = 4, WARPGROUP = 4 * CJ_LANES };
+enum { BANKS = 32, BANK_BYTES = 4, SECTOR_BYTES = 32, WARPGROUP = 4 * CJ_LANES };
 
 cj_cpu_counts *cj__stats_new(const cj_cpu_program *program) {
-    const cj_cpu_counts *none = NULL;
-    return calloc(1, sizeof *none + 2 * program->op_count * sizeof *none->op);
+    cj_cpu_counts *made = calloc(1, sizeof *made + program->op_count * sizeof *made->op);
+    if (made) made->count = program->op_count;
+    return made;
 }
 
-void cj__stats_add(const cj_cpu_program *program, cj_cpu_counts *into, const cj_cpu_counts *from) {
-    for (unsigned i = 0; i < 2; i++) {
-        into->global[i] += from->global[i];
-        into->shared[i] += from->shared[i];
-        into->dsmem[i] += from->dsmem[i];
-    }
-    into->local += from->local;
-    into->bank_conflicts += from->bank_conflicts;
-    into->async += from->async;
-    into->copy += from->copy;
-    into->bulk += from->bulk;
-    into->tensor += from->tensor;
-    into->multicast += from->multicast;
-    for (size_t i = 0; i < 2 * program->op_count; i++) into->op[i] += from->op[i];
+// Every figure of an op is a number of 64 bits.
+void cj__stats_add(cj_cpu_counts *into, const cj_cpu_counts *from) {
+    uint64_t       *to = (uint64_t *)(void *)into->op;
+    const uint64_t *add = (const uint64_t *)(const void *)from->op;
+    for (size_t i = 0; i < into->count * (sizeof *into->op / sizeof *to); i++) to[i] += add[i];
 }
 
 // ---- classes
@@ -100,41 +93,129 @@ static void add_matrix(const cj_cpu_op *op, uint64_t threads, cj_cpu_stats *stat
 
 // ---- sums
 
-static void add_op(const cj_cpu_op *op, uint64_t threads, uint64_t warps, cj_cpu_stats *stats) {
+// Whether threads wait there: for their block, their cluster, or a phase of an mbarrier.
+static bool is_block_barrier(const cj_cpu_op *op) {
     const cj_mnemonic *m = op->inst->mnemonic;
-    stats->thread_instructions += threads;
-    stats->warp_instructions += warps;
-    stats->by_class[class_of(op)] += threads;
-    if (is_opcode(op, "atom") || is_opcode(op, "red")) stats->atomics += threads;
-    if (is_opcode(op, "bar") && !cj__mnemonic_has(m, CJ_W_WARP)) stats->block_barriers += threads;
-    if (is_opcode(op, "barrier")) {
-        const bool is_cluster = cj__mnemonic_has(m, CJ_W_CLUSTER);
-        if (is_cluster && cj__mnemonic_has(m, CJ_W_WAIT)) stats->cluster_barriers += threads;
-        if (!is_cluster) stats->block_barriers += threads;
-    }
-    if (is_opcode(op, "mbarrier") && strstr(m->text, "_wait")) stats->mbarrier_waits += threads;
-    add_matrix(op, threads, stats);
+    return (is_opcode(op, "bar") && !cj__mnemonic_has(m, CJ_W_WARP)) ||
+           (is_opcode(op, "barrier") && !cj__mnemonic_has(m, CJ_W_CLUSTER));
+}
+
+static bool is_cluster_wait(const cj_cpu_op *op) {
+    const cj_mnemonic *m = op->inst->mnemonic;
+    return is_opcode(op, "barrier") && cj__mnemonic_has(m, CJ_W_CLUSTER) && cj__mnemonic_has(m, CJ_W_WAIT);
+}
+
+static bool is_mbarrier_wait(const cj_cpu_op *op) {
+    return is_opcode(op, "mbarrier") && strstr(op->inst->mnemonic->text, "_wait");
+}
+
+static void add_executed(const cj_cpu_op *op, const cj_cpu_op_counts *c, cj_cpu_stats *stats) {
+    stats->thread_instructions += c->threads;
+    stats->warp_instructions += c->warps;
+    stats->by_class[class_of(op)] += c->threads;
+    if (is_opcode(op, "atom") || is_opcode(op, "red")) stats->atomics += c->threads;
+    if (is_block_barrier(op)) stats->block_barriers += c->threads;
+    if (is_cluster_wait(op)) stats->cluster_barriers += c->threads;
+    if (is_mbarrier_wait(op)) stats->mbarrier_waits += c->threads;
+    add_matrix(op, c->threads, stats);
+}
+
+static void add_accesses(const cj_cpu_op *op, const cj_cpu_op_counts *c, cj_cpu_stats *stats) {
+    const uint64_t reads = op->inst->row->effects & CJ_READS ? 1 : 0,
+                   writes = op->inst->row->effects & CJ_WRITES ? 1 : 0;
+    stats->global_read += reads * c->global;
+    stats->global_written += writes * c->global;
+    stats->shared_read += reads * c->shared;
+    stats->shared_written += writes * c->shared;
+    stats->dsmem_read += reads * c->dsmem;
+    stats->dsmem_written += writes * c->dsmem;
+    stats->local_bytes += c->local;
+    stats->global_sectors += c->sectors;
+    stats->bank_conflicts += c->bank_conflicts;
+}
+
+static void add_transfers(const cj_cpu_op *op, const cj_cpu_op_counts *c, cj_cpu_stats *stats) {
+    const cj_mnemonic *m = op->inst->mnemonic;
+    const bool         is_multicast = cj__mnemonic_has(m, CJ_W_MULTICAST_CLUSTER);  // comes from global memory to all
+    stats->async_bytes += c->async;
+    stats->dsmem_read += c->from_peer;
+    if (!is_multicast) stats->dsmem_written += c->to_peer;
+    if (cj__mnemonic_has(m, CJ_W_TENSOR))
+        stats->tensor_bytes += c->async;
+    else if (cj__mnemonic_has(m, CJ_W_BULK))
+        stats->bulk_bytes += c->async;
+    else if (is_opcode(op, "cp"))
+        stats->copy_bytes += c->async;
+    if (is_multicast) stats->multicast_bytes += c->async;
+}
+
+// Of several ops of one instruction the first is executed as the instruction is.
+static bool is_first(const cj_cpu_program *program, size_t i) {
+    return !i || program->op[i].inst != program->op[i - 1].inst;
 }
 
 void cj__stats_sum(const cj_cpu_program *program, const cj_cpu_counts *counts, cj_cpu_stats *stats) {
     for (size_t i = 0; i < program->op_count; i++) {
         const cj_cpu_op *op = &program->op[i];
-        if (!op->inst || (i && op->inst == program->op[i - 1].inst)) continue;  // one instruction with several ops
-        add_op(op, counts->op[2 * i], counts->op[2 * i + 1], stats);
+        if (!op->inst) continue;
+        if (is_first(program, i)) add_executed(op, &counts->op[i], stats);
+        add_accesses(op, &counts->op[i], stats);
+        add_transfers(op, &counts->op[i], stats);
     }
-    stats->global_read += counts->global[0];
-    stats->global_written += counts->global[1];
-    stats->shared_read += counts->shared[0];
-    stats->shared_written += counts->shared[1];
-    stats->dsmem_read += counts->dsmem[0];
-    stats->dsmem_written += counts->dsmem[1];
-    stats->local_bytes += counts->local;
-    stats->async_bytes += counts->async;
-    stats->copy_bytes += counts->copy;
-    stats->bulk_bytes += counts->bulk;
-    stats->tensor_bytes += counts->tensor;
-    stats->multicast_bytes += counts->multicast;
-    stats->bank_conflicts += counts->bank_conflicts;
+}
+
+// ---- lines
+
+static void add_to_line(cj_cpu_line_stats *line, const cj_cpu_op *op, const cj_cpu_op_counts *c, bool first) {
+    const bool waits = is_block_barrier(op) || is_cluster_wait(op) || is_mbarrier_wait(op);
+    if (first) {
+        line->thread_instructions += c->threads;
+        line->warp_instructions += c->warps;
+        if (waits) line->barrier_waits += c->threads;
+    }
+    line->global_bytes += c->global;
+    line->shared_bytes += c->shared;
+    line->dsmem_bytes += c->dsmem + c->from_peer + c->to_peer;
+    line->local_bytes += c->local;
+    line->async_bytes += c->async;
+    line->global_sectors += c->sectors;
+    line->bank_conflicts += c->bank_conflicts;
+}
+
+static int by_line(const void *a, const void *b) {
+    const cj_cpu_line_stats *left = a, *right = b;
+    return left->line < right->line ? -1 : left->line > right->line;
+}
+
+// Adds one line's figures to another's: all behind `line` are numbers of 64 bits.
+static void merge_line(cj_cpu_line_stats *into, const cj_cpu_line_stats *from) {
+    uint64_t       *to = &into->thread_instructions;
+    const uint64_t *add = &from->thread_instructions;
+    const size_t    count = (sizeof *into - offsetof(cj_cpu_line_stats, thread_instructions)) / sizeof *to;
+    for (size_t i = 0; i < count; i++) to[i] += add[i];
+}
+
+cj_cpu_line_stats *cj__stats_lines(const cj_cpu_program *program, const cj_cpu_counts *counts, size_t *count) {
+    static const cj_cpu_op_counts none;
+    cj_cpu_line_stats            *line = calloc(program->op_count + 1, sizeof *line);
+    size_t                        used = 0, kept = 0;
+    *count = 0;
+    if (!line) return NULL;
+    for (size_t i = 0; i < program->op_count; i++) {
+        const cj_cpu_op *op = &program->op[i];
+        if (!op->inst || !memcmp(&counts->op[i], &none, sizeof none)) continue;
+        line[used].line = op->line;
+        add_to_line(&line[used++], op, &counts->op[i], is_first(program, i));
+    }
+    qsort(line, used, sizeof *line, by_line);
+    for (size_t i = 0; i < used; i++) {
+        if (kept && line[kept - 1].line == line[i].line)
+            merge_line(&line[kept - 1], &line[i]);
+        else
+            line[kept++] = line[i];
+    }
+    *count = kept;
+    return line;
 }
 
 // ---- accesses
@@ -168,33 +249,44 @@ static uint64_t conflicts(uint32_t mask, unsigned bytes, const uint64_t *address
     return sum;
 }
 
-void cj__stats_access(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_block *owner, bool is_global,
-                      const uint64_t *address) {
-    cj_cpu_counts *counts = w->block->cluster->counts;
-    const unsigned each = (unsigned)op->bytes * op->count;
-    const uint64_t bytes = (uint64_t)cj__cpu_count(mask) * each;
-    const uint32_t effects = op->inst->row->effects;
-    uint64_t      *space = !owner ? counts->global : owner == w->block ? counts->shared : counts->dsmem;
-    if (!owner && !is_global) {
-        counts->local += bytes;
-        return;
+// The sectors that these lanes want: those of one access are served together.
+static uint64_t sectors(uint32_t mask, unsigned bytes, const uint64_t *address) {
+    uint64_t seen[2 * CJ_LANES];
+    unsigned count = 0;
+    CJ_SOME_LANES(i, mask) {
+        for (uint64_t s = address[i] / SECTOR_BYTES; s <= (address[i] + bytes - 1) / SECTOR_BYTES; s++) {
+            unsigned at = count;  // mostly the last one
+            while (at && seen[at - 1] != s) at--;
+            if (!at && count < 2 * CJ_LANES) seen[count++] = s;
+        }
     }
-    if (effects & CJ_READS) space[0] += bytes;
-    if (effects & CJ_WRITES) space[1] += bytes;
-    if (owner) counts->bank_conflicts += conflicts(mask, each, address);
+    return count;
 }
 
-void cj__stats_transfer(cj_cpu_counts *counts, const cj_cpu_op *op, uint32_t bytes, bool from_peer, bool to_peer) {
-    const cj_mnemonic *m = op->inst->mnemonic;
-    const bool         is_multicast = cj__mnemonic_has(m, CJ_W_MULTICAST_CLUSTER);  // copies from global memory to all
+static cj_cpu_op_counts *counts_of(cj_cpu_warp *w, const cj_cpu_op *op) {
+    const cj_cpu_cluster *cluster = w->block->cluster;
+    return &cluster->counts->op[op - cluster->launch->program->op];
+}
+
+void cj__stats_access(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_block *owner, bool is_global,
+                      const uint64_t *address) {
+    cj_cpu_op_counts *counts = counts_of(w, op);
+    const unsigned    each = (unsigned)op->bytes * op->count;
+    const uint64_t    bytes = (uint64_t)cj__cpu_count(mask) * each;
+    if (owner) {
+        *(owner == w->block ? &counts->shared : &counts->dsmem) += bytes;
+        counts->bank_conflicts += conflicts(mask, each, address);
+    } else if (is_global) {
+        counts->global += bytes;
+        counts->sectors += sectors(mask, each, address);
+    } else {
+        counts->local += bytes;
+    }
+}
+
+void cj__stats_transfer(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t bytes, bool from_peer, bool to_peer) {
+    cj_cpu_op_counts *counts = counts_of(w, op);
     counts->async += bytes;
-    if (from_peer) counts->dsmem[0] += bytes;
-    if (to_peer && !is_multicast) counts->dsmem[1] += bytes;
-    if (cj__mnemonic_has(m, CJ_W_TENSOR))
-        counts->tensor += bytes;
-    else if (cj__mnemonic_has(m, CJ_W_BULK))
-        counts->bulk += bytes;
-    else if (is_opcode(op, "cp"))
-        counts->copy += bytes;
-    if (is_multicast) counts->multicast += bytes;
+    if (from_peer) counts->from_peer += bytes;
+    if (to_peer) counts->to_peer += bytes;
 }

@@ -211,7 +211,7 @@ static void *work(void *user) {
     for (uint32_t i = 0; i < me->made; i++) free_cluster(me->cluster[i]);
     if (me->counts) {
         pthread_mutex_lock(&g->lock);
-        cj__stats_add(g->launch->program, g->launch->counts, me->counts);
+        cj__stats_add(g->launch->counts, me->counts);
         pthread_mutex_unlock(&g->lock);
     }
     return NULL;

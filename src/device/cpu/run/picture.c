@@ -43,7 +43,8 @@ static void describe(cj_text *text, const cj_cpu_block *block, const waiting pla
     const uint32_t threads = block->cluster->launch->threads;
     cj__text_printf(text, "; block of rank %u:", block->rank);
     for (unsigned i = 0; i < PLACES_MAX && place[i].op; i++) {
-        cj__text_printf(text, "%s %u threads at line %u, %s%s", i ? "," : "", place[i].threads, place[i].op->line,
+        cj__text_printf(text, "%s %u threads at %s, %s%s", i ? "," : "", place[i].threads,
+                        cj__hazard_line(block->cluster->launch, place[i].op->line).text,
                         cj__hazard_op_name(place[i].op), place[i].divergent ? " (a part of a warp)" : "");
     }
     if (block->live < threads) cj__text_printf(text, ", %u exited", threads - block->live);

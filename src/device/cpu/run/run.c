@@ -37,8 +37,8 @@ static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
         const uint32_t    lanes = executed == CJ_ALL_LANES ? CJ_LANES : cj__cpu_count(executed);
         threads += lanes;
         if (counts && !waiting) {
-            counts->op[2 * pc] += lanes;
-            counts->op[2 * pc + 1]++;
+            counts->op[pc].threads += lanes;
+            counts->op[pc].warps++;
         }
         w->budget--;
         if (step == CJ_STEP_NEXT) {

@@ -82,12 +82,13 @@ static void report_pair(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_acce
     const char *where = text.data ? text.data : "memory";
     if (earlier) {
         hazard.first = side_of_access(launch, earlier);
-        snprintf(hazard.message, sizeof hazard.message, "line %u, %s: %s %s %s; line %u, %s: %s %s it; %s", first,
-                 hazard.first.what, cj__hazard_who(&hazard.first).text, how(earlier), where, line, hazard.second.what,
+        snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s %s; %s, %s: %s %s it; %s",
+                 cj__hazard_line(launch, first).text, hazard.first.what, cj__hazard_who(&hazard.first).text,
+                 how(earlier), where, cj__hazard_line(launch, line).text, hazard.second.what,
                  cj__hazard_who(&hazard.second).text, how(&a->access), reason(rule, a, earlier));
     } else {
-        snprintf(hazard.message, sizeof hazard.message, "line %u, %s: %s reads %s, which nothing has written", line,
-                 hazard.second.what, cj__hazard_who(&hazard.second).text, where);
+        snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s reads %s, which nothing has written",
+                 cj__hazard_line(launch, line).text, hazard.second.what, cj__hazard_who(&hazard.second).text, where);
     }
     cj__text_free(&text);
     cj__hazard_add(launch->findings, rule, &hazard);
@@ -109,8 +110,8 @@ void cj__cpu_peer(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_access *ac
     cj_hazard hazard = {.second = side_of_access(launch, access)};
     cj_text   text = {0};
     describe_place(launch, place, &hazard, &text);
-    snprintf(hazard.message, sizeof hazard.message, "line %u, %s: %s %s %s; %s", line, hazard.second.what,
-             cj__hazard_who(&hazard.second).text, how(access), text.data ? text.data : "memory",
+    snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s %s; %s", cj__hazard_line(launch, line).text,
+             hazard.second.what, cj__hazard_who(&hazard.second).text, how(access), text.data ? text.data : "memory",
              rule == CJ_HAZARD_PEER_NOT_ENTERED ? "nothing says that this block has started"
              : rule == CJ_HAZARD_PEER_EXITED    ? "nothing keeps this block from exiting before"
                                              : "only a relaxed arrive is between this and the block's exit, and that "
@@ -133,13 +134,13 @@ void cj__cpu_undefined(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_un
     cj_text   text = {0};
     if (place.bytes) describe_place(launch, place, &hazard, &text);
     if (load) hazard.first = cj__hazard_side_of(launch, load, w->block->cluster->index, w->block->rank, thread);
-    snprintf(hazard.message, sizeof hazard.message, "line %u, %s: %s %s what ", op->line, cj__hazard_op_name(op),
-             cj__hazard_who(&hazard.second).text, uses[use]);
+    snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s what ", cj__hazard_line(launch, op->line).text,
+             cj__hazard_op_name(op), cj__hazard_who(&hazard.second).text, uses[use]);
     const size_t length = strlen(hazard.message);
     if (load) {
         snprintf(hazard.message + length, sizeof hazard.message - length,
-                 "line %u, %s, loaded of %s, which nothing has written", load->line, hazard.first.what,
-                 text.data ? text.data : "local memory");
+                 "%s, %s, loaded of %s, which nothing has written", cj__hazard_line(launch, load->line).text,
+                 hazard.first.what, text.data ? text.data : "local memory");
     } else {
         snprintf(hazard.message + length, sizeof hazard.message - length,
                  "was loaded of memory that nothing has written");

@@ -405,8 +405,9 @@ CJ_EXEC(touch) {
         for (uint32_t i = 0; i < touch->count; i++) {
             if (!has_accumulator(it, touch->named[i].slot)) continue;
             return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_WGMMA_REGISTERS,
-                                  "uses %s while the wgmma.mma_async at line %u is in flight, which writes it",
-                                  touch->named[i].reg->name, it->op->line);
+                                  "uses %s while the wgmma.mma_async at %s is in flight, which writes it",
+                                  touch->named[i].reg->name,
+                                  cj__hazard_line(w->block->cluster->launch, it->op->line).text);
         }
     }
     return touch->run(w, op, mask);

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the Itanium C++ ABI's mangling that names of functions are made of. What is not understood is left as it is.
+#include "cxx_name.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LENGTH_MAX = 4096 };  // of a lowered name: literals in it are read by recursion
+
+// A length and as many characters; returns what follows, or NULL.
+static const char *identifier(const char *at, const char **begin, size_t *length) {
+    char *end;
+    if (!isdigit((unsigned char)*at)) return NULL;
+    *length = strtoul(at, &end, 10);
+    *begin = end;
+    return *length && *length <= strlen(end) ? end + *length : NULL;
+}
+
+static const char *skip_arguments(const char *at);
+
+// Behind a literal: its type, its value, E. `at` is behind the L.
+static const char *skip_literal(const char *at) {
+    const char *begin;
+    size_t      length;
+    if (isdigit((unsigned char)*at))
+        at = identifier(at, &begin, &length);
+    else if (*at == 'N')
+        at = skip_arguments(at + 1);
+    else
+        at += *at != '\0';
+    const char *end = at ? strchr(at, 'E') : NULL;
+    return end ? end + 1 : NULL;
+}
+
+// Behind the E of what begins here; templates, names and function types stand in each other.
+static const char *skip_arguments(const char *at) {
+    const char *begin;
+    size_t      length;
+    for (unsigned depth = 1; depth;) {
+        if (!*at) return NULL;
+        if (isdigit((unsigned char)*at)) {
+            at = identifier(at, &begin, &length);
+        } else if (*at == 'S' || *at == 'T') {  // S_, S0_, St, T_
+            at += 1 + strspn(at + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+            at += *at != '\0';
+        } else if (*at == 'L') {
+            at = skip_literal(at + 1);
+        } else {
+            depth += strchr("INXJF", *at) != NULL;
+            depth -= *at == 'E';
+            at += *at == 'D' && at[1] ? 2 : 1;
+        }
+        if (!at) return NULL;
+    }
+    return at;
+}
+
+static bool is_unnamed(const char *begin, size_t length) {
+    return (length >= 10 && !memcmp(begin, "_GLOBAL__N", 10)) || (length >= 9 && !memcmp(begin, "_INTERNAL", 9));
+}
+
+bool cj__cxx_name(const char *lowered, char *name, size_t size) {
+    const char *at = lowered, *begin;
+    size_t      length, used = 0;
+    if (strncmp(at, "_Z", 2) || strlen(at) > LENGTH_MAX) return false;
+    at += 2;
+    const bool is_nested = *at == 'N';
+    at += is_nested;
+    at += *at == 'L';  // of one translation unit
+    do {
+        if (!(at = identifier(at, &begin, &length))) return false;
+        if (!is_unnamed(begin, length)) {
+            const size_t colons = used ? 2 : 0;
+            if (used + colons + length + 1 > size) return false;
+            memcpy(name + used, "::", colons);
+            memcpy(name + used + colons, begin, length);
+            used += colons + length;
+        }
+        if (*at == 'I' && !(at = skip_arguments(at + 1))) return false;
+    } while (is_nested && *at != 'E');
+    if (!used) return false;
+    name[used] = '\0';
+    return true;
+}
