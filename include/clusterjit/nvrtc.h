@@ -30,6 +30,10 @@
 extern "C" {
 #endif
 
+// The NVRTC that is used: its version, and the path of the library. UNSUPPORTED where there is none, FILE where the path does not
+// fit `size` bytes.
+CJ_API cj_status cj_nvrtc_find(int *major, int *minor, char *path, size_t size, cj_error *error);
+
 // What to compile; zero-initialize it. Text is only read during the call.
 typedef struct cj_cuda_desc {
     const char  *expression;  // of the arguments' names, converted to the result's type as C does: "a > b ? a : b"

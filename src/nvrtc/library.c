@@ -2,6 +2,7 @@
 #define _GNU_SOURCE  // secure_getenv: a program that runs for another user loads no library that this user names
 #include "library.h"
 
+#include <clusterjit/nvrtc.h>
 #include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
@@ -96,17 +97,20 @@ static void *open_library(cj_text *tried) {
     return library ? library : open_wheel(tried);
 }
 
-bool cj__nvrtc_directory(const cj_nvrtc *nvrtc, char *path, size_t size) {
+bool cj__nvrtc_path(const cj_nvrtc *nvrtc, char *path, size_t size) {
     Dl_info about;
     char    real[PATH_MAX];
     void   *symbol;
     memcpy(&symbol, (const void *)&nvrtc->Version, sizeof symbol);
-    if (!dladdr(symbol, &about) || !realpath(about.dli_fname, real)) return false;
-    char *slash = strrchr(real, '/');
-    if (!slash || (size_t)(slash - real) >= size) return false;
-    *slash = '\0';
-    memcpy(path, real, (size_t)(slash - real) + 1);
+    if (!dladdr(symbol, &about) || !realpath(about.dli_fname, real) || strlen(real) >= size) return false;
+    memcpy(path, real, strlen(real) + 1);
     return true;
+}
+
+bool cj__nvrtc_directory(const cj_nvrtc *nvrtc, char *path, size_t size) {
+    char *slash = cj__nvrtc_path(nvrtc, path, size) ? strrchr(path, '/') : NULL;
+    if (slash) *slash = '\0';
+    return slash;
 }
 
 static cj_status no_library(const cj_text *tried, cj_error *error) {
@@ -142,4 +146,14 @@ cj_status cj__nvrtc_open(cj_nvrtc *nvrtc, cj_error *error) {
         cj__hint(error, "NVRTC of CUDA 12 or later has it");
     }
     return status;
+}
+
+cj_status cj_nvrtc_find(int *major, int *minor, char *path, size_t size, cj_error *error) {
+    cj_nvrtc nvrtc;
+    if (!major || !minor || !path) return cj__fail(error, CJ_INVALID_ARGUMENT, "cj_nvrtc_find: an argument is 0");
+    cj_status status = cj__nvrtc_open(&nvrtc, error);
+    if (status) return status;
+    nvrtc.Version(major, minor);
+    if (cj__nvrtc_path(&nvrtc, path, size)) return CJ_OK;
+    return cj__fail(error, CJ_FILE, "the path of NVRTC does not fit %zu bytes", size);
 }

@@ -41,7 +41,8 @@ enum { CJ_NVRTC_SUCCESS = 0, CJ_NVRTC_OUT_OF_MEMORY = 1, CJ_NVRTC_INVALID_OPTION
 // Finds the library and fills the table. It stays loaded. UNSUPPORTED names what was looked for.
 cj_status cj__nvrtc_open(cj_nvrtc *nvrtc, cj_error *error);
 
-// The directory of the library that the table is of; false where that cannot be told.
+// The path of the library that the table is of, and its directory; false where that cannot be told, or does not fit.
+bool cj__nvrtc_path(const cj_nvrtc *nvrtc, char *path, size_t size);
 bool cj__nvrtc_directory(const cj_nvrtc *nvrtc, char *path, size_t size);
 
 // libnvrtc of pip's wheels beneath a prefix: ROOT/lib/python3*/site-packages/nvidia/{cu13,cuda_nvrtc}/lib. False: there is none.

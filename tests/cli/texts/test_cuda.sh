@@ -14,6 +14,8 @@ says 'pip install nvidia-cuda-nvrtc'
 run check k.cu
 [[ $(<err) != *'needs NVRTC'* ]] || { ((failures)) && finish; echo 'skipped: there is no NVRTC'; exit 77; }
 
+[[ $(CLUSTERJIT_NVRTC=/nowhere/libnvrtc.so "$ptxgen" info) =~ NVRTC\ +not\ found ]] || failed info "it names an NVRTC that is not used"
+
 # --- read, run, printed, judged; by name and by -x
 finds 0 '' check k.cu
 finds 0 '' check -x cu - <k.cu

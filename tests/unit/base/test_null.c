@@ -39,7 +39,7 @@ static const char *const optional[] = {
 
 static const char text_ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
                                ".visible .entry copy(.param .u64 x)\n{\n    ret;\n}\n";
-static const char text_arch[] = "sm_90", text_entry[] = "copy", text_name[] = "n", text_text[] = "1";
+static const char text_arch[] = "sm_90", text_entry[] = "copy", text_name[] = "n", text_text[] = "1", text_path[16];
 
 static cj_device   *device;
 static cj_builder  *builder;
@@ -107,6 +107,7 @@ static cj_gemm         *gemm;
 #define GOOD_cj_cpu_options(name) ((void *)bytes)
 #define GOOD_cj_cpu_stats(name) ((void *)bytes)
 #define GOOD_cj_crossentropy_arrays(name) ((void *)bytes)
+#define GOOD_int(name) ((void *)bytes)
 #define GOOD_cj_cuda_desc(name) ((void *)bytes)
 #define GOOD_cj_cuda_source(name) ((void *)bytes)
 #define GOOD_cj_device_options(name) ((void *)bytes)

@@ -25,12 +25,14 @@ SAME(DestroyProgram, nvrtcResult, (cj_nvrtc_program *))
 SAME(CompileProgram, nvrtcResult, (cj_nvrtc_program, int, const char *const *))
 SAME(GetProgramLogSize, nvrtcResult, (cj_nvrtc_program, size_t *))
 SAME(GetProgramLog, nvrtcResult, (cj_nvrtc_program, char *))
+SAME(AddNameExpression, nvrtcResult, (nvrtcProgram, const char *))
+SAME(GetLoweredName, nvrtcResult, (nvrtcProgram, const char *, const char **))
 SAME(GetPTXSize, nvrtcResult, (cj_nvrtc_program, size_t *))
 SAME(GetPTX, nvrtcResult, (cj_nvrtc_program, char *))
 
 static void the_table_has_no_more_functions_than_are_compared(void **state) {
     (void)state;
-    assert_int_equal(sizeof(cj_nvrtc) / sizeof(void (*)(void)), 11);
+    assert_int_equal(sizeof(cj_nvrtc) / sizeof(void (*)(void)), 13);
 }
 
 int main(void) {

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "toolchain.h"
 
+#include <clusterjit/nvrtc.h>
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -92,11 +93,21 @@ static void find_library(toolchain_item *item, const char *name, const char *ste
         snprintf(item->version, sizeof item->version, "%u.%u", major, minor);
 }
 
+// The one that the library uses.
+static void find_nvrtc(toolchain_item *item) {
+    int major, minor;
+    *item = (toolchain_item){.name = "NVRTC"};
+    if (cj_nvrtc_find(&major, &minor, item->path, sizeof item->path, NULL))
+        item->path[0] = '\0';
+    else
+        snprintf(item->version, sizeof item->version, "%d.%d", major, minor);
+}
+
 void toolchain_find(toolchain_item items[TOOLCHAIN_COUNT]) {
     static const char *const programs[] = {"nvcc", "ptxas"};
     size_t                   count = sizeof programs / sizeof programs[0];
     for (size_t i = 0; i < count; i++)
         if (toolchain_program(&items[i], programs[i])) ask_version(&items[i]);
-    find_library(&items[count], "NVRTC", "nvrtc", "nvrtcVersion");
+    find_nvrtc(&items[count]);
     find_library(&items[count + 1], "nvJitLink", "nvJitLink", "nvJitLinkVersion");
 }
