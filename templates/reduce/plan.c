@@ -132,9 +132,10 @@ uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan) {
 }
 
 bool cj__reduce_spills(const cj_plan *plan) {
-    const reduce_kind kind = cj__reduce_op(plan)->kind;
+    const reduce_kind   kind = cj__reduce_op(plan)->kind;
     const reduce_dtype *type = cj__reduce_dtype(plan);
     if (type->bytes == 1 || (kind == REDUCE_MOMENTS && *type->ptx != 'f')) return true;
+    if (type->bytes == 8 && cj__reduce_op(plan)->combine == CJ_COMBINE_PRODUCT) return true;
     return plan->block.x > REDUCE_CROWDED_BLOCK && kind != REDUCE_BEST && is_heavy(plan);
 }
 

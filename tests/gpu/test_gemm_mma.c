@@ -58,7 +58,7 @@ static void dependent_launches_wait_for_each_other(void **state) {
     uint64_t random = 1;
     cj_test_gemm_chain(cj_test_device, "form=mma m=1000 n=1000 k=1000", &random);
     if (cj_test_few()) return;
-    cj_test_gemm_chain(cj_test_device, "form=mma m=200 n=200 k=2000 tile=64x64 parts=5", &random);
+    cj_test_gemm_chain(cj_test_device, "form=mma m=200 n=200 k=200 tile=64x64 parts=3", &random);
 }
 
 int main(void) {

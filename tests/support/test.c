@@ -127,11 +127,17 @@ static unsigned long most_spilled(const char *log) {
     return most;
 }
 
-bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size) {
+bool cj_test_assemble_spills(const char *ptx, const char *arch, unsigned long *bytes, char *log, size_t size) {
+    *bytes = 0;
     if (!run_ptxas(STRICT " -v", ptx, arch, log, size)) return false;
-    if (most_spilled(log))
-        print_message("%lu bytes are spilled on %s: %.*s\n", most_spilled(log), arch, (int)strcspn(ptx, "\n"), ptx);
-    return !most_spilled(log);
+    *bytes = most_spilled(log);
+    if (*bytes) print_message("%lu bytes are spilled on %s: %.*s\n", *bytes, arch, (int)strcspn(ptx, "\n"), ptx);
+    return true;
+}
+
+bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size) {
+    unsigned long spilled;
+    return cj_test_assemble_spills(ptx, arch, &spilled, log, size) && !spilled;
 }
 
 bool cj_test_accepts(const char *ptx, const char *arch, char *log, size_t size) {

@@ -64,7 +64,10 @@ const char *cj_test_ptxas(void);
 // `log`.
 bool cj_test_assemble(const char *ptx, const char *arch, char *log, size_t size);
 
-// The same, but only asks whether ptxas accepts it: without optimization, which takes most of the time of large texts.
+// The same, but accepts spills: `bytes` gets the most that a function spills.
+bool cj_test_assemble_spills(const char *ptx, const char *arch, unsigned long *bytes, char *log, size_t size);
+
+// As cj_test_assemble, but only asks whether ptxas accepts it: without optimization, which takes most of the time of large texts.
 bool cj_test_accepts(const char *ptx, const char *arch, char *log, size_t size);
 
 // The same as cj_test_assemble, but accepts warnings.
