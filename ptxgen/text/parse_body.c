@@ -116,9 +116,9 @@ static bool put_jump(cj_parser *p, cj_scope *scope, cj_jump jump) {
     return true;
 }
 
-bool cj__add_jump(cj_parser *p, cj_ir_operand *operand) {
+bool cj__add_jump(cj_parser *p, cj_ir_operand *operand, uint32_t line) {
     operand->kind = CJ_OPERAND_LABEL;
-    return put_jump(p, p->scope, (cj_jump){.operand = operand, .line = p->line});
+    return put_jump(p, p->scope, (cj_jump){.operand = operand, .line = line});
 }
 
 static const char *label_at(const void *user, size_t i) {
@@ -334,7 +334,7 @@ static bool parse_target(cj_parser *p, cj_ir_operand *target, bool calls) {
     if (!calls) target->text = cj__text_of(p, at, at + length);
     p->at += length;
     cj__skip(p);
-    if (!calls) return target->text && cj__add_jump(p, target);
+    if (!calls) return target->text;
     if (target->kind == CJ_OPERAND_NAME) return cj__undefined(p, at, target);
     return target->kind == CJ_OPERAND_FUNC || cj__expected(p, at, "a function");
 }
@@ -349,16 +349,22 @@ static bool parse_targets(cj_parser *p, bool calls) {
     name_table(p, targets, NULL);
     p->at += cj__word_length(p);
     cj__skip(p);
-    size_t most = 1;  // the list must stay where it is: jumps point into it
-    for (const char *c = p->at; c < p->end && *c != ';'; c++) most += *c == ',';
-    if (most > UINT16_MAX) return cj__parse_error(p, p->at, "syntax", "more than %d targets", UINT16_MAX);
-    cj_ir_operand *list = cj__arena_alloc(arena, most * sizeof *list);
-    if (!list) return cj__parse_memory(p);
-    targets->list = list;
+    cj_ir_operand *list = NULL;
+    uint32_t *line = NULL;  // on which each stands
+    size_t room = 0, lines = 0;
     do {
+        if (targets->count == UINT16_MAX)
+            return cj__parse_error(p, p->at, "syntax", "more than %d targets", UINT16_MAX);
+        list = cj__arena_grow(arena, list, targets->count, &room, sizeof *list);
+        line = cj__arena_grow(arena, line, targets->count, &lines, sizeof *line);
+        if (!list || !line) return cj__parse_memory(p);
+        targets->list = list;
+        line[targets->count] = p->line;
         if (!parse_target(p, &list[targets->count], calls)) return false;
         targets->count++;
     } while (cj__take(p, ','));
+    for (size_t i = 0; !calls && i < targets->count; i++)  // jumps point into the list, which grows no more
+        if (!cj__add_jump(p, &list[i], line[i])) return false;
     return cj__end_statement(p, "a list of targets");
 }
 

@@ -326,7 +326,7 @@ static bool choose_row(cj_parser *p, const char *at, cj_ir_inst *inst) {
         if (unknown) return cj__undefined(p, at, unknown);
         if (!is_label) continue;
         operand->kind = CJ_OPERAND_LABEL;
-        if (!cj__add_jump(p, operand)) return false;
+        if (!cj__add_jump(p, operand, p->line)) return false;
     }
     return shape || no_row(p, at, mnemonic, inst->operand_count, discards);
 }

@@ -215,7 +215,7 @@ bool cj__open_body(cj_parser *p, cj_ir_func *func);     // parameters become vis
 bool cj__parse_statements(cj_parser *p);                // until the text or the body ends
 bool cj__close_body(cj_parser *p);                      // every label used is defined
 void cj__attach_comments(cj_parser *p);                 // those read so far, to statements or items
-bool cj__add_jump(cj_parser *p, cj_ir_operand *operand);  // to the label of that name
+bool cj__add_jump(cj_parser *p, cj_ir_operand *operand, uint32_t line);  // to the label of that name
 bool cj__end_statement(cj_parser *p, const char *what);   // takes the ;
 
 // ---- source.c

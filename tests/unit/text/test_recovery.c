@@ -43,6 +43,8 @@ static const struct {
     // labels
     {HEAD ".entry k() { a: ^a: b: bra b; { bra ^c; } t: .branchtargets a, ^d; ret; }\n",
      "name-twice label-undefined label-undefined"},
+    {HEAD ".entry k() { a: t: .branchtargets a, // x; y\n a, a, /* ; */ a,\n ^d, a, a, a, a, a, a, a, a, a, a, a, a, ^e; ret; }\n",
+     "label-undefined label-undefined"},
     // the head, and what ends the text
     {"^.visible .entry k() { ^frob; }\n", "head mnemonic"},
     {".version ^nine\n.target sm_90\n.entry k() { ^frob; }\n", "syntax mnemonic"},
