@@ -96,7 +96,7 @@ static cj_status make_kernel(cj_device *device, const cj_warm_key *key, cj_call_
     if (!status) status = cj__keep_of(device, &keep, error);
     if (!status) status = cj_kernel_get(device, &params, stream, &got, error);
     if (status) return status;
-    *kernel = cj__warm_add(&keep->warm, key, got, &added);
+    *kernel = cj__warm_add(&keep->warm, key, got, cj_kernel_release, &added);
     if (!added) cj_kernel_release(got);
     return *kernel ? CJ_OK : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to keep a kernel");
 }

@@ -14,7 +14,7 @@
 
 static void retire(cj_attachment *attachment) {
     cj_keep *keep = (cj_keep *)(void *)attachment;
-    cj__warm_clear(&keep->warm, cj_kernel_release);
+    cj__warm_clear(&keep->warm);
 }
 
 static void free_keep(cj_attachment *attachment) {
@@ -50,7 +50,7 @@ cj_status cj__keep_of(cj_device *device, cj_keep **keep, cj_error *error) {
 
 void cj_device_trim(cj_device *device) {
     cj_keep *keep = device ? cj__keep(device) : NULL;
-    if (keep) cj__warm_clear(&keep->warm, cj_kernel_release);
+    if (keep) cj__warm_clear(&keep->warm);
 }
 
 cj_stream_id cj__stream_id(cj_stream stream) {

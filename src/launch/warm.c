@@ -10,6 +10,7 @@
 typedef struct entry {
     cj_warm_key key;
     cj_kernel  *kernel;
+    void (*drop)(cj_kernel *kernel);
 } entry;
 
 struct cj_warm_array {
@@ -59,7 +60,8 @@ static cj_warm_array *grow(cj_warm_array *older) {
     return array;
 }
 
-static cj_kernel *add(cj_warm *warm, const cj_warm_key *key, cj_kernel *kernel, bool *added) {
+static cj_kernel *add(cj_warm *warm, const cj_warm_key *key, cj_kernel *kernel, void (*drop)(cj_kernel *kernel),
+                      bool *added) {
     cj_warm_array *array = atomic_load_explicit(&warm->array, memory_order_relaxed);
     entry         *found = NULL;
     if (array) slot_of(array, key, &found);
@@ -71,26 +73,27 @@ static cj_kernel *add(cj_warm *warm, const cj_warm_key *key, cj_kernel *kernel, 
     }
     entry *made = malloc(sizeof *made);
     if (!made) return NULL;
-    *made = (entry){*key, kernel};
+    *made = (entry){*key, kernel, drop};
     atomic_store_explicit(slot_of(array, key, &found), made, memory_order_release);
     array->count++;
     *added = true;
     return kernel;
 }
 
-cj_kernel *cj__warm_add(cj_warm *warm, const cj_warm_key *key, cj_kernel *kernel, bool *added) {
+cj_kernel *cj__warm_add(cj_warm *warm, const cj_warm_key *key, cj_kernel *kernel, void (*drop)(cj_kernel *kernel),
+                        bool *added) {
     *added = false;
     pthread_mutex_lock(&warm->lock);
-    cj_kernel *kept = add(warm, key, kernel, added);
+    cj_kernel *kept = add(warm, key, kernel, drop, added);
     pthread_mutex_unlock(&warm->lock);
     return kept;
 }
 
-void cj__warm_clear(cj_warm *warm, void (*drop)(cj_kernel *kernel)) {
+void cj__warm_clear(cj_warm *warm) {
     cj_warm_array *array = atomic_exchange(&warm->array, NULL);
     for (size_t i = 0; array && i < array->capacity; i++) {
         entry *held = atomic_load_explicit(&array->slot[i], memory_order_relaxed);
-        if (held) drop(held->kernel);
+        if (held) held->drop(held->kernel);
         free(held);
     }
     while (array) {

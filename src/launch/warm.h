@@ -33,11 +33,12 @@ void cj__warm_init(cj_warm *warm);
 
 cj_kernel *cj__warm_find(const cj_warm *warm, const cj_warm_key *key);  // NULL: not found
 
-// Adds the kernel, or returns what another thread has added under this key; NULL when out of memory.
-cj_kernel *cj__warm_add(cj_warm *warm, const cj_warm_key *key, cj_kernel *kernel, bool *added);
+// Adds the kernel, or returns what another thread has added under this key; NULL when out of memory. A kernel that is added is
+// passed to `drop` when the table is emptied.
+cj_kernel *cj__warm_add(cj_warm *warm, const cj_warm_key *key, cj_kernel *kernel, void (*drop)(cj_kernel *kernel),
+                        bool *added);
 
-// Empties the table and passes each kernel to `drop`; no thread may be reading.
-void cj__warm_clear(cj_warm *warm, void (*drop)(cj_kernel *kernel));
+void cj__warm_clear(cj_warm *warm);  // empties the table; no thread may be reading
 void cj__warm_free(cj_warm *warm);  // after a clear
 
 #endif

@@ -179,6 +179,13 @@ static cj_warm_key key_of(unsigned i) {
     return key;
 }
 
+static unsigned dropped;
+
+static void count_drop(cj_kernel *kernel) {
+    assert_non_null(kernel);
+    dropped++;
+}
+
 static void *find_or_add(void *user) {
     (void)user;
     uint64_t random = (uint64_t)atomic_fetch_add(&next_thread, 1);
@@ -187,18 +194,11 @@ static void *find_or_add(void *user) {
         const cj_warm_key key = key_of(at);
         bool              added;
         cj_kernel        *found = cj__warm_find(&warm, &key);
-        if (!found) found = cj__warm_add(&warm, &key, kernel_of(at), &added);
+        if (!found) found = cj__warm_add(&warm, &key, kernel_of(at), count_drop, &added);
         if (found != kernel_of(at)) return &warm;
         if (cj__warm_find(&warm, &key) != found) return &warm;
     }
     return NULL;
-}
-
-static unsigned dropped;
-
-static void count_drop(cj_kernel *kernel) {
-    assert_non_null(kernel);
-    dropped++;
 }
 
 static void threads_find_what_others_add(void **state) {
@@ -212,7 +212,7 @@ static void threads_find_what_others_add(void **state) {
         present += found != NULL;
         assert_true(!found || found == kernel_of(i));
     }
-    cj__warm_clear(&warm, count_drop);
+    cj__warm_clear(&warm);
     assert_int_equal(dropped, present);
     const cj_warm_key key = key_of(0);
     assert_null(cj__warm_find(&warm, &key));
@@ -224,12 +224,12 @@ static void the_first_to_add_a_key_wins(void **state) {
     const cj_warm_key key = key_of(3);
     bool              added;
     cj__warm_init(&warm);
-    assert_ptr_equal(cj__warm_add(&warm, &key, kernel_of(1), &added), kernel_of(1));
+    assert_ptr_equal(cj__warm_add(&warm, &key, kernel_of(1), count_drop, &added), kernel_of(1));
     assert_true(added);
-    assert_ptr_equal(cj__warm_add(&warm, &key, kernel_of(2), &added), kernel_of(1));
+    assert_ptr_equal(cj__warm_add(&warm, &key, kernel_of(2), count_drop, &added), kernel_of(1));
     assert_false(added);
     dropped = 0;
-    cj__warm_clear(&warm, count_drop);
+    cj__warm_clear(&warm);
     assert_int_equal(dropped, 1);
     cj__warm_free(&warm);
 }
