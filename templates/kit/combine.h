@@ -38,9 +38,8 @@ unsigned   cj__partial_bytes(const cj_partials *kind);
 void cj__partial_clear_value(const cj_partials *kind, const cj_partial *partial);
 void cj__partial_combine_value(const cj_partials *kind, const cj_partial *into, const cj_partial *from);
 
-// ---- warp. All 32 lanes execute it; partial = that of the first `lanes` lanes, in lane 0 at least, of one
-// value in all lanes; the lanes beyond them up
-// to a power of two hold the identity.
+// ---- warp. All 32 lanes execute it. It combines the partials of the first `lanes` lanes; lanes from there up to the next power of
+// two hold the identity before it. Lane 0 has the result, and all lanes have it where a partial is one value.
 void cj__warp_combine(const cj_partials *kind, const cj_partial *partial, unsigned lanes);
 
 // ---- slots: an array of `count` partials in shared memory, one variable for each value.
