@@ -57,7 +57,7 @@ typedef struct cj_source {
     const struct cj_source *inlined_at;  // where it was inlined; NULL: it was not
 } cj_source;
 
-// Tells the place of the source for lines of a PTX text, whoever compiled it: nvcc, NVRTC, Triton, Numba, rustc. A text that
+// Tells the place of the source for lines of a PTX text of any compiler: nvcc, NVRTC, Triton, Numba, rustc. A text that
 // breaks rules, or has no .loc, gives what can be told. Thread safety: one thread at a time a map. OUT_OF_MEMORY.
 typedef struct cj_source_map cj_source_map;
 

@@ -81,7 +81,7 @@ CJ_API cj_status cj_module_from_cuda(cj_device *device, const cj_cuda_source *so
                                      cj_error *error);
 
 // The PTX that it is made of, with the lines of the source (-lineinfo) and, at its head, a comment for each name expression,
-// "// cuda-name: LOWERED = EXPRESSION", by which whoever loads the text finds the entry. NUL-terminated, owned by the caller
+// "// cuda-name: LOWERED = EXPRESSION", by which the loader of the text finds the entry. NUL-terminated, owned by the caller
 // (cj_text_free); `length` may be NULL.
 CJ_API cj_status cj_ptx_from_cuda(const cj_cuda_source *source, char **ptx, size_t *length, cj_error *error);
 

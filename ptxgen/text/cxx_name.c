@@ -19,7 +19,7 @@ static const char *identifier(const char *at, const char **begin, size_t *length
 
 static const char *skip_arguments(const char *at);
 
-// Behind a literal: its type, its value, E. `at` is behind the L.
+// A literal: its type, its value, E. `at` points after the L.
 static const char *skip_literal(const char *at) {
     const char *begin;
     size_t      length;
@@ -33,7 +33,7 @@ static const char *skip_literal(const char *at) {
     return end ? end + 1 : NULL;
 }
 
-// Behind the E of what begins here; templates, names and function types stand in each other.
+// Returns the place after the E of what begins here; templates, names and function types stand in each other.
 static const char *skip_arguments(const char *at) {
     const char *begin;
     size_t      length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// argmax's parameters, and from them who reads a row: some lanes of a warp, a block, a cluster, or several of these, its parts.
+// argmax's parameters, and from them the threads that read a row: some lanes of a warp, a block, a cluster, or several of these, its parts.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -84,7 +84,7 @@ static void choose_groups(const cj_plan *plan, const cj_limits *limits, bool clu
         s->parts = s->cluster ? 1 : cj__least(sharing, cj__argmax_params[ARGMAX_PARTS].maximum);
 }
 
-// Who is asked for a cluster, for parts or for threads a block is asked for at least a block a row.
+// A request that sets cluster, parts or block gets at least a block a row.
 static cj_status choose_shape(const cj_plan *plan, const cj_limits *limits, bool clusters, shape *s, cj_error *error) {
     const uint64_t *value = plan->params.value;
     const bool      by_block = value[ARGMAX_BLOCK] != CJ_PARAM_AUTO || value[ARGMAX_PARTS] != CJ_PARAM_AUTO ||

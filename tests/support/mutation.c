@@ -153,3 +153,24 @@ void cj_schedules_agree(const cj_specimen *specimen, uint64_t seeds) {
     free(want);
     free(out);
 }
+
+void cj_no_mutant_survives(const cj_specimens *all) {
+    unsigned survivors = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        if (!cj_test_chosen(i, all->share)) continue;
+        const cj_specimen specimen = all->open(all->words[i]);
+        print_message("%s\n", specimen.words);
+        survivors += cj_mutants_surviving(&specimen);
+        all->close(&specimen);
+    }
+    assert_int_equal(survivors, 0);
+}
+
+void cj_schedules_agree_on_all(const cj_specimens *all, uint64_t seeds) {
+    for (size_t i = 0; i < all->count; i++) {
+        if (!cj_test_chosen(i, all->share)) continue;
+        const cj_specimen specimen = all->open(all->words[i]);
+        cj_schedules_agree(&specimen, seeds);
+        all->close(&specimen);
+    }
+}

@@ -27,4 +27,17 @@ unsigned cj_mutants_surviving(const cj_specimen *specimen);
 // others.
 void cj_schedules_agree(const cj_specimen *specimen, uint64_t seeds);
 
+// The kernels of a test program, by their words: `open` makes one, which the specimen's `user` holds, and `close` frees it.
+typedef struct cj_specimens {
+    const char *const *words;
+    size_t             count;
+    size_t             share;  // with CJ_FEW one kernel in so many
+    cj_specimen (*open)(const char *words);
+    void (*close)(const cj_specimen *specimen);
+} cj_specimens;
+
+// Fail the test if a mutant of any of them survives, and as cj_schedules_agree does for each.
+void cj_no_mutant_survives(const cj_specimens *all);
+void cj_schedules_agree_on_all(const cj_specimens *all, uint64_t seeds);
+
 #endif

@@ -97,37 +97,29 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     return status;
 }
 
-static cj_specimen specimen_of(kernel *k, const char *words) {
+static cj_specimen open_specimen(const char *words) {
+    static kernel one;  // one specimen is open at a time
+    kernel       *k = &one;
+    *k = (kernel){0};
+    open_kernel(words, k);
     return (cj_specimen){.words = words, .ptx = k->ptx, .entry = k->plan.entry, .bytes = BYTES, .run = run, .user = k};
 }
 
+static void close_specimen(const cj_specimen *specimen) { close_kernel(specimen->user); }
+
 enum { SHARE = CJ_TEST_COUNT(kernels) };  // under a sanitizer one kernel
+
+static const cj_specimens specimens = {
+    .words = kernels, .count = CJ_TEST_COUNT(kernels), .share = SHARE, .open = open_specimen, .close = close_specimen};
 
 static void every_synchronization_is_needed_and_its_absence_is_seen(void **state) {
     (void)state;
-    unsigned survivors = 0;
-    for (size_t i = 0; i < CJ_TEST_COUNT(kernels); i++) {
-        kernel k = {0};
-        if (!cj_test_chosen(i, SHARE)) continue;
-        open_kernel(kernels[i], &k);
-        const cj_specimen specimen = specimen_of(&k, kernels[i]);
-        print_message("%s\n", kernels[i]);
-        survivors += cj_mutants_surviving(&specimen);
-        close_kernel(&k);
-    }
-    assert_int_equal(survivors, 0);
+    cj_no_mutant_survives(&specimens);
 }
 
 static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
     (void)state;
-    for (size_t i = 0; i < CJ_TEST_COUNT(kernels); i++) {
-        kernel k = {0};
-        if (!cj_test_chosen(i, SHARE)) continue;
-        open_kernel(kernels[i], &k);
-        const cj_specimen specimen = specimen_of(&k, kernels[i]);
-        cj_schedules_agree(&specimen, SEEDS);
-        close_kernel(&k);
-    }
+    cj_schedules_agree_on_all(&specimens, SEEDS);
 }
 
 int main(void) {

@@ -186,7 +186,11 @@ static bool can_miss(const cj_specimen *specimen, const char *line, size_t lengt
     return !has(line, length, "fence.mbarrier_init") || k->plan.cluster.x > 0;
 }
 
-static cj_specimen specimen_of(kernel *k, const char *words) {
+static cj_specimen open_specimen(const char *words) {
+    static kernel one;  // one specimen is open at a time
+    kernel       *k = &one;
+    *k = (kernel){0};
+    make_kernel(words, k);
     return (cj_specimen){.words = words,
                          .ptx = k->ptx,
                          .entry = k->plan.entry,
@@ -196,32 +200,21 @@ static cj_specimen specimen_of(kernel *k, const char *words) {
                          .user = k};
 }
 
+static void close_specimen(const cj_specimen *specimen) { cj_text_free(((kernel *)specimen->user)->ptx); }
+
 enum { SHARE = 5 };  // under a sanitizer one kernel in so many, and one schedule
+
+static const cj_specimens specimens = {
+    .words = kernels, .count = CJ_TEST_COUNT(kernels), .share = SHARE, .open = open_specimen, .close = close_specimen};
 
 static void every_synchronization_is_needed_and_its_absence_is_seen(void **state) {
     (void)state;
-    unsigned survivors = 0;
-    for (size_t i = 0; i < CJ_TEST_COUNT(kernels); i++) {
-        kernel k = {0};
-        if (!cj_test_chosen(i, SHARE)) continue;
-        make_kernel(kernels[i], &k);
-        const cj_specimen specimen = specimen_of(&k, kernels[i]);
-        survivors += cj_mutants_surviving(&specimen);
-        cj_text_free(k.ptx);
-    }
-    assert_int_equal(survivors, 0);
+    cj_no_mutant_survives(&specimens);
 }
 
 static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
     (void)state;
-    for (size_t i = 0; i < CJ_TEST_COUNT(kernels); i++) {
-        kernel k = {0};
-        if (!cj_test_chosen(i, SHARE)) continue;
-        make_kernel(kernels[i], &k);
-        const cj_specimen specimen = specimen_of(&k, kernels[i]);
-        cj_schedules_agree(&specimen, cj_test_few() ? SEEDS / SHARE : SEEDS);
-        cj_text_free(k.ptx);
-    }
+    cj_schedules_agree_on_all(&specimens, cj_test_few() ? SEEDS / SHARE : SEEDS);
 }
 
 int main(void) {
