@@ -67,31 +67,20 @@ cj_dtype cj_dtype_arithmetic(cj_dtype type) {
     }
 }
 
-static void fill(cj_error *error, cj_status status, const char *format, va_list args) {
-    *error = (cj_error){.status = status};
-    vsnprintf(error->message, sizeof error->message, format, args);
-    char *hint = strstr(error->message, CJ_HINT);
-    if (!hint) return;
-    *hint = '\0';
-    cj__hint(error, "%s", hint + 1);
-}
-
 cj_status cj__fail(cj_error *error, cj_status status, const char *format, ...) {
     if (!error) return status;
+    char    text[sizeof error->message + sizeof error->hint];
     va_list args;
     va_start(args, format);
-    fill(error, status, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return status;
-}
-
-cj_status cj__refuse(cj_error *error, cj_status status, const char *hint, const char *format, ...) {
-    if (!error) return status;
-    va_list args;
-    va_start(args, format);
-    fill(error, status, format, args);
-    va_end(args);
-    cj__hint(error, "%s", hint);
+    *error = (cj_error){.status = status};
+    char *hint = strstr(text, CJ_HINT);
+    if (hint) {
+        *hint = '\0';
+        cj__hint(error, "%s", hint + 1);
+    }
+    snprintf(error->message, sizeof error->message, "%.*s", (int)sizeof error->message - 1, text);
     return status;
 }
 
@@ -138,7 +127,7 @@ static unsigned edit_distance(const char *a, size_t m, const char *b, size_t n, 
 }
 
 const char *cj__nearest(const char *word, const char *(*next)(const void *user, size_t i), const void *user) {
-    const char *best = NULL;
+    const char  *best = NULL;
     const size_t length = strlen(word);
     unsigned     limit = (unsigned)length / 2 + 1;  // more edits than half the word is another word
     for (size_t i = 0;; i++) {

@@ -14,9 +14,6 @@ cj_status cj__fail(cj_error *error, cj_status status, const char *format, ...) C
 void cj__hint(cj_error *error, const char *format, ...) CJ_PRINTF(2, 3);
 void cj__rule(cj_error *error, const char *rule);
 
-// Both at once, for a remedy without a number.
-cj_status cj__refuse(cj_error *error, cj_status status, const char *hint, const char *format, ...) CJ_PRINTF(4, 5);
-
 // The candidate nearest to `word` by edit distance, or NULL if none is near enough to be a typing mistake. `next(user,
 // i)` returns candidate i, NULL at the end.
 const char *cj__nearest(const char *word, const char *(*next)(const void *user, size_t i), const void *user);

@@ -92,8 +92,10 @@ static cj_status choose_shape(const cj_plan *plan, const cj_limits *limits, bool
     s->lanes = value[ARGMAX_LANES];
     if (s->lanes == CJ_PARAM_AUTO) s->lanes = by_block ? 0 : choose_lanes(plan, limits);
     if (s->lanes && s->lanes != 8 && s->lanes != 16 && s->lanes != ARGMAX_WARP)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose one of these, or leave it at its default",
-                          "lanes: %" PRIu64 " is none of 0, 8, 16 and 32", s->lanes);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "lanes: %" PRIu64 " is none of 0, 8, 16 and 32" CJ_HINT
+                        "choose one of these, or leave it at its default",
+                        s->lanes);
     s->block = value[ARGMAX_BLOCK] == CJ_PARAM_AUTO ? choose_block(plan, s->lanes) : value[ARGMAX_BLOCK];
     s->cluster = 0;
     s->parts = 1;
@@ -115,9 +117,10 @@ static cj_status check_grid(cj_plan *plan, const shape *s, cj_error *error) {
     const uint64_t rows = plan->params.value[ARGMAX_ROWS], each = cj__most(s->cluster, 1) * s->parts;
     const uint64_t blocks = s->lanes ? cj__ceil_div(rows, s->block / s->lanes) : rows * each;
     if (blocks > INT32_MAX)
-        return cj__refuse(error, CJ_CONTRACT, "use several launches",
-                          "rows: %" PRIu64 " of %" PRIu64 " blocks each are more blocks than the 2^31 - 1 of a grid",
-                          rows, each);
+        return cj__fail(error, CJ_CONTRACT,
+                        "rows: %" PRIu64 " of %" PRIu64
+                        " blocks each are more blocks than the 2^31 - 1 of a grid" CJ_HINT "use several launches",
+                        rows, each);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     return CJ_OK;
 }
@@ -128,8 +131,10 @@ cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     const uint64_t  stride = value[ARGMAX_STRIDE] ? value[ARGMAX_STRIDE] : columns;
     shape           s = {0};
     if (stride < columns)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 stands for rows without a gap",
-                          "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row", stride, columns);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row" CJ_HINT
+                        "0 stands for rows without a gap",
+                        stride, columns);
     if (value[ARGMAX_CLUSTER] != CJ_PARAM_AUTO && value[ARGMAX_CLUSTER] && !clusters)
         cj__note_no_clusters(plan, value[ARGMAX_CLUSTER]);
     cj_status status = choose_shape(plan, limits, clusters, &s, error);

@@ -62,8 +62,9 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
     const uint64_t  bytes = cj_dtype_size((cj_dtype)value[DTYPE]), size = value[SIZE] ? value[SIZE] : value[CLUSTER];
     const uint64_t  halo = value[PATTERN] == CJ_EXCHANGE_HALO ? value[HALO] : 0;
     if (!size)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "say with size=2 … 16 how many blocks trade with each other",
-                          "size: 0 stands for the cluster's size, and cluster=0 has none");
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "size: 0 stands for the cluster's size, and cluster=0 has none" CJ_HINT
+                        "say with size=2 … 16 how many blocks trade with each other");
     if (value[CLUSTER] && value[CLUSTER] != size)
         return cj__fail(error, CJ_UNSUPPORTED,
                         "size=%" PRIu64 " blocks trade, but cluster=%" PRIu64 CJ_HINT "choose cluster=%" PRIu64
@@ -75,19 +76,25 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
                         "leave strategy at its default, or choose cluster=%" PRIu64,
                         size);
     if ((value[N] + 2 * halo) * bytes > UINT32_MAX)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "split it over more clusters",
-                          "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1", value[N],
-                          (value[N] + 2 * halo) * bytes);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1" CJ_HINT
+                        "split it over more clusters",
+                        value[N], (value[N] + 2 * halo) * bytes);
     if (value[GRID] % size)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose a multiple, or leave grid at its default",
-                          "grid=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade", value[GRID], size);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "grid=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade" CJ_HINT
+                        "choose a multiple, or leave grid at its default",
+                        value[GRID], size);
     if (halo > value[N])
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "edges are part of a chunk: make halo smaller, or chunks larger",
-                          "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements", halo, value[N]);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements" CJ_HINT
+                        "edges are part of a chunk: make halo smaller, or chunks larger",
+                        halo, value[N]);
     if (value[ALIGN] & (value[ALIGN] - 1) || value[ALIGN] < bytes)
-        return cj__refuse(
-            error, CJ_INVALID_ARGUMENT, "leave align at its default where x and out come from cj_mem_alloc",
-            "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16", value[ALIGN], bytes);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16" CJ_HINT
+                        "leave align at its default where x and out come from cj_mem_alloc",
+                        value[ALIGN], bytes);
     if (value[PATTERN] != CJ_EXCHANGE_ALL_TO_ALL || value[N] % size == 0) return CJ_OK;
     return cj__fail(error, CJ_INVALID_ARGUMENT,
                     "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade" CJ_HINT
@@ -121,8 +128,9 @@ cj_status cj__exchange_plan(cj_plan *plan, const cj_limits *limits, bool cluster
     plan->cooperative = s.strategy == CJ_EXCHANGE_GLOBAL;
     if (!plan->cooperative) plan->dynamic_shared = EXCHANGE_HEAD + EXCHANGE_BUFFERS * s.buffer_bytes;
     if (s.items > INT32_MAX)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
-                          "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1", value[CLUSTERS], s.tiles);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1" CJ_HINT "use several launches",
+                        value[CLUSTERS], s.tiles);
     const uint64_t groups = value[GRID] ? cj__least(value[GRID] / s.size, s.items) : choose_groups(&s, limits);
     plan->grid = (cj_dim3){(uint32_t)groups * s.size, 1, 1};
     if (plan->cooperative)

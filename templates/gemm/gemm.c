@@ -156,8 +156,8 @@ static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters
     if (!value[GEMM_FORM]) value[GEMM_FORM] = strcmp(plan->arch, "sm_90a") ? GEMM_FORM_MMA : GEMM_FORM_WGMMA;
     if (cj__gemm_is_mma(&plan->params)) return cj__mma_plan(plan, limits, error);
     if (value[GEMM_TILE] < GEMM_TILES) return cj__gemm_plan(plan, limits, clusters, error);
-    return cj__refuse(error, CJ_INVALID_ARGUMENT, "form=mma has it", "tile: %ux%u is none of form=wgmma",
-                      cj__mma_tiles[value[GEMM_TILE]].m, cj__mma_tiles[value[GEMM_TILE]].n);
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %ux%u is none of form=wgmma" CJ_HINT "form=mma has it",
+                    cj__mma_tiles[value[GEMM_TILE]].m, cj__mma_tiles[value[GEMM_TILE]].n);
 }
 
 static void emit_gemm(const cj_plan *plan, cj_builder *b) {

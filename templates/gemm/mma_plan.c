@@ -136,14 +136,16 @@ static void choose(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
 static cj_status check_target(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
     const unsigned target = cj__target_number(plan);
     if (target < TARGET)
-        return cj__refuse(error, CJ_UNSUPPORTED, "name sm_80 or a later target",
-                          "gemm uses wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is %s",
-                          plan->arch);
+        return cj__fail(error, CJ_UNSUPPORTED,
+                        "gemm uses wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is %s" CJ_HINT
+                        "name sm_80 or a later target",
+                        plan->arch);
     const bool narrow = g->a.type->bytes == 1;
     if (target >= TARGET_8_BITS || (!narrow && g->d_type->bytes > 1)) return CJ_OK;
-    return cj__refuse(error, CJ_UNSUPPORTED, "devices of compute capability 8.9 and later have 8-bit floats",
-                      "%s: %s needs sm_89; the target is %s", narrow ? "dtype" : "out",
-                      (narrow ? g->a.type : g->d_type)->name, plan->arch);
+    return cj__fail(error, CJ_UNSUPPORTED,
+                    "%s: %s needs sm_89; the target is %s" CJ_HINT
+                    "devices of compute capability 8.9 and later have 8-bit floats",
+                    narrow ? "dtype" : "out", (narrow ? g->a.type : g->d_type)->name, plan->arch);
 }
 
 // What only blocks of a cluster, or clusters that stay, can do.
@@ -161,9 +163,10 @@ static cj_status check_given(const cj_params *p, cj_error *error) {
         const uint64_t       value = p->value[rules[i].param];
         const cj_param_info *info = cj_family_param(p->family, rules[i].param);
         if (value <= rules[i].most || value == rules[i].automatic) continue;
-        return cj__refuse(
-            error, CJ_INVALID_ARGUMENT, "parts splits K without clusters; leave the others at their defaults",
-            "%s: %s, but form=mma has no clusters", info->name, cj_params_word(p, info->name, word, sizeof word));
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "%s: %s, but form=mma has no clusters" CJ_HINT
+                        "parts splits K without clusters; leave the others at their defaults",
+                        info->name, cj_params_word(p, info->name, word, sizeof word));
     }
     return CJ_OK;
 }
@@ -173,20 +176,23 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
     cj_status       status = check_target(plan, g, error);
     if (!status) status = check_given(&plan->params, error);
     if (!status && !has_registers(g, cj__target_number(plan)))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "64x128, 128x64 and smaller tiles have half as many sums",
-                          "tile: %" PRIu32 "x%" PRIu32 " leaves no registers to convert 8-bit floats, as %s must",
-                          g->tile_m, g->tile_n, plan->arch);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "tile: %" PRIu32 "x%" PRIu32 " leaves no registers to convert 8-bit floats, as %s must" CJ_HINT
+                        "64x128, 128x64 and smaller tiles have half as many sums",
+                        g->tile_m, g->tile_n, plan->arch);
     if (status || blocks <= INT32_MAX) return status;
-    return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches",
-                      "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles",
-                      value[GEMM_M], value[GEMM_N], g->batches, INT32_MAX);
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles" CJ_HINT
+                    "use several launches",
+                    value[GEMM_M], value[GEMM_N], g->batches, INT32_MAX);
 }
 
 static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
     const uint32_t most = stages_most(g, limits), asked = (uint32_t)plan->params.value[GEMM_STAGES];
     if (asked == 1)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose 2 or more, or leave stages at its default",
-                          "stages: 1; a stage is copied while the one before is multiplied, so it takes 2");
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "stages: 1; a stage is copied while the one before is multiplied, so it takes 2" CJ_HINT
+                        "choose 2 or more, or leave stages at its default");
     g->stages = asked ? asked : stages_of(g, limits);
     if (g->stages >= GEMM_STAGES_MIN && g->stages <= most) return CJ_OK;
     cj__fail(error, CJ_CONTRACT,

@@ -72,9 +72,10 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
     if (a->bytes != 2 && value[GEMM_A]) return refuse_order("a", "column", a, "row", error);
     if (a->bytes != 2 && !value[GEMM_B]) return refuse_order("b", "row", g->b.type, "column", error);
     if (a->bytes != 1 && value[GEMM_DTYPE_B])
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave dtype-b at its default, same",
-                          "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed",
-                          types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed" CJ_HINT
+                        "leave dtype-b at its default, same",
+                        types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
     if (value[GEMM_SHARED] && g->batches == 1)
         cj__fail(error, CJ_INVALID_ARGUMENT, "shared: with batch 1 there is nobody to share with");
     else if (shared[value[GEMM_SHARED]].c && !value[GEMM_C])

@@ -12,13 +12,13 @@ static cj_status integer_range(cj_binning *b, double lower, double upper, cj_err
     static const double ends[] = {[CJ_SAMPLE_U8] = 0x1p8, [CJ_SAMPLE_U16] = 0x1p16, [CJ_SAMPLE_U32] = 0x1p32};
     const double        end = ends[b->sample];
     if (lower < 0 || lower != floor(lower) || upper != floor(upper) || upper > 0x1p32)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave both at 0 for bins of one number each, from 0 on",
-                          "lower and upper are %.17g and %.17g: of integer samples they are whole"
-                          " numbers from 0 to 2^32",
-                          lower, upper);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "lower and upper are %.17g and %.17g: of integer samples they are whole"
+                        " numbers from 0 to 2^32" CJ_HINT "leave both at 0 for bins of one number each, from 0 on",
+                        lower, upper);
     if (lower >= end)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "make lower smaller", "lower is %.17g: no sample is above %.0f",
-                          lower, end - 1);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "lower is %.17g: no sample is above %.0f" CJ_HINT "make lower smaller", lower, end - 1);
     b->first = (uint64_t)lower;
     b->width = (uint64_t)(upper - lower);
     b->whole = b->bins / b->width;
@@ -37,9 +37,10 @@ static cj_status float_range(cj_binning *b, double lower, double upper, cj_error
     b->upper = (float)upper;
     b->scale = (float)((double)b->bins / ((double)b->upper - (double)b->lower));
     if (b->lower < b->upper && isfinite(b->upper - b->lower) && isnormal(b->scale)) return CJ_OK;
-    return cj__refuse(
-        error, CJ_INVALID_ARGUMENT, "upper - lower, and bins / (upper - lower), must be ordinary numbers of f32",
-        "lower %.9g and upper %.9g: %" PRIu64 " bins between them cannot be told apart in f32", lower, upper, b->bins);
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "lower %.9g and upper %.9g: %" PRIu64 " bins between them cannot be told apart in f32" CJ_HINT
+                    "upper - lower, and bins / (upper - lower), must be ordinary numbers of f32",
+                    lower, upper, b->bins);
 }
 
 cj_status cj__binning_make(cj_binning *b, cj_sample sample, uint64_t bins, double lower, double upper,
@@ -47,8 +48,9 @@ cj_status cj__binning_make(cj_binning *b, cj_sample sample, uint64_t bins, doubl
     *b = (cj_binning){.sample = sample, .bins = bins};
     if (lower == 0 && upper == 0) upper = sample == CJ_SAMPLE_F32 ? 1 : (double)bins;
     if (!(lower < upper))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "set both, or leave both at 0",
-                          "upper is %.17g: it must be above lower, %.17g", upper, lower);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "upper is %.17g: it must be above lower, %.17g" CJ_HINT "set both, or leave both at 0", upper,
+                        lower);
     return sample == CJ_SAMPLE_F32 ? float_range(b, lower, upper, error) : integer_range(b, lower, upper, error);
 }
 

@@ -58,10 +58,12 @@ static cj_status plan_layout(const cj_plan *plan, const cj_limits *limits, unsig
     const uint64_t *value = plan->params.value;
     if (choose_layout(plan, limits->shared_per_block_optin, cluster, l)) return CJ_OK;
     const unsigned asked = l->remote || l->set ? widths[WIDE].bits : widths[value[HISTOGRAM_WIDTH]].bits;
-    return cj__refuse(error, CJ_CONTRACT, "take larger clusters, narrower counters, or fewer bins",
-                      "bins: %" PRIu64 " counters of %u bits do not fit the shared memory of %u blocks, %u bytes each",
-                      value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
-                      cluster ? cluster : HISTOGRAM_POOL, limits->shared_per_block_optin);
+    return cj__fail(error, CJ_CONTRACT,
+                    "bins: %" PRIu64
+                    " counters of %u bits do not fit the shared memory of %u blocks, %u bytes each" CJ_HINT
+                    "take larger clusters, narrower counters, or fewer bins",
+                    value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
+                    cluster ? cluster : HISTOGRAM_POOL, limits->shared_per_block_optin);
 }
 
 // Counters of 32 bits, and of a warp's run, must hold what a pool reads.
@@ -86,22 +88,26 @@ static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const
 static cj_status check_strategy(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
     if (value[HISTOGRAM_RESULT] == SET && (value[HISTOGRAM_WIDTH] > WIDE || value[HISTOGRAM_STRATEGY] == REMOTE))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT,
-                          "leave width and strategy at their defaults, or choose result=add",
-                          "result: set goes with counters of 32 bits and strategy=owner only");
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "result: set goes with counters of 32 bits and strategy=owner only" CJ_HINT
+                        "leave width and strategy at their defaults, or choose result=add");
     if (value[HISTOGRAM_STRATEGY] != REMOTE) return CJ_OK;
     if (!value[HISTOGRAM_CLUSTER])
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose cluster from 1 to 16, or strategy=owner",
-                          "strategy: remote counters are those of a cluster's blocks, but cluster is 0");
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "strategy: remote counters are those of a cluster's blocks, but cluster is 0" CJ_HINT
+                        "choose cluster from 1 to 16, or strategy=owner");
     if (value[HISTOGRAM_WIDTH] <= WIDE) return CJ_OK;
-    return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave width at its default, or choose strategy=owner",
-                      "width: %u, but remote counters have 32 bits", widths[value[HISTOGRAM_WIDTH]].bits);
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "width: %u, but remote counters have 32 bits" CJ_HINT
+                    "leave width at its default, or choose strategy=owner",
+                    widths[value[HISTOGRAM_WIDTH]].bits);
 }
 
 // Of few samples, a thread for each load or for two bins: fewer start and meet at barriers sooner.
 static uint64_t choose_block(const cj_plan *plan) {
     const uint64_t bytes = plan->params.value[HISTOGRAM_N] * cj__histogram_dtype(plan)->bytes;
-    const uint64_t loads = cj__ceil_div(bytes, HISTOGRAM_LOAD), pairs = cj__ceil_div(plan->params.value[HISTOGRAM_BINS], 2);
+    const uint64_t loads = cj__ceil_div(bytes, HISTOGRAM_LOAD),
+                   pairs = cj__ceil_div(plan->params.value[HISTOGRAM_BINS], 2);
     const uint64_t threads = cj__power_from(loads > pairs ? loads : pairs);
     return cj__least(cj__most(threads, HISTOGRAM_BLOCK_LEAST), HISTOGRAM_BLOCK_MOST);
 }
@@ -112,13 +118,16 @@ static cj_status check_grid(const cj_plan *plan, const cj_histogram_layout *l, u
                         "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool" CJ_HINT "%" PRIu64 " is", grid,
                         l->pool, cj__round_up(grid, l->pool));
     if (l->set && grid > l->pool)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave grid at its default, or choose result=add",
-                          "grid: %" PRIu64 " blocks, but with result=set all counts are those of one pool, %u blocks",
-                          grid, l->pool);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "grid: %" PRIu64
+                        " blocks, but with result=set all counts are those of one pool, %u blocks" CJ_HINT
+                        "leave grid at its default, or choose result=add",
+                        grid, l->pool);
     if (grid / l->pool < least_pools(plan))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, l->set ? "choose result=add" : "leave grid at its default",
-                          "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64, grid,
-                          plan->params.value[HISTOGRAM_N], least_pools(plan) * l->pool);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64 CJ_HINT "%s",
+                        grid, plan->params.value[HISTOGRAM_N], least_pools(plan) * l->pool,
+                        l->set ? "choose result=add" : "leave grid at its default");
     return CJ_OK;
 }
 

@@ -62,7 +62,7 @@ bool cj__reduce_gathers(const cj_plan *plan) {
 }
 
 unsigned cj__reduce_words(const cj_plan *plan) {
-    const unsigned value = cj__reduce_combined_type(plan)[1] == '3' ? 1 : 2;  // f32, s32, u32; f64, s64, u64
+    const unsigned    value = cj__reduce_combined_type(plan)[1] == '3' ? 1 : 2;  // f32, s32, u32; f64, s64, u64
     const reduce_kind kind = cj__reduce_op(plan)->kind;
     return kind == REDUCE_BEST ? value + 2 : kind == REDUCE_MOMENTS ? 3 * value : value;
 }
@@ -81,16 +81,17 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
         if (status) return status;
     }
     if (!function[REDUCE_OP_EXPR] != !function[REDUCE_IDENTITY])
-        return cj__refuse(
+        return cj__fail(
             error, CJ_INVALID_ARGUMENT,
+            "%s" CJ_HINT
             "identity is the value e for which op-expr of e and any x is x: 0 for a + b, INT_MIN for the larger int",
-            "%s",
             function[REDUCE_OP_EXPR] ? "identity is missing: op-expr needs one" : "identity goes with op-expr only");
     if (function[REDUCE_IDENTITY] && !function[REDUCE_IDENTITY]->is_constant)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "an expression without a and b has one value",
-                          "identity: '%.200s' is not a constant", function[REDUCE_IDENTITY]->text);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "identity: '%.200s' is not a constant" CJ_HINT "an expression without a and b has one value",
+                        function[REDUCE_IDENTITY]->text);
     if (!function[REDUCE_OP_EXPR] || plan->params.value[REDUCE_OP] == CJ_REDUCE_SUM) return CJ_OK;
-    return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave op at its default", "op and op-expr exclude each other");
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other" CJ_HINT "leave op at its default");
 }
 
 static cj_status check_blocks(const cj_plan *plan, cj_error *error) {
@@ -98,12 +99,13 @@ static cj_status check_blocks(const cj_plan *plan, cj_error *error) {
     const reduce_op *op = cj__reduce_op(plan);
     bool             sums = value[REDUCE_OP] == CJ_REDUCE_SUM && !plan->params.function[REDUCE_OP_EXPR];
     if (value[REDUCE_WEIGHT] && !sums)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose op=sum or weight=none",
-                          "weight=block goes with op=sum only");
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "weight=block goes with op=sum only" CJ_HINT "choose op=sum or weight=none");
     if (value[REDUCE_RESULT] == RESULT_TOTAL || (op->kind == REDUCE_VALUE && !op->mean)) return CJ_OK;
-    return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose one of these, or result=total",
-                      "result=%s goes with sum, min, max, product and op-expr only",
-                      value[REDUCE_RESULT] == RESULT_BLOCK ? "block" : "both");
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "result=%s goes with sum, min, max, product and op-expr only" CJ_HINT
+                    "choose one of these, or result=total",
+                    value[REDUCE_RESULT] == RESULT_BLOCK ? "block" : "both");
 }
 
 // ---- the shape
@@ -232,10 +234,10 @@ static double error_bound(const cj_plan *plan) {
 static cj_status check_registers(const cj_plan *plan, cj_error *error) {
     const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && cj__reduce_dtype(plan)->bytes == 1;
     if (!many || plan->block.x <= REDUCE_MOMENTS_BLOCK) return CJ_OK;
-    return cj__refuse(error, CJ_INVALID_ARGUMENT, "take fewer, or leave block at its default",
-                      "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements: at"
-                      " most %d have enough",
-                      plan->block.x, REDUCE_MOMENTS_BLOCK);
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements: at"
+                    " most %d have enough" CJ_HINT "take fewer, or leave block at its default",
+                    plan->block.x, REDUCE_MOMENTS_BLOCK);
 }
 
 cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {

@@ -89,10 +89,10 @@ static void finish(row_kernel *k) {
 // dx[label] has 1 - s less; few vectors have it.
 static void take_label_off(row_kernel *k, const row_vector *v) {
     const crossentropy *r = own_of(k);
-    cj_func      *f = k->f;
-    cj_reg        column = cj_add(f, "vector_column", k->column, v->number * cj__row_threads(k->s) * k->s->elements);
-    cj_reg        distance = cj_sub(f, "distance", r->label, cj_cvt(f, "s64", "wide_column", column));
-    cj_reg        other = cj_let(f, "pred", "other_vector", "setp.ge.u64 $1, $2, $3;", distance, k->s->elements);
+    cj_func            *f = k->f;
+    cj_reg column = cj_add(f, "vector_column", k->column, v->number * cj__row_threads(k->s) * k->s->elements);
+    cj_reg distance = cj_sub(f, "distance", r->label, cj_cvt(f, "s64", "wide_column", column));
+    cj_reg other = cj_let(f, "pred", "other_vector", "setp.ge.u64 $1, $2, $3;", distance, k->s->elements);
     CJ_UNLESS(f, other, "no_label")
     for (unsigned e = 0; e < k->s->elements; e++)
         cj_ptx(f, "@$1 fma.rn.f32 $2, $3, $4, $2;", cj_eq(f, "here", distance, e), v->out[0][e], r->factor,
@@ -101,9 +101,9 @@ static void take_label_off(row_kernel *k, const row_vector *v) {
 
 static void write_gradient(row_kernel *k, const row_vector *v) {
     const crossentropy *r = own_of(k);
-    cj_func      *f = k->f;
+    cj_func            *f = k->f;
     const double        share = r->smoothing / (double)k->s->columns;
-    cj_reg        scale = r->factor;
+    cj_reg              scale = r->factor;
     if (cj__row_in_place(k)) {
         scale = cj__row_exp_rebase(k);
         cj_update(f, scale, "mul", r->factor);
@@ -149,11 +149,13 @@ static cj_status plan_crossentropy(cj_plan *plan, const cj_limits *limits, bool 
     crossentropy own;
     describe(plan, &op, &own);
     if (!(own.smoothing >= 0 && own.smoothing <= 1))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 is none, 0.1 is usual", "smoothing: %g is outside 0 to 1",
-                          own.smoothing);
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual",
+                        own.smoothing);
     if (!(own.ignore >= INT32_MIN && own.ignore <= INT32_MAX && (double)(int32_t)own.ignore == own.ignore))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "labels are whole numbers: choose one that none of them has",
-                          "ignore: %g is not a whole number of 32 bits", own.ignore);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "ignore: %g is not a whole number of 32 bits" CJ_HINT
+                        "labels are whole numbers: choose one that none of them has",
+                        own.ignore);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }
 

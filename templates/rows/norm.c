@@ -155,8 +155,8 @@ static void add_totals(row_kernel *k, const row_vector *v, const cj_reg n[ROW_EL
 }
 
 static void write_backward(row_kernel *k, const row_vector *v) {
-    const norm   *r = own_of(k);
-    cj_reg        g[ROW_ELEMENTS], n[ROW_ELEMENTS];
+    const norm *r = own_of(k);
+    cj_reg      g[ROW_ELEMENTS], n[ROW_ELEMENTS];
     gradients(k, v, g, n);
     add_totals(k, v, n);
     for (unsigned e = 0; e < k->s->elements; e++) {
@@ -230,9 +230,10 @@ static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters
     norm   own;
     describe(plan, &op, &own);
     if (own.epsilon < 0)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "1e-05 is usual",
-                          "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows",
-                          own.epsilon);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows" CJ_HINT
+                        "1e-05 is usual",
+                        own.epsilon);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }
 

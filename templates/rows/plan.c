@@ -33,12 +33,13 @@ static const char *asked_of_stream(const choice *c) {
 static cj_status refuse_stream(const choice *c, const char *name, cj_error *error) {
     const row_shape *s = c->s;
     const cj_plan   *plan = c->plan;
-    return cj__refuse(
+    return cj__fail(
         error, CJ_INVALID_ARGUMENT,
+        "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
+        " align=%u, cluster=%s warps=%s stages=%s pieces=%s resident=%s; %s has %u bytes of shared memory a "
+        "block" CJ_HINT
         "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
         "defaults",
-        "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
-        " align=%u, cluster=%s warps=%s stages=%s pieces=%s resident=%s; %s has %u bytes of shared memory a block",
         name, *name ? ": it wants " : "", *name ? ", which" : "", s->columns, s->in_bytes, s->stride,
         cj__row_align(plan), CJ_PARAM_WORD(plan, "cluster"), CJ_PARAM_WORD(plan, "warps"),
         CJ_PARAM_WORD(plan, "stages"), CJ_PARAM_WORD(plan, "pieces"), CJ_PARAM_WORD(plan, "resident"), c->limits->name,
@@ -67,9 +68,10 @@ static cj_status choose(choice *c, cj_error *error) {
     if (status) return status;
     const unsigned held = s->form == ROW_SPREAD ? cj__row_spread_held_most(c) : ROW_HELD;
     if (s->held <= held) return CJ_OK;
-    return cj__refuse(error, CJ_INVALID_ARGUMENT, "allow more warps, a larger cluster or more pieces",
-                      "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u", s->held,
-                      s->columns, held);
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
+                    "allow more warps, a larger cluster or more pieces",
+                    s->held, s->columns, held);
 }
 
 // Where this differs from what is asked for, the kit refuses that (cj__given_check_plan).
@@ -153,14 +155,16 @@ static cj_status check_problem(const choice *c, cj_error *error) {
     const uint64_t  *value = c->plan->params.value;
     const row_shape *s = c->s;
     if ((value[ROW_STRIDE] && s->stride < s->columns) || (value[ROW_OUT_STRIDE] && s->out_stride < s->columns))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 stands for rows without a gap",
-                          "%s: %" PRIu64 " is less than the %" PRIu64 " columns: rows would overlap",
-                          s->stride < s->columns ? "stride" : "out-stride",
-                          s->stride < s->columns ? s->stride : s->out_stride, s->columns);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "%s: %" PRIu64 " is less than the %" PRIu64 " columns: rows would overlap" CJ_HINT
+                        "0 stands for rows without a gap",
+                        s->stride < s->columns ? "stride" : "out-stride",
+                        s->stride < s->columns ? s->stride : s->out_stride, s->columns);
     if (cj__row_align(c->plan) < cj__most(s->in_bytes, s->out_bytes))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT,
-                          "say what all pointers are multiples of, at least the size of an element",
-                          "align: %u bytes are less than an element", cj__row_align(c->plan));
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "align: %u bytes are less than an element" CJ_HINT
+                        "say what all pointers are multiples of, at least the size of an element",
+                        cj__row_align(c->plan));
     return c->op->outputs ? cj__refuse_bf16(c->plan, "out", cj__row_type(c->plan, ROW_OUT), error) : CJ_OK;
 }
 

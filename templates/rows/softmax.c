@@ -69,7 +69,7 @@ static void write_log(row_kernel *k, const row_vector *v) {
 
 static void write_powers(row_kernel *k, const row_vector *v) {
     const softmax *r = own_of(k);
-    cj_func      *f = k->f;
+    cj_func       *f = k->f;
     if (cj__row_in_place(k)) {
         cj_reg factor = cj__row_exp_rebase(k);
         cj_update(f, factor, "mul", r->factor);
@@ -104,7 +104,7 @@ static void finish_backward(row_kernel *k) {
 
 static void write_backward(row_kernel *k, const row_vector *v) {
     const softmax *r = own_of(k);
-    cj_func      *f = k->f;
+    cj_func       *f = k->f;
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         if (r->log) {
@@ -174,9 +174,10 @@ static cj_status plan_softmax(cj_plan *plan, const cj_limits *limits, bool clust
     row_op  op;
     softmax own;
     if (plan->params.value[MASK_ROWS] > 1 && (!plan->params.value[MASK] || plan->params.value[PASS]))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "leave mask-rows at its default, 1",
-                          "mask-rows: %" PRIu64 " without a mask: this wants mask=yes pass=forward",
-                          plan->params.value[MASK_ROWS]);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "mask-rows: %" PRIu64 " without a mask: this wants mask=yes pass=forward" CJ_HINT
+                        "leave mask-rows at its default, 1",
+                        plan->params.value[MASK_ROWS]);
     describe(plan, &op, &own);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }

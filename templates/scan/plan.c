@@ -29,8 +29,9 @@ static cj_status check_functions(const cj_plan *plan, cj_error *error) {
         return CJ_INVALID_ARGUMENT;
     }
     if (function[SCAN_IDENTITY] && !function[SCAN_IDENTITY]->is_constant)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "an expression without a and b has one value",
-                          "identity: '%.200s' is not a constant", function[SCAN_IDENTITY]->text);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "identity: '%.200s' is not a constant" CJ_HINT "an expression without a and b has one value",
+                        function[SCAN_IDENTITY]->text);
     if (!function[SCAN_OP_EXPR] || !plan->params.value[SCAN_OP]) return CJ_OK;
     return cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other" CJ_HINT "leave op at its default");
 }
@@ -56,8 +57,9 @@ static cj_status check_segments(const cj_plan *plan, cj_error *error) {
                         value[SCAN_SEGMENTS]);
     if (value[SCAN_HEADS] <= SCAN_FLAGS) return CJ_OK;
     if (!value[SCAN_SEGMENTS])
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "set segments, or heads=flags",
-                          "segments: 0 is below 1: offsets are of that many segments");
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "segments: 0 is below 1: offsets are of that many segments" CJ_HINT
+                        "set segments, or heads=flags");
     if (value[SCAN_ROWS] == 1) return CJ_OK;
     return cj__fail(error, CJ_INVALID_ARGUMENT,
                     "rows: offsets are of one array, not of %" PRIu64 " rows" CJ_HINT
@@ -97,8 +99,8 @@ static cj_status check_registers(const scan_shape *s, cj_error *error) {
 static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *error) {
     const unsigned block = s->form == SCAN_STREAM ? s->threads : s->block;
     if (block & (block - 1))
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "choose 32, 64, 128, 256, 512 or 1024",
-                          "block: %u is not a power of two", block);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "block: %u is not a power of two" CJ_HINT "choose 32, 64, 128, 256, 512 or 1024", block);
     if (cluster && !s->cluster) {
         return cj__fail(
             error, CJ_INVALID_ARGUMENT,
@@ -117,10 +119,10 @@ static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *er
                             : s->cluster           ? s->rows * s->cluster
                                                    : s->rows * s->tiles;
     if (blocks <= INT32_MAX && s->tiles <= INT32_MAX) return CJ_OK;
-    return cj__refuse(error, CJ_CONTRACT, "use several launches",
-                      "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the"
-                      " 2^31 - 1 of a grid",
-                      s->rows, s->tiles);
+    return cj__fail(error, CJ_CONTRACT,
+                    "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the"
+                    " 2^31 - 1 of a grid" CJ_HINT "use several launches",
+                    s->rows, s->tiles);
 }
 
 // ---- the form

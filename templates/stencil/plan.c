@@ -210,10 +210,11 @@ static bool choose(stencil *s, const choice *c) {
 static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *error) {
     const double elements = (double)s->n[0] * s->n[1] * s->n[2] * (double)s->batch;
     if (elements > 0x1p40)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
-                          "batch, nx, ny, nz: %" PRIu64
-                          " grids of %ux%ux%u points are %.3g points in all, more than 2^40",
-                          s->batch, s->n[0], s->n[1], s->n[2], elements);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "batch, nx, ny, nz: %" PRIu64
+                        " grids of %ux%ux%u points are %.3g points in all, more than 2^40" CJ_HINT
+                        "use several launches, of fewer grids",
+                        s->batch, s->n[0], s->n[1], s->n[2], elements);
     if (s->tap_count > CJ_REALS_MAX)
         return cj__fail(error, CJ_INVALID_ARGUMENT,
                         "shape=box: radius=%u has %u taps with dim=%u, more than %d" CJ_HINT
@@ -261,10 +262,11 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     cj__stencil_layout(&s);
     const uint64_t blocks = blocks_of(&s), most = least(limits->max_grid.x, UINT32_MAX / s.warps);
     if (blocks > most)
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "use several launches, of fewer grids",
-                          "batch, nx, ny, nz: %" PRIu64
-                          " blocks of %u threads are more than fit a grid of %s: %" PRIu64,
-                          blocks, s.threads, limits->name, most);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "batch, nx, ny, nz: %" PRIu64
+                        " blocks of %u threads are more than fit a grid of %s: %" PRIu64 CJ_HINT
+                        "use several launches, of fewer grids",
+                        blocks, s.threads, limits->name, most);
     if (!clusters && !open && given > 1) cj__note_no_clusters(plan, given);
     write_back(params, &s);
     if (given == 1) params->value[CLUSTER] = 1;  // which is the same

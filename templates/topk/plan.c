@@ -96,25 +96,27 @@ static void choose_cluster(cj_plan *plan, const cj_limits *limits, bool clusters
 static cj_status refuse_size(const cj_plan *plan, const cj_limits *limits, const topk_shape *s, cj_error *error) {
     const uint64_t *value = plan->params.value;
     const bool      open = value[TOPK_BLOCK] == CJ_PARAM_AUTO && value[TOPK_CLUSTER] == CJ_PARAM_AUTO;
-    return cj__refuse(
+    return cj__fail(
         error, CJ_CONTRACT,
-        open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k",
         "k: candidates for %u results of %u block%s of %u threads take %u bytes of shared memory, more than the"
-        " %u of a block of %s",
+        " %u of a block of %s" CJ_HINT "%s",
         s->k, s->cluster ? s->cluster : 1, s->cluster > 1 ? "s" : "", s->block, shared_bytes(s),
-        limits->shared_per_block_optin, limits->name);
+        limits->shared_per_block_optin, limits->name,
+        open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k");
 }
 
 static cj_status check(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
     if (value[TOPK_K] > value[TOPK_COLUMNS])
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "there are no more than columns elements to choose from",
-                          "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row", value[TOPK_K],
-                          value[TOPK_COLUMNS]);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row" CJ_HINT
+                        "there are no more than columns elements to choose from",
+                        value[TOPK_K], value[TOPK_COLUMNS]);
     if (stride_of(plan) < value[TOPK_COLUMNS])
-        return cj__refuse(error, CJ_INVALID_ARGUMENT, "0 stands for rows without a gap",
-                          "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row", stride_of(plan),
-                          value[TOPK_COLUMNS]);
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row" CJ_HINT
+                        "0 stands for rows without a gap",
+                        stride_of(plan), value[TOPK_COLUMNS]);
     return CJ_OK;
 }
 
@@ -126,9 +128,10 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     choose_cluster(plan, limits, clusters, &s);
     const uint64_t blocks = value[TOPK_ROWS] * (s.cluster ? s.cluster : 1);
     if (blocks > INT32_MAX)
-        return cj__refuse(error, CJ_CONTRACT, "use several launches",
-                          "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid",
-                          value[TOPK_ROWS], s.cluster);
+        return cj__fail(error, CJ_CONTRACT,
+                        "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
+                        "use several launches",
+                        value[TOPK_ROWS], s.cluster);
     if (!fits(&s, limits)) return refuse_size(plan, limits, &s, error);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = shared_bytes(&s);
