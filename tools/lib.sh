@@ -29,6 +29,7 @@ g++             command -v c++
 binutils        command -v nm && command -v readelf
 libcmocka-dev   pkg-config --exists cmocka
 gnuplot-nox     command -v gnuplot
+dpkg-dev        command -v dpkg-shlibdeps
 '
 
 # missing NEEDS: the packages of a table above that are not there.

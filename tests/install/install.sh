@@ -46,3 +46,9 @@ LD_LIBRARY_PATH=$(pkg-config --variable=libdir clusterjit) "$work/user"
 echo "subdirectory:"
 build_user subdirectory -DCLUSTERJIT="$source"
 "$work/subdirectory/user_c"
+quietly cmake --install "$work/subdirectory" --prefix "$work/parent"
+if [ -e "$work/parent" ]; then
+    find "$work/parent"
+    echo "FAIL: a subdirectory installs into its parent's prefix"
+    exit 1
+fi
