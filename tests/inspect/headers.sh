@@ -11,8 +11,10 @@ if ! command -v "$compiler" >/dev/null; then
 fi
 
 status=0
-for header in "$include"/clusterjit/*.h; do
+headers=("$include"/clusterjit/*.h)
+[[ " $* " != *" c++ "* ]] || headers+=("$include"/clusterjit/*.hpp "$include"/clusterjit/cxx/*.hpp)
+for header in "${headers[@]}"; do
     "$compiler" "$@" -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I "$include" - \
-        <<<"#include <clusterjit/${header##*/}>" || { echo "FAIL: ${header##*/}"; status=1; }
+        <<<"#include <${header#"$include"/}>" || { echo "FAIL: ${header#"$include"/}"; status=1; }
 done
 exit $status
