@@ -13,6 +13,20 @@ read -ra flags <<<"${CJ_CFLAGS:-}"
     -L"$library" -lclusterjit -Wl,-rpath,"$library" -pthread -ldl -lm
 "$dir/example"
 
+# So does the C++ of its section on C++, in a main.
+if command -v "${CXX:-c++}" >/dev/null; then
+    {
+        echo '#include <clusterjit/clusterjit.hpp>'
+        echo 'int main() {'
+        awk '/^## From C\+\+$/ { section = 1 } section && /^```$/ { exit } on; section && /^```c\+\+$/ { on = 1 }' \
+            "$root/README.md" | sed 's/clusterjit::device device;/clusterjit::device device("cpu");/'
+        echo '    return sum == 524288.0f ? 0 : 1; }'
+    } >"$dir/example.cpp"
+    "${CXX:-c++}" -std=c++17 -Wall -Wextra -Wpedantic -Werror "${flags[@]}" -I"$root/include" "$dir/example.cpp" \
+        -o "$dir/example_cxx" -L"$library" -lclusterjit -Wl,-rpath,"$library" -pthread -ldl -lm
+    "$dir/example_cxx"
+fi
+
 # All but the device and the time, which differ from machine to machine.
 awk '/^SIZE: /, /^Error bound/' "$root/README.md" >"$dir/want"
 "$CJ_PTXGEN" run reduce --block 256 --cluster 4 --device cpu | head -n 6 >"$dir/got"
