@@ -10,34 +10,29 @@
 #include "args.h"
 #include "command.h"
 #include "message.h"
+#include "near.h"
 #include "output.h"
-
-typedef struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} command;
 
 static int cmd_help(int argc, char **argv);
 
 static const command commands[] = {
-    {"list", cmd_list, "the kernel families, their parameters, defaults and ranges"},
-    {"emit", cmd_emit, "write a kernel's PTX"},
-    {"run", cmd_run, "generate a kernel, launch it, check its result"},
-    {"bench", cmd_bench, "measure a kernel: time, spread, share of what the device's memory allows"},
-    {"compare", cmd_compare, "whether a cluster pays: the same problem without clusters and with each size"},
-    {"tune", cmd_tune, "measure the plans that a problem could have, and keep the fastest for later kernels"},
-    {"exec", cmd_exec, "run an entry of any PTX file, with hazards watched"},
-    {"check", cmd_check, "hold PTX files against the rules"},
-    {"contract", cmd_contract, "whether the driver would launch a kernel, and every rule that it breaks"},
-    {"occupancy", cmd_occupancy, "how many blocks and clusters of a kernel a GPU holds, and which cluster size to take"},
-    {"probe", cmd_probe, "measure what clusters cost and bring on this GPU: latency, throughput, barriers, exchange"},
-    {"fmt", cmd_fmt, "print a PTX file in our layout"},
-    {"rules", cmd_rules, "the rules, each with an example"},
-    {"isa", cmd_isa, "the instructions that are known, and what they need"},
-    {"cache", cmd_cache, "the disk cache of compiled kernels: look at it, verify it, clear it"},
-    {"info", cmd_info, "the device, its limits, the driver and the compilers found"},
-    {"help", cmd_help, "how to use a command"},
+    {"list", cmd_list, &list_spec, "the kernel families, their parameters, defaults and ranges"},
+    {"emit", cmd_emit, &emit_spec, "write a kernel's PTX"},
+    {"run", cmd_run, &run_spec, "generate a kernel, launch it, check its result"},
+    {"bench", cmd_bench, &bench_spec, "measure a kernel: time, spread, share of what the device's memory allows"},
+    {"compare", cmd_compare, &compare_spec, "whether a cluster pays: the same problem without clusters and with each size"},
+    {"tune", cmd_tune, &tune_spec, "measure the plans that a problem could have, and keep the fastest for later kernels"},
+    {"exec", cmd_exec, &exec_spec, "run an entry of any PTX file, with hazards watched"},
+    {"check", cmd_check, &check_spec, "hold PTX files against the rules"},
+    {"contract", cmd_contract, &contract_spec, "whether the driver would launch a kernel, and every rule that it breaks"},
+    {"occupancy", cmd_occupancy, &occupancy_spec, "how many blocks and clusters of a kernel a GPU holds, and which cluster size to take"},
+    {"probe", cmd_probe, &probe_spec, "measure what clusters cost and bring on this GPU: latency, throughput, barriers, exchange"},
+    {"fmt", cmd_fmt, &fmt_spec, "print a PTX file in our layout"},
+    {"rules", cmd_rules, &rules_spec, "the rules, each with an example"},
+    {"isa", cmd_isa, &isa_spec, "the instructions that are known, and what they need"},
+    {"cache", cmd_cache, &cache_spec, "the disk cache of compiled kernels: look at it, verify it, clear it"},
+    {"info", cmd_info, &info_spec, "the device, its limits, the driver and the compilers found"},
+    {"help", cmd_help, NULL, "how to use a command"},
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
@@ -56,6 +51,11 @@ static void print_help(FILE *to) {
 }
 
 static int unknown_command(const char *name) {
+    nearest near = {.word = name};
+    for (size_t i = 0; i < COMMAND_COUNT; i++) near_offer(&near, commands[i].name);
+    if (near.name)
+        return message_error(CJ_INVALID_ARGUMENT, "unknown command '%s'\ndid you mean '%s'? 'ptxgen help' lists the commands",
+                             name, near.name);
     return message_error(CJ_INVALID_ARGUMENT, "unknown command '%s'\n'ptxgen help' lists the commands", name);
 }
 
