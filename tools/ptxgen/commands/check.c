@@ -72,6 +72,7 @@ const args_spec check_spec = {
     .options = options,
     .set = set,
     .words = "FILE...",
+    .files = "ptx cu",
     .take = take,
 };
 

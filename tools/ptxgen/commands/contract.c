@@ -58,7 +58,7 @@ static const args_option options[] = {
      .doc = "Registers a thread, as ptxas -v says (default: not judged)"},
     {.name = "target",
      .key = KEY_TARGET,
-     .arg = "h200|sm_90|...|device",
+     .arg = "TARGET|device",
      .doc = "The GPU: a part, a target, or the one here (default device)"},
     {.name = "arch", .key = KEY_TARGET, .arg = "TARGET", .alias = true},
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
@@ -100,6 +100,7 @@ const args_spec contract_spec = {
     .options = options,
     .set = set,
     .words = "[FILE]",
+    .files = "ptx",
     .take = take,
 };
 

@@ -101,6 +101,7 @@ const args_spec exec_spec = {
     .options = options,
     .set = set,
     .words = "FILE",
+    .files = "ptx cu",
     .take = take,
 };
 

@@ -45,6 +45,7 @@ const args_spec fmt_spec = {
     .options = options,
     .set = set,
     .words = "FILE",
+    .files = "ptx",
     .take = take,
 };
 

@@ -41,7 +41,7 @@ enum { KEY_ENTRY = ARGS_LONG_ONLY, KEY_BLOCK, KEY_SMEM, KEY_REGISTERS, KEY_TARGE
         {.name = "regs", .key = KEY_REGISTERS, .arg = "N", .alias = true},                                     \
         {.name = "target",                                                                                             \
          .key = KEY_TARGET,                                                                                            \
-         .arg = "h200|sm_90|...",                                                                                      \
+         .arg = "TARGET",                                                                                      \
          .doc = "Count for this part or target, by the model"},                                                        \
         {.name = "arch", .key = KEY_TARGET, .arg = "TARGET", .alias = true},                                   \
         {.name = "device",                                                                                             \
@@ -91,7 +91,7 @@ static const char doc[] = "Shows how many blocks and clusters of a kernel a GPU 
 static const args_spec family_spec = {.doc = doc, .options = family_options, .set = set, .params = true};
 
 const args_spec occupancy_spec = {
-    .doc = doc, .options = file_options, .set = set, .words = "FILE|FAMILY [--PARAMETER=VALUE...]", .take = take, .params = true};
+    .doc = doc, .options = file_options, .set = set, .words = "FILE|FAMILY [--PARAMETER=VALUE...]", .take = take, .files = "ptx", .params = true};
 
 // ---- counting
 
