@@ -30,6 +30,10 @@ binutils        command -v nm && command -v readelf
 libcmocka-dev   pkg-config --exists cmocka
 gnuplot-nox     command -v gnuplot
 dpkg-dev        command -v dpkg-shlibdeps
+groff-base      command -v groff
+mandoc          command -v mandoc
+zsh             command -v zsh
+fish            command -v fish
 '
 
 # missing NEEDS: the packages of a table above that are not there.

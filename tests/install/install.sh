@@ -24,6 +24,13 @@ build_user() {
 
 quietly cmake --install "$build" --prefix "$prefix"
 
+if [ -x "$prefix/bin/ptxgen" ]; then
+    for file in man/man1/ptxgen.1 man/man1/ptxgen-check.1 man/man3/clusterjit.3 bash-completion/completions/ptxgen \
+        zsh/site-functions/_ptxgen fish/vendor_completions.d/ptxgen.fish; do
+        [ -s "$prefix/share/$file" ] || { echo "FAIL: share/$file is not installed"; exit 1; }
+    done
+fi
+
 echo "package:"
 with_cxx=()
 if command -v "$cxx" >/dev/null; then

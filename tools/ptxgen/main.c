@@ -9,59 +9,71 @@
 
 #include "args.h"
 #include "command.h"
+#include "complete.h"
+#include "man.h"
 #include "message.h"
+#include "near.h"
 #include "output.h"
 
-typedef struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} command;
-
 static int cmd_help(int argc, char **argv);
+static int cmd_man(int argc, char **argv);
+static int cmd_complete(int argc, char **argv);
 
-static const command commands[] = {
-    {"list", cmd_list, "the kernel families, their parameters, defaults and ranges"},
-    {"emit", cmd_emit, "write a kernel's PTX"},
-    {"run", cmd_run, "generate a kernel, launch it, check its result"},
-    {"bench", cmd_bench, "measure a kernel: time, spread, share of what the device's memory allows"},
-    {"compare", cmd_compare, "whether a cluster pays: the same problem without clusters and with each size"},
-    {"tune", cmd_tune, "measure the plans that a problem could have, and keep the fastest for later kernels"},
-    {"exec", cmd_exec, "run an entry of any PTX file, with hazards watched"},
-    {"check", cmd_check, "hold PTX files against the rules"},
-    {"contract", cmd_contract, "whether the driver would launch a kernel, and every rule that it breaks"},
-    {"occupancy", cmd_occupancy, "how many blocks and clusters of a kernel a GPU holds, and which cluster size to take"},
-    {"probe", cmd_probe, "measure what clusters cost and bring on this GPU: latency, throughput, barriers, exchange"},
-    {"fmt", cmd_fmt, "print a PTX file in our layout"},
-    {"rules", cmd_rules, "the rules, each with an example"},
-    {"isa", cmd_isa, "the instructions that are known, and what they need"},
-    {"cache", cmd_cache, "the disk cache of compiled kernels: look at it, verify it, clear it"},
-    {"info", cmd_info, "the device, its limits, the driver and the compilers found"},
-    {"help", cmd_help, "how to use a command"},
+static const args_spec help_spec = {
+    .doc = "Shows how COMMAND is used, and with FAMILY the parameters of that kernel family, too; alone the list of commands.",
+    .words = "[COMMAND [FAMILY]]",
 };
 
-enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+static const command commands[] = {
+    {"list", cmd_list, &list_spec, "the kernel families, their parameters, defaults and ranges"},
+    {"emit", cmd_emit, &emit_spec, "write a kernel's PTX"},
+    {"run", cmd_run, &run_spec, "generate a kernel, launch it, check its result"},
+    {"bench", cmd_bench, &bench_spec, "measure a kernel: time, spread, share of what the device's memory allows"},
+    {"compare", cmd_compare, &compare_spec, "whether a cluster pays: the same problem without clusters and with each size"},
+    {"tune", cmd_tune, &tune_spec, "measure the plans that a problem could have, and keep the fastest for later kernels"},
+    {"exec", cmd_exec, &exec_spec, "run an entry of any PTX file, with hazards watched"},
+    {"check", cmd_check, &check_spec, "hold PTX files against the rules"},
+    {"contract", cmd_contract, &contract_spec, "whether the driver would launch a kernel, and every rule that it breaks"},
+    {"occupancy", cmd_occupancy, &occupancy_spec, "how many blocks and clusters of a kernel a GPU holds, and which cluster size to take"},
+    {"probe", cmd_probe, &probe_spec, "measure what clusters cost and bring on this GPU: latency, throughput, barriers, exchange"},
+    {"fmt", cmd_fmt, &fmt_spec, "print a PTX file in our layout"},
+    {"rules", cmd_rules, &rules_spec, "the rules, each with an example"},
+    {"isa", cmd_isa, &isa_spec, "the instructions that are known, and what they need"},
+    {"cache", cmd_cache, &cache_spec, "the disk cache of compiled kernels: look at it, verify it, clear it"},
+    {"info", cmd_info, &info_spec, "the device, its limits, the driver and the compilers found"},
+    {"man", cmd_man, &man_spec, "the manual pages"},
+    {"complete", cmd_complete, &complete_spec, "what the last word of a command line may become, for shells"},
+    {"help", cmd_help, &help_spec, "how to use a command"},
+    {0},
+};
 
 static void print_help(FILE *to) {
     fputs("Usage: ptxgen COMMAND [ARGUMENT...]\n"
           "Kernels for NVIDIA thread block clusters: written as PTX, checked, launched on a GPU or on the CPU "
           "device.\n\n",
           to);
-    for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-9s  %s\n", commands[i].name, commands[i].summary);
+    for (const command *c = commands; c->name; c++) fprintf(to, "  %-9s  %s\n", c->name, c->summary);
     fputs("\n'ptxgen help COMMAND' shows a command's options, 'ptxgen help run FAMILY' a kernel family's parameters "
           "too.\n"
-          "--json: null is what was not measured or is no finite number; whole numbers above 2^63-1 are strings.\n"
-          "Exit codes: 0 ok, 1 invalid kernel or wrong result, 2 file, 3 compiler, 4 driver or device, 64 usage.\n",
-          to);
+          OUTPUT_JSON_HELP "\nExit codes:", to);
+#define CJ_X(name, code, text) fprintf(to, "%s %d %s", CODE_##name == CODE_OK ? "" : ",", code, text);
+    CODE_LIST(CJ_X)
+#undef CJ_X
+    fputs(".\n", to);
 }
 
 static int unknown_command(const char *name) {
+    nearest near = {.word = name};
+    for (const command *c = commands; c->name; c++) near_offer(&near, c->name);
+    if (near.name)
+        return message_error(CJ_INVALID_ARGUMENT, "unknown command '%s'\ndid you mean '%s'? 'ptxgen help' lists the commands",
+                             name, near.name);
     return message_error(CJ_INVALID_ARGUMENT, "unknown command '%s'\n'ptxgen help' lists the commands", name);
 }
 
 static int run_command(int argc, char **argv) {
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(argv[0], commands[i].name) == 0) return commands[i].run(argc, argv);
+    for (const command *c = commands; c->name; c++)
+        if (strcmp(argv[0], c->name) == 0) return c->run(argc, argv);
     return unknown_command(argv[0]);
 }
 
@@ -75,12 +87,16 @@ static int cmd_help(int argc, char **argv) {
     return run_command(argc > 2 ? 3 : 2, words);
 }
 
+static int cmd_man(int argc, char **argv) { return man_run(commands, argc, argv); }
+
+static int cmd_complete(int argc, char **argv) { return complete_run(commands, argc, argv); }
+
 static int early_option(int argc, char **argv) {
     const char *family = args_family_among(argc, argv);
     const int   length = (int)strcspn(argv[0], "=");
     for (int k = 1; k < argc; k++)
-        for (size_t i = 0; i < COMMAND_COUNT; i++)
-            if (!strcmp(argv[k], commands[i].name))
+        for (const command *c = commands; c->name; c++)
+            if (!strcmp(argv[k], c->name))
                 return message_error(CJ_INVALID_ARGUMENT, "'%.*s' stands before the command '%s'\nthe command comes first: "
                                      "ptxgen %s%s%s %.*s", length, argv[0], argv[k], argv[k], family ? " " : "",
                                      family ? family : "", length, argv[0]);

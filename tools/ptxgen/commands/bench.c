@@ -8,15 +8,16 @@
 #include "output.h"
 #include "study.h"
 
-static const struct argp_option options[] = {STUDY_OPTIONS, MACHINE_OPTIONS, {0}};
+static const args_option options[] = {STUDY_OPTIONS, MACHINE_OPTIONS, {0}};
 
-static const args_spec spec = {
+const args_spec bench_spec = {
     .doc = "Measures a kernel of FAMILY on a device: the median time of a launch and its spread, by CUDA graph replay, on "
            "inputs that do not stay in the L2 cache; bytes a second, and their share of the fastest that this device reads and "
            "copies, measured in the same run. Results are checked before and after. gemm has cuBLAS beside it where libcublasLt "
            "is found: the fastest of the first 8 algorithms of its heuristics, in turns with ours.",
     .options = options,
     .set = study_set,
+    .params = true,
 };
 
 static void print_params(const cj_params *params) {
@@ -100,7 +101,7 @@ int cmd_bench(int argc, char **argv) {
     study_options o = {.device = "auto", .beside = true};
     args_family   family;
     study         s;
-    args_parse(&spec, argc, argv, &o, &family);
+    args_parse(&bench_spec, argc, argv, &o, &family);
     int code = study_open(&s, &o, &family, 1);
     if (!code) code = bench(&s);
     study_close(&s);

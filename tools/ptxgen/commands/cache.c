@@ -45,7 +45,7 @@ typedef struct cache_options {
 
 enum { KEY_JSON = ARGS_LONG_ONLY };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
     {0},
 };
@@ -64,7 +64,7 @@ static int take(void *user, char *word) {
     return o->action ? CODE_OK : message_error(CJ_INVALID_ARGUMENT, "'%s' is none of ls, verify, clear", word);
 }
 
-static const args_spec spec = {
+const args_spec cache_spec = {
     .doc = "Shows the disk cache of compiled kernels (ls), reads and verifies every entry of it, with exit code 1 "
            "where one is damaged (verify), or removes all entries and nothing else (clear). It is the directory that "
            "CLUSTERJIT_CACHE_DIR names, else XDG_CACHE_HOME/clusterjit or ~/.cache/clusterjit; one that is not its "
@@ -243,7 +243,7 @@ static int run_action(const cache_options *o, cache *c) {
 int cmd_cache(int argc, char **argv) {
     cache_options o = {0};
     cache         c = {0};
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&cache_spec, argc, argv, &o, NULL);
     if (!o.action) o.action = &actions[0];
     int code = run_action(&o, &c);
     free(c.items);

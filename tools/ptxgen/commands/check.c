@@ -26,7 +26,7 @@ enum { LIMIT = 1000 };  // million thread instructions a launch: default argumen
 
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN, KEY_SARIF };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     ARGS_ARCH(KEY_ARCH, "Hold the file against this target, sm_90a, or that of a part, h200, not its own .target; CUDA C++ is "
                         "compiled for it (default sm_90a)"),
     {.name = "ptxas",
@@ -65,13 +65,14 @@ static int take(void *user, char *word) {
     return CODE_OK;
 }
 
-static const args_spec spec = {
+const args_spec check_spec = {
     .doc =
         "Holds PTX files, or CUDA C++ (.cu), against the rules ('ptxgen rules' explains them); '-' is standard input. "
         "Exit code 0: no errors, though there may be warnings; 1: errors, or hazards with --run.",
     .options = options,
     .set = set,
     .words = "FILE...",
+    .files = "ptx cu",
     .take = take,
 };
 
@@ -198,7 +199,7 @@ int cmd_check(int argc, char **argv) {
     check_options o = {.path = calloc((size_t)argc, sizeof *o.path),
                        .machine.cpu = {.hazards = true, .instruction_limit = LIMIT * UINT64_C(1000000)}};
     if (!o.path) return message_error(CJ_OUT_OF_MEMORY, "no memory for the names of the files");
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&check_spec, argc, argv, &o, NULL);
     assembler tool;
     int       code = CODE_OK;
     if (!o.count) code = message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");

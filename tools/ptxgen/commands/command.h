@@ -3,6 +3,15 @@
 #ifndef PTXGEN_COMMAND_H
 #define PTXGEN_COMMAND_H
 
+#include "args.h"
+
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const args_spec *spec;  // the form that the command has without a kernel family, if it has two
+    const char *summary;
+} command;
+
 int cmd_list(int argc, char **argv);
 int cmd_emit(int argc, char **argv);
 int cmd_run(int argc, char **argv);
@@ -19,5 +28,7 @@ int cmd_rules(int argc, char **argv);
 int cmd_isa(int argc, char **argv);
 int cmd_cache(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+
+extern const args_spec list_spec, emit_spec, run_spec, bench_spec, compare_spec, tune_spec, exec_spec, check_spec, contract_spec, occupancy_spec, probe_spec, fmt_spec, rules_spec, isa_spec, cache_spec, info_spec;
 
 #endif

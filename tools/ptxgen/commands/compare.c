@@ -12,14 +12,14 @@
 #include "output.h"
 #include "plot.h"
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     STUDY_OPTIONS,
     {.name = "plot", .key = STUDY_PLOT, .arg = "FILE.svg", .doc = "Draw the times with gnuplot"},
     MACHINE_OPTIONS,
     {0},
 };
 
-static const args_spec spec = {
+const args_spec compare_spec = {
     .doc = "Answers one question: is the best kernel with clusters faster than the best without? Measures the plan's own "
            "choice, and without clusters and with clusters of 1, 2, 4, 8 and 16 blocks the best form of each, which a short "
            "tuning finds (up to 20 s; nothing of it is kept), in turns, as bench does. Where the blocks of a cluster are the "
@@ -27,6 +27,7 @@ static const args_spec spec = {
            "shows what the kernels do instead of how long they take.",
     .options = options,
     .set = study_set,
+    .params = true,
 };
 
 // ---- the table
@@ -274,7 +275,7 @@ int cmd_compare(int argc, char **argv) {
     args_family   family;
     comparison    c = {0};
     plot          p = {0};
-    args_parse(&spec, argc, argv, &o, &family);
+    args_parse(&compare_spec, argc, argv, &o, &family);
     int code = refuse_cluster(&family);
     if (!code && o.plot) code = plot_open(&p, o.plot);
     if (!code) code = compare_open(&c, &o, &family);

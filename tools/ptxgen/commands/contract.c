@@ -36,7 +36,7 @@ enum {
     KEY_JSON
 };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     {.name = "entry", .key = KEY_ENTRY, .arg = "NAME", .doc = "The kernel (default: the file's only one)"},
     {.name = "grid",
      .key = KEY_GRID,
@@ -58,9 +58,9 @@ static const struct argp_option options[] = {
      .doc = "Registers a thread, as ptxas -v says (default: not judged)"},
     {.name = "target",
      .key = KEY_TARGET,
-     .arg = "h200|sm_90|...|device",
+     .arg = "TARGET|device",
      .doc = "The GPU: a part, a target, or the one here (default device)"},
-    {.name = "arch", .key = KEY_TARGET, .arg = "TARGET", .flags = OPTION_ALIAS},
+    {.name = "arch", .key = KEY_TARGET, .arg = "TARGET", .alias = true},
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
     CUDA_OPTIONS,
     {0},
@@ -93,13 +93,14 @@ static int set(void *user, int key, char *value) {
 
 static int take(void *user, char *word) { return args_take_file(&((contract_options *)user)->path, word); }
 
-static const args_spec spec = {
+const args_spec contract_spec = {
     .doc = "Says whether the driver would launch a kernel of a PTX file, or of CUDA C++ (.cu; '-' is standard input), "
            "in this shape, and names every rule that the launch breaks. Without a file it judges the shape alone. "
            "Exit code 0: it would launch, though there may be warnings; 1: it would refuse.",
     .options = options,
     .set = set,
     .words = "[FILE]",
+    .files = "ptx",
     .take = take,
 };
 
@@ -215,7 +216,7 @@ int cmd_contract(int argc, char **argv) {
     contract_options o = {.target = "device"};
     cj_limits        limits;
     document         ptx;
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&contract_spec, argc, argv, &o, NULL);
     if (!o.grid_given || !o.block_given)
         return message_error(CJ_INVALID_ARGUMENT, "which launch? --grid and --block say it");
     if (o.entry && !o.path)

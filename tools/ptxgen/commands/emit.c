@@ -13,7 +13,7 @@ typedef struct emit_options {
 
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_OUTPUT = 'o' };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     ARGS_ARCH(KEY_ARCH, "The target, as ptxas names it, or a part, h200 (default sm_90; gemm: sm_90a)"),
     {.name = "output",
      .key = KEY_OUTPUT,
@@ -29,17 +29,18 @@ static int set(void *user, int key, char *value) {
     return CODE_OK;
 }
 
-static const args_spec spec = {
+const args_spec emit_spec = {
     .doc =
         "Writes the PTX of a kernel of FAMILY, planned for a target with that target's usual limits. No GPU is needed.",
     .options = options,
     .set = set,
+    .params = true,
 };
 
 int cmd_emit(int argc, char **argv) {
     emit_options o = {.output = "-"};
     args_family  family;
-    args_parse(&spec, argc, argv, &o, &family);
+    args_parse(&emit_spec, argc, argv, &o, &family);
 
     const char *arch = args_target(o.arch, family.params.family);
     cj_limits   limits;

@@ -41,7 +41,7 @@ typedef struct exec_options {
 
 enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON, KEY_SARIF };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     LAUNCH_OPTIONS("the file's only one", "1", "1", "0"),
     {.name = "print", .key = KEY_PRINT, .arg = "I[:COUNT]", .doc = "Print argument I's buffer afterwards, on one line"},
     {.name = "dump", .key = KEY_DUMP, .arg = "I=FILE", .doc = "Write argument I's buffer to FILE afterwards, raw"},
@@ -95,12 +95,13 @@ static int set(void *user, int key, char *value) {
 
 static int take(void *user, char *word) { return args_take_file(&((exec_options *)user)->path, word); }
 
-static const args_spec spec = {
+const args_spec exec_spec = {
     .doc = "Runs an entry of a PTX file, or of CUDA C++ (.cu; '-' is standard input), on the CPU device or on a GPU. "
            "Exits 1 when a hazard was found.",
     .options = options,
     .set = set,
     .words = "FILE",
+    .files = "ptx cu",
     .take = take,
 };
 
@@ -261,7 +262,7 @@ static int run_on_device(exec_options *o) {
 
 int cmd_exec(int argc, char **argv) {
     exec_options o = {.device = "cpu"};
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&exec_spec, argc, argv, &o, NULL);
     if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
     if (!o.launch.grid.x) o.launch.grid = (cj_dim3){1, 1, 1};
     if (!o.launch.block.x) o.launch.block = (cj_dim3){1, 1, 1};

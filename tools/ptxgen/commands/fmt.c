@@ -15,7 +15,7 @@ typedef struct fmt_options {
 
 enum { KEY_OUTPUT = 'o' };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     {.name = "output",
      .key = KEY_OUTPUT,
      .arg = "FILE",
@@ -39,12 +39,13 @@ static int take(void *user, char *word) {
     return CODE_OK;
 }
 
-static const args_spec spec = {
+const args_spec fmt_spec = {
     .doc = "Prints a PTX file in the layout of 'emit', comments kept; '-' is standard input. The instructions stay the "
            "same, and so does what ptxas makes of them. Of CUDA C++ (.cu) it prints what NVRTC makes of it.",
     .options = options,
     .set = set,
     .words = "FILE",
+    .files = "ptx",
     .take = take,
 };
 
@@ -66,7 +67,7 @@ static int format(document *d, const char *output) {
 int cmd_fmt(int argc, char **argv) {
     fmt_options o = {.output = "-"};
     document    d;
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&fmt_spec, argc, argv, &o, NULL);
     if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
     int code = cuda_read(&d, o.path, &o.cuda, o.cuda.arch ? o.cuda.arch : "sm_90a");
     if (!code) {

@@ -16,7 +16,7 @@ typedef struct info_options {
 
 enum { KEY_DEVICE = ARGS_LONG_ONLY, KEY_JSON };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     {.name = "device", .key = KEY_DEVICE, .arg = "auto|gpu|gpu:N|cpu", .doc = "The device to describe (default auto)"},
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
     {0},
@@ -29,7 +29,7 @@ static int set(void *user, int key, char *value) {
     return CODE_OK;
 }
 
-static const args_spec spec = {
+const args_spec info_spec = {
     .doc = "Shows the device that kernels would run on and why, its limits, the driver, and the CUDA compilers found.",
     .options = options,
     .set = set,
@@ -148,7 +148,7 @@ static int print_json(const cj_device *device, const toolchain_item *tools) {
 
 int cmd_info(int argc, char **argv) {
     info_options o = {.device = "auto"};
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&info_spec, argc, argv, &o, NULL);
     cj_device_options chosen = {.spec = o.device};
     cj_device        *device;
     cj_error          error;

@@ -16,7 +16,7 @@ typedef struct isa_options {
 
 enum { KEY_JSON = ARGS_LONG_ONLY };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
     {0},
 };
@@ -35,7 +35,7 @@ static int take(void *user, char *word) {
     return CODE_OK;
 }
 
-static const args_spec spec = {
+const args_spec isa_spec = {
     .doc = "Lists the instructions that are known: each form with its operands, the least PTX version and target that "
            "have it, and what it does. With PREFIX, those that begin with it.",
     .options = options,
@@ -140,7 +140,7 @@ static json_t *sets_json(void) {
 
 int cmd_isa(int argc, char **argv) {
     isa_options o = {.prefix = ""};
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&isa_spec, argc, argv, &o, NULL);
     json_t    *array = o.json ? json_array() : NULL;
     size_t     found = 0;
     cj_isa_row row;

@@ -11,7 +11,7 @@
 
 enum { KEY_JSON = ARGS_LONG_ONLY };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
     {0},
 };
@@ -34,7 +34,7 @@ static int take(void *user, char *word) {
     return cj_family_find(word, &o->family, &error) ? message_failure(&error) : CODE_OK;
 }
 
-static const args_spec spec = {
+const args_spec list_spec = {
     .doc = "Lists the kernel families, or FAMILY alone, and their parameters: what 'emit' and 'run' take.",
     .options = options,
     .set = set,
@@ -160,7 +160,7 @@ static json_t *json_families(const cj_family *only) {
 
 int cmd_list(int argc, char **argv) {
     list_options o = {0};
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&list_spec, argc, argv, &o, NULL);
     if (o.json) return output_json(json_pack("{s:o}", "families", json_families(o.family)));
     if (o.family) return print_family(o.family), CODE_OK;
     for (size_t i = 0; i < cj_family_count(); i++) {

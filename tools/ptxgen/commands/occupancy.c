@@ -38,12 +38,12 @@ enum { KEY_ENTRY = ARGS_LONG_ONLY, KEY_BLOCK, KEY_SMEM, KEY_REGISTERS, KEY_TARGE
      .key = KEY_REGISTERS,                                                                                             \
      .arg = "N",                                                                                                       \
      .doc = "Registers a thread, as ptxas -v says (default: as the driver says, else not counted)"},                   \
-        {.name = "regs", .key = KEY_REGISTERS, .arg = "N", .flags = OPTION_ALIAS},                                     \
+        {.name = "regs", .key = KEY_REGISTERS, .arg = "N", .alias = true},                                     \
         {.name = "target",                                                                                             \
          .key = KEY_TARGET,                                                                                            \
-         .arg = "h200|sm_90|...",                                                                                      \
+         .arg = "TARGET",                                                                                      \
          .doc = "Count for this part or target, by the model"},                                                        \
-        {.name = "arch", .key = KEY_TARGET, .arg = "TARGET", .flags = OPTION_ALIAS},                                   \
+        {.name = "arch", .key = KEY_TARGET, .arg = "TARGET", .alias = true},                                   \
         {.name = "device",                                                                                             \
          .key = KEY_DEVICE,                                                                                            \
          .arg = "auto|gpu|gpu:N|cpu",                                                                                  \
@@ -57,9 +57,9 @@ enum { KEY_ENTRY = ARGS_LONG_ONLY, KEY_BLOCK, KEY_SMEM, KEY_REGISTERS, KEY_TARGE
         0                                                                                                              \
     }
 
-static const struct argp_option family_options[] = {COMMON_OPTIONS};
+static const args_option family_options[] = {COMMON_OPTIONS};
 
-static const struct argp_option file_options[] = {
+static const args_option file_options[] = {
     {.name = "entry", .key = KEY_ENTRY, .arg = "NAME", .doc = "The kernel (default: the file's only one)"},
     {.name = "block", .key = KEY_BLOCK, .arg = "X[,Y,Z]", .doc = "Threads a block (default: as the kernel says)"},
     {.name = "smem", .key = KEY_SMEM, .arg = "BYTES", .doc = "Dynamic shared memory a block (default 0)"},
@@ -88,9 +88,10 @@ static const char doc[] = "Shows how many blocks and clusters of a kernel a GPU 
                           "smallest that does not cost much; 'ptxgen compare' measures what larger ones gain. The kernel is one of FAMILY, or an entry of a PTX file ('-' "
                           "is standard input).";
 
-static const args_spec family_spec = {.doc = doc, .options = family_options, .set = set};
+static const args_spec family_spec = {.doc = doc, .options = family_options, .set = set, .params = true};
 
-static const args_spec file_spec = {.doc = doc, .options = file_options, .set = set, .words = "FILE|FAMILY", .take = take};
+const args_spec occupancy_spec = {
+    .doc = doc, .options = file_options, .set = set, .words = "FILE|FAMILY [--PARAMETER=VALUE...]", .take = take, .files = "ptx", .params = true};
 
 // ---- counting
 
@@ -355,7 +356,7 @@ int cmd_occupancy(int argc, char **argv) {
         args_family_free(&family);
         return code;
     }
-    args_parse(&file_spec, argc, argv, &o, NULL);
+    args_parse(&occupancy_spec, argc, argv, &o, NULL);
     if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which kernel? A family ('ptxgen list') or a PTX file comes first");
     int code = document_read(&o.ptx, o.path);
     if (code) return code;

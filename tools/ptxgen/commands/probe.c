@@ -16,7 +16,7 @@ typedef struct probe_options {
 
 enum { KEY_DEVICE = ARGS_LONG_ONLY, KEY_JSON, KEY_PLOT };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     {.name = "device", .key = KEY_DEVICE, .arg = "auto|gpu|gpu:N", .doc = "The GPU to measure (default auto)"},
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
     {.name = "plot",
@@ -36,7 +36,7 @@ static int set(void *user, int key, char *value) {
     return CODE_OK;
 }
 
-static const args_spec spec = {
+const args_spec probe_spec = {
     .doc = "Measures what clusters cost and bring on this GPU: latency and throughput of distributed shared memory by "
            "cluster "
            "size, distance and pattern, barriers, hand-over, exchange between blocks, and the clusters that fit, each "
@@ -74,7 +74,7 @@ int cmd_probe(int argc, char **argv) {
     probe_options o = {.spec = "auto"};
     plot          p = {0};
     cj_error      error;
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&probe_spec, argc, argv, &o, NULL);
     probe_report *report = calloc(1, sizeof *report);
     if (!report) return message_error(CJ_OUT_OF_MEMORY, "no memory for the report");
     int code = cj_device_open(&(cj_device_options){.spec = o.spec}, &report->device, &error) ? message_failure(&error)

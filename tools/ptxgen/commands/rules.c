@@ -7,6 +7,7 @@
 #include "args.h"
 #include "command.h"
 #include "message.h"
+#include "near.h"
 #include "output.h"
 
 typedef struct rules_options {
@@ -17,7 +18,7 @@ typedef struct rules_options {
 
 enum { KEY_JSON = ARGS_LONG_ONLY };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
     {0},
 };
@@ -29,27 +30,12 @@ static int set(void *user, int key, char *value) {
     return CODE_OK;
 }
 
-// How many letters two words share at the start and at the end: enough to find a typing mistake.
-static size_t likeness(const char *a, const char *b) {
-    size_t left = strlen(a), right = strlen(b), front = 0, back = 0, least = left < right ? left : right;
-    while (front < least && a[front] == b[front]) front++;
-    while (back < least - front && a[left - 1 - back] == b[right - 1 - back]) back++;
-    return front + back;
-}
-
 static int no_such_rule(const char *word) {
-    const char *nearest = "";
-    size_t      best = strlen(word) / 2;
-    for (size_t i = 0; i < cj_rule_count(); i++) {
-        const char *id = cj_rule_at(i)->id;
-        size_t      like = likeness(word, id);
-        if (like <= best) continue;
-        best = like;
-        nearest = id;
-    }
-    if (!nearest[0])
+    nearest near = {.word = word};
+    for (size_t i = 0; i < cj_rule_count(); i++) near_offer(&near, cj_rule_at(i)->id);
+    if (!near.name)
         return message_error(CJ_INVALID_ARGUMENT, "unknown rule '%s'\n'ptxgen rules' lists the rules", word);
-    return message_error(CJ_INVALID_ARGUMENT, "unknown rule '%s'\ndid you mean '%s'?", word, nearest);
+    return message_error(CJ_INVALID_ARGUMENT, "unknown rule '%s'\ndid you mean '%s'?", word, near.name);
 }
 
 static int take(void *user, char *word) {
@@ -60,7 +46,7 @@ static int take(void *user, char *word) {
     return CODE_OK;
 }
 
-static const args_spec spec = {
+const args_spec rules_spec = {
     .doc =
         "Explains the rules that 'check' holds PTX against, each with an example that breaks it: all, or those named.",
     .options = options,
@@ -108,7 +94,7 @@ static int print_rules(const rules_options *o) {
 int cmd_rules(int argc, char **argv) {
     rules_options o = {.rule = calloc((size_t)argc, sizeof *o.rule)};
     if (!o.rule) return message_error(CJ_OUT_OF_MEMORY, "no memory for the names of the rules");
-    args_parse(&spec, argc, argv, &o, NULL);
+    args_parse(&rules_spec, argc, argv, &o, NULL);
     int code = print_rules(&o);
     free(o.rule);
     return code;

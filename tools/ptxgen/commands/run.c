@@ -6,7 +6,7 @@
 
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_OUTPUT, KEY_REPEAT };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     ARGS_ARCH(KEY_ARCH, "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"),
     {.name = "device",
      .key = KEY_DEVICE,
@@ -49,18 +49,19 @@ static int set(void *user, int key, char *value) {
     return CODE_OK;
 }
 
-static const args_spec spec = {
+const args_spec run_spec = {
     .doc =
         "Generates a kernel of FAMILY, launches it on a device, and checks what it gives against a result computed on "
         "the host.",
     .options = options,
     .set = set,
+    .params = true,
 };
 
 int cmd_run(int argc, char **argv) {
     run_options o = {.device = "auto"};
     args_family family;
-    args_parse(&spec, argc, argv, &o, &family);
+    args_parse(&run_spec, argc, argv, &o, &family);
     o.arch = args_target(o.arch, family.params.family);
     if (o.input && o.fill) return message_error(CJ_INVALID_ARGUMENT, "--input and --fill exclude each other");
     if (o.machine.last_seed != o.machine.cpu.seed)

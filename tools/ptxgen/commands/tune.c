@@ -19,7 +19,7 @@ typedef struct tune_options {
 
 enum { TUNE_DRY_RUN = 0x180, TUNE_FORGET, TUNE_LIST };
 
-static const struct argp_option options[] = {
+static const args_option options[] = {
     STUDY_OPTIONS,
     {.name = "dry-run",
      .key = TUNE_DRY_RUN,
@@ -61,12 +61,13 @@ static int refuse_word(void *user, char *word) {
     "GPU has it, run, bench and programs included; CLUSTERJIT_TUNING=off passes it over."
 // clang-format on
 
-static const args_spec spec = {.doc = TUNE_DOC, .options = options, .set = set};
-static const args_spec kept_spec = {.doc = TUNE_DOC,
+static const args_spec family_spec = {.doc = TUNE_DOC, .options = options, .set = set, .params = true};
+const args_spec tune_spec = {.doc = TUNE_DOC,
                                     .options = options,
                                     .set = set,
                                     .take = refuse_word,
-                                    .words = "FAMILY [--PARAMETER=VALUE...]\n[--list|--forget]"};
+                                    .words = "FAMILY [--PARAMETER=VALUE...]\n[--list|--forget]",
+                                    .params = true};
 
 // ---- the table of candidates
 
@@ -325,7 +326,7 @@ static int show_kept(const tune_options *o, const args_family *family) {
 // ---- the command
 
 static int tune_all(int argc, char **argv, tune_options *o) {
-    args_parse(&kept_spec, argc, argv, o, NULL);
+    args_parse(&tune_spec, argc, argv, o, NULL);
     if (o->list || o->forget) return show_kept(o, NULL);
     return message_error(CJ_INVALID_ARGUMENT, "which kernel family? Its name comes first\n"
                                               "'ptxgen list' shows them; --list and --forget are of all families");
@@ -335,7 +336,7 @@ int cmd_tune(int argc, char **argv) {
     tune_options o = {.study = {.device = "auto", .untuned = true, .admit = admit}};
     args_family  family;
     if (argc > 1 && argv[1][0] == '-') return tune_all(argc, argv, &o);
-    args_parse(&spec, argc, argv, &o, &family);
+    args_parse(&family_spec, argc, argv, &o, &family);
     if (o.dry_run) o.study.admit = NULL;
     int code = o.list || o.forget ? show_kept(&o, &family) : tune_family(&o, &family);
     args_family_free(&family);

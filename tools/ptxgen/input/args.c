@@ -1,141 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _POSIX_C_SOURCE 200809L
 #include "args.h"
 
 #include <clusterjit/contract.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "args_help.h"
 #include "functions.h"
 #include "message.h"
+#include "near.h"
 #include "output.h"
 
-enum {
-    KEY_HELP = 'h',
-    KEY_VERSION = 'V',
-    KEY_COLOUR = 0x2000,
-    KEY_PARAM = 0x1000,  // parameter i of the family has the key KEY_PARAM + i
-    GROUP_PARAMS = 1,
-    GROUP_OPTIONS = 2,
-    OPTION_MAX = CJ_PARAM_MAX + 32,
-    DOC_SIZE = 384,
-    ARG_SIZE = 64,
-    CHOICES_SIZE = 256,
-};
-
 typedef struct parse {
-    const args_spec   *spec;
-    void              *user;
-    args_family       *family;
-    const struct argp *argp;
-    char               name[96];  // "ptxgen run reduce"
-    struct argp_option options[OPTION_MAX];
-    size_t             count;
-    char               header[ARG_SIZE];
-    char               docs[CJ_PARAM_MAX][DOC_SIZE];
-    char               args[CJ_PARAM_MAX][ARG_SIZE];
+    const args_spec *spec;
+    void            *user;
+    args_family     *family;
+    char             name[96];    // "ptxgen run reduce"
+    int              argc, next;  // argv[next] is read next
+    char           **argv;
+    args_table       table;
 } parse;
-
-// Large powers of two, and one less, are easier to read in this form.
-static const char *limit_text(uint64_t value, char *buffer, size_t size) {
-    uint64_t odd = value & 1;  // 2^31-1 is compared with 2^31
-    int      power = 20;
-    while (power < 63 && UINT64_C(1) << power < value + odd) power++;
-    if (UINT64_C(1) << power == value + odd)
-        snprintf(buffer, size, "2^%d%s", power, odd ? "-1" : "");
-    else
-        snprintf(buffer, size, "%" PRIu64, value);
-    return buffer;
-}
-
-static void join_words(const char *words, const char *separator, char *buffer, size_t size) {
-    size_t used = 0;
-    buffer[0] = '\0';
-    for (const char *word = words; *word && used < size;) {
-        size_t length = strcspn(word, " ");
-        int    wrote = snprintf(buffer + used, size - used, "%s%.*s", used ? separator : "", (int)length, word);
-        used += (size_t)wrote;
-        word += length + strspn(word + length, " ");
-    }
-}
-
-const char *args_values(const cj_param_info *info, char *buffer, size_t size) {
-    if (info->choices) {
-        join_words(info->choices, ", ", buffer, size);
-        return buffer;
-    }
-    if (info->function) {
-        char names[ARG_SIZE];
-        join_words(info->function, ", ", names, sizeof names);
-        snprintf(buffer, size, *names ? "CUDA C of %s" : "CUDA C, a constant%s", names);
-        return buffer;
-    }
-    if (info->real || info->reals) {
-        snprintf(buffer, size, info->real ? "any number" : "numbers with commas");
-        return buffer;
-    }
-    char low[24], high[24], multiple[48] = "";
-    if (info->multiple > 1) snprintf(multiple, sizeof multiple, ", a multiple of %" PRIu64, info->multiple);
-    snprintf(buffer, size, "%s%s..%s%s", info->automatic ? "auto or " : "", limit_text(info->minimum, low, sizeof low),
-             limit_text(info->maximum, high, sizeof high), multiple);
-    return buffer;
-}
-
-static void add_option(parse *p, struct argp_option option) {
-    if (p->count + 1 < OPTION_MAX) p->options[p->count++] = option;
-}
-
-static void add_params(parse *p, const cj_family *family) {
-    snprintf(p->header, sizeof p->header, "Parameters of %s:", cj_family_name(family));
-    add_option(p, (struct argp_option){.doc = p->header, .group = GROUP_PARAMS});
-    for (size_t i = 0; i < cj_family_param_count(family); i++) {
-        const cj_param_info *info = cj_family_param(family, i);
-        char                 values[CHOICES_SIZE];
-        args_values(info, values, sizeof values);
-        if (info->choices) {
-            join_words(info->choices, "|", p->args[i], ARG_SIZE);
-            const bool fits = strlen(p->args[i]) + 1 < ARG_SIZE;
-            if (!fits) snprintf(p->args[i], ARG_SIZE, "WORD");
-            snprintf(p->docs[i], DOC_SIZE, "%s (%s%sdefault %s)", info->help, fits ? "" : values, fits ? "" : "; ",
-                     info->initial);
-        } else if (info->function) {
-            snprintf(p->args[i], ARG_SIZE, "EXPRESSION");
-            snprintf(p->docs[i], DOC_SIZE, "%s (%s)", info->help, values);
-        } else {
-            snprintf(p->args[i], ARG_SIZE, "NUMBER");
-            snprintf(p->docs[i], DOC_SIZE, "%s (%s; default %s)", info->help, values, info->initial);
-        }
-        add_option(p, (struct argp_option){.name = info->name,
-                                           .key = KEY_PARAM + (int)i,
-                                           .arg = p->args[i],
-                                           .doc = p->docs[i],
-                                           .group = GROUP_PARAMS});
-    }
-}
-
-static const struct argp_option common_options[] = {
-    {.name = "color",
-     .key = KEY_COLOUR,
-     .arg = "auto|always|never",
-     .doc = "Colours; auto: on a terminal, unless NO_COLOR is set (default auto)",
-     .group = GROUP_OPTIONS},
-    {.name = "help", .key = KEY_HELP, .doc = "Show this help", .group = GROUP_OPTIONS},
-    {.name = "version", .key = KEY_VERSION, .doc = "Show the version", .group = GROUP_OPTIONS},
-    {0},
-};
-
-static void add_options(parse *p) {
-    add_option(p, (struct argp_option){.doc = "Options:", .group = GROUP_OPTIONS});
-    for (const struct argp_option *option = p->spec->options; option->name; option++) {
-        struct argp_option copy = *option;
-        copy.group = GROUP_OPTIONS;
-        add_option(p, copy);
-    }
-    for (const struct argp_option *option = common_options; option->name; option++) add_option(p, *option);
-}
 
 static bool lacks_family(const parse *p) { return p->family && !p->family->params.family; }
 
@@ -147,8 +33,8 @@ const char *args_family_among(int argc, char **argv) {
 }
 
 // A family's parameters are options only once the family is known.
-static int before_family(const parse *p, const struct argp_state *state, const char *word, int length) {
-    const char *family = args_family_among(state->argc - 1, state->argv + 1);
+static int before_family(const parse *p, const char *word, int length) {
+    const char *family = args_family_among(p->argc - 1, p->argv + 1);
     if (!family)
         return message_error(
             CJ_INVALID_ARGUMENT,
@@ -159,26 +45,25 @@ static int before_family(const parse *p, const struct argp_state *state, const c
                          word, family, p->name, family, length, word);
 }
 
-static bool is_option(const struct argp_option *option, const char *word, size_t length) {
-    if (!option->name || length < 2) return false;
-    if (word[1] != '-') return length == 2 && word[1] == option->key;
-    return strlen(option->name) == length - 2 && strncmp(word + 2, option->name, length - 2) == 0;
-}
-
-// getopt does not name the bad option: either one of ours lacks its value, or the option is unknown.
-static int bad_option(const parse *p, const struct argp_state *state) {
-    const char *word = state->argv[state->next - 1];
-    if (word[0] != '-' && state->next < state->argc) word = state->argv[state->next];  // inside a bundle, -xyz
-    int length = (int)strcspn(word, "=");
-    for (size_t i = 0; i < p->count; i++) {
-        const struct argp_option *option = &p->options[i];
-        if (!is_option(option, word, (size_t)length)) continue;
-        if (option->arg) return message_error(CJ_INVALID_ARGUMENT, "option '%s' needs a value: %s", word, option->arg);
-        return message_error(CJ_INVALID_ARGUMENT, "option '%.*s' takes no value", length, word);
-    }
-    if (lacks_family(p)) return before_family(p, state, word, length);
+static int unknown_option(const parse *p, const char *word, int length) {
+    char    typed[64];
+    nearest near = {.word = typed};
+    if (lacks_family(p)) return before_family(p, word, length);
+    const int dashes = word[1] == '-' ? 2 : 1;  // -json is meant to be --json
+    snprintf(typed, sizeof typed, "%.*s", length - dashes, word + dashes);
+    for (const args_option *option = p->table.option; strlen(typed) > 1 && option->name; option++)
+        near_offer(&near, option->name);
+    if (near.name)
+        return message_error(CJ_INVALID_ARGUMENT,
+                             "unknown option '%.*s'\ndid you mean '--%s'? '%s --help' lists the options", length, word,
+                             near.name, p->name);
     return message_error(CJ_INVALID_ARGUMENT, "unknown option '%.*s'\n'%s --help' lists the options", length, word,
                          p->name);
+}
+
+static int ambiguous_option(const char *word, int length, const args_option *one, const args_option *other) {
+    return message_error(CJ_INVALID_ARGUMENT, "'%.*s' begins several options\nwrite more of it: --%s or --%s", length,
+                         word, one->name, other->name);
 }
 
 int args_take_file(const char **path, const char *word) {
@@ -214,69 +99,99 @@ static int set_colour(const char *when) {
     return message_error(CJ_INVALID_ARGUMENT, "--color is '%s'; it is auto, always or never", when);
 }
 
-// Sets the environment variable from which argp reads the width of its help.
-static void set_help_width(void) {
-    char format[40];
-    snprintf(format, sizeof format, "rmargin=%zu", output_width() - 1);
-    setenv("ARGP_HELP_FMT", format, 0);
-}
-
 void args_print_version(void) { printf("ptxgen %s\n", cj_version()); }
 
-static error_t parse_option(int key, char *value, struct argp_state *state) {
-    parse *p = state->input;
-    int    code = CODE_OK;
-    if (key == KEY_HELP) {
-        set_help_width();
-        argp_help(p->argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, p->name);
-        exit(output_finish(CODE_OK));
-    } else if (key == KEY_VERSION) {
-        args_print_version();
-        exit(output_finish(CODE_OK));
-    } else if (key == KEY_COLOUR) {
-        code = set_colour(value);
-    } else if (key == ARGP_KEY_ARG) {
-        code = p->spec->take ? p->spec->take(p->user, value) : bad_word(p, value);
-    } else if (key == ARGP_KEY_ERROR) {
-        code = bad_option(p, state);
-    } else if (key >= KEY_PARAM && key < KEY_PARAM + CJ_PARAM_MAX) {
-        code = set_param(p, (size_t)(key - KEY_PARAM), value);
-    } else if (key > 0 && key < KEY_PARAM) {
-        code = p->spec->set(p->user, key, value);
-    } else {
-        return ARGP_ERR_UNKNOWN;
-    }
-    if (code) exit(code);
-    return 0;
+static void print_help(const parse *p) {
+    args_print_help(p->spec, &p->table, p->name, p->family ? p->family->params.family : NULL);
+    exit(output_finish(CODE_OK));
 }
 
-// Removes the family's name from argv[1], if there is one.
-static void parse_family(parse *p, int *argc, char ***argv) {
-    if (*argc < 2 || (*argv)[1][0] == '-') return;
+static int use_option(parse *p, const args_option *option, char *value) {
+    const int key = option->key;
+    if (key == ARGS_HELP) print_help(p);
+    if (key == ARGS_VERSION) {
+        args_print_version();
+        exit(output_finish(CODE_OK));
+    }
+    if (key == ARGS_COLOUR) return set_colour(value);
+    if (key >= ARGS_PARAM && key < ARGS_PARAM + CJ_PARAM_MAX) return set_param(p, (size_t)(key - ARGS_PARAM), value);
+    return p->spec->set(p->user, key, value);
+}
+
+// An option's value that does not stand in the option's own word is the next word, whatever that is.
+static int use_with_next(parse *p, const args_option *option, const char *word) {
+    if (p->next == p->argc)
+        return message_error(CJ_INVALID_ARGUMENT, "option '%s' needs a value: %s", word, option->arg);
+    return use_option(p, option, p->argv[p->next++]);
+}
+
+// --name, --name=VALUE or --name VALUE.
+static int parse_long(parse *p, char *word) {
+    const int          length = (int)strcspn(word, "=");
+    const args_option *other, *option = args_table_find(&p->table, word + 2, (size_t)length - 2, &other);
+    if (!option) return unknown_option(p, word, length);
+    if (other) return ambiguous_option(word, length, option, other);
+    if (word[length] && !option->arg)
+        return message_error(CJ_INVALID_ARGUMENT, "option '%.*s' takes no value", length, word);
+    if (word[length]) return use_option(p, option, word + length + 1);
+    return option->arg ? use_with_next(p, option, word) : use_option(p, option, NULL);
+}
+
+// -v, -vV, -oFILE or -o FILE.
+static int parse_letters(parse *p, char *word) {
+    int code = CODE_OK;
+    for (char *at = word + 1; *at && !code; at++) {
+        const args_option *option = args_table_letter(&p->table, *at);
+        const char         name[] = {'-', *at, '\0'};
+        if (!option)
+            return unknown_option(p, at == word + 1 ? word : name, at == word + 1 ? (int)strcspn(word, "=") : 2);
+        if (option->arg) return at[1] ? use_option(p, option, at + 1) : use_with_next(p, option, name);
+        code = use_option(p, option, NULL);
+    }
+    return code;
+}
+
+static int parse_word(parse *p, char *word) { return p->spec->take ? p->spec->take(p->user, word) : bad_word(p, word); }
+
+// Options may stand after other words; after "--" there are only other words.
+static int parse_all(parse *p) {
+    bool options = true;
+    int  code = CODE_OK;
+    while (p->next < p->argc && !code) {
+        char *word = p->argv[p->next++];
+        if (!options || word[0] != '-' || !word[1])
+            code = parse_word(p, word);
+        else if (!strcmp(word, "--"))
+            options = false;
+        else
+            code = word[1] == '-' ? parse_long(p, word) : parse_letters(p, word);
+    }
+    return code;
+}
+
+// Takes the family's name, argv[1], if there is one.
+static void parse_family(parse *p) {
+    if (p->argc < 2 || p->argv[1][0] == '-') return;
     const cj_family *family;
     cj_error         error;
-    if (cj_family_find((*argv)[1], &family, &error)) exit(message_failure(&error));
+    if (cj_family_find(p->argv[1], &family, &error)) exit(message_failure(&error));
     cj_params_init(&p->family->params, family);
-    add_params(p, family);
     size_t used = strlen(p->name);
     snprintf(p->name + used, sizeof p->name - used, " %s", cj_family_name(family));
-    (*argc)--;
-    (*argv)++;
+    p->next++;
 }
 
 void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_family *family) {
-    parse p = {.spec = spec, .user = user, .family = family};
+    parse p = {.spec = spec, .user = user, .family = family, .argc = argc, .next = 1, .argv = argv};
     if (family) *family = (args_family){0};
     snprintf(p.name, sizeof p.name, "ptxgen %s", argv[0]);
-    if (family) parse_family(&p, &argc, &argv);
-    add_options(&p);
-    struct argp argp = {.options = p.options, .parser = parse_option, .args_doc = spec->words, .doc = spec->doc};
-    if (lacks_family(&p)) argp.args_doc = "FAMILY [--PARAMETER=VALUE...]";
-    p.argp = &argp;
-    argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_ERRS, NULL, &p);
+    if (family) parse_family(&p);
+    args_table_fill(&p.table, spec, family ? family->params.family : NULL);
+    int code = parse_all(&p);
+    if (code) exit(code);
     if (lacks_family(&p))
         exit(message_error(CJ_INVALID_ARGUMENT, "which kernel family? Its name comes first\n'ptxgen list' shows them"));
-    int code = family ? functions_compile(family) : CODE_OK;
+    code = family ? functions_compile(family) : CODE_OK;
     if (code) exit(code);
 }
 

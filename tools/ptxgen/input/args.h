@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of a subcommand, through argp. A family's parameters become options from its own table, at run time.
+// Arguments of a subcommand, which all commands parse in one way. A family's parameters become options from its own table, at run time.
 #ifndef PTXGEN_ARGS_H
 #define PTXGEN_ARGS_H
 
-#include <argp.h>
 #include <clusterjit/kernel.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,18 +10,30 @@
 // The keys of options without a short form begin here.
 enum { ARGS_LONG_ONLY = 0x100 };
 
+// An option, a row of a command's table, which {0} ends. Users write --name=VALUE, --name VALUE, -nVALUE or -n VALUE; the
+// beginning of a name is enough if no other option begins so.
+typedef struct args_option {
+    const char *name;  // of the long form, without its dashes
+    int         key;   // what `set` is given; below ARGS_LONG_ONLY it is the letter of the short form, too
+    const char *arg;   // the value, as the help names it: "N", "on|off", "FILE.svg"; NULL: the option takes none
+    const char *doc;
+    bool        alias;  // another name of the option before it
+} args_option;
+
 // --arch and its synonym --target.
-#define ARGS_ARCH(option, text)                                                 \
-    {.name = "arch", .key = option, .arg = "TARGET", .doc = text}, {            \
-        .name = "target", .key = option, .arg = "TARGET", .flags = OPTION_ALIAS \
+#define ARGS_ARCH(option, text)                                         \
+    {.name = "arch", .key = option, .arg = "TARGET", .doc = text}, {    \
+        .name = "target", .key = option, .arg = "TARGET", .alias = true \
     }
 
 typedef struct args_spec {
-    const char               *doc;                 // one paragraph
-    const struct argp_option *options;             // of the subcommand itself, ended by {0}
+    const char        *doc;                        // one paragraph
+    const args_option *options;                    // of the subcommand itself, ended by {0}
     int (*set)(void *user, int key, char *value);  // takes one of `options`; returns an exit code after its message
     const char *words;                    // the words that the command accepts besides options: "FILE..."; NULL: none
     int (*take)(void *user, char *word);  // accepts one of those words
+    const char *files;                    // the suffixes of files that "FILE" in `words` means: "ptx cu"; NULL: any
+    bool params;                          // a family may come first, whose parameters are options, too
 } args_spec;
 
 // A family with its parameters, and which of them the command line set. Functions are compiled from their expressions.
@@ -33,7 +44,7 @@ typedef struct args_family {
     cj_user_function *function[CJ_PARAM_MAX];    // released by args_family_free
 } args_family;
 
-// Parses argv[1..); argv[0] is the subcommand's name. If `family` is not NULL, argv[1] names a family. Like argp it
+// Parses argv[1..); argv[0] is the subcommand's name. If `family` is not NULL, argv[1] names a family. It
 // exits after --help and after a mistake, with CODE_USAGE for a mistake.
 void args_parse(const args_spec *spec, int argc, char **argv, void *user, args_family *family);
 

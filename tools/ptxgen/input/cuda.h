@@ -3,10 +3,10 @@
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
 
-#include <argp.h>
 #include <clusterjit/device.h>
 #include <stdbool.h>
 
+#include "args.h"
 #include "document.h"
 
 enum { CUDA_LIST_MAX = 32, CUDA_TARGET = 16 };

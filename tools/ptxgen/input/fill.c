@@ -129,6 +129,8 @@ static const struct {
     {"mod:", parse_mod, write_mod},      {"twos:", parse_twos, write_twos},     {"rand:", parse_rand, write_rand},
 };
 
+const char *fill_form(size_t index) { return index < sizeof fills / sizeof fills[0] ? fills[index].name : NULL; }
+
 const char *fill_parse(const char *spec, cj_dtype type, fill *f) {
     for (size_t i = 0; i < sizeof fills / sizeof fills[0]; i++) {
         size_t length = strlen(fills[i].name);

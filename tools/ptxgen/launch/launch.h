@@ -3,9 +3,9 @@
 #ifndef PTXGEN_LAUNCH_H
 #define PTXGEN_LAUNCH_H
 
-#include <argp.h>
 #include <jansson.h>
 
+#include "args.h"
 #include "argument.h"
 #include "tile.h"
 

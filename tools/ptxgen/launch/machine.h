@@ -3,10 +3,10 @@
 #ifndef PTXGEN_MACHINE_H
 #define PTXGEN_MACHINE_H
 
-#include <argp.h>
 #include <clusterjit/cpu.h>
 #include <jansson.h>
 
+#include "args.h"
 #include "finding.h"
 
 typedef struct machine_options {

@@ -8,13 +8,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+// Exit codes of the command: name, value, meaning.
+#define CODE_LIST(X)                                 \
+    X(OK, 0, "ok")                                   \
+    X(WRONG, 1, "invalid kernel or wrong result")    \
+    X(FILE, 2, "file")                               \
+    X(COMPILER, 3, "compiler")                       \
+    X(DEVICE, 4, "driver or device")                 \
+    X(USAGE, 64, "usage")
+
 typedef enum exit_code {
-    CODE_OK = 0,
-    CODE_WRONG = 1,  // an invalid kernel or a wrong result
-    CODE_FILE = 2,   // a file or standard output
-    CODE_COMPILER = 3,
-    CODE_DEVICE = 4,  // the driver or the device
-    CODE_USAGE = 64,
+#define CJ_X(name, value, text) CODE_##name = (value),
+    CODE_LIST(CJ_X)
+#undef CJ_X
 } exit_code;
 
 // Prints a failure of a library call; returns its exit code.

@@ -163,16 +163,24 @@ size_t output_width(void) {
     return size.ws_col < OUTPUT_WIDTH_LEAST ? OUTPUT_WIDTH_LEAST : size.ws_col;
 }
 
+// How many characters a text of UTF-8 has.
+static size_t characters(const char *text, size_t length) {
+    size_t count = 0;
+    for (size_t i = 0; i < length; i++) count += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return count;
+}
+
 void output_wrapped(const char *text, size_t column) {
     size_t at = column, width = output_width();
     while (*text) {
         size_t length = strcspn(text, " ");
-        if (at > column && at + 1 + length > width) {
+        size_t wide = characters(text, length);
+        if (at > column && at + 1 + wide > width) {
             printf("\n%*s", (int)column, "");
             at = column;
         }
-        int wrote = printf("%s%.*s", at > column ? " " : "", (int)length, text);
-        at += (size_t)wrote;
+        printf("%s%.*s", at > column ? " " : "", (int)length, text);
+        at += wide + (at > column);
         text += length + strspn(text + length, " ");
     }
     putchar('\n');

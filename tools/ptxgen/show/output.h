@@ -26,6 +26,10 @@ size_t output_width(void);
 // others.
 void output_wrapped(const char *text, size_t column);
 
+// What every --json has in common.
+#define OUTPUT_JSON_HELP \
+    "--json: null is what was not measured or is no finite number; whole numbers above 2^63-1 are strings."
+
 enum { OUTPUT_SCHEMA = 1 };  // removing a member, or changing its meaning, increments it; new members do not
 
 // Prints `value`, an object, on standard output and releases it: adds "schema" before its members and, if a failure was

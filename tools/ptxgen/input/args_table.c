@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "args_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CHOICES_SIZE = 256 };
+
+// ---- the values of a parameter, in words
+
+// Large powers of two, and one less, are easier to read in this form.
+static const char *limit_text(uint64_t value, char *buffer, size_t size) {
+    uint64_t odd = value & 1;  // 2^31-1 is compared with 2^31
+    int      power = 20;
+    while (power < 63 && UINT64_C(1) << power < value + odd) power++;
+    if (UINT64_C(1) << power == value + odd)
+        snprintf(buffer, size, "2^%d%s", power, odd ? "-1" : "");
+    else
+        snprintf(buffer, size, "%" PRIu64, value);
+    return buffer;
+}
+
+static void join_words(const char *words, const char *separator, char *buffer, size_t size) {
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (const char *word = words; *word && used < size;) {
+        size_t length = strcspn(word, " ");
+        int    wrote = snprintf(buffer + used, size - used, "%s%.*s", used ? separator : "", (int)length, word);
+        used += (size_t)wrote;
+        word += length + strspn(word + length, " ");
+    }
+}
+
+const char *args_values(const cj_param_info *info, char *buffer, size_t size) {
+    if (info->choices) {
+        join_words(info->choices, ", ", buffer, size);
+        return buffer;
+    }
+    if (info->function) {
+        char names[ARGS_VALUE_SIZE];
+        join_words(info->function, ", ", names, sizeof names);
+        snprintf(buffer, size, *names ? "CUDA C of %s" : "CUDA C, a constant%s", names);
+        return buffer;
+    }
+    if (info->real || info->reals) {
+        snprintf(buffer, size, info->real ? "any number" : "numbers with commas");
+        return buffer;
+    }
+    char low[24], high[24], multiple[48] = "";
+    if (info->multiple > 1) snprintf(multiple, sizeof multiple, ", a multiple of %" PRIu64, info->multiple);
+    snprintf(buffer, size, "%s%s..%s%s", info->automatic ? "auto or " : "", limit_text(info->minimum, low, sizeof low),
+             limit_text(info->maximum, high, sizeof high), multiple);
+    return buffer;
+}
+
+// ---- filling
+
+// Where the options from `first` on have one with this name, in alphabetical order; names of one option stay together.
+static size_t place_of(const args_table *t, size_t first, const args_option *option) {
+    if (option->alias) return t->last + 1;
+    size_t at = first;
+    while (at < t->count && (t->option[at].alias || strcmp(t->option[at].name, option->name) < 0)) at++;
+    return at;
+}
+
+static void add_option(args_table *t, size_t first, const args_option *option) {
+    if (t->count + 1 >= ARGS_OPTION_MAX) return;
+    const size_t at = place_of(t, first, option);
+    memmove(&t->option[at + 1], &t->option[at], (t->count - at) * sizeof *t->option);
+    t->option[at] = *option;
+    t->last = at;
+    t->count++;
+}
+
+static void add_param(args_table *t, const cj_param_info *info, size_t i) {
+    char  allowed[CHOICES_SIZE];
+    char *value = t->values[i], *doc = t->docs[i];
+    args_values(info, allowed, sizeof allowed);
+    if (info->choices) {
+        join_words(info->choices, "|", value, ARGS_VALUE_SIZE);
+        const bool fits = strlen(value) + 1 < ARGS_VALUE_SIZE;
+        if (!fits) snprintf(value, ARGS_VALUE_SIZE, "WORD");
+        snprintf(doc, ARGS_DOC_SIZE, "%s (%s%sdefault %s)", info->help, fits ? "" : allowed, fits ? "" : "; ",
+                 info->initial);
+    } else if (info->function) {
+        snprintf(value, ARGS_VALUE_SIZE, "EXPRESSION");
+        snprintf(doc, ARGS_DOC_SIZE, "%s (%s)", info->help, allowed);
+    } else {
+        snprintf(value, ARGS_VALUE_SIZE, "NUMBER");
+        snprintf(doc, ARGS_DOC_SIZE, "%s (%s; default %s)", info->help, allowed, info->initial);
+    }
+    add_option(t, 0, &(args_option){.name = info->name, .key = ARGS_PARAM + (int)i, .arg = value, .doc = doc});
+}
+
+static const args_option colour = {.name = "color",
+                                   .key = ARGS_COLOUR,
+                                   .arg = "auto|always|never",
+                                   .doc = "Colours; auto: on a terminal, unless NO_COLOR is set (default auto)"};
+static const args_option last[] = {
+    {.name = "help", .key = ARGS_HELP, .doc = "Show this help"},
+    {.name = "version", .key = ARGS_VERSION, .doc = "Show the version"},
+};
+
+void args_table_fill(args_table *t, const args_spec *spec, const cj_family *family) {
+    t->count = t->last = 0;
+    for (size_t i = 0; family && i < cj_family_param_count(family); i++) add_param(t, cj_family_param(family, i), i);
+    t->params = t->count;
+    for (const args_option *option = spec->options; option && option->name; option++) add_option(t, t->params, option);
+    add_option(t, t->params, &colour);
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++) add_option(t, t->count, &last[i]);
+    t->option[t->count] = (args_option){0};
+}
+
+// ---- finding
+
+const args_option *args_table_find(const args_table *t, const char *name, size_t length, const args_option **other) {
+    const args_option *found = NULL;
+    *other = NULL;
+    for (const args_option *option = t->option; option->name; option++) {
+        if (strncmp(option->name, name, length)) continue;
+        if (!option->name[length]) return *other = NULL, option;
+        if (!found)
+            found = option;
+        else if (found->key != option->key)
+            *other = option;
+    }
+    return found;
+}
+
+const args_option *args_table_letter(const args_table *t, char letter) {
+    for (const args_option *option = t->option; option->name; option++)
+        if (option->key < ARGS_LONG_ONLY && option->key == letter) return option;
+    return NULL;
+}
