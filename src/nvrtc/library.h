@@ -45,7 +45,4 @@ cj_status cj__nvrtc_open(cj_nvrtc *nvrtc, cj_error *error);
 bool cj__nvrtc_path(const cj_nvrtc *nvrtc, char *path, size_t size);
 bool cj__nvrtc_directory(const cj_nvrtc *nvrtc, char *path, size_t size);
 
-// libnvrtc of pip's wheels beneath a prefix: ROOT/lib/python3*/site-packages/nvidia/{cu13,cuda_nvrtc}/lib. False: there is none.
-bool cj__nvrtc_wheel(const char *root, char *path, size_t size);
-
 #endif

@@ -249,16 +249,17 @@ static void a_wheel_is_found_beneath_its_prefix(void **state) {
     static const char *const places[] = {"lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
                                          "lib/python3/dist-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
                                          "lib64/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"};
-    char                     path[256], command[512];
+    static const cj_toolkit_library nvrtc = {"CLUSTERJIT_NVRTC", "libnvrtc", "cuda_nvrtc"};
+    char                            path[256], command[512];
     (void)state;
-    assert_false(cj__nvrtc_wheel(directory, path, sizeof path));
+    assert_false(cj__toolkit_wheel(&nvrtc, directory, path, sizeof path));
     for (size_t i = 0; i < CJ_TEST_COUNT(places); i++) {
         snprintf(command, sizeof command, "cd %s && mkdir -p $(dirname %s) && touch %s", directory, places[i],
                  places[i]);
         assert_int_equal(system(command), 0);
-        assert_true(cj__nvrtc_wheel(directory, path, sizeof path));
+        assert_true(cj__toolkit_wheel(&nvrtc, directory, path, sizeof path));
         assert_non_null(strstr(path, places[i]));
-        assert_false(cj__nvrtc_wheel(directory, path, strlen(path)));
+        assert_false(cj__toolkit_wheel(&nvrtc, directory, path, strlen(path)));
         snprintf(command, sizeof command, "rm -r %s/lib*", directory);
         assert_int_equal(system(command), 0);
     }
