@@ -18,7 +18,7 @@ def options_of(*command):
     return set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*)", output("help", *command)))
 
 
-commands = re.findall(r"^  ([a-z]+) {2,}", output("help"), re.M)
+commands = re.findall(r"^  ([a-z]+(?:-[a-z]+)*) {2,}", output("help"), re.M)
 families = {f["name"]: {p["name"] for p in f["parameters"]} for f in json.loads(output("list", "--json"))["families"]}
 parameters = set().union(*families.values())
 options = {c: options_of(c) for c in commands}
@@ -26,11 +26,13 @@ of_families = {"emit", "run", "bench", "compare", "tune", "occupancy"}
 every = parameters.union(*options.values())
 # Options of other programs, which the library and tests' twins of it pass on.
 foreign = {"src/nvrtc/compile.c": {"gpu-architecture"}, "src/nvrtc/function.c": {"include-path"},
+           "src/driver/fatbin.c": {"compress-mode"},
            "tools/ptxgen/toolchain/toolchain.c": {"version"}}
-# What stands before a = in messages and is no parameter: of --arg, --fill and tensor maps; of PTX and PTX's pictures.
-words = set("arg u64 f32 u32 bytes n cj_version box offset stride estride swizzle interleave l2 fill element at".split())
+# What stands before a = in messages and is no parameter: of --arg, --fill and tensor maps; of PTX and PTX's pictures; of nvcc.
+words = set("arch code arg u64 f32 u32 bytes n cj_version box offset stride estride swizzle interleave l2 fill element at".split())
 public = set(re.findall(r"\b(cj_[a-z0-9_]+)\b", "".join(p.read_text() for p in (root / "include").rglob("*.h"))))
-variables = set(re.findall(r"^\| `(CLUSTERJIT_[A-Z_]+)`", (root / "README.md").read_text(), re.M))
+table = (root / "tools/ptxgen/commands/environment.def").read_text()
+variables = set(re.findall(r"CLUSTERJIT_[A-Z_]+", table))
 
 
 def strings(text):
@@ -41,7 +43,7 @@ def strings(text):
 
 
 def options_for(path, string):
-    named = re.findall(r"ptxgen (?:help )?([a-z]+)", string)
+    named = re.findall(r"ptxgen (?:help )?([a-z]+(?:-[a-z]+)*)", string)
     own = [path.stem] if path.parent.name == "commands" else []
     known = [c for c in named + own if c in options] or commands
     allowed = set().union(*(options[c] for c in known)) | foreign.get(str(path), set())
@@ -67,6 +69,9 @@ for source in sorted(p for d in ("src", "ptxgen", "templates", "tools/ptxgen") f
                 print(f"{path}:{line}: there is no {what} '{name}': {string[:160]}")
 for name in sorted(variables - seen):
     wrong += 1
-    print(f"README.md: no source reads the variable {name}")
+    print(f"environment.def: no source reads the variable {name}")
+for name in sorted(set(re.findall(r"CLUSTERJIT_[A-Z_]+", (root / "README.md").read_text())) - variables):
+    wrong += 1
+    print(f"README.md: environment.def has no variable {name}")
 print(f"{count} names, {wrong} wrong")
 sys.exit(1 if wrong else 0)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "include_key.h"
+#include "places.h"
 #include "test.h"
 
 static const char kernels[] = "namespace ns {\ntemplate <typename T, int N> __global__ void scale(T *x) {\n"

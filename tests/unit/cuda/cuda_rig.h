@@ -11,7 +11,7 @@
 #include "test.h"
 
 static const char kernel[] =
-    ".version 7.8\n.target sm_90\n.address_size 64\n"
+    ".version 7.8\n.target sm_90\n.address_size 64\n.visible .global .u32 counter;\n"
     ".visible .entry k(.param .u64 out)\n{\n    ret;\n}\n"
     ".visible .entry fixed(.param .u64 out)\n.explicitcluster\n.reqnctapercluster 2, 2, 1\n{\n    ret;\n}\n";
 

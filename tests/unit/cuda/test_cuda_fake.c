@@ -306,6 +306,7 @@ static cj_status use_everything(cj_device *device, cj_module **module, cj_ptr *m
     if (!status) status = cj_mem_fill(device, *memory, 1, sizeof host, NULL, error);
     if (!status) status = cj_module_from_ptx(device, kernel, sizeof kernel - 1, module, error);
     if (!status) status = cj_module_function(*module, "k", &function, error);
+    if (!status) status = cj_module_global(*module, "counter", NULL, NULL, error);
     if (!status) {
         const rig r = {.device = device};
         status = launch(&r, function, (cj_dim3){16, 1, 1}, 100000, error);

@@ -138,6 +138,7 @@ static cj_status use_module(cj_error *error) {
         if (!status) status = launch_attributes(function, error);
         if (!status) status = launch_cooperative(function, error);
         if (!status) status = ask_occupancy(function, error);
+        if (!status) status = cj_module_global(module, "counter", NULL, NULL, error);
         cj_module_release(module);
     }
     return status;
