@@ -3,7 +3,7 @@
 #include <clusterjit/check.h>
 #include <stdlib.h>
 #include <string.h>
-#include <threads.h>
+#include <pthread.h>
 
 #include "check.h"
 #include "error.h"
@@ -175,7 +175,7 @@ enum { EFFECT_COUNT = sizeof effects / sizeof *effects, EFFECT_TEXT = 80 };
 
 // The words of every combination, made once: rows share few, and callers keep the pointers.
 static char      effect_words[1 << EFFECT_COUNT][EFFECT_TEXT];
-static once_flag effects_built = ONCE_FLAG_INIT;
+static pthread_once_t effects_built = PTHREAD_ONCE_INIT;
 
 static void build_effects(void) {
     for (uint32_t bits = 0; bits < 1u << EFFECT_COUNT; bits++) {
@@ -192,7 +192,7 @@ size_t cj_isa_count(void) { return CJ_ROW_COUNT; }
 
 void cj_isa_at(size_t index, cj_isa_row *row) {
     if (!row) return;
-    call_once(&effects_built, build_effects);
+    pthread_once(&effects_built, build_effects);
     const cj_row *from = &cj__rows[index];
     *row = (cj_isa_row){.syntax = from->syntax,
                         .operands = from->operands,

@@ -2,7 +2,7 @@
 #include "values.h"
 
 #include <string.h>
-#include <threads.h>
+#include <pthread.h>
 
 enum { ROUNDS_MAX = 8 };
 
@@ -21,7 +21,7 @@ static const struct {
 };
 
 static uint8_t   op_of_row[CJ_ROW_COUNT];
-static once_flag ops_built = ONCE_FLAG_INIT;
+static pthread_once_t ops_built = PTHREAD_ONCE_INIT;
 
 // Whether a row of another opcode does nothing but compute in registers.
 static bool is_plain(const cj_row *row) {
@@ -299,7 +299,7 @@ static void run_round(cj_values *v, uint32_t first) {
 bool cj__values_find(cj_values *v, const cj_graph *graph, const uint32_t *home, cj_arena *arena) {
     const size_t regs = graph->func->reg_count;
     *v = (cj_values){.graph = graph};
-    call_once(&ops_built, build_ops);
+    pthread_once(&ops_built, build_ops);
     v->op = op_of_row;
     v->reg = cj__arena_take(arena, (regs + 1) * sizeof *v->reg);
     v->touched = cj__arena_take(arena, (regs + 1) * sizeof *v->touched);

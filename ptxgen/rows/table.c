@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <threads.h>
+#include <pthread.h>
 
 #include "hash.h"
 
@@ -73,7 +73,7 @@ static struct {
     uint8_t  special_bucket[256];
 } table;
 
-static once_flag built = ONCE_FLAG_INIT;
+static pthread_once_t built = PTHREAD_ONCE_INIT;
 
 static size_t opcode_length(const char *syntax) { return strcspn(syntax, ".{"); }
 
@@ -320,12 +320,12 @@ static void build(void) {
 // ---- look-ups
 
 cj_word cj__word_find(const char *text, size_t length) {
-    call_once(&built, build);
+    pthread_once(&built, build);
     return find_word(text, length);
 }
 
 cj_special cj__special_find(const char *text, size_t length) {
-    call_once(&built, build);
+    pthread_once(&built, build);
     for (size_t i = cj__hash(text, length);; i++) {
         cj_special special = table.special_bucket[i % 256];
         if (!special) return CJ_SPECIAL_NONE;
@@ -335,12 +335,12 @@ cj_special cj__special_find(const char *text, size_t length) {
 }
 
 const cj_pattern *cj__row_pattern(const cj_row *row) {
-    call_once(&built, build);
+    pthread_once(&built, build);
     return &table.forms[row - cj__rows].pattern;
 }
 
 const char *cj__row_opcode(const cj_row *row) {
-    call_once(&built, build);
+    pthread_once(&built, build);
     return table.forms[row - cj__rows].opcode;
 }
 
@@ -551,7 +551,7 @@ static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, 
 }
 
 bool cj__mnemonic_resolve(const char *text, size_t length, cj_mnemonic *mnemonic, unsigned *wrong) {
-    call_once(&built, build);
+    pthread_once(&built, build);
     *mnemonic = (cj_mnemonic){.text = text, .length = (uint16_t)length, .vector = 1};
     *wrong = 0;
     const char *dot = memchr(text, '.', length);

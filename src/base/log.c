@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // secure_getenv: a setuid program ignores its user's environment
+#include "system.h"
+
 #include "log.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ void cj__log_hear(cj_log_callback callback, void *user) {
 // The level that CLUSTERJIT_LOG sets; `initial` if it is unset. An unknown word means warnings: its user wanted to see
 // something.
 static cj_log_level threshold(cj_log_level initial) {
-    const char *word = secure_getenv("CLUSTERJIT_LOG");
+    const char *word = cj__getenv("CLUSTERJIT_LOG");
     if (!word || !*word) return initial;
     for (size_t i = 0; i < LEVEL_COUNT; i++) {
         if (!strcmp(word, levels[i].word) || !strcmp(word, levels[i].name)) return (cj_log_level)i;

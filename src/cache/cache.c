@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public calls on the disk cache; its directory and its size.
-#define _GNU_SOURCE  // secure_getenv: a setuid program ignores its user's environment
+#include "system.h"
+
 #include "cache.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 enum { PATH_SIZE = 4096, SIZE_DEFAULT = 256 << 20 };
 
 static const char *variable(const char *name) {
-    const char *value = secure_getenv(name);
+    const char *value = cj__getenv(name);
     return value && *value ? value : NULL;
 }
 
@@ -28,7 +29,7 @@ static const struct {
 };
 
 static bool is_switched_off(void) {
-    const char *own = secure_getenv(places[0].variable);
+    const char *own = cj__getenv(places[0].variable);
     return own && !*own;
 }
 

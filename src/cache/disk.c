@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // O_NOFOLLOW, O_DIRECTORY, futimens and their kind
+#include "system.h"
+
 #include "disk.h"
 
 #include <dirent.h>
@@ -238,7 +239,7 @@ static int add_item(listing *list, const char *name, const struct stat *about) {
         list->capacity = capacity;
     }
     item *made = &list->items[list->count++];
-    *made = (item){.bytes = (uint64_t)about->st_size, .used = about->st_mtim, .temporary = is_temporary_name(name)};
+    *made = (item){.bytes = (uint64_t)about->st_size, .used = cj__modified(about), .temporary = is_temporary_name(name)};
     memcpy(made->name, name, strlen(name) + 1);  // which has the length of one of the two
     return 0;
 }
@@ -330,7 +331,7 @@ static int write_file(const cj_files *files, int file, const piece *pieces, size
 // Opens a file without a name: the system removes it with its last descriptor, however this process ends. If the file
 // system has no such files, opens a temporary file; *named says which.
 static int open_new(const cj_disk *disk, const char *temporary, bool *named) {
-    const int file = disk->files->open(disk->directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    const int file = disk->files->open(disk->directory, ".", CJ__UNNAMED_FILE, 0600);
     *named = file < 0;
     if (!*named) return file;
     return disk->files->open(disk->directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

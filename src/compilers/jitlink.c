@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libnvJitLink.so.13: passes every call on to NVIDIA's, whose errors and logs a program sees. Where the link made machine code, a
 // program gets PTX in its place: its own PTX, and its LTO IR as linked by a second linker with -ptx.
-#define _GNU_SOURCE  // secure_getenv
+#include "system.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // dladdr, secure_getenv
+#include "system.h"
+
 #include "real.h"
 
 #include <dlfcn.h>
@@ -30,7 +31,7 @@ static void put_string(cj_text *line, const char *name, const char *value) {
 
 // One write of the whole line: other threads and processes append to the file, too.
 static void append(cj_text *line) {
-    const char *path = secure_getenv("CLUSTERJIT_REPORT");
+    const char *path = cj__getenv("CLUSTERJIT_REPORT");
     cj__text_puts(line, "}\n");
     const int file = line->failed || !path ? -1 : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (file >= 0) {
@@ -43,7 +44,7 @@ static void append(cj_text *line) {
 }
 
 static bool is_reported(void) {
-    const char *path = secure_getenv("CLUSTERJIT_REPORT");
+    const char *path = cj__getenv("CLUSTERJIT_REPORT");
     return path && *path;
 }
 

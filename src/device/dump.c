@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // secure_getenv: a setuid program writes to no directory that its user names
+#include "system.h"
+
 #include "dump.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ typedef struct dump {
 } dump;
 
 static const char *directory(void) {
-    const char *path = secure_getenv("CLUSTERJIT_DUMP_DIR");
+    const char *path = cj__getenv("CLUSTERJIT_DUMP_DIR");
     return path && *path ? path : NULL;
 }
 
@@ -170,7 +171,7 @@ static int write_unnamed(int file, int directory, const char *name, const char *
 // Returns 0 or an errno. A file of that name has the same contents, for its name contains their hash. O_NOFOLLOW:
 // nothing is written through a link.
 static int write_file(int directory, const char *name, const char *bytes, size_t length) {
-    const int unnamed = openat(directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    const int unnamed = openat(directory, ".", CJ__UNNAMED_FILE, 0600);
     if (unnamed >= 0) return write_unnamed(unnamed, directory, name, bytes, length);
     const int file = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0) return errno == EEXIST ? 0 : errno;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuned choices: looked up and stored by parameters.
-#define _GNU_SOURCE  // secure_getenv
+#include "system.h"
+
 #include <clusterjit/tuning.h>
 #include <inttypes.h>
 #include <math.h>
@@ -171,7 +172,7 @@ static bool is_tunable(const cj_params *params) {
 }
 
 static bool is_switched_off(void) {
-    const char *value = secure_getenv("CLUSTERJIT_TUNING");
+    const char *value = cj__getenv("CLUSTERJIT_TUNING");
     return value && !strcmp(value, "off");
 }
 

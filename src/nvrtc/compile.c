@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // secure_getenv
+#include "system.h"
+
 #include "compile.h"
 
 #include <inttypes.h>
@@ -41,7 +42,7 @@ static bool has_headers(const char *root, char *path, size_t size) {
 bool cj__cuda_include(char *path, size_t size) {
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *root = secure_getenv(variables[i]);
+        const char *root = cj__getenv(variables[i]);
         if (root && *root && has_headers(root, path, size)) return true;
     }
     return has_headers("/usr/local/cuda", path, size);

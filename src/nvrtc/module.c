@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules of kernels in CUDA C++: source -> PTX.
-#define _GNU_SOURCE  // get_current_dir_name
+#include "system.h"
+
 #include <clusterjit/nvrtc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 // All that decides about the PTX, a line each, an empty one, the text. The compiler makes the file's name absolute.
 static bool write_key(cj_text *key, const cj_nvrtc *nvrtc, const cj_cuda_program *program) {
     int   major = 0, minor = 0;
-    char *here = *program->file == '/' ? NULL : get_current_dir_name();
+    char *here = *program->file == '/' ? NULL : getcwd(NULL, 0);
     nvrtc->Version(&major, &minor);
     cj__text_printf(key, "clusterjit %s\ncompiler NVRTC %d.%d -lineinfo", cj_version(), major, minor);
     for (uint32_t i = 0; i < program->option_count; i++) cj__text_printf(key, "\noption %s", program->options[i]);

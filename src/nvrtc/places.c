@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // secure_getenv: a setuid program loads no library that its user names; dlinfo
+#include "system.h"
+
 #include "places.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
+#ifdef __linux__
 #include <link.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +21,17 @@ typedef struct search {
     cj_text                  *tried;
 } search;
 
+// Only Linux has wrappers that stand in the library's place.
 static bool is_own(const search *s, void *library) {
+#ifdef __linux__
     struct link_map *map = NULL;
     struct stat      a, b;
     return s->own && !dlinfo(library, RTLD_DI_LINKMAP, &map) && !stat(map->l_name, &a) && !stat(s->own, &b) &&
            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+#else
+    (void)s, (void)library;
+    return false;
+#endif
 }
 
 static void *open_one(const search *s, const char *path) {
@@ -58,7 +67,7 @@ static const struct {
 static void *open_usual(const search *s) {
     void *library = NULL;
     for (size_t i = 0; i < sizeof places / sizeof *places && !library; i++) {
-        const char *root = places[i].variable ? secure_getenv(places[i].variable) : "";
+        const char *root = places[i].variable ? cj__getenv(places[i].variable) : "";
         if (!root || (places[i].variable && !*root)) continue;
         library = open_below(s, root, (int)strlen(root), places[i].before, places[i].after);
     }
@@ -67,7 +76,7 @@ static void *open_usual(const search *s) {
 
 // What dlopen would have found after `own`, for whose name it now gives `own` alone.
 static void *open_after_own(const search *s) {
-    const char *at = secure_getenv("LD_LIBRARY_PATH");
+    const char *at = cj__getenv("LD_LIBRARY_PATH");
     void       *library = NULL;
     while (at && *at && !library) {
         const int length = (int)strcspn(at, ":");
@@ -81,24 +90,32 @@ static void *open_after_own(const search *s) {
 
 // ---- of pip's wheels
 
-bool cj__toolkit_wheel(const cj_toolkit_library *which, const char *root, char *path, size_t size) {
-    static const char pattern[] = "%s/lib*/python3*/{site,dist}-packages/nvidia/{cu1[3-9],%s}/lib/%s.so.1[2-9]";
-    char              wanted[4096];
-    glob_t            found = {0};
-    int               length = snprintf(wanted, sizeof wanted, pattern, root, which->wheel, which->name);
-    bool fits = length > 0 && (size_t)length < sizeof wanted && !glob(wanted, GLOB_BRACE | GLOB_NOSORT, NULL, &found) &&
-                found.gl_pathc;
+// The first file that a pattern of the shell matches, if it fits.
+static bool first_match(const char *pattern, char *path, size_t size) {
+    glob_t found = {0};
+    bool   fits = !glob(pattern, GLOB_NOSORT, NULL, &found) && found.gl_pathc;
     if (fits) {
-        length = snprintf(path, size, "%s", found.gl_pathv[0]);
+        const int length = snprintf(path, size, "%s", found.gl_pathv[0]);
         fits = length > 0 && (size_t)length < size;
     }
     globfree(&found);
     return fits;
 }
 
+bool cj__toolkit_wheel(const cj_toolkit_library *which, const char *root, char *path, size_t size) {
+    const char *const packages[] = {"site", "dist"}, *const wheels[] = {"cu1[3-9]", which->wheel};
+    for (size_t i = 0; i < 4; i++) {
+        char      wanted[4096];
+        const int length = snprintf(wanted, sizeof wanted, "%s/lib*/python3*/%s-packages/nvidia/%s/lib/%s.so.1[2-9]",
+                                    root, packages[i / 2], wheels[i % 2], which->name);
+        if (length > 0 && (size_t)length < sizeof wanted && first_match(wanted, path, size)) return true;
+    }
+    return false;
+}
+
 // Where the python3 of PATH is installed: PREFIX/bin/python3, as it is named there, since a virtual environment's is a link.
 static bool python_prefix(char *prefix, size_t size) {
-    const char *at = secure_getenv("PATH");
+    const char *at = cj__getenv("PATH");
     while (at && *at) {
         const int length = (int)strcspn(at, ":");
         char      program[4096];
@@ -114,16 +131,15 @@ static bool python_prefix(char *prefix, size_t size) {
 
 // Of this process, if it was started by a path: PREFIX/bin/python3.
 static bool own_prefix(char *prefix, size_t size) {
-    const char *slash = strrchr(program_invocation_name, '/');
-    if (!slash || slash == program_invocation_name) return false;
-    const int wrote = snprintf(prefix, size, "%.*s/..", (int)(slash - program_invocation_name),
-                               program_invocation_name);
+    const char *program = cj__program_name(), *slash = strrchr(program, '/');
+    if (!slash || slash == program) return false;
+    const int wrote = snprintf(prefix, size, "%.*s/..", (int)(slash - program), program);
     return wrote > 0 && (size_t)wrote < size;
 }
 
 static void *open_wheel(const search *s) {
     char        own[4096], python[4096], home[4096], path[4096];
-    const char *environment = secure_getenv("VIRTUAL_ENV"), *user = secure_getenv("HOME");
+    const char *environment = cj__getenv("VIRTUAL_ENV"), *user = cj__getenv("HOME");
     if (user) snprintf(home, sizeof home, "%.4000s/.local", user);
     const char *const roots[] = {own_prefix(own, sizeof own) ? own : NULL, environment,
                                  python_prefix(python, sizeof python) ? python : NULL, user ? home : NULL,
@@ -142,7 +158,7 @@ static void *open_wheel(const search *s) {
 
 void *cj__toolkit_open(const cj_toolkit_library *which, const char *own, cj_text *tried) {
     const search s = {which, own, tried};
-    const char  *only = secure_getenv(which->variable);
+    const char  *only = cj__getenv(which->variable);
     if (only && *only) return open_one(&s, only);
     void *library = own ? open_after_own(&s) : NULL;
     if (!library) library = open_usual(&s);

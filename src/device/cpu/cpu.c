@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU device: implements device.h on the host. A launch runs to its end before it returns.
-#define _POSIX_C_SOURCE 200809L
+#include "system.h"
 
 #include <clusterjit/cpu.h>
 #include <clusterjit/kernel.h>
