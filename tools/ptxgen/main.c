@@ -32,6 +32,7 @@ static const command commands[] = {
     {"compare", cmd_compare, &compare_spec, "whether a cluster pays: the same problem without clusters and with each size"},
     {"tune", cmd_tune, &tune_spec, "measure the plans that a problem could have, and keep the fastest for later kernels"},
     {"exec", cmd_exec, &exec_spec, "run an entry of any PTX file, with hazards watched"},
+    {"run-program", cmd_run_program, &run_program_spec, "run a CUDA program as it is on the CPU device, with hazards watched"},
     {"check", cmd_check, &check_spec, "hold PTX files against the rules"},
     {"contract", cmd_contract, &contract_spec, "whether the driver would launch a kernel, and every rule that it breaks"},
     {"occupancy", cmd_occupancy, &occupancy_spec, "how many blocks and clusters of a kernel a GPU holds, and which cluster size to take"},
@@ -52,7 +53,7 @@ static void print_help(FILE *to) {
           "Kernels for NVIDIA thread block clusters: written as PTX, checked, launched on a GPU or on the CPU "
           "device.\n\n",
           to);
-    for (const command *c = commands; c->name; c++) fprintf(to, "  %-9s  %s\n", c->name, c->summary);
+    for (const command *c = commands; c->name; c++) fprintf(to, "  %-11s  %s\n", c->name, c->summary);
     fputs("\n'ptxgen help COMMAND' shows a command's options, 'ptxgen help run FAMILY' a kernel family's parameters "
           "too.\n"
           OUTPUT_JSON_HELP "\nExit codes:", to);

@@ -44,7 +44,7 @@ def strings(text):
 
 def options_for(path, string):
     named = re.findall(r"ptxgen (?:help )?([a-z]+(?:-[a-z]+)*)", string)
-    own = [path.stem] if path.parent.name == "commands" else []
+    own = [path.stem.replace("_", "-")] if path.parent.name == "commands" else []
     known = [c for c in named + own if c in options] or commands
     allowed = set().union(*(options[c] for c in known)) | foreign.get(str(path), set())
     return allowed | (parameters if of_families.intersection(known) else set())

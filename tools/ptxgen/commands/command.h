@@ -19,6 +19,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
+int cmd_run_program(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_contract(int argc, char **argv);
 int cmd_occupancy(int argc, char **argv);
@@ -29,6 +30,6 @@ int cmd_isa(int argc, char **argv);
 int cmd_cache(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 
-extern const args_spec list_spec, emit_spec, run_spec, bench_spec, compare_spec, tune_spec, exec_spec, check_spec, contract_spec, occupancy_spec, probe_spec, fmt_spec, rules_spec, isa_spec, cache_spec, info_spec;
+extern const args_spec list_spec, emit_spec, run_spec, bench_spec, compare_spec, tune_spec, exec_spec, run_program_spec, check_spec, contract_spec, occupancy_spec, probe_spec, fmt_spec, rules_spec, isa_spec, cache_spec, info_spec;
 
 #endif

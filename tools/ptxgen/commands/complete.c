@@ -133,6 +133,7 @@ static const struct {
 } placeholders[] = {
     {"FAMILY", offer_families},     {"COMMAND", offer_commands}, {"RULE", offer_rules}, {"TARGET", offer_targets},
     {"PREFIX", offer_instructions}, {"SPEC", offer_fills},       {"FILE", offer_files}, {"DIR", offer_directories},
+    {"PROGRAM", offer_files},       {"ARGUMENT", offer_files},
 };
 
 static bool stands_for(completion *c, const char *token) {
@@ -200,6 +201,7 @@ static void offer_options(completion *c, const args_table *t) {
 typedef struct place {
     const args_option *pending;     // an option that lacks its value; NULL: none
     bool               no_options;  // after "--"
+    bool               program;     // the first word is a program, with all after it
     int                others;      // words that are no options
 } place;
 
@@ -227,6 +229,8 @@ static void pass_word(place *p, const args_table *t, const char *word) {
         pass_long(p, t, word);
     else if (!p->no_options && word[0] == '-')
         pass_letters(p, t, word);
+    else
+        p->no_options |= p->program;  // what follows are the program's own words
 }
 
 // A word that is no option, else, if nothing is typed, an option.
@@ -252,7 +256,7 @@ static void complete_option(completion *c, const args_table *t, const cj_family 
 static void complete_words(completion *c, char **words, int count) {
     const cj_family *family = NULL;
     args_table       table;
-    place            p = {0};
+    place            p = {.program = c->spec->rest};
     if (count > 2 && c->spec->params && cj_family_find(words[1], &family, NULL)) family = NULL;
     c->first = count == 2;
     args_table_fill(&table, c->spec, family);

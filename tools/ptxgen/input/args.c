@@ -151,7 +151,12 @@ static int parse_letters(parse *p, char *word) {
     return code;
 }
 
-static int parse_word(parse *p, char *word) { return p->spec->take ? p->spec->take(p->user, word) : bad_word(p, word); }
+static int parse_word(parse *p, char *word) {
+    if (!p->spec->rest) return p->spec->take ? p->spec->take(p->user, word) : bad_word(p, word);
+    p->spec->rest(p->user, p->argc - p->next + 1, &p->argv[p->next - 1]);
+    p->next = p->argc;
+    return CODE_OK;
+}
 
 // Options may stand after other words; after "--" there are only other words.
 static int parse_all(parse *p) {

@@ -32,6 +32,8 @@ typedef struct args_spec {
     int (*set)(void *user, int key, char *value);  // takes one of `options`; returns an exit code after its message
     const char *words;                    // the words that the command accepts besides options: "FILE..."; NULL: none
     int (*take)(void *user, char *word);  // accepts one of those words
+    // In place of `take`: gets the first word and all after it, which are another program's, options too. NULL: there is none.
+    void (*rest)(void *user, int count, char **words);
     const char *files;                    // the suffixes of files that "FILE" in `words` means: "ptx cu"; NULL: any
     bool params;                          // a family may come first, whose parameters are options, too
 } args_spec;

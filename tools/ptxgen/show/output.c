@@ -217,6 +217,8 @@ void output_json_failure(void) {
     if (!printed && message_first()) output_json(json_object());
 }
 
+void output_json_none(void) { printed = true; }
+
 json_t *output_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 json_t *output_json_uint(uint64_t value) {

@@ -39,6 +39,9 @@ int output_json(json_t *value);
 // At the end of a command that prints JSON: prints the failure alone, if there was one and no document was printed.
 void output_json_failure(void);
 
+// The --json of the command line is not the command's, but a program's that it runs: output_json_failure prints nothing.
+void output_json_none(void);
+
 // JSON has no NaN, and its readers lose integers beyond 2^63-1: what is not finite, or was not measured, is null;
 // larger integers are strings of digits.
 json_t *output_json_real(double value);
