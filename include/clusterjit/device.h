@@ -113,6 +113,15 @@ CJ_API cj_status cj_module_function(cj_module *module, const char *entry, cj_fun
 // The name of the module's i-th entry, NULL behind the last; owned by the module.
 CJ_API const char *cj_module_entry(const cj_module *module, size_t index);
 
+// The address and the bytes of a variable in global or constant memory (`__device__`, `__constant__`, `__managed__`), by its name or
+// that of its C++ source; either of `address` and `bytes` may be NULL. The memory is the module's, and holds its initial value until
+// something writes it (cj_mem_write). INVALID_ARGUMENT names the variables there are; DRIVER on a gpu device also where its compiler
+// left out a variable that nothing uses.
+CJ_API cj_status cj_module_global(cj_module *module, const char *name, cj_ptr *address, size_t *bytes, cj_error *error);
+
+// The name of the module's i-th variable in global or constant memory, NULL after the last; owned by the module.
+CJ_API const char *cj_module_global_name(const cj_module *module, size_t index);
+
 // An entry's parameters: how many, and of the i-th its name (NULL for no such one) and bytes (0).
 CJ_API uint32_t    cj_function_param_count(const cj_function *function);
 CJ_API const char *cj_function_param_name(const cj_function *function, uint32_t index);

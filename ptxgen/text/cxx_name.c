@@ -60,10 +60,25 @@ static bool is_unnamed(const char *begin, size_t length) {
     return (length >= 10 && !memcmp(begin, "_GLOBAL__N", 10)) || (length >= 9 && !memcmp(begin, "_INTERNAL", 9));
 }
 
+// What nvcc -rdc=true puts before the name of a static one: __nv_static_, a length, as many characters, each with a _ after
+// it. Returns the name itself.
+static const char *skip_static(const char *lowered) {
+    static const char prefix[] = "__nv_static_";
+    char             *end;
+    if (strncmp(lowered, prefix, sizeof prefix - 1) != 0) return lowered;
+    const size_t length = strtoul(lowered + sizeof prefix - 1, &end, 10);
+    return *end == '_' && length < strlen(end + 1) && end[1 + length] == '_' ? end + length + 2 : lowered;
+}
+
 bool cj__cxx_name(const char *lowered, char *name, size_t size) {
-    const char *at = lowered, *begin;
-    size_t      length, used = 0;
-    if (strncmp(at, "_Z", 2) || strlen(at) > LENGTH_MAX) return false;
+    const char *at = skip_static(lowered), *begin;
+    size_t      length = strlen(at), used = 0;
+    if (length > LENGTH_MAX) return false;
+    if (strncmp(at, "_Z", 2) != 0) {
+        if (at == lowered || length + 1 > size) return false;
+        memcpy(name, at, length + 1);
+        return true;
+    }
     at += 2;
     const bool is_nested = *at == 'N';
     at += is_nested;

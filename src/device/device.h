@@ -59,6 +59,8 @@ typedef struct cj_device_ops {
     // Allocates a function for an entry of the module's IR, and sets contract.registers if the device knows them;
     // unload frees the functions in module->functions.
     cj_status (*function)(cj_module *module, const cj_ir_func *entry, cj_function **function, cj_error *error);
+    // The address of a variable of the module's IR, in global or constant memory.
+    cj_status (*global)(cj_module *module, const cj_ir_var *var, cj_ptr *address, cj_error *error);
     // Prepares the first launch of a shape: sets the function's opt-ins, and asks the driver how many blocks or
     // clusters it can place, which sets shape->active_clusters or refuses the launch. NULL if a device needs nothing.
     cj_status (*admit)(cj_function *function, cj_launch_shape *shape, cj_error *error);

@@ -130,6 +130,24 @@ cj_status cj_module_function(cj_module *module, const char *entry, cj_function *
     return status;
 }
 
+cj_status cj_module_global(cj_module *module, const char *name, cj_ptr *address, size_t *bytes, cj_error *error) {
+    REQUIRE(module);
+    REQUIRE(name);
+    const cj_ir_var *var;
+    cj_ptr           at;
+    cj_status        status = cj__ir_global_named(module->ir, name, &var, error);
+    if (!status) status = module->device->ops->global(module, var, &at, error);
+    if (status) return status;
+    if (address) *address = at;
+    if (bytes) *bytes = (size_t)var->bytes;
+    return CJ_OK;
+}
+
+const char *cj_module_global_name(const cj_module *module, size_t index) {
+    const cj_ir_var *var = module ? cj__ir_global_at(module->ir, index) : NULL;
+    return var ? var->name : NULL;
+}
+
 static const cj_ir_var *param_at(const cj_function *function, uint32_t index) {
     return function && index < function->entry->param_count ? function->entry->param[index] : NULL;
 }

@@ -666,6 +666,16 @@ static CUresult fake_ModuleGetFunction(CUfunction *handle, CUmodule from, const 
     return CUDA_SUCCESS;
 }
 
+// A variable's memory is its name in the text.
+static CUresult fake_ModuleGetGlobal(CUdeviceptr *address, size_t *bytes, CUmodule from, const char *name) {
+    ENTER_CONTEXT(ModuleGetGlobal);
+    const char *at = strstr(((module *)(void *)from)->ptx, name);
+    if (!at) return CUDA_ERROR_NOT_FOUND;
+    *address = (CUdeviceptr)(uintptr_t)at;
+    *bytes = strlen(name);
+    return CUDA_SUCCESS;
+}
+
 static CUresult fake_FuncLoad(CUfunction handle) {
     ENTER_CONTEXT(FuncLoad);
     return handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;

@@ -223,6 +223,10 @@ static cj_status cpu_find_function(cj_module *base, const cj_ir_func *entry, cj_
     return status;
 }
 
+static cj_status cpu_find_global(cj_module *base, const cj_ir_var *var, cj_ptr *address, cj_error *error) {
+    return address_of((const cpu_module *)base, &(cj_ir_reloc){.var = var}, address, error);
+}
+
 // ---- launches
 
 static unsigned char *copy_arguments(const cj_cpu_program *program, const cj_launch_config *config) {
@@ -404,6 +408,7 @@ static const cj_device_ops operations = {
     .load = cpu_load,
     .unload = cpu_unload,
     .function = cpu_find_function,
+    .global = cpu_find_global,
     .launch = cpu_launch,
     .synchronize = cpu_synchronize,
     .time = cpu_time,

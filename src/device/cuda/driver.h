@@ -46,6 +46,7 @@
     X(LinkComplete, 5050, OPTIONAL)                            \
     X(LinkDestroy, 5050, OPTIONAL)                             \
     X(ModuleGetFunction, 2000, NEEDED)                         \
+    X(ModuleGetGlobal, 3020, NEEDED)                           \
     X(FuncLoad, 12040, OPTIONAL)                               \
     X(FuncGetAttribute, 2020, NEEDED)                          \
     X(FuncSetAttribute, 9000, NEEDED)                          \

@@ -114,6 +114,7 @@ static const cj_device_ops gpu_ops = {
     .compiler = cj__gpu_compiler,
     .unload = cj__gpu_unload,
     .function = cj__gpu_function,
+    .global = cj__gpu_global,
     .admit = cj__gpu_admit,
     .launch = cj__gpu_launch,
     .synchronize = cj__gpu_synchronize,

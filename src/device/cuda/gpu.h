@@ -46,6 +46,7 @@ cj_status cj__gpu_compile(cj_device *device, const char *ptx, size_t length, cha
 void      cj__gpu_compiler(const cj_device *device, char *line, size_t size);
 void      cj__gpu_unload(cj_module *module);
 cj_status cj__gpu_function(cj_module *module, const cj_ir_func *entry, cj_function **function, cj_error *error);
+cj_status cj__gpu_global(cj_module *module, const cj_ir_var *var, cj_ptr *address, cj_error *error);
 
 // launch.c
 cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error);

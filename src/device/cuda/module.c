@@ -190,3 +190,18 @@ cj_status cj__gpu_function(cj_module *module, const cj_ir_func *entry, cj_functi
     *function = &made->base;
     return CJ_OK;
 }
+
+cj_status cj__gpu_global(cj_module *module, const cj_ir_var *var, cj_ptr *address, cj_error *error) {
+    cj_gpu     *gpu = cj__gpu(module->device);
+    bool        pushed;
+    CUdeviceptr at = 0;
+    size_t      bytes = 0;
+    cj_status   status = cj__gpu_enter(gpu, &pushed, error);
+    if (status) return status;
+    status = CJ_CU(&gpu->driver, error, ModuleGetGlobal, &at, &bytes, ((cj_gpu_module *)(void *)module)->handle,
+                   var->name);
+    cj__gpu_leave(gpu, pushed);
+    if (status) cj__driver_note(error, " (variable %s; the driver leaves out what no kernel uses)", var->name);
+    *address = at;
+    return status;
+}

@@ -35,6 +35,8 @@ static const char *const optional[] = {
     "cj_cache_clear bytes",
     "cj_params_set_reals value",
     "cj_builder_finish builder",
+    "cj_module_global address",
+    "cj_module_global bytes",
 };
 
 static const char text_ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"

@@ -89,6 +89,36 @@ static void a_large_cluster_that_was_not_asked_for_is_refused_by_name(void **sta
     rig_close(&r);
 }
 
+static const char variables[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                                ".visible .global .align 4 .u32 counter;\n.const .align 4 .f32 _ZN2ns4bankE[16];\n"
+                                ".visible .entry k()\n{\n    ret;\n}\n";
+
+static void a_variable_is_where_the_driver_says(void **state) {
+    (void)state;
+    rig        r = rig_open();
+    cj_module *module = NULL;
+    cj_ptr     counter = 0, bank = 0, lowered = 0;
+    size_t     bytes = 0;
+    cj_error   error = {0};
+    cj_test_ok(cj_module_from_ptx(r.device, variables, sizeof variables - 1, &module, &error), &error);
+    cj_test_ok(cj_module_global(module, "counter", &counter, &bytes, &error), &error);
+    assert_int_equal(bytes, 4);
+    assert_string_equal((const char *)(uintptr_t)counter, strstr(variables, "counter"));  // the fake's place of it
+    cj_test_ok(cj_module_global(module, "ns::bank", &bank, &bytes, &error), &error);
+    assert_int_equal(bytes, 64);
+    cj_test_ok(cj_module_global(module, "_ZN2ns4bankE", &lowered, NULL, &error), &error);
+    assert_true(bank == lowered && bank != counter);
+    assert_int_equal(cj_module_global(module, "counters", &bank, &bytes, &error), CJ_INVALID_ARGUMENT);
+    assert_contains(error.message, "no variable 'counters'; its variables: counter, ns::bank (_ZN2ns4bankE)");
+    assert_contains(error.hint, "did you mean counter?");
+    assert_int_equal(cj_fake_calls("cuModuleGetGlobal"), 3);
+    cj_fake_fail("cuModuleGetGlobal", 500);
+    assert_int_equal(cj_module_global(module, "counter", &counter, NULL, &error), CJ_DRIVER);
+    assert_contains(error.message, "variable counter");
+    cj_module_unload(module);
+    rig_close(&r);
+}
+
 static void occupancy_is_the_drivers_count(void **state) {
     (void)state;
     rig                  r = rig_open();
@@ -340,6 +370,7 @@ int main(void) {
         cmocka_unit_test_setup(a_cluster_that_the_part_cannot_place_is_refused_by_name, reset),
         cmocka_unit_test_setup(a_large_cluster_on_an_old_driver_is_refused_by_name, reset),
         cmocka_unit_test_setup(a_large_cluster_that_was_not_asked_for_is_refused_by_name, reset),
+        cmocka_unit_test_setup(a_variable_is_where_the_driver_says, reset),
         cmocka_unit_test_setup(occupancy_is_the_drivers_count, reset),
         cmocka_unit_test_setup(a_warm_launch_makes_one_call, reset),
         cmocka_unit_test_setup(a_launch_goes_to_its_own_context_whichever_is_current, reset),
