@@ -122,10 +122,11 @@ CJ_API cj_status cj_module_global(cj_module *module, const char *name, cj_ptr *a
 // The name of the module's i-th variable in global or constant memory, NULL after the last; owned by the module.
 CJ_API const char *cj_module_global_name(const cj_module *module, size_t index);
 
-// An entry's parameters: how many, and of the i-th its name (NULL for no such one) and bytes (0).
+// An entry's parameters: how many, and of the i-th its name (NULL for no such one), bytes and alignment (0).
 CJ_API uint32_t    cj_function_param_count(const cj_function *function);
 CJ_API const char *cj_function_param_name(const cj_function *function, uint32_t index);
 CJ_API size_t      cj_function_param_bytes(const cj_function *function, uint32_t index);
+CJ_API size_t      cj_function_param_align(const cj_function *function, uint32_t index);
 
 // What the i-th parameter takes, as far as its declaration and the entry's body tell.
 typedef enum cj_param_kind {

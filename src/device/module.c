@@ -165,3 +165,8 @@ size_t cj_function_param_bytes(const cj_function *function, uint32_t index) {
     const cj_ir_var *param = param_at(function, index);
     return param ? (size_t)param->bytes : 0;
 }
+
+size_t cj_function_param_align(const cj_function *function, uint32_t index) {
+    const cj_ir_var *param = param_at(function, index);
+    return param ? param->align : 0;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding functions of the API, and those that NVIDIA's own libraries ask for.
+#include "calls.h"
+#include "report.h"
+
+int cj__refuse_missing(const char *symbol) {
+    const cj_record record = {.kind = "unsupported",
+                              .call = symbol,
+                              .message = "this function of the driver is missing here",
+                              .hint = "run the program on a GPU, or without what calls it",
+                              .code = CUDA_ERROR_NOT_SUPPORTED,
+                              .count = 1};
+    cj__report_once(&record);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult find(const char *name, void **address, int version, cuuint64_t flags,
+                     CUdriverProcAddressQueryResult *status) {
+    const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    if (!name || !address || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
+    const cj_found found = cj__call_find(name, version, address);
+    if (status)
+        *status = found == CJ_FOUND         ? CU_GET_PROC_ADDRESS_SUCCESS
+                  : found == CJ_FOUND_NEWER ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                            : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return found == CJ_FOUND ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuGetProcAddress(const char *name, void **address, int version, cuuint64_t flags) {
+    return find(name, address, version, flags, NULL);
+}
+
+CUresult cuGetProcAddress_v2(const char *name, void **address, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *status) {
+    return find(name, address, version, flags, status);
+}
+
+// NVIDIA's runtime looks for tables that no document describes, and does not run without them.
+CUresult cuGetExportTable(const void **table, const CUuuid *id) {
+    (void)id;
+    if (table) *table = NULL;
+    const cj_record record = {.kind = "unsupported",
+                              .call = __func__,
+                              .message = "the program asks for private tables of NVIDIA's driver: it has NVIDIA's CUDA "
+                                         "runtime in it, which was linked statically",
+                              .hint = "link it with -cudart shared",
+                              .code = CUDA_ERROR_NOT_FOUND,
+                              .count = 1};
+    cj__report_once(&record);
+    return CUDA_ERROR_NOT_FOUND;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the driver tells about a run: one JSON object a line, appended to the file of CLUSTERJIT_REPORT when it happens, or
+// the same as text on standard error. docs/maintaining/programs.md lists the fields.
+#ifndef CJ_DRIVER_REPORT_H
+#define CJ_DRIVER_REPORT_H
+
+#include "driver.h"
+
+// One of the accesses that a hazard is about.
+typedef struct cj_report_side {
+    unsigned    line, column, ptx_line;  // 0: unknown
+    const char *what, *file;
+    cj_dim3     thread, block;
+} cj_report_side;
+
+typedef struct cj_record {
+    const char           *kind;                                   // "hazard", "fault", "refused", "unsupported", "leak"
+    const char           *call, *kernel, *rule, *message, *hint;  // NULL: none
+    CUresult              code;                                   // that the call returns; 0: none
+    int                   device;
+    uint64_t              count, bytes;
+    const cj_report_side *side;
+    unsigned              sides;
+} cj_record;
+
+void cj__report(const cj_record *record);
+
+// Whether there is a file: what is on standard error is read by people, who did not ask for leaks.
+bool cj__report_is_file(void);
+
+// The same, unless the kind, the call and the message were told before.
+void cj__report_once(const cj_record *record);
+
+// What is counted for the last line of the report.
+typedef struct cj_counts {
+    uint64_t launches, copies, copied_bytes, findings;
+    double   seconds;  // in kernels
+} cj_counts;
+extern cj_counts cj__counts;
+
+// Writes the line "end".
+void cj__report_end(void);
+
+#endif
