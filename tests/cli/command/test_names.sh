@@ -8,8 +8,9 @@ command -v python3 >"$dir/which" || { echo "skipped: there is no python3"; exit 
 # --- what names something wrong is found: sources of our own, one wrong name in each
 mkdir -p "$dir/twin/src" "$dir/twin/tools/ptxgen/"{commands,show} "$dir/twin/include"
 cp "$here/../../../README.md" "$dir/twin"
-# shellcheck disable=SC2016
-grep -o '^| `CLUSTERJIT_[A-Z_]*' "$here/../../../README.md" | sed 's/.*`\(.*\)/const char *a = "\1 --device gpu, cluster=4 and so on";/' \
+table=tools/ptxgen/commands/environment.def
+cp "$here/../../../$table" "$dir/twin/$table"
+grep -o 'CLUSTERJIT_[A-Z_]*' "$dir/twin/$table" | sed 's/.*/const char *a = "& --device gpu, cluster=4 and so on";/' \
     >"$dir/twin/src/right.c"
 python3 "$here/names.py" "$ptxgen" "$dir/twin" >"$dir/out" || failed names.py 'it finds something in what is right'
 while IFS='|' read -r file what text; do
