@@ -43,6 +43,7 @@ printf '%s\n' '.version 8.7' '.target sm_90' '.address_size 64' '.visible .entry
 looks 0 exec "$dir/race.ptx" --block 1 --arg 'u32[2]=const:7' --print 0 --print 0:1 --dump "0=$dir/dump" --stats
 json 'o["outputs"][:2] == [dict(argument=0, type="u32", values=v) for v in ([0, 7], [0])] and o["outputs"][2]["file"].endswith("dump")'
 json 'o["entry"] == "k" and o["findings"] == [] and o["stats"]["thread_instructions"] > 0 and o["schedule"] == "fixed"'
+json 'o["time_ms"] > 0 and o["thread_instructions"] == o["stats"]["thread_instructions"]'
 looks 1 exec "$dir/race.ptx" --block 64 --arg 'u32[2]=const:7' --hazards on --schedule seed:3..5 --print 0
 json 'o["findings"][0]["line"] == 10 and o["findings"][0]["rule"] and o["schedule"] == "seed:3" and len(o["outputs"]) == 1'
 looks 0 exec "$dir/race.ptx" --arg 'f32[2]=const:nan' --print 0

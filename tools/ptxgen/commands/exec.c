@@ -208,6 +208,11 @@ static int print_json(const exec_options *o, const cj_device *device, const cj_m
     json_t     *result = json_pack("{s:o, s:s*, s:O, s:O, s:o*}", "device", describe_device(device), "schedule",
                                on_cpu ? machine_schedule(&o->machine, schedule) : NULL, "outputs", o->outputs,
                                    "findings", o->findings, "stats", machine_stats_json(&o->machine, device, ptx));
+    cj_cpu_stats stats;
+    if (!cj_cpu_stats_read(device, &stats, NULL)) {
+        json_object_set_new(object, "time_ms", json_real(stats.seconds * 1e3));
+        json_object_set_new(object, "thread_instructions", output_json_uint(stats.thread_instructions));
+    }
     json_object_update(object, result);
     json_decref(result);
     return output_json(object);

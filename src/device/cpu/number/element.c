@@ -176,7 +176,7 @@ void cj__elements_store(unsigned char *array, unsigned bits, unsigned count, con
     }
 
 MULTIPLY(multiply_sum, sum + x * y)
-MULTIPLY(multiply_fma, fma(x, y, sum))
+MULTIPLY(multiply_fma, cj__element_fma(x, y, sum))
 MULTIPLY(multiply_xor, sum + (double)(x != y))
 
 void cj__multiply(cj_multiply how, unsigned m, unsigned n, unsigned k, const double *a, const double *b, double *d) {
@@ -184,6 +184,8 @@ void cj__multiply(cj_multiply how, unsigned m, unsigned n, unsigned k, const dou
     case CJ_MULTIPLY_SUM: multiply_sum(m, n, k, a, b, d); break;
     case CJ_MULTIPLY_FMA: multiply_fma(m, n, k, a, b, d); break;
     case CJ_MULTIPLY_XOR: multiply_xor(m, n, k, a, b, d); break;
+    case CJ_MULTIPLY_AND: multiply_sum(m, n, k, a, b, d); break;  // of bits
+    default: break;
     }
 }
 

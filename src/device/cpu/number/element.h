@@ -11,6 +11,7 @@
 #ifndef CJ_CPU_ELEMENT_H
 #define CJ_CPU_ELEMENT_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,8 +35,21 @@ const cj_element *cj__element(cj_word type);  // NULL: not an element type of a 
 void cj__elements_load(const unsigned char *array, unsigned bits, unsigned count, uint64_t *to, unsigned step);
 void cj__elements_store(unsigned char *array, unsigned bits, unsigned count, const uint64_t *from, unsigned step);
 
-// How elements are multiplied and added: exactly; by IEEE fma in the order of k; as bits, counting those that differ.
-typedef enum cj_multiply { CJ_MULTIPLY_SUM, CJ_MULTIPLY_FMA, CJ_MULTIPLY_XOR } cj_multiply;
+// How elements are multiplied and added: exactly; by IEEE fma in the order of k; as bits, counting those that differ, or
+// those that are both set.
+typedef enum cj_multiply {
+    CJ_MULTIPLY_SUM,
+    CJ_MULTIPLY_FMA,
+    CJ_MULTIPLY_XOR,
+    CJ_MULTIPLY_AND,
+    CJ_MULTIPLY_COUNT
+} cj_multiply;
+
+// A step of a product of f64: fma. If several operands are NaN, the result is one of them, made quiet: y, then x, then
+// the sum. On the host the choice would depend on the compiler's order of operands.
+static inline double cj__element_fma(double x, double y, double sum) {
+    return y != y ? y + y : x != x ? x + x : fma(x, y, sum);
+}
 
 // d += a * b, dense matrices of m x k, k x n, m x n numbers, rows one after the other.
 void cj__multiply(cj_multiply how, unsigned m, unsigned n, unsigned k, const double *a, const double *b, double *d);

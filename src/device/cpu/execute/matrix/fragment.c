@@ -89,20 +89,38 @@ static void make_fragments(cj_product *product, unsigned least) {
     cj__fragment_make(&product->d, product->d_type->bits, m * n / CJ_LANES, 2, columns, rows);
 }
 
+static void make_tiling(cj_product *product) {
+    const unsigned bits = product->a_type->bits, chunk = QUAD * (bits == 64 ? 64u : 32u) / bits;  // elements along k
+    const cj_tile_set *set = cj__tile_set();
+    product->tiling = (cj_tiling){.set = set,
+                                  .a = cj__tile_type(set, product->a_type->type),
+                                  .b = cj__tile_type(set, product->b_type->type),
+                                  .c = cj__tile_sum(set, product->c_type->type),
+                                  .d = cj__tile_sum(set, product->d_type->type),
+                                  .multiply = set->multiply[product->how],
+                                  .rows = (uint16_t)(product->shape.m / CJ_TILE),
+                                  .columns = (uint16_t)(product->shape.n / CJ_TILE),
+                                  .stored = (uint16_t)(product->shape.k / chunk),
+                                  .chunks = (uint16_t)(product->shape.k / chunk)};
+}
+
 cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const cj_element *d, const cj_element *a,
                             const cj_element *b, const cj_element *c, unsigned least) {
     cj_product product = {
         .shape = shape, .stored = shape.k, .batches = 1, .a_type = a, .b_type = b, .c_type = c, .d_type = d};
     product.saturate = cj__mnemonic_has(mnemonic, CJ_W_SATFINITE);
     product.how = cj__mnemonic_has(mnemonic, CJ_W_XOR) ? CJ_MULTIPLY_XOR
+                  : a->bits == 1                       ? CJ_MULTIPLY_AND
                   : a->bits == 64                      ? CJ_MULTIPLY_FMA
                                                        : CJ_MULTIPLY_SUM;
     make_fragments(&product, least);
+    make_tiling(&product);
     return product;
 }
 
 void cj__product_make_sparse(cj_product *product) {
     product->stored = product->shape.k / 2;
+    product->tiling.stored /= 2;
     make_a(product, 0);
 }
 
@@ -115,39 +133,107 @@ bool cj__product_fits(cj_cpu_prepare *p, const cj_product *product, unsigned mor
     return false;
 }
 
+static void saturate(double *d, unsigned count) {
+    for (unsigned i = 0; i < count; i++) d[i] = d[i] > INT32_MAX ? INT32_MAX : d[i] < INT32_MIN ? INT32_MIN : d[i];
+}
+
+// ---- products by tiles
+
+unsigned cj__tiling_numbers(const cj_tiling *t) { return t->a->in_word * CJ_TILE_WORDS; }
+
+// Reads tiles from registers: there the lines of a chunk of k are side by side, as tiles the chunks of a line. If some
+// elements are there twice, the last ones count.
+static void get_tiles(const cj_cpu_warp *w, const uint32_t *slot, unsigned lines, unsigned chunks, unsigned numbers,
+                      const cj_tile_type *type, void (*read)(const cj_tile_type *, const void *, double *),
+                      double             *tiles) {
+    for (unsigned chunk = 0; chunk < chunks; chunk++, tiles += numbers) {
+        for (unsigned line = 0; line < lines; line++) read(type, w->file + *slot++, tiles + line * chunks * numbers);
+    }
+}
+
+void cj__product_get_a(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *a) {
+    const cj_tiling *t = &p->tiling;
+    slot += p->a.registers - (unsigned)t->rows * t->stored;
+    get_tiles(w, slot, t->rows, t->stored, cj__tiling_numbers(t), t->a, cj__tile_read_a, a);
+}
+
+static void get_b(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *b) {
+    const cj_tiling *t = &p->tiling;
+    slot += p->b.registers - (unsigned)t->columns * t->chunks;
+    get_tiles(w, slot, t->columns, t->chunks, cj__tiling_numbers(t), t->b, cj__tile_read_b, b);
+}
+
+void cj__tiling_get_sums(const cj_cpu_warp *w, const uint32_t *slot, const cj_tiling *t, double *d) {
+    for (unsigned i = 0; i < t->rows; i++, slot += t->c->registers) {
+        const void *const reg[2] = {w->file + slot[0], w->file + slot[t->c->registers - 1]};
+        t->c->decode(reg, d + i * CJ_TILE_NUMBERS);
+    }
+}
+
+void cj__tiling_put_sums(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *d) {
+    const cj_tiling *t = &p->tiling;
+    if (p->saturate) saturate(d, t->rows * CJ_TILE_NUMBERS);
+    for (unsigned i = 0; i < t->rows; i++, slot += t->d->registers) {
+        void *const reg[2] = {w->file + slot[0], w->file + slot[t->d->registers - 1]};
+        t->d->encode(d + i * CJ_TILE_NUMBERS, reg);
+    }
+}
+
+void cj__tiling_multiply(const cj_product *p, const double *a, const double *b, double *d) {
+    const cj_tiling *t = &p->tiling;
+    const unsigned   numbers = cj__tiling_numbers(t);
+    for (unsigned i = 0; i < t->rows; i++) {
+        t->multiply(t->chunks, numbers / CJ_TILE, a + i * t->chunks * numbers, b, d + i * CJ_TILE_NUMBERS);
+    }
+}
+
+void cj__product_finish(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, const double *a) {
+    const cj_tiling       *t = &p->tiling;
+    const uint32_t        *b_slot = slot + p->d.registers + p->a.registers, *c_slot = b_slot + p->b.registers;
+    const unsigned         panel = t->rows * CJ_TILE_NUMBERS, column = t->chunks * cj__tiling_numbers(t);
+    CJ_TILE_ALIGNED double b[CJ_B_MAX], d[CJ_D_MAX];
+    get_b(w, b_slot, p, b);
+    for (unsigned i = 0; i < t->columns; i++) {
+        cj__tiling_get_sums(w, c_slot + i * t->rows * t->c->registers, t, d + i * panel);
+        cj__tiling_multiply(p, a, b + i * column, d + i * panel);
+    }
+    for (unsigned i = 0; i < t->columns; i++) {  // after all were read: registers of D may be others of C
+        cj__tiling_put_sums(w, slot + i * t->rows * t->d->registers, p, d + i * panel);
+    }
+}
+
+// ---- products in batches, element by element
+
 static void read_matrix(const cj_cpu_warp *w, const uint32_t *slot, const cj_fragment *f, const cj_element *type,
                         unsigned count, double *matrix) {
-    uint64_t bits[CJ_A_MAX];
+    uint64_t bits[CJ_D_MAX];
     cj__fragment_get(w, slot, f, bits);
     type->decode(bits, count, matrix);
 }
 
-void cj__product_put(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *d) {
-    const unsigned count = p->batches * p->shape.m * p->shape.n;
-    uint64_t       bits[CJ_D_MAX];
-    for (unsigned i = 0; p->saturate && i < count; i++) {
-        d[i] = d[i] > INT32_MAX ? INT32_MAX : d[i] < INT32_MIN ? INT32_MIN : d[i];
-    }
-    p->d_type->encode(d, count, bits);
-    cj__fragment_put(w, slot, &p->d, bits);
-}
-
-void cj__product_get(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *a, double *b, double *c) {
+static void run_batches(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
     const unsigned  m = p->shape.m, n = p->shape.n, k = p->shape.k;
     const uint32_t *a_slot = slot + p->d.registers, *b_slot = a_slot + p->a.registers;
-    read_matrix(w, a_slot, &p->a, p->a_type, p->batches * m * p->stored, a);
+    double          a[CJ_D_MAX], b[CJ_D_MAX], d[CJ_D_MAX];
+    uint64_t        bits[CJ_D_MAX];
+    read_matrix(w, a_slot, &p->a, p->a_type, p->batches * m * k, a);
     read_matrix(w, b_slot, &p->b, p->b_type, p->batches * k * n, b);
-    read_matrix(w, b_slot + p->b.registers, &p->c, p->c_type, p->batches * m * n, c);
-}
-
-void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
-    const unsigned m = p->shape.m, n = p->shape.n, k = p->shape.k;
-    double         a[CJ_A_MAX], b[CJ_B_MAX], d[CJ_D_MAX];
-    cj__product_get(w, slot, p, a, b, d);
+    read_matrix(w, b_slot + p->b.registers, &p->c, p->c_type, p->batches * m * n, d);
     for (unsigned i = 0; i < p->batches; i++) {
         cj__multiply(p->how, m, n, k, a + i * m * k, b + i * k * n, d + i * m * n);
     }
-    cj__product_put(w, slot, p, d);
+    p->d_type->encode(d, p->batches * m * n, bits);
+    cj__fragment_put(w, slot, &p->d, bits);
+}
+
+void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+    CJ_TILE_ALIGNED double a[CJ_A_MAX];
+    if (p->batches > 1) {
+        run_batches(w, slot, p);
+        return;
+    }
+    cj__product_get_a(w, slot + p->d.registers, p, a);
+    cj__product_finish(w, slot, p, a);
 }
 
 // ---- the warp

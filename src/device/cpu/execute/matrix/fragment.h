@@ -19,6 +19,7 @@
 #include "element.h"
 #include "machine.h"
 #include "prepare.h"
+#include "tile.h"
 
 enum { CJ_FRAGMENT_MAX = 128 };  // elements of a lane
 
@@ -45,6 +46,17 @@ void cj__fragment_make_by_bits(cj_fragment *f, unsigned bits, unsigned elements,
 void cj__fragment_get(const cj_cpu_warp *w, const uint32_t *slot, const cj_fragment *f, uint64_t *matrix);
 void cj__fragment_put(cj_cpu_warp *w, const uint32_t *slot, const cj_fragment *f, const uint64_t *matrix);
 
+// A product as one of tiles (tile.h). The registers of A are its tiles, those of one chunk of k after those of the chunk
+// before; those of B and of the sums as well.
+typedef struct cj_tiling {
+    const cj_tile_set  *set;
+    const cj_tile_type *a, *b;
+    const cj_tile_sum  *c, *d;
+    cj_tile_multiply    multiply;
+    uint16_t            rows, columns;   // of tiles
+    uint16_t            stored, chunks;  // tiles along k: of A as it is stored, of B
+} cj_tiling;
+
 // A product of one warp: D = A * B + C, or several such side by side.
 typedef struct cj_product {
     cj_shape          shape;
@@ -54,9 +66,10 @@ typedef struct cj_product {
     cj_multiply       how;
     bool              saturate;
     cj_fragment       a, b, c, d;  // their matrices are dense and row-major
+    cj_tiling         tiling;
 } cj_product;
 
-enum { CJ_A_MAX = 16 * 256, CJ_B_MAX = 256 * 8, CJ_D_MAX = 32 * 16 };  // elements of the largest matrices
+enum { CJ_A_MAX = 16 * 128, CJ_B_MAX = 128 * 8, CJ_D_MAX = 32 * 16 };  // numbers of the largest matrices
 
 // A product of that shape and of these types: how its elements are multiplied, and its standard fragments. `least`: the
 // fewest elements that a lane has of A and of B.
@@ -66,13 +79,20 @@ cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const c
 void cj__product_make_sparse(cj_product *product);
 // Whether the instruction has exactly the registers of D, A, B and C, and `more` further slots.
 bool cj__product_fits(cj_cpu_prepare *p, const cj_product *product, unsigned more);
-// Reads A (its stored elements), B and C as numbers.
-void cj__product_get(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *a, double *b,
-                     double *c);
 // Executes a product; the slots are those of D, A, B and C, in that order.
 void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product);
-// Writes the numbers of D.
-void cj__product_put(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *d);
+// Its parts, for products of one batch. A's registers as tiles; if it is sparse, those of its stored elements.
+void cj__product_get_a(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *a);
+// With A as tiles of all k: reads B and C, writes D.
+void cj__product_finish(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, const double *a);
+
+// The numbers of a tile of A or B.
+unsigned cj__tiling_numbers(const cj_tiling *t);
+// The sums of a panel, 8 columns of all rows: read from its registers, or written there.
+void cj__tiling_get_sums(const cj_cpu_warp *w, const uint32_t *slot, const cj_tiling *t, double *d);
+void cj__tiling_put_sums(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *d);
+// d += a * b of a panel.
+void cj__tiling_multiply(const cj_product *product, const double *a, const double *b, double *d);
 
 // For an instruction that a whole warp executes: NEXT once its 32 lanes are here, WAIT as long as some are missing,
 // STOP if they can never come.

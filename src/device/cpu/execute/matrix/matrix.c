@@ -157,15 +157,14 @@ typedef struct sparse_plan {
 } sparse_plan;
 
 CJ_EXEC(mma_sparse) {
-    const sparse_plan *plan = op->plan;
-    const cj_product  *p = &plan->product;
-    double             stored[CJ_A_MAX], a[CJ_A_MAX], b[CJ_B_MAX], d[CJ_D_MAX];
-    const cj_cpu_step  step = cj__cpu_whole_warp(w, op, mask);
+    const sparse_plan     *plan = op->plan;
+    const cj_product      *p = &plan->product;
+    CJ_TILE_ALIGNED double stored[CJ_A_MAX], a[CJ_A_MAX];
+    const cj_cpu_step      step = cj__cpu_whole_warp(w, op, mask);
     if (step) return step;
-    cj__product_get(w, op->slot, p, stored, b, d);
+    cj__product_get_a(w, op->slot + p->d.registers, p, stored);
     if (!cj__sparse_spread(w, op, &plan->sparse, op->slot[plan->metadata], stored, a)) return CJ_STEP_STOP;
-    cj__multiply(p->how, p->shape.m, p->shape.n, p->shape.k, a, b, d);
-    cj__product_put(w, op->slot, p, d);
+    cj__product_finish(w, op->slot, p, a);
     return CJ_STEP_NEXT;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec.h"
+#include "tile.h"
 
 enum { ROWS = 16, QUAD = 4, CHUNK_BITS = 4, HALF = 8 };  // CHUNK_BITS: metadata of a chunk; HALF: rows of a half
 
@@ -40,16 +41,19 @@ static bool are_indices(const cj_sparse *s, unsigned first, unsigned second) {
     return s->ordered ? first < second : first != second;
 }
 
-// Spreads the elements of a chunk with these indices.
-static void spread_chunk(unsigned bits, unsigned first, unsigned second, const double *stored, double *a) {
-    if (bits == 32) {
-        a[first / 2] = stored[0];
-    } else if (bits == 4) {
-        memcpy(a + 2 * first, stored, 2 * sizeof *a);
-        memcpy(a + 2 * second, stored + 2, 2 * sizeof *a);
-    } else {
-        a[first] = stored[0];
-        a[second] = stored[1];
+// Where an element of a row is in tiles; rows have `k` elements there.
+static unsigned place(const cj_sparse *s, unsigned k, unsigned row, unsigned at) {
+    return cj__tile_place(32 / s->bits, k, row, at);
+}
+
+// Spreads the elements of a chunk with these indices: a pair for each index if they have 4 bits, both by the first index
+// if they have 32. `at`: its first element of k.
+static void spread_chunk(const cj_sparse *s, unsigned row, unsigned at, unsigned first, unsigned second,
+                         const double *stored, double *a) {
+    const unsigned each = s->bits == 4 ? 2 : 1, count = s->bits == 32 ? 1 : 2 * each;
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned index = i < each ? first : second, to = s->bits == 32 ? index / 2 : index * each + i % each;
+        a[place(s, s->k, row, at + to)] = stored[place(s, s->k / 2, row, at / 2 + i)];
     }
 }
 
@@ -69,7 +73,7 @@ bool cj__sparse_spread(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, 
                            i % chunks * length + length - 1);
             return false;
         }
-        spread_chunk(s->bits, first, second, stored + i * length / 2, a + i * length);
+        spread_chunk(s, i / chunks, i % chunks * length, first, second, stored, a);
     }
     return true;
 }

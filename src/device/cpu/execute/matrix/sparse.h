@@ -22,8 +22,8 @@ typedef struct cj_sparse {
 // Prepares for elements of so many bits in rows of k; operand `selector` is a constant. False if it is too large.
 bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, unsigned bits, unsigned k, cj_sparse *s);
 
-// Spreads 16 rows of k / 2 stored numbers to rows of k, by the metadata in that slot; false, with a hazard, if the
-// metadata is invalid.
+// Spreads 16 rows of k / 2 stored numbers to rows of k, both as tiles of A (tile.h), by the metadata in that slot; false,
+// with a hazard, if the metadata is invalid.
 bool cj__sparse_spread(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, uint32_t slot, const double *stored,
                        double *a);
 

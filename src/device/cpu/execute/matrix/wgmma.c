@@ -22,7 +22,14 @@
 #include "sparse.h"
 #include "watch.h"
 
-enum { GROUP = 4, GROUP_THREADS = GROUP * CJ_LANES, ROWS = 16, PANEL = 8, CHUNK_BYTES = 16 };
+enum {
+    GROUP = 4,
+    GROUP_THREADS = GROUP * CJ_LANES,
+    ROWS = 16,
+    PANEL = CJ_TILE,
+    CHUNK_BYTES = 16,
+    TILES = 4
+};                  // TILES: of a panel, along k, at most
 enum { A = 1, B };  // operands
 
 // What the selector prepares for an instruction. Slots: the registers of D, panel after panel; A's or its descriptor;
@@ -80,68 +87,84 @@ static uint32_t chunk_address(const descriptor *d, bool by_k, unsigned panel, un
     return address ^ (((address >> 7) - d->base) & (d->width - 1)) * CHUNK_BYTES;
 }
 
-// Reads the bits of a panel's elements into their places in a dense matrix, k elements to a line.
-static bool read_panel(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned panel, unsigned k,
-                       unsigned element_bits, unsigned line_step, unsigned k_step, uint64_t *matrix) {
-    const descriptor   d = describe(bits);
-    const unsigned     elements = CHUNK_BYTES * 8 / element_bits, elements_by_k = by_k ? elements : PANEL;
+// Reads a chunk; false when a hazard was reported.
+static inline bool read_chunk(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint32_t address, void *chunk) {
     const cj_cpu_span  span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
     const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY};
-    for (unsigned at = 0; at < PANEL * (k / elements_by_k); at++) {
-        const unsigned i = at % PANEL, j = at / PANEL;
-        cj_cpu_spot    spot;
-        if (!cj__cpu_locate(w, it->op, 0, CJ_W_SHARED_CTA, chunk_address(&d, by_k, panel, i, j), span, &spot)) {
-            return false;
+    cj_cpu_spot        spot = {.host = w->block->shared + address, .block = w->block, .address = address};
+    if (address + CHUNK_BYTES > w->block->cluster->launch->shared_bytes &&
+        !cj__cpu_locate(w, it->op, 0, CJ_W_SHARED_CTA, address, span, &spot)) {
+        return false;
+    }
+    memcpy(chunk, spot.host, CHUNK_BYTES);
+    return !w->watch ||
+           !cj__watch_async_access(&it->watch, use, (cj_watch_place){spot.block, address, CHUNK_BYTES}, NULL);
+}
+
+// Reads the words of a panel's tiles, as registers hold them. Without by_k, which elements of 16 bits alone may lack, a
+// chunk is one k of all 8 lines.
+static bool read_panel(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned panel, unsigned tiles,
+                       uint32_t (*word)[CJ_TILE_WORDS]) {
+    const descriptor d = describe(bits);
+    for (unsigned j = 0; j < tiles; j++) {
+        uint16_t  half[PANEL][PANEL];
+        uint32_t *line = word[j];
+        for (unsigned i = 0; i < PANEL; i++) {
+            void *to = by_k ? (void *)(line + i * 4) : half[i];
+            if (!read_chunk(w, it, chunk_address(&d, by_k, panel, i, j), to)) return false;
         }
-        if (cj__watch_async_access(&it->watch, use, (cj_watch_place){spot.block, spot.address, CHUNK_BYTES}, NULL)) {
-            return false;
+        for (unsigned i = 0; !by_k && i < CJ_TILE_WORDS; i++) {
+            line[i] = half[i % 4 * 2][i / 4] | (uint32_t)half[i % 4 * 2 + 1][i / 4] << 16;
         }
-        const unsigned to = by_k ? i * line_step + j * elements * k_step : (j * PANEL + i) * k_step;
-        cj__elements_load(spot.host, element_bits, elements, matrix + to, by_k ? k_step : line_step);
     }
     return true;
 }
 
 // ---- executing
 
-static bool read_a(cj_cpu_warp *w, const cj_cpu_wgmma *it, double *a) {
+static bool read_stored(cj_cpu_warp *w, const cj_cpu_wgmma *it, double *a) {
     const wgmma_plan *plan = it->op->plan;
-    const cj_product *product = &plan->product;
-    const unsigned    k = product->stored, first = w->index % GROUP * (ROWS / PANEL);
-    uint64_t          bits[CJ_A_MAX];
-    double            stored[CJ_A_MAX];
-    if (!plan->a_in_memory) cj__fragment_get(w, it->op->slot + plan->a_at, &product->a, bits);
-    for (unsigned i = 0; plan->a_in_memory && i < ROWS / PANEL; i++) {
-        if (!read_panel(w, it, it->a, plan->a_by_k, first + i, k, product->a_type->bits, k, 1, bits + i * PANEL * k)) {
-            return false;
-        }
+    const cj_tiling  *t = &plan->product.tiling;
+    const unsigned    first = w->index % GROUP * t->rows;
+    uint32_t          word[TILES][CJ_TILE_WORDS];
+    if (!plan->a_in_memory) {
+        cj__product_get_a(w, it->op->slot + plan->a_at, &plan->product, a);
+        return true;
     }
-    product->a_type->decode(bits, ROWS * k, plan->metadata_at ? stored : a);
+    for (unsigned i = 0; i < t->rows; i++) {
+        if (!read_panel(w, it, it->a, plan->a_by_k, first + i, t->stored, word)) return false;
+        for (unsigned j = 0; j < t->stored; j++, a += cj__tiling_numbers(t)) cj__tile_read_a(t->a, word[j], a);
+    }
+    return true;
+}
+
+static bool read_a(cj_cpu_warp *w, const cj_cpu_wgmma *it, double *a) {
+    const wgmma_plan      *plan = it->op->plan;
+    const cj_tiling       *t = &plan->product.tiling;
+    CJ_TILE_ALIGNED double stored[CJ_A_MAX];
+    if (!read_stored(w, it, plan->metadata_at ? stored : a)) return false;
     if (plan->metadata_at && !cj__sparse_spread(w, it->op, &plan->sparse, it->op->slot[plan->metadata_at], stored, a)) {
         return false;
     }
-    for (unsigned i = 0; plan->sign < 0 && i < ROWS * product->shape.k; i++) a[i] = -a[i];
+    for (unsigned i = 0; plan->sign < 0 && i < t->rows * t->chunks * cj__tiling_numbers(t); i++) a[i] = -a[i];
     return true;
 }
 
 static bool execute(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
-    const wgmma_plan *plan = it->op->plan;
-    const cj_product *product = &plan->product;
-    const unsigned    k = product->shape.k, b_bits = product->b_type->bits;
-    double            a[CJ_A_MAX], b[CJ_B_MAX], d[ROWS * PANEL];
-    uint64_t          bits[CJ_B_MAX];
+    const wgmma_plan      *plan = it->op->plan;
+    const cj_product      *product = &plan->product;
+    const cj_tiling       *t = &product->tiling;
+    CJ_TILE_ALIGNED double a[CJ_A_MAX], b[CJ_B_MAX], d[ROWS * PANEL];
+    uint32_t               word[TILES][CJ_TILE_WORDS];
     if (!read_a(w, it, a)) return false;
     for (unsigned panel = 0; panel < plan->panels; panel++) {
         const uint32_t *slot = it->op->slot + panel * product->d.registers;
-        if (!read_panel(w, it, it->b, plan->b_by_k, panel, k, b_bits, 1, PANEL, bits)) return false;
-        product->b_type->decode(bits, k * PANEL, b);
+        if (!read_panel(w, it, it->b, plan->b_by_k, panel, t->chunks, word)) return false;
+        for (unsigned j = 0; j < t->chunks; j++) cj__tile_read_b(t->b, word[j], b + j * cj__tiling_numbers(t));
         memset(d, 0, sizeof d);
-        if (it->adds) {
-            cj__fragment_get(w, slot, &product->c, bits);
-            product->c_type->decode(bits, ROWS * PANEL, d);
-        }
-        cj__multiply(product->how, ROWS, PANEL, k, a, b, d);
-        cj__product_put(w, slot, product, d);
+        if (it->adds) cj__tiling_get_sums(w, slot, t, d);
+        cj__tiling_multiply(product, a, b, d);
+        cj__tiling_put_sums(w, slot, product, d);
     }
     return true;
 }

@@ -40,6 +40,16 @@ static inline float finished(float x, double exact, bool ftz, bool sat) {
     CJ_EXEC(name##_sat_f32) { return name##_any(w, op, mask, false, true); } \
     CJ_EXEC(name##_ftz_sat_f32) { return name##_any(w, op, mask, true, true); }
 
+// On x86 hosts with AVX2 and FMA these executors are used, even in builds for older hosts: f64 takes twice the lanes of
+// SSE2, and fma is an instruction instead of a call of the C library.
+#if defined(__x86_64__) && !defined(__FMA__)
+#define FAST __attribute__((target("avx2,fma")))
+static bool is_fast(void) { return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"); }
+#else
+#define FAST
+static bool is_fast(void) { return true; }
+#endif
+
 #define F64(name, sources, expression)                                               \
     static inline __attribute__((always_inline))                                     \
     cj_cpu_step name##_any_f64(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) { \
@@ -54,7 +64,8 @@ static inline float finished(float x, double exact, bool ftz, bool sat) {
         });                                                                          \
         return CJ_STEP_NEXT;                                                         \
     }                                                                                \
-    CJ_EXEC(name##_f64) { return name##_any_f64(w, op, mask); }
+    CJ_EXEC(name##_f64) { return name##_any_f64(w, op, mask); }                      \
+    FAST CJ_EXEC(fast_##name##_f64) { return name##_any_f64(w, op, mask); }
 
 F32_SAT(add, 2, a + b, (double)result)
 F32_SAT(sub, 2, a - b, (double)result)
@@ -66,7 +77,19 @@ F32(sqrt, 1, sqrtf(a))
 // If several operands of f64 are NaN, the result is one of them, made quiet, in every rounding mode: b, then c, then a.
 // A quotient, which ptxas expands into several instructions, keeps a, then b. On the host the choice would depend on
 // the compiler's order of operands.
-#define NAN_OR(x, otherwise) ((x) != (x) ? (x) + (x) : (otherwise))
+#define NAN_OR(x, otherwise) chosen((x) != (x), (x) + (x), otherwise)
+
+// The first or the second, without a branch: so lanes become vectors.
+static inline double chosen(bool first, double x, double y) {
+    uint64_t       of_x, of_y;
+    const uint64_t mask = 0 - (uint64_t)first;
+    memcpy(&of_x, &x, sizeof x);
+    memcpy(&of_y, &y, sizeof y);
+    of_y = (of_x & mask) | (of_y & ~mask);
+    memcpy(&y, &of_y, sizeof y);
+    return y;
+}
+
 F64(add, 2, NAN_OR(b, a + b))
 F64(sub, 2, NAN_OR(b, a - b))
 F64(mul, 2, NAN_OR(b, a *b))
@@ -75,23 +98,10 @@ F64(div, 2, NAN_OR(a, a / b))
 F64(rcp, 1, 1.0 / a)
 F64(sqrt, 1, sqrt(a))
 
-// On x86 hosts with FMA, fma is that instruction instead of a call of the C library, even in builds for older hosts.
-#if defined(__x86_64__) && !defined(__FMA__)
-#define FAST __attribute__((target("avx2,fma")))
-FAST        CJ_EXEC(fast_fma_f32) { return fma_any(w, op, mask, false, false); }
-FAST        CJ_EXEC(fast_fma_ftz_f32) { return fma_any(w, op, mask, true, false); }
-FAST        CJ_EXEC(fast_fma_sat_f32) { return fma_any(w, op, mask, false, true); }
-FAST        CJ_EXEC(fast_fma_ftz_sat_f32) { return fma_any(w, op, mask, true, true); }
-FAST        CJ_EXEC(fast_fma_f64) { return fma_any_f64(w, op, mask); }
-static bool has_fast_fma(void) { return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"); }
-#else
-#define fast_fma_f32 fma_f32
-#define fast_fma_ftz_f32 fma_ftz_f32
-#define fast_fma_sat_f32 fma_sat_f32
-#define fast_fma_ftz_sat_f32 fma_ftz_sat_f32
-#define fast_fma_f64 fma_f64
-static bool has_fast_fma(void) { return false; }
-#endif
+FAST CJ_EXEC(fast_fma_f32) { return fma_any(w, op, mask, false, false); }
+FAST CJ_EXEC(fast_fma_ftz_f32) { return fma_any(w, op, mask, true, false); }
+FAST CJ_EXEC(fast_fma_sat_f32) { return fma_any(w, op, mask, false, true); }
+FAST CJ_EXEC(fast_fma_ftz_sat_f32) { return fma_any(w, op, mask, true, true); }
 
 // Of a number and a NaN the result is the number, of two NaNs the second. -0 is less than +0.
 #define QUIET(x) ((x) != (x) ? (x) + (x) : (x))
@@ -164,14 +174,14 @@ TESTP(u64, 0x7ff0000000000000, 0x0010000000000000)
 // ---- selection
 
 typedef struct float_forms {
-    cj_cpu_exec plain, ftz, sat, ftz_sat, f64;
+    cj_cpu_exec plain, ftz, sat, ftz_sat, f64, fast_f64;
 } float_forms;
 
 static bool select_float(cj_cpu_prepare *p, const float_forms *forms) {
     const bool     ftz = cj__cpu_has(p, CJ_W_FTZ), sat = cj__cpu_has(p, CJ_W_SAT);
     const uint16_t type = p->mnemonic->type_last;
     if (type == CJ_W_F64)
-        p->op.run = forms->f64;
+        p->op.run = is_fast() ? forms->fast_f64 : forms->f64;
     else if (type != CJ_W_F32)
         return false;
     else if (sat)
@@ -183,6 +193,7 @@ static bool select_float(cj_cpu_prepare *p, const float_forms *forms) {
 }
 
 #define FORMS(name) .plain = name##_f32, .ftz = name##_ftz_f32
+#define F64_FORMS(name) .f64 = name##_f64, .fast_f64 = fast_##name##_f64
 #define SAT_FORMS(name) FORMS(name), .sat = name##_sat_f32, .ftz_sat = name##_ftz_sat_f32
 
 #define SELECT(name, ...)                               \
@@ -191,25 +202,25 @@ static bool select_float(cj_cpu_prepare *p, const float_forms *forms) {
         return select_float(p, &forms);                 \
     }
 
-SELECT(add_float, SAT_FORMS(add), .f64 = add_f64)
-SELECT(sub_float, SAT_FORMS(sub), .f64 = sub_f64)
-SELECT(mul_float, SAT_FORMS(mul), .f64 = mul_f64)
+SELECT(add_float, SAT_FORMS(add), F64_FORMS(add))
+SELECT(sub_float, SAT_FORMS(sub), F64_FORMS(sub))
+SELECT(mul_float, SAT_FORMS(mul), F64_FORMS(mul))
 bool cj__cpu_select_fma(cj_cpu_prepare *p) {
-    static const float_forms portable = {SAT_FORMS(fma), .f64 = fma_f64};
-    static const float_forms fast = {SAT_FORMS(fast_fma), .f64 = fast_fma_f64};
-    return select_float(p, has_fast_fma() ? &fast : &portable);
+    static const float_forms portable = {SAT_FORMS(fma), F64_FORMS(fma)};
+    static const float_forms fast = {SAT_FORMS(fast_fma), F64_FORMS(fma)};
+    return select_float(p, is_fast() ? &fast : &portable);
 }
 
-SELECT(div_float, FORMS(div), .f64 = div_f64)
-SELECT(rcp_float, FORMS(rcp), .f64 = rcp_f64)
-SELECT(sqrt_float, FORMS(sqrt), .f64 = sqrt_f64)
-SELECT(neg_float, FORMS(neg), .f64 = neg_f64)
-SELECT(abs_float, FORMS(abs), .f64 = abs_f64)
+SELECT(div_float, FORMS(div), F64_FORMS(div))
+SELECT(rcp_float, FORMS(rcp), F64_FORMS(rcp))
+SELECT(sqrt_float, FORMS(sqrt), F64_FORMS(sqrt))
+SELECT(neg_float, FORMS(neg), F64_FORMS(neg))
+SELECT(abs_float, FORMS(abs), F64_FORMS(abs))
 
 #define SELECT_EXTREME(name)                                                                    \
     bool cj__cpu_select_##name##_float(cj_cpu_prepare *p) {                                     \
         static const float_forms forms[2][2] = {                                                \
-            {{FORMS(name), .f64 = name##_f64}, {FORMS(name##_nan)}},                            \
+            {{FORMS(name), F64_FORMS(name)}, {FORMS(name##_nan)}},                              \
             {{FORMS(name##_xorsign)}, {FORMS(name##_nan_xorsign)}},                             \
         };                                                                                      \
         return select_float(p, &forms[cj__cpu_has(p, CJ_W_XORSIGN)][cj__cpu_has(p, CJ_W_NAN)]); \

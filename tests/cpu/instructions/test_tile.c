@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by tiles give the bits of the plain definition, element by element: for each type, by each instruction set of
+// this host, on random bits, on edges of the type, and where sums cancel.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "test.h"
+#include "tile.h"
+
+enum { CHUNKS = 2, WORDS = CJ_TILE_WORDS, SIDE = CJ_TILE, K_MAX = CHUNKS * 128, ROUNDS = 600 };
+
+static const struct {
+    cj_word     type, sum;
+    cj_multiply how;
+} products[] = {
+    {CJ_W_F64, CJ_W_F64, CJ_MULTIPLY_FMA},  {CJ_W_TF32, CJ_W_F32, CJ_MULTIPLY_SUM},
+    {CJ_W_BF16, CJ_W_F32, CJ_MULTIPLY_SUM}, {CJ_W_F16, CJ_W_F32, CJ_MULTIPLY_SUM},
+    {CJ_W_F16, CJ_W_F16, CJ_MULTIPLY_SUM},  {CJ_W_E5M2, CJ_W_F32, CJ_MULTIPLY_SUM},
+    {CJ_W_E5M2, CJ_W_F16, CJ_MULTIPLY_SUM}, {CJ_W_E4M3, CJ_W_F32, CJ_MULTIPLY_SUM},
+    {CJ_W_E4M3, CJ_W_F16, CJ_MULTIPLY_SUM}, {CJ_W_U8, CJ_W_S32, CJ_MULTIPLY_SUM},
+    {CJ_W_S8, CJ_W_S32, CJ_MULTIPLY_SUM},   {CJ_W_U4, CJ_W_S32, CJ_MULTIPLY_SUM},
+    {CJ_W_S4, CJ_W_S32, CJ_MULTIPLY_SUM},   {CJ_W_B1, CJ_W_S32, CJ_MULTIPLY_XOR},
+    {CJ_W_B1, CJ_W_S32, CJ_MULTIPLY_AND},
+};
+
+// Registers as a warp has them: words of 32 bits, or of 64 of f64, are the lower bits of these.
+typedef struct operands {
+    uint64_t a[CHUNKS][WORDS], b[CHUNKS][WORDS], c[2][WORDS];
+} operands;
+
+// Codes of an element at which something changes: zeros, the smallest and largest numbers, infinity, NaN, one, two.
+static uint64_t edge_of(unsigned bits, unsigned exponent_bits, uint64_t *random) {
+    const unsigned fraction = bits - 1 - exponent_bits;
+    const uint64_t largest = ((UINT64_C(1) << exponent_bits) - 1) << fraction,
+                   one = (largest >> 1) & ~(((UINT64_C(1) << fraction) - 1));
+    const uint64_t edges[] = {0,
+                              1,
+                              largest,
+                              largest - 1,
+                              largest + 1,
+                              largest | (largest >> exponent_bits),
+                              one,
+                              one + 1,
+                              one - 1,
+                              UINT64_C(1) << fraction,
+                              (UINT64_C(1) << fraction) - 1,
+                              largest >> 1};
+    const uint64_t number = cj_test_random(random);
+    return edges[number % CJ_TEST_COUNT(edges)] | (number >> 40 & 1) << (bits - 1);
+}
+
+static unsigned exponent_bits(cj_word type, unsigned bits) {
+    return type == CJ_W_F64                        ? 11
+           : type == CJ_W_F16 || type == CJ_W_E5M2 ? 5
+           : type == CJ_W_E4M3                     ? 4
+           : bits >= 16                            ? 8
+                                                   : bits - 1;
+}
+
+// Fills a register in one of three ways: random bits; edges; numbers of one magnitude, so that sums cancel.
+static void fill(uint64_t word[WORDS], const cj_element *type, unsigned way, uint64_t *random) {
+    const unsigned bits = type->bits, in_word = bits < 32 ? 32 / bits : 1;
+    const unsigned exponents = exponent_bits((cj_word)type->type, bits), fraction = bits - 1 - exponents;
+    for (unsigned i = 0; i < WORDS; i++) {
+        word[i] = cj_test_random(random);
+        if (way == 0 || bits < 8) continue;
+        uint64_t made = 0;
+        for (unsigned e = 0; e < in_word; e++) {
+            const uint64_t number = cj_test_random(random), half = (UINT64_C(1) << (exponents - 1)) - 1;
+            const uint64_t near = (number & ((UINT64_C(1) << fraction) - 1)) | half << fraction |
+                                  (number >> 63) << (bits - 1);
+            made |= (way == 1 && number & 3 ? edge_of(bits, exponents, random) : near) << e * (bits % 64);
+        }
+        word[i] = made;
+    }
+}
+
+// ---- the plain definition: dense matrices, element by element
+
+static uint64_t element_of(const uint64_t word[WORDS], unsigned bits, unsigned line, unsigned k) {
+    const unsigned in_word = bits < 32 ? 32 / bits : 1;
+    return word[line * 4 + k / in_word] >> k % in_word * (bits % 64) & (UINT64_MAX >> (64 - bits));
+}
+
+static uint64_t sum_of(uint64_t c[2][WORDS], unsigned bits, unsigned line, unsigned column) {
+    const unsigned lane = line * 4 + column / 2;
+    return bits == 16 ? c[0][lane] >> column % 2 * 16 & 0xffff : c[column % 2][lane] & (UINT64_MAX >> (64 - bits));
+}
+
+static void expect(operands *o, unsigned product, uint64_t result[SIDE * SIDE]) {
+    const cj_element *type = cj__element(products[product].type), *sum = cj__element(products[product].sum);
+    const unsigned    bits = type->bits, length = bits == 64 ? 4 : 128 / bits, k = CHUNKS * length;
+    static uint64_t   a[SIDE * K_MAX], b[K_MAX * SIDE], c[SIDE * SIDE];
+    static double     x[SIDE * K_MAX], y[K_MAX * SIDE], d[SIDE * SIDE];
+    for (unsigned i = 0; i < SIDE * k; i++) {
+        a[i] = element_of(o->a[i % k / length], bits, i / k, i % k % length);
+        b[i] = element_of(o->b[i / SIDE / length], bits, i % SIDE, i / SIDE % length);
+    }
+    for (unsigned i = 0; i < SIDE * SIDE; i++) c[i] = sum_of(o->c, sum->bits, i / SIDE, i % SIDE);
+    type->decode(a, SIDE * k, x);
+    type->decode(b, SIDE * k, y);
+    sum->decode(c, SIDE * SIDE, d);
+    cj__multiply(products[product].how, SIDE, SIDE, k, x, y, d);
+    sum->encode(d, SIDE * SIDE, result);
+}
+
+// ---- by tiles
+
+static void pack(const uint64_t word[WORDS], unsigned bits, void *reg) {
+    for (unsigned i = 0; i < WORDS; i++) memcpy((char *)reg + i * (bits / 8), &word[i], bits / 8);
+}
+
+static void multiply(const operands *o, unsigned product, const cj_tile_set *set, uint64_t result[SIDE * SIDE]) {
+    const cj_tile_type    *type = cj__tile_type(set, products[product].type);
+    const cj_tile_sum     *sum = cj__tile_sum(set, products[product].sum);
+    const unsigned         width = type->bits == 64 ? 64 : 32, numbers = type->in_word * WORDS;
+    CJ_TILE_ALIGNED double a[CHUNKS * 8 * WORDS], b[CHUNKS * 8 * WORDS], d[CJ_TILE_NUMBERS];
+    uint64_t               reg[2][WORDS], back[2][WORDS];
+    void *const            regs[2] = {reg[0], reg[sum->registers - 1]};
+    const void *const      from[2] = {regs[0], regs[1]};
+    for (unsigned i = 0; i < CHUNKS; i++) {
+        pack(o->a[i], width, reg[0]);
+        cj__tile_read_a(type, reg[0], a + i * numbers);
+        pack(o->b[i], width, reg[0]);
+        cj__tile_read_b(type, reg[0], b + i * numbers);
+    }
+    for (unsigned i = 0; i < 2; i++) pack(o->c[i], width, reg[i]);
+    sum->decode(from, d);
+    set->multiply[products[product].how](CHUNKS, numbers / SIDE, a, b, d);
+    sum->encode(d, regs);
+    memset(back, 0, sizeof back);
+    for (unsigned i = 0; i < 2 * WORDS; i++) {
+        memcpy(&back[i / WORDS][i % WORDS], (char *)reg[i / WORDS] + i % WORDS * (width / 8), width / 8);
+    }
+    for (unsigned i = 0; i < SIDE * SIDE; i++)
+        result[i] = sum_of(back, cj__element(products[product].sum)->bits, i / SIDE, i % SIDE);
+}
+
+static void tiles_give_the_bits_of_the_definition(void **state) {
+    uint64_t     random = cj_test_seed(), cases = 0;
+    const size_t rounds = cj_test_few() ? ROUNDS / 20 : ROUNDS;
+    (void)state;
+    for (unsigned round = 0; round < rounds; round++) {
+        for (unsigned product = 0; product < CJ_TEST_COUNT(products); product++) {
+            const cj_element *type = cj__element(products[product].type), *sum = cj__element(products[product].sum);
+            operands          o;
+            uint64_t          expected[SIDE * SIDE], result[SIDE * SIDE];
+            for (unsigned i = 0; i < CHUNKS; i++) {
+                fill(o.a[i], type, (round + i) % 3, &random);
+                fill(o.b[i], type, round / 3 % 3, &random);
+                fill(o.c[i], sum, sum->type == CJ_W_S32 ? 0 : round / 9 % 3, &random);
+            }
+            expect(&o, product, expected);
+            for (unsigned at = 0; cj__tile_set_at(at); at++) {
+                const cj_tile_set *set = cj__tile_set_at(at);
+                if (!set->runs()) continue;
+                multiply(&o, product, set, result);
+                for (unsigned i = 0; i < SIDE * SIDE; i++, cases++) {
+                    if (result[i] == expected[i]) continue;
+                    fail_msg("%s, %s to %s, row %u, column %u: 0x%llx, not 0x%llx", set->name,
+                             cj__words[type->type].text, cj__words[sum->type].text, i / SIDE, i % SIDE,
+                             (unsigned long long)result[i], (unsigned long long)expected[i]);
+                }
+            }
+        }
+    }
+    print_message("%llu numbers\n", (unsigned long long)cases);
+}
+
+// Doubles around every f16 and f32 that the rounding to them could miss: halves, their neighbours, subnormals, overflow.
+static double near(uint64_t *random, cj_word type) {
+    const uint64_t    number = cj_test_random(random);
+    const cj_element *element = cj__element(type);
+    double            low, value;
+    element->decode(&(uint64_t){number & (type == CJ_W_F16 ? 0xffff : 0xffffffff)}, 1, &low);
+    const uint64_t cut = number >> 34, half = UINT64_C(1) << (type == CJ_W_F16 ? 41 : 28);
+    uint64_t       bits;
+    memcpy(&bits, &low, sizeof bits);
+    bits += cut % 7 < 3 ? half + cut % 3 - 1 : cut % 7 < 5 ? cut % 3 - 1 : cut;
+    memcpy(&value, &bits, sizeof value);
+    return cut % 5 ? value : value * (cut % 2 ? 0x1p-9 : 0x1p-20);
+}
+
+static void sums_are_rounded_as_the_definition_rounds(void **state) {
+    enum { SUMS = 2 };
+    static const cj_word types[SUMS] = {CJ_W_F16, CJ_W_F32};
+    uint64_t             random = cj_test_seed() + 1;
+    const unsigned       rounds = cj_test_few() ? 500 : 10000;
+    (void)state;
+    for (unsigned round = 0; round < rounds * SUMS; round++) {
+        const cj_word          type = types[round % SUMS];
+        CJ_TILE_ALIGNED double d[CJ_TILE_NUMBERS];
+        uint64_t               expected[CJ_TILE_NUMBERS], reg[2][WORDS] = {0}, back[2][WORDS] = {0};
+        for (unsigned i = 0; i < CJ_TILE_NUMBERS; i++) d[i] = near(&random, type);
+        cj__element(type)->encode(d, CJ_TILE_NUMBERS, expected);
+        for (unsigned at = 0; cj__tile_set_at(at); at++) {
+            const cj_tile_set *set = cj__tile_set_at(at);
+            void *const        regs[2] = {reg[0], reg[1]};
+            if (!set->runs()) continue;
+            cj__tile_sum(set, type)->encode(d, regs);
+            for (unsigned i = 0; i < 2 * WORDS; i++)
+                memcpy(&back[i / WORDS][i % WORDS], (char *)reg[i / WORDS] + i % WORDS * 4, 4);
+            for (unsigned i = 0; i < CJ_TILE_NUMBERS; i++) {
+                const uint64_t code = sum_of(back, type == CJ_W_F16 ? 16 : 32, i / SIDE, i % SIDE);
+                if (code != expected[i])
+                    fail_msg("%s, %a to %s: 0x%llx, not 0x%llx", set->name, d[i], cj__words[type].text,
+                             (unsigned long long)code, (unsigned long long)expected[i]);
+            }
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tiles_give_the_bits_of_the_definition),
+        cmocka_unit_test(sums_are_rounded_as_the_definition_rounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
