@@ -107,6 +107,8 @@ static cj_gemm         *gemm;
 #define GOOD_cj_cluster_occupancy(name) ((void *)bytes)
 #define GOOD_cj_contract_query(name) ((void *)bytes)
 #define GOOD_cj_cpu_options(name) ((void *)bytes)
+#define GOOD_cj_cpu_heap_state(name) ((void *)bytes)
+#define GOOD_cj_cpu_heap_block(name) ((void *)bytes)
 #define GOOD_cj_cpu_stats(name) ((void *)bytes)
 #define GOOD_cj_crossentropy_arrays(name) ((void *)bytes)
 #define GOOD_int(name) ((void *)bytes)

@@ -133,11 +133,13 @@ static char text[16] = "u32";
 #define GOOD_cj_pipeline_at(name) ((void *)plain)
 #define GOOD_cj_matrix_place(name) ((void *)plain)
 #define GOOD_cj_entry_info(name) ((void *)plain)
+#define GOOD_cj_cpu_heap_block(name) ((void *)plain)
 #define GOOD_cj_cluster_occupancy(name) ((void *)plain)
 
 // Objects that one call alone takes beside its pointer that is NULL.
 #define GOOD_cj_user_function(name) NULL
 #define GOOD_cj_function(name) NULL
+#define GOOD_cj_device(name) NULL
 
 // Whether what is returned is all zero.
 static bool is_zero(const void *value, size_t size) {
