@@ -44,6 +44,7 @@ static void free_findings(cj_cpu_findings *findings) {
 
 static void cpu_close(cj_device *device) {
     cj_cpu_device *cpu = (cj_cpu_device *)device;
+    cj__images_free(&cpu->images);
     cj__heap_free(&cpu->memory, cpu->heap);
     cj__cpu_memory_free(&cpu->memory);
     free_findings(cpu->findings);
@@ -451,6 +452,7 @@ cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_
         return status;
     }
     pthread_mutex_init(&made->lock, NULL);
+    cj__images_init(&made->images);
     cj__cpu_complete(&made->options);
     made->base.ops = &cj__cpu_operations;
     made->base.limits = *limits;  // so that plans are those of an H200

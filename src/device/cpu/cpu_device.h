@@ -6,11 +6,13 @@
 #include <clusterjit/cpu.h>
 
 #include "device.h"
+#include "image.h"
 #include "memory.h"
 
 typedef struct cj_cpu_device {
     cj_device               base;
     cj_cpu_memory           memory;
+    cj_cpu_images           images;
     cj_cpu_options          options;   // complete: cj__cpu_complete
     pthread_mutex_t         lock;      // of what follows
     struct cj_cpu_heap     *heap;      // NULL until a kernel allocates

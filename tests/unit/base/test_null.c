@@ -110,6 +110,8 @@ static cj_gemm         *gemm;
 #define GOOD_cj_cpu_heap_state(name) ((void *)bytes)
 #define GOOD_cj_cpu_heap_block(name) ((void *)bytes)
 #define GOOD_cj_cpu_stats(name) ((void *)bytes)
+#define GOOD_cj_image(name) ((void *)bytes)
+#define GOOD_cj_sampler(name) ((void *)bytes)
 #define GOOD_cj_crossentropy_arrays(name) ((void *)bytes)
 #define GOOD_int(name) ((void *)bytes)
 #define GOOD_cj_cuda_desc(name) ((void *)bytes)

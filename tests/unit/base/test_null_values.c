@@ -101,6 +101,7 @@ static char text[16] = "u32";
 #define GOOD_slot(name) ((void *)numbers)
 #define GOOD_size_t(name) 0
 #define GOOD_uint32_t(name) 2
+#define GOOD_uint64_t(name) 0
 #define GOOD_int32_t(name) 0
 #define GOOD_int(name) 1
 #define GOOD_unsigned(name) 1
