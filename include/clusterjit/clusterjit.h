@@ -30,6 +30,7 @@
 #include <clusterjit/softmax.h>
 #include <clusterjit/stencil.h>
 #include <clusterjit/tensormap.h>
+#include <clusterjit/texture.h>
 #include <clusterjit/topk.h>
 #include <clusterjit/tuning.h>
 #include <clusterjit/value.h>

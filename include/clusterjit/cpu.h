@@ -31,9 +31,17 @@ typedef struct cj_cpu_options {
     // launch's end, with all clusters done even if a hazard stopped it; NULL: never.
     void (*progress)(void *user, uint64_t clusters_done, uint64_t clusters, uint64_t thread_instructions);
     void *progress_user;
+    // Takes what the kernels of a launch print (device printf), when the launch ends, on its thread: the text of one cluster after
+    // the other, each in the order of its execution, 64 MiB at most. NULL: standard output. Not NUL-terminated text of
+    // `bytes` bytes, valid during the call.
+    void (*print)(void *user, const char *text, size_t bytes);
+    void    *print_user;
+    uint64_t heap_bytes;        // of the heap of device malloc and free, 32 GiB at most; 0: 8 MiB, as on a GPU. A heap that holds
+                                // blocks keeps its size: another one is INVALID_ARGUMENT
 } cj_cpu_options;
 
-// Sets all of them. A device begins with a fixed schedule, hazards off, one thread a core, no limit, no progress.
+// Sets all of them. A device begins with a fixed schedule, hazards off, one thread a core, no limit, no progress, printing to
+// standard output, and a heap of 8 MiB.
 CJ_API cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_error *error);
 
 // One party of a hazard.
@@ -66,6 +74,26 @@ CJ_API const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index);
 // Kept as hazards are; a launch does not fail for them.
 CJ_API size_t           cj_cpu_note_count(const cj_device *device);
 CJ_API const cj_hazard *cj_cpu_note_at(const cj_device *device, size_t index);  // NULL after the last
+
+// The heap of device malloc and free. Its blocks last until a kernel frees them, across launches and modules.
+typedef struct cj_cpu_heap_state {
+    uint64_t limit;        // bytes
+    uint64_t used, blocks; // of blocks that are not freed: at the end of a program these are leaks
+    uint64_t most;         // bytes in use at once, so far
+    uint64_t allocations;  // calls of malloc so far,
+    uint64_t refused;      // of which so many got NULL
+} cj_cpu_heap_state;
+
+typedef struct cj_cpu_heap_block {
+    cj_ptr   address;
+    uint64_t bytes;
+    unsigned line;           // of the PTX that called malloc
+    cj_dim3  thread, block;  // that called it
+} cj_cpu_heap_block;
+
+CJ_API cj_status cj_cpu_heap_read(const cj_device *device, cj_cpu_heap_state *state, cj_error *error);
+// The i-th block that is not freed, by address. False after the last, or on a device that is no CPU device.
+CJ_API bool cj_cpu_heap_at(const cj_device *device, size_t index, cj_cpu_heap_block *block);
 
 // What the launches since the last cj_cpu_stats_clear did, or all of the device's. Counts are of threads (an instruction of
 // a full warp counts 32), bytes are those of threads.

@@ -10,28 +10,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device.h"
+#include "cpu_device.h"
 #include "error.h"
 #include "hazard.h"
+#include "heap.h"
 #include "instructions.h"
 #include "load.h"
+#include "printout.h"
 #include "run.h"
 #include "stats.h"
 #include "tensor.h"
 #include "watch.h"
-
-enum { STACK_BYTES = 16 << 10, STACK_BYTES_MAX = 512 << 10 };
-
-typedef struct cpu_device {
-    cj_device          base;
-    cj_cpu_memory      memory;
-    cj_cpu_options     options;   // 0 of threads and stack_bytes replaced
-    pthread_mutex_t    lock;      // of what follows
-    cj_cpu_findings   *findings;  // of the last launch that ended; NULL: none yet
-    cj_cpu_stats       stats;     // of the launches that ended since it was cleared
-    cj_cpu_line_stats *line;      // of the last launch that was counted
-    size_t             line_count;
-} cpu_device;
 
 typedef struct cpu_module {
     cj_module        base;
@@ -45,7 +34,7 @@ typedef struct cpu_function {
     cj_cpu_program *program;
 } cpu_function;
 
-static cj_cpu_memory *memory_of(cj_device *device) { return &((cpu_device *)device)->memory; }
+static cj_cpu_memory *memory_of(cj_device *device) { return &((cj_cpu_device *)device)->memory; }
 
 static void free_findings(cj_cpu_findings *findings) {
     if (!findings) return;
@@ -54,7 +43,9 @@ static void free_findings(cj_cpu_findings *findings) {
 }
 
 static void cpu_close(cj_device *device) {
-    cpu_device *cpu = (cpu_device *)device;
+    cj_cpu_device *cpu = (cj_cpu_device *)device;
+    cj__images_free(&cpu->images);
+    cj__heap_free(&cpu->memory, cpu->heap);
     cj__cpu_memory_free(&cpu->memory);
     free_findings(cpu->findings);
     free(cpu->line);
@@ -80,8 +71,16 @@ static void cpu_free(cj_device *device, cj_ptr memory) { cj__cpu_release(memory_
 static cj_status check_range(cj_cpu_memory *memory, cj_ptr at, size_t bytes, bool writes, cj_error *error) {
     cj_cpu_ranges      *ranges = cj__cpu_ranges_hold(memory);
     const cj_cpu_range *range = cj__cpu_ranges_find(ranges, at, bytes, NULL);
-    if (range && writes) cj__cpu_written_mark(range, at - range->begin, bytes);
+    const bool          is_heap = range && range->heap;
+    if (range && writes && !is_heap) cj__cpu_written_mark(range, at - range->begin, bytes);
     cj__cpu_ranges_drop(memory, ranges);
+    if (is_heap) {
+        cj__fail(error, CJ_INVALID_ARGUMENT,
+                 "%zu bytes at 0x%llx are of the heap of kernels, which the host cannot reach", bytes,
+                 (unsigned long long)at);
+        cj__hint(error, "let a kernel copy them to memory of cj_mem_alloc");
+        return CJ_INVALID_ARGUMENT;
+    }
     if (range) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "%zu bytes at 0x%llx are not in one allocation of the CPU device", bytes,
              (unsigned long long)at);
@@ -247,11 +246,14 @@ static cj_status equip_launch(cj_cpu_launch *launch, cj_error *error) {
     if (!launch->findings || (launch->options.stats && !launch->counts)) {
         return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to launch %s", launch->program->entry->name);
     }
+    if (launch->program->prints) launch->prints = cj__prints_new();
+    if (launch->program->prints && !launch->prints)
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for what %s prints", launch->program->entry->name);
     return launch->options.hazards ? cj__watch_open(launch, error) : CJ_OK;
 }
 
 // Stores the findings as those of the device's last launch, and adds the counts to those of earlier launches.
-static void keep_results(cpu_device *device, cj_cpu_launch *launch, uint64_t instructions, double seconds) {
+static void keep_results(cj_cpu_device *device, cj_cpu_launch *launch, uint64_t instructions, double seconds) {
     pthread_mutex_lock(&device->lock);
     cj_cpu_findings *before = device->findings;
     device->findings = launch->findings;
@@ -281,11 +283,12 @@ static cj_status judge(const cj_cpu_launch *launch, cj_error *error) {
     return CJ_OUT_OF_MEMORY;
 }
 
-static cj_status run_launch(cpu_device *device, cj_cpu_launch *launch, cj_error *error) {
+static cj_status run_launch(cj_cpu_device *device, cj_cpu_launch *launch, cj_error *error) {
     const double start = milliseconds_now();
     uint64_t     instructions = 0;
     cj_status    status = equip_launch(launch, error);
     if (!status) status = cj__cpu_run(launch, &instructions, error);
+    cj__prints_show(launch->prints, &launch->options);
     if (!status || status == CJ_HAZARD) status = judge(launch, error);
     if (status == CJ_UNSUPPORTED) status = cj__cpu_unsupported_error(launch->findings, error);
     if (!launch->watch) cj__cpu_written_mark_all(launch->ranges);
@@ -321,6 +324,19 @@ static cj_status make_workspace(cj_device *device, const cj_launch_config *confi
     return status ? status : cpu_write(device, *workspace, words, sizeof words, NULL, error);
 }
 
+// Makes the memory that a launch needs besides its own: the heap, at the first launch of a program that allocates or frees, and
+// the grid's workspace.
+static cj_status make_memory(cj_cpu_device *device, const cj_launch_config *config, cj_ptr *workspace,
+                             cj_error *error) {
+    cj_status status = CJ_OK;
+    if (((const cpu_function *)config->function)->program->allocates) {
+        pthread_mutex_lock(&device->lock);
+        if (!device->heap) status = cj__heap_new(&device->memory, device->options.heap_bytes, &device->heap, error);
+        pthread_mutex_unlock(&device->lock);
+    }
+    return status ? status : make_workspace(&device->base, config, workspace, error);
+}
+
 static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 given, cj_error *error) {
     const cj_cpu_program *program = ((const cpu_function *)config->function)->program;
     const cj_contract    *contract = &config->function->contract;
@@ -336,7 +352,7 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
                         program->entry->name, (unsigned long long)shared, device->limits.shared_per_block_optin);
     }
     cj_ptr    workspace;
-    cj_status status = make_workspace(device, config, &workspace, error);
+    cj_status status = make_memory((cj_cpu_device *)device, config, &workspace, error);
     if (status) return status;
     unsigned char *param = copy_arguments(program, config);
     if (!param) {
@@ -358,13 +374,15 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         .workspace = workspace,
         .dynamic_shared = dynamic,
         .shared_bytes = (uint32_t)shared,
-        .local_bytes = program->local_bytes + (program->stack_grows ? ((cpu_device *)device)->options.stack_bytes : 0),
+        .local_bytes = program->local_bytes +
+                       (program->stack_grows ? ((cj_cpu_device *)device)->options.stack_bytes : 0),
         .threads = threads,
         .warps = (threads + CJ_LANES - 1) / CJ_LANES,
         .ranks = cluster.x * cluster.y * cluster.z,
-        .options = ((cpu_device *)device)->options,
+        .heap = ((cj_cpu_device *)device)->heap,
+        .options = ((cj_cpu_device *)device)->options,
     };
-    status = run_launch((cpu_device *)device, &launch, error);
+    status = run_launch((cj_cpu_device *)device, &launch, error);
     cj__cpu_ranges_drop(memory_of(device), launch.ranges);
     cpu_free(device, workspace);
     free(param);
@@ -396,7 +414,7 @@ static cj_status cpu_time_graph(cj_device *device, cj_status (*work)(void *user,
     return status;
 }
 
-static const cj_device_ops operations = {
+const cj_device_ops cj__cpu_operations = {
     .kind = "cpu",
     .close = cpu_close,
     .alloc = cpu_alloc,
@@ -416,84 +434,9 @@ static const cj_device_ops operations = {
     .encode_tensor = cj__cpu_tensor_encode,
 };
 
-// ---- calls for the CPU device alone
-
-static cpu_device *cpu_of(const cj_device *device) {
-    return device && device->ops == &operations ? (cpu_device *)(uintptr_t)device : NULL;
-}
-
-static cj_status refuse_device(const cj_device *device, cj_error *error) {
-    return cj__fail(error, CJ_UNSUPPORTED, "%s is no CPU device", device ? device->limits.name : "NULL");
-}
-
 static uint64_t host_bytes(void) {
     const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
     return pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : UINT64_MAX;
-}
-
-static uint32_t core_count(void) {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? (uint32_t)cores : 1;
-}
-
-cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_error *error) {
-    REQUIRE(device);
-    cpu_device *cpu = cpu_of(device);
-    if (!cpu) return refuse_device(device, error);
-    if (!options) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: options is 0", __func__);
-    if (options->stack_bytes > STACK_BYTES_MAX) {
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stack_bytes is %u; the most is %d", __func__,
-                        options->stack_bytes, STACK_BYTES_MAX);
-    }
-    cpu->options = *options;
-    if (!cpu->options.threads) cpu->options.threads = core_count();
-    if (!cpu->options.stack_bytes) cpu->options.stack_bytes = STACK_BYTES;
-    cpu->options.stack_bytes = (cpu->options.stack_bytes + 15) / 16 * 16;
-    return CJ_OK;
-}
-
-size_t cj_cpu_hazard_count(const cj_device *device) {
-    const cpu_device *cpu = cpu_of(device);
-    return cpu && cpu->findings ? cpu->findings->hazards.count : 0;
-}
-
-const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index) {
-    return index < cj_cpu_hazard_count(device) ? &cpu_of(device)->findings->hazards.hazard[index] : NULL;
-}
-
-size_t cj_cpu_note_count(const cj_device *device) {
-    const cpu_device *cpu = cpu_of(device);
-    return cpu && cpu->findings ? cpu->findings->notes.count : 0;
-}
-
-const cj_hazard *cj_cpu_note_at(const cj_device *device, size_t index) {
-    return index < cj_cpu_note_count(device) ? &cpu_of(device)->findings->notes.hazard[index] : NULL;
-}
-
-cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_error *error) {
-    REQUIRE(device);
-    const cpu_device *cpu = cpu_of(device);
-    if (!cpu) return refuse_device(device, error);
-    if (!stats) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stats is 0", __func__);
-    *stats = cpu->stats;
-    return CJ_OK;
-}
-
-cj_status cj_cpu_stats_clear(cj_device *device, cj_error *error) {
-    REQUIRE(device);
-    cpu_device *cpu = cpu_of(device);
-    if (!cpu) return refuse_device(device, error);
-    cpu->stats = (cj_cpu_stats){0};
-    return CJ_OK;
-}
-
-size_t cj_cpu_line_count(const cj_device *device) {
-    const cpu_device *cpu = cpu_of(device);
-    return cpu ? cpu->line_count : 0;
-}
-
-const cj_cpu_line_stats *cj_cpu_line_at(const cj_device *device, size_t index) {
-    return index < cj_cpu_line_count(device) ? &cpu_of(device)->line[index] : NULL;
 }
 
 cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_error *error) {
@@ -501,7 +444,7 @@ cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_
     const cj_limits *limits;
     cj_status        status = cj_limits_builtin("sm_90", &limits, error);
     if (status) return status;
-    cpu_device *made = calloc(1, sizeof *made);
+    cj_cpu_device *made = calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the CPU device");
     status = cj__cpu_memory_init(&made->memory, &made->base.limits, error);
     if (status) {
@@ -509,9 +452,9 @@ cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_
         return status;
     }
     pthread_mutex_init(&made->lock, NULL);
-    made->options.threads = core_count();
-    made->options.stack_bytes = STACK_BYTES;
-    made->base.ops = &operations;
+    cj__images_init(&made->images);
+    cj__cpu_complete(&made->options);
+    made->base.ops = &cj__cpu_operations;
     made->base.limits = *limits;  // so that plans are those of an H200
     made->base.limits.every_target = true;
     made->base.support = (cj_launch_support){.in_order = true, .priority_least = -5, .sync_domains = 4};

@@ -101,6 +101,7 @@ static char text[16] = "u32";
 #define GOOD_slot(name) ((void *)numbers)
 #define GOOD_size_t(name) 0
 #define GOOD_uint32_t(name) 2
+#define GOOD_uint64_t(name) 0
 #define GOOD_int32_t(name) 0
 #define GOOD_int(name) 1
 #define GOOD_unsigned(name) 1
@@ -133,11 +134,13 @@ static char text[16] = "u32";
 #define GOOD_cj_pipeline_at(name) ((void *)plain)
 #define GOOD_cj_matrix_place(name) ((void *)plain)
 #define GOOD_cj_entry_info(name) ((void *)plain)
+#define GOOD_cj_cpu_heap_block(name) ((void *)plain)
 #define GOOD_cj_cluster_occupancy(name) ((void *)plain)
 
 // Objects that one call alone takes beside its pointer that is NULL.
 #define GOOD_cj_user_function(name) NULL
 #define GOOD_cj_function(name) NULL
+#define GOOD_cj_device(name) NULL
 
 // Whether what is returned is all zero.
 static bool is_zero(const void *value, size_t size) {

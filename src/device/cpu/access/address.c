@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "hazard.h"
+#include "heap.h"
 #include "lanes.h"
 #include "stats.h"
 #include "undefined.h"
@@ -100,6 +101,37 @@ static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, u
 
 // ---- spaces
 
+// The heap's memory is there, its blocks are what a kernel may access.
+static bool outside_block(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t access,
+                          const cj_heap_block *block) {
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    const bool           is_freed = block->line && !block->live && address < block->begin + block->bytes;
+    const bool           is_before = address < block->begin + block->bytes;
+    const uint64_t far = is_before ? block->begin + block->bytes - address : address - block->begin - block->bytes;
+    char           where[200] = "in no block that malloc gave";
+    if (is_freed)
+        snprintf(where, sizeof where, "%" PRIu64 " bytes into a block of %" PRIu64 " bytes that %s freed",
+                 address - block->begin, block->bytes, cj__hazard_line(launch, block->freed_line).text);
+    else if (block->line)
+        snprintf(where, sizeof where, "%" PRIu64 " bytes %s a block of %" PRIu64 " bytes that %s allocated", far,
+                 is_before ? "before the end of" : "past the end of", block->bytes,
+                 cj__hazard_line(launch, block->line).text);
+    cj__cpu_hazard(w, op, lane, is_freed ? CJ_HAZARD_USE_AFTER_FREE : CJ_HAZARD_OUT_OF_BOUNDS,
+                   "%" PRIu64 " bytes at global address 0x%" PRIx64 " lie %s", access, address, where);
+    return false;
+}
+
+static bool find_block(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
+    cj_heap_block block = {0};
+    if (!cj__heap_find(w->range->heap, address, &block)) block = (cj_heap_block){0};
+    const uint64_t offset = address - block.begin;
+    if (!block.live || offset >= block.bytes || found->access > block.bytes - offset)
+        return outside_block(w, op, lane, address, found->access, &block);
+    found_at(found, block.begin, block.bytes, (const unsigned char *)(uintptr_t)block.begin, 0);
+    found->global = true;
+    return true;
+}
+
 static bool find_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
     const cj_cpu_range *range = w->range;
     if (!range || address < range->begin || address >= range->end || found->access > range->end - address) {
@@ -108,6 +140,7 @@ static bool find_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint
         if (!range) return outside_global(w, op, lane, address, found->access, nearest);
         w->range = range;
     }
+    if (range->heap) return find_block(w, op, lane, address, found);
     found_at(found, range->begin, range->end - range->begin, (const unsigned char *)(uintptr_t)range->begin, 0);
     found->global = true;
     return true;
@@ -263,7 +296,8 @@ static bool is_on_stack(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cons
 static void observe(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const span *found, const uint64_t *address,
                     unsigned char *const at[CJ_LANES]) {
     const bool is_memory = found->block || found->global;
-    if (w->watch && is_memory) cj__watch_reach(w, op, mask, found->block, found->begin, address);
+    const uint64_t begin = found->global ? w->range->begin : found->begin;  // of the memory with one shadow
+    if (w->watch && is_memory) cj__watch_reach(w, op, mask, found->block, begin, address);
     if (w->watch && found->stride) cj__undefined_local(w, mask, at);
     if (w->block->cluster->counts && (is_memory || found->stride)) {
         cj__stats_access(w, op, mask, found->block, found->global, address);

@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "program.h"
+#include "text.h"
 
 enum {
     CJ_QUANTUM = 1024,  // ops that a warp executes in its turn under the fixed schedule
@@ -113,6 +114,8 @@ typedef struct cj_cpu_launch {
     cj_watch               *watch;
     struct cj_undefined    *undefined;  // undefined.h; NULL if `watch` is NULL
     cj_cpu_counts          *counts;     // sums over the clusters that have ended
+    struct cj_cpu_heap     *heap;       // of malloc and free; NULL: the program calls neither
+    struct cj_cpu_prints   *prints;     // what its threads have printed (printout.h); NULL: the program does not print
 } cj_cpu_launch;
 
 struct cj_cpu_cluster {
@@ -131,6 +134,7 @@ struct cj_cpu_cluster {
     cj_cpu_async *async;  // asynchronous work
     cj_cpu_mbarriers *mbarriers;
     cj_cpu_counts    *counts;    // NULL: nothing is counted by kind
+    cj_text           print;     // what its threads have printed
     bool              observed;  // accesses are watched or counted
     cj_status         status;    // not OK: the cluster cannot continue
     cj_cpu_block      block[CJ_CLUSTER_MAX];

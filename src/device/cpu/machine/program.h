@@ -180,6 +180,7 @@ typedef struct cj_cpu_program {
     uint32_t       stack, stack_begin;                      // slot: the top of each lane's stack; the top's first value
     bool           has_stack, stack_grows;  // some function or alloca uses the stack; its depth is not known
     uint32_t       dynamic_offset;          // where dynamic shared memory starts
+    bool           prints, allocates;       // calls vprintf; calls malloc or free
 } cj_cpu_program;
 
 // A module's .global and .const variable on the device.

@@ -102,7 +102,8 @@ static cj_status add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error 
     return CJ_INVALID_ARGUMENT;
 }
 
-cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error) {
+static cj_status allocate(cj_cpu_memory *memory, size_t bytes, const char *name, struct cj_cpu_heap *heap,
+                          cj_ptr *address, cj_error *error) {
     if (!fits(memory, bytes)) {
         return cj__fail(error, CJ_OUT_OF_MEMORY, "%zu bytes are more than what is left of the CPU device's %llu", bytes,
                         (unsigned long long)memory->limits->global_bytes);
@@ -117,13 +118,22 @@ cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, c
     memset(data, CJ_POISON, bytes);
 
     const uint64_t  begin = (uintptr_t)data;
-    const cj_status status = add(memory, &(cj_cpu_range){begin, begin + bytes, name, written, false}, error);
+    const cj_status status = add(memory, &(cj_cpu_range){begin, begin + bytes, name, written, false, heap}, error);
     if (status) {
         free(data);
         return status;
     }
     *address = begin;
     return CJ_OK;
+}
+
+cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error) {
+    return allocate(memory, bytes, name, NULL, address, error);
+}
+
+cj_status cj__cpu_alloc_heap(cj_cpu_memory *memory, size_t bytes, struct cj_cpu_heap *heap, cj_ptr *address,
+                             cj_error *error) {
+    return allocate(memory, bytes, "the heap of kernels", heap, address, error);
 }
 
 cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error *error) {
@@ -134,7 +144,7 @@ cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error
     cj_cpu_written *written = calloc(1, sizeof *written);
     if (!written) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
     written->all = true;
-    return add(memory, &(cj_cpu_range){begin, begin + bytes, NULL, written, true}, error);
+    return add(memory, &(cj_cpu_range){begin, begin + bytes, NULL, written, true, NULL}, error);
 }
 
 void cj__cpu_release(cj_cpu_memory *memory, cj_ptr address) {
@@ -190,6 +200,20 @@ void cj__cpu_written_mark(const cj_cpu_range *range, uint64_t offset, uint64_t b
     __atomic_fetch_or(&written->bits[first_byte], head, __ATOMIC_RELAXED);
     memset(&written->bits[first_byte + 1], 0xff, last_byte - first_byte - 1);
     __atomic_fetch_or(&written->bits[last_byte], tail, __ATOMIC_RELAXED);
+}
+
+void cj__cpu_written_clear(const cj_cpu_range *range, uint64_t offset, uint64_t bytes) {
+    cj_cpu_written *written = range->written;
+    if (written->all) memset(written->bits, 0xff, (range->end - range->begin) / 8 + 1);
+    written->all = false;
+    for (uint64_t at = offset, end = offset + bytes; at < end;) {
+        const bool is_whole = at % 8 == 0 && end - at >= 8;
+        if (is_whole)
+            written->bits[at / 8] = 0;
+        else
+            written->bits[at / 8] &= (unsigned char)~(1 << at % 8);
+        at += is_whole ? 8 : 1;
+    }
 }
 
 void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges) {

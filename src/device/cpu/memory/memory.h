@@ -28,6 +28,7 @@ typedef struct cj_cpu_range {
     const char     *name;  // of a module's variable, else NULL
     cj_cpu_written *written;
     bool            wrapped;  // the caller's memory: never freed here
+    struct cj_cpu_heap *heap;     // whose memory it is: kernels may access its live blocks only; NULL: it is no heap
 } cj_cpu_range;
 
 typedef struct cj_cpu_ranges {
@@ -48,6 +49,9 @@ void      cj__cpu_memory_free(cj_cpu_memory *memory);  // frees what is still al
 // The memory is aligned to 256 bytes and filled with CJ_POISON. The 256 bytes after it belong to no allocation, so that a small
 // overrun is always seen.
 cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error);
+// The same for the memory of a heap.
+cj_status cj__cpu_alloc_heap(cj_cpu_memory *memory, size_t bytes, struct cj_cpu_heap *heap, cj_ptr *address,
+                             cj_error *error);
 // Makes the caller's array an allocation, without a copy, until it is released. All of it counts as written.
 // INVALID_ARGUMENT if part of it is an allocation already.
 cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error *error);
@@ -63,8 +67,9 @@ const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t ad
                                         const cj_cpu_range **nearest);
 
 // Marks these bytes of an allocation as written; or all bytes of all allocations, since a kernel that was not watched
-// may have written any of them.
+// may have written any of them. Clear: they are new memory, which nothing has written; no other thread may mark or read meanwhile.
 void cj__cpu_written_mark(const cj_cpu_range *range, uint64_t offset, uint64_t bytes);
+void cj__cpu_written_clear(const cj_cpu_range *range, uint64_t offset, uint64_t bytes);
 void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges);
 // The length of the run from `offset` on whose bytes are all written or all unwritten; *written says which.
 uint64_t cj__cpu_written_run(const cj_cpu_range *range, uint64_t offset, uint64_t bytes, bool *written);

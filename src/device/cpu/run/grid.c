@@ -16,6 +16,7 @@
 #include "async.h"
 #include "error.h"
 #include "picture.h"
+#include "printout.h"
 #include "run.h"
 #include "stats.h"
 #include "undefined.h"
@@ -80,6 +81,7 @@ static void free_cluster(cj_cpu_cluster *cluster) {
     }
     if (cluster) cj__cpu_async_free(cluster->async);
     if (cluster) cj__watch_detach(cluster);
+    if (cluster) cj__print_end(cluster);
     free(cluster);
 }
 

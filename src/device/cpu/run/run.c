@@ -9,6 +9,7 @@
 #include "group.h"
 #include "lanes.h"
 #include "picture.h"
+#include "printout.h"
 #include "random.h"
 #include "special.h"
 #include "stats.h"
@@ -105,6 +106,7 @@ static void start_block(cj_cpu_block *block, const cj_cpu_launch *launch) {
 void cj__cpu_start(cj_cpu_cluster *cluster, uint64_t index) {
     const cj_cpu_launch *launch = cluster->launch;
     const cj_dim3        count = launch->clusters;
+    cj__print_end(cluster);  // of the cluster that ran here before
     cluster->index = index;
     cluster->position = (cj_dim3){(uint32_t)(index % count.x), (uint32_t)(index / count.x % count.y),
                                   (uint32_t)(index / count.x / count.y)};

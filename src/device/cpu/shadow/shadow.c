@@ -429,6 +429,20 @@ void cj__shadow_undefine(cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
     }
 }
 
+void cj__shadow_renew(cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
+    const uint64_t end = offset + bytes;
+    for (uint64_t next; offset < end; offset = next) {
+        page *p = shadow->page[offset >> PAGE_BITS];
+        next = (offset / PAGE + 1) * PAGE < end ? (offset / PAGE + 1) * PAGE : end;
+        if (!p) continue;
+        for (uint64_t i = offset % PAGE >> p->shift; i <= (next - 1) % PAGE >> p->shift; i++) {
+            empty(shadow, &p->cell[i]);
+            p->cell[i] = (cell){0};
+        }
+        cj__shadow_forget(shadow, offset, next - offset);
+    }
+}
+
 void cj__shadow_visit(const cj_shadow *shadow, uint32_t                                                          block,
                       void (*visit)(void *user, const cj_access *access, uint64_t offset, uint64_t bytes), void *user) {
     for (size_t i = 0; i < pages_of(shadow); i++) {

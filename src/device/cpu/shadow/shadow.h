@@ -76,6 +76,9 @@ bool cj__shadow_access(cj_shadow *shadow, const cj_accessor *accessor, uint64_t 
 // These bytes, which have been accessed, count as unwritten again.
 void cj__shadow_undefine(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
 
+// These bytes are a new piece of memory: no access before counts, and nothing has written them. Both are multiples of 16.
+void cj__shadow_renew(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
+
 // Calls `visit` for each recorded access that was not made by this block.
 void cj__shadow_visit(const cj_shadow *shadow, uint32_t                                                          block,
                       void (*visit)(void *user, const cj_access *access, uint64_t offset, uint64_t bytes), void *user);

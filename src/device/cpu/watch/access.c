@@ -112,3 +112,12 @@ cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use
     access_place(&a, &s, async->block, place);
     return CJ_STEP_NEXT;
 }
+
+void cj__watch_renew(cj_cpu_warp *w, uint64_t address, uint64_t bytes) {
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    const cj_cpu_range  *range = w->watch ? cj__cpu_ranges_find(launch->ranges, address, bytes, NULL) : NULL;
+    if (!range) return;
+    cj_shadow *shadow = launch->watch->global[range - launch->ranges->range];
+    cj__cpu_written_clear(range, address - range->begin, bytes);
+    if (shadow) cj__shadow_renew(shadow, address - range->begin, bytes);
+}

@@ -386,6 +386,10 @@ static void move_between_registers(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t
     if (found.lanes || guard) set_origins(w, op, found.lanes ? found.origin : guarded_by);
 }
 
+void cj__undefined_used(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) {
+    cj__cpu_undefined(w, op, lane, CJ_UNDEFINED_OPERAND, NULL, (cj_watch_place){0});
+}
+
 bool cj__undefined_step(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
     const prepared *it = &state_of(w)->op[index_of(w, op)];
     switch (it->manner) {

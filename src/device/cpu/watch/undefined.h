@@ -51,6 +51,8 @@ void cj__undefined_moved(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 
 // The undefined bits of a lane's local memory.
 unsigned char *cj__undefined_local_of(const cj_cpu_warp *w, unsigned lane);
+// An op that calls what the host executes uses undefined bits of this lane: reports it.
+void cj__undefined_used(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane);
 // A call has copied the undefined bits of one register to another: copies their origin.
 void cj__undefined_pass(const cj_cpu_warp *w, uint32_t to, uint32_t from);
 

@@ -55,6 +55,10 @@ cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use
 cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_watch_use use,
                              cj_watch_place place);
 
+// Global memory, a multiple of 16 bytes, becomes a new piece of memory, as malloc gives it: what was done with it before does not
+// count, and nothing has written it.
+void cj__watch_renew(cj_cpu_warp *w, uint64_t address, uint64_t bytes);
+
 // These threads have waited for the operation directly (cp.async.wait_group, bulk wait_group, wgmma.wait_group).
 void cj__watch_join(cj_cpu_warp *w, uint32_t mask, const cj_watch_async *async);
 

@@ -14,6 +14,7 @@
 #include "address.h"
 #include "call.h"
 #include "exec.h"
+#include "library.h"
 #include "undefined.h"
 
 enum { ALLOCA_ALIGNMENT = 8, ALLOCA_ALIGNMENT_MAX = 1 << 23 };  // the least and the most
@@ -28,7 +29,8 @@ typedef struct home {
 } home;
 
 typedef struct call {
-    const cj_cpu_func *callee;  // NULL: called by the address in slot 0
+    const cj_cpu_func         *callee;   // NULL: called by the address in slot 0, or of the library
+    const cj_library_function *library;  // or NULL
     uint32_t           argument_count, result_count;
     home              *argument, *result;
 } call;
@@ -248,6 +250,38 @@ CJ_EXEC(come_back) {
     return cj__cpu_disperse(w, mask, to);
 }
 
+// Whether some bit of a lane's arguments is undefined.
+static bool has_undefined(const cj_cpu_warp *w, const call *c, unsigned lane) {
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < c->argument_count; k++) {
+        uint64_t one = 0;
+        copy_home(w, undefined_of(w, lane), c->argument[k], (unsigned char *)&one, sizeof one, false);
+        bits |= one;
+    }
+    return bits;
+}
+
+// Runs a function of the library for each lane. Its results are defined; undefined bits of its arguments are used.
+CJ_EXEC(call_library) {
+    const call *c = op->plan;
+    const bool  moves_undefined = w->undefined || w->block->undefined;
+    CJ_SOME_LANES(i, mask) {
+        cj_library_call made = {.w = w, .op = op, .lane = i};
+        const part      values = values_of(w, i);
+        uint64_t        defined = 0;
+        for (uint32_t k = 0; k < c->argument_count; k++)
+            copy_home(w, values, c->argument[k], (unsigned char *)&made.argument[k], sizeof *made.argument, false);
+        if (moves_undefined && has_undefined(w, c, i)) cj__undefined_used(w, op, i);
+        if (!c->library->run(&made)) return CJ_STEP_STOP;
+        for (uint32_t k = 0; k < c->result_count; k++) {
+            copy_home(w, values, c->result[k], (unsigned char *)&made.result, sizeof made.result, true);
+            if (moves_undefined)
+                copy_home(w, undefined_of(w, i), c->result[k], (unsigned char *)&defined, sizeof defined, true);
+        }
+    }
+    return CJ_STEP_NEXT;
+}
+
 // A return from an entry ends the thread.
 bool cj__cpu_select_ret(cj_cpu_prepare *p) {
     if (!p->callee) return cj__cpu_select_exit(p);
@@ -371,18 +405,15 @@ bool cj__cpu_select_call(cj_cpu_prepare *p) {
     const cj_ir_func *func = target->kind == CJ_OPERAND_FUNC  ? target->func
                              : last->kind == CJ_OPERAND_LABEL ? last->label->prototype
                                                               : NULL;
-    if (target->kind == CJ_OPERAND_FUNC && !strcmp(func->name, "__assertfail")) return cj__cpu_select_trap(p);
     call *c = cj__cpu_keep(p, sizeof *c);
     if (!c) return false;
     c->callee = target->kind == CJ_OPERAND_FUNC ? cj__cpu_func_of(p->program, func) : NULL;
-    if (target->kind == CJ_OPERAND_FUNC && !c->callee) {
-        cj__cpu_refuse(p, CJ_UNSUPPORTED, "the CPU device has no function %s: it has no body here", func->name);
-    }
+    if (target->kind == CJ_OPERAND_FUNC && !c->callee) c->library = cj__library_function(p, func);
     c->argument_count = arguments->count;
     c->result_count = results->count;
     c->argument = homes_of(p, arguments, func ? func->param : NULL, func ? func->param_count : 0);
     c->result = homes_of(p, results, func ? func->result : NULL, func ? func->result_count : 0);
     p->op.plan = c;
-    p->op.run = enter;
+    p->op.run = c->library ? call_library : enter;
     return !p->status;
 }

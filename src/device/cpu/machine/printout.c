@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "printout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "log.h"
+
+cj_cpu_prints *cj__prints_new(void) {
+    cj_cpu_prints *prints = calloc(1, sizeof *prints);
+    if (prints) pthread_mutex_init(&prints->lock, NULL);
+    return prints;
+}
+
+void cj__print(cj_cpu_cluster *cluster, const cj_text *text) {
+    cj_cpu_prints *prints = cluster->launch->prints;
+    const uint64_t before = __atomic_fetch_add(&prints->bytes, text->length, __ATOMIC_RELAXED);
+    if (text->data && before + text->length <= CJ_PRINT_MOST) cj__text_add(&cluster->print, text->data, text->length);
+    if (text->failed || cluster->print.failed || before + text->length > CJ_PRINT_MOST)
+        __atomic_fetch_add(&prints->lost, text->failed ? 1 : text->length, __ATOMIC_RELAXED);
+}
+
+static bool has_room(cj_cpu_prints *prints) {
+    if (prints->count < prints->capacity) return true;
+    const size_t    capacity = prints->capacity ? 2 * prints->capacity : 16;
+    cj_cpu_printed *larger = realloc(prints->printed, capacity * sizeof *larger);
+    if (!larger) return false;
+    prints->printed = larger;
+    prints->capacity = capacity;
+    return true;
+}
+
+void cj__print_end(cj_cpu_cluster *cluster) {
+    cj_cpu_prints *prints = cluster->launch->prints;
+    if (!cluster->print.length) return;
+    pthread_mutex_lock(&prints->lock);
+    const bool is_kept = has_room(prints);
+    if (is_kept)
+        prints->printed[prints->count++] = (cj_cpu_printed){cluster->index, cluster->print};
+    else
+        prints->lost += cluster->print.length;
+    pthread_mutex_unlock(&prints->lock);
+    if (!is_kept) cj__text_free(&cluster->print);
+    cluster->print = (cj_text){0};
+}
+
+static int by_cluster(const void *a, const void *b) {
+    const uint64_t first = ((const cj_cpu_printed *)a)->cluster, second = ((const cj_cpu_printed *)b)->cluster;
+    return (first > second) - (first < second);
+}
+
+void cj__prints_show(cj_cpu_prints *prints, const cj_cpu_options *options) {
+    if (!prints) return;
+    if (prints->count) qsort(prints->printed, prints->count, sizeof *prints->printed, by_cluster);
+    for (size_t i = 0; i < prints->count; i++) {
+        cj_text *text = &prints->printed[i].text;
+        if (options->print)
+            options->print(options->print_user, text->data, text->length);
+        else
+            fwrite(text->data, 1, text->length, stdout);
+        cj__text_free(text);
+    }
+    if (prints->count && !options->print) fflush(stdout);
+    if (prints->lost)
+        cj__log(CJ_LOG_WARNING, "a launch printed %llu bytes more than are kept", (unsigned long long)prints->lost);
+    pthread_mutex_destroy(&prints->lock);
+    free(prints->printed);
+    free(prints);
+}
