@@ -2,7 +2,8 @@
 # check --run: what reading a file finds and what running it finds, in one list; what it makes up of a launch, and what it
 # refuses to make up.
 source "$(dirname "$0")/../cli.bash"
-faults=$(cd "$(dirname "$0")/../../faults" && pwd)
+source "$(dirname "$0")/../../faults/faults.bash"
+faults=$faults_dir
 
 # says TEXT: the last run said it on standard error.
 says() { [[ $(<"$dir/err") == *"$1"* ]] || failed "the last run" "no '$1' in what it said"; }
@@ -25,19 +26,19 @@ for arguments in '' '--cluster 8' '--arch sm_80' '--op max --dtype i32 --result 
 done
 
 # --- every planted fault is found, with its line, and no twin
-for file in "$faults"/*.ptx; do
-    rule=$(sed -n 's|^// fault: ||p' "$file")
-    read -ra how < <(sed -n 's|^// run: ||p' "$file")
-    sed '/!fix/d' "$file" >"$dir/fault.ptx"
-    sed '/!fault/d' "$file" >"$dir/twin.ptx"
-    finds 1 "[$rule]" check --run "$dir/fault.ptx" "${how[@]}"
-    [[ $(<"$dir/out") == *"fault.ptx:"*": error: "* ]] || failed "$file" "no place before the finding"
-    run check --run "$dir/twin.ptx" "${how[@]}"  # reading it may find a path that this launch does not take
-    [[ $(<"$dir/out") != *"[$rule]"* ]] || failed "$file" "its twin is reported"
-done
+both() {
+    local name=$1 rule=$2
+    faulty "$faults/$name.ptx" >"$dir/fault.ptx"
+    twin "$faults/$name.ptx" >"$dir/twin.ptx"
+    finds 1 "[$rule]" check --run "$dir/fault.ptx" "${launch[@]}"
+    [[ $(<"$dir/out") == *"fault.ptx:"*": error: "* ]] || failed "$name" "no place before the finding"
+    run check --run "$dir/twin.ptx" "${launch[@]}"  # reading it may find a path that this launch does not take
+    [[ $(<"$dir/out") != *"[$rule]"* ]] || failed "$name" "its twin is reported"
+}
+each_fault both
 
 # --- reading and running are in one list, reading first; the summary counts both
-sed '/!fix/d' "$faults/relaxed_arrive.ptx" >"$dir/fault.ptx"
+faulty "$faults/cluster_arrive_relaxed.ptx" | sed 's/^{$/{ .reg .b32 %unused;/; s| *// !.*||' >"$dir/fault.ptx"
 finds 1 '[cluster-relaxed]' check --run "$dir/fault.ptx" --block 32 --cluster 2
 [[ $(<"$dir/out") == *'[cluster-relaxed]'*'[relaxed-arrive]'* ]] || failed "check --run" "the hazard does not stand last"
 [[ $(<"$dir/out") == *'    ld.shared::cluster.u32     %v, [%b];'$'\n''    ^'* ]] || failed "check --run" "no line with a caret"

@@ -25,14 +25,14 @@ keeps() {
     [[ $(find "$kept" -type f | wc -l) == 2 ]] || failed "$*" "what it repeats is kept once more"
 }
 
-sed '/!fix/d' "$faults/peer_exited.ptx" >"$dir/fault.ptx"
+sed '/!fix/d' "$faults/exit_before_peer_reads.ptx" >"$dir/fault.ptx"
 keeps '[peer-exited]' exec "$dir/fault.ptx" --grid 2 --block 32 --cluster 2 --arg 'u64[1048576]=zeros' --hazards on
-keeps '[cluster-grid-multiple]' exec "$faults/peer_exited.ptx" --grid 3 --block 32 --cluster 2 --arg 'u64[1048576]=zeros'
+keeps '[cluster-grid-multiple]' exec "$faults/exit_before_peer_reads.ptx" --grid 3 --block 32 --cluster 2 --arg 'u64[1048576]=zeros'
 echo 'no PTX' >"$dir/bad.ptx"
 keeps 'error: ' exec "$dir/bad.ptx"
 
 rm -f "$kept"/*
-run exec "$faults/peer_exited.ptx" --grid 2 --block 32 --cluster 2 --arg 'u64[1048576]=zeros'
+run exec "$faults/exit_before_peer_reads.ptx" --grid 2 --block 32 --cluster 2 --arg 'u64[1048576]=zeros'
 [[ $code == 0 && ! $(ls "$kept") ]] || failed "exec" "exit code $code, or something is kept though nothing failed"
 
 # in a directory that a shell must not split, of a text and an entry of such names; what is said of it can be pasted

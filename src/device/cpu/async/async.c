@@ -184,12 +184,28 @@ static const cj_cpu_block *use_of(const cj_cpu_transfer *t, const cj_cpu_block *
     return NULL;
 }
 
+// In a watched launch: what is in flight races with what it would race with later, and its mbarrier gets its bytes.
+static void expose(cj_cpu_async *async, const cj_cpu_block *block) {
+    const char *use;
+    for (cj_cpu_transfer *t = async->pending.first; t; t = cj__transfer_next(t)) {
+        if (!use_of(t, block, &use)) continue;
+        if (t->signal != CJ_SIGNAL_MBARRIER || t->mbarrier.block != block) continue;
+        cj_cpu_mbarrier *m = cj__cpu_mbarrier_at(t->who, &t->mbarrier);
+        if (!m) continue;
+        m->bytes -= (int32_t)t->bytes;
+        m->bringer = t->who;
+    }
+    cj__cpu_mbarriers_settle(block);
+}
+
 void cj__cpu_async_leave(cj_cpu_block *block) {
     cj_cpu_async *async = block->cluster->async;
+    if (block->watch) expose(async, block);
     for (cj_cpu_transfer *t = async->pending.first, *after; t; t = after) {
         const char *use;
         after = cj__transfer_next(t);
         if (!use_of(t, block, &use)) continue;
+        cj__transfer_expose(t);
         if (t->signal == CJ_SIGNAL_COPY_GROUP || t->signal == CJ_SIGNAL_COPY_ARRIVAL) {
             cj__transfer_discard(async, t);  // small copies end with their block
             continue;

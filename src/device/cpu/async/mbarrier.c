@@ -130,6 +130,7 @@ static void complete_if_full(cj_cpu_mbarrier *m) {
     if (!m->pending && !m->bytes) {
         m->phase = (m->phase + 1) & ((1u << CJ_MBARRIER_PHASE_BITS) - 1);
         m->pending = m->expected;
+        m->asked = 0;
         cj__sync_flip(&m->sync);
         mbarriers_of(m->block)->flips++;
     }
@@ -168,8 +169,52 @@ bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes
         return false;
     }
     m->bytes = (int32_t)total;
+    if (bytes >= 0) {
+        m->asked += (uint32_t)bytes;
+        m->asker = who;
+    } else {
+        m->bringer = who;
+    }
     complete_if_full(m);
     return true;
+}
+
+// ---- phases whose bytes do not add up
+
+// Some bytes have arrived, and the thread that expects some is known.
+static void blame(const cj_cpu_mbarrier *m) {
+    const cj_cpu_launch *launch = m->block->cluster->launch;
+    const cj_cpu_who     at = m->asker;
+    const cj_hazard_line by = cj__hazard_line(launch, m->bringer.op->line);
+    if (m->bytes < 0) {
+        cj__cpu_hazard(at.w, at.op, at.lane, CJ_HAZARD_TRANSACTION_COUNT,
+                       "%d bytes more than it expects have arrived at the mbarrier at shared address 0x%x of rank %u, "
+                       "the last by %s",
+                       -m->bytes, m->offset, m->block->rank, by.text);
+    } else {
+        cj__cpu_hazard(at.w, at.op, at.lane, CJ_HAZARD_TRANSACTION_COUNT,
+                       "%d of %u expected bytes never arrive at the mbarrier at shared address 0x%x of rank %u, the "
+                       "others by %s",
+                       m->bytes, m->asked, m->offset, m->block->rank, by.text);
+    }
+}
+
+// A phase of which no byte has arrived says nothing: what should send the bytes may itself be stuck.
+void cj__cpu_mbarriers_blame(const cj_cpu_block *block) {
+    const cj_cpu_mbarriers *mbarriers = mbarriers_of(block);
+    for (size_t i = 0; i < mbarriers->capacity; i++) {
+        const cj_cpu_mbarrier *m = &mbarriers->slot[i];
+        if (m->life != CJ_MBARRIER_LIVES || m->block != block || !m->asker.op || !m->bringer.op) continue;
+        if (m->bytes < 0 || (m->bytes > 0 && (uint32_t)m->bytes < m->asked)) blame(m);
+    }
+}
+
+void cj__cpu_mbarriers_settle(const cj_cpu_block *block) {
+    const cj_cpu_mbarriers *mbarriers = mbarriers_of(block);
+    for (size_t i = 0; i < mbarriers->capacity; i++) {
+        const cj_cpu_mbarrier *m = &mbarriers->slot[i];
+        if (m->life == CJ_MBARRIER_LIVES && m->block == block && m->asker.op && m->bringer.op && m->bytes < 0) blame(m);
+    }
 }
 
 // ---- deadlock

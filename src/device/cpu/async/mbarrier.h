@@ -19,12 +19,21 @@ enum {
 
 typedef enum cj_cpu_mbarrier_life { CJ_MBARRIER_NEVER, CJ_MBARRIER_LIVES, CJ_MBARRIER_INVALID } cj_cpu_mbarrier_life;
 
+// The thread and the op that a hazard report names.
+typedef struct cj_cpu_who {
+    cj_cpu_warp     *w;
+    const cj_cpu_op *op;
+    unsigned         lane;
+} cj_cpu_who;
+
 typedef struct cj_cpu_mbarrier {
     const cj_cpu_block  *block;
     uint32_t             offset;  // in its shared memory
     cj_cpu_mbarrier_life life;
     uint32_t             expected, pending;  // arrivals of a phase; arrivals that the running phase still waits for
     int32_t              bytes;              // expected minus arrived
+    uint32_t             asked;              // bytes expected in the running phase
+    cj_cpu_who           asker, bringer;     // the last that expected bytes, and that brought bytes; no op: none has
     uint32_t             phase;              // phases completed so far, the lower CJ_MBARRIER_PHASE_BITS bits
     uint32_t             line;               // of its mbarrier.init, or of the mbarrier.inval
     cj_sync              sync;
@@ -37,13 +46,6 @@ struct cj_cpu_mbarriers {
     uint64_t         changes;          // arrivals, transactions and inits so far: tells whether anything still happens
     uint64_t         flips;            // phases completed, and begun or ended by an init or inval
 };
-
-// The thread and the op that a hazard report names.
-typedef struct cj_cpu_who {
-    cj_cpu_warp     *w;
-    const cj_cpu_op *op;
-    unsigned         lane;
-} cj_cpu_who;
 
 void cj__cpu_mbarriers_clear(cj_cpu_mbarriers *mbarriers);  // removes all of them
 void cj__cpu_mbarriers_free(cj_cpu_mbarriers *mbarriers);
@@ -59,6 +61,11 @@ bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count,
 bool cj__cpu_mbarrier_join(cj_cpu_who who, cj_cpu_mbarrier *m);
 // The running phase expects so many more bytes; negative: so many bytes have arrived.
 bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes);
+
+// The cluster deadlocks: reports phases of a block that have got another number of bytes than they expect.
+void cj__cpu_mbarriers_blame(const cj_cpu_block *block);
+// The block ends: reports mbarriers that have got more bytes than all their phases expected.
+void cj__cpu_mbarriers_settle(const cj_cpu_block *block);
 
 // The 64 bits that shared memory holds.
 static inline uint64_t cj__cpu_mbarrier_state(const cj_cpu_mbarrier *m) {

@@ -150,6 +150,11 @@ static bool write_destination(const cj_cpu_transfer *t) {
     return true;
 }
 
+void cj__transfer_expose(cj_cpu_transfer *t) {
+    if (t->signal == CJ_SIGNAL_COPY_ARRIVAL || !t->writer.block) return;
+    if (t->is_read || read_source(t)) write_destination(t);
+}
+
 // ---- signals
 
 static cj_cpu_mbarrier *mbarrier_of(const cj_cpu_transfer *t) {

@@ -78,6 +78,7 @@ static void report_picture(cj_cpu_cluster *cluster, cj_cpu_rule rule, const char
              text.data ? text.data : "", described > BLOCKS_MAX ? "; …" : "");
     cluster->status = CJ_HAZARD;
     cj__hazard_add(cluster->launch->findings, rule, &hazard);
+    for (uint32_t i = 0; i < cluster->launch->ranks; i++) cj__cpu_mbarriers_blame(&cluster->block[i]);
     cj__text_free(&text);
 }
 

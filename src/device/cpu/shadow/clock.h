@@ -27,6 +27,7 @@ typedef enum cj_view {
     CJ_VIEW_MEMORY,
     CJ_VIEW_SHARED,
     CJ_VIEW_GLOBAL,
+    CJ_VIEW_TENSORMAP,
     CJ_VIEW_INIT,
     CJ_VIEW_PROGRESS,  // watch.h describes each view
     CJ_VIEW_COUNT

@@ -28,6 +28,7 @@ enum {
     CJ_USE_WRITE = 2,
     CJ_USE_INIT = 4,         // a write that makes an mbarrier, or an operation on one, which the INIT view orders
     CJ_USE_ASYNC_PROXY = 8,  // through the async proxy: a proxy fence must come between it and generic writes before it
+    CJ_USE_TENSORMAP = 16,   // of a caller: a copy reads a tensor map; recorded as CJ_USE_ASYNC_PROXY
 };
 
 typedef struct cj_watch_use {
@@ -47,7 +48,7 @@ typedef struct cj_access {
 typedef struct cj_accessor {
     cj_access       access;
     const cj_clock *now;
-    cj_view         proxy;  // SHARED or GLOBAL: the view in which generic writes are visible to the async proxy
+    cj_view         proxy;  // SHARED, GLOBAL or TENSORMAP: the view in which generic writes are visible to the proxy
     uint32_t        ranks;  // blocks of a cluster, for the scope `cluster`
 } cj_accessor;
 

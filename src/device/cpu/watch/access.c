@@ -20,7 +20,7 @@ static void check_peer(const cj_accessor *a, cj_cpu_cluster *cluster, const cj_c
                        uint64_t offset, uint64_t bytes) {
     if (owner != self) owner->watch->remote = true;
     const bool entered = owner == self || cj__clock_met(a->now, CJ_VIEW_PROGRESS, cj__watch_index(owner));
-    if (entered && owner->live) return;
+    if (entered && (owner->live || owner == self)) return;
     cj__cpu_peer(cluster, entered ? CJ_HAZARD_PEER_EXITED : CJ_HAZARD_PEER_NOT_ENTERED, &a->access,
                  (cj_watch_place){owner, offset, bytes});
 }
@@ -74,6 +74,10 @@ static void access_place(cj_accessor *a, cj_watch_subject *s, const cj_cpu_block
     s->begin = range ? range->begin : 0;
     s->from = place.address - s->begin;
     a->proxy = place.block ? CJ_VIEW_SHARED : CJ_VIEW_GLOBAL;
+    if (a->access.use.flags & CJ_USE_TENSORMAP) {
+        a->proxy = CJ_VIEW_TENSORMAP;
+        a->access.use.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY;
+    }
     a->ranks = launch->ranks;
     if (place.block) check_peer(a, s->cluster, self, place.block, place.address, place.bytes);
     if (shadow) cj__shadow_access(shadow, a, place.address - s->begin, place.bytes, cj__watch_judge, s);

@@ -40,7 +40,7 @@ void cj__watch_add_times(const cj_cpu_warp *w, uint32_t mask, cj_clock **into, c
 }
 
 static void add_passed(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
-    for (unsigned k = 0; k < 3; k++)
+    for (unsigned k = 0; k < CJ_WATCH_PASSED; k++)
         cj__watch_add_times(w, mask, into, (cj_view)(CJ_VIEW_SHARED + k), w->watch->passed[k]);
 }
 
@@ -79,7 +79,7 @@ void cj__watch_give_fenced(cj_cpu_warp *w, unsigned lane, unsigned scope, cj_clo
     cj__clock_join(into, before->clock);
     cj__clock_add(into, CJ_VIEW_MEMORY, self, before->time);
     cj__clock_add(into, CJ_VIEW_PROGRESS, self, before->time);
-    for (unsigned k = 0; k < 3; k++) {
+    for (unsigned k = 0; k < CJ_WATCH_PASSED; k++) {
         const uint32_t time = watch->passed[k][lane];
         if (time && time <= before->time) cj__clock_add(into, (cj_view)(CJ_VIEW_SHARED + k), self, time);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Beginning and end: of launches, clusters and threads.
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 #include "lanes.h"
@@ -78,6 +79,8 @@ static void reset_block(cj_cpu_block *block) {
     free(watch->chain);
     watch->chain = NULL;
     watch->chain_count = watch->chain_capacity = 0;
+    memset(watch->running, 0, sizeof watch->running);
+    memset(watch->before, 0, sizeof watch->before);
 }
 
 void cj__watch_start(cj_cpu_cluster *cluster) {

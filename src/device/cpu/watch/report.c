@@ -47,7 +47,8 @@ static const char *how(const cj_access *access) {
 // The rule names what is missing; if nothing orders the accesses, the rule depends on how far apart the agents are.
 static cj_cpu_rule rule_of(const cj_accessor *a, const cj_access *earlier) {
     const cj_agents agents = {.block = earlier->block, .group = earlier->group, .mask = earlier->mask};
-    if (!cj__clock_unknown(a->now, CJ_VIEW_MEMORY, &agents, earlier->time)) return CJ_HAZARD_PROXY_FENCE;
+    if (!cj__clock_unknown(a->now, CJ_VIEW_MEMORY, &agents, earlier->time))
+        return a->proxy == CJ_VIEW_TENSORMAP ? CJ_HAZARD_TENSORMAP_FENCE : CJ_HAZARD_PROXY_FENCE;
     if (!cj__clock_unknown(a->now, CJ_VIEW_PROGRESS, &agents, earlier->time)) return CJ_HAZARD_RELAXED_ARRIVE;
     if (earlier->block / a->ranks != a->access.block / a->ranks) return CJ_HAZARD_RACE_GRID;
     if (earlier->block != a->access.block) return CJ_HAZARD_RACE_CLUSTER;
@@ -58,6 +59,10 @@ static const char *reason(cj_cpu_rule rule, const cj_accessor *a, const cj_acces
     if (rule == CJ_HAZARD_PROXY_FENCE) {
         return "the write went through the generic proxy and the operation goes through the async proxy, with no "
                "fence.proxy.async between";
+    }
+    if (rule == CJ_HAZARD_TENSORMAP_FENCE) {
+        return "a copy reads tensor maps through a proxy of their own, with no fence.proxy.tensormap::generic.acquire "
+               "between";
     }
     if (rule == CJ_HAZARD_SAME_VALUE) return "nothing orders them, but both write the same value";
     if (rule == CJ_HAZARD_CAS_GUESS) {
@@ -125,26 +130,34 @@ static const char *const uses[] = {[CJ_UNDEFINED_GUARD] = "is decided by",
                                    [CJ_UNDEFINED_STORED] = "stores in global memory",
                                    [CJ_UNDEFINED_OPERAND] = "uses"};
 
+// What an undefined register holds: "line 9, ld.shared.u32, loaded of tile + 4, …, which nothing has written".
+static void describe_undefined(const cj_cpu_launch *launch, const cj_cpu_op *load, const char *place, cj_text *text) {
+    if (!load) {
+        cj__text_printf(text, "was loaded of memory that nothing has written");
+        return;
+    }
+    cj__text_printf(text, "%s, %s, ", cj__hazard_line(launch, load->line).text, cj__hazard_op_name(load));
+    if (load->inst->row->effects & CJ_READS)
+        cj__text_printf(text, "loaded of %s, which nothing has written", place ? place : "local memory");
+    else
+        cj__text_printf(text, "took from a lane that does not take part");
+}
+
 void cj__cpu_undefined(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_undefined_use use, const cj_cpu_op *load,
                        cj_watch_place place) {
     const cj_cpu_launch *launch = w->block->cluster->launch;
     const uint32_t       thread = w->index * CJ_LANES + lane;
-    if (cj__hazard_is_known(launch->findings, CJ_HAZARD_UNINITIALIZED, load ? load->line : 0, op->line)) return;
+    const bool           is_loaded = !load || load->inst->row->effects & CJ_READS;
+    const cj_cpu_rule    rule = is_loaded ? CJ_HAZARD_UNINITIALIZED : CJ_HAZARD_ABSENT_LANE;
+    if (cj__hazard_is_known(launch->findings, rule, load ? load->line : 0, op->line)) return;
     cj_hazard hazard = {.second = cj__hazard_side_of(launch, op, w->block->cluster->index, w->block->rank, thread)};
-    cj_text   text = {0};
-    if (place.bytes) describe_place(launch, place, &hazard, &text);
+    cj_text   where = {0}, what = {0};
+    if (place.bytes) describe_place(launch, place, &hazard, &where);
     if (load) hazard.first = cj__hazard_side_of(launch, load, w->block->cluster->index, w->block->rank, thread);
-    snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s what ", cj__hazard_line(launch, op->line).text,
-             cj__hazard_op_name(op), cj__hazard_who(&hazard.second).text, uses[use]);
-    const size_t length = strlen(hazard.message);
-    if (load) {
-        snprintf(hazard.message + length, sizeof hazard.message - length,
-                 "%s, %s, loaded of %s, which nothing has written", cj__hazard_line(launch, load->line).text,
-                 hazard.first.what, text.data ? text.data : "local memory");
-    } else {
-        snprintf(hazard.message + length, sizeof hazard.message - length,
-                 "was loaded of memory that nothing has written");
-    }
-    cj__text_free(&text);
-    cj__hazard_add(launch->findings, CJ_HAZARD_UNINITIALIZED, &hazard);
+    describe_undefined(launch, load, where.data, &what);
+    snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s what %s", cj__hazard_line(launch, op->line).text,
+             cj__hazard_op_name(op), cj__hazard_who(&hazard.second).text, uses[use], what.data ? what.data : "");
+    cj__text_free(&where);
+    cj__text_free(&what);
+    cj__hazard_add(launch->findings, rule, &hazard);
 }

@@ -15,6 +15,9 @@ struct cj_watch {
     } atomic[CJ_LANES];  // the addresses of the lanes of the running atomic
 };
 
+// Views that a fence of the lane itself extends: SHARED, GLOBAL, TENSORMAP, INIT.
+enum { CJ_WATCH_PASSED = CJ_VIEW_INIT - CJ_VIEW_SHARED + 1 };
+
 // What a releasing fence of a lane released: what the lane knew and did before it.
 typedef struct cj_watch_fenced {
     cj_clock *clock;
@@ -28,8 +31,8 @@ struct cj_watch_warp {
     cj_clock       *now[CJ_LANES];
     cj_clock       *pending[CJ_LANES][CJ_SCOPES];  // read; a fence of this scope or a wider one acquires it
     cj_watch_fenced fenced[CJ_LANES]
-                          [CJ_SCOPES];  // the lane's last fence of each scope, except those before a wider one
-    uint32_t passed[3][CJ_LANES];       // time of the lane's last fence for the views SHARED, GLOBAL, INIT
+                          [CJ_SCOPES];           // the lane's last fence of each scope, except those before a wider one
+    uint32_t passed[CJ_WATCH_PASSED][CJ_LANES];  // time of the lane's last fence for the views from SHARED to INIT
 };
 
 // Operations of thread t are agents t + stride, t + 2 * stride, …: once the thread knows an operation, the next
@@ -40,12 +43,18 @@ typedef struct cj_watch_chain {
     bool     busy;
 } cj_watch_chain;
 
+// The arrivals of a phase of a named barrier: of each warp its lanes, and the time at which the first of them arrived.
+typedef struct cj_watch_phase {
+    uint32_t lanes[CJ_WARPS_MAX], time[CJ_WARPS_MAX];
+} cj_watch_phase;
+
 struct cj_watch_block {
     cj_shadow      *shared;
     bool            remote;  // other blocks have accessed its shared memory
     cj_clock       *exits;   // what its threads knew when they exited
     cj_watch_chain *chain;   // of agents from stride on
     uint32_t        chain_count, chain_capacity;
+    cj_watch_phase  running[CJ_BARRIERS], before[CJ_BARRIERS];  // of barriers with a count of threads
     cj_watch_warp   warp[];
 };
 

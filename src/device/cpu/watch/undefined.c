@@ -356,16 +356,19 @@ static void move_comparison(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, 
     }
 }
 
-// A lane may read a lane that does not take part: that value has no load. It counts as defined unless some lane that
-// takes part has undefined bits.
 static void move_between_lanes(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_op *twin) {
-    const lane_u32 *from = (const lane_u32 *)(const void *)bits_at(w, op->slot[2]);
-    lane_u32       *to = (lane_u32 *)(void *)bits_at(w, op->slot[0]);
-    uint32_t        any = 0;
-    CJ_SOME_LANES(i, mask) any |= from[i];
     twin->run(w, twin, mask);
-    CJ_SOME_LANES(i, mask & ~w->waiting) to[i] &= any;
     cj__cpu_predicate_set(bits_at(w, op->slot[1]), mask, 0);
+}
+
+// The twin calls this, too, but has no place of its own: the op itself follows.
+void cj__undefined_absent(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes) {
+    cj_undefined *u = state_of(w);
+    if (op->reach == reach_bits) return;
+    set_lanes(w, op->slot[0], 32, lanes, lanes);
+    *origin_at(w, op->slot[0]) = index_of(w, op) + 1;
+    u->from[index_of(w, op)] = (cj_watch_place){0};
+    w->undefined = true;
 }
 
 static void move_between_registers(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const prepared *it) {
@@ -419,8 +422,8 @@ unsigned char *cj__undefined_local_of(const cj_cpu_warp *w, unsigned lane) {
 void cj__undefined_start(cj_cpu_block *block) {
     const cj_cpu_launch *launch = block->cluster->launch;
     const size_t         bytes = launch->program->file_bytes;
-    block->undefined = false;
-    memset(block->local + local_bytes(launch), 0, local_bytes(launch));
+    block->undefined = launch->local_bytes;
+    memset(block->local + local_bytes(launch), 0xff, local_bytes(launch));
     for (uint32_t i = 0; i < launch->warps; i++)
         memset(block->warp[i].file + bytes, 0, (CJ_UNDEFINED_FILES - 1) * bytes);
 }

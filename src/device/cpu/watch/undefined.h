@@ -26,13 +26,16 @@ typedef struct cj_undefined cj_undefined;
 
 cj_undefined *cj__undefined_open(const cj_cpu_program *program);  // NULL when out of memory
 void          cj__undefined_close(cj_undefined *undefined);       // NULL is allowed
-void          cj__undefined_start(cj_cpu_block *block);           // everything is defined
+void          cj__undefined_start(cj_cpu_block *block);           // registers are defined, local memory is not
 
 // Moves the undefined bits of an op that a warp with such bits (w->undefined) is about to execute for `mask`, and
 // reports uses of them. False: the launch ends.
 bool cj__undefined_step(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 // Computes w->undefined again: whether the warp still has undefined bits.
 void cj__undefined_settle(cj_cpu_warp *w);
+
+// Lanes of a shuffle have taken the values of lanes that do not take part.
+void cj__undefined_absent(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes);
 
 // ---- accesses of an op's memory operand, in this order
 

@@ -13,6 +13,7 @@
 //   MEMORY     ordered for the generic proxy
 //   SHARED     ordered for the async proxy too, in shared memory: a proxy fence came between
 //   GLOBAL     the same in global memory
+//   TENSORMAP  visible to copies that read a tensor map there: a fence.proxy.tensormap acquired it
 //   INIT       initializations of mbarriers before a fence.mbarrier_init; the MEMORY view counts, too
 //   PROGRESS   executed, whether or not memory is ordered: all that a relaxed arrive gives
 //
@@ -83,7 +84,8 @@ typedef enum cj_fence {
     CJ_FENCE_RELEASE = 2,
     CJ_FENCE_PROXY_SHARED = 4,  // fence.proxy.async: both
     CJ_FENCE_PROXY_GLOBAL = 8,
-    CJ_FENCE_INIT = 16  // fence.mbarrier_init.release.cluster
+    CJ_FENCE_INIT = 16,      // fence.mbarrier_init.release.cluster
+    CJ_FENCE_TENSORMAP = 32  // fence.proxy.tensormap::generic.acquire, whatever map it names
 } cj_fence;
 
 void cj__watch_fence(cj_cpu_warp *w, uint32_t mask, unsigned fences, cj_scope scope);
@@ -110,6 +112,9 @@ void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool w
 cj_scope cj__watch_scope(const cj_mnemonic *mnemonic, cj_scope otherwise);
 // Lanes reach a bar.warp.sync together; threads of a block reach a barrier that has just completed.
 void cj__watch_meet(cj_cpu_warp *w, uint32_t mask);
+// Lanes arrive at a barrier of fewer threads than the block. False if nothing orders this after the phase before, to which
+// they did not belong: then they could as well have arrived in that one.
+bool cj__watch_gather(cj_cpu_warp *w, uint32_t lanes, uint32_t barrier);
 void cj__watch_barrier(cj_cpu_block *block, cj_cpu_barrier *barrier);
 
 #endif

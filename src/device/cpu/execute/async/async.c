@@ -328,6 +328,7 @@ bool cj__cpu_select_fence_async(cj_cpu_prepare *p) {
         {CJ_W_MBARRIER_INIT, CJ_FENCE_INIT},
         {CJ_W_ASYNC, CJ_FENCE_PROXY_SHARED | CJ_FENCE_PROXY_GLOBAL},
         {CJ_W_ASYNC_GENERIC, CJ_FENCE_PROXY_SHARED},
+        {CJ_W_TENSORMAP_GENERIC, CJ_FENCE_TENSORMAP},
         {CJ_W_ACQUIRE, CJ_FENCE_ACQUIRE},
         {CJ_W_RELEASE, CJ_FENCE_RELEASE},
     };
@@ -337,6 +338,7 @@ bool cj__cpu_select_fence_async(cj_cpu_prepare *p) {
         if (cj__cpu_has(p, fences[i].word)) plan->fences |= fences[i].fences;
     }
     if (cj__cpu_has(p, CJ_W_MBARRIER_INIT)) plan->fences = CJ_FENCE_INIT;
+    if (!cj__cpu_has(p, CJ_W_ACQUIRE)) plan->fences &= ~(unsigned)CJ_FENCE_TENSORMAP;
     if (cj__cpu_has(p, CJ_W_GLOBAL)) plan->fences &= ~(unsigned)CJ_FENCE_PROXY_SHARED;
     if (cj__cpu_has(p, CJ_W_SHARED) || cj__cpu_has(p, CJ_W_SHARED_CTA) || cj__cpu_has(p, CJ_W_SHARED_CLUSTER))
         plan->fences &= ~(unsigned)CJ_FENCE_PROXY_GLOBAL;

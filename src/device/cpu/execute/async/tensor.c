@@ -32,6 +32,17 @@ static bool watch_map(cj_cpu_who who, unsigned flags, const cj_cpu_spot *at) {
     return cj__watch_access(who.w, who.op, who.lane, (cj_watch_use){.flags = (uint8_t)flags}, place) != CJ_STEP_STOP;
 }
 
+// A copy reads its map as an operation of its own, which the thread's own fence must precede, too.
+static bool watch_map_of_copy(cj_cpu_who who, const cj_cpu_spot *at) {
+    const cj_watch_use   use = {.flags = CJ_USE_READ | CJ_USE_TENSORMAP};
+    const cj_watch_place place = {at->block, at->address, sizeof(cj_tensormap)};
+    cj_watch_async       reader = cj__watch_fork(who.w, who.op, who.lane);
+    const cj_cpu_step    step = cj__watch_async_access(&reader, use, place, NULL);
+    cj__watch_join(who.w, 1u << who.lane, &reader);
+    cj__watch_end(&reader);
+    return step != CJ_STEP_STOP;
+}
+
 // Reads the map that lane i names; it is in global or constant memory or is a parameter.
 static bool read_map(cj_cpu_who who, unsigned k, cj_cpu_tensor *map) {
     const cj_cpu_span span = {.bytes = sizeof *map, .align = MAP_ALIGN};
@@ -41,7 +52,7 @@ static bool read_map(cj_cpu_who who, unsigned k, cj_cpu_tensor *map) {
     if (at.block)
         return misuse(who, "the tensor map lies in shared memory; copies take it from global memory or a parameter");
     const bool is_param = (address ^ CJ_PARAM_BASE) >> 48 == 0;
-    if (!is_param && !watch_map(who, CJ_USE_READ, &at)) return false;
+    if (!is_param && !watch_map_of_copy(who, &at)) return false;
     memcpy(map, at.host, sizeof *map);
     const char *fault = cj__cpu_tensor_fault(map);
     return !fault || misuse(who, fault);

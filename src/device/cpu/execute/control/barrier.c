@@ -64,6 +64,13 @@ static cj_cpu_step arrive(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, u
         return cj__cpu_hazard(w, op, cj__cpu_first(barrier->lanes[w->index] & lanes), CJ_HAZARD_DOUBLE_ARRIVE,
                               "arrives again at barrier %u, which has not completed since", index);
     }
+    if (expected && !cj__watch_gather(w, lanes, index)) {
+        return cj__cpu_hazard(
+            w, op, lane, CJ_HAZARD_BARRIER_SHARED,
+            "arrives at barrier %u, at which other threads met before, and nothing orders the two: it "
+            "could have met them",
+            index);
+    }
     barrier->used = true;
     barrier->expected = expected;
     barrier->lanes[w->index] |= lanes;

@@ -3,7 +3,7 @@
 // "redux.sync", "elect.sync", "bar.warp.sync"): each waits until all living members of its mask are at the same
 // instruction.
 #include "exec.h"
-#include "watch.h"
+#include "undefined.h"
 
 // The lanes of `rest` with the same member mask as the first of them.
 static uint32_t same_members(const lane_u32 *members, uint32_t rest) {
@@ -43,7 +43,7 @@ static cj_cpu_step done(const cj_cpu_warp *w) { return w->waiting ? CJ_STEP_WAIT
         const lane_u32 *a = CJ_LANES_OF(const lane_u32, 2);                                    \
         const lane_u32 *b = CJ_LANES_OF(const lane_u32, 3);                                    \
         const lane_u32 *c = CJ_LANES_OF(const lane_u32, 4);                                    \
-        uint32_t        given[CJ_LANES], bits = 0;                                             \
+        uint32_t        given[CJ_LANES], bits = 0, absent = 0;                                 \
         CJ_EVERY_LANE(i) given[i] = a[i] | ((ready >> i & 1) - 1);                             \
         CJ_EACH_LANE(i, ready, {                                                               \
             const uint32_t segment = c[i] >> 8 & 31, by = b[i] & 31;                           \
@@ -53,7 +53,9 @@ static cj_cpu_step done(const cj_cpu_warp *w) { return w->waiting ? CJ_STEP_WAIT
             (void)last;                                                                        \
             bits |= (uint32_t)valid << i;                                                      \
             d[i] = given[valid ? from & 31 : i];                                               \
+            absent |= (uint32_t)(valid && !(ready >> (from & 31) & 1)) << i;                   \
         });                                                                                    \
+        if (absent && w->watch) cj__undefined_absent(w, op, absent);                           \
         cj__cpu_predicate_set(w->file + op->slot[1], ready, bits);                             \
         return done(w);                                                                        \
     }
