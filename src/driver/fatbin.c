@@ -8,6 +8,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "merge.h"
+
 // What a program registers: the address of a container. With -rdc=true nvlink writes version 2, whose container holds what
 // nvlink made, and `linked` the containers of the translation units, up to a NULL.
 typedef struct wrapper {
@@ -220,23 +222,104 @@ static cj_status refuse_without(const inventory *seen, const cj_limits *limits, 
                 seen->length ? seen->text : "nothing");
 }
 
-// The units of -rdc=true: the one among them that has PTX. What nvlink made of them is machine code.
-static cj_status choose_linked(const void *const *units, const cj_limits *limits, entry *best,
-                               const unsigned char **data, inventory *seen, cj_error *error) {
-    unsigned count = 0;
-    for (; units && *units; units++) {
+// ---- -rdc=true: what nvlink made is machine code, and the PTX is that of the translation units, which are merged
+
+typedef struct linked {
+    char **ptx;
+    char (*name)[40];  // "translation unit 2", for messages
+    const char **names;
+    size_t       count;
+    uint32_t     capability;
+    char         variant;
+} linked;
+
+static void free_linked(linked *l) {
+    for (size_t i = 0; i < l->count; i++) free(l->ptx[i]);
+    free(l->ptx);
+    free(l->name);
+    free(l->names);
+}
+
+// The texts of those units that have PTX for the device. A unit that has none is a library's (libcudadevrt.a): what it
+// defines stays undefined.
+static cj_status read_units(const void *const *units, size_t count, const cj_limits *limits, linked *l, inventory *seen,
+                            cj_error *error) {
+    cj_status status = CJ_OK;
+    for (size_t i = 0; !status && i < count; i++) {
         entry                e = {0};
         const unsigned char *at = NULL;
-        const cj_status      status = choose(*units, 0, limits, &e, &at, seen, error);
-        if (status) return status;
-        if (!at) continue;
-        *best = e;
-        *data = at;
-        count++;
+        cj__fatbin_text      text;
+        status = choose(units[i], 0, limits, &e, &at, seen, error);
+        if (status || !at) continue;
+        status = take(&e, at, &text, error);
+        if (status) break;
+        snprintf(l->name[l->count], sizeof *l->name, "translation unit %zu", i + 1);
+        l->names[l->count] = l->name[l->count];
+        l->ptx[l->count++] = text.ptx;
+        l->capability = text.capability;
+        l->variant = text.variant;
     }
-    if (count <= 1) return CJ_OK;
-    return fail(error, CJ_UNSUPPORTED, "fatbin-link", "compile the program without -rdc=true, or as one source file",
-                "a program compiled with -rdc=true has PTX of %u translation units, which nobody links here", count);
+    return status;
+}
+
+static cj_status merge_units(const linked *l, cj__fatbin_text *found, cj_error *error) {
+    cj_text     why = {0};
+    char *const ptx = cj__merge_ptx((const char *const *)l->ptx, l->names, l->count, &why);
+    cj_status   status = CJ_OK;
+    if (ptx)
+        *found = (cj__fatbin_text){
+            .ptx = ptx, .length = strlen(ptx), .capability = l->capability, .variant = l->variant};
+    else if (why.failed || !why.data)
+        status = fail(error, CJ_OUT_OF_MEMORY, "", "", "no host memory to link %zu PTX texts", l->count);
+    else
+        status = fail(error, CJ_UNSUPPORTED, "fatbin-link",
+                      "compile the program without -rdc=true, or as one source file",
+                      "the PTX of a program's %zu translation units cannot be linked: %s", l->count, why.data);
+    cj__text_free(&why);
+    return status;
+}
+
+// Units are first asked for PTX that a GPU would run: a library's for a later GPU alone is none of the program's then.
+static cj_status take_linked(const void *const *units, const cj_limits *limits, cj__fatbin_text *found, inventory *seen,
+                             cj_error *error) {
+    size_t    count = 0;
+    cj_limits native = *limits;
+    native.every_target = false;
+    while (units && units[count]) count++;
+    linked    l = {.ptx = calloc(count + 1, sizeof *l.ptx),
+                   .name = calloc(count + 1, sizeof *l.name),
+                   .names = calloc(count + 1, sizeof *l.names)};
+    cj_status status = CJ_OK;
+    if (!l.ptx || !l.name || !l.names)
+        status = fail(error, CJ_OUT_OF_MEMORY, "", "", "no host memory for %zu translation units", count);
+    if (!status) status = read_units(units, count, &native, &l, seen, error);
+    if (!status && !l.count && limits->every_target) {
+        *seen = (inventory){0};
+        status = read_units(units, count, limits, &l, seen, error);
+    }
+    if (!status && l.count) status = merge_units(&l, found, error);
+    free_linked(&l);
+    return status;
+}
+
+// ---- CLUSTERJIT_PTX
+
+// The file's text in place of a program's PTX: of a changed copy of it, say.
+static cj_status take_file(const char *path, const cj_limits *limits, cj__fatbin_text *found, cj_error *error) {
+    FILE      *file = fopen(path, "rb");
+    const long bytes = file && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
+    char      *text = bytes < 0 ? NULL : calloc(1, (size_t)bytes + 1);
+    bool       whole = text != NULL;
+    if (text) rewind(file);
+    if (text) whole = fread(text, 1, (size_t)bytes, file) == (size_t)bytes;
+    if (file) fclose(file);
+    if (!whole) {
+        free(text);
+        return fail(error, CJ_FILE, "fatbin-replacement", "give the path of a PTX file, or unset CLUSTERJIT_PTX",
+                    "the file of CLUSTERJIT_PTX, %s, cannot be read", path);
+    }
+    *found = (cj__fatbin_text){.ptx = text, .length = strlen(text), .capability = limits->compute_capability};
+    return CJ_OK;
 }
 
 cj_status cj__fatbin_ptx(const void *image, size_t size, const cj_limits *limits, cj__fatbin_text *found,
@@ -255,9 +338,14 @@ cj_status cj__fatbin_ptx(const void *image, size_t size, const cj_limits *limits
     if (!known || !image)
         return fail(error, CJ_FILE, "fatbin-form", "give what nvcc -fatbin or fatbinary wrote",
                     "this is no fat binary");
+    const char *const replacement = getenv("CLUSTERJIT_PTX");
+    if (replacement && *replacement) return take_file(replacement, limits, found, error);
     cj_status status = choose(image, size, limits, &best, &data, &seen, error);
-    if (!status && !data && outer.version == WRAPPER_VERSION_LINKED)
-        status = choose_linked(outer.linked, limits, &best, &data, &seen, error);
-    if (!status && !data) status = refuse_without(&seen, limits, error);
-    return status ? status : take(&best, data, found, error);
+    if (!status && data) return take(&best, data, found, error);
+    cj__fatbin_text text = {0};
+    if (!status && outer.version == WRAPPER_VERSION_LINKED)
+        status = take_linked(outer.linked, limits, &text, &seen, error);
+    if (!status && !text.ptx) status = refuse_without(&seen, limits, error);
+    if (!status) *found = text;
+    return status;
 }

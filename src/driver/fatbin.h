@@ -20,13 +20,15 @@ bool cj__fatbin_is(const void *image, size_t size);
 
 // The best PTX in a wrapper or container for a device of these limits: first what a GPU of that compute capability runs, the
 // highest capability before others, and there `a` before `f` before neither; then, on a device that runs every target, the
-// lowest of the others. `size` in bytes bounds every read of a container; 0: the container's header is believed, as it is
-// for the container that a wrapper points to. Reentrant; *found is written on success only. Errors, by rule:
+// lowest of the others. The translation units of -rdc=true are linked to one text. `size` in bytes bounds every read of a container; 0: the container's header is believed, as it is
+// for the container that a wrapper points to. *found is written on success only. Errors, by rule:
 //   FILE         fatbin-form (no fat binary), fatbin-cut (an entry ends after the container), fatbin-compressed (damaged
 //                LZ4 or zstd data, or another method), all of them CUDA_ERROR_INVALID_IMAGE to a program
-//   UNSUPPORTED  fatbin-no-ptx (machine code or NVVM IR alone: CUDA_ERROR_NO_BINARY_FOR_GPU), fatbin-link (several
-//                translation units of -rdc=true, which would have to be linked)
+//   UNSUPPORTED  fatbin-no-ptx (machine code or NVVM IR alone: CUDA_ERROR_NO_BINARY_FOR_GPU), fatbin-link (the translation
+//                units of -rdc=true do not fit each other)
 //   OUT_OF_MEMORY
+// If the environment's CLUSTERJIT_PTX names a file, its text is given in place of the PTX in any fat binary (its capability is
+// the device's); FILE, fatbin-replacement, where it cannot be read.
 cj_status cj__fatbin_ptx(const void *image, size_t size, const cj_limits *limits, cj__fatbin_text *found,
                          cj_error *error);
 

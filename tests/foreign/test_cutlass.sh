@@ -12,7 +12,7 @@ need nvcc
 [ -n "${CJ_CUTLASS:-}" ] || { echo "skipped: CJ_CUTLASS does not say where CUTLASS is"; exit 77; }
 [ -e "$CJ_CUTLASS/include/cutlass/cutlass.h" ] || { echo "CJ_CUTLASS=$CJ_CUTLASS: no include/cutlass/cutlass.h in it"; exit 1; }
 [ -z "${CJ_CFLAGS:-}" ] || { echo "skipped: nvcc's programs are not linked with sanitizers"; exit 77; }
-cudart=${CJ_CUDART:?the runtime on the CPU device} library=${CJ_LIBRARY:?the path of libclusterjit}
+programs=${CJ_PROGRAMS:?the directory of libcudart.so.13}
 seed=${CJ_SEED:-$RANDOM}
 echo "CJ_SEED=$seed"
 runs=0
@@ -22,7 +22,7 @@ runs=0
 kept=${nvcc_kept:?}/cutlass_$schedule
 object=$kept/gemm.o ptx=$kept/gemm.ptx program=$kept/gemm
 declare -A epilogue=([Cooperative]=TmaWarpSpecializedCooperative [Pingpong]=TmaWarpSpecialized)
-options=(-std=c++17 -O1 -w -arch=compute_90a -code=compute_90a --compress-mode=none -cudart none --expt-relaxed-constexpr
+options=(-std=c++17 -O1 -w -arch=compute_90a -code=compute_90a -cudart shared --expt-relaxed-constexpr
     -I "$CJ_CUTLASS/include" -I "$CJ_CUTLASS/tools/util/include"
     "-DSCHEDULE=KernelTmaWarpSpecialized$schedule" "-DEPILOGUE=${epilogue[$schedule]}")
 version=$CJ_CUTLASS/include/cutlass/version.h
@@ -30,7 +30,7 @@ if ! [ "$object" -nt "$here/cutlass/gemm.cu" ] || ! [ "$object" -nt "$version" ]
     mkdir -p "$kept"
     nvcc "${options[@]}" --keep --keep-dir "$kept" -c "$here/cutlass/gemm.cu" -o "$object" || exit 1
 fi
-"${CXX:-c++}" "$object" "$cudart" "$library" -Wl,-rpath,"$(dirname "$library")" -lpthread -ldl -lm -o "$program" || exit 1
+nvcc "${options[@]}" "$object" -o "$program" || exit 1
 
 . "$here/../ptxas/failures.bash"
 
@@ -39,11 +39,9 @@ execute() {
     local order=$1
     shift
     runs=$((runs + 1))
-    (
-        unset CJ_SCHEDULE
-        [ "$order" = fixed ] || export CJ_SCHEDULE=$order
-        CJ_HAZARDS=1 "$program" "$@" >"$dir/log" 2>&1
-    )
+    [ "$order" = fixed ] || order=seed:$order
+    CLUSTERJIT_SCHEDULE=$order CLUSTERJIT_HAZARDS=on CLUSTERJIT_THREADS=${CLUSTERJIT_THREADS:-2} \
+        LD_LIBRARY_PATH=$programs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$program" "$@" >"$dir/log" 2>&1
 }
 
 # ---- right and silent: M N K SMS BETA. More K than the stages hold, several tiles a block; C is read; tails along each.
@@ -66,7 +64,7 @@ search() {
     local order
     cmp -s "$ptx" "$dir/twin.ptx" && { failed "$1" "nothing is changed"; return; }
     for order in fixed "$seed" $((seed + 1)); do
-        CJ_PTX=$dir/twin.ptx execute "$order" 256 256 704 2 0 "$seed"
+        CLUSTERJIT_PTX=$dir/twin.ptx execute "$order" 256 256 704 2 0 "$seed"
         grep -qE "\[($2)\]" "$dir/log" && return
     done
     failed "$1" "no [$2]"

@@ -231,39 +231,83 @@ static void damaged_text_is_refused_by_its_compression(void **state) {
     }
 }
 
-// What a program registers: with -rdc=true the container has nvlink's machine code, and the units are listed beside it.
+typedef struct wrapped {
+    uint32_t           magic, version;
+    const void        *container;
+    const void *const *linked;
+} wrapped;
+
 static void a_programs_wrapper_is_followed(void **state) {
     (void)state;
-    struct {
-        uint32_t           magic, version;
-        const void        *container;
-        const void *const *linked;
-    } wrapper = {.magic = 0x466243b1, .version = 1};
+    const image     fat = make("sm_90", "default");
+    wrapped         wrapper = {.magic = 0x466243b1, .version = 1, .container = fat.bytes};
     cj_error        error = {0};
     cj__fatbin_text found = {0};
-    const image     fat = make("sm_90", "default"), other = make("sm_80", "none"), machine = make("sm_90", "none");
-    machine.bytes[16] = 2;
-    const void *units[] = {machine.bytes, fat.bytes, NULL, NULL};
-
-    wrapper.container = fat.bytes;
     expect_target(&(image){(unsigned char *)&wrapper, 0}, &hopper, "sm_90");
     expect_target(&(image){(unsigned char *)&wrapper, sizeof wrapper}, &hopper, "sm_90");
-    wrapper.version = 2;
-    wrapper.container = machine.bytes;
-    wrapper.linked = units;
-    expect_target(&(image){(unsigned char *)&wrapper, 0}, &hopper, "sm_90");
-    units[2] = other.bytes;
-    expect_refusal(cj__fatbin_ptx(&wrapper, 0, &hopper, &found, &error), &error, CJ_UNSUPPORTED, "fatbin-link",
-                   "PTX of 2 translation units");
-    units[1] = NULL;
-    expect_refusal(cj__fatbin_ptx(&wrapper, 0, &hopper, &found, &error), &error, CJ_UNSUPPORTED, "fatbin-no-ptx",
-                   "machine code for sm_90, machine code for sm_90");
     wrapper.container = NULL;
     expect_refusal(cj__fatbin_ptx(&wrapper, 0, &hopper, &found, &error), &error, CJ_FILE, "fatbin-form",
                    "no fat binary");
     free(fat.bytes);
+}
+
+// With -rdc=true the container has nvlink's machine code, and the units are listed beside it. A unit of libcudadevrt.a has PTX
+// for a later GPU alone.
+static void the_units_of_separate_compilation_are_linked(void **state) {
+    (void)state;
+    const image fat = make("sm_80 sm_90", "default"), other = make("sm_90", "none"), machine = make("sm_90", "none");
+    const image later = make("sm_121", "default");
+    const void *units[] = {machine.bytes, fat.bytes, later.bytes, NULL, NULL};
+    wrapped     wrapper = {.magic = 0x466243b1, .version = 2, .container = machine.bytes, .linked = units};
+    const image program = {(unsigned char *)&wrapper, 0};
+    cj_error    error = {0};
+    cj__fatbin_text found = {0};
+    machine.bytes[16] = 2;
+    expect_target(&program, &hopper, "sm_90");
+    expect_target(&program, &every, "sm_90");
+    units[3] = other.bytes;
+    expect_refusal(cj__fatbin_ptx(&wrapper, 0, &every, &found, &error), &error, CJ_UNSUPPORTED, "fatbin-link",
+                   "2 translation units cannot be linked: 'translation unit 4' defines 'kernel_0'");
+    for (char *at = (char *)other.bytes; (at = memchr(at, 'k', other.size - (size_t)(at - (char *)other.bytes))); at++)
+        if (!strncmp(at, "kernel_", 7)) *at = 'K';
+    cj_test_ok(cj__fatbin_ptx(&wrapper, 0, &every, &found, &error), &error);
+    assert_non_null(strstr(found.ptx, ".entry kernel_49("));
+    assert_non_null(strstr(found.ptx, ".entry Kernel_49("));
+    assert_int_equal(found.length, strlen(found.ptx));
+    free(found.ptx);
+    units[1] = units[3] = NULL;
+    expect_refusal(cj__fatbin_ptx(&wrapper, 0, &hopper, &found, &error), &error, CJ_UNSUPPORTED, "fatbin-no-ptx",
+                   "machine code for sm_90, machine code for sm_90");
+    units[0] = later.bytes;
+    expect_target(&program, &every, "sm_121");
+    free(fat.bytes);
     free(other.bytes);
     free(machine.bytes);
+    free(later.bytes);
+}
+
+static void a_file_replaces_the_programs_ptx(void **state) {
+    (void)state;
+    cj_error        error = {0};
+    cj__fatbin_text found = {0};
+    const image     fat = make("sm_90", "none");
+    char            path[256];
+    fat.bytes[16] = 2;  // a program with machine code alone
+    path_of(path, sizeof path, "sm_90.ptx");
+    setenv("CLUSTERJIT_PTX", path, 1);
+    cj_test_ok(cj__fatbin_ptx(fat.bytes, fat.size, &hopper, &found, &error), &error);
+    char *const text = cj_test_read(path);
+    assert_string_equal(found.ptx, text);
+    assert_int_equal(found.length, strlen(text));
+    free(found.ptx);
+    free(text);
+    found.ptx = NULL;
+    setenv("CLUSTERJIT_PTX", "/nowhere/a.ptx", 1);
+    expect_refusal(cj__fatbin_ptx(fat.bytes, fat.size, &hopper, &found, &error), &error, CJ_FILE, "fatbin-replacement",
+                   "/nowhere/a.ptx, cannot be read");
+    assert_null(found.ptx);
+    unsetenv("CLUSTERJIT_PTX");
+    free(fat.bytes);
 }
 
 static int make_directory(void **state) {
@@ -290,6 +334,8 @@ int main(void) {
         cmocka_unit_test(damaged_copies_are_read_or_refused),
         cmocka_unit_test(damaged_text_is_refused_by_its_compression),
         cmocka_unit_test(a_programs_wrapper_is_followed),
+        cmocka_unit_test(the_units_of_separate_compilation_are_linked),
+        cmocka_unit_test(a_file_replaces_the_programs_ptx),
     };
     return cmocka_run_group_tests(tests, make_directory, drop_directory);
 }
