@@ -266,7 +266,9 @@ CUresult cj__launch_run(const cj_launch_work *launch) {
                                .block = launch->block,
                                .dynamic_shared = launch->shared,
                                .arguments = (void *const *)launch->argument};
-    CUresult         code = cj__fun_prepare(fun);
+    // A graph may hold a function whose module was unloaded.
+    if (!cj__object_find(CJ_FUNCTION, HANDLE_OF(fun))) return cj__refuse_handle(CJ_FUNCTION, HANDLE_OF(fun));
+    CUresult code = cj__fun_prepare(fun);
     if (!code) code = read_attributes(launch, &config);
     if (code) return code;
     config.function = fun->code;

@@ -29,6 +29,7 @@ typedef struct cj_block {
     cj_pool       *pool;
     uint32_t       reached;  // bit i: wrapped for device i
     bool           is_array;
+    bool           is_graph;  // a graph's: freed with the last graph that has its node
     bool           sync_memops;
     void          *map;  // of VIRTUAL: virtual.c's
 } cj_block;

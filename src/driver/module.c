@@ -35,6 +35,7 @@ static void release_mod(void *object) {
     cj_mod *mod = object;
     cj_source_map_destroy(mod->map);
     cj_module_unload(mod->module);
+    cj__let(mod->context);
     free(mod->ptx);
     free(mod);
 }
@@ -54,7 +55,7 @@ CUresult cj__mod_new(cj_context *context, char *text, size_t length, const cj_ji
         free(text);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    mod->context = context;
+    mod->context = cj__keep(context);
     mod->module = module;
     mod->ptx = text;
     mod->length = length;
