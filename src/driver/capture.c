@@ -105,6 +105,18 @@ CUresult cj__capture_add(cj_stream_object *stream, const cj_work *work) {
     return set_after(&stream->after, &stream->after_count, &handle, 1);
 }
 
+CUresult cj__capture_allocate(cj_stream_object *stream, size_t bytes, CUdeviceptr *address) {
+    cj_node *node = NULL;
+    CUresult code = check(stream->capture);
+    if (code) return code;
+    code = cj__graph_add_memory(stream->capture->graph, stream->after, stream->after_count, bytes, stream->base.owner,
+                                &node);
+    if (code) return invalidate(stream->capture, code);
+    const CUgraphNode handle = HANDLE_OF(node);
+    *address = node->work.as.memory->address;
+    return set_after(&stream->after, &stream->after_count, &handle, 1);
+}
+
 CUresult cj__capture_record(cj_stream_object *stream, cj_event *event) {
     const CUresult code = check(stream->capture);
     if (code) return code;

@@ -24,6 +24,9 @@ CUresult cj__capture_add(cj_stream_object *stream, const cj_work *work);
 // Refuses work on the legacy stream while a stream that it would wait for is captured.
 CUresult cj__capture_implicit(const cj_stream_object *stream);
 
+// Allocates memory in a node of the capture.
+CUresult cj__capture_allocate(cj_stream_object *stream, size_t bytes, CUdeviceptr *address);
+
 // An event of this capture that is recorded, or waited for.
 CUresult cj__capture_record(cj_stream_object *stream, cj_event *event);
 CUresult cj__capture_wait(cj_stream_object *stream, cj_event *event);

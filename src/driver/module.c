@@ -19,10 +19,10 @@ static void write_log(char *log, size_t bytes, void **used, const char *text) {
     if (used) *used = (void *)(uintptr_t)wrote;
 }
 
-static void tell_jit(const cj_jit *jit, const cj_error *error) {
+void cj__jit_tell(const cj_jit *jit, const cj_error *error) {
     char text[2048] = "";
     if (!jit) return;
-    if (error->status) {
+    if (error && error->status) {
         snprintf(text, sizeof text, "line %u, column %u: %s%s%s\n", error->line, error->column, error->message,
                  error->hint[0] ? "; " : "", error->hint);
     }
@@ -44,7 +44,7 @@ CUresult cj__mod_new(cj_context *context, char *text, size_t length, const cj_ji
     cj_error        error = {0};
     cj_module      *module = NULL;
     const cj_status status = cj_module_from_ptx(context->gpu->device, text, length, &module, &error);
-    tell_jit(jit, &error);
+    cj__jit_tell(jit, &error);
     if (status) {
         free(text);
         return cj__refuse_error(&error);

@@ -52,7 +52,8 @@ typedef struct cj_graph_memory {
 } cj_graph_memory;
 
 // Kind and the function that runs it.
-#define CJ_WORKS(X) X(LAUNCH) X(COPY) X(SET) X(HOST) X(RECORD) X(WAIT) X(WRITE) X(ALLOC) X(FREE) X(EMPTY) X(CHILD)
+#define CJ_WORKS(X) \
+    X(LAUNCH) X(COPY) X(SET) X(HOST) X(RECORD) X(WAIT) X(WRITE) X(AWAIT) X(ALLOC) X(FREE) X(EMPTY) X(CHILD)
 
 typedef enum cj_work_kind {
 #define CJ_X(name) CJ_WORK_##name,
@@ -74,8 +75,8 @@ typedef struct cj_work {
         struct cj_graph *child;
         struct {
             uint64_t address, value;
-            unsigned bytes;
-        } write;  // of stream memory operations
+            unsigned bytes, compare;  // AWAIT: CU_STREAM_WAIT_VALUE_GEQ, …
+        } write;                      // of stream memory operations
     } as;
 } cj_work;
 
