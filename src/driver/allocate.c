@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that allocate and free memory of devices and of the host.
+#include "capture.h"
 #include "memory.h"
 
 enum { PITCH = 512 };
@@ -8,7 +9,8 @@ static CUresult allocate(CUdeviceptr *result, size_t bytes, cj_memory_type type,
     cj_context    *context = cj__current();
     const cj_block wanted = {.bytes = bytes, .type = type, .gpu = context->gpu, .owner = context, .flags = flags};
     cj_block      *block = NULL;
-    const CUresult code = cj__memory_new(&wanted, &block);
+    CUresult       code = cj__capture_unsafe();
+    if (!code) code = cj__memory_new(&wanted, &block);
     if (!code) *result = block->base;
     return code;
 }
@@ -46,9 +48,11 @@ CUresult cuMemAllocManaged(CUdeviceptr *memory, size_t bytes, unsigned flags) {
 CUresult cuMemFree_v2(CUdeviceptr memory) {
     ENTER(CJ_NEED_CONTEXT);
     if (!memory) LEAVE(CUDA_SUCCESS);
+    TRY(cj__capture_unsafe());
     cj_block *block = cj__memory_begin(memory);
     if (block) cj__gpu_wait(block->gpu);
     block = cj__memory_begin(memory);
+    if (block && block->is_graph) LEAVE(CUDA_SUCCESS);  // the graph's next launch has it at the same address
     if (!block || block->is_array || (block->type != CJ_MEMORY_DEVICE && block->type != CJ_MEMORY_MANAGED)) {
         cj__refuse(CUDA_ERROR_INVALID_VALUE, "0x%llx is no address that an allocation returned",
                    (unsigned long long)memory);
@@ -106,6 +110,7 @@ static void wait_for_all(void) {
 CUresult cuMemFreeHost(void *memory) {
     ENTER(CJ_NEED_CONTEXT);
     if (!memory) LEAVE(CUDA_SUCCESS);
+    TRY(cj__capture_unsafe());
     wait_for_all();
     cj_block *block = cj__memory_begin((uintptr_t)memory);
     if (!block || block->type != CJ_MEMORY_PINNED)

@@ -11,7 +11,7 @@ typedef struct cj_array {
     size_t                  element;  // bytes
     size_t                  width;    // bytes of a row
     size_t                  rows, slices;
-    uint64_t                memory;  // of a block
+    uint64_t                memory, id;  // of its block
 } cj_array;
 
 #endif

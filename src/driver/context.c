@@ -287,12 +287,29 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit) {
     LEAVE(CUDA_SUCCESS);
 }
 
-// The CPU device's stacks, heap and printf have limits of their own: the value is kept and told.
+enum { STACK_LEAST = 16 << 10, STACK_MOST = 512 << 10 };
+
+// The CPU device has its own stack and heap, which grow to what is asked for; other limits are kept, and mean nothing to it.
+static CUresult set_limit(cj_context *context, CUlimit limit, size_t value) {
+    cj_gpu        *gpu = context->gpu;
+    cj_cpu_options options = cj__driver.options;
+    cj_error       error = {0};
+    if (limit == CU_LIMIT_STACK_SIZE && value > STACK_MOST)
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "a stack of %zu bytes; the CPU device's have %d at most", value,
+                          STACK_MOST);
+    const size_t stack = limit == CU_LIMIT_STACK_SIZE ? value : context->limit[CU_LIMIT_STACK_SIZE];
+    options.stack_bytes = (uint32_t)(stack < STACK_LEAST ? STACK_LEAST : stack);
+    options.heap_bytes = limit == CU_LIMIT_MALLOC_HEAP_SIZE ? value : context->limit[CU_LIMIT_MALLOC_HEAP_SIZE];
+    cj__gpu_wait(gpu);
+    if (cj_cpu_configure(gpu->device, &options, &error)) return cj__refuse_error(&error);
+    context->limit[limit] = value;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
     ENTER(CJ_NEED_CONTEXT);
     if ((unsigned)limit >= CU_LIMIT_MAX) LEAVE(cj__refuse(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d", (int)limit));
-    cj__current()->limit[limit] = value;
-    LEAVE(CUDA_SUCCESS);
+    LEAVE(set_limit(cj__current(), limit, value));
 }
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config) {

@@ -18,6 +18,8 @@ static size_t or_else(size_t given, size_t otherwise) { return given ? given : o
 
 static CUresult span_of_array(const cj_place *place, const cj_copy *copy, span *result) {
     const cj_array *array = place->array;
+    cj_block       *block = cj__memory_begin(array->memory);
+    if (!block || block->id != array->id) return cj__refuse_handle(CJ_ARRAY, HANDLE_OF(array));
     if (place->x > array->width || copy->bytes > array->width - place->x || place->y > array->rows ||
         copy->height > array->rows - place->y || place->z > array->slices || copy->depth > array->slices - place->z) {
         return cj__refuse(CUDA_ERROR_INVALID_VALUE,
@@ -25,7 +27,7 @@ static CUresult span_of_array(const cj_place *place, const cj_copy *copy, span *
                           copy->bytes, copy->height, copy->depth, place->x, place->y, place->z, array->width,
                           array->rows, array->slices);
     }
-    *result = (span){.pitch = array->width, .slice = array->width * array->rows, .block = cj__memory_at(array->memory)};
+    *result = (span){.pitch = array->width, .slice = array->width * array->rows, .block = block};
     result->at = (unsigned char *)(uintptr_t)array->memory + place->x + place->y * result->pitch +
                  place->z * result->slice;
     return CUDA_SUCCESS;

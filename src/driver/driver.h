@@ -74,7 +74,7 @@ void *cj__object_next(const void *object, const cj_context *owner);
 
 enum { CJ_GPUS = 16 };
 
-typedef struct cj_pool cj_pool;
+typedef struct cj_pool cj_pool;  // memory.h
 
 typedef struct cj_gpu {
     cj_device       *device;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "capture.h"
 #include "submit.h"
 
 void cj__event_record(cj_event *event) {
@@ -60,7 +61,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent given, unsigned flags) {
 }
 
 static CUresult refuse_captured(const cj_event *event) {
-    return event->capture ? cj__refuse(CUDA_ERROR_CAPTURED_EVENT, "the event was recorded in a capture") : CUDA_SUCCESS;
+    return cj__capture_of_event(event) ? cj__refuse(CUDA_ERROR_CAPTURED_EVENT, "the event was recorded in a capture")
+                                       : CUDA_SUCCESS;
 }
 
 CUresult cuEventQuery(CUevent given) {

@@ -104,12 +104,29 @@ CUresult cuDriverGetVersion(int *version) {
 
 // ---- the end of the process
 
+// What kernels allocated and did not free.
+static void tell_heap(const cj_gpu *gpu) {
+    cj_cpu_heap_state heap = {0};
+    char              message[128];
+    if ((gpu->primary && gpu->primary->fault) || cj_cpu_heap_read(gpu->device, &heap, NULL) || !heap.blocks) return;
+    snprintf(message, sizeof message, "%llu bytes that kernels allocated were never freed, in %llu blocks",
+             (unsigned long long)heap.used, (unsigned long long)heap.blocks);
+    const cj_record record = {.kind = "leak",
+                              .call = "malloc",
+                              .message = message,
+                              .device = gpu->ordinal,
+                              .bytes = heap.used,
+                              .count = heap.blocks};
+    cj__report(&record);
+}
+
 // What a program should have ended by itself. A function belongs to its module, a node to its graph.
 static void tell_leaks(void) {
     static const char *const names[CJ_KIND_COUNT] = {
         [CJ_MODULE] = "module", [CJ_LIBRARY] = "library",       [CJ_STREAM] = "stream", [CJ_EVENT] = "event",
         [CJ_GRAPH] = "graph",   [CJ_EXEC] = "executable graph", [CJ_ARRAY] = "array",   [CJ_POOL] = "memory pool"};
     cj__memory_tell_leaks();
+    for (int i = 0; i < cj__driver.gpu_count; i++) tell_heap(&cj__driver.gpu[i]);
     for (const cj_object *o = cj__object_next(NULL, NULL); o; o = cj__object_next(o, NULL)) {
         char message[128];
         // After a fault no call could have ended it.

@@ -167,6 +167,8 @@ void cj__memory_free(cj_block *block) {
     for (int i = 0; i < cj__driver.gpu_count; i++) cj__memory_unreach(block, &cj__driver.gpu[i]);
     take_out(block);
     give_back(block);
+    if (block->pool) block->pool->used -= block->bytes;
+    cj__let(block->pool);
     free(block);
 }
 

@@ -17,18 +17,28 @@ typedef enum cj_memory_type {
     CJ_MEMORY_VARIABLE,    // of a module
 } cj_memory_type;
 
+struct cj_pool {
+    cj_object base;
+    cj_gpu   *gpu;
+    bool      on_host;
+    uint32_t  readers;  // bit i: device i reaches its memory, beside its own
+    uint64_t  used, high;
+    uint64_t  attribute[CU_MEMPOOL_ATTR_USED_MEM_HIGH + 1];
+};
+
 typedef struct cj_block {
     uint64_t       base;
     size_t         bytes;
     cj_memory_type type;
-    cj_gpu        *gpu;    // whose memory it is; of the host's: where it was allocated
-    cj_context    *owner;  // it is freed with this context; NULL: with none
-    unsigned       flags;  // of its call
-    uint64_t       id;     // never used again
-    const char    *call;   // that made it; NULL: a leak of it is nobody's
-    cj_pool       *pool;
+    cj_gpu        *gpu;      // whose memory it is; of the host's: where it was allocated
+    cj_context    *owner;    // it is freed with this context; NULL: with none
+    unsigned       flags;    // of its call
+    uint64_t       id;       // never used again
+    const char    *call;     // that made it; NULL: a leak of it is nobody's
+    cj_pool       *pool;     // kept; NULL: of none
     uint32_t       reached;  // bit i: wrapped for device i
     bool           is_array;
+    bool           is_graph;  // a graph's: freed with the last graph that has its node
     bool           sync_memops;
     void          *map;  // of VIRTUAL: virtual.c's
 } cj_block;

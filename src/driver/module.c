@@ -19,10 +19,10 @@ static void write_log(char *log, size_t bytes, void **used, const char *text) {
     if (used) *used = (void *)(uintptr_t)wrote;
 }
 
-static void tell_jit(const cj_jit *jit, const cj_error *error) {
+void cj__jit_tell(const cj_jit *jit, const cj_error *error) {
     char text[2048] = "";
     if (!jit) return;
-    if (error->status) {
+    if (error && error->status) {
         snprintf(text, sizeof text, "line %u, column %u: %s%s%s\n", error->line, error->column, error->message,
                  error->hint[0] ? "; " : "", error->hint);
     }
@@ -35,6 +35,7 @@ static void release_mod(void *object) {
     cj_mod *mod = object;
     cj_source_map_destroy(mod->map);
     cj_module_unload(mod->module);
+    cj__let(mod->context);
     free(mod->ptx);
     free(mod);
 }
@@ -43,7 +44,7 @@ CUresult cj__mod_new(cj_context *context, char *text, size_t length, const cj_ji
     cj_error        error = {0};
     cj_module      *module = NULL;
     const cj_status status = cj_module_from_ptx(context->gpu->device, text, length, &module, &error);
-    tell_jit(jit, &error);
+    cj__jit_tell(jit, &error);
     if (status) {
         free(text);
         return cj__refuse_error(&error);
@@ -54,7 +55,7 @@ CUresult cj__mod_new(cj_context *context, char *text, size_t length, const cj_ji
         free(text);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    mod->context = context;
+    mod->context = cj__keep(context);
     mod->module = module;
     mod->ptx = text;
     mod->length = length;

@@ -34,6 +34,7 @@ typedef struct cj_jit {
 } cj_jit;
 
 CUresult cj__jit_read(cj_jit *jit, unsigned count, const CUjit_option *option, void **value);
+void     cj__jit_tell(const cj_jit *jit, const cj_error *error);  // writes the logs; NULL: no error
 
 // Finds the PTX in an image: PTX itself or a fat binary. `*text` is the caller's to free.
 CUresult cj__image_read(const void *image, char **text, size_t *length);

@@ -6,10 +6,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "capture.h"
 #include "submit.h"
 
+static void release_stream(void *object) {
+    cj_stream_object *stream = object;
+    cj__capture_leave(stream);
+    free(stream->after);
+    free(stream);
+}
+
 cj_stream_object *cj__stream_new(cj_context *context, unsigned flags, int priority) {
-    cj_stream_object *made = cj__object_new(CJ_STREAM, sizeof *made, context, free);
+    cj_stream_object *made = cj__object_new(CJ_STREAM, sizeof *made, context, release_stream);
     if (!made) return NULL;
     made->flags = flags;
     made->priority = priority;

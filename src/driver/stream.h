@@ -14,17 +14,19 @@ struct cj_stream_object {
     int                priority;
     bool               is_legacy;
     struct cj_capture *capture;  // NULL: work runs
+    CUgraphNode       *after;    // in a capture: what the next node comes after
+    size_t             after_count;
     CUstreamAttrValue  attribute[CU_LAUNCH_ATTRIBUTE_MAX];
 };
 
 typedef struct cj_event {
-    cj_object          base;
-    unsigned           flags;
-    bool               recorded;
-    double             milliseconds;  // when it was recorded
-    struct cj_capture *capture;       // it was recorded in this capture; NULL: in none
-    struct cj_node   **after;         // after these nodes of it
-    size_t             after_count;
+    cj_object    base;
+    unsigned     flags;
+    bool         recorded;
+    double       milliseconds;  // when it was recorded
+    uint64_t     capture;       // id of the capture that it was recorded in last; 0: none
+    CUgraphNode *after;         // in a capture: the nodes that it stands for
+    size_t       after_count;
 } cj_event;
 
 cj_stream_object *cj__stream_new(cj_context *context, unsigned flags, int priority);  // NULL: no memory

@@ -3,7 +3,7 @@
 #ifndef CJ_DRIVER_SUBMIT_H
 #define CJ_DRIVER_SUBMIT_H
 
-#include "work.h"
+#include "graph.h"
 
 CUresult cj__submit(CUstream given, cj_work *work);
 
@@ -11,5 +11,8 @@ CUresult cj__submit(CUstream given, cj_work *work);
 // unless `external`: then they are nodes themselves.
 CUresult cj__submit_record(CUstream given, cj_event *event, bool external);
 CUresult cj__submit_wait(CUstream given, cj_event *event, bool external);
+
+// Runs a graph; in a capture it becomes the child of a node.
+CUresult cj__submit_graph(CUstream given, cj_exec *exec);
 
 #endif

@@ -43,14 +43,17 @@ typedef struct cj_host_work {
     void            *user;
 } cj_host_work;
 
-// The work of memory nodes: an allocation that lives from a graph's launch to its free.
-typedef struct cj_alloc_work {
-    uint64_t address;
-    size_t   bytes;
-} cj_alloc_work;
+// Memory of a graph. It is allocated when the node is made, so that its address is known, and lives as long as the last graph
+// or executable graph that has the node.
+typedef struct cj_graph_memory {
+    cj_object base;  // without a handle
+    uint64_t  address, id;
+    size_t    bytes;
+} cj_graph_memory;
 
 // Kind and the function that runs it.
-#define CJ_WORKS(X) X(LAUNCH) X(COPY) X(SET) X(HOST) X(RECORD) X(WRITE) X(EMPTY) X(CHILD)
+#define CJ_WORKS(X) \
+    X(LAUNCH) X(COPY) X(SET) X(HOST) X(RECORD) X(WAIT) X(WRITE) X(AWAIT) X(ALLOC) X(FREE) X(EMPTY) X(CHILD)
 
 typedef enum cj_work_kind {
 #define CJ_X(name) CJ_WORK_##name,
@@ -67,11 +70,13 @@ typedef struct cj_work {
         cj_set           set;
         cj_host_work     host;
         cj_event        *event;
+        cj_graph_memory *memory;   // of ALLOC
+        uint64_t         address;  // of FREE
         struct cj_graph *child;
         struct {
             uint64_t address, value;
-            unsigned bytes;
-        } write;  // of stream memory operations
+            unsigned bytes, compare;  // AWAIT: CU_STREAM_WAIT_VALUE_GEQ, …
+        } write;                      // of stream memory operations
     } as;
 } cj_work;
 

@@ -240,7 +240,10 @@ PASS(cudaDeviceGetP2PAttribute, (int *value, enum cudaDeviceP2PAttr attribute, i
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     CUcontext context = NULL;
+    CUdevice  device = 0;
     BEGIN();
+    TRY(cj__device(&device));
+    if (peer == device) return cj__refuse(__func__, cudaErrorInvalidDevice, "device %d is no peer of its own", peer);
     TRY(cj__primary(peer, &context));
     return cj__result(cuCtxEnablePeerAccess(context, flags));
 }

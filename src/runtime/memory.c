@@ -127,7 +127,7 @@ cudaError_t cudaMallocFromPoolAsync_ptsz(void **memory, size_t bytes, cudaMemPoo
 PASS_STREAM(cudaFreeAsync, (void *memory, cudaStream_t stream), cuMemFreeAsync(cj__address(memory), stream))
 PASS(cudaMemPoolCreate, (cudaMemPool_t * pool, const struct cudaMemPoolProps *properties),
      cuMemPoolCreate(pool, (const CUmemPoolProps *)(const void *)properties))
-PASS(cudaMemPoolDestroy, (cudaMemPool_t pool), cuMemPoolDestroy(pool))
+PASS(cudaMemPoolDestroy, (cudaMemPool_t pool), pool ? cuMemPoolDestroy(pool) : CUDA_ERROR_INVALID_VALUE)
 PASS(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t bytes), cuMemPoolTrimTo(pool, bytes))
 PASS(cudaMemPoolSetAttribute, (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value),
      cuMemPoolSetAttribute(pool, (CUmemPool_attribute)attribute, value))

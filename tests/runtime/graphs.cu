@@ -115,7 +115,7 @@ static void built_of_nodes() {
     EXPECT(cudaErrorInvalidDeviceFunction, (kernel.func = (void *)built_of_nodes,
                                             cudaGraphAddKernelNode(&first, graph, nullptr, 0, &kernel)));
     EXPECT(cudaErrorInvalidValue, cudaGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, nullptr, p, 4, cudaMemcpyDefault));
-    EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, &second, &first, nullptr, 1));
+    EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, &first, &second, nullptr, 1));
     OK(cudaGraphDestroy(graph));
 }
 
