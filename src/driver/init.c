@@ -58,6 +58,7 @@ static void read_environment(void) {
     read_hazards(options);
     read_schedule(options);
     options->threads = (uint32_t)number_of("CLUSTERJIT_THREADS", 1, 4096, 0);
+    options->instruction_limit = number_of("CLUSTERJIT_LIMIT", 1, 1000000000, 0) * 1000000;
     cj__driver.gpu_count = (int)number_of("CLUSTERJIT_GPUS", 1, CJ_GPUS, 1);
 }
 

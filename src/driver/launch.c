@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "memory.h"
 #include "report.h"
@@ -69,11 +70,20 @@ static const char *hint_of(const cj_gpu *gpu, const cj_hazard *hazard, char *buf
     return buffer;
 }
 
+enum { MODULE_NAME = 40 };
+
+// The module's name in the report. Its PTX goes there before the first finding.
+static const char *name_of(cj_mod *mod, char name[MODULE_NAME]) {
+    snprintf(name, MODULE_NAME, "%ld.%llu", (long)getpid(), (unsigned long long)mod->number);
+    if (!__atomic_exchange_n(&mod->told, true, __ATOMIC_RELAXED)) cj__report_ptx(name, mod->ptx);
+    return name;
+}
+
 static void tell(cj_fun *fun, const cj_hazard *hazard) {
     const cj_gpu        *gpu = fun->mod->context->gpu;
     const CUresult       code = fault_of(hazard->rule);
     const cj_report_side sides[2] = {side_of(fun->mod, &hazard->second), side_of(fun->mod, &hazard->first)};
-    char                 hint[256];
+    char                 hint[256], name[MODULE_NAME];
     const cj_record      record = {.kind = code ? "fault" : "hazard",
                                    .call = cj__thread.call,
                                    .kernel = fun->name,
@@ -84,7 +94,8 @@ static void tell(cj_fun *fun, const cj_hazard *hazard) {
                                    .device = gpu->ordinal,
                                    .count = hazard->count,
                                    .side = sides,
-                                   .sides = hazard->first.line ? 2 : 1};
+                                   .sides = hazard->first.line ? 2 : 1,
+                                   .module = name_of(fun->mod, name)};
     cj__report(&record);
 }
 

@@ -59,6 +59,8 @@ CUresult cj__mod_new(cj_context *context, char *text, size_t length, const cj_ji
     mod->module = module;
     mod->ptx = text;
     mod->length = length;
+    static uint64_t modules;
+    mod->number = __atomic_add_fetch(&modules, 1, __ATOMIC_RELAXED);
     *made = mod;
     return CUDA_SUCCESS;
 }

@@ -15,6 +15,8 @@ typedef struct cj_mod {
     size_t         length;
     cj_source_map *map;      // made by the first finding; NULL: not yet
     bool           library;  // it is a library's, and ends with it
+    uint64_t       number;   // of the process's modules, in the report
+    bool           told;     // the report has the PTX
 } cj_mod;
 
 typedef struct cj_fun {

@@ -53,7 +53,7 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id) {
         return CUDA_SUCCESS;
     }
     if (table) *table = NULL;
-    const cj_record record = {.kind = "unsupported",
+    const cj_record record = {.kind = "refused",
                               .call = __func__,
                               .message = "the program asks for private tables of NVIDIA's driver: it has NVIDIA's CUDA "
                                          "runtime in it, which was linked statically",

@@ -121,6 +121,7 @@ static void to_json(text *t, const cj_record *record) {
     add_field(t, "message", record->message);
     add_field(t, "hint", record->hint);
     add_field(t, "code", code);
+    add_field(t, "module", record->module);
     add(t, ", \"device\": %d", record->device);
     if (record->bytes) add(t, ", \"bytes\": %llu", (unsigned long long)record->bytes);
     if (record->sides) add(t, ", \"sides\": [");
@@ -160,6 +161,17 @@ void cj__report(const cj_record *record) {
     else
         to_json(&t, record);
     __atomic_fetch_add(&cj__counts.findings, 1, __ATOMIC_RELAXED);
+    write_out(&t);
+}
+
+void cj__report_ptx(const char *module, const char *ptx) {
+    text t = {0};
+    pthread_once(&opened, open_file);
+    if (file < 0) return;
+    add(&t, "{\"kind\": \"ptx\"");
+    add_field(&t, "module", module);
+    add_field(&t, "text", ptx);
+    add(&t, "}\n");
     write_out(&t);
 }
 

@@ -21,6 +21,7 @@ typedef struct cj_record {
     uint64_t              count, bytes;
     const cj_report_side *side;
     unsigned              sides;
+    const char           *module;  // whose PTX the sides' lines are of, as cj__report_ptx names it; NULL: none
 } cj_record;
 
 void cj__report(const cj_record *record);
@@ -30,6 +31,9 @@ bool cj__report_is_file(void);
 
 // The same, unless the kind, the call and the message were told before.
 void cj__report_once(const cj_record *record);
+
+// The module's PTX, so that who reads the report can show its lines. Without a file does nothing.
+void cj__report_ptx(const char *module, const char *ptx);
 
 // What is counted for the last line of the report.
 typedef struct cj_counts {

@@ -89,7 +89,7 @@ ptx = """.version 8.0
 .file 1 "k.cu"
 """
 race = {"kind": "hazard", "call": "cuLaunchKernel", "kernel": "k", "module": "1.1", "rule": "race-grid", "message": "two writes",
-        "hint": "order them", "sides": [{"ptx_line": 8, "what": "st.global.f32"}, {"ptx_line": 10, "what": "st.global.f32"}]}
+        "hint": "order them", "sides": [{"ptx_line": 10, "what": "st.global.f32"}, {"ptx_line": 8, "what": "st.global.f32"}]}
 bare = dict(race, module="1.2")
 for name, line in [("PTX", {"kind": "ptx", "module": "1.1", "text": ptx}),
                    ("BARE", {"kind": "ptx", "module": "1.2", "text": ptx.replace(".loc", "//")}),
@@ -150,7 +150,7 @@ second
 hint: shorter'*'warning: cuGreenCtxCreate: not here'* ]] || failed 'run-program ./refused' 'the refusals are not shown'
     gives '"count": 2' run-program --json ./refused
     json '[len(o["refused"]), len(o["unsupported"])] == [1, 1]'
-    teller static 'STATIC' 'return 1;'
+    teller static 'STATIC' '__asm__(".pushsection .nvFatBinSegment, \"a\"; .long 0; .popsection"); return 1;'
     finds 2 '"failure"' run-program --json ./static
     json '"CUDA runtime" in o["failure"]["message"] and "-cudart shared" in o["failure"]["hint"]'
 

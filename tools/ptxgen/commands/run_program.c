@@ -123,6 +123,7 @@ static int run_child(program_options *o, const char *report) {
         {"CLUSTERJIT_SCHEDULE", machine_schedule(&o->machine, schedule)},
         {"CLUSTERJIT_THREADS", number_text(threads, o->machine.cpu.threads)},
         {"CLUSTERJIT_GPUS", number_text(gpus, o->gpus)},
+        {"TRITON_PTXAS_PATH", getenv("TRITON_PTXAS_PATH") || !*o->libraries.ptxas ? NULL : o->libraries.ptxas},
         {"CLUSTERJIT_LIMIT", number_text(limit, o->machine.cpu.instruction_limit / 1000000)},
         {NULL, NULL},
     };
@@ -167,7 +168,7 @@ static void add_count(char *text, size_t size, size_t count, const char *what) {
     if (count) snprintf(text + used, size - used, "%s%zu %s%s", used ? ", " : "", count, what, count == 1 ? "" : "s");
 }
 
-static void print_summary(const program_options *o) {
+static void print_summary(const program_options *o, size_t refused) {
     const records *r = &o->records;
     const double   launches = records_count(r, "launches"), copies = records_count(r, "copies");
     char           verdict[128] = "", schedule[MACHINE_SCHEDULE_TEXT];
@@ -176,6 +177,7 @@ static void print_summary(const program_options *o) {
     add_count(verdict, sizeof verdict, r->leaks, "leak");
     if (!*verdict)
         snprintf(verdict, sizeof verdict, o->machine.cpu.hazards ? "no hazards" : "hazards were not watched");
+    add_count(verdict, sizeof verdict, refused, "refused call");
     fprintf(stderr, "%s: %.0f launch%s, %.0f cop%s of %.0f bytes, %.3f s in kernels: %s (schedule %s)\n", o->words[0],
             launches, launches > 1 || launches < 1 ? "es" : "", copies, copies > 1 || copies < 1 ? "ies" : "y",
             records_count(r, "bytes"), records_count(r, "seconds"), verdict, machine_schedule(&o->machine, schedule));
@@ -183,8 +185,7 @@ static void print_summary(const program_options *o) {
 
 // Of a runtime that is no library: NVIDIA's, which checks that the driver is, too.
 static bool has_other_runtime(const program_options *o) {
-    return records_count(&o->records, "launches") < 1 &&
-           (o->file.static_runtime || records_refused(&o->records, "cuGetExportTable"));
+    return o->file.static_runtime && records_count(&o->records, "launches") < 1;
 }
 
 // Why the program had no CUDA, or another one. Returns an exit code.
@@ -229,10 +230,10 @@ static int print_json(const program_options *o) {
 }
 
 static int show(const program_options *o, bool several) {
-    char schedule[MACHINE_SCHEDULE_TEXT], signal[CHILD_SIGNAL], note[MACHINE_SCHEDULE_TEXT + 32];
-    records_print(&o->records);
-    int code = explain(o);
-    if (o->records.any) print_summary(o);
+    char         schedule[MACHINE_SCHEDULE_TEXT], signal[CHILD_SIGNAL], note[MACHINE_SCHEDULE_TEXT + 32];
+    const size_t refused = records_print(&o->records, o->end.code || o->end.signal || found(o));
+    int          code = explain(o);
+    if (o->records.any) print_summary(o, refused);
     if (several && found(o)) {
         snprintf(note, sizeof note, "found with --schedule %s", machine_schedule(&o->machine, schedule));
         message_note(note);

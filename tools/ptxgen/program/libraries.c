@@ -87,8 +87,8 @@ static bool expand(char *path, size_t size, const char *at, int length, const im
 static void look_at_rpath(libraries *l, const image *program) {
     static const char *const names[] = {"libcuda.so.1", "libcudart.so.13"};
     for (const char *at = program->fixed; *at;) {
-        const int length = (int)strcspn(at, ":");
-        char      directory[IMAGE_PATH], path[IMAGE_PATH + 64];
+        const int  length = (int)strcspn(at, ":");
+        char       directory[IMAGE_PATH], path[IMAGE_PATH + 64];
         const bool fits = expand(directory, sizeof directory, at, length, program);
         for (size_t i = 0; fits && i < sizeof names / sizeof *names; i++) {
             snprintf(path, sizeof path, "%s/%s", directory, names[i]);
@@ -110,6 +110,8 @@ int libraries_find(libraries *l, const image *program) {
         snprintf(path, sizeof path, "%s/%s", l->folder, compilers[i]);
         if (!access(path, R_OK)) add_preload(l, compilers[i]);
     }
+    snprintf(l->ptxas, sizeof l->ptxas, "%s/ptxas", l->folder);
+    if (access(l->ptxas, X_OK)) l->ptxas[0] = '\0';
     look_at_rpath(l, program);
     return CODE_OK;
 }

@@ -23,9 +23,21 @@ static bool is_kind(const json_t *record, const char *kind) { return !strcmp(tex
 
 // ---- the PTX of modules
 
-// The name of a source as a kernel's name has it: "ns::scale<float>(int)" is "scale".
+// A kernel's own name: of "ns::scale<float>(int)" and of "_ZN2ns5scaleIfEEvi" it is "scale".
 static void bare_name(const char *kernel, char *name, size_t size) {
     const char *at = kernel;
+    if (!strncmp(at, "_Z", 2)) {
+        size_t length = 0;
+        for (at += 2 + (at[2] == 'N'); *at >= '0' && *at <= '9'; at += length) {
+            char *end;
+            length = strtoul(at, &end, 10);
+            at = end;
+            if (length > strlen(at)) break;
+            snprintf(name, size, "%.*s", (int)length, at);
+        }
+        if (length) return;
+        at = kernel;
+    }
     for (const char *c = strstr(at, "::"); c && c < at + strcspn(at, "<("); c = strstr(at, "::")) at = c + 2;
     snprintf(name, size, "%.*s", (int)strcspn(at, "<("), at);
 }
@@ -84,12 +96,10 @@ static bool is_same(const told *a, const finding *what, const document *text) {
            a->what.other == what->other && (what->what.line || !strcmp(a->what.what.message, what->what.message));
 }
 
-// The side that was seen to break the rule is the last; a first one is the other party.
+// The side that was seen to break the rule comes first, then the other party, if there is one.
 static finding finding_from(const json_t *record, document *d) {
-    const json_t *sides = json_object_get(record, "sides");
-    const size_t  count = json_array_size(sides);
-    const json_t *second = count ? json_array_get(sides, count - 1) : NULL,
-                 *first = count > 1 ? json_array_get(sides, 0) : NULL;
+    const json_t  *sides = json_object_get(record, "sides");
+    const json_t  *second = json_array_get(sides, 0), *first = json_array_get(sides, 1);
     const char    *rule = text_of(record, "rule"), *code = text_of(record, "code");
     size_t         length = 0, blanks = 0;
     const unsigned number = number_of(second, "ptx_line");
@@ -221,9 +231,9 @@ void records_free(records *r) {
 
 // ---- what is shown
 
-void records_print(const records *r) {
+size_t records_print(const records *r, bool all) {
     const json_t *warning;
-    size_t        k;
+    size_t        k, left = 0;
     for (size_t i = 0; i <= r->text_count; i++) {
         findings found = {0};
         for (size_t n = 0; n < r->count; n++)
@@ -232,8 +242,14 @@ void records_print(const records *r) {
         for (size_t n = 0; n < found.count; n++) finding_print(stderr, &r->texts[i], &found.item[n]);
         findings_free(&found);
     }
-    json_array_foreach(r->warnings, k, warning) print_warning(warning);
+    json_array_foreach(r->warnings, k, warning) {
+        if (all || is_kind(warning, "unsupported") || *text_of(warning, "kernel"))
+            print_warning(warning);
+        else
+            left++;
+    }
     if (r->sourceless) message_note("with -lineinfo (nvcc, NVRTC), findings name lines of the source");
+    return left;
 }
 
 void records_sarif(const records *r, sarif *s) {
@@ -273,10 +289,3 @@ json_t *records_json(const records *r) {
 }
 
 double records_count(const records *r, const char *name) { return json_number_value(json_object_get(r->end, name)); }
-
-bool records_refused(const records *r, const char *call) {
-    json_t *warning;
-    size_t  i;
-    json_array_foreach(r->warnings, i, warning) if (!strcmp(text_of(warning, "call"), call)) return true;
-    return false;
-}

@@ -38,8 +38,11 @@ typedef struct records {
 int  records_read(records *r, const char *path, const char *program, bool leaks);
 void records_free(records *r);
 
-// Shows all of it on standard error, as exec does; adds the findings to SARIF.
-void records_print(const records *r);
+// Shows the findings on standard error, as exec does, missing functions and launches that were refused; `all`: other calls that
+// were refused, too. Returns how many of the latter it did not show.
+size_t records_print(const records *r, bool all);
+
+// Adds the findings to SARIF.
 void records_sarif(const records *r, sarif *s);
 
 // {"findings": [...], "refused": [...], "unsupported": [...], "counts": {...} or null}
@@ -47,8 +50,5 @@ json_t *records_json(const records *r);
 
 // A number of the last line; 0: it was not told.
 double records_count(const records *r, const char *name);
-
-// Whether a call that this record is about was refused.
-bool records_refused(const records *r, const char *call);
 
 #endif
