@@ -379,6 +379,7 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         .threads = threads,
         .warps = (threads + CJ_LANES - 1) / CJ_LANES,
         .ranks = cluster.x * cluster.y * cluster.z,
+        .images = &((cj_cpu_device *)device)->images,
         .heap = ((cj_cpu_device *)device)->heap,
         .options = ((cj_cpu_device *)device)->options,
     };
