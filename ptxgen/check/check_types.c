@@ -447,7 +447,6 @@ void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
     const cj_row_shape *shape = inst->shape;
     place               at = {.stmt = stmt,
                               .mnemonic = inst->mnemonic,
-                              .may_be_wider = shape->may_be_wider,
                               .effects = shape->row->effects,
                               .is_media = shape->is_media,
                               .report = report};
@@ -461,6 +460,7 @@ void cj__check_types(const cj_ir_stmt *stmt, cj_report *report) {
         const cj_word          want = (cj_word)shape->want[at.index];
         if (inst->mnemonic->vector == 1 && is_simple(operand, want)) continue;
         at.is_number = item->number_only;
+        at.may_be_wider = shape->may_be_wider && item->kind != 't';
         check_operand(&at, operand, item, want);
     }
 }

@@ -419,7 +419,8 @@ static cj_word wanted_type(const cj_pattern_item *item, const cj_mnemonic *mnemo
 }
 
 void cj__shape_make(cj_row_shape *shape, const cj_row *row, const cj_mnemonic *mnemonic) {
-    static const char *const moves[] = {"ld", "st", NULL}, *const wider[] = {"ld", "st", "ldu", "cvt", "sured", NULL};
+    static const char *const moves[] = {"ld", "st", NULL}, *const wider[] = {"ld",   "st",   "ldu",   "cvt",
+                                                                             "suld", "sust", "sured", NULL};
     static const char *const calls[] = {"call", NULL}, *const warpgroups[] = {"wgmma", "setmaxnreg", NULL};
     static const char *const media[] = {"tex", "tld4", "txq", "suq", "suld", "sust", "sured", NULL};
     const cj_pattern *pattern = cj__row_pattern(row);

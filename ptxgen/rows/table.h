@@ -168,7 +168,7 @@ typedef struct cj_row_shape {
     bool          vectors;      // as its pattern's
     bool          is_move;      // ld, st
     bool          is_call;
-    bool          may_be_wider; // its registers may be wider than its type: ld, st, ldu, cvt
+    bool may_be_wider;  // its registers may be wider than its type, coordinates excepted: ld, st, ldu, cvt, suld, …
     bool          is_warpgroup; // wgmma, setmaxnreg
     bool          is_media;     // textures, surfaces, video
     bool          has_memory;   // an operand is an address in brackets

@@ -340,12 +340,11 @@ static cj_status make_memory(cj_cpu_device *device, const cj_launch_config *conf
 static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 given, cj_error *error) {
     cj_cpu_device        *cpu = (cj_cpu_device *)device;
     const cj_cpu_program *program = ((const cpu_function *)config->function)->program;
-    const cj_contract    *contract = &config->function->contract;
-    const cj_dim3         grid = cj__contract_grid(contract, config->grid, given);
-    const cj_dim3         block = cj__contract_block(contract, config->block);
-    const bool            is_cluster = given.x != 0;
-    const cj_dim3         cluster = is_cluster ? given : (cj_dim3){1, 1, 1};
-    const uint32_t        threads = block.x * block.y * block.z, dynamic = config->dynamic_shared;
+    const cj_dim3         grid = cj__contract_grid(&config->function->contract, config->grid, given);
+    const cj_dim3         block = cj__contract_block(&config->function->contract, config->block);
+    const cj_dim3         cluster = given.x ? given : (cj_dim3){1, 1, 1};
+    const uint32_t        threads = block.x * block.y * block.z;
+    const uint32_t        dynamic = config->dynamic_shared;
     const uint64_t        shared = dynamic ? (uint64_t)program->dynamic_offset + dynamic : program->shared_bytes;
     if (shared > device->limits.shared_per_block_optin) {
         return cj__fail(error, CJ_CONTRACT, "%s and what it may call declare %llu B of shared memory; a block has %u B",
@@ -362,14 +361,14 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
 
     cj_cpu_launch launch = {
         .program = program,
-        .ranges = cj__cpu_ranges_hold(memory_of(device)),
+        .ranges = cj__cpu_ranges_hold(&cpu->memory),
         .limits = &device->limits,
         .param = param,
         .grid = grid,
         .block = block,
         .cluster = cluster,
         .clusters = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z},
-        .is_cluster = is_cluster,
+        .is_cluster = given.x != 0,
         .cooperative = config->attributes.cooperative,
         .workspace = workspace,
         .dynamic_shared = dynamic,
@@ -378,11 +377,12 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         .threads = threads,
         .warps = (threads + CJ_LANES - 1) / CJ_LANES,
         .ranks = cluster.x * cluster.y * cluster.z,
+        .images = &cpu->images,
         .heap = cpu->heap,
         .options = cpu->options,
     };
     status = run_launch(cpu, &launch, error);
-    cj__cpu_ranges_drop(memory_of(device), launch.ranges);
+    cj__cpu_ranges_drop(&cpu->memory, launch.ranges);
     cpu_free(device, workspace);
     free(param);
     return status;

@@ -19,6 +19,7 @@ cj_add_layer(cpu_scalar  ${cpu}/execute/scalar  SEES ${machinery} cpu_execute)
 cj_add_layer(cpu_memory_instructions ${cpu}/execute/memory SEES ${machinery} cpu_execute)
 cj_add_layer(cpu_async_instructions  ${cpu}/execute/async  SEES ${machinery} cpu_execute)
 cj_add_layer(cpu_matrix  ${cpu}/execute/matrix  SEES ${machinery} cpu_execute)
+cj_add_layer(cpu_texture ${cpu}/execute/texture SEES ${machinery} cpu_execute)
 cj_add_layer(cpu_library ${cpu}/execute/library SEES ${machinery} cpu_execute)
 cj_add_layer(cpu_control ${cpu}/execute/control SEES ${machinery} cpu_execute cpu_matrix cpu_library)
 

@@ -85,12 +85,11 @@ static void words_out_of_order_are_executed_alike(void **state) {
 
 // Lines that the CPU device knows and does not execute. %l2 holds no texture: none is looked at.
 static const char *const unreached[] = {
-    "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%l2, {%f4, %f5}];",
+    "tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%l2, {%f4, %f5, %f6, %f7}];",
     "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%l2, %l3, {%f4, %f5}];",
     "add.u32 %r1, %r2, %r3 + 4;",
-    "suld.b.2d.v2.b32.trap {%r1, %r2}, [%l2, {%r3, %r4}];",
-    "sust.b.1d.b32.trap [%l2, {%r3}], %r1;",
-    "txq.width.b32 %r1, [%l2];",
+    "txq.channel_order.b32 %r1, [%l2];",
+    "suq.channel_data_type.b32 %r1, [%l2];",
     "vadd.s32.u32.s32.sat %r1, %r2.b0, %r3.h1;",
     "vset4.u32.u32.lt %r1.b20, %r2.b7654, %r3, %r4;",
     "call missing;",
@@ -124,7 +123,7 @@ static void the_reason_is_the_device_or_its_target(void **state) {
         const char *target, *line, *says;
     } cases[] = {
         {"sm_90", "vadd.s32.u32.s32.sat %r1, %r2, %r3;", "the CPU device does not run vadd.s32.u32.s32.sat"},
-        {"sm_90", "txq.width.b32 %r1, [%l1];", "the CPU device does not run txq.width.b32"},
+        {"sm_90", "vset.u32.u32.lt %r1, %r2, %r3;", "the CPU device does not run vset.u32.u32.lt"},
         {"sm_100a", "redux.sync.max.f32 %f1, %f1, 0xffffffff;",
          "redux.sync.max.f32 takes sm_100 or later; the CPU device is an sm_90"},
     };

@@ -114,6 +114,7 @@ typedef struct cj_cpu_launch {
     cj_watch               *watch;
     struct cj_undefined    *undefined;  // undefined.h; NULL if `watch` is NULL
     cj_cpu_counts          *counts;     // sums over the clusters that have ended
+    const struct cj_cpu_images *images;     // the device's textures and surfaces
     struct cj_cpu_heap     *heap;       // of malloc and free; NULL: the program calls neither
     struct cj_cpu_prints   *prints;     // what its threads have printed (printout.h); NULL: the program does not print
 } cj_cpu_launch;

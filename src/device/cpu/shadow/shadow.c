@@ -240,6 +240,7 @@ static uint32_t unknown_of(const cj_accessor *a, const cj_access *earlier, uint3
 static uint32_t conflict(const cj_accessor *a, const cj_access *earlier) {
     uint32_t mask = earlier->mask;
     if (!((earlier->use.flags | a->access.use.flags) & CJ_USE_WRITE)) return 0;
+    if (a->access.use.flags & CJ_USE_TEXTURE) return mask;
     if (earlier->block == a->access.block && earlier->group == a->access.group) mask &= ~a->access.mask;
     if (!mask || are_strong_together(a, earlier)) return 0;
     return unknown_of(a, earlier, mask);
@@ -397,7 +398,9 @@ static bool access_cell(cj_shadow *shadow, const cj_accessor *a, cell *c, uint64
         set_write(shadow, c, &a->access);
         return true;
     }
-    return add_access(shadow, c, &a->access);
+    cj_access kept = a->access;
+    kept.use.flags &= (uint8_t)~CJ_USE_TEXTURE;
+    return add_access(shadow, c, &kept);
 }
 
 bool cj__shadow_access(cj_shadow *shadow, const cj_accessor *accessor, uint64_t offset, uint64_t bytes,

@@ -29,6 +29,7 @@ enum {
     CJ_USE_INIT = 4,         // a write that makes an mbarrier, or an operation on one, which the INIT view orders
     CJ_USE_ASYNC_PROXY = 8,  // through the async proxy: a proxy fence must come between it and generic writes before it
     CJ_USE_TENSORMAP = 16,   // of a caller: a copy reads a tensor map; recorded as CJ_USE_ASYNC_PROXY
+    CJ_USE_TEXTURE = 32,     // a read through a texture or surface: conflicts with each write, ordered or not. Is not recorded
 };
 
 typedef struct cj_watch_use {

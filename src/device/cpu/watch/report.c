@@ -47,6 +47,7 @@ static const char *how(const cj_access *access) {
 // The rule names what is missing; if nothing orders the accesses, the rule depends on how far apart the agents are.
 static cj_cpu_rule rule_of(const cj_accessor *a, const cj_access *earlier) {
     const cj_agents agents = {.block = earlier->block, .group = earlier->group, .mask = earlier->mask};
+    if (a->access.use.flags & CJ_USE_TEXTURE) return CJ_HAZARD_TEXTURE_COHERENCE;
     if (!cj__clock_unknown(a->now, CJ_VIEW_MEMORY, &agents, earlier->time))
         return a->proxy == CJ_VIEW_TENSORMAP ? CJ_HAZARD_TENSORMAP_FENCE : CJ_HAZARD_PROXY_FENCE;
     if (!cj__clock_unknown(a->now, CJ_VIEW_PROGRESS, &agents, earlier->time)) return CJ_HAZARD_RELAXED_ARRIVE;
@@ -64,6 +65,7 @@ static const char *reason(cj_cpu_rule rule, const cj_accessor *a, const cj_acces
         return "a copy reads tensor maps through a proxy of their own, with no fence.proxy.tensormap::generic.acquire "
                "between";
     }
+    if (rule == CJ_HAZARD_TEXTURE_COHERENCE) return "textures and surfaces do not see what their own launch writes";
     if (rule == CJ_HAZARD_SAME_VALUE) return "nothing orders them, but both write the same value";
     if (rule == CJ_HAZARD_CAS_GUESS) {
         return "nothing orders them, but the load is only a compare-and-swap's first guess";

@@ -15,11 +15,9 @@ static const struct {
     const char *prefix, *advice;
 } refused[] = {
     {"cudaCG", "the CPU device is one GPU: synchronize the grid (this_grid().sync()) instead of a multi-grid"},
-    {"cudaLaunchDevice", "dynamic parallelism: launch the kernel from the host"},
-    {"cudaGetParameterBuffer", "dynamic parallelism: launch the kernel from the host"},
-    {"cuda", "the device-side runtime (dynamic parallelism): call it from the host"},
-    {"__cudaCDP", "the device-side runtime (dynamic parallelism): call it from the host"},
+    {"__cudaCDP", "dynamic parallelism: launch the kernel from the host"},
     {"cnp", "dynamic parallelism: launch the kernel from the host"},
+    {"cuda", "the runtime in kernels (dynamic parallelism): call it from the host"},
     {"__nv_", "a function of libdevice: compile with nvcc or NVRTC, or link libdevice's code"},
     {"", "put its body into this module: nvcc without -rdc=true, or PTX of both sources in one text"},
 };
