@@ -23,8 +23,6 @@ static inline bool cj__async_is_random(const cj_cpu_cluster *cluster) {
 
 // One step of a pending transfer, which may free it; false when a hazard was reported.
 bool cj__transfer_step(cj_cpu_async *async, cj_cpu_transfer *t);
-// Whether it can take a step: an arrival waits for the copies that its thread began before it.
-bool cj__transfer_is_ready(const cj_cpu_async *async, const cj_cpu_transfer *t);
 // Takes it off its lists and frees it.
 void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t);
 // Ends the watched operation.
