@@ -61,7 +61,7 @@ static void leave_stage(cj_cpu_async *async, cj_cpu_transfer *t) {
 
 // A small copy has ended: arrivals that its thread began after it wait for one copy less.
 static void unblock(cj_cpu_async *async, cj_cpu_transfer *copy) {
-    cj_cpu_groups *groups = cj__cpu_async_groups(copy->who.w, copy->who.lane);
+    cj_cpu_groups *groups = cj__transfer_groups(async, copy);
     groups->copying--;
     for (cj_cpu_transfer *t = groups->blocked ? copy : NULL; t; t = cj__transfer_next_own(t)) {
         if (t->stage != CJ_STAGE_BLOCKED || --t->blockers) continue;
@@ -75,10 +75,10 @@ static void unblock(cj_cpu_async *async, cj_cpu_transfer *copy) {
 }
 
 void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
-    if (t->stage == CJ_STAGE_BLOCKED) cj__cpu_async_groups(t->who.w, t->who.lane)->blocked--;
+    if (t->stage == CJ_STAGE_BLOCKED) cj__transfer_groups(async, t)->blocked--;
     leave_stage(async, t);
     if (t->signal == CJ_SIGNAL_COPY_GROUP && t->stage == CJ_STAGE_PENDING) unblock(async, t);
-    unlink_from(cj__transfer_own(async, t), CJ_LIST_THREAD, t);
+    unlink_from(&cj__transfer_groups(async, t)->own, CJ_LIST_THREAD, t);
     cj__transfer_end_watch(&t->reader);
     cj__transfer_end_watch(&t->writer);
     cj__cpu_tile_drop(t->tile);
@@ -112,7 +112,7 @@ cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
     made->due = async->round + lateness(cluster);
     made->writer = cj__watch_fork(who.w, who.op, who.lane);
     if (made->signal == CJ_SIGNAL_BULK_GROUP) made->reader = cj__watch_fork(who.w, who.op, who.lane);
-    cj_cpu_groups *groups = cj__cpu_async_groups(who.w, who.lane);
+    cj_cpu_groups *groups = cj__transfer_groups(async, made);
     groups->copying += made->signal == CJ_SIGNAL_COPY_GROUP;
     if (made->signal == CJ_SIGNAL_COPY_ARRIVAL) made->blockers = groups->copying;
     groups->blocked += made->blockers != 0;
@@ -219,7 +219,7 @@ static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
 static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_mbarrier *m = mbarrier_of(t);
     if (!m) return false;
-    for (cj_cpu_transfer *copy = cj__transfer_own(async, t)->first, *after; copy != t; copy = after) {
+    for (cj_cpu_transfer *copy = cj__transfer_groups(async, t)->own.first, *after; copy != t; copy = after) {
         after = cj__transfer_next_own(copy);
         if (copy->signal != CJ_SIGNAL_COPY_GROUP || copy->stage != CJ_STAGE_DONE) continue;
         cj__sync_complete(&copy->writer, true, &m->sync);

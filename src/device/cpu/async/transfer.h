@@ -12,9 +12,9 @@ static inline size_t cj__async_warp(const cj_cpu_warp *w) {
     return w->block->rank * w->block->cluster->launch->warps + w->index;
 }
 
-// The transfers of its thread.
-static inline cj_cpu_transfers *cj__transfer_own(const cj_cpu_async *async, const cj_cpu_transfer *t) {
-    return &async->groups[cj__async_warp(t->who.w) * CJ_LANES + t->who.lane].own;
+// The groups and transfers of its thread.
+static inline cj_cpu_groups *cj__transfer_groups(const cj_cpu_async *async, const cj_cpu_transfer *t) {
+    return &async->groups[cj__async_warp(t->who.w) * CJ_LANES + t->who.lane];
 }
 
 static inline bool cj__async_is_random(const cj_cpu_cluster *cluster) {
