@@ -30,8 +30,9 @@ bool cj__cpu_async_new(cj_cpu_cluster *cluster) {
 }
 
 static void forget(cj_cpu_async *async) {
-    while (async->pending.first) cj__transfer_discard(async, async->pending.first);
-    while (async->done.first) cj__transfer_discard(async, async->done.first);
+    for (unsigned i = 0; i < CJ_STAGES; i++) {
+        while (async->stage[i].first) cj__transfer_discard(async, async->stage[i].first);
+    }
     cj__cpu_mbarriers_clear(&async->mbarriers);
 }
 
@@ -73,29 +74,29 @@ cj_cpu_groups *cj__cpu_async_groups(const cj_cpu_warp *w, unsigned lane) {
 static uint64_t draw(cj_cpu_cluster *cluster, uint64_t below) { return cj__cpu_random(cluster) % below; }
 
 static bool step_due(cj_cpu_async *async, bool *stepped) {
-    for (cj_cpu_transfer *t = async->pending.first, *after; t; t = after) {
-        after = cj__transfer_next(t);
-        if (t->due > async->round || !cj__transfer_is_ready(async, t)) continue;
-        if (!cj__transfer_step(async, t)) return false;
-        *stepped = true;
+    cj_cpu_transfers *due = &async->due[async->round % CJ_DUE_ROUNDS];
+    bool              ok = true;
+    async->is_due = true;
+    while (ok && due->first) {
+        ok = cj__transfer_step(async, due->first);
+        *stepped |= ok;
     }
-    return true;
+    async->is_due = false;
+    return ok;
 }
 
-// A pending transfer that can take a step: the youngest, or one that the seed draws.
+// A pending transfer: the youngest, or one that the seed draws.
 static cj_cpu_transfer *pick(cj_cpu_cluster *cluster) {
-    const cj_cpu_async *async = cluster->async;
-    cj_cpu_transfer    *t = async->pending.last;
+    const cj_cpu_transfers *pending = &cluster->async->stage[CJ_STAGE_PENDING];
+    cj_cpu_transfer        *t = pending->last;
     if (t && cj__async_is_random(cluster)) {
         const bool oldest = draw(cluster, 2);
-        if (oldest) t = async->pending.first;
+        if (oldest) t = pending->first;
         for (uint64_t skip = draw(cluster, PICK_AMONG); skip; skip--) {
             cj_cpu_transfer *other = oldest ? cj__transfer_next(t) : t->link[CJ_LIST_CLUSTER].before;
             if (other) t = other;
         }
     }
-    while (t && !cj__transfer_is_ready(async, t))
-        t = t->link[CJ_LIST_CLUSTER].before;  // the transfers that it waits for began earlier
     return t;
 }
 
@@ -148,9 +149,11 @@ static bool concerns(const cj_cpu_transfer *t, cj_cpu_signal signal, uint32_t la
 }
 
 bool cj__cpu_async_pending(const cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only) {
-    const cj_cpu_transfer *t = cj__cpu_async_groups(w, lane)->own.first;
+    const cj_cpu_groups   *groups = cj__cpu_async_groups(w, lane);
+    const cj_cpu_transfer *t = groups->own.first;
+    if (signal == CJ_SIGNAL_COPY_GROUP && !groups->copying) return false;
     for (; t; t = cj__transfer_next_own(t)) {
-        if (!t->is_done && concerns(t, signal, last) && !(read_only && t->is_read)) return true;
+        if (t->stage != CJ_STAGE_DONE && concerns(t, signal, last) && !(read_only && t->is_read)) return true;
     }
     return false;
 }
@@ -162,7 +165,7 @@ void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uin
         if (!concerns(t, signal, last)) continue;
         cj__watch_join(w, 1u << lane, &t->reader);
         cj__transfer_end_watch(&t->reader);
-        if (!t->is_done || read_only) continue;
+        if (t->stage != CJ_STAGE_DONE || read_only) continue;
         cj__watch_join(w, 1u << lane, &t->writer);
         cj__transfer_discard(async, t);
     }
@@ -185,9 +188,9 @@ static const cj_cpu_block *use_of(const cj_cpu_transfer *t, const cj_cpu_block *
 }
 
 // In a watched launch: what is in flight races with what it would race with later, and its mbarrier gets its bytes.
-static void expose(cj_cpu_async *async, const cj_cpu_block *block) {
+static void expose(cj_cpu_async *async, const cj_cpu_block *block, cj_cpu_stage stage) {
     const char *use;
-    for (cj_cpu_transfer *t = async->pending.first; t; t = cj__transfer_next(t)) {
+    for (cj_cpu_transfer *t = async->stage[stage].first; t; t = cj__transfer_next(t)) {
         if (!use_of(t, block, &use)) continue;
         if (t->signal != CJ_SIGNAL_MBARRIER || t->mbarrier.block != block) continue;
         cj_cpu_mbarrier *m = cj__cpu_mbarrier_at(t->who, &t->mbarrier);
@@ -195,29 +198,39 @@ static void expose(cj_cpu_async *async, const cj_cpu_block *block) {
         m->bytes -= (int32_t)t->bytes;
         m->bringer = t->who;
     }
-    cj__cpu_mbarriers_settle(block);
 }
 
-void cj__cpu_async_leave(cj_cpu_block *block) {
-    cj_cpu_async *async = block->cluster->async;
-    if (block->watch) expose(async, block);
-    for (cj_cpu_transfer *t = async->pending.first, *after; t; t = after) {
+// Small copies end with their block, and arrivals that wait for them. False: another transfer uses the block.
+static bool drop_small(cj_cpu_async *async, const cj_cpu_block *block, cj_cpu_stage stage) {
+    for (cj_cpu_transfer *t = async->stage[stage].first, *after; t; t = after) {
         const char *use;
         after = cj__transfer_next(t);
         if (!use_of(t, block, &use)) continue;
         cj__transfer_expose(t);
         if (t->signal == CJ_SIGNAL_COPY_GROUP || t->signal == CJ_SIGNAL_COPY_ARRIVAL) {
-            cj__transfer_discard(async, t);  // small copies end with their block
+            cj__transfer_discard(async, t);
             continue;
         }
         cj__cpu_hazard(t->who.w, t->who.op, t->who.lane, CJ_HAZARD_EXIT_IN_FLIGHT,
                        "%s the shared memory of the block of rank %u, which exited before it was complete", use,
                        block->rank);
-        return;
+        return false;
     }
+    return true;
+}
+
+void cj__cpu_async_leave(cj_cpu_block *block) {
+    cj_cpu_async *async = block->cluster->async;
+    if (block->watch) {
+        expose(async, block, CJ_STAGE_BLOCKED);
+        expose(async, block, CJ_STAGE_PENDING);
+        cj__cpu_mbarriers_settle(block);
+    }
+    if (drop_small(async, block, CJ_STAGE_BLOCKED)) drop_small(async, block, CJ_STAGE_PENDING);
 }
 
 void cj__cpu_async_finish(cj_cpu_cluster *cluster) {
-    cj_cpu_async *async = cluster->async;
-    while (async->pending.first && cj__transfer_step(async, async->pending.first)) continue;
+    cj_cpu_async           *async = cluster->async;
+    const cj_cpu_transfers *pending = &async->stage[CJ_STAGE_PENDING];
+    while (pending->first && cj__transfer_step(async, pending->first)) continue;
 }

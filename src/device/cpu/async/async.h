@@ -14,8 +14,9 @@
 // transfer stays listed until its thread has waited for it: only then are its accesses ordered before the thread's next
 // ones.
 //
-// The cluster's list is searched for the next transfer. Each thread has a list of its own transfers, which its waits
-// search, so that a wait costs the same however many transfers other threads have.
+// Nothing is searched among the cluster's transfers. Each round has a list of those that are due in it, and an arrival
+// that waits for copies of its thread is not pending before the last of them ends. Each thread has a list of its own
+// transfers, which its waits search, so that a wait costs the same however many transfers other threads have.
 #ifndef CJ_CPU_ASYNC_H
 #define CJ_CPU_ASYNC_H
 
@@ -32,7 +33,7 @@ typedef enum cj_cpu_signal {
 // Combines `bytes` bytes of elements into memory; for other host threads each element changes atomically.
 typedef void (*cj_cpu_combine)(unsigned char *to, const unsigned char *from, uint32_t bytes);
 
-enum { CJ_SMALL_BYTES = 16 };
+enum { CJ_SMALL_BYTES = 16, CJ_DUE_ROUNDS = 128 };  // more rounds than a transfer may take
 
 typedef struct cj_cpu_transfer cj_cpu_transfer;
 
@@ -40,18 +41,24 @@ typedef struct cj_cpu_link {
     cj_cpu_transfer *before, *after;
 } cj_cpu_link;
 
-// The lists that a transfer is in: the cluster's list of pending or of done transfers; its thread's list.
-typedef enum cj_cpu_list { CJ_LIST_CLUSTER, CJ_LIST_THREAD, CJ_LISTS } cj_cpu_list;
+// The lists that a transfer is in: one of the cluster's; its thread's; if it is pending, that of the round in which it is
+// due.
+typedef enum cj_cpu_list { CJ_LIST_CLUSTER, CJ_LIST_THREAD, CJ_LIST_ROUND, CJ_LISTS } cj_cpu_list;
+
+// PENDING: may take a step. BLOCKED: an arrival that waits for copies. DONE: written, but its thread has not waited for it.
+typedef enum cj_cpu_stage { CJ_STAGE_PENDING, CJ_STAGE_BLOCKED, CJ_STAGE_DONE, CJ_STAGES } cj_cpu_stage;
 
 struct cj_cpu_transfer {
     cj_cpu_link    link[CJ_LISTS];
     cj_cpu_who     who;
     uint64_t       begun, due;  // number of the transfer; the last round in which it may happen
     cj_cpu_signal  signal;
-    bool           is_read, is_done, is_proxy;  // read; written, too; goes through the async proxy
-    uint8_t        scope;                       // cj_scope of its accesses
-    uint16_t       byte_mask;                   // which of each 16 bytes are written
-    uint32_t       group;                       // number of the group of its thread that it signals
+    cj_cpu_stage   stage;
+    uint32_t       blockers;           // of an arrival: the copies that it waits for
+    bool           is_read, is_proxy;  // its source has been read; it goes through the async proxy
+    uint8_t        scope;              // cj_scope of its accesses
+    uint16_t       byte_mask;          // which of each 16 bytes are written
+    uint32_t       group;              // number of the group of its thread that it signals
     cj_cpu_spot    from, to, mbarrier;
     uint32_t       bytes, from_bytes;  // written and counted; read, the rest of `bytes` is zero
     cj_cpu_combine combine;            // NULL: a copy
@@ -61,14 +68,15 @@ struct cj_cpu_transfer {
     cj_watch_async reader, writer;  // two operations of a bulk group; else `writer` alone stands for both
 };
 
-// In the order begun.
+// A thread's are in the order begun, those of a round too; the cluster's in the order in which they came to their stage.
 typedef struct cj_cpu_transfers {
     cj_cpu_transfer *first, *last;
 } cj_cpu_transfers;
 
 // The groups and the transfers of a thread.
 typedef struct cj_cpu_groups {
-    uint32_t         copy, bulk;  // committed so far
+    uint32_t         copy, bulk;        // committed so far
+    uint32_t         copying, blocked;  // small copies that are not done; arrivals that wait for them
     cj_cpu_transfers own;
 } cj_cpu_groups;
 
@@ -76,24 +84,28 @@ typedef struct cj_cpu_groups {
 typedef struct cj_cpu_poll {
     uint32_t lanes;  // lanes that wait, or that have asked and got false
     // If all lanes that asked last have to wait: those lanes, the op at which they asked, and how many phases had been
-    // completed then. While `flips` is unchanged the answer is the same.
-    uint32_t         waiting;
-    const cj_cpu_op *op;
-    uint64_t         flips;
+    // completed then. While `flips` is unchanged the answer is the same. If all asked about one mbarrier, it is the same
+    // as long as that one is in its phase.
+    uint32_t               waiting, phase;
+    const cj_cpu_op       *op;
+    uint64_t               flips, inits;
+    const cj_cpu_mbarrier *one;  // else NULL
 } cj_cpu_poll;
 
 struct cj_cpu_async {
     cj_cpu_mbarriers mbarriers;
-    cj_cpu_transfers pending, done;
-    cj_cpu_groups   *groups;   // of every thread of the cluster
-    cj_cpu_poll     *polls;    // of every warp
-    bool             used;     // since the cluster began
-    uint64_t         begun;    // number of transfers
-    uint64_t         round;    // round of the schedule
-    uint64_t         signals;  // how often a group has lost a pending transfer
-    uint64_t         expired;  // the round in which waits for mbarriers time out
-    uint64_t         seen;     // changes and begun transfers at the last time-out of waits
-    uint32_t         in_vain;  // time-outs in a row without a change
+    cj_cpu_transfers stage[CJ_STAGES];
+    cj_cpu_transfers due[CJ_DUE_ROUNDS];  // of a round: at its number modulo CJ_DUE_ROUNDS
+    cj_cpu_groups   *groups;              // of every thread of the cluster
+    cj_cpu_poll     *polls;               // of every warp
+    bool             used;                // since the cluster began
+    uint64_t         begun;               // number of transfers
+    uint64_t         round;               // round of the schedule
+    bool             is_due;              // the transfers that are due take their steps
+    uint64_t         signals;             // how often a group has lost a pending transfer
+    uint64_t         expired;             // the round in which waits for mbarriers time out
+    uint64_t         seen;                // changes and begun transfers at the last time-out of waits
+    uint32_t         in_vain;             // time-outs in a row without a change
 };
 
 // ---- calls of the schedule (run.c)

@@ -25,9 +25,11 @@ void cj__cpu_mbarriers_free(cj_cpu_mbarriers *mbarriers) {
     free(mbarriers->slot);
 }
 
-// The slot of the mbarrier at a place, or the empty slot where it would be added.
+// The slot of the mbarrier at a place, or the empty slot where it would be added. Blocks mostly have theirs at the same
+// offsets, side by side: the multiplication (by 2^32 over the golden ratio) keeps them apart.
 static cj_cpu_mbarrier *slot_of(const cj_cpu_mbarriers *mbarriers, const cj_cpu_block *block, uint32_t offset) {
-    for (size_t i = offset / CJ_MBARRIER_BYTES + 61u * block->rank;; i++) {
+    const uint32_t place = offset / CJ_MBARRIER_BYTES * CJ_CLUSTER_MAX + block->rank;
+    for (size_t i = (place * UINT32_C(2654435769)) >> 8;; i++) {
         cj_cpu_mbarrier *m = &mbarriers->slot[i & (mbarriers->capacity - 1)];
         if (!m->life || (m->block == block && m->offset == offset)) return m;
     }
@@ -94,6 +96,7 @@ bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count
                            .pending = count,
                            .line = who.op->line};
     mbarriers->flips++;
+    mbarriers->inits++;
     show(m);
     return true;
 }
@@ -120,6 +123,7 @@ bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at) {
     cj__sync_free(&m->sync);
     m->life = CJ_MBARRIER_INVALID;
     mbarriers_of(at->block)->flips++;
+    mbarriers_of(at->block)->inits++;
     m->line = who.op->line;
     return true;
 }

@@ -34,9 +34,51 @@ void cj__transfer_end_watch(cj_watch_async *async) {
     *async = (cj_watch_async){0};
 }
 
+static void enter(cj_cpu_async *async, cj_cpu_transfer *t, cj_cpu_stage stage) {
+    t->stage = stage;
+    append(&async->stage[stage], CJ_LIST_CLUSTER, t);
+}
+
+// Among the transfers of its round, which are in the order begun: mostly it is the youngest, or the oldest, of them.
+static void make_due(cj_cpu_async *async, cj_cpu_transfer *t) {
+    cj_cpu_transfers *list = &async->due[t->due % CJ_DUE_ROUNDS];
+    cj_cpu_transfer  *before = list->first && list->first->begun < t->begun ? list->last : NULL;
+    while (before && before->begun > t->begun) before = before->link[CJ_LIST_ROUND].before;
+    cj_cpu_transfer *after = before ? before->link[CJ_LIST_ROUND].after : list->first;
+    t->link[CJ_LIST_ROUND] = (cj_cpu_link){before, after};
+    *(before ? &before->link[CJ_LIST_ROUND].after : &list->first) = t;
+    *(after ? &after->link[CJ_LIST_ROUND].before : &list->last) = t;
+}
+
+static void unmake_due(cj_cpu_async *async, cj_cpu_transfer *t) {
+    unlink_from(&async->due[t->due % CJ_DUE_ROUNDS], CJ_LIST_ROUND, t);
+}
+
+static void leave_stage(cj_cpu_async *async, cj_cpu_transfer *t) {
+    if (t->stage == CJ_STAGE_PENDING) unmake_due(async, t);
+    unlink_from(&async->stage[t->stage], CJ_LIST_CLUSTER, t);
+}
+
+// A small copy has ended: arrivals that its thread began after it wait for one copy less.
+static void unblock(cj_cpu_async *async, cj_cpu_transfer *copy) {
+    cj_cpu_groups *groups = cj__transfer_groups(async, copy);
+    groups->copying--;
+    for (cj_cpu_transfer *t = groups->blocked ? copy : NULL; t; t = cj__transfer_next_own(t)) {
+        if (t->stage != CJ_STAGE_BLOCKED || --t->blockers) continue;
+        leave_stage(async, t);
+        groups->blocked--;
+        const uint64_t next = async->round + !async->is_due;
+        if (t->due < next) t->due = next;
+        enter(async, t, CJ_STAGE_PENDING);
+        make_due(async, t);
+    }
+}
+
 void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
-    unlink_from(t->is_done ? &async->done : &async->pending, CJ_LIST_CLUSTER, t);
-    unlink_from(cj__transfer_own(async, t), CJ_LIST_THREAD, t);
+    if (t->stage == CJ_STAGE_BLOCKED) cj__transfer_groups(async, t)->blocked--;
+    leave_stage(async, t);
+    if (t->signal == CJ_SIGNAL_COPY_GROUP && t->stage == CJ_STAGE_PENDING) unblock(async, t);
+    unlink_from(&cj__transfer_groups(async, t)->own, CJ_LIST_THREAD, t);
     cj__transfer_end_watch(&t->reader);
     cj__transfer_end_watch(&t->writer);
     cj__cpu_tile_drop(t->tile);
@@ -70,8 +112,13 @@ cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
     made->due = async->round + lateness(cluster);
     made->writer = cj__watch_fork(who.w, who.op, who.lane);
     if (made->signal == CJ_SIGNAL_BULK_GROUP) made->reader = cj__watch_fork(who.w, who.op, who.lane);
-    append(&async->pending, CJ_LIST_CLUSTER, made);
-    append(cj__transfer_own(async, made), CJ_LIST_THREAD, made);
+    cj_cpu_groups *groups = cj__transfer_groups(async, made);
+    groups->copying += made->signal == CJ_SIGNAL_COPY_GROUP;
+    if (made->signal == CJ_SIGNAL_COPY_ARRIVAL) made->blockers = groups->copying;
+    groups->blocked += made->blockers != 0;
+    enter(async, made, made->blockers ? CJ_STAGE_BLOCKED : CJ_STAGE_PENDING);
+    if (!made->blockers) make_due(async, made);
+    append(&groups->own, CJ_LIST_THREAD, made);
     return CJ_STEP_NEXT;
 }
 
@@ -177,9 +224,9 @@ static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
 static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_mbarrier *m = mbarrier_of(t);
     if (!m) return false;
-    for (cj_cpu_transfer *copy = cj__transfer_own(async, t)->first, *after; copy != t; copy = after) {
+    for (cj_cpu_transfer *copy = cj__transfer_groups(async, t)->own.first, *after; copy != t; copy = after) {
         after = cj__transfer_next_own(copy);
-        if (copy->signal != CJ_SIGNAL_COPY_GROUP || !copy->is_done) continue;
+        if (copy->signal != CJ_SIGNAL_COPY_GROUP || copy->stage != CJ_STAGE_DONE) continue;
         cj__sync_complete(&copy->writer, true, &m->sync);
         cj__transfer_discard(async, copy);
     }
@@ -196,18 +243,9 @@ static bool signal_group(cj_cpu_async *async, cj_cpu_transfer *t) {
     }
     free(t->data);
     t->data = NULL;
-    unlink_from(&async->pending, CJ_LIST_CLUSTER, t);
-    append(&async->done, CJ_LIST_CLUSTER, t);
-    t->is_done = true;
-    return true;
-}
-
-bool cj__transfer_is_ready(const cj_cpu_async *async, const cj_cpu_transfer *t) {
-    if (t->signal != CJ_SIGNAL_COPY_ARRIVAL) return true;
-    for (const cj_cpu_transfer *other = cj__transfer_own(async, t)->first; other != t;
-         other = cj__transfer_next_own(other)) {
-        if (other->signal == CJ_SIGNAL_COPY_GROUP && !other->is_done) return false;
-    }
+    leave_stage(async, t);
+    enter(async, t, CJ_STAGE_DONE);
+    if (t->signal == CJ_SIGNAL_COPY_GROUP) unblock(async, t);
     return true;
 }
 
@@ -221,7 +259,10 @@ bool cj__transfer_step(cj_cpu_async *async, cj_cpu_transfer *t) {
     if (!t->is_read) {
         if (!read_source(t)) return false;
         if (t->signal == CJ_SIGNAL_BULK_GROUP) {
-            t->due = async->round + lateness(t->who.w->block->cluster);
+            const uint64_t late = lateness(t->who.w->block->cluster);
+            unmake_due(async, t);
+            t->due = async->round + (late ? late : 1);
+            make_due(async, t);
             async->signals++;
             return true;
         }

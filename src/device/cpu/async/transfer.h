@@ -12,9 +12,9 @@ static inline size_t cj__async_warp(const cj_cpu_warp *w) {
     return w->block->rank * w->block->cluster->launch->warps + w->index;
 }
 
-// The transfers of its thread.
-static inline cj_cpu_transfers *cj__transfer_own(const cj_cpu_async *async, const cj_cpu_transfer *t) {
-    return &async->groups[cj__async_warp(t->who.w) * CJ_LANES + t->who.lane].own;
+// The groups and transfers of its thread.
+static inline cj_cpu_groups *cj__transfer_groups(const cj_cpu_async *async, const cj_cpu_transfer *t) {
+    return &async->groups[cj__async_warp(t->who.w) * CJ_LANES + t->who.lane];
 }
 
 static inline bool cj__async_is_random(const cj_cpu_cluster *cluster) {
@@ -23,8 +23,6 @@ static inline bool cj__async_is_random(const cj_cpu_cluster *cluster) {
 
 // One step of a pending transfer, which may free it; false when a hazard was reported.
 bool cj__transfer_step(cj_cpu_async *async, cj_cpu_transfer *t);
-// Whether it can take a step: an arrival waits for the copies that its thread began before it.
-bool cj__transfer_is_ready(const cj_cpu_async *async, const cj_cpu_transfer *t);
 // Makes the accesses of a pending transfer without its signal: its block ends, and what it races with is to be reported.
 void cj__transfer_expose(cj_cpu_transfer *t);
 // Takes it off its lists and frees it.

@@ -136,10 +136,12 @@ static bool is_complete(cj_cpu_who who, const cj_cpu_mbarrier *m, bool *sound) {
     return behind == 1;
 }
 
-// Whether all lanes still have to wait: no phase has completed since they asked last.
+// Whether all lanes still have to wait: no phase that they ask about has completed since they asked last.
 static bool waits_on(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_poll *poll) {
-    return poll->op == op && poll->waiting == mask && poll->flips == w->block->cluster->async->mbarriers.flips &&
-           !cj__cpu_async_timeout(w);
+    const cj_cpu_mbarriers *mbarriers = &w->block->cluster->async->mbarriers;
+    if (poll->op != op || poll->waiting != mask || cj__cpu_async_timeout(w)) return false;
+    if (poll->flips == mbarriers->flips) return true;
+    return poll->one && poll->inits == mbarriers->inits && poll->one->phase == poll->phase;
 }
 
 static void acquire(cj_cpu_warp *w, uint32_t mask, const mbarrier_plan *plan, cj_cpu_mbarrier *m) {
@@ -152,6 +154,7 @@ static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_poll 
     const bool           expired = cj__cpu_async_timeout(w);
     cj_cpu_mbarrier     *from = NULL;
     uint32_t             acquiring = 0;
+    poll->one = NULL;
     CJ_SOME_LANES(i, mask) {
         const cj_cpu_who who = {w, op, i};
         const uint32_t   bit = 1u << i;
@@ -162,6 +165,7 @@ static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_poll 
         if (!sound) return false;
         const bool gives_up = poll->lanes & bit ? expired : plan->polls;
         if (m != from) acquire(w, acquiring, plan, from), acquiring = 0;
+        poll->one = !from || poll->one == m ? m : NULL;
         from = m;
         if (complete)
             acquiring |= bit, *done |= bit;
@@ -185,7 +189,9 @@ CJ_EXEC(mbarrier_wait) {
     if (!ask(w, op, mask, poll, &done)) return CJ_STEP_STOP;
     poll->op = w->waiting == mask ? op : NULL;
     poll->waiting = mask;
+    poll->phase = poll->one ? poll->one->phase : 0;
     poll->flips = w->block->cluster->async->mbarriers.flips;
+    poll->inits = w->block->cluster->async->mbarriers.inits;
     cj__cpu_predicate_set(w->file + op->slot[0], mask & ~w->waiting, done);
     return w->waiting ? CJ_STEP_WAIT : CJ_STEP_NEXT;
 }
