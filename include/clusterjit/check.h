@@ -58,7 +58,8 @@ typedef struct cj_source {
 } cj_source;
 
 // Tells the place of the source for lines of a PTX text of any compiler: nvcc, NVRTC, Triton, Numba, rustc. A text that
-// breaks rules, or has no .loc, gives what can be told. Thread safety: one thread at a time a map. OUT_OF_MEMORY.
+// breaks rules, or has no .loc, gives what can be told. Of what a header of the CUDA toolkit inlined (cuda::ptx, cooperative
+// groups), the place is the one that called it. Thread safety: one thread at a time a map. OUT_OF_MEMORY.
 typedef struct cj_source_map cj_source_map;
 
 CJ_API cj_status cj_source_map_create(const char *ptx, size_t length, cj_source_map **map, cj_error *error);

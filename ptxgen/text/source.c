@@ -43,7 +43,8 @@ const char *cj__ir_file(const cj_ir_module *module, uint32_t number) {
     return NULL;
 }
 
-const cj_ir_loc *cj__ir_loc_at(const cj_ir_module *module, uint32_t line) {
+// The .loc that holds at a line of the text, or NULL. One that names no line (LLVM's line 0) leaves the one before it.
+static const cj_ir_loc *loc_at(const cj_ir_module *module, uint32_t line) {
     size_t low = 0, high = module->loc_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -119,24 +120,55 @@ static const cj_ir_loc *loc_of(const cj_ir_module *module, const cj_ir_loc *from
     return NULL;
 }
 
+// Whether a file is a header of the CUDA toolkit, wherever that is installed: its functions only wrap instructions.
+static bool is_toolkit(const char *file) {
+    static const char *const headers[] = {"cccl/", "cuda/",         "cub/",           "thrust/",   "cooperative_groups",
+                                          "crt/",  "cuda_pipeline", "cuda_awbarrier", "cuda_fp16", "cuda_bf16"};
+    const char              *last = NULL;
+    for (const char *at = file; (at = strstr(at, "include/")) != NULL; at++) last = at;
+    for (size_t i = 0; last && i < sizeof headers / sizeof *headers; i++)
+        if (!strncmp(last + strlen("include/"), headers[i], strlen(headers[i]))) return true;
+    return false;
+}
+
+// A place, and the .loc that names it, if one does.
+typedef struct position {
+    cj_ir_place      place;  // line 0: none
+    const cj_ir_loc *loc;
+} position;
+
+static position inlined_at(const cj_ir_module *module, position it) {
+    const cj_ir_inlined *inlined = it.loc ? it.loc->inlined : NULL;
+    if (!inlined) return (position){0};
+    return (position){inlined->at, loc_of(module, it.loc, inlined->at)};
+}
+
+// What the toolkit's headers inlined counts as the place that called them, if one did.
+static position position_of(const cj_ir_module *module, uint32_t line) {
+    const cj_ir_loc *loc = loc_at(module, line);
+    const position   first = loc ? (position){loc->place, loc} : (position){0};
+    for (position it = first; it.place.line; it = inlined_at(module, it)) {
+        const char *file = cj__ir_file(module, it.place.file);
+        if (!file || !is_toolkit(file)) return it;
+    }
+    return first;
+}
+
+cj_ir_place cj__ir_place_at(const cj_ir_module *module, uint32_t line) { return position_of(module, line).place; }
+
 const cj_source *cj__ir_source(cj_ir_module *module, uint32_t line, cj_arena *arena) {
-    const cj_ir_loc *loc = cj__ir_loc_at(module, line);
-    cj_source       *first = NULL, *last = NULL;
-    cj_ir_place      place = loc ? loc->place : (cj_ir_place){0};
-    while (place.line) {
-        const char          *file = cj__ir_file(module, place.file);
-        cj_source           *source = file ? cj__arena_alloc(arena, sizeof *source) : NULL;
-        const cj_ir_inlined *inlined = loc ? loc->inlined : NULL;
+    cj_source *first = NULL, *last = NULL;
+    for (position it = position_of(module, line); it.place.line; it = inlined_at(module, it)) {
+        const char *file = cj__ir_file(module, it.place.file);
+        cj_source  *source = file ? cj__arena_alloc(arena, sizeof *source) : NULL;
         if (!source) break;
-        *source = (cj_source){.file = file, .line = place.line, .column = place.column, .function = ""};
-        if (inlined) source->function = function_name(module, inlined, arena);
+        *source = (cj_source){.file = file, .line = it.place.line, .column = it.place.column, .function = ""};
+        if (it.loc && it.loc->inlined) source->function = function_name(module, it.loc->inlined, arena);
         if (last)
             last->inlined_at = source;
         else
             first = source;
         last = source;
-        place = inlined ? inlined->at : (cj_ir_place){0};
-        loc = inlined ? loc_of(module, loc, place) : NULL;
     }
     return first;
 }

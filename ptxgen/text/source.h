@@ -7,13 +7,14 @@
 
 #include "ir.h"
 
-// The .loc that holds at a line of the text, or NULL. One that names no line (LLVM's line 0) leaves the one before it.
-const cj_ir_loc *cj__ir_loc_at(const cj_ir_module *module, uint32_t line);
-
 // What .file says of that number, or NULL.
 const char *cj__ir_file(const cj_ir_module *module, uint32_t number);
 
-// The place of the source of a line of the text, with where it was inlined, in the arena. NULL: the text names none.
+// The place of the source of a line of the text: of what a header of the CUDA toolkit inlined, the place that called it. Its line
+// is 0 if the text names none.
+cj_ir_place cj__ir_place_at(const cj_ir_module *module, uint32_t line);
+
+// The same, with where it was inlined, in the arena. NULL: the text names none.
 const cj_source *cj__ir_source(cj_ir_module *module, uint32_t line, cj_arena *arena);
 
 #endif

@@ -14,12 +14,12 @@ const char *cj__hazard_op_name(const cj_cpu_op *op) {
 
 cj_hazard_line cj__hazard_line(const cj_cpu_launch *launch, unsigned line) {
     const cj_ir_module *module = launch->program->entry->module;
-    const cj_ir_loc    *loc = cj__ir_loc_at(module, line);
-    const char         *file = loc ? cj__ir_file(module, loc->place.file) : NULL;
+    const cj_ir_place   place = cj__ir_place_at(module, line);
+    const char         *file = place.line ? cj__ir_file(module, place.file) : NULL;
     cj_hazard_line      name;
     if (file) {
         const char *base = strrchr(file, '/');
-        snprintf(name.text, sizeof name.text, "%.60s:%u (PTX line %u)", base ? base + 1 : file, loc->place.line, line);
+        snprintf(name.text, sizeof name.text, "%.60s:%u (PTX line %u)", base ? base + 1 : file, place.line, line);
     } else {
         snprintf(name.text, sizeof name.text, "line %u", line);
     }
