@@ -9,7 +9,7 @@ function(cj_embed target prefix)
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
         file(READ ${file} bytes HEX)
         string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
-        string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+        string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
         set(source ${CMAKE_CURRENT_BINARY_DIR}/embedded/${prefix}_${name}.c)
         file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
             "extern const char ${prefix}_${name}[];\nconst char ${prefix}_${name}[] = {\n${bytes}0};\n")

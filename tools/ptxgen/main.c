@@ -10,6 +10,7 @@
 #include "args.h"
 #include "command.h"
 #include "complete.h"
+#include "explain.h"
 #include "man.h"
 #include "message.h"
 #include "near.h"
@@ -38,7 +39,8 @@ static const command commands[] = {
     {"occupancy", cmd_occupancy, &occupancy_spec, "how many blocks and clusters of a kernel a GPU holds, and which cluster size to take"},
     {"probe", cmd_probe, &probe_spec, "measure what clusters cost and bring on this GPU: latency, throughput, barriers, exchange"},
     {"fmt", cmd_fmt, &fmt_spec, "print a PTX file in our layout"},
-    {"rules", cmd_rules, &rules_spec, "the rules, each with an example"},
+    {"rules", cmd_rules, &rules_spec, "the rules of PTX, each with an example"},
+    {"explain", cmd_explain, &explain_spec, "what the name in brackets of a message means: cause, example, cure"},
     {"isa", cmd_isa, &isa_spec, "the instructions that are known, and what they need"},
     {"cache", cmd_cache, &cache_spec, "the disk cache of compiled kernels: look at it, verify it, clear it"},
     {"info", cmd_info, &info_spec, "the device, its limits, the driver and the compilers found"},
@@ -128,11 +130,15 @@ static bool asks_for_json(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     cj_log_set(message_log, NULL);
-    if (asks_for_json(argc, argv)) atexit(output_json_failure);
+    const bool json = asks_for_json(argc, argv);
+    if (json) atexit(output_json_failure);
     signal(SIGPIPE, SIG_DFL);  // a reader may close the pipe early, even if a parent ignores the signal
     if (argc < 2) {
         print_help(stderr);
         return CODE_USAGE;
     }
-    return output_finish(run_word(argc - 1, argv + 1));
+    const int code = run_word(argc - 1, argv + 1);
+    if (message_first()) explain_note(message_first()->rule);
+    if (!json) explain_hint(stderr);
+    return output_finish(code);
 }

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # check, fmt, rules and isa: what they show, what they refuse, and with which exit code.
 source "$(dirname "$0")/../cli.bash"
+
+# What stands on standard error, without the hint that names `ptxgen explain`.
+summary() { sed "/^hint: 'ptxgen explain [a-z -]*' says more$/d" "$dir/err"; }
 export LC_ALL=C.UTF-8 # so that bash counts characters
 
 # kernel LINE...: PTX with these lines in its body, the first of them in line 8.
@@ -39,7 +42,7 @@ finds 1 "$bad:9:5: error: " check "$bad"
 [[ $(sed -n 1p "$dir/out") == *" [mnemonic]" ]] || failed check "no rule behind the message"
 [[ $(sed -n 2p "$dir/out") == '    frob.u32 %r1, %r2;' ]] || failed check "the line is not shown"
 points_at frob
-[[ $(<"$dir/err") == '1 error' ]] || failed check "not the summary '1 error'"
+[[ $(summary) == '1 error' ]] || failed check "not the summary '1 error'"
 [[ $(<"$dir/out") != *$'\033'* ]] || failed check "colour in a file"
 finds 1 '<stdin>:9:5: error: ' check - <"$bad"
 
@@ -68,9 +71,9 @@ printf '%s\n' '.version 8.0' '.target sm_90' '.address_size 64' '.visible .entry
     >"$dir/warning.ptx"
 finds 0 ': warning: ' check "$dir/warning.ptx"
 grep -q '^hint: ' "$dir/out" || failed check "no hint"
-[[ $(<"$dir/err") == '1 warning' ]] || failed check "not the summary '1 warning'"
+[[ $(summary) == '1 warning' ]] || failed check "not the summary '1 warning'"
 finds 1 'bad.ptx' check "$bad" "$dir/warning.ptx" - <"$bad"
-[[ $(<"$dir/err") == '2 errors, 1 warning' ]] || failed check "not the summary '2 errors, 1 warning'"
+[[ $(summary) == '2 errors, 1 warning' ]] || failed check "not the summary '2 errors, 1 warning'"
 
 # --- --arch
 "$ptxgen" emit reduce --cluster 4 >"$dir/reduce.ptx"
@@ -86,7 +89,7 @@ for text in '\0' '.version 8.0\n// \0' 'ab\001' '\033[31m' '\xfe\xff\0a' '\xff\x
     # shellcheck disable=SC2059
     printf "$text" >"$dir/binary.ptx"
     finds 1 "$dir/binary.ptx:" check "$dir/binary.ptx"
-    [[ $(<"$dir/err") == '1 error' ]] || failed "check of '$text'" "not one finding"
+    [[ $(summary) == '1 error' ]] || failed "check of '$text'" "not one finding"
     [[ $(<"$dir/out") != *$'\033'* ]] || failed "check of '$text'" "it sends the terminal an escape"
     run check --json "$dir/binary.ptx"
     [[ $code == 1 ]] || failed "check --json of '$text'" "exit code $code"
@@ -136,7 +139,7 @@ ptxas 'echo "$@" >&2; cat >"'"$dir"'/read"; for line in \
 finds 1 "$bad: error: first [ptxas]" check --ptxas "$bad"
 [[ $(grep -o ' [a-z]* \[ptxas\]\| \[mnemonic\]' "$dir/out" | tr -d '\n') == \
     ' first [ptxas] [mnemonic] second [ptxas] also [ptxas] third [ptxas]' ]] || failed "check --ptxas" "not in order of line"
-[[ $(<"$dir/err") == '4 errors, 1 warning' ]] || failed "check --ptxas" "the summary"
+[[ $(summary) == '4 errors, 1 warning' ]] || failed "check --ptxas" "the summary"
 cmp -s "$bad" "$dir/read" || failed "check --ptxas" "ptxas was given another text"
 finds 1 '"rule": "ptxas"' check --ptxas --json "$bad"
 json '[f["line"] for f in o["findings"]] == [0, 9, 9, 9, 10]'

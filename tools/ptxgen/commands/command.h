@@ -26,10 +26,13 @@ int cmd_occupancy(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_fmt(int argc, char **argv);
 int cmd_rules(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 int cmd_isa(int argc, char **argv);
 int cmd_cache(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 
-extern const args_spec list_spec, emit_spec, run_spec, bench_spec, compare_spec, tune_spec, exec_spec, run_program_spec, check_spec, contract_spec, occupancy_spec, probe_spec, fmt_spec, rules_spec, isa_spec, cache_spec, info_spec;
+extern const args_spec list_spec, emit_spec, run_spec, bench_spec, compare_spec, tune_spec,
+    exec_spec, run_program_spec, check_spec, contract_spec, occupancy_spec, probe_spec,
+    fmt_spec, rules_spec, explain_spec, isa_spec, cache_spec, info_spec;
 
 #endif

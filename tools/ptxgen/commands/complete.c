@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "args_help.h"
+#include "explain.h"
 #include "fill.h"
 #include "message.h"
 
@@ -82,7 +83,21 @@ static void offer_commands(completion *c) {
     for (const command *each = c->commands; each->name; each++) offer(c, each->name, each->summary);
 }
 
+static void offer_explained(completion *c) {
+    char        id[TOKEN], sentence[256];
+    explanation e;
+    for (size_t i = 0; explain_at(i, &e); i++) {
+        snprintf(id, sizeof id, "%.*s", e.id_length, e.id);
+        snprintf(sentence, sizeof sentence, "%.*s", (int)strcspn(e.text, "\n"), e.text);
+        offer(c, id, sentence);
+    }
+}
+
 static void offer_rules(completion *c) {
+    if (c->spec == &explain_spec) {
+        offer_explained(c);
+        return;
+    }
     for (size_t i = 0; i < cj_rule_count(); i++) offer(c, cj_rule_at(i)->id, cj_rule_at(i)->sentence);
 }
 

@@ -9,6 +9,7 @@
 #include "args.h"
 #include "command.h"
 #include "cuda.h"
+#include "explain.h"
 #include "finding.h"
 #include "message.h"
 #include "output.h"
@@ -100,7 +101,7 @@ const args_spec contract_spec = {
     .options = options,
     .set = set,
     .words = "[FILE]",
-    .files = "ptx",
+    .files = "ptx cu",
     .take = take,
 };
 
@@ -126,6 +127,7 @@ static void show(void *user, const cj_violation *v) {
     printf("%s%s:%s %s [%s]\n", message_colour(stdout, error ? COLOUR_RED : COLOUR_YELLOW), severity, none, v->message,
            v->rule);
     printf("%shint:%s %s\n", message_colour(stdout, COLOUR_CYAN), none, v->hint);
+    explain_note(v->rule);
 }
 
 static uint64_t volume(cj_dim3 d) { return (uint64_t)d.x * d.y * d.z; }
@@ -208,7 +210,7 @@ static int judge(const contract_options *o, document *ptx, const cj_limits *limi
     if (o->json)
         code = print_json(o, &runs, limits, &v);
     else
-        print_verdict(o, &runs, limits, &v);
+        print_verdict(o, &runs, limits, &v), explain_hint(stdout);
     return code ? code : status ? CODE_WRONG : CODE_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "explain.h"
 #include "message.h"
 #include "near.h"
 #include "output.h"
@@ -31,8 +32,13 @@ static int set(void *user, int key, char *value) {
 }
 
 static int no_such_rule(const char *word) {
-    nearest near = {.word = word};
+    nearest     near = {.word = word};
+    explanation e;
     for (size_t i = 0; i < cj_rule_count(); i++) near_offer(&near, cj_rule_at(i)->id);
+    if (explain_find(word, &e))
+        return message_error(CJ_INVALID_ARGUMENT,
+                             "'%s' is no rule of PTX, but of launches or runs\n'ptxgen explain %s' explains it", word,
+                             word);
     if (!near.name)
         return message_error(CJ_INVALID_ARGUMENT, "unknown rule '%s'\n'ptxgen rules' lists the rules", word);
     return message_error(CJ_INVALID_ARGUMENT, "unknown rule '%s'\ndid you mean '%s'?", word, near.name);
@@ -47,8 +53,9 @@ static int take(void *user, char *word) {
 }
 
 const args_spec rules_spec = {
-    .doc =
-        "Explains the rules that 'check' holds PTX against, each with an example that breaks it: all, or those named.",
+    .doc = "Lists the rules that 'check' holds PTX against, each with an example that breaks it: all, or those named. "
+           "'ptxgen explain' "
+           "says more of each, and of the rules of launches and runs.",
     .options = options,
     .set = set,
     .words = "[RULE...]",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain.h"
 #include "message.h"
 #include "origin.h"
 #include "output.h"
@@ -198,6 +199,7 @@ static void print_other(FILE *to, document *d, const finding *f) {
 void finding_print(FILE *to, document *d, const finding *f) {
     const cj_diagnostic *what = &f->what;
     const cj_source     *source = origin_of(d, what->line);
+    explain_note(what->rule);
     document            *file = source ? origin_file(d, source->file) : NULL;
     size_t               length;
     const bool           reads = file && document_line(file, source->line, &length);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain.h"
 #include "message.h"
 #include "origin.h"
 #include "output.h"
@@ -32,18 +33,27 @@ static const char *const levels[] = {[CJ_SEVERITY_ERROR] = "error", [CJ_SEVERITY
 
 static json_t *text_json(const char *text) { return json_pack("{s:o}", "text", output_json_text(text)); }
 
-// What a rule says: of the rules of PTX their sentence, of hazards what to do.
-static json_t *rule_json(const cj_diagnostic *what) {
+// What `ptxgen explain` says of a rule; of what is no rule of ours, the hint.
+static json_t *help_json(const cj_diagnostic *what, const char *fallback) {
+    explanation e;
+    if (!explain_find(what->rule, &e)) return text_json(*what->hint ? what->hint : fallback);
+    return json_pack("{s:s%, s:s%}", "text", e.text, (size_t)e.length, "markdown", e.text, (size_t)e.length);
+}
+
+static json_t *description_json(const cj_diagnostic *what, const char *fallback) {
     const cj_rule *rule = cj_rule_find(what->rule);
-    char           text[128];
+    explanation    e;
+    if (rule) return text_json(rule->sentence);
+    if (!explain_find(what->rule, &e)) return text_json(fallback);
+    return json_pack("{s:s%}", "text", e.text, (size_t)explain_sentence(&e));
+}
+
+static json_t *rule_json(const cj_diagnostic *what) {
+    char text[128];
     snprintf(text, sizeof text, "%s: %s", what->rule,
              strcmp(what->rule, "ptxas") ? "found by running the kernel on the CPU device" : "what ptxas says");
-    return json_pack("{s:s, s:o, s:{s:s}, s:o}", "id", what->rule, "shortDescription",
-                     text_json(rule ? rule->sentence : text), "defaultConfiguration", "level", levels[what->severity],
-                     "help",
-                     text_json(rule          ? rule->example
-                               : *what->hint ? what->hint
-                                             : text));
+    return json_pack("{s:s, s:o, s:{s:s}, s:o}", "id", what->rule, "shortDescription", description_json(what, text),
+                     "defaultConfiguration", "level", levels[what->severity], "help", help_json(what, text));
 }
 
 static size_t rule_index(sarif *s, const cj_diagnostic *what) {
