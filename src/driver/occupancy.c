@@ -49,6 +49,14 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction giv
     LEAVE(blocks_of(fun, threads, dynamic, blocks));
 }
 
+// The program's own function, for which the lock is given up.
+static size_t ask(CUoccupancyB2DSize dynamic_of, int threads) {
+    const cj_pause pause = cj__pause();
+    const size_t   bytes = dynamic_of(threads);
+    cj__resume(pause);
+    return bytes;
+}
+
 // The largest block of those with which the most threads are resident.
 static CUresult potential(int *grid, int *block, CUfunction given, CUoccupancyB2DSize dynamic_of, size_t dynamic,
                           int limit, unsigned flags) {
@@ -63,15 +71,17 @@ static CUresult potential(int *grid, int *block, CUfunction given, CUoccupancyB2
     const int warp = (int)fun->mod->context->gpu->limits->warp_size;
     int       best = 0;
     *grid = *block = 0;
+    cj__keep(fun);
     for (int threads = most; threads > 0 && !code; threads = (threads - 1) / warp * warp) {
         int          blocks = 0;
-        const size_t bytes = dynamic_of ? dynamic_of(threads) : dynamic;
+        const size_t bytes = dynamic_of ? ask(dynamic_of, threads) : dynamic;
         code = blocks_of(fun, threads, bytes, &blocks);
         if (code || blocks * threads <= best) continue;
         best = blocks * threads;
         *block = threads;
         *grid = blocks * (int)fun->mod->context->gpu->limits->sm_count;
     }
+    cj__let(fun);
     return code;
 }
 
