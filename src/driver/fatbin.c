@@ -262,20 +262,27 @@ static cj_status read_units(const void *const *units, size_t count, const cj_lim
     return status;
 }
 
+cj_status cj__fatbin_link(const char *const *texts, const char *const *names, size_t count, char **ptx,
+                          cj_error *error) {
+    cj_text   why = {0};
+    cj_status status = CJ_OK;
+    *ptx = cj__merge_ptx(texts, names, count, &why);
+    if (!*ptx && (why.failed || !why.data))
+        status = fail(error, CJ_OUT_OF_MEMORY, "", "", "no host memory to link %zu PTX texts", count);
+    else if (!*ptx)
+        status = fail(error, CJ_UNSUPPORTED, "fatbin-link",
+                      "compile the device code as one source file, without -rdc=true",
+                      "%zu PTX texts cannot be linked: %s", count, why.data);
+    cj__text_free(&why);
+    return status;
+}
+
 static cj_status merge_units(const linked *l, cj__fatbin_text *found, cj_error *error) {
-    cj_text     why = {0};
-    char *const ptx = cj__merge_ptx((const char *const *)l->ptx, l->names, l->count, &why);
-    cj_status   status = CJ_OK;
-    if (ptx)
+    char           *ptx = NULL;
+    const cj_status status = cj__fatbin_link((const char *const *)l->ptx, l->names, l->count, &ptx, error);
+    if (!status)
         *found = (cj__fatbin_text){
             .ptx = ptx, .length = strlen(ptx), .capability = l->capability, .variant = l->variant};
-    else if (why.failed || !why.data)
-        status = fail(error, CJ_OUT_OF_MEMORY, "", "", "no host memory to link %zu PTX texts", l->count);
-    else
-        status = fail(error, CJ_UNSUPPORTED, "fatbin-link",
-                      "compile the program without -rdc=true, or as one source file",
-                      "the PTX of a program's %zu translation units cannot be linked: %s", l->count, why.data);
-    cj__text_free(&why);
     return status;
 }
 

@@ -32,4 +32,9 @@ bool cj__fatbin_is(const void *image, size_t size);
 cj_status cj__fatbin_ptx(const void *image, size_t size, const cj_limits *limits, cj__fatbin_text *found,
                          cj_error *error);
 
+// Links PTX texts to one, in malloc'ed memory, as a linker would; `names` of them for messages. UNSUPPORTED, fatbin-link: they do
+// not fit each other.
+cj_status cj__fatbin_link(const char *const *texts, const char *const *names, size_t count, char **ptx,
+                          cj_error *error);
+
 #endif

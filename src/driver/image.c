@@ -30,10 +30,10 @@ static CUresult refuse_machine_code(void) {
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-static CUresult read_fatbin(const void *image, char **text, size_t *length) {
+static CUresult read_fatbin(const void *image, size_t size, char **text, size_t *length) {
     cj__fatbin_text found = {0};
     cj_error        error = {0};
-    const cj_status status = cj__fatbin_ptx(image, 0, cj__driver.gpu[0].limits, &found, &error);
+    const cj_status status = cj__fatbin_ptx(image, size, cj__driver.gpu[0].limits, &found, &error);
     if (status) {
         cj__refuse_error(&error);
         if (status == CJ_UNSUPPORTED) return CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -44,13 +44,13 @@ static CUresult read_fatbin(const void *image, char **text, size_t *length) {
     return CUDA_SUCCESS;
 }
 
-CUresult cj__image_read(const void *image, char **text, size_t *length) {
+CUresult cj__image_read(const void *image, size_t size, char **text, size_t *length) {
     static const unsigned char elf[4] = {0x7f, 'E', 'L', 'F'};
     const unsigned char       *bytes = image;
     if (!image) return cj__refuse_null("image");
     if (!*bytes) return cj__refuse(CUDA_ERROR_INVALID_IMAGE, "the image is empty");
     if (bytes[0] == elf[0] && !memcmp(bytes, elf, sizeof elf)) return refuse_machine_code();
-    if (cj__fatbin_is(image, 0)) return read_fatbin(image, text, length);
+    if (cj__fatbin_is(image, size)) return read_fatbin(image, size, text, length);
     *length = strlen(image);
     *text = malloc(*length + 1);
     if (!*text) return CUDA_ERROR_OUT_OF_MEMORY;

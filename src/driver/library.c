@@ -123,10 +123,10 @@ static void destroy(cj_lib *lib) {
     cj__object_destroy(lib);
 }
 
-static CUresult load(CUlibrary *result, const void *image, const cj_jit *jit) {
+static CUresult load(CUlibrary *result, const void *image, size_t size, const cj_jit *jit) {
     char    *text = NULL;
     size_t   length = 0;
-    CUresult code = cj__image_read(image, &text, &length);
+    CUresult code = cj__image_read(image, size, &text, &length);
     if (code) return code;
     cj_lib *lib = cj__object_new(CJ_LIBRARY, sizeof *lib, NULL, release_lib);
     if (!lib) {
@@ -159,7 +159,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *
     REQUIRE(library);
     TRY(cj__jit_read(&jit, jit_count, jit_option, jit_value));
     TRY(check_options(count, option, value));
-    LEAVE(load(library, image, &jit));
+    LEAVE(load(library, image, 0, &jit));
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit_option, void **jit_value,
@@ -173,7 +173,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_optio
     TRY(cj__jit_read(&jit, jit_count, jit_option, jit_value));
     TRY(check_options(count, option, value));
     TRY(cj__file_read(path, &data, &length));
-    const CUresult code = load(library, data, &jit);
+    const CUresult code = load(library, data, length, &jit);
     free(data);
     LEAVE(code);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The linker: it takes one PTX text, and hands it out as if it were machine code.
+// The linker: it makes one PTX text of several, and hands it out as if it were machine code.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fatbin.h"
 #include "module.h"
 
 typedef struct cj_link {
@@ -10,6 +12,7 @@ typedef struct cj_link {
     cj_jit    jit;
     char     *ptx;
     size_t    length;
+    unsigned  inputs;
 } cj_link;
 
 static void release_link(void *object) {
@@ -29,6 +32,28 @@ CUresult cuLinkCreate_v2(unsigned count, CUjit_option *option, void **value, CUl
     LEAVE(CUDA_SUCCESS);
 }
 
+// The linker's text with another one, which becomes the linker's.
+static CUresult join(cj_link *link, char *text, size_t length) {
+    char     name[40];
+    char    *linked = NULL;
+    cj_error error = {0};
+    link->inputs++;
+    if (!link->ptx) {
+        link->ptx = text;
+        link->length = length;
+        return CUDA_SUCCESS;
+    }
+    snprintf(name, sizeof name, "input %u", link->inputs);
+    const cj_status status = cj__fatbin_link((const char *const[]){link->ptx, text},
+                                             (const char *const[]){"the inputs before", name}, 2, &linked, &error);
+    free(text);
+    if (status) return cj__refuse_error(&error);
+    free(link->ptx);
+    link->ptx = linked;
+    link->length = strlen(linked);
+    return CUDA_SUCCESS;
+}
+
 static CUresult add(CUlinkState given, CUjitInputType type, const void *data, size_t bytes) {
     static const char *const names[] = {"machine code", "PTX", "a fat binary", "an object file", "a library", "NVVM"};
     cj_link                 *link = cj__object_find(CJ_LINK, given);
@@ -40,18 +65,15 @@ static CUresult add(CUlinkState given, CUjitInputType type, const void *data, si
                           "%s cannot be linked here: the CPU device takes PTX",
                           known ? names[type] : "an unknown input");
     }
-    if (link->ptx) {
-        cj__refuse(CUDA_ERROR_NOT_SUPPORTED, "a second input; several texts are not linked here");
-        cj__hint("compile all of it in one translation unit");
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    char *text = malloc(bytes + 1);
-    if (!text) return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(text, data, bytes);
-    text[bytes] = 0;
-    const CUresult code = cj__image_read(text, &link->ptx, &link->length);
-    free(text);
-    return code;
+    char *copy = malloc(bytes + 1);
+    if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(copy, data, bytes);
+    copy[bytes] = 0;
+    char          *text = NULL;
+    size_t         length = 0;
+    const CUresult code = cj__image_read(copy, bytes, &text, &length);
+    free(copy);
+    return code ? code : join(link, text, length);
 }
 
 CUresult cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void *data, size_t bytes, const char *name,

@@ -98,7 +98,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     cj_jit jit;
     REQUIRE(module);
     TRY(cj__jit_read(&jit, count, option, value));
-    TRY(cj__image_read(image, &text, &length));
+    TRY(cj__image_read(image, 0, &text, &length));
     LEAVE(load(module, text, length, &jit));
 }
 
@@ -107,7 +107,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     char  *text = NULL;
     size_t length = 0;
     REQUIRE(module);
-    TRY(cj__image_read(image, &text, &length));
+    TRY(cj__image_read(image, 0, &text, &length));
     LEAVE(load(module, text, length, NULL));
 }
 
@@ -116,18 +116,18 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) {
     char  *text = NULL;
     size_t length = 0;
     REQUIRE(module);
-    TRY(cj__image_read(image, &text, &length));
+    TRY(cj__image_read(image, 0, &text, &length));
     LEAVE(load(module, text, length, NULL));
 }
 
 CUresult cuModuleLoad(CUmodule *module, const char *path) {
     ENTER(CJ_NEED_CONTEXT);
     char  *data = NULL, *text = NULL;
-    size_t length = 0;
+    size_t size = 0, length = 0;
     REQUIRE(module);
     REQUIRE(path);
-    TRY(cj__file_read(path, &data, &length));
-    const CUresult code = cj__image_read(data, &text, &length);
+    TRY(cj__file_read(path, &data, &size));
+    const CUresult code = cj__image_read(data, size, &text, &length);
     free(data);
     TRY(code);
     LEAVE(load(module, text, length, NULL));

@@ -38,8 +38,9 @@ typedef struct cj_jit {
 CUresult cj__jit_read(cj_jit *jit, unsigned count, const CUjit_option *option, void **value);
 void     cj__jit_tell(const cj_jit *jit, const cj_error *error);  // writes the logs; NULL: no error
 
-// Finds the PTX in an image: PTX itself or a fat binary. `*text` is the caller's to free.
-CUresult cj__image_read(const void *image, char **text, size_t *length);
+// Finds the PTX in an image: PTX itself, NUL-terminated, or a fat binary. `size` bounds what is read of a fat binary; 0: its
+// header is believed. `*text` is the caller's to free.
+CUresult cj__image_read(const void *image, size_t size, char **text, size_t *length);
 CUresult cj__file_read(const char *path, char **data, size_t *length);
 
 // Loads a text, which becomes the module's.

@@ -267,7 +267,7 @@ static void the_units_of_separate_compilation_are_linked(void **state) {
     expect_target(&program, &every, "sm_90");
     units[3] = other.bytes;
     expect_refusal(cj__fatbin_ptx(&wrapper, 0, &every, &found, &error), &error, CJ_UNSUPPORTED, "fatbin-link",
-                   "2 translation units cannot be linked: 'translation unit 4' defines 'kernel_0'");
+                   "2 PTX texts cannot be linked: 'translation unit 4' defines 'kernel_0'");
     for (char *at = (char *)other.bytes; (at = memchr(at, 'k', other.size - (size_t)(at - (char *)other.bytes))); at++)
         if (!strncmp(at, "kernel_", 7)) *at = 'K';
     cj_test_ok(cj__fatbin_ptx(&wrapper, 0, &every, &found, &error), &error);
