@@ -111,6 +111,12 @@ static const char *number_text(char text[24], uint64_t value) {
     return value ? text : NULL;
 }
 
+// The value for a variable that has none and that something stands for; else NULL.
+static const char *unless_set(const char *variable, const char *value) {
+    const char *old = getenv(variable);
+    return (old && *old) || !*value ? NULL : value;
+}
+
 static int run_child(program_options *o, const char *report) {
     char                 schedule[MACHINE_SCHEDULE_TEXT], threads[24], gpus[24], limit[24];
     char                *path = before(o->libraries.folder, "LD_LIBRARY_PATH");
@@ -123,7 +129,8 @@ static int run_child(program_options *o, const char *report) {
         {"CLUSTERJIT_SCHEDULE", machine_schedule(&o->machine, schedule)},
         {"CLUSTERJIT_THREADS", number_text(threads, o->machine.cpu.threads)},
         {"CLUSTERJIT_GPUS", number_text(gpus, o->gpus)},
-        {"TRITON_PTXAS_PATH", getenv("TRITON_PTXAS_PATH") || !*o->libraries.ptxas ? NULL : o->libraries.ptxas},
+        {"TRITON_PTXAS_PATH", unless_set("TRITON_PTXAS_PATH", o->libraries.ptxas)},
+        {"TRITON_PTXAS_BLACKWELL_PATH", unless_set("TRITON_PTXAS_BLACKWELL_PATH", o->libraries.ptxas)},
         {"CLUSTERJIT_LIMIT", number_text(limit, o->machine.cpu.instruction_limit / 1000000)},
         {NULL, NULL},
     };
