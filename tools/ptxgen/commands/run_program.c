@@ -120,10 +120,12 @@ static const char *unless_set(const char *variable, const char *value) {
 static int run_child(program_options *o, const char *report) {
     char                 schedule[MACHINE_SCHEDULE_TEXT], threads[24], gpus[24], limit[24];
     char                *path = before(o->libraries.folder, "LD_LIBRARY_PATH");
+    char                *python = *o->libraries.python ? before(o->libraries.python, "PYTHONPATH") : NULL;
     char                *preload = *o->libraries.preload ? before(o->libraries.preload, "LD_PRELOAD") : NULL;
     const child_variable variables[] = {
         {"LD_LIBRARY_PATH", path},
         {"LD_PRELOAD", preload},
+        {"PYTHONPATH", python},
         {"CLUSTERJIT_REPORT", report},
         {"CLUSTERJIT_HAZARDS", o->machine.cpu.hazards ? "on" : "off"},
         {"CLUSTERJIT_SCHEDULE", machine_schedule(&o->machine, schedule)},
@@ -141,6 +143,7 @@ static int run_child(program_options *o, const char *report) {
     fflush(stdout);
     int code = path ? child_run(&c, &o->end) : message_error(CJ_OUT_OF_MEMORY, "no memory for the environment");
     free(path);
+    free(python);
     free(preload);
     return code;
 }
