@@ -74,6 +74,15 @@ is_found() {
     failed "$*" "no error at a line of $name that says 'found here'"
 }
 
+# is_shown TEXT OPTION... PROGRAM...: exits 1, and the line under an error has TEXT.
+is_shown() {
+    local text=$1
+    shift
+    run_program "$@"
+    [[ $code == 1 ]] || failed "$*" "exit code $code, not 1: the fault is not found"
+    [[ $(grep -A1 ': error: ' "$dir/err") == *"$text"* ]] || failed "$*" "no error under which '$text' is shown"
+}
+
 finish() {
     if ((failures)); then
         echo "$failures failures"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cuda.core: CUDA C++ for NVRTC, compiled to a cubin; a cluster's sum through distributed shared memory. With "fault" as its
+# cuda.core: CUDA C++ of core_cluster.cu, compiled to a cubin by NVRTC; a cluster's sum through distributed shared memory. With "fault" as its
 # argument the peers' parts are read before they are there.
 import os
 import sys
@@ -7,34 +7,16 @@ import sys
 import numpy as np
 from cuda.core import Device, LaunchConfig, LegacyPinnedMemoryResource, Program, ProgramOptions, launch
 
-CODE = """
-#include <cooperative_groups.h>
-
-namespace cg = cooperative_groups;
-
-template <typename T>
-__global__ void cluster_sum(const T *x, T *sums) {
-    __shared__ T part[64];
-    auto         cluster = cg::this_cluster();
-    part[threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
-#ifndef FAULT
-    cluster.sync();
-#endif
-    if (cluster.block_rank() == 0) {
-        T sum = 0;
-        for (unsigned r = 0; r < cluster.num_blocks(); r++) sum += cluster.map_shared_rank(part, r)[threadIdx.x];  // found here
-        sums[blockIdx.x / cluster.num_blocks() * 64 + threadIdx.x] = sum;
-    }
-    cluster.sync();
-}
-"""
+NAME = os.path.splitext(os.path.abspath(__file__))[0] + ".cu"
+with open(NAME) as file:
+    CODE = file.read()
 
 root = os.environ.get("CUDA_PATH", os.environ.get("CUDA_HOME", "/usr/local/cuda"))
 device = Device()
 device.set_current()
 stream = device.create_stream()
 arch = "".join(str(i) for i in device.compute_capability)
-options = ProgramOptions(std="c++17", arch=f"sm_{arch}", name=os.environ.get("CJ_NAME", "cluster_sum.cu"),
+options = ProgramOptions(std="c++17", arch=f"sm_{arch}", name=NAME,
                          include_path=[f"{root}/include", f"{root}/include/cccl"],
                          define_macro="FAULT" if "fault" in sys.argv else None)
 module = Program(CODE, code_type="c++", options=options).compile("cubin", name_expressions=("cluster_sum<int>",))

@@ -111,19 +111,28 @@ static const char *number_text(char text[24], uint64_t value) {
     return value ? text : NULL;
 }
 
+// The value for a variable that has none and that something stands for; else NULL.
+static const char *unless_set(const char *variable, const char *value) {
+    const char *old = getenv(variable);
+    return (old && *old) || !*value ? NULL : value;
+}
+
 static int run_child(program_options *o, const char *report) {
     char                 schedule[MACHINE_SCHEDULE_TEXT], threads[24], gpus[24], limit[24];
     char                *path = before(o->libraries.folder, "LD_LIBRARY_PATH");
+    char                *python = *o->libraries.python ? before(o->libraries.python, "PYTHONPATH") : NULL;
     char                *preload = *o->libraries.preload ? before(o->libraries.preload, "LD_PRELOAD") : NULL;
     const child_variable variables[] = {
         {"LD_LIBRARY_PATH", path},
         {"LD_PRELOAD", preload},
+        {"PYTHONPATH", python},
         {"CLUSTERJIT_REPORT", report},
         {"CLUSTERJIT_HAZARDS", o->machine.cpu.hazards ? "on" : "off"},
         {"CLUSTERJIT_SCHEDULE", machine_schedule(&o->machine, schedule)},
         {"CLUSTERJIT_THREADS", number_text(threads, o->machine.cpu.threads)},
         {"CLUSTERJIT_GPUS", number_text(gpus, o->gpus)},
-        {"TRITON_PTXAS_PATH", getenv("TRITON_PTXAS_PATH") || !*o->libraries.ptxas ? NULL : o->libraries.ptxas},
+        {"TRITON_PTXAS_PATH", unless_set("TRITON_PTXAS_PATH", o->libraries.ptxas)},
+        {"TRITON_PTXAS_BLACKWELL_PATH", unless_set("TRITON_PTXAS_BLACKWELL_PATH", o->libraries.ptxas)},
         {"CLUSTERJIT_LIMIT", number_text(limit, o->machine.cpu.instruction_limit / 1000000)},
         {NULL, NULL},
     };
@@ -134,6 +143,7 @@ static int run_child(program_options *o, const char *report) {
     fflush(stdout);
     int code = path ? child_run(&c, &o->end) : message_error(CJ_OUT_OF_MEMORY, "no memory for the environment");
     free(path);
+    free(python);
     free(preload);
     return code;
 }

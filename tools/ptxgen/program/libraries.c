@@ -100,6 +100,12 @@ static void look_at_rpath(libraries *l, const image *program) {
     }
 }
 
+// Writes the path of what is in the folder; "": it is not there.
+static void find_below(const libraries *l, char path[IMAGE_PATH + 64], const char *name) {
+    snprintf(path, IMAGE_PATH + 64, "%s/%s", l->folder, name);
+    if (access(path, X_OK)) path[0] = '\0';
+}
+
 int libraries_find(libraries *l, const image *program) {
     static const char *const compilers[] = {"libnvrtc.so.13", "libnvJitLink.so.13"};
     char                     path[IMAGE_PATH + 64];
@@ -110,8 +116,8 @@ int libraries_find(libraries *l, const image *program) {
         snprintf(path, sizeof path, "%s/%s", l->folder, compilers[i]);
         if (!access(path, R_OK)) add_preload(l, compilers[i]);
     }
-    snprintf(l->ptxas, sizeof l->ptxas, "%s/ptxas", l->folder);
-    if (access(l->ptxas, X_OK)) l->ptxas[0] = '\0';
+    find_below(l, l->ptxas, "ptxas");
+    find_below(l, l->python, "python");
     look_at_rpath(l, program);
     return CODE_OK;
 }

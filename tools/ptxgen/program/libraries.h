@@ -8,8 +8,9 @@
 typedef struct libraries {
     char folder[IMAGE_PATH];
     char preload[256];  // what LD_PRELOAD gets: the compilers, and what the program's own RPATH would find elsewhere
-    char found[IMAGE_PATH + 64];  // the file that this RPATH would find; "": none
-    char ptxas[IMAGE_PATH + 64];  // what stands for ptxas; "": there is none
+    char found[IMAGE_PATH + 64];   // the file that this RPATH would find; "": none
+    char python[IMAGE_PATH + 64];  // what Python loads first; "": there is none
+    char ptxas[IMAGE_PATH + 64];   // what stands for ptxas; "": there is none
 } libraries;
 
 // Finds the folder: CLUSTERJIT_PROGRAMS, else beside the library or the command, as installed or in a build. Returns an exit code.
