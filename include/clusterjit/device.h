@@ -134,7 +134,9 @@ typedef enum cj_param_kind {
     CJ_PARAM_FLOAT,
     CJ_PARAM_POINTER,    // an address is made of it, or it says .ptr
     CJ_PARAM_TENSORMAP,  // 128 bytes, aligned to 64: a cj_tensormap by value
-    CJ_PARAM_BYTES       // another structure by value
+    CJ_PARAM_BYTES,      // another structure by value
+    CJ_PARAM_TEXTURE,    // 8 bytes, the handle of a texture (clusterjit/texture.h),
+    CJ_PARAM_SURFACE     // of a surface
 } cj_param_kind;
 CJ_API cj_param_kind cj_function_param_kind(const cj_function *function, uint32_t index);  // BYTES for no such one
 

@@ -80,6 +80,9 @@ static void put_argument(dump *d, uint32_t i) {
     else if (kind == CJ_PARAM_TENSORMAP)
         cj__text_printf(&d->remarks, "# Argument %u, %s, is a tensor map: put tensor:TYPE[DIMS],box=… for its bytes.\n",
                         i, param->name);
+    else if (kind == CJ_PARAM_TEXTURE || kind == CJ_PARAM_SURFACE)
+        cj__text_printf(&d->remarks, "# Argument %u, %s, is a handle: put %s:TYPE[DIMS],… for its bytes.\n", i,
+                        param->name, kind == CJ_PARAM_TEXTURE ? "texture" : "surface");
     else if (!value)
         cj__text_printf(&d->remarks, "# Argument %u, %s: its value is not known, put it for 0.\n", i, param->name);
 }

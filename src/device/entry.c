@@ -46,28 +46,30 @@ static void follow(traces *t, const cj_ir_inst *inst) {
     *to |= from;
 }
 
-// Whether the instruction accesses memory through the value. An argument of a call counts: 64-bit arguments mostly are
-// addresses.
-static bool is_reached(const traces *t, const cj_ir_inst *inst) {
+// What the instruction takes the value for, if it accesses memory through it; else INTEGER. An argument of a call counts: 64-bit
+// arguments mostly are addresses.
+static cj_param_kind kind_in(const traces *t, const cj_ir_inst *inst) {
     const bool passes = is_opcode(inst, "cvta") ||
                         (is_opcode(inst, "st") && cj__mnemonic_has(inst->mnemonic, CJ_W_PARAM));
     for (unsigned i = 0; i < inst->operand_count; i++) {
         const cj_ir_operand *operand = &inst->operand[i];
         const cj_ir_operand *through = operand->kind == CJ_OPERAND_MEMORY ? operand->base : passes ? operand : NULL;
-        if (through && through->kind == CJ_OPERAND_REG && is_traced(t, through)) return true;
+        if (!through || through->kind != CJ_OPERAND_REG || !is_traced(t, through)) continue;
+        if (is_opcode(inst, "tex tld4 txq")) return CJ_PARAM_TEXTURE;
+        return is_opcode(inst, "suld sust sured suq") ? CJ_PARAM_SURFACE : CJ_PARAM_POINTER;
     }
-    return false;
+    return CJ_PARAM_INTEGER;
 }
 
-static bool is_pointer(const cj_ir_func *entry, uint32_t index) {
+static cj_param_kind kind_of_uses(const cj_ir_func *entry, uint32_t index) {
     traces t = {.param = entry->param[index], .reg = calloc(entry->reg_count + 1, sizeof *t.reg), .changed = true};
-    bool   found = false;
-    while (t.reg && t.changed && !found) {
+    cj_param_kind found = CJ_PARAM_INTEGER;
+    while (t.reg && t.changed && found == CJ_PARAM_INTEGER) {
         t.changed = false;
-        for (size_t i = 0; i < entry->stmt_count && !found; i++) {
+        for (size_t i = 0; i < entry->stmt_count && found == CJ_PARAM_INTEGER; i++) {
             if (entry->stmt[i].kind != CJ_STMT_INST) continue;
             follow(&t, entry->stmt[i].inst);
-            found = is_reached(&t, entry->stmt[i].inst);
+            found = kind_in(&t, entry->stmt[i].inst);
         }
     }
     free(t.reg);
@@ -82,7 +84,7 @@ cj_param_kind cj_function_param_kind(const cj_function *function, uint32_t index
         return param->bytes == sizeof(cj_tensormap) && param->align >= 64 ? CJ_PARAM_TENSORMAP : CJ_PARAM_BYTES;
     if (cj__words[param->type].class == CJ_CLASS_FLOAT) return CJ_PARAM_FLOAT;
     if (param->bytes != sizeof(cj_ptr)) return CJ_PARAM_INTEGER;
-    return strstr(param->attributes, ".ptr") || is_pointer(entry, index) ? CJ_PARAM_POINTER : CJ_PARAM_INTEGER;
+    return strstr(param->attributes, ".ptr") ? CJ_PARAM_POINTER : kind_of_uses(entry, index);
 }
 
 // ---- launches

@@ -106,6 +106,50 @@ refuses_tensor 'fill is NaN' 'tensor:u32[16x8]=iota,box=8x4,fill=nan'
 refuses_tensor 'dims[0] is 0' 'tensor:f32[0x8]=iota,box=8x4,stride=16'
 refuses_tensor "there is no such fill" 'tensor:f32[16x8]=what,box=8x4'
 
+# --- textures and surfaces
+cat >"$dir/texture.ptx" <<'EOF'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry look(.param .u64 texture, .param .u64 out, .param .u64 viewed)
+{
+    .reg .b64 %l<4>;
+    .reg .b32 %r<4>;
+    .reg .f32 %f<4>;
+    ld.param.u64 %l0, [texture];
+    ld.param.u64 %l1, [out];
+    mov.u32 %r0, %tid.x;
+    tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%l0, {%r0}];
+    mad.wide.u32 %l1, %r0, 4, %l1;
+    st.global.f32 [%l1], %f1;
+    ret;
+}
+EOF
+# texture TEXTURE VIEWED: argument 2 is what a texture @2 views.
+texture() { printf '%s\n' exec "$dir/texture.ptx" --block 3 --arg "$1" --arg 'f32[4]=const:9' --arg "$2" --print 1 --hazards on; }
+refuses_texture() {
+    mapfile -t words < <(texture "$2" "${3-u64=0}")
+    refuses 64 "$1" "${words[@]}"
+}
+mapfile -t words < <(texture 'texture:f32[3]=iota,channels=2' u64=0)
+gives '1.0 3.0 5.0 9.0' "${words[@]}"
+mapfile -t words < <(texture 'texture:u8[3]@2,channels=2,read=integer' 'u8[6]=iota')
+gives '1.401298e-45 4.203895e-45 7.006492e-45 9.0' "${words[@]}"
+refuses_texture 'reaches to byte 6 of argument 2, which has 5' 'texture:u8[3]@2,channels=2' 'u8[5]=iota'
+refuses_texture 'argument 2 is no buffer' 'texture:u8[3]@2' u64=1
+refuses 64 'nothing says what the 8 bytes of the parameter texture are' check --run --block 1 "$dir/texture.ptx"
+refuses_texture "its type is 'u64'; it is u8, " 'texture:u64[3]=iota'
+refuses_texture "its shape is '3x3x3x3'; it is 1 to 3 whole numbers" 'texture:u8[3x3x3x3]=iota'
+refuses_texture 'texture:TYPE[DIMS]@I' 'texture:u8=iota'
+refuses_texture 'surface:TYPE[DIMS]@I' 'surface:u8=iota'
+refuses_texture "its buffer is 'x'; it is the number" 'texture:u8[3]@x'
+refuses_texture "filter is 'cubic'; it is point|linear" 'texture:u8[3]=iota,filter=cubic'
+refuses_texture "channels is 'x'; it is a whole number" 'texture:u8[3]=iota,channels=x'
+refuses_texture 'channels is 3; it must be 1, 2 or 4' 'texture:u8[3]=iota,channels=3'
+refuses_texture 'layers is 2049' 'texture:u8[3]=iota,layers=2049'
+refuses_texture "an option is 'filter'; it is channels or layers" 'surface:u8[3]=iota,filter=linear'
+refuses_texture 'the texels are read as integers' 'texture:u32[3]=iota,filter=linear'
+
 # --- structures by value
 refuses 64 'has 15 hexadecimal digits; 8 bytes have 16' exec "$dir/box.ptx" --arg bytes:8=000000000000000
 refuses 64 'then something else' exec "$dir/box.ptx" --arg bytes:2=00g0

@@ -120,14 +120,28 @@ static int parse_bytes(argument *a, const char *equals) {
     return code;
 }
 
-static int parse_tensor(argument *a) {
+// Which argument's buffer it views; SPEC_OWN: a buffer of its own, if it has one.
+static int viewed_by(const argument *a) {
+    return a->kind == ARGUMENT_TENSOR ? a->tile.buffer : a->kind == ARGUMENT_TEXELS ? a->texels.buffer : SPEC_OWN;
+}
+
+// Bytes of the buffer that it views, from the buffer's start.
+static uint64_t reach_of(const argument *a) {
+    if (a->kind == ARGUMENT_TENSOR) return tile_reach(&a->tile);
+    const uint64_t count = texels_count(&a->texels);
+    return count == UINT64_MAX ? count : count * a->texels.element->bytes;
+}
+
+// Reads a tensor map, a texture or a surface.
+static int parse_view(argument *a) {
     const char *spec;
     size_t      length;
-    a->kind = ARGUMENT_TENSOR;
-    int code = tile_parse(&a->tile, a->text, &spec, &length);
-    if (code || a->tile.buffer != TILE_OWN) return code;
-    uint64_t reach = tile_reach(&a->tile);
-    a->type = a->tile.element;
+    a->kind = texels_are(a->text) ? ARGUMENT_TEXELS : ARGUMENT_TENSOR;
+    int code = a->kind == ARGUMENT_TEXELS ? texels_parse(&a->texels, a->text, &spec, &length)
+                                          : tile_parse(&a->tile, a->text, &spec, &length);
+    if (code || viewed_by(a) != SPEC_OWN) return code;
+    const uint64_t reach = reach_of(a);
+    a->type = a->kind == ARGUMENT_TEXELS ? a->texels.element : a->tile.element;
     a->count = reach == UINT64_MAX ? reach : (reach + a->type->bytes - 1) / a->type->bytes;
     char *copy = strndup(spec, length);
     if (!copy) return no_memory(a);
@@ -141,7 +155,7 @@ int arguments_add(arguments *all, const char *text) {
     argument   *a = &all->item[all->count++];
     const char *equals = strchr(text, '=');
     *a = (argument){.text = text};
-    if (!strncmp(text, "tensor:", strlen("tensor:"))) return parse_tensor(a);
+    if (!strncmp(text, "tensor:", strlen("tensor:")) || texels_are(text)) return parse_view(a);
     if (!equals) return bad_argument(text, "there is no '='");
     return strncmp(text, "bytes:", strlen("bytes:")) ? parse_elements(a, equals) : parse_bytes(a, equals);
 }
@@ -153,18 +167,18 @@ void arguments_free(arguments *all) {
 int arguments_check(const arguments *all) {
     for (unsigned i = 0; i < all->count; i++) {
         const argument *a = &all->item[i];
-        if (a->kind != ARGUMENT_TENSOR || a->tile.buffer == TILE_OWN) continue;
-        unsigned index = (unsigned)a->tile.buffer;
+        if (viewed_by(a) == SPEC_OWN) continue;
+        unsigned index = (unsigned)viewed_by(a);
         if (index >= all->count || !argument_has_buffer(&all->item[index]))
             return message_error(CJ_INVALID_ARGUMENT,
                                  "--arg '%s': argument %u is %s\n@I names the buffer to view, counted "
                                  "from 0",
                                  a->text, index, index < all->count ? "no buffer" : "not given");
         size_t   bytes = argument_bytes(&all->item[index]);
-        uint64_t reach = tile_reach(&a->tile);
+        uint64_t reach = reach_of(a);
         if (reach > bytes)
             return message_error(CJ_INVALID_ARGUMENT,
-                                 "--arg '%s': the tensor reaches to byte %" PRIu64 " of argument %u, "
+                                 "--arg '%s': it reaches to byte %" PRIu64 " of argument %u, "
                                  "which has %zu\nmake the buffer larger, or the dimensions or strides smaller",
                                  a->text, reach, index, bytes);
     }
@@ -185,15 +199,18 @@ int arguments_upload(arguments *all, cj_device *device) {
     }
     for (unsigned i = 0; i < all->count && !code; i++) {
         argument *a = &all->item[i];
-        if (a->kind != ARGUMENT_TENSOR) continue;
-        const argument *viewed = a->tile.buffer == TILE_OWN ? a : &all->item[a->tile.buffer];
-        code = tile_encode(&a->tile, a->text, device, viewed->memory, &a->map);
+        const argument *viewed = viewed_by(a) == SPEC_OWN ? a : &all->item[viewed_by(a)];
+        if (a->kind == ARGUMENT_TENSOR) code = tile_encode(&a->tile, a->text, device, viewed->memory, &a->map);
+        if (a->kind == ARGUMENT_TEXELS && !a->handle)
+            code = texels_create(&a->texels, a->text, device, viewed->memory, &a->handle);
     }
     return code;
 }
 
 void arguments_release(arguments *all, cj_device *device) {
     for (unsigned i = 0; i < all->count; i++) {
+        if (all->item[i].kind == ARGUMENT_TEXELS) texels_destroy(&all->item[i].texels, device, all->item[i].handle);
+        all->item[i].handle = 0;
         cj_mem_free(device, all->item[i].memory);
         all->item[i].memory = 0;
     }
@@ -202,18 +219,21 @@ void arguments_release(arguments *all, cj_device *device) {
 // ---- one argument
 
 bool argument_has_buffer(const argument *a) {
-    return a->kind == ARGUMENT_BUFFER || (a->kind == ARGUMENT_TENSOR && a->tile.buffer == TILE_OWN);
+    const bool is_view = a->kind == ARGUMENT_TENSOR || a->kind == ARGUMENT_TEXELS;
+    return a->kind == ARGUMENT_BUFFER || (is_view && viewed_by(a) == SPEC_OWN);
 }
 
 size_t argument_bytes(const argument *a) { return a->type ? (size_t)a->count * a->type->bytes : 0; }
 
 size_t argument_size(const argument *a) {
     if (a->kind == ARGUMENT_TENSOR) return sizeof a->map;
+    if (a->kind == ARGUMENT_TEXELS) return sizeof a->handle;
     return a->kind == ARGUMENT_BUFFER ? sizeof a->memory : argument_bytes(a);
 }
 
 const void *argument_value(const argument *a) {
     if (a->kind == ARGUMENT_TENSOR) return &a->map;
+    if (a->kind == ARGUMENT_TEXELS) return &a->handle;
     return a->kind == ARGUMENT_BUFFER ? (const void *)&a->memory : a->bytes;
 }
 

@@ -7,27 +7,36 @@
 #include <clusterjit/device.h>
 #include <stdbool.h>
 
+#include "texels.h"
 #include "tile.h"
 #include "value.h"
 
 // For help texts.
-#define ARGUMENT_HELP                                                                                                \
-    "TYPE=VALUE; TYPE[COUNT]=FILL, a buffer, whose address is passed; bytes:N=HEX or bytes:N=@FILE, a structure by " \
-    "value; tensor:TYPE[DIMS]@I,OPTION=…, a tensor map. Types: u8 to u64, s8 to s64, f16, bf16, f32, f64. FILL: "  \
-    "iota, "                                                                                                         \
+#define ARGUMENT_HELP                                                                                                      \
+    "TYPE=VALUE; TYPE[COUNT]=FILL, a buffer, whose address is passed; bytes:N=HEX or bytes:N=@FILE, a structure by "       \
+    "value; tensor:TYPE[DIMS]@I,OPTION=…, a tensor map; texture:… and surface:…. Types: u8 to u64, s8 to s64, f16, " \
+    "bf16, f32, f64. FILL: iota, "                                                                                         \
     "zeros, const:V, mod:P:S, rand:SEED, or @FILE (raw, little-endian, exactly COUNT elements)"
 
-typedef enum argument_kind { ARGUMENT_SCALAR, ARGUMENT_BUFFER, ARGUMENT_BYTES, ARGUMENT_TENSOR } argument_kind;
+typedef enum argument_kind {
+    ARGUMENT_SCALAR,
+    ARGUMENT_BUFFER,
+    ARGUMENT_BYTES,
+    ARGUMENT_TENSOR,
+    ARGUMENT_TEXELS  // a texture or a surface
+} argument_kind;
 
 typedef struct argument {
     const char       *text;  // as given
     argument_kind     kind;
     const value_type *type;    // of an element; u8 for BYTES
-    uint64_t          count;   // elements; 1 for a scalar, 0 for a tensor map that views another argument's buffer
+    uint64_t          count;   // elements; 1 for a scalar, 0 for a view of another argument's buffer
     unsigned char    *bytes;   // owned: the host's copy of the elements
     cj_ptr            memory;  // of a buffer, on the device
     tile              tile;    // of a tensor map
     cj_tensormap      map;     // the map that is passed
+    texels            texels;  // of a texture or a surface
+    uint64_t          handle;  // the handle that is passed
 } argument;
 
 enum { ARGUMENTS_MAX = 32 };
@@ -41,10 +50,10 @@ typedef struct arguments {
 int  arguments_add(arguments *all, const char *text);
 void arguments_free(arguments *all);
 
-// Checks, after all arguments are known, which buffers tensor maps view. Returns an exit code.
+// Checks, after all arguments are known, which buffers tensor maps, textures and surfaces view. Returns an exit code.
 int arguments_check(const arguments *all);
 
-// Allocates the buffers with their first contents, and makes the tensor maps. Returns an exit code.
+// Allocates the buffers with their first contents, and makes the tensor maps, textures and surfaces. Returns an exit code.
 int  arguments_upload(arguments *all, cj_device *device);
 void arguments_release(arguments *all, cj_device *device);
 

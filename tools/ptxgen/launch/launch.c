@@ -110,6 +110,15 @@ static const char *usual_argument(cj_param_kind kind, size_t bytes) {
     return NULL;
 }
 
+static const char *form_of(cj_param_kind kind) {
+    switch (kind) {
+    case CJ_PARAM_TENSORMAP: return "all arguments, this one as --arg tensor:TYPE[DIMS]@I,…";
+    case CJ_PARAM_TEXTURE: return "all arguments, this one as --arg texture:TYPE[DIMS]=FILL,…";
+    case CJ_PARAM_SURFACE: return "all arguments, this one as --arg surface:TYPE[DIMS]=FILL,…";
+    default: return "all arguments, this one as --arg bytes:N=HEX";
+    }
+}
+
 static int derive_arguments(launch_options *l, const char *path, const cj_function *function) {
     int code = CODE_OK;
     for (uint32_t i = 0; i < cj_function_param_count(function) && !code; i++) {
@@ -121,9 +130,7 @@ static int derive_arguments(launch_options *l, const char *path, const cj_functi
         if (text)
             code = arguments_add(&l->arguments, text);
         else
-            code = untold(path, what,
-                          kind == CJ_PARAM_TENSORMAP ? "all arguments, this one as --arg tensor:TYPE[DIMS]@I,…"
-                                                     : "all arguments, this one as --arg bytes:N=HEX");
+            code = untold(path, what, form_of(kind));
     }
     return code;
 }

@@ -9,37 +9,7 @@
 #define TILE_HINT "'ptxgen help exec' describes tensor maps"
 
 static int refuse(const char *text, const char *field, const char *value, size_t length, const char *allowed) {
-    return message_error(CJ_INVALID_ARGUMENT, "--arg '%s': %s is '%.*s'; it is %s\n%s", text, field, (int)length, value,
-                         allowed, TILE_HINT);
-}
-
-static bool same(const char *text, size_t length, const char *word) {
-    return strlen(word) == length && !memcmp(text, word, length);
-}
-
-// ---- values
-
-// Reads a whole number that fills [text, end).
-static bool read_number(const char *text, const char *end, uint64_t *value) {
-    char         piece[32];
-    const size_t length = (size_t)(end - text);
-    if (length >= sizeof piece) return false;
-    memcpy(piece, text, length);
-    piece[length] = '\0';
-    const char *stop = cj_number_read(piece, value);
-    return stop && !*stop;
-}
-
-// Reads AxBxC: returns how many numbers there are, 0 if the text is invalid.
-static uint32_t read_list(const char *text, const char *end, uint64_t value[TILE_RANK_MAX]) {
-    uint32_t count = 0;
-    while (count < TILE_RANK_MAX) {
-        const char *stop = memchr(text, 'x', (size_t)(end - text));
-        if (!read_number(text, stop ? stop : end, &value[count++])) return 0;
-        if (!stop) return count;
-        text = stop + 1;
-    }
-    return 0;
+    return spec_refuse(text, field, value, length, allowed, TILE_HINT);
 }
 
 // Converts a list to 32 bits; larger values become one that no field allows.
@@ -53,18 +23,6 @@ static const struct {
     {"swizzle", "none|32|64|128"}, {"interleave", "none|16|32"}, {"l2", "none|64|128|256"}, {"fill", "zeros|nan"}};
 
 enum { SWIZZLE, INTERLEAVE, L2, FILL, CHOICE_COUNT };
-
-static bool read_choice(const char *words, const char *text, size_t length, int *value) {
-    for (int i = 0; *words; i++) {
-        size_t word = strcspn(words, "|");
-        if (word == length && !memcmp(words, text, length)) {
-            *value = i;
-            return true;
-        }
-        words += word + (words[word] == '|');
-    }
-    return false;
-}
 
 // ---- options
 
@@ -87,18 +45,18 @@ static int read_option(const char *text, const char *at, const char *end, option
     const char *equals = memchr(at, '=', (size_t)(end - at)), *value = equals ? equals + 1 : end;
     size_t      name = (size_t)((equals ? equals : end) - at), length = (size_t)(end - value);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        if (!same(at, name, lists[i].field)) continue;
-        *lists[i].count = read_list(value, end, lists[i].value);
+        if (!spec_is(at, name, lists[i].field)) continue;
+        *lists[i].count = spec_list(value, end, lists[i].value, TILE_RANK_MAX);
         return *lists[i].count ? CODE_OK : refuse(text, lists[i].field, value, length, "1 to 5 whole numbers, AxBxC");
     }
     for (size_t i = 0; i < CHOICE_COUNT; i++) {
-        if (!same(at, name, choices[i].field)) continue;
-        if (read_choice(choices[i].words, value, length, &o->choice[i])) return CODE_OK;
+        if (!spec_is(at, name, choices[i].field)) continue;
+        if (spec_choice(choices[i].words, value, length, &o->choice[i])) return CODE_OK;
         return refuse(text, choices[i].field, value, length, choices[i].words);
     }
-    if (!same(at, name, "offset"))
+    if (!spec_is(at, name, "offset"))
         return refuse(text, "an option", at, name, "box, stride, estride, swizzle, interleave, l2, fill or offset");
-    return read_number(value, end, &o->offset) ? CODE_OK
+    return spec_number(value, end, &o->offset) ? CODE_OK
                                                : refuse(text, "offset", value, length, "a whole number of bytes");
 }
 
@@ -146,7 +104,7 @@ static int read_type(tile *t, const char *text, const char *at, size_t length) {
 #undef CJ_X
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!same(at, length, names[i])) continue;
+        if (!spec_is(at, length, names[i])) continue;
         bool stored_alike = i < CJ_TENSORMAP_F32_FTZ;  // other types are stored as f32
         t->type = (cj_tensormap_type)i;
         t->element = stored_alike ? value_type_named(at, length) : value_type_named("f32", 3);
@@ -154,19 +112,6 @@ static int read_type(tile *t, const char *text, const char *at, size_t length) {
     }
     return refuse(text, "its type", at, length,
                   "u8, u16, u32, s32, u64, s64, f16, bf16, f32, f64, tf32, f32.ftz or tf32.ftz");
-}
-
-// Reads @I or =FILL, up to the first comma.
-static int read_source(tile *t, const char *text, const char *at, const char *end, const char **spec, size_t *length) {
-    uint64_t index;
-    *spec = at + 1;
-    *length = (size_t)(end - at) - 1;
-    t->buffer = TILE_OWN;
-    if (*at == '=') return CODE_OK;
-    if (!read_number(at + 1, end, &index) || index > INT16_MAX)
-        return refuse(text, "its buffer", at + 1, *length, "the number of an argument, counted from 0");
-    t->buffer = (int)index;
-    return CODE_OK;
 }
 
 int tile_parse(tile *t, const char *text, const char **spec, size_t *length) {
@@ -179,10 +124,10 @@ int tile_parse(tile *t, const char *text, const char **spec, size_t *length) {
                              text);
     int code = read_type(t, text, at, (size_t)(open - at));
     if (code) return code;
-    t->rank = read_list(open + 1, close, t->dims);
+    t->rank = spec_list(open + 1, close, t->dims, TILE_RANK_MAX);
     if (!t->rank) return refuse(text, "its shape", open + 1, (size_t)(close - open) - 1, "1 to 5 whole numbers, AxBxC");
     at = close + 1 + strcspn(close + 1, ",");
-    code = read_source(t, text, close + 1, at, spec, length);
+    code = spec_source(text, close + 1, at, &t->buffer, spec, length, TILE_HINT);
     while (!code && *at) {
         const char *next = at + 1 + strcspn(at + 1, ",");
         code = read_option(text, at + 1, next, &o);

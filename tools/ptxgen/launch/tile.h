@@ -5,6 +5,7 @@
 
 #include <clusterjit/tensormap.h>
 
+#include "spec.h"
 #include "value.h"
 
 #define TILE_HELP                                                                                                   \
@@ -15,7 +16,7 @@
     "estride=LIST (default 1), swizzle=none|32|64|128, interleave=none|16|32, l2=none|64|128|256, fill=zeros|nan. " \
     "Types besides: tf32, tf32.ftz, f32.ftz"
 
-enum { TILE_RANK_MAX = 5, TILE_OWN = -1 };
+enum { TILE_RANK_MAX = 5 };
 
 typedef struct tile {
     cj_tensormap_type       type;
@@ -28,7 +29,7 @@ typedef struct tile {
     cj_tensormap_l2         l2;
     cj_tensormap_fill       fill;
     uint64_t                offset;  // bytes into the buffer
-    int                     buffer;  // the argument whose buffer it views; TILE_OWN
+    int                     buffer;  // the argument whose buffer it views; SPEC_OWN
 } tile;
 
 // Reads the text after "tensor:"; `text` is the whole argument, for messages. For a tile with a buffer of its own, the
