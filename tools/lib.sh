@@ -20,11 +20,9 @@ gcc             command -v cc
 libc6-dev       echo "#include <stdio.h>" | cc -E -
 pkg-config      command -v pkg-config
 libjansson-dev  pkg-config --exists jansson
-libsmartcols-dev pkg-config --exists smartcols
 libxxhash-dev   pkg-config --exists libxxhash
 liblz4-dev      pkg-config --exists liblz4
 libzstd-dev     pkg-config --exists libzstd
-uthash-dev      echo "#include <uthash.h>" | cc -E -
 '
 needs_tests='
 g++             command -v c++

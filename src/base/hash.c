@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hash.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t cj__hash(const char *key, size_t length) {
@@ -50,21 +51,49 @@ void *cj__map_get(const cj_map *map, const char *key, size_t length) {
 
 static bool rehash(cj_map *map) {
     cj_map larger = {.arena = map->arena, .count = map->count, .capacity = map->capacity ? map->capacity * 2 : 16};
-    larger.slot = cj__arena_alloc(map->arena, larger.capacity * sizeof *larger.slot);
+    larger.slot = map->arena ? cj__arena_alloc(map->arena, larger.capacity * sizeof *larger.slot)
+                             : calloc(larger.capacity, sizeof *larger.slot);
     if (!larger.slot) return false;
     for (size_t i = 0; i < map->capacity; i++) {
         const cj_map_slot *old = &map->slot[i];
         if (old->value) *find(&larger, old->key, old->length, old->hash) = *old;
     }
+    if (!map->arena) free(map->slot);
     *map = larger;
     return true;
 }
 
 bool cj__map_put(cj_map *map, const char *key, size_t length, void *value) {
     if (map->count * 4 >= map->capacity * 3 && !rehash(map)) return false;
-    uint32_t hash = mix(key, length);
+    uint32_t     hash = mix(key, length);
     cj_map_slot *slot = find(map, key, length, hash);
     if (!slot->value) map->count++;
     *slot = (cj_map_slot){.key = key, .length = (uint32_t)length, .hash = hash, .value = value};
     return true;
+}
+
+// Closes the gap: a later slot of the run moves into it unless its own search begins behind the gap.
+static void close_gap(cj_map *map, size_t gap) {
+    const size_t mask = map->capacity - 1;
+    for (size_t i = (gap + 1) & mask; map->slot[i].value; i = (i + 1) & mask) {
+        const size_t home = map->slot[i].hash & mask;
+        if (((i - home) & mask) < ((i - gap) & mask)) continue;
+        map->slot[gap] = map->slot[i];
+        gap = i;
+    }
+    map->slot[gap] = (cj_map_slot){0};
+}
+
+void *cj__map_remove(cj_map *map, const char *key, size_t length) {
+    cj_map_slot *slot = map->capacity ? find(map, key, length, mix(key, length)) : NULL;
+    void        *value = slot ? slot->value : NULL;
+    if (!value) return NULL;
+    close_gap(map, (size_t)(slot - map->slot));
+    map->count--;
+    return value;
+}
+
+void cj__map_free(cj_map *map) {
+    free(map->slot);
+    *map = (cj_map){0};
 }

@@ -4,34 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL  // users of the library need no xxhash
-#include <xxhash.h>
-
-#define HASH_FUNCTION(key, bytes, hash) ((hash) = (unsigned)XXH3_64bits((key), (bytes)))
-#define HASH_NONFATAL_OOM 1  // an element that could not be added has no table
-#include <uthash.h>
-
 #include "error.h"
 
 typedef enum state { MAKING, MADE, FAILED } state;
 
 struct cj_share {
-    UT_hash_handle hh;
-    state          state;
-    unsigned       holders;  // including the threads that wait
-    void          *value;
-    cj_error       error;    // of FAILED
-    size_t         bytes;
-    unsigned char  key[];
+    state    state;
+    unsigned holders;  // including the threads that wait
+    void    *value;
+    cj_error error;  // of FAILED
+    size_t   bytes;
+    char     key[];
 };
 
 void cj__registry_init(cj_registry *registry) {
-    registry->shares = NULL;
+    registry->shares = (cj_map){0};
     pthread_mutex_init(&registry->lock, NULL);
     pthread_cond_init(&registry->made, NULL);
 }
 
 void cj__registry_free(cj_registry *registry) {
+    cj__map_free(&registry->shares);
     pthread_cond_destroy(&registry->made);
     pthread_mutex_destroy(&registry->lock);
 }
@@ -43,8 +36,7 @@ static cj_share *add_share(cj_registry *registry, const void *key, size_t bytes)
     share->holders = 1;
     share->bytes = bytes;
     memcpy(share->key, key, bytes);
-    HASH_ADD_KEYPTR(hh, registry->shares, share->key, bytes, share);
-    if (share->hh.tbl) return share;
+    if (cj__map_put(&registry->shares, share->key, bytes, share)) return share;
     free(share);
     return NULL;
 }
@@ -61,23 +53,24 @@ static void make_value(cj_registry *registry, cj_share *share, cj_make make, voi
     share->error = error;
     share->error.status = status;
     share->state = status ? FAILED : MADE;
-    if (status) HASH_DEL(registry->shares, share);
+    if (status) cj__map_remove(&registry->shares, share->key, share->bytes);
     pthread_cond_broadcast(&registry->made);
 }
 
 cj_status cj__registry_get(cj_registry *registry, const void *key, size_t bytes, cj_make make, void *user, void **value,
                            cj_error *error) {
-    cj_share *found;
     cj_status status = CJ_OK;
     pthread_mutex_lock(&registry->lock);
-    HASH_FIND(hh, registry->shares, key, bytes, found);
+    cj_share *found = cj__map_get(&registry->shares, key, bytes);
     if (found) {
         found->holders++;
         while (found->state == MAKING) pthread_cond_wait(&registry->made, &registry->lock);
     } else {
         found = add_share(registry, key, bytes);
-        if (found) make_value(registry, found, make, user);
-        else status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a key of %zu bytes", bytes);
+        if (found)
+            make_value(registry, found, make, user);
+        else
+            status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a key of %zu bytes", bytes);
     }
     if (found && found->state == FAILED) {
         status = found->error.status;
@@ -93,7 +86,7 @@ void *cj__registry_drop(cj_registry *registry, cj_share *share) {
     void *value = NULL;
     pthread_mutex_lock(&registry->lock);
     if (!--share->holders) {
-        HASH_DEL(registry->shares, share);
+        cj__map_remove(&registry->shares, share->key, share->bytes);
         value = share->value;
         free(share);
     }

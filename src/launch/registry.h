@@ -9,12 +9,14 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "hash.h"
+
 typedef struct cj_share cj_share;  // a value's entry, with its key and the count of its holders
 
 typedef struct cj_registry {
-    pthread_mutex_t lock;  // guards all of it
-    pthread_cond_t  made;  // some value was made, or could not be made
-    cj_share       *shares;
+    pthread_mutex_t lock;    // guards all of it
+    pthread_cond_t  made;    // some value was made, or could not be made
+    cj_map          shares;  // cj_share, by key
 } cj_registry;
 
 // Makes a value for cj__registry_get; not called again for this key until the value is gone, unless it fails. The value

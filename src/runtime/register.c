@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
+#include "hash.h"
 #include "runtime.h"
 
 // A fat binary of the program.
@@ -25,11 +25,10 @@ typedef struct entity {
     bool           is_kernel;
     CUkernel       kernel;   // once it was wanted
     void         **managed;  // a managed variable's address goes here when the unit is loaded
-    UT_hash_handle hh;
 } entity;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static entity         *symbols;
+static cj_map          symbols;  // entity, by host address
 
 // ---- what nvcc's code calls
 
@@ -48,7 +47,7 @@ void __cudaUnregisterFatBinary(void **handle) {
     pthread_mutex_lock(&lock);
     for (entity *s = ended->symbols, *next; s; s = next) {
         next = s->next;
-        HASH_DEL(symbols, s);
+        cj__map_remove(&symbols, (const char *)&s->host, sizeof s->host);
         free(s);
     }
     pthread_mutex_unlock(&lock);
@@ -56,20 +55,21 @@ void __cudaUnregisterFatBinary(void **handle) {
     free(ended);
 }
 
+static entity *find(const void *host) { return cj__map_get(&symbols, (const char *)&host, sizeof host); }
+
 static entity *add(void **handle, const void *host, const char *name) {
     unit   *of = (unit *)(void *)handle;
-    entity *made = calloc(1, sizeof *made), *old = NULL;
+    entity *made = calloc(1, sizeof *made);
     if (!made) abort();
     *made = (entity){.host = host, .name = name, .unit = of};
     pthread_mutex_lock(&lock);
-    HASH_FIND_PTR(symbols, &host, old);
-    if (old) {  // units share an inline function's host address: the first one serves
+    if (find(host)) {  // units share an inline function's host address: the first one serves
         free(made);
         made = NULL;
     } else {
         made->next = of->symbols;
         of->symbols = made;
-        HASH_ADD_PTR(symbols, host, made);
+        if (!cj__map_put(&symbols, (const char *)&made->host, sizeof made->host, made)) abort();
     }
     pthread_mutex_unlock(&lock);
     return made;
@@ -133,11 +133,10 @@ static CUresult kernel_of(entity *s, CUkernel *kernel) {
 }
 
 cudaError_t cj__kernel_of(const char *call, const void *named, CUkernel *kernel) {
-    entity  *s = NULL;
     CUresult result = CUDA_SUCCESS;
     if (!named) return cj__refuse(call, cudaErrorInvalidDeviceFunction, "the kernel is NULL");
     pthread_mutex_lock(&lock);
-    HASH_FIND_PTR(symbols, &named, s);
+    entity    *s = find(named);
     const bool is_variable = s && !s->is_kernel;
     if (s && s->is_kernel) result = kernel_of(s, kernel);
     pthread_mutex_unlock(&lock);
@@ -165,9 +164,10 @@ cudaError_t cj__function_of(const char *call, const void *named, CUfunction *fun
 void *cj__host_of(CUfunction function) {
     void *found = (void *)function;
     pthread_mutex_lock(&lock);
-    for (const entity *s = symbols; s; s = s->hh.next) {
-        CUfunction its = NULL;
-        if (!s->kernel || cuKernelGetFunction(&its, s->kernel) || its != function) continue;
+    for (size_t i = 0; i < symbols.capacity; i++) {
+        const entity *s = symbols.slot[i].value;
+        CUfunction    its = NULL;
+        if (!s || !s->kernel || cuKernelGetFunction(&its, s->kernel) || its != function) continue;
         found = (void *)(uintptr_t)s->host;
         break;
     }
@@ -201,11 +201,12 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *host) {
 
 // A managed variable is named by where its address is kept, or by its address.
 static entity *find_variable(const void *named) {
-    entity *found = NULL;
-    HASH_FIND_PTR(symbols, &named, found);
+    entity *found = find(named);
     if (found) return found->is_kernel ? NULL : found;
-    for (entity *s = symbols; s; s = s->hh.next)
-        if (s->managed && *s->managed == named) return s;
+    for (size_t i = 0; i < symbols.capacity; i++) {
+        entity *s = symbols.slot[i].value;
+        if (s && s->managed && *s->managed == named) return s;
+    }
     return NULL;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
-#include <libsmartcols/libsmartcols.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "message.h"
 #include "output.h"
+#include "table.h"
 
 // Half a percent is what two runs differ by.
 int report_reached(const line *l) {
@@ -19,63 +19,55 @@ int report_reached(const line *l) {
 
 static const struct {
     const char *name;
-    int         flags;
-} columns[] = {{"WORK", 0},
-               {"SIZE", 0},
-               {"PEER", 0},
-               {"OURS us", SCOLS_FL_RIGHT},
-               {"PEER us", SCOLS_FL_RIGHT},
-               {"RATIO", SCOLS_FL_RIGHT},
-               {"GOAL", SCOLS_FL_RIGHT},
-               {"SHARE", SCOLS_FL_RIGHT},
-               {"GOAL", SCOLS_FL_RIGHT},
-               {"", 0}};
+    table_side  side;
+} columns[] = {{"WORK", TABLE_LEFT},     {"SIZE", TABLE_LEFT},   {"PEER", TABLE_LEFT},  {"OURS us", TABLE_RIGHT},
+               {"PEER us", TABLE_RIGHT}, {"RATIO", TABLE_RIGHT}, {"GOAL", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT},
+               {"GOAL", TABLE_RIGHT},    {"", TABLE_LEFT}};
 
 enum { COLUMN_COUNT = sizeof columns / sizeof *columns, CELL = 32 };
 
-static void set_figure(struct libscols_line *to, size_t column, double value, int digits) {
+static void set_figure(table *to, size_t column, double value, int digits) {
     char text[CELL];
     snprintf(text, sizeof text, "%.*f", digits, value);
-    scols_line_set_data(to, column, value > 0 ? text : "");
+    table_set(to, column, value > 0 ? text : "");
 }
 
-static void fill_line(struct libscols_line *to, const line *l) {
-    const double figures[] = {l->ours.median * 1e3, l->peer.median * 1e3, l->ratio, l->row->goal, l->share, l->row->share};
-    scols_line_set_data(to, 0, l->row->work);
-    scols_line_set_data(to, 1, l->row->size);
-    scols_line_set_data(to, 2, l->row->peer);
+static void add_line(table *to, const line *l) {
+    const double figures[] = {l->ours.median * 1e3, l->peer.median * 1e3, l->ratio, l->row->goal, l->share,
+                              l->row->share};
+    table_row(to);
+    table_set(to, 0, l->row->work);
+    table_set(to, 1, l->row->size);
+    table_set(to, 2, l->row->peer);
     for (size_t i = 0; i < sizeof figures / sizeof *figures && !l->reason[0]; i++) set_figure(to, 3 + i, figures[i], 2);
     bool has_goal = l->row->goal > 0 || l->row->share > 0;
-    scols_line_set_data(to, COLUMN_COUNT - 1, l->reason[0] ? l->reason : !has_goal ? "" : report_reached(l) ? "reached" : "short");
+    table_set(to, COLUMN_COUNT - 1,
+              l->reason[0]        ? l->reason
+              : !has_goal         ? ""
+              : report_reached(l) ? "reached"
+                                  : "short");
 }
 
 int report_print(const report *r) {
-    struct libscols_table *table = scols_new_table();
-    if (!table) return message_error(CJ_OUT_OF_MEMORY, "no memory for the table");
-    for (size_t i = 0; i < COLUMN_COUNT; i++) scols_table_new_column(table, columns[i].name, 1, columns[i].flags);
-    for (unsigned i = 0; i < r->count; i++) {
-        struct libscols_line *to = scols_table_new_line(table, NULL);
-        if (to) fill_line(to, &r->lines[i]);
-    }
+    table *t = table_new();
+    for (size_t i = 0; i < COLUMN_COUNT; i++) table_column(t, columns[i].name, columns[i].side);
+    for (unsigned i = 0; i < r->count; i++) add_line(t, &r->lines[i]);
     printf("%s, driver API %u; the ceiling: read %.3f TB/s, copy %.3f TB/s\n", cj_device_name(r->device),
            cj_device_limits(r->device)->driver_version, r->read_ceiling * 1e-12, r->copy_ceiling * 1e-12);
-    fflush(stdout);
-    int failed = scols_print_table(table);
-    scols_unref_table(table);
-    return failed ? message_error(CJ_OUT_OF_MEMORY, "no memory for the table") : CODE_OK;
+    return table_print(t);
 }
 
 // ---- JSON
 
 static json_t *json_measurement(const measurement *m) {
-    return json_pack("{s:f, s:f, s:f, s:I, s:I}", "median_us", m->median * 1e3, "low_us", m->low * 1e3, "high_us", m->high * 1e3,
-                     "rounds", (json_int_t)m->rounds, "launches", (json_int_t)m->launches);
+    return json_pack("{s:f, s:f, s:f, s:I, s:I}", "median_us", m->median * 1e3, "low_us", m->low * 1e3, "high_us",
+                     m->high * 1e3, "rounds", (json_int_t)m->rounds, "launches", (json_int_t)m->launches);
 }
 
 static json_t *json_line(const line *l) {
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "work", l->row->work, "size", l->row->size, "peer",
-                               l->row->peer, "family", l->row->family, "parameters", l->row->params, "goal_ratio", l->row->goal,
-                               "goal_share", l->row->share);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "work", l->row->work, "size", l->row->size,
+                               "peer", l->row->peer, "family", l->row->family, "parameters", l->row->params,
+                               "goal_ratio", l->row->goal, "goal_share", l->row->share);
     if (object && l->reason[0]) json_object_set_new(object, "reason", output_json_text(l->reason));
     if (!object || l->reason[0]) return object;
     json_object_set_new(object, "ours", json_measurement(&l->ours));
@@ -93,7 +85,8 @@ int report_json(const report *r, const char *path) {
                             (json_int_t)cj_device_limits(r->device)->driver_version, "read_ceiling", r->read_ceiling,
                             "copy_ceiling", r->copy_ceiling, "rows", array);
     char   *text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
-    int     code = text ? output_save(path, text, strlen(text)) : message_error(CJ_OUT_OF_MEMORY, "no memory for the JSON output");
+    int     code = text ? output_save(path, text, strlen(text))
+                        : message_error(CJ_OUT_OF_MEMORY, "no memory for the JSON output");
     free(text);
     json_decref(all);
     return code;
@@ -119,9 +112,11 @@ int report_plot(const report *r, plot *p) {
     fprintf(p->script, "set terminal svg size 1100,%u background '#ffffff' font 'sans-serif,12' noenhanced\nset title ",
             140 + 18 * count);
     plot_string(p, cj_device_name(r->device));
-    fprintf(p->script, "\nset xlabel 'times faster than the peer (logarithmic)'\nset logscale x 2\nset yrange [%u:-1]\n", count);
+    fprintf(p->script,
+            "\nset xlabel 'times faster than the peer (logarithmic)'\nset logscale x 2\nset yrange [%u:-1]\n", count);
     fputs("unset grid\nset grid xtics lc rgb '#dddddd'\nset style fill solid 0.8 noborder\nset key outside top\n"
           "plot $ratios using 2:0:(1):2:($0-0.35):($0+0.35):ytic(1) with boxxyerror lt 1 title 'measured', "
-          "'' using 3:0:(0.45) with yerrorbars lt 2 lw 3 pt 0 title 'goal'\n", p->script);
+          "'' using 3:0:(0.45) with yerrorbars lt 2 lw 3 pt 0 title 'goal'\n",
+          p->script);
     return plot_finish(p);
 }

@@ -278,6 +278,39 @@ static void map_finds_what_was_put(void **state) {
     cj__arena_free(&arena);
 }
 
+// Against an array that says what is there: keys come and go at random, so that runs of slots get gaps everywhere.
+static void map_forgets_what_was_removed(void **state) {
+    (void)state;
+    enum { N = 500, STEPS = 40000 };
+    uint32_t key[N];
+    int      value[N];
+    bool     there[N] = {false};
+    size_t   count = 0;
+    cj_map   map = {0};
+    uint64_t random = cj_test_seed();
+    assert_null(cj__map_remove(&map, "absent", 6));
+    for (uint32_t i = 0; i < N; i++) key[i] = i;
+    for (int step = 0; step < STEPS; step++) {
+        const size_t i = cj_test_random(&random) % N;
+        const char  *name = (const char *)&key[i];
+        if (cj_test_random(&random) % 2) {
+            assert_true(cj__map_put(&map, name, sizeof *key, &value[i]));
+            count += !there[i];
+            there[i] = true;
+        } else {
+            assert_ptr_equal(cj__map_remove(&map, name, sizeof *key), there[i] ? &value[i] : NULL);
+            count -= there[i];
+            there[i] = false;
+        }
+        assert_int_equal(map.count, count);
+        const size_t other = cj_test_random(&random) % N;
+        assert_ptr_equal(cj__map_get(&map, (const char *)&key[other], sizeof *key), there[other] ? &value[other] : NULL);
+    }
+    for (size_t i = 0; i < N; i++)
+        assert_ptr_equal(cj__map_get(&map, (const char *)&key[i], sizeof *key), there[i] ? &value[i] : NULL);
+    cj__map_free(&map);
+}
+
 static void map_reports_lack_of_memory(void **state) {
     (void)state;
     cj_arena arena = {.failed = true};
@@ -312,6 +345,7 @@ int main(void) {
         cmocka_unit_test(text_grows),
         cmocka_unit_test(text_pads_to_a_column),
         cmocka_unit_test(map_finds_what_was_put),
+        cmocka_unit_test(map_forgets_what_was_removed),
         cmocka_unit_test(map_reports_lack_of_memory),
         cmocka_unit_test(hash_is_fnv1a),
     };

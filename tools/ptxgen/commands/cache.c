@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <clusterjit/cache.h>
 #include <inttypes.h>
-#include <libsmartcols/libsmartcols.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "command.h"
 #include "message.h"
 #include "output.h"
+#include "table.h"
 
 typedef struct item {
     char     key[64], entry[64], target[32], compiler[256], damage[128];  // damage: empty if there is none
@@ -135,9 +135,7 @@ static const char *age_text(int64_t then, char *text, size_t size) {
     return then ? text : "";
 }
 
-static int no_table(void) { return message_error(CJ_OUT_OF_MEMORY, "no memory for the table"); }
-
-static bool add_row(struct libscols_table *table, const item *entry) {
+static void add_row(table *t, const item *entry) {
     char        text[3][32];
     const char *cells[] = {entry->key,
                            *entry->damage ? "(damaged)" : entry->entry,
@@ -145,31 +143,20 @@ static bool add_row(struct libscols_table *table, const item *entry) {
                            size_text(entry->bytes, text[0], sizeof text[0]),
                            age_text(entry->created, text[1], sizeof text[1]),
                            age_text(entry->used, text[2], sizeof text[2])};
-    struct libscols_line *line = scols_table_new_line(table, NULL);
-    bool                  failed = !line;
-    for (size_t i = 0; i < sizeof cells / sizeof cells[0] && !failed; i++)
-        failed = scols_line_set_data(line, i, cells[i]) != 0;
-    return !failed;
+    table_row(t);
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) table_set(t, i, cells[i]);
 }
 
 static int print_table(const cache *c) {
     static const struct {
         const char *title;
-        int         flags;
-    } columns[] = {{"KEY", 0},
-                   {"ENTRY", 0},
-                   {"TARGET", 0},
-                   {"SIZE", SCOLS_FL_RIGHT},
-                   {"AGE", SCOLS_FL_RIGHT},
-                   {"LAST USE", SCOLS_FL_RIGHT}};
-    struct libscols_table *table = scols_new_table();
-    bool                   failed = !table;
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0] && !failed; i++)
-        failed = !scols_table_new_column(table, columns[i].title, 0, columns[i].flags);
-    for (size_t i = 0; i < c->count && !failed; i++) failed = !add_row(table, &c->items[i]);
-    if (!failed) failed = scols_print_table(table) != 0;
-    scols_unref_table(table);
-    return failed ? no_table() : CODE_OK;
+        table_side  side;
+    } columns[] = {{"KEY", TABLE_LEFT},   {"ENTRY", TABLE_LEFT}, {"TARGET", TABLE_LEFT},
+                   {"SIZE", TABLE_RIGHT}, {"AGE", TABLE_RIGHT},  {"LAST USE", TABLE_RIGHT}};
+    table *t = table_new();
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) table_column(t, columns[i].title, columns[i].side);
+    for (size_t i = 0; i < c->count; i++) add_row(t, &c->items[i]);
+    return table_print(t);
 }
 
 static json_t *entries_json(const cache *c) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // compare: whether a cluster pays, for this problem on this device.
 #include <inttypes.h>
-#include <libsmartcols/libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "compare.h"
 #include "message.h"
 #include "output.h"
+#include "table.h"
 #include "plot.h"
 
 static const args_option options[] = {
@@ -107,35 +107,29 @@ static const char *size_text(const line *l, char cell[CELL]) {
 }
 
 // If each number of blocks is a problem of its own, a column shows it.
-static void fill_line(struct libscols_line *to, const comparison *c, const column *columns, const line *l) {
+static void fill_line(table *to, const comparison *c, const column *columns, const line *l) {
     const size_t at = c->s.own != NULL;
     char         cell[CELL];
     snprintf(cell, CELL, "%u", l->blocks);
-    if (at) scols_line_set_data(to, 0, cell);
-    scols_line_set_data(to, at, size_text(l, cell));
+    table_row(to);
+    if (at) table_set(to, 0, cell);
+    table_set(to, at, size_text(l, cell));
     for (size_t i = 0; columns[i].name; i++) {
         strcpy(cell, columns[i].text == form_cell ? "" : "-");
         if (l->best) columns[i].text(c, l->best, cell);
-        scols_line_set_data(to, at + i + 1, cell);
+        table_set(to, at + i + 1, cell);
     }
 }
 
 static int print_lines(const comparison *c) {
-    const column          *columns = c->s.gpu || c->timed ? gpu_columns : cpu_columns;
-    struct libscols_table *table = scols_new_table();
-    if (!table) return message_error(CJ_OUT_OF_MEMORY, "no memory for the table");
-    if (c->s.own) scols_table_new_column(table, "BLOCKS", 1, SCOLS_FL_RIGHT);
-    scols_table_new_column(table, "CLUSTER", 1, SCOLS_FL_RIGHT);
+    const column *columns = c->s.gpu || c->timed ? gpu_columns : cpu_columns;
+    table        *t = table_new();
+    if (c->s.own) table_column(t, "BLOCKS", TABLE_RIGHT);
+    table_column(t, "CLUSTER", TABLE_RIGHT);
     for (size_t i = 0; columns[i].name; i++)
-        scols_table_new_column(table, columns[i].name, 1, columns[i].text == form_cell ? 0 : SCOLS_FL_RIGHT);
-    for (size_t i = 0; i < c->line_count; i++) {
-        struct libscols_line *to = scols_table_new_line(table, NULL);
-        if (to) fill_line(to, c, columns, &c->lines[i]);
-    }
-    fflush(stdout);
-    const int failed = scols_print_table(table);
-    scols_unref_table(table);
-    return failed ? message_error(CJ_OUT_OF_MEMORY, "no memory for the table") : CODE_OK;
+        table_column(t, columns[i].name, columns[i].text == form_cell ? TABLE_LEFT : TABLE_RIGHT);
+    for (size_t i = 0; i < c->line_count; i++) fill_line(t, c, columns, &c->lines[i]);
+    return table_print(t);
 }
 
 static const char cpu_verdict[] = "No verdict: this is the CPU device, whose times say nothing about a GPU; the counts are the "

@@ -3,7 +3,6 @@
 #include <clusterjit/contract.h>
 #include <clusterjit/occupancy.h>
 #include <inttypes.h>
-#include <libsmartcols/libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "finding.h"
 #include "message.h"
 #include "output.h"
+#include "table.h"
 
 static const uint32_t sizes[] = {0, 1, 2, 4, 8, 16};
 
@@ -197,35 +197,34 @@ static int count_all(occupancy_options *o, row rows[SIZE_COUNT], size_t *count) 
 
 static const struct {
     const char *name;
-    double      width;
-    int         flags;
-} columns[] = {{"CLUSTER", 1, SCOLS_FL_RIGHT}, {"BLOCKS/SM", 1, SCOLS_FL_RIGHT}, {"ACTIVE CLUSTERS", 1, SCOLS_FL_RIGHT},
-               {"BLOCKS", 1, SCOLS_FL_RIGHT},  {"SMS IN USE", 1, SCOLS_FL_RIGHT}, {"STRANDED", 1, SCOLS_FL_RIGHT},
-               {"LIMITED BY", 1, 0}};
+    table_side  side;
+} columns[] = {{"CLUSTER", TABLE_RIGHT},    {"BLOCKS/SM", TABLE_RIGHT}, {"ACTIVE CLUSTERS", TABLE_RIGHT}, {"BLOCKS", TABLE_RIGHT},
+               {"SMS IN USE", TABLE_RIGHT}, {"STRANDED", TABLE_RIGHT},  {"LIMITED BY", TABLE_LEFT}};
 
 enum { COLUMN_COUNT = sizeof columns / sizeof *columns };
 
-static void set_number(struct libscols_line *line, size_t column, uint64_t value) {
+static void set_number(table *t, size_t column, uint64_t value) {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, value);
-    scols_line_set_data(line, column, text);
+    table_set(t, column, text);
 }
 
-static void fill_line(struct libscols_line *line, const row *r, bool chosen) {
+static void add_line(table *t, const row *r, bool chosen) {
     const cj_cluster_occupancy *c = &r->count;
     char                        limit[80];
-    set_number(line, 0, r->size);
-    if (!r->size) scols_line_set_data(line, 0, "none");
+    table_row(t);
+    set_number(t, 0, r->size);
+    if (!r->size) table_set(t, 0, "none");
     snprintf(limit, sizeof limit, "refused: %s", r->refused);
     if (!r->refused[0]) {
         const uint64_t numbers[] = {c->blocks_per_sm, c->active_clusters,
                                     (uint64_t)c->active_clusters * (c->cluster ? c->cluster : 1), c->sms_used, c->sms_stranded};
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) set_number(line, i + 1, numbers[i]);
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) set_number(t, i + 1, numbers[i]);
         snprintf(limit, sizeof limit, "%s%s%s", cj_occupancy_limit_name(c->limited_by), c->gpc_limited ? ", GPC size" : "",
                  chosen ? "  <- chosen" : "");
     }
-    scols_line_set_data(line, COLUMN_COUNT - 1, limit);
-    if (chosen && *message_colour(stdout, COLOUR_BOLD)) scols_line_set_color(line, COLOUR_BOLD);
+    table_set(t, COLUMN_COUNT - 1, limit);
+    if (chosen) table_bold(t);
 }
 
 static void print_head(const occupancy_options *o, const row *rows, size_t count) {
@@ -237,20 +236,11 @@ static void print_head(const occupancy_options *o, const row *rows, size_t count
 }
 
 static int print_table(const occupancy_options *o, const row *rows, size_t count, size_t chosen) {
-    struct libscols_table *table = scols_new_table();
-    if (!table) return message_error(CJ_OUT_OF_MEMORY, "no memory for the table");
-    scols_table_enable_colors(table, *message_colour(stdout, COLOUR_BOLD) != '\0');
-    for (size_t i = 0; i < COLUMN_COUNT; i++)
-        scols_table_new_column(table, columns[i].name, columns[i].width, columns[i].flags);
-    for (size_t i = 0; i < count; i++) {
-        struct libscols_line *line = scols_table_new_line(table, NULL);
-        if (line) fill_line(line, &rows[i], i == chosen);
-    }
+    table *t = table_new();
+    for (size_t i = 0; i < COLUMN_COUNT; i++) table_column(t, columns[i].name, columns[i].side);
+    for (size_t i = 0; i < count; i++) add_line(t, &rows[i], i == chosen);
     print_head(o, rows, count);
-    fflush(stdout);
-    int failed = scols_print_table(table);
-    scols_unref_table(table);
-    return failed ? message_error(CJ_OUT_OF_MEMORY, "no memory for the table") : CODE_OK;
+    return table_print(t);
 }
 
 static json_t *json_row(const row *r, bool chosen) {

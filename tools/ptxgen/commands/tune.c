@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // tune: finds the fastest plan for a problem and stores it for later kernels; shows the stored choices.
 #include <clusterjit/tuning.h>
-#include <libsmartcols/libsmartcols.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
 #include "message.h"
 #include "output.h"
+#include "table.h"
 #include "tune.h"
 
 // ---- arguments
@@ -118,39 +118,34 @@ static const column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 // Fills in the values that the plan chose for the open parameters.
-static size_t fill_values(const tune *t, const candidate *c, struct libscols_line *line) {
+static size_t fill_values(const tune *t, const candidate *c, table *rows) {
     char cell[CELL];
     for (size_t i = 0; i < t->open_count; i++) {
         const char *name = cj_family_param(t->s.w.params.family, t->open[i])->name;
-        scols_line_set_data(line, i, cj_params_word(&c->v->plan.params, name, cell, sizeof cell));
+        table_set(rows, i, cj_params_word(&c->v->plan.params, name, cell, sizeof cell));
     }
     return t->open_count;
 }
 
-static void add_line(struct libscols_table *table, const tune *t, const candidate *c, bool timed) {
-    struct libscols_line *line = scols_table_new_line(table, NULL);
-    char                  cell[CELL];
-    if (!line) return;
-    const size_t at = fill_values(t, c, line);
+static void add_line(table *rows, const tune *t, const candidate *c, bool timed) {
+    char cell[CELL];
+    table_row(rows);
+    const size_t at = fill_values(t, c, rows);
     for (size_t i = 0; timed && i < COLUMNS; i++) {
         columns[i].text(t, c, cell);
-        scols_line_set_data(line, at + i, cell);
+        table_set(rows, at + i, cell);
     }
 }
 
 static int print_candidates(const tune *t, const tune_options *o) {
-    struct libscols_table *table = scols_new_table();
-    if (!table) return message_error(CJ_OUT_OF_MEMORY, "no memory for the table");
+    table *rows = table_new();
     for (size_t i = 0; i < t->open_count; i++)
-        scols_table_new_column(table, cj_family_param(t->s.w.params.family, t->open[i])->name, 1, SCOLS_FL_RIGHT);
+        table_column(rows, cj_family_param(t->s.w.params.family, t->open[i])->name, TABLE_RIGHT);
     for (size_t i = 0; !o->dry_run && i < COLUMNS; i++)
-        scols_table_new_column(table, columns[i].name, 1, *columns[i].name ? SCOLS_FL_RIGHT : 0);
+        table_column(rows, columns[i].name, *columns[i].name ? TABLE_RIGHT : TABLE_LEFT);
     for (size_t i = 0; i < t->ranked; i++)
-        if (i < SHOWN || o->verbose || t->ranking[i] == tune_plan(t)) add_line(table, t, t->ranking[i], !o->dry_run);
-    fflush(stdout);
-    const int failed = scols_print_table(table);
-    scols_unref_table(table);
-    return failed ? message_error(CJ_OUT_OF_MEMORY, "no memory for the table") : CODE_OK;
+        if (i < SHOWN || o->verbose || t->ranking[i] == tune_plan(t)) add_line(rows, t, t->ranking[i], !o->dry_run);
+    return table_print(rows);
 }
 
 static void print_refusals(const tune *t) {
@@ -245,8 +240,8 @@ static int tune_family(const tune_options *o, const args_family *family) {
 // ---- the stored choices
 
 typedef struct listing {
-    struct libscols_table *table;
-    json_t                *array;
+    table  *rows;
+    json_t *array;
 } listing;
 
 static void list_line(void *user, const cj_tuning *k) {
@@ -262,30 +257,25 @@ static void list_line(void *user, const cj_tuning *k) {
     const char *cells[] = {
         k->family, k->device, k->problem, k->choice, figure_time(k->time, time), figure_time(k->untuned, untuned),
         k->made};
-    struct libscols_line *line = scols_table_new_line(l->table, NULL);
-    for (size_t i = 0; line && i < sizeof cells / sizeof *cells; i++) scols_line_set_data(line, i, cells[i]);
+    table_row(l->rows);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) table_set(l->rows, i, cells[i]);
 }
 
 static const struct {
     const char *title;
-    int         flags;
-} kept_columns[] = {
-    {"FAMILY", 0}, {"DEVICE", 0}, {"PROBLEM", 0}, {"CHOICE", 0}, {"TIME", SCOLS_FL_RIGHT}, {"UNTUNED", SCOLS_FL_RIGHT},
-    {"DAY", 0}};
+    table_side  side;
+} kept_columns[] = {{"FAMILY", TABLE_LEFT}, {"DEVICE", TABLE_LEFT},   {"PROBLEM", TABLE_LEFT}, {"CHOICE", TABLE_LEFT},
+                    {"TIME", TABLE_RIGHT},  {"UNTUNED", TABLE_RIGHT}, {"DAY", TABLE_LEFT}};
 
 static int list_text(const cj_tuning_filter *filter) {
-    listing  l = {.table = scols_new_table()};
+    listing  l = {.rows = table_new()};
     cj_error error;
-    if (!l.table) return message_error(CJ_OUT_OF_MEMORY, "no memory for the table");
     for (size_t i = 0; i < sizeof kept_columns / sizeof *kept_columns; i++)
-        scols_table_new_column(l.table, kept_columns[i].title, 1, kept_columns[i].flags);
+        table_column(l.rows, kept_columns[i].title, kept_columns[i].side);
     int code = cj_tuning_each(filter, list_line, &l, &error) ? message_failure(&error) : CODE_OK;
-    if (!code && scols_table_is_empty(l.table))
-        puts("Nothing is kept.");
-    else if (!code && scols_print_table(l.table))
-        code = message_error(CJ_OUT_OF_MEMORY, "no memory for the table");
-    scols_unref_table(l.table);
-    return code;
+    if (!code && !table_rows(l.rows)) puts("Nothing is kept.");
+    const int printed = table_print(l.rows);
+    return code ? code : printed;
 }
 
 static int list_kept(const cj_tuning_filter *filter, bool json) {

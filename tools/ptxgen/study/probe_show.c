@@ -2,47 +2,24 @@
 #include "probe_show.h"
 
 #include <inttypes.h>
-#include <libsmartcols/libsmartcols.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "message.h"
+#include "table.h"
 
 enum { TEXT = 96 };
 
 static const struct {
     const char *name;
-    int         flags;
-} columns[] = {{"FIGURE", 0},
-               {"CLUSTER", SCOLS_FL_RIGHT},
-               {"VALUE", SCOLS_FL_RIGHT},
-               {"OF BLOCKS", SCOLS_FL_RIGHT},
-               {"", SCOLS_FL_RIGHT},
-               {"BEFORE", SCOLS_FL_RIGHT},
-               {"SOURCE", 0}};
+    table_side  side;
+} columns[] = {{"FIGURE", TABLE_LEFT}, {"CLUSTER", TABLE_RIGHT}, {"VALUE", TABLE_RIGHT}, {"OF BLOCKS", TABLE_RIGHT},
+               {"", TABLE_RIGHT},      {"BEFORE", TABLE_RIGHT},  {"SOURCE", TABLE_LEFT}};
 
 enum { COLUMN_COUNT = sizeof columns / sizeof *columns };
 
 static const char *const units[] = {[PROBE_TIMES] = "cycles", [PROBE_BYTES] = "TB/s", [PROBE_COUNT] = "G/s"};
-
-static void set(struct libscols_line *line, size_t column, const char *text) {
-    scols_line_set_data(line, column, text);
-}
-
-static struct libscols_table *open_table(void) {
-    struct libscols_table *table = scols_new_table();
-    for (size_t i = 0; table && i < COLUMN_COUNT; i++)
-        scols_table_new_column(table, columns[i].name, 1, columns[i].flags);
-    return table;
-}
-
-static int close_table(struct libscols_table *table) {
-    fflush(stdout);
-    int failed = !table || scols_print_table(table);
-    scols_unref_table(table);
-    return failed ? message_error(CJ_OUT_OF_MEMORY, "no memory for the table") : CODE_OK;
-}
 
 // "212 cycles", "2.93 TB/s": three digits.
 static void value_text(char text[TEXT], double value, const char *unit) {
@@ -50,38 +27,39 @@ static void value_text(char text[TEXT], double value, const char *unit) {
     snprintf(text, TEXT, "%.*f %s", places, value, unit);
 }
 
-static void fill_line(struct libscols_line *line, const probe_result *r, bool first) {
+static void add_line(table *t, const probe_result *r, bool first) {
     char                     text[TEXT];
     probe_unit               unit = r->figure->unit;
     static const char *const besides[] = {
         [PROBE_TIMES] = "ns", [PROBE_BYTES] = "B/clk an SM", [PROBE_COUNT] = "a clk an SM"};
-    set(line, 0, first ? r->figure->name : "");
+    table_row(t);
+    table_set(t, 0, first ? r->figure->name : "");
     snprintf(text, sizeof text, "%u", r->cluster);
-    set(line, 1, r->cluster ? text : "none");
+    table_set(t, 1, r->cluster ? text : "none");
     value_text(text, r->value, units[unit]);
-    set(line, 2, text);
+    table_set(t, 2, text);
     snprintf(text, sizeof text, "%.0f to %.0f", r->least, r->most);
-    if (unit == PROBE_TIMES) set(line, 3, text);
+    if (unit == PROBE_TIMES) table_set(t, 3, text);
     value_text(text, r->beside, r->figure->shape.pattern == PROBE_TO_ONE ? "B/clk of the one" : besides[unit]);
-    set(line, 4, text);
+    table_set(t, 4, text);
     int wrote = r->before > 0 ? snprintf(text, sizeof text, "%g", r->before) : 0;
     if (wrote) snprintf(text + wrote, sizeof text - (size_t)wrote, " (%+.0f %%)", 100 * (r->value / r->before - 1));
-    if (wrote) set(line, 5, text);
-    if (first && r->figure->source) set(line, 6, r->figure->source);
+    if (wrote) table_set(t, 5, text);
+    if (first && r->figure->source) table_set(t, 6, r->figure->source);
 }
 
 static int print_topic(const probe_report *report, size_t *at) {
-    const char            *topic = report->result[*at].figure->topic;
-    const probe_figure    *last = NULL;
-    struct libscols_table *table = open_table();
+    const char         *topic = report->result[*at].figure->topic;
+    const probe_figure *last = NULL;
+    table              *t = table_new();
+    for (size_t i = 0; i < COLUMN_COUNT; i++) table_column(t, columns[i].name, columns[i].side);
     printf("\n%s\n", topic);
     for (; *at < report->count && !strcmp(report->result[*at].figure->topic, topic); ++*at) {
-        const probe_result   *r = &report->result[*at];
-        struct libscols_line *line = table ? scols_table_new_line(table, NULL) : NULL;
-        if (line) fill_line(line, r, r->figure != last);
+        const probe_result *r = &report->result[*at];
+        add_line(t, r, r->figure != last);
         last = r->figure;
     }
-    return close_table(table);
+    return table_print(t);
 }
 
 // ---- lines below the tables
@@ -124,21 +102,21 @@ static void print_ratios(const probe_report *report) {
 
 static int print_occupancy(const probe_report *report) {
     static const char *const names[] = {"CLUSTER", "ACTIVE CLUSTERS", "SMS IN USE", "STRANDED"};
-    struct libscols_table   *table = scols_new_table();
+    table                   *t = table_new();
     printf("\nclusters of one block an SM; the largest has %u blocks\n", report->largest);
-    for (size_t i = 0; table && i < sizeof names / sizeof *names; i++)
-        scols_table_new_column(table, names[i], 1, SCOLS_FL_RIGHT);
-    for (unsigned i = 0; table && i < PROBE_SIZES; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_column(t, names[i], TABLE_RIGHT);
+    for (unsigned i = 0; i < PROBE_SIZES; i++) {
         const cj_cluster_occupancy *o = &report->occupancy[i];
-        struct libscols_line       *line = o->active_clusters ? scols_table_new_line(table, NULL) : NULL;
+        if (!o->active_clusters) continue;
+        table_row(t);
         const uint32_t              numbers[] = {o->cluster, o->active_clusters, o->sms_used, o->sms_stranded};
-        for (size_t c = 0; line && c < sizeof numbers / sizeof *numbers; c++) {
+        for (size_t c = 0; c < sizeof numbers / sizeof *numbers; c++) {
             char text[TEXT];
             snprintf(text, sizeof text, "%u", numbers[c]);
-            set(line, c, text);
+            table_set(t, c, text);
         }
     }
-    return close_table(table);
+    return table_print(t);
 }
 
 // ---- the conclusion
