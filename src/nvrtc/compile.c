@@ -125,6 +125,14 @@ static const char *first_error(const char *log) {
     return log;
 }
 
+static const char *remedy(const char *log, bool is_text) {
+    if (!is_text) return "correct the options: NVRTC's are those of nvcc that concern device code";
+    if (strstr(log, "open source file"))
+        return "name the header's folder with -I; NVRTC has no headers of the host: a whole program, with its main, is built by "
+               "'nvcc -cudart shared -lineinfo' and started by 'ptxgen run-program'";
+    return "correct the line above the caret; line numbers are the source's own";
+}
+
 static cj_status refused(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const cj_cuda_program *program, int result,
                          cj_error *error) {
     size_t bytes = 0;
@@ -138,9 +146,7 @@ static cj_status refused(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const c
     int         length = (int)strlen(first);
     while (length && first[length - 1] <= ' ') length--;
     cj__fail(error, CJ_COMPILER, "%s does not compile:\n%.*s", program->what, length, first);
-    cj__hint(error, result == CJ_NVRTC_COMPILATION
-                        ? "correct the line above the caret; line numbers are the source's own"
-                        : "correct the options: NVRTC's are those of nvcc that concern device code");
+    cj__hint(error, "%s", remedy(first, result == CJ_NVRTC_COMPILATION));
     if (error) error->driver_code = result;
     free(log);
     return CJ_COMPILER;

@@ -49,6 +49,7 @@ refuses 64 'several entries' exec fill.cu "${how[@]}" --entry fill --arg 'f32[1]
 refuses 64 'fill<float, 2> (_Z4fillIfLi2EEvPT_)' exec fill.cu "${how[@]}" --entry 'fill<float, 3>' --arg 'f32[1]=zeros'
 refuses 64 'has several entries' exec fill.cu "${how[@]}" --arg 'f32[1]=zeros'
 refuses 3 'fill.cu(1): catastrophic error: cannot open source file "value.h"' check fill.cu
+grep -q 'nvcc -cudart shared' err || failed 'check fill.cu' 'no word on whole programs'
 refuses 3 'static assertion failed' check fill.cu -I inc -D MORE=0 --name-expression 'fill<int, 1>'
 refuses 4 "does not compile for 'sm_12'" check fill.cu --arch sm_12 -I inc -D MORE=0
 gives '.visible .entry' fmt k.cu --nvrtc-option=--use_fast_math
