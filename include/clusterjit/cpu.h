@@ -20,6 +20,8 @@ extern "C" {
 typedef struct cj_cpu_options {
     bool     random_schedule;   // order of warps, and when asynchronous work completes, drawn from the seed; else fixed
     uint64_t seed;
+    bool     late_schedule;     // as the fixed one, but asynchronous work completes only when no thread can go on without
+                                // it; not together with random_schedule
     bool     hazards;           // watch every access for races and missing synchronization (off: bounds, alignment, windows,
                                 // deadlock and the like are still seen)
     uint32_t threads;           // host threads that run clusters; 0: one a core
