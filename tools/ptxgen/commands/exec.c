@@ -235,6 +235,7 @@ static int minimize_launch(exec_options *o, cj_device *device, document *ptx, cj
     o->launch.cluster = m.launch.cluster;
     o->launch.block = m.launch.block;
     o->machine = m.machine;
+    o->machine.cpu.threads = 1;
     o->repeat = repeat_text(&o->words, &o->machine, entry, &o->launch);
     code = find_hazard(o, device, function, &m.hazard, &found);
     if (code || !minimize_find(&m.hazard, device))

@@ -110,6 +110,7 @@ int machine_apply(const machine_options *o, cj_device *device) {
                              "this is %s\nadd --device cpu",
                              cj_device_name(device));
     }
+    if (options.random_schedule) options.threads = 1;  // so that the seed alone determines what happens
     if (isatty(STDERR_FILENO)) options.progress = show_progress;
     return cj_cpu_configure(device, &options, &error) ? message_failure(&error) : CODE_OK;
 }

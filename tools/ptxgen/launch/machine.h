@@ -34,7 +34,7 @@ enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS
         {.name = "threads",                                                                                          \
          .key = MACHINE_THREADS,                                                                                     \
          .arg = "N",                                                                                                 \
-         .doc = "CPU device: host threads of a launch, or of many seeds (default one a core)"},                                                    \
+         .doc = "CPU device: host threads of a launch, or of many seeds, each of which runs on one (default one a core)"},                                                    \
     {                                                                                                                \
         .name = "limit", .key = MACHINE_LIMIT, .arg = "N",                                                           \
         .doc = "CPU device: stop after N million thread instructions, as a livelock"                                 \

@@ -13,7 +13,8 @@ static const struct {
     const char *name;
     bool        has_value, of_launch;
 } replaced[] = {{"--schedule", true, false}, {"--minimize", false, false}, {"--entry", true, true},
-                {"--grid", true, true},      {"--block", true, true},      {"--cluster", true, true}};
+                {"--grid", true, true},      {"--block", true, true},      {"--cluster", true, true},
+                {"--threads", true, true}};
 
 // How many words, from argv[i] on, are an option that is replaced; 0: it is another word.
 static int replaced_words(const repeat *r, int i, bool with_launch) {
@@ -42,6 +43,7 @@ char *repeat_text(const repeat *r, const machine_options *machine, const char *e
         fputs(" --entry ", to);
         shell_put(to, entry);
         launch_put_shape(to, launch);
+        if (!machine->cpu.hazards && !machine->cpu.random_schedule) fputs(" --threads 1", to);  // else it is one
     }
     fprintf(to, " --schedule %s", machine_schedule(machine, schedule));
     if (!fclose(to)) return text;
