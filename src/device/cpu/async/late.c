@@ -109,6 +109,7 @@ bool cj__late_serve(cj_cpu_cluster *cluster, bool *stepped) {
     const uint32_t       count = launch->ranks * launch->warps;
     const uint32_t       first = cj__async_is_random(cluster) ? (uint32_t)cj__cpu_draw(cluster, count) : count - 1;
     pass                 p = {.cluster = cluster};
+    if (!cluster->async->stage[CJ_STAGE_LATE].first && !cluster->async->stage[CJ_STAGE_BLOCKED].first) return true;
     for (uint32_t i = 0; i < count && !p.stepped; i++) {
         const uint32_t at = (first + count - i) % count;
         cj_cpu_warp   *w = &cluster->block[at / launch->warps].warp[at % launch->warps];
