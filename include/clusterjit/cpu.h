@@ -61,7 +61,8 @@ typedef struct cj_hazard {
     cj_hazard_side first, second;  // the access that was seen to break the rule is `second`; first.line 0: one party only
     uint64_t       address;        // in the space's own terms; 0 where no memory is involved
     uint64_t       bytes;
-    char           symbol[64];     // the variable, or ""
+    char           symbol[64];     // the variable as the PTX names it, or ""
+    char           variable[64];   // the same as the source names it: "kernel::tile" of _ZZ6kernelPfE4tile
     uint64_t       offset;         // bytes into it
     uint64_t       count;          // times that this rule was broken by these two lines
 } cj_hazard;

@@ -73,7 +73,7 @@ if command -v python3 >"$dir/which"; then
 import json, sys
 o = json.load(open(sys.argv[1]))
 assert [f["rule"] for f in o["findings"]] == ["register-unused", "cluster-relaxed", "relaxed-arrive"], o
-assert all(sorted(f) == ["column", "file", "hint", "line", "message", "other", "repeat", "rule", "severity", "source"]
+assert all(sorted(f) == ["column", "file", "hint", "line", "message", "other", "repeat", "rule", "severity", "source", "variable"]
            for f in o["findings"])
 assert (o["errors"], o["warnings"]) == (2, 1)
 launch, = o["launches"]

@@ -126,7 +126,9 @@ finding machine_finding(document *ptx, const cj_hazard *hazard) {
                               .message = hazard->message,
                               .hint = hazard->hint},
                      .other = hazard->first.line,
-                     .other_what = hazard->first.what};
+                     .other_what = hazard->first.what,
+                     .symbol = hazard->symbol,
+                     .variable = hazard->variable};
 }
 
 void machine_notes(const cj_device *device, const char *file) {

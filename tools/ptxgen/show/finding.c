@@ -234,12 +234,17 @@ static json_t *other_json(document *d, const finding *f) {
                      origin_json(origin_of(d, f->other)));
 }
 
+static json_t *variable_json(const finding *f) {
+    if (!f->symbol || !*f->symbol) return json_null();
+    return json_pack("{s:o, s:o}", "name", output_json_text(f->variable), "symbol", output_json_text(f->symbol));
+}
+
 json_t *finding_json(document *d, const finding *f) {
     const cj_diagnostic *what = &f->what;
-    return json_pack("{s:o, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "file", output_json_text(d->name), "line",
+    return json_pack("{s:o, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "file", output_json_text(d->name), "line",
                      (int)what->line, "column", (int)what->column, "severity", severities[what->severity].name, "rule",
                      what->rule, "message", output_json_text(what->message), "hint", output_json_text(what->hint),
-                     "source", origin_json(origin_of(d, what->line)), "other", other_json(d, f), "repeat", f->repeat ? output_json_text(f->repeat) : json_null());
+                     "source", origin_json(origin_of(d, what->line)), "other", other_json(d, f), "repeat", f->repeat ? output_json_text(f->repeat) : json_null(), "variable", variable_json(f));
 }
 
 finding finding_of(const cj_error *error) {
