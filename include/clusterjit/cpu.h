@@ -20,6 +20,8 @@ extern "C" {
 typedef struct cj_cpu_options {
     bool     random_schedule;   // order of warps, and when asynchronous work completes, drawn from the seed; else fixed
     uint64_t seed;
+    bool     late_schedule;     // as the fixed one, but asynchronous work completes only when no thread can go on without
+                                // it; not together with random_schedule
     bool     hazards;           // watch every access for races and missing synchronization (off: bounds, alignment, windows,
                                 // deadlock and the like are still seen)
     uint32_t threads;           // host threads that run clusters; 0: one a core
@@ -59,7 +61,8 @@ typedef struct cj_hazard {
     cj_hazard_side first, second;  // the access that was seen to break the rule is `second`; first.line 0: one party only
     uint64_t       address;        // in the space's own terms; 0 where no memory is involved
     uint64_t       bytes;
-    char           symbol[64];     // the variable, or ""
+    char           symbol[64];     // the variable as the PTX names it, or ""
+    char           variable[64];   // the same as the source names it: "kernel::tile" of _ZZ6kernelPfE4tile
     uint64_t       offset;         // bytes into it
     uint64_t       count;          // times that this rule was broken by these two lines
 } cj_hazard;

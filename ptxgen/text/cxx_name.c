@@ -46,6 +46,10 @@ static const char *skip_arguments(const char *at) {
             at += *at != '\0';
         } else if (*at == 'L') {
             at = skip_literal(at + 1);
+        } else if (*at == 'A' || (*at == 'D' && at[1] == 'v')) {  // an array or a vector: its length and _
+            at += *at == 'A' ? 1 : 2;
+            at += strspn(at, "0123456789");
+            at += *at == '_';
         } else {
             depth += strchr("INXJF", *at) != NULL;
             depth -= *at == 'E';
@@ -70,31 +74,61 @@ static const char *skip_static(const char *lowered) {
     return *end == '_' && length < strlen(end + 1) && end[1 + length] == '_' ? end + length + 2 : lowered;
 }
 
+// A name that is being written.
+typedef struct writer {
+    char  *name;
+    size_t size, used;
+} writer;
+
+static bool put(writer *to, const char *begin, size_t length) {
+    const size_t colons = to->used ? 2 : 0;
+    if (to->used + colons + length + 1 > to->size) return false;
+    memcpy(to->name + to->used, "::", colons);
+    memcpy(to->name + to->used + colons, begin, length);
+    to->used += colons + length;
+    return true;
+}
+
+// Reads a name, nested or not, without its template arguments; returns what follows, or NULL.
+static const char *read_name(const char *at, writer *to) {
+    const char *begin;
+    size_t      length;
+    const bool  is_nested = *at == 'N';
+    at += is_nested;
+    while (is_nested && *at && strchr("KVrRO", *at)) at++;  // qualifiers of a member function
+    at += *at == 'L';                                       // of one translation unit
+    do {
+        if (!(at = identifier(at, &begin, &length))) return NULL;
+        if (!is_unnamed(begin, length) && !put(to, begin, length)) return NULL;
+        if (*at == 'I' && !(at = skip_arguments(at + 1))) return NULL;
+    } while (is_nested && *at != 'E');
+    return at + is_nested;
+}
+
+// A variable within a function: Z, the function's name and parameters, E, the variable's name.
+static const char *read_local(const char *at, writer *to) {
+    unsigned depth = 0;
+    for (; *at == 'Z'; at++) depth++;
+    at = read_name(at, to);
+    while (at && depth--) {
+        at = skip_arguments(at);
+        if (at) at = read_name(at, to);
+    }
+    return at;
+}
+
 bool cj__cxx_name(const char *lowered, char *name, size_t size) {
-    const char *at = skip_static(lowered), *begin;
-    size_t      length = strlen(at), used = 0;
-    if (length > LENGTH_MAX) return false;
+    const char  *at = skip_static(lowered);
+    const size_t length = strlen(at);
+    writer       to = {.name = name, .size = size};
+    if (length > LENGTH_MAX || !size) return false;
     if (strncmp(at, "_Z", 2) != 0) {
         if (at == lowered || length + 1 > size) return false;
         memcpy(name, at, length + 1);
         return true;
     }
-    at += 2;
-    const bool is_nested = *at == 'N';
-    at += is_nested;
-    at += *at == 'L';  // of one translation unit
-    do {
-        if (!(at = identifier(at, &begin, &length))) return false;
-        if (!is_unnamed(begin, length)) {
-            const size_t colons = used ? 2 : 0;
-            if (used + colons + length + 1 > size) return false;
-            memcpy(name + used, "::", colons);
-            memcpy(name + used + colons, begin, length);
-            used += colons + length;
-        }
-        if (*at == 'I' && !(at = skip_arguments(at + 1))) return false;
-    } while (is_nested && *at != 'E');
-    if (!used) return false;
-    name[used] = '\0';
+    at = at[2] == 'Z' ? read_local(at + 2, &to) : read_name(at + 2, &to);
+    if (!at || !to.used) return false;
+    name[to.used] = '\0';
     return true;
 }

@@ -37,9 +37,11 @@ static void read_schedule(cj_cpu_options *options) {
     const char *value = value_of("CLUSTERJIT_SCHEDULE"), *end;
     uint64_t    seed = 0;
     if (!value || !strcmp(value, "fixed")) return;
+    options->late_schedule = !strcmp(value, "late");
+    if (options->late_schedule) return;
     end = strncmp(value, "seed:", 5) ? NULL : cj_number_read(value + 5, &seed);
     if (!end || *end) {
-        warn("CLUSTERJIT_SCHEDULE", value, "fixed or seed:N: taken as fixed");
+        warn("CLUSTERJIT_SCHEDULE", value, "fixed, late or seed:N: taken as fixed");
         return;
     }
     options->random_schedule = true;

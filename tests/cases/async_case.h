@@ -88,15 +88,18 @@ static inline void run_case(const async_case *c) {
             expect_right(
                 c, &(cj_cpu_options){.threads = 1, .random_schedule = seed > 0, .seed = seed, .hazards = hazards});
         }
+        expect_right(c, &(cj_cpu_options){.threads = 1, .late_schedule = true, .hazards = hazards});
     }
 }
 
-// A kernel that lacks a wait: its results are wrong under the fixed schedule, or the run reports a hazard; with hazards
-// on, it always reports one.
+// A kernel that lacks a wait: its results are wrong under the fixed and the late schedule, or the run reports a hazard; with
+// hazards on, it always reports one.
 static inline void run_mutant(const async_case *c) {
     cj_error error = {0};
-    if (!run_async(c, &(cj_cpu_options){.threads = 1}, &error) && first_wrong(c) == c->count)
-        fail_msg("%s: the results are right", c->name);
+    for (unsigned late = 0; late < 2; late++) {
+        if (!run_async(c, &(cj_cpu_options){.threads = 1, .late_schedule = late}, &error) && first_wrong(c) == c->count)
+            fail_msg("%s: the results are right, late %u", c->name, late);
+    }
     if (run_async(c, &(cj_cpu_options){.threads = 1, .hazards = true}, &error) != CJ_HAZARD)
         fail_msg("%s: no hazard was seen", c->name);
 }

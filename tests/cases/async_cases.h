@@ -227,7 +227,79 @@ static const async_case async_mutants[] = {
                 "    bar.sync 0;\n    mov.u64 %l2, 1;\n    st.shared.u64 [%r1], %l2;\n    bar.sync 0;\n"
                 "    @%p7 cp.async.bulk.wait_group.read 0;\n"),
      64, doubled, NULL, NULL},
+    {"red.async to the first block, no wait", {4, 32, 4, 0}, BAR TILE,
+     FIRST(INIT("bar", "1")) EXPECT("512") "    @%p7 st.shared.u32 [tile], 0;\n" PUBLISH CLUSTER
+     "    mov.u32 %r1, tile;\n    mapa.shared::cluster.u32 %r1, %r1, 0;\n    mov.u32 %r2, bar;\n"
+     "    mapa.shared::cluster.u32 %r2, %r2, 0;\n"
+     "    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], 1, [%r2];\n" RANK
+     "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra meet;\n"
+     "    ld.shared.u32 %r4, [tile];\n    @%p7 st.global.u32 [%at], %r4;\nmeet:\n" CLUSTER,
+     128, counted, NULL, NULL},
+    {"cp.async on an mbarrier, no wait", {1, 64, 0, 0}, BAR TILE,
+     FIRST(INIT("bar", "64")) "    bar.sync 0;\n"
+     COPIES(COPY, "    cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n"), 64, same, NULL, NULL},
+    {"a bulk store that is read too early", {1, 64, 0, 0}, TILE,
+     MINE "    cvt.u64.u32 %l2, %r0;\n    st.shared.u64 [%r1], %l2;\n    fence.proxy.async.shared::cta;\n    bar.sync 0;\n"
+     FIRST("    @%p7 cp.async.bulk.global.shared::cta.bulk_group [%out + 4096], [tile], 512;\n")
+     "    @%p7 cp.async.bulk.commit_group;\n    @%p7 cp.async.bulk.wait_group.read 0;\n    bar.sync 0;\n"
+     "    ld.global.u64 %l3, [%at + 4096];\n    @%p7 cp.async.bulk.wait_group 0;\n    st.global.u64 [%at], %l3;\n", 64, same,
+     NULL, NULL},
+    {"a bulk reduction that is read too early", {1, 32, 0, 0}, TILE,
+     MINE "    cvt.u64.u32 %l2, %r0;\n    st.shared.u64 [%r1], %l2;\n    fence.proxy.async.shared::cta;\n    bar.sync 0;\n"
+     FIRST("    @%p7 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [%out + 4096], [tile], 256;\n")
+     "    @%p7 cp.async.bulk.commit_group;\n    ld.global.u64 %l3, [%at + 4096];\n    @%p7 cp.async.bulk.wait_group 0;\n"
+     "    st.global.u64 [%at], %l3;\n", 32, same, NULL, NULL},
+    {"a bulk reduction to shared memory, no wait", {1, 32, 1, 0}, BAR TILE "    .shared .align 128 .b8 from[256];\n",
+     FIRST(INIT("bar", "1")) EXPECT("256") MINE "    mov.u64 %l2, 0;\n    st.shared.u64 [%r1], %l2;\n"
+     "    mov.u32 %r2, from;\n    mad.lo.u32 %r2, %r0, 8, %r2;\n    cvt.u64.u32 %l2, %r0;\n"
+     "    st.shared.u64 [%r2], %l2;\n" PUBLISH CLUSTER "    mov.u32 %r5, tile;\n    mov.u32 %r6, bar;\n"
+     "    @%p7 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u64 [%r5], [from], "
+     "256, [%r6];\n" READ_MINE WAIT("wait", "bar", "0"), 32, same, NULL, NULL},
+    {"a bulk copy to some blocks of a cluster, no wait", {4, 32, 4, 0}, BAR TILE,
+     FIRST(INIT("bar", "1")) EXPECT("256") RANK MINE "    mov.u64 %l1, 5;\n    st.shared.u64 [%r1], %l1;\n" PUBLISH CLUSTER
+     IN "    setp.eq.u32 %p0, %r3, 1;\n    and.pred %p5, %p7, %p0;\n    mov.u16 %h1, 0xf;\n"
+     "    @%p5 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%l15], "
+     "256, [bar], %h1;\n" READ_MINE WAIT_CLUSTER("wait", "bar", "0") CLUSTER, 128, subset, NULL, NULL},
     {"tiles for 2 blocks, whoever reads does not say so", {2, 32, 2, 0}, PIPELINE(""), 64, pipelined, NULL, NULL},
+};
+
+// Two operations that nothing orders land in the same place: result 0 is one of two values.
+typedef struct async_pair {
+    const char  *name;
+    launch_shape shape;
+    const char  *variables, *body;
+    uint64_t     either, other;
+} async_pair;
+
+#define COPY_ONE(offset) "    @%p7 cp.async.ca.shared.global [tile], [%l15 + " offset "], 8;\n"
+#define TWO_STORES(first, second)                                                                           \
+    FIRST("    @%p7 st.shared.v2.u64 [tile], {5, 0};\n    @%p7 st.shared.v2.u64 [tile + 16], {6, 0};\n")    \
+    "    fence.proxy.async.shared::cta;\n    @%p7 cp" first " [%out], [tile], 16;\n" "    @%p7 cp" second   \
+    " [%out], [tile + 16], 16;\n    @%p7 cp.async.bulk.commit_group;\n    @%p7 cp.async.bulk.wait_group 0;\n"
+#define STORE_ASYNC(value) "    @%p7 st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%r1], " value ", [%r2];\n"
+
+static const async_pair async_pairs[] = {
+    {"two cp.async of a group", {1, 32, 0, 0}, TILE,
+     IN FIRST(COPY_ONE("40") COPY_ONE("48")) "    cp.async.wait_all;\n" MINE READ_MINE, 5, 6},
+    {"two cp.async of two groups", {1, 32, 0, 0}, TILE,
+     IN FIRST(COPY_ONE("40") "    cp.async.commit_group;\n" COPY_ONE("48")) "    cp.async.wait_all;\n" MINE READ_MINE, 5, 6},
+    {"two bulk copies", {1, 32, 0, 0}, BAR TILE,
+     FIRST(INIT("bar", "1")) PUBLISH "    bar.sync 0;\n" IN EXPECT("32") LOAD("16", "16") LOAD("16", "32")
+     WAIT("wait", "bar", "0") MINE READ_MINE, 2, 4},
+    {"two bulk stores", {1, 32, 0, 0}, TILE,
+     TWO_STORES(".async.bulk.global.shared::cta.bulk_group", ".async.bulk.global.shared::cta.bulk_group"), 5, 6},
+    {"a bulk store and a bulk reduction", {1, 32, 0, 0}, TILE,
+     TWO_STORES(".async.bulk.global.shared::cta.bulk_group", ".reduce.async.bulk.global.shared::cta.bulk_group.add.u64"), 5,
+     11},
+    {"two st.async", {1, 32, 0, 0}, BAR TILE,
+     FIRST(INIT("bar", "1")) PUBLISH "    bar.sync 0;\n" EXPECT("16") "    mov.u32 %r1, tile;\n    mov.u32 %r2, bar;\n"
+     "    mov.u64 %l2, 5;\n    mov.u64 %l3, 6;\n" STORE_ASYNC("%l2") STORE_ASYNC("%l3") WAIT("wait", "bar", "0")
+     MINE READ_MINE, 5, 6},
+    {"a st.async and a red.async", {1, 32, 0, 0}, BAR TILE,
+     FIRST(INIT("bar", "1")) "    @%p7 st.shared.u64 [tile], 0;\n" PUBLISH "    bar.sync 0;\n" EXPECT("16")
+     "    mov.u32 %r1, tile;\n    mov.u32 %r2, bar;\n    mov.u64 %l2, 5;\n" STORE_ASYNC("%l2")
+     "    @%p7 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r1], 6, [%r2];\n"
+     WAIT("wait", "bar", "0") MINE READ_MINE, 5, 11},
 };
 
 // The missing order rarely changes a value: only the watch reports it.

@@ -30,6 +30,10 @@ static void asynchronous_copies(void **state) {
     cases_assemble(async_cases, CJ_TEST_COUNT(async_cases));
     cases_assemble(async_mutants, CJ_TEST_COUNT(async_mutants));
     cases_assemble(async_unordered, CJ_TEST_COUNT(async_unordered));
+    for (size_t i = 0; i < CJ_TEST_COUNT(async_pairs); i++) {
+        const async_pair *p = &async_pairs[i];
+        cases_assemble(&(async_case){p->name, p->shape, p->variables, p->body, 1, NULL, NULL, NULL}, 1);
+    }
     char ptx[16384];
     async_reduction_ptx(ptx, sizeof ptx, "add.noftz.bf16", 1, 2);
     expect_assembled("bulk reduction", ptx);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 8 };  // schedules under which a mutant is run
+enum { SEEDS = 8 };          // schedules under which a mutant is run
+#define LATE UINT64_MAX  // in place of a seed: the late schedule; 0 is the fixed one
 
 // Which lines are mutated, and how they are weakened: NULL removes the whole line.
 static const struct mutation {
@@ -38,10 +39,11 @@ static const struct mutation {
     {"cp.async.bulk.wait_group", NULL, NULL},
 };
 
-static void configure(uint64_t seed) {
+static void configure(uint64_t seed, bool hazards) {
     cj_error       error = {0};
-    cj_cpu_options options = {.hazards = true,
-                              .random_schedule = seed > 0,
+    cj_cpu_options options = {.hazards = hazards,
+                              .random_schedule = seed > 0 && seed < LATE,
+                              .late_schedule = seed == LATE,
                               .seed = seed,
                               .threads = 1,
                               .instruction_limit = 20 * 1000 * 1000};
@@ -81,7 +83,7 @@ static bool survives(const cj_specimen *specimen, const char *ptx, const void *w
     bool         same = true;
     cj_status    status = load(specimen, ptx, &module, &function, &error);
     for (uint64_t seed = 0; seed < SEEDS && !status && same; seed++) {
-        configure(seed);
+        configure(seed, true);
         status = specimen->run(specimen, function, out, &error);
         same = status || !memcmp(out, want, specimen->bytes);
     }
@@ -95,6 +97,38 @@ static bool survives(const cj_specimen *specimen, const char *ptx, const void *w
     return !status && same;
 }
 
+// ---- counting: CJ_COUNT_SEEDS=N
+
+static bool is_wrong(const cj_specimen *specimen, cj_function *function, uint64_t seed, const void *want, void *out) {
+    cj_error error = {0};
+    configure(seed, false);
+    return specimen->run(specimen, function, out, &error) || memcmp(out, want, specimen->bytes);
+}
+
+// Prints which schedules give a wrong result or an error with hazards off, and the first of `seeds` seeds that does.
+static void count_seeds(const cj_specimen *specimen, const char *ptx, const void *want, uint64_t seeds) {
+    cj_module   *module = NULL;
+    cj_function *function = NULL;
+    cj_error     error = {0};
+    void        *out = room_for(specimen);
+    uint64_t     seed = 1;
+    if (load(specimen, ptx, &module, &function, &error)) {
+        print_message("refused: ");
+    } else {
+        const bool fixed = is_wrong(specimen, function, 0, want, out);
+        const bool late = is_wrong(specimen, function, LATE, want, out);
+        while (seed <= seeds && !is_wrong(specimen, function, seed, want, out)) seed++;
+        print_message("fixed %d, late %d, seed %d: ", fixed, late, seed <= seeds ? (int)seed : 0);
+    }
+    cj_module_unload(module);
+    free(out);
+}
+
+static uint64_t seeds_to_count(void) {
+    const char *text = getenv("CJ_COUNT_SEEDS");
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static unsigned try_line(const cj_specimen *specimen, const char *line, const void *want) {
     const size_t length = strcspn(line, "\n"), comment = strcspn(line, "/"), code = comment < length ? comment : length;
     const int    blanks = (int)strspn(line, " ");
@@ -104,8 +138,9 @@ static unsigned try_line(const cj_specimen *specimen, const char *line, const vo
         const struct mutation *m = &mutations[i];
         const char            *found = strstr(line, m->holds);
         if (!found || found >= line + code) continue;
-        char      *mutant = mutate(specimen->ptx, line, m), why[96];
-        const bool alive = survives(specimen, mutant, want, why, sizeof why);
+        char      *mutant = mutate(specimen->ptx, line, m), why[96] = "";
+        const bool counts = seeds_to_count() > 0, alive = !counts && survives(specimen, mutant, want, why, sizeof why);
+        if (counts) count_seeds(specimen, mutant, want, seeds_to_count());
         print_message("%s: %s%s%s: %.*s\n", why, m->from ? m->from : "without", m->to ? " -> " : "", m->to ? m->to : "",
                       (int)code - blanks, line + blanks);
         if (alive) print_error("unnoticed in: %s\n", specimen->words);
@@ -128,7 +163,7 @@ unsigned cj_mutants_surviving(const cj_specimen *specimen) {
     void        *want = room_for(specimen);
     unsigned     survivors = 0;
     cj_test_ok(load(specimen, specimen->ptx, &module, &function, &error), &error);
-    configure(0);
+    configure(0, true);
     run_it(specimen, function, want);
     cj_module_unload(module);
     for (const char *line = specimen->ptx; *line; line += strcspn(line, "\n") + 1)
@@ -143,8 +178,9 @@ void cj_schedules_agree(const cj_specimen *specimen, uint64_t seeds) {
     cj_error     error = {0};
     void        *want = room_for(specimen), *out = room_for(specimen);
     cj_test_ok(load(specimen, specimen->ptx, &module, &function, &error), &error);
-    for (uint64_t seed = 0; seed <= seeds; seed++) {
-        configure(seed);
+    for (uint64_t i = 0; i <= seeds + 1; i++) {
+        const uint64_t seed = i <= seeds ? i : LATE;
+        configure(seed, true);
         run_it(specimen, function, seed ? out : want);
         if (seed && memcmp(out, want, specimen->bytes) != 0)
             fail_msg("%s: another result under schedule %d", specimen->words, (int)seed);

@@ -2,6 +2,9 @@
 // Whether each synchronizing instruction of a kernel is needed, and a test notices its absence: without it, or with it
 // weakened to relaxed, the kernel must be refused by the checker, have a hazard or a deadlock, or give a wrong result,
 // under some schedule of the CPU device. A table in mutation.c lists the mutations.
+//
+// CJ_COUNT_SEEDS=N in the environment: instead, prints for each mutant whether the fixed and the late schedule give a wrong
+// result with hazards off, and the first of N seeds that does (0: none).
 #ifndef CJ_TESTS_MUTATION_H
 #define CJ_TESTS_MUTATION_H
 
@@ -23,8 +26,8 @@ struct cj_specimen {
 // How many mutants give the kernel's own result under all of several schedules; prints each of them.
 unsigned cj_mutants_surviving(const cj_specimen *specimen);
 
-// Fails the test unless the kernel gives the same result, without a hazard, under the fixed schedule and `seeds`
-// others.
+// Fails the test unless the kernel gives the same result, without a hazard, under the fixed schedule, the late one and those
+// of `seeds` seeds.
 void cj_schedules_agree(const cj_specimen *specimen, uint64_t seeds);
 
 // The kernels of a test program, by their words: `open` makes one, which the specimen's `user` holds, and `close` frees it.

@@ -241,7 +241,10 @@ static unsigned char *copy_arguments(const cj_cpu_program *program, const cj_lau
 // Makes the state that watches and counts the launch; NULL for what is not asked for. release_launch frees it.
 static cj_status equip_launch(cj_cpu_launch *launch, cj_error *error) {
     launch->findings = calloc(1, sizeof *launch->findings);
-    if (launch->findings) pthread_mutex_init(&launch->findings->lock, NULL);
+    if (launch->findings) {
+        launch->findings->module = launch->program->entry->module;
+        pthread_mutex_init(&launch->findings->lock, NULL);
+    }
     if (launch->options.stats) launch->counts = cj__stats_new(launch->program);
     if (!launch->findings || (launch->options.stats && !launch->counts)) {
         return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to launch %s", launch->program->entry->name);

@@ -45,6 +45,11 @@ cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stack_bytes is %u; the most is %d", __func__,
                         options->stack_bytes, STACK_BYTES_MAX);
     }
+    if (options->random_schedule && options->late_schedule) {
+        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: both random_schedule and late_schedule are true; one may be", __func__);
+        cj__hint(error, "a random schedule is late for some kinds of asynchronous work by itself: its seed draws them");
+        return CJ_INVALID_ARGUMENT;
+    }
     cj_cpu_options complete = *options;
     cj__cpu_complete(&complete);
     cj_status status = resize_heap(cpu, complete.heap_bytes, error);

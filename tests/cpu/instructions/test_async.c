@@ -13,6 +13,29 @@ static void every_mutant(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(async_mutants); i++) run_mutant(&async_mutants[i]);
 }
 
+// Which of its two values result 0 of a pair has, as a bit.
+static unsigned value_of(const async_pair *p, const cj_cpu_options *options) {
+    const async_case c = {p->name, p->shape, p->variables, p->body, 1, NULL, NULL, NULL};
+    cj_error         error = {0};
+    cj_test_ok(run_async(&c, options, &error), &error);
+    const uint64_t got = async_results[0];
+    if (got != p->either && got != p->other) fail_msg("%s: %llu", p->name, (unsigned long long)got);
+    return got == p->either ? 1 : 2;
+}
+
+static void two_operations_without_order_end_in_both_orders(void **state) {
+    (void)state;
+    enum { SEEDS = 32 };
+    for (size_t i = 0; i < CJ_TEST_COUNT(async_pairs); i++) {
+        unsigned seen = 0;
+        for (uint64_t seed = 1; seed <= SEEDS; seed++)
+            seen |= value_of(&async_pairs[i], &(cj_cpu_options){.threads = 1, .random_schedule = true, .seed = seed});
+        if (seen != 3) fail_msg("%s: only in one order, under %d seeds", async_pairs[i].name, SEEDS);
+        // Late: the youngest first, always.
+        assert_int_equal(value_of(&async_pairs[i], &(cj_cpu_options){.threads = 1, .late_schedule = true}), 1);
+    }
+}
+
 static void what_only_the_watch_sees(void **state) {
     (void)state;
     for (size_t i = 0; i < CJ_TEST_COUNT(async_unordered); i++) {
@@ -88,6 +111,7 @@ static void reductions_of_every_type(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_case), cmocka_unit_test(every_mutant),
+                                       cmocka_unit_test(two_operations_without_order_end_in_both_orders),
                                        cmocka_unit_test(what_only_the_watch_sees),
                                        cmocka_unit_test(reductions_of_every_type)};
     return cmocka_run_group_tests(tests, NULL, NULL);

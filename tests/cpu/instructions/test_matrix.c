@@ -128,13 +128,16 @@ static void results_come_with_the_wait(void **state) {
                 {GEMM(PROXY BAR FENCE MMA COMMIT WAIT), 16},
                 {GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT "    wgmma.wait_group.sync.aligned 2;\n"), 0},
                 {GEMM(PROXY BAR FENCE MMA COMMIT MMA COMMIT "    wgmma.wait_group.sync.aligned 1;\n"), 16}};
-    for (size_t i = 0; i < CJ_TEST_COUNT(runs); i++) {
-        cj_error error = {0};
-        float    got;
-        cj_test_ok(run_kernel(runs[i].ptx, (launch_shape){1, 128, 0, 0}, results, &error), &error);
+    for (size_t i = 0; i < 2 * CJ_TEST_COUNT(runs); i++) {  // under the fixed schedule, then under the late one
+        const size_t k = i % CJ_TEST_COUNT(runs);
+        cj_error     error = {0};
+        float        got;
+        cpu_options = (cj_cpu_options){.late_schedule = i != k};
+        cj_test_ok(run_kernel(runs[k].ptx, (launch_shape){1, 128, 0, 0}, results, &error), &error);
         memcpy(&got, results, sizeof got);
-        if (got != runs[i].expected) fail_msg("run %zu: %g, not %g", i, (double)got, (double)runs[i].expected);
+        if (got != runs[k].expected) fail_msg("run %zu: %g, not %g", i, (double)got, (double)runs[k].expected);
     }
+    cpu_options = (cj_cpu_options){0};
 }
 
 int main(void) {

@@ -149,9 +149,50 @@ static void a_tile_for_four_blocks(void **state) {
 static void a_tile_that_nobody_waits_for(void **state) {
     (void)state;
     cj_status status;
-    assert_true(!multicast(4, "", &(cj_cpu_options){0}, &status) || status == CJ_HAZARD);
+    for (unsigned late = 0; late < 2; late++) {
+        const cj_cpu_options options = {.late_schedule = late};
+        assert_true(!multicast(4, "", &options, &status) || status == CJ_HAZARD);
+        assert_true(multicast(4, wait_for_tile, &options, &status));
+        assert_int_equal(status, CJ_OK);
+    }
     multicast(4, "", &(cj_cpu_options){.hazards = true}, &status);
     assert_int_equal(status, CJ_HAZARD);
+}
+
+// Thread 0 stores 16 bytes as a tile and, after `wait`, loads the tile again: the sum of its words.
+static uint32_t stored_and_loaded(const char *wait, bool late) {
+    static const char begin[] = TENSOR_HEAD
+        "    @!%p0 bra done;\n    mov.u32 %r5, tile;\n    st.shared.v4.u32 [%r5], {1, 2, 3, 4};\n"
+        "    fence.proxy.async.shared::cta;\n"
+        "    cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%l1, {%c0}], [%r5];\n"
+        "    cp.async.bulk.commit_group;\n";
+    static const char end[] =
+        "    mbarrier.arrive.expect_tx.shared::cta.b64 %l3, [bar], 16;\n"
+        "    cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r5 + 128], "
+        "[%l1, {%c0}], [bar];\n    mov.u32 %r9, 0;\n" TENSOR_WAIT
+        "    ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r5 + 128];\n    add.u32 %r10, %r10, %r11;\n"
+        "    add.u32 %r10, %r10, %r12;\n    add.u32 %r10, %r10, %r13;\n    st.global.u32 [%l0], %r10;\n"
+        "    cp.async.bulk.wait_group 0;\ndone:\n" TENSOR_END;
+    const tensor t = {CJ_TENSORMAP_U32, 1, 4, {64}, {0}, {4}, {1}, {0}, 0, 0};
+    char         ptx[PTX_BYTES];
+    cj_error     error = {0};
+    cpu_options = (cj_cpu_options){.late_schedule = late};
+    bench        b = open_bench();
+    cj_tensormap map = encode(&b, &t);
+    memset(b.tensor_bytes, 0, TENSOR_BYTES);
+    snprintf(ptx, sizeof ptx, "%s%s%s", begin, wait, end);
+    cj_test_ok(run_bench(&b, ptx, &map, 64, t.at, (shape){1, 32, 0}, &error), &error);
+    const uint32_t sum = *(const uint32_t *)(const void *)b.out_bytes;
+    close_bench(&b);
+    cpu_options = (cj_cpu_options){0};
+    return sum;
+}
+
+static void a_stored_tile_is_there_after_the_wait(void **state) {
+    (void)state;
+    for (unsigned late = 0; late < 2; late++)
+        assert_int_equal(stored_and_loaded("    cp.async.bulk.wait_group 0;\n", late), 10);
+    assert_int_equal(stored_and_loaded("", true), 0);
 }
 
 // ---- maps
@@ -287,7 +328,8 @@ static void arguments_are_checked(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_are_as_their_model),     cmocka_unit_test(a_tile_for_four_blocks),
-        cmocka_unit_test(a_tile_that_nobody_waits_for), cmocka_unit_test(maps_are_changed_by_kernels),
+        cmocka_unit_test(a_tile_that_nobody_waits_for),
+        cmocka_unit_test(a_stored_tile_is_there_after_the_wait), cmocka_unit_test(maps_are_changed_by_kernels),
         cmocka_unit_test(a_bit_that_hosts_clear_means_nothing),
         cmocka_unit_test(wrong_maps_are_refused),       cmocka_unit_test(stores_begin_in_the_tensor),
         cmocka_unit_test(arguments_are_checked),

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "cuda.h"
 #include "message.h"
+#include "minimize.h"
 #include "output.h"
 #include "sarif.h"
 
@@ -20,11 +21,13 @@ typedef struct check_options {
     machine_options machine;
     cuda_options    cuda;
     const char     *sarif;
+    bool            minimize;
+    repeat          words;
 } check_options;
 
 enum { LIMIT = 1000 };  // million thread instructions a launch: default arguments may make a kernel wait forever
 
-enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN, KEY_SARIF };
+enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_JSON, KEY_PTXAS, KEY_RUN, KEY_SARIF, KEY_MINIMIZE };
 
 static const args_option options[] = {
     ARGS_ARCH(KEY_ARCH, "Hold the file against this target, sm_90a, or that of a part, h200, not its own .target; CUDA C++ is "
@@ -41,6 +44,7 @@ static const args_option options[] = {
          "launch is made up where the kernel tells it: one cluster, blocks as .reqntid or .maxntid says, buffers of 8 "
          "MiB of zeros, integers 1024, floats 1. It is stopped after 1000 million thread instructions unless --limit "
          "says otherwise"},
+    MINIMIZE_OPTION(KEY_MINIMIZE),
     LAUNCH_OPTIONS("every one", "one cluster", "as the kernel says", "0; needed where the kernel uses it"),
     MACHINE_OPTIONS,
     CUDA_OPTIONS,
@@ -54,6 +58,7 @@ static int set(void *user, int key, char *value) {
     if (key == KEY_PTXAS) o->ptxas = true;
     if (key == KEY_RUN) o->run = true;
     if (key == KEY_SARIF) o->sarif = value;
+    if (key == KEY_MINIMIZE) o->minimize = o->run_only = true;
     cuda_set(&o->cuda, key, value);
     o->run_only |= launch_set(&o->launch, key, value) || machine_set(&o->machine, key, value);
     return CODE_OK;
@@ -119,7 +124,7 @@ static int find_static(const check_options *o, const assembler *tool, document *
 }
 
 static int run_document(const check_options *o, document *d, bool has_errors, totals *t) {
-    check_run r = {.launches = t->launches};
+    check_run r = {.launches = t->launches, .words = o->words, .minimize = o->minimize};
     findings  found = {0};
     int       code = check_run_document(&r, &o->launch, &o->machine, d, has_errors);
     int       kept = check_run_findings(&r, d, &found);
@@ -197,6 +202,7 @@ static int check_all(const check_options *o, const assembler *tool) {
 
 int cmd_check(int argc, char **argv) {
     check_options o = {.path = calloc((size_t)argc, sizeof *o.path),
+                       .words = {argc, argv},
                        .machine.cpu = {.hazards = true, .instruction_limit = LIMIT * UINT64_C(1000000)}};
     if (!o.path) return message_error(CJ_OUT_OF_MEMORY, "no memory for the names of the files");
     args_parse(&check_spec, argc, argv, &o, NULL);

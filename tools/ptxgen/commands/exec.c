@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // exec: runs an entry of any PTX file, with arguments from the command line.
+#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,11 @@
 #include "launch.h"
 #include "machine.h"
 #include "message.h"
+#include "minimize.h"
 #include "output.h"
+#include "repeat.h"
 #include "sarif.h"
+#include "seeds.h"
 
 enum { OUTPUTS_MAX = 32 };
 
@@ -37,9 +41,14 @@ typedef struct exec_options {
     cuda_options    cuda;
     const char     *sarif_path;
     sarif           sarif;
+    bool            minimize;
+    repeat          words;
+    char           *repeat;  // the command that repeats what is found; NULL: this one
 } exec_options;
 
-enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON, KEY_SARIF };
+enum { SEEDS_OF_A_SIZE = 8 };  // that --minimize tries, unless --schedule gives a range
+
+enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON, KEY_SARIF, KEY_MINIMIZE };
 
 static const args_option options[] = {
     LAUNCH_OPTIONS("the file's only one", "1", "1", "0"),
@@ -50,6 +59,7 @@ static const args_option options[] = {
      .key = KEY_JSON,
      .doc = "Print the launch, the buffers that --print names, what was found and counted as one JSON object"},
     SARIF_OPTION(KEY_SARIF),
+    MINIMIZE_OPTION(KEY_MINIMIZE),
     MACHINE_OPTIONS,
     CUDA_ARCH_OPTION,
     CUDA_OPTIONS,
@@ -86,6 +96,7 @@ static int set(void *user, int key, char *value) {
     case KEY_DEVICE: o->device = value; return CODE_OK;
     case KEY_JSON: o->json = true; return CODE_OK;
     case KEY_SARIF: o->sarif_path = value; return CODE_OK;
+    case KEY_MINIMIZE: o->minimize = true; return CODE_OK;
     default:
         if (!launch_set(&o->launch, key, value) && !machine_set(&o->machine, key, value))
             cuda_set(&o->cuda, key, value);
@@ -129,7 +140,8 @@ static int check_wanted(const exec_options *o) {
 // The hazards of the last launch.
 static void add_findings(exec_options *o, cj_device *device, document *ptx) {
     for (size_t i = 0; i < cj_cpu_hazard_count(device); i++) {
-        const finding found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
+        finding found = machine_finding(ptx, cj_cpu_hazard_at(device, i));
+        found.repeat = o->repeat;
         sarif_add(&o->sarif, ptx, &found);
         if (o->json) json_array_append_new(o->findings, finding_json(ptx, &found));
     }
@@ -163,16 +175,103 @@ static void note_nonportable(const exec_options *o, const cj_device *device, con
     message_note(note);
 }
 
-// Launches under each schedule until one fails.
-static int launch_all(exec_options *o, cj_device *device, document *ptx, cj_function *function) {
-    bool several = o->machine.last_seed > o->machine.cpu.seed;
-    char schedule[MACHINE_SCHEDULE_TEXT], note[MACHINE_SCHEDULE_TEXT + 32];
-    int  code;
-    do code = launch_once(o, device, ptx, function);
-    while (!code && machine_next(&o->machine));
-    if (code != CODE_WRONG || !several) return code;
-    snprintf(note, sizeof note, "found with --schedule %s", machine_schedule(&o->machine, schedule));
+// ---- many seeds
+
+// The entry on other devices.
+typedef struct other_lanes {
+    const exec_options *o;
+    const document     *ptx;
+    const char         *entry;
+} other_lanes;
+
+static void *open_other(void *user) {
+    const other_lanes *of = user;
+    return lane_open(&of->o->launch, of->ptx, of->entry);
+}
+
+static bool fails(void *user, void *on, const machine_options *machine) {
+    cj_error error;
+    (void)user;
+    return lane_launch(on, machine, &error) != CJ_OK;
+}
+
+static void close_other(void *on) { lane_close(on); }
+
+// Leaves the lowest seed that fails, or the last one, as the schedule.
+static int search_seeds(exec_options *o, document *ptx, const char *entry) {
+    other_lanes      of = {o, ptx, entry};
+    const seeds_work work = {.user = &of, .open = open_other, .launch = fails, .close = close_other, .what = "seed"};
+    bool             failed;
+    return seeds_search(&work, &o->machine, &failed);
+}
+
+// ---- the smallest launch
+
+// Launches to find the hazard that stays. *found: there is one.
+static int find_hazard(exec_options *o, cj_device *device, cj_function *function, cj_hazard *hazard, bool *found) {
+    cj_error error;
+    int      code = machine_apply(&o->machine, device);
+    if (!code) code = arguments_upload(&o->launch.arguments, device);
+    if (code) return code;
+    *found = launch_run(&o->launch, device, function, &error) == CJ_HAZARD && cj_cpu_hazard_count(device);
+    if (*found) *hazard = *cj_cpu_hazard_at(device, 0);
+    if (!*found)
+        message_note(o->machine.cpu.hazards ? "no hazard was found, so there is nothing to minimize"
+                                            : "no hazard was found, so there is nothing to minimize: add --hazards on");
+    return CODE_OK;
+}
+
+// Leaves the smallest launch, and its schedule, as those of the command.
+static int minimize_launch(exec_options *o, cj_device *device, document *ptx, cj_function *function, const char *entry,
+                           uint64_t first_seed, uint64_t last_seed) {
+    minimize m = {.ptx = ptx, .entry = entry, .launch = o->launch, .first_seed = first_seed, .last_seed = last_seed};
+    bool     found;
+    int      code = find_hazard(o, device, function, &m.hazard, &found);
+    if (code || !found) return code;
+    m.machine = o->machine;
+    cj_function_info(function, &m.info);
+    const bool smaller = minimize_run(&m);
+    o->launch.grid = m.launch.grid;
+    o->launch.cluster = m.launch.cluster;
+    o->launch.block = m.launch.block;
+    o->machine = m.machine;
+    o->machine.cpu.threads = 1;
+    o->repeat = repeat_text(&o->words, &o->machine, entry, &o->launch);
+    code = find_hazard(o, device, function, &m.hazard, &found);
+    if (code || !minimize_find(&m.hazard, device))
+        return code ? code : message_error(CJ_HAZARD, "the smallest launch does not show the hazard again");
+    minimize_note(&m, smaller, o->repeat);
+    return CODE_OK;
+}
+
+static int search(exec_options *o, cj_device *device, document *ptx, cj_function *function, const char *entry) {
+    const bool     several = seeds_are_several(&o->machine);
+    const uint64_t first = several ? o->machine.cpu.seed : 1, last = several ? o->machine.last_seed : SEEDS_OF_A_SIZE;
+    int            code = machine_apply(&o->machine, device);
+    if (!code && o->minimize && strcmp(cj_device_kind(device), "cpu"))
+        code = message_error(CJ_INVALID_ARGUMENT, "--minimize is the CPU device's; this is %s\nadd --device cpu",
+                             cj_device_name(device));
+    if (!code && several) code = search_seeds(o, ptx, entry);
+    if (!code && o->minimize) code = minimize_launch(o, device, ptx, function, entry, first, last);
+    if (!code && several && !o->repeat) o->repeat = repeat_text(&o->words, &o->machine, NULL, NULL);
+    return code;
+}
+
+// Launches under the schedule or, of many, under the first that fails.
+static int launch_all(exec_options *o, cj_device *device, document *ptx, cj_function *function, const char *entry) {
+    const bool several = seeds_are_several(&o->machine);
+    char       schedule[MACHINE_SCHEDULE_TEXT], *note = NULL;
+    size_t     size;
+    int        code = search(o, device, ptx, function, entry);
+    if (!code) code = launch_once(o, device, ptx, function);
+    if (code != CODE_WRONG || !several || o->minimize) return code;
+    FILE *to = open_memstream(&note, &size);
+    if (!to) return code;
+    fprintf(to, "found with --schedule %s; this repeats it: %s", machine_schedule(&o->machine, schedule),
+            o->repeat ? o->repeat : "");
+    fclose(to);
     message_note(note);
+    free(note);
     return code;
 }
 
@@ -205,9 +304,10 @@ static int print_json(const exec_options *o, const cj_device *device, const cj_m
     char        schedule[MACHINE_SCHEDULE_TEXT];
     const char *entry = o->launch.entry ? o->launch.entry : cj_module_entry(module, 0);
     json_t     *object = launch_json(&o->launch, o->path, entry);
-    json_t     *result = json_pack("{s:o, s:s*, s:O, s:O, s:o*}", "device", describe_device(device), "schedule",
+    json_t     *result = json_pack("{s:o, s:s*, s:O, s:O, s:o*, s:o*}", "device", describe_device(device), "schedule",
                                on_cpu ? machine_schedule(&o->machine, schedule) : NULL, "outputs", o->outputs,
-                                   "findings", o->findings, "stats", machine_stats_json(&o->machine, device, ptx));
+                                   "findings", o->findings, "stats", machine_stats_json(&o->machine, device, ptx),
+                                   "repeat", o->repeat ? output_json_text(o->repeat) : NULL);
     cj_cpu_stats stats;
     if (!cj_cpu_stats_read(device, &stats, NULL)) {
         json_object_set_new(object, "time_ms", json_real(stats.seconds * 1e3));
@@ -224,7 +324,7 @@ static int run(exec_options *o, cj_device *device, document *ptx, cj_module *mod
     int          code = launch_find(o->launch.entry, o->path, module, &function);
     if (!code) code = launch_check(&o->launch, function);
     if (!code) note_nonportable(o, device, function);
-    if (!code) code = launch_all(o, device, ptx, function);
+    if (!code) code = launch_all(o, device, ptx, function, o->launch.entry ? o->launch.entry : cj_module_entry(module, 0));
     if (!o->ran) return code;
     int shown = show(o, device);
     if (!shown && o->json) shown = print_json(o, device, module, ptx);
@@ -266,7 +366,7 @@ static int run_on_device(exec_options *o) {
 }
 
 int cmd_exec(int argc, char **argv) {
-    exec_options o = {.device = "cpu"};
+    exec_options o = {.device = "cpu", .words = {argc, argv}};
     args_parse(&exec_spec, argc, argv, &o, NULL);
     if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
     if (!o.launch.grid.x) o.launch.grid = (cj_dim3){1, 1, 1};
@@ -280,5 +380,6 @@ int cmd_exec(int argc, char **argv) {
     cuda_free(&o.cuda);
     json_decref(o.findings);
     json_decref(o.outputs);
+    free(o.repeat);
     return code;
 }

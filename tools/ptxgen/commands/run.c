@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
 #include "command.h"
 #include "fill.h"
 #include "message.h"
 #include "run_workload.h"
+#include "seeds.h"
 
 enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_OUTPUT, KEY_REPEAT };
 
@@ -59,14 +62,14 @@ const args_spec run_spec = {
 };
 
 int cmd_run(int argc, char **argv) {
-    run_options o = {.device = "auto"};
+    run_options o = {.device = "auto", .words = {argc, argv}};
     args_family family;
     args_parse(&run_spec, argc, argv, &o, &family);
     o.arch = args_target(o.arch, family.params.family);
     if (o.input && o.fill) return message_error(CJ_INVALID_ARGUMENT, "--input and --fill exclude each other");
-    if (o.machine.last_seed != o.machine.cpu.seed)
-        return message_error(CJ_INVALID_ARGUMENT, "--schedule gives several seeds, which run does not take\ngive one seed, or "
-                             "give the output of ptxgen emit to ptxgen check --run");
+    if (seeds_are_several(&o.machine) && o.input && !strcmp(o.input, "-"))
+        return message_error(CJ_INVALID_ARGUMENT, "--schedule gives several seeds, and standard input can be read once\n"
+                                                  "give the input as a file, or one seed");
     int code = run_workload(&o, &family);
     args_family_free(&family);
     return code;

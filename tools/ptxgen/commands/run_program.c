@@ -38,10 +38,10 @@ static const args_option options[] = {
      .doc = "Watch for races and missing synchronization; exit 1 when one is found (default on)"},
     {.name = "schedule",
      .key = MACHINE_SCHEDULE,
-     .arg = "fixed|seed:N|seed:A..B",
+     .arg = "fixed|late|seed:N|seed:A..B",
      .doc =
-         "The order of warps and of asynchronous completions, always the same or drawn from a seed; seed:A..B runs the "
-         "program once for each seed, until something is found (default fixed)"},
+         "The order of warps and of asynchronous completions: always the same, asynchronous work as late as the program "
+         "allows, or all drawn from a seed; seed:A..B runs the program once for each seed, until something is found (default fixed)"},
     {.name = "threads", .key = MACHINE_THREADS, .arg = "N", .doc = "Host threads without hazards (default one a core)"},
     {.name = "gpus", .key = KEY_GPUS, .arg = "N", .doc = "Devices that the program sees (1..16, default 1)"},
     {.name = "leaks",

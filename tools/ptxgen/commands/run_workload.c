@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run, for every family: one problem, launched a few times on poisoned outputs, each result checked.
+#define _POSIX_C_SOURCE 200809L
 #include "run_workload.h"
 
 #include <clusterjit/tuning.h>
@@ -16,6 +17,7 @@
 #include "message.h"
 #include "output.h"
 #include "run_output.h"
+#include "seeds.h"
 #include "workload.h"
 
 enum { REPEAT_GPU = 10, REPEAT_CPU = 1 };
@@ -28,6 +30,9 @@ typedef struct runner {
     double            *times;     // milliseconds, of the timed launches
     unsigned           launches;  // timed
     workload_verdict   verdict;   // of the last launch
+    machine_options    machine;   // of the launches: of many seeds, the first that fails
+    char              *repeat;    // the command that repeats them; NULL: this one
+    bool               is_other;  // launches some of many seeds, and says nothing
 } runner;
 
 static int find_type(runner *r) {
@@ -46,7 +51,60 @@ static int open_device(runner *r) {
     cj_device_options options = {.spec = r->options->device};
     cj_error          error;
     if (cj_device_open(&options, &r->w.device, &error)) return message_failure(&error);
-    return machine_apply(&r->options->machine, r->w.device);
+    return machine_apply(&r->machine, r->w.device);
+}
+
+// ---- many seeds
+
+static int  load_kernel(runner *r);
+static void release(runner *r);
+
+static void *open_seed(void *user) {
+    const runner           *of = user;
+    const cj_device_options options = {.spec = "cpu"};
+    runner                 *r = malloc(sizeof *r);
+    cj_error                error;
+    if (!r) return NULL;
+    *r = (runner){.options = of->options, .w = of->w, .is_other = true};
+    r->w.device = NULL;
+    if (!cj_device_open(&options, &r->w.device, &error) && !r->w.type->open(&r->w) && !load_kernel(r)) return r;
+    release(r);
+    free(r);
+    return NULL;
+}
+
+static bool fails(void *user, void *on, const machine_options *machine) {
+    runner  *r = on;
+    cj_error error;
+    (void)user;
+    return cj_cpu_configure(r->w.device, &machine->cpu, &error) ||
+           workload_try(&r->w, r->kernel, 0, NULL, &r->verdict) || !r->verdict.ok;
+}
+
+static void close_seed(void *on) {
+    release(on);
+    free(on);
+}
+
+static int search_seeds(runner *r) {
+    const seeds_work work = {.user = r, .open = open_seed, .launch = fails, .close = close_seed, .what = "seed"};
+    bool             failed;
+    if (!seeds_are_several(&r->machine)) return CODE_OK;
+    const int code = seeds_search(&work, &r->machine, &failed);
+    if (code || !failed) return code ? code : machine_apply(&r->machine, r->w.device);
+    r->repeat = repeat_text(&r->options->words, &r->machine, NULL, NULL);
+    return machine_apply(&r->machine, r->w.device);
+}
+
+static void note_repeat(const runner *r) {
+    char   schedule[MACHINE_SCHEDULE_TEXT], *note = NULL;
+    size_t size;
+    FILE  *to = r->repeat ? open_memstream(&note, &size) : NULL;
+    if (!to) return;
+    fprintf(to, "found with --schedule %s; this repeats it: %s", machine_schedule(&r->machine, schedule), r->repeat);
+    fclose(to);
+    message_note(note);
+    free(note);
 }
 
 static unsigned launches_of(const runner *r) {
@@ -72,7 +130,7 @@ static int load_kernel(runner *r) {
     if (cj_tuning_plan(r->w.device, &r->w.params, r->options->arch, &r->plan, &error) ||
         cj_kernel_load(r->w.device, &r->plan, &r->kernel, &error))
         return message_failure(&error);
-    if (r->plan.note[0]) message_note(r->plan.note);
+    if (r->plan.note[0] && !r->is_other) message_note(r->plan.note);
     return CODE_OK;
 }
 
@@ -85,7 +143,7 @@ static int launch_all(runner *r) {
     for (unsigned i = 0; !code && r->verdict.ok && i < r->launches; i++)
         code = workload_try(&r->w, r->kernel, 0, &r->times[i], &r->verdict);
     if (!r->verdict.ok) r->launches = 0;  // times of a kernel with wrong results say nothing
-    if (!code && !r->options->json) machine_stats(&r->options->machine, r->w.device, NULL);
+    if (!code && !r->options->json) machine_stats(&r->machine, r->w.device, NULL);
     return code;
 }
 
@@ -126,10 +184,11 @@ static int print_json(runner *r) {
                                describe_params(&r->w.params), "plan", describe_plan(&r->plan), "device",
                                describe_device(r->w.device));
     r->w.type->json(&r->w, r->kernel, object);
-    json_t *rest = json_pack("{s:o, s:o, s:b, s:o, s:I, s:s, s:o*}", "error", output_json_real(r->verdict.error),
+    json_t *rest = json_pack("{s:o, s:o, s:b, s:o, s:I, s:s, s:o*, s:o*}", "error", output_json_real(r->verdict.error),
                              "error_bound", output_json_real(r->verdict.bound), "ok", r->verdict.ok, "time_ms",
                              output_json_real(median_time(r)), "launches", (json_int_t)r->launches, "time_source",
-                             clock_name(r), "stats", machine_stats_json(&r->options->machine, r->w.device, NULL));
+                             clock_name(r), "stats", machine_stats_json(&r->machine, r->w.device, NULL), "repeat",
+                             r->repeat ? output_json_text(r->repeat) : NULL);
     json_object_update(object, rest);
     json_decref(rest);
     return output_json(object);
@@ -151,9 +210,10 @@ static void release(runner *r) {
 }
 
 int run_workload(const run_options *options, const args_family *family) {
-    static int (*const steps[])(runner * r) = {find_type,   check_output, open_device,  open_workload,
+    static int (*const steps[])(runner * r) = {find_type,   check_output, open_device,  search_seeds, open_workload,
                                                load_kernel, launch_all,   write_output, report};
     runner r = {.options = options,
+                .machine = options->machine,
                 .w = {.params = family->params,
                       .given = family->given,
                       .arch = options->arch,
@@ -162,6 +222,8 @@ int run_workload(const run_options *options, const args_family *family) {
                       .input = options->input}};
     int    code = CODE_OK;
     for (size_t i = 0; !code && i < sizeof steps / sizeof steps[0]; i++) code = steps[i](&r);
+    if (code) note_repeat(&r);
+    free(r.repeat);
     release(&r);
     return code;
 }

@@ -5,12 +5,14 @@
 
 #include "args.h"
 #include "machine.h"
+#include "repeat.h"
 
 typedef struct run_options {
-    const char *device, *arch, *input, *fill, *output;  // all but the device may be NULL
-    unsigned    repeat;                        // timed launches; 0: as many as suit the device
-    bool        json;
+    const char     *device, *arch, *input, *fill, *output;  // all but the device may be NULL
+    unsigned        repeat;                                 // timed launches; 0: as many as suit the device
+    bool            json;
     machine_options machine;
+    repeat          words;
 } run_options;
 
 // Launches a kernel on a workload of the family, checks its results and shows them. Returns an exit code.

@@ -3,7 +3,6 @@
 #include "launch.h"
 
 #include <clusterjit/cpu.h>
-#include <ctype.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "args.h"
 #include "message.h"
 #include "output.h"
+#include "shell.h"
 
 // ---- options
 
@@ -167,24 +167,6 @@ cj_status launch_run(const launch_options *l, cj_device *device, cj_function *fu
 
 // ---- showing
 
-// Prints one word of a shell command, with any characters in it. Words with control characters, which messages show
-// escaped, are quoted as $'…'.
-static void put_quoted(FILE *to, const char *word) {
-    bool control = false;
-    for (const char *c = word; *c; c++) control |= iscntrl((unsigned char)*c) != 0;
-    fputs(control ? "$'" : "'", to);
-    for (const char *c = word; *c; c++)
-        if (control && iscntrl((unsigned char)*c))
-            fprintf(to, "\\%03o", (unsigned)(unsigned char)*c);
-        else if (control && (*c == '\'' || *c == '\\'))
-            fprintf(to, "\\%c", *c);
-        else if (*c == '\'')
-            fputs("'\\''", to);  // ends the quotes, adds a quoted quote, opens them again
-        else
-            putc(*c, to);
-    putc('\'', to);
-}
-
 static const struct {
     const char *name;
     size_t      offset;
@@ -205,17 +187,21 @@ static void put_dim3(FILE *to, const char *option, cj_dim3 d) {
     if (d.z > 1) fprintf(to, ",%" PRIu32, d.z);
 }
 
+void launch_put_shape(FILE *to, const launch_options *l) {
+    for (size_t i = 0; i < EXTENT_COUNT; i++) put_dim3(to, extents[i].name, *extent(l, i));
+}
+
 char *launch_text(const launch_options *l) {
     char  *text = NULL;
     size_t size;
     FILE  *to = open_memstream(&text, &size);
     if (!to) return NULL;
-    for (size_t i = 0; i < EXTENT_COUNT; i++) put_dim3(to, extents[i].name, *extent(l, i));
+    launch_put_shape(to, l);
     if (l->shared) fprintf(to, " --smem %" PRIu32, l->shared);
     if (l->cooperative) fputs(" --cooperative", to);
     for (unsigned i = 0; i < l->arguments.count; i++) {
         fputs(" --arg ", to);
-        put_quoted(to, l->arguments.item[i].text);
+        shell_put_quoted(to, l->arguments.item[i].text);
     }
     if (!fclose(to)) return text;
     free(text);

@@ -4,6 +4,7 @@
 #define PTXGEN_LAUNCH_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "args.h"
 #include "argument.h"
@@ -59,6 +60,9 @@ int launch_check(const launch_options *l, const cj_function *function);
 
 // Launches and waits; the arguments have been uploaded.
 cj_status launch_run(const launch_options *l, cj_device *device, cj_function *function, cj_error *error);
+
+// Writes --grid, --block and --cluster, as far as they are given, each after a blank.
+void launch_put_shape(FILE *to, const launch_options *l);
 
 // The launch as shell options, each after a blank, freed by the caller (NULL: no memory); and as JSON.
 char   *launch_text(const launch_options *l);

@@ -14,10 +14,11 @@
 #include "progress.h"
 #include "stats.h"
 
-// "fixed", "seed:N" or "seed:A..B".
+// "fixed", "late", "seed:N" or "seed:A..B".
 static bool read_schedule(const char *value, machine_options *o) {
     const char *end;
-    o->cpu.random_schedule = strcmp(value, "fixed") != 0;
+    o->cpu.late_schedule = !strcmp(value, "late");
+    o->cpu.random_schedule = !o->cpu.late_schedule && strcmp(value, "fixed") != 0;
     o->cpu.seed = o->last_seed = 0;
     if (!o->cpu.random_schedule) return true;
     if (strncmp(value, "seed:", 5)) return false;
@@ -30,7 +31,7 @@ static bool read_schedule(const char *value, machine_options *o) {
 static void set_schedule(machine_options *o, const char *value) {
     if (!read_schedule(value, o))
         exit(message_error(CJ_INVALID_ARGUMENT,
-                           "--schedule is '%s'; it is 'fixed', 'seed:N', or 'seed:A..B' with A <= B", value));
+                           "--schedule is '%s'; it is 'fixed', 'late', 'seed:N', or 'seed:A..B' with A <= B", value));
 }
 
 bool machine_next(machine_options *o) {
@@ -43,7 +44,7 @@ const char *machine_schedule(const machine_options *o, char buffer[MACHINE_SCHED
     if (o->cpu.random_schedule)
         snprintf(buffer, MACHINE_SCHEDULE_TEXT, "seed:%" PRIu64, o->cpu.seed);
     else
-        snprintf(buffer, MACHINE_SCHEDULE_TEXT, "fixed");
+        snprintf(buffer, MACHINE_SCHEDULE_TEXT, o->cpu.late_schedule ? "late" : "fixed");
     return buffer;
 }
 
@@ -109,6 +110,7 @@ int machine_apply(const machine_options *o, cj_device *device) {
                              "this is %s\nadd --device cpu",
                              cj_device_name(device));
     }
+    if (options.random_schedule) options.threads = 1;  // so that the seed alone determines what happens
     if (isatty(STDERR_FILENO)) options.progress = show_progress;
     return cj_cpu_configure(device, &options, &error) ? message_failure(&error) : CODE_OK;
 }
@@ -124,7 +126,9 @@ finding machine_finding(document *ptx, const cj_hazard *hazard) {
                               .message = hazard->message,
                               .hint = hazard->hint},
                      .other = hazard->first.line,
-                     .other_what = hazard->first.what};
+                     .other_what = hazard->first.what,
+                     .symbol = hazard->symbol,
+                     .variable = hazard->variable};
 }
 
 void machine_notes(const cj_device *device, const char *file) {

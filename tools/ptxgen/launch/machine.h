@@ -20,9 +20,10 @@ enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS
 #define MACHINE_OPTIONS                                                                                              \
     {.name = "schedule",                                                                                             \
      .key = MACHINE_SCHEDULE,                                                                                        \
-     .arg = "fixed|seed:N|seed:A..B",                                                                                \
-     .doc = "CPU device: the order of warps and of asynchronous completions, always the same or drawn from a seed; " \
-            "exec and check --run launch once for each seed from A to B (default fixed)"},                           \
+     .arg = "fixed|late|seed:N|seed:A..B",                                                                           \
+     .doc = "CPU device: the order of warps and of asynchronous completions: always the same (fixed), asynchronous " \
+            "work as late as the program allows (late), or all drawn from a seed. exec, run and check --run launch " \
+            "once for each seed from A to B, on several host threads, and name the lowest that fails (default fixed)"}, \
         {.name = "hazards",                                                                                          \
          .key = MACHINE_HAZARDS,                                                                                     \
          .arg = "on|off",                                                                                            \
@@ -33,7 +34,7 @@ enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS
         {.name = "threads",                                                                                          \
          .key = MACHINE_THREADS,                                                                                     \
          .arg = "N",                                                                                                 \
-         .doc = "CPU device: host threads (default one a core)"},                                                    \
+         .doc = "CPU device: host threads of a launch, or of many seeds, each of which runs on one (default one a core)"},                                                    \
     {                                                                                                                \
         .name = "limit", .key = MACHINE_LIMIT, .arg = "N",                                                           \
         .doc = "CPU device: stop after N million thread instructions, as a livelock"                                 \
@@ -48,7 +49,7 @@ int machine_apply(const machine_options *o, cj_device *device);
 // Advances to the next launch's options; false after the last seed.
 bool machine_next(machine_options *o);
 
-// "seed:7" or "fixed": returns `buffer`.
+// "seed:7", "late" or "fixed": returns `buffer`.
 enum { MACHINE_SCHEDULE_TEXT = 32 };
 const char *machine_schedule(const machine_options *o, char buffer[MACHINE_SCHEDULE_TEXT]);
 

@@ -196,6 +196,13 @@ static void print_other(FILE *to, document *d, const finding *f) {
     print_ptx(to, d, f->other);
 }
 
+static void print_labelled(FILE *to, const char *label, const char *text) {
+    if (!*text) return;
+    fprintf(to, "%s%s%s ", message_colour(to, COLOUR_CYAN), label, message_colour(to, COLOUR_NONE));
+    print_clean(to, text);
+    putc('\n', to);
+}
+
 void finding_print(FILE *to, document *d, const finding *f) {
     const cj_diagnostic *what = &f->what;
     const cj_source     *source = origin_of(d, what->line);
@@ -217,10 +224,8 @@ void finding_print(FILE *to, document *d, const finding *f) {
     if (f->more)
         fprintf(to, "%snote:%s and %zu more at other lines of the PTX that come from the same lines\n",
                 message_colour(to, COLOUR_CYAN), message_colour(to, COLOUR_NONE), f->more);
-    if (!what->hint[0]) return;
-    fprintf(to, "%shint:%s ", message_colour(to, COLOUR_CYAN), message_colour(to, COLOUR_NONE));
-    print_clean(to, what->hint);
-    putc('\n', to);
+    print_labelled(to, "hint:", what->hint);
+    print_labelled(to, "repeat:", f->repeat ? f->repeat : "");
 }
 
 static json_t *other_json(document *d, const finding *f) {
@@ -229,12 +234,17 @@ static json_t *other_json(document *d, const finding *f) {
                      origin_json(origin_of(d, f->other)));
 }
 
+static json_t *variable_json(const finding *f) {
+    if (!f->symbol || !*f->symbol) return json_null();
+    return json_pack("{s:o, s:o}", "name", output_json_text(f->variable), "symbol", output_json_text(f->symbol));
+}
+
 json_t *finding_json(document *d, const finding *f) {
     const cj_diagnostic *what = &f->what;
-    return json_pack("{s:o, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "file", output_json_text(d->name), "line",
+    return json_pack("{s:o, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "file", output_json_text(d->name), "line",
                      (int)what->line, "column", (int)what->column, "severity", severities[what->severity].name, "rule",
                      what->rule, "message", output_json_text(what->message), "hint", output_json_text(what->hint),
-                     "source", origin_json(origin_of(d, what->line)), "other", other_json(d, f));
+                     "source", origin_json(origin_of(d, what->line)), "other", other_json(d, f), "repeat", f->repeat ? output_json_text(f->repeat) : json_null(), "variable", variable_json(f));
 }
 
 finding finding_of(const cj_error *error) {

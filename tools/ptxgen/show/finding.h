@@ -13,6 +13,8 @@ typedef struct finding {
     unsigned      other;       // a hazard's first party: the line of the PTX; 0: there is none
     const char   *other_what;  // its instruction; NULL: this is no hazard
     size_t        more;        // hazards of the same lines of the source, at other lines of the PTX, that it stands for
+    const char   *symbol, *variable;  // the variable that a hazard is about, as the PTX and as the source name it; NULL: none
+    const char   *repeat;      // a command that shows it again; NULL: this one
     size_t        order;
 } finding;
 

@@ -134,12 +134,13 @@ static json_t *related_json(document *d, const finding *f, const cj_source *sour
 
 void sarif_add(sarif *s, document *d, const finding *f) {
     const cj_diagnostic *what = &f->what;
-    char                 text[2048];
+    char                 text[4096];
     if (!s->path) return;
     const cj_source *source = origin_of(d, what->line);
     const char      *path = d->own_name ? origin_main(d) : d->name;
     const bool       is_file = !d->own_name;
-    snprintf(text, sizeof text, "%s%s%s", what->message, *what->hint ? "\nhint: " : "", what->hint);
+    snprintf(text, sizeof text, "%s%s%s%s%s", what->message, *what->hint ? "\nhint: " : "", what->hint,
+             f->repeat ? "\nrepeat: " : "", f->repeat ? f->repeat : "");
     json_t *place = source ? place_json(source->file, source->line, source->column, NULL)
                            : place_json(path, is_file ? what->line : 1, is_file ? what->column : 0, NULL);
     json_array_append_new(s->results, json_pack("{s:s, s:i, s:s, s:o, s:[o], s:o}", "ruleId", what->rule, "ruleIndex",

@@ -53,7 +53,7 @@ static nearby nearest_symbol(const cj_cpu_program *program, cj_space space, uint
     const uint64_t into = offset - best->offset;
     const bool     inside = best->var->unsized || into < best->bytes;
     snprintf(result.text, sizeof result.text, ", %" PRIu64 " bytes %s %.100s", inside ? into : into - best->bytes,
-             inside ? "into" : "past the end of", best->var->name);
+             inside ? "into" : "past the end of", cj__hazard_variable(best->var->name).text);
     return result;
 }
 
@@ -92,7 +92,7 @@ static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, u
         snprintf(where, sizeof where, ", %" PRIu64 " bytes %s an allocation of %" PRIu64 " bytes%s%.64s",
                  inside ? nearest->end - address : address - nearest->end,
                  inside ? "before the end of" : "past the end of", nearest->end - nearest->begin,
-                 nearest->name ? ", " : "", nearest->name ? nearest->name : "");
+                 nearest->name ? ", " : "", nearest->name ? cj__hazard_variable(nearest->name).text : "");
     }
     cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS,
                    "%" PRIu64 " bytes at global address 0x%" PRIx64 " are in no allocation%s", access, address, where);

@@ -7,13 +7,17 @@
 #include <string.h>
 
 #include "hazard.h"
+#include "late.h"
 #include "random.h"
 #include "transfer.h"
 
 enum {
-    STEPS_AT_ONCE = 64,  // as long as no thread can continue
-    PICK_AMONG = 16,     // the youngest or the oldest so many
-    VAIN_MAX = 256       // time-outs in a row without any change: nothing will ever happen
+    STEPS_AT_ONCE = 64,   // as long as no thread can continue
+    PICK_AMONG = 16,      // the youngest or the oldest so many
+    VAIN_MAX = 256,       // time-outs in a row without any change: nothing will ever happen
+    POLLS = 1024,         // of memory, since a transfer began or took a step
+    LATE_MOST = 1 << 14,  // rounds
+    TIRES_IN = 16         // times that lanes ask for a phase, until they stop waiting, on average
 };
 
 // ---- a cluster's
@@ -45,6 +49,18 @@ void cj__cpu_async_free(cj_cpu_async *async) {
     free(async);
 }
 
+// How each kind of work is scheduled in this cluster, and whether waits for mbarriers tire.
+static void draw_paces(cj_cpu_cluster *cluster) {
+    static const uint8_t drawn[] = {CJ_PACE_ANY, CJ_PACE_ANY, CJ_PACE_AT_ONCE, CJ_PACE_LATE};
+    cj_cpu_async        *async = cluster->async;
+    const uint8_t        pace = cluster->launch->options.late_schedule ? CJ_PACE_LATE : CJ_PACE_ANY;
+    const bool           is_random = cj__async_is_random(cluster);
+    for (unsigned i = 0; i < CJ_KINDS; i++)
+        async->pace[i] = is_random ? drawn[cj__cpu_draw(cluster, sizeof drawn)] : pace;
+    // Not where warps sleep: threads that ask again and again would keep the cluster busy without them.
+    async->tires = is_random && !cluster->drowsy && cj__cpu_once_in(cluster, 2);
+}
+
 void cj__cpu_async_start(cj_cpu_cluster *cluster) {
     cj_cpu_async *async = cluster->async;
     const size_t  warps = (size_t)cluster->launch->ranks * cluster->launch->warps;
@@ -55,6 +71,8 @@ void cj__cpu_async_start(cj_cpu_cluster *cluster) {
     }
     async->used = false;
     async->round = async->expired = async->in_vain = 0;
+    async->polls_before = async->round_before = 0;
+    draw_paces(cluster);
 }
 
 cj_cpu_poll *cj__cpu_async_poll(const cj_cpu_warp *w) {
@@ -71,8 +89,6 @@ cj_cpu_groups *cj__cpu_async_groups(const cj_cpu_warp *w, unsigned lane) {
 
 // ---- the schedule
 
-static uint64_t draw(cj_cpu_cluster *cluster, uint64_t below) { return cj__cpu_random(cluster) % below; }
-
 static bool step_due(cj_cpu_async *async, bool *stepped) {
     cj_cpu_transfers *due = &async->due[async->round % CJ_DUE_ROUNDS];
     bool              ok = true;
@@ -85,14 +101,14 @@ static bool step_due(cj_cpu_async *async, bool *stepped) {
     return ok;
 }
 
-// A pending transfer: the youngest, or one that the seed draws.
+// A pending transfer, none that is late: the youngest, or one that the seed draws.
 static cj_cpu_transfer *pick(cj_cpu_cluster *cluster) {
     const cj_cpu_transfers *pending = &cluster->async->stage[CJ_STAGE_PENDING];
     cj_cpu_transfer        *t = pending->last;
     if (t && cj__async_is_random(cluster)) {
-        const bool oldest = draw(cluster, 2);
+        const bool oldest = cj__cpu_draw(cluster, 2);
         if (oldest) t = pending->first;
-        for (uint64_t skip = draw(cluster, PICK_AMONG); skip; skip--) {
+        for (uint64_t skip = cj__cpu_draw(cluster, PICK_AMONG); skip; skip--) {
             cj_cpu_transfer *other = oldest ? cj__transfer_next(t) : t->link[CJ_LIST_CLUSTER].before;
             if (other) t = other;
         }
@@ -100,7 +116,7 @@ static cj_cpu_transfer *pick(cj_cpu_cluster *cluster) {
     return t;
 }
 
-// No thread can continue: makes steps of transfers until one of them completes a phase or a group.
+// Makes steps of transfers that are not late until one of them completes a phase or a group.
 static bool step_some(cj_cpu_cluster *cluster, bool *stepped) {
     cj_cpu_async  *async = cluster->async;
     const uint64_t before = async->mbarriers.flips + async->signals;
@@ -111,6 +127,23 @@ static bool step_some(cj_cpu_cluster *cluster, bool *stepped) {
         *stepped = true;
     }
     return true;
+}
+
+// No thread can continue: makes steps of transfers that may let one continue.
+static bool step_idle(cj_cpu_cluster *cluster, bool *stepped) {
+    const bool late_first = cluster->launch->options.late_schedule ||
+                            (cj__async_is_random(cluster) && cj__cpu_draw(cluster, 2));
+    if (late_first && !cj__late_serve(cluster, stepped)) return false;
+    if (!*stepped && !step_some(cluster, stepped)) return false;
+    return *stepped || late_first || cj__late_serve(cluster, stepped);
+}
+
+// Whether threads may wait for a late transfer in a way that the device does not see: they have polled memory for long, or a
+// very long time has passed.
+static bool has_polled(const cj_cpu_cluster *cluster) {
+    const cj_cpu_async *async = cluster->async;
+    return async->stage[CJ_STAGE_LATE].first &&
+           (cluster->polls - async->polls_before > POLLS || async->round - async->round_before > LATE_MOST);
 }
 
 // Ends the waits of lanes at mbarriers, as PTX allows after a time limit; the kernel may then do something else. False
@@ -129,10 +162,15 @@ static bool time_out(cj_cpu_cluster *cluster) {
 
 bool cj__cpu_async_round(cj_cpu_cluster *cluster, bool idle) {
     cj_cpu_async *async = cluster->async;
-    bool          stepped = false;
+    const bool    polled = has_polled(cluster);
+    bool          stepped = false, goes_on = true;
     if (!step_due(async, &stepped)) return true;
-    if (idle && !stepped && !step_some(cluster, &stepped)) return true;
-    const bool goes_on = !idle || stepped || time_out(cluster);
+    if ((idle || polled) && !stepped && !step_idle(cluster, &stepped)) return true;
+    if (!stepped && (polled || (idle && !time_out(cluster)))) {
+        if (!cj__late_push(cluster, &stepped)) return true;  // nobody waits for it, but nothing else is left
+        goes_on = stepped || !idle;
+    }
+    if (stepped) async->polls_before = cluster->polls, async->round_before = async->round;
     async->round++;
     return goes_on;
 }
@@ -142,27 +180,26 @@ bool cj__cpu_async_timeout(const cj_cpu_warp *w) {
     return async->expired && async->expired == async->round;
 }
 
-// ---- groups
-
-static bool concerns(const cj_cpu_transfer *t, cj_cpu_signal signal, uint32_t last) {
-    return t->signal == signal && t->group <= last;
+bool cj__cpu_async_tires(cj_cpu_warp *w) {
+    cj_cpu_cluster *cluster = w->block->cluster;
+    return cluster->async->tires && cj__cpu_once_in(cluster, TIRES_IN);
 }
+
+// ---- groups
 
 bool cj__cpu_async_pending(const cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only) {
     const cj_cpu_groups   *groups = cj__cpu_async_groups(w, lane);
     const cj_cpu_transfer *t = groups->own.first;
     if (signal == CJ_SIGNAL_COPY_GROUP && !groups->copying) return false;
-    for (; t; t = cj__transfer_next_own(t)) {
-        if (t->stage != CJ_STAGE_DONE && concerns(t, signal, last) && !(read_only && t->is_read)) return true;
-    }
-    return false;
+    while (t && !cj__transfer_is_awaited(t, signal, last, read_only)) t = cj__transfer_next_own(t);
+    return t;
 }
 
 void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only) {
     cj_cpu_async *async = w->block->cluster->async;
     for (cj_cpu_transfer *t = cj__cpu_async_groups(w, lane)->own.first, *after; t; t = after) {
         after = cj__transfer_next_own(t);
-        if (!concerns(t, signal, last)) continue;
+        if (t->signal != signal || t->group > last) continue;
         cj__watch_join(w, 1u << lane, &t->reader);
         cj__transfer_end_watch(&t->reader);
         if (t->stage != CJ_STAGE_DONE || read_only) continue;
@@ -224,13 +261,18 @@ void cj__cpu_async_leave(cj_cpu_block *block) {
     if (block->watch) {
         expose(async, block, CJ_STAGE_BLOCKED);
         expose(async, block, CJ_STAGE_PENDING);
+        expose(async, block, CJ_STAGE_LATE);
         cj__cpu_mbarriers_settle(block);
     }
-    if (drop_small(async, block, CJ_STAGE_BLOCKED)) drop_small(async, block, CJ_STAGE_PENDING);
+    static const cj_cpu_stage in_flight[] = {CJ_STAGE_BLOCKED, CJ_STAGE_PENDING, CJ_STAGE_LATE};
+    for (size_t i = 0; i < sizeof in_flight / sizeof *in_flight; i++) {
+        if (!drop_small(async, block, in_flight[i])) return;
+    }
 }
 
 void cj__cpu_async_finish(cj_cpu_cluster *cluster) {
     cj_cpu_async           *async = cluster->async;
-    const cj_cpu_transfers *pending = &async->stage[CJ_STAGE_PENDING];
-    while (pending->first && cj__transfer_step(async, pending->first)) continue;
+    const cj_cpu_transfers *pending = &async->stage[CJ_STAGE_PENDING], *late = &async->stage[CJ_STAGE_LATE];
+    while ((pending->first || late->first) && cj__transfer_step(async, pending->first ? pending->first : late->first))
+        continue;
 }

@@ -3,8 +3,9 @@
 //
 // Every copy, reduction and asynchronous store is a transfer: its bytes are read at one end, kept, and written to or
 // combined with the other end. The chip makes no promise when. Here an instruction only enqueues a transfer, and the
-// schedule delays it. Fixed schedule: as late as possible, the youngest first: when no thread can continue without it
-// or, if threads poll instead of waiting, some rounds after it began. Random schedule: any transfer at any time. A
+// schedule delays it. Fixed schedule: the youngest first, some rounds after it began, or before if no thread can continue
+// without it. Late schedule: only when no thread can continue, and then only what one of them waits for (late.h). Random
+// schedule: for each kind of work the seed draws whether it is late, done at once, or done at any time in any order. A
 // multicast is one transfer for each block that receives.
 //
 //   begun --read--> read --written--> written
@@ -30,6 +31,18 @@ typedef enum cj_cpu_signal {
     CJ_SIGNAL_COPY_ARRIVAL  // cp.async.mbarrier.arrive: no bytes, but an arrival after all earlier copies of its thread
 } cj_cpu_signal;
 
+// Kinds of asynchronous work, and how a kind is scheduled.
+typedef enum cj_cpu_kind {
+    CJ_KIND_COPY,       // cp.async and its arrivals
+    CJ_KIND_LOAD,       // bulk and tensor copies that signal an mbarrier
+    CJ_KIND_STORE,      // bulk and tensor copies and reductions of groups
+    CJ_KIND_REGISTERS,  // st.async, red.async
+    CJ_KIND_WGMMA,
+    CJ_KINDS
+} cj_cpu_kind;
+
+typedef enum cj_cpu_pace { CJ_PACE_ANY, CJ_PACE_AT_ONCE, CJ_PACE_LATE } cj_cpu_pace;
+
 // Combines `bytes` bytes of elements into memory; for other host threads each element changes atomically.
 typedef void (*cj_cpu_combine)(unsigned char *to, const unsigned char *from, uint32_t bytes);
 
@@ -45,8 +58,9 @@ typedef struct cj_cpu_link {
 // due.
 typedef enum cj_cpu_list { CJ_LIST_CLUSTER, CJ_LIST_THREAD, CJ_LIST_ROUND, CJ_LISTS } cj_cpu_list;
 
-// PENDING: may take a step. BLOCKED: an arrival that waits for copies. DONE: written, but its thread has not waited for it.
-typedef enum cj_cpu_stage { CJ_STAGE_PENDING, CJ_STAGE_BLOCKED, CJ_STAGE_DONE, CJ_STAGES } cj_cpu_stage;
+// PENDING: may take a step. LATE: may take one if a thread needs it. BLOCKED: an arrival that waits for copies. DONE: written,
+// but its thread has not waited for it.
+typedef enum cj_cpu_stage { CJ_STAGE_PENDING, CJ_STAGE_LATE, CJ_STAGE_BLOCKED, CJ_STAGE_DONE, CJ_STAGES } cj_cpu_stage;
 
 struct cj_cpu_transfer {
     cj_cpu_link    link[CJ_LISTS];
@@ -56,9 +70,10 @@ struct cj_cpu_transfer {
     cj_cpu_stage   stage;
     uint32_t       blockers;           // of an arrival: the copies that it waits for
     bool           is_read, is_proxy;  // its source has been read; it goes through the async proxy
-    uint8_t        scope;              // cj_scope of its accesses
-    uint16_t       byte_mask;          // which of each 16 bytes are written
-    uint32_t       group;              // number of the group of its thread that it signals
+    bool           is_late;
+    uint8_t        scope;      // cj_scope of its accesses
+    uint16_t       byte_mask;  // which of each 16 bytes are written
+    uint32_t       group;      // number of the group of its thread that it signals
     cj_cpu_spot    from, to, mbarrier;
     uint32_t       bytes, from_bytes;  // written and counted; read, the rest of `bytes` is zero
     cj_cpu_combine combine;            // NULL: a copy
@@ -73,11 +88,23 @@ typedef struct cj_cpu_transfers {
     cj_cpu_transfer *first, *last;
 } cj_cpu_transfers;
 
+// What a thread said that it waits for, when it last had to wait: its transfers in groups up to `last`; or, with a block,
+// the phase of an mbarrier.
+typedef struct cj_cpu_need {
+    const cj_cpu_op    *op;  // the wait; NULL: the thread has not waited yet
+    cj_cpu_signal       signal;
+    bool                read_only;
+    uint32_t            last;
+    const cj_cpu_block *block;
+    uint32_t            offset, phase;
+} cj_cpu_need;
+
 // The groups and the transfers of a thread.
 typedef struct cj_cpu_groups {
     uint32_t         copy, bulk;        // committed so far
     uint32_t         copying, blocked;  // small copies that are not done; arrivals that wait for them
     cj_cpu_transfers own;
+    cj_cpu_need      need;
 } cj_cpu_groups;
 
 // A warp's waits for phases of mbarriers.
@@ -106,6 +133,9 @@ struct cj_cpu_async {
     uint64_t         expired;             // the round in which waits for mbarriers time out
     uint64_t         seen;                // changes and begun transfers at the last time-out of waits
     uint32_t         in_vain;             // time-outs in a row without a change
+    uint64_t polls_before, round_before;  // the cluster's polls, and the round, when one began or took a step last
+    uint8_t  pace[CJ_KINDS];              // cj_cpu_pace
+    bool     tires;                       // waits for mbarriers may time out at any time
 };
 
 // ---- calls of the schedule (run.c)
@@ -138,8 +168,10 @@ cj_cpu_groups *cj__cpu_async_groups(const cj_cpu_warp *w, unsigned lane);
 bool cj__cpu_async_pending(const cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only);
 // The thread has waited for those transfers.
 void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only);
-// Whether lanes that wait for an mbarrier are to stop waiting now; and the state of a warp's waits.
+// Whether lanes that wait for an mbarrier are to stop waiting now; whether the seed draws that they do, though their phase
+// may complete later; and the state of a warp's waits.
 bool         cj__cpu_async_timeout(const cj_cpu_warp *w);
+bool         cj__cpu_async_tires(cj_cpu_warp *w);
 cj_cpu_poll *cj__cpu_async_poll(const cj_cpu_warp *w);
 
 #endif

@@ -117,6 +117,12 @@ cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at) {
     return NULL;
 }
 
+const cj_cpu_mbarrier *cj__cpu_mbarrier_find(const cj_cpu_block *block, uint32_t offset) {
+    const cj_cpu_mbarriers *mbarriers = mbarriers_of(block);
+    const cj_cpu_mbarrier  *m = mbarriers->capacity ? slot_of(mbarriers, block, offset) : NULL;
+    return m && m->life == CJ_MBARRIER_LIVES ? m : NULL;
+}
+
 bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at) {
     cj_cpu_mbarrier *m = cj__cpu_mbarrier_at(who, at);
     if (!m) return false;

@@ -57,6 +57,9 @@ bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at);
 // The mbarrier at a place; a hazard if there is none, or if its memory was overwritten. Valid until the next init.
 cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at);
 
+// The same without a report: NULL if there is none.
+const cj_cpu_mbarrier *cj__cpu_mbarrier_find(const cj_cpu_block *block, uint32_t offset);
+
 bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count, bool leaves);
 // The running phase waits for one more arrival.
 bool cj__cpu_mbarrier_join(cj_cpu_who who, cj_cpu_mbarrier *m);

@@ -59,6 +59,11 @@ static void leave_stage(cj_cpu_async *async, cj_cpu_transfer *t) {
     unlink_from(&async->stage[t->stage], CJ_LIST_CLUSTER, t);
 }
 
+static void await_step(cj_cpu_async *async, cj_cpu_transfer *t) {
+    enter(async, t, t->is_late ? CJ_STAGE_LATE : CJ_STAGE_PENDING);
+    if (!t->is_late) make_due(async, t);
+}
+
 // A small copy has ended: arrivals that its thread began after it wait for one copy less.
 static void unblock(cj_cpu_async *async, cj_cpu_transfer *copy) {
     cj_cpu_groups *groups = cj__transfer_groups(async, copy);
@@ -69,15 +74,14 @@ static void unblock(cj_cpu_async *async, cj_cpu_transfer *copy) {
         groups->blocked--;
         const uint64_t next = async->round + !async->is_due;
         if (t->due < next) t->due = next;
-        enter(async, t, CJ_STAGE_PENDING);
-        make_due(async, t);
+        await_step(async, t);
     }
 }
 
 void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
     if (t->stage == CJ_STAGE_BLOCKED) cj__transfer_groups(async, t)->blocked--;
     leave_stage(async, t);
-    if (t->signal == CJ_SIGNAL_COPY_GROUP && t->stage == CJ_STAGE_PENDING) unblock(async, t);
+    if (t->signal == CJ_SIGNAL_COPY_GROUP && t->stage != CJ_STAGE_DONE) unblock(async, t);
     unlink_from(&cj__transfer_groups(async, t)->own, CJ_LIST_THREAD, t);
     cj__transfer_end_watch(&t->reader);
     cj__transfer_end_watch(&t->writer);
@@ -88,11 +92,22 @@ void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
 
 // ---- begin
 
-static uint64_t draw(cj_cpu_cluster *cluster, uint64_t below) { return cj__cpu_random(cluster) % below; }
+static cj_cpu_kind kind_of(const cj_cpu_transfer *t) {
+    if (t->signal == CJ_SIGNAL_MBARRIER) return t->is_proxy ? CJ_KIND_LOAD : CJ_KIND_REGISTERS;
+    return t->signal == CJ_SIGNAL_BULK_GROUP ? CJ_KIND_STORE : CJ_KIND_COPY;
+}
 
+// How many rounds from now on a transfer that is not late takes its next step.
 static uint64_t lateness(cj_cpu_cluster *cluster) {
     if (!cj__async_is_random(cluster)) return LATE_ROUNDS;
-    return draw(cluster, 4) ? draw(cluster, LATE_RANDOM) : LATE_LONG;
+    return cj__cpu_draw(cluster, 4) ? cj__cpu_draw(cluster, LATE_RANDOM) : LATE_LONG;
+}
+
+// All steps of a transfer that has just begun.
+static cj_cpu_step make_at_once(cj_cpu_async *async, cj_cpu_transfer *t) {
+    const bool has_two = t->signal == CJ_SIGNAL_BULK_GROUP;
+    if (has_two && !cj__transfer_step(async, t)) return CJ_STEP_STOP;
+    return cj__transfer_step(async, t) ? CJ_STEP_NEXT : CJ_STEP_STOP;
 }
 
 static bool out_of_memory(cj_cpu_cluster *cluster) {
@@ -109,17 +124,23 @@ cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
     *made = transfer;
     if (made->tile) made->tile->users++;
     made->begun = ++async->begun;
+    const uint8_t pace = async->pace[kind_of(made)];
+    made->is_late = pace == CJ_PACE_LATE;
     made->due = async->round + lateness(cluster);
+    async->polls_before = cluster->polls;
+    async->round_before = async->round;
     made->writer = cj__watch_fork(who.w, who.op, who.lane);
     if (made->signal == CJ_SIGNAL_BULK_GROUP) made->reader = cj__watch_fork(who.w, who.op, who.lane);
     cj_cpu_groups *groups = cj__transfer_groups(async, made);
     groups->copying += made->signal == CJ_SIGNAL_COPY_GROUP;
     if (made->signal == CJ_SIGNAL_COPY_ARRIVAL) made->blockers = groups->copying;
     groups->blocked += made->blockers != 0;
-    enter(async, made, made->blockers ? CJ_STAGE_BLOCKED : CJ_STAGE_PENDING);
-    if (!made->blockers) make_due(async, made);
+    if (made->blockers)
+        enter(async, made, CJ_STAGE_BLOCKED);
+    else
+        await_step(async, made);
     append(&groups->own, CJ_LIST_THREAD, made);
-    return CJ_STEP_NEXT;
+    return pace == CJ_PACE_AT_ONCE && !made->blockers ? make_at_once(async, made) : CJ_STEP_NEXT;
 }
 
 // ---- moving the bytes
@@ -259,11 +280,12 @@ bool cj__transfer_step(cj_cpu_async *async, cj_cpu_transfer *t) {
     if (!t->is_read) {
         if (!read_source(t)) return false;
         if (t->signal == CJ_SIGNAL_BULK_GROUP) {
+            async->signals++;
+            if (t->is_late) return true;
             const uint64_t late = lateness(t->who.w->block->cluster);
             unmake_due(async, t);
             t->due = async->round + (late ? late : 1);
             make_due(async, t);
-            async->signals++;
             return true;
         }
     }

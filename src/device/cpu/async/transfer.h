@@ -17,6 +17,12 @@ static inline cj_cpu_groups *cj__transfer_groups(const cj_cpu_async *async, cons
     return &async->groups[cj__async_warp(t->who.w) * CJ_LANES + t->who.lane];
 }
 
+// Whether a wait for groups up to `last` needs a step of it.
+static inline bool cj__transfer_is_awaited(const cj_cpu_transfer *t, cj_cpu_signal signal, uint32_t last,
+                                           bool read_only) {
+    return t->stage != CJ_STAGE_DONE && t->signal == signal && t->group <= last && !(read_only && t->is_read);
+}
+
 static inline bool cj__async_is_random(const cj_cpu_cluster *cluster) {
     return cluster->launch->options.random_schedule;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cxx_name.h"
 #include "error.h"
 #include "source.h"
 
@@ -35,6 +36,34 @@ static const struct {
 #include "hazards.def"
 #undef CJ_HAZARD
 };
+
+static const char *const cuda_hints[sizeof rules / sizeof *rules] = {
+#define CJ_CUDA_HINT(id, hint) [CJ_HAZARD_##id] = hint,
+#include "cuda_hints.def"
+#undef CJ_CUDA_HINT
+};
+
+// Whether a line comes from CUDA C++. Compilers of other languages name their files differently.
+static bool is_cuda(const cj_ir_module *module, unsigned line) {
+    static const char *const ends[] = {".cu", ".cuh", ".h", ".hpp", ".hh", ".hxx", ".inl", ".cpp", ".cc", ".cxx"};
+    const cj_ir_place        place = cj__ir_place_at(module, line);
+    const char              *file = place.line ? cj__ir_file(module, place.file) : NULL;
+    const char              *end = file ? strrchr(file, '.') : NULL;
+    for (size_t i = 0; end && i < sizeof ends / sizeof *ends; i++) {
+        if (!strcmp(end, ends[i])) return true;
+    }
+    return false;
+}
+
+static const char *hint_of(const cj_cpu_findings *findings, cj_cpu_rule rule, unsigned line) {
+    return cuda_hints[rule] && is_cuda(findings->module, line) ? cuda_hints[rule] : rules[rule].hint;
+}
+
+cj_hazard_name cj__hazard_variable(const char *name) {
+    cj_hazard_name shown;
+    if (!cj__cxx_name(name, shown.text, sizeof shown.text)) snprintf(shown.text, sizeof shown.text, "%.63s", name);
+    return shown;
+}
 
 // ---- findings
 
@@ -70,7 +99,7 @@ void cj__hazard_add(cj_cpu_findings *findings, cj_cpu_rule rule, const cj_hazard
         *kept = *hazard;
         kept->count = 1;
         snprintf(kept->rule, sizeof kept->rule, "%s", rules[rule].rule);
-        snprintf(kept->hint, sizeof kept->hint, "%s", rules[rule].hint);
+        snprintf(kept->hint, sizeof kept->hint, "%s", hint_of(findings, rule, hazard->second.line));
     }
     pthread_mutex_unlock(&findings->lock);
 }

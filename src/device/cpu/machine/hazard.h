@@ -21,7 +21,8 @@ typedef struct cj_cpu_found {
 } cj_cpu_found;
 
 typedef struct cj_cpu_findings {
-    pthread_mutex_t  lock;
+    const cj_ir_module *module;  // whose lines they name
+    pthread_mutex_t     lock;
     cj_cpu_found     hazards, notes;
     const cj_cpu_op *unsupported;  // the first unsupported op that a thread reached, or NULL
 } cj_cpu_findings;
@@ -47,6 +48,13 @@ typedef struct cj_hazard_line {
 } cj_hazard_line;
 
 cj_hazard_line cj__hazard_line(const cj_cpu_launch *launch, unsigned line);
+
+// A variable's name as messages have it: as in the source where a compiler has lowered it.
+typedef struct cj_hazard_name {
+    char text[64];
+} cj_hazard_name;
+
+cj_hazard_name cj__hazard_variable(const char *name);
 
 // One of the two sides of a hazard: a thread of a block, at an op.
 cj_hazard_side cj__hazard_side_of(const cj_cpu_launch *launch, const cj_cpu_op *op, uint64_t cluster, uint32_t rank,

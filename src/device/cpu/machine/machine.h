@@ -61,7 +61,8 @@ struct cj_cpu_warp {
     cj_watch_warp      *watch;
     bool                undefined;  // some register may have undefined bits (undefined.h)
     cj_cpu_wgmmas       wgmma;
-    uint32_t            index;  // in the block
+    uint32_t            index;   // in the block
+    uint64_t            sleeps;  // the first round in which it gets a turn again (run/delay.h)
     uint32_t     turn, spins;   // turns begun; the last turns in a row that one group used up while another was ready
     uint32_t     group_count;
     cj_cpu_group group[CJ_LANES];
@@ -128,6 +129,9 @@ struct cj_cpu_cluster {
     uint32_t             live;          // threads
     uint64_t             clock;         // ops executed in finished quanta
     uint64_t             random;        // state of the schedule
+    uint64_t             rounds;        // of turns so far
+    uint64_t             drowsy;        // once in so many rounds a warp falls asleep; 0: never
+    uint64_t             polls_awake;   // `polls` up to which warps may sleep on
     uint64_t             instructions;  // of threads
     uint64_t      polls;  // strong loads and compare-and-swaps: a loop that waits for another cluster executes these
     uint16_t     *order;  // the warps of the cluster, in the order of their turns

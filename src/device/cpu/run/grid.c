@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "async.h"
+#include "delay.h"
 #include "error.h"
 #include "picture.h"
 #include "printout.h"
@@ -30,6 +31,7 @@ enum {
     HELD_BYTES = 512 << 20,  // of the clusters of all workers
     HELD_MAX = 256,          // clusters of a worker, unless the launch is cooperative
     WORKERS_MAX = 256,
+    WINDOW_MAX = 64,  // clusters that may begin in any order
     PROGRESS_MS = 500
 };
 
@@ -40,6 +42,7 @@ typedef struct grid {
     uint32_t             workers;
     uint32_t             held_first, held_most;  // how many clusters a worker begins with; how many it may hold
     size_t               cluster_bytes;
+    uint64_t             window;  // of cj__delay_order
     _Atomic uint64_t     next, done, instructions;
     _Atomic uint64_t     progress_at;  // ms
     _Atomic int          status;       // the first failure that ended the launch early
@@ -154,8 +157,8 @@ static bool spend(grid *g, cj_cpu_cluster *cluster) {
 static void run_slice(grid *g, cj_cpu_cluster *cluster) {
     const uint64_t end = cluster->clock + SLICE;
     const bool     is_limited = g->launch->options.instruction_limit != 0;
-    cluster->polls = 0;
-    while (cluster->live && cluster->clock < end && cluster->polls < POLLS && cj__cpu_take_turns(cluster)) {
+    const uint64_t polls_end = cluster->polls + POLLS;
+    while (cluster->live && cluster->clock < end && cluster->polls < polls_end && cj__cpu_take_turns(cluster)) {
         if (is_limited && !spend(g, cluster)) cj__cpu_livelock(cluster);
         if (cluster->status || atomic_load_explicit(&g->status, memory_order_relaxed)) break;
     }
@@ -178,7 +181,7 @@ static void take_clusters(worker *me, uint32_t wanted) {
         }
         const uint64_t index = atomic_fetch_add(&g->next, 1);
         if (index >= g->count) return;
-        cj__cpu_start(me->cluster[me->held++], index);
+        cj__cpu_start(me->cluster[me->held++], cj__delay_order(g->launch, index, g->count, g->window));
     }
 }
 
@@ -236,6 +239,13 @@ static void choose_held(grid *g) {
     g->held_most = (uint32_t)g->count;
 }
 
+// How many clusters may begin in another order than that of their numbers. A cluster may wait for those before it, as many
+// kernels do, so all clusters of a window must have memory at once. The number of workers must not matter.
+static uint64_t window_of(const grid *g) {
+    const uint64_t most = HELD_BYTES / 2 / g->cluster_bytes;
+    return most < 1 ? 1 : most < WINDOW_MAX ? most : WINDOW_MAX;
+}
+
 static worker *open_workers(grid *g) {
     worker *workers = calloc(g->workers, sizeof *workers);
     bool    whole = workers != NULL;
@@ -280,6 +290,7 @@ cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_er
             g.cluster_bytes, (unsigned long long)together, (unsigned long long)launch->limits->global_bytes);
     }
     g.workers = worker_count(launch, g.count);
+    g.window = window_of(&g);
     choose_held(&g);
     const uint64_t progress_at = milliseconds() + PROGRESS_MS;
     atomic_store(&g.progress_at, progress_at);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "async.h"
+#include "delay.h"
 #include "group.h"
 #include "lanes.h"
 #include "picture.h"
@@ -112,13 +113,14 @@ void cj__cpu_start(cj_cpu_cluster *cluster, uint64_t index) {
                                   (uint32_t)(index / count.x / count.y)};
     cluster->phase = cluster->arrived = 0;
     cluster->live = launch->threads * launch->ranks;
-    cluster->clock = 0;
+    cluster->clock = cluster->rounds = cluster->polls = 0;
     // Each cluster has a random sequence of its own, so that results do not depend on which host thread runs it, or
     // when.
     cluster->random = launch->options.seed;
     cluster->random = cj__cpu_random(cluster) ^ index;
     for (uint32_t i = 0; i < launch->ranks * launch->warps; i++) cluster->order[i] = (uint16_t)i;
     for (uint32_t i = 0; i < launch->ranks; i++) start_block(&cluster->block[i], launch);
+    cj__delay_start(cluster);
     cj__cpu_async_start(cluster);  // first discards what the previous cluster in this memory has left
     cj__watch_start(cluster);
 }
@@ -133,7 +135,7 @@ static void shuffle(cj_cpu_cluster *cluster, uint32_t count) {
 }
 
 // 1 to 256 ops. Short turns interleave warps finely; a rare long one lets a warp run far ahead.
-static uint32_t draw_quantum(cj_cpu_cluster *cluster) { return 1u << cj__cpu_random(cluster) % 9; }
+static uint32_t draw_quantum(cj_cpu_cluster *cluster) { return 1u << cj__cpu_draw(cluster, 9); }
 
 bool cj__cpu_take_turns(cj_cpu_cluster *cluster) {
     const cj_cpu_launch *launch = cluster->launch;
@@ -141,15 +143,18 @@ bool cj__cpu_take_turns(cj_cpu_cluster *cluster) {
     const uint32_t       count = launch->ranks * launch->warps;
     bool                 is_alive = false;
     if (is_random) shuffle(cluster, count);
+    cj__delay_round(cluster);
     for (uint32_t i = 0; i < count; i++) {
         cj_cpu_block *block = &cluster->block[cluster->order[i] / launch->warps];
         cj_cpu_warp  *w = &block->warp[cluster->order[i] % launch->warps];
-        if (!w->live) continue;
+        if (!w->live || cj__delay_sleeps(w)) continue;
         block->entered = true;
         is_alive |= run_warp(w, launch->program->op, is_random ? draw_quantum(cluster) : CJ_QUANTUM);
         if (cluster->status) return false;
         cluster->clock += w->quantum - w->budget;
     }
+    is_alive = is_alive || cj__delay_wake(cluster);
+    cluster->rounds++;
     if (!cluster->live)
         cj__cpu_async_finish(cluster);
     else if (!cj__cpu_async_round(cluster, !is_alive))

@@ -19,6 +19,11 @@ static cj_hazard_side side_of_access(const cj_cpu_launch *launch, const cj_acces
     return side;
 }
 
+static void keep_name(cj_hazard *hazard, const char *name) {
+    snprintf(hazard->symbol, sizeof hazard->symbol, "%.63s", name ? name : "");
+    if (name) snprintf(hazard->variable, sizeof hazard->variable, "%s", cj__hazard_variable(name).text);
+}
+
 // Fills in address, symbol and offset; returns "tile + 4, 4 bytes of shared memory of rank 1".
 static void describe_place(const cj_cpu_launch *launch, cj_watch_place place, cj_hazard *hazard, cj_text *text) {
     const cj_cpu_range *range = place.block ? NULL
@@ -27,16 +32,16 @@ static void describe_place(const cj_cpu_launch *launch, cj_watch_place place, cj
     hazard->bytes = place.bytes;
     if (range) {
         hazard->offset = place.address - range->begin;
-        snprintf(hazard->symbol, sizeof hazard->symbol, "%.63s", range->name ? range->name : "");
+        keep_name(hazard, range->name);
         cj__text_printf(text, "%s + %" PRIu64 ", %" PRIu64 " bytes of global memory at 0x%" PRIx64,
-                        range->name ? range->name : "an allocation", hazard->offset, place.bytes, place.address);
+                        range->name ? hazard->variable : "an allocation", hazard->offset, place.bytes, place.address);
         return;
     }
     const cj_cpu_symbol *symbol = cj__cpu_nearest(launch->program, CJ_SPACE_SHARED, place.address);
     hazard->offset = symbol ? place.address - symbol->offset : place.address;
-    snprintf(hazard->symbol, sizeof hazard->symbol, "%.63s", symbol ? symbol->var->name : "");
+    keep_name(hazard, symbol ? symbol->var->name : NULL);
     cj__text_printf(text, "%s + %" PRIu64 ", %" PRIu64 " bytes of shared memory of rank %u",
-                    symbol ? symbol->var->name : "address", hazard->offset, place.bytes, place.block->rank);
+                    symbol ? hazard->variable : "address", hazard->offset, place.bytes, place.block->rank);
 }
 
 static const char *how(const cj_access *access) {

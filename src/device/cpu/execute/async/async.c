@@ -167,10 +167,13 @@ CJ_EXEC(wait_groups) {
     CJ_SOME_LANES(i, mask) {
         uint32_t last;
         if (!last_group(plan, cj__cpu_async_groups(w, i), &last)) continue;
-        if (cj__cpu_async_pending(w, i, plan->signal, last, plan->read_only))
+        if (cj__cpu_async_pending(w, i, plan->signal, last, plan->read_only)) {
             w->waiting |= 1u << i;
-        else
+            cj__cpu_async_groups(w, i)->need = (cj_cpu_need){
+                .op = op, .signal = plan->signal, .read_only = plan->read_only, .last = last};
+        } else {
             cj__cpu_async_join(w, i, plan->signal, last, plan->read_only);
+        }
     }
     return w->waiting ? CJ_STEP_WAIT : CJ_STEP_NEXT;
 }

@@ -139,9 +139,14 @@ static bool is_complete(cj_cpu_who who, const cj_cpu_mbarrier *m, bool *sound) {
 // Whether all lanes still have to wait: no phase that they ask about has completed since they asked last.
 static bool waits_on(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const cj_cpu_poll *poll) {
     const cj_cpu_mbarriers *mbarriers = &w->block->cluster->async->mbarriers;
-    if (poll->op != op || poll->waiting != mask || cj__cpu_async_timeout(w)) return false;
+    if (poll->op != op || poll->waiting != mask) return false;
     if (poll->flips == mbarriers->flips) return true;
     return poll->one && poll->inits == mbarriers->inits && poll->one->phase == poll->phase;
+}
+
+static void keep_need(cj_cpu_who who, const cj_cpu_mbarrier *m) {
+    cj__cpu_async_groups(who.w, who.lane)->need = (cj_cpu_need){
+        .op = who.op, .signal = CJ_SIGNAL_MBARRIER, .block = m->block, .offset = m->offset, .phase = m->phase};
 }
 
 static void acquire(cj_cpu_warp *w, uint32_t mask, const mbarrier_plan *plan, cj_cpu_mbarrier *m) {
@@ -149,9 +154,9 @@ static void acquire(cj_cpu_warp *w, uint32_t mask, const mbarrier_plan *plan, cj
 }
 
 // Answers each lane; *done gets the lanes whose phase is complete. Lanes that ask about one mbarrier acquire together.
-static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_poll *poll, uint32_t *done) {
+// `expired`: lanes that have asked before stop waiting.
+static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, bool expired, cj_cpu_poll *poll, uint32_t *done) {
     const mbarrier_plan *plan = plan_of(op);
-    const bool           expired = cj__cpu_async_timeout(w);
     cj_cpu_mbarrier     *from = NULL;
     uint32_t             acquiring = 0;
     poll->one = NULL;
@@ -170,7 +175,7 @@ static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_poll 
         if (complete)
             acquiring |= bit, *done |= bit;
         else if (!gives_up)
-            w->waiting |= bit;
+            w->waiting |= bit, keep_need(who, m);
         if (complete || (gives_up && !plan->polls))
             poll->lanes &= ~bit;
         else
@@ -182,11 +187,12 @@ static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_poll 
 
 CJ_EXEC(mbarrier_wait) {
     cj_cpu_poll *poll = cj__cpu_async_poll(w);
+    const bool   expired = cj__cpu_async_timeout(w) || cj__cpu_async_tires(w);
     uint32_t     done = 0;
     w->waiting = mask;
-    if (waits_on(w, op, mask, poll)) return CJ_STEP_WAIT;
+    if (!expired && waits_on(w, op, mask, poll)) return CJ_STEP_WAIT;
     w->waiting = 0;
-    if (!ask(w, op, mask, poll, &done)) return CJ_STEP_STOP;
+    if (!ask(w, op, mask, expired, poll, &done)) return CJ_STEP_STOP;
     poll->op = w->waiting == mask ? op : NULL;
     poll->waiting = mask;
     poll->phase = poll->one ? poll->one->phase : 0;

@@ -2,8 +2,8 @@
 // Matrices of a warp group, multiplied asynchronously (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
 //
 // Each of the four warps multiplies its own 16 rows of A, as N / 8 products of m16n8, by itself: wgmma.mma_async only
-// records the multiplication. It is executed late: when wgmma.wait_group asks for it, or under a random schedule at any
-// time after the instruction. Registers and shared memory are read then, and D is written then. So a kernel that does
+// records the multiplication. It is executed late: when wgmma.wait_group asks for it; a random schedule may draw that it is
+// executed at once, or at any commit after the instruction. Registers and shared memory are read then, and D is written then. So a kernel that does
 // not wait reads old values, and a kernel that changes an operand too early gets a wrong result. In a watched launch a
 // checksum of the registers in flight finds such a change.
 //
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "address.h"
+#include "async.h"
 #include "exec.h"
 #include "fragment.h"
 #include "random.h"
@@ -259,11 +260,15 @@ static bool finish_first(cj_cpu_warp *w) {
     return true;
 }
 
-// Executes some multiplications in flight, if the schedule is random.
+static bool has_pace(const cj_cpu_warp *w, cj_cpu_pace pace) {
+    return w->block->cluster->async->pace[CJ_KIND_WGMMA] == pace;
+}
+
+// Executes some multiplications in flight, in order, if the schedule is random.
 static bool execute_some(cj_cpu_warp *w) {
     cj_cpu_cluster *cluster = w->block->cluster;
-    if (!cluster->launch->options.random_schedule) return true;
-    for (cj_cpu_wgmma *it = w->wgmma.first; it && cj__cpu_random(cluster) & 1; it = it->next) {
+    if (!cluster->launch->options.random_schedule || !has_pace(w, CJ_PACE_ANY)) return true;
+    for (cj_cpu_wgmma *it = w->wgmma.first; it && cj__cpu_draw(cluster, 2); it = it->next) {
         if (!is_sealed(w, it) || !execute_once(w, it)) return false;
     }
     return true;
@@ -309,7 +314,7 @@ CJ_EXEC(mma_async) {
     *(w->wgmma.last ? &w->wgmma.last->next : &w->wgmma.first) = it;
     w->wgmma.last = it;
     w->wgmma.begun++;
-    return CJ_STEP_NEXT;
+    return !has_pace(w, CJ_PACE_AT_ONCE) || execute_once(w, it) ? CJ_STEP_NEXT : CJ_STEP_STOP;
 }
 
 CJ_EXEC(commit_group) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The smallest launch that still shows a hazard: the same rule at the same lines.
+#ifndef PTXGEN_MINIMIZE_H
+#define PTXGEN_MINIMIZE_H
+
+#include "lane.h"
+
+typedef struct minimize {
+    const document *ptx;
+    const char     *entry;
+    cj_entry_info   info;             // of the entry
+    launch_options  launch;           // that shows the hazard; then the smallest one
+    machine_options machine;          // its schedule
+    uint64_t  first_seed, last_seed;  // that are tried for each size, beside the schedules `machine`, fixed and late
+    cj_hazard hazard;
+    unsigned  trials;  // launches that were tried
+} minimize;
+
+#define MINIMIZE_OPTION(number)                                                                                       \
+    {                                                                                                                 \
+        .name = "minimize", .key = number,                                                                            \
+        .doc =                                                                                                        \
+            "CPU device: shrink grid, cluster and block as far as the first hazard stays: the same rule at the same " \
+            "lines, under some schedule; show the smallest launch as a command"                                       \
+    }
+
+// Shrinks the clusters of the grid, the cluster and the block, each where the kernel's directives leave it free. The same input
+// gives the same result. Returns whether it became smaller.
+bool minimize_run(minimize *m);
+
+// A note with the command that launches it.
+void minimize_note(const minimize *m, bool smaller, const char *text);
+
+// The device's hazard that is the same: rule and lines; NULL: there is none.
+const cj_hazard *minimize_find(const cj_hazard *hazard, const cj_device *device);
+
+#endif

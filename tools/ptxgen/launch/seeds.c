@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _POSIX_C_SOURCE 200809L
+#include "seeds.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "progress.h"
+
+enum { THREADS_MAX = 64 };
+
+typedef struct search {
+    const seeds_work *work;
+    machine_options   machine;
+    pthread_mutex_t   lock;  // of what follows
+    uint64_t          next, last, failing;
+    bool   ended, fails, opened;  // no seed is left; some seed fails, `failing` is the lowest; some thread works
+    size_t done, all;
+} search;
+
+bool seeds_are_several(const machine_options *machine) { return machine->last_seed > machine->cpu.seed; }
+
+// The next seed; false if there is none that matters.
+static bool take(search *s, uint64_t *seed) {
+    pthread_mutex_lock(&s->lock);
+    *seed = s->next;
+    const bool matters = !s->ended && (s->work->every || !s->fails || *seed < s->failing);
+    if (*seed == s->last)
+        s->ended = true;
+    else
+        s->next++;
+    pthread_mutex_unlock(&s->lock);
+    return matters;
+}
+
+static void finish(search *s, uint64_t seed, bool fails) {
+    pthread_mutex_lock(&s->lock);
+    if (fails && (!s->fails || seed < s->failing)) s->failing = seed;
+    s->fails |= fails;
+    s->done++;
+    if (s->all > 1 && (!s->fails || s->work->every)) progress_show(s->work->what, s->done, s->all);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *work(void *user) {
+    search         *s = user;
+    void           *lane = s->work->open(s->work->user);
+    machine_options machine = s->machine;
+    if (!lane) return NULL;
+    pthread_mutex_lock(&s->lock);
+    s->opened = true;
+    pthread_mutex_unlock(&s->lock);
+    while (take(s, &machine.cpu.seed)) finish(s, machine.cpu.seed, s->work->launch(s->work->user, lane, &machine));
+    s->work->close(lane);
+    return NULL;
+}
+
+static unsigned thread_count(const machine_options *machine) {
+    const long     cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint64_t seeds = machine->last_seed - machine->cpu.seed;  // one less
+    uint64_t       count = machine->cpu.threads ? machine->cpu.threads : cores > 0 ? (uint64_t)cores : 1;
+    if (count > THREADS_MAX) count = THREADS_MAX;
+    return (unsigned)(count > seeds ? seeds + 1 : count);
+}
+
+// The caller's thread works, too; it goes on without a thread that cannot be made.
+static void run_threads(search *s, unsigned count) {
+    pthread_t thread[THREADS_MAX];
+    unsigned  started = 1;
+    while (started < count && !pthread_create(&thread[started], NULL, work, s)) started++;
+    work(s);
+    for (unsigned i = 1; i < started; i++) pthread_join(thread[i], NULL);
+}
+
+int seeds_search(const seeds_work *what, machine_options *machine, bool *failed) {
+    search s = {.work = what,
+                .machine = *machine,
+                .next = machine->cpu.seed,
+                .last = machine->last_seed,
+                .all = (size_t)(machine->last_seed - machine->cpu.seed) + 1};
+    s.machine.cpu.threads = 1;
+    s.machine.cpu.progress = NULL;
+    pthread_mutex_init(&s.lock, NULL);
+    message_quiet(true);
+    if (s.all > 1) progress_show(what->what, 0, s.all);
+    run_threads(&s, thread_count(machine));
+    if (s.all > 1) progress_clear();
+    message_quiet(false);
+    pthread_mutex_destroy(&s.lock);
+    *failed = s.fails;
+    machine->cpu.seed = machine->last_seed = s.fails ? s.failing : s.last;
+    if (s.opened) return CODE_OK;
+    return message_error(CJ_OUT_OF_MEMORY, "no memory for a CPU device on which to launch the seeds");
+}
