@@ -180,6 +180,8 @@ static void compare_leaves(cj_known *const leaf[2], bool covers[2]) {
         covers[0] &= times_of(leaf[0])[i] >= times_of(leaf[1])[i];
         covers[1] &= times_of(leaf[1])[i] >= times_of(leaf[0])[i];
     }
+    const size_t bytes = leaf[0]->count * sizeof(extra);
+    if (leaf[0]->count == leaf[1]->count && !memcmp(extras_of(leaf[0]), extras_of(leaf[1]), bytes)) return;
     for (pair_walk walk = {.leaf = {leaf[0], leaf[1]}}; (covers[0] || covers[1]) && next_pair(&walk);) {
         covers[0] &= !(walk.known[1] & ~walk.known[0]);
         covers[1] &= !(walk.known[0] & ~walk.known[1]);
@@ -237,8 +239,19 @@ static uint16_t level_for(uint32_t block) {
 
 static cj_known *join_nodes(cj_known *into, cj_known *from);
 
+// Whether it has a child that the other node has not.
+static bool differs(const cj_known *from, const cj_known *into) {
+    cj_known *const *its = ((const inner *)(const void *)from)->child, *const *ours =
+                                                                           ((const inner *)(const void *)into)->child;
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        if (its[i] && its[i] != ours[i]) return true;
+    }
+    return false;
+}
+
 // If the result equals `from`, returns `from` itself: the next join of the two then ends here.
 static cj_known *join_inner(cj_known *into, cj_known *from) {
+    if (!differs(from, into)) return into;
     into = own(into, 0);
     cj_known *const *its = ((inner *)(void *)from)->child;
     bool             same = into;
@@ -314,7 +327,9 @@ void cj__clock_join(cj_clock **into, const cj_clock *from) {
         *into = cj__clock_hold((cj_clock *)(uintptr_t)from);
         return;
     }
-    cj_clock *clock = own_clock(into);
+    bool is_new = false;
+    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) is_new |= from->view[i] && from->view[i] != (*into)->view[i];
+    cj_clock *clock = is_new ? own_clock(into) : NULL;
     for (unsigned i = 0; clock && i < CJ_VIEW_COUNT; i++) clock->view[i] = join_trees(clock->view[i], from->view[i]);
 }
 
@@ -355,13 +370,22 @@ bool cj__clock_met(const cj_clock *clock, cj_view view, uint32_t block) {
 
 // ---- sync objects
 
+void cj__sync_gather(cj_sync *sync, cj_clock *clock) {
+    if (clock == sync->last) return;
+    cj__clock_join(&sync->gathering, clock);
+    cj__clock_drop(sync->last);
+    sync->last = cj__clock_hold(clock);
+}
+
 void cj__sync_flip(cj_sync *sync) {
     cj__clock_drop(sync->complete);
+    cj__clock_drop(sync->last);
     *sync = (cj_sync){.complete = sync->gathering};
 }
 
 void cj__sync_free(cj_sync *sync) {
     cj__clock_drop(sync->gathering);
     cj__clock_drop(sync->complete);
+    cj__clock_drop(sync->last);
     *sync = (cj_sync){0};
 }

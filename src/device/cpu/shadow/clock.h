@@ -49,8 +49,10 @@ typedef struct cj_clock {
 // gathered for the running phase. When the phase completes, a flip makes the gathered clock the one that is acquired.
 typedef struct cj_sync {
     cj_clock *gathering, *complete;
+    cj_clock *last;  // the last clock gathered in this phase: threads that meet mostly hold the same one
 } cj_sync;
 
+void cj__sync_gather(cj_sync *sync, cj_clock *clock);
 void cj__sync_flip(cj_sync *sync);
 void cj__sync_free(cj_sync *sync);
 

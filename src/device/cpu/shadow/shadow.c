@@ -317,9 +317,8 @@ static page *divide(cj_shadow *shadow, size_t index, uint8_t shift) {
 }
 
 // The page, with granules of at most 1 << shift bytes.
-static page *get_page(cj_shadow *shadow, size_t index, uint8_t shift) {
+static page *make_page(cj_shadow *shadow, size_t index, uint8_t shift) {
     page *p = shadow->page[index];
-    if (p && p->shift <= shift) return p;
     if (p) {
         p = divide(shadow, index, shift);
     } else {
@@ -329,6 +328,11 @@ static page *get_page(cj_shadow *shadow, size_t index, uint8_t shift) {
     }
     if (p) shadow->page[index] = p;
     return p;
+}
+
+static inline page *get_page(cj_shadow *shadow, size_t index, uint8_t shift) {
+    page *p = shadow->page[index];
+    return p && p->shift <= shift ? p : make_page(shadow, index, shift);
 }
 
 static void free_page(cj_shadow *shadow, page *p, size_t bytes) {
@@ -366,15 +370,21 @@ void cj__shadow_free(cj_shadow *shadow) {
     free(shadow);
 }
 
+// The bytes from `at` on, in one page, whose granules are all written.
+static size_t written_from(const page *p, size_t at, size_t bytes) {
+    size_t end = at;
+    while (end < bytes && p->cell[end >> p->shift].write_flags & WRITTEN) end += (size_t)1 << p->shift;
+    return (end < bytes ? end : bytes) - at;
+}
+
 void cj__shadow_settle(const cj_shadow *shadow) {
     for (size_t i = 0; i < pages_of(shadow); i++) {
-        const page *p = shadow->page[i];
-        if (!p) continue;
-        const size_t bytes = page_bytes(shadow, i);
-        for (size_t at = 0; at < bytes; at += 1u << p->shift) {
-            if (!(p->cell[at >> p->shift].write_flags & WRITTEN)) continue;
-            const size_t left = bytes - at, granule = 1u << p->shift;
-            cj__cpu_written_mark(shadow->range, ((uint64_t)i << PAGE_BITS) + at, left < granule ? left : granule);
+        const page  *p = shadow->page[i];
+        const size_t bytes = p ? page_bytes(shadow, i) : 0;
+        for (size_t at = 0; at < bytes; at += (size_t)1 << p->shift) {
+            const size_t run = written_from(p, at, bytes);
+            if (run) cj__cpu_written_mark(shadow->range, ((uint64_t)i << PAGE_BITS) + at, run);
+            if (run) at += (run - 1) >> p->shift << p->shift;
         }
     }
 }
@@ -403,8 +413,53 @@ static bool access_cell(cj_shadow *shadow, const cj_accessor *a, cell *c, uint64
     return add_access(shadow, c, &kept);
 }
 
-bool cj__shadow_access(cj_shadow *shadow, const cj_accessor *accessor, uint64_t offset, uint64_t bytes,
-                       cj_shadow_found found, void *user) {
+// ---- the short way: a weak access whose cell holds one warp's accesses, all ordered before it
+
+// Whether the accessor knows all lanes of that warp up to that time.
+static inline bool is_known(cj_accessor *a, uint32_t block, uint32_t group, uint32_t time) {
+    cj_shadow_memo *memo = &a->memo;
+    if (memo->now == a->now && memo->block == block && memo->group == group && time <= memo->time) return true;
+    const cj_agents agents = {.block = block, .group = (uint16_t)group, .mask = UINT32_MAX};
+    if (!a->now || cj__clock_unknown(a->now, CJ_VIEW_MEMORY, &agents, time)) return false;
+    *memo = (cj_shadow_memo){a->now, block, group, time};
+    return true;
+}
+
+static inline bool is_own_warp(const cj_accessor *a, uint32_t block, uint32_t group) {
+    return block == a->access.block && group == a->access.group;
+}
+
+// A weak read joins a weak read of its own warp, or is the first.
+static inline bool read_quickly(cell *c, const cj_access *access) {
+    if (!c->mask) return set_single(c, access), true;
+    if (c->block != access->block || c->group != access->group || c->flags != CJ_USE_READ || c->scope) return false;
+    if (c->time == access->time) {
+        c->mask |= access->mask;
+    } else {
+        if (c->mask != access->mask) return false;
+        c->time = access->time;
+    }
+    c->op = access->op & 0xffffffu;
+    return true;
+}
+
+// Does what access_cell would do, if there is nothing to report; false: access_cell must look.
+static inline bool access_quickly(cj_shadow *shadow, cj_accessor *a, cell *c) {
+    const bool is_write = a->access.use.flags == CJ_USE_WRITE;
+    if (a->access.use.scope || c->is_many || (!is_write && a->access.use.flags != CJ_USE_READ)) return false;
+    if (!is_write && !(c->write_flags & WRITTEN)) return false;
+    const uint32_t writer = c->write_agent / LANES, lane = 1u << c->write_agent % LANES;
+    const bool     own_write = is_own_warp(a, c->write_block, writer) && lane == a->access.mask;
+    if (c->write_time && !own_write && !is_known(a, c->write_block, writer, c->write_time)) return false;
+    if (!is_write) return read_quickly(c, &a->access);
+    const bool own = is_own_warp(a, c->block, c->group) && c->mask == a->access.mask;
+    if (c->mask && !own && !is_known(a, c->block, c->group, c->time)) return false;
+    set_write(shadow, c, &a->access);
+    return true;
+}
+
+bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes, cj_shadow_found found,
+                       void *user) {
     const uint64_t end = offset + bytes;
     const uint8_t  shift = (uint8_t)__builtin_ctzll(offset | bytes | 1u << SHIFT_MAX);
     while (offset < end) {
@@ -415,6 +470,7 @@ bool cj__shadow_access(cj_shadow *shadow, const cj_accessor *accessor, uint64_t 
         const uint64_t to = end < begin + PAGE ? end : begin + PAGE;
         for (; offset < to; offset += 1u << p->shift) {
             cell *c = &p->cell[(offset - begin) >> p->shift];
+            if (access_quickly(shadow, accessor, c)) continue;
             if (!access_cell(shadow, accessor, c, offset, 1u << p->shift, &found, user)) return false;
         }
     }

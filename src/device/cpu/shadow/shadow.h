@@ -45,10 +45,17 @@ typedef struct cj_access {
     uint32_t     op;  // index in the program
 } cj_access;
 
-// The accessor: the access, and its agent's knowledge.
+// What accesses have found out about their agents' knowledge: `now` knows all lanes of a warp up to this time. Zero: nothing.
+typedef struct cj_shadow_memo {
+    const cj_clock *now;
+    uint32_t        block, group, time;
+} cj_shadow_memo;
+
+// The accessor: the access, and its agent's knowledge. It may serve several accesses, as long as no clock changes.
 typedef struct cj_accessor {
     cj_access       access;
     const cj_clock *now;
+    cj_shadow_memo  memo;
     cj_view         proxy;  // SHARED, GLOBAL or TENSORMAP: the view in which generic writes are visible to the proxy
     uint32_t        ranks;  // blocks of a cluster, for the scope `cluster`
 } cj_accessor;
@@ -72,8 +79,8 @@ void       cj__shadow_clear(cj_shadow *shadow);  // resets it to a new shadow
 void cj__shadow_settle(const cj_shadow *shadow);
 
 // Checks and records an access; reports at most one conflict and one uninitialized read. False when out of memory.
-bool cj__shadow_access(cj_shadow *shadow, const cj_accessor *accessor, uint64_t offset, uint64_t bytes,
-                       cj_shadow_found found, void *user);
+bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes, cj_shadow_found found,
+                       void *user);
 
 // These bytes, which have been accessed, count as unwritten again.
 void cj__shadow_undefine(cj_shadow *shadow, uint64_t offset, uint64_t bytes);

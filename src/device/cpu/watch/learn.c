@@ -55,18 +55,32 @@ uint32_t cj__watch_time(cj_watch_warp *watch, uint32_t mask) {
     return watch->time;
 }
 
+static void tell_times(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
+    cj__clock_add(into, CJ_VIEW_MEMORY, cj__watch_agents(w, mask), w->watch->time);
+    cj__clock_add(into, CJ_VIEW_PROGRESS, cj__watch_agents(w, mask), w->watch->time);
+    add_passed(w, mask, into);
+}
+
 // *into learns all that these lanes know and did.
 void cj__watch_tell(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
-    const cj_watch_warp *watch = w->watch;
-    CJ_SOME_LANES(i, mask) cj__clock_join(into, watch->now[i]);
-    cj__clock_add(into, CJ_VIEW_MEMORY, cj__watch_agents(w, mask), watch->time);
-    cj__clock_add(into, CJ_VIEW_PROGRESS, cj__watch_agents(w, mask), watch->time);
-    add_passed(w, mask, into);
+    const cj_clock *last = NULL;
+    CJ_SOME_LANES(i, mask) {
+        if (w->watch->now[i] == last) continue;
+        last = w->watch->now[i];
+        cj__clock_join(into, last);
+    }
+    tell_times(w, mask, into);
 }
 
 // The same; what they do next is later.
 void cj__watch_give(cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
     cj__watch_tell(w, mask, into);
+    cj__watch_step(w->watch);
+}
+
+void cj__watch_give_sync(cj_cpu_warp *w, uint32_t mask, cj_sync *sync) {
+    CJ_SOME_LANES(i, mask) cj__sync_gather(sync, w->watch->now[i]);
+    tell_times(w, mask, &sync->gathering);
     cj__watch_step(w->watch);
 }
 

@@ -20,6 +20,8 @@ uint32_t cj__watch_time(cj_watch_warp *watch, uint32_t mask);
 void cj__watch_tell(const cj_cpu_warp *w, uint32_t mask, cj_clock **into);
 // The same, and what they do next is later.
 void cj__watch_give(cj_cpu_warp *w, uint32_t mask, cj_clock **into);
+// The same for the running phase of a sync object.
+void cj__watch_give_sync(cj_cpu_warp *w, uint32_t mask, cj_sync *sync);
 // *into learns what a lane's last releasing fence of this scope released.
 void cj__watch_give_fenced(cj_cpu_warp *w, unsigned lane, unsigned scope, cj_clock **into);
 

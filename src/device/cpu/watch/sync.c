@@ -8,7 +8,7 @@
 void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order) {
     if (!w->watch) return;
     if (order == CJ_ORDER_FULL) {
-        cj__watch_give(w, mask, &sync->gathering);
+        cj__watch_give_sync(w, mask, sync);
         return;
     }
     CJ_SOME_LANES(i, mask) {
