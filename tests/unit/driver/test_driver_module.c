@@ -159,7 +159,8 @@ static void a_library_outlives_a_context(void **state) {
     OK(cuLibraryUnload(library));
 }
 
-static void the_linker_takes_one_text(void **state) {
+static void the_linker_joins_texts(void **state) {
+    static char other[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry alone()\n{\n ret;\n}\n";
     CUlinkState link = NULL;
     CUmodule    linked = NULL;
     CUfunction  f = NULL;
@@ -172,10 +173,11 @@ static void the_linker_takes_one_text(void **state) {
     IS(CUDA_ERROR_INVALID_VALUE, cuLinkComplete(link, &image, &bytes));
     IS(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData(link, CU_JIT_INPUT_CUBIN, text, sizeof text, "x", 0, NULL, NULL));
     OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, text, sizeof text, "x", 0, NULL, NULL));
-    IS(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData(link, CU_JIT_INPUT_PTX, text, sizeof text, "y", 0, NULL, NULL));
+    OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, other, sizeof other, "y", 0, NULL, NULL));
     OK(cuLinkComplete(link, &image, &bytes));
     OK(cuModuleLoadData(&linked, image));
     OK(cuModuleGetFunction(&f, linked, "add"));
+    OK(cuModuleGetFunction(&f, linked, "alone"));
     OK(cuLinkDestroy(link));
     IS(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy(link));
 }
@@ -189,7 +191,7 @@ int main(void) {
         TEST(functions_are_asked_and_told),
         TEST(libraries_are_loaded_where_they_are_used),
         TEST(a_library_outlives_a_context),
-        TEST(the_linker_takes_one_text),
+        TEST(the_linker_joins_texts),
     };
     open_driver(1, false);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
