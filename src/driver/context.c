@@ -37,7 +37,9 @@ static CUresult open_context(cj_context *context) {
     return CUDA_SUCCESS;
 }
 
+// Waits until no kernel uses what goes.
 static void clear_context(cj_context *context) {
+    cj__gpu_wait(context->gpu);
     cj__memory_free_all(context);
     for (cj_object *o; (o = cj__object_next(NULL, context));) cj__object_destroy(o);
     context->legacy = context->per_thread = NULL;
@@ -140,8 +142,10 @@ CUresult cuCtxDestroy_v2(CUcontext given) {
     }
     cj_thread *t = &cj__thread;
     if (t->depth && t->current[t->depth - 1] == given) t->depth--;
+    cj__keep(context);  // another thread may destroy it, too
     clear_context(context);
     cj__object_destroy(context);
+    cj__let(context);
     LEAVE(CUDA_SUCCESS);
 }
 

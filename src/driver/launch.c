@@ -62,6 +62,9 @@ static cj_report_side side_of(cj_mod *mod, const cj_hazard_side *side) {
 // An address that is another device's memory was reached without leave.
 static const char *hint_of(const cj_gpu *gpu, const cj_hazard *hazard, char *buffer, size_t size) {
     const cj_block *block = hazard->address ? cj__memory_at(hazard->address) : NULL;
+    if (!block && strstr(hazard->message, "cj_mem_wrap"))
+        return "memory of the host is reached after cuMemHostRegister, or where cuMemHostAlloc or cuMemAllocManaged "
+               "allocates it (cudaHostRegister, cudaMallocHost, cudaMallocManaged)";
     if (strcmp(hazard->rule, "out-of-bounds") || !block || block->gpu == gpu || block->type != CJ_MEMORY_DEVICE)
         return hazard->hint;
     snprintf(buffer, size,

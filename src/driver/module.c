@@ -35,9 +35,20 @@ static void release_mod(void *object) {
     cj_mod *mod = object;
     cj_source_map_destroy(mod->map);
     cj_module_unload(mod->module);
+    free(mod->entry);
     cj__let(mod->context);
     free(mod->ptx);
     free(mod);
+}
+
+// Programs look up many kernels of large modules: their names are kept side by side.
+static const char **entries_of(const cj_module *module, size_t *count) {
+    const char **entry = NULL;
+    *count = 0;
+    while (cj_module_entry(module, *count)) ++*count;
+    entry = malloc((*count + 1) * sizeof *entry);
+    for (size_t i = 0; entry && i < *count; i++) entry[i] = cj_module_entry(module, i);
+    return entry;
 }
 
 CUresult cj__mod_new(cj_context *context, char *text, size_t length, const cj_jit *jit, cj_mod **made) {
@@ -49,12 +60,17 @@ CUresult cj__mod_new(cj_context *context, char *text, size_t length, const cj_ji
         free(text);
         return cj__refuse_error(&error);
     }
-    cj_mod *mod = cj__object_new(CJ_MODULE, sizeof *mod, context, release_mod);
+    size_t       entries = 0;
+    const char **entry = entries_of(module, &entries);
+    cj_mod      *mod = entry ? cj__object_new(CJ_MODULE, sizeof *mod, context, release_mod) : NULL;
     if (!mod) {
+        free(entry);
         cj_module_unload(module);
         free(text);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    mod->entry = entry;
+    mod->entries = entries;
     mod->context = cj__keep(context);
     mod->module = module;
     mod->ptx = text;
@@ -165,9 +181,8 @@ static void release_fun(void *object) {
 }
 
 static const char *entry_named(const cj_mod *mod, const char *name) {
-    const char *entry = NULL;
-    for (size_t i = 0; (entry = cj_module_entry(mod->module, i)); i++) {
-        if (!strcmp(entry, name)) return entry;
+    for (size_t i = 0; i < mod->entries; i++) {
+        if (!strcmp(mod->entry[i], name)) return mod->entry[i];
     }
     return NULL;
 }
@@ -211,8 +226,7 @@ CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule given) {
     ENTER(CJ_NEED_CONTEXT);
     REQUIRE(count);
     FIND(cj_mod, mod, CJ_MODULE, given);
-    *count = 0;
-    while (cj_module_entry(mod->module, *count)) ++*count;
+    *count = (unsigned)mod->entries;
     LEAVE(CUDA_SUCCESS);
 }
 
@@ -220,9 +234,9 @@ CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned count, CUmod
     ENTER(CJ_NEED_CONTEXT);
     REQUIRE(functions);
     FIND(cj_mod, mod, CJ_MODULE, given);
-    for (unsigned i = 0; i < count && cj_module_entry(mod->module, i); i++) {
+    for (unsigned i = 0; i < count && i < mod->entries; i++) {
         cj_fun *fun = NULL;
-        TRY(cj__mod_function(mod, cj_module_entry(mod->module, i), &fun));
+        TRY(cj__mod_function(mod, mod->entry[i], &fun));
         functions[i] = HANDLE_OF(fun);
     }
     LEAVE(CUDA_SUCCESS);

@@ -13,6 +13,8 @@ typedef struct cj_mod {
     cj_module     *module;
     char          *ptx;
     size_t         length;
+    const char   **entry;  // names of its kernels, the module's
+    size_t         entries;
     cj_source_map *map;      // made by the first finding; NULL: not yet
     bool           library;  // it is a library's, and ends with it
     uint64_t       number;   // of the process's modules, in the report

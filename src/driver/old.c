@@ -21,6 +21,21 @@ CUresult cuLinkAddFile(CUlinkState link, CUjitInputType type, const char *path, 
                        void **value) {
     return cuLinkAddFile_v2(link, type, path, count, option, value);
 }
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags) {
+    return cuStreamWriteValue32_v2(stream, address, value, flags);
+}
+CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags) {
+    return cuStreamWriteValue64_v2(stream, address, value, flags);
+}
+CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags) {
+    return cuStreamWaitValue32_v2(stream, address, value, flags);
+}
+CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags) {
+    return cuStreamWaitValue64_v2(stream, address, value, flags);
+}
+CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags) {
+    return cuStreamBatchMemOp_v2(stream, count, list, flags);
+}
 CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target, CUflushGPUDirectRDMAWritesScope scope) {
     ENTER(CJ_NEED_CONTEXT);
     (void)target, (void)scope;

@@ -271,6 +271,9 @@ CUresult cuMemFreeAsync(CUdeviceptr memory, CUstream given) {
     TRY(cj__stream_of(given, &stream));
     TRY(cj__capture_implicit(stream));
     cj_block *block = cj__memory_begin(memory);
+    if (block && !stream->capture) cj__gpu_wait(block->gpu);
+    TRY(cj__stream_of(given, &stream));
+    block = cj__memory_begin(memory);
     if (!block || block->is_array ||
         (block->type != CJ_MEMORY_DEVICE && block->type != CJ_MEMORY_MANAGED && !block->pool))
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "0x%llx is no address that an allocation returned",

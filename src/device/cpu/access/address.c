@@ -94,8 +94,9 @@ static bool outside_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, u
                  inside ? "before the end of" : "past the end of", nearest->end - nearest->begin,
                  nearest->name ? ", " : "", nearest->name ? cj__hazard_variable(nearest->name).text : "");
     }
-    cj__cpu_hazard(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS,
-                   "%" PRIu64 " bytes at global address 0x%" PRIx64 " are in no allocation%s", access, address, where);
+    cj__cpu_hazard_at(w, op, lane, CJ_HAZARD_OUT_OF_BOUNDS, address, access,
+                      "%" PRIu64 " bytes at global address 0x%" PRIx64 " are in no allocation%s", access, address,
+                      where);
     return false;
 }
 

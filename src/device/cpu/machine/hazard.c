@@ -133,23 +133,39 @@ cj_hazard_who cj__hazard_who(const cj_hazard_side *side) {
 
 // ---- hazards that end the launch
 
-cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,
-                           ...) {
+static cj_cpu_step stop(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, cj_hazard *hazard,
+                        const char *what) {
     const cj_cpu_block  *block = w->block;
     cj_cpu_cluster      *cluster = block->cluster;
     const cj_cpu_launch *launch = cluster->launch;
-    cj_hazard            hazard = {0};
-    char                 what[512];
-    va_list              args;
+    hazard->second = cj__hazard_side_of(launch, op, cluster->index, block->rank, w->index * CJ_LANES + lane);
+    snprintf(hazard->message, sizeof hazard->message, "%s, %s: %s; %s", cj__hazard_line(launch, op->line).text,
+             cj__hazard_op_name(op), what, cj__hazard_who(&hazard->second).text);
+    cluster->status = CJ_HAZARD;
+    cj__hazard_add(launch->findings, rule, hazard);
+    return CJ_STEP_STOP;
+}
+
+cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,
+                           ...) {
+    cj_hazard hazard = {0};
+    char      what[512];
+    va_list   args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    hazard.second = cj__hazard_side_of(launch, op, cluster->index, block->rank, w->index * CJ_LANES + lane);
-    snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s; %s", cj__hazard_line(launch, op->line).text,
-             cj__hazard_op_name(op), what, cj__hazard_who(&hazard.second).text);
-    cluster->status = CJ_HAZARD;
-    cj__hazard_add(launch->findings, rule, &hazard);
-    return CJ_STEP_STOP;
+    return stop(w, op, lane, rule, &hazard, what);
+}
+
+cj_cpu_step cj__cpu_hazard_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, uint64_t address,
+                              uint64_t bytes, const char *format, ...) {
+    cj_hazard hazard = {.address = address, .bytes = bytes};
+    char      what[512];
+    va_list   args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return stop(w, op, lane, rule, &hazard, what);
 }
 
 // ---- what cannot be executed

@@ -35,6 +35,9 @@ cj_status cj__cpu_unsupported_error(const cj_cpu_findings *findings, cj_error *e
 // Reports a hazard of one lane and returns CJ_STEP_STOP. The message is the format's text and the thread's name.
 cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,
                            ...) CJ_PRINTF(5, 6);
+// The same for an access of `bytes` bytes at an address of its space.
+cj_cpu_step cj__cpu_hazard_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, uint64_t address,
+                              uint64_t bytes, const char *format, ...) CJ_PRINTF(7, 8);
 // The executor of an instruction that the CPU device cannot execute; op->plan says why. It ends the launch.
 cj_cpu_step cj__cpu_unsupported(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);
 
