@@ -120,7 +120,7 @@ static CUresult missing(cj_need need) {
 CUresult cj__enter(const char *call, cj_need need) {
     if (cj__driver.forked && need != CJ_NEED_NOTHING) return refuse_fork(call);
     pthread_mutex_lock(&cj__driver.lock);
-    cj__thread.call = call;
+    cj__thread.call = cj__thread.spoken_for ? cj__thread.spoken_for : call;
     cj__thread.message[0] = cj__thread.hint[0] = 0;
     const CUresult code = missing(need);
     return code ? cj__leave(code) : CUDA_SUCCESS;
@@ -132,7 +132,7 @@ CUresult cj__leave(CUresult code) {
     const cj_context *context = code && t->message[0] ? cj__current() : NULL;
     const int         device = context ? context->gpu->ordinal : 0;
     pthread_mutex_unlock(&cj__driver.lock);
-    if (!code || !t->message[0]) return code;
+    if (!code || !t->message[0] || !*t->call) return code;
     const cj_record record = {.kind = code == CUDA_ERROR_NOT_SUPPORTED ? "unsupported" : "refused",
                               .call = t->call,
                               .message = t->message,

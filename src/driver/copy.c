@@ -172,8 +172,9 @@ CUresult cj__set_run(const cj_set *set) {
     unsigned char pattern[PATTERN];
     CUresult      code = sets_nothing(set) ? CUDA_SUCCESS : set_span(set, &to);
     if (code || sets_nothing(set)) return code;
-    for (size_t i = 0; i < PATTERN; i += set->element) memcpy(pattern + i, &set->value, set->element);
-    const size_t bytes = set->width * set->element;
+    const size_t bytes = set->width * set->element, used = bytes < PATTERN ? bytes : PATTERN;
+    memset(pattern, (int)(set->value & 0xff), used);
+    for (size_t i = 0; set->element > 1 && i < used; i += set->element) memcpy(pattern + i, &set->value, set->element);
     for (size_t y = 0; y < set->height && !code; y++) code = set_row(&to, y * to.pitch, pattern, bytes);
     return code;
 }

@@ -116,6 +116,7 @@ extern cj_driver cj__driver;
 // Of this thread: the call that runs, and the context that is current. A context that was destroyed may still be named.
 typedef struct cj_thread {
     const char *call;
+    const char *spoken_for;               // of our runtime, which makes this call (hook.h); NULL: the program does
     char        message[640], hint[256];  // of the error that is about to be returned; empty: the error's own text
     const void *current[64];              // handles
     int         depth;

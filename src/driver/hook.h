@@ -12,6 +12,10 @@ typedef struct cj_hook {
     // Writes a record of the report: `kind` is "refused" or "unsupported", `call` the function of the runtime, `hint` may be NULL.
     // The same record again is not written.
     void (*tell)(const char *kind, const char *call, const char *message, const char *hint);
+
+    // From now on the report names `call`, a string that stays, in place of the driver's functions that this thread calls; NULL:
+    // these themselves; "": it does not tell of their failures. Returns what it was before.
+    const char *(*speak_for)(const char *call);
 } cj_hook;
 
 // The table's id: the bytes of a CUuuid.

@@ -43,7 +43,13 @@ static void tell(const char *kind, const char *call, const char *message, const 
     cj__report_once(&record);
 }
 
-static const cj_hook hook = {.bytes = sizeof hook, .tell = tell};
+static const char *speak_for(const char *call) {
+    const char *before = cj__thread.spoken_for;
+    cj__thread.spoken_for = call;
+    return before;
+}
+
+static const cj_hook hook = {.bytes = sizeof hook, .tell = tell, .speak_for = speak_for};
 _Static_assert(sizeof CJ_HOOK_ID == sizeof(CUuuid) + 1, "the id is a CUuuid");
 
 // NVIDIA's runtime looks for tables that no document describes, and does not run without them.

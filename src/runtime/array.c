@@ -78,7 +78,7 @@ static cudaError_t create(const char *call, cudaArray_t *array, const struct cud
                           struct cudaExtent extent, unsigned flags) {
     CUDA_ARRAY3D_DESCRIPTOR wanted;
     if (!array) return cj__refuse(call, cudaErrorInvalidValue, "array is NULL");
-    BEGIN();
+    BEGIN_FOR(call);
     const cudaError_t failed = describe(call, channels, extent, flags, &wanted);
     return failed ? failed : cj__result(cuArray3DCreate((CUarray *)(void *)array, &wanted));
 }

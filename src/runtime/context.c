@@ -65,18 +65,19 @@ cudaError_t cudaGetDevice(int *device) {
     return cj__result(cj__device(device));
 }
 
-static cudaError_t choose(int device) {
+static cudaError_t choose(const char *call, int device) {
+    SPEAK_FOR(call);
     TRY(cj__init());
     TRY(enter(device));
     chosen = device;
     return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int device) { return choose(device); }
+cudaError_t cudaSetDevice(int device) { return choose(__func__, device); }
 
 cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
     CUcontext context = NULL;
-    TRY(cj__init());
+    BEGIN_WITHOUT_CONTEXT();
     if (flags & cudaInitDeviceFlagsAreValid) TRY(cuDevicePrimaryCtxSetFlags(device, device_flags));
     return cj__result(cj__primary(device, &context));
 }
@@ -84,10 +85,11 @@ cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
 // The devices are tried in order; each of them works here.
 cudaError_t cudaSetValidDevices(int *devices, int count) {
     if (!devices || count <= 0) return cj__refuse(__func__, cudaErrorInvalidValue, "the list of devices is empty");
-    return choose(devices[0]);
+    return choose(__func__, devices[0]);
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
+    BEGIN_WITHOUT_CONTEXT();
     CUdevice device = 0;
     TRY(cj__device(&device));
     return cj__result(cuDevicePrimaryCtxSetFlags(device, flags));
@@ -102,6 +104,7 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 }
 
 cudaError_t cudaDeviceReset(void) {
+    BEGIN_WITHOUT_CONTEXT();
     CUdevice device = 0;
     TRY(cj__device(&device));
     return cj__result(cuDevicePrimaryCtxReset(device));

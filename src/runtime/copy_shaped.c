@@ -143,7 +143,7 @@ cudaError_t cj__copy_back(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *m
 
 static cudaError_t copy_shaped(const char *call, const struct cudaMemcpy3DParms *given, bool async, CUstream stream) {
     CUDA_MEMCPY3D copy;
-    BEGIN();
+    BEGIN_FOR(call);
     const cudaError_t failed = cj__describe_copy(call, given, &copy);
     if (failed || !copy.WidthInBytes || !copy.Height || !copy.Depth) return failed;
     return cj__result(async ? cuMemcpy3DAsync(&copy, stream) : cuMemcpy3D(&copy));
@@ -165,7 +165,7 @@ cudaError_t cudaMemcpy3DAsync_ptsz(const struct cudaMemcpy3DParms *copy, cudaStr
 static cudaError_t copy_peer(const char *call, const struct cudaMemcpy3DPeerParms *given, bool async, CUstream stream) {
     CUcontext there = NULL, here = NULL;
     if (!given) return cj__refuse(call, cudaErrorInvalidValue, "the parameters are NULL");
-    BEGIN();
+    BEGIN_FOR(call);
     TRY(cj__primary(given->dstDevice, &there));
     TRY(cj__primary(given->srcDevice, &here));
     const struct cudaMemcpy3DParms plain = {.srcArray = given->srcArray,
@@ -207,7 +207,7 @@ typedef struct side {
 static cudaError_t copy_2d(const char *call, side to, side from, size_t width, size_t height, kind_t kind, bool async,
                            CUstream stream) {
     size_t unit = 1;
-    BEGIN();
+    BEGIN_FOR(call);
     if (to.array || from.array) TRY(element_bytes((CUarray)(void *)(to.array ? to.array : from.array), &unit));
     if (width % unit || to.x % unit || from.x % unit)
         return cj__refuse(call, cudaErrorInvalidValue,

@@ -10,7 +10,7 @@ PASS(cudaDeviceSynchronize, (void), cuCtxSynchronize())
 cudaError_t cudaGetDeviceCount(int *count) {
     REQUIRE(count);
     *count = 0;
-    TRY(cj__init());
+    BEGIN_WITHOUT_CONTEXT();
     TRY(cuDeviceGetCount(count));
     return *count ? cudaSuccess : cj__fail(cudaErrorNoDevice);
 }
@@ -23,7 +23,7 @@ _Static_assert((int)cudaDevAttrClusterLaunch == (int)CU_DEVICE_ATTRIBUTE_CLUSTER
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
     REQUIRE(value);
-    TRY(cj__init());
+    BEGIN_WITHOUT_CONTEXT();
     return cj__result(cuDeviceGetAttribute(value, (CUdevice_attribute)attribute, device));
 }
 
@@ -156,7 +156,7 @@ static const property_row properties[] = {
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *result, int device) {
     struct cudaDeviceProp found;
     REQUIRE(result);
-    TRY(cj__init());
+    BEGIN_WITHOUT_CONTEXT();
     memset(&found, 0, sizeof found);
     TRY(cuDeviceGetName(found.name, (int)sizeof found.name, device));
     TRY(cuDeviceGetUuid((CUuuid *)&found.uuid, device));
@@ -180,7 +180,7 @@ cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted) {
     REQUIRE(device);
     REQUIRE(wanted);
     int count = 0;
-    TRY(cj__init());
+    BEGIN_WITHOUT_CONTEXT();
     TRY(cuDeviceGetCount(&count));
     *device = 0;
     for (int i = 0; i < count; i++) {
@@ -265,6 +265,7 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 
 cudaError_t cudaDriverGetVersion(int *version) {
     REQUIRE(version);
+    SPEAK_FOR(__func__);
     return cj__result(cuDriverGetVersion(version));
 }
 
@@ -275,7 +276,7 @@ static cudaError_t entry_point(const char *call, const char *name, void **functi
     CUdriverProcAddressQueryResult answer = CU_GET_PROC_ADDRESS_SUCCESS;
     if (!name || !function)
         return cj__refuse(call, cudaErrorInvalidValue, "the name or the place of the function is NULL");
-    BEGIN();
+    BEGIN_FOR(call);
     const CUresult result = cuGetProcAddress(name, function, (int)version, flags, &answer);
     if (found) *found = (enum cudaDriverEntryPointQueryResult)answer;
     if (found && (result == CUDA_ERROR_NOT_FOUND || (!result && answer))) {

@@ -63,6 +63,15 @@ static void tell(const char *kind, const char *call, const char *message, const 
         fprintf(stderr, "clusterjit: %s: %s: %s\n", kind, call, message);
 }
 
+const char *cj__speak_for(const char *call) {
+    pthread_once(&once, find_hook);
+    return hook ? hook->speak_for(call) : NULL;
+}
+
+void cj__speak_again(const char *const *before) {
+    if (hook) hook->speak_for(*before);
+}
+
 cudaError_t cj__refuse(const char *call, cudaError_t code, const char *format, ...) {
     char    message[640];
     va_list arguments;

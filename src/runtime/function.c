@@ -8,9 +8,9 @@ _Static_assert((int)cudaFuncAttributeClusterSchedulingPolicyPreference ==
 
 // Leaves a function of the API unless `named` is a kernel; declares `function`.
 #define FUNCTION(named)                                                          \
+    BEGIN();                                                                     \
     CUfunction function = NULL;                                                  \
     do {                                                                         \
-        BEGIN();                                                                 \
         const cudaError_t unknown = cj__function_of(__func__, named, &function); \
         if (unknown) return unknown;                                             \
     } while (0)

@@ -98,15 +98,14 @@ static cudaError_t launch(const char *call, const cudaLaunchConfig_t *config, co
                              .numAttrs = config->numAttrs};
     const CUresult result = cuLaunchKernelEx(&driver, (CUfunction)(void *)kernel, arguments, NULL);
     if (result != CUDA_ERROR_INVALID_HANDLE) return cj__launch_result(result, grid, block);
-    CUfunction        function = NULL;  // is it the kernel's handle, or the stream's?
-    const cudaError_t unknown = cj__function_of(call, named, &function);
-    return unknown ? unknown : cj__result(result);
+    unsigned flags = 0;  // is it the kernel's handle, or the stream's?
+    return cj__fail(cuStreamGetFlags(stream, &flags) ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction);
 }
 
 static cudaError_t launch_plain(const char *call, const void *named, dim3 grid, dim3 block, void **arguments,
                                 size_t shared, cudaStream_t stream) {
     const cudaLaunchConfig_t config = {.gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared};
-    BEGIN();
+    BEGIN_FOR(call);
     return launch(call, &config, named, arguments, stream);
 }
 
@@ -115,7 +114,7 @@ static cudaError_t launch_cooperative(const char *call, const void *named, dim3 
     cudaLaunchAttribute      attribute = {.id = cudaLaunchAttributeCooperative, .val.cooperative = 1};
     const cudaLaunchConfig_t config = {
         .gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared, .attrs = &attribute, .numAttrs = 1};
-    BEGIN();
+    BEGIN_FOR(call);
     return launch(call, &config, named, arguments, stream);
 }
 

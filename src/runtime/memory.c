@@ -100,7 +100,7 @@ PASS(cudaMemRangeGetAttributes,
 
 static cudaError_t allocate(const char *call, void **memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     if (!memory) return cj__refuse(call, cudaErrorInvalidValue, "memory is NULL");
-    BEGIN();
+    BEGIN_FOR(call);
     *memory = NULL;
     if (!bytes) return cudaSuccess;
     return cj__result(pool ? cuMemAllocFromPoolAsync((CUdeviceptr *)memory, bytes, pool, stream)

@@ -116,6 +116,7 @@ static CUresult load(unit *wanted) {
 
 // Called before the program's first use of its managed variables; what fails is told by the driver, and again at a launch.
 char __cudaInitModule(void **handle) {
+    SPEAK_FOR("__cudaInitModule");
     CUresult result = cj__begin();
     pthread_mutex_lock(&lock);
     if (!result) result = load((unit *)(void *)handle);
@@ -149,14 +150,19 @@ cudaError_t cj__kernel_of(const char *call, const void *named, CUkernel *kernel)
     return cudaSuccess;
 }
 
+// A handle of a kernel, or already of a function; nobody is told of the question which it is.
+static bool make_function(CUkernel kernel, CUfunction *function) {
+    SPEAK_FOR("");
+    CUmodule owner = NULL;
+    if (!cuKernelGetFunction(function, kernel)) return true;
+    *function = (CUfunction)(void *)kernel;
+    return !cuFuncGetModule(&owner, *function);
+}
+
 cudaError_t cj__function_of(const char *call, const void *named, CUfunction *function) {
     CUkernel          kernel = NULL;
     const cudaError_t failed = cj__kernel_of(call, named, &kernel);
-    if (failed) return failed;
-    if (!cuKernelGetFunction(function, kernel)) return cudaSuccess;
-    CUmodule owner = NULL;
-    *function = (CUfunction)(void *)kernel;
-    if (!cuFuncGetModule(&owner, *function)) return cudaSuccess;
+    if (failed || make_function(kernel, function)) return failed;
     return cj__refuse(call, cudaErrorInvalidDeviceFunction,
                       "%p is no kernel: neither a __global__ function of the program nor a handle of one", named);
 }
@@ -178,9 +184,10 @@ void *cj__host_of(CUfunction function) {
 // nvcc's code asks once for each kernel and keeps the answer, but does not look at the error. Where it fails, the host function
 // stands for the kernel, so that each launch fails with the reason.
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host) {
+    SPEAK_FOR("cudaLaunchKernel");
     CUkernel       found = NULL;
     const CUresult begun = cj__begin();
-    cudaError_t    code = begun ? cj__result(begun) : cj__kernel_of("__cudaGetKernel", host, &found);
+    cudaError_t    code = begun ? cj__result(begun) : cj__kernel_of("cudaLaunchKernel", host, &found);
     *kernel = code ? (cudaKernel_t)(uintptr_t)host : found;
     return code;
 }

@@ -37,12 +37,22 @@ CUresult cj__init(void);
 CUresult cj__device(CUdevice *device);
 CUresult cj__primary(int device, CUcontext *context);
 
-// Begins a function of the API that calls the driver.
-#define BEGIN()                              \
-    do {                                     \
-        const CUresult begun = cj__begin();  \
-        if (begun) return cj__result(begun); \
-    } while (0)
+// From here to the end of the scope the report names `call` for what the driver finds. cj__speak_for returns the name before.
+const char *cj__speak_for(const char *call);
+void        cj__speak_again(const char *const *before);
+#define SPEAK_FOR(call) \
+    __attribute__((cleanup(cj__speak_again), unused)) const char *const spoken_before = cj__speak_for(call)
+
+// Begins a function of the API that calls the driver; BEGIN_FOR a function that the API's function `call` leaves it to.
+#define BEGIN_FOR(call) \
+    SPEAK_FOR(call);    \
+    TRY(cj__begin())
+#define BEGIN() BEGIN_FOR(__func__)
+
+// The same for what needs no context.
+#define BEGIN_WITHOUT_CONTEXT() \
+    SPEAK_FOR(__func__);        \
+    TRY(cj__init())
 
 // Leaves a function of the API if that fails.
 #define TRY(expression)                      \

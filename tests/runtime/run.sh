@@ -15,11 +15,17 @@ read -ra flags <<<"$(sed -n 's,^// flags: ,,p' "$source")"
 read -ra with <<<"$(sed -n 's,^// with: ,,p' "$source")"
 sources=("$source")
 [ ! -e "$here/${name}_part.cu" ] || { sources+=("$here/${name}_part.cu"); flags+=(-rdc=true); }
+options=(-std=c++17 -O1 -arch=compute_90 -code=compute_90 -cudart shared "${flags[@]}")
 for file in "${sources[@]}" "$here/check.cuh" "$0" "$(type -P nvcc)"; do
     [ "$program" -nt "$file" ] && continue
     mkdir -p "$nvcc_kept"
-    ${CJ_LAUNCHER:-} nvcc -std=c++17 -O1 -arch=compute_90 -code=compute_90 -cudart shared "${flags[@]}" "${sources[@]}" \
-        -o "$program.$$" || exit 1
+    objects=()
+    for part in "${sources[@]}"; do
+        objects+=("$program.$$.${#objects[@]}.o")
+        ${CJ_LAUNCHER:-} nvcc "${options[@]}" -c "$part" -o "${objects[-1]}" || exit 1
+    done
+    nvcc "${options[@]}" "${objects[@]}" -o "$program.$$" || exit 1
+    rm "${objects[@]}"
     mv "$program.$$" "$program"
     break
 done

@@ -30,6 +30,7 @@ expect() {
 }
 expect "each launch fails" "$told" "cudaErrorNoKernelImageForDevice
 cudaErrorNoKernelImageForDevice"
+expect "the call that the program made" "$(cat "$dir/log")" "refused: cudaLaunchKernel: "
 expect "what there is" "$(cat "$dir/log")" "it holds machine code for sm_90"
 expect "what to do" "$(cat "$dir/log")" "-gencode arch=compute_90,code=compute_90"
 exit $failures
