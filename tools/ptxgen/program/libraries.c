@@ -63,9 +63,15 @@ static int find_folder(libraries *l) {
 
 // ---- what is loaded before the program
 
+// By its path, since a bare name would be looked for in the RPATH, too. LD_PRELOAD has no way to write a blank or a colon.
 static void add_preload(libraries *l, const char *name) {
     const size_t used = strlen(l->preload);
-    if (!strstr(l->preload, name)) snprintf(l->preload + used, sizeof l->preload - used, "%s%s", used ? ":" : "", name);
+    const char  *colon = used ? ":" : "";
+    if (strstr(l->preload, name)) return;
+    if (strpbrk(l->folder, ": "))
+        snprintf(l->preload + used, sizeof l->preload - used, "%s%s", colon, name);
+    else
+        snprintf(l->preload + used, sizeof l->preload - used, "%s%s/%s", colon, l->folder, name);
 }
 
 // A directory of an RPATH, with $ORIGIN; false: it does not fit.
