@@ -167,6 +167,17 @@ hint: shorter'* ]] || failed 'run-program ./fails' 'a refusal is not shown, thou
         failed 'run-program ./dies' 'another end'
 fi
 
+# --- the compilers are loaded first, except where a sanitizer wants that
+printf 'int nvrtcVersion(void) { return 7; }\n' >nvrtc.c
+"${CC:-cc}" -shared -fPIC -Wl,-soname,libnvrtc.so.13 nvrtc.c -o programs/libnvrtc.so.13 || exit 1
+program loaded '#include <dlfcn.h>
+int main(void) { cuInit(0); return dlsym(RTLD_DEFAULT, "nvrtcVersion") ? 4 : 5; }'
+finds 4 '' run-program ./loaded
+if "${CC:-cc}" -fsanitize=address -D_GNU_SOURCE loaded.c programs/libcuda.so.1 -o loaded 2>"$dir/err"; then
+    ASAN_OPTIONS=detect_leaks=0 finds 5 '' run-program ./loaded
+fi
+rm programs/libnvrtc.so.13
+
 # --- seeds: once for each
 program seeds 'int main(void) { cuInit(0); return puts(getenv("CLUSTERJIT_SCHEDULE")) < 0; }'
 gives 'seed:5

@@ -118,7 +118,7 @@ int libraries_find(libraries *l, const image *program) {
     *l = (libraries){0};
     int code = find_folder(l);
     if (code) return code;
-    for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
+    for (size_t i = 0; i < sizeof compilers / sizeof *compilers && !program->sanitized; i++) {
         snprintf(path, sizeof path, "%s/%s", l->folder, compilers[i]);
         if (!access(path, R_OK)) add_preload(l, compilers[i]);
     }
