@@ -11,10 +11,17 @@
 
 #include "items.h"
 
+// The symbols of a module that get a name of their own.
+typedef struct renames {
+    const cj_item **item;
+    size_t          count;
+} renames;
+
 typedef struct merge {
     cj_items          *module;
     const char *const *names;
     size_t             count;
+    renames           *renamed;    // of each module
     unsigned          *file_base;  // what is added to a module's numbers of source files
     cj_text            out, *why;
 } merge;
@@ -49,17 +56,14 @@ static bool is_elsewhere(const merge *m, size_t module, const cj_item *symbol) {
 
 // ---- one item's text
 
-// Whether a word of the module must get a name of its own.
+// Whether a word of the module must get a name of its own: as a symbol, or as the name of an inlined function.
 static bool is_renamed(const merge *m, size_t module, const char *word, size_t length) {
     static const char label[] = "$L__info_string";
     const cj_item     wanted = {.name = word, .name_length = length};
-    const cj_items   *items = &m->module[module];
+    const renames    *r = &m->renamed[module];
     if (length > sizeof label && !memcmp(word, label, sizeof label - 1)) return true;
-    for (size_t i = 0; i < items->count; i++) {
-        const cj_item *item = &items->item[i];
-        if (is_symbol(item) && item->linkage == CJ_LINKAGE_LOCAL && same(item, &wanted))
-            return is_elsewhere(m, module, item);
-    }
+    for (size_t i = 0; i < r->count; i++)
+        if (same(r->item[i], &wanted)) return true;
     return false;
 }
 
@@ -220,12 +224,34 @@ static void put_source(merge *m) {
     if (open) cj__text_puts(&m->out, "}\n");
 }
 
+static bool find_renames(merge *m, size_t module) {
+    const cj_items *items = &m->module[module];
+    renames        *r = &m->renamed[module];
+    r->item = calloc(items->count + 1, sizeof *r->item);
+    for (size_t i = 0; r->item && i < items->count; i++) {
+        const cj_item *item = &items->item[i];
+        if (is_symbol(item) && item->linkage == CJ_LINKAGE_LOCAL && is_elsewhere(m, module, item))
+            r->item[r->count++] = item;
+    }
+    return r->item;
+}
+
 static bool split_all(merge *m, const char *const *texts) {
     m->module = calloc(m->count, sizeof *m->module);
+    m->renamed = calloc(m->count, sizeof *m->renamed);
     m->file_base = calloc(m->count, sizeof *m->file_base);
-    for (size_t k = 0; m->module && m->file_base && k < m->count; k++)
-        if (!cj__items_split(&m->module[k], texts[k])) return false;
-    return m->module && m->file_base;
+    bool ok = m->module && m->renamed && m->file_base;
+    for (size_t k = 0; ok && k < m->count; k++) ok = cj__items_split(&m->module[k], texts[k]);
+    for (size_t k = 0; ok && k < m->count; k++) ok = find_renames(m, k);
+    return ok;
+}
+
+static void release(merge *m) {
+    for (size_t k = 0; m->module && k < m->count; k++) cj__items_free(&m->module[k]);
+    for (size_t k = 0; m->renamed && k < m->count; k++) free(m->renamed[k].item);
+    free(m->module);
+    free(m->renamed);
+    free(m->file_base);
 }
 
 char *cj__merge_ptx(const char *const *texts, const char *const *names, size_t count, cj_text *why) {
@@ -244,9 +270,7 @@ char *cj__merge_ptx(const char *const *texts, const char *const *names, size_t c
         if ((ok = ok && put_definitions(&m, true) && put_definitions(&m, false))) put_source(&m);
         if (!ok) cj__text_free(&m.out);
     }
-    for (size_t k = 0; m.module && k < count; k++) cj__items_free(&m.module[k]);
-    free(m.module);
-    free(m.file_base);
+    release(&m);
     if (m.out.failed) why->failed = true;
     return m.out.failed ? NULL : m.out.data;
 }

@@ -101,6 +101,7 @@ for name, line in [("PTX", {"kind": "ptx", "module": "1.1", "text": ptx}),
                               "code": "CUDA_ERROR_ILLEGAL_ADDRESS"}),
                    ("LEAK", {"kind": "leak", "call": "cuMemAlloc", "message": "16 bytes were never freed", "bytes": 16}),
                    ("REFUSED", {"kind": "refused", "call": "cuMemcpy", "message": "too long", "hint": "shorter"}),
+                   ("LAUNCH", {"kind": "refused", "call": "cuLaunchKernel", "message": "too many"}),
                    ("STATIC", {"kind": "unsupported", "call": "cuGetExportTable", "message": "there is none"}),
                    ("MISSING", {"kind": "unsupported", "call": "cuGreenCtxCreate", "message": "not here"})]:
     print("#define", name, json.dumps(json.dumps(line)))
@@ -145,12 +146,16 @@ second
     [[ $(<"$dir/err") == *'PTX of k:10:2: error: two writes [race-grid]'*'./bare: error: out of bounds [CUDA_ERROR_ILLEGAL_ADDRESS]'*'note: with -lineinfo'*'1 hazard, 1 fault (schedule'* ]] ||
         failed 'run-program ./bare' 'PTX without lines of a source is shown in another way'
 
-    teller refused 'REFUSED, REFUSED, MISSING'
+    teller refused 'REFUSED, REFUSED, LAUNCH, MISSING'
     gives '' run-program ./refused
-    [[ $(<"$dir/err") == *'warning: cuMemcpy: too long
-hint: shorter'*'warning: cuGreenCtxCreate: not here'* ]] || failed 'run-program ./refused' 'the refusals are not shown'
+    [[ $(<"$dir/err") == *'warning: cuLaunchKernel: too many'*'warning: cuGreenCtxCreate: not here'*': no hazards, 1 refused call ('* ]] ||
+        failed 'run-program ./refused' 'the refusals are not shown'
     gives '"count": 2' run-program --json ./refused
-    json '[len(o["refused"]), len(o["unsupported"])] == [1, 1]'
+    json '[len(o["refused"]), len(o["unsupported"])] == [2, 1]'
+    teller fails 'REFUSED, REFUSED' 'return 5;'
+    finds 5 '' run-program ./fails
+    [[ $(<"$dir/err") == *'warning: cuMemcpy: too long
+hint: shorter'* ]] || failed 'run-program ./fails' 'a refusal is not shown, though the program failed'
     teller static 'STATIC' '__asm__(".pushsection .nvFatBinSegment, \"a\"; .long 0; .popsection"); return 1;'
     finds 2 '"failure"' run-program --json ./static
     json '"CUDA runtime" in o["failure"]["message"] and "-cudart shared" in o["failure"]["hint"]'
@@ -161,6 +166,17 @@ hint: shorter'*'warning: cuGreenCtxCreate: not here'* ]] || failed 'run-program 
     [[ $(<"$dir/err") == *'two writes [race-grid]'*'ended before it could count'*"'./dies' died by signal 11 ("* ]] ||
         failed 'run-program ./dies' 'another end'
 fi
+
+# --- the compilers are loaded first, except where a sanitizer wants that
+printf 'int nvrtcVersion(void) { return 7; }\n' >nvrtc.c
+"${CC:-cc}" -shared -fPIC -Wl,-soname,libnvrtc.so.13 nvrtc.c -o programs/libnvrtc.so.13 || exit 1
+program loaded '#include <dlfcn.h>
+int main(void) { cuInit(0); return dlsym(RTLD_DEFAULT, "nvrtcVersion") ? 4 : 5; }'
+finds 4 '' run-program ./loaded
+if "${CC:-cc}" -fsanitize=address -D_GNU_SOURCE loaded.c programs/libcuda.so.1 -o loaded 2>"$dir/err"; then
+    ASAN_OPTIONS=detect_leaks=0 finds 5 '' run-program ./loaded
+fi
+rm programs/libnvrtc.so.13
 
 # --- seeds: once for each
 program seeds 'int main(void) { cuInit(0); return puts(getenv("CLUSTERJIT_SCHEDULE")) < 0; }'

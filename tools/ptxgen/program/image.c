@@ -81,12 +81,18 @@ static uint64_t place_of(const bytes *b, const Elf64_Ehdr *head, uint64_t addres
     return UINT64_MAX;
 }
 
+static void take_library(image *i, const char *name) {
+    static const char        runtime[] = "libcudart.so.";
+    static const char *const sanitizers[] = {"libasan.so", "libtsan.so", "libclang_rt."};
+    if (!strncmp(name, runtime, sizeof runtime - 1)) snprintf(i->runtime, sizeof i->runtime, "%s", name);
+    for (size_t k = 0; k < sizeof sanitizers / sizeof *sanitizers; k++)
+        i->sanitized |= !strncmp(name, sanitizers[k], strlen(sanitizers[k]));
+}
+
 static void take_dynamic(image *i, const bytes *b, const Elf64_Dyn *entry, uint64_t strings) {
-    static const char runtime[] = "libcudart.so.";
-    const char       *text = string_at(b, strings + entry->d_un.d_val);
+    const char *text = string_at(b, strings + entry->d_un.d_val);
     if (entry->d_tag == DT_RPATH) snprintf(i->fixed, sizeof i->fixed, "%s", text);
-    if (entry->d_tag == DT_NEEDED && !strncmp(text, runtime, sizeof runtime - 1))
-        snprintf(i->runtime, sizeof i->runtime, "%s", text);
+    if (entry->d_tag == DT_NEEDED) take_library(i, text);
 }
 
 // The libraries that it needs, in two passes: the string table's address may come after them. With DT_RUNPATH, DT_RPATH is ignored.

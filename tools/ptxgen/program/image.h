@@ -13,6 +13,7 @@ typedef struct image {
     bool loads;              // it has an interpreter, which reads LD_LIBRARY_PATH
     bool kernels;            // it contains CUDA kernels that nvcc put there
     bool static_runtime;     // kernels, and no libcudart.so among the libraries that it needs
+    bool sanitized;          // it needs the run-time library of a sanitizer, which wants to be loaded before all others
     char runtime[32];        // the libcudart that it needs: "libcudart.so.13"; "": none
     char fixed[IMAGE_PATH];  // the directories of its DT_RPATH, which come before LD_LIBRARY_PATH; "": none
 } image;

@@ -63,9 +63,15 @@ static int find_folder(libraries *l) {
 
 // ---- what is loaded before the program
 
+// By its path, since a bare name would be looked for in the RPATH, too. LD_PRELOAD has no way to write a blank or a colon.
 static void add_preload(libraries *l, const char *name) {
     const size_t used = strlen(l->preload);
-    if (!strstr(l->preload, name)) snprintf(l->preload + used, sizeof l->preload - used, "%s%s", used ? ":" : "", name);
+    const char  *colon = used ? ":" : "";
+    if (strstr(l->preload, name)) return;
+    if (strpbrk(l->folder, ": "))
+        snprintf(l->preload + used, sizeof l->preload - used, "%s%s", colon, name);
+    else
+        snprintf(l->preload + used, sizeof l->preload - used, "%s%s/%s", colon, l->folder, name);
 }
 
 // A directory of an RPATH, with $ORIGIN; false: it does not fit.
@@ -112,7 +118,7 @@ int libraries_find(libraries *l, const image *program) {
     *l = (libraries){0};
     int code = find_folder(l);
     if (code) return code;
-    for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
+    for (size_t i = 0; i < sizeof compilers / sizeof *compilers && !program->sanitized; i++) {
         snprintf(path, sizeof path, "%s/%s", l->folder, compilers[i]);
         if (!access(path, R_OK)) add_preload(l, compilers[i]);
     }

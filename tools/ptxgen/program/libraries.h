@@ -7,7 +7,8 @@
 
 typedef struct libraries {
     char folder[IMAGE_PATH];
-    char preload[256];  // what LD_PRELOAD gets: the compilers, and what the program's own RPATH would find elsewhere
+    char preload
+        [4 * IMAGE_PATH];  // what LD_PRELOAD gets: the compilers, and what the program's own RPATH would find elsewhere
     char found[IMAGE_PATH + 64];   // the file that this RPATH would find; "": none
     char python[IMAGE_PATH + 64];  // what Python loads first; "": there is none
     char ptxas[IMAGE_PATH + 64];   // what stands for ptxas; "": there is none

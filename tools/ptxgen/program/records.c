@@ -231,6 +231,9 @@ void records_free(records *r) {
 
 // ---- what is shown
 
+// Programs look at the results of other calls: kernel<<<...>>>() has none, and loads the kernel's module, too.
+static bool is_often_unchecked(const char *call) { return strstr(call, "Launch") || strstr(call, "Load"); }
+
 size_t records_print(const records *r, bool all) {
     const json_t *warning;
     size_t        k, left = 0;
@@ -243,7 +246,7 @@ size_t records_print(const records *r, bool all) {
         findings_free(&found);
     }
     json_array_foreach(r->warnings, k, warning) {
-        if (all || is_kind(warning, "unsupported") || *text_of(warning, "kernel"))
+        if (all || is_kind(warning, "unsupported") || is_often_unchecked(text_of(warning, "call")))
             print_warning(warning);
         else
             left++;

@@ -38,8 +38,8 @@ typedef struct records {
 int  records_read(records *r, const char *path, const char *program, bool leaks);
 void records_free(records *r);
 
-// Shows the findings on standard error, as exec does, missing functions and launches that were refused; `all`: other calls that
-// were refused, too. Returns how many of the latter it did not show.
+// Shows the findings on standard error, as exec does, missing functions, and launches and modules that were refused; `all`:
+// other calls that were refused, too. Returns how many of the latter it did not show.
 size_t records_print(const records *r, bool all);
 
 // Adds the findings to SARIF.
