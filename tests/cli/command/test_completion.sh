@@ -32,6 +32,7 @@ knows ':files ptx cu' check -x cu ''
 knows ':files ptx cu' check -xcu kern
 knows 'cu ptx' check -x ''
 knows ':files svg png' compare reduce --plot ''
+knows ':files ' run-program ''
 knows ':directories' check -I ''
 knows '--arch=sm_90 --arch=sm_90a' emit reduce --arch=sm_90
 knows 'ls verify clear' cache ''

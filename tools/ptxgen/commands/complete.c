@@ -47,6 +47,7 @@ typedef struct completion {
     char             last[TOKEN];  // the last candidate: the same is not offered again
     size_t           count;
     bool             first;  // word after the command
+    bool             files;  // have been asked for
 } completion;
 
 // ---- candidates
@@ -129,6 +130,8 @@ static void offer_fills(completion *c) {
 }
 
 static void ask_files(completion *c, const char *suffixes) {
+    if (c->files) return;
+    c->files = true;
     printf(":files %s\n", suffixes);
     c->count++;
 }
