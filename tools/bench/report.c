@@ -109,8 +109,8 @@ static unsigned write_ratios(const report *r, plot *p) {
 
 int report_plot(const report *r, plot *p) {
     unsigned count = write_ratios(r, p);
-    fprintf(p->script, "set terminal svg size 1100,%u background '#ffffff' font 'sans-serif,12' noenhanced\nset title ",
-            140 + 18 * count);
+    plot_size(p, 1100, 140 + 18 * count);
+    fputs("set title ", p->script);
     plot_string(p, cj_device_name(r->device));
     fprintf(p->script,
             "\nset xlabel 'times faster than the peer (logarithmic)'\nset logscale x 2\nset yrange [%u:-1]\n", count);

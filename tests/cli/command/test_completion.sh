@@ -31,7 +31,8 @@ knows '' check --dtype
 knows ':files ptx cu' check -x cu ''
 knows ':files ptx cu' check -xcu kern
 knows 'cu ptx' check -x ''
-knows ':files svg' compare reduce --plot ''
+knows ':files svg png' compare reduce --plot ''
+knows ':files ' run-program ''
 knows ':directories' check -I ''
 knows '--arch=sm_90 --arch=sm_90a' emit reduce --arch=sm_90
 knows 'ls verify clear' cache ''

@@ -27,13 +27,23 @@ if [[ -n $(type -P script) ]]; then
     grep -q 'measuring: round 4 of 4' "$dir/screen" || failed 'bench reduce' 'no progress on a terminal'
 fi
 
+# The times of all rounds as a picture, SVG or PNG; with cuBLAS beside it, and the memory's ceiling, on a GPU alone.
+if [[ -n $(type -P gnuplot) ]]; then
+    gives 'Time: ' bench reduce --device cpu --rounds 5 --plot "$dir/plot.svg"
+    [[ $(<"$dir/plot.svg") == *'reduce on CPU device'*'</svg>'* && $(<"$dir/plot.svg") == *'>clusterjit<'* ]] || failed 'bench --plot' 'no SVG'
+    [[ $(grep -c '#gpPt6' "$dir/plot.svg") -ge 5 ]] || failed 'bench --plot' 'not five rounds'
+    gives '"time_ms"' bench reduce --device cpu --json --plot "$dir/plot.png"
+    [[ $(head -c 8 "$dir/plot.png" | od -An -tx1) == ' 89 50 4e 47 0d 0a 1a 0a' ]] || failed 'bench --plot' 'no PNG'
+fi
+
 refuses 64 "no kernel family" bench redcue --device cpu
 refuses 64 'which kernel family?' bench
 refuses 64 '--rounds' bench reduce --device cpu --rounds 0
 refuses 64 '--rounds' bench reduce --device cpu --rounds 100000
 refuses 64 'several seeds' bench reduce --device cpu --schedule seed:1..2
 refuses 64 'exclude each other' bench reduce --device cpu --fill zeros --input x.f32
-refuses 64 "unknown option '--plot'" bench reduce --plot x.svg
+refuses 64 "a plot is SVG or PNG" bench reduce --device cpu --plot "$dir/plot.pdf"
+refuses 2 'No such file or directory' bench reduce --device cpu --plot "$dir/none/plot.svg"
 refuses 1 'not a multiple of cluster' bench reduce --device cpu --grid 4 --cluster 8
 gives 'Usage: ptxgen bench reduce' help bench reduce
 

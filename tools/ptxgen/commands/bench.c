@@ -6,9 +6,10 @@
 #include "command.h"
 #include "message.h"
 #include "output.h"
+#include "plot.h"
 #include "study.h"
 
-static const args_option options[] = {STUDY_OPTIONS, MACHINE_OPTIONS, {0}};
+static const args_option options[] = {STUDY_OPTIONS, STUDY_PLOT_OPTION("Draw the time of each round"), MACHINE_OPTIONS, {0}};
 
 const args_spec bench_spec = {
     .doc = "Measures a kernel of FAMILY on a device: the median time of a launch and its spread, by CUDA graph replay, on "
@@ -86,7 +87,37 @@ static int print_json(const study *s, const variant *v) {
     return output_json(object);
 }
 
-static int bench(study *s) {
+// ---- the plot: the time of each round, in the order in which they were measured
+
+static void put_rounds(plot *p, const char *name, const contender *c) {
+    fprintf(p->script, "$%s << END\n", name);
+    for (unsigned i = 0; i < c->time.rounds; i++) fprintf(p->script, "%u %.9g\n", i + 1, c->round[i] * 1e3);
+    fputs("END\n", p->script);
+}
+
+// The time that the bytes alone take, at the ceilings measured in this run, is a line.
+static int draw(const study *s, const variant *v, plot *p) {
+    const peer *beside = s->peer.race ? &s->peer : NULL;
+    char        title[256];
+    snprintf(title, sizeof title, "%s on %s", cj_family_name(s->w.params.family), cj_device_name(s->w.device));
+    put_rounds(p, "ours", v->race);
+    if (beside) put_rounds(p, "peer", beside->race);
+    fputs("set title ", p->script);
+    plot_string(p, title);
+    fprintf(p->script, "\nset xlabel 'round'\nset ylabel 'time of a launch (us, %s)'\nset xrange [0.5:%u.5]\nset yrange [0:*]\n"
+                       "set key bottom\nplot $ours with linespoints lt 1 pt 7 title 'clusterjit'",
+            measure_clock(s->w.device), v->race->time.rounds);
+    if (beside) {
+        fputs(", $peer with linespoints lt 2 pt 5 title ", p->script);
+        plot_string(p, s->w.type->peer->name);
+    }
+    if (s->gpu)
+        fprintf(p->script, ", %.9g with lines lt 3 title 'the ceiling of the memory'", study_share(s, v) * v->race->time.median * 1e3);
+    fputc('\n', p->script);
+    return plot_finish(p);
+}
+
+static int bench(study *s, plot *p) {
     const variant *v = &s->variants[0];
     int            code = study_add(s, &s->w.params);
     if (code) return code;
@@ -94,17 +125,21 @@ static int bench(study *s) {
     if (v->plan.note[0]) message_note(v->plan.note);
     code = study_run(s);
     if (code) return code;
-    return s->options.json ? print_json(s, v) : print_text(s, v);
+    code = s->options.json ? print_json(s, v) : print_text(s, v);
+    return code || !s->options.plot ? code : draw(s, v, p);
 }
 
 int cmd_bench(int argc, char **argv) {
     study_options o = {.device = "auto", .beside = true};
     args_family   family;
-    study         s;
+    study         s = {0};
+    plot          p = {0};
     args_parse(&bench_spec, argc, argv, &o, &family);
-    int code = study_open(&s, &o, &family, 1);
-    if (!code) code = bench(&s);
+    int code = o.plot ? plot_open(&p, o.plot) : CODE_OK;
+    if (!code) code = study_open(&s, &o, &family, 1);
+    if (!code) code = bench(&s, &p);
     study_close(&s);
+    plot_close(&p);
     args_family_free(&family);
     return code;
 }

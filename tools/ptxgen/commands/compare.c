@@ -14,7 +14,7 @@
 
 static const args_option options[] = {
     STUDY_OPTIONS,
-    {.name = "plot", .key = STUDY_PLOT, .arg = "FILE.svg", .doc = "Draw the times with gnuplot"},
+    STUDY_PLOT_OPTION("Draw the times"),
     MACHINE_OPTIONS,
     {0},
 };

@@ -47,6 +47,7 @@ typedef struct completion {
     char             last[TOKEN];  // the last candidate: the same is not offered again
     size_t           count;
     bool             first;  // word after the command
+    bool             files;  // have been asked for
 } completion;
 
 // ---- candidates
@@ -129,6 +130,8 @@ static void offer_fills(completion *c) {
 }
 
 static void ask_files(completion *c, const char *suffixes) {
+    if (c->files) return;
+    c->files = true;
     printf(":files %s\n", suffixes);
     c->count++;
 }
@@ -152,7 +155,6 @@ static const struct {
 };
 
 static bool stands_for(completion *c, const char *token) {
-    if (!strncmp(token, "FILE.", 5)) return ask_files(c, token + 5), true;
     for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
         if (!strcmp(token, placeholders[i].name)) return placeholders[i].offer(c), true;
     return false;
@@ -168,15 +170,19 @@ static void offer_word(completion *c, char *token) {
 
 // "cpu|gpu|gpu:N", "FILE.svg", "[ls|verify|clear]": every alternative. A value that only numbers can be has none.
 static void offer_alternatives(completion *c, const char *text) {
-    char token[TOKEN];
+    char token[TOKEN], suffixes[TOKEN] = "";
     while (*text) {
-        const size_t length = strcspn(text, "|[] \n");
+        const size_t length = strcspn(text, "|[] \n"), used = strlen(suffixes);
         snprintf(token, sizeof token, "%.*s", (int)length, text);
         char *dots = strstr(token, "...");
         if (dots) *dots = '\0';
-        if (!stands_for(c, token)) offer_word(c, token);
+        if (!strncmp(token, "FILE.", 5))
+            snprintf(suffixes + used, sizeof suffixes - used, "%s%s", used ? " " : "", token + 5);
+        else if (!stands_for(c, token))
+            offer_word(c, token);
         text += length + (text[length] != '\0');
     }
+    if (*suffixes) ask_files(c, suffixes);
 }
 
 static void offer_list(completion *c, const char *words) {

@@ -21,7 +21,7 @@ static const args_option options[] = {
     {.name = "json", .key = KEY_JSON, .doc = "Print JSON"},
     {.name = "plot",
      .key = KEY_PLOT,
-     .arg = "FILE.svg",
+     .arg = "FILE.svg|FILE.png",
      .doc = "Draw latency by distance and throughput by cluster size with gnuplot"},
     {0},
 };

@@ -14,10 +14,22 @@
 
 extern char **environ;
 
-// The start of every plot: colours that everyone can distinguish, no markup in texts.
-static const char head[] = "set terminal svg size 900,520 background '#ffffff' font 'sans-serif,14' noenhanced\n"
-                           "set linetype 1 lc rgb '#0072b2'\nset linetype 2 lc rgb '#d55e00'\nset linetype 3 lc rgb '#009e73'\n"
-                           "set border 3\nset xtics nomirror\nset ytics nomirror\nset grid ytics lc rgb '#dddddd'\n";
+// The start of every plot: colours that everyone can distinguish.
+static const char head[] =
+    "set linetype 1 lc rgb '#0072b2'\nset linetype 2 lc rgb '#d55e00'\nset linetype 3 lc rgb '#009e73'\n"
+    "set border 3\nset xtics nomirror\nset ytics nomirror\nset grid ytics lc rgb '#dddddd'\n";
+
+// Which of gnuplot's terminals writes a file, by the end of its name.
+static const struct { const char *suffix, *terminal; } terminals[] = {{".svg", "svg"}, {".png", "pngcairo"}};
+
+static int find_terminal(plot *p) {
+    const char *suffix = strrchr(p->path, '.');
+    for (size_t i = 0; suffix && i < sizeof terminals / sizeof *terminals; i++)
+        if (!strcmp(suffix, terminals[i].suffix)) p->terminal = terminals[i].terminal;
+    if (p->terminal) return CODE_OK;
+    return message_error(CJ_INVALID_ARGUMENT, "--plot is '%s'; a plot is SVG or PNG\nname it FILE.svg or FILE.png",
+                         p->path);
+}
 
 static int find_gnuplot(plot *p) {
     for (const char *at = getenv("PATH"); at && *at;) {
@@ -26,7 +38,8 @@ static int find_gnuplot(plot *p) {
         if (wrote > 0 && (size_t)wrote < sizeof p->gnuplot && access(p->gnuplot, X_OK) == 0) return CODE_OK;
         at += length + (at[length] == ':');
     }
-    return message_error(CJ_FILE, "--plot needs gnuplot, which is not in PATH\ninstall it: on Debian, apt install gnuplot-nox");
+    return message_error(CJ_FILE,
+                         "--plot needs gnuplot, which is not in PATH\ninstall it: on Debian, apt install gnuplot-nox");
 }
 
 static int find_directory(const char *path) {
@@ -39,13 +52,21 @@ static int find_directory(const char *path) {
 
 int plot_open(plot *p, const char *path) {
     *p = (plot){.path = path};
-    int code = find_directory(path);
+    int code = find_terminal(p);
+    if (!code) code = find_directory(path);
     if (!code) code = find_gnuplot(p);
     if (code) return code;
     p->script = tmpfile();
     if (!p->script) return message_error(CJ_FILE, "cannot make a temporary file: %s", strerror(errno));
+    plot_size(p, 900, 520);
     fputs(head, p->script);
     return CODE_OK;
+}
+
+// Texts have no markup.
+void plot_size(plot *p, unsigned width, unsigned height) {
+    fprintf(p->script, "set terminal %s size %u,%u background '#ffffff' font 'sans-serif,14' noenhanced\n", p->terminal,
+            width, height);
 }
 
 void plot_close(plot *p) {
@@ -79,7 +100,7 @@ static int run_gnuplot(plot *p, FILE *picture, int *status) {
 }
 
 static int save(FILE *picture, const char *path) {
-    long length = fseek(picture, 0, SEEK_END) ? -1 : ftell(picture);
+    long  length = fseek(picture, 0, SEEK_END) ? -1 : ftell(picture);
     char *text = length > 0 ? malloc((size_t)length) : NULL;
     rewind(picture);
     int code = text && fread(text, 1, (size_t)length, picture) == (size_t)length

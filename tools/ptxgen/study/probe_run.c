@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "message.h"
+#include "progress.h"
 
 // A kernel that is loaded for one shape, with its memory.
 typedef struct subject {
@@ -244,14 +244,6 @@ static int measure_figure(probe_report *report, const probe_figure *figure, uint
 
 // ---- all of them
 
-static void show_progress(size_t done, const probe_figure *figure) {
-    if (!isatty(STDERR_FILENO)) return;
-    if (figure)
-        fprintf(stderr, "\r\033[Kprobing: %zu of %zu, %s", done + 1, probe_figure_count, figure->name);
-    else
-        fputs("\r\033[K", stderr);
-}
-
 static int measure_sizes(probe_report *report, const probe_figure *figure) {
     if (!figure->sizes) return measure_figure(report, figure, 0, 0);
     int code = CODE_OK;
@@ -272,10 +264,10 @@ static void find_largest(probe_report *report) {
 int probe_run(probe_report *report) {
     int code = CODE_OK;
     for (size_t i = 0; !code && i < probe_figure_count; i++) {
-        show_progress(i, &probe_figures[i]);
+        progress_show("probing: figure", i, probe_figure_count);
         code = measure_sizes(report, &probe_figures[i]);
     }
-    show_progress(0, NULL);
+    progress_clear();
     find_largest(report);
     return code;
 }

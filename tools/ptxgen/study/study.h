@@ -42,6 +42,11 @@ enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY
         .doc = "Measure N rounds of launches each, show the median (default 15, on the CPU device 3)"                  \
     }
 
+#define STUDY_PLOT_OPTION(what)                                                                       \
+    {                                                                                                 \
+        .name = "plot", .key = STUDY_PLOT, .arg = "FILE.svg|FILE.png", .doc = what " with gnuplot"    \
+    }
+
 // Takes one of STUDY_OPTIONS, or of MACHINE_OPTIONS.
 int study_set(void *user, int key, char *value);
 
