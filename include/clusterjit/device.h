@@ -122,6 +122,10 @@ CJ_API cj_status cj_module_global(cj_module *module, const char *name, cj_ptr *a
 // The name of the module's i-th variable in global or constant memory, NULL after the last; owned by the module.
 CJ_API const char *cj_module_global_name(const cj_module *module, size_t index);
 
+// The name that the source has for an entry, without template arguments and parameters: "ns::kernel" of _ZN2ns6kernelIfEEvPf; the
+// entry's own where that is no C++ name. Cut to `size` bytes; returns `name`.
+CJ_API const char *cj_function_source_name(const cj_function *function, char *name, size_t size);
+
 // An entry's parameters: how many, and of the i-th its name (NULL for no such one), bytes and alignment (0).
 CJ_API uint32_t    cj_function_param_count(const cj_function *function);
 CJ_API const char *cj_function_param_name(const cj_function *function, uint32_t index);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public calls on modules and functions: PTX is parsed and checked here, so that both devices refuse the same texts
 // with the same messages.
+#include <stdio.h>
 #include <string.h>
 
 #include "check.h"
+#include "cxx_name.h"
 #include "device.h"
 #include "dump.h"
 #include "entry_name.h"
@@ -146,6 +148,12 @@ cj_status cj_module_global(cj_module *module, const char *name, cj_ptr *address,
 const char *cj_module_global_name(const cj_module *module, size_t index) {
     const cj_ir_var *var = module ? cj__ir_global_at(module->ir, index) : NULL;
     return var ? var->name : NULL;
+}
+
+const char *cj_function_source_name(const cj_function *function, char *name, size_t size) {
+    if (!function || !name || !size) return NULL;
+    if (!cj__cxx_name(function->entry->name, name, size)) snprintf(name, size, "%s", function->entry->name);
+    return name;
 }
 
 static const cj_ir_var *param_at(const cj_function *function, uint32_t index) {

@@ -92,3 +92,24 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent first, CUevent secon
 CUresult cuEventElapsedTime(float *milliseconds, CUevent first, CUevent second) {
     return cuEventElapsedTime_v2(milliseconds, first, second);
 }
+
+// All of a context's work is done: the event is now.
+CUresult cuCtxRecordEvent(CUcontext given, CUevent given_event) {
+    ENTER(CJ_NEED_INIT);
+    cj_context *context = NULL;
+    TRY(cj__context_of(given, &context));
+    FIND(cj_event, event, CJ_EVENT, given_event);
+    if (event->base.owner != context) LEAVE(cj__refuse(CUDA_ERROR_INVALID_HANDLE, "the event is of another context"));
+    TRY(cj__capture_unsafe());
+    event->capture = 0;
+    cj__event_record(event);
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuCtxWaitEvent(CUcontext given, CUevent given_event) {
+    ENTER(CJ_NEED_INIT);
+    cj_context *context = NULL;
+    TRY(cj__context_of(given, &context));
+    FIND(cj_event, event, CJ_EVENT, given_event);
+    LEAVE(refuse_captured(event));
+}

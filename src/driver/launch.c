@@ -86,10 +86,10 @@ static void tell(cj_fun *fun, const cj_hazard *hazard) {
     const cj_gpu        *gpu = fun->mod->context->gpu;
     const CUresult       code = fault_of(hazard->rule);
     const cj_report_side sides[2] = {side_of(fun->mod, &hazard->second), side_of(fun->mod, &hazard->first)};
-    char                 hint[256], name[MODULE_NAME];
+    char                 kernel[256], hint[256], name[MODULE_NAME];
     const cj_record      record = {.kind = code ? "fault" : "hazard",
                                    .call = cj__thread.call,
-                                   .kernel = fun->name,
+                                   .kernel = cj_function_source_name(fun->code, kernel, sizeof kernel),
                                    .rule = hazard->rule,
                                    .message = hazard->message,
                                    .hint = hint_of(gpu, hazard, hint, sizeof hint),

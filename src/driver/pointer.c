@@ -134,3 +134,47 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation 
     if (location.type == CU_MEM_LOCATION_TYPE_DEVICE && !cj__gpu_of(location.id)) LEAVE(cj__refuse_device(location.id));
     LEAVE(prefetch(address, bytes, stream));
 }
+
+CUresult cuMemPrefetchBatchAsync(CUdeviceptr *address, size_t *bytes, size_t count, CUmemLocation *location,
+                                 size_t *location_index, size_t locations, unsigned long long flags, CUstream stream) {
+    ENTER(CJ_NEED_CONTEXT);
+    (void)location, (void)location_index, (void)locations;
+    REQUIRE(address);
+    REQUIRE(bytes);
+    if (flags) LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "flags are %llu, and must be 0", flags));
+    for (size_t i = 0; i < count; i++) TRY(prefetch(address[i], bytes[i], stream));
+    LEAVE(CUDA_SUCCESS);
+}
+
+// ---- what advice an address has: none is kept
+
+static CUresult range_attribute(void *data, size_t bytes, CUmem_range_attribute attribute) {
+    if (!data) return cj__refuse_null("data");
+    if (attribute < CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY || attribute > CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID)
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "attribute %d of a range is not known", (int)attribute);
+    if (!bytes || bytes % sizeof(int))
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "%zu bytes of data; they are whole int", bytes);
+    const bool is_type = attribute == CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE ||
+                         attribute == CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE;
+    const int none = attribute == CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY || is_type ? 0 : CU_DEVICE_INVALID;
+    for (size_t i = 0; i < bytes / sizeof none; i++) ((int *)data)[i] = none;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemRangeGetAttribute(void *data, size_t bytes, CUmem_range_attribute attribute, CUdeviceptr address,
+                                size_t count) {
+    ENTER(CJ_NEED_CONTEXT);
+    TRY(check_managed(address, count));
+    LEAVE(range_attribute(data, bytes, attribute));
+}
+
+CUresult cuMemRangeGetAttributes(void **data, size_t *bytes, CUmem_range_attribute *attribute, size_t attributes,
+                                 CUdeviceptr address, size_t count) {
+    ENTER(CJ_NEED_CONTEXT);
+    REQUIRE(data);
+    REQUIRE(bytes);
+    REQUIRE(attribute);
+    TRY(check_managed(address, count));
+    for (size_t i = 0; i < attributes; i++) TRY(range_attribute(data[i], bytes[i], attribute[i]));
+    LEAVE(CUDA_SUCCESS);
+}

@@ -224,6 +224,11 @@ static void advice_is_taken_for_managed_memory(void **state) {
     OK(cuMemAdvise(managed, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
     OK(cuMemPrefetchAsync(managed, 4096, device, 0, NULL));
     IS(CUDA_ERROR_INVALID_DEVICE, cuMemPrefetchAsync(managed, 4096, nowhere, 0, NULL));
+    int preferred = 0;
+    OK(cuMemRangeGetAttribute(&preferred, sizeof preferred, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, managed, 4096));
+    assert_int_equal(preferred, CU_DEVICE_INVALID);
+    IS(CUDA_ERROR_INVALID_VALUE,
+       cuMemRangeGetAttribute(&preferred, 3, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, managed, 4096));
     IS(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(managed, 4097, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
     IS(CUDA_ERROR_INVALID_VALUE, cuMemPrefetchAsync(allocate(4), 4, device, 0, NULL));
 }
