@@ -213,6 +213,9 @@ static cudaError_t copy_2d(const char *call, side to, side from, size_t width, s
         return cj__refuse(call, cudaErrorInvalidValue,
                           "bytes along x (%zu from %zu to %zu) are no multiple of an element's %zu", width, from.x,
                           to.x, unit);
+    if ((!to.array && to.pitch < width) || (!from.array && from.pitch < width))
+        return cj__refuse(call, cudaErrorInvalidPitchValue,
+                          "rows of %zu bytes are longer than a pitch (%zu, %zu bytes)", width, from.pitch, to.pitch);
     struct cudaMemcpy3DParms given = {.srcArray = from.array,
                                       .srcPos = {.x = from.array ? from.x / unit : 0, .y = from.y},
                                       .dstArray = to.array,
@@ -229,34 +232,32 @@ static cudaError_t copy_2d(const char *call, side to, side from, size_t width, s
 // An array that is read: CUDA's type of it is to a constant.
 static cudaArray_t read_of(cudaArray_const_t array) { return (cudaArray_t)(uintptr_t)array; }
 
-// NAME, NAME_ptds, NAMEAsync and NAMEAsync_ptsz; the parameters in parentheses, the two sides.
-#define SHAPED(name, parameters, async_parameters, to, from)                                                  \
-    cudaError_t name parameters { return copy_2d(#name, to, from, width, height, kind, false, NULL); }        \
-    cudaError_t name##_ptds parameters { return copy_2d(#name, to, from, width, height, kind, false, NULL); } \
-    cudaError_t name##Async async_parameters {                                                                \
-        return copy_2d(#name "Async", to, from, width, height, kind, true, stream);                           \
-    }                                                                                                         \
-    cudaError_t name##Async_ptsz async_parameters {                                                           \
-        return copy_2d(#name "Async", to, from, width, height, kind, true, cj__own_stream(stream));           \
+// NAME, NAME_ptds, NAMEAsync and NAMEAsync_ptsz: the parameters in parentheses, the function that copies, its arguments.
+#define FORMS(name, parameters, async_parameters, copy, ...)                                            \
+    cudaError_t name parameters { return copy(#name, __VA_ARGS__, false, NULL); }                       \
+    cudaError_t name##_ptds parameters { return copy(#name, __VA_ARGS__, false, NULL); }                \
+    cudaError_t name##Async async_parameters { return copy(#name "Async", __VA_ARGS__, true, stream); } \
+    cudaError_t name##Async_ptsz async_parameters {                                                     \
+        return copy(#name "Async", __VA_ARGS__, true, cj__own_stream(stream));                          \
     }
 #define PITCHED(memory, bytes) ((side){.pointer = (memory), .pitch = (bytes)})
 #define ARRAY(which, at_x, at_y) ((side){.array = (which), .x = (at_x), .y = (at_y)})
 
-SHAPED(cudaMemcpy2D,
-       (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, kind_t kind),
-       (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, kind_t kind,
-        cudaStream_t stream),
-       PITCHED(to, to_pitch), PITCHED(from, from_pitch))
-SHAPED(cudaMemcpy2DToArray,
-       (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, kind_t kind),
-       (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, kind_t kind,
-        cudaStream_t stream),
-       ARRAY(to, x, y), PITCHED(from, pitch))
-SHAPED(cudaMemcpy2DFromArray,
-       (void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width, size_t height, kind_t kind),
-       (void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width, size_t height, kind_t kind,
-        cudaStream_t stream),
-       PITCHED(to, pitch), ARRAY(read_of(from), x, y))
+FORMS(cudaMemcpy2D,
+      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, kind_t kind),
+      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, kind_t kind,
+       cudaStream_t stream),
+      copy_2d, PITCHED(to, to_pitch), PITCHED(from, from_pitch), width, height, kind)
+FORMS(cudaMemcpy2DToArray,
+      (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, kind_t kind),
+      (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, kind_t kind,
+       cudaStream_t stream),
+      copy_2d, ARRAY(to, x, y), PITCHED(from, pitch), width, height, kind)
+FORMS(cudaMemcpy2DFromArray,
+      (void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width, size_t height, kind_t kind),
+      (void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width, size_t height, kind_t kind,
+       cudaStream_t stream),
+      copy_2d, PITCHED(to, pitch), ARRAY(read_of(from), x, y), width, height, kind)
 
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from, size_t from_x,
                                      size_t from_y, size_t width, size_t height, kind_t kind) {
@@ -268,3 +269,85 @@ cudaError_t cudaMemcpy2DArrayToArray_ptds(cudaArray_t to, size_t to_x, size_t to
                                           size_t from_x, size_t from_y, size_t width, size_t height, kind_t kind) {
     return cudaMemcpy2DArrayToArray(to, to_x, to_y, from, from_x, from_y, width, height, kind);
 }
+
+// ---- by bytes, from row to row of the arrays: old functions, which a few programs still call
+
+static cudaError_t row_bytes(side given, size_t *bytes) {
+    CUDA_ARRAY3D_DESCRIPTOR about;
+    size_t                  unit = 0;
+    *bytes = SIZE_MAX;
+    if (!given.array) return cudaSuccess;
+    TRY(element_bytes((CUarray)(void *)given.array, &unit));
+    TRY(cuArray3DGetDescriptor(&about, (CUarray)(void *)given.array));
+    *bytes = about.Width * unit;
+    return cudaSuccess;
+}
+
+// The side after `bytes` bytes, which did not leave its row.
+static side after(side given, size_t bytes, size_t row) {
+    if (!given.array) {
+        given.pointer = (const char *)given.pointer + bytes;
+        return given;
+    }
+    given.x += bytes;
+    if (given.x == row) {
+        given.x = 0;
+        given.y++;
+    }
+    return given;
+}
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static cudaError_t copy_bytes(const char *call, side to, side from, size_t count, kind_t kind, bool async,
+                              CUstream stream) {
+    size_t      to_row = 0, from_row = 0;
+    cudaError_t code = cudaSuccess;
+    BEGIN_FOR(call);
+    if ((code = row_bytes(to, &to_row)) || (code = row_bytes(from, &from_row))) return code;
+    if (to.x >= to_row || from.x >= from_row)
+        return cj__refuse(call, cudaErrorInvalidValue, "byte %zu or %zu of a row lies after an array's end", from.x,
+                          to.x);
+    for (size_t piece; count && !code; count -= piece) {
+        piece = least(count, least(to_row - to.x, from_row - from.x));
+        to.pitch = from.pitch = piece;
+        code = copy_2d(call, to, from, piece, 1, kind, async, stream);
+        to = after(to, piece, to_row);
+        from = after(from, piece, from_row);
+    }
+    return code;
+}
+
+FORMS(cudaMemcpyToArray, (cudaArray_t to, size_t x, size_t y, const void *from, size_t count, kind_t kind),
+      (cudaArray_t to, size_t x, size_t y, const void *from, size_t count, kind_t kind, cudaStream_t stream),
+      copy_bytes, ARRAY(to, x, y), PITCHED(from, 0), count, kind)
+FORMS(cudaMemcpyFromArray, (void *to, cudaArray_const_t from, size_t x, size_t y, size_t count, kind_t kind),
+      (void *to, cudaArray_const_t from, size_t x, size_t y, size_t count, kind_t kind, cudaStream_t stream),
+      copy_bytes, PITCHED(to, 0), ARRAY(read_of(from), x, y), count, kind)
+
+cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from, size_t from_x,
+                                   size_t from_y, size_t count, kind_t kind) {
+    return copy_bytes(__func__, ARRAY(to, to_x, to_y), ARRAY(read_of(from), from_x, from_y), count, kind, false, NULL);
+}
+
+cudaError_t cudaMemcpyArrayToArray_ptds(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from, size_t from_x,
+                                        size_t from_y, size_t count, kind_t kind) {
+    return copy_bytes("cudaMemcpyArrayToArray", ARRAY(to, to_x, to_y), ARRAY(read_of(from), from_x, from_y), count,
+                      kind, false, NULL);
+}
+
+// ---- many at once
+
+_Static_assert(sizeof(struct cudaMemcpyAttributes) == sizeof(CUmemcpyAttributes) &&
+                   sizeof(struct cudaMemcpy3DBatchOp) == sizeof(CUDA_MEMCPY3D_BATCH_OP) &&
+                   sizeof(struct cudaMemcpy3DOperand) == sizeof(CUmemcpy3DOperand),
+               "the structures of batches are the driver's");
+
+PASS_STREAM(cudaMemcpyBatchAsync,
+            (void *const *to, const void *const *from, const size_t *sizes, size_t count,
+             struct cudaMemcpyAttributes *attributes, size_t *indices, size_t attribute_count, cudaStream_t stream),
+            cuMemcpyBatchAsync((CUdeviceptr *)(uintptr_t)to, (CUdeviceptr *)(uintptr_t)from, (size_t *)(uintptr_t)sizes,
+                               count, (CUmemcpyAttributes *)(void *)attributes, indices, attribute_count, stream))
+PASS_STREAM(cudaMemcpy3DBatchAsync,
+            (size_t count, struct cudaMemcpy3DBatchOp *copies, unsigned long long flags, cudaStream_t stream),
+            cuMemcpy3DBatchAsync(count, (CUDA_MEMCPY3D_BATCH_OP *)(void *)copies, flags, stream))

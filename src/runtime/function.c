@@ -103,24 +103,11 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, const voi
     return cj__result(cuOccupancyAvailableDynamicSMemPerBlock(dynamic, function, blocks, threads));
 }
 
-static CUlaunchConfig driver_config(const cudaLaunchConfig_t *given) {
-    return (CUlaunchConfig){.gridDimX = given->gridDim.x,
-                            .gridDimY = given->gridDim.y,
-                            .gridDimZ = given->gridDim.z,
-                            .blockDimX = given->blockDim.x,
-                            .blockDimY = given->blockDim.y,
-                            .blockDimZ = given->blockDim.z,
-                            .sharedMemBytes = (unsigned)given->dynamicSmemBytes,
-                            .hStream = given->stream,
-                            .attrs = (CUlaunchAttribute *)(void *)given->attrs,
-                            .numAttrs = given->numAttrs};
-}
-
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *kernel, const cudaLaunchConfig_t *config) {
     REQUIRE(size);
     REQUIRE(config);
     FUNCTION(kernel);
-    const CUlaunchConfig driver = driver_config(config);
+    const CUlaunchConfig driver = cj__launch_config(config, config->stream);
     return cj__result(cuOccupancyMaxPotentialClusterSize(size, function, &driver));
 }
 
@@ -128,7 +115,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel, co
     REQUIRE(clusters);
     REQUIRE(config);
     FUNCTION(kernel);
-    const CUlaunchConfig driver = driver_config(config);
+    const CUlaunchConfig driver = cj__launch_config(config, config->stream);
     return cj__result(cuOccupancyMaxActiveClusters(clusters, function, &driver));
 }
 

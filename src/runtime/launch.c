@@ -78,6 +78,19 @@ cudaError_t cj__launch_result(CUresult result, dim3 grid, dim3 block) {
 
 // ---- launches
 
+CUlaunchConfig cj__launch_config(const cudaLaunchConfig_t *given, cudaStream_t stream) {
+    return (CUlaunchConfig){.gridDimX = given->gridDim.x,
+                            .gridDimY = given->gridDim.y,
+                            .gridDimZ = given->gridDim.z,
+                            .blockDimX = given->blockDim.x,
+                            .blockDimY = given->blockDim.y,
+                            .blockDimZ = given->blockDim.z,
+                            .sharedMemBytes = (unsigned)given->dynamicSmemBytes,
+                            .hStream = stream,
+                            .attrs = (CUlaunchAttribute *)(void *)given->attrs,
+                            .numAttrs = given->numAttrs};
+}
+
 static cudaError_t launch(const char *call, const cudaLaunchConfig_t *config, const void *named, void **arguments,
                           cudaStream_t stream) {
     CUkernel          kernel = NULL;
@@ -85,19 +98,9 @@ static cudaError_t launch(const char *call, const cudaLaunchConfig_t *config, co
     if (failed) return failed;
     if (config->dynamicSmemBytes > UINT32_MAX)
         return cj__refuse(call, cudaErrorInvalidValue, "dynamic shared memory of %zu bytes", config->dynamicSmemBytes);
-    const dim3     grid = config->gridDim, block = config->blockDim;
-    CUlaunchConfig driver = {.gridDimX = grid.x,
-                             .gridDimY = grid.y,
-                             .gridDimZ = grid.z,
-                             .blockDimX = block.x,
-                             .blockDimY = block.y,
-                             .blockDimZ = block.z,
-                             .sharedMemBytes = (unsigned)config->dynamicSmemBytes,
-                             .hStream = stream,
-                             .attrs = (CUlaunchAttribute *)(void *)config->attrs,
-                             .numAttrs = config->numAttrs};
-    const CUresult result = cuLaunchKernelEx(&driver, (CUfunction)(void *)kernel, arguments, NULL);
-    if (result != CUDA_ERROR_INVALID_HANDLE) return cj__launch_result(result, grid, block);
+    const CUlaunchConfig driver = cj__launch_config(config, stream);
+    const CUresult       result = cuLaunchKernelEx(&driver, (CUfunction)(void *)kernel, arguments, NULL);
+    if (result != CUDA_ERROR_INVALID_HANDLE) return cj__launch_result(result, config->gridDim, config->blockDim);
     unsigned flags = 0;  // is it the kernel's handle, or the stream's?
     return cj__fail(cuStreamGetFlags(stream, &flags) ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction);
 }

@@ -122,6 +122,9 @@ bool cj__channels_of(CUarray_format format, unsigned count, struct cudaChannelFo
 
 // ---- launches (launch.c)
 
+// A launch's configuration as the driver has it, on that stream; it points to the same attributes.
+CUlaunchConfig cj__launch_config(const cudaLaunchConfig_t *given, cudaStream_t stream);
+
 // The error of a launch that the driver refused: CUDA's runtime distinguishes a wrong grid or block.
 cudaError_t cj__launch_result(CUresult result, dim3 grid, dim3 block);
 

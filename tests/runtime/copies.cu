@@ -108,10 +108,38 @@ static void variables() {
     OK(cudaFree(out));
 }
 
+static void many_at_once() {
+    std::vector<int>     values = counted(8), back(8);
+    int                 *a = to_device(std::vector<int>(8)), *b = to_device(values);
+    void                *to[] = {a, a + 4, back.data()}, *from[] = {values.data() + 4, b, b + 2};
+    size_t               sizes[] = {16, 16, 8}, first = 0;
+    cudaMemcpyAttributes attributes = {};
+    cudaStream_t         stream = nullptr;
+    OK(cudaStreamCreate(&stream));
+    attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+    OK(cudaMemcpyBatchAsync(to, from, sizes, 3, &attributes, &first, 1, stream));
+    OK(cudaStreamSynchronize(stream));
+    IS(to_host(a, 8) == (std::vector<int>{4, 5, 6, 7, 0, 1, 2, 3}) && back[0] == 2 && back[1] == 3);
+    EXPECT(cudaErrorInvalidValue, cudaMemcpyBatchAsync(to, from, sizes, 0, &attributes, &first, 1, stream));
+    cudaMemcpy3DBatchOp one = {};
+    one.src.type = one.dst.type = cudaMemcpyOperandTypePointer;
+    one.src.op.ptr.ptr = b;
+    one.dst.op.ptr.ptr = a;
+    one.extent = make_cudaExtent(16, 2, 1);
+    one.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+    OK(cudaMemcpy3DBatchAsync(1, &one, 0, stream));
+    OK(cudaStreamSynchronize(stream));
+    IS(to_host(a, 8) == values);
+    OK(cudaStreamDestroy(stream));
+    OK(cudaFree(a));
+    OK(cudaFree(b));
+}
+
 int main() {
     linear();
     in_two_dimensions();
     in_three_dimensions();
     variables();
+    many_at_once();
     return report();
 }

@@ -51,6 +51,26 @@ static void arrays() {
     EXPECT(cudaErrorInvalidValue, cudaMallocArray(&array, nullptr, width, height));
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void arrays_by_bytes() {
+    cudaArray_t           array = nullptr, other = nullptr;
+    cudaChannelFormatDesc channels = cudaCreateChannelDesc<float>();
+    std::vector<float>    values = ramp(), back(width * height);
+    OK(cudaMallocArray(&array, &channels, width, height));
+    OK(cudaMallocArray(&other, &channels, width, height));
+    OK(cudaMemcpyToArray(array, 0, 0, values.data(), 128, cudaMemcpyHostToDevice));
+    OK(cudaMemcpyToArray(array, 24, 1, values.data(), 48, cudaMemcpyHostToDevice));  // 2 + 8 + 2 elements of 3 rows
+    OK(cudaMemcpyArrayToArray(other, 4, 0, array, 0, 0, 124, cudaMemcpyDeviceToDevice));
+    OK(cudaMemcpyFromArrayAsync(back.data(), other, 4, 0, 124, cudaMemcpyDeviceToHost, 0));
+    for (int i = 0; i < 31; i++) IS(back[i] == (i >= 14 && i < 26 ? i - 14 : i));
+    EXPECT(cudaErrorInvalidValue, cudaMemcpyToArray(array, 0, 1, values.data(), 128, cudaMemcpyHostToDevice));
+    EXPECT(cudaErrorInvalidValue, cudaMemcpyToArray(array, 32, 0, values.data(), 4, cudaMemcpyHostToDevice));
+    OK(cudaFreeArray(array));
+    OK(cudaFreeArray(other));
+}
+#pragma GCC diagnostic pop
+
 static void textures() {
     cudaArray_t           array = nullptr;
     cudaChannelFormatDesc channels = cudaCreateChannelDesc<float>();
@@ -116,6 +136,7 @@ static void surfaces() {
 
 int main() {
     arrays();
+    arrays_by_bytes();
     textures();
     surfaces();
     return report();
