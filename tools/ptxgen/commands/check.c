@@ -201,9 +201,10 @@ static int check_all(const check_options *o, const assembler *tool) {
 }
 
 int cmd_check(int argc, char **argv) {
-    check_options o = {.path = calloc((size_t)argc, sizeof *o.path),
-                       .words = {argc, argv},
-                       .machine.cpu = {.hazards = true, .instruction_limit = LIMIT * UINT64_C(1000000)}};
+    check_options o = {
+        .path = calloc((size_t)argc, sizeof *o.path),
+        .words = {argc, argv},
+        .machine = {.cpu = {.hazards = true, .instruction_limit = LIMIT * UINT64_C(1000000)}, .aside = true}};
     if (!o.path) return message_error(CJ_OUT_OF_MEMORY, "no memory for the names of the files");
     args_parse(&check_spec, argc, argv, &o, NULL);
     assembler tool;

@@ -374,6 +374,7 @@ int cmd_exec(int argc, char **argv) {
     if (o.json) o.findings = json_array(), o.outputs = json_array();
     int code = check_wanted(&o);
     if (!code) code = sarif_begin(&o.sarif, o.sarif_path, o.json || prints(&o));
+    o.machine.aside = o.json || sarif_is_output(&o.sarif);
     if (!code) code = run_on_device(&o);
     code = sarif_end(&o.sarif, code);
     arguments_free(&o.launch.arguments);

@@ -100,6 +100,11 @@ static void show_progress(void *user, uint64_t done, uint64_t clusters, uint64_t
     if (done >= clusters) before.begun = 0;
 }
 
+static void print_aside(void *user, const char *text, size_t bytes) {
+    (void)user;
+    fwrite(text, 1, bytes, stderr);
+}
+
 int machine_apply(const machine_options *o, cj_device *device) {
     cj_error       error;
     cj_cpu_options options = o->cpu;
@@ -112,6 +117,7 @@ int machine_apply(const machine_options *o, cj_device *device) {
     }
     if (options.random_schedule) options.threads = 1;  // so that the seed alone determines what happens
     if (isatty(STDERR_FILENO)) options.progress = show_progress;
+    if (o->aside) options.print = print_aside;
     return cj_cpu_configure(device, &options, &error) ? message_failure(&error) : CODE_OK;
 }
 

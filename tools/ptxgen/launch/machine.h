@@ -13,6 +13,7 @@ typedef struct machine_options {
     cj_cpu_options cpu;        // of the first launch
     uint64_t       last_seed;  // of the last launch: there is one for each seed from cpu.seed
     bool           given;      // the command line has one of these options
+    bool           aside;  // what kernels print goes to standard error: standard output is one JSON text, or findings
 } machine_options;
 
 enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS, MACHINE_LIMIT };
