@@ -123,7 +123,7 @@ typedef enum cj_cpu_matrix {
 typedef struct cj_cpu_stats {
     uint64_t thread_instructions, warp_instructions;
     uint64_t by_class[CJ_CPU_CLASS_COUNT];       // thread instructions
-    uint64_t global_read, global_written;        // bytes
+    uint64_t global_read, global_written;        // bytes, without texels
     uint64_t shared_read, shared_written;        // of the thread's own block
     uint64_t dsmem_read, dsmem_written;          // of other blocks of the cluster, by st.async and bulk copies too (which
                                                  // are in async_bytes as well), but not what multicast brings them

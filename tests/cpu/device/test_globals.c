@@ -102,10 +102,41 @@ static void what_is_no_variable_lists_those_there_are(void **state) {
     }
 }
 
+// An alias is its function, also in a table; .common and .weak variables and functions are there; of an unresolved .extern
+// variable the module makes its own, as ptxas does.
+static void linkage_is_that_of_one_module(void **state) {
+    (void)state;
+    static uint64_t   results[RESULTS] = {5};
+    static const char linked[] =
+        ".version 8.3\n.target sm_90\n.address_size 64\n.common .global .align 4 .b32 empty;\n"
+        ".weak .global .align 4 .u32 five = 5;\n.extern .global .align 4 .u32 elsewhere;\n"
+        ".visible .func (.param .b32 r) f(.param .b32 a);\n.visible .func (.param .b32 r) g(.param .b32 a);\n.alias f, "
+        "g;\n"
+        ".visible .func (.param .b32 r) g(.param .b32 a)\n{\n    .reg .b32 %r<2>;\n    ld.param.b32 %r0, [a];\n"
+        "    add.u32 %r0, %r0, 1;\n    st.param.b32 [r], %r0;\n    ret;\n}\n"
+        ".weak .func (.param .b32 r) w(.param .b32 a)\n{\n    .reg .b32 %r<2>;\n    ld.param.b32 %r0, [a];\n"
+        "    add.u32 %r0, %r0, 100;\n    st.param.b32 [r], %r0;\n    ret;\n}\n"
+        ".func stop() .noreturn\n{\n    trap;\n}\n.global .u64 table[2] = {f, w};\n"
+        ".visible .entry kernel(.param .u64 out)\n{\n" OPEN "    .param .b32 a;\n    .param .b32 r;\n"
+        "    ld.global.u32 %r1, [%out];\n    st.param.b32 [a], %r1;\n    call (r), f, (a);\n    ld.param.b32 %r1, "
+        "[r];\n"
+        "    proto: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+        "    ld.global.u64 %l1, [table];\n    st.param.b32 [a], %r1;\n    call (r), %l1, (a), proto;\n"
+        "    ld.param.b32 %r1, [r];\n    ld.global.u64 %l1, [table+8];\n    st.param.b32 [a], %r1;\n"
+        "    call (r), %l1, (a), proto;\n    ld.param.b32 %r1, [r];\n    ld.global.u32 %r2, [empty];\n"
+        "    add.u32 %r1, %r1, %r2;\n    ld.global.u32 %r2, [five];\n    add.u32 %r1, %r1, %r2;\n"
+        "    ld.global.u32 %r2, [elsewhere];\n    add.u32 %r1, %r1, %r2;\n    setp.eq.u32 %p1, %r1, 0;\n"
+        "    @%p1 call stop;\n    st.global.u32 [%out], %r1;\n    ret;\n}\n";
+    cj_error error = {0};
+    cj_test_ok(run_kernel(linked, (launch_shape){1, 1, 0, 0}, results, &error), &error);
+    assert_int_equal((uint32_t)results[0], 5 + 1 + 1 + 100 + 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(kernels_and_the_host_share_a_variable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_variable_has_the_names_of_its_source, set_up, tear_down),
+        cmocka_unit_test(linkage_is_that_of_one_module),
         cmocka_unit_test_setup_teardown(what_is_no_variable_lists_those_there_are, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
