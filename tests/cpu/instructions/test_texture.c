@@ -3,6 +3,7 @@
 // samplers and coordinates, those on the boundaries and those that are no numbers among them.
 #include <math.h>
 
+#include "scaffold.h"
 #include "texture_rig.h"
 
 enum { CASES = 400, CHANNELS = 4 };
@@ -444,6 +445,38 @@ static void wrong_descriptions_name_the_field(void **state) {
     assert_non_null(strstr(error.message, "linear memory has no surface"));
 }
 
+// Each row of the instruction table has an executor: its sample gets as far as the handle.
+static void each_row_looks_at_its_handle(void **state) {
+    (void)state;
+    static const char *const   opcodes[] = {"tex", "tld4", "txq", "suq", "suld", "sust", "sured"};
+    static const unsigned char parameter[256];
+    unsigned                   count = 0;
+    for (const cj_row *row = cj__rows; row < cj__rows + CJ_ROW_COUNT; row++) {
+        const char *opcode = cj__row_opcode(row);
+        size_t      k = 0;
+        while (k < CJ_TEST_COUNT(opcodes) && strcmp(opcode, opcodes[k]) != 0) k++;
+        if (k == CJ_TEST_COUNT(opcodes)) continue;
+        cj_text      text = {0};
+        char         lines[512];
+        cj_module   *module = NULL;
+        cj_function *function = NULL;
+        cj_error     error = {0};
+        snprintf(lines, sizeof lines, "mov.b64 %%l0, 5;\n    %s\n", row->sample);
+        cj_test_head(&text, 80, "sm_90");
+        cj_test_entry(&text, "k", lines);
+        cj_test_ok(cj_module_from_ptx(device, text.data, text.length, &module, &error), &error);
+        cj_test_ok(cj_module_function(module, "k", &function, &error), &error);
+        const cj_launch_config config = {
+            .function = function, .grid = {1, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(parameter)};
+        if (cj_launch(device, &config, &error) != CJ_HAZARD || strcmp(error.rule, "texture-handle") != 0)
+            fail_msg("%s: '%s', rule '%s'", row->sample, error.message, error.rule);
+        cj_module_unload(module);
+        cj__text_free(&text);
+        count++;
+    }
+    assert_true(count >= 15);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(fetches_are_those_of_the_guide, set_up, tear_down),
@@ -451,6 +484,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(gathers_take_one_component, set_up, tear_down),
         cmocka_unit_test_setup_teardown(halves_come_in_pairs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(queries_tell_the_extents, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_row_looks_at_its_handle, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_handles_are_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(texels_that_are_gone_are_out_of_bounds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_texture_does_not_see_what_its_launch_writes, set_up, tear_down),
