@@ -236,6 +236,12 @@ static void misuse_is_found(void **state) {
     cj_test_ok(cj_cpu_surface_create(device, &image, &handle, &error), &error);
     expect_hazard(handle, "suld.b.2d.b32.trap {%o0}, [%handle, {16, 0}];", "out-of-bounds",
                   "4 bytes at byte 16 of row 0 of slice 0 lie outside of the surface, 4 x 3 x 1 texels of 4 bytes");
+    const cj_image narrow = {.address = texels, .format = CJ_TEXEL_U8, .channels = 1, .width = 2};
+    uint64_t       two;
+    cj_test_ok(cj_cpu_surface_create(device, &narrow, &two, &error), &error);
+    expect_hazard(two, "suld.b.1d.b32.clamp {%o0}, [%handle, {0}];", "out-of-bounds", "2 x 1 x 1 texels of 1 bytes");
+    run(two, "suld.b.1d.b32.zero {%o0}, [%handle, {0}];");
+    assert_int_equal(out[3][0], 0);
     expect_hazard(handle, "sust.b.2d.b32.trap [%handle, {0, -1}], {%r0};", "out-of-bounds", "row -1");
     expect_hazard(handle, "suld.b.2d.b32.zero {%o0}, [%handle, {2, 0}];", "misaligned",
                   "byte 2 of a row is no multiple");

@@ -66,7 +66,8 @@ static bool aim(const cj_texel_call *call, target *to) {
     bool          is_inside = settle(&at[0], (int64_t)((row / bytes) * bytes) - (int64_t)bytes);
     is_inside &= settle(&at[1], (int64_t)is->height - 1);
     is_inside &= settle(&at[2], (int64_t)(is->depth * is->layers) - 1);
-    if (!is_inside && (plan->outside == TRAPS || bytes > row)) return trap(call, given, bytes);
+    const bool is_nowhere = plan->outside == CLAMPS && bytes > row;  // no place is near
+    if (!is_inside && (plan->outside == TRAPS || is_nowhere)) return trap(call, given, bytes);
     *to = (target){(uint64_t)at[0], (uint64_t)at[1], (uint64_t)at[2], bytes, !is_inside && plan->outside == ZEROES};
     return true;
 }
