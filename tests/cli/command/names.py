@@ -29,7 +29,7 @@ foreign = {"src/nvrtc/compile.c": {"gpu-architecture"}, "src/nvrtc/function.c": 
            "src/driver/fatbin.c": {"compress-mode"},
            "tools/ptxgen/toolchain/toolchain.c": {"version"}}
 # What stands before a = in messages and is no parameter: of --arg, --fill and tensor maps; of PTX and PTX's pictures; of nvcc.
-words = set("arch code arg u64 f32 u32 bytes n cj_version box offset stride estride swizzle interleave l2 fill element at".split())
+words = set("arch code arg u64 f32 u32 bytes n cj_version box offset stride estride swizzle interleave l2 fill element at channels layers filter address".split())
 public = set(re.findall(r"\b(cj_[a-z0-9_]+)\b", "".join(p.read_text() for p in (root / "include").rglob("*.h"))))
 table = (root / "tools/ptxgen/commands/environment.def").read_text()
 variables = set(re.findall(r"CLUSTERJIT_[A-Z_]+", table))
