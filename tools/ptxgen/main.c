@@ -23,6 +23,7 @@ static int cmd_complete(int argc, char **argv);
 static const args_spec help_spec = {
     .doc = "Shows how COMMAND is used, and with FAMILY the parameters of that kernel family, too; alone the list of commands.",
     .words = "[COMMAND [FAMILY]]",
+    .examples = "ptxgen help run reduce",
 };
 
 static const command commands[] = {

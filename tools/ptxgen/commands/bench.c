@@ -19,6 +19,7 @@ const args_spec bench_spec = {
     .options = options,
     .set = study_set,
     .params = true,
+    .examples = "ptxgen bench softmax --rows 8192 --columns 4096 --dtype bf16 --plot rounds.svg",
 };
 
 static void print_params(const cj_params *params) {

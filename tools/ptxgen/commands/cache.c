@@ -73,6 +73,7 @@ const args_spec cache_spec = {
     .set = set,
     .words = "[ls|verify|clear]",
     .take = take,
+    .examples = "ptxgen cache ls",
 };
 
 // ---- reading

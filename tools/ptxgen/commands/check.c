@@ -79,6 +79,7 @@ const args_spec check_spec = {
     .words = "FILE...",
     .files = "ptx cu",
     .take = take,
+    .examples = "ptxgen check kernel.ptx\nptxgen check --run kernel.ptx --schedule seed:1..20\nptxgen check --sarif findings.sarif *.ptx",
 };
 
 // The totals over all files.

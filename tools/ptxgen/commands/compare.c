@@ -28,6 +28,7 @@ const args_spec compare_spec = {
     .options = options,
     .set = study_set,
     .params = true,
+    .examples = "ptxgen compare reduce --n 2^28 --plot times.svg",
 };
 
 // ---- the table

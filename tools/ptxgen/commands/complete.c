@@ -34,6 +34,7 @@ const args_spec complete_spec = {
         "after 'ptxgen'; '--' comes before them.",
     .words = "-- WORD...",
     .take = take,
+    .examples = "ptxgen complete -- run red",
 };
 
 enum { TOKEN = 64, MEANING = 72, FIRST_TARGET = 50, END_TARGET = 150 };

@@ -103,6 +103,7 @@ const args_spec contract_spec = {
     .words = "[FILE]",
     .files = "ptx cu",
     .take = take,
+    .examples = "ptxgen contract kernel.ptx --grid 16 --block 256 --cluster 4 --target h200",
 };
 
 // ---- the findings

@@ -35,6 +35,7 @@ const args_spec emit_spec = {
     .options = options,
     .set = set,
     .params = true,
+    .examples = "ptxgen emit reduce --cluster 4\nptxgen emit gemm --m 4096 --n 4096 --k 4096 --arch h200 -o gemm.ptx",
 };
 
 int cmd_emit(int argc, char **argv) {

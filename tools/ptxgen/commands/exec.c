@@ -114,6 +114,7 @@ const args_spec exec_spec = {
     .words = "FILE",
     .files = "ptx cu",
     .take = take,
+    .examples = "ptxgen exec kernel.ptx --grid 2 --block 64 --cluster 2 --arg 'u32[64]=zeros' --print 0 --hazards on",
 };
 
 // Whether a buffer goes to standard output.

@@ -66,6 +66,7 @@ const args_spec explain_spec = {
     .set = set,
     .words = "[RULE...]",
     .take = take,
+    .examples = "ptxgen explain race-block",
 };
 
 // The first sentence in one line, as far as it fits.

@@ -47,6 +47,7 @@ const args_spec fmt_spec = {
     .words = "FILE",
     .files = "ptx",
     .take = take,
+    .examples = "ptxgen fmt kernel.ptx",
 };
 
 static int format(document *d, const char *output) {

@@ -33,6 +33,7 @@ const args_spec info_spec = {
     .doc = "Shows the device that kernels would run on and why, its limits, the driver, and the CUDA compilers found.",
     .options = options,
     .set = set,
+    .examples = "ptxgen info",
 };
 
 // Every limit, named by its field: a uint32_t, a uint64_t or a cj_dim3.

@@ -42,6 +42,7 @@ const args_spec isa_spec = {
     .set = set,
     .words = "[PREFIX]",
     .take = take,
+    .examples = "ptxgen isa mbarrier",
 };
 
 // The languages of the two columns that are not plain words; ptxgen/rows/table.h explains them in full.

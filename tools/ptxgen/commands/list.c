@@ -40,6 +40,7 @@ const args_spec list_spec = {
     .set = set,
     .words = "[FAMILY]",
     .take = take,
+    .examples = "ptxgen list reduce",
 };
 
 enum { VALUES = 256, HELP = 512 };

@@ -51,6 +51,7 @@ const args_spec man_spec = {
     .set = set,
     .words = "[COMMAND]",
     .take = take,
+    .examples = "ptxgen man check | man -l -",
 };
 
 // ---- sections
@@ -131,6 +132,20 @@ void man_environment(FILE *to) {
     }
 }
 
+static void write_examples(FILE *to, const char *line) {
+    if (!line) return;
+    roff_section(to, "EXAMPLES");
+    for (const char *separator = ""; *line; separator = ".PP\n") {
+        char         one[256];
+        const size_t length = strcspn(line, "\n");
+        snprintf(one, sizeof one, "%.*s", (int)length, line);
+        fputs(separator, to);
+        roff_piece(to, 'B', one);
+        putc('\n', to);
+        line += length + (line[length] == '\n');
+    }
+}
+
 // ---- pages
 
 static void write_command(FILE *to, const command *c) {
@@ -148,6 +163,7 @@ static void write_command(FILE *to, const command *c) {
     write_options(to, table.option, table.option + table.count);
     if (!strcmp(c->name, "list")) write_families(to, c->spec);
     write_codes(to);
+    write_examples(to, c->spec->examples);
     roff_section(to, "SEE ALSO");
     roff_text(to, c->spec->params ? "ptxgen(1), ptxgen-list(1), clusterjit(3)" : "ptxgen(1), clusterjit(3)");
 }

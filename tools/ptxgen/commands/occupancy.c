@@ -91,7 +91,8 @@ static const char doc[] = "Shows how many blocks and clusters of a kernel a GPU 
 static const args_spec family_spec = {.doc = doc, .options = family_options, .set = set, .params = true};
 
 const args_spec occupancy_spec = {
-    .doc = doc, .options = file_options, .set = set, .words = "FILE|FAMILY [--PARAMETER=VALUE...]", .take = take, .files = "ptx", .params = true};
+    .doc = doc, .options = file_options, .set = set, .words = "FILE|FAMILY [--PARAMETER=VALUE...]", .take = take, .files = "ptx", .params = true,
+    .examples = "ptxgen occupancy gemm --target h200\nptxgen occupancy kernel.ptx --target h200 --block 256"};
 
 // ---- counting
 

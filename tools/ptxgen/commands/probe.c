@@ -44,6 +44,7 @@ const args_spec probe_spec = {
            "what was published or measured before. Takes some seconds.",
     .options = options,
     .set = set,
+    .examples = "ptxgen probe --plot probe.svg",
 };
 
 // Refuses the CPU device, whose times mean nothing, and a GPU without clusters.

@@ -60,6 +60,7 @@ const args_spec rules_spec = {
     .set = set,
     .words = "[RULE...]",
     .take = take,
+    .examples = "ptxgen rules cluster-start",
 };
 
 static const char *severity_name(const cj_rule *rule) {

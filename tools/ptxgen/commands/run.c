@@ -59,6 +59,7 @@ const args_spec run_spec = {
     .options = options,
     .set = set,
     .params = true,
+    .examples = "ptxgen run reduce --cluster 4\nptxgen run softmax --rows 8 --columns 1000 --dtype bf16 --input x.npy --output y.npy",
 };
 
 int cmd_run(int argc, char **argv) {

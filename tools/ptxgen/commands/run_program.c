@@ -93,6 +93,7 @@ const args_spec run_program_spec = {
     .set = set,
     .words = "PROGRAM [ARGUMENT...]",
     .rest = rest,
+    .examples = "ptxgen run-program --schedule seed:1..20 ./program argument",
 };
 
 // ---- one run

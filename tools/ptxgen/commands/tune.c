@@ -67,6 +67,7 @@ const args_spec tune_spec = {.doc = TUNE_DOC,
                                     .set = set,
                                     .take = refuse_word,
                                     .words = "FAMILY [--PARAMETER=VALUE...]\n[--list|--forget]",
+                                    .examples = "ptxgen tune scan --rows 4096 --columns 65536\nptxgen tune --list",
                                     .params = true};
 
 // ---- the table of candidates

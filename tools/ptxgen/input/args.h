@@ -34,6 +34,7 @@ typedef struct args_spec {
     int (*take)(void *user, char *word);  // accepts one of those words
     // In place of `take`: gets the first word and all after it, which are another program's, options too. NULL: there is none.
     void (*rest)(void *user, int count, char **words);
+    const char *examples;                 // command lines, with '\n' between them
     const char *files;                    // the suffixes of files that "FILE" in `words` means: "ptx cu"; NULL: any
     bool params;                          // a family may come first, whose parameters are options, too
 } args_spec;

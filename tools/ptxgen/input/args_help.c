@@ -47,6 +47,15 @@ static void print_option(const args_option *option) {
     output_wrapped(option->doc, DOC_COLUMN);
 }
 
+static void print_examples(const char *line) {
+    puts("\nExamples:");
+    while (*line) {
+        const size_t length = strcspn(line, "\n");
+        printf("  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
 void args_print_help(const args_spec *spec, const args_table *t, const char *name, const cj_family *family) {
     print_usage(name, args_usage(spec, family));
     output_wrapped(spec->doc, 0);
@@ -57,4 +66,5 @@ void args_print_help(const args_spec *spec, const args_table *t, const char *nam
         if (option->key == ARGS_HELP) putchar('\n');
         if (!option->alias) print_option(option);
     }
+    if (spec->examples) print_examples(spec->examples);
 }
