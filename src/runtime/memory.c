@@ -88,6 +88,19 @@ PASS(cudaMemAdvise, (const void *memory, size_t bytes, enum cudaMemoryAdvise adv
 PASS_STREAM(cudaMemPrefetchAsync,
             (const void *memory, size_t bytes, struct cudaMemLocation location, unsigned flags, cudaStream_t stream),
             cuMemPrefetchAsync(cj__address(memory), bytes, driver_location(location), flags, stream))
+PASS_STREAM(cudaMemPrefetchBatchAsync,
+            (void **memory, size_t *sizes, size_t count, struct cudaMemLocation *places, size_t *indices,
+             size_t place_count, unsigned long long flags, cudaStream_t stream),
+            cuMemPrefetchBatchAsync((CUdeviceptr *)memory, sizes, count, (CUmemLocation *)(void *)places, indices,
+                                    place_count, flags, stream))
+PASS_STREAM(cudaMemDiscardBatchAsync,
+            (void **memory, size_t *sizes, size_t count, unsigned long long flags, cudaStream_t stream),
+            cuMemDiscardBatchAsync((CUdeviceptr *)memory, sizes, count, flags, stream))
+PASS_STREAM(cudaMemDiscardAndPrefetchBatchAsync,
+            (void **memory, size_t *sizes, size_t count, struct cudaMemLocation *places, size_t *indices,
+             size_t place_count, unsigned long long flags, cudaStream_t stream),
+            cuMemDiscardAndPrefetchBatchAsync((CUdeviceptr *)memory, sizes, count, (CUmemLocation *)(void *)places,
+                                              indices, place_count, flags, stream))
 PASS(cudaMemRangeGetAttribute,
      (void *data, size_t size, enum cudaMemRangeAttribute attribute, const void *memory, size_t bytes),
      cuMemRangeGetAttribute(data, size, (CUmem_range_attribute)attribute, cj__address(memory), bytes))
