@@ -45,8 +45,7 @@ tells 134 "died by signal 6 (Aborted)" "$add" abort
 tells 0 '1 refused call' "$add" fork
 run_program --json "$add" fork
 grep -q '"message": ".*fork' "$dir/out" || failed 'add fork' "the report does not say 'fork'"
-tells 0 'warning: cuLaunchKernel' "$add" unchecked
-tells 0 2000 "$add" unchecked
+tells 0 'LaunchKernel: block 2000' "$add" unchecked
 tells 0 'no hazards' "$add" leak
 tells 1 '256 bytes' --leaks on "$add" leak
 
