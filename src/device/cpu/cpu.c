@@ -441,7 +441,7 @@ cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_
                         options->stack_bytes, STACK_BYTES_MAX);
     }
     cpu->options = *options;
-    if (!cpu->options.threads) cpu->options.threads = core_count();
+    if (!cpu->options.threads) cpu->options.threads = options->hazards ? 1 : core_count();
     if (!cpu->options.stack_bytes) cpu->options.stack_bytes = STACK_BYTES;
     cpu->options.stack_bytes = (cpu->options.stack_bytes + 15) / 16 * 16;
     return CJ_OK;

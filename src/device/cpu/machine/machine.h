@@ -111,8 +111,7 @@ typedef struct cj_cpu_launch {
     cj_cpu_options          options;
     struct cj_cpu_findings *findings;
     cj_watch               *watch;
-    struct cj_undefined    *undefined;  // undefined.h; NULL if `watch` is NULL
-    cj_cpu_counts          *counts;     // sums over the clusters that have ended
+    cj_cpu_counts          *counts;  // sums over the clusters that have ended
 } cj_cpu_launch;
 
 struct cj_cpu_cluster {
@@ -129,11 +128,13 @@ struct cj_cpu_cluster {
     uint16_t     *order;  // the warps of the cluster, in the order of their turns
     cj_sync       sync;   // of the cluster barrier
     cj_cpu_async *async;  // asynchronous work
-    cj_cpu_mbarriers *mbarriers;
-    cj_cpu_counts    *counts;    // NULL: nothing is counted by kind
-    bool              observed;  // accesses are watched or counted
-    cj_status         status;    // not OK: the cluster cannot continue
-    cj_cpu_block      block[CJ_CLUSTER_MAX];
+    cj_cpu_mbarriers    *mbarriers;
+    cj_cpu_counts       *counts;     // NULL: nothing is counted by kind
+    struct cj_undefined *undefined;  // undefined.h: its worker's; NULL if the launch is not watched
+    uint64_t             locked;  // the shards of global memory's shadow that the running op has locked (watch/lock.c)
+    bool                 observed;  // accesses are watched or counted
+    cj_status            status;    // not OK: the cluster cannot continue
+    cj_cpu_block         block[CJ_CLUSTER_MAX];
 };
 
 // %ctaid of a block.
