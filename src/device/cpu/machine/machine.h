@@ -113,7 +113,6 @@ typedef struct cj_cpu_launch {
     cj_cpu_options          options;
     struct cj_cpu_findings *findings;
     cj_watch               *watch;
-    struct cj_undefined    *undefined;  // undefined.h; NULL if `watch` is NULL
     cj_cpu_counts          *counts;     // sums over the clusters that have ended
     const struct cj_cpu_images *images;     // the device's textures and surfaces
     struct cj_cpu_heap     *heap;       // of malloc and free; NULL: the program calls neither
@@ -140,6 +139,8 @@ struct cj_cpu_cluster {
     cj_cpu_mbarriers *mbarriers;
     cj_cpu_counts    *counts;    // NULL: nothing is counted by kind
     cj_text           print;     // what its threads have printed
+    struct cj_undefined *undefined;  // undefined.h: its worker's; NULL if the launch is not watched
+    uint64_t          locked;    // the shards of global memory's shadow that the running op has locked (watch/lock.c)
     bool              observed;  // accesses are watched or counted
     cj_status         status;    // not OK: the cluster cannot continue
     cj_cpu_block      block[CJ_CLUSTER_MAX];
