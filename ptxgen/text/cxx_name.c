@@ -60,8 +60,14 @@ static const char *skip_arguments(const char *at) {
     return at;
 }
 
+// The hash that ends Rust's names: h and 16 hexadecimal digits.
+static bool is_hash(const char *begin, size_t length) {
+    return length == 17 && *begin == 'h' && strspn(begin + 1, "0123456789abcdef") >= 16;
+}
+
 static bool is_unnamed(const char *begin, size_t length) {
-    return (length >= 10 && !memcmp(begin, "_GLOBAL__N", 10)) || (length >= 9 && !memcmp(begin, "_INTERNAL", 9));
+    return (length >= 10 && !memcmp(begin, "_GLOBAL__N", 10)) || (length >= 9 && !memcmp(begin, "_INTERNAL", 9)) ||
+           is_hash(begin, length);
 }
 
 // What nvcc -rdc=true puts before the name of a static one: __nv_static_, a length, as many characters, each with a _ after

@@ -76,7 +76,7 @@ note: the other one, st.shared.u32, is at pairs.cu:8:5
     s[i] = i;
     ^
 note: PTX line 15: st.shared.u32 [%r3], %r0;
-hint: put bar.sync between the two'
+hint: put __syncthreads() (bar.sync) between the two'
 finds 1 'pairs.cu:2:12: error: ' check --run race.ptx --block 64
 run exec race.ptx "${how[@]}" --json
 json '[f for f in o["findings"] if f["source"]["line"] == 2][0]["source"] == {"file": "pairs.cu", "line": 2, "column": 12,

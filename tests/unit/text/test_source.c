@@ -156,6 +156,7 @@ static const struct {
     {"_ZZ6kernelN2ns4ViewIfLi2EEES1_E4tile", "kernel::tile"},
     {"_ZZNK2ns3AddclEvE5table", NULL},
     {"_ZN2ns5tableE", "ns::table"},
+    {"_ZN4demo6kernel17h0123456789abcdefE", "demo::kernel"},
     {"_ZZ6kernelPf", NULL},
     {"_ZZ6kernelPfE", NULL},
     {"_ZZ6kernelPfEs", NULL},
