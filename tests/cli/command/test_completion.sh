@@ -22,8 +22,8 @@ knows 'compare complete' com
 knows 'reduce rmsnorm' run r
 knows 'reduce rmsnorm' help emit r
 knows '' run reduce sof
-knows '--schedule=fixed --schedule=seed:' check --schedule=
-knows 'fixed seed:' check --schedule ''
+knows '--schedule=fixed --schedule=late --schedule=seed:' check --schedule=
+knows 'fixed late seed:' check --schedule ''
 knows '--dtype=f32 --dtype=f64 --dtype=f16' run reduce --dtype=f
 knows 'bf16' run reduce --dtype b
 knows '--cluster=' run softmax --clu

@@ -101,7 +101,7 @@ finds 0 '"warnings": 0' check --json "$dir/reduce.ptx"
 json 'o == {"schema": 1, "findings": [], "errors": 0, "warnings": 0}'
 finds 1 '"errors": 1' check --json "$bad" "$dir/warning.ptx"
 json '[f["severity"] for f in o["findings"]] == ["error", "warning"] and o["warnings"] == 1'
-json 'all(sorted(f) == ["column", "file", "hint", "line", "message", "other", "rule", "severity", "source"] for f in o["findings"])'
+json 'all(sorted(f) == ["column", "file", "hint", "line", "message", "other", "repeat", "rule", "severity", "source", "variable"] for f in o["findings"])'
 json '(o["findings"][0]["line"], o["findings"][0]["column"], o["findings"][0]["rule"]) == (9, 5, "mnemonic")'
 json "o['findings'][0]['file'] == '$bad'"
 [[ ! -s $dir/err ]] || failed "check --json" "a summary beside the JSON"
