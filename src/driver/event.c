@@ -82,6 +82,8 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent first, CUevent secon
     REQUIRE(milliseconds);
     FIND(cj_event, start, CJ_EVENT, first);
     FIND(cj_event, end, CJ_EVENT, second);
+    if (start->base.owner != end->base.owner)
+        LEAVE(cj__refuse(CUDA_ERROR_INVALID_HANDLE, "the events are of two contexts"));
     if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_HANDLE, "an event was created with CU_EVENT_DISABLE_TIMING"));
     if (!start->recorded || !end->recorded) LEAVE(cj__refuse(CUDA_ERROR_INVALID_HANDLE, "an event was not recorded"));

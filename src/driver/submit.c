@@ -3,9 +3,20 @@
 
 #include "capture.h"
 
+// A kernel, and an event that is recorded, are of the stream's own context.
+static CUresult check_owner(const cj_stream_object *stream, const cj_work *work) {
+    const cj_context *owner = work->kind == CJ_WORK_LAUNCH   ? work->as.launch.fun->mod->context
+                              : work->kind == CJ_WORK_RECORD ? work->as.event->base.owner
+                                                             : stream->base.owner;
+    if (owner == stream->base.owner) return CUDA_SUCCESS;
+    return cj__refuse(CUDA_ERROR_INVALID_HANDLE, "the %s is of another context than the stream",
+                      work->kind == CJ_WORK_LAUNCH ? "kernel" : "event");
+}
+
 static CUresult submit_to(cj_stream_object *stream, cj_work *work) {
     work->context = stream->base.owner;
     CUresult code = cj__capture_implicit(stream);
+    if (!code) code = check_owner(stream, work);
     if (!code) code = cj__work_check(work);
     if (code) return code;
     if (!stream->capture) return cj__work_run(work);

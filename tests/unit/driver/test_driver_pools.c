@@ -226,14 +226,41 @@ static void mapped_memory_says_who_reaches_it(void **state) {
     OK(cuMemRelease(memory));
 }
 
+static void contexts_do_not_mix(void **state) {
+    CUstream         there = NULL;
+    CUevent          event = NULL, here = NULL;
+    const CUfunction f = function("more");
+    CUdeviceptr      p = allocate(4);
+    unsigned         n = 1;
+    float            ms = 0;
+    void            *argument[] = {&p, &n};
+    (void)state;
+    OK(cuEventCreate(&here, 0));
+    OK(cuEventRecord(here, NULL));
+    use(other);
+    OK(cuStreamCreate(&there, 0));
+    OK(cuEventCreate(&event, 0));
+    OK(cuEventRecord(event, there));
+    use(context);
+    IS(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, there, argument, NULL));
+    IS(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(here, there));
+    IS(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, here, event));
+    OK(cuStreamWaitEvent(NULL, event, 0));  // this is what events of another device are for
+}
+
 #define PAIR(name) cmocka_unit_test_setup_teardown(name, open_other, close_other)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(pools_count_what_they_gave),     TEST(pages_are_mapped_side_by_side),
-        TEST(wrong_mappings_are_refused),     TEST(memory_goes_through_a_file_descriptor),
-        PAIR(copies_need_no_peer_access),     PAIR(kernels_need_peer_access),
-        PAIR(peers_reach_memory_old_and_new), PAIR(mapped_memory_says_who_reaches_it),
+        TEST(pools_count_what_they_gave),
+        TEST(pages_are_mapped_side_by_side),
+        TEST(wrong_mappings_are_refused),
+        TEST(memory_goes_through_a_file_descriptor),
+        PAIR(copies_need_no_peer_access),
+        PAIR(kernels_need_peer_access),
+        PAIR(peers_reach_memory_old_and_new),
+        PAIR(mapped_memory_says_who_reaches_it),
+        PAIR(contexts_do_not_mix),
     };
     open_driver(2, false);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
