@@ -284,8 +284,7 @@ void cj__capture_leave(cj_stream_object *stream) {
     cj_capture *capture = stream->capture;
     if (!capture) return;
     stream->capture = NULL;
-    capture->invalid = true;
-    if (capture->origin != stream) return;
+    if (capture->origin != stream) return;  // its work stays in the graph
     cj_graph  *graph = capture->graph;
     const bool is_given = capture->given;
     finish(capture);

@@ -37,7 +37,7 @@ cj_capture *cj__capture_of_event(const cj_event *event);
 // Refuses calls that a capture in this thread, or in a global mode, does not allow.
 CUresult cj__capture_unsafe(void);
 
-// The stream ends; its capture does not outlive it.
+// The stream ends; a capture that began on it does not outlive it, one that it joined does.
 void cj__capture_leave(cj_stream_object *stream);
 
 #endif

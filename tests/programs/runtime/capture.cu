@@ -45,6 +45,7 @@ int main() {
     block_sum<<<blocks, 128, 0, side>>>(x, sums);
     CHECK(cudaEventRecord(joined, side));
     CHECK(cudaStreamWaitEvent(stream, joined, 0));
+    CHECK(cudaStreamDestroy(side));
     scale<<<4, 128, 0, stream>>>(x, 2, n);
     block_sum<<<blocks, 128, 0, stream>>>(x, sums + blocks);
     CHECK(cudaMemcpyAsync(host_sums, sums, 2 * blocks * sizeof *sums, cudaMemcpyDeviceToHost, stream));
@@ -68,7 +69,6 @@ int main() {
     CHECK(cudaEventDestroy(loaded));
     CHECK(cudaEventDestroy(joined));
     CHECK(cudaStreamDestroy(stream));
-    CHECK(cudaStreamDestroy(side));
     CHECK(cudaFree(x));
     CHECK(cudaFree(sums));
     CHECK(cudaFreeHost(host_x));

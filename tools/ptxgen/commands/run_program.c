@@ -214,6 +214,8 @@ static int explain(const program_options *o) {
     if (!r->any && !o->file.script && !o->file.loads)
         return message_error(CJ_FILE, "'%s' is linked statically: it loads no libcuda.so.1\nlink it dynamically", name);
     char note[IMAGE_PATH + 128];
+    if (!r->any && o->end.signal)
+        return CODE_OK;  // nothing was found, and nothing is known
     if (!r->any)
         snprintf(note, sizeof note, "'%.200s' made no CUDA call", name);
     else if (!r->end)
