@@ -115,7 +115,7 @@ static cj_status allocate(cj_cpu_memory *memory, size_t bytes, const char *name,
         free(data);
         return cj__fail(error, CJ_OUT_OF_MEMORY, "no host memory for %zu bytes on the CPU device", bytes);
     }
-    memset(data, CJ_POISON, bytes);
+    if (!heap) memset(data, CJ_POISON, bytes);  // malloc fills its blocks; a heap may be large, and mostly is not used
 
     const uint64_t  begin = (uintptr_t)data;
     const cj_status status = add(memory, &(cj_cpu_range){begin, begin + bytes, name, written, false, heap}, error);

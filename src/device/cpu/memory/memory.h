@@ -49,7 +49,7 @@ void      cj__cpu_memory_free(cj_cpu_memory *memory);  // frees what is still al
 // The memory is aligned to 256 bytes and filled with CJ_POISON. The 256 bytes after it belong to no allocation, so that a small
 // overrun is always seen.
 cj_status cj__cpu_alloc(cj_cpu_memory *memory, size_t bytes, const char *name, cj_ptr *address, cj_error *error);
-// The same for the memory of a heap.
+// The same for the memory of a heap, which is not filled.
 cj_status cj__cpu_alloc_heap(cj_cpu_memory *memory, size_t bytes, struct cj_cpu_heap *heap, cj_ptr *address,
                              cj_error *error);
 // Makes the caller's array an allocation, without a copy, until it is released. All of it counts as written.
