@@ -51,10 +51,12 @@ void cj__cpu_async_free(cj_cpu_async *async) {
 
 // How each kind of work is scheduled in this cluster, and whether waits for mbarriers tire.
 static void draw_paces(cj_cpu_cluster *cluster) {
-    static const uint8_t drawn[] = {CJ_PACE_ANY, CJ_PACE_ANY, CJ_PACE_AT_ONCE, CJ_PACE_LATE};
-    cj_cpu_async        *async = cluster->async;
-    const uint8_t        pace = cluster->launch->options.late_schedule ? CJ_PACE_LATE : CJ_PACE_ANY;
-    const bool           is_random = cj__async_is_random(cluster);
+    // In a watched launch none is done at once: nothing would be in flight any more that nobody has waited for.
+    const uint8_t at_once = cluster->launch->watch ? CJ_PACE_ANY : CJ_PACE_AT_ONCE;
+    const uint8_t drawn[] = {CJ_PACE_ANY, CJ_PACE_ANY, at_once, CJ_PACE_LATE};
+    cj_cpu_async *async = cluster->async;
+    const uint8_t pace = cluster->launch->options.late_schedule ? CJ_PACE_LATE : CJ_PACE_ANY;
+    const bool    is_random = cj__async_is_random(cluster);
     for (unsigned i = 0; i < CJ_KINDS; i++)
         async->pace[i] = is_random ? drawn[cj__cpu_draw(cluster, sizeof drawn)] : pace;
     // Not where warps sleep: threads that ask again and again would keep the cluster busy without them.
