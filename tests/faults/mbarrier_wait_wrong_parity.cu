@@ -20,6 +20,6 @@ extern "C" __global__ void __launch_bounds__(32) kernel(unsigned *out, const uns
         ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, tile, in, sizeof tile, &full);  // !found
     }
     __syncthreads();
-    while (!ptx::mbarrier_try_wait_parity(&full, parity)) {}
+    while (!ptx::mbarrier_try_wait_parity(&full, parity)) {}  // !found
     out[threadIdx.x] = tile[threadIdx.x];  // !found
 }

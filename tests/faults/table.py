@@ -65,6 +65,10 @@ def finders(fault):
     return ", ".join(found) if found else "none of four tools"
 
 
+def rule(fault):
+    return " or ".join(f"`{name}`" for name in fault["rule"].split())
+
+
 def seconds(fault):
     if "ptx" not in fault:
         return "not measured"
@@ -75,7 +79,7 @@ def readme(faults):
     lines = ["| planted fault | compute-sanitizer, on a GPU | `ptxgen`, without one |", "| --- | --- | --- |"]
     for fault in faults[:TOP]:
         took = fault.get("warm" if has_cuda(fault) else "ptx", "")
-        lines.append(f"| {source(fault, '')} | {finders(fault)} | `{fault['rule']}`, {took} s |")
+        lines.append(f"| {source(fault, '')} | {finders(fault)} | {rule(fault)}, {took} s |")
     count, cuda = len(faults), sum(map(has_cuda, faults))
     lines += ["", f"[docs/faults.md](docs/faults.md) has all {count} kinds, {cuda} of them in CUDA C++, too, and how each cell was measured:",
               "compute-sanitizer of CUDA 13.0 on an H200, ours on one core, with NVRTC's PTX in the cache. Each fault is found at its line under",
@@ -87,7 +91,7 @@ def page(faults):
     lines = ["| fault | on a GPU | " + " | ".join(TOOLS) + " | `ptxgen` reports | in |", "| --- " * (len(TOOLS) + 4) + "|"]
     for fault in faults:
         says = " | ".join(WORDS[fault.get(tool, "")] for tool in TOOLS)
-        lines.append(f"| {source(fault, '../')} | {seen(fault)} | {says} | `{fault['rule']}` | {seconds(fault)} |")
+        lines.append(f"| {source(fault, '../')} | {seen(fault)} | {says} | {rule(fault)} | {seconds(fault)} |")
     return lines
 
 

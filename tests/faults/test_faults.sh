@@ -14,7 +14,7 @@ finds_it() {
     run exec "$1" "${launch[@]}" --hazards on --schedule "$3"
     [[ $code == 1 ]] || return
     for line in $(found_lines "$1"); do
-        grep -q "^$1:$line:[0-9]*: error: .*\[$2\]$" "$dir/err" && return
+        grep -qE "^$1:$line:[0-9]*: error: .*\[(${2// /|})\]$" "$dir/err" && return
     done
     return 1
 }

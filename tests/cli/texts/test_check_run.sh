@@ -27,7 +27,7 @@ done
 
 # --- every planted fault is found, with its line, and no twin
 both() {
-    local name=$1 rule=$2
+    local name=$1 rule=${2%% *}
     faulty "$faults/$name.ptx" >"$dir/fault.ptx"
     twin "$faults/$name.ptx" >"$dir/twin.ptx"
     finds 1 "[$rule]" check --run "$dir/fault.ptx" "${launch[@]}"

@@ -239,6 +239,22 @@ static void expose(cj_cpu_async *async, const cj_cpu_block *block, cj_cpu_stage 
     }
 }
 
+// Whether its thread has waited for each bulk store that has read the block's memory: it need not have been read that early. Only a
+// watched launch knows.
+static bool are_awaited(const cj_cpu_async *async, const cj_cpu_block *block) {
+    for (unsigned i = 0; i < CJ_STAGES; i++) {
+        for (const cj_cpu_transfer *t = async->stage[i].first; t; t = cj__transfer_next(t)) {
+            if (t->signal != CJ_SIGNAL_BULK_GROUP || !t->is_read || !t->reader.block || t->from.block != block)
+                continue;
+            cj__cpu_hazard(t->who.w, t->who.op, t->who.lane, CJ_HAZARD_EXIT_IN_FLIGHT,
+                           "reads the shared memory of the block of rank %u, which exited without a wait for that",
+                           block->rank);
+            return false;
+        }
+    }
+    return true;
+}
+
 // Small copies end with their block, and arrivals that wait for them. False: another transfer uses the block.
 static bool drop_small(cj_cpu_async *async, const cj_cpu_block *block, cj_cpu_stage stage) {
     for (cj_cpu_transfer *t = async->stage[stage].first, *after; t; t = after) {
@@ -270,6 +286,7 @@ void cj__cpu_async_leave(cj_cpu_block *block) {
     for (size_t i = 0; i < sizeof in_flight / sizeof *in_flight; i++) {
         if (!drop_small(async, block, in_flight[i])) return;
     }
+    are_awaited(async, block);
 }
 
 void cj__cpu_async_finish(cj_cpu_cluster *cluster) {
