@@ -24,7 +24,8 @@ typedef struct cj_cpu_options {
                                 // it; not together with random_schedule
     bool     hazards;           // watch every access for races and missing synchronization (off: bounds, alignment, windows,
                                 // deadlock and the like are still seen)
-    uint32_t threads;           // host threads that run clusters; 0: one a core
+    uint32_t threads;           // host threads that run clusters; 0: one a core, with hazards one: then each run of a seed
+                                // is the same also where clusters race with each other
     bool     stats;             // count by class, bytes and bank conflicts (off: instructions are counted)
     uint32_t stack_bytes;       // of local memory that a thread gets beyond what its functions declare, where recursion,
                                 // calls by address or alloca need it; 512 KiB at most; 0: 16 KiB

@@ -14,7 +14,7 @@ static uint32_t core_count(void) {
 }
 
 void cj__cpu_complete(cj_cpu_options *options) {
-    if (!options->threads) options->threads = core_count();
+    if (!options->threads) options->threads = options->hazards ? 1 : core_count();
     if (!options->stack_bytes) options->stack_bytes = STACK_BYTES;
     if (!options->heap_bytes) options->heap_bytes = HEAP_BYTES;
     options->stack_bytes = (options->stack_bytes + 15) / 16 * 16;

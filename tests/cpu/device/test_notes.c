@@ -87,7 +87,8 @@ static cj_status run(const pair *p, const char *body, uint64_t seed, cj_device *
     uint64_t     numbers[256];
     for (unsigned i = 0; i < 256; i++) numbers[i] = i * 0x100000003u;
     snprintf(text, sizeof text, "%s%s%s%s%s%s%s", HEAD, ENTRY, TILE, OPEN, THREAD, body, CLOSE);
-    cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = seed != 0, .seed = seed};
+    cpu_options = (cj_cpu_options){
+        .hazards = true, .random_schedule = seed != 0, .seed = seed, .threads = seed % 2 ? 4 : 1};
     *device = open_cpu();
     cj_test_ok(cj_mem_alloc(*device, 4096, &memory, error), error);
     cj_test_ok(cj_mem_fill(*device, memory, 0, 4096, NULL, error), error);

@@ -146,10 +146,13 @@ static const fault faults[] = {
 };
 // clang-format on
 
+static uint32_t host_threads = 1;
+
 static cj_status run_text(const char *ptx, launch_shape shape, uint64_t seed, cj_error *error) {
     static uint64_t results[RESULTS];
     memset(results, 0, sizeof results);
-    cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = seed != 0, .seed = seed};
+    cpu_options = (cj_cpu_options){
+        .hazards = true, .random_schedule = seed != 0, .seed = seed, .threads = host_threads};
     return run_kernel(ptx, shape, results, error);
 }
 
@@ -197,6 +200,19 @@ static void no_twin_is_reported(void **state) {
             }
         }
     }
+}
+
+// Clusters that run at the same time, each on a host thread of its own.
+static int four_host_threads(void **state) {
+    (void)state;
+    host_threads = 4;
+    return 0;
+}
+
+static int one_host_thread(void **state) {
+    (void)state;
+    host_threads = 1;
+    return 0;
 }
 
 // ---- what a hazard says
@@ -460,6 +476,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_missing_synchronization_is_named),
         cmocka_unit_test(no_twin_is_reported),
+        cmocka_unit_test_setup_teardown(every_missing_synchronization_is_named, four_host_threads, one_host_thread),
+        cmocka_unit_test_setup_teardown(no_twin_is_reported, four_host_threads, one_host_thread),
         cmocka_unit_test(a_hazard_names_both_sides),
         cmocka_unit_test(memory_that_somebody_has_written),
         cmocka_unit_test(thousands_of_warps_read_one_word),

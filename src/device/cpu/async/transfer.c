@@ -179,6 +179,7 @@ static bool read_source(cj_cpu_transfer *t) {
     for (uint32_t next = 0; next_run(t, &t->from, t->from_bytes, &next, &run);) {
         if (!watch(t, agent, CJ_USE_READ, &t->from, &run, NULL)) return false;
         memcpy(data + run.offset, host_of(&t->from, &run), run.bytes);
+        cj__watch_unlock(t->who.w->block->cluster);
         if (loads_tile) cj__cpu_tile_round(t->tile, data + run.offset, run.bytes);
     }
     t->is_read = true;
@@ -214,6 +215,7 @@ static bool write_destination(const cj_cpu_transfer *t) {
             copy_masked(to, data + run.offset, run.bytes, t->byte_mask);
         else
             memcpy(to, data + run.offset, run.bytes);
+        cj__watch_unlock(t->who.w->block->cluster);
     }
     return true;
 }

@@ -94,7 +94,10 @@ bool cj__hazard_is_known(cj_cpu_findings *findings, cj_cpu_rule rule, unsigned f
 void cj__hazard_add(cj_cpu_findings *findings, cj_cpu_rule rule, const cj_hazard *hazard) {
     pthread_mutex_lock(&findings->lock);
     cj_cpu_found *list = list_of(findings, rule);
-    if (list->count < CJ_CPU_FINDINGS) {
+    cj_hazard    *known = find_known(findings, rule, hazard->first.line, hazard->second.line);
+    if (known) {  // another host thread was first
+        known->count++;
+    } else if (list->count < CJ_CPU_FINDINGS) {
         cj_hazard *kept = &list->hazard[list->count++];
         *kept = *hazard;
         kept->count = 1;

@@ -396,16 +396,16 @@ FMA(avx512, AVX512)
 // ---- sets
 
 // Each type: its word, elements in a word, bits, how codes of A and of B come from words.
-#define EACH_TYPE(X, set, isa)                                                                 \
-    X(set, isa, tf32, TF32, 1, 32, NULL, turn32)                                               \
-    X(set, isa, bf16, BF16, 2, 16, NULL, turn16)                                               \
-    X(set, isa, f16, F16, 2, 16, NULL, turn16)                                                 \
-    X(set, isa, e5m2, E5M2, 4, 8, NULL, turn8)                                                 \
-    X(set, isa, e4m3, E4M3, 4, 8, NULL, turn8)                                                 \
-    X(set, isa, u8, U8, 4, 8, NULL, turn8)                                                     \
-    X(set, isa, s8, S8, 4, 8, NULL, turn8) X(set, isa, u4, U4, 8, 4, set##_split4, turn4)      \
-        X(set, isa, s4, S4, 8, 4, set##_split4, turn4) X(set, isa, b1, B1, 1, 1, NULL, turn32) \
-            X(set, isa, f64, F64, 1, 64, NULL, turn64)
+#define EACH_TYPE(X, set, isa)                                                                    \
+    X(set, isa, tf32, TF32, 1, 32, NULL, turn32)                                                  \
+    X(set, isa, bf16, BF16, 2, 16, NULL, turn16)                                                  \
+    X(set, isa, f16, F16, 2, 16, NULL, turn16)                                                    \
+    X(set, isa, e5m2, E5M2, 4, 8, NULL, turn8)                                                    \
+    X(set, isa, e4m3, E4M3, 4, 8, NULL, turn8)                                                    \
+    X(set, isa, u8, U8, 4, 8, NULL, turn8)                                                        \
+    X(set, isa, s8, S8, 4, 8, NULL, turn8)                                                        \
+    X(set, isa, u4, U4, 8, 4, set##_split4, turn4) X(set, isa, s4, S4, 8, 4, set##_split4, turn4) \
+        X(set, isa, b1, B1, 1, 1, NULL, turn32) X(set, isa, f64, F64, 1, 64, NULL, turn64)
 #define EACH_SUM(X, set, isa) \
     X(set, isa, f64, F64, 2) X(set, isa, f32, F32, 2) X(set, isa, f16, F16, 1) X(set, isa, s32, S32, 2)
 #define EACH_MOVE(X, set, isa) \

@@ -46,12 +46,14 @@ typedef struct grid {
     _Atomic uint64_t     next, done, instructions;
     _Atomic uint64_t     progress_at;  // ms
     _Atomic int          status;       // the first failure that ended the launch early
+    _Atomic bool         starved;      // some worker had no memory to watch
     pthread_mutex_t      lock;         // of launch->counts
 } grid;
 
 typedef struct worker {
     grid            *grid;
     cj_cpu_counts   *counts;
+    cj_undefined    *undefined;   // NULL: the launch is not watched
     uint32_t         held, made;  // clusters that run; clusters that have memory, of which the running ones are first
     cj_cpu_cluster **cluster;     // [held_most]
 } worker;
@@ -89,12 +91,13 @@ static void free_cluster(cj_cpu_cluster *cluster) {
 }
 
 // A cluster with all of its threads' state, in one allocation; NULL when out of memory.
-static cj_cpu_cluster *new_cluster(const cj_cpu_launch *launch, cj_cpu_counts *counts) {
+static cj_cpu_cluster *new_cluster(const cj_cpu_launch *launch, cj_cpu_counts *counts, cj_undefined *undefined) {
     const layout    size = lay_out(launch);
     unsigned char  *at = aligned_alloc(ALIGNMENT, size.all);
     cj_cpu_cluster *cluster = (cj_cpu_cluster *)(void *)at;
     if (!at) return NULL;
-    *cluster = (cj_cpu_cluster){.launch = launch, .counts = counts, .observed = counts || launch->watch};
+    *cluster = (cj_cpu_cluster){
+        .launch = launch, .counts = counts, .undefined = undefined, .observed = counts || launch->watch};
     at += rounded(sizeof *cluster);
     cluster->order = (uint16_t *)(void *)at;
     at += size.order;
@@ -174,7 +177,7 @@ static void take_clusters(worker *me, uint32_t wanted) {
     grid *g = me->grid;
     while (me->held < wanted && atomic_load(&g->next) < g->count) {
         if (me->held == me->made) {
-            cj_cpu_cluster *made = new_cluster(g->launch, me->counts);
+            cj_cpu_cluster *made = new_cluster(g->launch, me->counts, me->undefined);
             if (!made && (!me->held || g->launch->cooperative)) stop(g, CJ_OUT_OF_MEMORY);
             if (!made) return;
             me->cluster[me->made++] = made;
@@ -214,6 +217,7 @@ static void *work(void *user) {
         if (!run_held(me)) wanted = wanted * 2 < g->held_most ? wanted * 2 : g->held_most;
     }
     for (uint32_t i = 0; i < me->made; i++) free_cluster(me->cluster[i]);
+    if (cj__watch_starved) atomic_store(&g->starved, true);
     if (me->counts) {
         pthread_mutex_lock(&g->lock);
         cj__stats_add(g->launch->counts, me->counts);
@@ -223,7 +227,7 @@ static void *work(void *user) {
 }
 
 static uint32_t worker_count(const cj_cpu_launch *launch, uint64_t clusters) {
-    uint32_t count = launch->watch ? 1 : launch->options.threads;  // watch.h explains the one thread
+    uint32_t count = launch->watch && launch->heap ? 1 : launch->options.threads;  // a block's shadow begins anew
     if (count > WORKERS_MAX) count = WORKERS_MAX;
     return count > clusters ? (uint32_t)clusters : count;
 }
@@ -253,7 +257,9 @@ static worker *open_workers(grid *g) {
         workers[i].grid = g;
         workers[i].cluster = calloc(g->held_most, sizeof(cj_cpu_cluster *));
         if (g->launch->counts) workers[i].counts = cj__stats_new(g->launch->program);
-        whole = workers[i].cluster && (workers[i].counts || !g->launch->counts);
+        if (g->launch->watch) workers[i].undefined = cj__undefined_open(g->launch->program);
+        whole = workers[i].cluster && (workers[i].counts || !g->launch->counts) &&
+                (workers[i].undefined || !g->launch->watch);
     }
     if (!whole) stop(g, CJ_OUT_OF_MEMORY);
     return workers;
@@ -262,6 +268,7 @@ static worker *open_workers(grid *g) {
 static void close_workers(const grid *g, worker *workers) {
     for (uint32_t i = 0; workers && i < g->workers; i++) {
         free(workers[i].counts);
+        cj__undefined_close(workers[i].undefined);
         free(workers[i].cluster);
     }
     free(workers);
@@ -275,6 +282,7 @@ static void run_workers(grid *g, worker *workers) {
     while (started < g->workers && !pthread_create(&thread[started], NULL, work, &workers[started])) started++;
     work(&workers[0]);
     for (uint32_t i = 1; i < started; i++) pthread_join(thread[i], NULL);
+    cj__watch_starved |= atomic_load(&g->starved);
 }
 
 cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_error *error) {

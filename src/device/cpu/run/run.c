@@ -34,9 +34,10 @@ static uint32_t run_group(cj_cpu_warp *w, const cj_cpu_op *code) {
         const uint32_t   mask = w->active & (*(const uint32_t *)(const void *)(w->file + op->guard) ^ op->guard_flip);
         if (w->undefined && !cj__undefined_step(w, op, mask)) return 0;
         const cj_cpu_step step = mask ? op->run(w, op, mask) : CJ_STEP_NEXT;
-        const uint32_t    waiting = step == CJ_STEP_WAIT ? w->waiting : 0;
-        const uint32_t    executed = mask & ~waiting;
-        const uint32_t    lanes = executed == CJ_ALL_LANES ? CJ_LANES : cj__cpu_count(executed);
+        if (w->block->cluster->locked) cj__watch_unlock(w->block->cluster);
+        const uint32_t waiting = step == CJ_STEP_WAIT ? w->waiting : 0;
+        const uint32_t executed = mask & ~waiting;
+        const uint32_t lanes = executed == CJ_ALL_LANES ? CJ_LANES : cj__cpu_count(executed);
         threads += lanes;
         if (counts && !waiting) {
             counts->op[pc].threads += lanes;

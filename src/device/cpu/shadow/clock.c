@@ -12,7 +12,7 @@ typedef struct extra {
 } extra;
 
 struct cj_known {
-    uint32_t refs;
+    uint32_t refs;             // changed by every host thread that holds it
     uint16_t level;            // 0: a leaf
     uint16_t warps;            // of a leaf
     uint32_t count, capacity;  // extras of a leaf
@@ -41,13 +41,19 @@ void *cj__watch_calloc(size_t bytes) {
 
 // ---- nodes
 
+// Holders on several host threads share clocks and nodes that were released in global memory. What has one holder is
+// changed by that one alone.
+static void add_holder(uint32_t *refs) { __atomic_add_fetch(refs, 1, __ATOMIC_RELAXED); }
+static bool lose_holder(uint32_t *refs) { return !__atomic_sub_fetch(refs, 1, __ATOMIC_ACQ_REL); }
+static bool has_one_holder(const uint32_t *refs) { return __atomic_load_n(refs, __ATOMIC_ACQUIRE) == 1; }
+
 static cj_known *hold(cj_known *node) {
-    if (node) node->refs++;
+    if (node) add_holder(&node->refs);
     return node;
 }
 
 static void drop(cj_known *node) {
-    if (!node || --node->refs) return;
+    if (!node || !lose_holder(&node->refs)) return;
     for (unsigned i = 0; node->level && i < CHILDREN; i++) drop(((inner *)(void *)node)->child[i]);
     free(node);
 }
@@ -68,7 +74,7 @@ static cj_known *new_inner(uint16_t level) {
 // Returns the node itself if it has one holder, else a copy; leaves get room for that many extras. Takes over the
 // reference; NULL when out of memory.
 static cj_known *own(cj_known *node, uint32_t capacity) {
-    if (node->refs == 1 && (node->level || node->capacity >= capacity)) return node;
+    if (has_one_holder(&node->refs) && (node->level || node->capacity >= capacity)) return node;
     cj_known *copy = node->level ? new_inner(node->level) : new_leaf(node->warps, capacity + capacity / 2);
     if (copy && node->level) {
         for (unsigned i = 0; i < CHILDREN; i++) {
@@ -300,12 +306,12 @@ static const cj_known *leaf_of(const cj_known *node, uint32_t block) {
 // ---- clocks
 
 cj_clock *cj__clock_hold(cj_clock *clock) {
-    if (clock) clock->refs++;
+    if (clock) add_holder(&clock->refs);
     return clock;
 }
 
 void cj__clock_drop(cj_clock *clock) {
-    if (!clock || --clock->refs) return;
+    if (!clock || !lose_holder(&clock->refs)) return;
     for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) drop(clock->view[i]);
     free(clock);
 }
@@ -313,7 +319,7 @@ void cj__clock_drop(cj_clock *clock) {
 // Makes *clock a clock with one holder, by a copy if it has several.
 static cj_clock *own_clock(cj_clock **clock) {
     cj_clock *old = *clock;
-    if (old && old->refs == 1) return old;
+    if (old && has_one_holder(&old->refs)) return old;
     cj_clock *copy = cj__watch_calloc(sizeof *copy);
     if (copy) copy->refs = 1;
     for (unsigned i = 0; copy && old && i < CJ_VIEW_COUNT; i++) copy->view[i] = hold(old->view[i]);

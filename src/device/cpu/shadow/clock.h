@@ -14,7 +14,7 @@
 // that actions of single lanes cost little more than actions of the whole warp. Each warp counts time, one step at each
 // release.
 //
-// Only one host thread uses a clock. If memory runs out, clocks lose knowledge and accesses look less ordered than they
+// A host thread may hold clocks that others hold, but each clock has one owner, who alone changes it. If memory runs out, clocks lose knowledge and accesses look less ordered than they
 // are: then cj__watch_starved is set, and the launch gives no verdict.
 #ifndef CJ_CPU_CLOCK_H
 #define CJ_CPU_CLOCK_H
@@ -33,8 +33,8 @@ typedef enum cj_view {
     CJ_VIEW_COUNT
 } cj_view;
 
-// Allocates zeroed memory for a launch's clocks and shadows; a failure sets cj__watch_starved. A watched launch runs on
-// its caller's host thread, so each thread has a flag of its own; cj__watch_open clears it.
+// Allocates zeroed memory for a launch's clocks and shadows; a failure sets the host thread's
+// cj__watch_starved. cj__watch_open clears the caller's, which in the end has what any thread of the launch has.
 void                     *cj__watch_calloc(size_t bytes);
 extern _Thread_local bool cj__watch_starved;
 

@@ -52,7 +52,7 @@ typedef struct page {
 
 struct cj_shadow {
     uint64_t            bytes;
-    uint64_t            crowd_bytes;
+    uint64_t            crowd_bytes;  // of all pages: pages of several host threads
     const cj_cpu_range *range;
     page               *page[];
 };
@@ -123,17 +123,17 @@ static crowd *new_crowd(cj_shadow *shadow, uint32_t size) {
     if (!many) return NULL;
     many->size = size;
     many->scope = UINT8_MAX;
-    shadow->crowd_bytes += size * sizeof *many->entry;
+    __atomic_add_fetch(&shadow->crowd_bytes, size * sizeof *many->entry, __ATOMIC_RELAXED);
     return many;
 }
 
 static void free_crowd(cj_shadow *shadow, crowd *many) {
-    shadow->crowd_bytes -= many->size * sizeof *many->entry;
+    __atomic_sub_fetch(&shadow->crowd_bytes, many->size * sizeof *many->entry, __ATOMIC_RELAXED);
     free(many);
 }
 
 static bool join_crowd(cj_shadow *shadow, crowd **at, const cj_access *access) {
-    while (!add_to_crowd(*at, access, shadow->crowd_bytes < CROWD_BYTES)) {
+    while (!add_to_crowd(*at, access, __atomic_load_n(&shadow->crowd_bytes, __ATOMIC_RELAXED) < CROWD_BYTES)) {
         crowd *larger = new_crowd(shadow, (*at)->size * 2);
         if (!larger) return false;
         for (uint32_t i = 0; i < (*at)->size; i++) {

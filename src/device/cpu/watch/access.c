@@ -10,9 +10,14 @@
 // The shadow of a block's shared memory, or of an allocation in global memory; NULL: out of memory.
 static cj_shadow *shadow_of(const cj_cpu_launch *launch, const cj_cpu_block *owner, const cj_cpu_range *range) {
     if (owner) return owner->watch->shared;
-    cj_shadow **shadow = &launch->watch->global[range - launch->ranges->range];
-    if (!*shadow) *shadow = cj__shadow_new(range->end - range->begin, range);
-    return *shadow;
+    cj_shadow **at = &launch->watch->global[range - launch->ranges->range];
+    cj_shadow  *shadow = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    if (shadow) return shadow;
+    pthread_mutex_lock(&launch->watch->lock);
+    shadow = *at ? *at : cj__shadow_new(range->end - range->begin, range);
+    __atomic_store_n(at, shadow, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&launch->watch->lock);
+    return shadow;
 }
 
 // A block may access another block's shared memory only after that block has certainly started and before it can exit.
@@ -34,6 +39,7 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
     const uint64_t       bytes = (uint64_t)op->bytes * op->count;
     cj_shadow           *shadow = shadow_of(launch, owner, w->range);
     if (!shadow) return;
+    if (!owner) cj__watch_lock_lanes(cluster, mask, address, bytes);
     const bool       is_write = order.use.flags & CJ_USE_WRITE, is_atomic = is_write && order.use.flags & CJ_USE_READ;
     cj_watch_subject s = {
         .w = w, .cluster = cluster, .owner = owner, .op = op, .mask = mask, .address = address, .begin = begin};
@@ -53,8 +59,7 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
         cj__shadow_access(shadow, &a, offset, bytes, cj__watch_judge, &s);
         if (is_write) cj__undefined_write(w, i, shadow, owner, offset);
         if (is_atomic) {
-            launch->watch->atomic[i].shadow = shadow;
-            launch->watch->atomic[i].offset = offset;
+            w->watch->atomic[i] = (cj_watch_atomic){shadow, offset};
         } else if (order.use.scope) {
             cj__watch_order_strong(w, i, shadow, offset, bytes, order, !is_write, is_write);
             a.access.time = w->watch->time;
@@ -70,6 +75,7 @@ static void access_place(cj_accessor *a, cj_watch_subject *s, const cj_cpu_block
                                              : cj__cpu_ranges_find(launch->ranges, place.address, place.bytes, NULL);
     if (!place.block && !range) return;
     cj_shadow *shadow = shadow_of(launch, place.block, range);
+    if (!place.block) cj__watch_lock_place(s->cluster, place.address, place.bytes);
     s->owner = place.block;
     s->begin = range ? range->begin : 0;
     s->from = place.address - s->begin;

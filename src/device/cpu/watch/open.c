@@ -14,12 +14,12 @@ cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
     cj_watch             *watch = calloc(1, sizeof *watch);
     launch->watch = watch;
     cj__watch_starved = false;
-    launch->undefined = cj__undefined_open(program);
     if (watch) {
         watch->order = cj__watch_orders(program);
         watch->global = calloc(launch->ranges->count + 1, sizeof(cj_shadow *));
+        cj__watch_open_locks(watch, launch->options.threads > 1);
     }
-    if (!watch || !watch->order || !watch->global || !launch->undefined) {
+    if (!watch || !watch->order || !watch->global) {
         return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to watch %s", program->entry->name);
     }
     return CJ_OK;
@@ -27,9 +27,8 @@ cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
 
 void cj__watch_close(cj_cpu_launch *launch) {
     cj_watch *watch = launch->watch;
-    cj__undefined_close(launch->undefined);
-    launch->undefined = NULL;
     if (!watch) return;
+    cj__watch_close_locks(watch);
     for (size_t i = 0; watch->global && i < launch->ranges->count; i++) {
         if (watch->global[i]) cj__shadow_settle(watch->global[i]);
         cj__shadow_free(watch->global[i]);

@@ -3,20 +3,29 @@
 #ifndef CJ_CPU_WATCH_STATE_H
 #define CJ_CPU_WATCH_STATE_H
 
+#include <pthread.h>
+
 #include "order.h"
 #include "watch.h"
 
+enum { CJ_WATCH_SHARDS = 64 };
+
 struct cj_watch {
-    cj_watch_order *order;   // of each op
-    cj_shadow     **global;  // of each range of the launch, NULL until it is accessed
-    struct {
-        cj_shadow *shadow;
-        uint64_t   offset;
-    } atomic[CJ_LANES];  // the addresses of the lanes of the running atomic
+    cj_watch_order *order;        // of each op
+    cj_shadow     **global;       // of each range of the launch, NULL until it is accessed
+    bool            is_parallel;  // several host threads run clusters: those share the shadows of global memory
+    pthread_mutex_t lock;         // of `global`
+    pthread_mutex_t shard[CJ_WATCH_SHARDS];  // lock.c
 };
 
 // Views that a fence of the lane itself extends: SHARED, GLOBAL, TENSORMAP, INIT.
 enum { CJ_WATCH_PASSED = CJ_VIEW_INIT - CJ_VIEW_SHARED + 1 };
+
+// Where a lane of the running atomic accesses memory.
+typedef struct cj_watch_atomic {
+    cj_shadow *shadow;
+    uint64_t   offset;
+} cj_watch_atomic;
 
 // What a releasing fence of a lane released: what the lane knew and did before it.
 typedef struct cj_watch_fenced {
@@ -33,6 +42,7 @@ struct cj_watch_warp {
     cj_watch_fenced fenced[CJ_LANES]
                           [CJ_SCOPES];           // the lane's last fence of each scope, except those before a wider one
     uint32_t passed[CJ_WATCH_PASSED][CJ_LANES];  // time of the lane's last fence for the views from SHARED to INIT
+    cj_watch_atomic atomic[CJ_LANES];
 };
 
 // Operations of thread t are agents t + stride, t + 2 * stride, …: once the thread knows an operation, the next
@@ -78,6 +88,12 @@ static inline cj_agents cj__watch_agent(const cj_watch_async *async) {
                        .warps = (uint16_t)async->block->cluster->launch->warps,
                        .mask = 1u << async->agent % CJ_LANES};
 }
+
+// lock.c: the locks of a launch; those of the bytes that lanes, or a place in global memory, access.
+void cj__watch_open_locks(cj_watch *watch, bool is_parallel);
+void cj__watch_close_locks(cj_watch *watch);
+void cj__watch_lock_lanes(cj_cpu_cluster *cluster, uint32_t mask, const uint64_t *address, uint64_t bytes);
+void cj__watch_lock_place(cj_cpu_cluster *cluster, uint64_t address, uint64_t bytes);
 
 // The index of a scope among those that are distinguished.
 static inline unsigned cj__watch_slot(unsigned scope) {

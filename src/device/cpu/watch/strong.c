@@ -65,9 +65,9 @@ void cj__watch_order_strong(cj_cpu_warp *w, unsigned lane, cj_shadow *shadow, ui
 
 void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool wrote) {
     if (!w->watch) return;
-    const cj_cpu_launch *launch = w->block->cluster->launch;
-    const cj_watch      *watch = launch->watch;
-    if (!watch->atomic[lane].shadow) return;
-    cj__watch_order_strong(w, lane, watch->atomic[lane].shadow, watch->atomic[lane].offset, op->bytes,
-                           watch->order[op - launch->program->op], true, wrote);
+    const cj_cpu_launch  *launch = w->block->cluster->launch;
+    const cj_watch_atomic at = w->watch->atomic[lane];
+    if (!at.shadow) return;
+    cj__watch_order_strong(w, lane, at.shadow, at.offset, op->bytes, launch->watch->order[op - launch->program->op],
+                           true, wrote);
 }

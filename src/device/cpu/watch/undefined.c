@@ -76,7 +76,7 @@ struct cj_undefined {
     } written[CJ_LANES];
 };
 
-static cj_undefined *state_of(const cj_cpu_warp *w) { return w->block->cluster->launch->undefined; }
+static cj_undefined *state_of(const cj_cpu_warp *w) { return w->block->cluster->undefined; }
 
 static uint32_t index_of(const cj_cpu_warp *w, const cj_cpu_op *op) {
     return (uint32_t)(op - w->block->cluster->launch->program->op);

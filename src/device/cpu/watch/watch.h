@@ -17,8 +17,7 @@
 //   INIT       initializations of mbarriers before a fence.mbarrier_init; the MEMORY view counts, too
 //   PROGRESS   executed, whether or not memory is ordered: all that a relaxed arrive gives
 //
-// A watched launch runs on one host thread: global memory has one shadow, and clusters are ordered by the order in
-// which they ran.
+// Global memory has one shadow for all host threads: an op locks what it accesses until it has done so (lock.c).
 #ifndef CJ_CPU_WATCH_H
 #define CJ_CPU_WATCH_H
 
@@ -110,6 +109,8 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
 void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool wrote);
 // The scope that a mnemonic names.
 cj_scope cj__watch_scope(const cj_mnemonic *mnemonic, cj_scope otherwise);
+// The op, or the transfer, has moved its bytes: gives up what its accesses have locked.
+void cj__watch_unlock(cj_cpu_cluster *cluster);
 // Lanes reach a bar.warp.sync together; threads of a block reach a barrier that has just completed.
 void cj__watch_meet(cj_cpu_warp *w, uint32_t mask);
 // Lanes arrive at a barrier of fewer threads than the block. False if nothing orders this after the phase before, to which

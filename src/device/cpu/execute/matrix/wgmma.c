@@ -172,18 +172,21 @@ static bool execute(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
 
 // ---- multiplications in flight
 
-static uint64_t add_to_seal(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, uint64_t sum) {
+enum { SEALS = CJ_LANES / 2 };  // sums beside each other: a single one would wait for each of its multiplications
+
+static void add_to_seal(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, uint64_t sum[SEALS]) {
     const lane_u64 *lanes = CJ_LANES_OF(const lane_u64, k);
-    for (unsigned i = 0; i < CJ_LANES / 2; i++) sum = (sum ^ lanes[i]) * 0x100000001b3u;
-    return sum;
+    for (unsigned i = 0; i < SEALS; i++) sum[i] = (sum[i] ^ lanes[i]) * 0x100000001b3u;
 }
 
 // A checksum of the registers that the instruction uses.
 static uint64_t seal_of(const cj_cpu_warp *w, const cj_cpu_op *op) {
     const wgmma_plan *plan = op->plan;
-    uint64_t          sum = 0;
-    for (unsigned k = 0; k < (plan->a_in_memory ? plan->a_at : plan->b_at); k++) sum = add_to_seal(w, op, k, sum);
-    return plan->metadata_at ? add_to_seal(w, op, plan->metadata_at, sum) : sum;
+    uint64_t          sum[SEALS] = {0}, all = 0;
+    for (unsigned k = 0; k < (plan->a_in_memory ? plan->a_at : plan->b_at); k++) add_to_seal(w, op, k, sum);
+    if (plan->metadata_at) add_to_seal(w, op, plan->metadata_at, sum);
+    for (unsigned i = 0; i < SEALS; i++) all = (all ^ sum[i]) * 0x100000001b3u;
+    return all;
 }
 
 static void drop_first(cj_cpu_warp *w) {
