@@ -63,7 +63,7 @@ struct cj_cpu_warp {
     cj_cpu_wgmmas       wgmma;
     uint32_t            index;   // in the block
     uint64_t            sleeps;  // the first round in which it gets a turn again (run/delay.h)
-    uint32_t     turn, spins;   // turns begun; the last turns in a row that one group used up while another was ready
+    uint32_t     turn, spins;    // turns begun; the last turns in a row that one group used up while another was ready
     uint32_t     group_count;
     cj_cpu_group group[CJ_LANES];
 };
@@ -99,24 +99,24 @@ struct cj_cpu_block {
 };
 
 typedef struct cj_cpu_launch {
-    const cj_cpu_program   *program;
-    cj_cpu_ranges          *ranges;
-    const cj_limits        *limits;
-    const unsigned char    *param;
-    cj_dim3                 grid, block, cluster, clusters;  // `cluster` is 1, 1, 1 without; `clusters` in the grid
-    bool                    is_cluster;
-    bool                    cooperative;  // all clusters run at once
-    cj_ptr                  workspace;    // of a cooperative grid whose kernel reads %envreg1 (cpu.c), else 0
-    uint32_t                dynamic_shared, shared_bytes;  // a block's: dynamic, and in all
-    uint32_t                threads, warps, ranks;         // a block's threads and warps, a cluster's blocks
-    uint32_t                local_bytes;                   // a thread's, its stack included
-    cj_cpu_options          options;
-    struct cj_cpu_findings *findings;
-    cj_watch               *watch;
-    cj_cpu_counts          *counts;     // sums over the clusters that have ended
-    const struct cj_cpu_images *images;     // the device's textures and surfaces
-    struct cj_cpu_heap     *heap;       // of malloc and free; NULL: the program calls neither
-    struct cj_cpu_prints   *prints;     // what its threads have printed (printout.h); NULL: the program does not print
+    const cj_cpu_program       *program;
+    cj_cpu_ranges              *ranges;
+    const cj_limits            *limits;
+    const unsigned char        *param;
+    cj_dim3                     grid, block, cluster, clusters;  // `cluster` is 1, 1, 1 without; `clusters` in the grid
+    bool                        is_cluster;
+    bool                        cooperative;  // all clusters run at once
+    cj_ptr                      workspace;    // of a cooperative grid whose kernel reads %envreg1 (cpu.c), else 0
+    uint32_t                    dynamic_shared, shared_bytes;  // a block's: dynamic, and in all
+    uint32_t                    threads, warps, ranks;         // a block's threads and warps, a cluster's blocks
+    uint32_t                    local_bytes;                   // a thread's, its stack included
+    cj_cpu_options              options;
+    struct cj_cpu_findings     *findings;
+    cj_watch                   *watch;
+    cj_cpu_counts              *counts;  // sums over the clusters that have ended
+    const struct cj_cpu_images *images;  // the device's textures and surfaces
+    struct cj_cpu_heap         *heap;    // of malloc and free; NULL: the program calls neither
+    struct cj_cpu_prints       *prints;  // what its threads have printed (printout.h); NULL: the program does not print
 } cj_cpu_launch;
 
 struct cj_cpu_cluster {
@@ -136,14 +136,14 @@ struct cj_cpu_cluster {
     uint16_t     *order;  // the warps of the cluster, in the order of their turns
     cj_sync       sync;   // of the cluster barrier
     cj_cpu_async *async;  // asynchronous work
-    cj_cpu_mbarriers *mbarriers;
-    cj_cpu_counts    *counts;    // NULL: nothing is counted by kind
-    cj_text           print;     // what its threads have printed
+    cj_cpu_mbarriers    *mbarriers;
+    cj_cpu_counts       *counts;     // NULL: nothing is counted by kind
+    cj_text              print;      // what its threads have printed
     struct cj_undefined *undefined;  // undefined.h: its worker's; NULL if the launch is not watched
-    uint64_t          locked;    // the shards of global memory's shadow that the running op has locked (watch/lock.c)
-    bool              observed;  // accesses are watched or counted
-    cj_status         status;    // not OK: the cluster cannot continue
-    cj_cpu_block      block[CJ_CLUSTER_MAX];
+    uint64_t             locked;  // the shards of global memory's shadow that the running op has locked (watch/lock.c)
+    bool                 observed;  // accesses are watched or counted
+    cj_status            status;    // not OK: the cluster cannot continue
+    cj_cpu_block         block[CJ_CLUSTER_MAX];
 };
 
 // %ctaid of a block.

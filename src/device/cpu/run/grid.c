@@ -227,7 +227,7 @@ static void *work(void *user) {
 }
 
 static uint32_t worker_count(const cj_cpu_launch *launch, uint64_t clusters) {
-    uint32_t count = launch->options.threads;
+    uint32_t count = launch->watch && launch->heap ? 1 : launch->options.threads;  // a block's shadow begins anew
     if (count > WORKERS_MAX) count = WORKERS_MAX;
     return count > clusters ? (uint32_t)clusters : count;
 }
