@@ -79,7 +79,11 @@ static CUresult open_gpu(int ordinal) {
     return CUDA_SUCCESS;
 }
 
-static void mark_fork(void) { cj__driver.forked = cj__driver.ready; }
+// Another thread may have held the lock when the process was forked.
+static void mark_fork(void) {
+    cj__driver.forked = cj__driver.ready;
+    pthread_mutex_init(&cj__driver.lock, NULL);
+}
 
 static CUresult open_all(void) {
     CUresult code = CUDA_SUCCESS;
