@@ -91,6 +91,9 @@ static void managed_memory() {
     cudaMemLocation location = {cudaMemLocationTypeDevice, 0};
     OK(cudaMemAdvise(p, 16, cudaMemAdviseSetReadMostly, location));
     OK(cudaMemPrefetchAsync(p, 16, location, 0, 0));
+    void  *pieces[] = {p, p + 2};
+    size_t sizes[] = {8, 8}, first = 0;
+    OK(cudaMemPrefetchBatchAsync(pieces, sizes, 2, &location, &first, 1, 0, 0));
     OK(cudaFree(p));
     EXPECT(cudaErrorInvalidValue, cudaMallocManaged(&p, 0));
     int *address = nullptr;
