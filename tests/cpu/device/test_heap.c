@@ -129,11 +129,11 @@ static void blocks_are_those_of_a_model(void **state) {
 
 // ---- threads at once
 
-static void threads_of_the_host_get_blocks_of_their_own(void **state) {
-    (void)state;
+static void serve_threads(bool hazards) {
     enum { GRID = 32, BLOCK = 64, THREADS = GRID * BLOCK };
     static uint64_t words[RESULTS];
-    open_with((cj_cpu_options){.threads = 4});
+    memset(words, 0, sizeof words);
+    open_with((cj_cpu_options){.threads = 4, .hazards = hazards});
     for (unsigned round = 0; round < 20; round++) {
         cj_error error = {0};
         for (unsigned t = 0; t < THREADS; t++) {
@@ -155,6 +155,17 @@ static void threads_of_the_host_get_blocks_of_their_own(void **state) {
     assert_int_equal(heap().refused, 0);
     assert_int_equal(heap().allocations, 20 * THREADS);
     close_all();
+}
+
+static void threads_of_the_host_get_blocks_of_their_own(void **state) {
+    (void)state;
+    serve_threads(false);
+}
+
+// What one thread frees another one gets, and nothing orders them but the heap: no race.
+static void watched_threads_get_blocks_of_their_own(void **state) {
+    (void)state;
+    serve_threads(true);
 }
 
 static void a_heap_with_blocks_keeps_its_size(void **state) {
@@ -238,6 +249,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_those_of_a_model),
         cmocka_unit_test(threads_of_the_host_get_blocks_of_their_own),
+        cmocka_unit_test(watched_threads_get_blocks_of_their_own),
         cmocka_unit_test(a_heap_with_blocks_keeps_its_size),
         cmocka_unit_test(misuse_across_launches_is_found),
         cmocka_unit_test(other_functions_without_a_body_are_refused_with_what_to_do),

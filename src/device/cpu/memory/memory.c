@@ -202,18 +202,15 @@ void cj__cpu_written_mark(const cj_cpu_range *range, uint64_t offset, uint64_t b
     __atomic_fetch_or(&written->bits[last_byte], tail, __ATOMIC_RELAXED);
 }
 
-void cj__cpu_written_clear(const cj_cpu_range *range, uint64_t offset, uint64_t bytes) {
+void cj__cpu_written_itemize(const cj_cpu_range *range) {
     cj_cpu_written *written = range->written;
-    if (written->all) memset(written->bits, 0xff, (range->end - range->begin) / 8 + 1);
+    if (!written->all) return;
+    memset(written->bits, 0xff, (range->end - range->begin) / 8 + 1);
     written->all = false;
-    for (uint64_t at = offset, end = offset + bytes; at < end;) {
-        const bool is_whole = at % 8 == 0 && end - at >= 8;
-        if (is_whole)
-            written->bits[at / 8] = 0;
-        else
-            written->bits[at / 8] &= (unsigned char)~(1 << at % 8);
-        at += is_whole ? 8 : 1;
-    }
+}
+
+void cj__cpu_written_clear(const cj_cpu_range *range, uint64_t offset, uint64_t bytes) {
+    memset(&range->written->bits[offset / 8], 0, bytes / 8);
 }
 
 void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges) {

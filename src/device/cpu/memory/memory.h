@@ -67,10 +67,13 @@ const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t ad
                                         const cj_cpu_range **nearest);
 
 // Marks these bytes of an allocation as written; or all bytes of all allocations, since a kernel that was not watched
-// may have written any of them. Clear: they are new memory, which nothing has written; no other thread may mark or read meanwhile.
+// may have written any of them.
 void cj__cpu_written_mark(const cj_cpu_range *range, uint64_t offset, uint64_t bytes);
-void cj__cpu_written_clear(const cj_cpu_range *range, uint64_t offset, uint64_t bytes);
 void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges);
+// Bytes become new memory, which nothing has written: multiples of 16, of a range that was itemized when the launch began. No other
+// thread may mark or read them meanwhile.
+void cj__cpu_written_clear(const cj_cpu_range *range, uint64_t offset, uint64_t bytes);
+void cj__cpu_written_itemize(const cj_cpu_range *range);
 // The length of the run from `offset` on whose bytes are all written or all unwritten; *written says which.
 uint64_t cj__cpu_written_run(const cj_cpu_range *range, uint64_t offset, uint64_t bytes, bool *written);
 

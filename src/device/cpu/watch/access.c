@@ -124,10 +124,11 @@ cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use
 }
 
 void cj__watch_renew(cj_cpu_warp *w, uint64_t address, uint64_t bytes) {
-    const cj_cpu_launch *launch = w->block->cluster->launch;
-    const cj_cpu_range  *range = w->watch ? cj__cpu_ranges_find(launch->ranges, address, bytes, NULL) : NULL;
+    cj_cpu_cluster     *cluster = w->block->cluster;
+    const cj_cpu_range *range = w->watch ? cj__cpu_ranges_find(cluster->launch->ranges, address, bytes, NULL) : NULL;
     if (!range) return;
-    cj_shadow *shadow = launch->watch->global[range - launch->ranges->range];
+    cj_shadow *shadow = shadow_of(cluster->launch, NULL, range);
+    cj__watch_lock_place(cluster, address, bytes);
     cj__cpu_written_clear(range, address - range->begin, bytes);
     if (shadow) cj__shadow_renew(shadow, address - range->begin, bytes);
 }

@@ -18,6 +18,8 @@ cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
         watch->order = cj__watch_orders(program);
         watch->global = calloc(launch->ranges->count + 1, sizeof(cj_shadow *));
         cj__watch_open_locks(watch, launch->options.threads > 1);
+        for (size_t i = 0; i < launch->ranges->count; i++)
+            if (launch->ranges->range[i].heap) cj__cpu_written_itemize(&launch->ranges->range[i]);
     }
     if (!watch || !watch->order || !watch->global) {
         return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to watch %s", program->entry->name);

@@ -16,8 +16,8 @@ static uint64_t allocate(const cj_library_call *call, uint64_t bytes, uint64_t a
                                    .block = block->position};
     const uint64_t       address = cj__heap_take(launch->heap, &wanted, align);
     if (!address) return 0;
-    memset((void *)(uintptr_t)address, CJ_POISON, bytes);
     cj__watch_renew(call->w, address, (bytes + CJ_HEAP_GRANULE - 1) / CJ_HEAP_GRANULE * CJ_HEAP_GRANULE);
+    memset((void *)(uintptr_t)address, CJ_POISON, bytes);
     return address;
 }
 
