@@ -30,6 +30,7 @@ binutils        command -v nm && command -v readelf
 libcmocka-dev   pkg-config --exists cmocka
 gnuplot-nox     command -v gnuplot
 dpkg-dev        command -v dpkg-shlibdeps
+abigail-tools   command -v abidiff
 groff-base      command -v groff
 mandoc          command -v mandoc
 zsh             command -v zsh
