@@ -42,7 +42,7 @@ static const args_option options[] = {
      .doc =
          "The order of warps and of asynchronous completions: always the same, asynchronous work as late as the program "
          "allows, or all drawn from a seed; seed:A..B runs the program once for each seed, until something is found (default fixed)"},
-    {.name = "threads", .key = MACHINE_THREADS, .arg = "N", .doc = "Host threads without hazards (default one a core)"},
+    {.name = "threads", .key = MACHINE_THREADS, .arg = "N", .doc = "Host threads (default one a core)"},
     {.name = "gpus", .key = KEY_GPUS, .arg = "N", .doc = "Devices that the program sees (1..16, default 1)"},
     {.name = "leaks",
      .key = KEY_LEAKS,
