@@ -43,9 +43,9 @@ char *repeat_text(const repeat *r, const machine_options *machine, const char *e
         fputs(" --entry ", to);
         shell_put(to, entry);
         launch_put_shape(to, launch);
-        if (!machine->cpu.hazards && !machine->cpu.random_schedule) fputs(" --threads 1", to);  // else it is one
     }
     fprintf(to, " --schedule %s", machine_schedule(machine, schedule));
+    if (launch && !machine->cpu.random_schedule) fputs(" --threads 1", to);  // a seed's launch has one by itself
     if (!fclose(to)) return text;
     free(text);
     return NULL;
