@@ -104,6 +104,7 @@ static void a_hazard_is_told_and_the_program_goes_on(void **state) {
     OK(cuCtxSynchronize());
     REPORTED("\"kind\": \"hazard\", \"call\": \"cuLaunchKernel\", \"kernel\": \"racy\", \"rule\": \"race-");
     REPORTED("\"what\": \"st.global.u32\"");
+    REPORTED("\"file\": \"race.cu\", \"line\": 31, \"column\": 5");
 }
 
 static void occupancy_follows_the_limits(void **state) {
