@@ -33,7 +33,7 @@ static inline void is_code(CUresult got, CUresult wanted, const char *call, cons
 
 // Kernels: add writes base + tid to p[tid] for tid < n; racy has a race; halt traps; pair runs in clusters of 2.
 static const char ptx[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".version 8.0\n.target sm_90\n.address_size 64\n.file 1 \"race.cu\"\n"
     ".visible .global .align 4 .u32 base = 5;\n"
     ".visible .entry add(.param .u64 p, .param .u32 n)\n{\n .reg .b32 %r<6>; .reg .b64 %rd<4>; .reg .pred %p1;\n"
     " ld.param.u64 %rd1,[p]; ld.param.u32 %r1,[n]; mov.u32 %r2,%tid.x; setp.ge.u32 %p1,%r2,%r1; @%p1 bra E;\n"
@@ -43,7 +43,7 @@ static const char ptx[] =
     " ld.param.u64 %rd1,[p]; ld.param.u32 %r1,[n]; ld.global.u32 %r2,[%rd1]; add.u32 %r3,%r2,%r1;\n"
     " st.global.u32 [%rd1],%r3; ret;\n}\n"
     ".visible .entry racy(.param .u64 p)\n{\n .reg .b32 %r1; .reg .b64 %rd1;\n"
-    " ld.param.u64 %rd1,[p]; mov.u32 %r1,%tid.x;\n st.global.u32 [%rd1],%r1;\n ret;\n}\n"
+    " ld.param.u64 %rd1,[p]; mov.u32 %r1,%tid.x;\n .loc 1 31 5\n st.global.u32 [%rd1],%r1;\n ret;\n}\n"
     ".visible .entry halt()\n{\n trap;\n}\n"
     ".visible .entry pair(.param .u64 p) .reqntid 32\n{\n .reg .b32 %r1; .reg .b64 %rd1;\n"
     " ld.param.u64 %rd1,[p]; mov.u32 %r1,%cluster_nctarank; st.global.u32 [%rd1],%r1; ret;\n}\n"

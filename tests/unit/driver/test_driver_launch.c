@@ -96,6 +96,13 @@ static void a_fault_stays_until_the_context_is_reset(void **state) {
     REPORTED("\"rule\": \"trap\"");
 }
 
+static void memory_of_the_host_is_out_of_bounds(void **state) {
+    static unsigned own[4];
+    (void)state;
+    IS(CUDA_ERROR_ILLEGAL_ADDRESS, launch_more(NULL, (uintptr_t)own, 1));
+    REPORTED("memory of the host is reached after cuMemHostRegister");
+}
+
 static void a_hazard_is_told_and_the_program_goes_on(void **state) {
     CUdeviceptr p = allocate(4);
     void       *argument[] = {&p};
@@ -104,6 +111,7 @@ static void a_hazard_is_told_and_the_program_goes_on(void **state) {
     OK(cuCtxSynchronize());
     REPORTED("\"kind\": \"hazard\", \"call\": \"cuLaunchKernel\", \"kernel\": \"racy\", \"rule\": \"race-");
     REPORTED("\"what\": \"st.global.u32\"");
+    REPORTED("\"file\": \"race.cu\", \"line\": 31, \"column\": 5");
 }
 
 static void occupancy_follows_the_limits(void **state) {
@@ -191,6 +199,7 @@ int main(void) {
         TEST(attributes_shape_a_launch),
         TEST(limits_are_held),
         TEST(a_fault_stays_until_the_context_is_reset),
+        TEST(memory_of_the_host_is_out_of_bounds),
         TEST(a_hazard_is_told_and_the_program_goes_on),
         TEST(occupancy_follows_the_limits),
         TEST(tensor_maps_are_encoded),

@@ -86,21 +86,39 @@ static void a_forked_child_gets_an_error(void **state) {
     allocate(4);  // the parent goes on
 }
 
-// A child process leaks, and ends.
-static void the_end_is_told(void **state) {
-    char command[256], path[] = "/tmp/clusterjit_end_XXXXXX", text[4096] = "";
-    (void)state;
+// Runs this program as one that leaks, with more of the environment, and reads a file that it wrote.
+static void run_leak(const char *environment, const char *redirect, char *path, char text[4096]) {
+    char      command[512];
     const int file = mkstemp(path);
     assert_true(file >= 0);
-    snprintf(command, sizeof command, "CLUSTERJIT_REPORT=%s CJ_LEAK=1 /proc/%d/exe", path, (int)getpid());
+    snprintf(command, sizeof command, "%s%s CJ_LEAK=1 /proc/%d/exe %s%s", environment, *redirect ? "/dev/null" : path,
+             (int)getpid(), redirect, *redirect ? path : "");
     assert_int_equal(system(command), 0);
-    assert_true(read(file, text, sizeof text - 1) > 0);
+    const ssize_t bytes = read(file, text, 4095);
+    assert_true(bytes > 0);
+    text[bytes] = 0;
     close(file);
     unlink(path);
+}
+
+static void the_end_is_told(void **state) {
+    char path[] = "/tmp/clusterjit_end_XXXXXX", text[4096];
+    (void)state;
+    run_leak("CLUSTERJIT_REPORT=", "", path, text);
     assert_non_null(
         strstr(text, "{\"kind\": \"leak\", \"call\": \"cuMemAlloc\", \"message\": \"123 bytes were never freed"));
     assert_non_null(strstr(text, "{\"kind\": \"leak\", \"call\": \"cuStreamCreate\""));
     assert_non_null(strstr(text, "{\"kind\": \"end\", \"launches\": 1"));
+}
+
+static void unknown_settings_are_warned_of(void **state) {
+    char path[] = "/tmp/clusterjit_end_XXXXXX", text[4096];
+    (void)state;
+    run_leak("CLUSTERJIT_SCHEDULE=odd CLUSTERJIT_HAZARDS=maybe CLUSTERJIT_GPUS=99 CLUSTERJIT_REPORT=", "2>", path,
+             text);
+    assert_non_null(strstr(text, "CLUSTERJIT_SCHEDULE is 'odd'; it is fixed"));
+    assert_non_null(strstr(text, "CLUSTERJIT_HAZARDS is 'maybe'; it is on or off"));
+    assert_non_null(strstr(text, "CLUSTERJIT_GPUS is '99'; it is a number from 1 to 16"));
 }
 
 static int leak(void) {
@@ -114,10 +132,9 @@ static int leak(void) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(threads_do_not_disturb_each_other),
-        TEST(a_context_is_current_in_one_thread),
-        TEST(a_forked_child_gets_an_error),
-        TEST(the_end_is_told),
+        TEST(threads_do_not_disturb_each_other), TEST(a_context_is_current_in_one_thread),
+        TEST(a_forked_child_gets_an_error),      TEST(the_end_is_told),
+        TEST(unknown_settings_are_warned_of),
     };
     if (getenv("CJ_LEAK")) return leak();
     open_driver(1, false);
