@@ -28,6 +28,7 @@ enum {
     ALIGNMENT = 64,          // bytes, of lane arrays and shared memory: a cache line
     SLICE = 1 << 16,         // ops that a cluster executes before another one gets a turn
     POLLS = 256,             // polls of memory after which its slice ends early: it probably waits for another cluster
+    POLLS_RANDOM = 32,       // the same where clusters begin in any order, so that more of them wait
     HELD_BYTES = 512 << 20,  // of the clusters of all workers
     HELD_MAX = 256,          // clusters of a worker, unless the launch is cooperative
     WORKERS_MAX = 256,
@@ -160,7 +161,7 @@ static bool spend(grid *g, cj_cpu_cluster *cluster) {
 static void run_slice(grid *g, cj_cpu_cluster *cluster) {
     const uint64_t end = cluster->clock + SLICE;
     const bool     is_limited = g->launch->options.instruction_limit != 0;
-    const uint64_t polls_end = cluster->polls + POLLS;
+    const uint64_t polls_end = cluster->polls + (cluster->launch->options.random_schedule ? POLLS_RANDOM : POLLS);
     while (cluster->live && cluster->clock < end && cluster->polls < polls_end && cj__cpu_take_turns(cluster)) {
         if (is_limited && !spend(g, cluster)) cj__cpu_livelock(cluster);
         if (cluster->status || atomic_load_explicit(&g->status, memory_order_relaxed)) break;
