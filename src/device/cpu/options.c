@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _POSIX_C_SOURCE 200809L
+#include "system.h"
 
 #include <unistd.h>
 
