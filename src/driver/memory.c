@@ -212,8 +212,8 @@ void cj__memory_tell_leaks(void) {
     }
     for (size_t i = 0; i < known; i++) {
         char message[128];
-        snprintf(message, sizeof message, "%llu bytes were never freed, in %llu allocations",
-                 (unsigned long long)leaks[i].bytes, (unsigned long long)leaks[i].count);
+        snprintf(message, sizeof message, "%llu bytes were never freed, in %llu allocation%s",
+                 (unsigned long long)leaks[i].bytes, (unsigned long long)leaks[i].count, leaks[i].count == 1 ? "" : "s");
         const cj_record record = {.kind = "leak",
                                   .call = leaks[i].call,
                                   .message = message,
