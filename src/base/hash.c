@@ -72,7 +72,7 @@ bool cj__map_put(cj_map *map, const char *key, size_t length, void *value) {
     return true;
 }
 
-// Closes the gap: a later slot of the run moves into it unless its own search begins behind the gap.
+// Closes the gap: moves a later slot of the run into it, unless the search for that slot begins after the gap.
 static void close_gap(cj_map *map, size_t gap) {
     const size_t mask = map->capacity - 1;
     for (size_t i = (gap + 1) & mask; map->slot[i].value; i = (i + 1) & mask) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libnvrtc.so.13: passes every call on to NVIDIA's. A program that was compiled for machine code (-arch=sm_90) is compiled to
-// PTX, with the lines of its source, and GetCUBIN hands out that PTX: whoever loads it (cuModuleLoadData) takes either.
+// PTX, with the lines of its source, and GetCUBIN hands out that PTX: cuModuleLoadData takes either.
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdlib.h>

@@ -184,7 +184,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     LEAVE(CUDA_SUCCESS);
 }
 
-// Those who retained it keep it: it is as new, and its fault is forgotten.
+// Destroys what the primary context holds and forgets its fault. Callers that retained the context still hold it.
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
     ENTER(CJ_NEED_INIT);
     cj_context *primary = NULL;

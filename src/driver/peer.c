@@ -11,7 +11,7 @@ static CUresult other_gpu(CUcontext given, cj_gpu **other) {
     return CUDA_SUCCESS;
 }
 
-// A pool says itself who reaches its memory, and so does virtual memory.
+// Pools (cuMemPoolSetAccess) and virtual memory (cuMemSetAccess) have access rights of their own.
 static bool follows_peers(const cj_block *block, const cj_gpu *gpu) {
     return block->gpu == gpu && block->type == CJ_MEMORY_DEVICE && !block->pool;
 }

@@ -26,13 +26,13 @@ typedef struct cj_record {
 
 void cj__report(const cj_record *record);
 
-// Whether there is a file: what is on standard error is read by people, who did not ask for leaks.
+// Whether CLUSTERJIT_REPORT names a file. Leaks are reported to a file alone, not on standard error.
 bool cj__report_is_file(void);
 
 // The same, unless the kind, the call and the message were told before.
 void cj__report_once(const cj_record *record);
 
-// The module's PTX, so that who reads the report can show its lines. Without a file does nothing.
+// Writes the module's PTX to the report, so that run-program can show its lines. Without a file it does nothing.
 void cj__report_ptx(const char *module, const char *ptx);
 
 // What is counted for the last line of the report.

@@ -5,7 +5,7 @@
 
 #include "graph.h"
 
-// Pointers to the arguments, and behind them their values.
+// Pointers to the arguments, and after them their values.
 static void **copy_arguments(const cj_launch_work *launch) {
     const cj_function *code = launch->fun->code;
     const uint32_t     count = cj_function_param_count(code);

@@ -14,8 +14,8 @@
 // that actions of single lanes cost little more than actions of the whole warp. Each warp counts time, one step at each
 // release.
 //
-// A host thread may hold clocks that others hold, but each clock has one owner, who alone changes it. If memory runs out, clocks lose knowledge and accesses look less ordered than they
-// are: then cj__watch_starved is set, and the launch gives no verdict.
+// Several host threads may hold a clock, but only its owner changes it. If memory runs out, clocks lose knowledge and accesses
+// look less ordered than they are: then cj__watch_starved is set, and the launch gives no verdict.
 #ifndef CJ_CPU_CLOCK_H
 #define CJ_CPU_CLOCK_H
 

@@ -45,7 +45,7 @@ typedef struct cj_access {
     uint32_t     op;  // index in the program
 } cj_access;
 
-// What accesses have found out about their agents' knowledge: `now` knows all lanes of a warp up to this time. Zero: nothing.
+// The result of the last comparison of clocks: the clock `now` knows all lanes of warp `group` of `block` up to `time`. All zero: none.
 typedef struct cj_shadow_memo {
     const cj_clock *now;
     uint32_t        block, group, time;
