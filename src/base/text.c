@@ -29,6 +29,21 @@ void cj__text_add(cj_text *text, const char *bytes, size_t length) {
     text->data[text->length] = '\0';
 }
 
+// Bytes above ASCII go through, as UTF-8.
+void cj__text_json(cj_text *text, const char *string) {
+    cj__text_puts(text, "\"");
+    for (const char *at = string; *at; at++) {
+        const unsigned char byte = (unsigned char)*at;
+        if (byte == '"' || byte == '\\')
+            cj__text_printf(text, "\\%c", byte);
+        else if (byte < ' ')
+            cj__text_printf(text, "\\u%04x", byte);
+        else
+            cj__text_add(text, at, 1);
+    }
+    cj__text_puts(text, "\"");
+}
+
 void cj__text_pad(cj_text *text, size_t line_start, size_t column) {
     size_t end = line_start + column;
     if (text->length >= end || !reserve(text, end - text->length)) return;

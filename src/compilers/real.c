@@ -16,17 +16,8 @@
 // ---- the report
 
 static void put_string(cj_text *line, const char *name, const char *value) {
-    cj__text_printf(line, "%s\"%s\": \"", line->length > 1 ? ", " : "", name);
-    for (const char *c = value; *c; c++) {
-        const unsigned char byte = (unsigned char)*c;
-        if (byte == '"' || byte == '\\')
-            cj__text_printf(line, "\\%c", byte);
-        else if (byte < ' ' || byte == 0x7f)
-            cj__text_printf(line, "\\u%04x", byte);
-        else
-            cj__text_add(line, c, 1);
-    }
-    cj__text_puts(line, "\"");
+    cj__text_printf(line, "%s\"%s\": ", line->length > 1 ? ", " : "", name);
+    cj__text_json(line, value);
 }
 
 // One write of the whole line: other threads and processes append to the file, too.

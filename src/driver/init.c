@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuInit: reads the environment and opens the devices. What is told when the process ends.
-#define _GNU_SOURCE  // secure_getenv
+#include "system.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static void warn(const char *variable, const char *value, const char *expected) 
 }
 
 static const char *value_of(const char *variable) {
-    const char *value = secure_getenv(variable);
+    const char *value = cj__getenv(variable);
     return value && *value ? value : NULL;
 }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // secure_getenv
+#include "system.h"
+
 #include "report.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "text.h"
 
 cj_counts cj__counts;
 
@@ -16,73 +18,29 @@ static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
 static int             file = -1;  // -1: text on standard error
 
 static void open_file(void) {
-    const char *path = secure_getenv("CLUSTERJIT_REPORT");
+    const char *path = cj__getenv("CLUSTERJIT_REPORT");
     if (!path || !*path) return;
     file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (file < 0)
         fprintf(stderr, "clusterjit: CLUSTERJIT_REPORT=%s cannot be written; the report follows here\n", path);
 }
 
-// ---- text that grows
+// ---- fields of a record
 
-typedef struct text {
-    char  *data;
-    size_t length, room;
-    bool   failed;
-} text;
-
-static void add_bytes(text *t, const char *from, size_t bytes) {
-    if (t->length + bytes + 1 > t->room) {
-        const size_t room = 2 * (t->length + bytes) + 256;
-        char        *data = realloc(t->data, room);
-        t->failed = t->failed || !data;
-        if (!data) return;
-        t->data = data;
-        t->room = room;
-    }
-    memcpy(t->data + t->length, from, bytes);
-    t->length += bytes;
-    t->data[t->length] = 0;
-}
-
-CJ_PRINTF(2, 3) static void add(text *t, const char *format, ...) {
-    char    line[256];
-    va_list args;
-    va_start(args, format);
-    const int length = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    if (length > 0) add_bytes(t, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
-}
-
-// A string of JSON; bytes that are no ASCII go through as UTF-8 does.
-static void add_string(text *t, const char *from) {
-    add(t, "\"");
-    for (const char *at = from; *at; at++) {
-        const unsigned char c = (unsigned char)*at;
-        if (c == '"' || c == '\\')
-            add(t, "\\%c", c);
-        else if (c < 0x20)
-            add(t, "\\u%04x", c);
-        else
-            add_bytes(t, at, 1);
-    }
-    add(t, "\"");
-}
-
-static void add_field(text *t, const char *name, const char *value) {
+static void add_field(cj_text *t, const char *name, const char *value) {
     if (!value || !*value) return;
-    add(t, ", \"%s\": ", name);
-    add_string(t, value);
+    cj__text_printf(t, ", \"%s\": ", name);
+    cj__text_json(t, value);
 }
 
 // A call as programs write it: without the version that CUDA's header appends.
-static void add_call(text *t, const char *call) {
+static void add_call(cj_text *t, const char *call) {
     const size_t length = strlen(call);
     const bool   versioned = length > 3 && call[length - 3] == '_' && call[length - 2] == 'v';
-    add(t, "%.*s", (int)(length - (versioned ? 3 : 0)), call);
+    cj__text_printf(t, "%.*s", (int)(length - (versioned ? 3 : 0)), call);
 }
 
-static void write_out(text *t) {
+static void write_out(cj_text *t) {
     const int   to = file < 0 ? STDERR_FILENO : file;
     size_t      left = t->failed ? 0 : t->length;
     const char *at = t->data;
@@ -92,29 +50,29 @@ static void write_out(text *t) {
         at += wrote;
         left -= (size_t)wrote;
     }
-    free(t->data);
+    cj__text_free(t);
 }
 
 // ---- records
 
-static void side_to_json(text *t, const cj_report_side *side) {
-    add(t, "{\"ptx_line\": %u, \"what\": ", side->ptx_line);
-    add_string(t, side->what ? side->what : "");
-    add(t, ", \"thread\": [%u, %u, %u], \"block\": [%u, %u, %u]", side->thread.x, side->thread.y, side->thread.z,
-        side->block.x, side->block.y, side->block.z);
+static void side_to_json(cj_text *t, const cj_report_side *side) {
+    cj__text_printf(t, "{\"ptx_line\": %u, \"what\": ", side->ptx_line);
+    cj__text_json(t, side->what ? side->what : "");
+    cj__text_printf(t, ", \"thread\": [%u, %u, %u], \"block\": [%u, %u, %u]", side->thread.x, side->thread.y,
+                    side->thread.z, side->block.x, side->block.y, side->block.z);
     add_field(t, "file", side->file);
-    if (side->file) add(t, ", \"line\": %u, \"column\": %u", side->line, side->column);
-    add(t, "}");
+    if (side->file) cj__text_printf(t, ", \"line\": %u, \"column\": %u", side->line, side->column);
+    cj__text_printf(t, "}");
 }
 
-static void to_json(text *t, const cj_record *record) {
+static void to_json(cj_text *t, const cj_record *record) {
     const char *code = NULL;
     if (record->code) cuGetErrorName(record->code, &code);
-    add(t, "{\"kind\": \"%s\"", record->kind);
+    cj__text_printf(t, "{\"kind\": \"%s\"", record->kind);
     if (record->call) {
-        add(t, ", \"call\": \"");
+        cj__text_printf(t, ", \"call\": \"");
         add_call(t, record->call);
-        add(t, "\"");
+        cj__text_printf(t, "\"");
     }
     add_field(t, "kernel", record->kernel);
     add_field(t, "rule", record->rule);
@@ -122,30 +80,30 @@ static void to_json(text *t, const cj_record *record) {
     add_field(t, "hint", record->hint);
     add_field(t, "code", code);
     add_field(t, "module", record->module);
-    add(t, ", \"device\": %d", record->device);
-    if (record->bytes) add(t, ", \"bytes\": %llu", (unsigned long long)record->bytes);
-    if (record->sides) add(t, ", \"sides\": [");
+    cj__text_printf(t, ", \"device\": %d", record->device);
+    if (record->bytes) cj__text_printf(t, ", \"bytes\": %llu", (unsigned long long)record->bytes);
+    if (record->sides) cj__text_printf(t, ", \"sides\": [");
     for (unsigned i = 0; i < record->sides; i++) {
-        if (i) add(t, ", ");
+        if (i) cj__text_printf(t, ", ");
         side_to_json(t, &record->side[i]);
     }
-    add(t, "%s, \"count\": %llu}\n", record->sides ? "]" : "", (unsigned long long)record->count);
+    cj__text_printf(t, "%s, \"count\": %llu}\n", record->sides ? "]" : "", (unsigned long long)record->count);
 }
 
-static void to_words(text *t, const cj_record *record) {
+static void to_words(cj_text *t, const cj_record *record) {
     const char *code = NULL;
     if (record->code) cuGetErrorName(record->code, &code);
-    add(t, "clusterjit: %s: ", record->kind);
+    cj__text_printf(t, "clusterjit: %s: ", record->kind);
     if (record->call) {
         add_call(t, record->call);
-        add(t, ": ");
+        cj__text_printf(t, ": ");
     }
-    if (record->kernel && *record->kernel) add(t, "%.200s: ", record->kernel);
-    if (record->message) add_bytes(t, record->message, strlen(record->message));
-    if (record->rule && *record->rule) add(t, " [%s]", record->rule);
-    if (code) add(t, " (%s)", code);
-    add(t, "\n");
-    if (record->hint && *record->hint) add(t, "    hint: %.240s\n", record->hint);
+    if (record->kernel && *record->kernel) cj__text_printf(t, "%.200s: ", record->kernel);
+    if (record->message) cj__text_puts(t, record->message);
+    if (record->rule && *record->rule) cj__text_printf(t, " [%s]", record->rule);
+    if (code) cj__text_printf(t, " (%s)", code);
+    cj__text_printf(t, "\n");
+    if (record->hint && *record->hint) cj__text_printf(t, "    hint: %.240s\n", record->hint);
 }
 
 bool cj__report_is_file(void) {
@@ -154,7 +112,7 @@ bool cj__report_is_file(void) {
 }
 
 void cj__report(const cj_record *record) {
-    text t = {0};
+    cj_text t = {0};
     pthread_once(&opened, open_file);
     if (file < 0)
         to_words(&t, record);
@@ -165,13 +123,13 @@ void cj__report(const cj_record *record) {
 }
 
 void cj__report_ptx(const char *module, const char *ptx) {
-    text t = {0};
+    cj_text t = {0};
     pthread_once(&opened, open_file);
     if (file < 0) return;
-    add(&t, "{\"kind\": \"ptx\"");
+    cj__text_printf(&t, "{\"kind\": \"ptx\"");
     add_field(&t, "module", module);
     add_field(&t, "text", ptx);
-    add(&t, "}\n");
+    cj__text_printf(&t, "}\n");
     write_out(&t);
 }
 
@@ -198,13 +156,13 @@ void cj__report_once(const cj_record *record) {
 }
 
 void cj__report_end(void) {
-    text t = {0};
+    cj_text t = {0};
     pthread_once(&opened, open_file);
     if (file < 0) return;
-    add(&t, "{\"kind\": \"end\", \"launches\": %llu, \"copies\": %llu, \"bytes\": %llu, \"seconds\": %.6f",
-        (unsigned long long)cj__counts.launches, (unsigned long long)cj__counts.copies,
-        (unsigned long long)cj__counts.copied_bytes, cj__counts.seconds);
-    add(&t, ", \"findings\": %llu, \"kernels\": %llu}\n", (unsigned long long)cj__counts.findings,
-        (unsigned long long)cj__counts.launches);
+    cj__text_printf(&t, "{\"kind\": \"end\", \"launches\": %llu, \"copies\": %llu, \"bytes\": %llu, \"seconds\": %.6f",
+                    (unsigned long long)cj__counts.launches, (unsigned long long)cj__counts.copies,
+                    (unsigned long long)cj__counts.copied_bytes, cj__counts.seconds);
+    cj__text_printf(&t, ", \"findings\": %llu, \"kernels\": %llu}\n", (unsigned long long)cj__counts.findings,
+                    (unsigned long long)cj__counts.launches);
     write_out(&t);
 }
