@@ -16,8 +16,9 @@
 // ones.
 //
 // Nothing is searched among the cluster's transfers. Each round has a list of those that are due in it, and an arrival
-// that waits for copies of its thread is not pending before the last of them ends. Each thread has a list of its own
-// transfers, which its waits search, so that a wait costs the same however many transfers other threads have.
+// that waits for copies of its thread is not pending before the last of them ends. Each thread has lists of its own
+// transfers, which its waits search from the first that can matter on. So a wait costs the same however many transfers
+// other threads have, and however many its own thread never waits for.
 #ifndef CJ_CPU_ASYNC_H
 #define CJ_CPU_ASYNC_H
 
@@ -68,7 +69,6 @@ struct cj_cpu_transfer {
     uint64_t       begun, due;  // number of the transfer; the last round in which it may happen
     cj_cpu_signal  signal;
     cj_cpu_stage   stage;
-    uint32_t       blockers;           // of an arrival: the copies that it waits for
     bool           is_read, is_proxy;  // its source has been read; it goes through the async proxy
     bool           is_late;
     uint8_t        scope;      // cj_scope of its accesses
@@ -101,9 +101,10 @@ typedef struct cj_cpu_need {
 
 // The groups and the transfers of a thread.
 typedef struct cj_cpu_groups {
-    uint32_t         copy, bulk;        // committed so far
-    uint32_t         copying, blocked;  // small copies that are not done; arrivals that wait for them
-    cj_cpu_transfers own;
+    uint32_t         copy, bulk;                   // committed so far
+    cj_cpu_transfers own[CJ_SIGNAL_COPY_ARRIVAL];  // by signal; arrivals are among the copies
+    cj_cpu_transfer *copying;                      // the oldest copy that is not done: arrivals after it are blocked
+    cj_cpu_transfer *reading;                      // of bulk groups, the oldest whose read the thread has not waited for
     cj_cpu_need      need;
 } cj_cpu_groups;
 

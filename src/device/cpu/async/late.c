@@ -46,9 +46,9 @@ static uint64_t skipped(const pass *p) {
 
 static cj_cpu_transfer *next_of_groups(const pass *p, const cj_cpu_groups *groups) {
     const cj_cpu_need *need = &groups->need;
-    cj_cpu_transfer   *found = NULL;
-    uint64_t           skip = skipped(p);
-    for (cj_cpu_transfer *t = groups->own.last; t; t = t->link[CJ_LIST_THREAD].before) {
+    cj_cpu_transfer   *first = cj__transfer_first(groups, need->signal, need->read_only), *found = NULL;
+    cj_cpu_transfer   *t = first ? groups->own[need->signal].last : NULL;
+    for (uint64_t skip = skipped(p); t; t = t == first ? NULL : t->link[CJ_LIST_THREAD].before) {
         if (!cj__transfer_is_awaited(t, need->signal, need->last, need->read_only)) continue;
         found = t;
         if (!skip--) break;

@@ -64,25 +64,37 @@ static void await_step(cj_cpu_async *async, cj_cpu_transfer *t) {
     if (!t->is_late) make_due(async, t);
 }
 
-// A small copy has ended: arrivals that its thread began after it wait for one copy less.
-static void unblock(cj_cpu_async *async, cj_cpu_transfer *copy) {
-    cj_cpu_groups *groups = cj__transfer_groups(async, copy);
-    groups->copying--;
-    for (cj_cpu_transfer *t = groups->blocked ? copy : NULL; t; t = cj__transfer_next_own(t)) {
-        if (t->stage != CJ_STAGE_BLOCKED || --t->blockers) continue;
-        leave_stage(async, t);
-        groups->blocked--;
-        const uint64_t next = async->round + !async->is_due;
-        if (t->due < next) t->due = next;
-        await_step(async, t);
+static void unblock(cj_cpu_async *async, cj_cpu_transfer *arrival) {
+    const uint64_t next = async->round + !async->is_due;
+    leave_stage(async, arrival);
+    if (arrival->due < next) arrival->due = next;
+    await_step(async, arrival);
+}
+
+// From this one on: finds the thread's oldest copy that is not done. All copies before the arrivals on the way have ended.
+static void find_copying(cj_cpu_async *async, cj_cpu_groups *groups, cj_cpu_transfer *t) {
+    for (; t && (t->signal == CJ_SIGNAL_COPY_ARRIVAL || t->stage == CJ_STAGE_DONE); t = cj__transfer_next_own(t)) {
+        if (t->stage == CJ_STAGE_BLOCKED) unblock(async, t);
     }
+    groups->copying = t;
+}
+
+static void enter_own(cj_cpu_groups *groups, cj_cpu_transfer *t) {
+    append(cj__transfer_own(groups, t->signal), CJ_LIST_THREAD, t);
+    if (t->signal == CJ_SIGNAL_COPY_GROUP && !groups->copying) groups->copying = t;
+    if (t->signal == CJ_SIGNAL_BULK_GROUP && !groups->reading) groups->reading = t;
+}
+
+static void leave_own(cj_cpu_async *async, cj_cpu_transfer *t) {
+    cj_cpu_groups *groups = cj__transfer_groups(async, t);
+    if (groups->copying == t) find_copying(async, groups, cj__transfer_next_own(t));
+    if (groups->reading == t) groups->reading = cj__transfer_next_own(t);
+    unlink_from(cj__transfer_own(groups, t->signal), CJ_LIST_THREAD, t);
 }
 
 void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
-    if (t->stage == CJ_STAGE_BLOCKED) cj__transfer_groups(async, t)->blocked--;
     leave_stage(async, t);
-    if (t->signal == CJ_SIGNAL_COPY_GROUP && t->stage != CJ_STAGE_DONE) unblock(async, t);
-    unlink_from(&cj__transfer_groups(async, t)->own, CJ_LIST_THREAD, t);
+    leave_own(async, t);
     cj__transfer_end_watch(&t->reader);
     cj__transfer_end_watch(&t->writer);
     cj__cpu_tile_drop(t->tile);
@@ -132,15 +144,13 @@ cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
     made->writer = cj__watch_fork(who.w, who.op, who.lane);
     if (made->signal == CJ_SIGNAL_BULK_GROUP) made->reader = cj__watch_fork(who.w, who.op, who.lane);
     cj_cpu_groups *groups = cj__transfer_groups(async, made);
-    groups->copying += made->signal == CJ_SIGNAL_COPY_GROUP;
-    if (made->signal == CJ_SIGNAL_COPY_ARRIVAL) made->blockers = groups->copying;
-    groups->blocked += made->blockers != 0;
-    if (made->blockers)
+    const bool     waits = made->signal == CJ_SIGNAL_COPY_ARRIVAL && groups->copying;
+    if (waits)
         enter(async, made, CJ_STAGE_BLOCKED);
     else
         await_step(async, made);
-    append(&groups->own, CJ_LIST_THREAD, made);
-    return pace == CJ_PACE_AT_ONCE && !made->blockers ? make_at_once(async, made) : CJ_STEP_NEXT;
+    enter_own(groups, made);
+    return pace == CJ_PACE_AT_ONCE && !waits ? make_at_once(async, made) : CJ_STEP_NEXT;
 }
 
 // ---- moving the bytes
@@ -247,7 +257,8 @@ static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
 static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_mbarrier *m = mbarrier_of(t);
     if (!m) return false;
-    for (cj_cpu_transfer *copy = cj__transfer_groups(async, t)->own.first, *after; copy != t; copy = after) {
+    cj_cpu_groups *groups = cj__transfer_groups(async, t);
+    for (cj_cpu_transfer *copy = cj__transfer_own(groups, t->signal)->first, *after; copy != t; copy = after) {
         after = cj__transfer_next_own(copy);
         if (copy->signal != CJ_SIGNAL_COPY_GROUP || copy->stage != CJ_STAGE_DONE) continue;
         cj__sync_complete(&copy->writer, true, &m->sync);
@@ -268,7 +279,7 @@ static bool signal_group(cj_cpu_async *async, cj_cpu_transfer *t) {
     t->data = NULL;
     leave_stage(async, t);
     enter(async, t, CJ_STAGE_DONE);
-    if (t->signal == CJ_SIGNAL_COPY_GROUP) unblock(async, t);
+    if (cj__transfer_groups(async, t)->copying == t) find_copying(async, cj__transfer_groups(async, t), t);
     return true;
 }
 
