@@ -22,11 +22,7 @@
 // Mailboxes (kit.md, "Mailbox"): a row's tag is one more than the launch before left in its workspace. Each part reads it before
 // it sends; the last part writes the new one when it has all messages, so that every part has read the old one. It waits for parts of
 // smaller numbers, whose blocks have begun before and wait for nobody.
-#include <clusterjit/control.h>
-
 #include "argmax.h"
-#include "combine.h"
-#include "mailbox.h"
 
 enum { WARP = ARGMAX_WARP };
 

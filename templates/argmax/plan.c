@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // argmax's parameters, and from them the threads that read a row: some lanes of a warp, a block, a cluster, or several of these, its parts.
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "argmax.h"
-#include "error.h"
-#include "numbers.h"
 
 const cj_param_info cj__argmax_params[ARGMAX_PARAMS] = {
     [ARGMAX_ROWS] = {CJ_NUMBER("rows", 1, INT32_MAX, "1024", "rows of the matrix")},

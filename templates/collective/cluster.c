@@ -10,8 +10,6 @@
 //   B2  `to` has been read for the next round's input before it is overwritten. The collective's own barriers order that: with
 //       PULL the cluster barriers, with PUSH the barrier at its head, which also orders the stores to `from` before it reads.
 #include "collective.h"
-#include "loop.h"
-#include "vector.h"
 
 typedef struct kernel {
     cj_func         *f;

@@ -14,8 +14,6 @@
 // cycles[block] is the time of the last round.
 #include "collective.h"
 #include "collective_parts.h"
-#include "loop.h"
-#include "vector.h"
 
 enum { LINK_BYTES = 16, RANKS_MOST = 16 };
 

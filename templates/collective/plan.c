@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of a collective, what a plan makes of them, and which of them exclude each other.
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "collective.h"
 #include "collective_parts.h"
-#include "error.h"
 
 enum { WARP = 32 };
 

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The geometry that a plan chooses from the parameters.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "error.h"
 #include "exchange.h"
-#include "numbers.h"
 
 enum {
 #define PARAM(id, ...) id,
 #include "params.def"
-#undef PARAM
 };
 
 // The widest access, up to 16 bytes, that divides what it is to step through.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rounds of each strategy, in exchange.c's words: push, of long parts in many rounds by bulk copies, pull, and global.
 // docs/maintaining/exchange.md tells why the barriers suffice.
-#include <clusterjit/control.h>
-
 #include "kernel.h"
 
 // ---- push: st.async into the unit's place in the peer's buffer, whose mbarrier counts the bytes

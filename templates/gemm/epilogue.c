@@ -7,7 +7,6 @@
 // lane / 4 and two of the row 8 below in every 8 columns; it writes and reads them itself, in cells of their own: for f32 the
 // cells of C are those of D.
 #include "epilogue.h"
-#include "vector.h"
 
 enum { FRAGMENT_REGISTERS = 4, FRAGMENT_COLUMNS = 16, CELL_COLUMNS = 8, CHUNK = 16, PACKED_MAX = 16 };
 

@@ -3,15 +3,15 @@
 // it, as numbers. problem.c reads the parameters, shape.c derives sizes from them. Each layer includes the ones above it in
 // this list, and nothing else:
 //
-//   constants.h  constants.def         what was fitted to a GPU
-//   gemm.h       problem.c shape.c     parameters, types, tile and cluster, bytes of shared memory and of the workspace
+//   gemm.h       constants.def         what was fitted to a GPU
+//                problem.c shape.c     parameters, types, tile and cluster, bytes of shared memory and of the workspace
 //   plan.h       model.c choose.c      what a shape would cost; which one is chosen; plan.c refuses and makes the launch
 //   kernel.h     kernel.c              parameters of the kernel, thread identity, the order of tiles
 //   epilogue.h   value.c tail.c        from f32 sums to D
 //                epilogue.c
 //   split.h      partials.c split.c    split-K and stream-K
 //                stream_k.c
-//   roles.h      producer.c consumer.c the warp groups
+//                producer.c consumer.c the warp groups
 //   mma.h        mma*.c                the other form, for every GPU from sm_80 on
 //   params.def   gemm.c                the family: parameters, algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_H
@@ -20,15 +20,31 @@
 #include <clusterjit/tensormap.h>
 #include <clusterjit/warpgroup.h>
 
-#include "constants.h"
-#include "family.h"
-#include "numbers.h"
+#include "kit.h"
+
+// The constants of constants.def, as the plan reads them. There is one table: sm_90a, which the form wgmma needs, is
+// the H100 and H200; of the form mma (mma_*) nothing is measured yet.
+typedef struct gemm_constants {
+#define GEMM_CONSTANT(name, ...) double name;
+#define GEMM_TILE(...)
+#include "constants.def"
+} gemm_constants;
+
+extern const gemm_constants cj__gemm_constants;
+
+// Of tiles, in the order of the words of `tile`; 0 is auto.
+typedef struct gemm_tile_cost {
+    uint32_t m, n;
+    double   step, end;
+} gemm_tile_cost;
+
+enum { GEMM_TILES = 6 };
+extern const gemm_tile_cost cj__gemm_tiles[GEMM_TILES];
 
 // Parameters.
 enum {
 #define PARAM(id, ...) GEMM_##id,
 #include "params.def"
-#undef PARAM
 };
 
 enum {

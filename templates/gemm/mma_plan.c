@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of the form mma: tile, split-K and stages, as the parameters say or as they are predicted to take least.
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "error.h"
 #include "mma.h"
 #include "plan.h"
 

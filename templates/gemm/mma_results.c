@@ -8,7 +8,6 @@
 // bar.warp.sync: all lanes have written the rows before others read them, and, once more, read them before the next 16 are
 // written. The first one also orders the reads of C, which may be D, before the stores: a warp reads and writes the same elements.
 #include "mma.h"
-#include "vector.h"
 
 enum { ROWS = MMA_LINES, ROW_BELOW = 8, QUARTER = 2, EIGHTS_MAX = 8 };  // of a fragment; columns of a lane
 

@@ -2,13 +2,6 @@
 // The plan: the chosen shape is checked, gets its stages and its launch, and becomes parameters again.
 #include "plan.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "error.h"
-#include "occupancy.h"
-
 enum { STAGES_MAX = 8, TILES_MAX = INT32_MAX };
 
 // ---- what is refused

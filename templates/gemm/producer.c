@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer of the matrix product: one thread starts the tensor copies that fill the stages.
-#include "loop.h"
 #include "roles.h"
 
 enum { REGISTERS = 40 };  // a thread's, that the producer keeps

@@ -30,7 +30,6 @@
 //   sums_arrived[i] the bytes of the i-th subtile that this block owns have come from every other rank. A block cannot leave
 //                 before, so no barrier is needed at the end; one that has pushed can.
 #include "split.h"
-#include "stage.h"
 
 // Subtiles' partials that a thread has registers for, while their loads are in flight.
 enum { IN_FLIGHT = 4, SUBTILE_SUMS_MAX = GEMM_BOX / 2 };

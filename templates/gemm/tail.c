@@ -12,7 +12,6 @@
 // A line of less than 16 bytes has no whole unit, and no tensor map has no columns: its map has a unit, and no box is
 // stored. Loads are exact: C's map ends where its lines do.
 #include "epilogue.h"
-#include "vector.h"
 
 enum { UNIT = 16, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW };
 

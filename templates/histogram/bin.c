@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram: the bin of a sample, by instructions that are exact (histogram.h says how).
-#include <clusterjit/value.h>
-#include <inttypes.h>
 #include <math.h>
 
-#include "error.h"
 #include "histogram.h"
-#include "numbers.h"
 
 static cj_status integer_range(cj_binning *b, double lower, double upper, cj_error *error) {
     static const double ends[] = {[CJ_SAMPLE_U8] = 0x1p8, [CJ_SAMPLE_U16] = 0x1p16, [CJ_SAMPLE_U32] = 0x1p32};

@@ -12,11 +12,7 @@
 // counts it in a register until the bin changes; one in which at least half of the lanes seem to hold one bin each adds for
 // all lanes of a bin together, in global memory. 32-bit counters need no such care: the hardware counts equal addresses of a
 // warp at once.
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-
 #include "histogram.h"
-#include "numbers.h"
 
 enum { WARP = 32 };
 

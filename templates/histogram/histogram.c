@@ -31,19 +31,11 @@
 // strategy=owner: blocks access no shared memory but their own, so that a cluster needs no barrier. strategy=remote: both are
 // cluster barriers, whose arrivals release. B1 then also says that every block has started before any adds to its counters; after
 // B2 each block reads its own counters alone, so that any block may exit.
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-#include <inttypes.h>
-
 #include "histogram.h"
-#include "loop.h"
-#include "schedule.h"
-#include "vector.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [HISTOGRAM_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 enum { UNROLL_MAX = 8, WARP = 32 };  // the most loads in flight a thread

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The histogram's parameters, and from them its layout in shared memory and its grid.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "error.h"
 #include "histogram.h"
-#include "numbers.h"
-#include "occupancy.h"
 
 enum { OWNER, REMOTE };  // of strategy
 enum { ADD, SET };       // of result

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 // A parameter, of which params.def has one row each: PARAM(K, CJ_NUMBER("k", 1, 2048, "64", "how many")) becomes K in an enum and
-// [K] = {CJ_NUMBER(…)} in the family's table. Other members may follow in the row.
+// [K] = {CJ_NUMBER(…)} in the family's table. Other members may follow in the row. The file ends with #undef PARAM.
 //   CJ_NUMBER      a number from minimum to maximum
 //   CJ_AUTOMATIC   the same, or "auto", its default, which leaves the number to the plan
 //   CJ_REAL        a real number

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grid's end: groups send their partials to mailboxes in the workspace, and the last group combines them. reduce.c has
 // the picture and the barriers.
-#include <clusterjit/control.h>
-
-#include "mailbox.h"
 #include "reduce.h"
-#include "schedule.h"
 
 void cj__reduce_only_warp_0(const reduce_kernel *k, cj_label others) {
     cj_ptx(k->f, "@$1 bra $2;", cj_ne(k->f, "other_warp", k->warp, 0), others);

@@ -2,13 +2,7 @@
 // From memory to one partial a thread: | head | body | tail |. The body begins and ends at multiples of 16 bytes and is read
 // with vector loads; head and tail are each shorter than 16 bytes, and one scalar load by each of the first threads covers
 // them.
-#include <clusterjit/control.h>
-#include <stdio.h>
-
-#include "numbers.h"
 #include "reduce.h"
-#include "user_function.h"
-#include "vector.h"
 
 enum { ELEMENTS_MAX = 16 };  // that are combined together
 

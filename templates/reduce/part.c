@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Partials of a reduction: one value; the best value and its index; or count, mean and squared distances, which are combined
 // as Chan, Golub and LeVeque do (Algorithms for computing the sample variance, The American Statistician 37, 1983).
-#include <clusterjit/value.h>
-
-#include "numbers.h"
 #include "reduce.h"
 
 enum { BEST, INDEX };           // registers of the best and its index

@@ -3,15 +3,9 @@
 // constants.def.
 #include <clusterjit/reduce.h>
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "error.h"
-#include "numbers.h"
 #include "reduce.h"
-#include "user_function.h"
 
 static const reduce_op ops[] = {
     [CJ_REDUCE_SUM] = {REDUCE_VALUE, CJ_COMBINE_SUM, false},

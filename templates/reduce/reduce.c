@@ -29,17 +29,11 @@
 // manner. With result=block nothing is combined above the cluster: rank 0 writes its cluster's results. With result=both it
 // does so, too, and then combines them: out has the total first. With dependent=yes the next kernel's blocks may start as soon
 // as all of this one have, and no global memory is touched before griddepcontrol.wait.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "numbers.h"
 #include "reduce.h"
-#include "user_function.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [REDUCE_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_path(const reduce_kernel *k, cj_builder *b) {

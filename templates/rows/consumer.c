@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumer warps of a stream: rows from their stages, through registers, to what is written.
-#include <stdio.h>
-
 #include "stream.h"
 
 // Where the thread's first vector of a stage is.

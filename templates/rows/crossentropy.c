@@ -7,7 +7,6 @@
 //   dx   = scale * (p - (1 - s) * [column = label] - s / C)
 // A row whose label is `ignore` has loss 0 and a gradient of zeros; any other label beyond the columns gives a loss of
 // NaN.
-#include "error.h"
 #include "exp.h"
 
 enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
@@ -15,7 +14,6 @@ enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
     [LABEL] = {CJ_CHOICE("label", "i64 i32", "i64", "type of the labels")},
     [IGNORE] = {CJ_REAL("ignore", "-100", "a whole number: rows with this label do not count")},
     [SMOOTHING] = {CJ_REAL("smoothing", "0", "0 to 1: the share that all columns have in the loss")},

@@ -13,10 +13,7 @@
 #ifndef CJ_TEMPLATES_ROW_ENGINE_H
 #define CJ_TEMPLATES_ROW_ENGINE_H
 
-#include "combine.h"
-#include "numbers.h"
 #include "row.h"
-#include "schedule.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {

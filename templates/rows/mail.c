@@ -14,8 +14,6 @@
 //   P2  bar.sync: what the warps that polled have of the row is written before any warp reads it. It is written again
 //       after the next row's P1, to which every warp comes after its reading.
 //   P3  one warp alone: all lanes have read the block's last tag before it is written.
-#include "mailbox.h"
-
 #include "engine.h"
 
 // Where messages begin, after the work counter; room for a taken row, so that messages stay aligned.

@@ -11,7 +11,6 @@
 //   rmsnorm    dx = rstd * (g - n * mean(g * n))
 //   layernorm  dx = rstd * (g - mean(g) - n * mean(g * n))
 //   both       dw = sum over rows of dy * n, db = sum over rows of dy
-#include "error.h"
 #include "row.h"
 
 enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, BIAS_GRADIENT };
@@ -19,7 +18,6 @@ enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
     [EPSILON] = {CJ_REAL("epsilon", "1e-05", "is added to the mean of squares")},
     [WEIGHT] = {CJ_CHOICE("weight", "no yes", "yes", "yes: a factor for each column")},
     [BIAS] = {CJ_SWITCH("bias", "yes: what is added in each column"), .only = "pass=forward"},

@@ -12,9 +12,6 @@
 //   longer                        stream, clusters of up to 16 blocks of 4 to 16 warps; in the fewest pieces of which a
 //                                 thread holds 8 vectors
 //   no bulk copies possible       direct; read twice if registers do not hold the row
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "plan.h"
 
 // ---- which form

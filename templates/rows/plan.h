@@ -5,9 +5,6 @@
 #define CJ_TEMPLATES_ROW_PLAN_H
 
 #include "engine.h"
-#include "error.h"
-#include "numbers.h"
-#include "occupancy.h"
 
 typedef struct choice {
     cj_plan         *plan;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of the spread form: blocks a row, pieces, and the registers that a thread needs for them.
-#include <inttypes.h>
-
-#include "mailbox.h"
 #include "plan.h"
 
 // Registers of a thread as ptxas 13.0 needs them. The row that it holds comes first; sweeps hold it as f32. Beside it

@@ -12,10 +12,7 @@
 //   stream   persistent clusters take row after row from a work counter, since SMs do not run equally fast; a producer
 //            warp a block loads ahead (stream.h)
 //   spread   few rows: persistent groups of blocks, too large for a cluster, have a row each (spread.c, mail.c)
-#include <inttypes.h>
-
 #include "engine.h"
-#include "mailbox.h"
 
 // ---- the head
 

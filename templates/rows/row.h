@@ -5,8 +5,7 @@
 #ifndef CJ_TEMPLATES_ROW_H
 #define CJ_TEMPLATES_ROW_H
 
-#include "combine.h"
-#include "family.h"
+#include "kit.h"
 
 // ---- parameters
 
@@ -14,7 +13,6 @@
 enum {
 #define PARAM(id, ...) ROW_##id,
 #include "params.def"
-#undef PARAM
     ROW_OWN
 };
 

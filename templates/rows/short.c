@@ -5,9 +5,6 @@
 //           group 0 | group 1 | …   second rows, …
 //
 // All lanes of a warp take part in each shuffle. So a group after the last row works on that one, and writes nothing.
-#include <stddef.h>
-#include <string.h>
-
 #include "engine.h"
 
 // What one row has of its own, the family's values among it.

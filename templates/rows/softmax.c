@@ -9,9 +9,6 @@
 // Backward, from y and its gradient dy:
 //   softmax     dx = scale * (dy - sum(dy * y)) * y
 //   logsoftmax  dx = scale * (dy - sum(dy) * e^y)
-#include <inttypes.h>
-
-#include "error.h"
 #include "exp.h"
 
 enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
@@ -19,7 +16,6 @@ enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
     [SCALE] = {CJ_REAL("scale", "1", "what elements are multiplied by first")},
     [MASK] = {CJ_SWITCH("mask", "yes: a row of the type of x is added to every row; -infinity takes an element out")},
     [MASK_ROWS] = {CJ_NUMBER("mask-rows", 1, 1 << 26, "1",

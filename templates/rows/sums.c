@@ -15,7 +15,6 @@
 //   T2  bar.sync: each warp's sums of partials are there, before the first warp adds these up.
 //   T3  bar.sync: it has read them, before the next ones are written.
 #include "engine.h"
-#include "loop.h"
 
 // ---- registers and partials
 

@@ -8,7 +8,6 @@
 //
 //   workspace: | partial[partials][sums][columns] f32 | value[rows][shares][values] f32 |
 #include "engine.h"
-#include "loop.h"
 
 // Quotient and remainder of an item's number by `width`.
 typedef struct place {

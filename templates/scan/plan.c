@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a scan: what is refused, the form, the error bound.
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "error.h"
-#include "numbers.h"
 #include "scan.h"
-#include "user_function.h"
 
 // ---- what is refused
 

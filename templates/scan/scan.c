@@ -49,19 +49,11 @@
 //   S3  tile_full[stage]    tile_of_stage[] is written, the tile and its flags have arrived
 //   S4  summed[stage]       warp_prefix[] has the total of each warp
 //   S5  known[stage]        warp_prefix[] and tile_prefix[] have prefixes
-#include <clusterjit/value.h>
-
 #include "scan.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "user_function.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [SCAN_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_launch(const scan_kernel *k, cj_builder *b) {

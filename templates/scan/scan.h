@@ -4,16 +4,12 @@
 #ifndef CJ_TEMPLATES_SCAN_H
 #define CJ_TEMPLATES_SCAN_H
 
-#include "combine.h"
-#include "family.h"
-#include "lookback.h"
-#include "schedule.h"
+#include "kit.h"
 
 // Parameters.
 enum {
 #define PARAM(id, ...) SCAN_##id,
 #include "params.def"
-#undef PARAM
 };
 
 // Bytes a load, lanes; at most: loads of a thread, elements of a load, threads of a block, stages of a stream.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How rows are cut into tiles, and tiles into loads; how much shared memory they need.
-#include "numbers.h"
 #include "scan.h"
-#include "user_function.h"
 
 bool cj__scan_segmented(const scan_shape *s) { return s->heads != SCAN_WHOLE; }
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream form: a persistent kernel. One thread takes tile after tile, or row after row, from the work counter and loads
 // by bulk copies into pipeline stages; other warps sum each tile, look back, and scan it. scan.c has the roles and barriers.
-#include <clusterjit/control.h>
-#include <clusterjit/pipeline.h>
-
-#include "numbers.h"
 #include "scan.h"
 
 // In place of a row: the work counter has no more tiles.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile: its loads, their prefixes, and its stores.
-#include <clusterjit/value.h>
-
 #include "scan.h"
-#include "vector.h"
 
 // ---- elements in memory
 

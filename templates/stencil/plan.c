@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil's plan: strategy, form and sizes. What is not asked for (0, auto) is chosen and written back into the plan's
 // parameters, so that emit finds all of it there. constants.def has what was measured.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "error.h"
-#include "numbers.h"
 #include "stencil.h"
 
 static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)cj__ceil_div(a, b); }

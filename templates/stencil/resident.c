@@ -25,9 +25,6 @@
 //   B2  bar.sync in each step: rows are shown before they are loaded
 //   M   mbarrier.try_wait, by warps that hold rows of a margin: the neighbours' rows of an exchange have come. A thread of one of
 //       them then arms the mbarrier for the exchange after next
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-
 #include "stencil.h"
 
 enum { NONE = 1 << 29, BAR_BYTES = 8 };  // NONE: farther than any row

@@ -17,9 +17,6 @@
 //   B1  every block has started, before the first store into a neighbour's memory; relaxed
 //   B2  the first buffer is loaded, halos included, before taps read it
 //   B3  after each step but the last: its stores before the next step's loads, its loads before the next step's stores
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-
 #include "stencil.h"
 
 // Where planes of a block are halo elsewhere: those from `down` on in the next rank, `back` bytes before their own place; those

@@ -14,10 +14,6 @@
 // No warp waits for another: there is no barrier.
 //
 // The last launch may have fewer steps. It has a loop of its own, with as many levels and the same strips and chunks.
-#include <clusterjit/control.h>
-#include <stdio.h>
-
-#include "numbers.h"
 #include "stencil.h"
 
 enum { DEPTH_MAX = 32, WINDOW_MAX = 2 * RADIUS_MAX + 1 };

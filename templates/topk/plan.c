@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the parameters cut a row into slices, and the plan.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "error.h"
-#include "numbers.h"
 #include "topk.h"
 
 static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};

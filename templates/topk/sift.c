@@ -10,10 +10,7 @@
 //
 // Barrier:
 //   B0  bar.red of each bit: counts. Nothing is in shared memory.
-#include <clusterjit/control.h>
-
 #include "topk.h"
-#include "vector.h"
 
 static unsigned each_of(const topk_kernel *k) { return k->s.loads * k->s.width; }
 static unsigned blocks_of(const topk_kernel *k) { return k->s.cluster ? k->s.cluster : 1; }

@@ -27,15 +27,11 @@
 //   B6   barrier.cluster   rank 0 is done with its own candidates
 //   B10  barrier.cluster   the candidates of all ranks are in rank 0's pool
 //   B11  bar.warp.sync     all lanes of the warp come to B2 together
-#include <stdio.h>
-
-#include "loop.h"
 #include "topk.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [TOPK_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_head(const topk_kernel *k, cj_builder *b) {
