@@ -255,8 +255,7 @@ static void emit_histogram(const cj_plan *plan, cj_builder *b) {
                           .cluster = plan->cluster.x,
                           .count_bytes = value[HISTOGRAM_COUNTS] ? 8 : 4,
                           .count_type = value[HISTOGRAM_COUNTS] ? "u64" : "u32"};
-    cj__binning_make(&k.binning, k.dtype->sample, value[HISTOGRAM_BINS], cj_params_real(&plan->params, "lower"),
-                     cj_params_real(&plan->params, "upper"), NULL);
+    cj__histogram_binning(plan, &k.binning, NULL);
     k.layout = cj__histogram_layout(plan);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 counter[];");

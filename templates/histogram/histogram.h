@@ -66,6 +66,7 @@ typedef struct cj_histogram_layout {
 } cj_histogram_layout;
 
 const cj_histogram_dtype *cj__histogram_dtype(const cj_plan *plan);
+cj_status                 cj__histogram_binning(const cj_plan *plan, cj_binning *binning, cj_error *error);
 
 // The layout of a plan that was made.
 cj_histogram_layout cj__histogram_layout(const cj_plan *plan);

@@ -146,14 +146,12 @@ static cj_status plan_crossentropy(cj_plan *plan, const cj_limits *limits, bool 
     row_op       op;
     crossentropy own;
     describe(plan, &op, &own);
-    if (!(own.smoothing >= 0 && own.smoothing <= 1))
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual",
-                        own.smoothing);
-    if (!(own.ignore >= INT32_MIN && own.ignore <= INT32_MAX && (double)(int32_t)own.ignore == own.ignore))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "ignore: %g is not a whole number of 32 bits" CJ_HINT
-                        "labels are whole numbers: choose one that none of them has",
-                        own.ignore);
+    REFUSE_IF(!(own.smoothing >= 0 && own.smoothing <= 1),
+              "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual", own.smoothing);
+    REFUSE_IF(!(own.ignore >= INT32_MIN && own.ignore <= INT32_MAX && (double)(int32_t)own.ignore == own.ignore),
+              "ignore: %g is not a whole number of 32 bits" CJ_HINT
+              "labels are whole numbers: choose one that none of them has",
+              own.ignore);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }
 

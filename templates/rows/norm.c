@@ -227,11 +227,10 @@ static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters
     row_op op;
     norm   own;
     describe(plan, &op, &own);
-    if (own.epsilon < 0)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows" CJ_HINT
-                        "1e-05 is usual",
-                        own.epsilon);
+    REFUSE_IF(own.epsilon < 0,
+              "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows" CJ_HINT
+              "1e-05 is usual",
+              own.epsilon);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }
 

@@ -61,14 +61,13 @@ static cj_status choose_form(choice *c, cj_error *error) {
 
 static cj_status choose(choice *c, cj_error *error) {
     const row_shape *s = c->s;
-    cj_status        status = choose_form(c, error);
-    if (status) return status;
+    TRY(choose_form(c, error));
     const unsigned held = s->form == ROW_SPREAD ? cj__row_spread_held_most(c) : ROW_HELD;
-    if (s->held <= held) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
-                    "allow more warps, a larger cluster or more pieces",
-                    s->held, s->columns, held);
+    REFUSE_IF(s->held > held,
+              "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
+              "allow more warps, a larger cluster or more pieces",
+              s->held, s->columns, held);
+    return CJ_OK;
 }
 
 // Where this differs from what is asked for, the kit refuses that (cj__given_check_plan).
@@ -119,20 +118,18 @@ static cj_status plan_grid(choice *c, cj_error *error) {
     cj_plan         *plan = c->plan;
     const row_shape *s = c->s;
     const unsigned   blocks = cj__row_blocks(s);
-    cj_status        status = CJ_OK;
     if (s->form == ROW_STREAM) plan->dynamic_shared = cj__row_pool_bytes(c);
     if (s->totals)
         plan_sums_grid(c);
     else if (s->form == ROW_SPREAD)
-        status = cj__row_plan_spread_grid(c, error);
+        TRY(cj__row_plan_spread_grid(c, error));
     else if (s->form == ROW_STREAM)
         plan_stream_grid(c);
     else
         plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * blocks), 1, 1};
-    if (status || plan->grid.x % blocks == 0) return status;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "grid: %" PRIu32 " is not a multiple of %s's %u blocks" CJ_HINT "%" PRIu64 " is", plan->grid.x,
-                    s->cluster ? "the cluster" : "a row", blocks, cj__round_up(plan->grid.x, blocks));
+    REFUSE_IF(plan->grid.x % blocks, "grid: %" PRIu32 " is not a multiple of %s's %u blocks" CJ_HINT "%" PRIu64 " is",
+              plan->grid.x, s->cluster ? "the cluster" : "a row", blocks, cj__round_up(plan->grid.x, blocks));
+    return CJ_OK;
 }
 
 // ---- the plan
@@ -149,19 +146,13 @@ static double error_bound(const choice *c) {
 }
 
 static cj_status check_problem(const choice *c, cj_error *error) {
-    const uint64_t  *value = c->plan->params.value;
     const row_shape *s = c->s;
-    if ((value[ROW_STRIDE] && s->stride < s->columns) || (value[ROW_OUT_STRIDE] && s->out_stride < s->columns))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "%s: %" PRIu64 " is less than the %" PRIu64 " columns: rows would overlap" CJ_HINT
-                        "0 stands for rows without a gap",
-                        s->stride < s->columns ? "stride" : "out-stride",
-                        s->stride < s->columns ? s->stride : s->out_stride, s->columns);
-    if (cj__row_align(c->plan) < cj__most(s->in_bytes, s->out_bytes))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "align: %u bytes are less than an element" CJ_HINT
-                        "say what all pointers are multiples of, at least the size of an element",
-                        cj__row_align(c->plan));
+    TRY(cj__check_stride(c->plan, ROW_STRIDE, s->columns, error));
+    TRY(cj__check_stride(c->plan, ROW_OUT_STRIDE, s->columns, error));
+    REFUSE_IF(cj__row_align(c->plan) < cj__most(s->in_bytes, s->out_bytes),
+              "align: %u bytes are less than an element" CJ_HINT
+              "say what all pointers are multiples of, at least the size of an element",
+              cj__row_align(c->plan));
     return c->op->outputs ? cj__refuse_bf16(c->plan, "out", cj__row_type(c->plan, ROW_OUT), error) : CJ_OK;
 }
 
@@ -176,17 +167,15 @@ cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits,
                    .rows = plan->params.value[ROW_ROWS],
                    .row_bytes = s.columns * s.in_bytes * op->inputs,
                    .registers = SPREAD_REGISTERS};
-    cj_status status = check_problem(&c, error);
-    if (status) return status;
-    if (!clusters && asked(&c, ROW_CLUSTER)) cj__note_no_clusters(plan, asked(&c, ROW_CLUSTER));
-    status = choose(&c, error);
-    if (status) return status;
+    TRY(check_problem(&c, error));
+    cj__cluster_asked(plan, ROW_CLUSTER, clusters);
+    TRY(choose(&c, error));
     write_back(plan, &s);
     plan->block = (cj_dim3){(s.warps + (s.form == ROW_STREAM)) * ROW_WARP, 1, 1};
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
     plan->derived[plan->derived_count++] = c.rows;
-    snprintf(plan->entry, sizeof plan->entry, "%s_%s", plan->params.family->name, cj__row_type(plan, ROW_DTYPE));
-    status = plan_grid(&c, error);
+    cj__name_entry(plan, "%s_%s", plan->params.family->name, cj__row_type(plan, ROW_DTYPE));
+    TRY(plan_grid(&c, error));
     plan->error_bound = error_bound(&c);
-    return status;
+    return CJ_OK;
 }

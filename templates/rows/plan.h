@@ -17,11 +17,11 @@ typedef struct choice {
     unsigned         registers;  // that a thread of spread rows needs
 } choice;
 
-static inline bool is_asked(const choice *c, unsigned param) { return c->plan->params.value[param] != CJ_PARAM_AUTO; }
+static inline bool is_asked(const choice *c, unsigned param) { return cj__is_asked(c->plan, param); }
 
 // What the caller asks for, or 0.
 static inline unsigned asked(const choice *c, unsigned param) {
-    return is_asked(c, param) ? (unsigned)c->plan->params.value[param] : 0;
+    return (unsigned)cj__asked_or(c->plan, param, 0);
 }
 
 static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherwise) {

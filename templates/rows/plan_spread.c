@@ -104,17 +104,15 @@ cj_status cj__row_plan_spread_grid(choice *c, cj_error *error) {
     cj_plan       *plan = c->plan;
     row_shape     *s = c->s;
     const uint64_t room = room_for(c, s->warps);
-    if (!room)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "vectors: %u of a thread, of rows of %" PRIu64
-                        " elements, take about %u registers; blocks of warps=%u have fewer" CJ_HINT
-                        "take fewer warps, or more pieces or blocks, of which a thread holds fewer vectors",
-                        s->held, s->columns, c->registers, s->warps);
-    if (s->blocks > room)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "blocks: %u of %u threads are more than the %" PRIu64 " that %s holds at once" CJ_HINT
-                        "fewer blocks or warps, or leave them at their defaults",
-                        s->blocks, plan->block.x, room, c->limits->name);
+    REFUSE_IF(!room,
+              "vectors: %u of a thread, of rows of %" PRIu64
+              " elements, take about %u registers; blocks of warps=%u have fewer" CJ_HINT
+              "take fewer warps, or more pieces or blocks, of which a thread holds fewer vectors",
+              s->held, s->columns, c->registers, s->warps);
+    REFUSE_IF(s->blocks > room,
+              "blocks: %u of %u threads are more than the %" PRIu64 " that %s holds at once" CJ_HINT
+              "fewer blocks or warps, or leave them at their defaults",
+              s->blocks, plan->block.x, room, c->limits->name);
     cj__row_set_grid(c, cj__least(room / s->blocks, c->rows));
     plan->cooperative = true;
     plan->programmatic = c->clusters;  // the same targets have programmatic dependent launch

@@ -38,8 +38,8 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->unroll = 1;
     s->in_bytes = value[ROW_DTYPE] ? 2 : 4;
     s->out_bytes = cj__row_type(plan, ROW_OUT)[1] == '3' ? 4 : 2;
-    s->stride = value[ROW_STRIDE] ? value[ROW_STRIDE] : s->columns;
-    s->out_stride = value[ROW_OUT_STRIDE] ? value[ROW_OUT_STRIDE] : s->columns;
+    s->stride = cj__stride(plan, ROW_STRIDE, s->columns);
+    s->out_stride = cj__stride(plan, ROW_OUT_STRIDE, s->columns);
     const unsigned widest = (unsigned)cj__most(s->in_bytes, s->out_bytes);
     for (s->elements = 16 / widest; s->elements > 1; s->elements /= 2)
         if ((s->columns | s->stride | s->out_stride) % s->elements == 0 &&
@@ -86,14 +86,14 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     cj__row_problem(plan, op, s);
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];
-    s->blocks = value[ROW_BLOCKS] == CJ_PARAM_AUTO ? 0 : (unsigned)value[ROW_BLOCKS];
+    s->blocks = (unsigned)cj__asked_or(plan, ROW_BLOCKS, 0);
     s->held = (unsigned)value[ROW_VECTORS];
-    s->stages = value[ROW_STAGES] == CJ_PARAM_AUTO ? 0 : (unsigned)value[ROW_STAGES];
+    s->stages = (unsigned)cj__asked_or(plan, ROW_STAGES, 0);
     s->pieces = value[ROW_PIECES];
     s->resident = value[ROW_RESIDENT] == ROW_RESIDENT_YES;
     s->counted = s->blocks && value[ROW_ROWS] > plan->grid.x / s->blocks;
-    s->warps = value[ROW_WARPS] == CJ_PARAM_AUTO ? plan->block.x / ROW_WARP : (unsigned)value[ROW_WARPS];
-    if (value[ROW_LANES] != CJ_PARAM_AUTO) {
+    s->warps = (unsigned)cj__asked_or(plan, ROW_WARPS, plan->block.x / ROW_WARP);
+    if (cj__is_asked(plan, ROW_LANES)) {
         s->lanes = (unsigned)value[ROW_LANES];
         s->unroll = (unsigned)value[ROW_UNROLL];
         s->rows_per_block = cj__row_block_rows(s);

@@ -169,11 +169,10 @@ static void describe(const cj_plan *plan, row_op *op, softmax *own) {
 static cj_status plan_softmax(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     row_op  op;
     softmax own;
-    if (plan->params.value[MASK_ROWS] > 1 && (!plan->params.value[MASK] || plan->params.value[PASS]))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "mask-rows: %" PRIu64 " without a mask: this wants mask=yes pass=forward" CJ_HINT
-                        "leave mask-rows at its default, 1",
-                        plan->params.value[MASK_ROWS]);
+    REFUSE_IF(plan->params.value[MASK_ROWS] > 1 && (!plan->params.value[MASK] || plan->params.value[PASS]),
+              "mask-rows: %" PRIu64 " without a mask: this wants mask=yes pass=forward" CJ_HINT
+              "leave mask-rows at its default, 1",
+              plan->params.value[MASK_ROWS]);
     describe(plan, &op, &own);
     return cj__row_plan(plan, &op, limits, clusters, error);
 }

@@ -51,8 +51,7 @@ typedef struct scan_shape {
 
 void cj__scan_shape(const cj_plan *plan, scan_shape *s);
 
-bool     cj__scan_asked(const cj_plan *plan, int param);   // not "auto"
-uint64_t cj__scan_stride(const cj_plan *plan, int param);  // in elements: 0 stands for the columns
+uint64_t cj__scan_stride(const cj_plan *plan, unsigned param);  // in elements: 0 stands for the columns
 bool     cj__scan_segmented(const scan_shape *s);
 uint64_t
 cj__scan_numbers(const scan_shape *s);  // of a stream: how many rows or tiles its blocks take from the work counter
