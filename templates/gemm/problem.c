@@ -57,9 +57,9 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
     if (g->flipped) transpose(g);
 }
 
-static cj_status check_order(bool along_k, const char *which, const char *order, const gemm_type *type,
+static cj_status check_order(bool refused, const char *which, const char *order, const gemm_type *type,
                              const char *other, cj_error *error) {
-    REFUSE_IF(type->bytes != 2 && !along_k,
+    REFUSE_IF(refused,
               "%s: %s; elements of %s are multiplied only where those of K follow each other" CJ_HINT
               "store %s by %ss (%s=%s)",
               which, order, type->name, which, other, which, other);
@@ -71,8 +71,8 @@ static cj_status check_order(bool along_k, const char *which, const char *order,
 cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_error *error) {
     const uint64_t  *value = p->value;
     const gemm_type *a = &types[value[GEMM_DTYPE]];
-    TRY(check_order(!value[GEMM_A], "a", "column", a, "row", error));
-    TRY(check_order(value[GEMM_B], "b", "row", g->b.type, "column", error));
+    TRY(check_order(a->bytes != 2 && value[GEMM_A], "a", "column", a, "row", error));
+    TRY(check_order(a->bytes != 2 && !value[GEMM_B], "b", "row", g->b.type, "column", error));
     REFUSE_IF(a->bytes != 1 && value[GEMM_DTYPE_B],
               "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed" CJ_HINT "leave dtype-b at its default, same",
               types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
