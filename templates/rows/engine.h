@@ -22,6 +22,7 @@ enum {
 
 // ---- shape.c
 
+cj_status cj__row_op(const cj_plan *plan, row_op *op, cj_error *error);
 void     cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s);
 bool     cj__row_is_short(const row_shape *s);                            // whether short.c has it
 unsigned cj__row_slots(const row_shape *s);  // that a block has for a row: one for each warp that gives it a partial

@@ -156,17 +156,14 @@ static cj_status check_problem(const choice *c, cj_error *error) {
     return c->op->outputs ? cj__refuse_bf16(c->plan, "out", cj__row_type(c->plan, ROW_OUT), error) : CJ_OK;
 }
 
-cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits, bool clusters, cj_error *error) {
+cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    row_op    op;
     row_shape s;
-    cj__row_problem(plan, op, &s);
-    choice    c = {.plan = plan,
-                   .op = op,
-                   .limits = limits,
-                   .s = &s,
-                   .clusters = clusters,
-                   .rows = plan->params.value[ROW_ROWS],
-                   .row_bytes = s.columns * s.in_bytes * op->inputs,
-                   .registers = SPREAD_REGISTERS};
+    TRY(cj__row_op(plan, &op, error));
+    cj__row_problem(plan, &op, &s);
+    choice c = {.plan = plan, .op = &op, .limits = limits, .s = &s, .clusters = clusters, .registers = SPREAD_REGISTERS};
+    c.rows = plan->params.value[ROW_ROWS];
+    c.row_bytes = s.columns * s.in_bytes * op.inputs;
     TRY(check_problem(&c, error));
     cj__cluster_asked(plan, ROW_CLUSTER, clusters);
     TRY(choose(&c, error));

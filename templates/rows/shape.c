@@ -81,6 +81,12 @@ void cj__row_cut_sums(const cj_plan *plan, row_shape *s) {
 
 // ---- from the plan
 
+cj_status cj__row_op(const cj_plan *plan, row_op *op, cj_error *error) {
+    const row_family *family = plan->params.family->own;
+    *op = (row_op){0};
+    return family->describe(plan, op, error);
+}
+
 void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
