@@ -13,7 +13,7 @@
 // stored. Loads are exact: C's map ends where its lines do.
 #include "epilogue.h"
 
-enum { UNIT = 16, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW };
+enum { UNIT = GEMM_STORED_UNIT, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW };
 
 gemm_tail cj__gemm_tail_begin(const gemm_kernel *k) {
     cj_func  *f = k->f;

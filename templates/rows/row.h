@@ -55,8 +55,11 @@ typedef struct row_shape {
     unsigned slices;    // of all partials of a column, which as many warps add up
 } row_shape;
 
-unsigned cj__row_threads(const row_shape *s);  // that work on a row, of one block
-unsigned cj__row_blocks(const row_shape *s);   // that work on a row
+// That work on a row: threads of one block; blocks.
+static inline unsigned cj__row_threads(const row_shape *s) {
+    return s->rows_per_block > 1 ? s->lanes : s->warps * ROW_WARP;
+}
+static inline unsigned cj__row_blocks(const row_shape *s) { return s->blocks ? s->blocks : s->cluster ? s->cluster : 1; }
 
 // ---- what a family says
 

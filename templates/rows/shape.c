@@ -3,12 +3,6 @@
 // it.
 #include "plan.h"
 
-unsigned cj__row_threads(const row_shape *s) { return s->rows_per_block > 1 ? s->lanes : s->warps * ROW_WARP; }
-unsigned cj__row_block_rows(const row_shape *s) { return s->warps * (ROW_WARP / s->lanes) * s->unroll; }
-bool     cj__row_is_short(const row_shape *s) { return s->lanes < ROW_WARP || s->unroll > 1; }
-unsigned cj__row_blocks(const row_shape *s) { return s->blocks ? s->blocks : s->cluster ? s->cluster : 1; }
-unsigned cj__row_align(const cj_plan *plan) { return 16u >> plan->params.value[ROW_ALIGN]; }
-
 const char *cj__row_type(const cj_plan *plan, unsigned param) {
     static const char *const types[] = {"f32", "f16", "bf16"};
     const uint64_t           dtype = plan->params.value[ROW_DTYPE], out = plan->params.value[ROW_OUT];
@@ -24,9 +18,6 @@ unsigned cj__row_add(row_op *op, row_role role, const char *name, const char *ty
     return op->operands++;
 }
 
-unsigned cj__row_slots(const row_shape *s) { return (unsigned)cj__most(s->cluster, 1) * s->warps; }
-unsigned cj__row_slots_bytes(const row_shape *s) { return 4 * cj__row_slots(s) * s->slot_words; }
-
 // ---- cuts
 
 // The vector: as wide as alignment, strides and columns allow, 16 bytes at most.
@@ -41,10 +32,7 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->stride = cj__stride(plan, ROW_STRIDE, s->columns);
     s->out_stride = cj__stride(plan, ROW_OUT_STRIDE, s->columns);
     const unsigned widest = (unsigned)cj__most(s->in_bytes, s->out_bytes);
-    for (s->elements = 16 / widest; s->elements > 1; s->elements /= 2)
-        if ((s->columns | s->stride | s->out_stride) % s->elements == 0 &&
-            cj__row_align(plan) % (s->elements * widest) == 0)
-            break;
+    s->elements = cj__load_width(value[ROW_ALIGN], widest, s->columns | s->stride | s->out_stride);
     s->vectors = s->columns / s->elements;
 }
 

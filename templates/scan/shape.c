@@ -2,26 +2,10 @@
 // How rows are cut into tiles, and tiles into loads; how much shared memory they need.
 #include "scan.h"
 
-bool cj__scan_segmented(const scan_shape *s) { return s->heads != SCAN_WHOLE; }
-
-unsigned cj__scan_slot(const scan_shape *s) { return s->computed * (cj__scan_segmented(s) ? 2 : 1); }
-
-uint64_t cj__scan_tile_bytes(const scan_shape *s) { return s->tile * s->bytes; }
-
-uint64_t cj__scan_stage_bytes(const scan_shape *s) {
-    return cj__scan_tile_bytes(s) + (cj__scan_segmented(s) ? s->tile : 0);
-}
-
-uint64_t cj__scan_pool(const scan_shape *s) { return CJ_POOL_SLACK + s->stages * cj__scan_stage_bytes(s); }
-
 // Four mbarriers, the stage's tile, the prefix of each warp and of the tile.
 uint64_t cj__scan_slots(const scan_shape *s) {
     enum { MBARRIERS = 32, ALIGNMENT = 128 };
     return s->stages * (MBARRIERS + SCAN_TAKEN + s->warps * cj__scan_slot(s) + s->computed) + ALIGNMENT;
-}
-
-uint64_t cj__scan_stride(const cj_plan *plan, unsigned param) {
-    return cj__stride(plan, param, plan->params.value[SCAN_COLUMNS]);
 }
 
 // Elements of a load: all offsets at which a load may begin are multiples of it, so no load crosses the end of a row.
@@ -44,16 +28,8 @@ static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned byte
     return asked_or(plan, SCAN_LOADS, loads);
 }
 
-bool cj__scan_looks_back(const scan_shape *s) {
-    return s->form == SCAN_STREAM ? !s->whole_rows : s->tiles > 1 && !s->cluster;
-}
-
 uint64_t cj__scan_groups(const scan_shape *s) {
     return cj__scan_looks_back(s) && s->tiles > CJ_LOOKBACK_GROUP ? cj__ceil_div(s->tiles, CJ_LOOKBACK_GROUP) : 0;
-}
-
-uint64_t cj__scan_numbers(const scan_shape *s) {
-    return s->whole_rows ? s->rows : s->rows * (s->tiles + (s->tail > 0));
 }
 
 // One array may end anywhere: its elements after the last whole load are a tile of their own. In reverse they would be the first
