@@ -71,9 +71,8 @@ static void launch_rounds(cj_plan *plan, const collective_shape *s) {
 }
 
 cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    const uint32_t  block = value_of(plan, COLLECTIVE_BLOCK);
-    const uint32_t  chosen = value[COLLECTIVE_COUNT] == 1 ? WARP : COLLECTIVE_ARRAY_BLOCK;
+    const uint32_t block = value_of(plan, COLLECTIVE_BLOCK);
+    const uint32_t chosen = plan->params.value[COLLECTIVE_COUNT] == 1 ? WARP : COLLECTIVE_ARRAY_BLOCK;
     plan->block = (cj_dim3){block ? block : chosen, 1, 1};
     place_blocks(plan);
     REFUSE_IF(!plan->grid.x,

@@ -49,13 +49,12 @@ static cj_status check_split(const gemm_shape *g, cj_error *error) {
 }
 
 static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_shape *g, cj_error *error) {
-    const uint64_t *value = plan->params.value;
     TRY(check_target(plan, limits, error));
-    TRY(check_cluster(value, g, error));
+    TRY(check_cluster(plan->params.value, g, error));
     REFUSE_IF(g->stream_k && g->steps * limits->sm_count > INT32_MAX,
               "rest: shared, but %" PRIu64 " steps of K are too many for it" CJ_HINT "leave rest at its default",
               g->steps);
-    REFUSE_IF(value[GEMM_SUMS] == GEMM_SUMS_RING && !g->sums_in_stages,
+    REFUSE_IF(plan->params.value[GEMM_SUMS] == GEMM_SUMS_RING && !g->sums_in_stages,
               "sums: ring, but no blocks of a cluster split K: split %u" CJ_HINT
               "split=2 and more has blocks that do; or leave sums at its default",
               g->split);

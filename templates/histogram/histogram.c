@@ -219,11 +219,10 @@ static cj_reg emit_tiles(const histogram_kernel *k, const slice *s, cj_reg (*v)[
 }
 
 static void emit_body(const histogram_kernel *k, const slice *s) {
-    cj_func *f = k->f;
-    cj_reg   v[UNROLL_MAX][HISTOGRAM_WORDS];
-    cj_registers(f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
-    cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(f, "at", k->thread, HISTOGRAM_LOAD, tile);
-    CJ_STRIDE(f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
+    cj_reg v[UNROLL_MAX][HISTOGRAM_WORDS];
+    cj_registers(k->f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
+    cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(k->f, "at", k->thread, HISTOGRAM_LOAD, tile);
+    CJ_STRIDE(k->f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
         load_vector(k, v[0], rest, 0);
         cj__histogram_count_vector(k, v[0], false);
     }
@@ -249,12 +248,11 @@ static void emit_flush(const histogram_kernel *k) {
 }
 
 static void emit_histogram(const cj_plan *plan, cj_builder *b) {
-    const uint64_t  *value = plan->params.value;
     histogram_kernel k = {.plan = plan,
                           .dtype = cj__histogram_dtype(plan),
                           .cluster = plan->cluster.x,
-                          .count_bytes = value[HISTOGRAM_COUNTS] ? 8 : 4,
-                          .count_type = value[HISTOGRAM_COUNTS] ? "u64" : "u32"};
+                          .count_bytes = plan->params.value[HISTOGRAM_COUNTS] ? 8 : 4,
+                          .count_type = plan->params.value[HISTOGRAM_COUNTS] ? "u64" : "u32"};
     cj__histogram_binning(plan, &k.binning, NULL);
     k.layout = cj__histogram_layout(plan);
     write_head(&k, b);

@@ -54,14 +54,13 @@ cj_histogram_layout cj__histogram_layout(const cj_plan *plan) {
 
 static cj_status plan_layout(const cj_plan *plan, const cj_limits *limits, unsigned cluster, cj_histogram_layout *l,
                              cj_error *error) {
-    const uint64_t *value = plan->params.value;
     if (choose_layout(plan, limits->shared_per_block_optin, cluster, l)) return CJ_OK;
-    const unsigned asked = l->remote || l->set ? widths[WIDE].bits : widths[value[HISTOGRAM_WIDTH]].bits;
+    const unsigned asked = l->remote || l->set ? widths[WIDE].bits : widths[plan->params.value[HISTOGRAM_WIDTH]].bits;
     return cj__fail(error, CJ_CONTRACT,
                     "bins: %" PRIu64
                     " counters of %u bits do not fit the shared memory of %u blocks, %u bytes each" CJ_HINT
                     "take larger clusters, narrower counters, or fewer bins",
-                    value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
+                    plan->params.value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
                     cluster ? cluster : HISTOGRAM_POOL, limits->shared_per_block_optin);
 }
 

@@ -28,8 +28,7 @@ static const char *asked_of_stream(const choice *c) {
 }
 
 static cj_status refuse_stream(const choice *c, const char *name, cj_error *error) {
-    const row_shape *s = c->s;
-    const cj_plan   *plan = c->plan;
+    const cj_plan *plan = c->plan;
     return cj__fail(
         error, CJ_INVALID_ARGUMENT,
         "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
@@ -37,7 +36,7 @@ static cj_status refuse_stream(const choice *c, const char *name, cj_error *erro
         "block" CJ_HINT
         "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
         "defaults",
-        name, *name ? ": it wants " : "", *name ? ", which" : "", s->columns, s->in_bytes, s->stride,
+        name, *name ? ": it wants " : "", *name ? ", which" : "", c->s->columns, c->s->in_bytes, c->s->stride,
         cj__row_align(plan), CJ_PARAM_WORD(plan, "cluster"), CJ_PARAM_WORD(plan, "warps"),
         CJ_PARAM_WORD(plan, "stages"), CJ_PARAM_WORD(plan, "pieces"), CJ_PARAM_WORD(plan, "resident"), c->limits->name,
         c->limits->shared_per_block_optin);

@@ -36,9 +36,8 @@ static unsigned room_for(const choice *c, unsigned warps) {
 }
 
 unsigned cj__row_spread_held_most(const choice *c) {
-    const row_shape *s = c->s;
-    const unsigned   words = (unsigned)cj__most(s->elements * s->in_bytes / 4, 1) * c->op->inputs;
-    const bool       crowded = s->pieces > 1 && c->rows > c->limits->sm_count;
+    const unsigned words = (unsigned)cj__most(c->s->elements * c->s->in_bytes / 4, 1) * c->op->inputs;
+    const bool     crowded = c->s->pieces > 1 && c->rows > c->limits->sm_count;
     return crowded ? (unsigned)cj__least(HELD_CROWDED / words, ROW_HELD) : ROW_HELD;
 }
 

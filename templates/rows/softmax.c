@@ -43,14 +43,13 @@ static void prepare(row_kernel *k) {
 
 static void finish(row_kernel *k) {
     softmax *r = own_of(k);
-    cj_func *f = k->f;
-    cj_step(f, "the row's largest t and sum of powers");
+    cj_step(k->f, "the row's largest t and sum of powers");
     if (!r->factored) {
         cj__row_exp_logarithm(k);
         return;
     }
-    r->exp.shift = cj_mov(f, "f32", "shift", k->part.value[0]);
-    r->factor = cj_let(f, "f32", "factor", "rcp.approx.ftz.f32 $1, $2;", k->part.value[1]);
+    r->exp.shift = cj_mov(k->f, "f32", "shift", k->part.value[0]);
+    r->factor = cj_let(k->f, "f32", "factor", "rcp.approx.ftz.f32 $1, $2;", k->part.value[1]);
 }
 
 static void write_log(row_kernel *k, const row_vector *v) {

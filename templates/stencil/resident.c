@@ -238,9 +238,8 @@ static void emit_step(const resident *w) {
 
 // The first row of a rank, as emit_top has it, but for the margin; ranks may lie one beyond the ends.
 static int64_t top_of(const resident *w, int64_t rank) {
-    const stencil *s = w->s;
-    const int64_t  n = s->n[1], cluster = s->cluster;
-    if (s->boundary != BOUNDARY_PERIODIC) return rank * (n - w->rows) / (cluster - 1);
+    const int64_t n = w->s->n[1], cluster = w->s->cluster;
+    if (w->s->boundary != BOUNDARY_PERIODIC) return rank * (n - w->rows) / (cluster - 1);
     return (rank + cluster) * n / cluster - n;
 }
 

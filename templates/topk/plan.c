@@ -62,10 +62,9 @@ static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) 
 
 // A cluster a row if rows are fewer than half of the SMs, and long enough.
 static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
-    const uint64_t *value = plan->params.value;
-    uint32_t        cluster = 1;
-    while (cluster < TOPK_CLUSTER_MAX && value[TOPK_ROWS] * cluster * 2 <= limits->sm_count &&
-           value[TOPK_COLUMNS] >= (uint64_t)cluster * 2 * TOPK_CLUSTER_SLICES * TOPK_SLICE)
+    uint32_t cluster = 1;
+    while (cluster < TOPK_CLUSTER_MAX && plan->params.value[TOPK_ROWS] * cluster * 2 <= limits->sm_count &&
+           plan->params.value[TOPK_COLUMNS] >= (uint64_t)cluster * 2 * TOPK_CLUSTER_SLICES * TOPK_SLICE)
         cluster *= 2;
     return cluster;
 }

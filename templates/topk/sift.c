@@ -196,14 +196,13 @@ static void sift_element(const topk_kernel *k, unsigned i, unsigned e, cj_reg nu
 }
 
 void cj__topk_sift(const topk_kernel *k, unsigned i) {
-    cj_func *f = k->f;
-    cj_reg   number[TOPK_EACH_MAX], any = k->filling;
-    cj_step(f, "slice %u: elements greater than the threshold become candidates", i);
+    cj_reg number[TOPK_EACH_MAX], any = k->filling;
+    cj_step(k->f, "slice %u: elements greater than the threshold become candidates", i);
     for (unsigned e = 0; e < each_of(k); e++) {
         number[e] = number_of(k, k->element[i][e]);
         any = passes_bound(k, number[e], any);
     }
-    CJ_IF_UNI(f, cj_let(f, "pred", "any", "vote.sync.any.pred $1, $2, 0xffffffff;", any), "no_candidate") {
+    CJ_IF_UNI(k->f, cj_let(k->f, "pred", "any", "vote.sync.any.pred $1, $2, 0xffffffff;", any), "no_candidate") {
         for (unsigned e = 0; e < each_of(k); e++) sift_element(k, i, e, number[e]);
     }
 }
