@@ -22,11 +22,7 @@
 // Mailboxes (kit.md, "Mailbox"): a row's tag is one more than the launch before left in its workspace. Each part reads it before
 // it sends; the last part writes the new one when it has all messages, so that every part has read the old one. It waits for parts of
 // smaller numbers, whose blocks have begun before and wait for nobody.
-#include <clusterjit/control.h>
-
 #include "argmax.h"
-#include "combine.h"
-#include "mailbox.h"
 
 enum { WARP = ARGMAX_WARP };
 
@@ -173,11 +169,10 @@ static void write_out(const argmax_kernel *k, cj_reg writes, const cj_partial *p
 }
 
 static void emit_lanes(argmax_kernel *k, const cj_partials *kind) {
-    cj_func         *f = k->f;
     const cj_partial partial = {{cj__argmax_thread(k, kind)}};
-    cj_step(f, "the largest of the row's %u lanes", k->lanes);
+    cj_step(k->f, "the largest of the row's %u lanes", k->lanes);
     cj__warp_combine(kind, &partial, k->lanes);
-    write_out(k, cj_let(f, "pred", "writes", "setp.eq.and.u32 $1, $2, 0, $3;", k->in_row, k->there), &partial);
+    write_out(k, cj_let(k->f, "pred", "writes", "setp.eq.and.u32 $1, $2, 0, $3;", k->in_row, k->there), &partial);
 }
 
 static void emit_blocks(argmax_kernel *k, const cj_push *push, const cj_partials *kind) {
@@ -202,13 +197,12 @@ static bool rows_are_aligned(const cj_plan *plan) {
 }
 
 static void emit_argmax(const cj_plan *plan, cj_builder *b) {
-    const uint64_t *value = plan->params.value;
-    argmax_kernel   k = {.plan = plan,
-                         .block = plan->block.x,
-                         .cluster = plan->cluster.x,
-                         .parts = (unsigned)value[ARGMAX_PARTS],
-                         .lanes = (unsigned)value[ARGMAX_LANES],
-                         .peeled = !rows_are_aligned(plan)};
+    argmax_kernel k = {.plan = plan,
+                       .block = plan->block.x,
+                       .cluster = plan->cluster.x,
+                       .parts = (unsigned)plan->params.value[ARGMAX_PARTS],
+                       .lanes = (unsigned)plan->params.value[ARGMAX_LANES],
+                       .peeled = !rows_are_aligned(plan)};
     write_head(&k, b);
     declare(&k, b);
     cj_func          *f = k.f;

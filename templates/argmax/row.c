@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From memory to one value a thread: | head | body | tail |. The body begins and ends at multiples of 16 bytes and is read with
 // vector loads. Head and tail are each shorter than 16 bytes: the first threads of the row load an element each.
-#include <clusterjit/control.h>
-
 #include "argmax.h"
-#include "vector.h"
 
 // A row: its address and that of its body; the body's vectors, elements of the head, and of head and tail.
 typedef struct row {

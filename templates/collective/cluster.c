@@ -10,8 +10,6 @@
 //   B2  `to` has been read for the next round's input before it is overwritten. The collective's own barriers order that: with
 //       PULL the cluster barriers, with PUSH the barrier at its head, which also orders the stores to `from` before it reads.
 #include "collective.h"
-#include "loop.h"
-#include "vector.h"
 
 typedef struct kernel {
     cj_func         *f;
@@ -67,13 +65,12 @@ static void load_values(kernel *k) {
 }
 
 static void store_values(const kernel *k) {
-    cj_func       *f = k->f;
     const uint32_t bytes = k->s.dtype->bytes;
     const bool     by_lane = k->s.gets > 1;
     cj_reg         out = block_part(k, k->out, "out", k->s.gets * bytes);
-    cj_step(f, by_lane ? "lane r of warp 0 has rank r's value" : "one thread stores the result");
-    if (by_lane) out = cj_mad_wide(f, "out", k->c.lane, bytes, out);
-    cj__store(f, by_lane ? k->c.sends : k->c.first, "st.global", k->s.dtype->memory, &k->result, 1, out, 0);
+    cj_step(k->f, by_lane ? "lane r of warp 0 has rank r's value" : "one thread stores the result");
+    if (by_lane) out = cj_mad_wide(k->f, "out", k->c.lane, bytes, out);
+    cj__store(k->f, by_lane ? k->c.sends : k->c.first, "st.global", k->s.dtype->memory, &k->result, 1, out, 0);
 }
 
 // to = `from` of another lane.

@@ -14,8 +14,6 @@
 // cycles[block] is the time of the last round.
 #include "collective.h"
 #include "collective_parts.h"
-#include "loop.h"
-#include "vector.h"
 
 enum { LINK_BYTES = 16, RANKS_MOST = 16 };
 
@@ -91,10 +89,9 @@ static cj_reg load_from(const kernel *k, cj_reg inside, cj_reg rank) {
 // ---- combining
 
 static cj_reg widened(const kernel *k, cj_reg value) {
-    cj_func *f = k->f;
     if (!is_half(k)) return value;
-    cj_reg bits = cj_let(f, "b32", "bits", "cvt.u32.u16 $1, $2;", value), wide = cj_f32(f, "wide");
-    cj__half_widen(f, k->s.dtype->type, wide, bits);
+    cj_reg bits = cj_let(k->f, "b32", "bits", "cvt.u32.u16 $1, $2;", value), wide = cj_f32(k->f, "wide");
+    cj__half_widen(k->f, k->s.dtype->type, wide, bits);
     return wide;
 }
 

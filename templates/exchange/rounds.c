@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rounds of each strategy, in exchange.c's words: push, of long parts in many rounds by bulk copies, pull, and global.
 // docs/maintaining/exchange.md tells why the barriers suffice.
-#include <clusterjit/control.h>
-
 #include "kernel.h"
 
 // ---- push: st.async into the unit's place in the peer's buffer, whose mbarrier counts the bytes
@@ -139,10 +137,9 @@ static void pull_round(const exchange_kernel *k, const exchange_units *u, cj_reg
 
 // Each of the first threads watches one block's flag: those that it trades with, in a ring on both sides.
 static cj_reg watched_peer(const exchange_kernel *k, cj_reg part) {
-    cj_func *f = k->f;
     if (k->s.pattern != CJ_EXCHANGE_RING) return cj__exchange_peer(k, part, true);
-    cj_reg is_source = cj_eq(f, "is_source", part, 0);
-    cj_reg distance = cj_select(f, "u32", "distance", is_source, k->s.shift, k->s.size - k->s.shift);
+    cj_reg is_source = cj_eq(k->f, "is_source", part, 0);
+    cj_reg distance = cj_select(k->f, "u32", "distance", is_source, k->s.shift, k->s.size - k->s.shift);
     return cj__exchange_around(k, CJ_ARG(distance));
 }
 

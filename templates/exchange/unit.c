@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The units that a thread holds: which they are, where they lie in x, out and the buffers, and their ways between these.
-#include <stdio.h>
-
 #include "kernel.h"
-#include "loop.h"
-#include "vector.h"
 
 // A unit's part, and its place in that part's tile. is_held: the tile has it; cj_always(): of every thread.
 typedef struct place {
@@ -136,18 +132,17 @@ static cj_reg travels(const exchange_kernel *k, unsigned i, cj_reg is_held) {
 
 // Where a unit goes to, or comes from, in the first buffer of a block.
 static void find_address(const exchange_kernel *k, unsigned i, const place *p, exchange_units *u) {
-    cj_func                 *f = k->f;
     const cj_exchange_shape *s = &k->s;
     cj_reg                   part = s->guarded && s->parts > 1 && !s->turned ? cap_part(k, p->part) : p->part;
     if (i && s->parts == 1)
         u->window[i] = u->window[0];
     else
         u->window[i] = cj__exchange_window(k, cj__exchange_peer(k, part, s->strategy != CJ_EXCHANGE_PUSH));
-    cj_reg index = cj_mad(f, "index", cj__exchange_part_there(k, part), s->tile, p->within);
+    cj_reg index = cj_mad(k->f, "index", cj__exchange_part_there(k, part), s->tile, p->within);
     if (s->strategy == CJ_EXCHANGE_GLOBAL)
-        u->address[i] = cj_mad_wide(f, "from", index, s->slot, u->window[i]);
+        u->address[i] = cj_mad_wide(k->f, "from", index, s->slot, u->window[i]);
     else
-        u->address[i] = cj_mad(f, "there", index, s->slot, u->window[i]);
+        u->address[i] = cj_mad(k->f, "there", index, s->slot, u->window[i]);
 }
 
 // Some thread may hold nothing that travels: then which do.

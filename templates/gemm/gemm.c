@@ -57,18 +57,13 @@
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
 #include "gemm.h"
 
-#include <string.h>
-
-#include "error.h"
 #include "mma.h"
 #include "plan.h"
 #include "roles.h"
-#include "stage.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [GEMM_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 // ---- the head

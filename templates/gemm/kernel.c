@@ -142,18 +142,16 @@ uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg ou
 // Where this block's tile begins along one axis, in elements.
 static cj_reg coordinate(const gemm_kernel *k, const char *name, cj_reg tile, uint32_t blocks, cj_reg rank,
                          uint32_t length) {
-    cj_func *f = k->f;
-    cj_reg   at = blocks > 1 ? cj_let(f, "s32", name, "mad.lo.s32 $1, $2, $3, $4;", tile, blocks, rank)
-                             : cj_let(f, "s32", name, "mov.b32 $1, $2;", tile);
-    return cj_mul(f, name, at, length);
+    cj_reg at = blocks > 1 ? cj_let(k->f, "s32", name, "mad.lo.s32 $1, $2, $3, $4;", tile, blocks, rank)
+                           : cj_let(k->f, "s32", name, "mov.b32 $1, $2;", tile);
+    return cj_mul(k->f, name, at, length);
 }
 
 // Which product of a batch a tile belongs to. The tile becomes its number there.
 static cj_reg find_batch(const gemm_kernel *k, cj_reg *tile) {
-    cj_func *f = k->f;
-    cj_reg   batch = cj_let(f, "s32", "batch", "div.u32 $1, $2, $3;", *tile, k->of_one);
-    cj_reg   before = cj_let(f, "u32", "tiles_before", "mul.lo.u32 $1, $2, $3;", batch, k->of_one);
-    *tile = cj_sub(f, "tile_of_one", *tile, before);
+    cj_reg batch = cj_let(k->f, "s32", "batch", "div.u32 $1, $2, $3;", *tile, k->of_one);
+    cj_reg before = cj_let(k->f, "u32", "tiles_before", "mul.lo.u32 $1, $2, $3;", batch, k->of_one);
+    *tile = cj_sub(k->f, "tile_of_one", *tile, before);
     return batch;
 }
 

@@ -23,8 +23,6 @@
 // share their reads in L2.
 #include "mma.h"
 
-#include <inttypes.h>
-
 static void write_head(const mma_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->base.g;
     const mma_tile   *t = k->tile;

@@ -30,7 +30,6 @@
 //   sums_arrived[i] the bytes of the i-th subtile that this block owns have come from every other rank. A block cannot leave
 //                 before, so no barrier is needed at the end; one that has pushed can.
 #include "split.h"
-#include "stage.h"
 
 // Subtiles' partials that a thread has registers for, while their loads are in flight.
 enum { IN_FLIGHT = 4, SUBTILE_SUMS_MAX = GEMM_BOX / 2 };
@@ -73,11 +72,10 @@ static void find_owner(const gemm_kernel *k, subtile *s) {
 
 static void find_subtiles(const gemm_kernel *k, subtile *subtiles) {
     const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    cj_step(f, "the warp's subtiles, %u columns each", g->subtile);
+    cj_step(k->f, "the warp's subtiles, %u columns each", g->subtile);
     for (uint32_t i = 0; i < g->subtiles; i++) {
-        cj_reg number = cj_sub(f, "subtile", k->warp, GEMM_WARPS);
-        if (i) number = cj_add(f, "subtile", number, i * cj__gemm_consumer_warps(g));
+        cj_reg number = cj_sub(k->f, "subtile", k->warp, GEMM_WARPS);
+        if (i) number = cj_add(k->f, "subtile", number, i * cj__gemm_consumer_warps(g));
         subtiles[i] = (subtile){.number = number, .owned = cj_always()};
         if (g->split > 1) find_owner(k, &subtiles[i]);
     }
@@ -142,18 +140,17 @@ static void add_rounds(const gemm_kernel *k, const char *instruction, cj_reg at,
 // 0. (ptxas has no registers for the loads of a first four and of a single round after them.)
 static void add_up(const gemm_kernel *k, const char *instruction, cj_reg at, uint32_t count, bool fresh,
                    const cj_reg *sum) {
-    cj_func       *f = k->f;
     const bool     keep = keeps_rounds(k->g, count, fresh);
     const uint32_t round = keep && count < 2 * IN_FLIGHT ? IN_FLIGHT - 1 : IN_FLIGHT, n = cj__gemm_sums(k->g);
     const uint32_t first = count <= round ? count : count % round, used = first < count ? round : first - fresh;
     cj_reg         next[IN_FLIGHT][SUBTILE_SUMS_MAX];
-    for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
-    for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(f, "mov.f32 $1, $2;", sum[i], 0.0F);
+    for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(k->f, "summand");
+    for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(k->f, "mov.f32 $1, $2;", sum[i], 0.0F);
     if (fresh && first) load(k, instruction, sum, at, 0);
     for (uint32_t i = fresh; i < first; i++) load(k, instruction, next[i - fresh], at, i);
     for (uint32_t i = fresh; i < first; i++) cj__gemm_sums_add(k, sum, next[i - fresh], n);
     if (first == count) return;
-    if (first) cj_update(f, at, "add", first * cj__gemm_subtile_bytes(k->g));
+    if (first) cj_update(k->f, at, "add", first * cj__gemm_subtile_bytes(k->g));
     add_rounds(k, instruction, at, count - first, round, keep, next, sum);
 }
 
@@ -228,7 +225,6 @@ static void combine_ranks(const gemm_kernel *k, gemm_results *r, const cj_reg *s
 
 void cj__gemm_split_results(const gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
     const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
     partials          p = {.first = {0}};
     subtile           subtiles[GEMM_SUBTILES_MAX];
     cj__gemm_results_place(k, r, place);
@@ -236,10 +232,10 @@ void cj__gemm_split_results(const gemm_kernel *k, gemm_results *r, const cj_reg 
     if (g->parts > 1) p = find_partials(k);
     combine_ranks(k, r, sum, subtiles, &p);
     if (g->parts == 1) return;
-    cj_step(f, "the warp that comes last adds up the partials of all parts");
-    CJ_IF(f, cj__gemm_comes_last(k, p.counter, CJ_ARG(g->parts - 1)), "not_last") {
+    cj_step(k->f, "the warp that comes last adds up the partials of all parts");
+    CJ_IF(k->f, cj__gemm_comes_last(k, p.counter, CJ_ARG(g->parts - 1)), "not_last") {
         cj__gemm_see_partials(k);
-        for (uint32_t i = 0; i < g->subtiles; i++) CJ_IF(f, subtiles[i].owned, "not_owned") {
+        for (uint32_t i = 0; i < g->subtiles; i++) CJ_IF(k->f, subtiles[i].owned, "not_owned") {
                 add_up(k, "ld.global", partials_of(k, &p, &subtiles[i]), g->parts, true, sum + cj__gemm_sums(g) * i);
                 finish(k, r, sum, i);
             }

@@ -86,11 +86,10 @@ void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, cj_reg til
 }
 
 void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_t eight, cj_reg bias[2]) {
-    cj_func       *f = k->f;
     const uint32_t lane = eight % EIGHTS * (COLUMNS / 2);
-    cj_reg         from = lane ? cj_add(f, "from_lane", v->quarter, lane) : v->quarter;
+    cj_reg         from = lane ? cj_add(k->f, "from_lane", v->quarter, lane) : v->quarter;
     for (uint32_t i = 0; i < 2; i++)
-        bias[i] = cj_let(f, "f32", "column_bias", "shfl.sync.idx.b32 $1, $2, $3, 31, -1;",
+        bias[i] = cj_let(k->f, "f32", "column_bias", "shfl.sync.idx.b32 $1, $2, $3, 31, -1;",
                          v->bias[eight / EIGHTS * 2 + i], from);
 }
 

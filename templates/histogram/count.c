@@ -12,11 +12,7 @@
 // counts it in a register until the bin changes; one in which at least half of the lanes seem to hold one bin each adds for
 // all lanes of a bin together, in global memory. 32-bit counters need no such care: the hardware counts equal addresses of a
 // warp at once.
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-
 #include "histogram.h"
-#include "numbers.h"
 
 enum { WARP = 32 };
 
@@ -132,17 +128,15 @@ static void add_all(const histogram_kernel *k, const cj_reg *bin, unsigned count
 // ---- runs of equal bins, of narrow counters
 
 void cj__histogram_add(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_mad_wide(f, "at_count", bin, k->count_bytes, k->out);
-    if (k->count_bytes == 8) amount = cj_cvt(f, "u64", "wide_amount", amount);
-    cj_ptx(f, "@$1 red.global.add.$2 [$3], $4;", when, k->count_type, at, amount);
+    cj_reg at = cj_mad_wide(k->f, "at_count", bin, k->count_bytes, k->out);
+    if (k->count_bytes == 8) amount = cj_cvt(k->f, "u64", "wide_amount", amount);
+    cj_ptx(k->f, "@$1 red.global.add.$2 [$3], $4;", when, k->count_type, at, amount);
 }
 
 void cj__histogram_set(const histogram_kernel *k, cj_reg bin, cj_reg amount) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_mad_wide(f, "at_count", bin, k->count_bytes, k->out);
-    if (k->count_bytes == 8) amount = cj_cvt(f, "u64", "wide_amount", amount);
-    cj_ptx(f, "st.global.$1 [$2], $3;", k->count_type, at, amount);
+    cj_reg at = cj_mad_wide(k->f, "at_count", bin, k->count_bytes, k->out);
+    if (k->count_bytes == 8) amount = cj_cvt(k->f, "u64", "wide_amount", amount);
+    cj_ptx(k->f, "st.global.$1 [$2], $3;", k->count_type, at, amount);
 }
 
 void cj__histogram_run_begin(histogram_kernel *k) {

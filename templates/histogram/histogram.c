@@ -31,19 +31,11 @@
 // strategy=owner: blocks access no shared memory but their own, so that a cluster needs no barrier. strategy=remote: both are
 // cluster barriers, whose arrivals release. B1 then also says that every block has started before any adds to its counters; after
 // B2 each block reads its own counters alone, so that any block may exit.
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-#include <inttypes.h>
-
 #include "histogram.h"
-#include "loop.h"
-#include "schedule.h"
-#include "vector.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [HISTOGRAM_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 enum { UNROLL_MAX = 8, WARP = 32 };  // the most loads in flight a thread
@@ -227,11 +219,10 @@ static cj_reg emit_tiles(const histogram_kernel *k, const slice *s, cj_reg (*v)[
 }
 
 static void emit_body(const histogram_kernel *k, const slice *s) {
-    cj_func *f = k->f;
-    cj_reg   v[UNROLL_MAX][HISTOGRAM_WORDS];
-    cj_registers(f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
-    cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(f, "at", k->thread, HISTOGRAM_LOAD, tile);
-    CJ_STRIDE(f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
+    cj_reg v[UNROLL_MAX][HISTOGRAM_WORDS];
+    cj_registers(k->f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
+    cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(k->f, "at", k->thread, HISTOGRAM_LOAD, tile);
+    CJ_STRIDE(k->f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
         load_vector(k, v[0], rest, 0);
         cj__histogram_count_vector(k, v[0], false);
     }
@@ -257,14 +248,12 @@ static void emit_flush(const histogram_kernel *k) {
 }
 
 static void emit_histogram(const cj_plan *plan, cj_builder *b) {
-    const uint64_t  *value = plan->params.value;
     histogram_kernel k = {.plan = plan,
                           .dtype = cj__histogram_dtype(plan),
                           .cluster = plan->cluster.x,
-                          .count_bytes = value[HISTOGRAM_COUNTS] ? 8 : 4,
-                          .count_type = value[HISTOGRAM_COUNTS] ? "u64" : "u32"};
-    cj__binning_make(&k.binning, k.dtype->sample, value[HISTOGRAM_BINS], cj_params_real(&plan->params, "lower"),
-                     cj_params_real(&plan->params, "upper"), NULL);
+                          .count_bytes = plan->params.value[HISTOGRAM_COUNTS] ? 8 : 4,
+                          .count_type = plan->params.value[HISTOGRAM_COUNTS] ? "u64" : "u32"};
+    cj__histogram_binning(plan, &k.binning, NULL);
     k.layout = cj__histogram_layout(plan);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 counter[];");

@@ -3,10 +3,7 @@
 #ifndef CJ_TEMPLATES_HISTOGRAM_H
 #define CJ_TEMPLATES_HISTOGRAM_H
 
-#include <clusterjit/ptx.h>
-#include <stdbool.h>
-
-#include "family.h"
+#include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -43,7 +40,6 @@ cj_reg cj__binning_write(const cj_binning *binning, cj_func *f, cj_reg sample);
 enum {
 #define PARAM(id, ...) HISTOGRAM_##id,
 #include "params.def"
-#undef PARAM
 };
 
 // Bytes a load, bytes of a cache line, the most blocks of a pool.
@@ -70,6 +66,7 @@ typedef struct cj_histogram_layout {
 } cj_histogram_layout;
 
 const cj_histogram_dtype *cj__histogram_dtype(const cj_plan *plan);
+cj_status                 cj__histogram_binning(const cj_plan *plan, cj_binning *binning, cj_error *error);
 
 // The layout of a plan that was made.
 cj_histogram_layout cj__histogram_layout(const cj_plan *plan);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the warps' partials to the result: block, cluster, and what is written. reduce.c tells why each step is safe.
-#include <clusterjit/control.h>
-
 #include "reduce.h"
-#include "vector.h"
 
 // ---- the beginning
 

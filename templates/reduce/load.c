@@ -2,13 +2,7 @@
 // From memory to one partial a thread: | head | body | tail |. The body begins and ends at multiples of 16 bytes and is read
 // with vector loads; head and tail are each shorter than 16 bytes, and one scalar load by each of the first threads covers
 // them.
-#include <clusterjit/control.h>
-#include <stdio.h>
-
-#include "numbers.h"
 #include "reduce.h"
-#include "user_function.h"
-#include "vector.h"
 
 enum { ELEMENTS_MAX = 16 };  // that are combined together
 
@@ -140,13 +134,12 @@ static void take_loads(const reduce_kernel *k, const cj_partial *partial, const 
 
 // One element, as memory has it, in the type that is computed in.
 static cj_reg load_element(const reduce_kernel *k, const char *name, cj_reg at, cj_reg when) {
-    cj_func    *f = k->f;
     const char *type = k->dtype->element, *computed = k->dtype->ptx;
     const bool  is_half = *type == 'b';
-    cj_reg      raw = cj__load_value(f, when, k->load, type, is_half ? "b16" : computed, name, at);
+    cj_reg      raw = cj__load_value(k->f, when, k->load, type, is_half ? "b16" : computed, name, at);
     if (!is_half) return raw;
-    cj_reg wide = cj_f32(f, name);
-    cj__widen_half(f, CJ_PARAM_WORD(k->plan, "dtype"), wide, raw);
+    cj_reg wide = cj_f32(k->f, name);
+    cj__widen_half(k->f, CJ_PARAM_WORD(k->plan, "dtype"), wide, raw);
     return wide;
 }
 
@@ -258,12 +251,11 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
 
 cj_partial cj__reduce_thread(reduce_kernel *k) {
     static const char *const names[REDUCE_FLIGHT] = {"partial", "part_1", "part_2", "part_3"};
-    cj_func                 *f = k->f;
     cj_partial               partial[REDUCE_FLIGHT];
-    cj_reg                   x = load_param(k, k->x, "x"), n = load_param(k, k->n, "n"), at = cj_u64(f, "at");
-    k->base = cj_let(f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
+    cj_reg                   x = load_param(k, k->x, "x"), n = load_param(k, k->n, "n"), at = cj_u64(k->f, "at");
+    k->base = cj_let(k->f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
     const share s = find_share(k, n);
-    cj_step(f, "each thread's partials start as the identity");
+    cj_step(k->f, "each thread's partials start as the identity");
     for (unsigned u = 0; u < partials_of(k); u++) {
         partial[u] = cj__partial_new(&k->partials, names[u]);
         k->partials.clear(&k->partials, &partial[u]);

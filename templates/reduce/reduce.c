@@ -29,17 +29,11 @@
 // manner. With result=block nothing is combined above the cluster: rank 0 writes its cluster's results. With result=both it
 // does so, too, and then combines them: out has the total first. With dependent=yes the next kernel's blocks may start as soon
 // as all of this one have, and no global memory is touched before griddepcontrol.wait.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "numbers.h"
 #include "reduce.h"
-#include "user_function.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [REDUCE_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_path(const reduce_kernel *k, cj_builder *b) {
@@ -67,10 +61,7 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
             plan->params.function[REDUCE_OP_EXPR] ? "op-expr" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
             plan->block.x, k->cluster, CJ_PARAM_WORD(plan, "result"), CJ_PARAM_WORD(plan, "weight"),
             plan->programmatic ? " dependent=yes" : "");
-    for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++)
-        if (plan->params.function[i])
-            cj_head(b, "  %s: %.200s", k->plan->params.family->param[i].name, plan->params.function[i]->text);
-    cj_head(b, "%s", "");
+    cj__functions_head(plan, b);
     write_path(k, b);
     cj_head(b, "\nLaunch: block %u threads%s; grid %s%s%s.", plan->block.x, k->cluster ? ", as a cluster launch" : "",
             k->gathers || k->per_block ? "any" : "one ", k->gathers || k->per_block ? "" : cj__reduce_group(k),
@@ -86,14 +77,11 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
 
 // How two values become one. Functions of the user's are put into the module.
 static cj_combine add_functions(reduce_kernel *k, cj_builder *b, char identity[24]) {
-    const cj_user_function *const *function = k->plan->params.function;
-    cj_combine                     value = {.op = k->op->combine, .type = cj__reduce_combined_type(k->plan)};
-    k->maps = function[REDUCE_MAP] != NULL;
-    if (k->maps) k->map = cj_builder_function(b, function[REDUCE_MAP], "map");
-    if (!function[REDUCE_OP_EXPR]) return value;
-    value.op = CJ_COMBINE_USER;
-    value.function = cj_builder_function(b, function[REDUCE_OP_EXPR], "op");
-    value.identity = cj__constant_text(value.type, function[REDUCE_IDENTITY]->constant, identity);
+    const cj_user_function *map = k->plan->params.function[REDUCE_MAP];
+    cj_combine              value = {.op = k->op->combine, .type = cj__reduce_combined_type(k->plan)};
+    k->maps = map != NULL;
+    if (map) k->map = cj_builder_function(b, map, "map");
+    cj__functions_write(k->plan, b, &value, identity);
     return value;
 }
 

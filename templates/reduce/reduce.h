@@ -3,10 +3,7 @@
 #ifndef CJ_TEMPLATES_REDUCE_H
 #define CJ_TEMPLATES_REDUCE_H
 
-#include <clusterjit/collectives.h>
-
-#include "combine.h"
-#include "family.h"
+#include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -17,7 +14,6 @@ enum {
 enum {
 #define PARAM(id, ...) REDUCE_##id,
 #include "params.def"
-#undef PARAM
 };
 
 // What is written, in the order of the words of `result`.

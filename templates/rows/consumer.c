@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumer warps of a stream: rows from their stages, through registers, to what is written.
-#include <stdio.h>
-
 #include "stream.h"
 
 // Where the thread's first vector of a stage is.
@@ -170,14 +168,13 @@ static void next_row(row_stream *t) {
 // Column 0 is so far before what the block has.
 static void wait_resident(row_stream *t) {
     row_kernel *k = t->k;
-    cj_func    *f = k->f;
-    cj_mbarrier_wait(f, t->resident, CJ_ARG(0), CJ_SCOPE_BLOCK, "S6: weight, bias or mask is here, and stays");
+    cj_mbarrier_wait(k->f, t->resident, CJ_ARG(0), CJ_SCOPE_BLOCK, "S6: weight, bias or mask is here, and stays");
     for (unsigned n = 0; n < k->op->columns; n++) {
         const unsigned i = k->op->nth[ROW_COLUMN][n];
         char           name[32];
         snprintf(name, sizeof name, "%s_at", k->op->operand[i].name);
-        cj_reg at = cj_add(f, name, t->stages.pool, cj__row_resident_offset(t, n));
-        k->resident_at[i] = cj_mad(f, name, t->piece, -(int64_t)(k->s->piece * t->vector_bytes), at);
+        cj_reg at = cj_add(k->f, name, t->stages.pool, cj__row_resident_offset(t, n));
+        k->resident_at[i] = cj_mad(k->f, name, t->piece, -(int64_t)(k->s->piece * t->vector_bytes), at);
     }
 }
 
@@ -215,17 +212,16 @@ static void begin(row_stream *t) {
 }
 
 void cj__row_consume(row_stream *t, cj_label done) {
-    row_kernel *k = t->k;
-    cj_func    *f = k->f;
+    cj_func *f = t->k->f;
     begin(t);
     cj_label next = cj_label_new(f, "next_row");
     cj_label_here(f, next);
     cj_step(f, "the next row");
     next_row(t);
-    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
+    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", t->k->row, t->rows), done);
     if (!cj__row_is_alone(t))
         cj_mbarrier_arrive_expect(f, t->expects, cj__ring_at(f, "partials_full_at", t->partials_full, &t->turn, 8),
-                                  CJ_ARG(cj__row_slots_bytes(k->s)), NULL);
+                                  CJ_ARG(cj__row_slots_bytes(t->k->s)), NULL);
     if (t->taken)
         emit_row(t);
     else

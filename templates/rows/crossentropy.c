@@ -7,7 +7,6 @@
 //   dx   = scale * (p - (1 - s) * [column = label] - s / C)
 // A row whose label is `ignore` has loss 0 and a gradient of zeros; any other label beyond the columns gives a loss of
 // NaN.
-#include "error.h"
 #include "exp.h"
 
 enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
@@ -15,7 +14,6 @@ enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
     [LABEL] = {CJ_CHOICE("label", "i64 i32", "i64", "type of the labels")},
     [IGNORE] = {CJ_REAL("ignore", "-100", "a whole number: rows with this label do not count")},
     [SMOOTHING] = {CJ_REAL("smoothing", "0", "0 to 1: the share that all columns have in the loss")},
@@ -33,7 +31,7 @@ typedef struct crossentropy {
 
 _Static_assert(sizeof(crossentropy) <= ROW_OWN_BYTES, "each of the rows that are unrolled has one");
 
-static crossentropy *own_of(const row_kernel *k) { return k->op->own; }
+static crossentropy *own_of(const row_kernel *k) { return (crossentropy *)k->op->own; }
 
 // The first thread loads x[label] while the row comes in; a NaN stands for a label that no column has.
 static cj_reg load_target(row_kernel *k, cj_reg label) {
@@ -122,14 +120,20 @@ static void write_gradient(row_kernel *k, const row_vector *v) {
 
 // ---- the family
 
-static void describe(const cj_plan *plan, row_op *op, crossentropy *own) {
+static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
     const cj_params *p = &plan->params;
+    crossentropy    *own = (crossentropy *)op->own;
     *own = (crossentropy){.exp = {.factor = 1, .stays = true},
                           .gradient = p->value[GRADIENT] != 0,
                           .smoothing = cj_params_real(p, "smoothing"),
                           .ignore = cj_params_real(p, "ignore"),
                           .scale = cj_params_real(p, "scale")};
-    *op = (row_op){.own = own, .own_bytes = sizeof *own};
+    REFUSE_IF(!(own->smoothing >= 0 && own->smoothing <= 1),
+              "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual", own->smoothing);
+    REFUSE_IF(!(own->ignore >= INT32_MIN && own->ignore <= INT32_MAX && (double)(int32_t)own->ignore == own->ignore),
+              "ignore: %g is not a whole number of 32 bits" CJ_HINT
+              "labels are whole numbers: choose one that none of them has",
+              own->ignore);
     cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns], logits");
     if (own->gradient) cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
     own->label_of = cj__row_add(op, ROW_EACH, "label", p->value[LABEL] ? "s32" : "s64", "label[rows]");
@@ -142,31 +146,13 @@ static void describe(const cj_plan *plan, row_op *op, crossentropy *own) {
     op->sweep[0] = find_largest;
     op->finish = finish;
     op->write = own->gradient ? write_gradient : NULL;
+    return CJ_OK;
 }
 
-static cj_status plan_crossentropy(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    row_op       op;
-    crossentropy own;
-    describe(plan, &op, &own);
-    if (!(own.smoothing >= 0 && own.smoothing <= 1))
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual",
-                        own.smoothing);
-    if (!(own.ignore >= INT32_MIN && own.ignore <= INT32_MAX && (double)(int32_t)own.ignore == own.ignore))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "ignore: %g is not a whole number of 32 bits" CJ_HINT
-                        "labels are whole numbers: choose one that none of them has",
-                        own.ignore);
-    return cj__row_plan(plan, &op, limits, clusters, error);
-}
-
-static void emit_crossentropy(const cj_plan *plan, cj_builder *builder) {
-    row_op       op;
-    crossentropy own;
-    describe(plan, &op, &own);
-    cj__row_emit(plan, &op, builder);
-}
+static const row_family rows = {describe};
 
 const cj_family cj__family_crossentropy = {
     CJ_FAMILY("crossentropy",
               "rows of logits and a label each: loss, logarithm of the sum of e^x, and the gradient, in one reading",
-              params, plan_crossentropy, emit_crossentropy)};
+              params, cj__row_plan, cj__row_emit),
+    .own = &rows};

@@ -6,8 +6,7 @@
 
 // k->row = the next of all, in every lane.
 static void take_row(row_stream *t) {
-    row_kernel *k = t->k;
-    k->row = cj__work_take_by_warp(k->f, t->leads, t->counter, cj__group_count(k->s->cluster), t->rows);
+    t->k->row = cj__work_take_by_warp(t->k->f, t->leads, t->counter, cj__group_count(t->k->s->cluster), t->rows);
 }
 
 static void take_alone(row_stream *t) {
@@ -38,16 +37,15 @@ static void take_for_cluster(row_stream *t) {
 }
 
 static void next_row(row_stream *t) {
-    row_kernel *k = t->k;
     if (!t->taken) {
-        cj__static_advance(k->f, &t->dealt);
+        cj__static_advance(t->k->f, &t->dealt);
         return;
     }
     if (cj__row_is_alone(t))
         take_alone(t);
     else
         take_for_cluster(t);
-    cj__ring_next(k->f, &t->next);
+    cj__ring_next(t->k->f, &t->next);
 }
 
 // ---- copies
@@ -135,7 +133,6 @@ static void begin(row_stream *t) {
 void cj__row_produce(row_stream *t, cj_label done) {
     row_kernel      *k = t->k;
     cj_func         *f = k->f;
-    const row_shape *s = k->s;
     cj_step(f, "the last warp loads");
     begin(t);
     cj_label next = cj_label_new(f, "next_load");
@@ -146,9 +143,9 @@ void cj__row_produce(row_stream *t, cj_label done) {
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
     cj_reg row[ROW_INPUTS];
     for (unsigned i = 0; i < k->op->inputs; i++)
-        row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, k->op->nth[ROW_INPUT][i]), s->stride * s->in_bytes,
+        row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, k->op->nth[ROW_INPUT][i]), k->s->stride * k->s->in_bytes,
                              t->share[i]);
-    for (uint64_t n = 0; n < s->pieces; n++) {
+    for (uint64_t n = 0; n < k->s->pieces; n++) {
         if (n) cj__stage_wait_free(f, &t->stages, &t->stage);
         load_piece(t, row, n);
     }

@@ -12,10 +12,7 @@
 //   stream   persistent clusters take row after row from a work counter, since SMs do not run equally fast; a producer
 //            warp a block loads ahead (stream.h)
 //   spread   few rows: persistent groups of blocks, too large for a cluster, have a row each (spread.c, mail.c)
-#include <inttypes.h>
-
 #include "engine.h"
-#include "mailbox.h"
 
 // ---- the head
 
@@ -170,12 +167,14 @@ static void emit_begin(row_kernel *k) {
     k->part = cj__row_part_new(k, "part");
 }
 
-void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder) {
+void cj__row_emit(const cj_plan *plan, cj_builder *builder) {
     static void (*const emit_form[])(row_kernel *) = {NULL, cj__row_emit_direct, cj__row_emit_stream,
                                                       cj__row_emit_spread};
-    row_shape shape;
-    cj__row_read(plan, op, &shape);
-    row_kernel k = {.plan = plan, .op = op, .s = &shape};
+    row_op     op;
+    row_shape  shape;
+    row_kernel k = {.plan = plan, .op = &op, .s = &shape};
+    cj__row_op(plan, &op, NULL);
+    cj__row_read(plan, &op, &shape);
     write_head(plan, &shape, builder);
     if (shape.form == ROW_STREAM) cj_declare(builder, ".extern .shared .align 16 .b8 row_pool[];");
     k.f = cj_entry(builder, plan->entry);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a thread's loads are. Load v is v * lanes loads after the thread's first, in reverse before it.
-#include <clusterjit/value.h>
-
 #include "scan.h"
 
 cj_reg cj__scan_place(const scan_kernel *k) {

@@ -49,19 +49,11 @@
 //   S3  tile_full[stage]    tile_of_stage[] is written, the tile and its flags have arrived
 //   S4  summed[stage]       warp_prefix[] has the total of each warp
 //   S5  known[stage]        warp_prefix[] and tile_prefix[] have prefixes
-#include <clusterjit/value.h>
-
 #include "scan.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "user_function.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [SCAN_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_launch(const scan_kernel *k, cj_builder *b) {
@@ -81,9 +73,7 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
     cj_head(b, "clusterjit: scan  op=%s dtype=%s exclusive=%s reverse=%s",
             k->plan->params.function[SCAN_OP_EXPR] ? "op-expr" : CJ_PARAM_WORD(k->plan, "op"),
             CJ_PARAM_WORD(k->plan, "dtype"), k->exclusive ? "yes" : "no", k->reverse ? "yes" : "no");
-    for (int i = SCAN_OP_EXPR; i <= SCAN_IDENTITY; i++)
-        if (k->plan->params.function[i]) cj_head(b, "  %s: %.200s", params[i].name, k->plan->params.function[i]->text);
-    cj_head(b, "%s", "");
+    cj__functions_head(k->plan, b);
     if (s->form == SCAN_STREAM)
         cj_head(b, "  row  --bulk copies-->  %u stages, a tile each  --summed, and then scanned-->  out", s->stages);
     cj_head(b, "  row  --%u loads of %u elements a thread-->  a tile of %u threads, %" PRIu64 " elements", s->loads,
@@ -111,14 +101,6 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
                 "launches), and"
                 " from byte %d on the status of each tile.",
                 SCAN_STATUS_AT);
-}
-
-static void add_functions(scan_kernel *k, cj_builder *b, char identity[24]) {
-    const cj_user_function *const *function = k->plan->params.function;
-    if (!function[SCAN_OP_EXPR]) return;
-    k->p.combine.op = CJ_COMBINE_USER;
-    k->p.combine.function = cj_builder_function(b, function[SCAN_OP_EXPR], "op");
-    k->p.combine.identity = cj__constant_text(k->s.type, function[SCAN_IDENTITY]->constant, identity);
 }
 
 // Shapes for which ptxas by itself spills registers to fit one more block on an SM: values of 8 bytes; a stream of smaller
@@ -172,7 +154,7 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     k.p.combine = (cj_combine){.op = ops[value[SCAN_OP]], .type = k.s.type};
     write_head(&k, b);
     if (k.s.form == SCAN_STREAM) cj_declare(b, ".extern .shared .align 16 .b8 scan_pool[];");
-    add_functions(&k, b, identity);
+    cj__functions_write(plan, b, &k.p.combine, identity);
     k.p.segmented = cj__scan_segmented(&k.s);
     k.p.f = k.f = cj_entry(b, plan->entry);
     declare(&k);

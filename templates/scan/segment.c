@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segments of a scan: where they begin, and what is cut off there (scan.c has the algorithm).
-#include <clusterjit/control.h>
-
 #include "scan.h"
-#include "vector.h"
 
 enum { FLAG_WORD = 4, PROBES = SCAN_WARP };  // flags, a byte each, in a register; places that a search looks at at once
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream form: a persistent kernel. One thread takes tile after tile, or row after row, from the work counter and loads
 // by bulk copies into pipeline stages; other warps sum each tile, look back, and scan it. scan.c has the roles and barriers.
-#include <clusterjit/control.h>
-#include <clusterjit/pipeline.h>
-
-#include "numbers.h"
 #include "scan.h"
 
 // In place of a row: the work counter has no more tiles.
@@ -243,16 +239,16 @@ static cj_reg own_slot(const stream *t, cj_reg member) {
 
 static void emit_summing(stream *t) {
     const scan_kernel *k = t->k;
-    cj_func           *f = k->f;
     begin(t, "warps that sum each tile");
-    cj_reg member = find_member(t), place = cj__scan_place(k), last = cj_eq(f, "last_lane", k->p.lane, SCAN_WARP - 1);
-    CJ_LOOP(f, tiles, "next_to_sum", "no_tile") {
+    cj_reg member = find_member(t), place = cj__scan_place(k),
+           last = cj_eq(k->f, "last_lane", k->p.lane, SCAN_WARP - 1);
+    CJ_LOOP(k->f, tiles, "next_to_sum", "no_tile") {
         scan_tile tile = load_tile(t, place);
         cj__scan_warp_total(k, &tile);
         cj_reg slot = own_slot(t, member);
         cj__scan_store_slot(k, last, slot, tile.total, tile.headed);
         arrive(t, t->summed, "S4: this warp's total is in its slot");
-        cj_pipeline_next(f, &t->ring, &t->at);
+        cj_pipeline_next(k->f, &t->ring, &t->at);
     }
 }
 
@@ -261,11 +257,10 @@ static void emit_summing(stream *t) {
 static cj_reg scan_slots(const stream *t, cj_reg *total) {
     const scan_kernel *k = t->k;
     const scan_shape  *s = &k->s;
-    cj_func           *f = k->f;
     cj_reg             slots = of_stage(t, "slots", t->slots, slots_bytes(s));
-    cj_step(f, "the prefix of each warp in the tile; the tile's total");
-    cj_reg slot = cj_mad(f, "slot", k->p.lane, cj__scan_slot(s), slots),
-           has = cj_lt(f, "has_warp", k->p.lane, s->warps);
+    cj_step(k->f, "the prefix of each warp in the tile; the tile's total");
+    cj_reg slot = cj_mad(k->f, "slot", k->p.lane, cj__scan_slot(s), slots),
+           has = cj_lt(k->f, "has_warp", k->p.lane, s->warps);
     cj_reg sum = cj__prefix_identity(&k->p, "warp_total");
     const cj_heads heads = cj__scan_load_slots(k, has, slot, SCAN_WARP, sum);
     *total = cj__prefix_pick(&k->p, "total", sum, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
@@ -385,8 +380,8 @@ static void emit_scanning(stream *t) {
 }
 
 static void branch(const stream *t, const char *compare, unsigned warp, cj_label to) {
-    cj_func *f = t->k->f;
-    cj_ptx(f, "@$1 bra $2;", cj_let(f, "pred", "is_role", "setp.$4.u32 $1, $2, $3;", t->k->warp, warp, compare), to);
+    cj_ptx(t->k->f, "@$1 bra $2;",
+           cj_let(t->k->f, "pred", "is_role", "setp.$4.u32 $1, $2, $3;", t->k->warp, warp, compare), to);
 }
 
 void cj__scan_stream(scan_kernel *k) {

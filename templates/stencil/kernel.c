@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil: what the kernels of all forms write.
-#include <clusterjit/value.h>
-
 #include "stencil.h"
 
 // Launch t of n writes `out` if n - 1 - t is even, else the workspace, and reads what the launch before has written.

@@ -25,9 +25,6 @@
 //   B2  bar.sync in each step: rows are shown before they are loaded
 //   M   mbarrier.try_wait, by warps that hold rows of a margin: the neighbours' rows of an exchange have come. A thread of one of
 //       them then arms the mbarrier for the exchange after next
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-
 #include "stencil.h"
 
 enum { NONE = 1 << 29, BAR_BYTES = 8 };  // NONE: farther than any row
@@ -241,9 +238,8 @@ static void emit_step(const resident *w) {
 
 // The first row of a rank, as emit_top has it, but for the margin; ranks may lie one beyond the ends.
 static int64_t top_of(const resident *w, int64_t rank) {
-    const stencil *s = w->s;
-    const int64_t  n = s->n[1], cluster = s->cluster;
-    if (s->boundary != BOUNDARY_PERIODIC) return rank * (n - w->rows) / (cluster - 1);
+    const int64_t n = w->s->n[1], cluster = w->s->cluster;
+    if (w->s->boundary != BOUNDARY_PERIODIC) return rank * (n - w->rows) / (cluster - 1);
     return (rank + cluster) * n / cluster - n;
 }
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil, register forms: a warp holds a row of the grid, each lane `columns` columns of it; shuffles bring the columns next
 // to a lane's own.
-#include <clusterjit/value.h>
-
 #include "stencil.h"
-#include "vector.h"
 
 stencil_row cj__stencil_row(const kernel *k, const char *name) {
     stencil_row row;

@@ -17,9 +17,6 @@
 //   B1  every block has started, before the first store into a neighbour's memory; relaxed
 //   B2  the first buffer is loaded, halos included, before taps read it
 //   B3  after each step but the last: its stores before the next step's loads, its loads before the next step's stores
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-
 #include "stencil.h"
 
 // Where planes of a block are halo elsewhere: those from `down` on in the next rank, `back` bytes before their own place; those
@@ -397,16 +394,15 @@ static void skip_margin(const tile *t, const points *p, uint32_t a, cj_reg at, c
 }
 
 static void emit_last_step(const tile *t) {
-    cj_func *f = t->f;
-    cj_step(f, "the last step: results go to global memory");
-    POINTS(t, p, "result", "result_done") CJ_ONCE(f, result, "no_result") {
+    cj_step(t->f, "the last step: results go to global memory");
+    POINTS(t, p, "result", "result_done") CJ_ONCE(t->f, result, "no_result") {
         cj_reg at[AXES];
         for (uint32_t a = 0; a < t->s->dim; a++) {
             at[a] = in_grid(t, &p, a);
             if (axis_of(t, a)->margin) skip_margin(t, &p, a, at[a], &result);
         }
         cj_reg value = emit_value(t, &p);
-        cj_ptx(f, "st.global.$1 [$2], $3;", t->s->type, global_address(t, t->global.to, at), value);
+        cj_ptx(t->f, "st.global.$1 [$2], $3;", t->s->type, global_address(t, t->global.to, at), value);
     }
 }
 

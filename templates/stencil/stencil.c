@@ -25,17 +25,11 @@
 //   launch    0      1          2      3 (the last)
 //   reads     in     workspace  out    workspace
 //   writes    workspace  out    workspace  out
-#include <clusterjit/value.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "stencil.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 // ---- the kernel

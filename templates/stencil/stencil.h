@@ -10,7 +10,7 @@
 #ifndef CJ_TEMPLATES_STENCIL_H
 #define CJ_TEMPLATES_STENCIL_H
 
-#include "family.h"
+#include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -21,7 +21,6 @@ enum {
 enum {
 #define PARAM(id, ...) id,
 #include "params.def"
-#undef PARAM
 };
 
 enum { AXES = 3, RADIUS_MAX = 4, COLUMNS_MAX = 16, VECTOR_BYTES = 16, WARP = 32 };

@@ -15,8 +15,6 @@
 //   B7  bar.sync        all warps have combined what they have, and selected candidates have arrived in their places
 //   B8  bar.red         counts, for each probe
 //   B9  bar.sync        selected candidates have been read, a block of them at a time, before any is written to their places
-#include <clusterjit/control.h>
-
 #include "topk.h"
 
 enum { RECORD_BYTES = 16 };

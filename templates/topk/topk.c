@@ -27,15 +27,11 @@
 //   B6   barrier.cluster   rank 0 is done with its own candidates
 //   B10  barrier.cluster   the candidates of all ranks are in rank 0's pool
 //   B11  bar.warp.sync     all lanes of the warp come to B2 together
-#include <stdio.h>
-
-#include "loop.h"
 #include "topk.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [TOPK_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_head(const topk_kernel *k, cj_builder *b) {
@@ -184,10 +180,9 @@ static void write_result(const topk_kernel *k, const results *r, cj_reg candidat
 
 // The pool's places first to last, a thread each, are the row's results in their order.
 static void emit_results_of_places(const topk_kernel *k, const results *r, unsigned first) {
-    cj_func *f = k->f;
-    CJ_SHARE(f, i, "i", k->thread, 1, k->s.block, k->s.k - first) {
-        cj_reg at = cj_mad(f, "result_at", i, TOPK_CANDIDATE, k->pool);
-        cj_reg candidate = cj_let(f, "b64", "candidate", "ld.shared.u64 $1, [$2 + $3];", at, TOPK_CANDIDATE * first);
+    CJ_SHARE(k->f, i, "i", k->thread, 1, k->s.block, k->s.k - first) {
+        cj_reg at = cj_mad(k->f, "result_at", i, TOPK_CANDIDATE, k->pool);
+        cj_reg candidate = cj_let(k->f, "b64", "candidate", "ld.shared.u64 $1, [$2 + $3];", at, TOPK_CANDIDATE * first);
         write_result(k, r, candidate, i);
     }
 }
