@@ -43,6 +43,7 @@ struct cj_watch_warp {
                           [CJ_SCOPES];           // the lane's last fence of each scope, except those before a wider one
     uint32_t passed[CJ_WATCH_PASSED][CJ_LANES];  // time of the lane's last fence for the views from SHARED to INIT
     cj_watch_atomic atomic[CJ_LANES];
+    cj_shadow_memo  memo[CJ_SHADOW_MEMOS];  // of clocks that lanes hold
 };
 
 // Operations of thread t are agents t + stride, t + 2 * stride, …: once the thread knows an operation, the next
