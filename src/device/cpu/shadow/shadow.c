@@ -24,7 +24,15 @@ void cj__shadow_free(cj_shadow *shadow) {
     free(shadow);
 }
 
-// ---- the short way: a weak access, if each access of the cell is one warp's and ordered before it
+// ---- the short way: an access of the generic proxy, if each access of the cell is ordered before it, reads as it does,
+// or is atomic as it is
+
+// Some lanes of an accessor: all in `mask`, 1 << log_count of them that share a row, or lanes together.
+typedef struct some_lanes {
+    uint32_t   mask;
+    unsigned   log_count;
+    cj_sharing sharing;
+} some_lanes;
 
 // Whether the accessor knows these lanes of that warp up to that time.
 static inline bool is_known(const cj_accessor *a, uint32_t block, uint32_t group, uint32_t lanes, uint32_t time) {
@@ -39,45 +47,36 @@ static inline bool is_known(const cj_accessor *a, uint32_t block, uint32_t group
     return true;
 }
 
-static inline bool is_own_warp(const cj_accessor *a, uint32_t block, uint32_t group) {
-    return block == a->access.block && group == a->access.group;
+// Whether lanes of a warp up to a time come before these: they are the same lanes, or known.
+static inline bool is_before(const cj_accessor *a, some_lanes by, uint32_t block, uint32_t group, uint32_t lanes,
+                             uint32_t time) {
+    if (block == a->access.block && group == a->access.group && lanes == by.mask && by.sharing != CJ_TOGETHER)
+        return true;
+    return is_known(a, block, group, lanes, time);
 }
 
-// A weak read joins a weak read of its own warp, in a row only of the same lanes; or it is the first.
-static inline bool read_quickly(cj_cell *c, const cj_access *access, uint32_t mask, cj_sharing sharing) {
-    if (!c->mask) return cj__cell_set_single(c, access, mask), true;
-    if (c->block != access->block || c->group != access->group || c->use >> CJ_OP_BITS != CJ_USE_READ) return false;
-    if (c->mask != mask && (sharing == CJ_SPREAD || c->time != access->time)) return false;
-    c->mask |= mask;
-    c->time = access->time;
-    c->use = (access->op & CJ_OP) | CJ_USE_READ << CJ_OP_BITS;
+// Whether accesses with these flags and, at the narrowest, this scope do not conflict with the accessor's.
+static inline bool is_alike(const cj_accessor *a, unsigned flags, unsigned scope) {
+    if (!((flags | a->access.use.flags) & CJ_USE_WRITE)) return true;
+    return scope >= CJ_SCOPE_GPU && a->access.use.scope >= CJ_SCOPE_GPU;
+}
+
+static inline bool is_crowd_quiet(const cj_accessor *a, const cj_crowd *many, some_lanes by) {
+    if (is_alike(a, many->flags, many->scope)) return true;
+    for (uint32_t i = 0; i < many->size; i++) {
+        const cj_access *entry = &many->entry[i];
+        if (entry->time && !is_before(a, by, entry->block, entry->group, entry->mask, entry->time)) return false;
+    }
     return true;
 }
 
-// Some lanes of an accessor: all in `mask`, 1 << log_count of them that share a row, or lanes together.
-typedef struct some_lanes {
-    uint32_t   mask;
-    unsigned   log_count;
-    cj_sharing sharing;
-} some_lanes;
-
-// Records an access to a cell, if it can see at once that there is nothing to report.
-static inline bool access_quickly(cj_shadow *shadow, const cj_accessor *a, cj_cell *c, some_lanes by) {
-    const bool     is_write = a->access.use.flags == CJ_USE_WRITE;
-    const uint32_t writer = c->write_agent / CJ_ROW;
-    if (c->use & CJ_MANY || (!is_write && !(c->write_use & CJ_WRITTEN))) return false;
-    if (c->write_time) {
-        const uint32_t lanes = cj__written_by(c);
-        const bool     own = is_own_warp(a, c->write_block, writer) && lanes == by.mask;
-        if (!own && !is_known(a, c->write_block, writer, lanes, c->write_time)) return false;
-    }
-    if (!is_write) return read_quickly(c, &a->access, by.mask, by.sharing);
-    if (c->mask) {
-        const bool own = is_own_warp(a, c->block, c->group) && c->mask == by.mask;
-        if (!own && !is_known(a, c->block, c->group, c->mask, c->time)) return false;
-    }
-    cj__cell_set_write(c, &a->access, (unsigned)__builtin_ctz(by.mask), by.log_count, &shadow->room);
-    return true;
+static inline bool is_quiet(const cj_accessor *a, const cj_cell *c, some_lanes by) {
+    if (a->access.use.flags & CJ_USE_READ && !(c->write_use & CJ_WRITTEN)) return false;
+    if (c->write_time && !is_before(a, by, c->write_block, c->write_agent / CJ_ROW, cj__written_by(c), c->write_time))
+        return false;
+    if (c->use & CJ_MANY) return is_crowd_quiet(a, c->many, by);
+    return !c->mask || is_alike(a, c->use >> CJ_OP_BITS & 15, c->use >> CJ_SCOPE_AT & 7) ||
+           is_before(a, by, c->block, c->group, c->mask, c->time);
 }
 
 // ---- accesses
@@ -87,11 +86,11 @@ typedef struct walk {
     cj_shadow   *shadow;
     cj_accessor *a;
     uint64_t     offset, bytes;
-    uint32_t     lanes;    // the first lane; or the lanes that access all of the bytes
-    unsigned     each;     // the logarithm of a lane's bytes; ALL: each lane accesses all of the bytes
-    cj_sharing   sharing;  // of a granule
-    bool         is_weak;  // the short way may be tried
-    bool         is_kept;  // the access is recorded wherever it has been
+    uint32_t     lanes;     // the first lane; or the lanes that access all of the bytes
+    unsigned     each;      // the logarithm of a lane's bytes; ALL: each lane accesses all of the bytes
+    cj_sharing   sharing;   // of a granule
+    bool         is_short;  // the short way may be tried
+    bool         is_kept;   // the access is recorded wherever it has been
     // Judges conflicts: at most one, and one uninitialized read, are reported. NULL: the walk ends at the first.
     cj_shadow_found *found;
     void            *user;
@@ -101,11 +100,20 @@ enum { ALL = 63 };
 
 static bool is_weak_write(const cj_access *access) { return access->use.flags & CJ_USE_WRITE && !access->use.scope; }
 
-static bool keep(const walk *v, cj_cell *c, some_lanes by) {
-    const cj_access *access = &v->a->access;
-    if (!is_weak_write(access)) return cj__cell_add(c, access, by.sharing, &v->shadow->room);
-    cj__cell_set_write(c, access, (unsigned)__builtin_ctz(by.mask), by.log_count, &v->shadow->room);
-    return true;
+static bool is_generic(const cj_access *access) { return !(access->use.flags & ~(CJ_USE_READ | CJ_USE_WRITE)); }
+
+static inline bool keep(const walk *v, cj_cell *c, some_lanes by) {
+    cj_access *access = &v->a->access;
+    if (is_weak_write(access)) {
+        cj__cell_set_write(c, access, (unsigned)__builtin_ctz(by.mask), by.log_count, &v->shadow->room);
+        return true;
+    }
+    access->mask = by.mask;
+    return cj__cell_add(c, access, by.sharing, &v->shadow->room);
+}
+
+static inline bool keep_shortly(const walk *v, cj_cell *c, some_lanes by) {
+    return v->is_short && is_quiet(v->a, c, by) && keep(v, c, by);
 }
 
 // Checks and records the access to one granule. False when out of memory.
@@ -138,7 +146,7 @@ static bool pass_granules(walk *v, const cj_page *page, cj_row *row, uint64_t fr
     for (; from < to; from += bytes) {
         cj_cell         *c = &row->granule[(from >> page->shift) % CJ_ROW];
         const some_lanes by = {v->lanes << ((from - v->offset) >> v->each), 0, v->sharing};
-        if (v->is_weak && access_quickly(v->shadow, v->a, c, by)) continue;
+        if (keep_shortly(v, c, by)) continue;
         v->a->access.mask = by.mask;
         if (!(v->found ? judge_cell(v, c, from, bytes, by) : keep_quietly(v, c, by))) return false;
     }
@@ -156,8 +164,7 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
     if (is_all) {
         by.mask = cj__lanes_from((unsigned)__builtin_ctz(v->lanes) + (unsigned)(before >> v->each), by.log_count);
         v->a->access.mask = by.mask;
-        if (!row->granule && v->is_weak && access_quickly(v->shadow, v->a, &row->whole, by)) return true;
-        if (!row->granule && keep_quietly(v, &row->whole, by)) return true;
+        if (!row->granule && (keep_shortly(v, &row->whole, by) || keep_quietly(v, &row->whole, by))) return true;
     }
     if (!cj__row_divide(v->shadow, row) || !pass_granules(v, page, row, from, to)) return false;
     if (is_all && v->is_kept && is_weak_write(&v->a->access)) {
@@ -171,8 +178,7 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
 static bool pass(walk *v, uint64_t lane_bytes) {
     const uint64_t end = v->offset + v->bytes;
     const uint8_t  shift = (uint8_t)__builtin_ctzll(v->offset | lane_bytes | 1u << CJ_SHIFT_MAX);
-    v->is_weak = !v->a->access.use.scope &&
-                 (v->a->access.use.flags == CJ_USE_READ || v->a->access.use.flags == CJ_USE_WRITE);
+    v->is_short = is_generic(&v->a->access);
     v->is_kept = true;
     for (uint64_t next, offset = v->offset; offset < end; offset = next) {
         cj_page *page = cj__page_at(v->shadow, (size_t)(offset >> CJ_PAGE_BITS), shift);
@@ -185,8 +191,19 @@ static bool pass(walk *v, uint64_t lane_bytes) {
     return true;
 }
 
+// Records the access of one lane to one granule that has a cell of its own, if there is nothing to report.
+static inline bool keep_one(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes) {
+    const cj_page *page = shadow->page[offset >> CJ_PAGE_BITS];
+    if (!page || bytes != UINT64_C(1) << page->shift || offset % bytes) return false;
+    const cj_row *row = &page->row[offset % CJ_PAGE >> cj__row_bits(page)];
+    walk          v = {.shadow = shadow, .a = accessor, .is_short = is_generic(&accessor->access)};
+    return row->granule && keep_shortly(&v, &row->granule[(offset >> page->shift) % CJ_ROW],
+                                        (some_lanes){accessor->access.mask, 0, CJ_ALONE});
+}
+
 bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes, cj_shadow_found found,
                        void *user) {
+    if (keep_one(shadow, accessor, offset, bytes)) return true;
     const uint32_t mask = accessor->access.mask;
     walk           v = {.shadow = shadow,
                         .a = accessor,
