@@ -24,8 +24,7 @@ void cj__shadow_free(cj_shadow *shadow) {
     free(shadow);
 }
 
-// ---- the short way: an access of the generic proxy, if each access of the cell is ordered before it, reads as it does,
-// or is atomic as it is
+// ---- the short way: an access, if each access of the cell is ordered before it, reads as it does, or is atomic as it is
 
 // Some lanes of an accessor: all in `mask`, 1 << log_count of them that share a row, or lanes together.
 typedef struct some_lanes {
@@ -34,25 +33,30 @@ typedef struct some_lanes {
     cj_sharing sharing;
 } some_lanes;
 
-// Whether the accessor knows these lanes of that warp up to that time.
-static inline bool is_known(const cj_accessor *a, uint32_t block, uint32_t group, uint32_t lanes, uint32_t time) {
-    cj_shadow_memo *memo = &a->memo[(block + group) % CJ_SHADOW_MEMOS];
-    if (memo->now == a->now && memo->block == block && memo->group == group && time <= memo->time &&
-        !(lanes & ~memo->mask))
-        return true;
-    const cj_agents agents = {.block = block, .group = (uint16_t)group, .mask = UINT32_MAX};
-    const uint32_t  unknown = cj__clock_unknown(a->now, CJ_VIEW_MEMORY, &agents, time);
-    if (unknown & lanes) return false;
-    *memo = (cj_shadow_memo){a->now, block, group, time, ~unknown};
-    return true;
-}
+// Lanes of a warp up to a time, at which they had an access with these flags.
+typedef struct some_past {
+    uint32_t block, group, lanes, time;
+    unsigned flags;
+} some_past;
 
-// Whether lanes of a warp up to a time come before these: they are the same lanes, or known.
-static inline bool is_before(const cj_accessor *a, some_lanes by, uint32_t block, uint32_t group, uint32_t lanes,
-                             uint32_t time) {
-    if (block == a->access.block && group == a->access.group && lanes == by.mask && by.sharing != CJ_TOGETHER)
+// Whether these are the accessor's lanes, or the accessor knows them in the view that both accesses need (of INIT, which
+// is known in MEMORY or in a view of its own, only the first).
+static inline bool is_before(const cj_accessor *a, some_lanes by, some_past past) {
+    const cj_access *access = &a->access;
+    if (past.block == access->block && past.group == access->group && past.lanes == by.mask &&
+        by.sharing != CJ_TOGETHER)
         return true;
-    return is_known(a, block, group, lanes, time);
+    const bool      to_async = access->use.flags & ~past.flags & CJ_USE_ASYNC_PROXY;
+    const cj_view   view = to_async && past.flags & CJ_USE_WRITE ? a->proxy : CJ_VIEW_MEMORY;
+    cj_shadow_memo *memo = &a->memo[(past.block + past.group) % CJ_SHADOW_MEMOS];
+    if (memo->now == a->now && memo->block == past.block && memo->group == past.group && past.time <= memo->time &&
+        !(past.lanes & ~memo->mask) && memo->view == view)
+        return true;
+    const cj_agents agents = {.block = past.block, .group = (uint16_t)past.group, .mask = UINT32_MAX};
+    const uint32_t  unknown = cj__clock_unknown(a->now, view, &agents, past.time);
+    if (unknown & past.lanes) return false;
+    *memo = (cj_shadow_memo){a->now, view, past.block, past.group, past.time, ~unknown};
+    return true;
 }
 
 // Whether accesses with these flags and, at the narrowest, this scope do not conflict with the accessor's.
@@ -64,19 +68,23 @@ static inline bool is_alike(const cj_accessor *a, unsigned flags, unsigned scope
 static inline bool is_crowd_quiet(const cj_accessor *a, const cj_crowd *many, some_lanes by) {
     if (is_alike(a, many->flags, many->scope)) return true;
     for (uint32_t i = 0; i < many->size; i++) {
-        const cj_access *entry = &many->entry[i];
-        if (entry->time && !is_before(a, by, entry->block, entry->group, entry->mask, entry->time)) return false;
+        const cj_access *e = &many->entry[i];
+        if (e->time && !is_before(a, by, (some_past){e->block, e->group, e->mask, e->time, e->use.flags})) return false;
     }
     return true;
 }
 
 static inline bool is_quiet(const cj_accessor *a, const cj_cell *c, some_lanes by) {
+    const unsigned write_flags = (c->write_use >> CJ_OP_BITS & CJ_USE_ASYNC_PROXY) | CJ_USE_WRITE;
     if (a->access.use.flags & CJ_USE_READ && !(c->write_use & CJ_WRITTEN)) return false;
-    if (c->write_time && !is_before(a, by, c->write_block, c->write_agent / CJ_ROW, cj__written_by(c), c->write_time))
+    if (c->write_time &&
+        !is_before(a, by,
+                   (some_past){c->write_block, c->write_agent / CJ_ROW, cj__written_by(c), c->write_time, write_flags}))
         return false;
     if (c->use & CJ_MANY) return is_crowd_quiet(a, c->many, by);
-    return !c->mask || is_alike(a, c->use >> CJ_OP_BITS & 15, c->use >> CJ_SCOPE_AT & 7) ||
-           is_before(a, by, c->block, c->group, c->mask, c->time);
+    const unsigned flags = c->use >> CJ_OP_BITS & 15;
+    return !c->mask || is_alike(a, flags, c->use >> CJ_SCOPE_AT & 7) ||
+           is_before(a, by, (some_past){c->block, c->group, c->mask, c->time, flags});
 }
 
 // ---- accesses
@@ -100,7 +108,7 @@ enum { ALL = 63 };
 
 static bool is_weak_write(const cj_access *access) { return access->use.flags & CJ_USE_WRITE && !access->use.scope; }
 
-static bool is_generic(const cj_access *access) { return !(access->use.flags & ~(CJ_USE_READ | CJ_USE_WRITE)); }
+static bool may_be_short(const cj_access *access) { return !(access->use.flags & CJ_USE_TEXTURE); }
 
 static inline bool keep(const walk *v, cj_cell *c, some_lanes by) {
     cj_access *access = &v->a->access;
@@ -178,7 +186,7 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
 static bool pass(walk *v, uint64_t lane_bytes) {
     const uint64_t end = v->offset + v->bytes;
     const uint8_t  shift = (uint8_t)__builtin_ctzll(v->offset | lane_bytes | 1u << CJ_SHIFT_MAX);
-    v->is_short = is_generic(&v->a->access);
+    v->is_short = may_be_short(&v->a->access);
     v->is_kept = true;
     for (uint64_t next, offset = v->offset; offset < end; offset = next) {
         cj_page *page = cj__page_at(v->shadow, (size_t)(offset >> CJ_PAGE_BITS), shift);
@@ -196,7 +204,7 @@ static inline bool keep_one(cj_shadow *shadow, cj_accessor *accessor, uint64_t o
     const cj_page *page = shadow->page[offset >> CJ_PAGE_BITS];
     if (!page || bytes != UINT64_C(1) << page->shift || offset % bytes) return false;
     const cj_row *row = &page->row[offset % CJ_PAGE >> cj__row_bits(page)];
-    walk          v = {.shadow = shadow, .a = accessor, .is_short = is_generic(&accessor->access)};
+    walk          v = {.shadow = shadow, .a = accessor, .is_short = may_be_short(&accessor->access)};
     return row->granule && keep_shortly(&v, &row->granule[(offset >> page->shift) % CJ_ROW],
                                         (some_lanes){accessor->access.mask, 0, CJ_ALONE});
 }
