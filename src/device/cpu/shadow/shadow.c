@@ -46,11 +46,11 @@ static inline bool is_own_warp(const cj_accessor *a, uint32_t block, uint32_t gr
 // A weak read joins a weak read of its own warp, in a row only of the same lanes; or it is the first.
 static inline bool read_quickly(cj_cell *c, const cj_access *access, uint32_t mask, cj_sharing sharing) {
     if (!c->mask) return cj__cell_set_single(c, access, mask), true;
-    if (c->block != access->block || c->group != access->group || c->use >> CJ_OP_BITS != CJ_USE_READ) return false;
+    if (c->block != access->block || c->group != access->group || c->use >> CJ_OP_BITS != access->use.flags) return false;
     if (c->mask != mask && (sharing == CJ_SPREAD || c->time != access->time)) return false;
     c->mask |= mask;
     c->time = access->time;
-    c->use = (access->op & CJ_OP) | CJ_USE_READ << CJ_OP_BITS;
+    c->use = (access->op & CJ_OP) | (uint32_t)access->use.flags << CJ_OP_BITS;
     return true;
 }
 
@@ -61,19 +61,29 @@ typedef struct some_lanes {
     cj_sharing sharing;
 } some_lanes;
 
+// Whether the accessor goes through the async proxy and a write with these flags did not: then another view decides.
+static inline bool needs_fence(const cj_accessor *a, unsigned flags) {
+    return flags & CJ_USE_WRITE && a->access.use.flags & ~flags & CJ_USE_ASYNC_PROXY;
+}
+
+static inline unsigned flags_of(const cj_cell *c) { return c->use & CJ_MANY ? c->many->flags : c->mask ? c->use >> CJ_OP_BITS : 0; }
+
 // Records an access to a cell, if it can see at once that there is nothing to report.
 static inline bool access_quickly(cj_shadow *shadow, const cj_accessor *a, cj_cell *c, some_lanes by) {
-    const bool     is_write = a->access.use.flags == CJ_USE_WRITE;
+    const bool     is_write = a->access.use.flags & CJ_USE_WRITE, is_covered = a->access.use.flags & CJ_USE_COVERED;
     const uint32_t writer = c->write_agent / CJ_ROW;
-    if (c->use & CJ_MANY || (!is_write && !(c->write_use & CJ_WRITTEN))) return false;
+    if ((c->use & CJ_MANY && !is_covered) || (!is_write && !(c->write_use & CJ_WRITTEN))) return false;
     if (c->write_time) {
         const uint32_t lanes = cj__written_by(c);
         const bool     own = is_own_warp(a, c->write_block, writer) && lanes == by.mask;
+        if (needs_fence(a, c->write_use >> CJ_OP_BITS | CJ_USE_WRITE)) return false;
         if (!own && !is_known(a, c->write_block, writer, lanes, c->write_time)) return false;
     }
+    if (is_covered) return !(flags_of(c) & CJ_USE_WRITE);
     if (!is_write) return read_quickly(c, &a->access, by.mask, by.sharing);
     if (c->mask) {
         const bool own = is_own_warp(a, c->block, c->group) && c->mask == by.mask;
+        if (needs_fence(a, flags_of(c))) return false;
         if (!own && !is_known(a, c->block, c->group, c->mask, c->time)) return false;
     }
     cj__cell_set_write(c, &a->access, (unsigned)__builtin_ctz(by.mask), by.log_count, &shadow->room);
@@ -103,6 +113,7 @@ static bool is_weak_write(const cj_access *access) { return access->use.flags & 
 
 static bool keep(const walk *v, cj_cell *c, some_lanes by) {
     const cj_access *access = &v->a->access;
+    if (access->use.flags & CJ_USE_COVERED) return true;
     if (!is_weak_write(access)) return cj__cell_add(c, access, by.sharing, &v->shadow->room);
     cj__cell_set_write(c, access, (unsigned)__builtin_ctz(by.mask), by.log_count, &v->shadow->room);
     return true;
@@ -171,8 +182,8 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
 static bool pass(walk *v, uint64_t lane_bytes) {
     const uint64_t end = v->offset + v->bytes;
     const uint8_t  shift = (uint8_t)__builtin_ctzll(v->offset | lane_bytes | 1u << CJ_SHIFT_MAX);
-    v->is_weak = !v->a->access.use.scope &&
-                 (v->a->access.use.flags == CJ_USE_READ || v->a->access.use.flags == CJ_USE_WRITE);
+    const unsigned kind = v->a->access.use.flags & ~(unsigned)(CJ_USE_ASYNC_PROXY | CJ_USE_COVERED);
+    v->is_weak = !v->a->access.use.scope && (kind == CJ_USE_READ || kind == CJ_USE_WRITE);
     v->is_kept = true;
     for (uint64_t next, offset = v->offset; offset < end; offset = next) {
         cj_page *page = cj__page_at(v->shadow, (size_t)(offset >> CJ_PAGE_BITS), shift);
