@@ -112,6 +112,7 @@ static bool may_be_short(const cj_access *access) { return !(access->use.flags &
 
 static inline bool keep(const walk *v, cj_cell *c, some_lanes by) {
     cj_access *access = &v->a->access;
+    if (access->use.flags & CJ_USE_COVERED) return true;
     if (is_weak_write(access)) {
         cj__cell_set_write(c, access, (unsigned)__builtin_ctz(by.mask), by.log_count, &v->shadow->room);
         return true;

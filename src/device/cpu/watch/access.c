@@ -165,22 +165,39 @@ cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane,
     return CJ_STEP_NEXT;
 }
 
+static cj_accessor accessor_of(const cj_watch_async *async, cj_watch_use use, cj_shadow_memo *memo) {
+    const cj_cpu_launch *launch = async->block->cluster->launch;
+    const cj_agents      self = cj__watch_agent(async);
+    return (cj_accessor){.access = {.block = self.block,
+                                    .time = async->time,
+                                    .mask = self.mask,
+                                    .group = self.group,
+                                    .use = use,
+                                    .op = (uint32_t)(async->op - launch->program->op)},
+                         .now = async->now,
+                         .memo = memo,
+                         .proxy = CJ_VIEW_SHARED,
+                         .ranks = launch->ranks};
+}
+
 cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place,
                                    const unsigned char *written) {
     if (!async->block) return CJ_STEP_NEXT;
-    const cj_agents  self = cj__watch_agent(async);
     cj_shadow_memo   memo[CJ_SHADOW_MEMOS] = {0};
     cj_watch_subject s = {.cluster = async->block->cluster, .op = async->op, .written = written};
-    cj_accessor      a = {.access = {.block = self.block,
-                                     .time = async->time,
-                                     .mask = self.mask,
-                                     .group = self.group,
-                                     .use = use,
-                                     .op = (uint32_t)(async->op - s.cluster->launch->program->op)},
-                          .now = async->now,
-                          .memo = memo};
+    cj_accessor      a = accessor_of(async, use, memo);
     access_place(&a, &s, async->block, place);
     return CJ_STEP_NEXT;
+}
+
+void cj__watch_async_pieces(const cj_watch_async *async, cj_watch_use use, const uint32_t *address, unsigned count,
+                            uint32_t bytes) {
+    if (!async->block) return;
+    cj_shadow_memo   memo[CJ_SHADOW_MEMOS] = {0};
+    cj_watch_subject s = {.cluster = async->block->cluster, .owner = async->block, .op = async->op};
+    cj_accessor      a = accessor_of(async, use, memo);
+    for (unsigned i = 0; i < count; i++)
+        cj__shadow_access(async->block->watch->shared, &a, address[i], bytes, cj__watch_judge, &s);
 }
 
 void cj__watch_renew(cj_cpu_warp *w, uint64_t address, uint64_t bytes) {
