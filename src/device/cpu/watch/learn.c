@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn.h"
 
+#include <string.h>
+
 #include "lanes.h"
 
 // Lanes with the same clock are processed together, so that they share a clock afterwards, too.
 void cj__watch_learn(cj_watch_warp *watch, uint32_t mask, const cj_clock *what,
                      void (*join)(cj_clock **, const cj_clock *)) {
+    if (what) memset(watch->memo, 0, sizeof watch->memo);
     for (uint32_t rest = what ? mask : 0, same; rest; rest &= ~same) {
         cj_clock *before = watch->now[cj__cpu_first(rest)], *after = cj__clock_hold(before);
         same = 0;

@@ -70,6 +70,7 @@ static void reset_block(cj_cpu_block *block) {
     cj_watch_block *watch = block->watch;
     for (uint32_t i = 0; i < block->cluster->launch->warps; i++) {
         for (unsigned lane = 0; lane < CJ_LANES; lane++) drop_lane(&watch->warp[i], lane);
+        cj__watch_forget_told(&watch->warp[i]);
         watch->warp[i] = (cj_watch_warp){0};
     }
     for (unsigned i = 0; i < CJ_BARRIERS; i++) cj__sync_free(&block->barrier[i].sync);
