@@ -35,7 +35,7 @@ static void write_head(const argmax_kernel *k, cj_builder *b) {
 
 // Derived arguments in the order of the plan.
 static void declare(argmax_kernel *k, cj_builder *b) {
-    cj_func *f = k->f = cj_entry(b, k->plan->entry);
+    cj_func *f = k->f = cj__entry(k->plan, b);
     k->x = cj_param(f, "u64", "x", "const float x[rows][stride]");
     k->out = cj_param(f, "u64", "out", "uint32_t out[rows]");
     k->columns = cj_param(f, "u64", "columns", "elements of a row");
@@ -43,9 +43,7 @@ static void declare(argmax_kernel *k, cj_builder *b) {
     if (k->lanes) k->rows = cj_param(f, "u64", "rows", "rows of the matrix");
     if (k->parts > 1) k->piece = cj_param(f, "u64", "piece", "vectors of a part");
     k->workspace = cj_param(f, "u64", "workspace", k->parts > 1 ? "the parts' mailboxes" : "not used");
-    cj_block(f, k->block, 1, 1);
     cj__registers(k->plan, f, ARGMAX_REGISTERS, k->peeled);
-    if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 
 // The group of lanes, the block or the cluster, and of which row (and part) it is.

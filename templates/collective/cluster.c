@@ -37,9 +37,7 @@ static void declare(kernel *k, const cj_plan *plan) {
     k->out = cj_param(f, "u64", "out", "out[blocks][parts out][count]");
     k->cycles = cj_param(f, "u64", "cycles", "u64 cycles[blocks]");
     cj_param(f, "u64", "workspace", "not used");
-    cj_block(f, k->threads, 1, 1);
     cj__registers(plan, f, COLLECTIVE_REGISTERS, k->s.count > 1);
-    cj_cluster(f, plan->cluster.x, plan->cluster.y, plan->cluster.z);
 }
 
 // Where this block's `bytes` begin in a global array.
@@ -194,7 +192,7 @@ void cj__collective_emit_cluster(const cj_plan *plan, cj_builder *b) {
                 .rounds = (uint32_t)plan->params.value[COLLECTIVE_ROUNDS]};
     write_head(&k, plan, b);
     if (plan->dynamic_shared) cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
-    cj_func *f = k.f = cj_entry(b, plan->entry);
+    cj_func *f = k.f = cj__entry(plan, b);
     declare(&k, plan);
     cj_step(f, "what the collectives share");
     k.c = cj_collectives_open(f, &k.s.desc);

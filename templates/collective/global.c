@@ -37,7 +37,6 @@ static void declare(kernel *k) {
     k->cycles = cj_param(f, "u64", "cycles", "u64 cycles[blocks]");
     k->turn = cj_param(f, "u64", "turn", "this launch's number");
     k->workspace = cj_param(f, "u64", "workspace", k->rounds > 1 ? "as large as out" : "not used");
-    cj_block(f, k->threads, 1, 1);
 }
 
 static void find_place(kernel *k) {
@@ -167,7 +166,7 @@ void cj__collective_emit_global(const cj_plan *plan, cj_builder *b) {
     cj_head(b, "clusterjit: collective  op=%s dtype=%s count=%u size=%u rounds=%u, without clusters\n",
             CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"), k.s.count, k.s.cluster, k.rounds);
     cj_head(b, "Launch: block %u threads, a launch a round; grid any multiple of %u.", k.threads, k.s.cluster);
-    cj_func *f = k.f = cj_entry(b, plan->entry);
+    cj_func *f = k.f = cj__entry(plan, b);
     declare(&k);
     cj_reg begin = cj_mov(f, "u64", "begin", "%clock64");
     k.thread = cj_mov(f, "u32", "thread", "%tid.x");

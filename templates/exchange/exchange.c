@@ -67,11 +67,8 @@ static void declare(exchange_kernel *k) {
     k->out = cj_param(f, "u64", "out", "a chunk for each block");
     k->workspace = cj_param(f, "u64", "workspace",
                             k->s.strategy == CJ_EXCHANGE_GLOBAL ? "flags and buffers" : "not used");
-    cj_block(f, k->s.threads, 1, 1);
-    if (k->s.strategy == CJ_EXCHANGE_GLOBAL)
-        cj_registers_max(f, EXCHANGE_REGISTERS);  // all blocks of the plan must be resident
-    else
-        cj_cluster(f, k->s.size, 1, 1);
+    if (k->s.strategy != CJ_EXCHANGE_GLOBAL) return;
+    cj_registers_max(f, EXCHANGE_REGISTERS);  // all blocks of the plan must be resident
 }
 
 static void emit_identity(exchange_kernel *k) {
@@ -134,7 +131,7 @@ static void emit_exchange(const cj_plan *plan, cj_builder *b) {
     exchange_kernel k = {.plan = plan, .s = cj__exchange_shape(plan)};
     write_head(&k, b);
     if (k.s.strategy != CJ_EXCHANGE_GLOBAL) cj_declare(b, ".extern .shared .align 128 .b8 exchange_box[];");
-    cj_func *f = k.f = cj_entry(b, plan->entry);
+    cj_func *f = k.f = cj__entry(plan, b);
     declare(&k);
     emit_identity(&k);
     cj__exchange_setup(&k);

@@ -132,7 +132,7 @@ static void emit_wgmma(const cj_plan *plan, cj_builder *b) {
     cj__gemm_read(&plan->params, &g);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 gemm_stages[];");
-    cj_func *f = k.f = cj_entry(b, plan->entry);
+    cj_func *f = k.f = cj__entry(plan, b);
     cj__gemm_declare(&k);
     cj__launch_dependents(plan, f);
     cj__gemm_identify(&k);

@@ -38,9 +38,7 @@ void cj__gemm_declare(gemm_kernel *k) {
     k->workspace = cj_param(
         f, "u64", "workspace",
         unless(g->parts > 1 || g->stream_k, "arrivals of those that share a tile, then their sums"));
-    cj_block(f, k->plan->block.x, 1, 1);
     cj_registers_max(f, REGISTERS);
-    if (g->clustered) cj_cluster(f, k->plan->cluster.x, 1, 1);
 }
 
 cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which) {

@@ -80,9 +80,7 @@ static void declare(histogram_kernel *k) {
     k->counts = cj_param(f, "u64", "counts", k->layout.set ? "counts[bins]" : "counts[bins], added to");
     k->n = cj_param(f, "u64", "n", "elements");
     cj_param(f, "u64", "workspace", "not used");
-    cj_block(f, k->plan->block.x, 1, 1);
     cj__registers(k->plan, f, HISTOGRAM_REGISTERS, k->count_bytes == 8);
-    if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 
 // The block's bins: [first, first + own), and where their counts are.
@@ -257,7 +255,7 @@ static void emit_histogram(const cj_plan *plan, cj_builder *b) {
     k.layout = cj__histogram_layout(plan);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 counter[];");
-    k.f = cj_entry(b, plan->entry);
+    k.f = cj__entry(plan, b);
     declare(&k);
     emit_bins(&k);
     emit_zero(&k);

@@ -10,6 +10,13 @@
 #include "numbers.h"
 #include "occupancy.h"
 
+cj_func *cj__entry(const cj_plan *plan, cj_builder *builder) {
+    cj_func *f = cj_entry(builder, plan->entry);
+    cj_block(f, plan->block.x, plan->block.y, plan->block.z);
+    if (plan->cluster.x) cj_cluster(f, plan->cluster.x, plan->cluster.y, plan->cluster.z);
+    return f;
+}
+
 // At most what an SM of the plan's target holds.
 static uint32_t fit_sm(const cj_plan *plan, uint64_t wanted) {
     const cj_limits *limits;

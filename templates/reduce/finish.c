@@ -13,12 +13,10 @@ void cj__reduce_declare(reduce_kernel *k) {
     k->n = cj_param(f, "u64", "n", "elements");
     if (k->sliced) k->slice = cj_param(f, "u64", "slice", "elements a block");
     k->workspace = cj_param(f, "u64", "workspace", k->gathers ? "the groups' mailboxes" : "not used");
-    cj_block(f, k->plan->block.x, 1, 1);
     if (blocks > 1)
         cj__blocks_per_sm(k->plan, f, blocks);
     else
         cj__registers(k->plan, f, REDUCE_REGISTERS, cj__reduce_spills(k->plan));
-    if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 
 void cj__reduce_begin(reduce_kernel *k) {

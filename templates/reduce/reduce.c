@@ -112,7 +112,7 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     if (k.gathers) describe_end(&k);
     write_head(&k, b);
     const cj_combine value = add_functions(&k, b, identity);
-    k.f = cj_entry(b, plan->entry);
+    k.f = cj__entry(plan, b);
     k.partials = cj__reduce_partials(plan, k.f, &value);
     k.done = cj_label_new(k.f, "done");
     cj__reduce_declare(&k);

@@ -127,9 +127,7 @@ static void declare(row_kernel *k) {
                             : k->s->form == ROW_STREAM ? "the work counter"
                             : k->s->blocks             ? "the work counter, mailboxes and last tags"
                                                        : "not used");
-    cj_block(f, k->plan->block.x, 1, 1);
     declare_form[k->s->form](k);
-    if (k->s->cluster) cj_cluster(f, k->s->cluster, 1, 1);
 }
 
 // ---- the beginning
@@ -177,7 +175,7 @@ void cj__row_emit(const cj_plan *plan, cj_builder *builder) {
     cj__row_read(plan, &op, &shape);
     write_head(plan, &shape, builder);
     if (shape.form == ROW_STREAM) cj_declare(builder, ".extern .shared .align 16 .b8 row_pool[];");
-    k.f = cj_entry(builder, plan->entry);
+    k.f = cj__entry(plan, builder);
     declare(&k);
     emit_begin(&k);
     if (shape.totals)
