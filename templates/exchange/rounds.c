@@ -178,26 +178,27 @@ static void global_round(const exchange_kernel *k, const exchange_units *u, cj_r
 
 // ---- all rounds
 
+// What is written before the rounds, and a round, of each strategy; and of bulk copies, which push, too.
+typedef struct way {
+    void (*setup)(exchange_kernel *k);
+    void (*round)(const exchange_kernel *k, const exchange_units *u, cj_reg round);
+} way;
+
+static const way *way_of(const exchange_kernel *k) {
+    static const way bulk = {bulk_setup, bulk_round}, ways[] = {[CJ_EXCHANGE_PUSH] = {push_setup, push_round},
+                                                                [CJ_EXCHANGE_PULL] = {NULL, pull_round},
+                                                                [CJ_EXCHANGE_GLOBAL] = {global_setup, global_round}};
+    return k->s.bulk ? &bulk : &ways[k->s.strategy];
+}
+
 void cj__exchange_setup(exchange_kernel *k) {
-    if (k->s.bulk)
-        bulk_setup(k);
-    else if (k->s.strategy == CJ_EXCHANGE_PUSH)
-        push_setup(k);
-    else if (k->s.strategy == CJ_EXCHANGE_GLOBAL)
-        global_setup(k);
+    if (way_of(k)->setup) way_of(k)->setup(k);
 }
 
 static void emit_loop(const exchange_kernel *k, const exchange_units *u, cj_reg round, cj_reg end) {
     cj_step(k->f, k->s.bulk ? "a round, by warp 0" : "a round");
     CJ_DO(k->f, "next_round", cj_ne(k->f, "more", round, end)) {
-        if (k->s.bulk)
-            bulk_round(k, u, round);
-        else if (k->s.strategy == CJ_EXCHANGE_PUSH)
-            push_round(k, u, round);
-        else if (k->s.strategy == CJ_EXCHANGE_PULL)
-            pull_round(k, u, round);
-        else
-            global_round(k, u, round);
+        way_of(k)->round(k, u, round);
         cj_update(k->f, round, "add", 1);
     }
 }

@@ -49,6 +49,10 @@ void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spi
     if (spills || cj__target_number(plan) != CJ_TARGET_MEASURED) cj_blocks_per_sm(f, fit_sm(plan, blocks ? blocks : 1));
 }
 
+void cj__derive(cj_plan *plan, const uint64_t *values, size_t count) {
+    for (size_t i = 0; i < count; i++) plan->derived[plan->derived_count++] = values[i];
+}
+
 void cj__name_entry(cj_plan *plan, const char *format, ...) {
     va_list list;
     va_start(list, format);
