@@ -127,16 +127,10 @@ static void add_all(const histogram_kernel *k, const cj_reg *bin, unsigned count
 
 // ---- runs of equal bins, of narrow counters
 
-void cj__histogram_add(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount) {
+void cj__histogram_put(const histogram_kernel *k, cj_reg when, const char *operation, cj_reg bin, cj_reg amount) {
     cj_reg at = cj_mad_wide(k->f, "at_count", bin, k->count_bytes, k->out);
     if (k->count_bytes == 8) amount = cj_cvt(k->f, "u64", "wide_amount", amount);
-    cj_ptx(k->f, "@$1 red.global.add.$2 [$3], $4;", when, k->count_type, at, amount);
-}
-
-void cj__histogram_set(const histogram_kernel *k, cj_reg bin, cj_reg amount) {
-    cj_reg at = cj_mad_wide(k->f, "at_count", bin, k->count_bytes, k->out);
-    if (k->count_bytes == 8) amount = cj_cvt(k->f, "u64", "wide_amount", amount);
-    cj_ptx(k->f, "st.global.$1 [$2], $3;", k->count_type, at, amount);
+    cj__store(k->f, when, operation, k->count_type, &amount, 1, at, 0);
 }
 
 void cj__histogram_run_begin(histogram_kernel *k) {
@@ -148,7 +142,7 @@ void cj__histogram_run_begin(histogram_kernel *k) {
 void cj__histogram_run_end(const histogram_kernel *k) {
     cj_reg some = cj_ne(k->f, "some", k->run_length, 0);
     cj_ptx(k->f, "setp.eq.and.u32 $1, $2, 0, $1;", some, k->lane);
-    cj__histogram_add(k, some, k->run_bin, k->run_length);
+    cj__histogram_put(k, some, "red.global.add", k->run_bin, k->run_length);
 }
 
 // The whole warp has one bin, `common`.
@@ -177,7 +171,7 @@ static void count_alike(const histogram_kernel *k, cj_reg bin, cj_reg alike, uns
     cj_reg first = cj_eq(f, "first_lane", before, 0);
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", first, bin, k->own);
     cj_reg all = cj_mul(f, "samples", cj_let(f, "u32", "lanes_of_bin", "popc.b32 $1, $2;", same), count);
-    cj__histogram_add(k, first, bin, all);
+    cj__histogram_put(k, first, "red.global.add", bin, all);
     cj_ptx(f, "bra $1;", counted);
 }
 

@@ -238,10 +238,8 @@ static void emit_flush(const histogram_kernel *k) {
             cj_reg low = cj_let(f, "u32", "count", "shf.r.wrap.b32 $1, $2, 0, $3;", count, place.shift);
             count = cj_and(f, "count", low, cj__histogram_field_mask(k));
         }
-        if (k->layout.set)
-            cj__histogram_set(k, bin, count);
-        else
-            cj__histogram_add(k, cj_ne(f, "some", count, 0), bin, count);
+        cj_reg some = k->layout.set ? cj_always() : cj_ne(f, "some", count, 0);
+        cj__histogram_put(k, some, k->layout.set ? "st.global" : "red.global.add", bin, count);
     }
 }
 

@@ -99,9 +99,8 @@ typedef struct histogram_place {
 
 histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin);
 
-// counts[bin] = amount; and counts[bin] += amount, where `when` holds.
-void cj__histogram_set(const histogram_kernel *k, cj_reg bin, cj_reg amount);
-void cj__histogram_add(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount);
+// counts[bin] = amount ("st.global") or += amount ("red.global.add"), where `when` holds.
+void cj__histogram_put(const histogram_kernel *k, cj_reg when, const char *operation, cj_reg bin, cj_reg amount);
 
 // Counts an element, or a vector of 16 bytes; `whole`: all lanes of the warp are here.
 void cj__histogram_count_one(const histogram_kernel *k, cj_reg sample);

@@ -168,10 +168,7 @@ static cj_reg global_row(const resident *w, cj_reg base, uint32_t i) {
     cj_func       *f = w->f;
     cj_reg         y = cj_let(f, "s32", "y", "add.s32 $1, $2, $3;", w->top, w->warp_row);
     cj_update(f, y, "add", i);
-    if (s->boundary == BOUNDARY_PERIODIC) {
-        cj_update(f, y, "add", s->n[1]);
-        cj_ptx(f, "rem.u32 $1, $1, $2;", y, s->n[1]);
-    }
+    if (s->boundary == BOUNDARY_PERIODIC) cj__stencil_enter_grid(w->k, y, s->n[1], s->n[1]);
     cj_reg row = cj_let(f, "u64", "row_at", "mad.wide.u32 $1, $2, $3, $4;", y, s->n[0] * s->bytes, base);
     return cj_let(f, "u64", "row_at", "mad.wide.u32 $1, $2, $3, $4;", w->column, s->bytes, row);
 }

@@ -259,14 +259,7 @@ static void emit_load(const tile *t) {
         for (uint32_t a = 0; a < t->s->dim; a++) {
             const stencil_axis *axis = axis_of(t, a);
             at[a] = in_grid(t, &p, a);
-            if (!axis->margin) continue;
-            if (t->s->boundary == BOUNDARY_PERIODIC) {
-                cj_update(f, at[a], "add", (axis->margin + axis->n - 1) / axis->n * axis->n);
-                cj_ptx(f, "rem.u32 $1, $1, $2;", at[a], axis->n);
-            } else {
-                cj_update(f, at[a], "max", 0);
-                cj_update(f, at[a], "min", axis->n - 1);
-            }
+            if (axis->margin) cj__stencil_enter_grid(t->k, at[a], axis->n, axis->margin);
         }
         cj_reg address = global_address(t, t->global.from, at);
         emit_put(t, &p, cj_let(f, t->s->type, "value", "ld.global.$3 $1, [$2];", address, t->s->type));

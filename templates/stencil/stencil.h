@@ -100,6 +100,10 @@ typedef struct stencil_buffers {
 
 stencil_buffers cj__stencil_buffers(const kernel *k, cj_reg problem);
 
+// `at`, at most `reach` points outside of an axis of `n`, becomes the point that stands there: round the grid's end, or the
+// nearest.
+void cj__stencil_enter_grid(const kernel *k, cj_reg at, uint32_t n, uint32_t reach);
+
 // The steps that are left for this launch, at most depth, as a new u32.
 cj_reg cj__stencil_steps(const kernel *k);
 

@@ -90,13 +90,7 @@ static void emit_load(const stream *w, const stencil_row *into, cj_reg y, cj_reg
     CJ_ONCE(f, load, "have_row") {
         cj_leave(&load, cj_ge(f, "no_row", y, last_row));
         cj_reg at = cj_mov(f, "s32", "from_row", y);
-        if (k->s->boundary == BOUNDARY_PERIODIC) {
-            cj_update(f, at, "add", cj__round_up(reach, n));
-            cj_ptx(f, "rem.u32 $1, $1, $2;", at, n);
-        } else {
-            cj_update(f, at, "max", 0);
-            cj_update(f, at, "min", n - 1);
-        }
+        cj__stencil_enter_grid(k, at, n, reach);
         if (k->s->boundary == BOUNDARY_ZERO) {
             cj__stencil_row_zero(k, into);
             cj_leave(&load, cj_ne(f, "row_outside", at, y));
