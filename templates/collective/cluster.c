@@ -89,14 +89,13 @@ static cj_reg next_part(const kernel *k, cj_reg part) {
 }
 
 static void value_round(const kernel *k) {
-    cj_func *f = k->f;
-    cj_collective_value(f, &k->c, &k->s.what, k->value, k->result);
-    if (cj__collective_is_to_root(&k->s)) cj__collective_clear_others(f, &k->s, k->c.rank, k->result);
+    cj_collective_value(k->f, &k->c, &k->s.what, k->value, k->result);
+    if (cj__collective_is_to_root(&k->s)) cj__collective_clear_others(k->f, &k->s, k->c.rank, k->result);
     if (k->s.gets == 1) {
-        cj_ptx(f, "mov.$1 $2, $3;", k->s.dtype->bits, k->value, k->result);
+        cj_ptx(k->f, "mov.$1 $2, $3;", k->s.dtype->bits, k->value, k->result);
         return;
     }
-    cj_reg part = k->s.gives == 1 ? cj_mov(f, "u32", "part", 0) : k->c.lane;
+    cj_reg part = k->s.gives == 1 ? cj_mov(k->f, "u32", "part", 0) : k->c.lane;
     shuffle(k, k->value, k->result, next_part(k, part));
 }
 
@@ -104,9 +103,8 @@ static void value_round(const kernel *k) {
 
 // Element `index` of parts at `base` in the pool.
 static cj_reg element_at(const kernel *k, cj_reg base, cj_reg index) {
-    cj_func *f = k->f;
-    cj_reg   part = cj_div(f, "part", index, k->s.count), inside = cj_rem(f, "inside", index, k->s.count);
-    return cj_mad(f, "at", inside, k->s.dtype->bytes, cj_mad(f, "part_at", part, k->s.part, base));
+    cj_reg part = cj_div(k->f, "part", index, k->s.count), inside = cj_rem(k->f, "inside", index, k->s.count);
+    return cj_mad(k->f, "at", inside, k->s.dtype->bytes, cj_mad(k->f, "part_at", part, k->s.part, base));
 }
 
 static void clear_pool(kernel *k) {

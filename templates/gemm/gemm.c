@@ -55,11 +55,8 @@
 //   c_ready[warp] C has come (only with c=yes).
 //   empty[stage], once more for every stage, by the producer at its end (in multicast groups of several blocks, but with
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
-#include "gemm.h"
-
 #include "mma.h"
 #include "plan.h"
-#include "roles.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [GEMM_##id] = {__VA_ARGS__},

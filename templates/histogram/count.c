@@ -21,12 +21,6 @@ typedef struct sample {
     cj_reg bin, old, field, wrapped;
 } sample;
 
-bool cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width.in_word > 1; }
-
-unsigned cj__histogram_field_mask(const histogram_kernel *k) {
-    return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
-}
-
 // The number among this block's bins, any other from `own` on where it is not one of them; with remote counters, among all.
 static cj_reg bin_of(const histogram_kernel *k, cj_reg value) {
     cj_reg bin = cj__binning_write(&k->binning, k->f, value);
@@ -107,13 +101,12 @@ static void settle_wrap(const histogram_kernel *k, const sample *s) {
 
 // All additions are on their way before the first is looked at.
 static void add_all_narrow(const histogram_kernel *k, const cj_reg *bin, unsigned count) {
-    cj_func *f = k->f;
-    sample   s[HISTOGRAM_BATCH];
+    sample s[HISTOGRAM_BATCH];
     for (unsigned i = 0; i < count; i++) s[i] = add_narrow(k, bin[i]);
     for (unsigned i = 0; i < count; i++) s[i].wrapped = find_wrap(k, &s[i]);
-    cj_reg least = cj_let(f, "u32", "least", "mov.b32 $1, $2;", s[0].wrapped);
-    for (unsigned i = 1; i < count; i++) cj_update(f, least, "min", s[i].wrapped);
-    CJ_UNLESS(f, cj_ne(f, "none_wraps", least, 0), "no_wrap") {
+    cj_reg least = cj_let(k->f, "u32", "least", "mov.b32 $1, $2;", s[0].wrapped);
+    for (unsigned i = 1; i < count; i++) cj_update(k->f, least, "min", s[i].wrapped);
+    CJ_UNLESS(k->f, cj_ne(k->f, "none_wraps", least, 0), "no_wrap") {
         for (unsigned i = 0; i < count; i++) settle_wrap(k, &s[i]);
     }
 }

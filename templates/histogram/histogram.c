@@ -149,11 +149,10 @@ static slice find_body(const histogram_kernel *k, cj_reg begin, cj_reg end) {
 
 // One pool has all of x.
 static slice emit_whole(const histogram_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "all of x is [begin, end) in bytes; its aligned part is [body, tail)");
-    cj_reg begin = cj__load_pointer(f, k->x, "begin");
-    cj_reg n = cj_let(f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
-    return find_body(k, begin, cj_mad(f, "end", n, k->dtype->bytes, begin));
+    cj_step(k->f, "all of x is [begin, end) in bytes; its aligned part is [body, tail)");
+    cj_reg begin = cj__load_pointer(k->f, k->x, "begin");
+    cj_reg n = cj_let(k->f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
+    return find_body(k, begin, cj_mad(k->f, "end", n, k->dtype->bytes, begin));
 }
 
 static slice emit_slice(const histogram_kernel *k) {
@@ -180,10 +179,10 @@ static slice emit_slice(const histogram_kernel *k) {
 
 // Elements before the first or after the last vector: fewer than threads, one each.
 static void emit_edge(const histogram_kernel *k, cj_reg from, cj_reg to) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_mad_wide(f, "at", k->thread, k->dtype->bytes, from);
-    CJ_UNLESS(f, cj_ge(f, "past", at, to), "no_element") {
-        cj__histogram_count_one(k, cj_let(f, k->dtype->reg, "value", "ld.global.nc.$3 $1, [$2];", at, k->dtype->load));
+    cj_reg at = cj_mad_wide(k->f, "at", k->thread, k->dtype->bytes, from);
+    CJ_UNLESS(k->f, cj_ge(k->f, "past", at, to), "no_element") {
+        cj__histogram_count_one(k,
+                                cj_let(k->f, k->dtype->reg, "value", "ld.global.nc.$3 $1, [$2];", at, k->dtype->load));
     }
 }
 

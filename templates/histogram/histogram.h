@@ -89,8 +89,11 @@ typedef struct histogram_kernel {
     cj_reg                    lane, run_bin, run_length;  // narrow: the bin that the warp counts in a register
 } histogram_kernel;
 
-bool     cj__histogram_is_narrow(const histogram_kernel *k);  // several counters in a word
-unsigned cj__histogram_field_mask(const histogram_kernel *k);
+// Several counters in a word.
+static inline bool cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width.in_word > 1; }
+static inline unsigned cj__histogram_field_mask(const histogram_kernel *k) {
+    return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
+}
 
 // Where the counter of `bin` is: the address of its word, and how far its field lies above bit 0, modulo 32.
 typedef struct histogram_place {

@@ -91,14 +91,13 @@ static load load_vector(const reduce_kernel *k, unsigned u, cj_reg at, cj_reg wh
 
 // The elements of a word, as values of the type that is computed in.
 static void unpack_word(const reduce_kernel *k, cj_reg word, cj_reg *element) {
-    cj_func       *f = k->f;
     const unsigned bits = 8 * k->dtype->bytes;
     if (*k->dtype->ptx == 'f') {
-        for (unsigned i = 0; i < 2; i++) element[i] = cj_f32(f, "element");
-        cj__unpack_halves(f, CJ_PARAM_WORD(k->plan, "dtype"), word, element[0], element[1]);
+        for (unsigned i = 0; i < 2; i++) element[i] = cj_f32(k->f, "element");
+        cj__unpack_halves(k->f, CJ_PARAM_WORD(k->plan, "dtype"), word, element[0], element[1]);
     } else {
         for (unsigned i = 0; i < 32 / bits; i++)
-            element[i] = cj_let(f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
+            element[i] = cj_let(k->f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
                                 k->dtype->ptx);
     }
 }

@@ -78,11 +78,10 @@ static void declare(kernel *k) {
 }
 
 static void emit_identity(kernel *k) {
-    cj_func *f = k->f;
-    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    k->lane = cj_and(f, "lane", k->thread, 31);
-    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
-    if (k->s->cluster > 1) k->rank = cj_cluster_rank(f);
+    k->thread = cj_mov(k->f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(k->f, "lane", k->thread, 31);
+    k->block = cj_mov(k->f, "u32", "block", "%ctaid.x");
+    if (k->s->cluster > 1) k->rank = cj_cluster_rank(k->f);
 }
 
 static void emit_stencil(const cj_plan *plan, cj_builder *b) {
