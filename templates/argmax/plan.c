@@ -126,11 +126,10 @@ cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     TRY(choose_shape(plan, limits, clusters, &s, error));
     TRY(check_grid(plan, &s, error));
     keep_shape(plan, &s);
-    plan->derived[plan->derived_count++] = columns;
-    plan->derived[plan->derived_count++] = cj__stride(plan, ARGMAX_STRIDE, columns);
-    if (s.lanes) plan->derived[plan->derived_count++] = value[ARGMAX_ROWS];
+    CJ_DERIVE(plan, columns, cj__stride(plan, ARGMAX_STRIDE, columns));
+    if (s.lanes) CJ_DERIVE(plan, value[ARGMAX_ROWS]);
     if (s.parts > 1) {
-        plan->derived[plan->derived_count++] = cj__round_up(cj__ceil_div(vectors_of(plan), s.parts), LINE);
+        CJ_DERIVE(plan, cj__round_up(cj__ceil_div(vectors_of(plan), s.parts), LINE));
         plan->workspace_bytes = value[ARGMAX_ROWS] * (1 + s.parts) * ARGMAX_MESSAGE;
     }
     snprintf(plan->entry, sizeof plan->entry, "argmax_f32");

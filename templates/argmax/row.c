@@ -99,13 +99,12 @@ static void write_round(const argmax_kernel *k, const row *r, cj_reg first, cj_r
 
 // The part's vectors: [first, end) of the thread's.
 static void write_piece(const argmax_kernel *k, const row *r, cj_reg *first, cj_reg *end) {
-    cj_func *f = k->f;
     *first = k->in_row;
     *end = r->vectors;
     if (k->parts == 1) return;
-    cj_reg piece = load_number(k, k->piece, "piece"), begin = cj_mul(f, "begin", k->part, piece);
-    *first = cj_add(f, "first", begin, k->in_row);
-    *end = cj_min(f, "end", cj_add(f, "end", begin, piece), r->vectors);
+    cj_reg piece = load_number(k, k->piece, "piece"), begin = cj_mul(k->f, "begin", k->part, piece);
+    *first = cj_add(k->f, "first", begin, k->in_row);
+    *end = cj_min(k->f, "end", cj_add(k->f, "end", begin, piece), r->vectors);
 }
 
 static cj_reg pack(const argmax_kernel *k, cj_reg best, cj_reg column) {

@@ -62,9 +62,8 @@ static cj_reg in_array(const exchange_kernel *k, const place *p, cj_reg base, ui
 // Where this block's chunk of x or out begins.
 static cj_reg chunk_of(const exchange_kernel *k, const exchange_tile *t, cj_var array, const char *name,
                        uint32_t units) {
-    cj_func *f = k->f;
-    cj_reg   base = cj__load_pointer(f, array, name), chunk = cj_mad(f, "chunk", t->cluster, k->s.size, k->rank);
-    return cj_mad(f, name, cj_cvt(f, "u64", "chunk", chunk), (uint64_t)units * k->s.unit, base);
+    cj_reg base = cj__load_pointer(k->f, array, name), chunk = cj_mad(k->f, "chunk", t->cluster, k->s.size, k->rank);
+    return cj_mad(k->f, name, cj_cvt(k->f, "u64", "chunk", chunk), (uint64_t)units * k->s.unit, base);
 }
 
 // Where the tile begins in the chunk's first part.
@@ -176,11 +175,10 @@ void cj__exchange_find(const exchange_kernel *k, exchange_units *u) {
 // ---- between registers and buffers
 
 exchange_turn cj__exchange_turn(const exchange_kernel *k, cj_reg round) {
-    cj_func      *f = k->f;
-    exchange_turn t = {.number = cj_and(f, "turn", round, 1)};
+    exchange_turn t = {.number = cj_and(k->f, "turn", round, 1)};
     if (k->s.strategy == CJ_EXCHANGE_PUSH && !k->s.bulk)
-        t.parity = cj_and(f, "parity", cj_shr(f, "turns", round, 1), 1);
-    t.buffer = cj_mul(f, "buffer", t.number, k->s.buffer_bytes);
+        t.parity = cj_and(k->f, "parity", cj_shr(k->f, "turns", round, 1), 1);
+    t.buffer = cj_mul(k->f, "buffer", t.number, k->s.buffer_bytes);
     return t;
 }
 

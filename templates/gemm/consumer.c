@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumers of the matrix product: each warp group multiplies 64 rows of every stage.
-#include "roles.h"
+#include "split.h"
 
 enum { REGISTERS = 232, PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // a thread's; of a step
 
@@ -218,10 +218,9 @@ static void emit_split(consumer *c) {
 }
 
 void cj__gemm_consume(gemm_kernel *k) {
-    cj_func *f = k->f;
     consumer c = {.k = k};
-    cj_step(f, "the consumers: 64 rows a warp group");
-    cj_setmaxnreg_inc(f, REGISTERS, NULL);
+    cj_step(k->f, "the consumers: 64 rows a warp group");
+    cj_setmaxnreg_inc(k->f, REGISTERS, NULL);
     begin(&c);
     cj__gemm_wait(k);
     cj__gemm_results_begin(k, &c.results);
@@ -230,8 +229,8 @@ void cj__gemm_consume(gemm_kernel *k) {
     } else {
         emit_tiles(&c);
         if (k->g->stream_k) emit_shares(&c);
-        if (k->g->deferred) cj_step(f, "the last tile's results");
+        if (k->g->deferred) cj_step(k->f, "the last tile's results");
         if (k->g->deferred) store_deferred(&c, "all_stored", 0, k->g->deferred);
     }
-    cj_bulk_wait_read(f, 0, "shared memory stays until it has been read");
+    cj_bulk_wait_read(k->f, 0, "shared memory stays until it has been read");
 }

@@ -224,15 +224,14 @@ static void claim_buffer(const gemm_kernel *k, uint32_t subtile) {
 }
 
 void cj__gemm_results_store(const gemm_kernel *k, const gemm_results *r, uint32_t subtile) {
-    cj_func   *f = k->f;
     const bool ragged = cj__gemm_is_ragged(k->g);
     cj_reg     buffer = in_buffer(k, r->buffer, subtile), column = column_of(k, r->place.column, subtile), at[3];
     uint32_t   rank = cj__gemm_at(k, at, column, r->place.row, r->place.batch, false);
     claim_buffer(k, subtile);
     write_results(k, r, subtile);
-    cj_async_fence(f, "what this lane wrote is there for the copy,");
-    cj_ptx(f, "bar.warp.sync -1; // and what all lanes wrote");
-    cj_tensor_store(f, ragged ? cj__gemm_tail_sender(k, &r->tail, column) : k->leader, r->map, at, rank, buffer);
-    cj_bulk_commit(f);
+    cj_async_fence(k->f, "what this lane wrote is there for the copy,");
+    cj_ptx(k->f, "bar.warp.sync -1; // and what all lanes wrote");
+    cj_tensor_store(k->f, ragged ? cj__gemm_tail_sender(k, &r->tail, column) : k->leader, r->map, at, rank, buffer);
+    cj_bulk_commit(k->f);
     if (ragged) cj__gemm_tail_store(k, &r->tail, &r->place, column, buffer);
 }

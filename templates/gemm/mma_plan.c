@@ -210,9 +210,7 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
 }
 
 static void derive(cj_plan *plan, const gemm_shape *g) {
-    const uint64_t derived[] = {g->tiles_m, g->tiles_n, g->batches, g->m, g->n, g->k, steps_of_part(g)};
-    memcpy(plan->derived, derived, sizeof derived);
-    plan->derived_count = sizeof derived / sizeof *derived;
+    CJ_DERIVE(plan, g->tiles_m, g->tiles_n, g->batches, g->m, g->n, g->k, steps_of_part(g));
 }
 
 static void shape_launch(cj_plan *plan, const gemm_shape *g) {

@@ -75,13 +75,13 @@ static cj_reg load_element(const results *r, cj_reg when, cj_reg at, uint32_t of
 static void begin_bias(results *r) {
     const gemm_kernel *b = &r->k->base;
     const uint32_t     bytes = b->g->c_type->bytes;
-    cj_func           *f = b->f;
     if (b->g->bias != GEMM_BIAS_COLUMNS) return;
-    cj_reg at = cj_let(f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", r->column, bytes,
-                       cj__load_pointer(f, b->bias, "bias"));
+    cj_reg at = cj_let(b->f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", r->column, bytes,
+                       cj__load_pointer(b->f, b->bias, "bias"));
     for (uint32_t i = 0; i < 2 * eights(r->k); i++) {
         const uint32_t column = i / 2 * MMA_COLUMNS + i % 2;
-        cj_reg inside = cj_gt(f, "inside", r->n, column ? cj_add(f, "bias_column", r->column, column) : r->column);
+        cj_reg         inside = cj_gt(b->f, "inside", r->n,
+                              column ? cj_add(b->f, "bias_column", r->column, column) : r->column);
         r->bias[i] = load_element(r, inside, at, column * bytes, "bias_of_column");
     }
 }

@@ -123,18 +123,17 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
     if (cj__gemm_may_stream_k(&plan->params)) g->stream_k = cj__gemm_stream_k_pays(g, clusters_of(plan, g));
 }
 
-// What a plan derives; the last ones, D's extents, only for the ends of ragged lines.
-enum { DERIVED = 7, DERIVED_ENDS = 2 };
+// What each plan derives; D's extents follow for the ends of ragged lines.
+enum { DERIVED = 5 };
 
-bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count == DERIVED; }
+bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count > DERIVED; }
 
 static void derive(cj_plan *plan, const gemm_shape *g) {
     // Subtiles are stored during the steps of the next tile: there are enough of them, with zeros from beyond K.
     const uint64_t steps = g->steps < g->deferred ? g->deferred : g->steps;
     const uint64_t bias_length = g->bias == GEMM_BIAS_ROWS ? g->m : g->n;
-    const uint64_t derived[DERIVED] = {g->tiles_m, g->tiles_n, steps, g->batches, bias_length, g->m, g->n};
-    memcpy(plan->derived, derived, sizeof derived);
-    plan->derived_count = cj__gemm_is_ragged(g) ? DERIVED : DERIVED - DERIVED_ENDS;
+    CJ_DERIVE(plan, g->tiles_m, g->tiles_n, steps, g->batches, bias_length);
+    if (cj__gemm_is_ragged(g)) CJ_DERIVE(plan, g->m, g->n);
 }
 
 static void name_entry(cj_plan *plan, const gemm_shape *g) {

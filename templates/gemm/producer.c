@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer of the matrix product: one thread starts the tensor copies that fill the stages.
-#include "roles.h"
+#include "split.h"
 
 enum { REGISTERS = 40 };  // a thread's, that the producer keeps
 
@@ -81,16 +81,15 @@ typedef struct producer {
 
 // Steps of a tile, from `first` on (cj_none(): 0). The coordinates are computed before the thread waits for the kernels before.
 static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_reg first, cj_reg steps) {
-    cj_func         *f = k->f;
     const gemm_place place = cj__gemm_place(k, tile);
     const position   a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
-    cj_reg           left = cj_mov(f, "u32", "steps_left", steps);
+    cj_reg           left = cj_mov(k->f, "u32", "steps_left", steps);
     cj__gemm_wait(k);
-    CJ_COUNT_DOWN(f, "load_step", left, 1) {
-        cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(k->g)));
+    CJ_COUNT_DOWN(k->f, "load_step", left, 1) {
+        cj_reg full = cj_pipeline_acquire(k->f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(k->g)));
         load_operand(k, &p->a, &a, place.batch, p->at.stage, full);
         load_operand(k, &p->b, &b, place.batch, p->at.stage, full);
-        cj_pipeline_next(f, &k->stages, &p->at);
+        cj_pipeline_next(k->f, &k->stages, &p->at);
     }
 }
 

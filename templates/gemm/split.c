@@ -37,13 +37,12 @@ enum { IN_FLIGHT = 4, SUBTILE_SUMS_MAX = GEMM_BOX / 2 };
 // Armed before B1, after which peers push.
 void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
     const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    k->sums_arrived = cj__mbarriers(f, "sums_arrived", cj__gemm_owned(g));
-    k->peer_sums = cj_add(f, "peer_sums", k->shared,
+    k->sums_arrived = cj__mbarriers(k->f, "sums_arrived", cj__gemm_owned(g));
+    k->peer_sums = cj_add(k->f, "peer_sums", k->shared,
                           g->sums_in_stages ? 0 : k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_peer_bytes(g));
     for (uint32_t i = 0; i < cj__gemm_owned(g); i++) {
-        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->sums_arrived, 8 * i);
-        cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->sums_arrived, 8 * i,
+        cj_ptx(k->f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->sums_arrived, 8 * i);
+        cj_ptx(k->f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->sums_arrived, 8 * i,
                (g->split - 1) * cj__gemm_subtile_bytes(g));
     }
 }
@@ -125,13 +124,12 @@ static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
 // Rounds of `round` subtiles each, all of whose loads are in flight before the first is added. `at` is used up.
 static void add_rounds(const gemm_kernel *k, const char *instruction, cj_reg at, uint32_t count, uint32_t round,
                        bool keep, cj_reg next[][SUBTILE_SUMS_MAX], const cj_reg *sum) {
-    cj_func *f = k->f;
-    cj_reg   left = cj_mov(f, "u32", "summands_left", count);
-    CJ_COUNT_DOWN(f, "next_summands", left, round) {
-        if (keep) cj_ptx(f, ".pragma \"nounroll\";");
+    cj_reg left = cj_mov(k->f, "u32", "summands_left", count);
+    CJ_COUNT_DOWN(k->f, "next_summands", left, round) {
+        if (keep) cj_ptx(k->f, ".pragma \"nounroll\";");
         for (uint32_t i = 0; i < round; i++) load(k, instruction, next[i], at, i);
         for (uint32_t i = 0; i < round; i++) cj__gemm_sums_add(k, sum, next[i], cj__gemm_sums(k->g));
-        cj_update(f, at, "add", round * cj__gemm_subtile_bytes(k->g));
+        cj_update(k->f, at, "add", round * cj__gemm_subtile_bytes(k->g));
     }
 }
 

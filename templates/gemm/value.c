@@ -117,10 +117,9 @@ static void activate(const gemm_kernel *k, cj_reg x) {
 }
 
 void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, cj_reg sum, cj_reg addend, cj_reg bias) {
-    cj_func *f = k->f;
-    cj_ptx(f, "mul.rn.f32 $1, $1, $2;", sum, v->alpha);
-    if (k->g->adds_c) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", sum, v->beta, addend);
-    if (k->g->bias != GEMM_NO_BIAS) cj_ptx(f, "add.rn.f32 $1, $1, $2;", sum, bias);
+    cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", sum, v->alpha);
+    if (k->g->adds_c) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", sum, v->beta, addend);
+    if (k->g->bias != GEMM_NO_BIAS) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum, bias);
     activate(k, sum);
-    if (cj__gemm_is_d_scaled(k->g)) cj_ptx(f, "mul.rn.f32 $1, $1, $2;", sum, v->scale_d);
+    if (cj__gemm_is_d_scaled(k->g)) cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", sum, v->scale_d);
 }

@@ -80,9 +80,7 @@ static void declare(histogram_kernel *k) {
     k->counts = cj_param(f, "u64", "counts", k->layout.set ? "counts[bins]" : "counts[bins], added to");
     k->n = cj_param(f, "u64", "n", "elements");
     cj_param(f, "u64", "workspace", "not used");
-    cj_block(f, k->plan->block.x, 1, 1);
     cj__registers(k->plan, f, HISTOGRAM_REGISTERS, k->count_bytes == 8);
-    if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 
 // The block's bins: [first, first + own), and where their counts are.
@@ -151,11 +149,10 @@ static slice find_body(const histogram_kernel *k, cj_reg begin, cj_reg end) {
 
 // One pool has all of x.
 static slice emit_whole(const histogram_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "all of x is [begin, end) in bytes; its aligned part is [body, tail)");
-    cj_reg begin = cj__load_pointer(f, k->x, "begin");
-    cj_reg n = cj_let(f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
-    return find_body(k, begin, cj_mad(f, "end", n, k->dtype->bytes, begin));
+    cj_step(k->f, "all of x is [begin, end) in bytes; its aligned part is [body, tail)");
+    cj_reg begin = cj__load_pointer(k->f, k->x, "begin");
+    cj_reg n = cj_let(k->f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
+    return find_body(k, begin, cj_mad(k->f, "end", n, k->dtype->bytes, begin));
 }
 
 static slice emit_slice(const histogram_kernel *k) {
@@ -182,10 +179,10 @@ static slice emit_slice(const histogram_kernel *k) {
 
 // Elements before the first or after the last vector: fewer than threads, one each.
 static void emit_edge(const histogram_kernel *k, cj_reg from, cj_reg to) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_mad_wide(f, "at", k->thread, k->dtype->bytes, from);
-    CJ_UNLESS(f, cj_ge(f, "past", at, to), "no_element") {
-        cj__histogram_count_one(k, cj_let(f, k->dtype->reg, "value", "ld.global.nc.$3 $1, [$2];", at, k->dtype->load));
+    cj_reg at = cj_mad_wide(k->f, "at", k->thread, k->dtype->bytes, from);
+    CJ_UNLESS(k->f, cj_ge(k->f, "past", at, to), "no_element") {
+        cj__histogram_count_one(k,
+                                cj_let(k->f, k->dtype->reg, "value", "ld.global.nc.$3 $1, [$2];", at, k->dtype->load));
     }
 }
 
@@ -240,10 +237,8 @@ static void emit_flush(const histogram_kernel *k) {
             cj_reg low = cj_let(f, "u32", "count", "shf.r.wrap.b32 $1, $2, 0, $3;", count, place.shift);
             count = cj_and(f, "count", low, cj__histogram_field_mask(k));
         }
-        if (k->layout.set)
-            cj__histogram_set(k, bin, count);
-        else
-            cj__histogram_add(k, cj_ne(f, "some", count, 0), bin, count);
+        cj_reg some = k->layout.set ? cj_always() : cj_ne(f, "some", count, 0);
+        cj__histogram_put(k, some, k->layout.set ? "st.global" : "red.global.add", bin, count);
     }
 }
 
@@ -257,7 +252,7 @@ static void emit_histogram(const cj_plan *plan, cj_builder *b) {
     k.layout = cj__histogram_layout(plan);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 counter[];");
-    k.f = cj_entry(b, plan->entry);
+    k.f = cj__entry(plan, b);
     declare(&k);
     emit_bins(&k);
     emit_zero(&k);

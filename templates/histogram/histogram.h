@@ -89,8 +89,11 @@ typedef struct histogram_kernel {
     cj_reg                    lane, run_bin, run_length;  // narrow: the bin that the warp counts in a register
 } histogram_kernel;
 
-bool     cj__histogram_is_narrow(const histogram_kernel *k);  // several counters in a word
-unsigned cj__histogram_field_mask(const histogram_kernel *k);
+// Several counters in a word.
+static inline bool cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width.in_word > 1; }
+static inline unsigned cj__histogram_field_mask(const histogram_kernel *k) {
+    return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
+}
 
 // Where the counter of `bin` is: the address of its word, and how far its field lies above bit 0, modulo 32.
 typedef struct histogram_place {
@@ -99,9 +102,8 @@ typedef struct histogram_place {
 
 histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin);
 
-// counts[bin] = amount; and counts[bin] += amount, where `when` holds.
-void cj__histogram_set(const histogram_kernel *k, cj_reg bin, cj_reg amount);
-void cj__histogram_add(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount);
+// counts[bin] = amount ("st.global") or += amount ("red.global.add"), where `when` holds.
+void cj__histogram_put(const histogram_kernel *k, cj_reg when, const char *operation, cj_reg bin, cj_reg amount);
 
 // Counts an element, or a vector of 16 bytes; `whole`: all lanes of the warp are here.
 void cj__histogram_count_one(const histogram_kernel *k, cj_reg sample);

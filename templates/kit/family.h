@@ -85,6 +85,14 @@ cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name);
 // What it is given as a value of `type`: of a u64, as a u32 its lower half.
 cj_reg cj__load_param(cj_func *f, const char *type, cj_var param, const char *name);
 
+// The plan's derived arguments, in the order of the kernel's parameters.
+#define CJ_DERIVE(plan, ...) \
+    cj__derive((plan), (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+void cj__derive(cj_plan *plan, const uint64_t *values, size_t count);
+
+// The plan's entry, of its block and its cluster.
+cj_func *cj__entry(const cj_plan *plan, cj_builder *builder);
+
 // Asks ptxas for registers that let so many blocks fit an SM, or as many as an SM of the target holds: it ignores a larger
 // number, with a warning. 1 is what every kernel has, and is not written.
 void cj__blocks_per_sm(const cj_plan *plan, cj_func *f, uint64_t wanted);

@@ -10,6 +10,13 @@
 #include "numbers.h"
 #include "occupancy.h"
 
+cj_func *cj__entry(const cj_plan *plan, cj_builder *builder) {
+    cj_func *f = cj_entry(builder, plan->entry);
+    cj_block(f, plan->block.x, plan->block.y, plan->block.z);
+    if (plan->cluster.x) cj_cluster(f, plan->cluster.x, plan->cluster.y, plan->cluster.z);
+    return f;
+}
+
 // At most what an SM of the plan's target holds.
 static uint32_t fit_sm(const cj_plan *plan, uint64_t wanted) {
     const cj_limits *limits;
@@ -40,6 +47,10 @@ void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spi
     const uint32_t unit = (registers + UNIT - 1) / UNIT * UNIT, warps = (plan->block.x + WARP - 1) / WARP;
     const uint32_t blocks = SCHEDULERS * (REGISTERS / (unit * WARP)) / warps;
     if (spills || cj__target_number(plan) != CJ_TARGET_MEASURED) cj_blocks_per_sm(f, fit_sm(plan, blocks ? blocks : 1));
+}
+
+void cj__derive(cj_plan *plan, const uint64_t *values, size_t count) {
+    for (size_t i = 0; i < count; i++) plan->derived[plan->derived_count++] = values[i];
 }
 
 void cj__name_entry(cj_plan *plan, const char *format, ...) {

@@ -15,10 +15,6 @@ typedef struct share {
     cj_reg number, stride;
 } share;
 
-static cj_reg load_param(const reduce_kernel *k, cj_var param, const char *name) {
-    return cj_let(k->f, "u64", name, "ld.param.u64 $1, [$2];", param);
-}
-
 // All of x: its loads are dealt to the whole grid one by one. Wherever in x the blocks have come to, together they read it
 // as one stream.
 static share share_all(const reduce_kernel *k, cj_reg n) {
@@ -38,7 +34,7 @@ static share share_all(const reduce_kernel *k, cj_reg n) {
 static share share_slice(const reduce_kernel *k, cj_reg n) {
     cj_func *f = k->f;
     share    s;
-    cj_reg   slice = load_param(k, k->slice, "slice");
+    cj_reg   slice = cj__load_param(f, "u64", k->slice, "slice");
     cj_step(f, "the block's slice, [begin, end) in elements, [first, last) in bytes; its aligned part is [body, tail)");
     cj_reg blocks = cj_cvt(f, "u64", "blocks", cj_mov(f, "u32", "blocks", "%nctaid.x"));
     cj_reg even = cj_mul(f, "even", blocks, slice);
@@ -95,14 +91,13 @@ static load load_vector(const reduce_kernel *k, unsigned u, cj_reg at, cj_reg wh
 
 // The elements of a word, as values of the type that is computed in.
 static void unpack_word(const reduce_kernel *k, cj_reg word, cj_reg *element) {
-    cj_func       *f = k->f;
     const unsigned bits = 8 * k->dtype->bytes;
     if (*k->dtype->ptx == 'f') {
-        for (unsigned i = 0; i < 2; i++) element[i] = cj_f32(f, "element");
-        cj__unpack_halves(f, CJ_PARAM_WORD(k->plan, "dtype"), word, element[0], element[1]);
+        for (unsigned i = 0; i < 2; i++) element[i] = cj_f32(k->f, "element");
+        cj__unpack_halves(k->f, CJ_PARAM_WORD(k->plan, "dtype"), word, element[0], element[1]);
     } else {
         for (unsigned i = 0; i < 32 / bits; i++)
-            element[i] = cj_let(f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
+            element[i] = cj_let(k->f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
                                 k->dtype->ptx);
     }
 }
@@ -252,7 +247,8 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
 cj_partial cj__reduce_thread(reduce_kernel *k) {
     static const char *const names[REDUCE_FLIGHT] = {"partial", "part_1", "part_2", "part_3"};
     cj_partial               partial[REDUCE_FLIGHT];
-    cj_reg                   x = load_param(k, k->x, "x"), n = load_param(k, k->n, "n"), at = cj_u64(k->f, "at");
+    cj_reg                   x = cj__load_param(k->f, "u64", k->x, "x"), n = cj__load_param(k->f, "u64", k->n, "n");
+    cj_reg                   at = cj_u64(k->f, "at");
     k->base = cj_let(k->f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
     const share s = find_share(k, n);
     cj_step(k->f, "each thread's partials start as the identity");

@@ -201,7 +201,7 @@ cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     TRY(check_blocks(plan, error));
     choose_shape(plan, limits, clusters);
     TRY(check_registers(plan, error));
-    if (cj__reduce_is_sliced(plan)) plan->derived[plan->derived_count++] = slice_of(plan);
+    if (cj__reduce_is_sliced(plan)) CJ_DERIVE(plan, slice_of(plan));
     plan->programmatic = plan->params.value[REDUCE_DEPENDENT] && clusters;
     plan->workspace_bytes = cj__reduce_gathers(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan)
                                                      : 0;

@@ -94,6 +94,41 @@ static void describe_end(reduce_kernel *k) {
     k->messages = few ? (unsigned)cj__least(a_lane, most) : 1;
 }
 
+static void declare(reduce_kernel *k) {
+    cj_func       *f = k->f;
+    const uint64_t blocks = cj__reduce_blocks_per_sm(k->plan);
+    const char    *out = !k->per_block ? "the result" : k->total ? "the total, then out[1 + blocks]" : "out[blocks]";
+    k->x = cj_param(f, "u64", "x", "x[n], aligned to the element");
+    k->out = cj_param(f, "u64", "out", out);
+    k->n = cj_param(f, "u64", "n", "elements");
+    if (k->sliced) k->slice = cj_param(f, "u64", "slice", "elements a block");
+    k->workspace = cj_param(f, "u64", "workspace", k->gathers ? "the groups' mailboxes" : "not used");
+    if (blocks > 1)
+        cj__blocks_per_sm(k->plan, f, blocks);
+    else
+        cj__registers(k->plan, f, REDUCE_REGISTERS, cj__reduce_spills(k->plan));
+}
+
+static void begin(reduce_kernel *k) {
+    cj_func *f = k->f;
+    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(f, "lane", k->thread, 31);
+    k->warp = cj_shr(f, "warp", k->thread, 5);
+    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
+    k->leader = cj_eq(f, "leader", k->thread, 0);
+    k->warp_leader = cj_eq(f, "warp_leader", k->lane, 0);
+}
+
+static void open_push(reduce_kernel *k) {
+    cj_func *f = k->f;
+    if (!k->pushes) return;
+    cj_step(f, "an mbarrier, of which that of rank 0 will count the bytes of all partials that are sent there");
+    k->rank = cj_cluster_rank(f);
+    k->push = cj__push_new(f, "arrived");
+    k->receiver = cj_let(f, "pred", "receiver", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, k->leader);
+    cj__push_open(f, &k->push, k->receiver, "publishes the mbarrier, at B2", "B2: this block has started");
+}
+
 static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     const reduce_dtype *dtype = cj__reduce_dtype(plan);
     char                identity[24];
@@ -112,13 +147,13 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     if (k.gathers) describe_end(&k);
     write_head(&k, b);
     const cj_combine value = add_functions(&k, b, identity);
-    k.f = cj_entry(b, plan->entry);
+    k.f = cj__entry(plan, b);
     k.partials = cj__reduce_partials(plan, k.f, &value);
     k.done = cj_label_new(k.f, "done");
-    cj__reduce_declare(&k);
+    declare(&k);
     cj__launch_dependents(plan, k.f);
-    cj__reduce_begin(&k);
-    cj__reduce_open(&k);
+    begin(&k);
+    open_push(&k);
     cj__reduce_epoch(&k);
     const cj_partial partial = cj__reduce_thread(&k);
     cj__reduce_finish(&k, &partial);

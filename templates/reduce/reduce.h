@@ -129,9 +129,6 @@ cj_partial cj__reduce_thread(reduce_kernel *k);
 
 // ---- from the warps to the result (finish.c)
 
-void cj__reduce_declare(reduce_kernel *k);
-void cj__reduce_begin(reduce_kernel *k);
-void cj__reduce_open(reduce_kernel *k);  // k->push
 void cj__reduce_finish(const reduce_kernel *k, const cj_partial *partial);
 
 #endif

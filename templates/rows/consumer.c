@@ -108,23 +108,23 @@ static void exchange(row_stream *t) {
 
 static void emit_row(row_stream *t) {
     row_kernel    *k = t->k;
-    cj_func       *f = k->f;
     const bool     many = k->s->pieces > 1, keeps = many && k->op->outputs;
     const row_part own = k->part, all = many ? cj__row_part_new(k, "all") : own;
     if (k->op->prepare) k->op->prepare(k);
-    cj_step(f, "the block's %s of the row goes into registers, and its stage is free", many ? "first piece" : "piece");
+    cj_step(k->f, "the block's %s of the row goes into registers, and its stage is free",
+            many ? "first piece" : "piece");
     if (many) cj__row_set_piece(k, t->piece);
     fetch(t);
-    cj__ring_next(f, &t->stage);
+    cj__ring_next(k->f, &t->stage);
     cj_ring kept = {.parity = cj_none(), .count = t->stage.count};
-    if (keeps) kept.number = cj_mov(f, "u32", "kept_stage", t->stage.number);
+    if (keeps) kept.number = cj_mov(k->f, "u32", "kept_stage", t->stage.number);
     cj__row_sweep(k);
     if (many) sweep_more(t, &all);
     k->part = all;
     exchange(t);
     k->op->finish(k);
     if (k->op->outputs) {
-        cj_step(f, "what is written");
+        cj_step(k->f, "what is written");
         if (many) cj__row_set_piece(k, t->piece);
         cj__row_place(k);
         cj__row_write(k);
@@ -136,20 +136,19 @@ static void emit_row(row_stream *t) {
 // Of a row that is dealt every piece stays in its stage until it has been written from: registers have the sums.
 static void emit_dealt_row(row_stream *t) {
     row_kernel *k = t->k;
-    cj_func    *f = k->f;
     if (k->op->prepare) k->op->prepare(k);
-    cj_step(f, "the block's piece of the row, for its values");
+    cj_step(k->f, "the block's piece of the row, for its values");
     wait_full(t);
     k->in_shared = true;
     cj__row_sweep(k);
     exchange(t);
     k->op->finish(k);
-    cj_step(f, "and for what is written; then the stage is free");
+    cj_step(k->f, "and for what is written; then the stage is free");
     cj__row_place(k);
     cj__row_write(k);
     k->in_shared = false;
-    cj__stage_release(f, &t->stages, &t->stage);
-    cj__ring_next(f, &t->stage);
+    cj__stage_release(k->f, &t->stages, &t->stage);
+    cj__ring_next(k->f, &t->stage);
 }
 
 static void next_row(row_stream *t) {

@@ -51,13 +51,12 @@ static cj_reg load_target(row_kernel *k, cj_reg label) {
 
 static void prepare(row_kernel *k) {
     crossentropy *r = own_of(k);
-    cj_func      *f = k->f;
     const bool    wide = k->op->operand[r->label_of].type[1] == '6';
-    cj_step(f, "the row's label, and x there");
+    cj_step(k->f, "the row's label, and x there");
     cj__row_exp_prepare(k);
     cj_reg label = cj__row_load_each(k, r->label_of);
-    r->label = wide ? cj_mov(f, "s64", "wide_label", label) : cj_cvt(f, "s64", "wide_label", label);
-    r->ignored = cj_eq(f, "ignored", r->label, (int64_t)r->ignore);
+    r->label = wide ? cj_mov(k->f, "s64", "wide_label", label) : cj_cvt(k->f, "s64", "wide_label", label);
+    r->ignored = cj_eq(k->f, "ignored", r->label, (int64_t)r->ignore);
     r->target = load_target(k, r->label);
 }
 
@@ -99,21 +98,20 @@ static void take_label_off(row_kernel *k, const row_vector *v) {
 
 static void write_gradient(row_kernel *k, const row_vector *v) {
     const crossentropy *r = own_of(k);
-    cj_func            *f = k->f;
     const double        share = r->smoothing / (double)k->s->columns;
     cj_reg              scale = r->factor;
     if (cj__row_in_place(k)) {
         scale = cj__row_exp_rebase(k);
-        cj_update(f, scale, "mul", r->factor);
+        cj_update(k->f, scale, "mul", r->factor);
     }
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         if (!cj__row_in_place(k)) {
             cj__row_exp_distance(k, v, e, NULL, r->exp.shift, dx);
-            cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", dx);
+            cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", dx);
         }
-        cj_ptx(f, "mul.f32 $1, $2, $3;", dx, cj__row_in_place(k) ? v->in[0][e] : dx, scale);
-        if (share > 0) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", dx, r->factor, (float)-share);
+        cj_ptx(k->f, "mul.f32 $1, $2, $3;", dx, cj__row_in_place(k) ? v->in[0][e] : dx, scale);
+        if (share > 0) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", dx, r->factor, (float)-share);
     }
     take_label_off(k, v);
 }

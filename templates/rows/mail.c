@@ -193,25 +193,24 @@ static cj_reg find_messages(row_kernel *k, cj_reg group, cj_reg turn) {
 
 // The lane's messages from number `first` to `end`, folded into k->part with those before; in every lane, after the last.
 static void gather_some(row_kernel *k, cj_reg at, unsigned first, unsigned end, cj_reg taken) {
-    cj_func       *f = k->f;
     const unsigned lanes = waiting_warps(k) * ROW_WARP, all = messages_a_lane(k), remainder = k->s->blocks % lanes;
     const bool     last = end == all, guarded = last && remainder;
     row_part       part[ROW_VALUES + 1];  // those before are the first part
     unsigned       parts = 0;
-    cj_reg         late = cj_pred(f, "late"), has = cj_always();
+    cj_reg         late = cj_pred(k->f, "late"), has = cj_always();
     if (first) part[parts++] = k->part;
     const row_part *new = &part[parts];
     for (unsigned i = first; i < end; i++) part[parts++] = cj__row_part_new(k, "posted");
     if (guarded) {
-        has = cj_lt(f, "has_message", k->thread, remainder);
+        has = cj_lt(k->f, "has_message", k->thread, remainder);
         cj__row_part_clear(k, &part[parts - 1]);
     }
-    CJ_DO(f, "not_posted", late) {
+    CJ_DO(k->f, "not_posted", late) {
         for (unsigned i = first; i < end; i++)
             look(k, &new[i - first], at, i * lanes * message_bytes(k->s), i + 1 == all ? has : cj_always(), late,
                  i == first);
         if (k->s->counted && last) look_taken(k, taken, late);
-        cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
+        cj_ptx(k->f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
     }
     cj__row_fold(k, &k->part, part, parts, last);
 }

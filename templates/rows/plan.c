@@ -169,7 +169,7 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
     write_back(plan, &s);
     plan->block = (cj_dim3){(s.warps + (s.form == ROW_STREAM)) * ROW_WARP, 1, 1};
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
-    plan->derived[plan->derived_count++] = c.rows;
+    CJ_DERIVE(plan, c.rows);
     cj__name_entry(plan, "%s_%s", plan->params.family->name, cj__row_type(plan, ROW_DTYPE));
     TRY(plan_grid(&c, error));
     plan->error_bound = error_bound(&c);

@@ -75,15 +75,14 @@ static cj_reg announce(row_stream *t, cj_reg bytes, unsigned count, cj_reg full)
 
 static void load_resident(row_stream *t) {
     row_kernel *k = t->k;
-    cj_func    *f = k->f;
     cj_reg      bytes = piece_bytes(t, 0, k->s->pieces);
-    cj_note(f, "weight, bias or mask, once");
+    cj_note(k->f, "weight, bias or mask, once");
     cj_reg copies = announce(t, bytes, k->op->columns, t->resident);
     for (unsigned n = 0; n < k->op->columns; n++) {
         cj_reg base = k->base[k->op->nth[ROW_COLUMN][n]];
-        cj_reg from = cj_mad_wide(f, "from", t->piece, k->s->piece * t->vector_bytes, base);
-        cj_reg into = cj_add(f, "into", t->stages.pool, cj__row_resident_offset(t, n));
-        cj_bulk_load(f, copies, into, from, CJ_ARG(bytes), t->resident);
+        cj_reg from = cj_mad_wide(k->f, "from", t->piece, k->s->piece * t->vector_bytes, base);
+        cj_reg into = cj_add(k->f, "into", t->stages.pool, cj__row_resident_offset(t, n));
+        cj_bulk_load(k->f, copies, into, from, CJ_ARG(bytes), t->resident);
     }
 }
 
@@ -113,18 +112,18 @@ static void load_piece(row_stream *t, const cj_reg row[ROW_INPUTS], uint64_t num
 
 static void begin(row_stream *t) {
     row_kernel      *k = t->k;
-    cj_func         *f = k->f;
     const row_shape *s = k->s;
-    t->stage = cj__ring(f, "free_stage", s->stages, false);
+    t->stage = cj__ring(k->f, "free_stage", s->stages, false);
     if (t->taken) {
-        t->next = cj__ring(f, "next_row", t->taken, !cj__row_is_alone(t));
-        t->counter = cj__load_pointer(f, k->workspace, "counter");
+        t->next = cj__ring(k->f, "next_row", t->taken, !cj__row_is_alone(t));
+        t->counter = cj__load_pointer(k->f, k->workspace, "counter");
     } else {
         t->dealt = cj__row_deal(k);
     }
     for (unsigned i = 0; i < k->op->inputs; i++) {
         t->policy[i] = new_policy(k, i);
-        t->share[i] = cj_mad_wide(f, "share", t->piece, s->piece * t->vector_bytes, k->base[k->op->nth[ROW_INPUT][i]]);
+        t->share[i] = cj_mad_wide(k->f, "share", t->piece, s->piece * t->vector_bytes,
+                                  k->base[k->op->nth[ROW_INPUT][i]]);
     }
     if (s->resident) load_resident(t);
     for (uint64_t n = 0; n < s->pieces; n++) t->bytes[n] = piece_bytes(t, n, 1);

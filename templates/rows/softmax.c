@@ -64,19 +64,18 @@ static void write_log(row_kernel *k, const row_vector *v) {
 
 static void write_powers(row_kernel *k, const row_vector *v) {
     const softmax *r = own_of(k);
-    cj_func       *f = k->f;
     if (cj__row_in_place(k)) {
         cj_reg factor = cj__row_exp_rebase(k);
-        cj_update(f, factor, "mul", r->factor);
+        cj_update(k->f, factor, "mul", r->factor);
         for (unsigned e = 0; e < k->s->elements; e++)
-            cj_ptx(f, "mul.f32 $1, $2, $3;", v->out[0][e], v->in[0][e], factor);
+            cj_ptx(k->f, "mul.f32 $1, $2, $3;", v->out[0][e], v->in[0][e], factor);
         return;
     }
     const cj_reg *masks = cj__row_exp_mask(k, v);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
-        cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", v->out[0][e]);
-        if (r->factored) cj_update(f, v->out[0][e], "mul", r->factor);
+        cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", v->out[0][e]);
+        if (r->factored) cj_update(k->f, v->out[0][e], "mul", r->factor);
     }
 }
 

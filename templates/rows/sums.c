@@ -122,9 +122,8 @@ static void add_up(row_kernel *k) {
 }
 
 void cj__row_emit_sums(row_kernel *k, void (*emit_rows)(row_kernel *k)) {
-    cj_func *f = k->f;
-    cj_step(f, "the last launch adds up the partials");
-    cj_reg turn = cj_let(f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
-    CJ_UNLESS(f, cj_eq(f, "last_turn", turn, k->plan->launches - 1), "add_up") emit_rows(k);
+    cj_step(k->f, "the last launch adds up the partials");
+    cj_reg turn = cj_let(k->f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
+    CJ_UNLESS(k->f, cj_eq(k->f, "last_turn", turn, k->plan->launches - 1), "add_up") emit_rows(k);
     add_up(k);
 }

@@ -197,10 +197,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->grid = (cj_dim3){(uint32_t)grid_of(&s), 1, 1};
     if (s.form == SCAN_STREAM) plan_stream_grid(plan, &s, limits);
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
-    const uint64_t derived[] = {s.rows, s.columns, cj__scan_stride(plan, SCAN_STRIDE),
-                                cj__scan_stride(plan, SCAN_OUT_STRIDE)};
-    memcpy(plan->derived, derived, sizeof derived);
-    plan->derived_count = sizeof derived / sizeof *derived;
+    CJ_DERIVE(plan, s.rows, s.columns, cj__scan_stride(plan, SCAN_STRIDE), cj__scan_stride(plan, SCAN_OUT_STRIDE));
     const uint64_t statuses = s.form == SCAN_STREAM ? cj__scan_numbers(&s) : s.rows * (s.tiles + cj__scan_groups(&s));
     plan->workspace_bytes = cj__scan_looks_back(&s) ? SCAN_STATUS_AT + statuses * 2 * s.computed
                             : s.form == SCAN_STREAM ? SCAN_STATUS_AT

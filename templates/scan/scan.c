@@ -127,9 +127,7 @@ static void declare(scan_kernel *k) {
     k->stride = cj_param(f, "u64", "stride", "elements from row to row of x");
     k->out_stride = cj_param(f, "u64", "out_stride", "of out");
     k->workspace = cj_param(f, "u64", "workspace", cj__scan_looks_back(&k->s) ? "work counter, statuses" : "not used");
-    cj_block(f, k->s.block, 1, 1);
     cj__registers(k->plan, f, registers < SCAN_ASKED_LEAST ? SCAN_ASKED_LEAST : registers, spills(k));
-    if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->p.lane = cj_and(f, "lane", k->thread, 31);
     k->warp = cj_shr(f, "warp", k->thread, 5);
@@ -156,7 +154,7 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     if (k.s.form == SCAN_STREAM) cj_declare(b, ".extern .shared .align 16 .b8 scan_pool[];");
     cj__functions_write(plan, b, &k.p.combine, identity);
     k.p.segmented = cj__scan_segmented(&k.s);
-    k.p.f = k.f = cj_entry(b, plan->entry);
+    k.p.f = k.f = cj__entry(plan, b);
     declare(&k);
     if (k.s.form == SCAN_STREAM)
         cj__scan_stream(&k);

@@ -68,10 +68,9 @@ static void emit_shared(stream *t) {
 
 // Where the row's first tile begins in x; in reverse, where it ends.
 static cj_reg row_begin(const scan_kernel *k, cj_reg row, cj_reg x, cj_reg stride) {
-    cj_func *f = k->f;
-    cj_reg   element = cj_mul(f, "row_begin", cj_cvt(f, "u64", "row", row), stride);
-    cj_reg   at = cj_mad(f, "row_at", element, k->s.bytes, x);
-    return k->reverse ? cj_add(f, "row_at", at, k->s.columns * k->s.bytes) : at;
+    cj_reg element = cj_mul(k->f, "row_begin", cj_cvt(k->f, "u64", "row", row), stride);
+    cj_reg at = cj_mad(k->f, "row_at", element, k->s.bytes, x);
+    return k->reverse ? cj_add(k->f, "row_at", at, k->s.columns * k->s.bytes) : at;
 }
 
 // How many bytes of the tile are copied: none after the last tile, nor of the tail.
@@ -278,15 +277,14 @@ static void store_carry(const stream *t, cj_reg carry) {
 // A warp posts each tile's status. If its block has whole rows, it knows the prefixes of tiles instead.
 static void emit_posting(stream *t) {
     scan_kernel *k = t->k;
-    cj_func     *f = k->f;
     cj_reg       workspace = {0}, carry = {0}, total, in_stage;
     begin(t, looks_back(t) ? "a warp posts each tile's status" : "a warp adds a row's tiles");
     cj__prefix_masks(&k->p);
     if (looks_back(t))
-        workspace = cj__load_pointer(f, k->workspace, "workspace");
+        workspace = cj__load_pointer(k->f, k->workspace, "workspace");
     else
         carry = cj__prefix_identity(&k->p, "carry");
-    CJ_LOOP(f, tiles, "next_to_post", "no_tile") {
+    CJ_LOOP(k->f, tiles, "next_to_post", "no_tile") {
         const work_tile tile = next_tile(t, &in_stage);
         wait(t, t->summed, "S4: all totals of the tile are in their slots");
         cj_reg heads = scan_slots(t, &total);
@@ -295,12 +293,12 @@ static void emit_posting(stream *t) {
             cj_reg            at = cj__scan_status(k, workspace, tile.work.number), tag = cj__status_tag(&l, heads);
             cj__status_post(&l, t->lead, at, total, tag);
         } else {
-            cj__prefix_clear_if(&k->p, cj_eq(f, "first_tile", tile.number, 0), carry);
+            cj__prefix_clear_if(&k->p, cj_eq(k->f, "first_tile", tile.number, 0), carry);
             store_carry(t, carry);
             cj__prefix_append(&k->p, carry, total, heads);
         }
         arrive(t, t->known, "S5: the prefixes of warps are known");
-        cj_pipeline_next(f, &t->ring, &t->at);
+        cj_pipeline_next(k->f, &t->ring, &t->at);
     }
 }
 
@@ -315,21 +313,20 @@ static unsigned window_of(const scan_kernel *k) {
 
 static void emit_look_back(stream *t) {
     scan_kernel *k = t->k;
-    cj_func     *f = k->f;
     cj_lookback  l = {.p = &k->p};
     cj_reg       in_stage;
     begin(t, "a warp looks back");
     cj__prefix_masks(&k->p);
-    cj_reg                  workspace = cj__load_pointer(f, k->workspace, "workspace");
+    cj_reg                  workspace = cj__load_pointer(k->f, k->workspace, "workspace");
     const cj_lookback_known known = cj__lookback_begin(&l);
-    CJ_LOOP(f, tiles, "next_to_know", "no_tile") {
+    CJ_LOOP(k->f, tiles, "next_to_know", "no_tile") {
         const work_tile tile = next_tile(t, &in_stage);
         l.epoch = tile.work.epoch;
         cj_reg group = cj__lookback_enter(&l, &known, tile.row, tile.number);
-        cj_reg row_at = cj__scan_status(k, workspace, cj_sub(f, "row_first", tile.work.number, tile.number));
+        cj_reg row_at = cj__scan_status(k, workspace, cj_sub(k->f, "row_first", tile.work.number, tile.number));
         store_carry(t, cj__lookback_window(&l, &known, group, tile.number, row_at, window_of(k)));
         arrive(t, t->known, "S5: the tile's prefix is known");
-        cj_pipeline_next(f, &t->ring, &t->at);
+        cj_pipeline_next(k->f, &t->ring, &t->at);
     }
 }
 

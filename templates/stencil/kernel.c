@@ -27,6 +27,16 @@ stencil_buffers cj__stencil_buffers(const kernel *k, cj_reg problem) {
     return b;
 }
 
+void cj__stencil_enter_grid(const kernel *k, cj_reg at, uint32_t n, uint32_t reach) {
+    if (k->s->boundary == BOUNDARY_PERIODIC) {
+        cj_update(k->f, at, "add", cj__round_up(reach, n));
+        cj_ptx(k->f, "rem.u32 $1, $1, $2;", at, n);
+    } else {
+        cj_update(k->f, at, "max", 0);
+        cj_update(k->f, at, "min", n - 1);
+    }
+}
+
 cj_reg cj__stencil_steps(const kernel *k) {
     cj_func *f = k->f;
     cj_reg   steps = cj__load_param(f, "u64", k->steps, "all_steps");

@@ -260,7 +260,7 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     if (s.cluster > 1) plan->cluster = (cj_dim3){s.cluster, 1, 1};
     plan->dynamic_shared = (uint32_t)cj__stencil_shared_bytes(&s);
     plan->launches = s.strategy == STRATEGY_RESIDENT ? 0 : (uint32_t)s.launches;
-    plan->derived[plan->derived_count++] = s.steps;
+    CJ_DERIVE(plan, s.steps);
     if (s.launches > 1) plan->workspace_bytes = s.batch * s.points * s.bytes;
     cj__name_entry(plan, "stencil_%ud_%s_%s_%s", s.dim, s.type, CJ_PARAM_WORD(plan, "strategy"),
                    CJ_PARAM_WORD(plan, "form"));

@@ -111,8 +111,7 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     if (!fits(&s, limits)) return refuse_size(plan, limits, &s, error);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = shared_bytes(&s);
-    plan->derived[plan->derived_count++] = value[TOPK_COLUMNS];
-    plan->derived[plan->derived_count++] = stride_of(plan);
+    CJ_DERIVE(plan, value[TOPK_COLUMNS], stride_of(plan));
     cj__name_entry(plan, "topk_%s_%s", s.smallest ? "smallest" : "largest", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

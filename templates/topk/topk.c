@@ -58,9 +58,7 @@ static void declare(topk_kernel *k) {
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     cj_param(f, "u64", "workspace", "not used");
-    cj_block(f, k->s.block, 1, 1);
     cj__registers(k->plan, f, TOPK_REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
-    if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
     k->select = cj_label_new(f, "select");
     for (int i = 0; i < TOPK_SELECTIONS; i++) k->after[i] = cj_label_new(f, "selected");
 }
@@ -228,7 +226,7 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
     cj__topk_shape(plan, &k.s);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
-    k.f = cj_entry(b, plan->entry);
+    k.f = cj__entry(plan, b);
     declare(&k);
     begin(&k);
     cj_reg selected = emit_rounds(&k);
