@@ -179,6 +179,11 @@ static void join_extras(cj_known *const leaf[2], joint *found) {
     }
 }
 
+static bool have_same_extras(cj_known *const leaf[2]) {
+    const size_t bytes = leaf[0]->count * sizeof(extra);
+    return leaf[0]->count == leaf[1]->count && !memcmp(extras_of(leaf[0]), extras_of(leaf[1]), bytes);
+}
+
 static void compare_times(cj_known *const leaf[2], bool covers[2]) {
     const uint32_t *one = times_of(leaf[0]), *other = times_of(leaf[1]);
     uint32_t        less = 0, more = 0;
@@ -213,7 +218,8 @@ static cj_known *join_leaves(cj_known *into, cj_known *from) {
     extra           few[FEW];
     joint           found = {.extras = most > FEW ? cj__watch_calloc(most * sizeof(extra)) : few};
     compare_times(leaf, found.covers);
-    if (found.extras) join_extras(leaf, &found);
+    const bool is_done = (found.covers[0] || found.covers[1]) && have_same_extras(leaf);
+    if (found.extras && !is_done) join_extras(leaf, &found);
     cj_known *operations = join_trees(hold(into->operations), from->operations), *joined = NULL;
     found.covers[0] &= operations == into->operations;
     found.covers[1] &= operations == from->operations;
@@ -438,15 +444,28 @@ void cj__sync_gather(cj_sync *sync, cj_clock *clock) {
     sync->last = cj__clock_hold(clock);
 }
 
+void cj__sync_join(cj_sync *sync, cj_clock **into) {
+    if (*into && *into == sync->before) {
+        cj__clock_drop(*into);
+        *into = cj__clock_hold(sync->after);
+        return;
+    }
+    cj__clock_drop(sync->before);
+    cj__clock_drop(sync->after);
+    sync->before = cj__clock_hold(*into);
+    cj__clock_join(into, sync->complete);
+    sync->after = cj__clock_hold(*into);
+}
+
 void cj__sync_flip(cj_sync *sync) {
-    cj__clock_drop(sync->complete);
-    cj__clock_drop(sync->last);
-    *sync = (cj_sync){.complete = sync->gathering};
+    cj_clock *const gathered = sync->gathering;
+    sync->gathering = NULL;
+    cj__sync_free(sync);
+    sync->complete = gathered;
 }
 
 void cj__sync_free(cj_sync *sync) {
-    cj__clock_drop(sync->gathering);
-    cj__clock_drop(sync->complete);
-    cj__clock_drop(sync->last);
+    cj_clock *const held[] = {sync->gathering, sync->complete, sync->last, sync->before, sync->after};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) cj__clock_drop(held[i]);
     *sync = (cj_sync){0};
 }
