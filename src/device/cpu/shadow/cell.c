@@ -20,19 +20,6 @@ static bool is_same_kind(const cj_access *a, const cj_access *b) {
     return a->block == b->block && a->group == b->group && a->use.flags == b->use.flags && a->use.scope == b->use.scope;
 }
 
-// Whether `later`, by the same warp, makes the earlier entry of its kind unnecessary; merges lanes of the same time,
-// which those of a row may not.
-static bool takes_place(cj_access *earlier, const cj_access *later, cj_sharing sharing) {
-    if (!is_same_kind(earlier, later)) return false;
-    if (sharing == CJ_SPREAD ? earlier->mask != later->mask
-                             : earlier->time != later->time && earlier->mask & ~later->mask)
-        return false;
-    const uint32_t before = earlier->time == later->time ? earlier->mask : 0;
-    *earlier = *later;
-    earlier->mask |= before;
-    return true;
-}
-
 // The entry that an access by some lanes of a warp goes to, or NULL. Lanes leave the entries of their earlier accesses,
 // so that each lane is in one entry of a kind; an entry that all lanes have left, its mask 0, is used again. In a row,
 // only an access by the same lanes, to the same bytes, takes the place of another. *at becomes a free place.
@@ -41,15 +28,15 @@ static cj_access *find_place(cj_crowd *many, const cj_access *access, cj_sharing
     for (*at = place_of(many, access); many->entry[*at].time; *at = (*at + 1) & (many->size - 1)) {
         cj_access *entry = &many->entry[*at];
         if (!is_same_kind(entry, access)) continue;
-        if (sharing == CJ_SPREAD) {
-            if (entry->mask == access->mask) left = entry;
-        } else if (entry->time == access->time) {
+        if (sharing == CJ_SPREAD ? entry->mask == access->mask : entry->time == access->time) {
             same = entry;
-        } else if (!(entry->mask &= ~access->mask)) {
+        } else if (sharing != CJ_SPREAD && !(entry->mask &= ~access->mask)) {
             left = entry;
+        } else {
+            many->is_mixed = true;
         }
+        if (!many->is_mixed) break;
     }
-    if (!same && left) left->mask = 0;
     return same ? same : left;
 }
 
@@ -60,7 +47,7 @@ static bool add_to_crowd(cj_crowd *many, const cj_access *access, cj_sharing sha
     many->flags |= access->use.flags;
     if (access->use.scope < many->scope) many->scope = access->use.scope;
     if (known) {
-        const uint32_t mask = known->mask | access->mask;
+        const uint32_t mask = known->mask | access->mask;  // of the same time, or the same lanes
         *known = *access;
         known->mask = mask;
         return true;
@@ -132,21 +119,17 @@ void cj__cell_empty(cj_cell *c, uint64_t *room) {
     c->use = c->mask = 0;
 }
 
-bool cj__cell_add(cj_cell *c, const cj_access *access, cj_sharing sharing, uint64_t *room) {
+bool cj__cell_crowd(cj_cell *c, const cj_access *access, cj_sharing sharing, uint64_t *room) {
     if (access->use.flags & CJ_USE_WRITE) c->write_use |= CJ_WRITTEN;
-    if (c->use & CJ_MANY) return join_crowd(&c->many, access, sharing, room);
-    cj_access single = cj__cell_single(c);
-    if (!c->mask || takes_place(&single, access, sharing)) {
-        const cj_access *kept = c->mask ? &single : access;
-        cj__cell_set_single(c, kept, kept->mask);
-        return true;
+    if (!(c->use & CJ_MANY)) {
+        const cj_access single = cj__cell_single(c);
+        cj_crowd       *many = new_crowd(room, CROWD_FIRST);
+        if (!many) return false;
+        add_to_crowd(many, &single, sharing, false);
+        c->many = many;
+        c->use = CJ_MANY;
+        c->mask = 0;
     }
-    cj_crowd *many = new_crowd(room, CROWD_FIRST);
-    if (!many) return false;
-    add_to_crowd(many, &single, sharing, false);
-    c->many = many;
-    c->use = CJ_MANY;
-    c->mask = 0;
     return join_crowd(&c->many, access, sharing, room);
 }
 

@@ -16,9 +16,10 @@ enum { CJ_ROW = 32 };  // granules; and lanes of a warp
 // entries, of which three quarters are used; so only reads of data that all clusters read are dropped.
 typedef struct cj_crowd {
     uint32_t  count, size;
-    uint8_t   flags;    // of all entries together
-    uint8_t   scope;    // the narrowest
-    cj_access entry[];  // time 0: never used
+    uint8_t   flags;     // of all entries together
+    uint8_t   scope;     // the narrowest
+    bool      is_mixed;  // a warp may have several entries of a kind
+    cj_access entry[];   // time 0: never used
 } cj_crowd;
 
 // 32 bytes, since there are many cells. A weak write: its block, agent, time and use. Then the other accesses: several,
@@ -63,12 +64,33 @@ static inline uint32_t cj__written_by(const cj_cell *c) {
     return cj__lanes_from(c->write_agent % CJ_ROW, c->write_use >> CJ_LANES_AT & 7);
 }
 
-static inline void cj__cell_set_single(cj_cell *c, const cj_access *access, uint32_t mask) {
+static inline uint32_t cj__use_of(const cj_access *access) {
+    return (access->op & CJ_OP) | (access->use.flags & 15u) << CJ_OP_BITS | (access->use.scope & 7u) << CJ_SCOPE_AT;
+}
+
+static inline void cj__cell_set_single(cj_cell *c, const cj_access *access) {
     c->block = access->block;
     c->time = access->time;
-    c->mask = mask;
+    c->mask = access->mask;
     c->group = access->group;
-    c->use = (access->op & CJ_OP) | (access->use.flags & 15u) << CJ_OP_BITS | (access->use.scope & 7u) << CJ_SCOPE_AT;
+    c->use = cj__use_of(access);
+}
+
+// Records an access that is no weak write, if it is the first, or takes the place of the only one, of its kind and
+// warp. In a row only an access by the same lanes, to the same bytes, takes the place of another.
+static inline bool cj__cell_join(cj_cell *c, const cj_access *access, cj_sharing sharing) {
+    const uint32_t use = cj__use_of(access);
+    if (c->use & CJ_MANY) return false;
+    if (access->use.flags & CJ_USE_WRITE) c->write_use |= CJ_WRITTEN;
+    if (!c->mask) return cj__cell_set_single(c, access), true;
+    if (c->block != access->block || c->group != access->group || (c->use ^ use) >> CJ_OP_BITS) return false;
+    if (c->mask != access->mask) {
+        if (sharing == CJ_SPREAD || (c->time != access->time && c->mask & ~access->mask)) return false;
+        c->mask = c->time == access->time ? c->mask | access->mask : access->mask;
+    }
+    c->time = access->time;
+    c->use = use;
+    return true;
 }
 
 // The weak write and the single access of a cell.
@@ -90,8 +112,11 @@ static inline void cj__cell_set_write(cj_cell *c, const cj_access *access, unsig
     c->write_use = (access->op & CJ_OP) | (access->use.flags & (CJ_USE_INIT | CJ_USE_ASYNC_PROXY)) << CJ_OP_BITS |
                    log_count << CJ_LANES_AT | CJ_WRITTEN;
 }
-// Records an access. False when out of memory.
-bool cj__cell_add(cj_cell *c, const cj_access *access, cj_sharing sharing, uint64_t *room);
+// Records an access that is no weak write. False when out of memory.
+bool               cj__cell_crowd(cj_cell *c, const cj_access *access, cj_sharing sharing, uint64_t *room);
+static inline bool cj__cell_add(cj_cell *c, const cj_access *access, cj_sharing sharing, uint64_t *room) {
+    return cj__cell_join(c, access, sharing) || cj__cell_crowd(c, access, sharing, room);
+}
 // Of lanes that share a row, those that share part `part` of `parts`; with one part, all.
 uint32_t cj__lanes_of_part(uint32_t mask, unsigned part, unsigned parts);
 // Makes *to the cell of part `part` of `parts` of a row; of a granule, with one part, a copy. Out of memory it forgets the

@@ -152,72 +152,74 @@ static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t t
     return leaf;
 }
 
-// Walks over the extras of two leaves side by side. At each step: the agents of a group that each leaf knows up to
-// `time` at least; `known` is reset at the start of a group.
-typedef struct pair_walk {
-    const cj_known *leaf[2];
-    uint32_t        at[2], group, time, known[2];
-} pair_walk;
+// What a leaf needs to know all that two leaves know: extras, in the order of a leaf; and which of the two has it all.
+typedef struct joint {
+    extra   *extras;
+    uint32_t count;
+    bool     covers[2];
+} joint;
 
-static bool next_pair(pair_walk *walk) {
-    const extra *first = NULL, *head[2];
-    for (int i = 0; i < 2; i++) {
-        head[i] = walk->at[i] < walk->leaf[i]->count ? &extras_of(walk->leaf[i])[walk->at[i]] : NULL;
-        if (head[i] && (!first || is_before(head[i], first->group, first->time))) first = head[i];
+// Walks over the extras of two leaves side by side. `known`: the agents of the group that each leaf knows up to the
+// time, at least; `either`: those that one of the two does.
+static void join_extras(cj_known *const leaf[2], joint *found) {
+    const extra *at[2] = {extras_of(leaf[0]), extras_of(leaf[1])};
+    const extra *end[2] = {at[0] + leaf[0]->count, at[1] + leaf[1]->count};
+    uint32_t     group = UINT32_MAX, base[2] = {0}, known[2] = {0}, either = 0;
+    while (at[0] < end[0] || at[1] < end[1]) {
+        const bool     of = at[0] == end[0] || (at[1] < end[1] && is_before(at[1], at[0]->group, at[0]->time));
+        const uint32_t time = at[of]->time;
+        if (at[of]->group != group) {
+            group = at[of]->group;
+            known[0] = known[1] = either = 0;
+            for (int i = 0; i < 2; i++) base[i] = group_time(leaf[i], group);
+        }
+        for (int i = 0; i < 2; i++) {
+            if (time <= base[i]) known[i] = either = UINT32_MAX;
+            if (at[i] < end[i] && at[i]->group == group && at[i]->time == time) known[i] |= at[i]++->mask;
+        }
+        const uint32_t fresh = (known[0] | known[1]) & ~either;
+        either |= fresh;
+        if (fresh) found->extras[found->count++] = (extra){group, fresh, time};
+        found->covers[0] &= !(known[1] & ~known[0]);
+        found->covers[1] &= !(known[0] & ~known[1]);
     }
-    if (!first) return false;
-    const bool same_group = walk->group == first->group;
-    walk->group = first->group;
-    walk->time = first->time;
-    for (int i = 0; i < 2; i++) {
-        if (!same_group) walk->known[i] = 0;
-        if (walk->time <= group_time(walk->leaf[i], walk->group)) walk->known[i] = UINT32_MAX;
-        if (!head[i] || head[i]->group != walk->group || head[i]->time != walk->time) continue;
-        walk->known[i] |= head[i]->mask;
-        walk->at[i]++;
-    }
-    return true;
 }
 
-// Which of two leaves knows everything that the other one knows.
-static void compare_leaves(cj_known *const leaf[2], bool covers[2]) {
-    covers[0] = covers[1] = true;
+static void compare_times(cj_known *const leaf[2], bool covers[2]) {
+    const uint32_t *one = times_of(leaf[0]), *other = times_of(leaf[1]);
+    uint32_t        less = 0, more = 0;
     for (uint32_t i = 0; i < leaf[0]->warps; i++) {
-        covers[0] &= times_of(leaf[0])[i] >= times_of(leaf[1])[i];
-        covers[1] &= times_of(leaf[1])[i] >= times_of(leaf[0])[i];
+        less |= one[i] < other[i];
+        more |= one[i] > other[i];
     }
-    const size_t bytes = leaf[0]->count * sizeof(extra);
-    if (leaf[0]->count == leaf[1]->count && !memcmp(extras_of(leaf[0]), extras_of(leaf[1]), bytes)) return;
-    for (pair_walk walk = {.leaf = {leaf[0], leaf[1]}}; (covers[0] || covers[1]) && next_pair(&walk);) {
-        covers[0] &= !(walk.known[1] & ~walk.known[0]);
-        covers[1] &= !(walk.known[0] & ~walk.known[1]);
-    }
+    covers[0] = !less;
+    covers[1] = !more;
 }
 
 // Leaves of one block, which have equally many warps.
 static cj_known *join_leaves(cj_known *into, cj_known *from) {
-    bool covers[2];
-    compare_leaves((cj_known *[2]){into, from}, covers);
-    if (covers[1]) {
+    enum { FEW = 64 };
+    cj_known *const leaf[2] = {into, from};
+    const uint32_t  most = into->count + from->count;
+    extra           few[FEW];
+    joint           found = {.extras = few};
+    cj_known       *both = most > FEW ? new_leaf(into->warps, most) : NULL;
+    if (both) found.extras = extras_of(both);
+    compare_times(leaf, found.covers);
+    if (most <= FEW || both) join_extras(leaf, &found);
+    if (found.covers[0] || found.covers[1]) {
+        drop(both);
+        if (!found.covers[1]) return into;
         drop(into);
         return hold(from);
     }
-    if (covers[0]) return into;
-    cj_known *both = new_leaf(into->warps, into->count + from->count);
+    if (most <= FEW) both = new_leaf(into->warps, found.count);
     for (uint32_t i = 0; both && i < into->warps; i++) {
         const uint32_t one = times_of(into)[i], other = times_of(from)[i];
         times_of(both)[i] = one > other ? one : other;
     }
-    uint32_t  group = 0, known = 0;
-    pair_walk walk = {.leaf = {into, from}};
-    while (both && next_pair(&walk)) {
-        if (walk.group != group) known = 0;
-        group = walk.group;
-        const uint32_t fresh = (walk.known[0] | walk.known[1]) & ~known;
-        known |= fresh;
-        if (!fresh || walk.time <= group_time(both, group)) continue;
-        extras_of(both)[both->count++] = (extra){group, fresh, walk.time};
-    }
+    if (both && most <= FEW) memcpy(extras_of(both), few, found.count * sizeof *few);
+    if (both) both->count = found.count;
     drop(into);
     return both;
 }
@@ -327,16 +329,41 @@ static cj_clock *own_clock(cj_clock **clock) {
     return *clock = copy;
 }
 
+// The views of two clocks joined, whose references the caller gets. A clock with one holder gives its own away. Returns
+// whether the result is all of the first clock, or else all of the second.
+typedef enum joined { JOINED_NEW, JOINED_INTO, JOINED_FROM } joined;
+
+static joined join_views(cj_clock *into, const cj_clock *from, cj_known *view[CJ_VIEW_COUNT]) {
+    const bool is_alone = has_one_holder(&into->refs);
+    bool       is_into = !is_alone, is_from = true;
+    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) {
+        cj_known *ours = is_alone ? into->view[i] : hold(into->view[i]);
+        if (is_alone) into->view[i] = NULL;
+        view[i] = join_trees(ours, from->view[i]);
+        is_into &= view[i] == into->view[i];
+        is_from &= view[i] == from->view[i];
+    }
+    return is_from ? JOINED_FROM : is_into ? JOINED_INTO : JOINED_NEW;
+}
+
+// Clocks that know the same become one clock, so that the next join of the two ends at once.
 void cj__clock_join(cj_clock **into, const cj_clock *from) {
+    cj_known *view[CJ_VIEW_COUNT];
     if (*into == from || !from) return;
     if (!*into) {
         *into = cj__clock_hold((cj_clock *)(uintptr_t)from);
         return;
     }
-    bool is_new = false;
-    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) is_new |= from->view[i] && from->view[i] != (*into)->view[i];
-    cj_clock *clock = is_new ? own_clock(into) : NULL;
-    for (unsigned i = 0; clock && i < CJ_VIEW_COUNT; i++) clock->view[i] = join_trees(clock->view[i], from->view[i]);
+    const joined result = join_views(*into, from, view);
+    cj_clock    *clock = result == JOINED_NEW ? own_clock(into) : NULL;
+    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) {
+        cj_known *unused = clock ? clock->view[i] : view[i];
+        if (clock) clock->view[i] = view[i];
+        drop(unused);
+    }
+    if (result != JOINED_FROM) return;
+    cj__clock_drop(*into);
+    *into = cj__clock_hold((cj_clock *)(uintptr_t)from);
 }
 
 void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_view from_view) {

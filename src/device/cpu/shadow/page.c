@@ -17,8 +17,12 @@ bool cj__row_divide(cj_shadow *shadow, cj_row *row) {
     if (row->granule) return true;
     cj_cell *made = new_granules();
     if (!made) return false;
-    for (unsigned k = 0; k < CJ_ROW; k++) cj__cell_part(&made[k], &row->whole, k, CJ_ROW, &shadow->room);
-    cj__cell_empty(&row->whole, &shadow->room);
+    if (row->whole.write_time || row->whole.mask || row->whole.use & CJ_MANY) {
+        for (unsigned k = 0; k < CJ_ROW; k++) cj__cell_part(&made[k], &row->whole, k, CJ_ROW, &shadow->room);
+        cj__cell_empty(&row->whole, &shadow->room);
+    } else {
+        for (unsigned k = 0; k < CJ_ROW; k++) made[k] = row->whole;
+    }
     row->granule = made;
     return true;
 }

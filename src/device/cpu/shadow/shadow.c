@@ -24,35 +24,7 @@ void cj__shadow_free(cj_shadow *shadow) {
     free(shadow);
 }
 
-// ---- the short way: a weak access, if each access of the cell is one warp's and ordered before it
-
-// Whether the accessor knows these lanes of that warp up to that time.
-static inline bool is_known(const cj_accessor *a, uint32_t block, uint32_t group, uint32_t lanes, uint32_t time) {
-    cj_shadow_memo *memo = &a->memo[(block + group) % CJ_SHADOW_MEMOS];
-    if (memo->now == a->now && memo->block == block && memo->group == group && time <= memo->time &&
-        !(lanes & ~memo->mask))
-        return true;
-    const cj_agents agents = {.block = block, .group = (uint16_t)group, .mask = UINT32_MAX};
-    const uint32_t  unknown = cj__clock_unknown(a->now, CJ_VIEW_MEMORY, &agents, time);
-    if (unknown & lanes) return false;
-    *memo = (cj_shadow_memo){a->now, block, group, time, ~unknown};
-    return true;
-}
-
-static inline bool is_own_warp(const cj_accessor *a, uint32_t block, uint32_t group) {
-    return block == a->access.block && group == a->access.group;
-}
-
-// A weak read joins a weak read of its own warp, in a row only of the same lanes; or it is the first.
-static inline bool read_quickly(cj_cell *c, const cj_access *access, uint32_t mask, cj_sharing sharing) {
-    if (!c->mask) return cj__cell_set_single(c, access, mask), true;
-    if (c->block != access->block || c->group != access->group || c->use >> CJ_OP_BITS != access->use.flags) return false;
-    if (c->mask != mask && (sharing == CJ_SPREAD || c->time != access->time)) return false;
-    c->mask |= mask;
-    c->time = access->time;
-    c->use = (access->op & CJ_OP) | (uint32_t)access->use.flags << CJ_OP_BITS;
-    return true;
-}
+// ---- the short way: an access, if each access of the cell is ordered before it, reads as it does, or is atomic as it is
 
 // Some lanes of an accessor: all in `mask`, 1 << log_count of them that share a row, or lanes together.
 typedef struct some_lanes {
@@ -61,33 +33,58 @@ typedef struct some_lanes {
     cj_sharing sharing;
 } some_lanes;
 
-// Whether the accessor goes through the async proxy and a write with these flags did not: then another view decides.
-static inline bool needs_fence(const cj_accessor *a, unsigned flags) {
-    return flags & CJ_USE_WRITE && a->access.use.flags & ~flags & CJ_USE_ASYNC_PROXY;
+// Lanes of a warp up to a time, at which they had an access with these flags.
+typedef struct some_past {
+    uint32_t block, group, lanes, time;
+    unsigned flags;
+} some_past;
+
+// Whether these are the accessor's lanes, or the accessor knows them in the view that both accesses need (of INIT, which
+// is known in MEMORY or in a view of its own, only the first).
+static inline bool is_before(const cj_accessor *a, some_lanes by, some_past past) {
+    const cj_access *access = &a->access;
+    if (past.block == access->block && past.group == access->group && past.lanes == by.mask &&
+        by.sharing != CJ_TOGETHER)
+        return true;
+    const bool      to_async = access->use.flags & ~past.flags & CJ_USE_ASYNC_PROXY;
+    const cj_view   view = to_async && past.flags & CJ_USE_WRITE ? a->proxy : CJ_VIEW_MEMORY;
+    cj_shadow_memo *memo = &a->memo[(past.block + past.group) % CJ_SHADOW_MEMOS];
+    if (memo->now == a->now && memo->block == past.block && memo->group == past.group && past.time <= memo->time &&
+        !(past.lanes & ~memo->mask) && memo->view == view)
+        return true;
+    const cj_agents agents = {.block = past.block, .group = (uint16_t)past.group, .mask = UINT32_MAX};
+    const uint32_t  unknown = cj__clock_unknown(a->now, view, &agents, past.time);
+    if (unknown & past.lanes) return false;
+    *memo = (cj_shadow_memo){a->now, view, past.block, past.group, past.time, ~unknown};
+    return true;
 }
 
-static inline unsigned flags_of(const cj_cell *c) { return c->use & CJ_MANY ? c->many->flags : c->mask ? c->use >> CJ_OP_BITS : 0; }
+// Whether accesses with these flags and, at the narrowest, this scope do not conflict with the accessor's.
+static inline bool is_alike(const cj_accessor *a, unsigned flags, unsigned scope) {
+    if (!((flags | a->access.use.flags) & CJ_USE_WRITE)) return true;
+    return scope >= CJ_SCOPE_GPU && a->access.use.scope >= CJ_SCOPE_GPU;
+}
 
-// Records an access to a cell, if it can see at once that there is nothing to report.
-static inline bool access_quickly(cj_shadow *shadow, const cj_accessor *a, cj_cell *c, some_lanes by) {
-    const bool     is_write = a->access.use.flags & CJ_USE_WRITE, is_covered = a->access.use.flags & CJ_USE_COVERED;
-    const uint32_t writer = c->write_agent / CJ_ROW;
-    if ((c->use & CJ_MANY && !is_covered) || (!is_write && !(c->write_use & CJ_WRITTEN))) return false;
-    if (c->write_time) {
-        const uint32_t lanes = cj__written_by(c);
-        const bool     own = is_own_warp(a, c->write_block, writer) && lanes == by.mask;
-        if (needs_fence(a, c->write_use >> CJ_OP_BITS | CJ_USE_WRITE)) return false;
-        if (!own && !is_known(a, c->write_block, writer, lanes, c->write_time)) return false;
+static inline bool is_crowd_quiet(const cj_accessor *a, const cj_crowd *many, some_lanes by) {
+    if (is_alike(a, many->flags, many->scope)) return true;
+    for (uint32_t i = 0; i < many->size; i++) {
+        const cj_access *e = &many->entry[i];
+        if (e->time && !is_before(a, by, (some_past){e->block, e->group, e->mask, e->time, e->use.flags})) return false;
     }
-    if (is_covered) return !(flags_of(c) & CJ_USE_WRITE);
-    if (!is_write) return read_quickly(c, &a->access, by.mask, by.sharing);
-    if (c->mask) {
-        const bool own = is_own_warp(a, c->block, c->group) && c->mask == by.mask;
-        if (needs_fence(a, flags_of(c))) return false;
-        if (!own && !is_known(a, c->block, c->group, c->mask, c->time)) return false;
-    }
-    cj__cell_set_write(c, &a->access, (unsigned)__builtin_ctz(by.mask), by.log_count, &shadow->room);
     return true;
+}
+
+static inline bool is_quiet(const cj_accessor *a, const cj_cell *c, some_lanes by) {
+    const unsigned write_flags = (c->write_use >> CJ_OP_BITS & CJ_USE_ASYNC_PROXY) | CJ_USE_WRITE;
+    if (a->access.use.flags & CJ_USE_READ && !(c->write_use & CJ_WRITTEN)) return false;
+    if (c->write_time &&
+        !is_before(a, by,
+                   (some_past){c->write_block, c->write_agent / CJ_ROW, cj__written_by(c), c->write_time, write_flags}))
+        return false;
+    if (c->use & CJ_MANY) return is_crowd_quiet(a, c->many, by);
+    const unsigned flags = c->use >> CJ_OP_BITS & 15;
+    return !c->mask || is_alike(a, flags, c->use >> CJ_SCOPE_AT & 7) ||
+           is_before(a, by, (some_past){c->block, c->group, c->mask, c->time, flags});
 }
 
 // ---- accesses
@@ -97,11 +94,11 @@ typedef struct walk {
     cj_shadow   *shadow;
     cj_accessor *a;
     uint64_t     offset, bytes;
-    uint32_t     lanes;    // the first lane; or the lanes that access all of the bytes
-    unsigned     each;     // the logarithm of a lane's bytes; ALL: each lane accesses all of the bytes
-    cj_sharing   sharing;  // of a granule
-    bool         is_weak;  // the short way may be tried
-    bool         is_kept;  // the access is recorded wherever it has been
+    uint32_t     lanes;     // the first lane; or the lanes that access all of the bytes
+    unsigned     each;      // the logarithm of a lane's bytes; ALL: each lane accesses all of the bytes
+    cj_sharing   sharing;   // of a granule
+    bool         is_short;  // the short way may be tried
+    bool         is_kept;   // the access is recorded wherever it has been
     // Judges conflicts: at most one, and one uninitialized read, are reported. NULL: the walk ends at the first.
     cj_shadow_found *found;
     void            *user;
@@ -111,12 +108,21 @@ enum { ALL = 63 };
 
 static bool is_weak_write(const cj_access *access) { return access->use.flags & CJ_USE_WRITE && !access->use.scope; }
 
-static bool keep(const walk *v, cj_cell *c, some_lanes by) {
-    const cj_access *access = &v->a->access;
+static bool may_be_short(const cj_access *access) { return !(access->use.flags & CJ_USE_TEXTURE); }
+
+static inline bool keep(const walk *v, cj_cell *c, some_lanes by) {
+    cj_access *access = &v->a->access;
     if (access->use.flags & CJ_USE_COVERED) return true;
-    if (!is_weak_write(access)) return cj__cell_add(c, access, by.sharing, &v->shadow->room);
-    cj__cell_set_write(c, access, (unsigned)__builtin_ctz(by.mask), by.log_count, &v->shadow->room);
-    return true;
+    if (is_weak_write(access)) {
+        cj__cell_set_write(c, access, (unsigned)__builtin_ctz(by.mask), by.log_count, &v->shadow->room);
+        return true;
+    }
+    access->mask = by.mask;
+    return cj__cell_add(c, access, by.sharing, &v->shadow->room);
+}
+
+static inline bool keep_shortly(const walk *v, cj_cell *c, some_lanes by) {
+    return v->is_short && is_quiet(v->a, c, by) && keep(v, c, by);
 }
 
 // Checks and records the access to one granule. False when out of memory.
@@ -149,7 +155,7 @@ static bool pass_granules(walk *v, const cj_page *page, cj_row *row, uint64_t fr
     for (; from < to; from += bytes) {
         cj_cell         *c = &row->granule[(from >> page->shift) % CJ_ROW];
         const some_lanes by = {v->lanes << ((from - v->offset) >> v->each), 0, v->sharing};
-        if (v->is_weak && access_quickly(v->shadow, v->a, c, by)) continue;
+        if (keep_shortly(v, c, by)) continue;
         v->a->access.mask = by.mask;
         if (!(v->found ? judge_cell(v, c, from, bytes, by) : keep_quietly(v, c, by))) return false;
     }
@@ -167,8 +173,7 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
     if (is_all) {
         by.mask = cj__lanes_from((unsigned)__builtin_ctz(v->lanes) + (unsigned)(before >> v->each), by.log_count);
         v->a->access.mask = by.mask;
-        if (!row->granule && v->is_weak && access_quickly(v->shadow, v->a, &row->whole, by)) return true;
-        if (!row->granule && keep_quietly(v, &row->whole, by)) return true;
+        if (!row->granule && (keep_shortly(v, &row->whole, by) || keep_quietly(v, &row->whole, by))) return true;
     }
     if (!cj__row_divide(v->shadow, row) || !pass_granules(v, page, row, from, to)) return false;
     if (is_all && v->is_kept && is_weak_write(&v->a->access)) {
@@ -182,8 +187,7 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
 static bool pass(walk *v, uint64_t lane_bytes) {
     const uint64_t end = v->offset + v->bytes;
     const uint8_t  shift = (uint8_t)__builtin_ctzll(v->offset | lane_bytes | 1u << CJ_SHIFT_MAX);
-    const unsigned kind = v->a->access.use.flags & ~(unsigned)(CJ_USE_ASYNC_PROXY | CJ_USE_COVERED);
-    v->is_weak = !v->a->access.use.scope && (kind == CJ_USE_READ || kind == CJ_USE_WRITE);
+    v->is_short = may_be_short(&v->a->access);
     v->is_kept = true;
     for (uint64_t next, offset = v->offset; offset < end; offset = next) {
         cj_page *page = cj__page_at(v->shadow, (size_t)(offset >> CJ_PAGE_BITS), shift);
@@ -196,8 +200,19 @@ static bool pass(walk *v, uint64_t lane_bytes) {
     return true;
 }
 
+// Records the access of one lane to one granule that has a cell of its own, if there is nothing to report.
+static inline bool keep_one(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes) {
+    const cj_page *page = shadow->page[offset >> CJ_PAGE_BITS];
+    if (!page || bytes != UINT64_C(1) << page->shift || offset % bytes) return false;
+    const cj_row *row = &page->row[offset % CJ_PAGE >> cj__row_bits(page)];
+    walk          v = {.shadow = shadow, .a = accessor, .is_short = may_be_short(&accessor->access)};
+    return row->granule && keep_shortly(&v, &row->granule[(offset >> page->shift) % CJ_ROW],
+                                        (some_lanes){accessor->access.mask, 0, CJ_ALONE});
+}
+
 bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes, cj_shadow_found found,
                        void *user) {
+    if (keep_one(shadow, accessor, offset, bytes)) return true;
     const uint32_t mask = accessor->access.mask;
     walk           v = {.shadow = shadow,
                         .a = accessor,

@@ -48,10 +48,11 @@ typedef struct cj_access {
     uint32_t     op;  // index in the program
 } cj_access;
 
-// The result of a comparison of clocks: the clock `now` knows these lanes of warp `group` of `block` up to `time`. All
-// zero: none.
+// The result of a comparison of clocks: in a view, the clock `now` knows these lanes of warp `group` of `block` up to
+// `time`. All zero: none.
 typedef struct cj_shadow_memo {
     const cj_clock *now;
+    cj_view         view;
     uint32_t        block, group, time, mask;
 } cj_shadow_memo;
 

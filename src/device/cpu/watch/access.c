@@ -83,7 +83,7 @@ static void reach_one_by_one(cj_watch_subject *s, cj_shadow *shadow, cj_accessor
         a->now = w->watch->now[i];
         if (s->owner) check_peer(a, s->cluster, w->block, s->owner, offset, bytes);
         cj__shadow_access(shadow, a, offset, bytes, cj__watch_judge, s);
-        if (is_write) cj__undefined_write(w, i, shadow, s->owner, offset);
+        if (is_write && w->undefined) cj__undefined_write(w, i, shadow, s->owner, offset);
         if (is_atomic) {
             w->watch->atomic[i] = (cj_watch_atomic){shadow, offset};
         } else if (order.use.scope) {
