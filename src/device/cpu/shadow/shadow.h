@@ -63,9 +63,13 @@ typedef struct cj_accessor {
     cj_access       access;
     const cj_clock *now;
     cj_shadow_memo *memo;   // CJ_SHADOW_MEMOS of them, whose clocks have lived since
+    bool            is_partial;  // what was found depends on more comparisons than those in `memo`
     cj_view         proxy;  // SHARED, GLOBAL or TENSORMAP: the view in which generic writes are visible to the proxy
     uint32_t        ranks;  // blocks of a cluster, for the scope `cluster`
 } cj_accessor;
+
+// Whether another agent, with this clock, would have found nothing to report where the accessor found nothing.
+bool cj__shadow_suffices(const cj_accessor *accessor, const cj_clock *other);
 
 typedef struct cj_shadow cj_shadow;
 
