@@ -196,30 +196,33 @@ static void compare_times(cj_known *const leaf[2], bool covers[2]) {
     covers[1] = !more;
 }
 
-// Leaves of one block, which have equally many warps.
+// Leaves of one block, which have equally many warps. Threads that met mostly know the same operations.
 static cj_known *join_leaves(cj_known *into, cj_known *from) {
-    enum { FEW = 64 };
+    enum { FEW = 256 };
     cj_known *const leaf[2] = {into, from};
     const uint32_t  most = into->count + from->count;
+    const bool      is_same = most == 2 * into->count &&
+                         !memcmp(extras_of(into), extras_of(from), into->count * sizeof(extra));
     extra           few[FEW];
-    joint           found = {.extras = few};
-    cj_known       *both = most > FEW ? new_leaf(into->warps, most) : NULL;
+    joint           found = {.extras = is_same ? extras_of(into) : few, .count = is_same ? into->count : 0};
+    cj_known       *both = !is_same && most > FEW ? new_leaf(into->warps, most) : NULL;
     if (both) found.extras = extras_of(both);
     compare_times(leaf, found.covers);
-    if (most <= FEW || both) join_extras(leaf, &found);
+    if (!is_same && (most <= FEW || both)) join_extras(leaf, &found);
     if (found.covers[0] || found.covers[1]) {
         drop(both);
         if (!found.covers[1]) return into;
         drop(into);
         return hold(from);
     }
-    if (most <= FEW) both = new_leaf(into->warps, found.count);
+    if (is_same || most <= FEW) both = new_leaf(into->warps, found.count);
     for (uint32_t i = 0; both && i < into->warps; i++) {
         const uint32_t one = times_of(into)[i], other = times_of(from)[i];
         times_of(both)[i] = one > other ? one : other;
     }
-    if (both && most <= FEW) memcpy(extras_of(both), few, found.count * sizeof *few);
+    if (both && found.extras != extras_of(both)) memcpy(extras_of(both), found.extras, found.count * sizeof *few);
     if (both) both->count = found.count;
+    if (both && is_same) tidy(both, 0);
     drop(into);
     return both;
 }
