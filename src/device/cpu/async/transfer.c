@@ -228,6 +228,7 @@ static bool read_source(cj_cpu_transfer *t) {
         cj__watch_unlock(t->who.w->block->cluster);
         if (loads_tile) cj__cpu_tile_round(t->tile, data + run.offset, run.bytes);
     }
+    if (t->tile) cj__cpu_tile_swizzle(t->tile, loads_tile ? t->to.address : t->from.address, data);
     t->is_read = true;
     return true;
 }

@@ -238,12 +238,24 @@ void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges) {
     }
 }
 
+// Whether 64 bytes from `at` on, a multiple of 8, are all written or all unwritten.
+static bool are_same(const unsigned char *bits, uint64_t at, bool written) {
+    uint64_t word;
+    memcpy(&word, bits + at / 8, sizeof word);
+    return word == (written ? UINT64_MAX : 0);
+}
+
+static bool is_written(const unsigned char *bits, uint64_t at) { return bits[at / 8] >> at % 8 & 1; }
+
 uint64_t cj__cpu_written_run(const cj_cpu_range *range, uint64_t offset, uint64_t bytes, bool *written) {
     const unsigned char *bits = range->written->bits;
+    const uint64_t       end = offset + bytes;
+    uint64_t             at = offset;
     *written = true;
     if (__atomic_load_n(&range->written->all, __ATOMIC_RELAXED)) return bytes;
-    *written = bits[offset / 8] >> offset % 8 & 1;
-    uint64_t run = 1;
-    while (run < bytes && (bits[(offset + run) / 8] >> (offset + run) % 8 & 1) == *written) run++;
-    return run;
+    *written = is_written(bits, offset);
+    while (at < end && is_written(bits, at) == *written) {
+        at += at % 8 == 0 && end - at >= 64 && are_same(bits, at, *written) ? 64 : 1;
+    }
+    return at - offset;
 }

@@ -146,83 +146,95 @@ static void add_extra(cj_known *leaf, uint32_t group, uint32_t mask, uint32_t ti
     tidy(leaf, at + 1);
 }
 
-// Walks over the extras of two leaves side by side. At each step: the agents of a group that each leaf knows up to
-// `time` at least; `known` is reset at the start of a group.
-typedef struct pair_walk {
-    const cj_known *leaf[2];
-    uint32_t        at[2], group, time, known[2];
-} pair_walk;
+// What a leaf needs to know all that two leaves know: extras, in the order of a leaf; and which of the two has it all.
+typedef struct joint {
+    extra   *extras;
+    uint32_t count;
+    bool     covers[2];
+} joint;
 
-static bool next_pair(pair_walk *walk) {
-    const extra *first = NULL, *head[2];
-    for (int i = 0; i < 2; i++) {
-        head[i] = walk->at[i] < walk->leaf[i]->count ? &extras_of(walk->leaf[i])[walk->at[i]] : NULL;
-        if (head[i] && (!first || is_before(head[i], first->group, first->time))) first = head[i];
+// Walks over the extras of two leaves side by side. `known`: the agents of the group that each leaf knows up to the
+// time, at least; `either`: those that one of the two does.
+static void join_extras(cj_known *const leaf[2], joint *found) {
+    const extra *at[2] = {extras_of(leaf[0]), extras_of(leaf[1])};
+    const extra *end[2] = {at[0] + leaf[0]->count, at[1] + leaf[1]->count};
+    uint32_t     group = UINT32_MAX, base[2] = {0}, known[2] = {0}, either = 0;
+    while (at[0] < end[0] || at[1] < end[1]) {
+        const bool     of = at[0] == end[0] || (at[1] < end[1] && is_before(at[1], at[0]->group, at[0]->time));
+        const uint32_t time = at[of]->time;
+        if (at[of]->group != group) {
+            group = at[of]->group;
+            known[0] = known[1] = either = 0;
+            for (int i = 0; i < 2; i++) base[i] = group_time(leaf[i], group);
+        }
+        for (int i = 0; i < 2; i++) {
+            if (time <= base[i]) known[i] = either = UINT32_MAX;
+            if (at[i] < end[i] && at[i]->group == group && at[i]->time == time) known[i] |= at[i]++->mask;
+        }
+        const uint32_t fresh = (known[0] | known[1]) & ~either;
+        either |= fresh;
+        if (fresh) found->extras[found->count++] = (extra){group, fresh, time};
+        found->covers[0] &= !(known[1] & ~known[0]);
+        found->covers[1] &= !(known[0] & ~known[1]);
     }
-    if (!first) return false;
-    const bool same_group = walk->group == first->group;
-    walk->group = first->group;
-    walk->time = first->time;
-    for (int i = 0; i < 2; i++) {
-        if (!same_group) walk->known[i] = 0;
-        if (walk->time <= group_time(walk->leaf[i], walk->group)) walk->known[i] = UINT32_MAX;
-        if (!head[i] || head[i]->group != walk->group || head[i]->time != walk->time) continue;
-        walk->known[i] |= head[i]->mask;
-        walk->at[i]++;
-    }
-    return true;
 }
 
-// Which of two leaves knows everything that the other one knows.
-static void compare_leaves(cj_known *const leaf[2], bool covers[2]) {
-    covers[0] = covers[1] = true;
-    for (uint32_t i = 0; i < leaf[0]->warps; i++) {
-        covers[0] &= times_of(leaf[0])[i] >= times_of(leaf[1])[i];
-        covers[1] &= times_of(leaf[1])[i] >= times_of(leaf[0])[i];
-    }
+static bool have_same_extras(cj_known *const leaf[2]) {
     const size_t bytes = leaf[0]->count * sizeof(extra);
-    if (leaf[0]->count == leaf[1]->count && !memcmp(extras_of(leaf[0]), extras_of(leaf[1]), bytes)) return;
-    for (pair_walk walk = {.leaf = {leaf[0], leaf[1]}}; (covers[0] || covers[1]) && next_pair(&walk);) {
-        covers[0] &= !(walk.known[1] & ~walk.known[0]);
-        covers[1] &= !(walk.known[0] & ~walk.known[1]);
-    }
+    return leaf[0]->count == leaf[1]->count && !memcmp(extras_of(leaf[0]), extras_of(leaf[1]), bytes);
 }
 
-// A new leaf with the times and the extras of both.
-static cj_known *merge_leaves(const cj_known *into, const cj_known *from) {
-    cj_known *both = new_leaf(into->warps, into->count + from->count);
-    for (uint32_t i = 0; both && i < into->warps; i++) {
-        const uint32_t one = times_of(into)[i], other = times_of(from)[i];
+static void compare_times(cj_known *const leaf[2], bool covers[2]) {
+    const uint32_t *one = times_of(leaf[0]), *other = times_of(leaf[1]);
+    uint32_t        less = 0, more = 0;
+    for (uint32_t i = 0; i < leaf[0]->warps; i++) {
+        less |= one[i] < other[i];
+        more |= one[i] > other[i];
+    }
+    covers[0] = !less;
+    covers[1] = !more;
+}
+
+// A new leaf with the times of both leaves, and what was found beside them.
+static cj_known *merge_leaves(cj_known *const leaf[2], const joint *found) {
+    cj_known *both = new_leaf(leaf[0]->warps, found->count);
+    if (!both) return NULL;
+    for (uint32_t i = 0; i < both->warps; i++) {
+        const uint32_t one = times_of(leaf[0])[i], other = times_of(leaf[1])[i];
         times_of(both)[i] = one > other ? one : other;
     }
-    uint32_t  group = 0, known = 0;
-    pair_walk walk = {.leaf = {into, from}};
-    while (both && next_pair(&walk)) {
-        if (walk.group != group) known = 0;
-        group = walk.group;
-        const uint32_t fresh = (walk.known[0] | walk.known[1]) & ~known;
-        known |= fresh;
-        if (!fresh || walk.time <= group_time(both, group)) continue;
-        extras_of(both)[both->count++] = (extra){group, fresh, walk.time};
-    }
+    memcpy(extras_of(both), found->extras, found->count * sizeof(extra));
+    both->count = found->count;
+    tidy(both, 0);
     return both;
 }
 
 static cj_known *join_trees(cj_known *into, cj_known *from);
 
-// Leaves of one block, which have equally many warps.
+// Leaves of one block, which have equally many warps. Threads that met mostly know the same extras.
 static cj_known *join_leaves(cj_known *into, cj_known *from) {
-    bool covers[2];
-    compare_leaves((cj_known *[2]){into, from}, covers);
-    cj_known *operations = join_trees(hold(into->operations), from->operations), *joined;
-    covers[0] &= operations == into->operations;
-    covers[1] &= operations == from->operations;
-    if (covers[1])
+    enum { FEW = 64 };
+    cj_known *const leaf[2] = {into, from};
+    const bool      is_same = have_same_extras(leaf);
+    const uint32_t  most = into->count + from->count;
+    extra           few[FEW];
+    joint           found = {.extras = few};
+    if (is_same)
+        found = (joint){.extras = extras_of(into), .count = into->count};
+    else if (most > FEW)
+        found.extras = cj__watch_calloc(most * sizeof(extra));
+    compare_times(leaf, found.covers);
+    if (!is_same && found.extras) join_extras(leaf, &found);
+    cj_known *operations = join_trees(hold(into->operations), from->operations), *joined = NULL;
+    found.covers[0] &= operations == into->operations;
+    found.covers[1] &= operations == from->operations;
+    if (found.covers[1])
         joined = hold(from);
-    else if (covers[0])
+    else if (found.covers[0])
         joined = hold(into);
-    else if ((joined = merge_leaves(into, from)) != NULL)
+    else if (found.extras && (joined = merge_leaves(leaf, &found)) != NULL)
         joined->operations = hold(operations);
+    if (!is_same && found.extras != few) free(found.extras);
     drop(operations);
     drop(into);
     return joined;
@@ -359,16 +371,41 @@ static cj_clock *own_clock(cj_clock **clock) {
     return *clock = copy;
 }
 
+// The views of two clocks joined, whose references the caller gets. A clock with one holder gives its own away. Returns
+// whether the result is all of the first clock, or else all of the second.
+typedef enum joined { JOINED_NEW, JOINED_INTO, JOINED_FROM } joined;
+
+static joined join_views(cj_clock *into, const cj_clock *from, cj_known *view[CJ_VIEW_COUNT]) {
+    const bool is_alone = has_one_holder(&into->refs);
+    bool       is_into = !is_alone, is_from = true;
+    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) {
+        cj_known *ours = is_alone ? into->view[i] : hold(into->view[i]);
+        if (is_alone) into->view[i] = NULL;
+        view[i] = join_trees(ours, from->view[i]);
+        is_into &= view[i] == into->view[i];
+        is_from &= view[i] == from->view[i];
+    }
+    return is_from ? JOINED_FROM : is_into ? JOINED_INTO : JOINED_NEW;
+}
+
+// Clocks that know the same become one clock, so that the next join of the two ends at once.
 void cj__clock_join(cj_clock **into, const cj_clock *from) {
+    cj_known *view[CJ_VIEW_COUNT];
     if (*into == from || !from) return;
     if (!*into) {
         *into = cj__clock_hold((cj_clock *)(uintptr_t)from);
         return;
     }
-    bool is_new = false;
-    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) is_new |= from->view[i] && from->view[i] != (*into)->view[i];
-    cj_clock *clock = is_new ? own_clock(into) : NULL;
-    for (unsigned i = 0; clock && i < CJ_VIEW_COUNT; i++) clock->view[i] = join_trees(clock->view[i], from->view[i]);
+    const joined result = join_views(*into, from, view);
+    cj_clock    *clock = result == JOINED_NEW ? own_clock(into) : NULL;
+    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) {
+        cj_known *unused = clock ? clock->view[i] : view[i];
+        if (clock) clock->view[i] = view[i];
+        drop(unused);
+    }
+    if (result != JOINED_FROM) return;
+    cj__clock_drop(*into);
+    *into = cj__clock_hold((cj_clock *)(uintptr_t)from);
 }
 
 void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_view from_view) {
@@ -412,15 +449,28 @@ void cj__sync_gather(cj_sync *sync, cj_clock *clock) {
     sync->last = cj__clock_hold(clock);
 }
 
+void cj__sync_join(cj_sync *sync, cj_clock **into) {
+    if (*into && *into == sync->before) {
+        cj__clock_drop(*into);
+        *into = cj__clock_hold(sync->after);
+        return;
+    }
+    cj__clock_drop(sync->before);
+    cj__clock_drop(sync->after);
+    sync->before = cj__clock_hold(*into);
+    cj__clock_join(into, sync->complete);
+    sync->after = cj__clock_hold(*into);
+}
+
 void cj__sync_flip(cj_sync *sync) {
-    cj__clock_drop(sync->complete);
-    cj__clock_drop(sync->last);
-    *sync = (cj_sync){.complete = sync->gathering};
+    cj_clock *const gathered = sync->gathering;
+    sync->gathering = NULL;
+    cj__sync_free(sync);
+    sync->complete = gathered;
 }
 
 void cj__sync_free(cj_sync *sync) {
-    cj__clock_drop(sync->gathering);
-    cj__clock_drop(sync->complete);
-    cj__clock_drop(sync->last);
+    cj_clock *const held[] = {sync->gathering, sync->complete, sync->last, sync->before, sync->after};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) cj__clock_drop(held[i]);
     *sync = (cj_sync){0};
 }

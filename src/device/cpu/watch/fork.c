@@ -63,6 +63,17 @@ static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
     return (uint16_t)agent;
 }
 
+// A clock of all that the lane knows and did.
+static cj_clock *tell(cj_cpu_warp *w, unsigned lane) {
+    cj_watch_told *last = &w->watch->told;
+    if (!last->told || last->lane != lane || last->time != w->watch->time || last->of != w->watch->now[lane]) {
+        cj__watch_forget_told(w->watch);
+        *last = (cj_watch_told){.of = cj__clock_hold(w->watch->now[lane]), .time = w->watch->time, .lane = lane};
+        cj__watch_tell(w, 1u << lane, &last->told);
+    }
+    return cj__clock_hold(last->told);
+}
+
 cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) {
     cj_watch_async async = {0};
     if (!w->watch) return async;
@@ -74,8 +85,7 @@ cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane
     cj_watch_chain *mine = &w->block->watch->chain[async.agent - cj__watch_stride(w->block->cluster->launch)];
     mine->busy = true;
     async.time = ++mine->time;
-    if (w->watch->forked & 1u << lane) cj__watch_step(w->watch);
-    cj__watch_tell(w, 1u << lane, &async.now);
+    async.now = tell(w, lane);
     w->watch->forked |= 1u << lane;
     return async;
 }
