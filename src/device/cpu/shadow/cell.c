@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    CROWD_FIRST = 4,
+    CROWD_FIRST = 8,  // filled up; a larger table stays a quarter empty
     CROWD_MAX = 1024,
     CROWD_BYTES = 1 << 30  // of one shadow
 };
@@ -22,10 +22,11 @@ static bool is_same_kind(const cj_access *a, const cj_access *b) {
 
 // The entry that an access by some lanes of a warp goes to, or NULL. Lanes leave the entries of their earlier accesses,
 // so that each lane is in one entry of a kind; an entry that all lanes have left, its mask 0, is used again. In a row,
-// only an access by the same lanes, to the same bytes, takes the place of another. *at becomes a free place.
+// only an access by the same lanes, to the same bytes, takes the place of another. *at becomes a free place, if there is one.
 static cj_access *find_place(cj_crowd *many, const cj_access *access, cj_sharing sharing, uint32_t *at) {
     cj_access *same = NULL, *left = NULL;
-    for (*at = place_of(many, access); many->entry[*at].time; *at = (*at + 1) & (many->size - 1)) {
+    *at = place_of(many, access);
+    for (uint32_t i = 0; i < many->size && many->entry[*at].time; i++, *at = (*at + 1) & (many->size - 1)) {
         cj_access *entry = &many->entry[*at];
         if (!is_same_kind(entry, access)) continue;
         if (sharing == CJ_SPREAD ? entry->mask == access->mask : entry->time == access->time) {
@@ -52,13 +53,13 @@ static bool add_to_crowd(cj_crowd *many, const cj_access *access, cj_sharing sha
         known->mask = mask;
         return true;
     }
-    if (many->count < many->size / 4 * 3) {
+    if (many->count < (many->size == CROWD_FIRST ? many->size : many->size / 4 * 3)) {
         many->count++;
     } else if (may_grow && many->size < CROWD_MAX) {
         return false;
     } else {
         at = place_of(many, access);
-        if (!many->entry[at].time) return true;  // a quarter stays free, so that searches end: the new one is dropped
+        if (!many->entry[at].time) return true;  // a quarter stays free, so that searches are short: the new one is dropped
     }
     many->entry[at] = *access;
     return true;
@@ -93,7 +94,11 @@ static bool join_crowd(cj_crowd **at, const cj_access *access, cj_sharing sharin
 
 // ---- cells
 
-static unsigned log_count(uint32_t mask) { return (unsigned)__builtin_ctz((unsigned)__builtin_popcount(mask)); }
+// Of 1, 2, 4, … or 32 consecutive lanes.
+static unsigned log_count(uint32_t mask) {
+    const uint64_t lanes = mask >> __builtin_ctz(mask);
+    return (unsigned)__builtin_ctz((unsigned)__builtin_ctzll(lanes + 1));
+}
 
 cj_access cj__cell_write(const cj_cell *c) {
     const unsigned flags = c->write_use >> CJ_OP_BITS & (CJ_USE_INIT | CJ_USE_ASYNC_PROXY);

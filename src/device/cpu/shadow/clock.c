@@ -185,6 +185,11 @@ static void join_extras(cj_known *const leaf[2], joint *found) {
     }
 }
 
+static bool have_same_extras(cj_known *const leaf[2]) {
+    const size_t bytes = leaf[0]->count * sizeof(extra);
+    return leaf[0]->count == leaf[1]->count && !memcmp(extras_of(leaf[0]), extras_of(leaf[1]), bytes);
+}
+
 static void compare_times(cj_known *const leaf[2], bool covers[2]) {
     const uint32_t *one = times_of(leaf[0]), *other = times_of(leaf[1]);
     uint32_t        less = 0, more = 0;
@@ -196,33 +201,31 @@ static void compare_times(cj_known *const leaf[2], bool covers[2]) {
     covers[1] = !more;
 }
 
-// Leaves of one block, which have equally many warps. Threads that met mostly know the same operations.
+// Leaves of one block, which have equally many warps.
 static cj_known *join_leaves(cj_known *into, cj_known *from) {
     enum { FEW = 256 };
     cj_known *const leaf[2] = {into, from};
     const uint32_t  most = into->count + from->count;
-    const bool      is_same = most == 2 * into->count &&
-                         !memcmp(extras_of(into), extras_of(from), into->count * sizeof(extra));
     extra           few[FEW];
-    joint           found = {.extras = is_same ? extras_of(into) : few, .count = is_same ? into->count : 0};
-    cj_known       *both = !is_same && most > FEW ? new_leaf(into->warps, most) : NULL;
+    joint           found = {.extras = few};
+    cj_known       *both = most > FEW ? new_leaf(into->warps, most) : NULL;
     if (both) found.extras = extras_of(both);
     compare_times(leaf, found.covers);
-    if (!is_same && (most <= FEW || both)) join_extras(leaf, &found);
+    if (!((found.covers[0] || found.covers[1]) && have_same_extras(leaf)) && (most <= FEW || both))
+        join_extras(leaf, &found);
     if (found.covers[0] || found.covers[1]) {
         drop(both);
         if (!found.covers[1]) return into;
         drop(into);
         return hold(from);
     }
-    if (is_same || most <= FEW) both = new_leaf(into->warps, found.count);
+    if (most <= FEW) both = new_leaf(into->warps, found.count);
     for (uint32_t i = 0; both && i < into->warps; i++) {
         const uint32_t one = times_of(into)[i], other = times_of(from)[i];
         times_of(both)[i] = one > other ? one : other;
     }
-    if (both && found.extras != extras_of(both)) memcpy(extras_of(both), found.extras, found.count * sizeof *few);
+    if (both && most <= FEW) memcpy(extras_of(both), few, found.count * sizeof *few);
     if (both) both->count = found.count;
-    if (both && is_same) tidy(both, 0);
     drop(into);
     return both;
 }
@@ -413,15 +416,28 @@ void cj__sync_gather(cj_sync *sync, cj_clock *clock) {
     sync->last = cj__clock_hold(clock);
 }
 
+void cj__sync_join(cj_sync *sync, cj_clock **into) {
+    if (*into && *into == sync->before) {
+        cj__clock_drop(*into);
+        *into = cj__clock_hold(sync->after);
+        return;
+    }
+    cj__clock_drop(sync->before);
+    cj__clock_drop(sync->after);
+    sync->before = cj__clock_hold(*into);
+    cj__clock_join(into, sync->complete);
+    sync->after = cj__clock_hold(*into);
+}
+
 void cj__sync_flip(cj_sync *sync) {
-    cj__clock_drop(sync->complete);
-    cj__clock_drop(sync->last);
-    *sync = (cj_sync){.complete = sync->gathering};
+    cj_clock *const gathered = sync->gathering;
+    sync->gathering = NULL;
+    cj__sync_free(sync);
+    sync->complete = gathered;
 }
 
 void cj__sync_free(cj_sync *sync) {
-    cj__clock_drop(sync->gathering);
-    cj__clock_drop(sync->complete);
-    cj__clock_drop(sync->last);
+    cj_clock *const held[] = {sync->gathering, sync->complete, sync->last, sync->before, sync->after};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) cj__clock_drop(held[i]);
     *sync = (cj_sync){0};
 }

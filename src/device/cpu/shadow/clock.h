@@ -49,11 +49,15 @@ typedef struct cj_clock {
 // gathered for the running phase. When the phase completes, a flip makes the gathered clock the one that is acquired.
 typedef struct cj_sync {
     cj_clock *gathering, *complete;
-    cj_clock *last;  // the last clock gathered in this phase: threads that meet mostly hold the same one
+    // Threads that meet mostly hold the same clock. `last`: the last one gathered in this phase. Of the last one that acquired
+    // the phase: what it was and what it became.
+    cj_clock *last, *before, *after;
 } cj_sync;
 
 void cj__sync_gather(cj_sync *sync, cj_clock *clock);
 void cj__sync_flip(cj_sync *sync);
+// *into learns what the completed phase knows.
+void cj__sync_join(cj_sync *sync, cj_clock **into);
 void cj__sync_free(cj_sync *sync);
 
 // Agents of one block: the lanes in `mask` of a warp; or, from group `warps` on, 32 asynchronous operations.

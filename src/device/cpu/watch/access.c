@@ -165,6 +165,28 @@ cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane,
     return CJ_STEP_NEXT;
 }
 
+void cj__watch_access_together(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, cj_watch_use use,
+                               cj_watch_place place) {
+    if (!w->watch) return;
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    cj_accessor          a = {.access = {.block = cj__watch_index(w->block),
+                                         .time = cj__watch_time(w->watch, lanes),
+                                         .group = (uint16_t)w->index,
+                                         .use = use,
+                                         .op = (uint32_t)(op - launch->program->op)},
+                              .memo = w->watch->memo,
+                              .proxy = CJ_VIEW_SHARED,
+                              .ranks = launch->ranks};
+    for (uint32_t rest = lanes, same; rest; rest &= ~same) {
+        same = cj__watch_alike(w->watch, rest);
+        a.now = w->watch->now[cj__cpu_first(rest)];
+        if (place.block == w->block &&
+            cj__shadow_read_together(place.block->watch->shared, &a, same, place.address, place.bytes))
+            continue;
+        CJ_SOME_LANES(i, same) cj__watch_access(w, op, i, use, place);
+    }
+}
+
 static cj_accessor accessor_of(const cj_watch_async *async, cj_watch_use use, cj_shadow_memo *memo) {
     const cj_cpu_launch *launch = async->block->cluster->launch;
     const cj_agents      self = cj__watch_agent(async);
