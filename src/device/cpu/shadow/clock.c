@@ -16,6 +16,7 @@ struct cj_known {
     uint16_t level;            // 0: a leaf
     uint16_t warps;            // of a leaf
     uint32_t count, capacity;  // extras of a leaf
+    cj_known *operations;      // of a leaf: a tree over its block's groups of operations
 };
 
 typedef struct inner {
@@ -27,6 +28,7 @@ typedef struct inner {
 // most.
 static uint32_t  *times_of(const cj_known *leaf) { return (uint32_t *)(uintptr_t)(leaf + 1); }
 static extra     *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + leaf->warps); }
+static cj_known *const *children_of(const cj_known *node) { return ((const inner *)(const void *)node)->child; }
 static cj_known **child_of(const cj_known *node, uint32_t block) {
     return &((inner *)(uintptr_t)node)->child[block >> (node->level - 1) * CHILD_BITS & (CHILDREN - 1)];
 }
@@ -55,6 +57,7 @@ static cj_known *hold(cj_known *node) {
 static void drop(cj_known *node) {
     if (!node || !lose_holder(&node->refs)) return;
     for (unsigned i = 0; node->level && i < CHILDREN; i++) drop(((inner *)(void *)node)->child[i]);
+    drop(node->operations);
     free(node);
 }
 
@@ -82,6 +85,7 @@ static cj_known *own(cj_known *node, uint32_t capacity) {
         }
     } else if (copy) {
         copy->count = node->count;
+        copy->operations = hold(node->operations);
         memcpy(times_of(copy), times_of(node), node->warps * sizeof(uint32_t));
         memcpy(extras_of(copy), extras_of(node), node->count * sizeof(extra));
     }
@@ -95,6 +99,9 @@ static cj_known *own(cj_known *node, uint32_t capacity) {
 static uint32_t group_time(const cj_known *leaf, uint32_t group) {
     return group < leaf->warps ? times_of(leaf)[group] : 0;
 }
+
+// Where the tree of a leaf's operations has a group of them, in place of a block.
+static uint32_t operation_key(const cj_known *leaf, uint32_t group) { return group - leaf->warps; }
 
 static bool is_before(const extra *e, uint32_t group, uint32_t time) {
     return e->group < group || (e->group == group && e->time > time);
@@ -137,19 +144,6 @@ static void add_extra(cj_known *leaf, uint32_t group, uint32_t mask, uint32_t ti
     extras[at].mask |= mask;
     for (uint32_t i = at + 1; i < leaf->count && extras[i].group == group; i++) extras[i].mask &= ~mask;
     tidy(leaf, at + 1);
-}
-
-static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t time) {
-    const bool is_warp = agents->whole && agents->group < agents->warps;
-    leaf = leaf ? own(leaf, leaf->count + !is_warp) : new_leaf(agents->warps, !is_warp);
-    if (!leaf) return NULL;
-    if (is_warp) {
-        times_of(leaf)[agents->group] = time;
-        tidy(leaf, 0);
-    } else {
-        add_extra(leaf, agents->group, agents->mask, time);
-    }
-    return leaf;
 }
 
 // What a leaf needs to know all that two leaves know: extras, in the order of a leaf; and which of the two has it all.
@@ -201,33 +195,49 @@ static void compare_times(cj_known *const leaf[2], bool covers[2]) {
     covers[1] = !more;
 }
 
-// Leaves of one block, which have equally many warps.
+// A new leaf with the times of both leaves, and what was found beside them.
+static cj_known *merge_leaves(cj_known *const leaf[2], const joint *found) {
+    cj_known *both = new_leaf(leaf[0]->warps, found->count);
+    if (!both) return NULL;
+    for (uint32_t i = 0; i < both->warps; i++) {
+        const uint32_t one = times_of(leaf[0])[i], other = times_of(leaf[1])[i];
+        times_of(both)[i] = one > other ? one : other;
+    }
+    memcpy(extras_of(both), found->extras, found->count * sizeof(extra));
+    both->count = found->count;
+    tidy(both, 0);
+    return both;
+}
+
+static cj_known *join_trees(cj_known *into, cj_known *from);
+
+// Leaves of one block, which have equally many warps. Threads that met mostly know the same extras.
 static cj_known *join_leaves(cj_known *into, cj_known *from) {
     enum { FEW = 64 };
     cj_known *const leaf[2] = {into, from};
+    const bool      is_same = have_same_extras(leaf);
     const uint32_t  most = into->count + from->count;
     extra           few[FEW];
     joint           found = {.extras = few};
-    cj_known       *both = most > FEW ? new_leaf(into->warps, most) : NULL;
-    if (both) found.extras = extras_of(both);
+    if (is_same)
+        found = (joint){.extras = extras_of(into), .count = into->count};
+    else if (most > FEW)
+        found.extras = cj__watch_calloc(most * sizeof(extra));
     compare_times(leaf, found.covers);
-    if (!((found.covers[0] || found.covers[1]) && have_same_extras(leaf)) && (most <= FEW || both))
-        join_extras(leaf, &found);
-    if (found.covers[0] || found.covers[1]) {
-        drop(both);
-        if (!found.covers[1]) return into;
-        drop(into);
-        return hold(from);
-    }
-    if (most <= FEW) both = new_leaf(into->warps, found.count);
-    for (uint32_t i = 0; both && i < into->warps; i++) {
-        const uint32_t one = times_of(into)[i], other = times_of(from)[i];
-        times_of(both)[i] = one > other ? one : other;
-    }
-    if (both && most <= FEW) memcpy(extras_of(both), few, found.count * sizeof *few);
-    if (both) both->count = found.count;
+    if (!is_same && found.extras) join_extras(leaf, &found);
+    cj_known *operations = join_trees(hold(into->operations), from->operations), *joined = NULL;
+    found.covers[0] &= operations == into->operations;
+    found.covers[1] &= operations == from->operations;
+    if (found.covers[1])
+        joined = hold(from);
+    else if (found.covers[0])
+        joined = hold(into);
+    else if (found.extras && (joined = merge_leaves(leaf, &found)) != NULL)
+        joined->operations = hold(operations);
+    if (!is_same && found.extras != few) free(found.extras);
+    drop(operations);
     drop(into);
-    return both;
+    return joined;
 }
 
 // ---- trees
@@ -255,28 +265,28 @@ static cj_known *join_nodes(cj_known *into, cj_known *from);
 
 // Whether it has a child that the other node has not.
 static bool differs(const cj_known *from, const cj_known *into) {
-    cj_known *const *its = ((const inner *)(const void *)from)->child, *const *ours =
-                                                                           ((const inner *)(const void *)into)->child;
     for (unsigned i = 0; i < CHILDREN; i++) {
-        if (its[i] && its[i] != ours[i]) return true;
+        if (children_of(from)[i] && children_of(from)[i] != children_of(into)[i]) return true;
     }
     return false;
 }
 
-// If the result equals `from`, returns `from` itself: the next join of the two then ends here.
+// If the result equals `from` or `into`, returns that node itself: the next join of the two then ends here.
 static cj_known *join_inner(cj_known *into, cj_known *from) {
     if (!differs(from, into)) return into;
+    cj_known *before = has_one_holder(&into->refs) ? NULL : hold(into);
+    bool      is_from = true, is_before = before;
     into = own(into, 0);
-    cj_known *const *its = ((inner *)(void *)from)->child;
-    bool             same = into;
     for (unsigned i = 0; into && i < CHILDREN; i++) {
         cj_known **child = &((inner *)(void *)into)->child[i];
-        *child = join_nodes(*child, its[i]);
-        same &= *child == its[i];
+        *child = join_nodes(*child, children_of(from)[i]);
+        is_from &= *child == children_of(from)[i];
+        is_before &= before && *child == children_of(before)[i];
     }
-    if (!same) return into;
-    drop(into);
-    return hold(from);
+    cj_known *same = is_from ? from : is_before ? before : NULL, *joined = same && into ? hold(same) : into;
+    if (joined != into) drop(into);
+    drop(before);
+    return joined;
 }
 
 // Nodes of the same level; takes over the reference to `into`.
@@ -296,6 +306,26 @@ static cj_known *join_trees(cj_known *into, cj_known *from) {
     return into;
 }
 
+static cj_known *add_to_tree(cj_known *root, const cj_agents *agents, uint32_t time);
+
+static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t time) {
+    const bool is_lanes = agents->group < agents->warps, is_warp = is_lanes && agents->whole;
+    const bool is_operation = agents->warps && !is_lanes, is_extra = !is_warp && !is_operation;
+    leaf = leaf ? own(leaf, leaf->count + is_extra) : new_leaf(agents->warps, is_extra);
+    if (!leaf) return NULL;
+    if (is_extra) add_extra(leaf, agents->group, agents->mask, time);
+    if (is_warp) {
+        times_of(leaf)[agents->group] = time;
+        tidy(leaf, 0);
+    }
+    if (is_operation) {
+        const cj_agents operation = {
+            .block = operation_key(leaf, agents->group), .group = agents->group, .mask = agents->mask};
+        leaf->operations = add_to_tree(leaf->operations, &operation, time);
+    }
+    return leaf;
+}
+
 static cj_known *add_to_node(cj_known *node, uint16_t level, const cj_agents *agents, uint32_t time) {
     if (!level) return add_to_leaf(node, agents, time);
     node = node ? own(node, 0) : new_inner(level);
@@ -303,6 +333,12 @@ static cj_known *add_to_node(cj_known *node, uint16_t level, const cj_agents *ag
     cj_known **child = child_of(node, agents->block);
     *child = add_to_node(*child, (uint16_t)(level - 1), agents, time);
     return node;
+}
+
+static cj_known *add_to_tree(cj_known *root, const cj_agents *agents, uint32_t time) {
+    const uint16_t level = level_for(agents->block);
+    if (root) root = raise(root, level);
+    return add_to_node(root, root ? root->level : level, agents, time);
 }
 
 static const cj_known *leaf_of(const cj_known *node, uint32_t block) {
@@ -383,17 +419,14 @@ void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_v
 void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t time) {
     if (!cj__clock_unknown(*into, view, &agents, time)) return;  // nothing new: no copy is made
     cj_clock *clock = own_clock(into);
-    if (!clock) return;
-    cj_known      *node = clock->view[view];
-    const uint16_t level = level_for(agents.block);
-    if (node) node = raise(node, level);
-    clock->view[view] = add_to_node(node, node ? node->level : level, &agents, time);
+    if (clock) clock->view[view] = add_to_tree(clock->view[view], &agents, time);
 }
 
 uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time) {
     const cj_known *leaf = clock ? leaf_of(clock->view[view], agents->block) : NULL;
+    if (leaf && agents->group >= leaf->warps) leaf = leaf_of(leaf->operations, operation_key(leaf, agents->group));
     if (!leaf) return agents->mask;
-    if (agents->group < leaf->warps && time <= times_of(leaf)[agents->group]) return 0;
+    if (time <= group_time(leaf, agents->group)) return 0;
     const extra *extras = extras_of(leaf);
     uint32_t     unknown = agents->mask;
     for (uint32_t i = leaf->count ? find(leaf, agents->group, UINT32_MAX) : 0; unknown && i < leaf->count; i++) {

@@ -7,12 +7,14 @@
 // difference:
 //
 //   inner node   | child 0 | … | child 15 |
-//   leaf         | time of warp 0, 1, … : all lanes of the warp are known up to there | extras: agents known beyond that |
+//   leaf         | time of warp 0, 1, … : all lanes of the warp are known up to there | extras: lanes known beyond that |
+//                  and the root of a tree of the same kind over the block's operations, one group a leaf, as extras
 //
-// Agents of a block are numbered: thread t is agent t; asynchronous operations have the numbers after the last warp,
-// and are always extras. 32 agents are a group. Agents of a group that are known up to the same time are one extra, so
-// that actions of single lanes cost little more than actions of the whole warp. Each warp counts time, one step at each
-// release.
+// Agents of a block are numbered: thread t is agent t; asynchronous operations have the numbers after the last warp.
+// 32 agents are a group. Agents of a group that are known up to the same time are one extra, so that actions of single
+// lanes cost little more than actions of the whole warp. Each warp counts time, one step at each release. A block may
+// know thousands of operations that others in flight have followed under the same numbers: a clock that learns of one
+// more copies its path in their tree alone.
 //
 // Several host threads may hold a clock, but only its owner changes it. If memory runs out, clocks lose knowledge and accesses
 // look less ordered than they are: then cj__watch_starved is set, and the launch gives no verdict.
