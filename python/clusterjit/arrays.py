@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries, taken as they are: where each lies, its shape and type, its current stream, and new ones like it.
 
-A reader knows the arrays of one library. ``read`` gives all that a plan depends on, as a key that compares fast, and the address;
-``view`` the same in one form for all libraries; ``allocator`` a function that makes an array of the same kind.
+A reader knows the arrays of one library. ``read`` gives all that a plan depends on, as a key that compares fast, and the pointer,
+an int or cdata; ``view`` the same in one form for all libraries; ``allocator`` a function that makes an array of the same kind.
 """
 from __future__ import annotations
 
@@ -96,7 +96,12 @@ def contiguous(shape: Shape) -> Shape:
     return tuple(reversed(strides))
 
 
+def address_of(pointer: Any, kind: Any = ffi.typeof("uintptr_t")) -> int:
+    return pointer if type(pointer) is int else int(ffi.cast(kind, pointer))
+
+
 def align_of(address: int) -> int:
+    """Bytes that the address is a multiple of, at most 16."""
     return (address | 16) & -(address | 16)
 
 
@@ -112,20 +117,18 @@ class Reader:
 
 
 class NumPy(Reader):
-    _pointer = ffi.typeof("uintptr_t")
-
     @staticmethod
-    def read(x: Array, cast: Any = ffi.cast, pointer: Any = _pointer, buffer: Any = ffi.from_buffer) -> tuple[Any, int]:
+    def read(x: Array, buffer: Any = ffi.from_buffer) -> tuple[Any, Any]:
         try:
-            address = int(cast(pointer, buffer(x)))
+            pointer = buffer(x)
         except (ValueError, TypeError, BufferError):  # strides, or a type that buffers do not have
-            address = x.__array_interface__["data"][0]
-        return (x.dtype, x.shape, x.strides, x.flags.writeable), address
+            pointer = x.__array_interface__["data"][0]
+        return (x.dtype, x.shape, x.strides, x.flags.writeable), pointer
 
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
         strides = _elements(name, x.strides, x.itemsize)
-        return View(name, slot, cls, dtype_name(x.dtype), x.shape, strides, None, align_of(cls.read(x)[1]), x.flags.writeable, None)
+        return View(name, slot, cls, dtype_name(x.dtype), x.shape, strides, None, align_of(address_of(cls.read(x)[1])), x.flags.writeable, None)
 
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
@@ -285,6 +288,21 @@ def reader_of(kind: type) -> Any:
     if kind not in _readers:
         _readers[kind] = _find(kind)
     return _readers[kind]
+
+
+class _Reads(dict[type, Any]):
+    """The `read` of each type of array."""
+
+    def __missing__(self, kind: type) -> Any:
+        reader = reader_of(kind)
+        if reader is None:
+            raise UnsupportedType(f"a {kind.__name__} is no array",
+                                  hint="give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__")
+        self[kind] = reader.read
+        return reader.read
+
+
+READ = _Reads()
 
 
 def _find(kind: type) -> Any:

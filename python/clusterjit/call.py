@@ -16,7 +16,7 @@ import sys
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from ._library import call, ffi, lib, made, text
-from .arrays import Array, Shape, View, reader_of, size_of, stream_handle
+from .arrays import READ, Array, Shape, View, address_of, align_of, reader_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
 
@@ -172,62 +172,74 @@ class Plan(Generic[R]):
         self._function = getattr(lib, f"{request.noun}_{request.run}")
         self._arrange(ffi.typeof(self._function).args[1])
         like = request.like
-        self._reader, self._cpu = like.reader, device.kind == "cpu"
+        self._reader, self._cpu = like.reader, device.ordinal is None
+        self._waits = like.reader.waits and not self._cpu
         self._allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in request.writes.values()]
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
         self._accepted: Any = None
         self._result: Any = request.result
 
     def _arrange(self, first: Any) -> None:
-        """The way from addresses, in the order of the call and then of the results, to the arguments of the run."""
+        """Chooses how the pointers of the arrays, in the order of the call and then of the results, become the run's arguments."""
         request = self._request
         names = {view.slot: name for name, view in request.reads.items()}
         order = [names[view.slot] for view in self._views] + list(request.writes)
-        self._structure = first if first.kind == "pointer" else None
-        if self._structure:
-            fields = [name for name, _ in first.item.fields]
-            self._template = [request.values.get(name, 0) for name in fields]
-            self._places = [fields.index(name) for name in order]
+        if first.kind == "pointer":  # to a structure, cj_NOUN_arrays
+            self._structure, self._structures = first, []  # type: tuple[Any, list[Any]]
+            offsets = {name: field.offset for name, field in first.item.fields}
+            self._places = [offsets[name] // 8 for name in order]
+            self._start = self._start_structure
         else:
-            self._template = [0] * len(order)
             self._places = [list(request.reads).index(name) for name in order[:len(self._views)]]
             self._places += range(len(self._views), len(order))
+            self._start = self._start_pointers
+
+    def _start_structure(self, addresses: Any, stream: Any, error: Any) -> int:
+        try:
+            made = self._structures.pop()  # one that no other thread uses
+        except IndexError:
+            structure = ffi.new(self._structure, self._request.values)
+            made = structure, ffi.cast("cj_ptr *", structure)
+        structure, words = made
+        for place, address in zip(self._places, addresses):
+            words[place] = address
+        status: int = self._function(self._handle, structure, stream, error)
+        self._structures.append(made)
+        return status
+
+    def _start_pointers(self, addresses: Any, stream: Any, error: Any) -> int:
+        ordered = [0] * len(addresses)
+        for place, address in zip(self._places, addresses):
+            ordered[place] = address
+        status: int = self._function(self._handle, *ordered, stream, error)
+        return status
 
     def __call__(self, *arrays: Array, out: Any = None, stream: Any = None) -> R:
         outs = self.allocate() if out is None else out if type(out) is tuple else (out,)
-        keys, addresses = [], []
+        keys, pointers = [], []
         for x in arrays + outs:
-            reader = reader_of(type(x))
-            if reader is None:
-                raise UnsupportedType(f"a plan takes arrays, not a {type(x).__name__}")
-            key, address = reader.read(x)
+            key, pointer = READ[type(x)](x)
             keys.append(key)
-            addresses.append(address)
+            pointers.append(pointer)
         if keys != self._accepted:
             self._accept(arrays, outs)
             self._accepted = keys
-        return self.go(addresses, outs, stream_of(self._reader, self.device, stream))
+        return self.go(pointers, outs, 0 if self._cpu else stream_of(self._reader, self.device, stream))
 
     def allocate(self) -> tuple[Array, ...]:
         return tuple([allocate() for allocate in self._allocators])
 
-    def go(self, addresses: list[int], outs: Any, stream: int) -> R:
+    def go(self, pointers: list[Any], outs: Any, stream: int) -> R:
         """Launches. The arrays have been checked."""
         if self._handle is None:
             raise Closed("the plan is closed", hint="make another one: FUNCTION.plan(...)")
-        arguments = self._template[:]
-        for place, address in zip(self._places, addresses):
-            arguments[place] = address
         where = _STREAMS.get(stream)
         if where is None:
             where = _STREAMS.setdefault(stream, ffi.cast("cj_stream", stream))
-        if self._reader.waits and not self._cpu:
+        if self._waits:
             self.device.synchronize()
-        if self._structure:
-            arguments = [ffi.new(self._structure, arguments)]
-        spans = zip(addresses, self._sizes) if self._cpu else ()
-        self.device.launch(spans, self._function, self._handle, *arguments, where)
-        if self._reader.waits and not self._cpu:
+        self.device.launch(pointers, self._sizes, self._start, where)
+        if self._waits:
             self.device.synchronize(stream)
         result: R = self._result(*outs)
         return result
@@ -364,15 +376,15 @@ class Function(Generic[P, R]):
         stream, out = kwargs.pop("stream", None), kwargs.pop("out", None)
         outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)
         key: list[Any] = [len(args), *kwargs]
-        addresses: list[int] = []
+        pointers: list[Any] = []
         for value in (*args, *kwargs.values(), *outs):
             reader = reader_of(type(value))
             if reader is None:
                 key.append(tuple(value) if type(value) is list else value)
             else:
-                found, address = reader.read(value)
-                key += found, (address | 16) & -(address | 16)
-                addresses.append(address)
+                found, pointer = reader.read(value)
+                key += found, align_of(address_of(pointer))
+                pointers.append(pointer)
         whole = tuple(key)
         entry = self._entries.get(whole)
         if entry is None:
@@ -381,8 +393,8 @@ class Function(Generic[P, R]):
         plan = entry.plan(handle)
         if not outs:
             outs = plan.allocate()
-            addresses += [reader_of(type(x)).read(x)[1] for x in outs]
-        return plan.go(addresses, outs, handle)
+            pointers += [READ[type(x)](x)[1] for x in outs]
+        return plan.go(pointers, outs, handle)
 
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan[R]:
         """A plan for these arguments: their arrays say shapes, strides and types; their contents are not read."""

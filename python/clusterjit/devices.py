@@ -6,10 +6,11 @@ import contextlib
 import ctypes
 import itertools
 import threading
-from typing import Any, Iterator, NamedTuple, Optional
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
 from ._library import call, check, ffi, lib, made, text, thread
-from .errors import Error
+from .arrays import address_of
+from .errors import Error, InvalidArgument
 
 
 class Side(NamedTuple):
@@ -50,7 +51,7 @@ class Device:
         self.kind = text(lib.cj_device_kind(self.handle))
         self.name = text(lib.cj_device_name(self.handle))
         self.ordinal = int(spec.split(":")[1]) if self.kind == "gpu" else None
-        self.lock = threading.RLock()  # of the CPU device: one launch at a time
+        self.lock = threading.Lock()  # of the CPU device: one launch at a time
         self._options: dict[str, Any] = {}
         self._address = ffi.new("cj_ptr *")
 
@@ -113,35 +114,59 @@ class Device:
         code = ctypes.CDLL("libcuda.so.1").cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
         return bool(code or status.value)
 
-    def launch(self, spans: Any, function: Any, *arguments: Any) -> None:
-        """Calls a launching function of the library. The CPU device borrows `spans` meanwhile: addresses and bytes of arrays."""
-        if self.kind != "cpu":
-            check(function(*arguments, thread.error))
+    def launch(self, pointers: Sequence[Any], sizes: Sequence[int], start: Callable[..., int], *arguments: Any) -> None:
+        """Calls ``start(addresses of the arrays, *arguments, error)``, which launches. The CPU device borrows the arrays meanwhile,
+        from each pointer on so many bytes.
+        """
+        if self.ordinal is not None:
+            status = start(pointers, *arguments, thread.error)
+            if status:
+                check(status)
             return
-        with self.lock:
-            borrowed = []
+        borrowed: list[int] = []
+        self.lock.acquire()
+        try:
             try:
-                for begin, size in _merged(spans):
-                    call(lib.cj_mem_wrap, self.handle, ffi.cast("void *", begin), size, self._address)
-                    borrowed.append(self._address[0])
-                status = function(*arguments, thread.error)
-                if status:
-                    check(status, hazards=self.hazards() if status == lib.CJ_HAZARD else ())
-            finally:
+                addresses = borrowed = self._borrow(pointers, sizes)
+            except InvalidArgument:  # they overlap
+                addresses = [address_of(pointer) for pointer in pointers]
+                borrowed = self._borrow(*_merged(addresses, sizes))
+            status = start(addresses, *arguments, thread.error)
+            if status:
+                check(status, hazards=self.hazards() if status == lib.CJ_HAZARD else ())
+        finally:
+            for begin in borrowed:
+                _free(self.handle, begin)
+            self.lock.release()
+
+    def _borrow(self, pointers: Any, sizes: Any) -> list[int]:
+        """Lets the CPU device see arrays, all or none of them; their addresses."""
+        borrowed: list[int] = []
+        handle, address, error = self.handle, self._address, thread.error
+        for pointer, size in zip(pointers, sizes):
+            where = ffi.cast(_VOID, pointer) if type(pointer) is int else pointer
+            status = _wrap(handle, where, size, address, error)
+            if status:
                 for begin in borrowed:
-                    lib.cj_mem_free(self.handle, begin)
+                    _free(handle, begin)
+                check(status)
+            borrowed.append(address[0])
+        return borrowed
 
 
-def _merged(spans: Any) -> list[tuple[int, int]]:
-    """The same bytes in spans that do not overlap."""
+_VOID, _wrap, _free = ffi.typeof("void *"), lib.cj_mem_wrap, lib.cj_mem_free
+
+
+def _merged(addresses: list[int], sizes: Sequence[int]) -> Any:
+    """The same bytes in spans that do not overlap: their addresses, and their sizes."""
     merged: list[tuple[int, int]] = []
-    for begin, size in sorted(spans):
+    for begin, size in sorted(zip(addresses, sizes)):
         if merged and begin < merged[-1][0] + merged[-1][1]:
             first, before = merged[-1]
             merged[-1] = first, max(before, begin + size - first)
         elif size:
             merged.append((begin, size))
-    return merged
+    return [begin for begin, _ in merged], [size for _, size in merged]
 
 
 def _found(hazard: Any) -> Found:

@@ -8,7 +8,7 @@ import struct
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from ._library import call, ffi, lib, made, text
-from .arrays import reader_of
+from .arrays import address_of, reader_of
 from .call import stream_of, view_of
 from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
@@ -132,14 +132,16 @@ class Kernel:
         if len(arguments) != len(self._parameters):
             names = ", ".join(parameter.name for parameter in self._parameters)
             raise InvalidArgument(f"arguments: {len(arguments)} were given; {self.entry} takes {len(self._parameters)}: {names}")
-        spans: list[tuple[int, int]] = []
+        pointers: list[Any] = []
+        sizes: list[int] = []
         reader = None
         values = []
         for parameter, argument in zip(self._parameters, arguments):
             if reader_of(type(argument)) is not None:
                 view, address = self._array(parameter, argument)
                 reader = reader or view.reader
-                spans.append((address, view.bytes))
+                pointers.append(address)
+                sizes.append(view.bytes)
                 values.append(parameter.pack(address))
             else:
                 values.append(parameter.pack(argument))
@@ -148,15 +150,14 @@ class Kernel:
             "function": self._function, "grid": _extent("grid", grid), "block": _extent("block", block),
             "cluster": _extent("cluster", cluster) if cluster else (0, 0, 0), "dynamic_shared": shared, "nonportable": nonportable,
             "argument_count": len(buffers), "attributes": {"cooperative": cooperative}})
-        pointers = ffi.new("void *[]", buffers)
-        sizes = ffi.new("size_t[]", [len(value) for value in values])
-        config.arguments, config.argument_bytes = pointers, sizes
+        kept = ffi.new("void *[]", buffers), ffi.new("size_t[]", [len(value) for value in values])
+        config.arguments, config.argument_bytes = kept
         handle = 0 if stream is None and reader is None else stream_of(reader, self.device, stream)
         config.stream = ffi.cast("cj_stream", handle)
         try:
             if reader and reader.waits and self.device.ordinal is not None:
                 self.device.synchronize()
-            self.device.launch(spans, lib.cj_launch, self.device.handle, config)
+            self.device.launch(pointers, sizes, lambda _, error: lib.cj_launch(self.device.handle, config, error))
             if reader and reader.waits and self.device.ordinal is not None:
                 self.device.synchronize(handle)
         except Hazard as hazard:
@@ -171,7 +172,7 @@ class Kernel:
         if view.device != self.device.ordinal:
             raise view.refuse(f"it is in {view.place}, but the kernel runs on {self.device.name}",
                               f"move it, or make the kernel with device={'cpu' if view.device is None else f'gpu:{view.device}'!r}")
-        return view, view.reader.read(argument)[1]
+        return view, address_of(view.reader.read(argument)[1])
 
     def close(self) -> None:
         if self._module is not None:
