@@ -206,14 +206,16 @@ class Other(Reader):
     def view(cls, x: Array, name: str, slot: int) -> View:
         (dtype, shape, strides, device, writable), address = cls.read(x)
         strides = contiguous(shape) if strides is None else strides
-        return View(name, slot, cls, dtype_name(dtype), shape, strides, device, align_of(address), writable, x)
+        space = x.__array_namespace__() if hasattr(x, "__array_namespace__") else None
+        like = space, getattr(x, "device", None), type(x).__name__
+        return View(name, slot, cls, dtype_name(dtype), shape, strides, device, align_of(address), writable, like)
 
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
-        if not hasattr(like, "__array_namespace__"):
-            raise UnsupportedType(f"a {type(like).__name__} does not say how another one is made", hint="give the result's array: out=")
-        space = like.__array_namespace__()
-        return lambda: space.empty(shape, dtype=getattr(space, NAMES[dtype]), device=like.device)
+        space, device, name = like
+        if space is None:
+            raise UnsupportedType(f"a {name} does not say how another one is made", hint="give the result's array: out=")
+        return lambda: space.empty(shape, dtype=getattr(space, NAMES[dtype]), device=device)
 
 
 # ---- protocols

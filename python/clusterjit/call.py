@@ -144,7 +144,7 @@ def _words_of(elements: tuple[tuple[str, int], ...]) -> dict[str, int]:
 
 
 def _words(elements: dict[str, int]) -> dict[str, int]:
-    return _words_of(tuple(elements.items()))
+    return _words_of(tuple(sorted(elements.items(), key=lambda element: element[1])))
 
 
 class Plan(Generic[R]):
@@ -174,7 +174,7 @@ class Plan(Generic[R]):
         like = request.like
         self._reader, self._cpu = like.reader, device.ordinal is None
         self._waits = like.reader.waits and not self._cpu
-        self._allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in request.writes.values()]
+        self._allocators: list[Callable[[], Array]] = []
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
         self._accepted: Any = None
         self._result: Any = request.result
@@ -227,6 +227,9 @@ class Plan(Generic[R]):
         return self.go(pointers, outs, 0 if self._cpu else stream_of(self._reader, self.device, stream))
 
     def allocate(self) -> tuple[Array, ...]:
+        if not self._allocators:
+            like = self._request.like
+            self._allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in self._request.writes.values()]
         return tuple([allocate() for allocate in self._allocators])
 
     def go(self, pointers: list[Any], outs: Any, stream: int) -> R:
@@ -366,6 +369,7 @@ class Function(Generic[P, R]):
 
     def __init__(self, body: Callable[P, Request[R]]) -> None:
         self._body, self._signature = body, inspect.signature(body)
+        self._arrays = {name for name, parameter in self._signature.parameters.items() if "Array" in str(parameter.annotation)}
         self._entries: dict[Any, _Entry[R]] = {}
         functools.update_wrapper(self, body)
 
@@ -408,12 +412,12 @@ class Function(Generic[P, R]):
         slots = itertools.count()
 
         def viewed(name: str, value: Any) -> Any:
-            if reader_of(type(value)) is None:
-                return tuple(value) if type(value) is list else value
-            return view_of(value, name, next(slots))
+            if name in self._arrays and value is not None or reader_of(type(value)) is not None:
+                return view_of(value, name, next(slots))
+            return tuple(value) if type(value) is list else value
 
-        bound = self._signature.bind(*args, **kwargs)
-        positional = [viewed(name, value) for name, value in zip(self._signature.parameters, bound.args[:len(args)])]
+        self._signature.bind(*args, **kwargs)  # else a TypeError, as of any function
+        positional = [viewed(name, value) for name, value in zip(self._signature.parameters, args)]
         named = {name: viewed(name, value) for name, value in kwargs.items()}
         if outs:
             views = tuple(view_of(x, f"out[{i}]" if len(outs) > 1 else "out", 0) for i, x in enumerate(outs))

@@ -161,8 +161,7 @@ class Kernel:
             if reader and reader.waits and self.device.ordinal is not None:
                 self.device.synchronize(handle)
         except Hazard as hazard:
-            lines = [hazard.hazards[0].second.line] if hazard.hazards else [hazard.line]
-            hazard.source = _Places(self.ptx).find(lines[0]) or None
+            hazard.source = _Places(self.ptx).find(hazard.line) or None
             raise
 
     def _array(self, parameter: Any, argument: Any) -> Any:
