@@ -11,7 +11,9 @@ from . import errors
 
 try:
     from ._declarations import ffi as ffi
-except ImportError as missing:  # the source tree, which was not built
+except ModuleNotFoundError as missing:
+    if not str(missing.name).endswith("_declarations"):  # cffi itself is missing
+        raise
     raise errors.LibraryMissing(
         f"clusterjit was not built: {pathlib.Path(__file__).parent} has no declarations of the library ({missing})",
         hint="install the wheel: pip install . in the source tree; and import clusterjit from another directory",

@@ -45,7 +45,7 @@ class Request(Generic[R]):
     """What a call asks of the library: of the calls `cj_NOUN_create` and `cj_NOUN_RUN`, with the fields of `cj_NOUN_desc`.
 
     ``reads`` and ``writes`` are in the order of the call's parameters, or have the names of the fields of its structure;
-    ``values`` are further fields of that; ``result`` makes what is returned of the arrays that were written.
+    ``values`` are further fields of that; ``result`` makes what is returned of the arrays that were written; None: themselves.
     """
 
     def __init__(self, noun: str, fields: dict[str, Any], reads: dict[str, Optional[View]], writes: dict[str, Out], *,
@@ -55,7 +55,7 @@ class Request(Generic[R]):
         self.fields = fields
         self.reads = {name: view for name, view in reads.items() if view is not None}
         self.writes = writes
-        self.result = result or (lambda *outs: outs[0] if len(outs) == 1 else outs)
+        self.result = result
         self._check()
 
     def instead(self, reads: dict[str, View], write: Out) -> Request[R]:
@@ -178,6 +178,7 @@ class Plan(Generic[R]):
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
         self._accepted: Any = None
         self._result: Any = request.result
+        self._single = len(request.writes) == 1
 
     def _arrange(self, first: Any) -> None:
         """Chooses how the pointers of the arrays, in the order of the call and then of the results, become the run's arguments."""
@@ -244,7 +245,7 @@ class Plan(Generic[R]):
         self.device.launch(pointers, self._sizes, self._start, where)
         if self._waits:
             self.device.synchronize(stream)
-        result: R = self._result(*outs)
+        result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
         return result
 
     def _accept(self, arrays: Any, outs: Any) -> None:

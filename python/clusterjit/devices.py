@@ -112,14 +112,15 @@ class Device:
         """Whether launches on the stream are captured into a CUDA graph. A GPU alone."""
         status = ctypes.c_int(0)
         code = ctypes.CDLL("libcuda.so.1").cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
-        return bool(code or status.value)
+        return code == _CAPTURE_IMPLICIT or status.value != 0
 
     def launch(self, pointers: Sequence[Any], sizes: Sequence[int], start: Callable[..., int], *arguments: Any) -> None:
         """Calls ``start(addresses of the arrays, *arguments, error)``, which launches. The CPU device borrows the arrays meanwhile,
         from each pointer on so many bytes.
         """
+        error = thread.error
         if self.ordinal is not None:
-            status = start(pointers, *arguments, thread.error)
+            status = start(pointers, *arguments, error)
             if status:
                 check(status)
             return
@@ -127,11 +128,12 @@ class Device:
         self.lock.acquire()
         try:
             try:
-                addresses = borrowed = self._borrow(pointers, sizes)
+                addresses = borrowed = self._borrow(pointers, sizes, error)
             except InvalidArgument:  # they overlap
                 addresses = [address_of(pointer) for pointer in pointers]
-                borrowed = self._borrow(*_merged(addresses, sizes))
-            status = start(addresses, *arguments, thread.error)
+                begins, lengths = _merged(addresses, sizes)
+                borrowed = self._borrow(begins, lengths, error)
+            status = start(addresses, *arguments, error)
             if status:
                 check(status, hazards=self.hazards() if status == lib.CJ_HAZARD else ())
         finally:
@@ -139,10 +141,10 @@ class Device:
                 _free(self.handle, begin)
             self.lock.release()
 
-    def _borrow(self, pointers: Any, sizes: Any) -> list[int]:
+    def _borrow(self, pointers: Any, sizes: Any, error: Any) -> list[int]:
         """Lets the CPU device see arrays, all or none of them; their addresses."""
         borrowed: list[int] = []
-        handle, address, error = self.handle, self._address, thread.error
+        handle, address = self.handle, self._address
         for pointer, size in zip(pointers, sizes):
             where = ffi.cast(_VOID, pointer) if type(pointer) is int else pointer
             status = _wrap(handle, where, size, address, error)
@@ -154,10 +156,11 @@ class Device:
         return borrowed
 
 
+_CAPTURE_IMPLICIT = 906  # CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: asked of the default stream while another one is captured
 _VOID, _wrap, _free = ffi.typeof("void *"), lib.cj_mem_wrap, lib.cj_mem_free
 
 
-def _merged(addresses: list[int], sizes: Sequence[int]) -> Any:
+def _merged(addresses: list[int], sizes: Sequence[int]) -> tuple[list[int], list[int]]:
     """The same bytes in spans that do not overlap: their addresses, and their sizes."""
     merged: list[tuple[int, int]] = []
     for begin, size in sorted(zip(addresses, sizes)):

@@ -108,7 +108,8 @@ def _norm_gradient(ctx: Any, dy: Tensor, *_: Any) -> Any:
 
 
 def _norm_backward(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], bias: bool, layer: bool) -> Any:
-    run, stats = (families.layer_norm_backward, (mean, rstd)) if layer else (families.rms_norm_backward, (rstd,))
+    run: Any = families.layer_norm_backward if layer else families.rms_norm_backward
+    stats = (mean, rstd) if layer else (rstd,)
     found = run(dy.contiguous(), x.contiguous(), *stats, weight, weight_gradient=weight is not None, bias_gradient=bias)
     dx, *rest = found if type(found) is tuple else (found,)
     return dx, rest.pop(0) if weight is not None else x.new_empty(0), rest.pop() if bias else x.new_empty(0)

@@ -66,7 +66,7 @@ def test_values_and_gradients(draw, case, dtype):
     tolerance = 4e-2 if dtype == torch.bfloat16 else 2e-2 if "linear" in case else 1e-4
     for found, wanted in zip(*both(case, [draw(*shape, dtype=dtype) for shape in CASES[case][2]])):
         assert found.dtype == dtype and found.shape == wanted.shape
-        torch.testing.assert_close(found.double(), wanted, rtol=tolerance, atol=tolerance * max(1, float(wanted.abs().max()) / 4))
+        torch.testing.assert_close(found.double(), wanted, rtol=tolerance, atol=tolerance * max(1, float(wanted.detach().abs().max()) / 4))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -102,7 +102,9 @@ def test_torch_compile_keeps_the_operators_in_one_graph(draw, backend):
     torch.testing.assert_close(found, wanted)
     for ours, theirs in zip(torch.autograd.grad(found, inputs), torch.autograd.grad(wanted, inputs)):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
-    assert len(graphs) == 1 and {"clusterjit.norm.default", "clusterjit.linear.default"} <= set(graphs[0])
+    assert len(graphs) == 1
+    for name in ("norm", "linear", "cross_entropy"):
+        assert any(target.startswith(f"clusterjit.{name}") for target in graphs[0]), graphs
 
 
 @pytest.mark.parametrize("name", ["softmax", "norm", "cross_entropy", "linear", "cumsum", "topk"])
