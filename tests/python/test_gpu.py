@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On a GPU: the caller's current stream, CUDA graphs, tensors of torch, arrays of CuPy and of JAX. Skipped where there is none."""
+"""On a GPU: the caller's current stream, CUDA graphs, tensors of torch, arrays of CuPy and of JAX. Skipped where there is none;
+`CJ_WHEEL=FILE tests/gpu/run python` runs it.
+"""
 import os
 
 import numpy as np
