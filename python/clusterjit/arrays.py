@@ -262,7 +262,7 @@ def _dlpack(x: Array, protocol: str) -> tuple[Any, int]:
     """The tensor of a capsule, which is not consumed: it gives the tensor back when it is freed, and x keeps the memory."""
     try:
         capsule = x.__dlpack__(max_version=(1, 0))
-    except TypeError:  # a producer of an earlier version
+    except (TypeError, NotImplementedError):  # a producer of an earlier version
         capsule = x.__dlpack__()
     writable = True
     if "dltensor_versioned" in repr(capsule):
