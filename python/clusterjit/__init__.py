@@ -17,8 +17,8 @@ from .devices import Device, Found, Side, device
 from .errors import (Closed, Compiler, Contract, Driver, Error, File, Hazard, InvalidArgument, InvalidKernel, LibraryMissing, NoDevice,
                      OutOfMemory, Unsupported, UnsupportedType)
 from .families import (argmax, argmin, cross_entropy, cummax, cummin, cumprod, cumsum, exchange, histogram, kthvalue, layer_norm,
-                       layer_norm_backward, linear, log_softmax, log_softmax_backward, matmul, max, mean, meanvar, min, prod, rms_norm,
-                       rms_norm_backward, softmax, softmax_backward, stencil, sum, topk)
+                       layer_norm_backward, linear, log_softmax, log_softmax_backward, matmul, max, mean, meanvar, min, prod, reduce,
+                       rms_norm, rms_norm_backward, scan, softmax, softmax_backward, stencil, sum, topk)
 from .kernel import Diagnostic, Kernel, check, emit
 
 __version__ = _text(_lib.cj_version())

@@ -15,7 +15,7 @@ import math
 import sys
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
-from ._library import call, ffi, lib, made, text
+from ._library import check, ffi, lib, made, text, thread
 from .arrays import READ, Array, Shape, View, address_of, align_of, reader_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
@@ -29,6 +29,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 NO_CLUSTER = {"cj_reduce", "cj_argmax", "cj_topk"}  # where a cluster of UINT32_MAX means none; elsewhere 0 is the default, or 1
+FUNCTIONS = {"map": ("x",), "op_function": ("a", "b"), "identity": ()}  # fields that are expressions in CUDA C, of these arguments
 _STREAMS: dict[int, Any] = {0: ffi.NULL}
 
 
@@ -100,12 +101,29 @@ class Request(Generic[R]):
             if isinstance(value, dict):
                 for inner, item in value.items():
                     _assign(getattr(desc, name), dict(known[name].type.fields)[inner].type, inner, item)
+            elif name in FUNCTIONS and value is not None:
+                kept.append(_user_function(FUNCTIONS[name], value, lib.cj_dtype_arithmetic(_dtype(self.fields["dtype"]))))
+                setattr(desc, name, kept[-1])
             elif isinstance(value, tuple) and known[name].type.kind == "pointer":
                 kept.append(ffi.new("double[]", value))
                 setattr(desc, name, kept[-1])
             elif value is not None:
                 _assign(desc, known[name].type, name, value)
         return desc, kept
+
+
+def _dtype(name: str) -> int:
+    value: int = getattr(lib, "CJ_" + name.upper())
+    return value
+
+
+def _user_function(names: tuple[str, ...], expression: str, dtype: int) -> Any:
+    """An expression in CUDA C of arguments with these names, compiled."""
+    words = [ffi.new("char[]", name.encode()) for name in names]
+    source = ffi.new("char[]", expression.encode())
+    signature = {"result": dtype, "count": len(names), "argument": [dtype] * len(names), "name": words}
+    desc = ffi.new("cj_cuda_desc *", {"expression": source, "signature": signature})
+    return ffi.gc(made("cj_user_function *", lib.cj_function_from_cuda, desc), lib.cj_user_function_destroy)
 
 
 def check_out(view: View, out: Out) -> None:
@@ -242,7 +260,10 @@ class Plan(Generic[R]):
             where = _STREAMS.setdefault(stream, ffi.cast("cj_stream", stream))
         if self._waits:
             self.device.synchronize()
-        self.device.launch(pointers, self._sizes, self._start, where)
+        if self._cpu:
+            self.device.launch(pointers, self._sizes, self._start, where)
+        else:
+            check(self._start(pointers, where, thread.error))
         if self._waits:
             self.device.synchronize(stream)
         result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
@@ -407,6 +428,10 @@ class Function(Generic[P, R]):
         kwargs.pop("stream", None)
         request = self._request(args, kwargs, () if out is None else out if type(out) is tuple else (out,))
         return Plan(request, device_of(request.like.device))
+
+    def forget(self) -> None:
+        """Lets go of the plans that calls have made. Their launches must have ended."""
+        self._entries.clear()
 
     def _request(self, args: Any, kwargs: Any, outs: tuple[Any, ...]) -> Request[R]:
         """What the body asks for, with views in place of arrays."""

@@ -124,7 +124,7 @@ def _reduce(x: View, op: str, out: Any, plan: dict[str, Any]) -> Request[Array]:
         "argmax": ((2,), "i64", lambda out: out[1]),
     }.get(op, ((), kind, None))
     writes = {"out": Out(shape, dtype, out[0] if out else None)}
-    return Request("reduce", {"n": math.prod(x.shape), "op": op, "dtype": x.dtype, **plan}, {"x": x}, writes, result=result)
+    return Request("reduce", {"n": math.prod(x.shape), "op": op or None, "dtype": x.dtype, **plan}, {"x": x}, writes, result=result)
 
 
 @Function
@@ -136,6 +136,24 @@ def sum(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: An
     523776.0
     """
     return _reduce(x, "sum", out, plan)
+
+
+@Function
+def reduce(x: Array, op: str, identity: str, *, map: Optional[str] = None, out: Optional[Array] = None, stream: Any = None,
+           **plan: Any) -> Request[Array]:
+    """All elements of ``x``, contiguous, of any dtype, combined by an expression of your own, which NVRTC compiles: ``op``, in CUDA C
+    of a and b, is associative and commutative, and leaves every value as it is where the other one is ``identity``. ``map``, of x, is
+    what each element becomes first; the other reductions take it, too.
+
+    >>> import clusterjit, numpy
+    >>> x = numpy.array([1, 2, 4, 9], numpy.int32)
+    >>> try:
+    ...     print(int(clusterjit.reduce(x, "a ^ b", "0", map="x & 7")))
+    ... except clusterjit.Unsupported:  # there is no NVRTC
+    ...     print(6)
+    6
+    """
+    return _reduce(x, "", out, {"op_function": op, "identity": identity, "map": map, **plan})
 
 
 @Function
@@ -416,7 +434,7 @@ def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Op
           plan: dict[str, Any]) -> Request[Array]:
     last_axis(x, axis)
     given = out[0] if out else None
-    fields = {"op": op, "rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "exclusive": exclusive,
+    fields = {"op": op or None, "rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "exclusive": exclusive,
               "reverse": reverse, "stride": row_stride(x), "align": align(x, given), **plan}
     if given is not None:
         fields["out_stride"] = row_stride(given)
@@ -449,6 +467,24 @@ def cumsum(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool =
     array([1, 3, 3, 7], dtype=int32)
     """
     return _scan("sum", x, axis, exclusive, reverse, flags, offsets, out, plan)
+
+
+@Function
+def scan(x: Array, op: str, identity: str, *, axis: int = -1, exclusive: bool = False, reverse: bool = False,
+         flags: Optional[Array] = None, offsets: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None,
+         **plan: Any) -> Request[Array]:
+    """A running result of an expression of your own, as of :func:`reduce`; it need not be commutative: a stands before b. Other
+    parameters as of :func:`cumsum`.
+
+    >>> import clusterjit, numpy
+    >>> x = numpy.array([1, 2, 4, 9], numpy.int32)
+    >>> try:
+    ...     print(clusterjit.scan(x, "a | b", "0"))
+    ... except clusterjit.Unsupported:  # there is no NVRTC
+    ...     print(numpy.bitwise_or.accumulate(x))
+    [ 1  3  7 15]
+    """
+    return _scan("", x, axis, exclusive, reverse, flags, offsets, out, {"op_function": op, "identity": identity, **plan})
 
 
 @Function

@@ -160,6 +160,18 @@ def test_stencil(rng):
     near(cj.stencil(cj.stencil(x, w, dim=2), w, dim=2), cj.stencil(x, w, dim=2, steps=2), 0)
 
 
+def test_functions_of_ones_own(rng):
+    x = rng.integers(-9, 9, 3000).astype(np.int32)
+    try:
+        assert cj.reduce(x, "a ^ b", "0", map="abs(x)") == np.bitwise_xor.reduce(np.abs(x))
+    except cj.Unsupported as error:
+        pytest.skip(str(error))
+    assert (cj.scan(x, "a > b ? a : b", "INT_MIN") == np.maximum.accumulate(x)).all()
+    assert cj.sum(x, map="x * x") == (x * x).sum()
+    with pytest.raises(cj.Compiler, match="y"):
+        cj.sum(x, map="y * y")
+
+
 @pytest.mark.parametrize("strategy", ["push", "pull", "global"])
 def test_exchange(rng, strategy):
     x = rng.integers(0, 99, (3, 4, 8)).astype(np.int32)
