@@ -230,11 +230,19 @@ def _interface(x: Array, protocol: str) -> tuple[Any, int]:
     strides, (address, readonly) = interface.get("strides"), interface["data"]
     if kind not in _TYPESTR or order == (">" if sys.byteorder == "little" else "<"):
         raise UnsupportedType(f"dtype: {interface['typestr']!r} is none of {', '.join(DTYPES)}")
-    device = None
-    if protocol == "__cuda_array_interface__":
-        device = getattr(getattr(x, "device", None), "id", 0)
+    device = _ordinal(address) if protocol == "__cuda_array_interface__" else None
     shape = tuple(interface["shape"])
     return (f"{_TYPESTR[kind]}{8 * size}", shape, strides and _elements("array", strides, size), device, not readonly), address
+
+
+def _ordinal(address: int) -> int:
+    """The GPU of an address, which the protocol does not say."""
+    found, attribute = ctypes.c_int(0), 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    try:
+        ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute(ctypes.byref(found), attribute, ctypes.c_uint64(address))
+    except OSError:  # without a driver the device cannot be opened, which says more
+        pass
+    return found.value
 
 
 class _Tensor(ctypes.Structure):

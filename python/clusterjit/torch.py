@@ -17,8 +17,7 @@ from typing import Any, Callable, Optional
 import torch
 from torch import Tensor
 
-from . import families
-from .errors import InvalidArgument
+import clusterjit
 
 _library = torch.library.Library("clusterjit", "DEF")
 _ops: Any = torch.ops.clusterjit
@@ -55,8 +54,8 @@ def _define_softmax(name: str, forward: Any, gradient: Any) -> None:
               lambda dy, y, scale: gradient(dy.contiguous(), y.contiguous(), scale=scale), _like)
 
 
-_define_softmax("softmax", families.softmax, families.softmax_backward)
-_define_softmax("log_softmax", families.log_softmax, families.log_softmax_backward)
+_define_softmax("softmax", clusterjit.softmax, clusterjit.softmax_backward)
+_define_softmax("log_softmax", clusterjit.log_softmax, clusterjit.log_softmax_backward)
 
 
 def softmax(x: Tensor, scale: float = 1.0) -> Tensor:
@@ -84,7 +83,7 @@ def log_softmax(x: Tensor, scale: float = 1.0) -> Tensor:
 # ---- norms: the mean of rms has no elements
 
 def _norm(x: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], eps: float, layer: bool) -> Any:
-    run = families.layer_norm if layer else families.rms_norm
+    run = clusterjit.layer_norm if layer else clusterjit.rms_norm
     y, *stats = run(x.contiguous(), weight, bias, eps=eps, stats=True)
     return y, stats[0] if layer else x.new_empty(0, dtype=torch.float32), stats[-1]
 
@@ -108,7 +107,7 @@ def _norm_gradient(ctx: Any, dy: Tensor, *_: Any) -> Any:
 
 
 def _norm_backward(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], bias: bool, layer: bool) -> Any:
-    run: Any = families.layer_norm_backward if layer else families.rms_norm_backward
+    run: Any = clusterjit.layer_norm_backward if layer else clusterjit.rms_norm_backward
     stats = (mean, rstd) if layer else (rstd,)
     found = run(dy.contiguous(), x.contiguous(), *stats, weight, weight_gradient=weight is not None, bias_gradient=bias)
     dx, *rest = found if type(found) is tuple else (found,)
@@ -153,12 +152,12 @@ def layer_norm(x: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor
 # ---- cross-entropy
 
 def _cross_entropy(x: Tensor, labels: Tensor, ignore_index: int, smoothing: float) -> Tensor:
-    loss: Tensor = families.cross_entropy(x.contiguous(), labels.contiguous(), ignore_index=ignore_index, label_smoothing=smoothing)[0]
+    loss: Tensor = clusterjit.cross_entropy(x.contiguous(), labels.contiguous(), ignore_index=ignore_index, label_smoothing=smoothing)[0]
     return loss
 
 
 def _cross_entropy_backward(dloss: Tensor, x: Tensor, labels: Tensor, ignore_index: int, smoothing: float) -> Tensor:
-    dx: Tensor = families.cross_entropy(x.contiguous(), labels.contiguous(), ignore_index=ignore_index, label_smoothing=smoothing,
+    dx: Tensor = clusterjit.cross_entropy(x.contiguous(), labels.contiguous(), ignore_index=ignore_index, label_smoothing=smoothing,
                                         gradient=True)[2]
     return dx.mul_(dloss.unsqueeze(-1))
 
@@ -190,14 +189,14 @@ def cross_entropy(x: Tensor, labels: Tensor, *, ignore_index: int = -100, label_
     if reduction == "sum":
         return loss.sum()
     if reduction != "mean":
-        raise InvalidArgument(f"reduction: {reduction!r} is none of none, mean, sum")
+        raise clusterjit.InvalidArgument(f"reduction: {reduction!r} is none of none, mean, sum")
     return loss.sum() / (labels != ignore_index).sum()
 
 
 # ---- linear
 
 def _linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str) -> Tensor:
-    y: Tensor = families.linear(x.contiguous(), weight.contiguous(), bias, activation=activation or None)
+    y: Tensor = clusterjit.linear(x.contiguous(), weight.contiguous(), bias, activation=activation or None)
     return y
 
 
@@ -227,7 +226,7 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
 
 _operator("linear(Tensor x, Tensor weight, Tensor? bias, str activation) -> Tensor", _linear,
           lambda x, weight, *_: x.new_empty((*x.shape[:-1], weight.shape[0])), _linear_save, _linear_gradient)
-_operator("matmul(Tensor a, Tensor b) -> Tensor", lambda a, b: families.matmul(a, b),
+_operator("matmul(Tensor a, Tensor b) -> Tensor", lambda a, b: clusterjit.matmul(a, b),
           lambda a, b: a.new_empty((*a.shape[:-1], b.shape[-1])))
 
 
@@ -251,7 +250,7 @@ def _cumsum_save(ctx: Any, inputs: Any, output: Tensor) -> None:
 
 
 _operator("cumsum(Tensor x, bool exclusive, bool reverse) -> Tensor",
-          lambda x, exclusive, reverse: families.cumsum(x.contiguous(), exclusive=exclusive, reverse=reverse), _like, _cumsum_save,
+          lambda x, exclusive, reverse: clusterjit.cumsum(x.contiguous(), exclusive=exclusive, reverse=reverse), _like, _cumsum_save,
           lambda ctx, dy: (_ops.cumsum(dy, ctx.exclusive, not ctx.reverse), None, None))
 
 
@@ -277,7 +276,7 @@ def _topk_save(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 _operator("topk(Tensor x, SymInt k, bool largest, bool sorted) -> (Tensor, Tensor)",
-          lambda x, k, largest, sorted: families.topk(x.contiguous(), k, largest=largest, sorted=sorted), _topk_fake, _topk_save,
+          lambda x, k, largest, sorted: clusterjit.topk(x.contiguous(), k, largest=largest, sorted=sorted), _topk_fake, _topk_save,
           lambda ctx, dvalues, _: (dvalues.new_zeros(ctx.shape).scatter(-1, ctx.saved_tensors[0], dvalues), None, None, None))
 
 
